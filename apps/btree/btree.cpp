@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "btree/btree.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+#include "common/random.hpp"
+
+namespace apps {
+
+using sojourn::activate;
+using sojourn::global_ptr;
+using sojourn::via;
+
+template <class Key, class Value>
+bool anchor<Key, Value>::raise(root_page<Key, Value> above) {
+  if (above.level != root_.level + 1) return false;
+  root_ = above;
+  return true;
+}
+
+namespace {
+
+// -------------------------------------------------------------------------------------------------
+// The root: each rank remembers the roots of the trees it has used, so that a search need not begin
+// at the anchor. An old root is good too, the links lead on from it.
+// -------------------------------------------------------------------------------------------------
+
+/// By the address of the anchor. Private to the rank, so the functions that use it are not inlined:
+/// no address of private memory shall be left in a frame that travels.
+template <class Key, class Value>
+std::unordered_map<std::uint64_t, root_page<Key, Value>> roots_here;
+
+template <class Key, class Value>
+[[gnu::noinline]] void remember_root(global_ptr<anchor<Key, Value>> a, root_page<Key, Value> root) {
+  auto [place, is_new] = roots_here<Key, Value>.try_emplace(a.address(), root);
+  if (root.level > place->second.level) place->second = root;
+}
+
+template <class Key, class Value>
+[[gnu::noinline]] void forget_root(global_ptr<anchor<Key, Value>> a) {
+  roots_here<Key, Value>.erase(a.address());
+}
+
+template <class Key, class Value>
+[[gnu::noinline]] std::optional<root_page<Key, Value>> remembered_root(
+    global_ptr<anchor<Key, Value>> a) {
+  const auto known = roots_here<Key, Value>.find(a.address());
+  if (known == roots_here<Key, Value>.end()) return std::nullopt;
+  return known->second;
+}
+
+template <class Key, class Value>
+root_page<Key, Value> find_root(const btree<Key, Value>& tree) {
+  if (const auto root = remembered_root(tree.the_anchor())) return *root;
+  const auto root = tree.root();
+  remember_root(tree.the_anchor(), root);
+  return root;
+}
+
+/// The root, at `level` or above: the tree grows by a page that has the old root as its only child.
+/// What else belongs into it is entered by those who split that root.
+template <class Key, class Value>
+root_page<Key, Value> raise_root(const btree<Key, Value>& tree, int level) {
+  const global_ptr<anchor<Key, Value>> a = tree.the_anchor();
+  root_page<Key, Value> root = tree.root();
+  while (root.level < level) {
+    root_page<Key, Value> above;
+    above.level = root.level + 1;
+    const auto made = sojourn::make<branch_page<Key, Value>>(
+        a.where(), above.level, tree.fanout(), Key{}, std::optional<Key>(),
+        global_ptr<branch_page<Key, Value>>());
+    made.template call<&branch_page<Key, Value>::put>(via::rpc, Key{}, root.page);
+    above.page = made;
+    if (a.template call<&anchor<Key, Value>::raise>(via::rpc, above)) {
+      root = above;
+    } else {  // Another one was faster.
+      sojourn::destroy(made);
+      root = tree.root();
+    }
+  }
+  for (sojourn::rank_t r = 0; r < sojourn::rank_count(); ++r) {
+    sojourn::rpc(r, remember_root<Key, Value>, a, root).get();
+  }
+  return root;
+}
+
+// -------------------------------------------------------------------------------------------------
+// The operations. Everything in these frames is a value, so they can move at any access.
+// -------------------------------------------------------------------------------------------------
+
+/// The page at `level` that covers the key, or one to the left of it when it has just been split.
+template <class Key, class Value>
+child<Key, Value> descend(const btree<Key, Value>& tree, const Key& key, int level, via how) {
+  using branch = branch_page<Key, Value>;
+  root_page<Key, Value> at = find_root(tree);
+  if (at.level < level) at = raise_root(tree, level);
+  while (at.level > level) {
+    const auto step = at.page.branch.template call<&branch::route>(how, key);
+    if (step.right) {
+      at.page.branch = step.right;
+    } else {
+      at.page = step.item;
+      --at.level;
+    }
+  }
+  return at.page;
+}
+
+/// Splits a page that was full and enters the new page one level up. The new page can be reached
+/// from its left neighbour already, so there is no hurry, and no lock is held meanwhile.
+template <class Key, class Value, class Item>
+void make_room(const btree<Key, Value>& tree, global_ptr<page<Key, Item>> full, const Key& key,
+               via how);
+
+/// Puts an entry into the page that covers its key, `at` or right of it. True when the key is new.
+template <class Key, class Value, class Item>
+bool put_entry(const btree<Key, Value>& tree, global_ptr<page<Key, Item>> at, const Key& key,
+               const Item& item, via how) {
+  using outcome = typename page<Key, Item>::outcome;
+  for (;;) {
+    const auto done = at.template call<&page<Key, Item>::put>(how, key, item);
+    switch (done.what) {
+      case outcome::absent:
+        return true;
+      case outcome::present:
+        return false;
+      case outcome::right:
+        at = done.right;
+        break;
+      case outcome::full:
+        make_room(tree, at, key, how);
+        break;
+      case outcome::busy:
+        sojourn::yield();
+        break;
+    }
+  }
+}
+
+template <class Key, class Value, class Item>
+void make_room(const btree<Key, Value>& tree, global_ptr<page<Key, Item>> full, const Key& key,
+               via how) {
+  const auto split = full.template call<&page<Key, Item>::split>(
+      how, tree.place_for_split(full.where(), key));
+  if (!split.made) return;
+  const auto parent = descend(tree, split.low, split.level + 1, how).branch;
+  put_entry(tree, parent, split.low, child<Key, Value>(split.made), how);
+}
+
+std::uint64_t hash_of(const text_key& key) { return hash_text(key.view()); }
+std::uint64_t hash_of(std::uint64_t key) { return mix64(key); }
+
+}  // namespace
+
+template <class Key, class Value>
+bool insert_entry(btree<Key, Value> tree, Key key, Value value, via how) {
+  return put_entry(tree, descend(tree, key, 0, how).leaf, key, value, how);
+}
+
+template <class Key, class Value>
+std::optional<Value> lookup_key(btree<Key, Value> tree, Key key, via how) {
+  using leaf = leaf_page<Key, Value>;
+  for (global_ptr<leaf> at = descend(tree, key, 0, how).leaf;;) {
+    const auto found = at.template call<&leaf::find>(how, key);
+    if (found.present) return found.item;
+    if (!found.right) return std::nullopt;
+    at = found.right;
+  }
+}
+
+template <class Key, class Value>
+bool erase_key(btree<Key, Value> tree, Key key, via how) {
+  using leaf = leaf_page<Key, Value>;
+  using outcome = typename leaf::outcome;
+  for (global_ptr<leaf> at = descend(tree, key, 0, how).leaf;;) {
+    const auto done = at.template call<&leaf::erase>(how, key);
+    if (done.what == outcome::right) {
+      at = done.right;
+    } else if (done.what == outcome::busy) {
+      sojourn::yield();
+    } else {
+      return done.what == outcome::present;
+    }
+  }
+}
+
+template <class Key, class Value>
+scan_result<Key, Value> scan_some(btree<Key, Value> tree, scan_position<Key, Value> position,
+                                  std::size_t limit, via how) {
+  using leaf = leaf_page<Key, Value>;
+  if (!position.leaf) position.leaf = descend(tree, position.from, 0, how).leaf;
+  for (;;) {
+    const auto run = position.leaf.template call<&leaf::read>(how, position.from,
+                                                              position.inclusive, limit);
+    if (run.entries.count > 0) {
+      position.from = run.entries.keys[run.entries.count - 1];
+      position.inclusive = false;
+    }
+    if (!run.more) position.leaf = run.right;
+    const bool end = !position.leaf;
+    if (end || run.entries.count > 0) return {run.entries, position, end};
+  }
+}
+
+// -------------------------------------------------------------------------------------------------
+// The tree
+// -------------------------------------------------------------------------------------------------
+
+template <class Key, class Value>
+btree<Key, Value> btree<Key, Value>::create(const btree_options& options,
+                                            const std::vector<Key>& boundaries) {
+  using leaf = leaf_page<Key, Value>;
+  using branch = branch_page<Key, Value>;
+  const sojourn::rank_t here = sojourn::rank_me();
+  const std::optional<Key> no_end;
+  btree tree;
+  tree.fanout_ = options.fanout;
+  tree.placement_ = options.placement;
+
+  if (options.placement == layout::random) {
+    const auto root =
+        sojourn::make<leaf>(here, 0, options.fanout, Key{}, no_end, global_ptr<leaf>());
+    tree.anchor_ = sojourn::make<anchor<Key, Value>>(here, root_page<Key, Value>{root, 0});
+    return tree;
+  }
+
+  // A branch with one leaf on each rank, under a root; from right to left, for the links.
+  const auto root =
+      sojourn::make<branch>(here, 2, options.fanout, Key{}, no_end, global_ptr<branch>());
+  tree.anchor_ = sojourn::make<anchor<Key, Value>>(here, root_page<Key, Value>{root, 2});
+  global_ptr<leaf> last_leaf;
+  global_ptr<branch> last_branch;
+  std::optional<Key> high;
+  for (int rank = static_cast<int>(boundaries.size()); rank >= 0; --rank) {
+    const Key low = rank == 0 ? Key{} : boundaries[static_cast<std::size_t>(rank) - 1];
+    last_leaf = sojourn::make<leaf>(rank, 0, options.fanout, low, high, last_leaf);
+    last_branch = sojourn::make<branch>(rank, 1, options.fanout, low, high, last_branch);
+    last_branch.template call<&branch::put>(via::rpc, low, child<Key, Value>(last_leaf));
+    put_entry(tree, descend(tree, low, 2, via::rpc).branch, low, child<Key, Value>(last_branch),
+              via::rpc);
+    high = low;
+  }
+  return tree;
+}
+
+namespace {
+template <class Page>
+void destroy_level(global_ptr<Page> first) {
+  while (first) {
+    const auto right = first.template call<&Page::describe>(via::rpc).right;
+    sojourn::destroy(std::exchange(first, right));
+  }
+}
+}  // namespace
+
+template <class Key, class Value>
+void btree<Key, Value>::destroy() const {
+  using branch = branch_page<Key, Value>;
+  root_page<Key, Value> at = root();
+  while (at.level > 0) {
+    const auto first = at.page.branch;
+    const auto run = first.template call<&branch::read>(via::rpc, Key{}, true, std::size_t{1});
+    at = {run.entries.items[0], at.level - 1};
+    destroy_level(first);
+  }
+  destroy_level(at.page.leaf);
+  for (sojourn::rank_t r = 0; r < sojourn::rank_count(); ++r) {
+    sojourn::rpc(r, forget_root<Key, Value>, anchor_).get();
+  }
+  sojourn::destroy(anchor_);
+}
+
+template <class Key, class Value>
+bool btree<Key, Value>::insert(const Key& key, const Value& value, via how) const {
+  return activate(insert_entry<Key, Value>, *this, key, value, how);
+}
+
+template <class Key, class Value>
+std::optional<Value> btree<Key, Value>::lookup(const Key& key, via how) const {
+  return activate(lookup_key<Key, Value>, *this, key, how);
+}
+
+template <class Key, class Value>
+bool btree<Key, Value>::erase(const Key& key, via how) const {
+  return activate(erase_key<Key, Value>, *this, key, how);
+}
+
+template <class Key, class Value>
+std::vector<std::pair<Key, Value>> btree<Key, Value>::scan(const Key& from, std::size_t limit,
+                                                           via how) const {
+  std::vector<std::pair<Key, Value>> all;
+  scan_result<Key, Value> some;
+  some.next.from = from;
+  while (!some.end && all.size() < limit) {
+    some = activate(scan_some<Key, Value>, *this, some.next, limit - all.size(), how);
+    for (std::uint32_t i = 0; i < some.entries.count; ++i) {
+      all.emplace_back(some.entries.keys[i], some.entries.items[i]);
+    }
+  }
+  return all;
+}
+
+template <class Key, class Value>
+root_page<Key, Value> btree<Key, Value>::root() const {
+  return anchor_.template call<&anchor<Key, Value>::root>(via::rpc);
+}
+
+template <class Key, class Value>
+sojourn::rank_t btree<Key, Value>::place_for_split(sojourn::rank_t now, const Key& key) const {
+  if (placement_ == layout::subtree) return now;
+  return static_cast<sojourn::rank_t>(hash_of(key) %
+                                      static_cast<std::uint64_t>(sojourn::rank_count()));
+}
+
+#define APPS_BTREE_FOR(KEY, VALUE)                                                            \
+  template class anchor<KEY, VALUE>;                                                          \
+  template class btree<KEY, VALUE>;                                                           \
+  template bool insert_entry(btree<KEY, VALUE>, KEY, VALUE, via);                             \
+  template std::optional<VALUE> lookup_key(btree<KEY, VALUE>, KEY, via);                      \
+  template bool erase_key(btree<KEY, VALUE>, KEY, via);                                       \
+  template scan_result<KEY, VALUE> scan_some(btree<KEY, VALUE>, scan_position<KEY, VALUE>,    \
+                                             std::size_t, via)
+
+APPS_BTREE_FOR(text_key, text_value);
+APPS_BTREE_FOR(std::uint64_t, std::uint64_t);
+
+}  // namespace apps

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several fibers of one rank working side by side.
+#pragma once
+
+#include <sojourn/sojourn.hpp>
+
+#include <cstdint>
+#include <exception>
+#include <vector>
+
+namespace apps {
+
+/// Calls body(0) … body(count-1) on this rank, each in a fiber of its own, and returns when all are
+/// done; rethrows what one of them threw. Suspends.
+template <class Body>
+void in_fibers(int count, Body body) {
+  // The address is good where the calls run: they go to this rank, and this frame waits for them.
+  struct here {
+    Body* body;
+    int index;
+  };
+  std::vector<sojourn::future<void>> running;
+  for (int i = 0; i < count; ++i) {
+    running.push_back(
+        sojourn::rpc(sojourn::rank_me(), [](here h) { (*h.body)(h.index); }, here{&body, i}));
+  }
+  std::exception_ptr failure;
+  for (auto& fiber : running) {
+    try {
+      fiber.get();
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+/// How many of `total` pieces of work are this rank's, dealt out as cards are.
+inline int share_of(int total) {
+  const int ranks = sojourn::rank_count();
+  return total / ranks + (sojourn::rank_me() < total % ranks ? 1 : 0);
+}
+
+/// Lets `cycles` pass, as the paper's "think time"; other fibers of this rank run meanwhile.
+inline void think(std::uint64_t cycles) {
+  if (cycles == 0) return;
+  const std::uint64_t start = sojourn::ticks();
+  while (sojourn::ticks() - start < cycles) sojourn::yield();
+}
+
+}  // namespace apps

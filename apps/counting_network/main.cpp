@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// sojourn run -n 4 counting_network --via migrate
+#include <fmt/format.h>
+#include <sojourn/sojourn.hpp>
+
+#include "common/application.hpp"
+#include "counting_network/counting_network.hpp"
+
+int main(int argc, char** argv) {
+  CLI::App options(
+      "Requesters on all ranks draw numbers from an 8x8 bitonic counting network whose balancers\n"
+      "lie on the ranks in turn. Checked: exactly 0, 1, ... n-1 were handed out, each once.",
+      "counting_network");
+  apps::counting_options counting;
+  apps::json_report json;
+  options.add_option("--requesters", counting.requesters, "In the whole job, spread over the ranks")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  options.add_option("--requests", counting.requests, "Of all requesters together")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 28))
+      ->capture_default_str();
+  options.add_option("--think", counting.think_cycles, "Cycles between two requests")
+      ->capture_default_str();
+  apps::add_via(options, counting.how);
+  json.add_to(options);
+
+  return apps::run_application(options, argc, argv, [&]() -> int {
+    json.open();
+    const apps::counting_result result = apps::run_counting(counting);
+    if (!result.ok) {
+      apps::say(stderr, fmt::format("counting_network: {}\n", result.wrong));
+      sojourn::barrier();  // The job ends with the first rank that returns a status.
+      return 1;
+    }
+    const char* how = apps::name_of(counting.how);
+    apps::say(json.readable(),
+              fmt::format("counting network, {} ranks, {} requesters, think {} cycles, via {}\n{}"
+                          "each of 0 ... {} was handed out once\n",
+                          sojourn::rank_count(), counting.requesters, counting.think_cycles, how,
+                          apps::to_text(result.measured), counting.requests - 1));
+    json.write({{"ranks", sojourn::rank_count()},
+                {"requesters", counting.requesters},
+                {"think_cycles", counting.think_cycles},
+                {"via", how},
+                {"figures", apps::to_json(result.measured)}});
+    return 0;
+  });
+}

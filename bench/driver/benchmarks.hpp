@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The benchmarks by name. Each starts what it needs, measures in turns and adds to the report;
+// what cannot be measured on this machine is reported as missing, not as an error.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "driver/installation.hpp"
+#include "driver/measure.hpp"
+#include "driver/report.hpp"
+#include "driver/worker.hpp"
+
+namespace bench {
+
+struct settings {
+  effort work;
+  std::filesystem::path figures;  // folder that SVG files are written to
+};
+
+/// Round trips, barriers and idleness against the raw ping-pong and MPI.
+void bench_ping(report& result, const installation& here, const settings& chosen);
+
+/// Migrations against messages of the same size, and what they ship.
+void bench_migrate(report& result, const installation& here, const settings& chosen);
+
+/// Instructions of calls that stay on their rank.
+void bench_calls(report& result, const installation& here, const settings& chosen);
+
+/// Says on standard error what is being measured; one line that the next one replaces.
+void tell_progress(const std::string& what);
+
+/// Where one migration's time goes, in the categories of the paper's Table 5.
+/// `shipped_bytes` is what a migration of the counting network's kind ships.
+void add_breakdown(report& result, worker& ours, worker& raw, double shipped_bytes,
+                   const settings& chosen);
+
+/// The counting network's throughput and bandwidth against requesters (the paper's Figures 2 and
+/// 3), as tables and SVG files.
+void add_network_figures(report& result, const installation& here, const settings& chosen);
+
+}  // namespace bench

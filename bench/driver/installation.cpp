@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/installation.hpp"
+
+#include <system_error>
+
+namespace bench {
+namespace fs = std::filesystem;
+
+installation::installation() {
+  std::error_code failed;
+  const fs::path self = fs::read_symlink("/proc/self/exe", failed);
+  if (failed) throw failure("cannot tell where the benchmark driver lies: is /proc mounted?");
+  folder_ = self.parent_path();
+}
+
+bool installation::has(const std::string& name) const { return fs::exists(folder_ / name); }
+
+std::string installation::program(const std::string& name) const {
+  if (!has(name))
+    throw failure((folder_ / name).string() + " is not there: build it first (./dev build)");
+  return (folder_ / name).string();
+}
+
+arguments installation::job(int ranks, const std::string& name) const {
+  return {program("sojourn"), "run", "-n", std::to_string(ranks), "--bind", program(name)};
+}
+
+arguments installation::mpi_job(int ranks, const std::string& peer) const {
+  // The peers pin themselves where it matters, so mpirun binds nothing. Root is what containers
+  // run as; oversubscribing makes OpenMPI yield while it waits.
+  arguments words{"mpirun", "--allow-run-as-root", "--bind-to", "none"};
+  if (ranks > 2) words.push_back("--oversubscribe");
+  for (const std::string& word : {std::string("-n"), std::to_string(ranks), program(peer)})
+    words.push_back(word);
+  return words;
+}
+
+std::string installation::mpi_missing(const std::string& peer) const {
+  if (!in_path("mpirun")) return "OpenMPI is not installed (./dev bench installs it)";
+  if (!has(peer)) return peer + " was not built: configure again now that OpenMPI is installed";
+  return "";
+}
+
+std::string comma_list(const std::vector<double>& numbers) {
+  std::string text;
+  for (const double number : numbers) {
+    if (!text.empty()) text += ',';
+    text += std::to_string(static_cast<int>(number));
+  }
+  return text;
+}
+
+}  // namespace bench

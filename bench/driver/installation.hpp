@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the executables are, and which peers this machine has.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "driver/process.hpp"
+
+namespace bench {
+
+/// The executables that were built together with the driver, found beside it.
+class installation {
+ public:
+  /// Errors: failure when the driver cannot tell where it lies.
+  installation();
+
+  /// Path of an executable. Errors: failure when it was not built.
+  std::string program(const std::string& name) const;
+  bool has(const std::string& name) const;
+  const std::filesystem::path& folder() const { return folder_; }
+
+  /// Words that start `program` as a job of `ranks`, bound to cores when there are enough.
+  arguments job(int ranks, const std::string& program) const;
+
+  /// Words that start an MPI peer, and why there is none: empty when there is one.
+  arguments mpi_job(int ranks, const std::string& peer) const;
+  std::string mpi_missing(const std::string& peer) const;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+/// "0,1" of {0, 1}, as the peers' option --cpus takes it.
+std::string comma_list(const std::vector<double>& numbers);
+
+}  // namespace bench

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `sojourn bench NAME` ends up here: compares Sojourn with its peers on this machine.
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "driver/benchmarks.hpp"
+
+namespace bench {
+
+void tell_progress(const std::string& what) {
+  if (isatty(STDERR_FILENO) != 0)
+    std::fprintf(stderr, "\r\033[K%s", what.c_str());
+  else if (!what.empty())
+    std::fprintf(stderr, "%s\n", what.c_str());
+}
+
+namespace {
+
+constexpr int usage_status = 2;
+
+int run_benchmarks(const std::string& name, const settings& chosen, bool as_json) {
+  const installation here;
+  settings complete = chosen;
+  if (complete.figures.empty()) complete.figures = here.folder().parent_path() / "figures";
+  report result;
+  if (name == "ping" || name == "all") bench_ping(result, here, complete);
+  if (name == "migrate" || name == "all") bench_migrate(result, here, complete);
+  if (name == "calls" || name == "all") bench_calls(result, here, complete);
+  if (chosen.work.quick)
+    result.add_text("A trial run: too few pairs for a figure that is worth quoting.");
+  tell_progress("");
+  if (as_json)
+    std::printf("%s\n", result.json().dump(2).c_str());
+  else
+    result.print_table();
+  return 0;
+}
+
+}  // namespace
+}  // namespace bench
+
+int main(int argc, char** argv) {
+  CLI::App app{"Compares Sojourn with its peers on this machine, in turns within one run.",
+               "sojourn bench"};
+  std::string name;
+  bool as_json = false;
+  bench::settings chosen;
+  app.add_option("name", name, "ping, migrate, calls, or all of them")
+      ->required()
+      ->check(CLI::IsMember({"ping", "migrate", "calls", "all"}));
+  app.add_flag("--json", as_json, "Print one JSON object instead of a table");
+  app.add_option("--pairs", chosen.work.pairs, "Interleaved pairs for each figure, at least 11")
+      ->check(CLI::Range(bench::effort::pairs_min, 100'000))
+      ->capture_default_str();
+  app.add_flag("--quick", chosen.work.quick, "A short trial run with 3 pairs");
+  app.add_option("--out", chosen.figures, "Folder for SVG files (default: figures beside bin)");
+  app.failure_message([](const CLI::App*, const CLI::Error& wrong) {
+    return "sojourn bench: " + std::string(wrong.what()) + " (try --help)\n";
+  });
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& wrong) {
+    return app.exit(wrong) == 0 ? 0 : bench::usage_status;
+  }
+  try {
+    return bench::run_benchmarks(name, chosen, as_json);
+  } catch (const std::exception& wrong) {
+    bench::tell_progress("");
+    std::fprintf(stderr, "sojourn bench: %s\n", wrong.what());
+    return 1;
+  }
+}

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Run by ctest (sojourn_compile_fail_test) as
+#   cmake -DCOMPILER=… -DSOURCE=… -DEXPECT=regex -DINCLUDES=a|b -DOPTIONS=-x|-y -P CompileFail.cmake
+
+string(REPLACE "|" ";-I" INCLUDES "-I${INCLUDES}")
+string(REPLACE "|" ";" OPTIONS "${OPTIONS}")
+set(FLAGS -std=c++20 ${INCLUDES} ${OPTIONS})
+
+file(READ "${SOURCE}" text)
+if(text MATCHES "SOJOURN_EXPECT_ERROR")
+  execute_process(COMMAND "${COMPILER}" ${FLAGS} -fsyntax-only "${SOURCE}"
+                  RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${SOURCE} must compile without SOJOURN_EXPECT_ERROR, but:\n${output}")
+  endif()
+endif()
+
+execute_process(COMMAND "${COMPILER}" ${FLAGS} -DSOJOURN_EXPECT_ERROR -fsyntax-only "${SOURCE}"
+                RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(status EQUAL 0)
+  message(FATAL_ERROR "${SOURCE} compiled, but an error matching '${EXPECT}' was expected.")
+endif()
+string(REGEX MATCH "[^\n]*error:[^\n]*(${EXPECT})[^\n]*" match "${output}")
+if(match STREQUAL "")
+  message(FATAL_ERROR "${SOURCE}: no error line matches '${EXPECT}'. The compiler said:\n${output}")
+endif()
+message(STATUS "refused as expected:\n${match}")

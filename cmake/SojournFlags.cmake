@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The compile and link flags of Sojourn, in three parts: what every program needs so that its stacks
+# can move (sojourn_runtime_flags), the warnings of our own sources (sojourn_warnings), and the
+# sanitizers (SOJOURN_SANITIZE, for the whole build).
+
+find_package(Threads REQUIRED)
+
+# sojourn_runtime_flags(target): the flags that `target` and whoever links it must be built with.
+function(sojourn_runtime_flags target)
+  set(compile -fno-pie)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+    # No red zone: a call may be pushed onto a suspended fiber's stack. No CET: a shadow stack cannot
+    # follow frames that are cut from a stack.
+    list(APPEND compile -mno-red-zone -fcf-protection=none)
+  elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    # Branch targets only: signed return addresses carry keys that differ between processes. The
+    # stack guard is a global that differs between processes too.
+    list(APPEND compile -mbranch-protection=bti -fno-stack-protector)
+  else()
+    message(FATAL_ERROR "Sojourn runs on x86-64 and aarch64, not on ${CMAKE_SYSTEM_PROCESSOR}.")
+  endif()
+  target_compile_options(${target} PUBLIC ${compile})
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  if(SOJOURN_CHECKED)
+    target_compile_definitions(${target} PUBLIC SOJOURN_CHECKED_DEFAULT=1)
+  endif()
+
+  # -no-pie and the static C++ runtime give code, vtables and globals one address in all ranks. The
+  # wrapped guards let the migration gate see a function-local static that is being initialised; -u
+  # pulls the wrappers in even when only the C++ runtime refers to them, after our archive was read.
+  target_link_options(
+    ${target}
+    PUBLIC
+    -no-pie
+    -static-libgcc
+    -static-libstdc++
+    "LINKER:--wrap=__cxa_guard_acquire,--wrap=__cxa_guard_release,--wrap=__cxa_guard_abort"
+    "LINKER:-u,__wrap___cxa_guard_acquire"
+    "LINKER:--build-id")
+  target_link_libraries(${target} PUBLIC Threads::Threads)
+endfunction()
+
+# sojourn_warnings(target): the warnings for our own C++ sources; they never reach users.
+function(sojourn_warnings target)
+  set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+  if(SOJOURN_WERROR)
+    list(APPEND warnings -Werror)
+  endif()
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
+endfunction()
+
+if(SOJOURN_SANITIZE)
+  set(sanitize -fsanitize=address,undefined)
+  add_compile_options(
+    "$<$<COMPILE_LANGUAGE:CXX>:${sanitize};-fno-sanitize-recover=all;-fno-omit-frame-pointer>")
+  add_link_options(${sanitize})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # gcc's shared libubsan would bring libstdc++.so in beside the static C++ runtime. Its static form
+    # is read after libstdc++.a, so what it needs from there is asked for beforehand.
+    add_link_options(
+      -static-libasan -static-libubsan
+      "LINKER:-u,__dynamic_cast,-u,_ZTIN10__cxxabiv121__vmi_class_type_infoE")
+  endif()
+endif()

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Tests of four kinds, all run by ctest:
+#   unit    src/FLOOR/**/x_test.cpp, GoogleTest, one executable unit_FLOOR
+#   job     a program started as `sojourn run -n N`, each with SOJOURN_SHARE=on and =off
+#   compile a source that must be refused with one readable line
+#   source  properties of the tree: no include points up a floor
+# The label `quick` marks a subset that takes seconds: all but the jobs of more than two ranks.
+
+set(SOJOURN_TEST_RANKS_MAX 64 CACHE STRING "Job tests of more ranks than this are left out")
+set(SOJOURN_TEST_TIMEOUT_SCALE 1 CACHE STRING "Multiplies the time limit of each job test")
+
+# One environment for all tests: ASan may not keep its own copies of frames, for they would not
+# travel with the stack; what a job leaves behind at exit is the kernel's to free.
+set(SOJOURN_TEST_ENVIRONMENT "")
+if(SOJOURN_SANITIZE)
+  set(SOJOURN_TEST_ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0:detect_leaks=0")
+endif()
+
+# sojourn_job_test(NAME name (SOURCES a.cpp… | PROGRAM target) [RANKS 1 2 4 8] [ARGS …] [LIBS …]
+#                  [SHARE on off] [ENVIRONMENT K=V…] [LABELS …] [EXPECT regex] [TIMEOUT seconds])
+#
+# Builds SOURCES as the program job_NAME (or takes an executable target that exists) and runs
+# `sojourn run -n N program ARGS` for each N of RANKS and each value of SOJOURN_SHARE. A test passes
+# when the job's exit status is 0 or, with EXPECT, when its output matches the regular expression.
+# Tests are named NAME.nN.share_on. PROGRAM allows several calls, with other ARGS or ENVIRONMENT
+# (SOJOURN_VIA=…), to share one executable.
+function(sojourn_job_test)
+  cmake_parse_arguments(
+    PARSE_ARGV 0 job "" "NAME;PROGRAM;TIMEOUT;EXPECT" "SOURCES;RANKS;ARGS;LIBS;SHARE;ENVIRONMENT;LABELS")
+  if(job_UNPARSED_ARGUMENTS OR NOT job_NAME OR (NOT job_SOURCES AND NOT job_PROGRAM))
+    message(FATAL_ERROR "sojourn_job_test needs NAME and SOURCES or PROGRAM: ${ARGV}")
+  endif()
+  if(NOT job_RANKS)
+    set(job_RANKS 1 2 4 8)
+  endif()
+  if(NOT job_SHARE)
+    set(job_SHARE on off)
+  endif()
+  if(NOT job_TIMEOUT)
+    set(job_TIMEOUT 60)
+  endif()
+  math(EXPR timeout "${job_TIMEOUT} * ${SOJOURN_TEST_TIMEOUT_SCALE}")
+
+  if(job_SOURCES)
+    set(job_PROGRAM job_${job_NAME})
+    add_executable(${job_PROGRAM} ${job_SOURCES})
+    set_target_properties(${job_PROGRAM} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+                                                    "${CMAKE_BINARY_DIR}/bin/tests")
+    target_include_directories(${job_PROGRAM} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}"
+                                                      "${PROJECT_SOURCE_DIR}/tests")
+    target_link_libraries(${job_PROGRAM} PRIVATE sojourn::sojourn ${job_LIBS})
+    sojourn_warnings(${job_PROGRAM})
+  endif()
+
+  foreach(ranks IN LISTS job_RANKS)
+    if(ranks GREATER SOJOURN_TEST_RANKS_MAX)
+      continue()
+    endif()
+    foreach(share IN LISTS job_SHARE)
+      set(test ${job_NAME}.n${ranks}.share_${share})
+      add_test(NAME ${test} COMMAND sojourn_command run -n ${ranks} $<TARGET_FILE:${job_PROGRAM}>
+                                    ${job_ARGS})
+      set(labels job ${job_LABELS})
+      if(ranks LESS_EQUAL 2)
+        list(APPEND labels quick)
+      endif()
+      # Two slots at most: jobs of more ranks than cores are part of what is tested.
+      set(slots 1)
+      if(ranks GREATER 1)
+        set(slots 2)
+      endif()
+      set_tests_properties(
+        ${test}
+        PROPERTIES TIMEOUT ${timeout}
+                   PROCESSORS ${slots}
+                   LABELS "${labels}"
+                   ENVIRONMENT
+                   "SOJOURN_SHARE=${share};${job_ENVIRONMENT};${SOJOURN_TEST_ENVIRONMENT}")
+      if(job_EXPECT)
+        set_tests_properties(${test} PROPERTIES PASS_REGULAR_EXPRESSION "${job_EXPECT}")
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
+# sojourn_compile_fail_test(NAME name SOURCE f.cpp EXPECT regex)
+#
+# Compiles the source with the flags of a Sojourn program when ctest runs, and expects an error
+# whose line matches the regular expression. The macro SOJOURN_EXPECT_ERROR is defined for it; when
+# the source mentions that macro it must also compile without it, so that the error seen is the one
+# meant.
+function(sojourn_compile_fail_test)
+  cmake_parse_arguments(PARSE_ARGV 0 fail "" "NAME;SOURCE;EXPECT" "")
+  if(fail_UNPARSED_ARGUMENTS OR NOT fail_NAME OR NOT fail_SOURCE OR NOT fail_EXPECT)
+    message(FATAL_ERROR "sojourn_compile_fail_test needs NAME, SOURCE and EXPECT: ${ARGV}")
+  endif()
+  cmake_path(ABSOLUTE_PATH fail_SOURCE BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+  add_test(
+    NAME compile_fail.${fail_NAME}
+    COMMAND
+      "${CMAKE_COMMAND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}" "-DSOURCE=${fail_SOURCE}"
+      "-DEXPECT=${fail_EXPECT}"
+      "-DINCLUDES=$<JOIN:$<TARGET_PROPERTY:sojourn,INTERFACE_INCLUDE_DIRECTORIES>,|>"
+      "-DOPTIONS=$<JOIN:$<TARGET_PROPERTY:sojourn,INTERFACE_COMPILE_OPTIONS>,|>"
+      -P "${PROJECT_SOURCE_DIR}/cmake/CompileFail.cmake")
+  set_tests_properties(compile_fail.${fail_NAME} PROPERTIES LABELS "compile;quick" TIMEOUT 120)
+endfunction()
+
+# sojourn_unit_test(target sources… [LIBS …]): one GoogleTest executable; ctest sees each TEST.
+function(sojourn_unit_test target)
+  cmake_parse_arguments(PARSE_ARGV 1 unit "" "" "SOURCES;LIBS;INCLUDES")
+  add_executable(${target} ${unit_SOURCES})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+                                             "${CMAKE_BINARY_DIR}/bin/tests")
+  target_include_directories(${target} PRIVATE ${unit_INCLUDES} "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(${target} PRIVATE ${unit_LIBS} sojourn::sojourn GTest::gtest_main)
+  sojourn_warnings(${target})
+  set(environment "")
+  if(SOJOURN_TEST_ENVIRONMENT)
+    set(environment ENVIRONMENT "${SOJOURN_TEST_ENVIRONMENT}")
+  endif()
+  # Listed when ctest starts, not when the program is built: a crash then fails a test, not the build.
+  gtest_discover_tests(
+    ${target}
+    TEST_PREFIX ${target}.
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS quick TIMEOUT 120 ${environment})
+endfunction()
+
+# Finds the unit tests: unit_FLOOR from src/FLOOR, unit_app_NAME from apps/NAME, unit_tools,
+# unit_containers.
+function(sojourn_add_unit_tests)
+  find_package(GTest CONFIG REQUIRED)
+  include(GoogleTest)
+  foreach(floor IN LISTS SOJOURN_FLOORS)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${floor}/*_test.cpp")
+    if(sources)
+      sojourn_unit_test(unit_${floor} SOURCES ${sources} INCLUDES "${PROJECT_SOURCE_DIR}/src")
+    endif()
+  endforeach()
+
+  get_property(app_libraries GLOBAL PROPERTY SOJOURN_APP_LIBRARIES)
+  foreach(library IN LISTS app_libraries)
+    string(REPLACE "app_" "" name ${library})
+    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/apps/${name}/*_test.cpp")
+    if(sources)
+      sojourn_unit_test(unit_${library} SOURCES ${sources} LIBS ${library})
+    endif()
+  endforeach()
+
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/containers/*_test.cpp")
+  if(sources)
+    set(library "")
+    if(TARGET sojourn_containers)
+      set(library sojourn_containers)
+    endif()
+    sojourn_unit_test(unit_containers SOURCES ${sources} LIBS ${library}
+                      INCLUDES "${PROJECT_SOURCE_DIR}/containers")
+  endif()
+
+  # The command's parts are compiled into the test: all but its main.cpp.
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/*_test.cpp")
+  if(sources)
+    sojourn_program_sources(parts "${PROJECT_SOURCE_DIR}/tools")
+    list(FILTER parts EXCLUDE REGEX "/main\\.cpp$")
+    sojourn_unit_test(unit_tools SOURCES ${sources} ${parts} LIBS sojourn_program
+                      INCLUDES "${PROJECT_SOURCE_DIR}/tools")
+  endif()
+endfunction()
+
+# The target check_headers compiles each header alone: a source per header that includes it, twice.
+# Public headers see include/ only. Headers of src/ with a source beside them are left out: that
+# source includes them first (scripts/check_floors.sh sees to it).
+function(sojourn_add_header_check)
+  file(GLOB_RECURSE public CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/*.hpp")
+  file(GLOB_RECURSE private CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.hpp")
+  add_custom_target(check_headers ALL)
+  foreach(kind IN ITEMS public private)
+    set(sources "")
+    foreach(header IN LISTS ${kind})
+      cmake_path(REMOVE_EXTENSION header LAST_ONLY OUTPUT_VARIABLE stem)
+      if(kind STREQUAL "private" AND EXISTS "${stem}.cpp")
+        continue()
+      endif()
+      cmake_path(RELATIVE_PATH stem BASE_DIRECTORY "${PROJECT_SOURCE_DIR}")
+      set(source "${PROJECT_BINARY_DIR}/generated/check_headers/${stem}.cpp")
+      file(CONFIGURE OUTPUT "${source}" CONTENT "#include \"${header}\"\n#include \"${header}\"\n")
+      list(APPEND sources "${source}")
+    endforeach()
+    if(sources)
+      add_library(check_headers_${kind} OBJECT ${sources})
+      target_link_libraries(check_headers_${kind} PRIVATE sojourn::sojourn)
+      target_compile_options(check_headers_${kind} PRIVATE -O0 -g0)
+      sojourn_warnings(check_headers_${kind})
+      if(kind STREQUAL "private")
+        target_include_directories(check_headers_${kind} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+      endif()
+      add_dependencies(check_headers check_headers_${kind})
+    endif()
+  endforeach()
+endfunction()
+
+# Tests of the tree itself.
+function(sojourn_add_source_tests)
+  add_test(NAME floors COMMAND sh "${PROJECT_SOURCE_DIR}/scripts/check_floors.sh" --print
+                               "${PROJECT_SOURCE_DIR}")
+  add_test(NAME floors.self_test COMMAND sh "${PROJECT_SOURCE_DIR}/scripts/check_floors_test.sh")
+  set_tests_properties(floors floors.self_test PROPERTIES LABELS "source;quick" TIMEOUT 60)
+endfunction()

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Activations: the stretches of stack that migration moves.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "sojourn/detail/activation.hpp"
+#include "sojourn/rank.hpp"
+#include "sojourn/travels.hpp"
+#include "sojourn/via.hpp"
+
+namespace sojourn {
+
+/// Calls fn(arguments…) as an activation: `via::migrate` inside it moves its frames, and the
+/// result or exception comes straight back here however many hops it took. Where nothing migrates
+/// it costs a few nanoseconds over a plain call. Activations nest; see via::activations.
+///
+/// `fn` is a function or a callable without captures, arguments and result are values that travel.
+/// A capturing lambda is allowed and stays: `via::migrate` in it, outside an inner activation, is
+/// an rpc. Suspends: when it migrates. Source: Hsieh, Wang and Weihl, §3.
+template <class F, class... A>
+[[gnu::always_inline]] inline auto activate(F&& fn, A&&... arguments)
+    -> std::invoke_result_t<std::decay_t<F>, std::decay_t<A>...> {
+  using R = std::invoke_result_t<std::decay_t<F>, std::decay_t<A>...>;
+  if constexpr (detail::is_captureless<std::decay_t<F>>) {
+    static_assert((travels<std::decay_t<A>> && ...),
+                  "sojourn: an argument of this activation cannot travel: make it trivially "
+                  "copyable (no pointer, no reference), or declare travels<T>");
+    static_assert(travels<R>,
+                  "sojourn: the result of this activation cannot travel: make it trivially "
+                  "copyable (no pointer, no reference), or declare travels<T>");
+    return detail::call_activation<detail::mark_kind::activation, R>(std::forward<F>(fn),
+                                                                     std::forward<A>(arguments)...);
+  } else {
+    return detail::call_activation<detail::mark_kind::activation_by_reference, R>(
+        std::forward<F>(fn), std::forward<A>(arguments)...);
+  }
+}
+
+/// Moves the current activation (or what `how` says) to `rank`. True when this now runs there;
+/// false when it may not move, and then nothing has happened. Suspends. After it, addresses of
+/// this rank's private things (malloc'd memory, globals' values, errno) are another rank's.
+inline bool migrate_to(rank_t rank, via how = via::migrate) {
+  return rank == rank_me() || detail::migrate_activations(rank, how);
+}
+
+/// While one lives, the activation whose frames hold it stays on its rank.
+class stay : private detail::hold {
+ public:
+  stay() {
+    outer = detail::running.holds;
+    detail::running.holds = this;
+  }
+  ~stay() { detail::running.holds = outer; }
+  stay(const stay&) = delete;
+  stay& operator=(const stay&) = delete;
+};
+
+}  // namespace sojourn

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time, as the runtime sees it.
+#pragma once
+
+#include <cstdint>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+namespace sojourn {
+
+/// Nanoseconds since some fixed moment; never goes back; the same clock on all ranks of a host.
+std::uint64_t now_ns();
+
+/// The processor's cycle or timer count: cheap, for short intervals on one rank.
+inline std::uint64_t ticks() {
+#if defined(__x86_64__)
+  return __rdtsc();
+#else
+  std::uint64_t t;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(t));
+  return t;
+#endif
+}
+
+}  // namespace sojourn

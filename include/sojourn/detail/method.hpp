@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an access `p.call<&T::method>(…)` is made of: the checks that its types can travel, the
+// plain call, and the remote one.
+#pragma once
+
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "sojourn/counters.hpp"
+#include "sojourn/detail/wire.hpp"
+#include "sojourn/future.hpp"
+#include "sojourn/via.hpp"
+
+namespace sojourn {
+template <class T>
+class global_ptr;
+}
+
+namespace sojourn::detail {
+
+template <class... A>
+inline constexpr bool begins_with_access = false;
+template <class First, class... A>
+inline constexpr bool begins_with_access<First, A...> =
+    std::is_same_v<std::remove_cvref_t<First>, via> ||
+    std::is_same_v<std::remove_cvref_t<First>, access>;
+
+/// A parameter as it travels: `const X&` is bound to a copy at the owner.
+template <class P>
+using travelling_parameter = std::remove_cvref_t<P>;
+template <class P>
+inline constexpr bool parameter_travels =
+    !std::is_reference_v<P> ||
+    (std::is_lvalue_reference_v<P> && std::is_const_v<std::remove_reference_t<P>>);
+
+template <auto Method>
+struct method {
+  static_assert(std::is_member_function_pointer_v<decltype(Method)>,
+                "sojourn: call<…> and async<…> take a pointer to a method, such as &node::find");
+};
+
+#define SOJOURN_METHOD(QUALIFIERS, IS_CONST)                                  \
+  template <class C, class R, class... P, R (C::*Method)(P...) QUALIFIERS>    \
+  struct method<Method> {                                                     \
+    using object = C;                                                         \
+    using result = R;                                                         \
+    using arguments = std::tuple<travelling_parameter<P>...>;                 \
+    static constexpr bool is_const = IS_CONST;                                \
+    static constexpr std::size_t arity = sizeof...(P);                        \
+    static constexpr bool parameters_travel =                                 \
+        ((parameter_travels<P> && travels<travelling_parameter<P>>) && ...);  \
+    template <class T>                                                        \
+    using request = method_request<Method, T, R, travelling_parameter<P>...>; \
+  }
+SOJOURN_METHOD(, false);
+SOJOURN_METHOD(const, true);
+SOJOURN_METHOD(noexcept, false);
+SOJOURN_METHOD(const noexcept, true);
+#undef SOJOURN_METHOD
+
+template <auto Method>
+const char* method_name() {
+  return __PRETTY_FUNCTION__;
+}
+
+template <auto Method, class T, class... A>
+struct checked_method {
+  using traits = method<Method>;
+  using result = typename traits::result;
+  using arguments = typename traits::arguments;
+  using request = typename traits::template request<T>;
+
+  static_assert(std::is_base_of_v<typename traits::object, std::remove_const_t<T>>,
+                "sojourn: this is not a method of the object that the global_ptr points to");
+  static_assert(traits::is_const || !std::is_const_v<T>,
+                "sojourn: a method that is not const cannot be called through a "
+                "global_ptr<const T>");
+  static_assert(traits::parameters_travel,
+                "sojourn: a parameter of this method cannot travel: take it by value or const&, "
+                "trivially copyable (no pointer), or declare travels<T>");
+  static_assert(travels<result>,
+                "sojourn: the result of this method cannot travel: return a value that is "
+                "trivially copyable (no pointer, no reference), or declare travels<T>");
+  static_assert(std::is_constructible_v<arguments, A...> || sizeof...(A) == 0,
+                "sojourn: the arguments of this access do not fit the method's parameters");
+  static_assert(sizeof...(A) == traits::arity,
+                "sojourn: this access has too few or too many arguments for the method");
+
+  template <class... B>
+  [[gnu::always_inline]] static inline result invoke(T* object, B&&... b) {
+    return (object->*Method)(std::forward<B>(b)...);
+  }
+
+  [[gnu::noinline]] static result call_remote(global_ptr<T> p, const access& how, arguments a) {
+    via chosen = job.overrides ? override_access(how, method_name<Method>()) : how.how;
+    int owner = checked_owner(p.address());
+    if (chosen.how() == via::mechanism::migrate && migrate_activations(owner, chosen)) {
+      ++counts.calls_local;
+      return std::apply(
+          [&](auto&... b) -> result { return (p.local()->*Method)(std::move(b)...); }, a);
+    }
+    return take_value<result>(start(p, owner, std::move(a)));
+  }
+
+  [[gnu::noinline]] static future<result> start_remote(global_ptr<T> p, const access&,
+                                                       arguments a) {
+    return future<result>::of_ticket(start(p, checked_owner(p.address()), std::move(a)));
+  }
+
+  /// Runs the method under a fork mark: the caller goes on when it blocks.
+  template <class... B>
+  static future<result> fork(T* object, B&&... b) {
+    auto body = [](T* o, auto... c) -> result { return (o->*Method)(std::move(c)...); };
+    marked_frame<result, decltype(body), T*, std::decay_t<B>...> frame(body, object,
+                                                                       std::forward<B>(b)...);
+    call_under(frame, mark_kind::fork_pinned, &frame.inner, &frame);
+    if (frame.events != 0) [[unlikely]] {
+      if (frame.events & mark::threw) return failed(frame);
+      if (!frame.settle()) return future<result>::of_ticket(frame.ticket);
+    }
+    if constexpr (std::is_void_v<result>) {
+      return future<result>::of_value();
+    } else {
+      auto f = future<result>::of_value(std::move(frame.result.value));
+      if constexpr (!std::is_trivially_destructible_v<result>) frame.result.value.~result();
+      return f;
+    }
+  }
+
+ private:
+  static ticket_id start(global_ptr<T> p, int owner, arguments a) {
+    ++counts.calls_remote;
+    return send_request<request>(owner, typename request::payload_type{p.local(), std::move(a)},
+                                 true);
+  }
+
+  template <class Frame>
+  static future<result> failed(Frame& frame) {
+    ticket_id ticket = ticket_open();
+    send_exception(ticket, frame.failure);
+    frame.failure = nullptr;
+    frame.events &= static_cast<std::uint8_t>(~mark::threw);
+    frame.settle();
+    return future<result>::of_ticket(ticket);
+  }
+
+  static int checked_owner(std::uint64_t address) {
+    std::uint64_t owner = (address - job.heap) >> job.heap_shift;
+    if (owner >= static_cast<std::uint64_t>(job.count)) bad_access(address, method_name<Method>());
+    return static_cast<int>(owner);
+  }
+};
+
+}  // namespace sojourn::detail

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a result of type T is held by a ticket: its bytes when it travels, otherwise a box on this
+// rank's heap. Templates over ticket.hpp; everything that does work is compiled in src/rpc.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "sojourn/detail/ticket.hpp"
+#include "sojourn/travels.hpp"
+
+namespace sojourn::detail {
+
+struct nothing {};
+/// What is stored for a result of type R.
+template <class R>
+using stored = std::conditional_t<std::is_void_v<R>, nothing, R>;
+
+/// Raw room for a T that may not be default-constructible, destroyed by whoever filled it.
+template <class T>
+union room {
+  room() {}
+  ~room() {}
+  T value;
+};
+template <>
+union room<nothing> {
+  room() {}
+  nothing value;
+};
+
+template <class R>
+void send_value(ticket_id id, stored<R>&& value) {
+  if constexpr (std::is_void_v<R>) {
+    send_result(id, nullptr, 0);
+  } else if constexpr (travels<R>) {
+    send_result(id, &value, sizeof(R));
+  } else {
+    R* box = new R(std::move(value));
+    send_result(id, &box, sizeof box);
+  }
+}
+
+template <class R>
+R take_value(ticket_id id) {
+  if constexpr (std::is_void_v<R>) {
+    ticket_take(id, nullptr, 0);
+  } else if constexpr (travels<R>) {
+    room<R> r;
+    ticket_take(id, &r.value, sizeof(R));
+    return std::move(r.value);
+  } else {
+    R* box;
+    ticket_take(id, &box, sizeof box);
+    std::unique_ptr<R> owner(box);
+    return std::move(*owner);
+  }
+}
+
+/// Runs `body` and sends what it returns or throws to `id`. The catch block is left before
+/// anything is sent: a piece that finishes has no exception in flight.
+template <class R, class Body>
+void send_outcome(ticket_id id, Body&& body) {
+  std::exception_ptr failure;
+  try {
+    if constexpr (std::is_void_v<R>) {
+      body();
+      send_result(id, nullptr, 0);
+    } else {
+      send_value<R>(id, body());
+    }
+    return;
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  send_exception(id, failure);
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the compiled code of a rank knows of itself without a call: which rank this is, where its
+// heap lies, and the open marks of the stretch of stack that runs now. A rank has one thread and
+// its program is linked at fixed addresses, so these are plain globals, right after a migration
+// because each rank has its own copy at the same address.
+#pragma once
+
+#include <cstdint>
+
+namespace sojourn::detail {
+
+struct mark;
+
+/// The C++ runtime's record of exceptions in flight (two words behind __cxa_get_globals()).
+struct exception_globals {
+  void* caught;
+  unsigned uncaught;
+};
+
+/// Something in a frame that must not leave its rank: a `stay`, an open `finish`.
+struct hold {
+  hold* outer;
+};
+
+struct running_state {
+  mark* youngest;                 ///< Youngest open mark; older ones by mark::outer.
+  const void* base;               ///< Where the running piece began: the address of its base mark.
+  hold* holds;                    ///< Youngest hold; older ones by hold::outer.
+  exception_globals* exceptions;  ///< At the same address in all ranks.
+  unsigned static_inits;          ///< Function-local statics being initialised now.
+};
+extern running_state running;
+
+struct job_view {
+  int me = 0;
+  int count = 1;
+  std::uint64_t my_heap = 0;        ///< First address of this rank's heap partition.
+  std::uint64_t my_heap_bytes = 0;
+  std::uint64_t heap = 0;           ///< First address of rank 0's partition.
+  unsigned heap_shift = 63;         ///< log2 of a partition's bytes.
+  bool heap_shared = false;         ///< Other ranks' partitions are mapped here.
+  bool overrides = false;           ///< SOJOURN_VIA names call sites.
+};
+extern job_view job;
+
+}  // namespace sojourn::detail

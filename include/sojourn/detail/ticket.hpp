@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tickets: where results go. A ticket is made when a mark is cut or a remote request is sent,
+// never on a fast path; it stays on the rank that made it, takes exactly one result, and knows who
+// waits. Its id is job-unique and names its home, so a result finds it from anywhere.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+
+namespace sojourn::detail {
+
+/// home rank : 16, generation : 24, index : 24. Zero is no ticket.
+using ticket_id = std::uint64_t;
+
+constexpr int home_of(ticket_id id) { return static_cast<int>(id >> 48); }
+
+/// A new ticket at home on this rank.
+ticket_id ticket_open();
+/// True when the result is here. Asked elsewhere than at home: true only at home, so false.
+bool ticket_ready(ticket_id id);
+/// Suspends until the result is here, copies its `bytes` bytes to `into` and frees the ticket; an
+/// exception is rethrown instead. Works on any rank: away from home it asks home to forward.
+void ticket_take(ticket_id id, void* into, std::size_t bytes);
+/// Suspends until the result is here; does not take it. Away from home the result is fetched, and
+/// `id` becomes a ticket of this rank.
+void ticket_wait(ticket_id& id);
+/// Frees the ticket now or when its result comes. An exception that nobody asked for is dropped.
+void ticket_drop(ticket_id id);
+/// Calls notify(context) on the dispatcher when the result is here, at once when it is. Requires:
+/// the ticket is at home here; nobody else waits for it.
+void ticket_on_ready(ticket_id id, void (*notify)(void*), void* context);
+
+/// Sends a result to `id`, wherever that is at home. Never suspends; any stack. The first result
+/// counts. A null `bytes` with size 0 is the result of a void function.
+void send_result(ticket_id id, const void* bytes, std::size_t size);
+void send_exception(ticket_id id, const std::exception_ptr& exception);
+
+}  // namespace sojourn::detail

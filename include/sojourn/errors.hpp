@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Sojourn throws, and how exceptions travel between ranks.
+#pragma once
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <typeinfo>
+
+namespace sojourn {
+
+/// The world failed, or a request cannot be carried out; `what()` says which, where and what to do.
+struct error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// An exception of a type that is not registered, thrown on another rank. Standard exceptions and
+/// types named in SOJOURN_EXCEPTION arrive as themselves instead.
+class remote_exception : public error {
+ public:
+  remote_exception(std::string type_name, const std::string& what, int rank)
+      : error(what), type_name_(std::move(type_name)), rank_(rank) {}
+  /// Demangled name of the type that was thrown.
+  const std::string& type_name() const { return type_name_; }
+  /// Rank on which it was thrown.
+  int rank() const { return rank_; }
+
+ private:
+  std::string type_name_;
+  int rank_;
+};
+
+namespace detail {
+
+/// How exceptions of one type become bytes and exceptions again.
+struct exception_kind {
+  const std::type_info* type;
+  /// Writes at most `room` bytes of the exception in flight, returns how many.
+  std::size_t (*encode)(const void* exception, char* bytes, std::size_t room);
+  void (*rethrow)(const char* bytes, std::size_t size);
+};
+
+/// Called before main only, in the same order in every rank of one program.
+bool register_exception(const exception_kind& kind);
+
+template <class E>
+std::size_t encode_exception(const void* exception, char* bytes, std::size_t room) {
+  const E& e = *static_cast<const E*>(exception);
+  if constexpr (std::is_trivially_copyable_v<E>) {
+    static_assert(sizeof(E) <= 512, "sojourn: an exception that travels holds at most 512 bytes");
+    __builtin_memcpy(bytes, &e, sizeof(E));
+    return sizeof(E);
+  } else {
+    const char* what = e.what();
+    std::size_t size = __builtin_strlen(what);
+    if (size > room) size = room;
+    __builtin_memcpy(bytes, what, size);
+    return size;
+  }
+}
+
+template <class E>
+[[noreturn]] void rethrow_as(const char* bytes, std::size_t size) {
+  if constexpr (std::is_trivially_copyable_v<E>) {
+    alignas(E) unsigned char copy[sizeof(E)];
+    __builtin_memcpy(copy, bytes, sizeof(E));
+    throw *reinterpret_cast<E*>(copy);
+  } else {
+    throw E(std::string(bytes, size));
+  }
+}
+
+template <class E>
+constexpr exception_kind kind_of() {
+  static_assert(std::is_trivially_copyable_v<E> || std::is_constructible_v<E, std::string>,
+                "sojourn: an exception travels when it is trivially copyable or constructible "
+                "from the string that its what() returns");
+  return {&typeid(E), &encode_exception<E>, &rethrow_as<E>};
+}
+
+}  // namespace detail
+}  // namespace sojourn
+
+/// Lets exceptions of type `T` arrive as themselves when thrown on another rank. At namespace
+/// scope, in one source file. `T` is trivially copyable, or constructible from its what().
+#define SOJOURN_EXCEPTION(T)                                          \
+  [[maybe_unused]] static const bool SOJOURN_JOIN(sojourn_exception_, __COUNTER__) = \
+      ::sojourn::detail::register_exception(::sojourn::detail::kind_of<T>())
+#define SOJOURN_JOIN(a, b) SOJOURN_JOIN_AGAIN(a, b)
+#define SOJOURN_JOIN_AGAIN(a, b) a##b

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting for everything that was started, wherever it went.
+#pragma once
+
+#include <exception>
+
+#include "sojourn/detail/running.hpp"
+
+namespace sojourn {
+
+namespace detail {
+
+/// An open finish; lies in the frame that called it, which stays on its rank meanwhile.
+struct finish_frame : hold {
+  void* outer_scope;
+  void* scope;
+};
+void finish_begin(finish_frame& frame);
+/// Waits; rethrows `failure`, else the first exception that an rpc_ff inside ended with.
+void finish_end(finish_frame& frame, const std::exception_ptr& failure);
+
+}  // namespace detail
+
+/// Calls body() and returns when it and every rpc, rpc_ff, async and then started inside it,
+/// and by those in turn, on every rank, is finished. The first exception that left an rpc_ff is
+/// rethrown. Finishes nest. Suspends. Does not migrate while open.
+template <class Body>
+void finish(Body&& body) {
+  detail::finish_frame frame;
+  detail::finish_begin(frame);
+  std::exception_ptr failure;
+  try {
+    body();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  detail::finish_end(frame, failure);
+}
+
+}  // namespace sojourn

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Futures: a value, or a ticket for one.
+#pragma once
+
+#include <cassert>
+#include <exception>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "sojourn/detail/result.hpp"
+#include "sojourn/detail/tasks.hpp"
+#include "sojourn/errors.hpp"
+
+namespace sojourn {
+
+/// The result of something started with `rpc`, `async` or `then`. Movable; may outlive the frame
+/// it was made in and may travel with the frames that hold it. Waiting suspends the fiber, never
+/// the rank. A future that is destroyed unread drops its result.
+template <class T>
+class [[nodiscard]] future {
+ public:
+  using value_type = T;
+
+  /// No result to wait for; valid() is false.
+  future() = default;
+  future(future&& other) noexcept { steal(other); }
+  future& operator=(future&& other) noexcept {
+    if (this != &other) {
+      reset();
+      steal(other);
+    }
+    return *this;
+  }
+  ~future() { reset(); }
+
+  /// False after get(), then() or a move.
+  bool valid() const { return state_ != state::empty; }
+
+  /// True when get() would not wait. Never suspends.
+  bool ready() const {
+    return state_ == state::value || (state_ == state::ticket && detail::ticket_ready(ticket_));
+  }
+
+  /// Suspends until the result is here. Requires: valid().
+  void wait() {
+    check();
+    if (state_ == state::ticket) detail::ticket_wait(ticket_);
+  }
+
+  /// Suspends until the result is here and moves it out, or rethrows what the call threw.
+  /// Requires: valid(); it is not afterwards.
+  T get() {
+    check();
+    if (state_ == state::value) {
+      state_ = state::empty;
+      if constexpr (!std::is_void_v<T>) {
+        T result = std::move(value_.value);
+        value_.value.~T();
+        return result;
+      } else {
+        return;
+      }
+    }
+    state_ = state::empty;
+    return detail::take_value<T>(ticket_);
+  }
+
+  /// Calls fn(result) on this rank once the result is here, in a fiber of its own, and returns the
+  /// future of what it returns. When the result is an exception, fn is not called and the exception
+  /// goes on to that future. Never suspends. `fn` stays on this rank and may capture.
+  template <class F>
+  auto then(F fn) {
+    check();
+    using R = decltype(detail::call_with(fn, std::declval<future&>()));
+    detail::ticket_id result = detail::ticket_open();
+    struct continuation {
+      future source;
+      F fn;
+      detail::ticket_id result;
+      static void run(void* self) {
+        std::unique_ptr<continuation> c(static_cast<continuation*>(self));
+        detail::send_outcome<R>(c->result,
+                                [&]() -> R { return detail::call_with(c->fn, c->source); });
+      }
+      static void post(void* self) { detail::post_task(&run, self); }
+    };
+    bool by_ticket = state_ == state::ticket;
+    auto* c = new continuation{std::move(*this), std::move(fn), result};
+    if (by_ticket) {
+      detail::ticket_adopt(c->source.ticket_);
+      detail::ticket_on_ready(c->source.ticket_, &continuation::post, c);
+    } else {
+      continuation::post(c);
+    }
+    return future<R>::of_ticket(result);
+  }
+
+  /// A future that holds its value. For implementers.
+  template <class... V>
+  static future of_value(V&&... value) {
+    future f;
+    if constexpr (!std::is_void_v<T>) {
+      ::new (static_cast<void*>(&f.value_.value)) T(std::forward<V>(value)...);
+    }
+    f.state_ = state::value;
+    return f;
+  }
+  static future of_ticket(detail::ticket_id ticket) {
+    future f;
+    f.ticket_ = ticket;
+    f.state_ = state::ticket;
+    return f;
+  }
+
+ private:
+  enum class state : unsigned char { empty, value, ticket };
+
+  void check() const {
+    if (state_ == state::empty) {
+      throw error("future: there is no result to wait for (it was moved from, or get() was called "
+                  "before)");
+    }
+  }
+  void reset() {
+    if (state_ == state::value) {
+      if constexpr (!std::is_void_v<T>) value_.value.~T();
+    } else if (state_ == state::ticket) {
+      detail::ticket_drop(ticket_);
+    }
+    state_ = state::empty;
+  }
+  void steal(future& other) {
+    state_ = other.state_;
+    if (state_ == state::value) {
+      if constexpr (!std::is_void_v<T>) {
+        ::new (static_cast<void*>(&value_.value)) T(std::move(other.value_.value));
+        other.value_.value.~T();
+      }
+    } else {
+      ticket_ = other.ticket_;
+    }
+    other.state_ = state::empty;
+  }
+
+  detail::ticket_id ticket_ = 0;
+  detail::room<detail::stored<T>> value_;
+  state state_ = state::empty;
+};
+
+/// The future of all results, in order; void becomes std::monostate. Never suspends.
+template <class... T>
+auto when_all(future<T>&&... futures) {
+  using all = std::tuple<std::conditional_t<std::is_void_v<T>, std::monostate, T>...>;
+  auto get_one = []<class U>(future<U>& f) {
+    if constexpr (std::is_void_v<U>) {
+      f.get();
+      return std::monostate{};
+    } else {
+      return f.get();
+    }
+  };
+  return future<void>::of_value().then(
+      [get_one, held = std::tuple<future<T>...>(std::move(futures)...)]() mutable -> all {
+        return std::apply([&](auto&... f) { return all{get_one(f)...}; }, held);
+      });
+}
+
+/// The same for any number of futures of one type. future<void>s give a future<void>.
+template <class T>
+auto when_all(std::vector<future<T>> futures) {
+  using all = std::conditional_t<std::is_void_v<T>, void, std::vector<detail::stored<T>>>;
+  return future<void>::of_value().then([held = std::move(futures)]() mutable -> all {
+    if constexpr (std::is_void_v<T>) {
+      for (auto& f : held) f.get();
+    } else {
+      all results;
+      results.reserve(held.size());
+      for (auto& f : held) results.push_back(f.get());
+      return results;
+    }
+  });
+}
+
+}  // namespace sojourn

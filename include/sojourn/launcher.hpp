@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting a job: N processes of one program on this host, watched until all have ended. This is
+// what `sojourn run` does; programs that start jobs themselves may use it too. Ranks do not need
+// it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sojourn {
+
+/// Whether each rank gets a core of its own.
+enum class binding {
+  automatic,  ///< When the job may use at least as many cores as it has ranks.
+  wanted,     ///< The same, with a warning when there are too few.
+  off,
+};
+
+struct launch_options {
+  int rank_count = 1;                ///< 1 to 1024.
+  std::vector<std::string> command;  ///< The program, looked up along PATH, and its arguments.
+  binding bind = binding::automatic;
+  bool label = false;      ///< Put "[rank] " before each line that a rank writes.
+  bool share_heap = true;  ///< Ranks map each other's objects; otherwise they send messages only.
+};
+
+/// What a job would be started as: the options, checked, and what follows from them and this host.
+struct launch_plan {
+  launch_options options;
+  std::string program;            ///< The file that will be executed.
+  int cores = 1;                  ///< Cores that the job may use, at least 1.
+  std::vector<int> core_of_rank;  ///< Empty when ranks are not bound.
+  std::string warning;            ///< One sentence about what was asked and cannot be had, or "".
+};
+
+/// What became of a job.
+struct launch_result {
+  /// 0 when every rank ended well; the first failing rank's exit status, or 128 + its signal; 128 +
+  /// signal when a signal to the launcher ended the job; 141 when the launcher's output was closed.
+  int status = 0;
+  double elapsed_seconds = 0;  ///< From the start of the first rank to the end of the last.
+  /// counters[rank][i] counts what counter_names()[i] says. All 0 for a program without Sojourn.
+  std::vector<std::vector<std::uint64_t>> counters;
+};
+
+/// Cores that processes started from here may use: by affinity, or by the CPU quota of the control
+/// group when that is less. At least 1.
+int cores_allowed();
+
+/// Checks the options against this host and says what would be run. Starts nothing.
+/// Errors: `error`, with one sentence, for a bad number of ranks or a program that cannot be run.
+launch_plan plan_launch(launch_options options);
+
+/// Runs the job and returns when all ranks have ended. Forwards their output by whole lines to this
+/// process's standard output and standard error; rank 0 reads this process's standard input. A rank
+/// that dies ends the job within a second, with a report on standard error. SIGINT, SIGTERM, SIGHUP
+/// and SIGQUIT end the job: SIGTERM to all ranks, SIGKILL half a second later or at a second
+/// signal.
+///
+/// Requires: this process has one thread; it stays until launch() returns, for ranks die with it.
+/// Blocks those signals and SIGCHLD meanwhile. Not for use by ranks.
+/// Errors: `error`, with one sentence, when the ranks could not be started; none is left then.
+launch_result launch(const launch_plan& plan);
+
+}  // namespace sojourn

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making objects anywhere in the job, destroying them, and reaching their bytes without a method.
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "sojourn/global_ptr.hpp"
+#include "sojourn/rpc.hpp"
+
+namespace sojourn {
+
+namespace detail {
+
+/// Of this rank's partition of the global heap. Throws std::bad_alloc.
+void* heap_allocate(std::size_t bytes, std::size_t alignment);
+void heap_free(void* object, std::size_t bytes, std::size_t alignment);
+
+/// Copies between this rank's memory and any rank's heap: one copy where the heap is shared or the
+/// system lets one rank read another's memory, otherwise through messages.
+void bulk_get(std::uint64_t from, void* to, std::size_t bytes);
+void bulk_put(const void* from, std::uint64_t to, std::size_t bytes);
+
+template <class T, class... A>
+global_ptr<T> make_here(A... arguments) {
+  void* room = heap_allocate(sizeof(T), alignof(T));
+  try {
+    return global_ptr<T>(::new (room) T(std::move(arguments)...));
+  } catch (...) {
+    heap_free(room, sizeof(T), alignof(T));
+    throw;
+  }
+}
+template <class T>
+void destroy_here(global_ptr<T> p) {
+  p.local()->~T();
+  heap_free(p.local(), sizeof(T), alignof(T));
+}
+template <class T>
+global_ptr<T> make_array_here(std::size_t count) {
+  if (count > (std::size_t{1} << 48) / sizeof(T)) throw std::bad_array_new_length();
+  std::size_t bytes = count * sizeof(T);
+  T* first = static_cast<T*>(heap_allocate(bytes == 0 ? 1 : bytes, alignof(T)));
+  std::size_t made = 0;
+  try {
+    for (; made < count; ++made) ::new (static_cast<void*>(first + made)) T();
+  } catch (...) {
+    while (made > 0) first[--made].~T();
+    heap_free(first, bytes == 0 ? 1 : bytes, alignof(T));
+    throw;
+  }
+  return global_ptr<T>(first);
+}
+template <class T>
+void destroy_array_here(global_ptr<T> p, std::size_t count) {
+  for (std::size_t i = count; i > 0; --i) p.local()[i - 1].~T();
+  std::size_t bytes = count * sizeof(T);
+  heap_free(p.local(), bytes == 0 ? 1 : bytes, alignof(T));
+}
+
+}  // namespace detail
+
+/// Constructs a T from copies of the arguments in the heap of `rank`. What the constructor throws
+/// is thrown here. Suspends: when remote. Errors: std::bad_alloc.
+template <class T, class... A>
+global_ptr<T> make(rank_t rank, A... arguments) {
+  static_assert(std::is_constructible_v<T, A...>,
+                "sojourn: T cannot be constructed from these arguments");
+  if (rank == rank_me()) return detail::make_here<T, A...>(std::move(arguments)...);
+  return rpc(rank, [](A... a) { return detail::make_here<T, A...>(std::move(a)...); },
+             std::move(arguments)...)
+      .get();
+}
+
+/// Destroys an object that `make` made; null is allowed. Suspends: when remote.
+template <class T>
+void destroy(global_ptr<T> p) {
+  if (!p) return;
+  if (p.is_local()) return detail::destroy_here(p);
+  rpc(p.where(), [](global_ptr<T> q) { detail::destroy_here(q); }, p).get();
+}
+
+/// `count` value-initialised elements in the heap of `rank`. Suspends: when remote.
+template <class T>
+global_ptr<T> make_array(rank_t rank, std::size_t count) {
+  if (rank == rank_me()) return detail::make_array_here<T>(count);
+  return rpc(rank, [](std::size_t n) { return detail::make_array_here<T>(n); }, count).get();
+}
+
+/// Destroys an array that `make_array` made with this `count`; null is allowed.
+template <class T>
+void destroy_array(global_ptr<T> p, std::size_t count) {
+  if (!p) return;
+  if (p.is_local()) return detail::destroy_array_here(p, count);
+  rpc(p.where(), [](global_ptr<T> q, std::size_t n) { detail::destroy_array_here(q, n); }, p, count)
+      .get();
+}
+
+/// Copies elements from any rank's heap to this rank's memory, one-sided: no method runs at the
+/// owner. Concurrent with a method on the same words it is a race.
+/// Requires: the elements lie in one object or array. Suspends: when the heap is not shared.
+template <class T>
+void get(global_ptr<const T> from, std::span<T> to) {
+  static_assert(travels<T>, "sojourn: the elements of a get must travel");
+  detail::bulk_get(from.address(), to.data(), to.size_bytes());
+}
+template <class T>
+void get(global_ptr<T> from, std::span<T> to) {
+  get(global_ptr<const T>(from), to);
+}
+/// The same from this rank's memory to any rank's heap. The bytes are there on return.
+template <class T>
+void put(std::span<const T> from, global_ptr<T> to) {
+  static_assert(travels<T>, "sojourn: the elements of a put must travel");
+  detail::bulk_put(from.data(), to.address(), from.size_bytes());
+}
+template <class T>
+void put(std::span<T> from, global_ptr<T> to) {
+  put(std::span<const T>(from), to);
+}
+
+/// One element.
+template <class T>
+std::remove_const_t<T> load(global_ptr<T> from) {
+  using value = std::remove_const_t<T>;
+  static_assert(travels<value>, "sojourn: what is loaded must travel");
+  detail::room<value> r;
+  detail::bulk_get(from.address(), &r.value, sizeof(value));
+  return r.value;
+}
+template <class T>
+void store(global_ptr<T> to, const std::type_identity_t<T>& value) {
+  static_assert(travels<T>, "sojourn: what is stored must travel");
+  detail::bulk_put(&value, to.address(), sizeof(T));
+}
+
+}  // namespace sojourn

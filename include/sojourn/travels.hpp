@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which values may travel between ranks: those whose bytes mean the same on every rank.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace sojourn {
+
+/// True for types whose bytes may be copied to another rank: trivially copyable ones that are not
+/// pointers. Specialise it as `true` for a type of your own that holds no address of private
+/// memory although it has a copy constructor.
+template <class T>
+inline constexpr bool travels = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> &&
+                                !std::is_reference_v<T> && !std::is_member_pointer_v<T> &&
+                                !std::is_null_pointer_v<T>;
+
+template <class T>
+inline constexpr bool travels<const T> = travels<T>;
+template <>
+inline constexpr bool travels<void> = true;
+template <class A, class B>
+inline constexpr bool travels<std::pair<A, B>> = travels<A> && travels<B>;
+template <class... T>
+inline constexpr bool travels<std::tuple<T...>> = (travels<T> && ...);
+template <class T>
+inline constexpr bool travels<std::optional<T>> = travels<T>;
+template <class T, std::size_t N>
+inline constexpr bool travels<std::array<T, N>> = travels<T>;
+template <class T, std::size_t N>
+inline constexpr bool travels<T[N]> = travels<T>;
+template <class... T>
+inline constexpr bool travels<std::variant<T...>> = (travels<T> && ...);
+
+}  // namespace sojourn

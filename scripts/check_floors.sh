@@ -1,0 +1,139 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Reads every #include of the tree and fails when one points up a floor, naming file and line.
+#
+#   scripts/check_floors.sh [--print] [ROOT]
+#
+# The rules:
+#   1. A file of src/FLOOR includes its own floor and those below it. fiber and transport stand side
+#      by side on one level and do not know each other.
+#   2. x.cpp includes its own x.hpp first, when one stands beside it, so that the header compiles
+#      alone. Nothing in src/ includes the umbrella <sojourn/sojourn.hpp>.
+#   3. Public headers include the standard library, the system and other public headers only.
+#   4. apps, bench, containers and tools use public headers only, and not <sojourn/detail/…>.
+# Unit tests (*_test.cpp) may include whatever they test against.
+set -eu
+
+show=0
+if [ "${1-}" = "--print" ]; then
+  show=1
+  shift
+fi
+root=${1-$(dirname "$0")/..}
+if [ ! -d "$root" ]; then
+  echo "check_floors: there is no folder $root." >&2
+  exit 2
+fi
+cd "$root"
+
+# One pass over all sources, in an order that does not depend on the file system.
+for folder in include src apps bench containers tools; do
+  if [ -d "$folder" ]; then
+    find "$folder" -type f \( -name '*.hpp' -o -name '*.cpp' -o -name '*.h' -o -name '*.S' \) \
+      ! -name '*_test.cpp'
+  fi
+done | LC_ALL=C sort | awk -v show="$show" '
+BEGIN {
+  # The levels, the ground first; floors on one level do not include each other.
+  levels = split("base|memory|fiber transport|message|rpc|object|migrate|shared|job|observe", row, "|")
+  for (l = 1; l <= levels; l++) {
+    n = split(row[l], names, " ")
+    for (i = 1; i <= n; i++) { level[names[i]] = l; order[++floors] = names[i] }
+  }
+}
+
+function complain(text) {
+  printf "%s:%d: %s\n", file, line_number, text > "/dev/stderr"
+  wrong++
+}
+
+# Is the path, as written in an include, a file of src/?  A first folder that is a floor says so.
+function floor_of(path,    part) {
+  sub(/^(\.\.?\/)+/, "", path)
+  sub(/^src\//, "", path)
+  if (split(path, part, "/") > 1 && part[1] in level) return part[1]
+  return ""
+}
+
+function check_include(path, quoted,    to, own) {
+  includes++
+  to = floor_of(path)
+  if (area == "src") {
+    if (path == "sojourn/sojourn.hpp")
+      complain("includes the umbrella header, which stands above every floor")
+    if (file ~ /\.cpp$/ && !first_seen) {
+      first_seen = 1
+      own = file
+      sub(/\.cpp$/, ".hpp", own)
+      if (own in exists && "src/" path != own)
+        complain("must include its own header \"" substr(own, 5) "\" first")
+    }
+    if (to == "" && quoted && path !~ /\// && path !~ /^sojourn\//)
+      complain("write \"" path "\" with its floor, as \"" from "/…/" path "\"")
+    if (to == "" || !(from in level)) return
+    if (to != from) edge[from " " to]++
+    if (to != from && level[to] == level[from])
+      complain("includes \"" path "\": " from " and " to " do not know each other")
+    else if (level[to] > level[from])
+      complain("includes \"" path "\", which points up from " from " to " to)
+  } else if (area == "include") {
+    if (to != "" || path ~ /^(\.\.\/)*src\//)
+      complain("is a public header and includes \"" path "\" of src/")
+    else if (quoted && path !~ /^sojourn\//)
+      complain("is a public header: include \"" path "\" as <sojourn/…>")
+  } else {
+    if (path ~ /sojourn\/detail\//)
+      complain("includes \"" path "\": " area "/ stands on the public API alone")
+    else if (path ~ /(^|\/)src\// || ((to != "") && (("src/" path) in exists)))
+      complain("includes \"" path "\" of src/: " area "/ stands on the public API alone")
+  }
+}
+
+{ files[++count] = $0; exists[$0] = 1 }
+
+END {
+  for (f = 1; f <= count; f++) {
+    file = files[f]
+    split(file, part, "/")
+    area = part[1]
+    from = part[2]
+    first_seen = 0
+    line_number = 0
+    if (area == "src" && !(from in level)) {
+      line_number = 1
+      complain("src/" from " is no floor; the floors are: " row_text())
+    }
+    while ((getline line < file) > 0) {
+      line_number++
+      if (line ~ /^[ \t]*#[ \t]*include[ \t]*["<]/) {
+        quoted = line ~ /^[^"<]*"/
+        path = line
+        sub(/^[^"<]*["<]/, "", path)
+        sub(/[">].*$/, "", path)
+        check_include(path, quoted)
+      }
+    }
+    close(file)
+  }
+  if (wrong) {
+    printf "check_floors: %d includes break the floors\n", wrong > "/dev/stderr"
+    exit 1
+  }
+  if (show) {
+    for (i = floors; i >= 1; i--) {
+      text = ""
+      for (j = floors; j >= 1; j--)
+        if ((order[i] " " order[j]) in edge)
+          text = text sprintf(" %s(%d)", order[j], edge[order[i] " " order[j]])
+      printf "%-10s ->%s\n", order[i], text == "" ? " nothing below" : text
+    }
+  }
+  printf "check_floors: %d files, %d includes, none points up\n", count, includes
+}
+
+function row_text(    text, l) {
+  for (l = 1; l <= levels; l++) text = text (l > 1 ? " < " : "") row[l]
+  return text
+}
+'

@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Feeds check_floors.sh small trees: one that is right, and one for each rule it must see broken.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+
+fresh() {
+  rm -rf "$scratch/tree"
+  mkdir -p "$scratch/tree/src/base" "$scratch/tree/src/fiber" "$scratch/tree/src/transport/shm" \
+    "$scratch/tree/src/message" "$scratch/tree/include/sojourn/detail" "$scratch/tree/apps/btree" \
+    "$scratch/tree/tools"
+  cd "$scratch/tree"
+  echo '#include <cstdint>' >src/base/clock.hpp
+  printf '#include "base/clock.hpp"\n#include <sojourn/rank.hpp>\n' >src/base/clock.cpp
+  echo '#include "base/clock.hpp"' >src/fiber/fiber.hpp
+  echo '  #  include "base/clock.hpp" // spaced' >src/transport/shm/ring.hpp
+  printf '#include "fiber/fiber.hpp"\n#include "transport/shm/ring.hpp"\n' >src/message/send.cpp
+  echo '#include "message/late.hpp"' >src/base/clock_test.cpp # tests may
+  echo '#include <sojourn/detail/wire.hpp>' >include/sojourn/rank.hpp
+  echo '#include <cstddef>' >include/sojourn/detail/wire.hpp
+  printf '#include "btree/tree.hpp"\n#include <sojourn/sojourn.hpp>\n' >apps/btree/main.cpp
+  echo '#include <sojourn/rank.hpp>' >tools/main.cpp
+}
+
+# expect STATUS WORDS: runs the check on the tree as it is; its output must hold WORDS.
+expect() {
+  status=0
+  output=$(sh "$here/check_floors.sh" --print "$scratch/tree" 2>&1) || status=$?
+  case $output in
+    *"$2"*) found=1 ;;
+    *) found=0 ;;
+  esac
+  if [ "$status" -ne "$1" ] || [ "$found" -eq 0 ]; then
+    echo "FAILED: expected status $1 and '$2', got status $status and:"
+    echo "$output"
+    failures=$((failures + 1))
+  else
+    echo "ok: $2"
+  fi
+}
+
+fresh
+expect 0 'none points up'
+fresh
+expect 0 'message    -> transport(1) fiber(1)'
+fresh
+echo '#include "message/send.hpp"' >>src/base/clock.hpp
+expect 1 'src/base/clock.hpp:2: includes "message/send.hpp", which points up from base to message'
+fresh
+echo '#include "transport/shm/ring.hpp"' >>src/fiber/fiber.hpp
+expect 1 'fiber and transport do not know each other'
+fresh
+echo '#include "../message/send.hpp"' >>src/transport/shm/ring.hpp
+expect 1 'points up from transport to message'
+fresh
+printf '#include <cstdint>\n#include "base/clock.hpp"\n' >src/base/clock.cpp
+expect 1 'must include its own header "base/clock.hpp" first'
+fresh
+echo '#include <sojourn/sojourn.hpp>' >>src/message/send.cpp
+expect 1 'includes the umbrella header'
+fresh
+echo '#include "base/clock.hpp"' >>include/sojourn/rank.hpp
+expect 1 'include/sojourn/rank.hpp:2: is a public header and includes "base/clock.hpp" of src/'
+fresh
+echo '#include <sojourn/detail/wire.hpp>' >>apps/btree/main.cpp
+expect 1 'apps/ stands on the public API alone'
+fresh
+echo '#include "../src/base/clock.hpp"' >>tools/main.cpp
+expect 1 'tools/ stands on the public API alone'
+fresh
+mkdir src/attic
+echo '#include <cstdint>' >src/attic/old.hpp
+expect 1 'src/attic is no floor'
+
+if [ "$failures" -ne 0 ]; then
+  echo "$failures checks failed"
+  exit 1
+fi

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/check.hpp"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+
+#include "sojourn/detail/running.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+char words[512];
+
+void say(const char* text) {
+  if (job.count > 1) {
+    std::fprintf(stderr, "sojourn: rank %d: %s\n", job.me, text);
+  } else {
+    std::fprintf(stderr, "sojourn: %s\n", text);
+  }
+  std::fflush(stderr);
+}
+
+}  // namespace
+
+const char* last_words() { return words; }
+
+std::string format(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  char buffer[1024];
+  std::vsnprintf(buffer, sizeof buffer, format, arguments);
+  va_end(arguments);
+  return buffer;
+}
+
+void check_failed(const char* file, int line, const char* condition, const char* format, ...) {
+  int used = std::snprintf(words, sizeof words, "check failed at %s:%d: %s: ", file, line,
+                           condition);
+  if (used > 0 && static_cast<std::size_t>(used) < sizeof words) {
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(words + used, sizeof words - static_cast<std::size_t>(used), format, arguments);
+    va_end(arguments);
+  }
+  say(words);
+  std::abort();
+}
+
+void die(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(words, sizeof words, format, arguments);
+  va_end(arguments);
+  say(words);
+  std::abort();
+}
+
+}  // namespace sojourn::detail

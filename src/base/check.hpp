@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ground floor: checks, clock, counters, names of addresses. It knows nothing of ranks but
+// their numbers.
+#pragma once
+
+#include <string>
+
+#include "sojourn/errors.hpp"
+
+namespace sojourn::detail {
+
+/// Reports a bug in Sojourn or in its caller and ends the process by SIGABRT.
+[[noreturn, gnu::format(printf, 4, 5)]] void check_failed(const char* file, int line,
+                                                          const char* condition,
+                                                          const char* format, ...);
+
+/// printf into a std::string: the core has no formatting library.
+[[gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);
+
+/// Ends the process after one sentence on stderr, naming the rank when there are several.
+[[noreturn, gnu::format(printf, 1, 2)]] void die(const char* format, ...);
+
+/// The last words of this process: set by check_failed, die and uncaught exceptions before they
+/// abort, read by the crash handler. Never null.
+const char* last_words();
+
+}  // namespace sojourn::detail
+
+/// On in every build. The message (printf style) prints the values and says what to do.
+#define SOJOURN_CHECK(condition, ...)                                                     \
+  do {                                                                                    \
+    if (!(condition)) [[unlikely]]                                                        \
+      ::sojourn::detail::check_failed(__FILE__, __LINE__, #condition, __VA_ARGS__);       \
+  } while (false)

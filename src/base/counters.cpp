@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sojourn/counters.hpp"
+
+namespace sojourn {
+
+namespace detail {
+counters counts;
+}
+
+namespace {
+
+constexpr const char* names[] = {
+    "requests_sent",     "request_bytes",      "replies_sent",        "reply_bytes",
+    "migrations",        "migration_bytes",    "collective_messages", "collective_bytes",
+    "bulk_messages",     "bulk_bytes",         "bulk_copies",         "calls_local",
+    "calls_remote",      "migrations_refused", "scan_warnings",       "cuts",
+    "images_out",        "images_in",          "fibers_made",         "switches",
+    "handlers_run",      "suspensions_for_room", "sleeps",            "wakeups_sent",
+    "exceptions_sent",
+};
+static_assert(std::size(names) == counters::count());
+
+template <class Op>
+void each(counters& a, const counters& b, Op op) {
+  auto x = a.values();
+  auto y = b.values();
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = op(x[i], y[i]);
+  a = __builtin_bit_cast(counters, x);
+}
+
+}  // namespace
+
+counters& counters::operator-=(const counters& before) {
+  each(*this, before, [](std::uint64_t a, std::uint64_t b) { return a - b; });
+  return *this;
+}
+
+counters& counters::operator+=(const counters& other) {
+  each(*this, other, [](std::uint64_t a, std::uint64_t b) { return a + b; });
+  return *this;
+}
+
+std::span<const char* const> counter_names() { return names; }
+
+}  // namespace sojourn

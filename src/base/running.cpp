@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sojourn/detail/running.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+exception_globals before_the_worker_starts;
+}
+
+running_state running{nullptr, nullptr, nullptr, &before_the_worker_starts, 0};
+job_view job;
+
+}  // namespace sojourn::detail
+
+// Function-local statics being initialised: the linker's --wrap brings the compiler's calls here,
+// so that a migration in the middle of one can be refused (PITFALLS: the guard would stay locked
+// for ever at the source).
+extern "C" {
+int __real___cxa_guard_acquire(long long* guard);
+void __real___cxa_guard_release(long long* guard);
+void __real___cxa_guard_abort(long long* guard);
+
+int __wrap___cxa_guard_acquire(long long* guard) {
+  int initialise = __real___cxa_guard_acquire(guard);
+  if (initialise) ++sojourn::detail::running.static_inits;
+  return initialise;
+}
+void __wrap___cxa_guard_release(long long* guard) {
+  __real___cxa_guard_release(guard);
+  --sojourn::detail::running.static_inits;
+}
+void __wrap___cxa_guard_abort(long long* guard) {
+  __real___cxa_guard_abort(guard);
+  --sojourn::detail::running.static_inits;
+}
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/piece.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <unordered_map>
+
+#include "base/check.hpp"
+#include "fiber/stack_copy.hpp"
+#include "fiber/ticket_table.hpp"
+#include "sojourn/counters.hpp"
+
+namespace sojourn::detail {
+
+scope_hooks on_scope{[](void*) {}, [](void*) {}};
+broken_rules broken{};
+
+namespace {
+
+std::vector<piece*> pool;
+std::size_t in_use = 0;
+std::uint64_t last_stamp = 0;
+// Images larger than this are not kept with a free descriptor.
+constexpr std::size_t pooled_image_bytes = 8192;
+
+void* at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
+
+void ensure_image(piece* p) {
+  std::size_t bytes = p->bytes();
+  if (p->image_capacity >= bytes) return;
+  std::free(p->image);
+  p->image_capacity = std::max<std::size_t>(bytes, 512);
+  p->image = static_cast<std::byte*>(std::malloc(p->image_capacity));
+  if (p->image == nullptr) {
+    p->image_capacity = 0;
+    throw std::bad_alloc();
+  }
+}
+
+/// What a mark's address would be worth as the name of a result (rule broken on purpose).
+ticket_id ticket_of_mark(const mark* m) {
+  static std::unordered_map<const mark*, ticket_id> names;
+  ticket_id& id = names[m];
+  if (!ticket_is_open(id)) id = ticket_open();
+  return id;
+}
+
+/// Moves the bytes of `p` below `until` from their place to the image.
+void evict(piece* p, std::uint64_t until) {
+  until = std::min(until, p->hi);
+  if (p->in_place_from >= until) return;
+  ensure_image(p);
+  copy_frames(p->image + (p->in_place_from - p->sp), at(p->in_place_from),
+              until - p->in_place_from);
+  p->in_place_from = until;
+  ++counts.images_out;
+}
+
+}  // namespace
+
+piece* new_piece() {
+  ++in_use;
+  if (pool.empty()) return new piece;
+  piece* p = pool.back();
+  pool.pop_back();
+  std::byte* image = p->image;
+  std::size_t capacity = p->image_capacity;
+  std::vector<piece*> referrers = std::move(p->referrers);
+  referrers.clear();
+  *p = piece{};
+  p->image = image;
+  p->image_capacity = capacity;
+  p->referrers = std::move(referrers);
+  return p;
+}
+
+std::size_t pieces_in_use() { return in_use; }
+
+void free_piece(piece* p) {
+  --in_use;
+  if (p->image_capacity > pooled_image_bytes) {
+    std::free(p->image);
+    p->image = nullptr;
+    p->image_capacity = 0;
+  }
+  pool.push_back(p);
+}
+
+void add_in_place(piece* p) {
+  piece*& first = slots[p->slot].in_place;
+  for (piece* q = first; q != nullptr; q = q->next_in_slot) {
+    if (q == p) return;
+  }
+  p->next_in_slot = first;
+  first = p;
+}
+
+void drop_in_place(piece* p) {
+  for (piece** link = &slots[p->slot].in_place; *link != nullptr; link = &(*link)->next_in_slot) {
+    if (*link == p) {
+      *link = p->next_in_slot;
+      p->next_in_slot = nullptr;
+      return;
+    }
+  }
+}
+
+void place(piece* p) {
+  stack_slot& slot = slots[p->slot];
+  if (slot.in_place == p && p->next_in_slot == nullptr && p->is_in_place()) return;
+  slots.open(p->slot);
+  ++last_stamp;
+  p->needed_from = p->sp;
+  p->stamp = last_stamp;
+  piece* oldest = p;
+  if (!broken.ancestors_in_place) {
+    while (oldest->refers_to != nullptr) {
+      oldest->refers_to->needed_from = oldest->hi;
+      oldest = oldest->refers_to;
+      oldest->stamp = last_stamp;
+    }
+  }
+  // All copies out before any copy in.
+  for (piece** link = &slot.in_place; *link != nullptr;) {
+    piece* q = *link;
+    if (!broken.evict_before_run) evict(q, q->stamp == last_stamp ? q->needed_from : oldest->hi);
+    if (q->in_place_from >= q->hi) {
+      *link = q->next_in_slot;
+      q->next_in_slot = nullptr;
+    } else {
+      link = &q->next_in_slot;
+    }
+  }
+  for (piece* q = p; q != nullptr; q = q->refers_to) {
+    if (q->in_place_from > q->needed_from) {
+      forget_frames(q->needed_from, q->in_place_from);
+      copy_frames(at(q->needed_from), q->image + (q->needed_from - q->sp),
+                  q->in_place_from - q->needed_from);
+      q->in_place_from = q->needed_from;
+      ++counts.images_in;
+    }
+    add_in_place(q);
+    if (q == oldest) break;
+  }
+}
+
+void clear_slot(std::uint32_t index, std::uint64_t hi) {
+  for (piece** link = &slots[index].in_place; *link != nullptr;) {
+    piece* q = *link;
+    evict(q, hi);
+    if (q->in_place_from >= q->hi) {
+      *link = q->next_in_slot;
+      q->next_in_slot = nullptr;
+    } else {
+      link = &q->next_in_slot;
+    }
+  }
+}
+
+void copy_out(const piece* p, std::byte* to) {
+  std::size_t imaged = p->in_place_from - p->sp;
+  if (imaged > 0) copy_frames(to, p->image, imaged);
+  if (imaged < p->bytes()) copy_frames(to + imaged, at(p->in_place_from), p->bytes() - imaged);
+}
+
+void copy_in(piece* p, const std::byte* from) {
+  if (slots[p->slot].in_place == nullptr) {
+    slots.open(p->slot);
+    forget_frames(p->sp, p->hi);
+    copy_frames(at(p->sp), from, p->bytes());
+    p->in_place_from = p->sp;
+    add_in_place(p);
+  } else {
+    ensure_image(p);
+    copy_frames(p->image, from, p->bytes());
+    p->in_place_from = p->hi;
+  }
+}
+
+piece* cut(piece* older, mark* m) {
+  piece* younger = new_piece();
+  auto boundary = reinterpret_cast<std::uint64_t>(m->sp);
+  younger->slot = older->slot;
+  younger->sp = younger->in_place_from = older->sp;
+  younger->hi = boundary;
+  younger->base = m;
+  younger->result = broken.ticket_per_cut ? ticket_of_mark(m) : ticket_open();
+  younger->youngest =
+      reinterpret_cast<std::uint64_t>(older->youngest) < boundary ? older->youngest : nullptr;
+  younger->exceptions = older->exceptions;
+  // Which side is initialising a static is not known: both count as doing so, and stay.
+  younger->static_inits = older->static_inits;
+  younger->marks_hold_exceptions = older->marks_hold_exceptions;
+  younger->fp = older->fp;
+  younger->pinned = m->kind == mark_kind::fork_pinned;
+
+  m->ticket = younger->result;
+  m->events |= mark::was_cut;
+
+  if (older->holds != nullptr && reinterpret_cast<std::uint64_t>(older->holds) < boundary) {
+    younger->holds = older->holds;
+    hold* h = older->holds;
+    while (h != nullptr && reinterpret_cast<std::uint64_t>(h) < boundary) h = h->outer;
+    older->holds = reinterpret_cast<std::uint64_t>(h) < older->hi ? h : nullptr;
+  }
+  older->exceptions = {};
+  older->sp = older->in_place_from = boundary;
+  older->youngest = older_mark(older, m);
+
+  // By-reference children stay with the part their marks lie in.
+  for (std::size_t i = 0; i < older->referrers.size();) {
+    piece* child = older->referrers[i];
+    if (reinterpret_cast<std::uint64_t>(child->base) < boundary) {
+      child->refers_to = younger;
+      younger->referrers.push_back(child);
+      older->referrers[i] = older->referrers.back();
+      older->referrers.pop_back();
+    } else {
+      ++i;
+    }
+  }
+  if (is_by_reference(m->kind)) {
+    younger->by_reference = true;
+    younger->refers_to = older;
+    older->referrers.push_back(younger);
+  }
+  younger->scope = older->scope;
+  if (younger->scope != nullptr) on_scope.joined(younger->scope);
+  add_in_place(younger);
+  ++counts.cuts;
+  return younger;
+}
+
+}  // namespace sojourn::detail

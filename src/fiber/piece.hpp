@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pieces: stretches of stack with a descriptor off the stack, and where their bytes are. The rules
+// are those of CUT: only one computation can be in place at an address, the rest are images; what
+// runs is in place whole, with the ancestors it refers to. This floor knows nothing of messages.
+//
+// *Older* frames are the callers, at higher addresses; *younger* ones the callees, at lower.
+//
+//   low(slot)                 sp                       in_place_from             hi
+//      | guard | free ........ | ... bytes in the image ... | ... bytes in place ... | older
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "memory/stack_slots.hpp"
+#include "sojourn/detail/mark.hpp"
+
+namespace sojourn::detail {
+
+/// Control bits of the floating-point units; they belong to a fiber and travel with it.
+struct fp_control {
+  std::uint32_t mxcsr;
+  std::uint32_t x87;
+  friend bool operator==(fp_control, fp_control) = default;
+};
+
+struct piece {
+  // Where it is.
+  std::uint64_t sp = 0;             ///< Youngest byte; the resume address lies there.
+  std::uint64_t hi = 0;             ///< One past the oldest byte.
+  std::uint64_t in_place_from = 0;  ///< Bytes from here to hi are in place, those below imaged.
+  std::uint32_t slot = 0;
+  bool keeps_slot = false;  ///< The oldest piece of a fiber of this rank: its end frees the slot.
+
+  // What it is.
+  const void* base = nullptr;  ///< Address of the mark it began under; compared, never read.
+  ticket_id result = 0;        ///< Takes what its base mark's inner function returns.
+  bool pinned = false;         ///< Never leaves this rank.
+  bool by_reference = false;   ///< Its frames refer to those of `refers_to`.
+
+  // Its state while suspended; the running piece's is in `running`.
+  long word = 0;  ///< What it is resumed with.
+  mark* youngest = nullptr;
+  hold* holds = nullptr;
+  exception_globals exceptions = {};
+  unsigned static_inits = 0;
+  bool marks_hold_exceptions = false;  ///< An open mark has saved some; seen at suspension.
+  fp_control fp = {};
+  void* scope = nullptr;  ///< Finish scope it counts in.
+
+  // Ties.
+  piece* refers_to = nullptr;        ///< Parent whose frames a by-reference child uses.
+  std::vector<piece*> referrers;     ///< Such children of this one.
+  piece* next_in_slot = nullptr;     ///< List of stack_slot::in_place.
+  piece* next_ready = nullptr;
+  std::byte* image = nullptr;
+  std::size_t image_capacity = 0;
+
+  // Scratch of place().
+  std::uint64_t stamp = 0;
+  std::uint64_t needed_from = 0;
+
+  std::size_t bytes() const { return hi - sp; }
+  bool is_in_place() const { return in_place_from == sp; }
+};
+
+/// A descriptor from the pool, cleared; and back.
+piece* new_piece();
+void free_piece(piece* p);
+std::size_t pieces_in_use();
+
+/// Records that bytes of `p` are in place, or that none are any more.
+void add_in_place(piece* p);
+void drop_in_place(piece* p);
+
+/// Brings `p` and the frames it refers to in place; whatever lies where it may run becomes an
+/// image first. Never from code that runs on that slot.
+void place(piece* p);
+/// Makes images of everything in place below `hi` in a slot.
+void clear_slot(std::uint32_t slot, std::uint64_t hi);
+/// Copies the bytes of `p`, wherever they are, to `to`.
+void copy_out(const piece* p, std::byte* to);
+/// Gives `p`, whose bytes arrived at `from`, its bytes: in place when nothing else is there.
+void copy_in(piece* p, const std::byte* from);
+
+/// Cuts the suspended `older` at its open mark `m`: what is younger becomes a new piece whose
+/// result goes to a new ticket, recorded in the mark. Requires: `older` is in place. O(1) but for
+/// by-reference children.
+piece* cut(piece* older, mark* m);
+/// The next older open mark of `p`, or null.
+inline mark* older_mark(const piece* p, const mark* m) {
+  mark* o = m->outer;
+  return reinterpret_cast<std::uint64_t>(o) < p->hi ? o : nullptr;
+}
+
+/// Told when a piece begins or stops counting in a finish scope (set by the floor above).
+struct scope_hooks {
+  void (*joined)(void* scope);
+  void (*left)(void* scope);
+};
+extern scope_hooks on_scope;
+
+/// Rules broken on purpose, for the tests that show each rule is needed. Zero outside tests.
+struct broken_rules {
+  bool evict_before_run;     ///< Place without making images of what lies there.
+  bool ancestors_in_place;   ///< Place a by-reference child without its ancestors.
+  bool exceptions_at_marks;  ///< Leave exceptions in flight to the child.
+  bool exceptions_per_piece; ///< Share exceptions in flight between pieces.
+  bool ticket_per_cut;       ///< Identify results by the mark's address.
+  bool gate;                 ///< Ship pieces with exceptions in flight or held.
+  bool by_reference_stays;   ///< Ship ranges that by-reference children refer to.
+};
+extern broken_rules broken;
+
+}  // namespace sojourn::detail

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/scheduler.hpp"
+
+#include <cxxabi.h>
+
+#include "base/check.hpp"
+#include "fiber/stack_copy.hpp"
+#include "sojourn/counters.hpp"
+
+extern "C" {
+long sojourn_switch(void** save_sp, void* to_sp, long word);
+void sojourn_call_on(void** save_sp, void* stack_top, void (*fn)(void*), void* context);
+void* sojourn_scheduler_sp;
+}
+
+namespace sojourn::detail {
+
+namespace {
+
+struct scheduler_state {
+  piece* current = nullptr;
+  leave_action action = nullptr;  // of the stack that left; null: it finished
+  void* context = nullptr;
+  void* left_sp = nullptr;
+  piece* ready_first = nullptr;
+  piece* ready_last = nullptr;
+  piece* spare = nullptr;  // a stack for the next handler
+  std::size_t fibers_resident = 0;
+  std::uint64_t stack_low = 0;
+  std::uint64_t stack_high = 0;
+  fp_control usual_fp = {};
+} scheduler;
+
+fp_control read_fp() {
+  fp_control fp{0, 0};
+#if defined(__x86_64__)
+  std::uint16_t x87;
+  asm volatile("stmxcsr %0" : "=m"(fp.mxcsr));
+  asm volatile("fnstcw %0" : "=m"(x87));
+  fp.mxcsr &= ~0x3fu;  // sticky flags: not state that a callee preserves
+  fp.x87 = x87;
+#elif defined(__aarch64__)
+  std::uint64_t fpcr;
+  asm volatile("mrs %0, fpcr" : "=r"(fpcr));
+  fp.mxcsr = static_cast<std::uint32_t>(fpcr);
+#endif
+  return fp;
+}
+
+// A reload costs tens of nanoseconds: only on change.
+[[gnu::noinline]] void write_fp(fp_control fp) {
+#if defined(__x86_64__)
+  std::uint16_t x87 = static_cast<std::uint16_t>(fp.x87);
+  asm volatile("ldmxcsr %0" : : "m"(fp.mxcsr));
+  asm volatile("fldcw %0" : : "m"(x87));
+#elif defined(__aarch64__)
+  std::uint64_t fpcr = fp.mxcsr;
+  asm volatile("msr fpcr, %0" : : "r"(fpcr));
+#endif
+}
+
+/// Takes over what `running` says of the stack that just left.
+void record_suspension(piece* p) {
+  add_in_place(p);
+  auto within = [p](const void* address) { return reinterpret_cast<std::uint64_t>(address) < p->hi; };
+  p->sp = p->in_place_from = reinterpret_cast<std::uint64_t>(scheduler.left_sp);
+  p->youngest = running.youngest != nullptr && within(running.youngest) ? running.youngest : nullptr;
+  p->holds = running.holds != nullptr && within(running.holds) ? running.holds : nullptr;
+  p->static_inits = running.static_inits;
+  if (!broken.exceptions_per_piece) {
+    p->exceptions = *running.exceptions;
+    if (p->exceptions.caught != nullptr || p->exceptions.uncaught != 0) [[unlikely]] {
+      *running.exceptions = {};
+    }
+  }
+  // Marks cannot be walked once the piece is an image: what the gate must know is noted now.
+  p->marks_hold_exceptions = false;
+  for (mark* m = p->youngest; m != nullptr; m = older_mark(p, m)) {
+    if (m->events & mark::saved_exceptions) p->marks_hold_exceptions = true;
+  }
+  p->fp = read_fp();
+  if (p->fp != scheduler.usual_fp) [[unlikely]] write_fp(scheduler.usual_fp);
+}
+
+void become_fiber(piece* p) {
+  scheduler.spare = nullptr;
+  ++scheduler.fibers_resident;
+  ++counts.fibers_made;
+  if (p->scope != nullptr) on_scope.joined(p->scope);
+  if (scheduler.fibers_resident > resident_fibers_max) {
+    // Stacks are short: the next handler runs where this one is, which becomes an image then.
+    piece* sharer = new_piece();
+    sharer->slot = p->slot;
+    sharer->hi = p->hi;
+    sharer->keeps_slot = true;
+    ++slots[p->slot].users;
+    scheduler.spare = sharer;
+  }
+}
+
+/// Back on the scheduler's stack after a stack left.
+void after_leaving() {
+  confirm_switch();
+  piece* p = scheduler.current;
+  leave_action action = scheduler.action;
+  scheduler.current = nullptr;
+  scheduler.action = nullptr;
+  if (action == nullptr) {
+    if (p != scheduler.spare) retire(p);
+    return;
+  }
+  if (p == scheduler.spare) become_fiber(p);
+  record_suspension(p);
+  action(p, scheduler.context);
+}
+
+void resume(piece* p) {
+  place(p);
+  forget_frames(slots.low(p->slot) + stack_slots::guard_bytes, p->sp);
+  running.youngest = p->youngest;
+  running.base = p->base;
+  running.holds = p->holds;
+  running.static_inits = p->static_inits;
+  if (p->exceptions.caught != nullptr || p->exceptions.uncaught != 0) [[unlikely]] {
+    if (!broken.exceptions_per_piece) *running.exceptions = p->exceptions;
+  }
+  if (p->fp != scheduler.usual_fp) [[unlikely]] write_fp(p->fp);
+  scheduler.current = p;
+  ++counts.switches;
+  announce_switch(slots.low(p->slot), slots.high(p->slot));
+  sojourn_switch(&sojourn_scheduler_sp, reinterpret_cast<void*>(p->sp), p->word);
+  after_leaving();
+}
+
+piece* make_spare() {
+  piece* p = new_piece();
+  p->slot = slots.acquire();
+  p->hi = slots.high(p->slot);
+  p->keeps_slot = true;
+  return p;
+}
+
+#if SOJOURN_ASAN
+struct entry {
+  void (*fn)(void*);
+  void* context;
+};
+
+/// Oldest frame of a stack. Its return goes to the scheduler, which then finds no action.
+void enter(void* e) {
+  confirm_switch();
+  entry copy = *static_cast<entry*>(e);
+  copy.fn(copy.context);
+  announce_switch(scheduler.stack_low, scheduler.stack_high);
+}
+#endif
+
+void run_on(piece* p, void (*fn)(void*), void* context) {
+  running.youngest = nullptr;
+  running.base = reinterpret_cast<const void*>(p->hi);
+  running.holds = nullptr;
+  running.static_inits = 0;
+  scheduler.current = p;
+#if SOJOURN_ASAN
+  forget_frames(slots.low(p->slot) + stack_slots::guard_bytes, p->hi);
+  entry e{fn, context};
+  announce_switch(slots.low(p->slot), slots.high(p->slot));
+  sojourn_call_on(&sojourn_scheduler_sp, reinterpret_cast<void*>(p->hi), enter, &e);
+#else
+  sojourn_call_on(&sojourn_scheduler_sp, reinterpret_cast<void*>(p->hi), fn, context);
+#endif
+  after_leaving();
+}
+
+}  // namespace
+
+void attach_scheduler(std::uint64_t stack_low, std::uint64_t stack_high) {
+  scheduler.stack_low = stack_low;
+  scheduler.stack_high = stack_high;
+  scheduler.usual_fp = read_fp();
+  running.exceptions = reinterpret_cast<exception_globals*>(abi::__cxa_get_globals());
+}
+
+long leave(leave_action action, void* context) {
+  SOJOURN_CHECK(scheduler.current != nullptr,
+                "a wait outside of any fiber: in a non-blocking handler, before run() or after it");
+  scheduler.action = action;
+  scheduler.context = context;
+  announce_switch(scheduler.stack_low, scheduler.stack_high);
+  long word = sojourn_switch(&scheduler.left_sp, sojourn_scheduler_sp, 1);
+  confirm_switch();
+  return word;
+}
+
+piece* block(piece* left) {
+  mark* m = left->youngest;
+  while (m != nullptr && !is_fork(m->kind)) m = older_mark(left, m);
+  if (m == nullptr) return left;
+  piece* younger = cut(left, m);
+  make_ready_first(left, 1);
+  return younger;
+}
+
+void make_ready(piece* p, long word) {
+  p->word = word;
+  p->next_ready = nullptr;
+  if (scheduler.ready_first == nullptr) {
+    scheduler.ready_first = p;
+  } else {
+    scheduler.ready_last->next_ready = p;
+  }
+  scheduler.ready_last = p;
+}
+
+void make_ready_first(piece* p, long word) {
+  p->word = word;
+  p->next_ready = scheduler.ready_first;
+  if (scheduler.ready_first == nullptr) scheduler.ready_last = p;
+  scheduler.ready_first = p;
+}
+
+bool anything_ready() { return scheduler.ready_first != nullptr; }
+
+int run_ready(int most) {
+  int ran = 0;
+  while (scheduler.ready_first != nullptr && ran < most) {
+    piece* p = scheduler.ready_first;
+    scheduler.ready_first = p->next_ready;
+    resume(p);
+    ++ran;
+  }
+  return ran;
+}
+
+void run_handler(void (*fn)(void*), void* context, bool pinned, void* scope) {
+  if (scheduler.spare == nullptr) scheduler.spare = make_spare();
+  piece* p = scheduler.spare;
+  if (slots[p->slot].in_place != nullptr) clear_slot(p->slot, p->hi);
+  p->pinned = pinned;
+  p->scope = scope;
+  run_on(p, fn, context);
+}
+
+void run_main(void (*fn)(void*), void* context) {
+  piece* p = new_piece();
+  p->slot = slots.main_slot();
+  p->hi = slots.high(p->slot);
+  p->pinned = true;
+  run_on(p, fn, context);
+}
+
+piece* running_piece() { return scheduler.current; }
+
+void retire(piece* p) {
+  SOJOURN_CHECK(p->referrers.empty(),
+                "a computation ended before the children that refer to its frames");
+  drop_in_place(p);
+  if (p->refers_to != nullptr) {
+    auto& children = p->refers_to->referrers;
+    for (auto& child : children) {
+      if (child == p) {
+        child = children.back();
+        children.pop_back();
+        break;
+      }
+    }
+  }
+  if (p->scope != nullptr) on_scope.left(p->scope);
+  if (p->keeps_slot) {
+    --scheduler.fibers_resident;
+    slots.release(p->slot);
+  }
+  free_piece(p);
+}
+
+std::size_t fibers_unfinished() { return pieces_in_use() - (scheduler.spare != nullptr); }
+
+void save_exceptions(mark& m) {
+  if (broken.exceptions_at_marks) return;
+  m.exceptions = *running.exceptions;
+  *running.exceptions = {};
+  m.events |= mark::saved_exceptions;
+}
+
+void restore_exceptions(mark& m) {
+  *running.exceptions = m.exceptions;
+  m.events &= static_cast<std::uint8_t>(~mark::saved_exceptions);
+}
+
+ticket_id running_result() { return scheduler.current->result; }
+
+void finish_piece() {
+  leave([](piece* p, void*) { retire(p); }, nullptr);
+  __builtin_trap();
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scheduler: runs pieces and handlers one at a time, without preemption, from the worker
+// thread's own stack. A stack that leaves hands over an action, which runs here once the stack is
+// out of the way; everything above this floor is such actions.
+#pragma once
+
+#include "fiber/piece.hpp"
+
+extern "C" {
+/// Where the scheduler resumes when a stack leaves. Named in switch_*.S.
+extern void* sojourn_scheduler_sp;
+}
+
+namespace sojourn::detail {
+
+/// Runs on the scheduler's stack; `left` is suspended, wholly in place. `context` may lie in its
+/// frames.
+using leave_action = void (*)(piece* left, void* context);
+
+/// Suspends the running stack and runs `action`. Returns the word it is resumed with.
+long leave(leave_action action, void* context);
+
+/// To be called by an action when the piece that left must wait: cuts it at its youngest open
+/// fork, whose older side then runs at once, and returns what waits: the younger part, or the whole
+/// (CUT.md, Operations 2).
+piece* block(piece* left);
+
+/// Queues a suspended piece; it resumes with `word` (not 0).
+void make_ready(piece* p, long word);
+void make_ready_first(piece* p, long word);
+bool anything_ready();
+
+/// Runs at most `most` ready pieces; returns how many. Scheduler's stack only.
+int run_ready(int most);
+
+/// Runs fn(context) on a spare stack; when it blocks it has become a fiber and this returns.
+/// Scheduler's stack only. `pinned`: its frames never leave this rank.
+void run_handler(void (*fn)(void*), void* context, bool pinned, void* scope);
+
+/// Runs fn(context) as the rank's main fiber, until it first blocks or ends. Once.
+void run_main(void (*fn)(void*), void* context);
+
+/// The running piece; null on the scheduler's own stack outside a handler.
+piece* running_piece();
+/// Drops a suspended piece: it has finished, or its bytes have left this rank.
+void retire(piece* p);
+
+/// Pieces that are on this rank and have not finished.
+std::size_t fibers_unfinished();
+
+/// More fibers than this keep a stack of their own; the stacks of further handlers that block are
+/// shared, and their bytes become images.
+inline constexpr std::size_t resident_fibers_max = 1024;
+
+/// Requires: called on the worker thread, before anything runs.
+void attach_scheduler(std::uint64_t stack_low, std::uint64_t stack_high);
+
+}  // namespace sojourn::detail

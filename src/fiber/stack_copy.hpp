@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copying frames, and telling the address sanitizer of stacks that come and go.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SOJOURN_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SOJOURN_ASAN 1
+#endif
+#endif
+#ifndef SOJOURN_ASAN
+#define SOJOURN_ASAN 0
+#endif
+
+#if SOJOURN_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace sojourn::detail {
+
+/// Copies bytes of frames. Frames hold poisoned red zones under the address sanitizer, which a
+/// memcpy that it intercepts would report.
+[[gnu::always_inline]] inline void copy_frames(void* to, const void* from, std::size_t bytes) {
+#if SOJOURN_ASAN && defined(__x86_64__)
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+#else
+  std::memcpy(to, from, bytes);
+#endif
+}
+
+/// Forgets what the sanitizer knew of frames in [low, high): they are gone, or have moved.
+inline void forget_frames([[maybe_unused]] std::uint64_t low, [[maybe_unused]] std::uint64_t high) {
+#if SOJOURN_ASAN
+  constexpr std::uint64_t most = 512u << 10;
+  low = std::max(low, high - std::min(high, most));
+  __asan_unpoison_memory_region(reinterpret_cast<void*>(low), high - low);
+#endif
+}
+
+/// Around every switch of stacks: announced before, confirmed after, on the stack arrived at.
+inline void announce_switch([[maybe_unused]] std::uint64_t low,
+                            [[maybe_unused]] std::uint64_t high) {
+#if SOJOURN_ASAN
+  __sanitizer_start_switch_fiber(nullptr, reinterpret_cast<void*>(low), high - low);
+#endif
+}
+inline void confirm_switch() {
+#if SOJOURN_ASAN
+  __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
+#endif
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/ticket_table.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "base/check.hpp"
+#include "fiber/scheduler.hpp"
+#include "sojourn/detail/running.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+constexpr unsigned index_bits = 24;
+constexpr std::uint32_t index_mask = (1u << index_bits) - 1;
+
+// One array that is only touched as far as it is used, so that an id is an index.
+ticket* table;
+std::uint32_t used = 1;  // index 0 is no ticket
+std::uint32_t free_list = 0;
+std::size_t open_count = 0;
+
+ticket_id id_of(std::uint32_t index) {
+  return static_cast<std::uint64_t>(job.me) << 48 |
+         static_cast<std::uint64_t>(table[index].generation & index_mask) << index_bits | index;
+}
+
+}  // namespace
+
+void attach_tickets() {
+  std::size_t bytes = (std::size_t{1} << index_bits) * sizeof(ticket);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  table = static_cast<ticket*>(memory);
+}
+
+ticket_id ticket_open() {
+  std::uint32_t index = free_list;
+  if (index != 0) {
+    free_list = table[index].next_free;
+  } else {
+    if (used > index_mask) {
+      die("more than %u calls and waits are open at once on this rank: wait for some futures before "
+          "making more",
+          index_mask);
+    }
+    index = used++;
+    ::new (static_cast<void*>(&table[index])) ticket;
+  }
+  ticket& t = table[index];
+  t.open = true;
+  t.dropped = false;
+  t.has = outcome::none;
+  t.asked = -1;
+  t.bytes = 0;
+  t.waiter = nullptr;
+  t.notify = nullptr;
+  ++open_count;
+  return id_of(index);
+}
+
+ticket* find_ticket(ticket_id id) {
+  std::uint32_t index = static_cast<std::uint32_t>(id) & index_mask;
+  if (index == 0 || index >= used) return nullptr;
+  ticket* t = &table[index];
+  return t->open && id_of(index) == id ? t : nullptr;
+}
+
+bool ticket_is_open(ticket_id id) { return find_ticket(id) != nullptr; }
+
+void free_ticket(ticket_id id) {
+  ticket* t = find_ticket(id);
+  SOJOURN_CHECK(t != nullptr, "ticket %llx is not open", static_cast<unsigned long long>(id));
+  std::free(t->large);
+  t->large = nullptr;
+  t->open = false;
+  ++t->generation;
+  t->next_free = free_list;
+  free_list = static_cast<std::uint32_t>(id) & index_mask;
+  --open_count;
+}
+
+bool complete_ticket(ticket_id id, const void* bytes, std::size_t size, bool is_exception) {
+  ticket* t = find_ticket(id);
+  if (t == nullptr || t->has != outcome::none) return false;
+  if (t->dropped) {
+    free_ticket(id);
+    return true;
+  }
+  if (size > ticket::inline_bytes) {
+    t->large = std::malloc(size);
+    if (t->large == nullptr) die("no memory for a result of %zu bytes", size);
+    std::memcpy(t->large, bytes, size);
+  } else if (size > 0) {
+    std::memcpy(t->small, bytes, size);
+  }
+  t->bytes = static_cast<std::uint32_t>(size);
+  t->has = is_exception ? outcome::exception : outcome::value;
+  if (t->waiter != nullptr) {
+    make_ready(t->waiter, 1);
+    t->waiter = nullptr;
+  } else if (t->notify != nullptr) {
+    t->notify(t->notify_context);
+  }
+  return true;
+}
+
+void wait_for(ticket* t) {
+  SOJOURN_CHECK(t->waiter == nullptr && t->notify == nullptr,
+                "two fibers wait for one result: a future has one reader");
+  leave([](piece* running_piece, void* context) {
+    static_cast<ticket*>(context)->waiter = block(running_piece);
+  }, t);
+}
+
+std::size_t tickets_open() { return open_count; }
+
+}  // namespace sojourn::detail

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tickets that are at home on this rank. How results reach them from elsewhere is no concern
+// of this floor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sojourn/detail/ticket.hpp"
+
+namespace sojourn::detail {
+
+struct piece;
+
+enum class outcome : std::uint8_t { none, value, exception };
+
+struct ticket {
+  static constexpr std::size_t inline_bytes = 64;
+
+  std::uint32_t generation = 1;
+  std::uint32_t next_free = 0;
+  bool open = false;
+  bool dropped = false;    ///< Nobody will ask: the result frees it.
+  outcome has = outcome::none;
+  std::int32_t asked = -1; ///< Rank whose reply room this request holds, or -1.
+  std::uint32_t bytes = 0;
+  piece* waiter = nullptr;
+  void (*notify)(void*) = nullptr;
+  void* notify_context = nullptr;
+  void* large = nullptr;   ///< Malloc'd, when the result does not fit below.
+  alignas(16) std::byte small[inline_bytes];
+
+  const std::byte* data() const {
+    return large != nullptr ? static_cast<const std::byte*>(large) : small;
+  }
+};
+
+/// Requires: once a process, before any other call.
+void attach_tickets();
+
+/// The ticket `id`, or null when it is not open (any more). Requires: at home here.
+ticket* find_ticket(ticket_id id);
+bool ticket_is_open(ticket_id id);
+/// Frees it; `id` is never valid again.
+void free_ticket(ticket_id id);
+
+/// Stores a result, once, and wakes whoever waits. A result for a ticket that is not open, or that
+/// has one, is ignored: false.
+bool complete_ticket(ticket_id id, const void* bytes, std::size_t size, bool is_exception);
+
+/// Suspends the running piece until `t` has a result. Requires: nobody waits for it yet.
+void wait_for(ticket* t);
+
+/// Open tickets of this rank.
+std::size_t tickets_open();
+
+}  // namespace sojourn::detail

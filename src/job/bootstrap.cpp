@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making and mapping what the ranks of a job share.
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "job/job_segment.hpp"
+#include "memory/address_map.hpp"
+#include "transport/shm/shm_transport.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+int make_memory(const char* name, std::uint64_t bytes) {
+  int fd = memfd_create(name, MFD_CLOEXEC);
+  if (fd < 0) throw error(format("shared memory cannot be made (memfd_create): %s", std::strerror(errno)));
+  if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
+    int reason = errno;
+    close(fd);
+    throw error(format("shared memory of %llu MiB of addresses cannot be made: %s%s",
+                       static_cast<unsigned long long>(bytes >> 20), std::strerror(reason),
+                       reason == EFBIG ? "; run `ulimit -f unlimited`, or set SOJOURN_REGION_GIB "
+                                         "to a smaller region"
+                                       : ""));
+  }
+  return fd;
+}
+
+}  // namespace
+
+job_fds create_job(int rank_count, bool share_heap, int cores, bool bound) {
+  address_map map = map_from_environment(rank_count);
+  std::size_t transport_offset = job_segment::header_bytes(rank_count);
+  std::size_t bytes = transport_offset + shm::layout(rank_count).total_bytes();
+  job_fds fds{make_memory("sojourn-job", bytes), -1};
+  void* memory = mmap(nullptr, transport_offset, PROT_READ | PROT_WRITE, MAP_SHARED, fds.segment, 0);
+  if (memory == MAP_FAILED) {
+    int reason = errno;
+    close(fds.segment);
+    throw error(format("the job's shared memory cannot be mapped: %s", std::strerror(reason)));
+  }
+  auto* segment = static_cast<job_segment*>(memory);
+  segment->magic = job_segment_magic;
+  segment->rank_count = static_cast<std::uint32_t>(rank_count);
+  segment->share_heap = share_heap ? 1 : 0;
+  segment->cores = static_cast<std::uint32_t>(cores);
+  segment->bound = bound ? 1 : 0;
+  if (getrandom(&segment->secret, sizeof segment->secret, 0) != sizeof segment->secret) {
+    segment->secret = static_cast<std::uint64_t>(getpid()) * 0x9e3779b97f4a7c15u;
+  }
+  // As the C library does: a canary whose first byte is zero is not read over by string functions.
+  segment->secret = (segment->secret | 0x100) & ~std::uint64_t{0xff};
+  segment->segment_bytes = bytes;
+  segment->transport_offset = transport_offset;
+  munmap(memory, transport_offset);
+  if (share_heap) {
+    try {
+      fds.heap = make_memory("sojourn-heap", map.heap_bytes());
+    } catch (...) {
+      close(fds.segment);
+      throw;
+    }
+  }
+  return fds;
+}
+
+job_segment* map_job(int segment_fd) {
+  void* first = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, segment_fd, 0);
+  if (first == MAP_FAILED) {
+    throw error(format("the job's shared memory cannot be mapped (%s): was this program started by "
+                       "`sojourn run`? Without it, unset SOJOURN_RANK",
+                       std::strerror(errno)));
+  }
+  const auto* header = static_cast<const job_segment*>(first);
+  std::size_t bytes = header->segment_bytes;
+  bool valid = header->magic == job_segment_magic;
+  munmap(first, 4096);
+  if (!valid) {
+    throw error("the job's shared memory was made by another version of Sojourn: start the program "
+                "with the `sojourn` command it was built with");
+  }
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment_fd, 0);
+  if (memory == MAP_FAILED) {
+    throw error(format("the job's shared memory cannot be mapped: %s", std::strerror(errno)));
+  }
+  return static_cast<job_segment*>(memory);
+}
+
+}  // namespace sojourn::detail

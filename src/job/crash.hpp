@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Last words: what a rank that dies of a signal or an uncaught exception leaves for the launcher.
+#pragma once
+
+#include "job/job_segment.hpp"
+
+namespace sojourn::detail {
+
+/// Writes to `record` when this process dies; without a launcher (`alone`) says it on stderr, too.
+/// Requires: called on the worker thread, which gets a signal stack.
+void attach_crash_report(crash_record* record, bool alone);
+
+}  // namespace sojourn::detail

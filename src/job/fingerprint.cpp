@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job/fingerprint.hpp"
+
+#include <gnu/libc-version.h>
+#include <link.h>
+
+#include <cerrno>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+extern "C" char __executable_start;
+extern "C" char etext;
+
+namespace sojourn::detail {
+
+namespace {
+
+void mix(std::uint64_t& hash, const void* bytes, std::size_t size) {
+  const auto* p = static_cast<const unsigned char*>(bytes);
+  for (std::size_t i = 0; i < size; ++i) hash = (hash ^ p[i]) * 0x100000001b3u;  // FNV-1a
+}
+
+/// Build ids are in the notes that the linker gave each object.
+int mix_notes(dl_phdr_info* info, std::size_t, void* hash) {
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    if (info->dlpi_phdr[i].p_type != PT_NOTE) continue;
+    mix(*static_cast<std::uint64_t*>(hash),
+        reinterpret_cast<const void*>(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
+        info->dlpi_phdr[i].p_memsz);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::uint64_t fingerprint() {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  dl_iterate_phdr(mix_notes, &hash);
+  const char* version = gnu_get_libc_version();
+  mix(hash, version, std::strlen(version));
+  const void* addresses[] = {&errno, &__executable_start, &etext};
+  mix(hash, addresses, sizeof addresses);
+#if defined(__x86_64__)
+  // Vector state that the C library's functions may choose by must be the same everywhere.
+  int features[] = {__builtin_cpu_supports("avx") != 0, __builtin_cpu_supports("avx2") != 0,
+                    __builtin_cpu_supports("avx512f") != 0};
+  mix(hash, features, sizeof features);
+#endif
+  return hash;
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory that the launcher and the ranks of one job share before anything else works:
+// who the ranks are, how far each has come, what it died of, and its counters. It is a memfd
+// without a name, so nothing is left behind whatever ends the job. The transport's part of the
+// segment (rings, wake words) follows at `transport_offset`; this file does not know it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace sojourn::detail {
+
+inline constexpr std::uint64_t job_segment_magic = 0x736f6a6f75726e31;  // "sojourn1"
+inline constexpr int rank_count_max = 1024;
+inline constexpr std::size_t job_counters_max = 64;
+inline constexpr std::size_t crash_frames_max = 48;
+
+/// How far a rank has come. A process that ends in `attached` ended too early.
+enum class rank_state : std::uint32_t { absent, attached, finished };
+
+/// Written by a dying rank from its signal handler; read by the launcher afterwards.
+struct crash_record {
+  std::atomic<std::uint32_t> written;         ///< 1 once the rest is valid.
+  std::int32_t signal;                        ///< 0 when the message alone tells why.
+  std::uint64_t address;                      ///< Faulting address, when the signal has one.
+  std::uint32_t frame_count;                  ///< Valid entries of `frames`, youngest first.
+  std::uint64_t frames[crash_frames_max];     ///< Code addresses in the (non-PIE) program.
+  char message[512];                          ///< One sentence, NUL-terminated; may be empty.
+};
+
+struct alignas(64) rank_block {
+  std::atomic<rank_state> state;
+  std::atomic<std::int32_t> pid;
+  std::uint64_t fingerprint;                  ///< Equal in ranks that may exchange stacks.
+  crash_record crash;
+  std::uint64_t counters[job_counters_max];   ///< In the order of sojourn::counter_names().
+};
+
+struct job_segment {
+  std::uint64_t magic;
+  std::uint32_t rank_count;
+  std::uint32_t share_heap;                   ///< 1: heap partitions are mapped by all ranks.
+  std::uint32_t cores;                        ///< Cores the job may use; fewer than ranks: yield early.
+  std::uint32_t bound;                        ///< 1: each rank has a core of its own.
+  std::uint64_t secret;                       ///< Random, never 0: stack canary of the job.
+  std::uint64_t segment_bytes;
+  std::uint64_t transport_offset;             ///< From the segment's start, a multiple of 4096.
+  std::atomic<std::uint32_t> start_arrived;   ///< Ranks that attached successfully.
+  std::atomic<std::uint32_t> start_failed;    ///< Ranks that could not; nobody goes on then.
+  rank_block ranks[1];                        ///< `rank_count` of them.
+
+  static constexpr std::size_t header_bytes(int rank_count) {
+    std::size_t bytes = sizeof(job_segment) + sizeof(rank_block) * (rank_count - 1);
+    return (bytes + 4095) / 4096 * 4096;
+  }
+};
+
+/// Environment a rank is started with; absent for a program run without the launcher.
+/// SOJOURN_RANK=2 SOJOURN_JOB_FDS=segment_fd,heap_fd (heap_fd is -1 when the heap is not shared).
+inline constexpr const char* rank_variable = "SOJOURN_RANK";
+inline constexpr const char* job_fds_variable = "SOJOURN_JOB_FDS";
+
+/// Creates the job's memfds and fills in the header. Throws sojourn::error with one sentence.
+/// (bootstrap.cpp; used by the launcher and by a program that is a job of one rank.)
+struct job_fds {
+  int segment;
+  int heap;
+};
+job_fds create_job(int rank_count, bool share_heap, int cores, bool bound);
+
+/// Maps a created segment. Throws sojourn::error.
+job_segment* map_job(int segment_fd);
+
+}  // namespace sojourn::detail

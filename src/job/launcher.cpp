@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sojourn/launcher.hpp"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "job/job_segment.hpp"
+#include "job/launcher_binding.hpp"
+#include "job/launcher_process.hpp"
+#include "job/launcher_supervise.hpp"
+#include "sojourn/counters.hpp"
+#include "sojourn/errors.hpp"
+
+namespace sojourn {
+namespace {
+
+using namespace detail;
+
+/// 0, or the errno that executing `path` would give.
+int executable_error(const std::string& path) {
+  struct stat status{};
+  if (stat(path.c_str(), &status) != 0) return errno;
+  if (S_ISDIR(status.st_mode)) return EISDIR;
+  if (!S_ISREG(status.st_mode)) return EACCES;
+  return access(path.c_str(), X_OK) == 0 ? 0 : errno;
+}
+
+/// The file that `name` means, as execvp() would find it.
+std::string find_program(const std::string& name) {
+  int reason = ENOENT;
+  if (name.find('/') != std::string::npos) {
+    reason = executable_error(name);
+    if (reason == 0) return name;
+  } else if (!name.empty()) {
+    const char* path = std::getenv("PATH");
+    std::string folders = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
+    for (std::size_t start = 0; start <= folders.size();) {
+      std::size_t end = std::min(folders.find(':', start), folders.size());
+      std::string folder = folders.substr(start, end - start);
+      std::string file = (folder.empty() ? "." : folder) + "/" + name;
+      int failure = executable_error(file);
+      if (failure == 0) return file;
+      if (failure == EACCES) reason = EACCES;
+      start = end + 1;
+    }
+  }
+  std::string sentence = "cannot start '" + name + "': " + std::strerror(reason);
+  if (name.find('/') == std::string::npos && executable_error("./" + name) == 0) {
+    sentence += "; did you mean ./" + name + "?";
+  }
+  throw error(sentence);
+}
+
+/// The job's memory, as the launcher sees it.
+class job_memory {
+ public:
+  explicit job_memory(const launch_plan& plan)
+      : fds_(create_job(plan.options.rank_count, plan.options.share_heap, plan.cores,
+                        !plan.core_of_rank.empty())) {
+    try {
+      segment_ = map_job(fds_.segment);
+    } catch (...) {
+      close_fds();
+      throw;
+    }
+  }
+  ~job_memory() {
+    munmap(segment_, segment_->segment_bytes);
+    close_fds();
+  }
+  job_memory(const job_memory&) = delete;
+  job_memory& operator=(const job_memory&) = delete;
+
+  const job_fds& fds() const { return fds_; }
+  const job_segment& segment() const { return *segment_; }
+
+ private:
+  void close_fds() const {
+    close(fds_.segment);
+    if (fds_.heap >= 0) close(fds_.heap);
+  }
+
+  job_fds fds_;
+  job_segment* segment_ = nullptr;
+};
+
+std::vector<std::vector<std::uint64_t>> read_counters(const job_segment& job, int rank_count) {
+  std::size_t count = std::min(counter_names().size(), job_counters_max);
+  std::vector<std::vector<std::uint64_t>> of_ranks;
+  for (int rank = 0; rank < rank_count; ++rank) {
+    const std::uint64_t* first = job.ranks[rank].counters;
+    of_ranks.emplace_back(first, first + count);
+  }
+  return of_ranks;
+}
+
+}  // namespace
+
+int cores_allowed() { return std::min(static_cast<int>(affinity_cores().size()), quota_cores()); }
+
+launch_plan plan_launch(launch_options options) {
+  if (options.rank_count < 1 || options.rank_count > rank_count_max) {
+    throw error("a job has from 1 to " + std::to_string(rank_count_max) + " ranks, not " +
+                std::to_string(options.rank_count));
+  }
+  if (options.command.empty()) throw error("no program was given");
+
+  launch_plan plan;
+  plan.program = find_program(options.command.front());
+  plan.cores = cores_allowed();
+  if (options.bind != binding::off) {
+    if (plan.cores >= options.rank_count) {
+      std::vector<int> order = binding_order(affinity_cores(), &hardware_threads_beside);
+      order.resize(static_cast<std::size_t>(options.rank_count));
+      plan.core_of_rank = std::move(order);
+    } else if (options.bind == binding::wanted) {
+      plan.warning = "ranks are not bound, for " + std::to_string(options.rank_count) +
+                     " ranks want as many cores and the job may use " + std::to_string(plan.cores);
+    }
+  }
+  plan.options = std::move(options);
+  return plan;
+}
+
+launch_result launch(const launch_plan& plan) {
+  int rank_count = plan.options.rank_count;
+  // Two pipes a rank, both ends open for a moment, and what this process has open already.
+  process_state state(static_cast<rlim_t>(2 * rank_count + 64));
+  std::vector<pid_t> strangers = adopted_children({});
+  job_memory job(plan);
+  supervisor watch(plan, job.segment(), start_ranks(plan, job.fds(), state),
+                   state.awaited_signals(), std::move(strangers));
+  watch.run();
+  return {watch.status(), watch.elapsed_seconds(), read_counters(job.segment(), rank_count)};
+}
+
+}  // namespace sojourn

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job/launcher_process.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <utility>
+
+#include "sojourn/errors.hpp"
+
+extern char** environ;
+
+namespace sojourn::detail {
+namespace {
+
+/// What a child that could not become a rank writes before it ends.
+struct start_failure {
+  int rank;
+  int error;
+  bool binding;  ///< The core could not be taken; otherwise the program could not be executed.
+};
+
+class descriptor {
+ public:
+  explicit descriptor(int fd = -1) : fd_(fd) {}
+  descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  descriptor& operator=(descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+struct pipe_ends {
+  descriptor read;
+  descriptor write;
+};
+
+pipe_ends make_pipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    throw error(std::string("cannot make a pipe to a rank: ") + std::strerror(errno));
+  }
+  return {descriptor(ends[0]), descriptor(ends[1])};
+}
+
+/// The environment of one rank: this process's, with the job's variables in the place of whatever
+/// an enclosing job has set.
+class rank_environment {
+ public:
+  rank_environment(int rank, const launch_plan& plan, const job_fds& fds) {
+    std::vector<std::string> own = {
+        std::string(rank_variable) + "=" + std::to_string(rank),
+        std::string(job_fds_variable) + "=" + std::to_string(fds.segment) + "," +
+            std::to_string(fds.heap),
+        std::string("SOJOURN_SHARE=") + (plan.options.share_heap ? "on" : "off"),
+    };
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      std::string_view text = *entry;
+      std::string_view name = text.substr(0, text.find('=') + 1);
+      bool replaced = std::any_of(own.begin(), own.end(), [&](const std::string& variable) {
+        return !name.empty() && variable.compare(0, name.size(), name) == 0;
+      });
+      if (!replaced) texts_.emplace_back(text);
+    }
+    texts_.insert(texts_.end(), own.begin(), own.end());
+    for (std::string& text : texts_) pointers_.push_back(text.data());
+    pointers_.push_back(nullptr);
+  }
+
+  char** data() { return pointers_.data(); }
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<char*> pointers_;
+};
+
+/// All that a child needs between fork and exec, where it may not allocate.
+struct child_context {
+  int rank;
+  pid_t launcher;
+  int input;  ///< -1: the launcher's own.
+  int output;
+  int errors;
+  int failures;
+  int core;  ///< -1: not bound.
+  cpu_set_t* cores;
+  std::size_t cores_bytes;
+  job_fds fds;
+  const char* program;
+  char** arguments;
+  char** environment;
+  const process_state* state;
+};
+
+[[noreturn]] void become_rank(const child_context& c) {
+  // The launcher may have died before the request that its death be followed by ours.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != c.launcher) _exit(127);
+
+  if (c.input >= 0) dup2(c.input, STDIN_FILENO);
+  dup2(c.output, STDOUT_FILENO);
+  dup2(c.errors, STDERR_FILENO);
+  fcntl(c.fds.segment, F_SETFD, 0);
+  if (c.fds.heap >= 0) fcntl(c.fds.heap, F_SETFD, 0);
+
+  start_failure failure{c.rank, 0, false};
+  if (c.core >= 0 && sched_setaffinity(0, c.cores_bytes, c.cores) != 0) {
+    failure.binding = true;
+  } else {
+    c.state->restore_in_child();
+    environ = c.environment;
+    // Along PATH no more: the plan has found the file. A script without #! is run by the shell.
+    execvp(c.program, c.arguments);
+  }
+  failure.error = errno;
+  while (write(c.failures, &failure, sizeof failure) < 0 && errno == EINTR) {
+  }
+  _exit(127);
+}
+
+void end_ranks(const std::vector<started_rank>& ranks) {
+  for (const started_rank& rank : ranks) kill(rank.pid, SIGKILL);
+  for (const started_rank& rank : ranks) {
+    while (waitpid(rank.pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    close(rank.output);
+    close(rank.errors);
+  }
+}
+
+std::string describe(const start_failure& failure, const launch_plan& plan) {
+  std::string reason = std::strerror(failure.error);
+  if (failure.binding) {
+    return "cannot bind rank " + std::to_string(failure.rank) + " to core " +
+           std::to_string(plan.core_of_rank[static_cast<std::size_t>(failure.rank)]) + ": " +
+           reason + "; --no-bind starts the job unbound";
+  }
+  return "cannot start '" + plan.options.command.front() + "': " + reason;
+}
+
+using cpu_set_owner = std::unique_ptr<cpu_set_t, decltype([](cpu_set_t* set) { CPU_FREE(set); })>;
+
+}  // namespace
+
+process_state::process_state(rlim_t open_files) {
+  getrlimit(RLIMIT_NOFILE, &files_before_);
+  if (files_before_.rlim_cur < open_files) {
+    rlimit wanted = files_before_;
+    wanted.rlim_cur = open_files;
+    if (files_before_.rlim_max < open_files || setrlimit(RLIMIT_NOFILE, &wanted) != 0) {
+      throw error("that many ranks need " + std::to_string(open_files) +
+                  " open files and the limit is " + std::to_string(files_before_.rlim_max) +
+                  "; raise it with 'ulimit -n " + std::to_string(open_files) + "'");
+    }
+  }
+
+  // A descriptor below 3 that is closed would become a pipe or the job's memory.
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);
+  }
+
+  sigemptyset(&awaited_);
+  // Ctrl-C ends the job even when a shell without job control started it in the background and so
+  // had it ignored. nohup, which ignores SIGHUP, is respected.
+  for (int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&awaited_, signal);
+  for (int signal : {SIGHUP, SIGQUIT}) {
+    struct sigaction before;
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) sigaddset(&awaited_, signal);
+  }
+  pthread_sigmask(SIG_BLOCK, &awaited_, &mask_before_);
+
+  struct sigaction action{};
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &action, &pipe_before_);
+  action.sa_handler = SIG_DFL;  // Ignored, it would leave no exit status to wait for.
+  sigaction(SIGCHLD, &action, &child_before_);
+
+  // What a dead rank leaves running becomes our child, so that it can be ended with the job.
+  prctl(PR_GET_CHILD_SUBREAPER, &subreaper_before_);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+process_state::~process_state() {
+  prctl(PR_SET_CHILD_SUBREAPER, subreaper_before_);
+  restore_in_child();
+}
+
+void process_state::restore_in_child() const {
+  setrlimit(RLIMIT_NOFILE, &files_before_);
+  sigaction(SIGPIPE, &pipe_before_, nullptr);
+  sigaction(SIGCHLD, &child_before_, nullptr);
+  pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+std::vector<started_rank> start_ranks(const launch_plan& plan, const job_fds& fds,
+                                      const process_state& state) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : plan.options.command) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+
+  descriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (nothing.get() < 0) throw error(std::string("cannot open /dev/null: ") + std::strerror(errno));
+  // One pipe for all: it ends when the last child has become a rank, which closes its copy.
+  pipe_ends failures = make_pipe();
+
+  std::size_t core_count = 1;
+  for (int core : plan.core_of_rank) {
+    core_count = std::max(core_count, static_cast<std::size_t>(core) + 1);
+  }
+  cpu_set_owner cores(CPU_ALLOC(core_count));
+  std::size_t cores_bytes = CPU_ALLOC_SIZE(core_count);
+
+  std::vector<started_rank> ranks;
+  ranks.reserve(static_cast<std::size_t>(plan.options.rank_count));
+  try {
+    for (int rank = 0; rank < plan.options.rank_count; ++rank) {
+      pipe_ends output = make_pipe();
+      pipe_ends errors = make_pipe();
+      rank_environment environment(rank, plan, fds);
+      int core = plan.core_of_rank.empty() ? -1 : plan.core_of_rank[static_cast<std::size_t>(rank)];
+      CPU_ZERO_S(cores_bytes, cores.get());
+      if (core >= 0) CPU_SET_S(static_cast<std::size_t>(core), cores_bytes, cores.get());
+      child_context context{rank,
+                            getpid(),
+                            rank == 0 ? -1 : nothing.get(),
+                            output.write.get(),
+                            errors.write.get(),
+                            failures.write.get(),
+                            core,
+                            cores.get(),
+                            cores_bytes,
+                            fds,
+                            plan.program.c_str(),
+                            arguments.data(),
+                            environment.data(),
+                            &state};
+      pid_t pid = fork();
+      if (pid < 0) {
+        throw error("cannot start rank " + std::to_string(rank) + " of " +
+                    std::to_string(plan.options.rank_count) + ": " + std::strerror(errno));
+      }
+      if (pid == 0) become_rank(context);
+      fcntl(output.read.get(), F_SETFL, O_NONBLOCK);
+      fcntl(errors.read.get(), F_SETFL, O_NONBLOCK);
+      ranks.push_back({pid, output.read.release(), errors.read.release()});
+    }
+
+    failures.write = descriptor();
+    start_failure failure;
+    ssize_t count;
+    while ((count = read(failures.read.get(), &failure, sizeof failure)) < 0 && errno == EINTR) {
+    }
+    if (count == static_cast<ssize_t>(sizeof failure)) throw error(describe(failure, plan));
+  } catch (...) {
+    end_ranks(ranks);
+    throw;
+  }
+  return ranks;
+}
+
+std::vector<pid_t> adopted_children(const std::vector<pid_t>& except) {
+  std::vector<pid_t> children;
+  siginfo_t info;
+  // Without any child, as a rule, the search is not worth its time.
+  if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return children;
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", failure)) {
+    std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream file(entry.path() / "stat");
+    std::string text;
+    std::getline(file, text);
+    // "pid (name) state parent …"; the name may hold anything, so count from its last bracket.
+    std::size_t bracket = text.rfind(')');
+    if (bracket == std::string::npos || bracket + 4 >= text.size()) continue;
+    if (std::atoi(text.c_str() + bracket + 4) != getpid()) continue;
+    pid_t pid = std::atoi(name.c_str());
+    if (std::find(except.begin(), except.end(), pid) == except.end()) children.push_back(pid);
+  }
+  return children;
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts the processes of a job. What a rank inherits is decided here: its environment, its three
+// standard descriptors, the job's memory, its core, its signal dispositions, and that it dies with
+// the launcher.
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "job/job_segment.hpp"
+#include "sojourn/launcher.hpp"
+
+namespace sojourn::detail {
+
+/// What the launcher changes in its own process while a job runs; put back on destruction.
+/// Ranks are started with the state from before.
+class process_state {
+ public:
+  /// Blocks the signals that the launcher waits for, ignores SIGPIPE, opens the standard
+  /// descriptors that are closed, adopts the orphans of ranks, and allows `open_files` descriptors.
+  /// Throws sojourn::error when the limit on open files is too low.
+  explicit process_state(rlim_t open_files);
+  ~process_state();
+  process_state(const process_state&) = delete;
+  process_state& operator=(const process_state&) = delete;
+
+  /// The signals that end the job, and SIGCHLD; blocked.
+  const sigset_t& awaited_signals() const { return awaited_; }
+
+  /// Gives the calling process, a fresh child, the state from before.
+  void restore_in_child() const;
+
+ private:
+  sigset_t awaited_;
+  sigset_t mask_before_;
+  struct sigaction pipe_before_;
+  struct sigaction child_before_;
+  rlimit files_before_;
+  int subreaper_before_ = 0;
+};
+
+struct started_rank {
+  pid_t pid;
+  int output;  ///< Read end of the pipe behind the rank's standard output, non-blocking.
+  int errors;  ///< The same for standard error.
+};
+
+/// Starts all ranks of the plan. When one cannot be started, ends those that were and throws
+/// sojourn::error.
+std::vector<started_rank> start_ranks(const launch_plan& plan, const job_fds& fds,
+                                      const process_state& state);
+
+/// Children of this process that it did not start as ranks: orphans of ranks, adopted. Those in
+/// `except` are left out. Empty where the kernel does not say.
+std::vector<pid_t> adopted_children(const std::vector<pid_t>& except);
+
+}  // namespace sojourn::detail

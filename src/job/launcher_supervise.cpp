@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job/launcher_supervise.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "sojourn/errors.hpp"
+
+namespace sojourn::detail {
+namespace {
+
+using std::chrono::milliseconds;
+
+// After a first death: long enough for ranks that are dying of the same cause to say so themselves.
+constexpr milliseconds last_words{100};
+// The same when the dead rank had finished its part: the others are about to end well.
+constexpr milliseconds last_words_after_finish{500};
+// From SIGTERM to SIGKILL.
+constexpr milliseconds terminate_grace{500};
+// From SIGKILL to giving up on a process that the kernel cannot end (a hung file system).
+constexpr milliseconds kill_patience{400};
+// Descendants of a rank may keep its pipe open for ever; what they write later is theirs.
+constexpr milliseconds pipe_patience{200};
+// After Ctrl-C: for a reader that has stopped reading.
+constexpr milliseconds reader_patience{1000};
+// A prompt has no newline: on a terminal it is shown when this much time passes without more.
+constexpr milliseconds partial_line_patience{100};
+constexpr milliseconds look_again_max{500};
+
+constexpr int launcher_writer = 1 << 30;  // In the place of a stream's number.
+
+std::string executable_of(pid_t pid) {
+  char path[4096];
+  std::string link = "/proc/" + std::to_string(pid) + "/exe";
+  ssize_t size = readlink(link.c_str(), path, sizeof path);
+  return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : "";
+}
+
+bool crash_is_written(const rank_block& block) {
+  return block.crash.written.load(std::memory_order_acquire) == 1;
+}
+
+}  // namespace
+
+supervisor::supervisor(const launch_plan& plan, const job_segment& job,
+                       const std::vector<started_rank>& ranks, const sigset_t& signals,
+                       std::vector<pid_t> strangers)
+    : plan_(plan),
+      job_(job),
+      strangers_(std::move(strangers)),
+      running_(static_cast<int>(ranks.size())),
+      signal_fd_(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK)),
+      symbol_file_(plan.program),
+      started_(clock::now()),
+      ended_(started_) {
+  sinks_.push_back(std::make_unique<output_sink>(STDOUT_FILENO));
+  if (!same_file(STDOUT_FILENO, STDERR_FILENO)) {
+    sinks_.push_back(std::make_unique<output_sink>(STDERR_FILENO));
+  }
+  streams_.reserve(ranks.size() * 2);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    ranks_.push_back({ranks[rank].pid});
+    std::string label = plan.options.label ? "[" + std::to_string(rank) + "] " : "";
+    int writer = static_cast<int>(rank) * 2;
+    streams_.push_back(
+        {output_stream(ranks[rank].output, writer, label, *sinks_.front()), started_});
+    streams_.push_back(
+        {output_stream(ranks[rank].errors, writer + 1, label, *sinks_.back()), started_});
+  }
+  if (signal_fd_ < 0) {
+    int reason = errno;
+    signal_ranks(SIGKILL);
+    throw error(std::string("cannot wait for signals: ") + std::strerror(reason));
+  }
+}
+
+supervisor::~supervisor() {
+  if (signal_fd_ >= 0) close(signal_fd_);
+}
+
+double supervisor::elapsed_seconds() const {
+  return std::chrono::duration<double>(ended_ - started_).count();
+}
+
+bool supervisor::streams_open() const {
+  return std::any_of(streams_.begin(), streams_.end(),
+                     [](const watched_stream& s) { return s.stream.is_open(); });
+}
+
+bool supervisor::output_pending() const {
+  return std::any_of(sinks_.begin(), sinks_.end(), [](const auto& s) { return s->has_pending(); });
+}
+
+void supervisor::run() {
+  while (!all_ended() || streams_open() || output_pending() || !reported_) {
+    wait_for_events();
+    // Signals first: Ctrl-C reaches the ranks as well, and their deaths by it are not failures.
+    take_signals();
+    for (auto& sink : sinks_) {
+      sink->write_some();
+      if (sink->failure() != 0) on_output_failure(*sink);
+    }
+    meet_deadlines();
+    if (all_ended() && !streams_open() && !reported_) {
+      if (first_failure_) say(failure_report());
+      reported_ = true;
+    }
+  }
+}
+
+void supervisor::wait_for_events() {
+  std::vector<pollfd> waits;
+  waits.push_back({signal_fd_, POLLIN, 0});
+  for (auto& sink : sinks_) {
+    // An output without anything to write is left out: its reader may go without being noticed.
+    waits.push_back({sink->has_pending() ? sink->fd() : -1, POLLOUT, 0});
+  }
+  std::size_t first_stream = waits.size();
+  for (watched_stream& s : streams_) {
+    waits.push_back({s.stream.wants_read() ? s.stream.fd() : -1, POLLIN, 0});
+  }
+
+  int timeout_ms = -1;
+  bool must_report = all_ended() && !streams_open() && !output_pending();
+  if (must_report) {
+    timeout_ms = 0;
+  } else if (std::optional<time> deadline = next_deadline()) {
+    auto left = std::chrono::ceil<milliseconds>(*deadline - clock::now());
+    timeout_ms = static_cast<int>(std::max<milliseconds::rep>(left.count(), 0));
+  }
+  if (poll(waits.data(), waits.size(), timeout_ms) <= 0) return;
+
+  time now = clock::now();
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    if (waits[first_stream + i].revents == 0) continue;
+    streams_[i].stream.read_some();
+    streams_[i].last_read = now;
+  }
+}
+
+std::optional<supervisor::time> supervisor::next_deadline() const {
+  std::optional<time> next;
+  auto consider = [&](std::optional<time> deadline) {
+    if (deadline && (!next || *deadline < *next)) next = deadline;
+  };
+  for (const std::optional<time>& deadline :
+       {kill_at_, give_up_at_, close_streams_at_, drop_output_at_, look_again_at_}) {
+    consider(deadline);
+  }
+  for (const watched_stream& s : streams_) {
+    if (s.stream.has_partial_line() && s.stream.sink().is_terminal()) {
+      consider(s.last_read + partial_line_patience);
+    }
+  }
+  return next;
+}
+
+void supervisor::take_signals() {
+  signalfd_siginfo info;
+  bool child_ended = false;
+  while (read(signal_fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    int signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGCHLD) {
+      child_ended = true;
+    } else {
+      on_signal(signal);
+    }
+  }
+  if (child_ended) reap();
+}
+
+void supervisor::meet_deadlines() {
+  time now = clock::now();
+  auto due = [&](std::optional<time>& deadline) {
+    if (!deadline || now < *deadline) return false;
+    deadline.reset();
+    return true;
+  };
+  if (due(kill_at_)) kill_ranks();
+  if (due(give_up_at_) && !all_ended()) {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      if (!ranks_[rank].running) continue;
+      say("sojourn run: rank " + std::to_string(rank) + " (pid " +
+          std::to_string(ranks_[rank].pid) + ") has not ended yet; the kernel will end it\n");
+    }
+    running_ = 0;
+    on_all_ended();
+  }
+  if (due(look_again_at_)) check_never_joined();
+  if (due(close_streams_at_)) {
+    for (watched_stream& s : streams_) s.stream.finish();
+  }
+  if (due(drop_output_at_)) {
+    for (watched_stream& s : streams_) s.stream.finish();
+    for (auto& sink : sinks_) {
+      if (sink->has_pending()) sink->abandon();
+    }
+  }
+  for (watched_stream& s : streams_) {
+    if (s.stream.has_partial_line() && s.stream.sink().is_terminal() &&
+        now - s.last_read >= partial_line_patience) {
+      s.stream.flush_partial_line();
+    }
+  }
+}
+
+void supervisor::on_signal(int signal) {
+  if (ending_ == ending::none) {
+    ending_ = ending::signal;
+    status_ = 128 + signal;
+    signal_ranks(SIGTERM);
+    kill_at_ = clock::now() + terminate_grace;
+    if (all_ended()) drop_output_at_ = clock::now();
+    return;
+  }
+  // The second time, or while the job is being ended anyway: somebody wants it gone.
+  if (!killed_) kill_ranks();
+  drop_output_at_ = clock::now() + (all_ended() ? milliseconds(0) : reader_patience);
+}
+
+void supervisor::reap() {
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    int wait_status = 0;
+    if (!ranks_[i].running || waitpid(ranks_[i].pid, &wait_status, WNOHANG) != ranks_[i].pid) {
+      continue;
+    }
+    ranks_[i].running = false;
+    bool by_us = ranks_[i].killed && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL;
+    if (!by_us) ranks_[i].wait_status = wait_status;
+    if (running_ > 0) --running_;
+    on_rank_end(static_cast<int>(i));
+    if (all_ended()) on_all_ended();
+  }
+}
+
+rank_end supervisor::end_of(int rank) const {
+  const rank_process& process = ranks_[static_cast<std::size_t>(rank)];
+  return {rank, process.pid, process.wait_status, block(rank).state.load(std::memory_order_acquire),
+          false};
+}
+
+void supervisor::on_rank_end(int rank) {
+  rank_end end = end_of(rank);
+  if (is_failure(end)) {
+    if (ending_ == ending::none) {
+      fail(end);
+    } else if (ending_ == ending::failure && !killed_ && rank != first_failure_->rank) {
+      also_failed_.push_back(rank);
+    }
+  } else if (end.state == rank_state::absent) {
+    never_joined_.push_back(rank);
+  }
+  check_never_joined();
+}
+
+void supervisor::check_never_joined() {
+  if (never_joined_.empty() || ending_ != ending::none || all_ended()) return;
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+    if (block(rank).state.load(std::memory_order_acquire) == rank_state::absent) continue;
+    // Somebody uses Sojourn, so those that left without it leave the job short.
+    rank_end end = end_of(never_joined_.front());
+    end.never_joined = true;
+    fail(end);
+    return;
+  }
+  // Nobody so far: a program without Sojourn, as a rule. Joining makes no event to wait for.
+  look_again_at_ = clock::now() + look_again_after_;
+  look_again_after_ = std::min(look_again_after_ * 2, look_again_max);
+}
+
+void supervisor::fail(const rank_end& end) {
+  ending_ = ending::failure;
+  first_failure_ = end;
+  // A rank that has reported its own death died first, even if it takes longer to be gone.
+  if (!crash_is_written(block(end.rank))) {
+    for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+      if (!crash_is_written(block(rank))) continue;
+      first_failure_ = end_of(rank);
+      if (rank != end.rank) also_failed_.push_back(end.rank);
+      break;
+    }
+  }
+  status_ = job_status(*first_failure_, block(first_failure_->rank).crash);
+
+  // A rank may be the child of a wrapper, so what a living rank executes is the better source of
+  // names. Only a rank with the same fingerprint runs the same file.
+  const rank_block& dead = block(first_failure_->rank);
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+    const rank_block& other = block(rank);
+    if (other.state.load(std::memory_order_acquire) != rank_state::attached ||
+        other.fingerprint != dead.fingerprint) {
+      continue;
+    }
+    std::string file = executable_of(other.pid.load(std::memory_order_relaxed));
+    if (!file.empty()) {
+      symbol_file_ = file;
+      break;
+    }
+  }
+  kill_at_ =
+      clock::now() + (end.state == rank_state::finished ? last_words_after_finish : last_words);
+}
+
+void supervisor::on_output_failure(const output_sink& sink) {
+  if (ending_ != ending::none) return;
+  ending_ = ending::output_lost;
+  if (sink.failure() == EPIPE) {
+    status_ = 128 + SIGPIPE;  // As if SIGPIPE had ended us: whoever reads has gone on purpose.
+  } else {
+    status_ = 1;
+    say(std::string("sojourn run: cannot write the job's output: ") +
+        std::strerror(sink.failure()) + "\n");
+  }
+  signal_ranks(SIGTERM);
+  kill_at_ = clock::now() + terminate_grace;
+}
+
+void supervisor::on_all_ended() {
+  if (std::exchange(all_ended_noted_, true)) return;
+  ended_ = clock::now();
+  if (first_failure_ && !first_failure_->wait_status) {
+    // It was still dying when its crash record named it.
+    first_failure_->wait_status = end_of(first_failure_->rank).wait_status;
+    status_ = job_status(*first_failure_, block(first_failure_->rank).crash);
+  }
+  kill_at_.reset();
+  give_up_at_.reset();
+  look_again_at_.reset();
+  if (ending_ != ending::none) end_orphans();
+  close_streams_at_ = ended_ + pipe_patience;
+  if (ending_ == ending::signal) drop_output_at_ = ended_ + reader_patience;
+}
+
+void supervisor::signal_ranks(int signal) {
+  for (const rank_process& rank : ranks_) {
+    if (rank.running) kill(rank.pid, signal);
+  }
+}
+
+void supervisor::kill_ranks() {
+  killed_ = true;
+  kill_at_.reset();
+  for (rank_process& rank : ranks_) rank.killed = rank.running;
+  signal_ranks(SIGKILL);
+  if (!all_ended()) give_up_at_ = clock::now() + kill_patience;
+}
+
+void supervisor::end_orphans() {
+  // Each round ends one generation and adopts the next.
+  for (int round = 0; round < 8; ++round) {
+    std::vector<pid_t> except = strangers_;
+    for (const rank_process& rank : ranks_) except.push_back(rank.pid);
+    std::vector<pid_t> orphans = adopted_children(except);
+    if (orphans.empty()) return;
+    for (pid_t pid : orphans) kill(pid, SIGKILL);
+    // Bounded: the kernel may not be able to end one, and the job's end must not wait for it.
+    for (pid_t pid : orphans) {
+      for (int i = 0; i < 20 && waitpid(pid, nullptr, WNOHANG) == 0; ++i) poll(nullptr, 0, 1);
+    }
+  }
+}
+
+void supervisor::say(const std::string& text) {
+  sinks_.back()->put(launcher_writer, "", text, true);
+}
+
+std::string supervisor::failure_report() const {
+  const rank_end& end = *first_failure_;
+  const std::string& program = plan_.options.command.front();
+  std::string text = death_report(end, block(end.rank).crash, program, symbol_file_);
+  for (int rank : also_failed_) {
+    if (rank == end.rank) continue;
+    rank_end other = end_of(rank);
+    text += "sojourn run: then rank " + std::to_string(rank) + " (pid " +
+            std::to_string(other.pid) + ") " + describe_end(other, block(rank).crash) + "\n";
+  }
+  if (ranks_.size() > 1) {
+    text += "sojourn run: the job was ended; its exit status is " + std::to_string(status_) + "\n";
+  }
+  return text;
+}
+
+}  // namespace sojourn::detail

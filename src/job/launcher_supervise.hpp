@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Watches a job that has been started, until it has ended: forwards output, notices deaths, ends
+// what must be ended, and says why. It sleeps in poll() and wakes only when something happens or a
+// deadline that it has set is due; while a job runs undisturbed there is none.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "job/job_segment.hpp"
+#include "job/launcher_output.hpp"
+#include "job/launcher_process.hpp"
+#include "job/launcher_report.hpp"
+#include "sojourn/launcher.hpp"
+
+namespace sojourn::detail {
+
+class supervisor {
+ public:
+  /// `job` outlives this object. `signals` are blocked. `strangers` are children of this process
+  /// that have nothing to do with the job.
+  supervisor(const launch_plan& plan, const job_segment& job,
+             const std::vector<started_rank>& ranks, const sigset_t& signals,
+             std::vector<pid_t> strangers);
+  ~supervisor();
+  supervisor(const supervisor&) = delete;
+  supervisor& operator=(const supervisor&) = delete;
+
+  /// Returns when all ranks have ended and all their output is written.
+  void run();
+
+  int status() const { return status_; }
+  double elapsed_seconds() const;
+
+ private:
+  using clock = std::chrono::steady_clock;
+  using time = clock::time_point;
+
+  /// Why the job is being ended. The first reason counts.
+  enum class ending { none, failure, signal, output_lost };
+
+  struct rank_process {
+    pid_t pid;
+    bool running = true;
+    bool killed = false;  ///< By us: its death by SIGKILL says nothing about it.
+    std::optional<int> wait_status = {};
+  };
+
+  struct watched_stream {
+    output_stream stream;
+    time last_read;
+  };
+
+  void wait_for_events();
+  std::optional<time> next_deadline() const;
+  void take_signals();
+  void meet_deadlines();
+
+  void on_signal(int signal);
+  void reap();
+  void on_rank_end(int rank);
+  void check_never_joined();
+  void on_output_failure(const output_sink& sink);
+  void on_all_ended();
+
+  void fail(const rank_end& end);
+  void signal_ranks(int signal);
+  void kill_ranks();
+  void end_orphans();
+  void say(const std::string& text);
+  std::string failure_report() const;
+
+  rank_end end_of(int rank) const;
+  const rank_block& block(int rank) const { return job_.ranks[rank]; }
+  bool all_ended() const { return running_ == 0; }
+  bool streams_open() const;
+  bool output_pending() const;
+
+  const launch_plan& plan_;
+  const job_segment& job_;
+  std::vector<pid_t> strangers_;
+  std::vector<rank_process> ranks_;
+  int running_;
+  int signal_fd_;
+  std::vector<std::unique_ptr<output_sink>>
+      sinks_;  ///< Standard output, and standard error if apart.
+  std::vector<watched_stream> streams_;
+
+  ending ending_ = ending::none;
+  int status_ = 0;
+  std::optional<rank_end> first_failure_;
+  std::vector<int> also_failed_;   ///< Ranks that failed by themselves after the first.
+  std::vector<int> never_joined_;  ///< Ranks that ended well without joining a job.
+  std::string symbol_file_;
+  bool killed_ = false;
+  bool all_ended_noted_ = false;
+  bool reported_ = false;
+
+  time started_;
+  time ended_;
+  std::optional<time> kill_at_;
+  std::optional<time> give_up_at_;  ///< When to stop waiting for ranks that SIGKILL did not end.
+  std::optional<time> close_streams_at_;
+  std::optional<time> drop_output_at_;
+  std::optional<time> look_again_at_;  ///< For ranks that join after another ended without.
+  std::chrono::milliseconds look_again_after_{100};
+};
+
+}  // namespace sojourn::detail

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank's life: joins the job, starts the worker thread, runs the program's body in the main
+// fiber, waits until the whole job is quiet, and leaves.
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+
+#include "base/check.hpp"
+#include "base/symbols.hpp"
+#include "fiber/scheduler.hpp"
+#include "fiber/ticket_table.hpp"
+#include "job/crash.hpp"
+#include "job/fingerprint.hpp"
+#include "job/job_segment.hpp"
+#include "memory/address_map.hpp"
+#include "memory/global_heap.hpp"
+#include "memory/stack_slots.hpp"
+#include "message/dispatcher.hpp"
+#include "migrate/ship.hpp"
+#include "object/sites.hpp"
+#include "rpc/rpc.hpp"
+#include "sojourn/collectives.hpp"
+#include "sojourn/counters.hpp"
+#include "sojourn/rank.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+struct this_rank {
+  job_segment* segment = nullptr;
+  bool alone = false;  // no launcher
+  int (*body)(void*) = nullptr;
+  void* context = nullptr;
+  int status = 1;
+  bool main_ended = false;
+  piece* parked = nullptr;  // the main fiber, while it waits for the others of this rank
+} self;
+
+rank_block& block_of(int rank) { return self.segment->ranks[rank]; }
+
+int allowed_cores() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+void close_on_exec(int fd) { fcntl(fd, F_SETFD, FD_CLOEXEC); }
+
+/// Maps the launcher's job, or makes one of a single rank.
+int join_job() {
+  const char* rank_text = std::getenv(rank_variable);
+  const char* fds_text = std::getenv(job_fds_variable);
+  job_fds fds;
+  int rank = 0;
+  if (rank_text == nullptr || fds_text == nullptr) {
+    const char* share = std::getenv("SOJOURN_SHARE");
+    fds = create_job(1, share == nullptr || std::strcmp(share, "off") != 0, allowed_cores(), false);
+    self.alone = true;
+  } else {
+    rank = std::atoi(rank_text);
+    if (std::sscanf(fds_text, "%d,%d", &fds.segment, &fds.heap) != 2) {
+      throw error(format("%s=%s is not what the launcher sets: unset it", job_fds_variable,
+                         fds_text));
+    }
+    // Programs that this one starts are no ranks.
+    unsetenv(rank_variable);
+    unsetenv(job_fds_variable);
+    close_on_exec(fds.segment);
+    if (fds.heap >= 0) close_on_exec(fds.heap);
+    // Lines reach the launcher as they are written.
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  }
+  self.segment = map_job(fds.segment);
+  close(fds.segment);
+  if (rank < 0 || rank >= static_cast<int>(self.segment->rank_count)) {
+    throw error(format("%s=%d is not a rank of this job", rank_variable, rank));
+  }
+  job.me = rank;
+  job.count = static_cast<int>(self.segment->rank_count);
+  return fds.heap;
+}
+
+void refuse_shadow_stacks() {
+#if defined(__x86_64__) && defined(SYS_arch_prctl)
+  constexpr int shadow_stack_status = 0x5005;
+  unsigned long features = 0;
+  if (syscall(SYS_arch_prctl, shadow_stack_status, &features) == 0 && (features & 1) != 0) {
+    throw error("shadow stacks are enabled for this process, and stacks that move cannot have "
+                "them: run with GLIBC_TUNABLES=glibc.cpu.hwcaps=-SHSTK");
+  }
+#endif
+}
+
+/// Until every rank has attached, or one could not.
+void wait_for_all() {
+  job_segment& s = *self.segment;
+  block_of(job.me).state.store(rank_state::attached);
+  s.start_arrived.fetch_add(1);
+  for (int i = 0; s.start_arrived.load() + s.start_failed.load() < s.rank_count; ++i) {
+    if (i < 1000) {
+      sched_yield();
+    } else {
+      usleep(200);
+    }
+  }
+  if (s.start_failed.load() != 0) std::_Exit(1);  // that rank said why
+  for (int r = 0; r < job.count; ++r) {
+    if (block_of(r).fingerprint != block_of(0).fingerprint) {
+      die("ranks 0 and %d run different programs or libraries, so their stacks cannot be "
+          "exchanged: start the same executable on every rank", r);
+    }
+  }
+}
+
+struct quiet {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  friend bool operator==(const quiet&, const quiet&) = default;
+};
+
+/// Suspends the main fiber until it is the only one of this rank.
+void wait_for_fibers() {
+  leave([](piece* left, void*) { self.parked = left; }, nullptr);
+}
+
+/// Returns when no rank has anything left to do: every rank's messages are counted twice, and
+/// nothing moved in between (Mattern, four-counter method).
+void wait_for_quiet() {
+  quiet before{~std::uint64_t{0}, 0};
+  for (;;) {
+    wait_for_fibers();
+    traffic t = traffic_so_far();
+    quiet now = reduce(quiet{t.sent, t.received}, [](quiet a, quiet b) {
+      return quiet{a.sent + b.sent, a.received + b.received};
+    });
+    if (now == before && now.sent == now.received) return;
+    before = now;
+  }
+}
+
+void main_fiber(void*) {
+  try {
+    self.status = self.body(self.context);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "sojourn: rank %d: an exception of type %s left the program's body: %s\n",
+                 job.me, demangle(typeid(e).name()).c_str(), e.what());
+    self.status = 1;
+  } catch (...) {
+    std::fprintf(stderr, "sojourn: rank %d: an exception left the program's body\n", job.me);
+    self.status = 1;
+  }
+  // The other ranks may wait for this one for ever: a failure ends the job.
+  if (self.status == 0) wait_for_quiet();
+  self.main_ended = true;
+}
+
+bool rank_is_done() {
+  if (self.parked != nullptr && fibers_unfinished() == 1 && dispatcher_idle()) {
+    piece* main = self.parked;
+    self.parked = nullptr;
+    make_ready(main, 1);
+    return false;
+  }
+  return self.main_ended && dispatcher_idle();
+}
+
+void live() {
+  job_segment& s = *self.segment;
+  attach_scheduler(addresses.worker_stack(),
+                   addresses.worker_stack() + address_map::worker_stack_bytes);
+  attach_tickets();
+  attach_functions();
+  attach_rpc();
+  attach_collectives();
+  attach_scopes();
+  attach_bulk();
+  attach_migration();
+  attach_sites();
+  attach_dispatcher(reinterpret_cast<std::byte*>(&s) + s.transport_offset, job.me, job.count,
+                    static_cast<int>(s.cores));
+  attach_crash_report(&block_of(job.me).crash, self.alone);
+  block_of(job.me).fingerprint = fingerprint();
+  wait_for_all();
+  wire().begin();
+  run_main(main_fiber, nullptr);
+  dispatch_until(rank_is_done);
+  auto values = counts.values();
+  static_assert(counters::count() <= job_counters_max);
+  std::memcpy(block_of(job.me).counters, values.data(), sizeof values);
+  if (self.status == 0) block_of(job.me).state.store(rank_state::finished);
+}
+
+/// Says why this rank cannot start, so that no other waits for it.
+int cannot_start(const char* what) {
+  if (self.segment != nullptr) self.segment->start_failed.fetch_add(1);
+  std::fprintf(stderr, "sojourn: %s\n", what);
+  return 1;
+}
+
+void* worker(void*) {
+  try {
+    live();
+  } catch (const std::exception& e) {
+    self.status = cannot_start(e.what());
+  }
+  return nullptr;
+}
+
+/// First function of the worker thread; has no canary of its own, and gives the job's to all that
+/// it calls, so that frames from other ranks return.
+__attribute__((noinline, no_stack_protector)) void* worker_entry(void* argument) {
+#if defined(__x86_64__)
+  asm volatile("movq %0, %%fs:0x28" : : "r"(self.segment->secret));
+#endif
+  return worker(argument);
+}
+
+}  // namespace
+
+int run_job(int, char**, int (*body)(void*), void* context) {
+  SOJOURN_CHECK(self.segment == nullptr, "run() is called twice in one process");
+  self.body = body;
+  self.context = context;
+  try {
+    int heap_fd = join_job();
+    refuse_shadow_stacks();
+    map_region(map_from_environment(job.count), job.me, heap_fd);
+    slots.attach(job.me);
+    attach_heap();
+    void* stack = reinterpret_cast<void*>(addresses.worker_stack());
+    if (mprotect(stack, address_map::worker_stack_bytes, PROT_READ | PROT_WRITE) != 0) {
+      throw error(format("the worker's stack cannot be mapped: %s", std::strerror(errno)));
+    }
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, stack, address_map::worker_stack_bytes);
+    pthread_t thread;
+    int failure = pthread_create(&thread, &attributes, worker_entry, nullptr);
+    if (failure != 0) throw error(format("the worker thread cannot start: %s", std::strerror(failure)));
+    pthread_join(thread, nullptr);
+  } catch (const std::exception& e) {
+    return cannot_start(e.what());
+  }
+  return self.status;
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/address_map.hpp"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "sojourn/detail/running.hpp"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+namespace sojourn::detail {
+
+address_map addresses;
+
+namespace {
+
+unsigned log2_floor(std::uint64_t x) { return static_cast<unsigned>(std::bit_width(x)) - 1; }
+
+std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise,
+                                      std::uint64_t least, std::uint64_t most) {
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == 0) return otherwise;
+  char* end;
+  errno = 0;
+  std::uint64_t value = std::strtoull(text, &end, 10);
+  if (errno != 0 || *end != 0 || *text == '-' || value < least || value > most) {
+    throw error(format("%s=%s is not a whole number from %llu to %llu", name, text,
+                       static_cast<unsigned long long>(least),
+                       static_cast<unsigned long long>(most)));
+  }
+  return value;
+}
+
+[[noreturn]] void cannot_reserve(const address_map& map, int reason) {
+  rlimit limit;
+  double tib = static_cast<double>(map.bytes) / static_cast<double>(1ull << 40);
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    throw error(format("the address space of this process is limited to %llu MiB, and Sojourn "
+                       "reserves %.3g TiB of addresses (no memory): run `ulimit -v unlimited`, or "
+                       "set SOJOURN_REGION_GIB to a smaller region",
+                       static_cast<unsigned long long>(limit.rlim_cur >> 20), tib));
+  }
+  if (reason == EEXIST || reason == 0) {
+    throw error(format("the addresses from 0x%llx to 0x%llx are taken in this process, and Sojourn "
+                       "needs them: another library maps memory there",
+                       static_cast<unsigned long long>(map.base),
+                       static_cast<unsigned long long>(map.base + map.bytes)));
+  }
+  throw error(format("%.3g TiB of addresses cannot be reserved (%s): with strict overcommit "
+                     "(vm.overcommit_memory=2) or in a small virtual machine set "
+                     "SOJOURN_REGION_GIB to a smaller region",
+                     tib, std::strerror(reason)));
+}
+
+}  // namespace
+
+address_map address_map::divide(std::uint64_t base, std::uint64_t bytes, int ranks,
+                                std::size_t slot_bytes) {
+  address_map m;
+  m.base = base;
+  m.bytes = bytes;
+  m.unit = std::bit_floor(bytes / 8);
+  m.stacks = base + m.unit;
+  m.heap = base + 2 * m.unit;
+  m.slot_shift = log2_floor(slot_bytes);
+  std::uint64_t shares = std::bit_ceil(static_cast<std::uint64_t>(ranks));
+  m.stacks_shift = log2_floor(m.unit / shares);
+  m.heap_shift = log2_floor(4 * m.unit / shares);
+  if (m.unit < (std::uint64_t{64} << 20) ||
+      (std::uint64_t{1} << m.stacks_shift) < main_stack_bytes + 8 * slot_bytes) {
+    throw error(format("a region of %llu MiB is too small for %d ranks: set SOJOURN_REGION_GIB to "
+                       "a larger one, or use fewer ranks",
+                       static_cast<unsigned long long>(bytes >> 20), ranks));
+  }
+  return m;
+}
+
+address_map map_from_environment(int ranks) {
+  std::uint64_t gib = number_from_environment("SOJOURN_REGION_GIB",
+                                              address_map::default_bytes >> 30, 1, 10 << 10);
+  std::uint64_t kib = number_from_environment("SOJOURN_STACK_KIB", 256, 64, 8 << 10);
+  if (!std::has_single_bit(kib)) {
+    throw error(format("SOJOURN_STACK_KIB=%llu is not a power of two",
+                       static_cast<unsigned long long>(kib)));
+  }
+  return address_map::divide(address_map::default_base, gib << 30, ranks, kib << 10);
+}
+
+void map_region(const address_map& map, int rank, int heap_fd) {
+  void* wanted = reinterpret_cast<void*>(map.base);
+  void* got = mmap(wanted, map.bytes, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  // Kernels before 4.17 take the address as a hint only.
+  if (got != wanted) {
+    int reason = got == MAP_FAILED ? errno : EEXIST;
+    if (got != MAP_FAILED) munmap(got, map.bytes);
+    cannot_reserve(map, reason);
+  }
+  // A memfd either way: its pages are charged when touched, also under strict overcommit.
+  std::uint64_t partition = std::uint64_t{1} << map.heap_shift;
+  std::uint64_t first = map.heap + static_cast<std::uint64_t>(rank) * partition;
+  std::uint64_t where = heap_fd >= 0 ? map.heap : first;
+  std::uint64_t size = heap_fd >= 0 ? map.heap_bytes() : partition;
+  int fd = heap_fd;
+  if (fd < 0) {
+    fd = memfd_create("sojourn-heap", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, static_cast<off_t>(size)) != 0) {
+      throw error(format("the heap cannot be made: %s", std::strerror(errno)));
+    }
+  }
+  if (mmap(reinterpret_cast<void*>(where), size, PROT_READ | PROT_WRITE,
+           MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0) == MAP_FAILED) {
+    throw error(format("the heap cannot be mapped: %s", std::strerror(errno)));
+  }
+  close(fd);
+  addresses = map;
+  job.heap = map.heap;
+  job.heap_shift = map.heap_shift;
+  job.my_heap = first;
+  job.my_heap_bytes = partition;
+  job.heap_shared = heap_fd >= 0;
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where things lie: one range of addresses, the same in every rank, divided by arithmetic. Knows
+// nothing of fibers, objects or messages. (DESIGN 2.1)
+//
+//   base        private    the worker thread's stack, at the same address in every rank
+//   + 1 unit    stacks     one partition a rank, of slots; each rank has private memory behind all
+//   + 2 units   heap       one partition a rank; shared by the ranks of a host, or private
+//   + 6 units   shared     kept for software shared memory
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace sojourn::detail {
+
+struct address_map {
+  static constexpr std::uint64_t default_base = 0x2000'0000'0000;
+  static constexpr std::uint64_t default_bytes = 10ull << 40;
+  static constexpr std::size_t main_stack_bytes = 8u << 20;
+  static constexpr std::size_t worker_stack_bytes = 8u << 20;
+
+  std::uint64_t base = default_base;
+  std::uint64_t bytes = default_bytes;
+  std::uint64_t unit = 0;
+  std::uint64_t stacks = 0;  ///< First address of rank 0's stacks.
+  std::uint64_t heap = 0;    ///< First address of rank 0's heap.
+  unsigned stacks_shift = 0;  ///< log2 of the bytes of one rank's stacks.
+  unsigned heap_shift = 0;    ///< log2 of the bytes of one rank's heap.
+  unsigned slot_shift = 18;   ///< log2 of the bytes of a stack slot.
+
+  /// Divides a region among ranks. `slot_bytes` is a power of two. Throws sojourn::error when the
+  /// region is too small for them.
+  static address_map divide(std::uint64_t base, std::uint64_t bytes, int ranks,
+                            std::size_t slot_bytes);
+
+  std::uint64_t worker_stack() const { return base + (std::uint64_t{1} << 21); }
+  std::uint64_t stacks_end() const { return stacks + unit; }
+  std::uint64_t heap_bytes() const { return 4 * unit; }
+  std::uint64_t slot_count() const { return unit >> slot_shift; }
+  std::uint64_t slots_per_rank() const { return std::uint64_t{1} << (stacks_shift - slot_shift); }
+  bool in_stacks(std::uint64_t address) const { return address - stacks < unit; }
+};
+
+/// The map of this job; set once by map_region.
+extern address_map addresses;
+
+/// Reserves the region and maps the heap: all partitions of `heap_fd`, or, when it is -1, this
+/// rank's partition alone. Sets `addresses` and the heap words of `job`. Throws sojourn::error with
+/// the reason and the remedy.
+void map_region(const address_map& map, int rank, int heap_fd);
+
+/// SOJOURN_REGION_GIB and SOJOURN_STACK_KIB, checked. Throws sojourn::error.
+address_map map_from_environment(int ranks);
+
+}  // namespace sojourn::detail

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stack slots: equal stretches of the stacks region, each with a guard page at its low end. A slot
+// belongs to the rank in whose partition it lies; other ranks open it too when frames from it
+// visit them. The first slots of a partition together are the main fiber's, which is larger.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "memory/address_map.hpp"
+
+namespace sojourn::detail {
+
+struct piece;
+
+/// What a rank knows of one slot of the job.
+struct stack_slot {
+  piece* in_place = nullptr;   ///< Pieces with bytes in the slot on this rank; a list.
+  std::uint32_t users = 0;     ///< Fibers of this rank whose stack it is (several when shared).
+  bool open = false;           ///< Memory is mapped behind it on this rank.
+};
+
+class stack_slots {
+ public:
+  static constexpr std::size_t guard_bytes = 4096;
+
+  /// Requires: the region is mapped.
+  void attach(int rank);
+
+  /// Slot of an address in the stacks region; the main fiber's slots count as one.
+  std::uint32_t index_of(std::uint64_t address) const {
+    std::uint64_t i = (address - addresses.stacks) >> addresses.slot_shift;
+    std::uint64_t within = i & (addresses.slots_per_rank() - 1);
+    return static_cast<std::uint32_t>(within < main_slots_ ? i - within : i);
+  }
+  stack_slot& operator[](std::uint32_t index) { return table_[index]; }
+
+  /// Lowest address of a slot (its guard) and one past its highest.
+  std::uint64_t low(std::uint32_t index) const {
+    return addresses.stacks + (std::uint64_t{index} << addresses.slot_shift);
+  }
+  std::uint64_t high(std::uint32_t index) const {
+    return low(index) + (is_main(index) ? address_map::main_stack_bytes
+                                        : std::uint64_t{1} << addresses.slot_shift);
+  }
+  bool is_main(std::uint32_t index) const {
+    return (index & (addresses.slots_per_rank() - 1)) == 0;
+  }
+
+  /// Maps memory behind the slot on this rank. Throws std::bad_alloc.
+  void open(std::uint32_t index) {
+    if (!table_[index].open) [[unlikely]] open_now(index);
+  }
+
+  std::uint32_t main_slot() const { return first_; }
+  /// A slot of this rank, the most recently freed first. Throws std::bad_alloc when there is none.
+  std::uint32_t acquire();
+  void release(std::uint32_t index);
+
+  /// True when `address` lies in a guard page: a stack overflowed.
+  bool is_guard(std::uint64_t address) const {
+    return addresses.in_stacks(address) && address - low(index_of(address)) < guard_bytes;
+  }
+
+ private:
+  void open_now(std::uint32_t index);
+  void guard(std::uint32_t index);
+  void trim();
+
+  stack_slot* table_ = nullptr;
+  std::vector<std::uint32_t> free_;
+  std::uint32_t first_ = 0;       // of this rank's partition
+  std::uint32_t next_ = 0;        // never used yet
+  std::uint32_t main_slots_ = 0;
+  std::size_t trimmed_ = 0;       // free_[0 … trimmed_) hold no memory
+  bool guards_by_advice_ = true;
+};
+
+extern stack_slots slots;
+
+}  // namespace sojourn::detail

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "message/dispatcher.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "base/check.hpp"
+#include "sojourn/counters.hpp"
+#include "fiber/ticket_table.hpp"
+#include "sojourn/detail/tasks.hpp"
+#include "sojourn/rank.hpp"
+
+namespace sojourn::detail {
+
+scope_wire scopes_on_wire{};
+
+namespace {
+
+constexpr std::uint16_t first_user_handler = static_cast<std::uint16_t>(runtime_message::count_);
+// A rank may have this many calls to one rank unanswered: bounds the answers that rank must keep.
+constexpr std::uint32_t unanswered_max = 4096;
+// Ready pieces between two looks at the messages, and messages from one rank at a look.
+constexpr int pieces_a_round = 32;
+constexpr int messages_a_round = 16;
+// Blocked computations a rank keeps before it refuses calls (their images alone take half a GiB).
+constexpr std::size_t fibers_max = 1'000'000;
+
+struct user_handler {
+  request_handler run;
+  bool may_migrate;
+};
+std::vector<user_handler>& user_handlers() {
+  static std::vector<user_handler> table;  // filled before main, in any order of initialisation
+  return table;
+}
+runtime_handler runtime_handlers[first_user_handler];
+
+/// A sender that waits for room.
+struct pending_send {
+  std::size_t bytes;
+  void (*go)(void*);
+  void* context;
+  bool needs_credit;
+};
+struct late_reply {
+  runtime_message kind;
+  std::uint16_t flags;
+  ticket_id ticket;
+  std::vector<std::byte> bytes;
+};
+/// What this rank knows of another.
+struct peer {
+  std::uint32_t unanswered = 0;
+  std::deque<pending_send> senders;
+  std::deque<late_reply> replies;
+};
+struct task {
+  void (*fn)(void*);
+  void* context;
+  void* scope;
+};
+
+struct dispatcher_state {
+  std::unique_ptr<active_transport> transport;
+  std::vector<peer> peers;
+  std::size_t waiting_senders = 0;
+  std::size_t waiting_replies = 0;
+  std::deque<task> tasks;
+  traffic moved{};
+  // Between begin_request and commit_request.
+  std::size_t request_bytes = 0;
+  ticket_id request_ticket = 0;
+  scope_ticket request_scope{};
+  std::byte* request_scope_at = nullptr;
+} dispatcher;
+
+void count_message(runtime_message kind, std::size_t payload) {
+  std::size_t bytes = payload + sizeof(message_header);
+  switch (kind) {
+    case runtime_message::result:
+      ++counts.replies_sent;
+      counts.reply_bytes += bytes;
+      break;
+    case runtime_message::piece:
+      ++counts.migrations;
+      counts.migration_bytes += bytes;
+      break;
+    case runtime_message::collective:
+    case runtime_message::scope_returns:
+    case runtime_message::scope_failed:
+    case runtime_message::scope_wants:
+      ++counts.collective_messages;
+      counts.collective_bytes += bytes;
+      break;
+    case runtime_message::bulk_put:
+    case runtime_message::bulk_get:
+      ++counts.bulk_messages;
+      break;
+    default:
+      ++counts.requests_sent;
+      counts.request_bytes += bytes;
+  }
+}
+
+bool counts_as_traffic(std::uint16_t handler) {
+  return handler != static_cast<std::uint16_t>(runtime_message::collective);
+}
+
+bool can_send(int to, std::size_t bytes, bool needs_credit) {
+  return dispatcher.transport->has_room(to, message_class::request, bytes) &&
+         (!needs_credit || dispatcher.peers[static_cast<std::size_t>(to)].unanswered <
+                               unanswered_max);
+}
+
+bool someone_can_send() {
+  if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) return false;
+  for (std::size_t to = 0; to < dispatcher.peers.size(); ++to) {
+    const peer& p = dispatcher.peers[to];
+    if (!p.senders.empty() &&
+        can_send(static_cast<int>(to), p.senders.front().bytes, p.senders.front().needs_credit)) {
+      return true;
+    }
+    if (!p.replies.empty() && dispatcher.transport->has_room(static_cast<int>(to),
+                                                             message_class::reply,
+                                                             p.replies.front().bytes.size())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+int retry_senders() {
+  if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) [[likely]] return 0;
+  int done = 0;
+  for (std::size_t i = 0; i < dispatcher.peers.size(); ++i) {
+    int to = static_cast<int>(i);
+    peer& p = dispatcher.peers[i];
+    while (!p.replies.empty()) {
+      late_reply& r = p.replies.front();
+      std::byte* room = dispatcher.transport->reserve(to, message_class::reply, r.bytes.size());
+      if (room == nullptr) break;
+      if (!r.bytes.empty()) std::memcpy(room, r.bytes.data(), r.bytes.size());
+      dispatcher.transport->commit(to, message_class::reply, static_cast<std::uint16_t>(r.kind),
+                                   r.flags, r.ticket);
+      p.replies.pop_front();
+      --dispatcher.waiting_replies;
+      ++done;
+    }
+    // One a round: the sender fills the room before the next is asked.
+    if (!p.senders.empty() && can_send(to, p.senders.front().bytes,
+                                       p.senders.front().needs_credit)) {
+      pending_send s = p.senders.front();
+      p.senders.pop_front();
+      --dispatcher.waiting_senders;
+      s.go(s.context);
+      ++done;
+      run_ready(1);
+    }
+  }
+  return done;
+}
+
+struct handler_call {
+  request_handler run;
+  request message;
+  const arrival* from;
+};
+
+void run_user_handler(void* context) {
+  auto* call = static_cast<handler_call*>(context);
+  call->run(call->message);
+}
+
+// The message whose handler is being entered; request::consume refers to it.
+const arrival* entered = nullptr;
+
+void deliver(arrival& a, void*) {
+  if (counts_as_traffic(a.handler)) ++dispatcher.moved.received;
+  if (a.handler < first_user_handler) {
+    runtime_handlers[a.handler](a);
+    return;
+  }
+  std::size_t index = a.handler - first_user_handler;
+  const auto& table = user_handlers();
+  if (index >= table.size()) {
+    die("a message from rank %d names handler %zu of %zu: it does not come from this program",
+        a.source, index, table.size());
+  }
+  void* scope = nullptr;
+  if (a.flags & flag_scope) {
+    a.bytes -= sizeof(scope_ticket);
+    scope_ticket ticket;
+    std::memcpy(&ticket, a.payload + a.bytes, sizeof ticket);
+    scope = scopes_on_wire.give(ticket);
+  }
+  if (fibers_unfinished() > fibers_max) [[unlikely]] {
+    ticket_id answer = a.ticket;
+    int source = a.source;
+    dispatcher.transport->consume(a);
+    if (answer == 0) die("more than %zu computations are blocked here and rank %d calls", fibers_max, source);
+    send_exception(answer, std::make_exception_ptr(error(format(
+                               "rank %d refuses a call: more than %zu computations are blocked "
+                               "there; start fewer at a time",
+                               job.me, fibers_max))));
+    if (scope != nullptr) on_scope.left(scope);
+    return;
+  }
+  ++counts.handlers_run;
+  entered = &a;
+  handler_call call{table[index].run,
+                    {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket},
+                    &a};
+  run_handler(run_user_handler, &call, !table[index].may_migrate, scope);
+  if (scope != nullptr) on_scope.left(scope);
+}
+
+int run_tasks() {
+  int ran = 0;
+  while (!dispatcher.tasks.empty() && ran < pieces_a_round) {
+    task t = dispatcher.tasks.front();
+    dispatcher.tasks.pop_front();
+    run_handler(t.fn, t.context, true, t.scope);
+    if (t.scope != nullptr) on_scope.left(t.scope);
+    ++ran;
+  }
+  return ran;
+}
+
+void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), 1); }
+
+struct room_wait {
+  int to;
+  std::size_t bytes;
+  bool needs_credit;
+};
+
+void suspend_for_room(int to, std::size_t bytes, bool needs_credit) {
+  ++counts.suspensions_for_room;
+  room_wait w{to, bytes, needs_credit};
+  leave([](piece* left, void* context) {
+    room_wait asked = *static_cast<room_wait*>(context);
+    dispatcher.peers[static_cast<std::size_t>(asked.to)].senders.push_back(
+        {asked.bytes, wake_sender, block(left), asked.needs_credit});
+    ++dispatcher.waiting_senders;
+  }, &w);
+}
+
+void check_rank(int to) {
+  if (to < 0 || to >= job.count) {
+    throw error(format("there is no rank %d: this job has ranks 0 to %d", to, job.count - 1));
+  }
+}
+
+}  // namespace
+
+active_transport& wire() { return *dispatcher.transport; }
+
+void on_message(runtime_message kind, runtime_handler handler) {
+  runtime_handlers[static_cast<std::size_t>(kind)] = handler;
+}
+
+std::uint16_t register_request_handler(request_handler handler, bool may_migrate) {
+  auto& table = user_handlers();
+  table.push_back({handler, may_migrate});
+  std::size_t index = table.size() - 1 + first_user_handler;
+  if (index > 0xffff) die("a program has at most 65,000 different remote calls");
+  return static_cast<std::uint16_t>(index);
+}
+
+void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cores) {
+  dispatcher.transport = std::make_unique<active_transport>(transport_memory, rank, ranks, cores);
+  dispatcher.peers.resize(static_cast<std::size_t>(ranks));
+}
+
+void request::consume() {
+  dispatcher.transport->consume(*entered);
+  entered = nullptr;
+}
+
+void dispatch_until(bool (*done)()) {
+  for (;;) {
+    int did = run_ready(pieces_a_round);
+    if (!dispatcher.tasks.empty()) did += run_tasks();
+    did += dispatcher.transport->poll(deliver, nullptr, messages_a_round);
+    did += retry_senders();
+    if (did > 0 || anything_ready()) continue;
+    if (done()) return;
+    if (dispatcher.tasks.empty() && !anything_ready()) dispatcher.transport->wait(someone_can_send);
+  }
+}
+
+void post_task(void (*fn)(void*), void* context) {
+  piece* running_now = running_piece();
+  void* scope = running_now != nullptr ? running_now->scope : nullptr;
+  if (scope != nullptr) on_scope.joined(scope);
+  dispatcher.tasks.push_back({fn, context, scope});
+}
+
+void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket,
+                const void* bytes, std::size_t size) {
+  if (counts_as_traffic(static_cast<std::uint16_t>(kind))) ++dispatcher.moved.sent;
+  if (to != job.me) count_message(kind, size);
+  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  std::byte* room =
+      p.replies.empty() ? dispatcher.transport->reserve(to, message_class::reply, size) : nullptr;
+  if (room == nullptr) [[unlikely]] {
+    const auto* first = static_cast<const std::byte*>(bytes);
+    p.replies.push_back({kind, flags, ticket, {first, first + size}});
+    ++dispatcher.waiting_replies;
+    return;
+  }
+  if (size > 0) std::memcpy(room, bytes, size);
+  dispatcher.transport->commit(to, message_class::reply, static_cast<std::uint16_t>(kind), flags,
+                               ticket);
+}
+
+std::byte* try_reserve_request(int to, std::size_t bytes) {
+  if (!dispatcher.peers[static_cast<std::size_t>(to)].senders.empty()) return nullptr;
+  return dispatcher.transport->reserve(to, message_class::request, bytes);
+}
+
+void when_room(int to, std::size_t bytes, void (*go)(void*), void* context) {
+  ++counts.suspensions_for_room;
+  dispatcher.peers[static_cast<std::size_t>(to)].senders.push_back({bytes, go, context, false});
+  ++dispatcher.waiting_senders;
+}
+
+std::byte* reserve_request(int to, std::size_t bytes) {
+  if (bytes > dispatcher.transport->payload_max()) {
+    throw error(format("a message of %zu bytes is longer than the longest (%zu): move large data "
+                       "with put and get", bytes, dispatcher.transport->payload_max()));
+  }
+  std::byte* room = try_reserve_request(to, bytes);
+  while (room == nullptr) {
+    suspend_for_room(to, bytes, false);
+    // Woken in turn: those behind in the queue do not count.
+    room = dispatcher.transport->reserve(to, message_class::request, bytes);
+  }
+  return room;
+}
+
+void commit_message(int to, message_class kind, runtime_message handler, std::uint16_t flags,
+                    ticket_id ticket) {
+  ++dispatcher.moved.sent;
+  dispatcher.transport->commit(to, kind, static_cast<std::uint16_t>(handler), flags, ticket);
+}
+
+outgoing begin_request(int to, std::size_t bytes, bool answered) {
+  check_rank(to);
+  if (bytes > dispatcher.transport->payload_max()) {
+    throw error(format("arguments of %zu bytes are too long for a call: move large data with put "
+                       "and get", bytes));
+  }
+  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  std::size_t total = bytes;
+  void* scope = running_piece() != nullptr ? running_piece()->scope : nullptr;
+  scope_ticket weight{};
+  if (scope != nullptr) [[unlikely]] {
+    weight = scopes_on_wire.take(scope);
+    total = (bytes + 7) / 8 * 8 + sizeof(scope_ticket);
+  }
+  std::byte* room = nullptr;
+  if (p.senders.empty() && p.unanswered < unanswered_max) [[likely]] {
+    room = dispatcher.transport->reserve(to, message_class::request, total);
+  }
+  while (room == nullptr) [[unlikely]] {
+    suspend_for_room(to, total, answered);
+    if (p.unanswered < unanswered_max) {
+      room = dispatcher.transport->reserve(to, message_class::request, total);
+    }
+  }
+  dispatcher.request_bytes = total;
+  dispatcher.request_scope = weight;
+  dispatcher.request_scope_at = scope != nullptr ? room + total - sizeof(scope_ticket) : nullptr;
+  ticket_id ticket = 0;
+  if (answered) {
+    ticket = ticket_open();
+    find_ticket(ticket)->asked = to;
+    ++p.unanswered;
+  }
+  dispatcher.request_ticket = ticket;
+  return {room, ticket};
+}
+
+void commit_request(int to, std::uint16_t handler) {
+  std::uint16_t flags = 0;
+  if (dispatcher.request_scope_at != nullptr) [[unlikely]] {
+    flags = flag_scope;
+    std::memcpy(dispatcher.request_scope_at, &dispatcher.request_scope, sizeof(scope_ticket));
+  }
+  ++dispatcher.moved.sent;
+  if (to != job.me) {
+    ++counts.requests_sent;
+    counts.request_bytes += dispatcher.request_bytes + sizeof(message_header);
+  }
+  dispatcher.transport->commit(to, message_class::request, handler, flags,
+                               dispatcher.request_ticket);
+}
+
+void answered_by(int rank) { --dispatcher.peers[static_cast<std::size_t>(rank)].unanswered; }
+
+traffic traffic_so_far() { return dispatcher.moved; }
+
+bool dispatcher_idle() {
+  return dispatcher.tasks.empty() && dispatcher.waiting_senders == 0 &&
+         dispatcher.waiting_replies == 0;
+}
+
+}  // namespace sojourn::detail
+
+namespace sojourn {
+
+void yield() {
+  detail::leave([](detail::piece* left, void*) { detail::make_ready(detail::block(left), 1); },
+                nullptr);
+}
+
+}  // namespace sojourn

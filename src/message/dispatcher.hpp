@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where messages meet fibers: the loop that every rank runs, the table of handlers, and sending
+// with back-pressure. What the messages mean is told by the floors above, which register handlers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fiber/scheduler.hpp"
+#include "sojourn/detail/wire.hpp"
+#include "transport/shm/shm_transport.hpp"
+#include "transport/transport.hpp"
+
+namespace sojourn::detail {
+
+/// The transport of this build's ranks. Named by its final class, so that its short functions are
+/// inlined; nothing outside `transport` uses more of it than the contract and has_room.
+using active_transport = shm::shm_transport;
+active_transport& wire();
+
+/// Messages of the runtime itself; user's handlers follow. Their handlers run on the dispatcher,
+/// never suspend, and consume the message.
+enum class runtime_message : std::uint16_t {
+  result,           ///< ticket, bytes: completes a ticket.
+  piece,            ///< A stretch of stack.
+  forward_result,   ///< Asks a ticket's home to send its result to another ticket.
+  drop_ticket,      ///< Nobody will ask for a ticket any more.
+  collective,       ///< A contribution or a result of a collective operation.
+  scope_returns,    ///< Weight that a finish scope gets back.
+  scope_failed,     ///< An exception for a finish scope.
+  scope_wants,      ///< Asks a finish scope's home for weight.
+  bulk_put,
+  bulk_get,
+  count_
+};
+using runtime_handler = void (*)(arrival& message);
+void on_message(runtime_message kind, runtime_handler handler);
+
+/// Flags of a message.
+inline constexpr std::uint16_t flag_exception = 1;  ///< The bytes of a result are an exception.
+inline constexpr std::uint16_t flag_scope = 2;      ///< A scope_ticket follows the payload.
+
+/// What a message says of the finish scope it belongs to; the last 16 bytes of its payload.
+struct scope_ticket {
+  ticket_id scope;
+  std::uint64_t weight;
+};
+
+/// Set by the floor above: takes weight from a scope for a message, and gives what a message brought
+/// to this rank's part of the scope.
+struct scope_wire {
+  scope_ticket (*take)(void* scope);     ///< Suspends when there is none here.
+  std::uint64_t (*available)(void* scope);  ///< What take would give without suspending, or 0.
+  void* (*give)(const scope_ticket& ticket);
+};
+extern scope_wire scopes_on_wire;
+
+/// Requires: the region and the segment are mapped, handlers registered.
+void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cores);
+
+/// Runs fibers and handlers until done() holds.
+void dispatch_until(bool (*done)());
+
+/// Sends a message of the reply class; copies `bytes`. Never suspends: when there is no room the
+/// message waits in this rank's memory. Any stack.
+void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket,
+                const void* bytes, std::size_t size);
+
+/// Room for a request, now or null; for the dispatcher. Earlier senders go first.
+std::byte* try_reserve_request(int to, std::size_t bytes);
+/// Calls go(context) on the dispatcher once there is room for a request of `bytes`.
+void when_room(int to, std::size_t bytes, void (*go)(void*), void* context);
+/// Suspends the running fiber until there is room.
+std::byte* reserve_request(int to, std::size_t bytes);
+/// Publishes what was reserved.
+void commit_message(int to, message_class kind, runtime_message handler, std::uint16_t flags,
+                    ticket_id ticket);
+
+/// An answered request's reply room is free again.
+void answered_by(int rank);
+
+/// Messages that other ranks' work depends on: sent to and received from any rank, this one
+/// included, collective ones apart; equal job-wide when nothing is in flight.
+struct traffic {
+  std::uint64_t sent;
+  std::uint64_t received;
+};
+traffic traffic_so_far();
+/// Nothing is left to do on this rank but to wait for messages.
+bool dispatcher_idle();
+
+}  // namespace sojourn::detail

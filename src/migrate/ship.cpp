@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migrate/ship.hpp"
+
+#include <cstring>
+
+#include "base/check.hpp"
+#include "fiber/scheduler.hpp"
+#include "fiber/ticket_table.hpp"
+#include "message/dispatcher.hpp"
+#include "migrate/scan.hpp"
+#include "sojourn/counters.hpp"
+#include "sojourn/via.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+// What migrate_activations is resumed with.
+constexpr long stayed = 1;
+constexpr long arrived = 2;
+
+struct move {
+  int to;
+  unsigned count;
+  std::uint64_t through;
+};
+
+struct departure {
+  piece* leaving;
+  int to;
+  scope_ticket scope;  ///< Weight that goes along, when the piece counts in a finish scope.
+};
+
+std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
+
+std::size_t payload_bytes(const piece* p) {
+  std::size_t bytes = sizeof(piece_header) + p->bytes();
+  return p->scope == nullptr ? bytes : bytes + sizeof(scope_ticket);
+}
+
+/// Puts the whole piece in a message and forgets it here.
+void send_piece(std::byte* room, const departure& d) {
+  piece* p = d.leaving;
+  std::size_t bytes = payload_bytes(p);
+  piece_header header{p->sp, p->base, p->youngest, p->fp};
+  std::memcpy(room, &header, sizeof header);
+  copy_out(p, room + sizeof header);
+  std::uint16_t flags = 0;
+  if (p->scope != nullptr) [[unlikely]] {
+    std::memcpy(room + bytes - sizeof d.scope, &d.scope, sizeof d.scope);
+    flags = flag_scope;
+  }
+  commit_message(d.to, message_class::request, runtime_message::piece, flags, p->result);
+  ++counts.migrations;
+  counts.migration_bytes += bytes + sizeof(message_header);
+  retire(p);
+}
+
+void depart_late(void* context) {
+  auto* d = static_cast<departure*>(context);
+  std::size_t bytes = payload_bytes(d->leaving);
+  std::byte* room = wire().reserve(d->to, message_class::request, bytes);
+  if (room == nullptr) return when_room(d->to, bytes, depart_late, d);
+  send_piece(room, *d);
+  delete d;
+}
+
+void depart(piece* p, int to) {
+  departure d{p, to, {}};
+  if (p->scope != nullptr) d.scope = scopes_on_wire.take(p->scope);
+  std::byte* room = try_reserve_request(to, payload_bytes(p));
+  if (room != nullptr) [[likely]] return send_piece(room, d);
+  when_room(to, payload_bytes(p), depart_late, new departure(d));
+}
+
+/// The older end of what `m` asks to move: a mark, or null for the whole piece.
+struct boundary {
+  bool found;
+  mark* oldest;
+};
+
+bool may_end_at(const piece* p, const mark* m) {
+  return m == nullptr ? !p->pinned && !p->by_reference : may_travel(m->kind);
+}
+
+boundary choose(const piece* p, const move& m) {
+  if (m.count != ~0u) {
+    mark* at = p->youngest;
+    for (unsigned i = 1; at != nullptr && i < m.count; ++i) at = older_mark(p, at);
+    return {may_end_at(p, at), at};
+  }
+  if (m.through != 0 && m.through != address_of(p->base)) {
+    for (mark* at = p->youngest; at != nullptr; at = older_mark(p, at)) {
+      if (address_of(at) == m.through) return {may_end_at(p, at), at};
+    }
+  }
+  // All that may: the whole, or up to the oldest mark that travels.
+  boundary best{may_end_at(p, nullptr), nullptr};
+  if (best.found && reason_to_stay(p, nullptr, p->hi) == nullptr) return best;
+  best.found = false;
+  for (mark* at = p->youngest; at != nullptr; at = older_mark(p, at)) {
+    if (may_end_at(p, at) && reason_to_stay(p, at, address_of(at->sp)) == nullptr) best = {true, at};
+  }
+  return best;
+}
+
+void move_pieces(piece* left, void* context) {
+  move m = *static_cast<move*>(context);
+  boundary end = choose(left, m);
+  std::uint64_t hi = end.oldest != nullptr ? address_of(end.oldest->sp) : left->hi;
+  if (!end.found || reason_to_stay(left, end.oldest, hi) != nullptr ||
+      (left->scope != nullptr && scopes_on_wire.available(left->scope) == 0)) {
+    ++counts.migrations_refused;
+    make_ready_first(left, stayed);
+    return;
+  }
+  scan_frames(left->sp, hi, slots.high(left->slot),
+              end.oldest != nullptr ? end.oldest : left->base);
+  if (end.oldest == nullptr) return depart(left, m.to);
+  bool caller_waits = !is_fork(end.oldest->kind);
+  ticket* result = nullptr;
+  piece* younger = cut(left, end.oldest);
+  if (caller_waits) result = find_ticket(end.oldest->ticket);
+  depart(younger, m.to);
+  if (caller_waits) {
+    result->waiter = block(left);
+  } else {
+    make_ready_first(left, 1);
+  }
+}
+
+void on_piece(arrival& a) {
+  piece_header header;
+  std::memcpy(&header, a.payload, sizeof header);
+  std::size_t bytes = a.bytes - sizeof header;
+  piece* p = new_piece();
+  if (a.flags & flag_scope) [[unlikely]] {
+    bytes -= sizeof(scope_ticket);
+    scope_ticket scope;
+    std::memcpy(&scope, a.payload + sizeof header + bytes, sizeof scope);
+    p->scope = scopes_on_wire.give(scope);
+  }
+  SOJOURN_CHECK(addresses.in_stacks(header.sp) &&
+                    header.sp + bytes <= slots.high(slots.index_of(header.sp)),
+                "rank %d sent %zu bytes of a stack at 0x%llx, which is not in a stack", a.source,
+                bytes, static_cast<unsigned long long>(header.sp));
+  p->slot = slots.index_of(header.sp);
+  p->sp = header.sp;
+  p->hi = header.sp + bytes;
+  p->base = header.base;
+  p->result = a.ticket;
+  p->youngest = header.youngest;
+  p->fp = header.fp;
+  copy_in(p, a.payload + sizeof header);
+  wire().consume(a);
+  make_ready(p, arrived);
+}
+
+}  // namespace
+
+const char* reason_to_stay(const piece* p, const mark* oldest, std::uint64_t hi) {
+  if (!broken.gate) {
+    if (p->exceptions.caught != nullptr || p->exceptions.uncaught != 0) {
+      return "an exception is in flight";
+    }
+    if (p->marks_hold_exceptions) {
+      for (mark* m = p->youngest; m != nullptr && m != oldest; m = older_mark(p, m)) {
+        if (m->events & mark::saved_exceptions) return "a caller that moves too handles an exception";
+      }
+    }
+  }
+  if (p->holds != nullptr && address_of(p->holds) < hi) return "a frame that moves must stay";
+  if (p->static_inits != 0) return "a static variable is being initialised";
+  if (!broken.by_reference_stays) {
+    for (const piece* child : p->referrers) {
+      if (address_of(child->base) < hi) return "an unfinished child refers to a frame that moves";
+    }
+  }
+  return nullptr;
+}
+
+void attach_migration() {
+  attach_scan();
+  on_message(runtime_message::piece, on_piece);
+}
+
+bool migrate_activations(int to, via how) {
+  if (to < 0 || to >= job.count) {
+    throw error(format("there is no rank %d to migrate to: this job has ranks 0 to %d", to,
+                       job.count - 1));
+  }
+  if (to == job.me) return true;
+  move m{to, how.count(), how.through_address()};
+  return leave(move_pieces, &m) == arrived;
+}
+
+}  // namespace sojourn::detail

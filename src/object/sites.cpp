@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "object/sites.hpp"
+
+#include <cstdlib>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/check.hpp"
+#include "sojourn/detail/running.hpp"
+#include "sojourn/detail/wire.hpp"
+#include "sojourn/via.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+struct site_rule {
+  std::string name;  // "node::child", "child" or "file.cpp:120"
+  via::mechanism how;
+};
+std::vector<site_rule> rules;
+
+/// True when `name` is `full` or its end behind a "::" or a "/".
+bool names(std::string_view name, std::string_view full) {
+  if (!full.ends_with(name)) return false;
+  if (full.size() == name.size()) return true;
+  char before = full[full.size() - name.size() - 1];
+  return before == ':' || before == '/';
+}
+
+struct site_hash {
+  std::size_t operator()(const std::pair<const char*, unsigned>& s) const {
+    return std::hash<const void*>()(s.first) * 31 + s.second;
+  }
+};
+
+}  // namespace
+
+void attach_sites() {
+  const char* text = std::getenv("SOJOURN_VIA");
+  if (text == nullptr || *text == 0) return;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    std::size_t comma = rest.find_first_of(",;");
+    std::string_view part = rest.substr(0, comma);
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+    std::size_t equals = part.rfind('=');
+    std::string_view how = equals == std::string_view::npos ? "" : part.substr(equals + 1);
+    std::string_view name = part.substr(0, equals == std::string_view::npos ? 0 : equals);
+    if (name.empty() || (how != "rpc" && how != "migrate")) {
+      throw error(format("SOJOURN_VIA: `%.*s` is not name=rpc or name=migrate, where name is a "
+                         "method such as node::child or a line such as tree.cpp:120",
+                         static_cast<int>(part.size()), part.data()));
+    }
+    rules.push_back({std::string(name),
+                     how == "rpc" ? via::mechanism::rpc : via::mechanism::migrate});
+  }
+  job.overrides = !rules.empty();
+}
+
+std::string_view method_name_in(std::string_view pretty) {
+  // gcc: "… [with auto Method = &node::child]"; with overloads "(R (node::*)(long))(& node::child)".
+  std::size_t end = pretty.find_last_of(']');
+  if (end == std::string_view::npos) end = pretty.size();
+  std::size_t begin = pretty.rfind('&', end);
+  if (begin == std::string_view::npos) return {};
+  ++begin;
+  while (begin < end && pretty[begin] == ' ') ++begin;
+  std::string_view name = pretty.substr(begin, end - begin);
+  std::size_t stop = name.find_first_of(";)");
+  return name.substr(0, stop);
+}
+
+via override_access(const access& at, const char* method) {
+  static std::unordered_map<std::pair<const char*, unsigned>, int, site_hash> known;
+  auto [entry, fresh] = known.try_emplace({method, at.where.line()}, -1);
+  if (fresh) {
+    std::string line = format("%s:%u", at.where.file_name(), at.where.line());
+    std::string_view name = method_name_in(method);
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      if (names(rules[i].name, name) || names(rules[i].name, line)) {
+        entry->second = static_cast<int>(i);
+      }
+    }
+  }
+  if (entry->second < 0) return at.how;
+  via::mechanism how = rules[static_cast<std::size_t>(entry->second)].how;
+  if (how == at.how.how()) return at.how;
+  return how == via::mechanism::rpc ? via::rpc : via::migrate;
+}
+
+void bad_access(std::uint64_t address, const char* method) {
+  std::string name(method_name_in(method));
+  if (address == 0) throw error(format("an access to %s through a null global_ptr", name.c_str()));
+  throw error(format("an access to %s through a global_ptr 0x%llx that lies in no heap of this job",
+                     name.c_str(), static_cast<unsigned long long>(address)));
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// One-sided copies: a memcpy where the heap is shared, one copy by the system where ranks may read
+// each other's memory, and messages where neither is so.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/check.hpp"
+#include "fiber/ticket_table.hpp"
+#include "message/dispatcher.hpp"
+#include "rpc/rpc.hpp"
+#include "sojourn/counters.hpp"
+#include "sojourn/objects.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+// Between two pieces of a long copy other fibers and messages get their turn.
+constexpr std::size_t copied_at_once = 8u << 20;
+constexpr std::size_t sent_at_once = 128u << 10;
+constexpr std::size_t in_flight_max = 4;
+
+struct bulk_request {
+  std::uint64_t address;
+  std::uint64_t bytes;
+};
+
+bool in_my_heap(const bulk_request& r) {
+  std::uint64_t offset = r.address - job.my_heap;
+  return offset < job.my_heap_bytes && r.bytes <= job.my_heap_bytes - offset;
+}
+
+void refuse(ticket_id ticket, const bulk_request& r) {
+  send_exception(ticket, std::make_exception_ptr(error(
+                             format("%llu bytes at 0x%llx do not lie in the heap of rank %d",
+                                    static_cast<unsigned long long>(r.bytes),
+                                    static_cast<unsigned long long>(r.address), job.me))));
+}
+
+void on_put(arrival& a) {
+  bulk_request r;
+  std::memcpy(&r, a.payload, sizeof r);
+  ticket_id ticket = a.ticket;
+  bool good = in_my_heap(r) && a.bytes == sizeof r + r.bytes;
+  if (good) std::memcpy(reinterpret_cast<void*>(r.address), a.payload + sizeof r, r.bytes);
+  wire().consume(a);
+  if (!good) return refuse(ticket, r);
+  send_result(ticket, nullptr, 0);
+}
+
+void on_get(arrival& a) {
+  bulk_request r;
+  std::memcpy(&r, a.payload, sizeof r);
+  ticket_id ticket = a.ticket;
+  wire().consume(a);
+  if (!in_my_heap(r)) return refuse(ticket, r);
+  send_result(ticket, reinterpret_cast<const void*>(r.address), r.bytes);
+}
+
+int owner_of(std::uint64_t address, std::size_t bytes) {
+  std::uint64_t offset = address - job.heap;
+  std::uint64_t owner = offset >> job.heap_shift;
+  std::uint64_t within = offset & ((std::uint64_t{1} << job.heap_shift) - 1);
+  if (owner >= static_cast<std::uint64_t>(job.count) ||
+      bytes > (std::uint64_t{1} << job.heap_shift) - within) {
+    throw error(format("%zu bytes at 0x%llx do not lie in the heap of a rank of this job", bytes,
+                       static_cast<unsigned long long>(address)));
+  }
+  return static_cast<int>(owner);
+}
+
+/// Calls copy(offset, bytes) piece by piece.
+template <class Copy>
+void in_turns(std::size_t bytes, std::size_t at_once, Copy copy) {
+  for (std::size_t done = 0; done < bytes;) {
+    std::size_t n = std::min(bytes - done, at_once);
+    copy(done, n);
+    done += n;
+    if (done < bytes) yield();
+  }
+}
+
+/// Sends requests for the pieces of a copy, a few at a time; take(ticket, offset, bytes) takes the
+/// answer to each.
+template <class Fill, class Take>
+void by_messages(int owner, runtime_message kind, std::uint64_t address, std::size_t bytes,
+                 bool carries_data, Fill fill, Take take) {
+  struct in_flight {
+    ticket_id ticket;
+    std::size_t offset;
+    std::size_t bytes;
+  };
+  std::vector<in_flight> flying;
+  std::size_t next = 0;
+  auto take_first = [&] {
+    in_flight f = flying.front();
+    flying.erase(flying.begin());
+    take(f.ticket, f.offset, f.bytes);
+  };
+  while (next < bytes) {
+    if (flying.size() == in_flight_max) take_first();
+    std::size_t n = std::min(bytes - next, sent_at_once);
+    bulk_request r{address + next, n};
+    std::byte* room = reserve_request(owner, sizeof r + (carries_data ? n : 0));
+    std::memcpy(room, &r, sizeof r);
+    fill(room + sizeof r, next, n);
+    ticket_id ticket = ticket_open();
+    if (owner != job.me) ++counts.bulk_messages;
+    commit_message(owner, message_class::request, kind, 0, ticket);
+    flying.push_back({ticket, next, n});
+    next += n;
+  }
+  while (!flying.empty()) take_first();
+}
+
+}  // namespace
+
+void attach_bulk() {
+  on_message(runtime_message::bulk_put, on_put);
+  on_message(runtime_message::bulk_get, on_get);
+}
+
+void bulk_get(std::uint64_t from, void* to, std::size_t bytes) {
+  int owner = owner_of(from, bytes);
+  auto* into = static_cast<std::byte*>(to);
+  counts.bulk_bytes += bytes;
+  if (owner == job.me || job.heap_shared) {
+    counts.bulk_copies += bytes;
+    return in_turns(bytes, copied_at_once, [&](std::size_t at, std::size_t n) {
+      std::memcpy(into + at, reinterpret_cast<const std::byte*>(from) + at, n);
+    });
+  }
+  bool copied = true;
+  in_turns(bytes, copied_at_once, [&](std::size_t at, std::size_t n) {
+    if (copied) copied = wire().read_memory(owner, from + at, into + at, n);
+  });
+  if (copied) {
+    counts.bulk_copies += bytes;
+    return;
+  }
+  counts.bulk_copies += 3 * bytes;  // into the message, into the ticket, into place
+  by_messages(owner, runtime_message::bulk_get, from, bytes, false,
+              [](std::byte*, std::size_t, std::size_t) {},
+              [&](ticket_id ticket, std::size_t at, std::size_t n) {
+                ticket_take(ticket, into + at, n);
+              });
+}
+
+void bulk_put(const void* from, std::uint64_t to, std::size_t bytes) {
+  int owner = owner_of(to, bytes);
+  const auto* source = static_cast<const std::byte*>(from);
+  counts.bulk_bytes += bytes;
+  if (owner == job.me || job.heap_shared) {
+    counts.bulk_copies += bytes;
+    return in_turns(bytes, copied_at_once, [&](std::size_t at, std::size_t n) {
+      std::memcpy(reinterpret_cast<std::byte*>(to) + at, source + at, n);
+    });
+  }
+  bool copied = true;
+  in_turns(bytes, copied_at_once, [&](std::size_t at, std::size_t n) {
+    if (copied) copied = wire().write_memory(owner, to + at, source + at, n);
+  });
+  if (copied) {
+    counts.bulk_copies += bytes;
+    return;
+  }
+  counts.bulk_copies += 2 * bytes;  // into the message, into place
+  by_messages(owner, runtime_message::bulk_put, to, bytes, true,
+              [&](std::byte* room, std::size_t at, std::size_t n) {
+                std::memcpy(room, source + at, n);
+              },
+              [](ticket_id ticket, std::size_t, std::size_t) { ticket_take(ticket, nullptr, 0); });
+}
+
+}  // namespace sojourn::detail

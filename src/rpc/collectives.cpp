@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collective operations over a tree of fan-out 16 whose subtrees are ranges of ranks, so that
+// values are combined in rank order. A wide tree suits more ranks than cores: the ranks of a core
+// are scheduled once to go up and once to come down, whatever their number.
+#include "sojourn/collectives.hpp"
+
+#include <cstring>
+#include <vector>
+
+#include "base/check.hpp"
+#include "fiber/ticket_table.hpp"
+#include "message/dispatcher.hpp"
+#include "rpc/rpc.hpp"
+
+namespace sojourn {
+namespace detail {
+
+namespace {
+
+constexpr int fan_out = 16;
+
+struct contribution {
+  std::uint64_t sequence;
+  int source;
+  std::vector<std::byte> bytes;
+};
+
+std::vector<contribution> arrived;  // not yet taken
+std::uint64_t sequence = 0;
+ticket_id waiting = 0;  // of the fiber in a collective operation, when it waits
+
+void on_collective(arrival& a) {
+  arrived.push_back({a.ticket, a.source, {a.payload, a.payload + a.bytes}});
+  wire().consume(a);
+  if (waiting != 0) {
+    ticket_id w = waiting;
+    waiting = 0;
+    complete_ticket(w, nullptr, 0, false);
+  }
+}
+
+void send_to(int to, const void* bytes, std::size_t size) {
+  if (size > wire().payload_max()) {
+    throw error(format("a collective operation of %zu bytes is too large: the longest message "
+                       "holds %zu; use put and get", size, wire().payload_max()));
+  }
+  send_reply(to, runtime_message::collective, 0, sequence, bytes, size);
+}
+
+/// Suspends until the contribution of `source` to the current operation is here.
+std::vector<std::byte> take_from(int source) {
+  for (;;) {
+    for (auto& c : arrived) {
+      if (c.sequence == sequence && c.source == source) {
+        std::vector<std::byte> bytes = std::move(c.bytes);
+        c = std::move(arrived.back());
+        arrived.pop_back();
+        return bytes;
+      }
+    }
+    SOJOURN_CHECK(waiting == 0, "two fibers of a rank are in collective operations at once");
+    ticket_id mine = waiting = ticket_open();
+    ticket_take(mine, nullptr, 0);
+  }
+}
+
+/// Calls visit(child) for the children of `rank` in a tree of all ranks, in rank order.
+template <class Visit>
+void each_child(int rank, Visit visit) {
+  for (long step = 1; step < job.count; step *= fan_out) {
+    if (rank % (step * fan_out) != 0) return;
+    for (int i = 1; i < fan_out; ++i) {
+      long child = rank + i * step;
+      if (child < job.count) visit(static_cast<int>(child));
+    }
+  }
+}
+
+int parent_of(int rank) {
+  long step = 1;
+  while (rank % (step * fan_out) == 0) step *= fan_out;
+  return static_cast<int>(rank / (step * fan_out) * (step * fan_out));
+}
+
+/// Down the tree whose rank 0 is `root`.
+void spread(void* value, std::size_t bytes, int root) {
+  int me = (job.me - root + job.count) % job.count;
+  auto real = [&](int r) { return (r + root) % job.count; };
+  if (me != 0) {
+    std::vector<std::byte> from_above = take_from(real(parent_of(me)));
+    SOJOURN_CHECK(from_above.size() == bytes,
+                  "ranks disagree about a collective operation: %zu bytes came, %zu are expected",
+                  from_above.size(), bytes);
+    if (bytes > 0) std::memcpy(value, from_above.data(), bytes);
+  }
+  each_child(me, [&](int child) { send_to(real(child), value, bytes); });
+}
+
+}  // namespace
+
+void attach_collectives() { on_message(runtime_message::collective, on_collective); }
+
+void reduce_bytes(void* value, std::size_t bytes, combine_function combine) {
+  ++sequence;
+  each_child(job.me, [&](int child) {
+    std::vector<std::byte> theirs = take_from(child);
+    SOJOURN_CHECK(theirs.size() == bytes,
+                  "ranks disagree about a collective operation: %zu bytes came, %zu are expected",
+                  theirs.size(), bytes);
+    if (combine != nullptr) combine(value, theirs.data());
+  });
+  if (job.me != 0) send_to(parent_of(job.me), value, bytes);
+  ++sequence;
+  spread(value, bytes, 0);
+}
+
+void broadcast_bytes(void* value, std::size_t bytes, int root) {
+  if (root < 0 || root >= job.count) {
+    throw error(format("broadcast: there is no rank %d", root));
+  }
+  ++sequence;
+  spread(value, bytes, root);
+}
+
+void gather_bytes(const void* value, std::size_t bytes, void* all, int root) {
+  if (root >= job.count) throw error(format("gather: there is no rank %d", root));
+  ++sequence;
+  // Subtrees are ranges of ranks: a child's bytes follow those before it.
+  const auto* first = static_cast<const std::byte*>(value);
+  std::vector<std::byte> mine(first, first + bytes);
+  each_child(job.me, [&](int child) {
+    std::vector<std::byte> theirs = take_from(child);
+    mine.insert(mine.end(), theirs.begin(), theirs.end());
+  });
+  if (job.me != 0) send_to(parent_of(job.me), mine.data(), mine.size());
+  std::size_t total = bytes * static_cast<std::size_t>(job.count);
+  ++sequence;
+  if (root < 0) {
+    if (job.me == 0 && total > 0) std::memcpy(all, mine.data(), total);
+    spread(all, total, 0);
+  } else if (root == 0) {
+    if (job.me == 0 && total > 0) std::memcpy(all, mine.data(), total);
+  } else if (job.me == 0) {
+    send_to(root, mine.data(), total);
+  } else if (job.me == root) {
+    std::vector<std::byte> gathered = take_from(0);
+    SOJOURN_CHECK(gathered.size() == total, "ranks disagree about a gather");
+    if (total > 0) std::memcpy(all, gathered.data(), total);
+  }
+}
+
+}  // namespace detail
+
+void barrier() { detail::reduce_bytes(nullptr, 0, nullptr); }
+
+}  // namespace sojourn

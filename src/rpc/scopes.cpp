@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finish scopes: termination by weight. The rank that opened a scope mints weight; every request
+// and every migrating piece takes some along; a rank gives back what it holds when the last
+// computation of the scope on it has ended. The scope is over when all weight is back and nothing
+// of it runs at home. One message a rank and burst, and no acknowledgement for each call.
+// (Mattern, Algorithms for distributed termination detection, 1987, credit recovery.)
+#include <cstring>
+#include <exception>
+#include <unordered_map>
+
+#include "base/check.hpp"
+#include "fiber/scheduler.hpp"
+#include "fiber/ticket_table.hpp"
+#include "message/dispatcher.hpp"
+#include "rpc/exceptions.hpp"
+#include "rpc/rpc.hpp"
+#include "sojourn/finish.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+// Halved at every step away from home; a rank that runs out asks home for more.
+constexpr std::uint64_t minted_at_once = std::uint64_t{1} << 40;
+
+/// This rank's part of a scope. `id` is a ticket at home, completed when the scope is over.
+struct account {
+  ticket_id id;
+  std::uint64_t weight = 0;  ///< Held here, when home is elsewhere.
+  std::uint64_t out = 0;     ///< Minted and not yet back, at home.
+  std::uint64_t running = 0; ///< Computations of the scope on this rank.
+
+  bool at_home() const { return home_of(id) == job.me; }
+};
+
+std::unordered_map<ticket_id, account*> accounts;
+
+void settle(account* a) {
+  if (a->running > 0) return;
+  if (a->at_home()) {
+    // The ticket keeps an exception that came before.
+    if (a->out == 0) complete_ticket(a->id, nullptr, 0, false);
+    return;
+  }
+  send_reply(home_of(a->id), runtime_message::scope_returns, 0, a->id, &a->weight,
+             sizeof a->weight);
+  accounts.erase(a->id);
+  delete a;
+}
+
+void joined(void* scope) { ++static_cast<account*>(scope)->running; }
+
+void left(void* scope) {
+  auto* a = static_cast<account*>(scope);
+  --a->running;
+  settle(a);
+}
+
+std::uint64_t available(void* scope) {
+  auto* a = static_cast<account*>(scope);
+  return a->at_home() ? minted_at_once : a->weight / 2;
+}
+
+scope_ticket take(void* scope) {
+  auto* a = static_cast<account*>(scope);
+  if (a->at_home()) {
+    a->out += minted_at_once;
+    return {a->id, minted_at_once};
+  }
+  while (a->weight < 2) {
+    ticket_id answer = ticket_open();
+    send_reply(home_of(a->id), runtime_message::scope_wants, 0, a->id, &answer, sizeof answer);
+    std::uint64_t more;
+    ticket_take(answer, &more, sizeof more);
+    a->weight += more;
+  }
+  std::uint64_t half = a->weight / 2;
+  a->weight -= half;
+  return {a->id, half};
+}
+
+void* give(const scope_ticket& ticket) {
+  account*& a = accounts[ticket.scope];
+  if (a == nullptr) a = new account{ticket.scope};
+  if (a->at_home()) {
+    a->out -= ticket.weight;
+  } else {
+    a->weight += ticket.weight;
+  }
+  ++a->running;
+  return a;
+}
+
+account* mine(ticket_id id) {
+  auto found = accounts.find(id);
+  SOJOURN_CHECK(found != accounts.end() && found->second->at_home(),
+                "a message for finish scope %llx, which is not open here",
+                static_cast<unsigned long long>(id));
+  return found->second;
+}
+
+void on_returns(arrival& message) {
+  std::uint64_t weight;
+  std::memcpy(&weight, message.payload, sizeof weight);
+  account* a = mine(message.ticket);
+  wire().consume(message);
+  a->out -= weight;
+  settle(a);
+}
+
+void on_wants(arrival& message) {
+  ticket_id answer;
+  std::memcpy(&answer, message.payload, sizeof answer);
+  account* a = mine(message.ticket);
+  wire().consume(message);
+  a->out += minted_at_once;
+  send_result(answer, &minted_at_once, sizeof minted_at_once);
+}
+
+std::unordered_map<ticket_id, std::exception_ptr> failures;
+
+void fail(ticket_id id, const std::exception_ptr& failure) { failures.emplace(id, failure); }
+
+void on_failed(arrival& message) {
+  std::exception_ptr failure;
+  try {
+    rethrow(message.payload, message.bytes);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  ticket_id id = message.ticket;
+  wire().consume(message);
+  fail(id, failure);
+}
+
+}  // namespace
+
+void attach_scopes() {
+  on_scope = {joined, left};
+  scopes_on_wire = {take, available, give};
+  on_message(runtime_message::scope_returns, on_returns);
+  on_message(runtime_message::scope_wants, on_wants);
+  on_message(runtime_message::scope_failed, on_failed);
+}
+
+void one_way_failed(const std::exception_ptr& failure) {
+  void* scope = running_piece()->scope;
+  encoded_exception e;
+  encode(failure, e);
+  if (scope == nullptr) {
+    try {
+      rethrow(&e, e.bytes());
+    } catch (const std::exception& x) {
+      die("an exception left a one-way call (rpc_ff) outside of any finish: %s", x.what());
+    } catch (...) {
+      die("an exception left a one-way call (rpc_ff) outside of any finish");
+    }
+  }
+  auto* a = static_cast<account*>(scope);
+  if (a->at_home()) return fail(a->id, failure);
+  // Sent before the weight that this computation gives back, on the same way: it comes first.
+  send_reply(home_of(a->id), runtime_message::scope_failed, 0, a->id, &e, e.bytes());
+}
+
+void finish_begin(finish_frame& frame) {
+  frame.outer = running.holds;
+  running.holds = &frame;
+  piece* p = running_piece();
+  frame.outer_scope = p->scope;
+  auto* a = new account{ticket_open()};
+  a->running = 1;
+  accounts[a->id] = a;
+  frame.scope = a;
+  p->scope = a;
+}
+
+void finish_end(finish_frame& frame, const std::exception_ptr& failure) {
+  auto* a = static_cast<account*>(frame.scope);
+  // The piece may be another one now: a fork inside the scope was cut here.
+  running_piece()->scope = frame.outer_scope;
+  ticket_id id = a->id;
+  left(a);
+  ticket_take(id, nullptr, 0);
+  accounts.erase(id);
+  delete a;
+  running.holds = frame.outer;
+  std::exception_ptr inside;
+  auto found = failures.find(id);
+  if (found != failures.end()) {
+    inside = found->second;
+    failures.erase(found);
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+  if (inside != nullptr) std::rethrow_exception(inside);
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tickets as the whole job sees them: results that come from other ranks, and results that are
+// asked for away from home. A ticket never moves; a fiber that did asks its home to forward the
+// result, once. So there is one authority for each result and nothing to chase.
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "fiber/ticket_table.hpp"
+#include "message/dispatcher.hpp"
+#include "rpc/exceptions.hpp"
+#include "rpc/rpc.hpp"
+#include "sojourn/counters.hpp"
+#include "sojourn/detail/tasks.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+void complete(ticket_id id, const void* bytes, std::size_t size, bool is_exception) {
+  ticket* t = find_ticket(id);
+  if (t == nullptr) return;
+  if (t->asked >= 0) {
+    answered_by(t->asked);
+    t->asked = -1;
+  }
+  complete_ticket(id, bytes, size, is_exception);
+}
+
+void on_result(arrival& a) {
+  ticket_id id = a.ticket;
+  complete(id, a.payload, a.bytes, (a.flags & flag_exception) != 0);
+  wire().consume(a);
+}
+
+/// The result of `id`, at home here, goes on to `to`, at home elsewhere.
+struct forwarding {
+  ticket_id id;
+  ticket_id to;
+};
+
+void forward_now(void* context) {
+  auto* f = static_cast<forwarding*>(context);
+  ticket* t = find_ticket(f->id);
+  send_reply(home_of(f->to), runtime_message::result,
+             t->has == outcome::exception ? flag_exception : 0, f->to, t->data(), t->bytes);
+  free_ticket(f->id);
+  delete f;
+}
+
+void on_forward_result(arrival& a) {
+  ticket_id to;
+  SOJOURN_CHECK(a.bytes == sizeof to, "a request to forward a result has %zu bytes", a.bytes);
+  std::memcpy(&to, a.payload, sizeof to);
+  ticket_id id = a.ticket;
+  wire().consume(a);
+  if (find_ticket(id) == nullptr) {
+    encoded_exception e;
+    encode(std::make_exception_ptr(error(format("rank %d has no such result: its future was read "
+                                                "before", job.me))),
+           e);
+    send_reply(home_of(to), runtime_message::result, flag_exception, to, &e, e.bytes());
+    return;
+  }
+  ticket_on_ready(id, forward_now, new forwarding{id, to});
+}
+
+void on_drop_ticket(arrival& a) {
+  ticket_id id = a.ticket;
+  wire().consume(a);
+  if (find_ticket(id) != nullptr) ticket_drop(id);
+}
+
+[[noreturn]] void rethrow_and_free(ticket_id id, ticket* t) {
+  encoded_exception copy;
+  std::size_t size = t->bytes;
+  std::memcpy(&copy, t->data(), std::min(size, sizeof copy));
+  free_ticket(id);
+  rethrow(&copy, size);
+}
+
+}  // namespace
+
+void attach_rpc() {
+  on_message(runtime_message::result, on_result);
+  on_message(runtime_message::forward_result, on_forward_result);
+  on_message(runtime_message::drop_ticket, on_drop_ticket);
+}
+
+bool ticket_ready(ticket_id id) {
+  if (home_of(id) != job.me) return false;
+  ticket* t = find_ticket(id);
+  return t != nullptr && t->has != outcome::none;
+}
+
+void ticket_adopt(ticket_id& id) {
+  if (home_of(id) == job.me) return;
+  int home = home_of(id);
+  ticket_id mine = ticket_open();
+  send_reply(home, runtime_message::forward_result, 0, id, &mine, sizeof mine);
+  id = mine;
+}
+
+void ticket_wait(ticket_id& id) {
+  ticket_adopt(id);
+  ticket* t = find_ticket(id);
+  SOJOURN_CHECK(t != nullptr, "a wait for a result that was taken before");
+  if (t->has == outcome::none) wait_for(t);
+}
+
+void ticket_take(ticket_id id, void* into, std::size_t bytes) {
+  ticket_wait(id);
+  ticket* t = find_ticket(id);
+  if (t->has == outcome::exception) rethrow_and_free(id, t);
+  SOJOURN_CHECK(t->bytes == bytes, "a result has %u bytes where %zu are expected", t->bytes, bytes);
+  if (bytes > 0) std::memcpy(into, t->data(), bytes);
+  free_ticket(id);
+}
+
+void ticket_drop(ticket_id id) {
+  if (home_of(id) != job.me) {
+    send_reply(home_of(id), runtime_message::drop_ticket, 0, id, nullptr, 0);
+    return;
+  }
+  ticket* t = find_ticket(id);
+  if (t == nullptr) return;
+  if (t->has != outcome::none) {
+    free_ticket(id);
+  } else {
+    t->dropped = true;
+  }
+}
+
+void ticket_on_ready(ticket_id id, void (*notify)(void*), void* context) {
+  ticket* t = find_ticket(id);
+  SOJOURN_CHECK(t != nullptr && t->waiter == nullptr && t->notify == nullptr,
+                "two readers wait for one result");
+  if (t->has != outcome::none) return notify(context);
+  t->notify = notify;
+  t->notify_context = context;
+}
+
+void send_result(ticket_id id, const void* bytes, std::size_t size) {
+  if (home_of(id) == job.me) return complete(id, bytes, size, false);
+  send_reply(home_of(id), runtime_message::result, 0, id, bytes, size);
+}
+
+void send_exception(ticket_id id, const std::exception_ptr& exception) {
+  encoded_exception e;
+  encode(exception, e);
+  ++counts.exceptions_sent;
+  if (home_of(id) == job.me) return complete(id, &e, e.bytes(), true);
+  send_reply(home_of(id), runtime_message::result, flag_exception, id, &e, e.bytes());
+}
+
+}  // namespace sojourn::detail

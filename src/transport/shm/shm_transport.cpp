@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/shm/shm_transport.hpp"
+
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "sojourn/counters.hpp"
+
+namespace sojourn::detail::shm {
+
+namespace {
+
+// About ten round trips (bench ping): longer spinning only delays other ranks on this core.
+constexpr int spins_with_a_core_each = 4000;
+constexpr int spins_when_crowded = 20;
+// A yield costs 0.2 to 1.3 us; a sleep and a wake 2 to 15 us.
+constexpr int yields_with_a_core_each = 10;
+constexpr int yields_when_crowded = 60;
+
+void pause_briefly() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+long futex(std::atomic<std::uint32_t>* word, int operation, std::uint32_t value) {
+  return syscall(SYS_futex, word, operation, value, nullptr, nullptr, 0);
+}
+
+// What a long message has in its ring: where its payload lies.
+struct long_payload {
+  std::uint32_t first_block;
+  std::uint32_t block_count;
+  std::uint64_t bytes;
+};
+
+}  // namespace
+
+layout::layout(int n) : ranks(n) {
+  // Two rings for each pair: keep them within half a GiB of addresses.
+  ring_capacity = 64 << 10;
+  while (ring_capacity > (16 << 10) &&
+         ring_capacity * 2 * static_cast<std::size_t>(n) * static_cast<std::size_t>(n) >
+             (std::size_t{512} << 20)) {
+    ring_capacity /= 2;
+  }
+  ring_stride = ring_capacity + sizeof(ring_memory);
+  block_bytes = 256 << 10;
+}
+
+std::size_t layout::rings_offset() const {
+  return lines_of(static_cast<std::size_t>(ranks) * sizeof(wake_line));
+}
+std::size_t layout::blocks_offset() const {
+  std::size_t n = static_cast<std::size_t>(ranks);
+  return (rings_offset() + 2 * n * n * ring_stride + 4095) / 4096 * 4096;
+}
+std::size_t layout::total_bytes() const {
+  return blocks_offset() + static_cast<std::size_t>(ranks) * blocks * block_bytes;
+}
+
+shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores)
+    : layout_(ranks),
+      memory_(memory),
+      wake_(reinterpret_cast<wake_line*>(memory)),
+      rank_(rank),
+      ranks_(ranks),
+      spins_(cores >= ranks ? spins_with_a_core_each : spins_when_crowded),
+      yields_(cores >= ranks ? yields_with_a_core_each : yields_when_crowded),
+      short_max_(layout_.ring_capacity / 8) {
+  std::size_t n = static_cast<std::size_t>(ranks);
+  writers_.resize(2 * n);
+  readers_.resize(2 * n);
+  auto ring = [&](std::size_t from, std::size_t to, std::size_t kind) {
+    return reinterpret_cast<ring_memory*>(memory_ + layout_.rings_offset() +
+                                          ((to * n + from) * 2 + kind) * layout_.ring_stride);
+  };
+  std::size_t me = static_cast<std::size_t>(rank);
+  for (std::size_t other = 0; other < n; ++other) {
+    for (std::size_t kind = 0; kind < 2; ++kind) {
+      writers_[other * 2 + kind].attach(ring(me, other, kind), layout_.ring_capacity);
+      readers_[other * 2 + kind].attach(ring(other, me, kind), layout_.ring_capacity);
+    }
+  }
+  membarrier_ = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+  if (!membarrier_) wake_[rank_].needs_fences.store(1);
+  wake_[rank_].pid.store(getpid());
+  // Where the system restricts it: the launcher and its children, the other ranks, may read and
+  // write this rank's memory. Only put and get do.
+  if (ranks > 1) prctl(PR_SET_PTRACER, getppid(), 0, 0, 0);
+}
+
+void shm_transport::begin() {
+  for (int r = 0; r < ranks_; ++r) {
+    if (wake_[r].needs_fences.load() != 0) fences_ = true;
+  }
+}
+
+int shm_transport::find_blocks(std::size_t bytes) const {
+  int count = static_cast<int>((bytes + layout_.block_bytes - 1) / layout_.block_bytes);
+  int run = 0;
+  for (int i = 0; i < layout_.blocks; ++i) {
+    run = wake_[rank_].block_in_use[i].load(std::memory_order_acquire) == 0 ? run + 1 : 0;
+    if (run == count) return i - count + 1;
+  }
+  return -1;
+}
+
+std::byte* shm_transport::reserve_long(int to, message_class kind, std::size_t bytes) {
+  std::byte* room = writers_[index(to, kind)].reserve(sizeof(message_header) + sizeof(long_payload));
+  int first = room == nullptr ? -1 : find_blocks(bytes);
+  if (first < 0) return nullptr;
+  int count = static_cast<int>((bytes + layout_.block_bytes - 1) / layout_.block_bytes);
+  for (int i = first; i < first + count; ++i) {
+    wake_[rank_].block_in_use[i].store(1, std::memory_order_relaxed);
+  }
+  room_ = room;
+  long_flag_ = flag_long;
+  auto* payload = reinterpret_cast<long_payload*>(room + sizeof(message_header));
+  payload->first_block = static_cast<std::uint32_t>(first);
+  payload->block_count = static_cast<std::uint32_t>(count);
+  payload->bytes = bytes - sizeof(message_header);
+  return memory_ + layout_.blocks_offset() +
+         static_cast<std::size_t>(rank_ * layout_.blocks + first) * layout_.block_bytes;
+}
+
+bool shm_transport::has_room(int to, message_class kind, std::size_t bytes) const {
+  bytes += sizeof(message_header);
+  const ring_writer& ring = writers_[index(to, kind)];
+  if (bytes <= short_max_) return ring.has_room(bytes);
+  return ring.has_room(sizeof(message_header) + sizeof(long_payload)) && find_blocks(bytes) >= 0;
+}
+
+int shm_transport::poll(void (*deliver)(arrival&, void*), void* context, int most) {
+  int delivered = 0;
+  for (message_class kind : {message_class::reply, message_class::request}) {
+    for (int source = 0; source < ranks_; ++source) {
+      ring_reader& ring = readers_[index(source, kind)];
+      for (int i = 0; i < most; ++i) {
+        message_header* header = ring.next();
+        if (header == nullptr) break;
+        arrival a{source,
+                  kind,
+                  header->handler,
+                  static_cast<std::uint16_t>(header->flags & ~flag_long),
+                  header->ticket,
+                  reinterpret_cast<const std::byte*>(header + 1),
+                  header->length.load(std::memory_order_relaxed) - sizeof(message_header),
+                  header};
+        if (header->flags & flag_long) [[unlikely]] {
+          const auto* payload = reinterpret_cast<const long_payload*>(a.payload);
+          a.payload = memory_ + layout_.blocks_offset() +
+                      (static_cast<std::size_t>(source * layout_.blocks) + payload->first_block) *
+                          layout_.block_bytes;
+          a.bytes = payload->bytes;
+        }
+        ++delivered;
+        deliver(a, context);
+      }
+    }
+  }
+  return delivered;
+}
+
+void shm_transport::consume(const arrival& a) {
+  bool told = false;
+  if (a.header->flags & flag_long) [[unlikely]] {
+    const auto* payload = reinterpret_cast<const long_payload*>(
+        reinterpret_cast<const std::byte*>(a.header) + sizeof(message_header));
+    std::uint32_t first = payload->first_block;
+    for (std::uint32_t i = 0; i < payload->block_count; ++i) {
+      wake_[a.source].block_in_use[first + i].store(0, std::memory_order_release);
+    }
+    told = true;
+  }
+  std::uint32_t length = a.header->length.load(std::memory_order_relaxed);
+  told |= readers_[index(a.source, a.kind)].consume(length);
+  if (told) {
+    if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (wake_[a.source].asleep.load(std::memory_order_relaxed) != 0) wake(a.source);
+  }
+}
+
+bool shm_transport::anything_arrived() const {
+  for (const ring_reader& ring : readers_) {
+    if (ring.has_message()) return true;
+  }
+  return false;
+}
+
+void shm_transport::tell_writers() {
+  for (int source = 0; source < ranks_; ++source) {
+    bool told = false;
+    for (message_class kind : {message_class::reply, message_class::request}) {
+      told |= readers_[index(source, kind)].tell();
+    }
+    if (!told) continue;
+    if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (wake_[source].asleep.load(std::memory_order_relaxed) != 0) wake(source);
+  }
+}
+
+void shm_transport::wake(int rank) {
+  if (rank == rank_) return;
+  if (wake_[rank].asleep.exchange(0) != 0) {
+    ++counts.wakeups_sent;
+    futex(&wake_[rank].asleep, FUTEX_WAKE, 1);
+  }
+}
+
+void shm_transport::wait(bool (*other_work)()) {
+  for (int i = 0; i < spins_; ++i) {
+    if (anything_arrived() || other_work()) return;
+    pause_briefly();
+  }
+  tell_writers();
+  for (int i = 0; i < yields_; ++i) {
+    sched_yield();
+    if (anything_arrived() || other_work()) return;
+  }
+  wake_line& mine = wake_[rank_];
+  mine.asleep.store(1, std::memory_order_seq_cst);
+  // Pairs with the plain load of `asleep` after a commit: whoever published before this barrier is
+  // seen below, whoever publishes after it sees that this rank sleeps.
+  if (membarrier_) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (anything_arrived() || other_work()) {
+    mine.asleep.store(0, std::memory_order_relaxed);
+    return;
+  }
+  ++counts.sleeps;
+  while (mine.asleep.load(std::memory_order_acquire) != 0) {
+    if (futex(&mine.asleep, FUTEX_WAIT, 1) != 0 && errno != EAGAIN && errno != EINTR) {
+      die("futex: %s", std::strerror(errno));
+    }
+  }
+}
+
+bool shm_transport::copy_memory(int rank, std::uint64_t there, void* here, std::size_t bytes,
+                                bool write) {
+  if (memory_refused_) return false;
+  pid_t pid = wake_[rank].pid.load();
+  std::size_t done = 0;
+  while (done < bytes) {
+    iovec local{static_cast<std::byte*>(here) + done, bytes - done};
+    iovec remote{reinterpret_cast<void*>(there + done), bytes - done};
+    ssize_t n = write ? process_vm_writev(pid, &local, 1, &remote, 1, 0)
+                      : process_vm_readv(pid, &local, 1, &remote, 1, 0);
+    if (n <= 0) {
+      if (done == 0 && (errno == EPERM || errno == ENOSYS)) {
+        memory_refused_ = true;
+        return false;
+      }
+      throw error(format("%s of %zu bytes %s rank %d at 0x%llx failed: %s",
+                         write ? "a put" : "a get", bytes, write ? "to" : "from", rank,
+                         static_cast<unsigned long long>(there), std::strerror(errno)));
+    }
+    done += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+bool shm_transport::read_memory(int from, std::uint64_t address, void* to, std::size_t bytes) {
+  return copy_memory(from, address, to, bytes, false);
+}
+
+bool shm_transport::write_memory(int to, std::uint64_t address, const void* from,
+                                 std::size_t bytes) {
+  return copy_memory(to, address, const_cast<void*>(from), bytes, true);
+}
+
+}  // namespace sojourn::detail::shm

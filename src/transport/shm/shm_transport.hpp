@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transport between ranks of one host: rings in a memfd that the launcher passes on, two from
+// each rank to each (requests, replies), blocks for long messages, and a word to sleep on.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "transport/shm/ring.hpp"
+#include "transport/transport.hpp"
+
+namespace sojourn::detail::shm {
+
+/// How the transport's part of the job's segment is laid out, by arithmetic. Zeroed memory is a
+/// valid start.
+struct layout {
+  explicit layout(int ranks);
+
+  int ranks;
+  std::size_t ring_capacity;
+  std::size_t ring_stride;   ///< Bytes of one ring with its line.
+  std::size_t block_bytes;   ///< Of one block for long messages.
+  static constexpr int blocks = 32;  ///< A rank's own; runs of them hold one long message.
+
+  std::size_t wake_offset() const { return 0; }
+  std::size_t rings_offset() const;
+  std::size_t blocks_offset() const;
+  std::size_t total_bytes() const;
+};
+
+/// A rank's line: what it sleeps on, and which of its long-message blocks are in use.
+struct alignas(line) wake_line {
+  std::atomic<std::uint32_t> asleep;
+  std::atomic<std::uint32_t> needs_fences;  ///< The system has no membarrier for this rank.
+  std::atomic<std::int32_t> pid;
+  char pad[line - 12];
+  std::atomic<std::uint8_t> block_in_use[64];
+};
+
+class shm_transport final : public transport {
+ public:
+  /// `memory` is the transport's part of the segment. `cores` fewer than ranks: yields early.
+  shm_transport(std::byte* memory, int rank, int ranks, int cores);
+
+  /// Called once all ranks are attached: learns what they need.
+  void begin();
+
+  std::byte* reserve(int to, message_class kind, std::size_t bytes) override {
+    bytes += sizeof(message_header);
+    ring_writer& ring = writers_[index(to, kind)];
+    if (bytes <= short_max_) [[likely]] {
+      std::byte* room = ring.reserve(bytes);
+      return room == nullptr ? nullptr : (room_ = room) + sizeof(message_header);
+    }
+    return reserve_long(to, kind, bytes);
+  }
+
+  void commit(int to, message_class kind, std::uint16_t handler, std::uint16_t flags,
+              std::uint64_t ticket) override {
+    message_header* header = header_at(room_);
+    header->handler = handler;
+    header->flags = static_cast<std::uint16_t>(flags | long_flag_);
+    header->ticket = ticket;
+    long_flag_ = 0;
+    writers_[index(to, kind)].commit();
+    if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
+    // Without a fence of ours: a rank that falls asleep has one executed here (see wait).
+    if (wake_[to].asleep.load(std::memory_order_relaxed) != 0) [[unlikely]] wake(to);
+  }
+
+  std::size_t payload_max() const override {
+    return layout_.blocks * layout_.block_bytes - sizeof(message_header);
+  }
+
+  int poll(void (*deliver)(arrival&, void*), void* context, int most) override;
+  void consume(const arrival& message) override;
+  bool anything_arrived() const override;
+  void wait(bool (*other_work)()) override;
+  bool read_memory(int from, std::uint64_t address, void* to, std::size_t bytes) override;
+  bool write_memory(int to, std::uint64_t address, const void* from, std::size_t bytes) override;
+
+  /// True when a message of `bytes` of payload could be reserved now; for wait's other_work.
+  bool has_room(int to, message_class kind, std::size_t bytes) const;
+
+ private:
+  static std::size_t index(int rank, message_class kind) {
+    return static_cast<std::size_t>(rank) * 2 + static_cast<std::size_t>(kind);
+  }
+  std::byte* reserve_long(int to, message_class kind, std::size_t bytes);
+  int find_blocks(std::size_t bytes) const;
+  void wake(int rank);
+  void tell_writers();
+  bool copy_memory(int rank, std::uint64_t there, void* here, std::size_t bytes, bool write);
+
+  layout layout_;
+  std::byte* memory_;
+  wake_line* wake_;
+  int rank_;
+  int ranks_;
+  int spins_;
+  int yields_;
+  bool fences_ = false;
+  bool membarrier_ = false;
+  bool memory_refused_ = false;
+  std::size_t short_max_;
+  std::uint16_t long_flag_ = 0;
+  std::byte* room_ = nullptr;
+  std::vector<ring_writer> writers_;
+  std::vector<ring_reader> readers_;
+};
+
+}  // namespace sojourn::detail::shm

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contract of a transport: delivers active messages between ranks and sleeps until some
+// arrive. It knows nothing of fibers or of what messages mean. One suite of conformance tests runs
+// over every implementation; `shm` is the first.
+//
+// Messages from one rank to another of one class arrive whole, once and in the order of their
+// commits; between classes and ranks there is no order. Requests and replies have rooms of their
+// own, so that a full way for requests never holds up a reply.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace sojourn::detail {
+
+enum class message_class : std::uint8_t { request, reply };
+
+/// First bytes of every message, at the start of a cache line; the payload follows in the same
+/// line. `length` is stored last, with release, by the sender: it publishes the message.
+struct message_header {
+  std::atomic<std::uint32_t> length;  ///< Of header and payload, in bytes; 0: nothing here yet.
+  std::uint16_t handler;
+  std::uint16_t flags;                ///< Given by the floor above, all but the top bits.
+  std::uint64_t ticket;
+};
+static_assert(sizeof(message_header) == 16);
+
+/// A message as its receiver sees it, valid until it is consumed.
+struct arrival {
+  int source;
+  message_class kind;
+  std::uint16_t handler;
+  std::uint16_t flags;
+  std::uint64_t ticket;
+  const std::byte* payload;  ///< 16-byte aligned.
+  std::size_t bytes;         ///< Of payload.
+  const message_header* header;
+};
+
+class transport {
+ public:
+  static constexpr std::uint16_t flag_long = 0x8000;  ///< Used by transports.
+
+  virtual ~transport() = default;
+
+  /// Room for a message with `bytes` of payload to rank `to` (this rank included), 16-byte aligned;
+  /// null when there is none now. Valid until commit; no other reserve to `to` of this class lies
+  /// between. Requires: bytes <= payload_max().
+  virtual std::byte* reserve(int to, message_class kind, std::size_t bytes) = 0;
+  /// Publishes what was reserved last for `to`. Wakes the rank when it sleeps.
+  virtual void commit(int to, message_class kind, std::uint16_t handler, std::uint16_t flags,
+                      std::uint64_t ticket) = 0;
+  virtual std::size_t payload_max() const = 0;
+
+  /// Calls deliver(message, context) for the messages that are here, replies first, `most` of each
+  /// class from each rank at most. `deliver` consumes each message before it returns. Returns how
+  /// many were delivered.
+  virtual int poll(void (*deliver)(arrival&, void*), void* context, int most) = 0;
+  /// Frees a message's room. Once for each.
+  virtual void consume(const arrival& message) = 0;
+
+  /// True when poll would deliver something. Cheap.
+  virtual bool anything_arrived() const = 0;
+  /// Returns when something has arrived or `other_work()` holds: spins briefly, yields the core,
+  /// then sleeps. `other_work` may look at what other ranks change (room to send), too.
+  virtual void wait(bool (*other_work)()) = 0;
+
+  /// Copies between this rank's memory and another's, once, without the other rank's doing
+  /// anything. False when the system does not let it: nothing is copied then.
+  virtual bool read_memory(int from, std::uint64_t address, void* to, std::size_t bytes) = 0;
+  virtual bool write_memory(int to, std::uint64_t address, const void* from,
+                            std::size_t bytes) = 0;
+};
+
+}  // namespace sojourn::detail

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC1091,SC2012,SC2015,SC2016,SC2034,SC2154,SC2217,SC3045
+# Bad input gives one sentence and status 2; help and --dry-run start nothing.
+. "$(dirname "$0")/lib.sh"
+
+refused() {
+  pattern=$1
+  shift
+  try "$@"
+  expect_status 2
+  expect_one_sentence
+  expect_err "$pattern"
+}
+
+refused 'no command was given'
+refused "no command 'walk'" walk
+refused "no option '--walk'" --walk
+refused 'no program was given' run
+refused 'no program was given' run -n 2
+refused 'no program was given' run -n 2 --
+refused "from 1 to 1024, not '0'" run -n 0 hostname
+refused "from 1 to 1024, not '-1'" run -n -1 hostname
+refused "from 1 to 1024, not '1025'" run -n 1025 hostname
+refused "from 1 to 1024, not 'four'" run -n four hostname
+refused "from 1 to 1024, not '2x'" run -n 2x hostname
+refused "from 1 to 1024, not '1.5'" run -n 1.5 hostname
+refused "from 1 to 1024, not '99999999999999999999'" run -n 99999999999999999999 hostname
+refused "from 1 to 1024, not ''" run -n '' hostname
+refused '-n takes a value' run -n
+refused 'no option --fast' run --fast hostname
+refused 'no option -x' run -x hostname
+refused "'on' or 'off', not 'maybe'" run --share maybe hostname
+refused 'exclude each other' run --bind --no-bind hostname
+refused "cannot start './absent': No such file" run -n 2 ./absent
+refused "cannot start 'no-such-program-anywhere': No such file" run no-such-program-anywhere
+refused "cannot start '': No such file" run ''
+refused "cannot start '/': Is a directory" run /
+refused "cannot write '/nonexistent/f': No such file" run --stats-json /nonexistent/f hostname
+refused "cannot write '$work': Is a directory" run --stats-json "$work" hostname
+
+printf 'text\n' >"$work/not-executable"
+refused 'Permission denied' run "$work/not-executable"
+# What only exec finds out: no rank is left running then.
+printf '#!/nonexistent/interpreter\n' >"$work/no-interpreter"
+chmod +x "$work/no-interpreter"
+refused "no-interpreter': No such file" run -n 4 "$work/no-interpreter"
+expect_gone "$work/no-interpreter"
+printf 'echo by the shell\n' >"$work/no-first-line"
+chmod +x "$work/no-first-line"
+try run -n 1 "$work/no-first-line"
+expect_status 0
+expect_out 'by the shell'
+
+SOJOURN_SHARE=perhaps
+export SOJOURN_SHARE
+refused "SOJOURN_SHARE is 'on' or 'off', not 'perhaps'" run hostname
+unset SOJOURN_SHARE
+
+(cd "$work" && printf '#!/bin/sh\n' >here && chmod +x here)
+status=0
+(cd "$work" && "$sojourn" run here) >"$out" 2>"$err" || status=$?
+expect_status 2
+expect_err 'did you mean ./here?'
+
+# Too few descriptors for the pipes: said before anything starts.
+status=0
+(ulimit -n 100 && "$sojourn" run -n 64 true) >"$out" 2>"$err" || status=$?
+expect_status 2
+expect_err 'ulimit -n'
+# A low soft limit is raised, and the ranks still see the low one.
+status=0
+(ulimit -S -n 100 && "$sojourn" run -n 64 sh -c 'ulimit -n') >"$out" 2>"$err" || status=$?
+expect_status 0
+[ "$(sort -u "$out")" = 100 ] || fail 'ranks have another limit on open files'
+
+for words in --help -h help 'run --help' 'run -h' 'run -n 3 --help'; do
+  # shellcheck disable=SC2086
+  try $words
+  expect_status 0
+  expect_no_err
+  expect_out 'sojourn run -n 4'
+done
+try --version
+expect_status 0
+expect_out '^sojourn [0-9]'
+
+# What follows the program is the program's.
+try run -n 1 echo -n 7 --label --help -- end
+expect_status 0
+[ "$(cat "$out")" = '7 --label --help -- end' ] || fail 'arguments were changed'
+try run -n 2 -- echo --
+expect_status 0
+[ "$(cat "$out")" = "$(printf -- '--\n--')" ] || fail 'arguments after -- were changed'
+try run -n2 echo attached
+expect_status 0
+lines_in "$out" 2 || fail '-n2 did not start two ranks'
+try run -n 7 -n 1 echo last
+[ "$(wc -l <"$out")" -eq 1 ] || fail 'the last -n did not win'
+
+try run -n 3 --dry-run --share off "$fake" 'two words' "it's"
+expect_status 0
+expect_no_err
+expect_out '^ranks: *3$'
+expect_out "^command: .*'two words' 'it'.''s'$"
+expect_out 'SOJOURN_SHARE=off'
+expect_out '^cores: '
+refused 'No such file' run --dry-run ./absent
+
+try bench walk
+[ -x "$(dirname "$sojourn")/bench_driver" ] || {
+  expect_status 2
+  expect_one_sentence
+  expect_err 'benchmarks are not built'
+}

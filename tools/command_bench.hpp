@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sojourn bench`: hands over to the program that measures.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace sojourn::tools {
+
+/// Executes bench_driver, which stands beside this command, with `words` as its arguments. Returns
+/// only by throwing sojourn::error, with one sentence.
+int bench_command(const std::vector<std::string>& words);
+
+}  // namespace sojourn::tools

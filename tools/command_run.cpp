@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command_run.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
+#include "sojourn/errors.hpp"
+#include "stats_report.hpp"
+
+extern char** environ;
+
+namespace sojourn::tools {
+namespace {
+
+constexpr int ranks_max = 1024;
+
+constexpr const char* examples = R"(Examples:
+  sojourn run -n 4 ./btree                  four ranks of ./btree
+  sojourn run -n 4 ./btree --keys words     what follows the program is the program's
+  sojourn run -n 4 --label ./btree          "[2] " before each line that rank 2 writes
+  sojourn run -n 4 --stats ./btree          counters of all ranks, after the job
+  sojourn run -n 4 --share off ./btree      ranks that reach each other by messages alone
+  sojourn run -n 16 --dry-run ./btree       what would be started, and on which cores
+  SOJOURN_VIA='node::child=migrate' sojourn run -n 4 ./btree
+                                            another policy at one call site, without a rebuild
+
+The exit status is 0 when every rank ended well, the first failing rank's status or 128 + its
+signal otherwise, 130 after Ctrl-C, and 2 when the job could not be started.
+)";
+
+struct run_formatter : CLI::Formatter {
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "\nUsage: sojourn run [OPTIONS] PROGRAM [ARGUMENTS...]\n";
+  }
+};
+
+/// The options of `sojourn run`, as text: we check their values, so that each mistake gets a
+/// sentence that says what is right.
+struct run_options {
+  CLI::App app{"Starts N processes of one program on this host, as one job, and watches them."};
+  std::string ranks;
+  std::string share;
+  std::string stats_json;
+  bool bind = false;
+  bool no_bind = false;
+  bool label = false;
+  bool stats = false;
+  bool dry_run = false;
+
+  run_options() {
+    app.formatter(std::make_shared<run_formatter>());
+    app.footer(examples);
+    text("-n,--ranks", ranks, "N", "Ranks to start, 1 to 1024 [as many as cores allowed]");
+    flag("--bind", bind, "Give each rank a core of its own, and say so when there are too few");
+    flag("--no-bind", no_bind, "Let the kernel place ranks [bound when there are cores enough]");
+    flag("--label", label, "Put the rank before each line of output: [2] text");
+    flag("--stats", stats, "Print what the ranks counted, each and summed, after the job");
+    text("--stats-json", stats_json, "FILE", "Write the same to FILE as JSON");
+    text("--share", share, "on|off", "Map objects between ranks, or send messages only [on]");
+    flag("--dry-run", dry_run, "Show what would be started, and start nothing");
+  }
+
+  /// True when `word` takes the next word as its value.
+  bool takes_next(const std::string& word) const {
+    for (const CLI::Option* option : app.get_options()) {
+      if (option->get_expected_max() > 0 && option->get_type_size() > 0 &&
+          ((word.size() == 2 && option->check_sname(word.substr(1))) ||
+           (word.size() > 2 && option->check_lname(word.substr(2))))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  void text(const char* names, std::string& value, const char* type, const char* description) {
+    app.add_option(names, value, description)
+        ->type_name(type)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+  void flag(const char* name, bool& value, const char* description) {
+    app.add_flag(name, value, description);
+  }
+};
+
+bool parse_on_off(const std::string& what, const std::string& text) {
+  if (text == "on") return true;
+  if (text == "off") return false;
+  throw error(what + " is 'on' or 'off', not '" + text + "'");
+}
+
+bool share_wanted(const std::string& option) {
+  if (!option.empty()) return parse_on_off("--share", option);
+  const char* variable = std::getenv("SOJOURN_SHARE");
+  return variable == nullptr || parse_on_off("SOJOURN_SHARE", variable);
+}
+
+/// `word` as one would type it in a shell.
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string text = "'";
+  for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+}  // namespace
+
+int parse_rank_count(const std::string& text) {
+  int count = 0;
+  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (failure != std::errc() || end != text.data() + text.size() || count < 1 ||
+      count > ranks_max) {
+    throw error(fmt::format("-n takes a number of ranks from 1 to {}, not '{}'", ranks_max, text));
+  }
+  return count;
+}
+
+run_request parse_run(const std::vector<std::string>& words) {
+  run_options options;
+  // The first word that is neither an option nor an option's value is the program; all words after
+  // it are the program's, whatever they look like.
+  std::size_t program = 0;
+  while (program < words.size() && words[program].size() > 1 && words[program][0] == '-' &&
+         words[program] != "--") {
+    program += options.takes_next(words[program]) ? 2 : 1;
+  }
+  std::size_t own = std::min(program, words.size());
+  std::vector<std::string> reversed(words.rend() - static_cast<std::ptrdiff_t>(own), words.rend());
+  if (program < words.size() && words[program] == "--") ++program;
+
+  run_request request;
+  try {
+    options.app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    request.help = options.app.help();
+    return request;
+  } catch (const CLI::ExtrasError&) {
+    std::vector<std::string> unknown = options.app.remaining();
+    throw error(fmt::format("there is no option {}; 'sojourn run --help' lists them",
+                            unknown.empty() ? "like that" : shell_word(unknown.front())));
+  } catch (const CLI::ArgumentMismatch&) {
+    throw error(fmt::format("{} takes a value; 'sojourn run --help' says which",
+                            own == 0 ? "an option" : shell_word(words[own - 1])));
+  } catch (const CLI::ParseError& failure) {
+    throw error(fmt::format("{}; 'sojourn run --help' lists the options", failure.what()));
+  }
+  if (options.bind && options.no_bind) throw error("--bind and --no-bind exclude each other");
+  if (program < words.size()) {
+    request.options.command.assign(words.begin() + static_cast<std::ptrdiff_t>(program),
+                                   words.end());
+  }
+  if (request.options.command.empty()) {
+    throw error("no program was given; 'sojourn run --help' shows how");
+  }
+  request.options.rank_count = options.app.count("--ranks") != 0
+                                   ? parse_rank_count(options.ranks)
+                                   : std::min(cores_allowed(), ranks_max);
+  request.options.bind = options.bind      ? binding::wanted
+                         : options.no_bind ? binding::off
+                                           : binding::automatic;
+  request.options.label = options.label;
+  request.options.share_heap = share_wanted(options.share);
+  if (options.app.count("--stats-json") != 0 && options.stats_json.empty()) {
+    throw error("--stats-json takes the name of a file");
+  }
+  request.stats = options.stats;
+  request.stats_json = options.stats_json;
+  request.dry_run = options.dry_run;
+  return request;
+}
+
+std::string describe_plan(const launch_plan& plan) {
+  const launch_options& options = plan.options;
+  std::string text = fmt::format("ranks:       {}\n", options.rank_count);
+  text += fmt::format("program:     {}\n", plan.program);
+  text += "command:    ";
+  for (const std::string& word : options.command) text += " " + shell_word(word);
+  text += fmt::format("\nheap:        {}\n",
+                      options.share_heap ? "shared by the ranks" : "reached by messages");
+  text += fmt::format("cores:       {} allowed\n", plan.cores);
+  if (plan.core_of_rank.empty()) {
+    text += "binding:     none\n";
+  } else {
+    text += "binding:    ";
+    for (std::size_t rank = 0; rank < plan.core_of_rank.size(); ++rank) {
+      text +=
+          fmt::format("{} rank {} on core {}", rank == 0 ? "" : ",", rank, plan.core_of_rank[rank]);
+    }
+    text += "\n";
+  }
+  text += fmt::format("environment: SOJOURN_RANK=(0 to {}) SOJOURN_JOB_FDS=(two descriptors)\n",
+                      options.rank_count - 1);
+  text += fmt::format("             SOJOURN_SHARE={}\n", options.share_heap ? "on" : "off");
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    std::string_view variable = *entry;
+    auto begins = [&](std::string_view name) { return variable.rfind(name, 0) == 0; };
+    if (begins("SOJOURN_") && !begins("SOJOURN_RANK=") && !begins("SOJOURN_JOB_FDS=") &&
+        !begins("SOJOURN_SHARE=")) {
+      std::size_t equals = variable.find('=');
+      text += fmt::format(
+          "             {}={}\n", variable.substr(0, equals),
+          shell_word(std::string(variable.substr(std::min(equals, variable.size() - 1) + 1))));
+    }
+  }
+  return text;
+}
+
+int run_command(const std::vector<std::string>& words) {
+  run_request request = parse_run(words);
+  if (!request.help.empty()) {
+    fmt::print("{}", request.help);
+    return 0;
+  }
+  launch_plan plan = plan_launch(request.options);
+  if (!plan.warning.empty()) fmt::print(stderr, "sojourn run: {}\n", plan.warning);
+  if (request.dry_run) {
+    fmt::print("{}", describe_plan(plan));
+    return 0;
+  }
+  stats_file file(request.stats_json);
+  launch_result result = launch(plan);
+  if (request.stats) fmt::print(stderr, "{}", stats_table(result));
+  if (!request.stats_json.empty()) {
+    std::string failure = file.write(stats_json(plan, result));
+    if (!failure.empty()) {
+      fmt::print(stderr, "sojourn run: {}\n", failure);
+      if (result.status == 0) return 1;
+    }
+  }
+  return result.status;
+}
+
+}  // namespace sojourn::tools

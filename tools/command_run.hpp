@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sojourn run`: reads its command line, starts the job, reports its counters.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sojourn/launcher.hpp"
+
+namespace sojourn::tools {
+
+/// What the command line of `sojourn run` asks for.
+struct run_request {
+  launch_options options;
+  bool stats = false;
+  std::string stats_json;  ///< File, or "".
+  bool dry_run = false;
+  std::string help;  ///< Not empty: show this and do nothing else.
+};
+
+/// Reads the words after `sojourn run`. Throws sojourn::error with one sentence.
+run_request parse_run(const std::vector<std::string>& words);
+
+/// Reads a number of ranks. Throws sojourn::error with one sentence.
+int parse_rank_count(const std::string& text);
+
+/// What --dry-run prints.
+std::string describe_plan(const launch_plan& plan);
+
+/// Runs the command; the result is the exit status. Throws sojourn::error with one sentence when
+/// nothing was started.
+int run_command(const std::vector<std::string>& words);
+
+}  // namespace sojourn::tools

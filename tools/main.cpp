@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `sojourn` command: starts jobs and benchmarks. Each of its own commands stands in a file
+// command_NAME; this one finds out which is meant.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "command_bench.hpp"
+#include "command_run.hpp"
+
+#ifndef SOJOURN_VERSION
+#define SOJOURN_VERSION "0.1.0"
+#endif
+
+namespace {
+
+// Bad options, a missing program, nothing that could be started.
+constexpr int status_not_started = 2;
+
+constexpr const char* help = R"(Sojourn: programs whose data is spread over many processes.
+
+Usage: sojourn COMMAND [OPTIONS...]
+
+  sojourn run -n 4 ./program ...    start four ranks of a program as one job
+  sojourn bench NAME ...            measure: ping, migrate or calls
+  sojourn run --help                the options of a command, with examples
+  sojourn --version
+
+Try this:
+  sojourn run -n 4 hostname         four processes; any program will do
+  sojourn run -n 4 --dry-run ./program
+                                    what would be started, and on which cores
+  sojourn run -n 4 --stats ./program
+                                    messages, migrations and calls, counted
+  ./program                         without the command: a job of one rank
+)";
+
+int dispatch(const std::vector<std::string>& words) {
+  using namespace sojourn::tools;
+  if (words.empty()) {
+    fmt::print(stderr, "sojourn: no command was given; 'sojourn --help' lists them\n");
+    return status_not_started;
+  }
+  const std::string& command = words.front();
+  std::vector<std::string> rest(words.begin() + 1, words.end());
+  if (command == "run") return run_command(rest);
+  if (command == "bench") return bench_command(rest);
+  if (command == "--help" || command == "-h" || command == "help") {
+    fmt::print("{}", help);
+    return 0;
+  }
+  if (command == "--version") {
+    fmt::print("sojourn {}\n", SOJOURN_VERSION);
+    return 0;
+  }
+  fmt::print(stderr, "sojourn: there is no {} '{}'; 'sojourn --help' lists what there is\n",
+             command.rfind('-', 0) == 0 ? "option" : "command", command);
+  return status_not_started;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  try {
+    return dispatch(words);
+  } catch (const std::exception& failure) {
+    fmt::print(stderr, "sojourn {}: {}\n", words.empty() ? "" : words.front(), failure.what());
+    return status_not_started;
+  }
+}

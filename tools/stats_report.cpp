@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stats_report.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "sojourn/counters.hpp"
+#include "sojourn/errors.hpp"
+
+namespace sojourn::tools {
+namespace {
+
+constexpr std::size_t ranks_beside = 8;
+
+struct row {
+  std::string name;
+  std::vector<std::uint64_t> per_rank;
+  std::uint64_t sum;
+};
+
+std::vector<row> rows_of(const launch_result& result) {
+  std::vector<row> rows;
+  auto names = counter_names();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::vector<std::uint64_t> per_rank;
+    for (const auto& rank : result.counters) per_rank.push_back(i < rank.size() ? rank[i] : 0);
+    std::uint64_t sum = std::accumulate(per_rank.begin(), per_rank.end(), std::uint64_t{0});
+    rows.push_back({names[i], std::move(per_rank), sum});
+  }
+  return rows;
+}
+
+/// 1234567 as "1,234,567".
+std::string grouped(std::uint64_t value) {
+  std::string digits = std::to_string(value);
+  for (std::size_t i = digits.size(); i > 3;) {
+    i -= 3;
+    digits.insert(i, ",");
+  }
+  return digits;
+}
+
+std::string lines(const std::vector<std::vector<std::string>>& cells) {
+  std::vector<std::size_t> widths;
+  for (const auto& line : cells) {
+    widths.resize(std::max(widths.size(), line.size()));
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  }
+  std::string text;
+  for (const auto& line : cells) {
+    text += fmt::format("{:<{}}", line[0], widths[0]);
+    for (std::size_t i = 1; i < line.size(); ++i)
+      text += fmt::format("  {:>{}}", line[i], widths[i]);
+    text += "\n";
+  }
+  return text;
+}
+
+/// Writes all of `text`; 0 or an errno.
+int write_all(int fd, const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    ssize_t count = ::write(fd, text.data() + done, text.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    done += static_cast<std::size_t>(count);
+  }
+  return 0;
+}
+
+std::string cannot_write(const std::string& name, int reason) {
+  return fmt::format("cannot write '{}': {}", name, std::strerror(reason));
+}
+
+/// A new file beside `path`, open for writing; its name replaces `path`. -1 and errno on failure.
+int open_beside(std::string& path) {
+  path += ".XXXXXX";
+  return mkostemp(path.data(), O_CLOEXEC);
+}
+
+}  // namespace
+
+std::string stats_table(const launch_result& result) {
+  std::vector<row> rows = rows_of(result);
+  std::erase_if(rows, [](const row& r) { return r.sum == 0; });
+  std::string text =
+      fmt::format("{} {}, {:.3f} s\n", result.counters.size(),
+                  result.counters.size() == 1 ? "rank" : "ranks", result.elapsed_seconds);
+  if (rows.empty()) return text + "no rank counted anything: the program made no use of Sojourn\n";
+
+  std::size_t ranks = result.counters.size();
+  for (std::size_t first = 0; first < ranks; first += ranks_beside) {
+    std::size_t last = std::min(first + ranks_beside, ranks);
+    std::vector<std::vector<std::string>> cells(1);
+    cells[0] = {"counter"};
+    // The sum stands first, and once.
+    if (first == 0) cells[0].push_back("sum");
+    for (std::size_t rank = first; rank < last; ++rank)
+      cells[0].push_back(fmt::format("rank {}", rank));
+    for (const row& r : rows) {
+      std::vector<std::string> line = {r.name};
+      if (first == 0) line.push_back(grouped(r.sum));
+      for (std::size_t rank = first; rank < last; ++rank) line.push_back(grouped(r.per_rank[rank]));
+      cells.push_back(std::move(line));
+    }
+    if (first != 0) text += "\n";
+    text += lines(cells);
+  }
+  return text;
+}
+
+std::string stats_json(const launch_plan& plan, const launch_result& result) {
+  nlohmann::ordered_json json;
+  json["ranks"] = plan.options.rank_count;
+  json["program"] = plan.program;
+  json["command"] = plan.options.command;
+  json["status"] = result.status;
+  json["elapsed_seconds"] = result.elapsed_seconds;
+  nlohmann::ordered_json& all = json["counters"];
+  all = nlohmann::ordered_json::object();
+  for (const row& r : rows_of(result)) all[r.name] = {{"per_rank", r.per_rank}, {"sum", r.sum}};
+  // File names are bytes, not text: what is not UTF-8 in them is replaced, not refused.
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+stats_file::stats_file(const std::string& name) : name_(name), path_(name) {
+  if (name_.empty()) return;
+  struct stat status{};
+  bool exists = stat(name_.c_str(), &status) == 0;
+  if (!exists && errno != ENOENT) throw error(cannot_write(name_, errno));
+  if (exists && S_ISDIR(status.st_mode)) throw error(cannot_write(name_, EISDIR));
+  if (exists) {
+    if (access(name_.c_str(), W_OK) != 0) throw error(cannot_write(name_, errno));
+    // /dev/stdout may lead to a regular file that the job's output goes to: no file to replace.
+    is_replaced_ =
+        S_ISREG(status.st_mode) && name_.rfind("/dev/", 0) != 0 && name_.rfind("/proc/", 0) != 0;
+    char resolved[PATH_MAX];
+    if (is_replaced_ && realpath(name_.c_str(), resolved) != nullptr) path_ = resolved;
+  }
+  if (!is_replaced_) return;
+  // Tried, and gone again at once: a launcher that is killed leaves nothing behind.
+  std::string beside = path_;
+  int fd = open_beside(beside);
+  if (fd < 0) throw error(cannot_write(name_, errno));
+  close(fd);
+  unlink(beside.c_str());
+}
+
+std::string stats_file::write(const std::string& text) const {
+  if (!is_replaced_) {
+    int fd = open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    int reason = fd < 0 ? errno : write_all(fd, text);
+    if (fd >= 0) close(fd);
+    return reason == 0 ? "" : cannot_write(name_, reason);
+  }
+
+  std::string beside = path_;
+  int fd = open_beside(beside);
+  if (fd < 0) return cannot_write(name_, errno);
+  struct stat old{};
+  mode_t mode = 0;
+  if (stat(path_.c_str(), &old) == 0) {
+    mode = old.st_mode & 07777;
+  } else {
+    mode_t mask = umask(0);
+    umask(mask);
+    mode = 0666 & ~mask;
+  }
+  int reason = write_all(fd, text);
+  if (reason == 0 && fchmod(fd, mode) != 0) reason = errno;
+  if (close(fd) != 0 && reason == 0) reason = errno;
+  if (reason == 0 && rename(beside.c_str(), path_.c_str()) != 0) reason = errno;
+  if (reason == 0) return "";
+  unlink(beside.c_str());
+  return cannot_write(name_, reason);
+}
+
+}  // namespace sojourn::tools

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a job's counters become: a table for people, JSON for programs.
+#pragma once
+
+#include <string>
+
+#include "sojourn/launcher.hpp"
+
+namespace sojourn::tools {
+
+/// Counters, each rank's and their sum, without the rows that are all zero. At most eight ranks
+/// stand side by side.
+std::string stats_table(const launch_result& result);
+
+/// {"ranks": N, "program": "…", "command": […], "status": S, "elapsed_seconds": T,
+///  "counters": {"name": {"per_rank": […], "sum": X}, …}}
+std::string stats_json(const launch_plan& plan, const launch_result& result);
+
+/// The file that --stats-json names: known to be writable before the job starts, written in one
+/// step after it. A reader sees the old contents or the new, never a part.
+class stats_file {
+ public:
+  /// Throws sojourn::error with one sentence when a file of this name cannot be written. An empty
+  /// name means no file.
+  explicit stats_file(const std::string& name);
+
+  /// Returns "" or one sentence that says why nothing was written.
+  std::string write(const std::string& text) const;
+
+ private:
+  std::string name_;         ///< As given.
+  std::string path_;         ///< With links followed, so that a link stays one.
+  bool is_replaced_ = true;  ///< False for what is not a regular file: a pipe, a terminal.
+};
+
+}  // namespace sojourn::tools
