@@ -7,6 +7,7 @@
 #include <sojourn/sojourn.hpp>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -124,14 +125,15 @@ class json_report {
 };
 
 inline nlohmann::ordered_json to_json(const figures& f) {
+  const auto thousandths = [](double x) { return std::round(x * 1000) / 1000; };
   return {{"operations", f.operations},
           {"seconds", f.seconds},
-          {"operations_per_second", f.per_second()},
-          {"messages_per_operation", f.messages_each()},
-          {"bytes_per_operation", f.bytes_each()},
-          {"migrations_per_operation", f.migrations_each()},
-          {"p50_us", f.p50_us},
-          {"p99_us", f.p99_us}};
+          {"operations_per_second", std::round(f.per_second())},
+          {"messages_per_operation", thousandths(f.messages_each())},
+          {"bytes_per_operation", thousandths(f.bytes_each())},
+          {"migrations_per_operation", thousandths(f.migrations_each())},
+          {"p50_us", thousandths(f.p50_us)},
+          {"p99_us", thousandths(f.p99_us)}};
 }
 
 /// Two lines for people.

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/fault.hpp"
+
 namespace apps {
 
 using sojourn::global_ptr;
@@ -209,13 +211,14 @@ counting_result run_counting(const counting_options& options) {
     }
   }
   sojourn::barrier();
+  std::string wrong;
   if (first) {
-    result.wrong = check_numbers({drawn.local(), options.requests});
-    if (result.wrong.empty()) result.wrong = check_steps(network.counts());
+    wrong = check_numbers({drawn.local(), options.requests});
+    if (wrong.empty()) wrong = check_steps(network.counts());
     network.destroy();
     sojourn::destroy_array(drawn, options.requests);
   }
-  result.ok = sojourn::broadcast(result.wrong.empty());
+  result.wrong = first_fault(wrong);
   return result;
 }
 

@@ -84,12 +84,10 @@ struct counting_options {
   sojourn::via how = sojourn::via::migrate;
 };
 
-/// What it measured, and what is wrong with the numbers handed out (empty: nothing). The verdict is
-/// rank 0's; the figures are the same on every rank.
+/// The same on every rank.
 struct counting_result {
   figures measured;
-  std::string wrong;
-  bool ok = true;  ///< The verdict, on every rank.
+  std::string wrong;  ///< With the numbers handed out; empty when nothing is.
 };
 
 /// Makes a network, draws, checks that the numbers were exactly 0 … requests-1, each once, and that

@@ -27,11 +27,7 @@ int main(int argc, char** argv) {
   return apps::run_application(options, argc, argv, [&]() -> int {
     json.open();
     const apps::counting_result result = apps::run_counting(counting);
-    if (!result.ok) {
-      apps::say(stderr, fmt::format("counting_network: {}\n", result.wrong));
-      sojourn::barrier();  // The job ends with the first rank that returns a status.
-      return 1;
-    }
+    if (!result.wrong.empty()) throw apps::refusal(1, result.wrong);
     const char* how = apps::name_of(counting.how);
     apps::say(json.readable(),
               fmt::format("counting network, {} ranks, {} requesters, think {} cycles, via {}\n{}"

@@ -44,30 +44,33 @@ class via {
 
   /// The same, moving the `count` youngest activations together. Requires: count >= 1.
   constexpr via activations(unsigned count) const {
-    via v = *this;
-    v.count_ = count;
-    return v;
+    return via((bits_ & ~count_mask) |
+               (static_cast<std::uint64_t>(count < all_of_them ? count : all_of_them) << count_shift));
   }
   /// The same, moving every activation of this fiber that is here.
-  constexpr via all() const { return activations(~0u); }
+  constexpr via all() const { return activations(all_of_them); }
   /// The same, moving all activations from the youngest to `oldest`, that one included. When
   /// `oldest` stayed behind on another rank, all that are here.
-  constexpr via through(activation oldest) const {
-    via v = activations(~0u);
-    v.through_ = oldest.address_;
-    return v;
-  }
+  constexpr via through(activation oldest) const { return via(all().bits_ | oldest.address_); }
 
-  constexpr mechanism how() const { return mechanism_; }
-  constexpr unsigned count() const { return count_; }
-  constexpr std::uint64_t through_address() const { return through_; }
+  constexpr mechanism how() const { return static_cast<mechanism>(bits_ >> 63); }
+  constexpr unsigned count() const {
+    return static_cast<unsigned>((bits_ & count_mask) >> count_shift);
+  }
+  constexpr std::uint64_t through_address() const { return bits_ & address_mask; }
+  static constexpr unsigned all_of_them = 0x7fff;
   friend constexpr bool operator==(via, via) = default;
 
  private:
-  constexpr explicit via(mechanism m) : mechanism_(m) {}
-  mechanism mechanism_;
-  unsigned count_ = 1;
-  std::uint64_t through_ = 0;
+  // One word, so that an access that stays local passes nothing on a stack: mechanism in the top
+  // bit, below it 15 bits of count, below those the address of an activation.
+  static constexpr unsigned count_shift = 48;
+  static constexpr std::uint64_t address_mask = (std::uint64_t{1} << count_shift) - 1;
+  static constexpr std::uint64_t count_mask = std::uint64_t{all_of_them} << count_shift;
+  constexpr explicit via(mechanism m)
+      : bits_(static_cast<std::uint64_t>(m) << 63 | std::uint64_t{1} << count_shift) {}
+  constexpr explicit via(std::uint64_t bits) : bits_(bits) {}
+  std::uint64_t bits_;
 };
 
 inline constexpr via via::rpc{via::mechanism::rpc};

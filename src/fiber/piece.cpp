@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <new>
 #include <unordered_map>
+#include <vector>
 
 #include "base/check.hpp"
 #include "fiber/stack_copy.hpp"
@@ -23,6 +24,7 @@ std::size_t in_use = 0;
 std::uint64_t last_stamp = 0;
 // Images larger than this are not kept with a free descriptor.
 constexpr std::size_t pooled_image_bytes = 8192;
+constexpr std::size_t pieces_at_once = 64;
 
 void* at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
@@ -61,17 +63,18 @@ void evict(piece* p, std::uint64_t until) {
 
 piece* new_piece() {
   ++in_use;
-  if (pool.empty()) return new piece;
+  if (pool.empty()) {
+    // Never given back: as many as were ever alive at once.
+    piece* fresh = runtime_array<piece>(pieces_at_once);
+    for (std::size_t i = 0; i < pieces_at_once; ++i) pool.push_back(fresh + i);
+  }
   piece* p = pool.back();
   pool.pop_back();
   std::byte* image = p->image;
   std::size_t capacity = p->image_capacity;
-  std::vector<piece*> referrers = std::move(p->referrers);
-  referrers.clear();
   *p = piece{};
   p->image = image;
   p->image_capacity = capacity;
-  p->referrers = std::move(referrers);
   return p;
 }
 
@@ -209,21 +212,22 @@ piece* cut(piece* older, mark* m) {
   older->youngest = older_mark(older, m);
 
   // By-reference children stay with the part their marks lie in.
-  for (std::size_t i = 0; i < older->referrers.size();) {
-    piece* child = older->referrers[i];
+  for (piece** link = &older->referrers; *link != nullptr;) {
+    piece* child = *link;
     if (reinterpret_cast<std::uint64_t>(child->base) < boundary) {
+      *link = child->next_referrer;
       child->refers_to = younger;
-      younger->referrers.push_back(child);
-      older->referrers[i] = older->referrers.back();
-      older->referrers.pop_back();
+      child->next_referrer = younger->referrers;
+      younger->referrers = child;
     } else {
-      ++i;
+      link = &child->next_referrer;
     }
   }
   if (is_by_reference(m->kind)) {
     younger->by_reference = true;
     younger->refers_to = older;
-    older->referrers.push_back(younger);
+    younger->next_referrer = older->referrers;
+    older->referrers = younger;
   }
   younger->scope = older->scope;
   if (younger->scope != nullptr) on_scope.joined(younger->scope);

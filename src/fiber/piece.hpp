@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "memory/stack_slots.hpp"
 #include "sojourn/detail/mark.hpp"
@@ -51,7 +50,8 @@ struct piece {
 
   // Ties.
   piece* refers_to = nullptr;        ///< Parent whose frames a by-reference child uses.
-  std::vector<piece*> referrers;     ///< Such children of this one.
+  piece* referrers = nullptr;        ///< Such children of this one; a list by next_referrer.
+  piece* next_referrer = nullptr;
   piece* next_in_slot = nullptr;     ///< List of stack_slot::in_place.
   piece* next_ready = nullptr;
   std::byte* image = nullptr;

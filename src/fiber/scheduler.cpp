@@ -252,18 +252,13 @@ void run_main(void (*fn)(void*), void* context) {
 piece* running_piece() { return scheduler.current; }
 
 void retire(piece* p) {
-  SOJOURN_CHECK(p->referrers.empty(),
+  SOJOURN_CHECK(p->referrers == nullptr,
                 "a computation ended before the children that refer to its frames");
   drop_in_place(p);
   if (p->refers_to != nullptr) {
-    auto& children = p->refers_to->referrers;
-    for (auto& child : children) {
-      if (child == p) {
-        child = children.back();
-        children.pop_back();
-        break;
-      }
-    }
+    piece** link = &p->refers_to->referrers;
+    while (*link != p) link = &(*link)->next_referrer;
+    *link = p->next_referrer;
   }
   if (p->scope != nullptr) on_scope.left(p->scope);
   if (p->keeps_slot) {

@@ -63,8 +63,8 @@ sojourn_switch:
     .size   sojourn_switch, . - sojourn_switch
 
 /* Marked call; called from inline assembly only, which names every register as clobbered but
-   x29.  x9 inner function, x0 its argument, x1 address of the mark's saved sp.
-   Returns x0 = 0 when the callee returned here, otherwise the word it was resumed with. */
+   x29.  x9 inner function, x0 its argument: the mark, whose first word takes the saved sp.
+   Returns when the callee does, or when it is resumed after a cut; the mark tells which. */
     .globl  sojourn_call_marked
     .type   sojourn_call_marked, %function
     .p2align 4
@@ -80,7 +80,7 @@ sojourn_call_marked:
     adr     x10, .Lresume_marked
     stp     x10, x29, [sp, #-16]!
     mov     x11, sp
-    str     x11, [x1]
+    str     x11, [x0]
     mov     x19, xzr
     mov     x20, xzr
     mov     x21, xzr
@@ -92,7 +92,6 @@ sojourn_call_marked:
     mov     x27, xzr
     mov     x28, xzr
     blr     x9
-    mov     x0, xzr
 .Lleave:
     mov     sp, x29
     ldp     x29, x30, [sp], #16

@@ -74,8 +74,8 @@ sojourn_switch:
     .size   sojourn_switch, . - sojourn_switch
 
 /* Marked call; called from inline assembly only, which names every register as clobbered but rbp.
-     rax  inner function        rdi  its argument        rsi  address of the mark's saved sp
-   Returns rax = 0 when the callee returned here, otherwise the word it was resumed with (never 0).
+     rax  inner function        rdi  its argument: the mark, whose first word takes the saved sp
+   Returns when the callee does, or when it is resumed after a cut; the mark tells which.
    The callee-saved registers hold values of the older frames: they are zeroed, so that no stale
    pointer into those frames is saved in a younger frame that may travel. */
     .globl  sojourn_call_marked
@@ -90,16 +90,14 @@ sojourn_call_marked:
     .cfi_def_cfa_register rbp
     and     rsp, -16
     push    rbp
-    lea     rcx, [rip + .Lresume_marked]
-    push    rcx
-    mov     [rsi], rsp
+    push    offset .Lresume_marked
+    mov     [rdi], rsp
     xor     ebx, ebx
     xor     r12d, r12d
     xor     r13d, r13d
     xor     r14d, r14d
     xor     r15d, r15d
     call    rax
-    xor     eax, eax
     leave
     .cfi_def_cfa rsp, 8
     .cfi_restore rbp

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/ticket_table.hpp"
 
-#include <sys/mman.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
 #include "base/check.hpp"
 #include "fiber/scheduler.hpp"
+#include "memory/address_map.hpp"
 #include "sojourn/detail/running.hpp"
 
 namespace sojourn::detail {
@@ -32,11 +31,7 @@ ticket_id id_of(std::uint32_t index) {
 }  // namespace
 
 void attach_tickets() {
-  std::size_t bytes = (std::size_t{1} << index_bits) * sizeof(ticket);
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
-  table = static_cast<ticket*>(memory);
+  table = static_cast<ticket*>(runtime_memory((std::size_t{1} << index_bits) * sizeof(ticket)));
 }
 
 ticket_id ticket_open() {

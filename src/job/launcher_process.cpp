@@ -191,6 +191,8 @@ process_state::process_state(rlim_t open_files) {
   struct sigaction action{};
   action.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &action, &pipe_before_);
+  // A limit on file sizes (ulimit -f) then makes calls fail, which can be said.
+  sigaction(SIGXFSZ, &action, &file_size_before_);
   action.sa_handler = SIG_DFL;  // Ignored, it would leave no exit status to wait for.
   sigaction(SIGCHLD, &action, &child_before_);
 
@@ -207,6 +209,7 @@ process_state::~process_state() {
 void process_state::restore_in_child() const {
   setrlimit(RLIMIT_NOFILE, &files_before_);
   sigaction(SIGPIPE, &pipe_before_, nullptr);
+  sigaction(SIGXFSZ, &file_size_before_, nullptr);
   sigaction(SIGCHLD, &child_before_, nullptr);
   pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }

@@ -20,9 +20,9 @@ namespace sojourn::detail {
 /// Ranks are started with the state from before.
 class process_state {
  public:
-  /// Blocks the signals that the launcher waits for, ignores SIGPIPE, opens the standard
-  /// descriptors that are closed, adopts the orphans of ranks, and allows `open_files` descriptors.
-  /// Throws sojourn::error when the limit on open files is too low.
+  /// Blocks the signals that the launcher waits for, ignores those that failing writes raise, opens
+  /// the standard descriptors that are closed, adopts the orphans of ranks, and allows `open_files`
+  /// descriptors. Throws sojourn::error when the limit on open files is too low.
   explicit process_state(rlim_t open_files);
   ~process_state();
   process_state(const process_state&) = delete;
@@ -38,6 +38,7 @@ class process_state {
   sigset_t awaited_;
   sigset_t mask_before_;
   struct sigaction pipe_before_;
+  struct sigaction file_size_before_;
   struct sigaction child_before_;
   rlimit files_before_;
   int subreaper_before_ = 0;

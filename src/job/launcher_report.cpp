@@ -14,6 +14,9 @@
 namespace sojourn::detail {
 namespace {
 
+// Libraries lie above the heap's range and the program below it, on x86-64 and on aarch64.
+constexpr std::uintptr_t libraries_start = std::uintptr_t{0x2a} << 40;
+
 bool is_written(const crash_record& crash) {
   // Pairs with the release store that ends the dying rank's report.
   return crash.written.load(std::memory_order_acquire) == 1;
@@ -54,11 +57,19 @@ std::string stack_text(const crash_record& crash, const std::string& symbol_file
   if (count == 0) return "";
   symbol_table symbols(symbol_file);
   std::string text = "  stack, youngest frame first:\n";
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count;) {
     std::uintptr_t address = crash.frames[i];
-    std::string name = symbols.fixed_addresses() ? symbols.name_at(address) : "";
+    std::size_t next = i + 1;
+    while (next < count && crash.frames[next] == address) ++next;
+    std::string name;
+    if (symbols.fixed_addresses()) name = symbols.name_at(address);
+    if (name.empty() && address >= libraries_start) name = "in a shared library";
     text += "    #" + std::to_string(i) + (i < 10 ? "  " : " ") + hexadecimal(address) +
             (name.empty() ? "" : "  " + name) + "\n";
+    if (next - i > 1) {
+      text += "    the same " + std::to_string(next - i - 1) + " more times\n";
+    }
+    i = next;
   }
   return text;
 }

@@ -234,6 +234,8 @@ int run_job(int, char**, int (*body)(void*), void* context) {
     int heap_fd = join_job();
     refuse_shadow_stacks();
     map_region(map_from_environment(job.count), job.me, heap_fd);
+    self.segment = static_cast<job_segment*>(
+        move_mapping_to_runtime_memory(self.segment, self.segment->segment_bytes));
     slots.attach(job.me);
     attach_heap();
     void* stack = reinterpret_cast<void*>(addresses.worker_stack());

@@ -39,6 +39,18 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise,
   return value;
 }
 
+// First free address of the private part, behind the worker's stack and a gap.
+std::uint64_t private_next;
+
+/// Addresses for `bytes` in the private part, or 0 when it is full (small regions).
+std::uint64_t take_private(std::size_t bytes) {
+  bytes = (bytes + 4095) / 4096 * 4096;
+  if (bytes > addresses.stacks - private_next) return 0;
+  std::uint64_t at = private_next;
+  private_next += bytes;
+  return at;
+}
+
 [[noreturn]] void cannot_reserve(const address_map& map, int reason) {
   rlimit limit;
   double tib = static_cast<double>(map.bytes) / static_cast<double>(1ull << 40);
@@ -122,11 +134,30 @@ void map_region(const address_map& map, int rank, int heap_fd) {
   }
   close(fd);
   addresses = map;
+  private_next = map.worker_stack() + address_map::worker_stack_bytes + (1u << 20);
   job.heap = map.heap;
   job.heap_shift = map.heap_shift;
   job.my_heap = first;
   job.my_heap_bytes = partition;
   job.heap_shared = heap_fd >= 0;
+}
+
+void* runtime_memory(std::size_t bytes) {
+  auto* wanted = reinterpret_cast<void*>(take_private(bytes));
+  void* got = mmap(wanted, bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (wanted != nullptr ? MAP_FIXED : 0),
+                   -1, 0);
+  if (got == MAP_FAILED) throw std::bad_alloc();
+  return got;
+}
+
+void* move_mapping_to_runtime_memory(void* mapping, std::size_t bytes) {
+  std::uint64_t wanted = take_private(bytes);
+  if (wanted == 0) return mapping;
+  void* got = mremap(mapping, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+                     reinterpret_cast<void*>(wanted));
+  if (got == MAP_FAILED) throw std::bad_alloc();
+  return got;
 }
 
 }  // namespace sojourn::detail

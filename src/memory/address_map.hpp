@@ -2,7 +2,8 @@
 // Where things lie: one range of addresses, the same in every rank, divided by arithmetic. Knows
 // nothing of fibers, objects or messages. (DESIGN 2.1)
 //
-//   base        private    the worker thread's stack, at the same address in every rank
+//   base        private    the worker thread's stack, at the same address in every rank, and the
+//                          runtime's own tables
 //   + 1 unit    stacks     one partition a rank, of slots; each rank has private memory behind all
 //   + 2 units   heap       one partition a rank; shared by the ranks of a host, or private
 //   + 6 units   shared     kept for software shared memory
@@ -11,6 +12,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 namespace sojourn::detail {
 
@@ -49,6 +51,21 @@ extern address_map addresses;
 /// rank's partition alone. Sets `addresses` and the heap words of `job`. Throws sojourn::error with
 /// the reason and the remedy.
 void map_region(const address_map& map, int rank, int heap_fd);
+
+/// Zeroed memory for the runtime's own tables, never freed, in the region's private part. There, so
+/// that its addresses, of which dead copies lie about on every stack, are never taken for pointers
+/// into the program's heap by the scan of frames that migrate. Pages are charged when touched.
+/// Throws std::bad_alloc.
+void* runtime_memory(std::size_t bytes);
+/// The same for an array of default-constructed elements.
+template <class T>
+T* runtime_array(std::size_t count) {
+  T* first = static_cast<T*>(runtime_memory(count * sizeof(T)));
+  for (std::size_t i = 0; i < count; ++i) ::new (static_cast<void*>(first + i)) T();
+  return first;
+}
+/// Moves a mapping into the region's private part; returns where it is then.
+void* move_mapping_to_runtime_memory(void* mapping, std::size_t bytes);
 
 /// SOJOURN_REGION_GIB and SOJOURN_STACK_KIB, checked. Throws sojourn::error.
 address_map map_from_environment(int ranks);

@@ -29,10 +29,7 @@ char* at(std::uint64_t address) { return reinterpret_cast<char*>(address); }
 }  // namespace
 
 void stack_slots::attach(int rank) {
-  void* table = mmap(nullptr, addresses.slot_count() * sizeof(stack_slot), PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (table == MAP_FAILED) throw std::bad_alloc();
-  table_ = static_cast<stack_slot*>(table);
+  table_ = static_cast<stack_slot*>(runtime_memory(addresses.slot_count() * sizeof(stack_slot)));
   main_slots_ =
       static_cast<std::uint32_t>(address_map::main_stack_bytes >> addresses.slot_shift);
   if (main_slots_ == 0) main_slots_ = 1;

@@ -4,12 +4,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <memory>
 #include <vector>
 
 #include "base/check.hpp"
 #include "sojourn/counters.hpp"
 #include "fiber/ticket_table.hpp"
+#include "memory/address_map.hpp"
 #include "sojourn/detail/tasks.hpp"
 #include "sojourn/rank.hpp"
 
@@ -64,8 +64,8 @@ struct task {
 };
 
 struct dispatcher_state {
-  std::unique_ptr<active_transport> transport;
-  std::vector<peer> peers;
+  active_transport* transport = nullptr;
+  peer* peers = nullptr;  // one for each rank
   std::size_t waiting_senders = 0;
   std::size_t waiting_replies = 0;
   std::deque<task> tasks;
@@ -117,7 +117,7 @@ bool can_send(int to, std::size_t bytes, bool needs_credit) {
 
 bool someone_can_send() {
   if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) return false;
-  for (std::size_t to = 0; to < dispatcher.peers.size(); ++to) {
+  for (std::size_t to = 0; to < static_cast<std::size_t>(job.count); ++to) {
     const peer& p = dispatcher.peers[to];
     if (!p.senders.empty() &&
         can_send(static_cast<int>(to), p.senders.front().bytes, p.senders.front().needs_credit)) {
@@ -135,7 +135,7 @@ bool someone_can_send() {
 int retry_senders() {
   if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) [[likely]] return 0;
   int done = 0;
-  for (std::size_t i = 0; i < dispatcher.peers.size(); ++i) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(job.count); ++i) {
     int to = static_cast<int>(i);
     peer& p = dispatcher.peers[i];
     while (!p.replies.empty()) {
@@ -271,8 +271,9 @@ std::uint16_t register_request_handler(request_handler handler, bool may_migrate
 }
 
 void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cores) {
-  dispatcher.transport = std::make_unique<active_transport>(transport_memory, rank, ranks, cores);
-  dispatcher.peers.resize(static_cast<std::size_t>(ranks));
+  void* room = runtime_memory(sizeof(active_transport));
+  dispatcher.transport = ::new (room) active_transport(transport_memory, rank, ranks, cores);
+  dispatcher.peers = runtime_array<peer>(static_cast<std::size_t>(ranks));
 }
 
 void request::consume() {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <utility>
 
 #if defined(__x86_64__)
@@ -39,9 +40,9 @@ bool is_stale(std::uint64_t word, const left_behind& frames) {
          (word - first_heap_low < first_heap_high - first_heap_low && word % 8 == 0);
 }
 
-/// The function whose frame holds the word at `address`: the nearest return address below it
-/// points into that function, which had made a call.
-std::string owner_of_frame(std::uint64_t sp, std::uint64_t address) {
+/// The nearest return address below `address`: it points into the function whose frame holds the
+/// word there, behind the call that function had made. 0 when there is none.
+std::uint64_t code_of_frame(std::uint64_t sp, std::uint64_t address) {
   auto text_low = reinterpret_cast<std::uint64_t>(&__executable_start);
   auto text_high = reinterpret_cast<std::uint64_t>(&etext);
   for (std::uint64_t a = address; a >= sp + 8; a -= 8) {
@@ -55,21 +56,29 @@ std::string owner_of_frame(std::uint64_t sp, std::uint64_t address) {
                       (code[-6] == 0xff && (code[-5] & 0x38) == 0x10);
     if (!after_call) continue;
 #endif
-    std::string name = symbolise(word - 1);
-    if (name.find("sojourn::detail") == std::string::npos &&
-        name.find("sojourn_") == std::string::npos) {
-      return name;
-    }
+    return word - 1;
   }
-  return "an activation";
+  return 0;
 }
 
 void warn(std::uint64_t sp, std::uint64_t address, std::uint64_t word, const left_behind& frames) {
-  static std::set<std::pair<std::string, bool>> warned;
+  // Dead words stay where they are from one migration to the next: seen lately, known already.
+  static std::uint64_t seen[256];
+  std::uint64_t key = address ^ (word * 0x9e3779b97f4a7c15u);
+  std::uint64_t& slot = seen[key >> 8 & 255];
   ++counts.scan_warnings;
+  if (slot == key) return;
+  slot = key;
+  static std::unordered_set<std::uint64_t> warned;
   bool older = word - frames.older_low < frames.older_high - frames.older_low;
-  std::string function = owner_of_frame(sp, address);
-  if (!warned.emplace(function, older).second) return;
+  std::uint64_t code = code_of_frame(sp, address);
+  if (!warned.insert(code * 2 + older).second) return;
+  std::string function = code == 0 ? "an activation" : symbolise(code);
+  // What lies in frames of our own is dead: they hold values and addresses of the runtime only.
+  if (function.find("sojourn::detail::") != std::string::npos) return;
+  // Once a function, not once a call in it.
+  static std::set<std::pair<std::string, bool>> named;
+  if (!named.emplace(function, older).second) return;
   std::fprintf(stderr,
                "sojourn: rank %d: warning: a frame of `%s` migrates with a word (0x%llx) that "
                "looks like a pointer into %s; on another rank it points nowhere. Pass the data by "

@@ -84,7 +84,7 @@ bool may_end_at(const piece* p, const mark* m) {
 }
 
 boundary choose(const piece* p, const move& m) {
-  if (m.count != ~0u) {
+  if (m.count != via::all_of_them) {
     mark* at = p->youngest;
     for (unsigned i = 1; at != nullptr && i < m.count; ++i) at = older_mark(p, at);
     return {may_end_at(p, at), at};
@@ -172,7 +172,7 @@ const char* reason_to_stay(const piece* p, const mark* oldest, std::uint64_t hi)
   if (p->holds != nullptr && address_of(p->holds) < hi) return "a frame that moves must stay";
   if (p->static_inits != 0) return "a static variable is being initialised";
   if (!broken.by_reference_stays) {
-    for (const piece* child : p->referrers) {
+    for (const piece* child = p->referrers; child != nullptr; child = child->next_referrer) {
       if (address_of(child->base) < hi) return "an unfinished child refers to a frame that moves";
     }
   }

@@ -29,55 +29,69 @@ struct marked_frame : mark {
   F fn;
   std::tuple<A...> arguments;
   room<stored<R>> result;
-  std::exception_ptr failure;
+  room<std::exception_ptr> failure;  ///< Constructed when `threw`.
 
   template <class G, class... B>
   explicit marked_frame(G&& g, B&&... b)
       : fn(std::forward<G>(g)), arguments(std::forward<B>(b)...) {}
 
-  /// Copies, runs, catches everything and leaves the catch block; then compares (CUT.md, Finish).
-  static void inner(void* self) noexcept {
+  /// Copies, runs, catches everything and leaves the catch block; then compares (CUT, Finish).
+  static void inner(mark* self) noexcept {
     auto* frame = static_cast<marked_frame*>(self);
-    std::exception_ptr failure;
-    room<stored<R>> result;
+    room<std::exception_ptr> caught;
     try {
-      F fn = std::move(frame->fn);
-      std::tuple<A...> arguments = std::move(frame->arguments);
+      room<stored<R>> value;
+      {
+        F fn = std::move(frame->fn);
+        std::tuple<A...> arguments = std::move(frame->arguments);
+        if constexpr (std::is_void_v<R>) {
+          std::apply(fn, std::move(arguments));
+        } else {
+          ::new (static_cast<void*>(&value.value)) R(std::apply(fn, std::move(arguments)));
+        }
+      }
+      if (older_side_is_here(frame)) [[likely]] {
+        running.youngest = frame->outer;
+        if constexpr (!std::is_void_v<R>) {
+          ::new (static_cast<void*>(&frame->result.value)) R(std::move(value.value));
+          value.value.~R();
+        }
+        return;
+      }
       if constexpr (std::is_void_v<R>) {
-        std::apply(fn, std::move(arguments));
+        send_result(running_result(), nullptr, 0);
       } else {
-        ::new (static_cast<void*>(&result.value)) R(std::apply(fn, std::move(arguments)));
+        send_value<R>(running_result(), std::move(value.value));
+        value.value.~R();
       }
+      finish_piece();
     } catch (...) {
-      failure = std::current_exception();
+      ::new (static_cast<void*>(&caught.value)) std::exception_ptr(std::current_exception());
     }
-    if (older_side_is_here(frame)) [[likely]] {
+    failed(frame, caught.value);
+  }
+
+  [[gnu::noinline]] static void failed(marked_frame* frame, std::exception_ptr& caught) {
+    if (older_side_is_here(frame)) {
       running.youngest = frame->outer;
-      if (failure != nullptr) [[unlikely]] {
-        frame->failure = std::move(failure);
-        frame->events |= threw;
-      } else if constexpr (!std::is_void_v<R>) {
-        ::new (static_cast<void*>(&frame->result.value)) R(std::move(result.value));
-        result.value.~R();
-      }
+      ::new (static_cast<void*>(&frame->failure.value)) std::exception_ptr(std::move(caught));
+      caught.~exception_ptr();
+      frame->events |= threw;
       return;
     }
-    if (failure != nullptr) {
-      send_exception(running_result(), failure);
-      failure = nullptr;
-    } else if constexpr (std::is_void_v<R>) {
-      send_result(running_result(), nullptr, 0);
-    } else {
-      send_value<R>(running_result(), std::move(result.value));
-      result.value.~R();
-    }
+    send_exception(running_result(), caught);
+    caught.~exception_ptr();
     finish_piece();
   }
 
   /// What happened besides a plain return; `false` when the result is to come by ticket.
   [[gnu::noinline]] bool settle() {
     if (events & saved_exceptions) restore_exceptions(*this);
-    if (events & threw) std::rethrow_exception(std::move(failure));
+    if (events & threw) {
+      std::exception_ptr thrown = std::move(failure.value);
+      failure.value.~exception_ptr();
+      std::rethrow_exception(std::move(thrown));
+    }
     return !(events & was_cut);
   }
 };
@@ -86,7 +100,7 @@ template <mark_kind Kind, class R, class F, class... A>
 [[gnu::always_inline]] inline R call_activation(F&& fn, A&&... arguments) {
   marked_frame<R, std::decay_t<F>, std::decay_t<A>...> frame(std::forward<F>(fn),
                                                              std::forward<A>(arguments)...);
-  call_under(frame, Kind, &frame.inner, &frame);
+  call_under(frame, Kind, &frame.inner);
   if (frame.events != 0) [[unlikely]] {
     if (!frame.settle()) return take_value<R>(frame.ticket);
   }

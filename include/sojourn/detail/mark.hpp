@@ -61,28 +61,26 @@ void restore_exceptions(mark& m);
       "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
 #endif
 
-/// Calls inner(argument) under `m`. Inline, so that the compiler saves only what lives across the
-/// call instead of every callee-saved register.
-[[gnu::always_inline]] inline void call_marked(void (*inner)(void*), void* argument, mark& m) {
+/// Calls inner(&m) under `m`. Inline, so that the compiler saves only what lives across the call
+/// instead of every callee-saved register.
+[[gnu::always_inline]] inline void call_marked(void (*inner)(mark*), mark* m) {
   void* fn = reinterpret_cast<void*>(inner);
-  void** save = &m.sp;
   asm volatile("call sojourn_call_marked"
-               : "+a"(fn), "+D"(argument), "+S"(save)
+               : "+a"(fn), "+D"(m)
                :
-               : "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+               : "rbx", "rsi", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
                  "memory", "cc", SOJOURN_VECTOR_CLOBBERS);
 }
 
 #elif defined(__aarch64__)
 
-[[gnu::always_inline]] inline void call_marked(void (*inner)(void*), void* argument, mark& m) {
+[[gnu::always_inline]] inline void call_marked(void (*inner)(mark*), mark* m) {
   register void* fn asm("x9") = reinterpret_cast<void*>(inner);
-  register void* x0 asm("x0") = argument;
-  register void** x1 asm("x1") = &m.sp;
+  register mark* x0 asm("x0") = m;
   asm volatile("bl sojourn_call_marked"
-               : "+r"(fn), "+r"(x0), "+r"(x1)
+               : "+r"(fn), "+r"(x0)
                :
-               : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x10", "x11", "x12", "x13", "x14", "x15",
+               : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x10", "x11", "x12", "x13", "x14", "x15",
                  "x16", "x17", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28",
                  "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11",
                  "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23",
@@ -93,18 +91,18 @@ void restore_exceptions(mark& m);
 #error "Sojourn knows x86-64 and aarch64"
 #endif
 
-/// Opens `m` and calls inner(argument) under it.
-[[gnu::always_inline]] inline void call_under(mark& m, mark_kind kind, void (*inner)(void*),
-                                              void* argument) {
+/// Opens `m` and calls inner(&m) under it.
+[[gnu::always_inline]] inline void call_under(mark& m, mark_kind kind, void (*inner)(mark*)) {
   m.outer = running.youngest;
   m.kind = kind;
   m.events = 0;
   running.youngest = &m;
-  exception_globals* in_flight = running.exceptions;
-  if (__builtin_expect(in_flight->caught != nullptr || in_flight->uncaught != 0, 0)) {
+  const exception_globals* in_flight = running.exceptions;
+  if (__builtin_expect((reinterpret_cast<std::uintptr_t>(in_flight->caught) |
+                        in_flight->uncaught) != 0, 0)) {
     save_exceptions(m);
   }
-  call_marked(inner, argument, m);
+  call_marked(inner, &m);
 }
 
 /// True in the inner function of `m`, at its end, when the older side is still here to return to.

@@ -92,7 +92,7 @@ struct checked_method {
     return (object->*Method)(std::forward<B>(b)...);
   }
 
-  [[gnu::noinline]] static result call_remote(global_ptr<T> p, const access& how, arguments a) {
+  [[gnu::noinline]] static result call_remote(global_ptr<T> p, access how, arguments a) {
     via chosen = job.overrides ? override_access(how, method_name<Method>()) : how.how;
     int owner = checked_owner(p.address());
     if (chosen.how() == via::mechanism::migrate && migrate_activations(owner, chosen)) {
@@ -103,7 +103,7 @@ struct checked_method {
     return take_value<result>(start(p, owner, std::move(a)));
   }
 
-  [[gnu::noinline]] static future<result> start_remote(global_ptr<T> p, const access&,
+  [[gnu::noinline]] static future<result> start_remote(global_ptr<T> p, access,
                                                        arguments a) {
     return future<result>::of_ticket(start(p, checked_owner(p.address()), std::move(a)));
   }
@@ -114,7 +114,7 @@ struct checked_method {
     auto body = [](T* o, auto... c) -> result { return (o->*Method)(std::move(c)...); };
     marked_frame<result, decltype(body), T*, std::decay_t<B>...> frame(body, object,
                                                                        std::forward<B>(b)...);
-    call_under(frame, mark_kind::fork_pinned, &frame.inner, &frame);
+    call_under(frame, mark_kind::fork_pinned, &frame.inner);
     if (frame.events != 0) [[unlikely]] {
       if (frame.events & mark::threw) return failed(frame);
       if (!frame.settle()) return future<result>::of_ticket(frame.ticket);
@@ -138,8 +138,8 @@ struct checked_method {
   template <class Frame>
   static future<result> failed(Frame& frame) {
     ticket_id ticket = ticket_open();
-    send_exception(ticket, frame.failure);
-    frame.failure = nullptr;
+    send_exception(ticket, frame.failure.value);
+    frame.failure.value.~exception_ptr();
     frame.events &= static_cast<std::uint8_t>(~mark::threw);
     frame.settle();
     return future<result>::of_ticket(ticket);

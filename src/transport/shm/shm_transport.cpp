@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "memory/address_map.hpp"
 #include "sojourn/counters.hpp"
 
 namespace sojourn::detail::shm {
@@ -82,8 +83,8 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores)
       yields_(cores >= ranks ? yields_with_a_core_each : yields_when_crowded),
       short_max_(layout_.ring_capacity / 8) {
   std::size_t n = static_cast<std::size_t>(ranks);
-  writers_.resize(2 * n);
-  readers_.resize(2 * n);
+  writers_ = runtime_array<ring_writer>(2 * n);
+  readers_ = runtime_array<ring_reader>(2 * n);
   auto ring = [&](std::size_t from, std::size_t to, std::size_t kind) {
     return reinterpret_cast<ring_memory*>(memory_ + layout_.rings_offset() +
                                           ((to * n + from) * 2 + kind) * layout_.ring_stride);
@@ -195,8 +196,8 @@ void shm_transport::consume(const arrival& a) {
 }
 
 bool shm_transport::anything_arrived() const {
-  for (const ring_reader& ring : readers_) {
-    if (ring.has_message()) return true;
+  for (std::size_t i = 0; i < 2 * static_cast<std::size_t>(ranks_); ++i) {
+    if (readers_[i].has_message()) return true;
   }
   return false;
 }

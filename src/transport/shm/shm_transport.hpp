@@ -6,8 +6,6 @@
 #include <sys/types.h>
 
 #include <atomic>
-#include <memory>
-#include <vector>
 
 #include "transport/shm/ring.hpp"
 #include "transport/transport.hpp"
@@ -108,8 +106,8 @@ class shm_transport final : public transport {
   std::size_t short_max_;
   std::uint16_t long_flag_ = 0;
   std::byte* room_ = nullptr;
-  std::vector<ring_writer> writers_;
-  std::vector<ring_reader> readers_;
+  ring_writer* writers_;  // two for each rank, by index()
+  ring_reader* readers_;
 };
 
 }  // namespace sojourn::detail::shm

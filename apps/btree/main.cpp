@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// sojourn run -n 4 btree --workload A --via migrate
+#include <fmt/format.h>
+#include <sojourn/sojourn.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "btree/experiment.hpp"
+#include "common/application.hpp"
+#include "common/key_file.hpp"
+#include "common/random.hpp"
+
+namespace {
+
+struct settings {
+  std::string keys = "/usr/share/dict/words";
+  std::string layout = "random";
+  std::string workload = "A";
+  bool integers = false;
+  apps::btree_options tree;
+  apps::run_options run;
+  apps::json_report json;
+};
+
+std::vector<apps::text_key> to_keys(const std::vector<std::string>& lines, apps::text_key) {
+  return {lines.begin(), lines.end()};
+}
+/// Integers that are as far apart as any: the lines' hashes.
+std::vector<std::uint64_t> to_keys(const std::vector<std::string>& lines, std::uint64_t) {
+  std::vector<std::uint64_t> keys;
+  for (const std::string& line : lines) keys.push_back(apps::hash_text(line));
+  std::ranges::sort(keys);
+  keys.erase(std::ranges::unique(keys).begin(), keys.end());
+  return keys;
+}
+
+void stop_if(const std::string& wrong) {
+  if (!wrong.empty()) throw apps::refusal(1, wrong);
+}
+
+template <class Key, class Value>
+int run_experiment(settings& s) {
+  constexpr std::size_t paper_keys = 10000;
+  s.json.open();
+  const apps::workload& what = apps::workload_named(s.workload);
+  std::vector<Key> keys =
+      to_keys(apps::read_keys(s.keys, apps::text_key::capacity()), Key{});
+  if (s.workload == "paper" && keys.size() > paper_keys) {
+    // From all over the file.
+    for (std::size_t i = 0; i < paper_keys; ++i) keys[i] = keys[i * keys.size() / paper_keys];
+    keys.resize(paper_keys);
+  }
+  const std::size_t records = keys.size();
+
+  apps::experiment<Key, Value> experiment(std::move(keys), s.tree);
+  const apps::run_result load = experiment.load(s.run);
+  stop_if(load.wrong);
+  const apps::tree_shape shape = experiment.shape();
+  const apps::run_result run = experiment.run(what, s.run);
+  stop_if(run.wrong);
+  experiment.destroy();
+
+  const char* how = apps::name_of(s.run.how);
+  apps::say(s.json.readable(),
+            fmt::format("B-link tree of {} keys in {} pages, {} levels, fan-out {}, {} layout\n"
+                        "pages on each rank: {}\n"
+                        "filled by {} requesters on {} ranks, via {}:\n{}"
+                        "workload {} ({}), think {} cycles, via {}:\n{}"
+                        "the tree is in order and equals std::map\n",
+                        records, shape.pages(), shape.height(), s.tree.fanout, s.layout,
+                        fmt::join(shape.pages_on, " "), s.run.requesters, sojourn::rank_count(),
+                        how, apps::to_text(load.measured), what.name, what.description,
+                        s.run.think_cycles, how, apps::to_text(run.measured)));
+  s.json.write({{"ranks", sojourn::rank_count()},
+                {"keys", records},
+                {"fanout", s.tree.fanout},
+                {"layout", s.layout},
+                {"pages_per_level", shape.pages_at},
+                {"pages_per_rank", shape.pages_on},
+                {"requesters", s.run.requesters},
+                {"think_cycles", s.run.think_cycles},
+                {"via", how},
+                {"workload", what.name},
+                {"load", apps::to_json(load.measured)},
+                {"figures", apps::to_json(run.measured)}});
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App options(
+      "Fills a B-link tree whose pages lie on all ranks with the keys of a file, and runs a workload "
+      "on\nit: YCSB's A to E, or the paper's (10,000 keys). Checked: every answer, the structure of "
+      "the tree,\nand that it equals std::map.",
+      "btree");
+  settings s;
+  options.add_option("--keys", s.keys, "A file of keys, one a line")->capture_default_str();
+  options.add_option("--fanout", s.tree.fanout, "Most keys or children of a page")
+      ->check(CLI::Range(2, 128))
+      ->capture_default_str();
+  options.add_option("--layout", s.layout, "Where new pages go")
+      ->check(CLI::IsMember({"random", "subtree"}))
+      ->capture_default_str();
+  options.add_option("--workload", s.workload, "What is asked for")
+      ->check(CLI::IsMember({"A", "B", "C", "D", "E", "paper"}))
+      ->capture_default_str();
+  options.add_option("--ops", s.run.operations, "Of all requesters together")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 28))
+      ->capture_default_str();
+  options.add_option("--requesters", s.run.requesters, "In the whole job, spread over the ranks")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  options.add_option("--think", s.run.think_cycles, "Cycles between two requests")
+      ->capture_default_str();
+  apps::add_via(options, s.run.how);
+  options.add_flag("--ints", s.integers, "64-bit integers as keys and values, instead of texts");
+  s.json.add_to(options);
+
+  return apps::run_application(options, argc, argv, [&]() -> int {
+    s.tree.placement = s.layout == "subtree" ? apps::layout::subtree : apps::layout::random;
+    return s.integers ? run_experiment<std::uint64_t, std::uint64_t>(s)
+                      : run_experiment<apps::text_key, apps::text_value>(s);
+  });
+}

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC1091,SC2012,SC2015,SC2016,SC2034,SC2154,SC2217,SC3045
+# The launcher with ranks of the runtime: how they die, what they count, what an idle job costs.
+. "$(dirname "$0")/lib.sh"
+ulimit -c 0
+real=$3
+
+for share in on off; do
+  try run -n 4 --share $share --stats-json "$work/stats" "$real"
+  expect_status 0
+  expect_no_err
+  [ "$(grep -c '^rank [0-3] of 4' "$out")" -eq 4 ] || fail 'ranks are missing'
+  tr -d ' \n' <"$work/stats" | grep -q '"collective_messages":{"per_rank":\[[1-9]' ||
+    fail 'nothing was counted'
+done
+
+# As a job of one rank, with and without the command.
+try run -n 1 "$real"
+expect_status 0
+expect_out '^rank 0 of 1'
+status=0
+"$real" >"$out" 2>"$err" || status=$?
+expect_status 0
+expect_out '^rank 0 of 1'
+
+# dies HOW STATUS TEXT
+dies() {
+  try run -n 4 "$real" "$1"
+  expect_status "$2"
+  expect_faster_than_ms 1500
+  expect_err "rank 3 (pid [0-9]*, $real) $3"
+  expect_err "its exit status is $2"
+  expect_gone "$real $1"
+}
+if [ "$(nm "$real" 2>/dev/null | grep -c __asan_init)" = 0 ]; then
+  # The sanitizer has handlers of its own for these.
+  dies segv 139 'was killed by SIGSEGV (segmentation fault) at address 0x8$'
+  expect_err '#0  0x[0-9a-f]*  ends::by_segmentation_fault()$'
+  dies abort 134 'was killed by SIGABRT'
+  expect_err '  ends::by_abort()'
+  dies overflow 139 'was killed by SIGSEGV'
+  expect_err 'stack overflow'
+  expect_err '  ends::by_stack_overflow(int)'
+fi
+dies throw 1 'exited with status 1'
+expect_err 'thrown on purpose'
+dies exit 1 'exited with status 0 before its part of the job was finished'
+dies status 3 'exited with status 3'
+
+# Kill -9 of a rank in the middle of a job that waits for another.
+: >"$out"
+"$sojourn" run -n 4 "$real" wait >"$out" 2>"$err" &
+launcher=$!
+until_true 5000 lines_in "$out" 4 || fail 'the ranks did not start'
+victim=$(sed -n 's/^rank 1 of 4 is //p' "$out")
+started=$(now_ms)
+kill -9 "$victim"
+status=0
+wait $launcher || status=$?
+elapsed_ms=$(($(now_ms) - started))
+expect_status 137
+expect_faster_than_ms 1000
+expect_err "rank 1 (pid $victim, $real) was killed by SIGKILL"
+expect_gone "$real wait"
+
+# Bad settings are one sentence from the launcher, or said by the ranks.
+status=0
+SOJOURN_REGION_GIB=many "$sojourn" run -n 2 "$real" >"$out" 2>"$err" || status=$?
+expect_status 2
+expect_one_sentence
+expect_err 'SOJOURN_REGION_GIB=many'
+status=0
+SOJOURN_VIA=nonsense "$sojourn" run -n 2 "$real" >"$out" 2>"$err" || status=$?
+[ "$status" -ne 0 ] || fail 'a bad SOJOURN_VIA is accepted'
+expect_err 'SOJOURN_VIA'
+status=0
+(ulimit -f 100 && "$sojourn" run -n 2 "$real") >"$out" 2>"$err" || status=$?
+expect_status 2
+expect_err 'ulimit -f'
+
+# cpu_ticks PIDS...: user and system time, in hundredths of a second.
+cpu_ticks() {
+  total=0
+  for process; do
+    # The fields behind the command's name, which may hold blanks: state is the first.
+    ticks=$(sed 's/.*) //' "/proc/$process/stat" | awk '{ print $12 + $13 }')
+    total=$((total + ticks))
+  done
+  echo $total
+}
+
+# An idle job of four ranks uses no processor time: three ranks and the launcher wait for one.
+: >"$out"
+"$sojourn" run -n 4 "$real" wait >"$out" 2>"$err" &
+launcher=$!
+until_true 5000 lines_in "$out" 4 || fail 'the ranks did not start'
+sleep 0.5
+processes="$launcher $(sed 's/.* is //' "$out")"
+# shellcheck disable=SC2086
+before=$(cpu_ticks $processes)
+sleep 3
+# shellcheck disable=SC2086
+after=$(cpu_ticks $processes)
+kill -TERM $launcher
+status=0
+wait $launcher || status=$?
+expect_status 143
+expect_gone "$real wait"
+[ $((after - before)) -le 3 ] || fail "an idle job used $((after - before)) ticks in 3 s"
