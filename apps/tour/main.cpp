@@ -131,7 +131,7 @@ class tour {
     std::string text = fmt::format(
         "\n{} ranks, {} requesters; a B-link tree of {} keys in {} pages ({} levels, fan-out {}, {}\n"
         "layout), filled by migration at {:.0f} inserts a second; medians of {} rounds, all checked\n"
-        "\n{:<14}{:<9}{:>12}{:>14}{:>11}{:>10}{:>10}   {}\n",
+        "\n{:<17}{:<9}{:>12}{:>14}{:>11}{:>10}{:>10}   {}\n",
         sojourn::rank_count(), settings_.requesters, shape.keys, shape.pages(), shape.height(),
         settings_.tree.fanout, settings_.layout, filled.per_second(), stages_[0].race.rounds(), "",
         "via", "operations/s", "messages/op", "bytes/op", "p50 us", "p99 us", "better");
@@ -149,7 +149,7 @@ class tour {
   static std::string row(const char* name, const char* how, const apps::figures& f,
                          const std::string& better) {
     const std::string line = fmt::format(
-        "{:<14}{:<9}{:>12.0f}{:>14.2f}{:>11.0f}{:>10.1f}{:>10.1f}   {}", name, how, f.per_second(),
+        "{:<17}{:<9}{:>12.0f}{:>14.2f}{:>11.0f}{:>10.1f}{:>10.1f}   {}", name, how, f.per_second(),
         f.messages_each(), f.bytes_each(), f.p50_us, f.p99_us, better);
     return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }

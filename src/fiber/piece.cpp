@@ -109,9 +109,8 @@ void drop_in_place(piece* p) {
   }
 }
 
-void place(piece* p) {
+void place_with_images(piece* p) {
   stack_slot& slot = slots[p->slot];
-  if (slot.in_place == p && p->next_in_slot == nullptr && p->is_in_place()) return;
   slots.open(p->slot);
   ++last_stamp;
   p->needed_from = p->sp;
@@ -168,7 +167,7 @@ void copy_out(const piece* p, std::byte* to) {
 }
 
 void copy_in(piece* p, const std::byte* from) {
-  if (slots[p->slot].in_place == nullptr) {
+  if (is_clear_below(p->slot, p->hi)) [[likely]] {
     slots.open(p->slot);
     forget_frames(p->sp, p->hi);
     copy_frames(at(p->sp), from, p->bytes());

@@ -74,9 +74,23 @@ std::size_t pieces_in_use();
 void add_in_place(piece* p);
 void drop_in_place(piece* p);
 
+/// True when nothing of another piece lies below `hi` in a slot, where frames from `hi` on may run.
+inline bool is_clear_below(std::uint32_t slot, std::uint64_t hi, const piece* but = nullptr) {
+  for (const piece* q = slots[slot].in_place; q != nullptr; q = q->next_in_slot) {
+    if (q != but && q->in_place_from < hi) return false;
+  }
+  return true;
+}
+
 /// Brings `p` and the frames it refers to in place; whatever lies where it may run becomes an
 /// image first. Never from code that runs on that slot.
-void place(piece* p);
+void place_with_images(piece* p);
+inline void place(piece* p) {
+  if (p->is_in_place() && p->refers_to == nullptr && is_clear_below(p->slot, p->hi, p)) [[likely]] {
+    return;
+  }
+  place_with_images(p);
+}
 /// Makes images of everything in place below `hi` in a slot.
 void clear_slot(std::uint32_t slot, std::uint64_t hi);
 /// Copies the bytes of `p`, wherever they are, to `to`.

@@ -8,26 +8,20 @@
 #include "sojourn/counters.hpp"
 
 extern "C" {
-long sojourn_switch(void** save_sp, void* to_sp, long word);
-void sojourn_call_on(void** save_sp, void* stack_top, void (*fn)(void*), void* context);
 void* sojourn_scheduler_sp;
 }
 
 namespace sojourn::detail {
 
+leaving handover;
+
 namespace {
 
 struct scheduler_state {
-  piece* current = nullptr;
-  leave_action action = nullptr;  // of the stack that left; null: it finished
-  void* context = nullptr;
-  void* left_sp = nullptr;
   piece* ready_first = nullptr;
   piece* ready_last = nullptr;
   piece* spare = nullptr;  // a stack for the next handler
   std::size_t fibers_resident = 0;
-  std::uint64_t stack_low = 0;
-  std::uint64_t stack_high = 0;
   fp_control usual_fp = {};
 } scheduler;
 
@@ -63,7 +57,7 @@ fp_control read_fp() {
 void record_suspension(piece* p) {
   add_in_place(p);
   auto within = [p](const void* address) { return reinterpret_cast<std::uint64_t>(address) < p->hi; };
-  p->sp = p->in_place_from = reinterpret_cast<std::uint64_t>(scheduler.left_sp);
+  p->sp = p->in_place_from = reinterpret_cast<std::uint64_t>(handover.sp);
   p->youngest = running.youngest != nullptr && within(running.youngest) ? running.youngest : nullptr;
   p->holds = running.holds != nullptr && within(running.holds) ? running.holds : nullptr;
   p->static_inits = running.static_inits;
@@ -101,17 +95,17 @@ void become_fiber(piece* p) {
 /// Back on the scheduler's stack after a stack left.
 void after_leaving() {
   confirm_switch();
-  piece* p = scheduler.current;
-  leave_action action = scheduler.action;
-  scheduler.current = nullptr;
-  scheduler.action = nullptr;
+  piece* p = handover.current;
+  leave_action action = handover.action;
+  handover.current = nullptr;
+  handover.action = nullptr;
   if (action == nullptr) {
     if (p != scheduler.spare) retire(p);
     return;
   }
   if (p == scheduler.spare) become_fiber(p);
   record_suspension(p);
-  action(p, scheduler.context);
+  action(p, handover.context);
 }
 
 void resume(piece* p) {
@@ -125,10 +119,10 @@ void resume(piece* p) {
     if (!broken.exceptions_per_piece) *running.exceptions = p->exceptions;
   }
   if (p->fp != scheduler.usual_fp) [[unlikely]] write_fp(p->fp);
-  scheduler.current = p;
+  handover.current = p;
   ++counts.switches;
   announce_switch(slots.low(p->slot), slots.high(p->slot));
-  sojourn_switch(&sojourn_scheduler_sp, reinterpret_cast<void*>(p->sp), p->word);
+  switch_stack(&sojourn_scheduler_sp, p->sp, p->word);
   after_leaving();
 }
 
@@ -151,7 +145,7 @@ void enter(void* e) {
   confirm_switch();
   entry copy = *static_cast<entry*>(e);
   copy.fn(copy.context);
-  announce_switch(scheduler.stack_low, scheduler.stack_high);
+  announce_switch(handover.scheduler_low, handover.scheduler_high);
 }
 #endif
 
@@ -160,14 +154,14 @@ void run_on(piece* p, void (*fn)(void*), void* context) {
   running.base = reinterpret_cast<const void*>(p->hi);
   running.holds = nullptr;
   running.static_inits = 0;
-  scheduler.current = p;
+  handover.current = p;
 #if SOJOURN_ASAN
   forget_frames(slots.low(p->slot) + stack_slots::guard_bytes, p->hi);
   entry e{fn, context};
   announce_switch(slots.low(p->slot), slots.high(p->slot));
-  sojourn_call_on(&sojourn_scheduler_sp, reinterpret_cast<void*>(p->hi), enter, &e);
+  call_on_stack(&sojourn_scheduler_sp, p->hi, enter, &e);
 #else
-  sojourn_call_on(&sojourn_scheduler_sp, reinterpret_cast<void*>(p->hi), fn, context);
+  call_on_stack(&sojourn_scheduler_sp, p->hi, fn, context);
 #endif
   after_leaving();
 }
@@ -175,21 +169,10 @@ void run_on(piece* p, void (*fn)(void*), void* context) {
 }  // namespace
 
 void attach_scheduler(std::uint64_t stack_low, std::uint64_t stack_high) {
-  scheduler.stack_low = stack_low;
-  scheduler.stack_high = stack_high;
+  handover.scheduler_low = stack_low;
+  handover.scheduler_high = stack_high;
   scheduler.usual_fp = read_fp();
   running.exceptions = reinterpret_cast<exception_globals*>(abi::__cxa_get_globals());
-}
-
-long leave(leave_action action, void* context) {
-  SOJOURN_CHECK(scheduler.current != nullptr,
-                "a wait outside of any fiber: in a non-blocking handler, before run() or after it");
-  scheduler.action = action;
-  scheduler.context = context;
-  announce_switch(scheduler.stack_low, scheduler.stack_high);
-  long word = sojourn_switch(&scheduler.left_sp, sojourn_scheduler_sp, 1);
-  confirm_switch();
-  return word;
 }
 
 piece* block(piece* left) {
@@ -222,12 +205,16 @@ void make_ready_first(piece* p, long word) {
 bool anything_ready() { return scheduler.ready_first != nullptr; }
 
 int run_ready(int most) {
+  // Those that are ready now: a fiber that yields again and again must not keep messages waiting.
+  piece* last = scheduler.ready_last;
   int ran = 0;
   while (scheduler.ready_first != nullptr && ran < most) {
     piece* p = scheduler.ready_first;
     scheduler.ready_first = p->next_ready;
+    bool was_last = p == last;
     resume(p);
     ++ran;
+    if (was_last) break;
   }
   return ran;
 }
@@ -248,8 +235,6 @@ void run_main(void (*fn)(void*), void* context) {
   p->pinned = true;
   run_on(p, fn, context);
 }
-
-piece* running_piece() { return scheduler.current; }
 
 void retire(piece* p) {
   SOJOURN_CHECK(p->referrers == nullptr,
@@ -282,7 +267,7 @@ void restore_exceptions(mark& m) {
   m.events &= static_cast<std::uint8_t>(~mark::saved_exceptions);
 }
 
-ticket_id running_result() { return scheduler.current->result; }
+ticket_id running_result() { return handover.current->result; }
 
 void finish_piece() {
   leave([](piece* p, void*) { retire(p); }, nullptr);

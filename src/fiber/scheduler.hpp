@@ -4,12 +4,10 @@
 // out of the way; everything above this floor is such actions.
 #pragma once
 
+#include "base/check.hpp"
 #include "fiber/piece.hpp"
-
-extern "C" {
-/// Where the scheduler resumes when a stack leaves. Named in switch_*.S.
-extern void* sojourn_scheduler_sp;
-}
+#include "fiber/stack_copy.hpp"
+#include "fiber/switch.hpp"
 
 namespace sojourn::detail {
 
@@ -17,8 +15,29 @@ namespace sojourn::detail {
 /// frames.
 using leave_action = void (*)(piece* left, void* context);
 
-/// Suspends the running stack and runs `action`. Returns the word it is resumed with.
-long leave(leave_action action, void* context);
+/// What a stack that leaves hands over.
+struct leaving {
+  piece* current = nullptr;       ///< What runs; null on the scheduler's own stack.
+  leave_action action = nullptr;  ///< Null when the stack has ended.
+  void* context = nullptr;
+  void* sp = nullptr;
+  std::uint64_t scheduler_low = 0;  ///< The scheduler's stack.
+  std::uint64_t scheduler_high = 0;
+};
+extern leaving handover;
+
+/// Suspends the running stack and runs `action`. Returns the word it is resumed with. Inline: every
+/// return between a resumed stack and its user's code is mispredicted.
+[[gnu::always_inline]] inline long leave(leave_action action, void* context) {
+  SOJOURN_CHECK(handover.current != nullptr,
+                "a wait outside of any fiber: in a non-blocking handler, before run() or after it");
+  handover.action = action;
+  handover.context = context;
+  announce_switch(handover.scheduler_low, handover.scheduler_high);
+  long word = switch_stack(&handover.sp, reinterpret_cast<std::uint64_t>(sojourn_scheduler_sp), 1);
+  confirm_switch();
+  return word;
+}
 
 /// To be called by an action when the piece that left must wait: cuts it at its youngest open
 /// fork, whose older side then runs at once, and returns what waits: the younger part, or the whole
@@ -41,7 +60,7 @@ void run_handler(void (*fn)(void*), void* context, bool pinned, void* scope);
 void run_main(void (*fn)(void*), void* context);
 
 /// The running piece; null on the scheduler's own stack outside a handler.
-piece* running_piece();
+inline piece* running_piece() { return handover.current; }
 /// Drops a suspended piece: it has finished, or its bytes have left this rank.
 void retire(piece* p);
 

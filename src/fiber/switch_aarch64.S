@@ -1,64 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0
-   Leaving one stack for another on aarch64 (AAPCS64). See switch_x86_64.S for the idea; a
-   suspended context is its stack pointer, the word there a resume address (padded to 16 bytes):
+   Leaving one stack for another on aarch64 (AAPCS64). See switch_x86_64.S for the idea; here every
+   register but x29 and sp is named as clobbered by the inline assembly that calls. A suspended
+   context is its stack pointer, the word there a resume address:
 
-       saved by sojourn_switch                  saved by sojourn_call_marked
-       sp -> [ restore, 0         ]             sp -> [ resume_marked, x29 ]
-             [ x19..x28           ]                   [ x29, x30           ]
-             [ x29 x30            ]
-             [ d8..d15            ]
+       saved by sojourn_switch          saved by sojourn_call_marked
+       sp -> [ resume, 0      ]         sp -> [ resume_marked, x29 ]
+             [ x29, x30       ]               [ x29, x30           ]
    A resumed context receives a word in x0. */
 
     .text
 
-#define FRAME 176
-
-/* long sojourn_switch(void** save_sp, void* to_sp, long word) */
+/* Leaves this stack for another: x0 where to save this stack pointer, x1 the other's, x2 the word
+   it receives. */
     .globl  sojourn_switch
     .type   sojourn_switch, %function
     .p2align 4
 sojourn_switch:
     .cfi_startproc
     bti     c
-    sub     sp, sp, #FRAME
-    .cfi_def_cfa_offset FRAME
-    stp     x19, x20, [sp, #16]
-    stp     x21, x22, [sp, #32]
-    stp     x23, x24, [sp, #48]
-    stp     x25, x26, [sp, #64]
-    stp     x27, x28, [sp, #80]
-    stp     x29, x30, [sp, #96]
-    .cfi_offset x29, -80
-    .cfi_offset x30, -72
-    stp     d8, d9, [sp, #112]
-    stp     d10, d11, [sp, #128]
-    stp     d12, d13, [sp, #144]
-    stp     d14, d15, [sp, #160]
-    adr     x9, .Lrestore
-    stp     x9, xzr, [sp]
+    stp     x29, x30, [sp, #-16]!
+    .cfi_adjust_cfa_offset 16
+    .cfi_rel_offset x29, 0
+    .cfi_rel_offset x30, 8
+    adr     x9, .Lresume
+    stp     x9, xzr, [sp, #-16]!
+    .cfi_adjust_cfa_offset 16
     mov     x10, sp
     str     x10, [x0]
     mov     sp, x1
     mov     x0, x2
     ldr     x9, [sp]
     br      x9
-.Lrestore:
+.Lresume:
     bti     j
-    ldp     x19, x20, [sp, #16]
-    ldp     x21, x22, [sp, #32]
-    ldp     x23, x24, [sp, #48]
-    ldp     x25, x26, [sp, #64]
-    ldp     x27, x28, [sp, #80]
-    ldp     x29, x30, [sp, #96]
-    ldp     d8, d9, [sp, #112]
-    ldp     d10, d11, [sp, #128]
-    ldp     d12, d13, [sp, #144]
-    ldp     d14, d15, [sp, #160]
-    add     sp, sp, #FRAME
-    .cfi_def_cfa_offset 0
+    add     sp, sp, #16
+    .cfi_adjust_cfa_offset -16
+    ldp     x29, x30, [sp], #16
+    .cfi_adjust_cfa_offset -16
     .cfi_restore x29
     .cfi_restore x30
-    ret
+    mov     x9, x30
+    br      x9
     .cfi_endproc
     .size   sojourn_switch, . - sojourn_switch
 
@@ -109,27 +91,19 @@ sojourn_call_marked:
     .cfi_endproc
     .size   sojourn_call_marked, . - sojourn_call_marked
 
-/* void sojourn_call_on(void** save_sp, void* stack_top, void (*fn)(void*), void* arg) */
+/* Runs fn(argument) on an empty stack: x0 where to save this stack pointer, x1 the empty stack's
+   top, x2 fn, x3 argument. */
     .globl  sojourn_call_on
     .type   sojourn_call_on, %function
     .p2align 4
 sojourn_call_on:
     .cfi_startproc
     bti     c
-    sub     sp, sp, #FRAME
-    .cfi_def_cfa_offset FRAME
-    stp     x19, x20, [sp, #16]
-    stp     x21, x22, [sp, #32]
-    stp     x23, x24, [sp, #48]
-    stp     x25, x26, [sp, #64]
-    stp     x27, x28, [sp, #80]
-    stp     x29, x30, [sp, #96]
-    stp     d8, d9, [sp, #112]
-    stp     d10, d11, [sp, #128]
-    stp     d12, d13, [sp, #144]
-    stp     d14, d15, [sp, #160]
-    adr     x9, .Lrestore
-    stp     x9, xzr, [sp]
+    stp     x29, x30, [sp, #-16]!
+    .cfi_adjust_cfa_offset 16
+    adr     x9, .Lresume
+    stp     x9, xzr, [sp, #-16]!
+    .cfi_adjust_cfa_offset 16
     mov     x10, sp
     str     x10, [x0]
     mov     sp, x1

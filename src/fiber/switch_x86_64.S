@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
    Leaving one stack for another on x86-64 (System V ABI).
 
-   A suspended context is its stack pointer. The word it points to is a resume address; what lies
-   above that word is known to the code at that address alone, so whoever resumes a context needs
-   no kinds:
+   Each entry point is called from inline assembly only, which names every register but rbp and rsp
+   as clobbered: the compiler then saves what lives, and only that. A suspended context is its stack
+   pointer. The word there is a resume address; what lies above it is known to the code at that
+   address alone, so whoever resumes a context needs no kinds:
 
        saved by sojourn_switch          saved by sojourn_call_marked
-       sp -> [ restore            ]     sp -> [ resume_marked          ]
-             [ r15 r14 r13 r12    ]           [ frame of call_marked   ]  rbp there
-             [ rbx rbp            ]           ...
-             [ return address     ]
+       sp -> [ resume             ]     sp -> [ resume_marked          ]
+             [ rbp                ]           [ rbp of call_marked     ]
+             [ return address     ]           ...
 
-   A resumed context receives a word in rax: the result of sojourn_switch or of the marked call.
-   x87 and MXCSR control words are kept by the scheduler, which reloads them only on change. */
+   A resumed context receives a word in rax. Returns are made by a jump: a `ret` would be predicted
+   by the calls of the stack that was left, always wrongly. x87 and MXCSR control words are kept by
+   the scheduler, which reloads them only on change. */
 
     .intel_syntax noprefix
     .text
 
-/* long sojourn_switch(void** save_sp, void* to_sp, long word) */
+/* Leaves this stack for another.
+     rdi  where to save this stack pointer     rsi  the other's     rax  the word it receives */
     .globl  sojourn_switch
     .type   sojourn_switch, @function
     .p2align 4
@@ -26,50 +28,19 @@ sojourn_switch:
     push    rbp
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset rbp, 0
-    push    rbx
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset rbx, 0
-    push    r12
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset r12, 0
-    push    r13
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset r13, 0
-    push    r14
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset r14, 0
-    push    r15
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset r15, 0
-    lea     rcx, [rip + .Lrestore]
-    push    rcx
+    push    offset .Lresume
     .cfi_adjust_cfa_offset 8
     mov     [rdi], rsp
     mov     rsp, rsi
-    mov     rax, rdx
     pop     rcx
     .cfi_adjust_cfa_offset -8
     jmp     rcx
-.Lrestore:
-    pop     r15
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore r15
-    pop     r14
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore r14
-    pop     r13
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore r13
-    pop     r12
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore r12
-    pop     rbx
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore rbx
+.Lresume:
     pop     rbp
     .cfi_adjust_cfa_offset -8
     .cfi_restore rbp
-    ret
+    pop     rcx
+    jmp     rcx
     .cfi_endproc
     .size   sojourn_switch, . - sojourn_switch
 
@@ -113,10 +84,11 @@ sojourn_call_marked:
     .cfi_endproc
     .size   sojourn_call_marked, . - sojourn_call_marked
 
-/* void sojourn_call_on(void** save_sp, void* stack_top, void (*fn)(void*), void* arg)
-   Runs fn(arg) on an empty stack; comes back when that stack leaves, now or, had it been
+/* Runs fn(argument) on an empty stack; comes back when that stack leaves, now or, had it been
    suspended meanwhile, whenever it returns: a stack that ends resumes whatever context
-   sojourn_scheduler_sp then names, on whatever rank it then is. `stack_top` is 16-aligned. */
+   sojourn_scheduler_sp then names, on whatever rank it then is.
+     rdi  where to save this stack pointer     rsi  the empty stack's top, 16-aligned
+     rax  fn                                   rdx  argument */
     .globl  sojourn_call_on
     .type   sojourn_call_on, @function
     .p2align 4
@@ -124,22 +96,11 @@ sojourn_call_on:
     .cfi_startproc
     push    rbp
     .cfi_adjust_cfa_offset 8
-    push    rbx
-    .cfi_adjust_cfa_offset 8
-    push    r12
-    .cfi_adjust_cfa_offset 8
-    push    r13
-    .cfi_adjust_cfa_offset 8
-    push    r14
-    .cfi_adjust_cfa_offset 8
-    push    r15
-    .cfi_adjust_cfa_offset 8
-    lea     rax, [rip + .Lrestore]
-    push    rax
+    push    offset .Lresume
     .cfi_adjust_cfa_offset 8
     mov     [rdi], rsp
     mov     rsp, rsi
-    mov     rdi, rcx
+    mov     rdi, rdx
     xor     ebp, ebp
     xor     ebx, ebx
     xor     r12d, r12d
@@ -149,7 +110,7 @@ sojourn_call_on:
     .cfi_endproc
     .cfi_startproc
     .cfi_undefined rip
-    call    rdx
+    call    rax
     mov     rsp, [rip + sojourn_scheduler_sp]
     xor     eax, eax
     pop     rcx

@@ -47,7 +47,8 @@ std::string find_program(const std::string& name) {
       std::string file = (folder.empty() ? "." : folder) + "/" + name;
       int failure = executable_error(file);
       if (failure == 0) return file;
-      if (failure == EACCES) reason = EACCES;
+      // A folder that may not be searched does not tell whether the program is there.
+      if (failure == EACCES && access(file.c_str(), F_OK) == 0) reason = EACCES;
       start = end + 1;
     }
   }

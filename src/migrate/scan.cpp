@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,7 +13,7 @@
 #include <utility>
 
 #if defined(__x86_64__)
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 #include "base/check.hpp"
@@ -100,43 +101,106 @@ void attach_scan() {
   first_heap_high = reinterpret_cast<std::uint64_t>(sbrk(0));
 }
 
-std::size_t find_stale_pointer(const std::uint64_t* words, std::size_t count,
-                               const left_behind& frames) {
-  std::size_t i = 0;
-#if defined(__x86_64__)
-  // Four words at a time, by their upper halves alone: a word is suspect when that half is that of
-  // the slot, of the top sixteenth, or zero (the first heap; and small numbers, so those are
-  // compared below only when their lower half is not small either).
-  const __m128i seven = _mm_set1_epi32(7);
-  const __m128i slot_half = _mm_set1_epi32(static_cast<int>(frames.older_low >> 32));
-  const __m128i zero = _mm_setzero_si128();
-  const __m128i heap_low = _mm_set1_epi32(static_cast<int>(first_heap_low >> 8));
-  const __m128i heap_high = _mm_set1_epi32(static_cast<int>((first_heap_high >> 8) + 1));
-  const __m128i older_low =
-      _mm_set1_epi32(static_cast<int>((frames.older_low & 0xffffffffu) >> 4) - 1);
-  for (; i + 4 <= count; i += 4) {
-    __m128 a = _mm_loadu_ps(reinterpret_cast<const float*>(words + i));
-    __m128 b = _mm_loadu_ps(reinterpret_cast<const float*>(words + i + 2));
-    __m128i upper = _mm_castps_si128(_mm_shuffle_ps(a, b, _MM_SHUFFLE(3, 1, 3, 1)));
-    __m128i lower = _mm_castps_si128(_mm_shuffle_ps(a, b, _MM_SHUFFLE(2, 0, 2, 0)));
-    __m128i top = _mm_cmpeq_epi32(_mm_srli_epi32(upper, 12), seven);
-    __m128i older = _mm_and_si128(_mm_cmpeq_epi32(upper, slot_half),
-                                  _mm_cmpgt_epi32(_mm_srli_epi32(lower, 4), older_low));
-    __m128i lower_page = _mm_srli_epi32(lower, 8);
-    __m128i heap = _mm_and_si128(
-        _mm_cmpeq_epi32(upper, zero),
-        _mm_andnot_si128(_mm_cmplt_epi32(lower_page, heap_low),
-                         _mm_cmplt_epi32(lower_page, heap_high)));
-    if (_mm_movemask_epi8(_mm_or_si128(top, _mm_or_si128(older, heap))) == 0) continue;
-    for (std::size_t j = i; j < i + 4; ++j) {
-      if (is_stale(words[j], frames)) return j;
-    }
-  }
-#endif
-  for (; i < count; ++i) {
+namespace {
+
+using finder = std::size_t (*)(const std::uint64_t* words, std::size_t count,
+                               const left_behind& frames);
+
+std::size_t find_one_by_one(const std::uint64_t* words, std::size_t from, std::size_t count,
+                            const left_behind& frames) {
+  for (std::size_t i = from; i < count; ++i) {
     if (is_stale(words[i], frames)) return i;
   }
   return count;
+}
+
+std::size_t find_plain(const std::uint64_t* words, std::size_t count, const left_behind& frames) {
+  return find_one_by_one(words, 0, count, frames);
+}
+
+#if defined(__x86_64__)
+
+/// Looks again, exactly, at the lanes of a vector that were suspect.
+std::size_t first_stale_lane(const std::uint64_t* words, unsigned lanes, const left_behind& frames,
+                             std::size_t none) {
+  for (; lanes != 0; lanes &= lanes - 1) {
+    auto lane = static_cast<std::size_t>(std::countr_zero(lanes));
+    if (is_stale(words[lane], frames)) return lane;
+  }
+  return none;
+}
+
+// A word lies in [low, low + bytes) when word - low, less 2^63, is below bytes, less 2^63, signed:
+// one addition and one comparison a range.
+constexpr std::uint64_t bias = std::uint64_t{1} << 63;
+constexpr std::uint64_t top_low = std::uint64_t{7} << 44;
+constexpr std::uint64_t top_bytes = std::uint64_t{1} << 44;
+
+constexpr long long as_lane(std::uint64_t x) { return static_cast<long long>(x); }
+
+__attribute__((target("avx2"))) std::size_t find_avx2(const std::uint64_t* words, std::size_t count,
+                                                      const left_behind& frames) {
+  const __m256i older_add = _mm256_set1_epi64x(as_lane(bias - frames.older_low));
+  const __m256i older_end = _mm256_set1_epi64x(as_lane(bias + frames.older_high - frames.older_low));
+  const __m256i heap_add = _mm256_set1_epi64x(as_lane(bias - first_heap_low));
+  const __m256i heap_end = _mm256_set1_epi64x(as_lane(bias + first_heap_high - first_heap_low));
+  const __m256i top_add = _mm256_set1_epi64x(as_lane(bias - top_low));
+  const __m256i top_end = _mm256_set1_epi64x(as_lane(bias + top_bytes));
+  std::size_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    __m256i w = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(words + i));
+    __m256i hit = _mm256_or_si256(
+        _mm256_cmpgt_epi64(older_end, _mm256_add_epi64(w, older_add)),
+        _mm256_or_si256(_mm256_cmpgt_epi64(heap_end, _mm256_add_epi64(w, heap_add)),
+                        _mm256_cmpgt_epi64(top_end, _mm256_add_epi64(w, top_add))));
+    auto lanes = static_cast<unsigned>(_mm256_movemask_pd(_mm256_castsi256_pd(hit)));
+    if (lanes == 0) [[likely]] continue;
+    std::size_t lane = first_stale_lane(words + i, lanes, frames, 4);
+    if (lane < 4) return i + lane;
+  }
+  return find_one_by_one(words, i, count, frames);
+}
+
+__attribute__((target("avx512f"))) std::size_t find_avx512(const std::uint64_t* words,
+                                                           std::size_t count,
+                                                           const left_behind& frames) {
+  const __m512i older_low = _mm512_set1_epi64(as_lane(frames.older_low));
+  const __m512i older_bytes = _mm512_set1_epi64(as_lane(frames.older_high - frames.older_low));
+  const __m512i heap_low = _mm512_set1_epi64(as_lane(first_heap_low));
+  const __m512i heap_bytes = _mm512_set1_epi64(as_lane(first_heap_high - first_heap_low));
+  const __m512i top_from = _mm512_set1_epi64(as_lane(top_low));
+  const __m512i top_size = _mm512_set1_epi64(as_lane(top_bytes));
+  std::size_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    __m512i w = _mm512_loadu_si512(words + i);
+    unsigned lanes = _mm512_cmplt_epu64_mask(_mm512_sub_epi64(w, older_low), older_bytes) |
+                     _mm512_cmplt_epu64_mask(_mm512_sub_epi64(w, heap_low), heap_bytes) |
+                     _mm512_cmplt_epu64_mask(_mm512_sub_epi64(w, top_from), top_size);
+    if (lanes == 0) [[likely]] continue;
+    std::size_t lane = first_stale_lane(words + i, lanes, frames, 8);
+    if (lane < 8) return i + lane;
+  }
+  return find_one_by_one(words, i, count, frames);
+}
+
+finder choose_finder() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f")) return find_avx512;
+  if (__builtin_cpu_supports("avx2")) return find_avx2;
+  return find_plain;
+}
+
+#else
+finder choose_finder() { return find_plain; }
+#endif
+
+const finder find = choose_finder();
+
+}  // namespace
+
+std::size_t find_stale_pointer(const std::uint64_t* words, std::size_t count,
+                               const left_behind& frames) {
+  return find(words, count, frames);
 }
 
 void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t slot_high, const void* base) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "sojourn/detail/registers.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/ticket.hpp"
 
@@ -47,49 +48,24 @@ void save_exceptions(mark& m);
 /// Restores them, at return and when the older side resumes after a cut (CUT.md, Exceptions).
 void restore_exceptions(mark& m);
 
-#if defined(__x86_64__)
-
-#if defined(__AVX512F__)
-#define SOJOURN_VECTOR_CLOBBERS                                                                  \
-  "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",       \
-      "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "xmm16", "xmm17", "xmm18", "xmm19", "xmm20",  \
-      "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30",  \
-      "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
-#else
-#define SOJOURN_VECTOR_CLOBBERS                                                            \
-  "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", \
-      "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
-#endif
-
 /// Calls inner(&m) under `m`. Inline, so that the compiler saves only what lives across the call
 /// instead of every callee-saved register.
 [[gnu::always_inline]] inline void call_marked(void (*inner)(mark*), mark* m) {
+#if defined(__x86_64__)
   void* fn = reinterpret_cast<void*>(inner);
   asm volatile("call sojourn_call_marked"
                : "+a"(fn), "+D"(m)
                :
-               : "rbx", "rsi", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-                 "memory", "cc", SOJOURN_VECTOR_CLOBBERS);
-}
-
+               : "rsi", "rdx", SOJOURN_CLOBBERS);
 #elif defined(__aarch64__)
-
-[[gnu::always_inline]] inline void call_marked(void (*inner)(mark*), mark* m) {
   register void* fn asm("x9") = reinterpret_cast<void*>(inner);
   register mark* x0 asm("x0") = m;
   asm volatile("bl sojourn_call_marked"
                : "+r"(fn), "+r"(x0)
                :
-               : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x10", "x11", "x12", "x13", "x14", "x15",
-                 "x16", "x17", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28",
-                 "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11",
-                 "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23",
-                 "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "memory", "cc");
-}
-
-#else
-#error "Sojourn knows x86-64 and aarch64"
+               : "x1", "x2", "x3", SOJOURN_CLOBBERS);
 #endif
+}
 
 /// Opens `m` and calls inner(&m) under it.
 [[gnu::always_inline]] inline void call_under(mark& m, mark_kind kind, void (*inner)(mark*)) {

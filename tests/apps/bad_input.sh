@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Bad options and bad files: one sentence that names what is wrong, status 2, on any number of ranks.
+# Usage: bad_input.sh SOJOURN DIRECTORY-OF-PROGRAMS
+set -u
+sojourn=$1
+bin=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+# refuses STATUS WORDS program args…: ends with STATUS, says one line that has WORDS in it.
+refuses() {
+  status=$1
+  words=$2
+  shift 2
+  for ranks in 1 3; do
+    "$sojourn" run -n "$ranks" "$@" >"$work/out" 2>"$work/err"
+    got=$?
+    lines=$(wc -l <"$work/err")
+    if [ "$got" -ne "$status" ] || [ "$lines" -ne 1 ] || [ -s "$work/out" ] ||
+      ! grep -qF -- "$words" "$work/err"; then
+      failures=$((failures + 1))
+      echo "on $ranks ranks: $*"
+      echo "  wanted status $status and one line with: $words"
+      echo "  got status $got and:"
+      cat "$work/out" "$work/err"
+    fi
+  done
+}
+
+# accepts WORDS program args…: ends with 0 and says WORDS on standard output.
+accepts() {
+  words=$1
+  shift
+  if ! "$sojourn" run -n 2 "$@" >"$work/out" 2>"$work/err" || ! grep -qF -- "$words" "$work/out"; then
+    failures=$((failures + 1))
+    echo "failed: $*"
+    cat "$work/out" "$work/err"
+  fi
+}
+
+: >"$work/empty"
+printf '\n\n\r\n' >"$work/blank"
+printf 'short\n%s\n' "$(printf 'x%.0s' $(seq 48))" >"$work/long"
+printf 'one\r\ntwo\r\none\r\n\r\nthree' >"$work/few"
+
+for program in btree tour; do
+  refuses 2 "cannot open $work/none" "$bin/$program" --keys "$work/none"
+  refuses 2 "$work/empty: no keys" "$bin/$program" --keys "$work/empty"
+  refuses 2 "$work/blank: no keys" "$bin/$program" --keys "$work/blank"
+  refuses 2 "$work/long:2: a key of 48 bytes" "$bin/$program" --keys "$work/long"
+  refuses 1 "cannot read $work" "$bin/$program" --keys "$work"
+  refuses 2 "--fanout" "$bin/$program" --fanout 1
+  refuses 2 "--fanout" "$bin/$program" --fanout 129
+  refuses 2 "--fanout" "$bin/$program" --fanout ten
+  refuses 2 "--layout" "$bin/$program" --layout nowhere
+  refuses 2 "--ops" "$bin/$program" --ops 0
+done
+refuses 2 "--workload" "$bin/btree" --workload F
+for program in btree tour counting_network; do
+  refuses 2 "--requesters" "$bin/$program" --requesters 0
+  refuses 2 "--requesters" "$bin/$program" --requesters -3
+  refuses 2 "--frobnicate" "$bin/$program" --frobnicate
+  refuses 2 "superfluous" "$bin/$program" superfluous
+  refuses 1 "cannot write the figures to $work/no/such" "$bin/$program" --json "$work/no/such"
+  accepts "Usage: $program" "$bin/$program" --help
+done
+for program in btree counting_network; do
+  refuses 2 "--via" "$bin/$program" --via pigeon
+  refuses 2 "--think" "$bin/$program" --think long
+done
+refuses 2 "--requests" "$bin/counting_network" --requests 0
+refuses 2 "--requests" "$bin/counting_network" --requests
+
+accepts "tree of 3 keys" "$bin/btree" --keys "$work/few" --ops 50
+accepts "tree of 3 keys" "$bin/btree" --keys "$work/few" --ops 50 --ints --workload E
+accepts '"migrations_per_operation"' "$bin/counting_network" --requests 10 --json
+accepts "tree of 3 keys" "$bin/btree" --keys "$work/few" --ops 50 --json "$work/figures"
+grep -qF '"operations_per_second"' "$work/figures" || { echo "no figures"; failures=$((failures + 1)); }
+
+[ "$failures" -eq 0 ]
