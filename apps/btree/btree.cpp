@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "btree/btree.hpp"
 
-#include <algorithm>
-#include <string_view>
-#include <unordered_map>
+#include <array>
+#include <utility>
 
 #include "common/random.hpp"
 
@@ -27,42 +26,50 @@ namespace {
 // at the anchor. An old root is good too, the links lead on from it.
 // -------------------------------------------------------------------------------------------------
 
-/// By the address of the anchor. Private to the rank, so the functions that use it are not inlined:
-/// no address of private memory shall be left in a frame that travels.
+/// Which tree, and its root. A program has few trees, so few of them share a place; those that do
+/// only ask the anchor more often.
 template <class Key, class Value>
-std::unordered_map<std::uint64_t, root_page<Key, Value>> roots_here;
+struct known_root {
+  global_ptr<anchor<Key, Value>> tree;
+  root_page<Key, Value> root;
+};
+template <class Key, class Value>
+std::array<known_root<Key, Value>, 16> roots_here;
 
 template <class Key, class Value>
-[[gnu::noinline]] void remember_root(global_ptr<anchor<Key, Value>> a, root_page<Key, Value> root) {
-  auto [place, is_new] = roots_here<Key, Value>.try_emplace(a.address(), root);
-  if (root.level > place->second.level) place->second = root;
+known_root<Key, Value>& place_of(global_ptr<anchor<Key, Value>> a) {
+  return roots_here<Key, Value>[mix64(a.address()) % roots_here<Key, Value>.size()];
 }
 
 template <class Key, class Value>
-[[gnu::noinline]] void forget_root(global_ptr<anchor<Key, Value>> a) {
-  roots_here<Key, Value>.erase(a.address());
+void remember_root(global_ptr<anchor<Key, Value>> a, root_page<Key, Value> root) {
+  known_root<Key, Value>& known = place_of(a);
+  if (known.tree != a || root.level > known.root.level) known = {a, root};
 }
 
 template <class Key, class Value>
-[[gnu::noinline]] std::optional<root_page<Key, Value>> remembered_root(
-    global_ptr<anchor<Key, Value>> a) {
-  const auto known = roots_here<Key, Value>.find(a.address());
-  if (known == roots_here<Key, Value>.end()) return std::nullopt;
-  return known->second;
+void forget_root(global_ptr<anchor<Key, Value>> a) {
+  if (place_of(a).tree == a) place_of(a) = {};
 }
 
+/// Not inlined, so that the frames of a search, which travel, have no room for what is rarely done.
 template <class Key, class Value>
-root_page<Key, Value> find_root(const btree<Key, Value>& tree) {
-  if (const auto root = remembered_root(tree.the_anchor())) return *root;
+[[gnu::noinline]] root_page<Key, Value> ask_for_root(const btree<Key, Value>& tree) {
   const auto root = tree.root();
   remember_root(tree.the_anchor(), root);
   return root;
 }
 
+template <class Key, class Value>
+root_page<Key, Value> find_root(const btree<Key, Value>& tree) {
+  const known_root<Key, Value>& known = place_of(tree.the_anchor());
+  return known.tree == tree.the_anchor() ? known.root : ask_for_root(tree);
+}
+
 /// The root, at `level` or above: the tree grows by a page that has the old root as its only child.
 /// What else belongs into it is entered by those who split that root.
 template <class Key, class Value>
-root_page<Key, Value> raise_root(const btree<Key, Value>& tree, int level) {
+[[gnu::noinline]] root_page<Key, Value> raise_root(const btree<Key, Value>& tree, int level) {
   const global_ptr<anchor<Key, Value>> a = tree.the_anchor();
   root_page<Key, Value> root = tree.root();
   while (root.level < level) {
@@ -111,8 +118,11 @@ child<Key, Value> descend(const btree<Key, Value>& tree, const Key& key, int lev
 /// Splits a page that was full and enters the new page one level up. The new page can be reached
 /// from its left neighbour already, so there is no hurry, and no lock is held meanwhile.
 template <class Key, class Value, class Item>
-void make_room(const btree<Key, Value>& tree, global_ptr<page<Key, Item>> full, const Key& key,
+[[gnu::noinline]] void make_room(const btree<Key, Value>& tree, global_ptr<page<Key, Item>> full, const Key& key,
                via how);
+
+/// A page on its way to rank `where` has been answered for when that rank answers this.
+void wait_for_split(sojourn::rank_t where) { sojourn::rpc(where, [] {}).get(); }
 
 /// Puts an entry into the page that covers its key, `at` or right of it. True when the key is new.
 template <class Key, class Value, class Item>
@@ -133,7 +143,7 @@ bool put_entry(const btree<Key, Value>& tree, global_ptr<page<Key, Item>> at, co
         make_room(tree, at, key, how);
         break;
       case outcome::busy:
-        sojourn::yield();
+        wait_for_split(done.where);
         break;
     }
   }
@@ -155,12 +165,12 @@ std::uint64_t hash_of(std::uint64_t key) { return mix64(key); }
 }  // namespace
 
 template <class Key, class Value>
-bool insert_entry(btree<Key, Value> tree, Key key, Value value, via how) {
+bool insert_entry(const btree<Key, Value>& tree, const Key& key, const Value& value, via how) {
   return put_entry(tree, descend(tree, key, 0, how).leaf, key, value, how);
 }
 
 template <class Key, class Value>
-std::optional<Value> lookup_key(btree<Key, Value> tree, Key key, via how) {
+std::optional<Value> lookup_key(const btree<Key, Value>& tree, const Key& key, via how) {
   using leaf = leaf_page<Key, Value>;
   for (global_ptr<leaf> at = descend(tree, key, 0, how).leaf;;) {
     const auto found = at.template call<&leaf::find>(how, key);
@@ -171,7 +181,7 @@ std::optional<Value> lookup_key(btree<Key, Value> tree, Key key, via how) {
 }
 
 template <class Key, class Value>
-bool erase_key(btree<Key, Value> tree, Key key, via how) {
+bool erase_key(const btree<Key, Value>& tree, const Key& key, via how) {
   using leaf = leaf_page<Key, Value>;
   using outcome = typename leaf::outcome;
   for (global_ptr<leaf> at = descend(tree, key, 0, how).leaf;;) {
@@ -179,7 +189,7 @@ bool erase_key(btree<Key, Value> tree, Key key, via how) {
     if (done.what == outcome::right) {
       at = done.right;
     } else if (done.what == outcome::busy) {
-      sojourn::yield();
+      wait_for_split(done.where);
     } else {
       return done.what == outcome::present;
     }
@@ -187,8 +197,8 @@ bool erase_key(btree<Key, Value> tree, Key key, via how) {
 }
 
 template <class Key, class Value>
-scan_result<Key, Value> scan_some(btree<Key, Value> tree, scan_position<Key, Value> position,
-                                  std::size_t limit, via how) {
+scan_result<Key, Value> scan_some(const btree<Key, Value>& tree,
+                                  scan_position<Key, Value> position, std::size_t limit, via how) {
   using leaf = leaf_page<Key, Value>;
   if (!position.leaf) position.leaf = descend(tree, position.from, 0, how).leaf;
   for (;;) {
@@ -314,13 +324,13 @@ sojourn::rank_t btree<Key, Value>::place_for_split(sojourn::rank_t now, const Ke
                                       static_cast<std::uint64_t>(sojourn::rank_count()));
 }
 
-#define APPS_BTREE_FOR(KEY, VALUE)                                                            \
-  template class anchor<KEY, VALUE>;                                                          \
-  template class btree<KEY, VALUE>;                                                           \
-  template bool insert_entry(btree<KEY, VALUE>, KEY, VALUE, via);                             \
-  template std::optional<VALUE> lookup_key(btree<KEY, VALUE>, KEY, via);                      \
-  template bool erase_key(btree<KEY, VALUE>, KEY, via);                                       \
-  template scan_result<KEY, VALUE> scan_some(btree<KEY, VALUE>, scan_position<KEY, VALUE>,    \
+#define APPS_BTREE_FOR(KEY, VALUE)                                                               \
+  template class anchor<KEY, VALUE>;                                                             \
+  template class btree<KEY, VALUE>;                                                              \
+  template bool insert_entry(const btree<KEY, VALUE>&, const KEY&, const VALUE&, via);           \
+  template std::optional<VALUE> lookup_key(const btree<KEY, VALUE>&, const KEY&, via);           \
+  template bool erase_key(const btree<KEY, VALUE>&, const KEY&, via);                            \
+  template scan_result<KEY, VALUE> scan_some(const btree<KEY, VALUE>&, scan_position<KEY, VALUE>, \
                                              std::size_t, via)
 
 APPS_BTREE_FOR(text_key, text_value);

@@ -116,13 +116,14 @@ class btree {
   layout placement_ = layout::random;
 };
 
-/// The operations as functions, to be called in an activation.
+/// The operations as functions, to be called in an activation: their references are to what lies in
+/// its own frames, such as its arguments.
 template <class Key, class Value>
-bool insert_entry(btree<Key, Value> tree, Key key, Value value, sojourn::via how);
+bool insert_entry(const btree<Key, Value>& tree, const Key& key, const Value& value, sojourn::via how);
 template <class Key, class Value>
-std::optional<Value> lookup_key(btree<Key, Value> tree, Key key, sojourn::via how);
+std::optional<Value> lookup_key(const btree<Key, Value>& tree, const Key& key, sojourn::via how);
 template <class Key, class Value>
-bool erase_key(btree<Key, Value> tree, Key key, sojourn::via how);
+bool erase_key(const btree<Key, Value>& tree, const Key& key, sojourn::via how);
 
 /// Where a scan has got to; `leaf` is null at its beginning.
 template <class Key, class Value>
@@ -139,7 +140,8 @@ struct scan_result {
 };
 /// The next few entries, at most `limit`.
 template <class Key, class Value>
-scan_result<Key, Value> scan_some(btree<Key, Value> tree, scan_position<Key, Value> position,
-                                  std::size_t limit, sojourn::via how);
+scan_result<Key, Value> scan_some(const btree<Key, Value>& tree,
+                                  scan_position<Key, Value> position, std::size_t limit,
+                                  sojourn::via how);
 
 }  // namespace apps

@@ -17,102 +17,114 @@ page<Key, Item>::page(int level, int fanout, const Key& low, std::optional<Key> 
       fanout_(static_cast<std::size_t>(fanout)),
       low_(low),
       high_(high),
-      right_(right) {
-  keys_.reserve(fanout_);
-  items_.reserve(fanout_);
+      right_(right),
+      keys_(sojourn::make_array<Key>(sojourn::rank_me(), fanout_)),
+      items_(sojourn::make_array<Item>(sojourn::rank_me(), fanout_)) {}
+
+template <class Key, class Item>
+page<Key, Item>::page(int level, int fanout, const half& entries, std::optional<Key> high,
+                      global_ptr<page> right)
+    : page(level, fanout, entries.keys[0], high, right) {
+  size_ = entries.count;
+  std::copy_n(entries.keys.begin(), size_, keys().begin());
+  std::copy_n(entries.items.begin(), size_, items().begin());
+}
+
+template <class Key, class Item>
+page<Key, Item>::~page() {
+  sojourn::destroy_array(items_, fanout_);
+  sojourn::destroy_array(keys_, fanout_);
 }
 
 template <class Key, class Item>
 std::size_t page<Key, Item>::position(const Key& key) const {
-  return static_cast<std::size_t>(std::ranges::lower_bound(keys_, key) - keys_.begin());
+  return static_cast<std::size_t>(std::ranges::lower_bound(keys(), key) - keys().begin());
 }
 
 template <class Key, class Item>
 auto page<Key, Item>::find(const Key& key) const -> found {
   if (!covers(key)) return {.right = right_};
   const std::size_t i = position(key);
-  if (i == keys_.size() || keys_[i] != key) return {};
-  return {.right = nullptr, .present = true, .item = items_[i]};
+  if (i == size_ || keys()[i] != key) return {};
+  return {.right = nullptr, .present = true, .item = items()[i]};
 }
 
 template <class Key, class Item>
 auto page<Key, Item>::route(const Key& key) const -> found {
   if (!covers(key)) return {.right = right_};
-  const auto after = std::ranges::upper_bound(keys_, key) - keys_.begin();
+  const auto after = std::ranges::upper_bound(keys(), key) - keys().begin();
   if (after == 0) return {};
-  return {.right = nullptr, .present = true, .item = items_[static_cast<std::size_t>(after) - 1]};
+  return {.right = nullptr, .present = true, .item = items()[static_cast<std::size_t>(after) - 1]};
+}
+
+template <class Key, class Item>
+auto page<Key, Item>::refuse(const Key& key) const -> std::optional<changed> {
+  if (!covers(key)) return changed{.what = outcome::right, .right = right_};
+  if (splitting()) return changed{.what = outcome::busy, .where = splitting_to_};
+  return std::nullopt;
 }
 
 template <class Key, class Item>
 auto page<Key, Item>::put(const Key& key, const Item& item) -> changed {
-  if (!covers(key)) return {outcome::right, right_};
-  if (splitting_) return {outcome::busy, nullptr};
+  if (const auto refused = refuse(key)) return *refused;
   const std::size_t i = position(key);
-  if (i < keys_.size() && keys_[i] == key) {
-    items_[i] = item;
-    return {outcome::present, nullptr};
+  if (i < size_ && keys()[i] == key) {
+    items()[i] = item;
+    return {.what = outcome::present};
   }
-  if (keys_.size() == fanout_) return {outcome::full, nullptr};
-  const auto offset = static_cast<std::ptrdiff_t>(i);
-  keys_.insert(keys_.begin() + offset, key);
-  items_.insert(items_.begin() + offset, item);
-  return {outcome::absent, nullptr};
+  if (size_ == fanout_) return {.what = outcome::full};
+  ++size_;
+  std::shift_right(keys().begin() + i, keys().end(), 1);
+  std::shift_right(items().begin() + i, items().end(), 1);
+  keys()[i] = key;
+  items()[i] = item;
+  return {.what = outcome::absent};
 }
 
 template <class Key, class Item>
 auto page<Key, Item>::erase(const Key& key) -> changed {
-  if (!covers(key)) return {outcome::right, right_};
-  if (splitting_) return {outcome::busy, nullptr};
+  if (const auto refused = refuse(key)) return *refused;
   const std::size_t i = position(key);
-  if (i == keys_.size() || keys_[i] != key) return {outcome::absent, nullptr};
-  const auto offset = static_cast<std::ptrdiff_t>(i);
-  keys_.erase(keys_.begin() + offset);
-  items_.erase(items_.begin() + offset);
-  return {outcome::present, nullptr};
+  if (i == size_ || keys()[i] != key) return {.what = outcome::absent};
+  std::shift_left(keys().begin() + i, keys().end(), 1);
+  std::shift_left(items().begin() + i, items().end(), 1);
+  --size_;
+  return {.what = outcome::present};
 }
 
 template <class Key, class Item>
 auto page<Key, Item>::split(sojourn::rank_t where) -> sprout {
-  if (splitting_ || keys_.size() < fanout_) return {};  // Somebody else has seen to it.
+  if (splitting() || size_ < fanout_) return {};  // Somebody else has seen to it.
 
-  // From here to the last line this fiber waits now and then, and others call this page's methods:
-  // splitting_ keeps its entries as they are, and comes off whatever happens. Nor may the calls
-  // below take these frames along to the sibling's rank, whatever policy they are given.
+  // While the new page is made this fiber waits, and others call this page's methods: until then
+  // its entries stay as they are. The flag comes off whatever happens. Nor may the call below take
+  // these frames along, whatever policy it is given: `this` is an object of this rank.
   const sojourn::stay here;
-  struct guard {
-    bool& splitting;
-    explicit guard(bool& flag) : splitting(flag) { splitting = true; }
-    ~guard() { splitting = false; }
-  } busy(splitting_);
+  struct splitting_flag {
+    sojourn::rank_t& to;
+    ~splitting_flag() { to = -1; }
+  } flag{splitting_to_};
+  splitting_to_ = where;
 
-  const std::size_t half = keys_.size() / 2;
-  const Key middle = keys_[half];
-  const auto sibling =
-      sojourn::make<page>(where, level_, static_cast<int>(fanout_), middle, high_, right_);
-  for (std::size_t begin = half; begin < keys_.size(); begin += batch<Key, Item>::capacity) {
-    sibling.template call<&page::append>(via::rpc, entries_from(begin, keys_.size()));
-  }
+  const std::size_t middle = size_ / 2;
+  const Key low = keys()[middle];
+  const auto right = sojourn::make<page>(where, level_, static_cast<int>(fanout_),
+                                         entries_from<half>(middle, size_), high_, right_);
 
   // The step that others see: before it they find all entries here, after it through the link.
-  keys_.resize(half);
-  items_.resize(half);
-  high_ = middle;
-  right_ = sibling;
-  return {sibling, level_, middle};
+  size_ = middle;
+  high_ = low;
+  right_ = right;
+  return {.made = right, .level = level_, .low = low};
 }
 
 template <class Key, class Item>
-void page<Key, Item>::append(const batch<Key, Item>& entries) {
-  keys_.insert(keys_.end(), entries.keys.begin(), entries.keys.begin() + entries.count);
-  items_.insert(items_.end(), entries.items.begin(), entries.items.begin() + entries.count);
-}
-
-template <class Key, class Item>
-batch<Key, Item> page<Key, Item>::entries_from(std::size_t begin, std::size_t limit) const {
-  batch<Key, Item> entries;
-  const std::size_t count = std::min({keys_.size() - begin, limit, entries.capacity});
-  std::copy_n(keys_.begin() + static_cast<std::ptrdiff_t>(begin), count, entries.keys.begin());
-  std::copy_n(items_.begin() + static_cast<std::ptrdiff_t>(begin), count, entries.items.begin());
+template <class Batch>
+Batch page<Key, Item>::entries_from(std::size_t begin, std::size_t limit) const {
+  Batch entries;
+  const std::size_t count = std::min({size_ - begin, limit, Batch::capacity});
+  std::copy_n(keys().begin() + begin, count, entries.keys.begin());
+  std::copy_n(items().begin() + begin, count, entries.items.begin());
   entries.count = static_cast<std::uint32_t>(count);
   return entries;
 }
@@ -120,26 +132,26 @@ batch<Key, Item> page<Key, Item>::entries_from(std::size_t begin, std::size_t li
 template <class Key, class Item>
 auto page<Key, Item>::read(const Key& from, bool inclusive, std::size_t limit) const -> run {
   std::size_t begin = position(from);
-  if (!inclusive && begin < keys_.size() && keys_[begin] == from) ++begin;
-  run r{.entries = entries_from(begin, limit), .more = false, .right = right_};
-  r.more = begin + r.entries.count < keys_.size();
+  if (!inclusive && begin < size_ && keys()[begin] == from) ++begin;
+  run r{.entries = entries_from<batch<Key, Item>>(begin, limit), .more = false, .right = right_};
+  r.more = begin + r.entries.count < size_;
   return r;
 }
 
 template <class Key, class Item>
 auto page<Key, Item>::describe() const -> description {
-  const bool in_order =
-      std::ranges::adjacent_find(keys_, [](const Key& a, const Key& b) { return a >= b; }) ==
-      keys_.end();
+  const bool in_order = std::ranges::adjacent_find(keys(), [](const Key& a, const Key& b) {
+                          return a >= b;
+                        }) == keys().end();
   const bool in_range =
-      keys_.empty() || (keys_.front() >= low_ && (!high_ || keys_.back() < *high_));
+      size_ == 0 || (keys().front() >= low_ && (!high_ || keys().back() < *high_));
   return {.level = level_,
-          .size = static_cast<std::uint32_t>(keys_.size()),
+          .size = static_cast<std::uint32_t>(size_),
           .low = low_,
           .high = high_,
           .right = right_,
-          .valid = in_order && in_range && keys_.size() <= fanout_ && !splitting_ &&
-                   keys_.size() == items_.size() && high_.has_value() == bool(right_)};
+          .valid = in_order && in_range && size_ <= fanout_ && !splitting() &&
+                   high_.has_value() == bool(right_)};
 }
 
 template class page<text_key, text_value>;

@@ -8,14 +8,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
+#include <span>
 
 namespace apps {
 
 /// Some keys and their items, in order, on their way from one rank to another.
-template <class Key, class Item>
+template <class Key, class Item, std::size_t Capacity = 16>
 struct batch {
-  static constexpr std::size_t capacity = 16;
+  static constexpr std::size_t capacity = Capacity;
 
   std::uint32_t count = 0;
   std::array<Key, capacity> keys{};
@@ -30,14 +30,23 @@ struct batch {
 /// what lets readers and writers work side by side without locks (Lehman and Yao, 1981).
 ///
 /// An ordinary class. Its methods run at its owner; all but split() run through without suspending,
-/// so each is one atomic step.
+/// so each is one atomic step. The entries lie in the owner's global heap, like the page itself.
 template <class Key, class Item>
 class page {
  public:
-  /// An empty page of a tree whose pages hold at most `fanout` keys. Level 0 are the leaves.
-  /// Requires: fanout >= 2.
+  static constexpr int fanout_max = 128;
+  /// The entries that move when a page is split.
+  using half = batch<Key, Item, fanout_max / 2>;
+
+  /// A page of a tree whose pages hold at most `fanout` keys. Level 0 are the leaves.
+  /// Requires: 2 <= fanout <= fanout_max.
   page(int level, int fanout, const Key& low, std::optional<Key> high,
        sojourn::global_ptr<page> right);
+  page(int level, int fanout, const half& entries, std::optional<Key> high,
+       sojourn::global_ptr<page> right);
+  ~page();
+  page(const page&) = delete;
+  page& operator=(const page&) = delete;
 
   /// What a lookup finds. When `right` is set the key is not covered any more: go there.
   struct found {
@@ -55,11 +64,12 @@ class page {
     present,  ///< Done; the key was there before.
     right,    ///< Nothing done: the key is not covered any more, go right.
     full,     ///< Nothing done: the page has no room, split() it.
-    busy      ///< Nothing done: the page is being split, come again.
+    busy      ///< Nothing done: the page is being split, and waits for rank `where`.
   };
   struct changed {
     outcome what = outcome::absent;
-    sojourn::global_ptr<page> right;
+    sojourn::rank_t where = 0;
+    sojourn::global_ptr<page> right{};
   };
   /// Inserts the entry, or gives the key the new item.
   changed put(const Key& key, const Item& item);
@@ -75,9 +85,6 @@ class page {
   /// If the page is full, moves the upper half of its entries to a new page on rank `where`.
   /// Meanwhile readers go on, and writers find it busy. Suspends.
   sprout split(sojourn::rank_t where);
-
-  /// Takes over entries at the end; for split(), while nobody else knows the page.
-  void append(const batch<Key, Item>& entries);
 
   struct run {
     batch<Key, Item> entries;
@@ -101,19 +108,26 @@ class page {
 
  private:
   bool covers(const Key& key) const { return !high_ || key < *high_; }
+  bool splitting() const { return splitting_to_ >= 0; }
+  std::span<Key> keys() const { return {keys_.local(), size_}; }
+  std::span<Item> items() const { return {items_.local(), size_}; }
   /// Index of the first key not below `key`.
   std::size_t position(const Key& key) const;
-  /// Requires: begin <= the number of keys.
-  batch<Key, Item> entries_from(std::size_t begin, std::size_t limit) const;
+  /// Up to `limit` entries, and no more than fit into the batch. Requires: begin <= size_.
+  template <class Batch>
+  Batch entries_from(std::size_t begin, std::size_t limit) const;
+  /// Whether a change of the key's entry has to wait or to go elsewhere, and why.
+  std::optional<changed> refuse(const Key& key) const;
 
   int level_;
   std::size_t fanout_;
-  bool splitting_ = false;
+  std::size_t size_ = 0;
+  sojourn::rank_t splitting_to_ = -1;  ///< Where the new page is being made; -1: no split goes on.
   Key low_;
   std::optional<Key> high_;  ///< Without one the page is the last of its level.
   sojourn::global_ptr<page> right_;
-  std::vector<Key> keys_;
-  std::vector<Item> items_;
+  sojourn::global_ptr<Key> keys_;    ///< Of fanout_ elements, as items_.
+  sojourn::global_ptr<Item> items_;
 };
 
 }  // namespace apps

@@ -21,8 +21,13 @@ void in_fibers(int count, Body body) {
   };
   std::vector<sojourn::future<void>> running;
   for (int i = 0; i < count; ++i) {
-    running.push_back(
-        sojourn::rpc(sojourn::rank_me(), [](here h) { (*h.body)(h.index); }, here{&body, i}));
+    running.push_back(sojourn::rpc(
+        sojourn::rank_me(),
+        [](here h) {
+          const sojourn::stay put;  // Activations that the body opens may leave, not its own frames.
+          (*h.body)(h.index);
+        },
+        here{&body, i}));
   }
   std::exception_ptr failure;
   for (auto& fiber : running) {

@@ -96,6 +96,7 @@ void become_fiber(piece* p) {
 void after_leaving() {
   confirm_switch();
   piece* p = handover.current;
+  if (p == nullptr) return;  // an abandoned stack
   leave_action action = handover.action;
   handover.current = nullptr;
   handover.action = nullptr;
@@ -173,6 +174,22 @@ void attach_scheduler(std::uint64_t stack_low, std::uint64_t stack_high) {
   handover.scheduler_high = stack_high;
   scheduler.usual_fp = read_fp();
   running.exceptions = reinterpret_cast<exception_globals*>(abi::__cxa_get_globals());
+}
+
+piece* suspend_running(void* sp) {
+  piece* p = handover.current;
+  handover.current = nullptr;
+  handover.sp = sp;
+  if (p == scheduler.spare) become_fiber(p);
+  record_suspension(p);
+  return p;
+}
+
+void abandon_stack() {
+  announce_switch(handover.scheduler_low, handover.scheduler_high);
+  void* nowhere;
+  switch_stack(&nowhere, reinterpret_cast<std::uint64_t>(sojourn_scheduler_sp), 1);
+  __builtin_unreachable();
 }
 
 piece* block(piece* left) {

@@ -39,6 +39,12 @@ extern leaving handover;
   return word;
 }
 
+/// Makes the running piece a suspended one whose youngest byte is at `sp`, while code still runs
+/// below it. That code then may do what actions do, and ends with abandon_stack.
+piece* suspend_running(void* sp);
+/// Leaves the running stack for good.
+[[noreturn]] void abandon_stack();
+
 /// To be called by an action when the piece that left must wait: cuts it at its youngest open
 /// fork, whose older side then runs at once, and returns what waits: the younger part, or the whole
 /// (CUT.md, Operations 2).

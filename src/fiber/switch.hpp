@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two ways to leave a stack, in assembly (switch_*.S), as inline calls.
+// The ways to leave a stack, in assembly (switch_*.S), as inline calls.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,27 @@ namespace sojourn::detail {
                : "+r"(x0), "+r"(x1), "+r"(x2)
                :
                : "x3", "x9", SOJOURN_CLOBBERS);
+  return reinterpret_cast<long>(x0);
+#endif
+}
+
+/// Calls fn(argument, sp) on this stack, made resumable at `sp`. Returns what fn returned, or the
+/// word with which whoever holds the bytes from `sp` on resumed them, on whatever rank.
+[[gnu::always_inline]] inline long capture_stack(long (*fn)(void*, void*), void* argument) {
+#if defined(__x86_64__)
+  long word = reinterpret_cast<long>(fn);
+  asm volatile("call sojourn_capture"
+               : "+a"(word), "+D"(argument)
+               :
+               : "rsi", "rdx", SOJOURN_CLOBBERS);
+  return word;
+#elif defined(__aarch64__)
+  register void* x9 asm("x9") = reinterpret_cast<void*>(fn);
+  register void* x0 asm("x0") = argument;
+  asm volatile("bl sojourn_capture"
+               : "+r"(x0), "+r"(x9)
+               :
+               : "x1", "x2", "x3", SOJOURN_CLOBBERS);
   return reinterpret_cast<long>(x0);
 #endif
 }

@@ -44,6 +44,33 @@ sojourn_switch:
     .cfi_endproc
     .size   sojourn_switch, . - sojourn_switch
 
+/* Calls fn(argument, sp) with this stack made resumable at `sp`: x9 fn, x0 argument. Returns in x0
+   what fn returned, or the word this stack was resumed with. */
+    .globl  sojourn_capture
+    .type   sojourn_capture, %function
+    .p2align 4
+sojourn_capture:
+    .cfi_startproc
+    bti     c
+    stp     x29, x30, [sp, #-16]!
+    .cfi_adjust_cfa_offset 16
+    .cfi_rel_offset x29, 0
+    .cfi_rel_offset x30, 8
+    adr     x10, .Lresume
+    stp     x10, xzr, [sp, #-16]!
+    .cfi_adjust_cfa_offset 16
+    mov     x1, sp
+    blr     x9
+    add     sp, sp, #16
+    .cfi_adjust_cfa_offset -16
+    ldp     x29, x30, [sp], #16
+    .cfi_adjust_cfa_offset -16
+    .cfi_restore x29
+    .cfi_restore x30
+    ret
+    .cfi_endproc
+    .size   sojourn_capture, . - sojourn_capture
+
 /* Marked call; called from inline assembly only, which names every register as clobbered but
    x29.  x9 inner function, x0 its argument: the mark, whose first word takes the saved sp.
    Returns when the callee does, or when it is resumed after a cut; the mark tells which. */

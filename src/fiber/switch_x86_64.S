@@ -44,6 +44,32 @@ sojourn_switch:
     .cfi_endproc
     .size   sojourn_switch, . - sojourn_switch
 
+/* Calls fn(argument, sp) with this stack made resumable at `sp`: what lies above may be copied away
+   by fn, which leaves for good, or returns when nothing came of it.
+     rax  fn     rdi  argument
+   Returns in rax what fn returned, or the word this stack, here or elsewhere, was resumed with. */
+    .globl  sojourn_capture
+    .type   sojourn_capture, @function
+    .p2align 4
+sojourn_capture:
+    .cfi_startproc
+    push    rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset rbp, 0
+    mov     rbp, rsp
+    .cfi_def_cfa_register rbp
+    push    offset .Lresume
+    mov     rsi, rsp
+    and     rsp, -16
+    call    rax
+    leave
+    .cfi_def_cfa rsp, 8
+    .cfi_restore rbp
+    pop     rcx
+    jmp     rcx
+    .cfi_endproc
+    .size   sojourn_capture, . - sojourn_capture
+
 /* Marked call; called from inline assembly only, which names every register as clobbered but rbp.
      rax  inner function        rdi  its argument: the mark, whose first word takes the saved sp
    Returns when the callee does, or when it is resumed after a cut; the mark tells which.

@@ -177,11 +177,12 @@ void run_user_handler(void* context) {
 // The message whose handler is being entered; request::consume refers to it.
 const arrival* entered = nullptr;
 
-void deliver(arrival& a, void*) {
+/// True when something has become ready, which then runs before more messages are looked at.
+bool deliver(arrival& a, void*) {
   if (counts_as_traffic(a.handler)) ++dispatcher.moved.received;
   if (a.handler < first_user_handler) {
     runtime_handlers[a.handler](a);
-    return;
+    return anything_ready();
   }
   std::size_t index = a.handler - first_user_handler;
   const auto& table = user_handlers();
@@ -206,7 +207,7 @@ void deliver(arrival& a, void*) {
                                "there; start fewer at a time",
                                job.me, fibers_max))));
     if (scope != nullptr) on_scope.left(scope);
-    return;
+    return anything_ready();
   }
   ++counts.handlers_run;
   entered = &a;
@@ -215,6 +216,7 @@ void deliver(arrival& a, void*) {
                     &a};
   run_handler(run_user_handler, &call, !table[index].may_migrate, scope);
   if (scope != nullptr) on_scope.left(scope);
+  return anything_ready();
 }
 
 int run_tasks() {

@@ -170,9 +170,10 @@ __attribute__((target("avx512f"))) std::size_t find_avx512(const std::uint64_t* 
   const __m512i heap_bytes = _mm512_set1_epi64(as_lane(first_heap_high - first_heap_low));
   const __m512i top_from = _mm512_set1_epi64(as_lane(top_low));
   const __m512i top_size = _mm512_set1_epi64(as_lane(top_bytes));
-  std::size_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    __m512i w = _mm512_loadu_si512(words + i);
+  for (std::size_t i = 0; i < count; i += 8) {
+    // Lanes beyond the last word are zero, which is never suspect.
+    auto here = static_cast<__mmask8>(count - i >= 8 ? 0xff : (1u << (count - i)) - 1);
+    __m512i w = _mm512_maskz_loadu_epi64(here, words + i);
     unsigned lanes = _mm512_cmplt_epu64_mask(_mm512_sub_epi64(w, older_low), older_bytes) |
                      _mm512_cmplt_epu64_mask(_mm512_sub_epi64(w, heap_low), heap_bytes) |
                      _mm512_cmplt_epu64_mask(_mm512_sub_epi64(w, top_from), top_size);
@@ -180,7 +181,7 @@ __attribute__((target("avx512f"))) std::size_t find_avx512(const std::uint64_t* 
     std::size_t lane = first_stale_lane(words + i, lanes, frames, 8);
     if (lane < 8) return i + lane;
   }
-  return find_one_by_one(words, i, count, frames);
+  return count;
 }
 
 finder choose_finder() {

@@ -104,29 +104,35 @@ boundary choose(const piece* p, const move& m) {
   return best;
 }
 
-void move_pieces(piece* left, void* context) {
+/// Runs below the frames that move, so that the message is on its way before this stack is left.
+long move_pieces(void* context, void* sp) {
   move m = *static_cast<move*>(context);
+  piece* left = suspend_running(sp);
   boundary end = choose(left, m);
   std::uint64_t hi = end.oldest != nullptr ? address_of(end.oldest->sp) : left->hi;
   if (!end.found || reason_to_stay(left, end.oldest, hi) != nullptr ||
       (left->scope != nullptr && scopes_on_wire.available(left->scope) == 0)) {
     ++counts.migrations_refused;
     make_ready_first(left, stayed);
-    return;
+    abandon_stack();
   }
   scan_frames(left->sp, hi, slots.high(left->slot),
               end.oldest != nullptr ? end.oldest : left->base);
-  if (end.oldest == nullptr) return depart(left, m.to);
+  if (end.oldest == nullptr) {
+    depart(left, m.to);
+    abandon_stack();
+  }
   bool caller_waits = !is_fork(end.oldest->kind);
-  ticket* result = nullptr;
+  ticket_id result = 0;
   piece* younger = cut(left, end.oldest);
-  if (caller_waits) result = find_ticket(end.oldest->ticket);
+  if (caller_waits) result = end.oldest->ticket;
   depart(younger, m.to);
   if (caller_waits) {
-    result->waiter = block(left);
+    find_ticket(result)->waiter = block(left);
   } else {
     make_ready_first(left, 1);
   }
+  abandon_stack();
 }
 
 void on_piece(arrival& a) {
@@ -190,8 +196,9 @@ bool migrate_activations(int to, via how) {
                        job.count - 1));
   }
   if (to == job.me) return true;
+  SOJOURN_CHECK(running_piece() != nullptr, "a migration outside of any fiber");
   move m{to, how.count(), how.through_address()};
-  return leave(move_pieces, &m) == arrived;
+  return capture_stack(move_pieces, &m) == arrived;
 }
 
 }  // namespace sojourn::detail

@@ -53,10 +53,10 @@ class transport {
                       std::uint64_t ticket) = 0;
   virtual std::size_t payload_max() const = 0;
 
-  /// Calls deliver(message, context) for the messages that are here, replies first, `most` of each
-  /// class from each rank at most. `deliver` consumes each message before it returns. Returns how
-  /// many were delivered.
-  virtual int poll(void (*deliver)(arrival&, void*), void* context, int most) = 0;
+  /// Calls deliver(message, context) for the messages that are here, replies first, at most `most`
+  /// of each class from each rank in turn, until `deliver` says to stop. It consumes each message
+  /// before it returns. Returns how many were delivered.
+  virtual int poll(bool (*deliver)(arrival&, void*), void* context, int most) = 0;
   /// Frees a message's room. Once for each.
   virtual void consume(const arrival& message) = 0;
 

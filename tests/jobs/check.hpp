@@ -23,7 +23,7 @@ inline int failures = 0;
 inline char current[128] = "start";
 
 /// Seconds a claim may take before it counts as hung; ctest's own limit lies above.
-inline constexpr unsigned patience_seconds = 40;
+inline constexpr unsigned patience_seconds = 20;
 
 template <class T>
 std::string show(const T& value) {

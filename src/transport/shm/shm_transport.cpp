@@ -147,35 +147,47 @@ bool shm_transport::has_room(int to, message_class kind, std::size_t bytes) cons
   return ring.has_room(sizeof(message_header) + sizeof(long_payload)) && find_blocks(bytes) >= 0;
 }
 
-int shm_transport::poll(void (*deliver)(arrival&, void*), void* context, int most) {
+int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int most) {
   int delivered = 0;
   for (message_class kind : {message_class::reply, message_class::request}) {
-    for (int source = 0; source < ranks_; ++source) {
+    int source = first_source_;
+    for (int n = 0; n < ranks_; ++n, source = source + 1 == ranks_ ? 0 : source + 1) {
       ring_reader& ring = readers_[index(source, kind)];
-      for (int i = 0; i < most; ++i) {
-        message_header* header = ring.next();
-        if (header == nullptr) break;
-        arrival a{source,
-                  kind,
-                  header->handler,
-                  static_cast<std::uint16_t>(header->flags & ~flag_long),
-                  header->ticket,
-                  reinterpret_cast<const std::byte*>(header + 1),
-                  header->length.load(std::memory_order_relaxed) - sizeof(message_header),
-                  header};
-        if (header->flags & flag_long) [[unlikely]] {
-          const auto* payload = reinterpret_cast<const long_payload*>(a.payload);
-          a.payload = memory_ + layout_.blocks_offset() +
-                      (static_cast<std::size_t>(source * layout_.blocks) + payload->first_block) *
-                          layout_.block_bytes;
-          a.bytes = payload->bytes;
-        }
+      message_header* header = ring.next();
+      for (int i = 0; header != nullptr; header = ring.next()) {
+        arrival a = arrival_of(header, source, kind);
         ++delivered;
-        deliver(a, context);
+        if (deliver(a, context)) [[likely]] {
+          // The header behind was just written by the sender, so that a look at it now waits for a
+          // line from there: what has become ready runs first, and another rank is first next time.
+          first_source_ = source + 1 == ranks_ ? 0 : source + 1;
+          return delivered;
+        }
+        if (++i == most) break;
       }
     }
   }
   return delivered;
+}
+
+arrival shm_transport::arrival_of(const message_header* header, int source,
+                                  message_class kind) const {
+  arrival a{source,
+            kind,
+            header->handler,
+            static_cast<std::uint16_t>(header->flags & ~flag_long),
+            header->ticket,
+            reinterpret_cast<const std::byte*>(header + 1),
+            header->length.load(std::memory_order_relaxed) - sizeof(message_header),
+            header};
+  if (header->flags & flag_long) [[unlikely]] {
+    const auto* payload = reinterpret_cast<const long_payload*>(a.payload);
+    a.payload = memory_ + layout_.blocks_offset() +
+                (static_cast<std::size_t>(source * layout_.blocks) + payload->first_block) *
+                    layout_.block_bytes;
+    a.bytes = payload->bytes;
+  }
+  return a;
 }
 
 void shm_transport::consume(const arrival& a) {

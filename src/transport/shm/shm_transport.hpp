@@ -73,7 +73,7 @@ class shm_transport final : public transport {
     return layout_.blocks * layout_.block_bytes - sizeof(message_header);
   }
 
-  int poll(void (*deliver)(arrival&, void*), void* context, int most) override;
+  int poll(bool (*deliver)(arrival&, void*), void* context, int most) override;
   void consume(const arrival& message) override;
   bool anything_arrived() const override;
   void wait(bool (*other_work)()) override;
@@ -87,6 +87,7 @@ class shm_transport final : public transport {
   static std::size_t index(int rank, message_class kind) {
     return static_cast<std::size_t>(rank) * 2 + static_cast<std::size_t>(kind);
   }
+  arrival arrival_of(const message_header* header, int source, message_class kind) const;
   std::byte* reserve_long(int to, message_class kind, std::size_t bytes);
   int find_blocks(std::size_t bytes) const;
   void wake(int rank);
@@ -98,6 +99,7 @@ class shm_transport final : public transport {
   wake_line* wake_;
   int rank_;
   int ranks_;
+  int first_source_ = 0;  // whose turn it is to be polled first
   int spins_;
   int yields_;
   bool fences_ = false;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forks: the caller goes on when the callee first blocks. Users have none yet; this is the thinnest
+// use of marks that makes one, and it is what the tests of cutting need most.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "settings.hpp"
+#include "sojourn/detail/activation.hpp"
+#include "sojourn/detail/ticket.hpp"
+#include "sojourn/future.hpp"
+
+namespace cut_rules {
+
+/// Not inlined: forks of one frame have their marks at one address, which siblings' children then
+/// share as their base.
+template <sojourn::detail::mark_kind Kind, class F, class... A>
+[[gnu::noinline]] auto fork(F fn, A... arguments) -> sojourn::future<std::invoke_result_t<F, A...>> {
+  using namespace sojourn::detail;
+  using R = std::invoke_result_t<F, A...>;
+  marked_frame<R, F, A...> frame(fn, arguments...);
+  call_under(frame, Kind, &frame.inner);
+  if (frame.events & mark::threw) {
+    ticket_id ticket = ticket_open();
+    send_exception(ticket, frame.failure.value);
+    frame.failure.value.~exception_ptr();
+    frame.events &= static_cast<std::uint8_t>(~mark::threw);
+    frame.settle();
+    return sojourn::future<R>::of_ticket(ticket);
+  }
+  if (frame.events != 0 && !frame.settle()) {
+    happened(is_by_reference(Kind) ? event::fork_by_reference_went_on : event::fork_went_on);
+    return sojourn::future<R>::of_ticket(frame.ticket);
+  }
+  happened(event::fork_returned);
+  return sojourn::future<R>::of_value(std::move(frame.result.value));
+}
+
+/// `fn` and its arguments by value: the child may leave this rank.
+template <class F, class... A>
+auto fork_by_value(F fn, A... arguments) {
+  return fork<sojourn::detail::mark_kind::fork>(fn, arguments...);
+}
+
+/// `fn` may refer to the frames of its caller, which must outlive it.
+template <class F>
+auto fork_by_reference(F fn) {
+  return fork<sojourn::detail::mark_kind::fork_by_reference>(fn);
+}
+
+}  // namespace cut_rules

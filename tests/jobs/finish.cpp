@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+// finish: returns when everything started inside it, wherever it went, is done; not before.
+#include <functional>
+#include <stdexcept>
+
+#include "check.hpp"
+
+using namespace sojourn;
+
+namespace {
+
+rank_t next() { return (rank_me() + 1) % rank_count(); }
+rank_t last() { return rank_count() - 1; }
+
+void pause_us(int us) {
+  std::uint64_t until = now_ns() + static_cast<std::uint64_t>(us) * 1000;
+  while (now_ns() < until) yield();
+}
+
+// What the calls of a claim count, on each rank.
+long done;
+long everywhere() { return reduce(done, std::plus<>{}); }
+/// Between claims: nobody counts any more, and nobody has begun to.
+void restart() {
+  barrier();
+  done = 0;
+  barrier();
+}
+
+void an_empty_one() {
+  finish([] {});
+  int x = 0;
+  finish([&] { x = 1; });
+  CHECK_EQUAL(x, 1);
+}
+
+void waits_for_slow_calls() {
+  restart();
+  if (rank_me() == 0) {
+    finish([] {
+      for (rank_t r = 0; r < rank_count(); ++r) {
+        rpc_ff(r, [] {
+          pause_us(3000);
+          ++done;
+        });
+      }
+    });
+    for (rank_t r = 0; r < rank_count(); ++r) CHECK_EQUAL(rpc(r, [] { return done; }).get(), 1);
+  }
+}
+
+void waits_for_calls_whose_futures_nobody_reads() {
+  restart();
+  if (rank_me() == 0) {
+    finish([] {
+      auto dropped = rpc(last(), [] {
+        pause_us(3000);
+        ++done;
+      });
+    });
+    CHECK_EQUAL(rpc(last(), [] { return done; }).get(), 1);
+  }
+}
+
+void chain(int hops) {
+  if (hops > 0) rpc_ff(static_cast<rank_t>((rank_me() + hops) % rank_count()), chain, hops - 1);
+  if (hops % 16 == 0) pause_us(20);
+  ++done;
+}
+
+void transitive_chains() {
+  restart();
+  if (rank_me() == last()) {
+    // Longer than weight can be halved.
+    finish([] { rpc_ff(next(), chain, 500); });
+    long sum = 0;
+    for (rank_t r = 0; r < rank_count(); ++r) sum += rpc(r, [] { return done; }).get();
+    CHECK_EQUAL(sum, 501);
+  }
+}
+
+void tree(int depth) {
+  ++done;
+  if (depth == 0) return;
+  for (int i = 0; i < 3; ++i) {
+    rpc_ff(static_cast<rank_t>((rank_me() * 5 + depth + i) % rank_count()), tree, depth - 1);
+  }
+}
+
+void trees_from_every_rank_at_once() {
+  restart();
+  finish([] { rpc_ff(next(), tree, 7); });
+  barrier();
+  CHECK_EQUAL(everywhere(), 3280L * rank_count());
+}
+
+void many_calls_from_one_handler() {
+  restart();
+  if (rank_me() == 0) {
+    finish([] {
+      rpc_ff(last(), [] {
+        for (int i = 0; i < 2000; ++i) rpc_ff(i % rank_count(), [] { ++done; });
+      });
+    });
+    long sum = 0;
+    for (rank_t r = 0; r < rank_count(); ++r) sum += rpc(r, [] { return done; }).get();
+    CHECK_EQUAL(sum, 2000);
+  }
+}
+
+void nested_in_one_frame() {
+  restart();
+  if (rank_me() == 0) {
+    auto at = [] { return rpc(last(), [] { return done; }).get(); };
+    auto slow = [] {
+      pause_us(1500);
+      ++done;
+    };
+    finish([&] {
+      rpc_ff(last(), slow);
+      finish([&] {
+        rpc_ff(last(), slow);
+        finish([&] { rpc_ff(last(), slow); });
+        CHECK(at() >= 1);
+        rpc_ff(last(), slow);
+      });
+      CHECK(at() >= 3);
+      rpc_ff(last(), slow);
+    });
+    CHECK_EQUAL(at(), 5);
+  }
+}
+
+int inside_a_handler(int calls) {
+  long before = rpc(next(), [] { return done; }).get();
+  finish([&] {
+    for (int i = 0; i < calls; ++i) {
+      rpc_ff(next(), [] {
+        pause_us(200);
+        ++done;
+      });
+    }
+    rpc(next(), pause_us, 100).get();
+  });
+  return static_cast<int>(rpc(next(), [] { return done; }).get() - before);
+}
+
+void in_a_handler_that_blocks_in_it() {
+  restart();
+  if (rank_me() == 0) CHECK_EQUAL(rpc(last(), inside_a_handler, 5).get(), 5);
+  restart();
+  // The handler itself counts in an outer one.
+  if (rank_me() == 0) {
+    finish([] {
+      rpc_ff(last(), [] {
+        inside_a_handler(3);
+        pause_us(1000);
+        ++done;
+      });
+    });
+    long sum = 0;
+    for (rank_t r = 0; r < rank_count(); ++r) sum += rpc(r, [] { return done; }).get();
+    CHECK_EQUAL(sum, 4);
+  }
+}
+
+void many_at_a_time_on_one_rank() {
+  restart();
+  std::vector<future<int>> all;
+  for (int i = 0; i < 20; ++i) {
+    all.push_back(rpc(next(), [] {
+      int mine = 0;
+      finish([&] {
+        for (int k = 0; k < 5; ++k) {
+          rpc_ff(rank_me(), [](std::uint64_t at) {
+            pause_us(100);
+            ++*reinterpret_cast<int*>(at);
+          }, reinterpret_cast<std::uint64_t>(&mine));
+        }
+      });
+      return mine;
+    }));
+  }
+  for (auto& f : all) CHECK_EQUAL(f.get(), 5);
+}
+
+struct worker {
+  int value = 7;
+  int work() {
+    finish([] {
+      rpc(last(), pause_us, 1500).get();
+      rpc_ff(last(), [] {
+        pause_us(500);
+        ++done;
+      });
+    });
+    return value;
+  }
+};
+
+void in_a_method_whose_caller_goes_on() {
+  restart();
+  if (rank_me() == 0) {
+    auto w = make<worker>(0);
+    // The finish opens in frames that are cut from this one's when they block.
+    auto f = w.async<&worker::work>();
+    CHECK_EQUAL(f.get(), 7);
+    CHECK_EQUAL(rpc(last(), [] { return done; }).get(), 1);
+    // What the caller starts meanwhile is the caller's.
+    bool inner_ended = false;
+    finish([&] {
+      auto g = w.async<&worker::work>();
+      rpc_ff(last(), [] {
+        pause_us(8000);
+        ++done;
+      });
+      CHECK_EQUAL(g.get(), 7);
+      inner_ended = true;
+    });
+    CHECK(inner_ended);
+    CHECK_EQUAL(rpc(last(), [] { return done; }).get(), 3);
+    destroy(w);
+  }
+}
+
+void waits_for_async_methods() {
+  restart();
+  if (rank_me() == 0) {
+    auto here = make<worker>(0);
+    auto there = make<worker>(last());
+    finish([&] {
+      auto a = here.async<&worker::work>();
+      auto b = there.async<&worker::work>();
+    });
+    CHECK_EQUAL(rpc(last(), [] { return done; }).get(), 2);
+    destroy(here);
+    destroy(there);
+  }
+}
+
+void waits_for_continuations() {
+  restart();
+  if (rank_me() == 0) {
+    int stage = 0;
+    finish([&] {
+      auto f = rpc(last(), pause_us, 500)
+                   .then([&] {
+                     pause_us(500);
+                     stage = 1;
+                   })
+                   .then([&] {
+                     pause_us(500);
+                     stage = 2;
+                   });
+    });
+    CHECK_EQUAL(stage, 2);
+    int at_once = 0;
+    finish([&] {
+      auto f = rpc(last(), [] { return 1; });
+      f.wait();
+      auto g = f.then([&](int) {
+        pause_us(500);
+        at_once = 1;
+      });
+    });
+    CHECK_EQUAL(at_once, 1);
+  }
+}
+
+int roam(int hops) {
+  for (int i = 1; i <= hops; ++i) {
+    migrate_to(static_cast<rank_t>((rank_me() + 1) % rank_count()));
+    rpc_ff(static_cast<rank_t>((rank_me() + i) % rank_count()), [] {
+      pause_us(300);
+      ++done;
+    });
+  }
+  return hops;
+}
+
+void migrating_activations_inside() {
+  restart();
+  if (rank_me() == 0) {
+    int hops = 0;
+    finish([&] { hops = activate(roam, 60); });
+    CHECK_EQUAL(hops, 60);
+    long sum = 0;
+    for (rank_t r = 0; r < rank_count(); ++r) sum += rpc(r, [] { return done; }).get();
+    CHECK_EQUAL(sum, 60);
+    // Handlers that move away whole count where they end.
+    finish([] {
+      for (int i = 0; i < 40; ++i) {
+        rpc_ff(static_cast<rank_t>(i % rank_count()), [](int n) {
+          roam(n % 7);
+          pause_us(50);
+        }, i);
+      }
+    });
+    sum = -60;
+    for (rank_t r = 0; r < rank_count(); ++r) sum += rpc(r, [] { return done; }).get();
+    int expected = 0;
+    for (int i = 0; i < 40; ++i) expected += i % 7;
+    CHECK_EQUAL(sum, expected);
+  }
+}
+
+void one_opened_on_a_rank_migrated_to() {
+  restart();
+  if (rank_me() == 0) {
+    long at_end = activate([] {
+      migrate_to(last());
+      finish([] {
+        rpc_ff(0, [] {
+          pause_us(1000);
+          ++done;
+        });
+      });
+      migrate_to(0);
+      return done;
+    });
+    CHECK_EQUAL(at_end, 1);
+  }
+}
+
+void exceptions_inside() {
+  restart();
+  int ended = 0;
+  if (rank_me() == 0) {
+    // The body's own, after everything inside is done.
+    CHECK_THROWS(std::logic_error, finish([&] {
+                   rpc_ff(last(), [] {
+                     pause_us(1000);
+                     ++done;
+                   });
+                   throw std::logic_error("body");
+                 }));
+    CHECK_EQUAL(rpc(last(), [] { return done; }).get(), 1);
+    // One that left a call without a reply, from another rank and two hops away.
+    for (rank_t r = 0; r < rank_count(); ++r) {
+      CHECK_THROWS(std::range_error, finish([&] {
+                     rpc_ff(r, [] {
+                       rpc_ff(next(), [] { throw std::range_error("far"); });
+                     });
+                     rpc_ff(last(), [] {
+                       pause_us(500);
+                       ++done;
+                     });
+                   }));
+      ++ended;
+      CHECK_EQUAL(rpc(last(), [] { return done; }).get(), 1 + ended);
+    }
+    // Of several, one; and the next finish knows nothing of them.
+    CHECK_THROWS(std::out_of_range, finish([&] {
+                   for (int i = 0; i < 30; ++i) {
+                     rpc_ff(i % rank_count(), [] { throw std::out_of_range("many"); });
+                   }
+                 }));
+    finish([] { rpc_ff(last(), [] {}); });
+    // An inner one's does not reach the outer one's when it is caught between them.
+    finish([] {
+      CHECK_THROWS(std::length_error, finish([] {
+                     rpc_ff(last(), [] { throw std::length_error("inner"); });
+                   }));
+    });
+    // An exception of a call with a reply goes to its future alone.
+    finish([] { auto f = rpc(last(), []() -> int { throw std::length_error("unread"); }); });
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run(argc, argv, [] {
+    check::claim("an empty finish returns", an_empty_one);
+    check::claim("finish waits for slow calls", waits_for_slow_calls);
+    check::claim("finish waits for calls whose futures nobody reads",
+                 waits_for_calls_whose_futures_nobody_reads);
+    check::claim("finish waits for transitive chains", transitive_chains);
+    check::claim("finish waits for trees from every rank at once", trees_from_every_rank_at_once);
+    check::claim("finish waits for many calls from one handler", many_calls_from_one_handler);
+    check::claim("finishes nest", nested_in_one_frame);
+    check::claim("a handler may block in a finish", in_a_handler_that_blocks_in_it);
+    check::claim("many finishes are open on one rank", many_at_a_time_on_one_rank);
+    check::claim("a finish in a method whose caller goes on", in_a_method_whose_caller_goes_on);
+    check::claim("finish waits for async methods", waits_for_async_methods);
+    check::claim("finish waits for continuations", waits_for_continuations);
+    check::claim("finish waits for migrating activations", migrating_activations_inside);
+    check::claim("finish opens on a rank migrated to", one_opened_on_a_rank_migrated_to);
+    check::claim("exceptions leave a finish once all is done", exceptions_inside);
+    return check::verdict();
+  });
+}
