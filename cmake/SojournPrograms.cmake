@@ -27,6 +27,7 @@ function(sojourn_add_command)
   set_target_properties(sojourn_command PROPERTIES OUTPUT_NAME sojourn)
   target_include_directories(sojourn_command PRIVATE "${folder}")
   target_link_libraries(sojourn_command PRIVATE sojourn_program)
+  target_compile_definitions(sojourn_command PRIVATE SOJOURN_VERSION="${PROJECT_VERSION}")
   sojourn_warnings(sojourn_command)
 endfunction()
 

@@ -75,9 +75,9 @@ template <class Key, class Value>
   while (root.level < level) {
     root_page<Key, Value> above;
     above.level = root.level + 1;
-    const auto made = sojourn::make<branch_page<Key, Value>>(
-        a.where(), above.level, tree.fanout(), Key{}, std::optional<Key>(),
-        global_ptr<branch_page<Key, Value>>());
+    const auto made = sojourn::make<branch_page<Key, Value>>(a.where(), above.level, tree.fanout(),
+                                                             Key{}, std::optional<Key>(),
+                                                             global_ptr<branch_page<Key, Value>>());
     made.template call<&branch_page<Key, Value>::put>(via::rpc, Key{}, root.page);
     above.page = made;
     if (a.template call<&anchor<Key, Value>::raise>(via::rpc, above)) {
@@ -118,11 +118,13 @@ child<Key, Value> descend(const btree<Key, Value>& tree, const Key& key, int lev
 /// Splits a page that was full and enters the new page one level up. The new page can be reached
 /// from its left neighbour already, so there is no hurry, and no lock is held meanwhile.
 template <class Key, class Value, class Item>
-[[gnu::noinline]] void make_room(const btree<Key, Value>& tree, global_ptr<page<Key, Item>> full, const Key& key,
-               via how);
+[[gnu::noinline]] void make_room(const btree<Key, Value>& tree, global_ptr<page<Key, Item>> full,
+                                 const Key& key, via how);
 
 /// A page on its way to rank `where` has been answered for when that rank answers this.
-void wait_for_split(sojourn::rank_t where) { sojourn::rpc(where, [] {}).get(); }
+void wait_for_split(sojourn::rank_t where) {
+  sojourn::rpc(where, [] {}).get();
+}
 
 /// Puts an entry into the page that covers its key, `at` or right of it. True when the key is new.
 template <class Key, class Value, class Item>
@@ -152,8 +154,8 @@ bool put_entry(const btree<Key, Value>& tree, global_ptr<page<Key, Item>> at, co
 template <class Key, class Value, class Item>
 void make_room(const btree<Key, Value>& tree, global_ptr<page<Key, Item>> full, const Key& key,
                via how) {
-  const auto split = full.template call<&page<Key, Item>::split>(
-      how, tree.place_for_split(full.where(), key));
+  const auto split =
+      full.template call<&page<Key, Item>::split>(how, tree.place_for_split(full.where(), key));
   if (!split.made) return;
   const auto parent = descend(tree, split.low, split.level + 1, how).branch;
   put_entry(tree, parent, split.low, child<Key, Value>(split.made), how);
@@ -197,13 +199,13 @@ bool erase_key(const btree<Key, Value>& tree, const Key& key, via how) {
 }
 
 template <class Key, class Value>
-scan_result<Key, Value> scan_some(const btree<Key, Value>& tree,
-                                  scan_position<Key, Value> position, std::size_t limit, via how) {
+scan_result<Key, Value> scan_some(const btree<Key, Value>& tree, scan_position<Key, Value> position,
+                                  std::size_t limit, via how) {
   using leaf = leaf_page<Key, Value>;
   if (!position.leaf) position.leaf = descend(tree, position.from, 0, how).leaf;
   for (;;) {
-    const auto run = position.leaf.template call<&leaf::read>(how, position.from,
-                                                              position.inclusive, limit);
+    const auto run =
+        position.leaf.template call<&leaf::read>(how, position.from, position.inclusive, limit);
     if (run.entries.count > 0) {
       position.from = run.entries.keys[run.entries.count - 1];
       position.inclusive = false;
@@ -324,12 +326,12 @@ sojourn::rank_t btree<Key, Value>::place_for_split(sojourn::rank_t now, const Ke
                                       static_cast<std::uint64_t>(sojourn::rank_count()));
 }
 
-#define APPS_BTREE_FOR(KEY, VALUE)                                                               \
-  template class anchor<KEY, VALUE>;                                                             \
-  template class btree<KEY, VALUE>;                                                              \
-  template bool insert_entry(const btree<KEY, VALUE>&, const KEY&, const VALUE&, via);           \
-  template std::optional<VALUE> lookup_key(const btree<KEY, VALUE>&, const KEY&, via);           \
-  template bool erase_key(const btree<KEY, VALUE>&, const KEY&, via);                            \
+#define APPS_BTREE_FOR(KEY, VALUE)                                                                \
+  template class anchor<KEY, VALUE>;                                                              \
+  template class btree<KEY, VALUE>;                                                               \
+  template bool insert_entry(const btree<KEY, VALUE>&, const KEY&, const VALUE&, via);            \
+  template std::optional<VALUE> lookup_key(const btree<KEY, VALUE>&, const KEY&, via);            \
+  template bool erase_key(const btree<KEY, VALUE>&, const KEY&, via);                             \
   template scan_result<KEY, VALUE> scan_some(const btree<KEY, VALUE>&, scan_position<KEY, VALUE>, \
                                              std::size_t, via)
 

@@ -76,10 +76,11 @@ struct btree_options {
 
 /// The tree. A plain value: it travels, and every copy means the same tree.
 ///
-/// `Key{}` must be the least key (the empty text, 0). Any number of operations may run at once; each
-/// put, erase and lookup takes effect at one moment, a scan sees each batch of entries at one moment.
-/// Each operation is an activation of its own. To put several into one activation, for instance to
-/// move on from where a lookup ended, use the functions below instead. All of them suspend.
+/// `Key{}` must be the least key (the empty text, 0). Any number of operations may run at once;
+/// each put, erase and lookup takes effect at one moment, a scan sees each batch of entries at one
+/// moment. Each operation is an activation of its own. To put several into one activation, for
+/// instance to move on from where a lookup ended, use the functions below instead. All of them
+/// suspend.
 template <class Key, class Value>
 class btree {
  public:
@@ -119,7 +120,8 @@ class btree {
 /// The operations as functions, to be called in an activation: their references are to what lies in
 /// its own frames, such as its arguments.
 template <class Key, class Value>
-bool insert_entry(const btree<Key, Value>& tree, const Key& key, const Value& value, sojourn::via how);
+bool insert_entry(const btree<Key, Value>& tree, const Key& key, const Value& value,
+                  sojourn::via how);
 template <class Key, class Value>
 std::optional<Value> lookup_key(const btree<Key, Value>& tree, const Key& key, sojourn::via how);
 template <class Key, class Value>
@@ -140,8 +142,7 @@ struct scan_result {
 };
 /// The next few entries, at most `limit`.
 template <class Key, class Value>
-scan_result<Key, Value> scan_some(const btree<Key, Value>& tree,
-                                  scan_position<Key, Value> position, std::size_t limit,
-                                  sojourn::via how);
+scan_result<Key, Value> scan_some(const btree<Key, Value>& tree, scan_position<Key, Value> position,
+                                  std::size_t limit, sojourn::via how);
 
 }  // namespace apps

@@ -82,16 +82,14 @@ tree_shape inspect(const btree<Key, Value>& tree) {
   tree_shape shape;
   shape.pages_on.resize(static_cast<std::size_t>(sojourn::rank_count()));
   const root_page<Key, Value> root = tree.root();
-  const std::uint64_t top =
-      root.level > 0 ? root.page.branch.address() : root.page.leaf.address();
+  const std::uint64_t top = root.level > 0 ? root.page.branch.address() : root.page.leaf.address();
 
   listing<Key> pages{{Key{}, top}};  // The root is the only page of its level.
   for (int level = root.level; level > 0 && shape.wrong.empty(); --level) {
     listing<Key> children;
     using branch = branch_page<Key, Value>;
-    shape.wrong =
-        walk_level(global_ptr<branch>::at(pages.front().second), level, pages, shape,
-                   [&](global_ptr<branch> b) { list_children<Key, Value>(b, children); });
+    shape.wrong = walk_level(global_ptr<branch>::at(pages.front().second), level, pages, shape,
+                             [&](global_ptr<branch> b) { list_children<Key, Value>(b, children); });
     pages = std::move(children);
   }
   if (shape.wrong.empty()) {

@@ -24,7 +24,8 @@ struct tree_shape {
 
 /// Walks every level of the tree and checks that each page is in order and within its bounds, that
 /// the pages of a level join without gap or overlap, and that the children a level lists are
-/// exactly the pages of the level below. One rank calls it, while nobody changes the tree. Suspends.
+/// exactly the pages of the level below. One rank calls it, while nobody changes the tree.
+/// Suspends.
 template <class Key, class Value>
 tree_shape inspect(const btree<Key, Value>& tree);
 

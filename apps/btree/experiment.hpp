@@ -17,9 +17,9 @@
 namespace apps {
 
 struct run_options {
-  int requesters = 16;             ///< In the whole job, spread over the ranks.
+  int requesters = 16;               ///< In the whole job, spread over the ranks.
   std::uint64_t operations = 20000;  ///< Of all requesters together.
-  std::uint64_t think_cycles = 0;  ///< Between two requests of one requester.
+  std::uint64_t think_cycles = 0;    ///< Between two requests of one requester.
   sojourn::via how = sojourn::via::migrate;
 };
 

@@ -45,8 +45,7 @@ int run_experiment(settings& s) {
   constexpr std::size_t paper_keys = 10000;
   s.json.open();
   const apps::workload& what = apps::workload_named(s.workload);
-  std::vector<Key> keys =
-      to_keys(apps::read_keys(s.keys, apps::text_key::capacity()), Key{});
+  std::vector<Key> keys = to_keys(apps::read_keys(s.keys, apps::text_key::capacity()), Key{});
   if (s.workload == "paper" && keys.size() > paper_keys) {
     // From all over the file.
     for (std::size_t i = 0; i < paper_keys; ++i) keys[i] = keys[i * keys.size() / paper_keys];
@@ -92,8 +91,10 @@ int run_experiment(settings& s) {
 
 int main(int argc, char** argv) {
   CLI::App options(
-      "Fills a B-link tree whose pages lie on all ranks with the keys of a file, and runs a workload "
-      "on\nit: YCSB's A to E, or the paper's (10,000 keys). Checked: every answer, the structure of "
+      "Fills a B-link tree whose pages lie on all ranks with the keys of a file, and runs a "
+      "workload "
+      "on\nit: YCSB's A to E, or the paper's (10,000 keys). Checked: every answer, the structure "
+      "of "
       "the tree,\nand that it equals std::map.",
       "btree");
   settings s;

@@ -126,7 +126,7 @@ class page {
   Key low_;
   std::optional<Key> high_;  ///< Without one the page is the last of its level.
   sojourn::global_ptr<page> right_;
-  sojourn::global_ptr<Key> keys_;    ///< Of fanout_ elements, as items_.
+  sojourn::global_ptr<Key> keys_;  ///< Of fanout_ elements, as items_.
   sojourn::global_ptr<Item> items_;
 };
 

@@ -178,10 +178,10 @@ request<Key, Value> request_stream<Key, Value>::insert() {
   return {.kind = request_kind::insert, .key = key, .value = make_value<Key, Value>(key, write)};
 }
 
-#define APPS_WORKLOAD_FOR(KEY, VALUE)                                    \
-  template class dataset<KEY>;                                           \
-  template VALUE make_value<KEY, VALUE>(const KEY&, std::uint64_t);      \
-  template bool belongs_to<KEY, VALUE>(const VALUE&, const KEY&);        \
+#define APPS_WORKLOAD_FOR(KEY, VALUE)                               \
+  template class dataset<KEY>;                                      \
+  template VALUE make_value<KEY, VALUE>(const KEY&, std::uint64_t); \
+  template bool belongs_to<KEY, VALUE>(const VALUE&, const KEY&);   \
   template class request_stream<KEY, VALUE>
 
 APPS_WORKLOAD_FOR(text_key, text_value);

@@ -72,8 +72,8 @@ template <class Key, class Value>
 struct request {
   request_kind kind = request_kind::read;
   Key key{};
-  Value value{};          ///< To write; of a read, the value it must find, if that is known.
-  bool exact = false;     ///< Of a read: the value is known, for nobody else writes this record.
+  Value value{};            ///< To write; of a read, the value it must find, if that is known.
+  bool exact = false;       ///< Of a read: the value is known, for nobody else writes this record.
   std::uint32_t limit = 0;  ///< Of a scan.
 };
 

@@ -64,9 +64,8 @@ int run_application(CLI::App& options, int argc, char** argv, Body body) {
       }
     }
     if (!last_words.empty()) say(status == 0 ? stdout : stderr, last_words);
-    // A rank that ends with a status ends the job: not before rank 0 has spoken.
-    if (status != 0) sojourn::barrier();
-    return status;
+    // The first rank that returns a status ends the job: let it be the one that has spoken.
+    return sojourn::rank_me() == 0 ? status : 0;
   });
 }
 

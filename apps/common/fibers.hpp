@@ -24,7 +24,8 @@ void in_fibers(int count, Body body) {
     running.push_back(sojourn::rpc(
         sojourn::rank_me(),
         [](here h) {
-          const sojourn::stay put;  // Activations that the body opens may leave, not its own frames.
+          const sojourn::stay
+              put;  // Activations that the body opens may leave, not its own frames.
           (*h.body)(h.index);
         },
         here{&body, i}));

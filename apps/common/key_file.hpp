@@ -37,8 +37,8 @@ inline std::vector<std::string> read_keys(const std::string& path, std::size_t l
     if (seen.insert(key).second) keys.push_back(std::move(key));
   }
   if (file.bad()) {
-    throw refusal(1, fmt::format("cannot read {} beyond line {}: {}", path, line,
-                                 std::strerror(errno)));
+    throw refusal(
+        1, fmt::format("cannot read {} beyond line {}: {}", path, line, std::strerror(errno)));
   }
   if (keys.empty()) throw refusal(2, fmt::format("{}: no keys, it needs one a line", path));
   return keys;

@@ -43,9 +43,8 @@ figures measure(int requesters, Body body) {
   sojourn::barrier();
   const sojourn::counters before = sojourn::counters_now();
   const std::uint64_t start_ns = sojourn::now_ns();
-  in_fibers(share_of(requesters), [&](int i) {
-    body(sojourn::rank_me() + i * sojourn::rank_count(), latencies);
-  });
+  in_fibers(share_of(requesters),
+            [&](int i) { body(sojourn::rank_me() + i * sojourn::rank_count(), latencies); });
   // Only when all ranks are done has this one answered its last request.
   sojourn::barrier();
   const double seconds = static_cast<double>(sojourn::now_ns() - start_ns) * 1e-9;

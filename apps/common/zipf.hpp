@@ -33,9 +33,7 @@ class zipf {
   }
 
   /// The same with the frequent indices scattered over the whole range, as YCSB does it.
-  std::uint64_t draw_scrambled(random_source& random) const {
-    return mix64(draw(random)) % items_;
-  }
+  std::uint64_t draw_scrambled(random_source& random) const { return mix64(draw(random)) % items_; }
 
   std::uint64_t items() const { return items_; }
 

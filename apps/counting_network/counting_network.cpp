@@ -96,9 +96,8 @@ class wiring {
 };
 
 constexpr wiring bitonic;
-static_assert(std::ranges::all_of(bitonic.stages(), [](const wiring::stage& s) {
-  return s.count == per_stage;
-}));
+static_assert(std::ranges::all_of(bitonic.stages(),
+                                  [](const wiring::stage& s) { return s.count == per_stage; }));
 
 /// A request's walk. Under via::migrate these frames move from balancer to balancer, and the number
 /// goes straight back to whoever asked.

@@ -13,7 +13,8 @@ int main(int argc, char** argv) {
       "counting_network");
   apps::counting_options counting;
   apps::json_report json;
-  options.add_option("--requesters", counting.requesters, "In the whole job, spread over the ranks")
+  options
+      .add_option("--requesters", counting.requesters, "In the whole job, spread over the ranks")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   options.add_option("--requests", counting.requests, "Of all requesters together")

@@ -27,12 +27,12 @@ struct settings {
   std::string layout = "random";
   apps::btree_options tree;
   int requesters = 16;
-  int rounds = 7;
-  std::uint64_t operations = 0;  ///< In each run; 0: as many as take a quarter of a second.
+  int rounds = 9;
+  std::uint64_t operations = 0;  ///< In each run; 0: as many as take a fifth of a second.
   apps::json_report json;
 };
 
-constexpr double run_seconds = 0.25;
+constexpr double run_seconds = 0.2;
 /// Further rounds are left out after this time, three being enough for a median.
 constexpr double budget_seconds = 35;
 
@@ -129,8 +129,10 @@ class tour {
 
   std::string table(const apps::figures& filled, const apps::tree_shape& shape) const {
     std::string text = fmt::format(
-        "\n{} ranks, {} requesters; a B-link tree of {} keys in {} pages ({} levels, fan-out {}, {}\n"
-        "layout), filled by migration at {:.0f} inserts a second; medians of {} rounds, all checked\n"
+        "\n{} ranks, {} requesters; a B-link tree of {} keys in {} pages ({} levels, fan-out {}, "
+        "{}\n"
+        "layout), filled by migration at {:.0f} inserts a second; medians of {} rounds, all "
+        "checked\n"
         "\n{:<17}{:<9}{:>12}{:>14}{:>11}{:>10}{:>10}   {}\n",
         sojourn::rank_count(), settings_.requesters, shape.keys, shape.pages(), shape.height(),
         settings_.tree.fanout, settings_.layout, filled.per_second(), stages_[0].race.rounds(), "",
@@ -138,8 +140,7 @@ class tour {
     for (const stage& s : stages_) {
       const std::string who = winner(s.race);
       const double ratio = who == "rpc" ? 1 / s.race.ratio() : s.race.ratio();
-      const std::string better =
-          who == "tie" ? "tie" : fmt::format("{}, {:.2f} times", who, ratio);
+      const std::string better = who == "tie" ? "tie" : fmt::format("{}, {:.2f} times", who, ratio);
       text += row(s.name, "rpc", s.race.first(), who == "rpc" ? better : "");
       text += row(s.about, "migrate", s.race.second(), who == "rpc" ? "" : better);
     }
@@ -148,9 +149,9 @@ class tour {
 
   static std::string row(const char* name, const char* how, const apps::figures& f,
                          const std::string& better) {
-    const std::string line = fmt::format(
-        "{:<17}{:<9}{:>12.0f}{:>14.2f}{:>11.0f}{:>10.1f}{:>10.1f}   {}", name, how, f.per_second(),
-        f.messages_each(), f.bytes_each(), f.p50_us, f.p99_us, better);
+    const std::string line =
+        fmt::format("{:<17}{:<9}{:>12.0f}{:>14.2f}{:>11.0f}{:>10.1f}{:>10.1f}   {}", name, how,
+                    f.per_second(), f.messages_each(), f.bytes_each(), f.p50_us, f.p99_us, better);
     return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
 
@@ -186,12 +187,14 @@ class tour {
 
 int main(int argc, char** argv) {
   CLI::App options(
-      "Fills a B-link tree with the keys of a file, runs YCSB C and A on it and draws numbers from a\n"
+      "Fills a B-link tree with the keys of a file, runs YCSB C and A on it and draws numbers from "
+      "a\n"
       "counting network: each by remote calls and by migration, in turns. Prints one table.",
       "tour");
   settings s;
   options.add_option("--keys", s.keys, "A file of keys, one a line")->capture_default_str();
-  options.add_option("--ops", s.operations, "Operations of each run (default: 1/4 second)")
+  options
+      .add_option("--ops", s.operations, "Operations of each run (default: as many as take 0.2 s)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 28));
   options.add_option("--requesters", s.requesters, "In the whole job, spread over the ranks")
       ->check(CLI::Range(1, 4096))

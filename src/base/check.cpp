@@ -12,8 +12,10 @@ namespace sojourn::detail {
 namespace {
 
 char words[512];
+bool reported_elsewhere = false;
 
 void say(const char* text) {
+  if (reported_elsewhere) return;
   if (job.count > 1) {
     std::fprintf(stderr, "sojourn: rank %d: %s\n", job.me, text);
   } else {
@@ -25,6 +27,8 @@ void say(const char* text) {
 }  // namespace
 
 const char* last_words() { return words; }
+
+void last_words_are_reported(bool elsewhere) { reported_elsewhere = elsewhere; }
 
 std::string format(const char* format, ...) {
   va_list arguments;

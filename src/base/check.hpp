@@ -20,6 +20,9 @@ namespace sojourn::detail {
 /// Ends the process after one sentence on stderr, naming the rank when there are several.
 [[noreturn, gnu::format(printf, 1, 2)]] void die(const char* format, ...);
 
+/// Somebody else says the last words of this process: check_failed and die do not.
+void last_words_are_reported(bool elsewhere);
+
 /// The last words of this process: set by check_failed, die and uncaught exceptions before they
 /// abort, read by the crash handler. Never null.
 const char* last_words();

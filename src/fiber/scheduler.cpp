@@ -3,6 +3,9 @@
 
 #include <cxxabi.h>
 
+#include <exception>
+#include <utility>
+
 #include "base/check.hpp"
 #include "fiber/stack_copy.hpp"
 #include "sojourn/counters.hpp"
@@ -271,6 +274,13 @@ void retire(piece* p) {
 }
 
 std::size_t fibers_unfinished() { return pieces_in_use() - (scheduler.spare != nullptr); }
+
+namespace {
+std::exception_ptr held;
+}
+
+void hold_exception() { held = std::current_exception(); }
+std::exception_ptr held_exception() { return std::exchange(held, nullptr); }
 
 void save_exceptions(mark& m) {
   if (broken.exceptions_at_marks) return;

@@ -2,6 +2,7 @@
 // Making and mapping what the ranks of a job share.
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,16 +18,22 @@ namespace sojourn::detail {
 namespace {
 
 int make_memory(const char* name, std::uint64_t bytes) {
+  // Past this limit ftruncate does not fail but kills, by SIGXFSZ.
+  rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) {
+    throw error(format("files of this process are limited to %llu MiB, and Sojourn needs %llu MiB "
+                       "of addresses (no memory) in one: run `ulimit -f unlimited`, or set "
+                       "SOJOURN_REGION_GIB to a smaller region",
+                       static_cast<unsigned long long>(limit.rlim_cur >> 20),
+                       static_cast<unsigned long long>(bytes >> 20)));
+  }
   int fd = memfd_create(name, MFD_CLOEXEC);
   if (fd < 0) throw error(format("shared memory cannot be made (memfd_create): %s", std::strerror(errno)));
   if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
     int reason = errno;
     close(fd);
-    throw error(format("shared memory of %llu MiB of addresses cannot be made: %s%s",
-                       static_cast<unsigned long long>(bytes >> 20), std::strerror(reason),
-                       reason == EFBIG ? "; run `ulimit -f unlimited`, or set SOJOURN_REGION_GIB "
-                                         "to a smaller region"
-                                       : ""));
+    throw error(format("shared memory of %llu MiB of addresses cannot be made: %s",
+                       static_cast<unsigned long long>(bytes >> 20), std::strerror(reason)));
   }
   return fd;
 }

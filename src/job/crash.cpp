@@ -19,6 +19,7 @@
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
 #include "memory/stack_slots.hpp"
+#include "sojourn/counters.hpp"
 #include "sojourn/detail/running.hpp"
 
 #ifndef AT_MINSIGSTKSZ
@@ -30,7 +31,10 @@ namespace sojourn::detail {
 namespace {
 
 crash_record* record;
+std::uint64_t* final_counts;
 bool alone;
+
+#if !SOJOURN_ASAN
 
 struct walk {
   std::uint64_t fault;  ///< Where the signal hit; frames younger than that are the handler's.
@@ -41,6 +45,7 @@ struct walk {
 _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
   auto* w = static_cast<walk*>(argument);
   std::uint64_t address = _Unwind_GetIP(context);
+  if (address == 0) return _URC_END_OF_STACK;
   if (!w->started && address != w->fault) return _URC_NO_REASON;
   // Of a caller, the address behind the call: it may belong to the next line or function.
   record->frames[record->frame_count++] = w->started ? address - 1 : address;
@@ -103,14 +108,23 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     w.fault = static_cast<ucontext_t*>(context)->uc_mcontext.pc;
 #endif
     if (piece* p = running_piece()) w.stop = p->hi;
-    _Unwind_Backtrace(visit, &w);
+    auto values = counts.values();
+    std::memcpy(final_counts, values.data(), sizeof values);
+    // Now: the walk may fault again. The launcher reads the frames after this process is gone.
     record->written.store(1, std::memory_order_release);
-    if (alone) say_alone(signal);
+    _Unwind_Backtrace(visit, &w);
+    if (alone) {
+      // Names are looked up in allocated memory, which may be what is broken.
+      alarm(2);
+      say_alone(signal);
+    }
   }
   // The handler is reset: the fault, or this, ends the process as it would have without us.
   ::signal(signal, SIG_DFL);
   raise(signal);
 }
+
+#endif
 
 /// For exceptions that nobody catches: names type and text before the abort.
 [[noreturn]] void on_terminate() {
@@ -128,11 +142,13 @@ void on_signal(int signal, siginfo_t* info, void* context) {
 
 }  // namespace
 
-void attach_crash_report(crash_record* where, bool without_launcher) {
-  record = where;
+void attach_crash_report(rank_block& block, bool without_launcher) {
+  record = &block.crash;
+  final_counts = block.counters;
   alone = without_launcher;
   std::set_terminate(on_terminate);
 #if !SOJOURN_ASAN
+  last_words_are_reported(!alone);
   std::size_t bytes = getauxval(AT_MINSIGSTKSZ) + (std::size_t{64} << 10);
   stack_t stack{};
   stack.ss_sp = std::malloc(bytes);

@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -63,7 +65,10 @@ int join_job() {
   int rank = 0;
   if (rank_text == nullptr || fds_text == nullptr) {
     const char* share = std::getenv("SOJOURN_SHARE");
-    fds = create_job(1, share == nullptr || std::strcmp(share, "off") != 0, allowed_cores(), false);
+    if (share != nullptr && std::strcmp(share, "on") != 0 && std::strcmp(share, "off") != 0) {
+      throw error(format("SOJOURN_SHARE=%s is neither on nor off", share));
+    }
+    fds = create_job(1, share == nullptr || std::strcmp(share, "on") == 0, allowed_cores(), false);
     self.alone = true;
   } else {
     rank = std::atoi(rank_text);
@@ -71,6 +76,8 @@ int join_job() {
       throw error(format("%s=%s is not what the launcher sets: unset it", job_fds_variable,
                          fds_text));
     }
+    // Also when a shell stands between this rank and the launcher.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     // Programs that this one starts are no ranks.
     unsetenv(rank_variable);
     unsetenv(job_fds_variable);
@@ -103,6 +110,7 @@ void refuse_shadow_stacks() {
 /// Until every rank has attached, or one could not.
 void wait_for_all() {
   job_segment& s = *self.segment;
+  block_of(job.me).pid.store(getpid());
   block_of(job.me).state.store(rank_state::attached);
   s.start_arrived.fetch_add(1);
   for (int i = 0; s.start_arrived.load() + s.start_failed.load() < s.rank_count; ++i) {
@@ -115,8 +123,8 @@ void wait_for_all() {
   if (s.start_failed.load() != 0) std::_Exit(1);  // that rank said why
   for (int r = 0; r < job.count; ++r) {
     if (block_of(r).fingerprint != block_of(0).fingerprint) {
-      die("ranks 0 and %d run different programs or libraries, so their stacks cannot be "
-          "exchanged: start the same executable on every rank", r);
+      throw error(format("ranks 0 and %d run different programs or libraries, so their stacks "
+                         "cannot be exchanged: start the same executable on every rank", r));
     }
   }
 }
@@ -187,7 +195,7 @@ void live() {
   attach_sites();
   attach_dispatcher(reinterpret_cast<std::byte*>(&s) + s.transport_offset, job.me, job.count,
                     static_cast<int>(s.cores));
-  attach_crash_report(&block_of(job.me).crash, self.alone);
+  attach_crash_report(block_of(job.me), self.alone);
   block_of(job.me).fingerprint = fingerprint();
   wait_for_all();
   wire().begin();
@@ -201,8 +209,9 @@ void live() {
 
 /// Says why this rank cannot start, so that no other waits for it.
 int cannot_start(const char* what) {
-  if (self.segment != nullptr) self.segment->start_failed.fetch_add(1);
-  std::fprintf(stderr, "sojourn: %s\n", what);
+  // Ranks that cannot start mostly cannot for the same reason: the first says it.
+  bool first = self.segment == nullptr || self.segment->start_failed.fetch_add(1) == 0;
+  if (first) std::fprintf(stderr, "sojourn: %s\n", what);
   return 1;
 }
 

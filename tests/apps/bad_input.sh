@@ -9,14 +9,16 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
 
-# refuses STATUS WORDS program args…: ends with STATUS, says one line that has WORDS in it.
+# refuses STATUS WORDS program args…: ends with STATUS, says one line that has WORDS in it (besides
+# what the launcher says about the rank's status).
 refuses() {
   status=$1
   words=$2
   shift 2
   for ranks in 1 3; do
-    "$sojourn" run -n "$ranks" "$@" >"$work/out" 2>"$work/err"
+    "$sojourn" run -n "$ranks" "$@" >"$work/out" 2>"$work/all"
     got=$?
+    grep -v '^sojourn run:' "$work/all" >"$work/err"
     lines=$(wc -l <"$work/err")
     if [ "$got" -ne "$status" ] || [ "$lines" -ne 1 ] || [ -s "$work/out" ] ||
       ! grep -qF -- "$words" "$work/err"; then

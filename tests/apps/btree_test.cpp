@@ -26,12 +26,12 @@ using sojourn::via;
 
 int failures = 0;
 
-#define EXPECT(condition, ...)                                                      \
-  do {                                                                              \
-    if (!(condition) && ++failures < 10) {                                          \
+#define EXPECT(condition, ...)                                                                   \
+  do {                                                                                           \
+    if (!(condition) && ++failures < 10) {                                                       \
       fmt::print(stderr, "rank {}: {}:{}: {} does not hold: {}\n", sojourn::rank_me(), __FILE__, \
-                 __LINE__, #condition, fmt::format(__VA_ARGS__));                   \
-    }                                                                               \
+                 __LINE__, #condition, fmt::format(__VA_ARGS__));                                \
+    }                                                                                            \
   } while (false)
 
 template <class T>
@@ -135,7 +135,8 @@ std::uint64_t run_workload(const workload& w, const apps::btree_options& options
       const auto ranks = static_cast<std::size_t>(sojourn::rank_count());
       std::size_t i = 0;
       for (const auto& [key, unused] : all) {
-        if (i > 0 && boundaries.size() + 1 < ranks && i == (boundaries.size() + 1) * all.size() / ranks) {
+        if (i > 0 && boundaries.size() + 1 < ranks &&
+            i == (boundaries.size() + 1) * all.size() / ranks) {
           boundaries.push_back(key);
         }
         ++i;

@@ -53,8 +53,8 @@ void one_after_another_the_numbers_are_in_order() {
   sojourn::barrier();
 }
 
-/// With a remote object after every remote object, seven accesses cost an rpc walk 14 messages and a
-/// migrating one 8; objects that lie together cost less, the same for every seed.
+/// With a remote object after every remote object, seven accesses cost an rpc walk 14 messages and
+/// a migrating one 8; objects that lie together cost less, the same for every seed.
 void migration_sends_fewer_messages() {
   const apps::counting_options by_rpc{.requesters = 8, .requests = 800, .how = via::rpc};
   apps::counting_options by_migration = by_rpc;

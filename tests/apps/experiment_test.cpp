@@ -67,8 +67,7 @@ void migration_sends_fewer_messages() {
   apps::experiment<std::uint64_t, std::uint64_t> tree(some_keys<std::uint64_t>(3000),
                                                       {.fanout = 10});
   expect(tree.load({}).wrong.empty(), "the records are loaded");
-  const auto height =
-      static_cast<double>(sojourn::broadcast(std::uint64_t{tree.shape().height()}));
+  const auto height = static_cast<double>(sojourn::broadcast(std::uint64_t{tree.shape().height()}));
   const apps::workload& reads = apps::workload_named("C");
   const auto called = tree.run(reads, {.operations = 500, .how = via::rpc}).measured;
   const auto moved = tree.run(reads, {.operations = 500, .how = via::migrate}).measured;
@@ -89,8 +88,7 @@ int main(int argc, char** argv) {
   return sojourn::run(argc, argv, [] {
     for (apps::layout placement : {apps::layout::random, apps::layout::subtree}) {
       for (int fanout : {4, 100}) {
-        every_workload_leaves_what_it_should<apps::text_key, apps::text_value>(
-            {fanout, placement});
+        every_workload_leaves_what_it_should<apps::text_key, apps::text_value>({fanout, placement});
         every_workload_leaves_what_it_should<std::uint64_t, std::uint64_t>({fanout, placement});
       }
     }

@@ -27,6 +27,8 @@ struct run_settings {
   u64 depth = 4;        ///< Of nested computations.
   unsigned limit_s = 0; ///< Give up after so long; 0: never.
   const char* broken_rule = nullptr;
+  u64 skip = 0;         ///< Kinds of steps to leave out, a bit each: narrows a failure down.
+  bool check_rounding = false;
 };
 inline run_settings settings;
 
@@ -83,13 +85,14 @@ inline void happened(event e) { ++events[static_cast<std::size_t>(e)]; }
   va_end(arguments);
   std::fprintf(stderr,
                "cut_rules: rank %d: %s, in computation %llx; replay: sojourn run -n %d %s --seed "
-               "%llu --programs %llu --concurrent %llu --depth %llu%s%s\n",
+               "%llu --programs %llu --concurrent %llu --depth %llu --skip %llu%s%s\n",
                sojourn::rank_me(), what, static_cast<unsigned long long>(seed),
                sojourn::rank_count(), settings.program,
                static_cast<unsigned long long>(settings.seed),
                static_cast<unsigned long long>(settings.programs),
                static_cast<unsigned long long>(settings.concurrent),
                static_cast<unsigned long long>(settings.depth),
+               static_cast<unsigned long long>(settings.skip),
                settings.broken_rule != nullptr ? " --break " : "",
                settings.broken_rule != nullptr ? settings.broken_rule : "");
   std::fflush(stderr);

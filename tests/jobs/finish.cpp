@@ -145,7 +145,25 @@ int inside_a_handler(int calls) {
   return static_cast<int>(rpc(next(), [] { return done; }).get() - before);
 }
 
+int first_thing_in_a_handler() {
+  // The handler has not blocked before: it becomes a fiber inside the finish.
+  finish([] {
+    rpc(next(), pause_us, 300).get();
+    rpc_ff(next(), [] {
+      pause_us(300);
+      ++done;
+    });
+  });
+  return 1;
+}
+
 void in_a_handler_that_blocks_in_it() {
+  restart();
+  if (rank_me() == 0) {
+    CHECK_EQUAL(rpc(last(), first_thing_in_a_handler).get(), 1);
+    finish([] { rpc_ff(last(), first_thing_in_a_handler); });
+    CHECK_EQUAL(rpc((last() + 1) % rank_count(), [] { return done; }).get(), 2);
+  }
   restart();
   if (rank_me() == 0) CHECK_EQUAL(rpc(last(), inside_a_handler, 5).get(), 5);
   restart();

@@ -38,7 +38,6 @@ struct marked_frame : mark {
   /// Copies, runs, catches everything and leaves the catch block; then compares (CUT, Finish).
   static void inner(mark* self) noexcept {
     auto* frame = static_cast<marked_frame*>(self);
-    room<std::exception_ptr> caught;
     try {
       room<stored<R>> value;
       {
@@ -58,29 +57,34 @@ struct marked_frame : mark {
         }
         return;
       }
-      if constexpr (std::is_void_v<R>) {
-        send_result(running_result(), nullptr, 0);
-      } else {
-        send_value<R>(running_result(), std::move(value.value));
-        value.value.~R();
-      }
-      finish_piece();
+      finish_elsewhere(std::move(value.value));
     } catch (...) {
-      ::new (static_cast<void*>(&caught.value)) std::exception_ptr(std::current_exception());
+      hold_exception();
     }
-    failed(frame, caught.value);
+    failed(frame);
   }
 
-  [[gnu::noinline]] static void failed(marked_frame* frame, std::exception_ptr& caught) {
+  /// The older side is not waiting in this call: the result goes by ticket.
+  [[gnu::noinline, noreturn]] static void finish_elsewhere(stored<R> value) {
+    if constexpr (std::is_void_v<R>) {
+      send_result(running_result(), nullptr, 0);
+    } else {
+      send_value<R>(running_result(), std::move(value));
+    }
+    finish_piece();
+  }
+
+  [[gnu::noinline]] static void failed(marked_frame* frame) {
     if (older_side_is_here(frame)) {
       running.youngest = frame->outer;
-      ::new (static_cast<void*>(&frame->failure.value)) std::exception_ptr(std::move(caught));
-      caught.~exception_ptr();
+      ::new (static_cast<void*>(&frame->failure.value)) std::exception_ptr(held_exception());
       frame->events |= threw;
       return;
     }
-    send_exception(running_result(), caught);
-    caught.~exception_ptr();
+    {
+      std::exception_ptr thrown = held_exception();
+      send_exception(running_result(), thrown);
+    }
     finish_piece();
   }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 
 #include "sojourn/detail/registers.hpp"
 #include "sojourn/detail/running.hpp"
@@ -84,6 +85,10 @@ void restore_exceptions(mark& m);
 /// True in the inner function of `m`, at its end, when the older side is still here to return to.
 /// Compares addresses and reads nothing of the mark: the mark may be absent from this rank.
 [[gnu::always_inline]] inline bool older_side_is_here(const mark* m) { return running.base != m; }
+
+/// In a catch block: keeps the exception for held_exception(), called right after the block is left.
+void hold_exception();
+std::exception_ptr held_exception();
 
 /// The running piece is finished: drops it and never returns. Its result must be on the way.
 [[noreturn]] void finish_piece();

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: Apache-2.0
+// The random programs: a tree of computations, each a function of its seed that is evaluated for
+// real (Real = true: activations, forks, migrations, waits) and serially (plain calls), and must
+// come to the same value. Its locals are looked at after every step.
+#pragma once
+
+#include <alloca.h>
+
+#include <array>
+#include <cfenv>
+
+#include "by_reference.hpp"
+#include "objects.hpp"
+#include "outcome.hpp"
+#include "settings.hpp"
+
+namespace cut_rules {
+
+/// Lies in the frame of its node, and travels with it.
+template <bool Real>
+class computation {
+ public:
+  computation(u64 seed, u64 depth, sojourn::activation oldest, volatile u64* array, u64 count)
+      : seed_(seed),
+        depth_(depth),
+        oldest_(oldest),
+        array_(array),
+        count_(count),
+        random_(seed),
+        sum_(seed),
+        began_on_(sojourn::rank_me()) {
+    for (u64 i = 0; i < count_; ++i) array_[i] = seed_ + 3 * i;
+    if (Real && seed_ / 32 % 4 == 0) oldest_ = sojourn::this_activation();
+  }
+
+  u64 run() {
+    const u64 steps = 1 + random_() % 7;
+    for (u64 k = 0; k < steps; ++k) {
+      const u64 op = random_();
+      step(op, random_());
+      check();
+    }
+    while (shared_count_ > 0) join_shared();
+    sum_ = mix(sum_, total_);
+    const bool drop = random_() % 8 == 0;
+    for (auto& c : children_) {
+      if (!c.active()) continue;
+      if (drop) {
+        c.drop();
+      } else {
+        join(c);
+      }
+      check();
+    }
+    if (random_() % 12 == 0) throw_one(sum_);
+    return sum_;
+  }
+
+ private:
+  void add(u64 value) { sum_ = mix(sum_, value); }
+
+  void check() const {
+    if constexpr (Real) {
+      for (u64 i = 0; i < count_; ++i) {
+        if (array_[i] != seed_ + 3 * i) {
+          fail(seed_, "word %llu of %llu of a local array changed",
+               static_cast<unsigned long long>(i), static_cast<unsigned long long>(count_));
+        }
+      }
+      if (settings.check_rounding && std::fegetround() != FE_TONEAREST) fail(seed_, "the rounding mode changed");
+    }
+  }
+
+  /// Outside of catch blocks and destructors that an exception runs.
+  void check_no_exception() const {
+    if constexpr (Real) {
+      if (std::uncaught_exceptions() != 0) fail(seed_, "another's exception is being thrown here");
+      if (std::current_exception() != nullptr) fail(seed_, "another's exception is handled here");
+    }
+  }
+
+  void step(u64 op, u64 x) {
+    check_no_exception();
+    op %= 26;
+    if (settings.skip >> op & 1) return;
+    switch (op) {
+      case 0: return remote_call(x);
+      case 1: return wait(x);
+      case 2:
+      case 3: return activate(x);
+      case 4:
+      case 5:
+      case 6: return fork(x);
+      case 7: return join_any(x);
+      case 8:
+      case 9:
+      case 10: return migrate(x);
+      case 11:
+      case 12:
+      case 13: return fork_shared(x);
+      case 14:
+        if (shared_count_ > 0) join_shared();
+        return;
+      case 15:
+      case 16: return in_a_handler(x);
+      case 17: return in_unwinding(x);
+      case 18: return call_object(x);
+      case 19: return start_remote(x);
+      case 20: return then(x);
+      case 21: return stay(x);
+      case 22: return finish(x);
+      case 23: return large_result(x);
+      case 24: return rounding(x);
+      default: return remote_node(x);
+    }
+  }
+
+  // Calls -----------------------------------------------------------------------------------------
+
+  void remote_call(u64 x) {
+    add(outcome_of([&] {
+          if constexpr (Real) {
+            return sojourn::rpc(rank_of(x), remote_function<true>, x).get();
+          } else {
+            return remote_function<false>(x);
+          }
+        }).value);
+  }
+
+  void wait([[maybe_unused]] u64 x) {
+    if constexpr (Real) {
+      if (x % 2 == 0) {
+        sojourn::yield();
+      } else {
+        (void)sojourn::rpc(rank_of(x), [] {}).get();
+      }
+    }
+  }
+
+  outcome node_value(u64 x) {
+    return outcome_of([&] {
+      if constexpr (Real) {
+        return sojourn::activate(node<true>, x, depth_ - 1, oldest_);
+      } else {
+        return node<false>(x, depth_ - 1, oldest_);
+      }
+    });
+  }
+
+  void activate(u64 x) {
+    if (depth_ == 0) return;
+    if (x % 4 != 0) return add(node_value(x).value);
+    // Captures: this activation stays, what it calls may move.
+    add(outcome_of([&] {
+          if constexpr (Real) {
+            return sojourn::activate([this, x] {
+              total_ += x >> 4;
+              u64 v = node_value(x).value;
+              total_ += x >> 5;
+              return v;
+            });
+          } else {
+            total_ += x >> 4;
+            u64 v = node_value(x).value;
+            total_ += x >> 5;
+            return v;
+          }
+        }).value);
+  }
+
+  /// A whole program in a handler of another rank.
+  void remote_node(u64 x) {
+    if (depth_ == 0) return;
+    add(outcome_of([&] {
+          if constexpr (Real) {
+            return sojourn::rpc(rank_of(x), node<true>, x, depth_ - 1, sojourn::activation{}).get();
+          } else {
+            return node<false>(x, depth_ - 1, {});
+          }
+        }).value);
+  }
+
+  /// Longer than what a ticket holds in place.
+  void large_result(u64 x) {
+    if (depth_ == 0) return;
+    using many = std::array<u64, 24>;
+    auto body = [](u64 y, u64 depth, sojourn::activation oldest) {
+      u64 v = outcome_of([&] { return node<Real>(y, depth, oldest); }).value;
+      many m;
+      for (u64& word : m) word = v = hash(v);
+      return m;
+    };
+    many m;
+    if constexpr (Real) {
+      m = sojourn::activate(body, x, depth_ - 1, oldest_);
+    } else {
+      m = body(x, depth_ - 1, oldest_);
+    }
+    for (u64 word : m) add(word);
+  }
+
+  void call_object(u64 x) {
+    const int owner = rank_of(x);
+    const bool deep = depth_ > 0 && x % 4 == 2;
+    add(outcome_of([&] {
+          if constexpr (Real) {
+            const auto p = cells[static_cast<std::size_t>(owner)];
+            const sojourn::via how = x / 4 % 2 == 0 ? sojourn::via::rpc : policy(x / 8);
+            const int before = sojourn::rank_me();
+            const u64 v = deep ? p.template call<&cell::work_deep>(how, x, depth_ - 1)
+                               : p.template call<&cell::work>(how, x);
+            if (sojourn::rank_me() != before && sojourn::rank_me() != owner) {
+              fail(seed_, "a call of an object on rank %d ended on rank %d", owner,
+                   sojourn::rank_me());
+            }
+            return v;
+          } else {
+            return deep ? work_deep_of(owner, x, depth_ - 1) : work_of(owner, x);
+          }
+        }).value);
+  }
+
+  // Children --------------------------------------------------------------------------------------
+
+  child<Real>* free_child() {
+    for (auto& c : children_) {
+      if (!c.active()) return &c;
+    }
+    return nullptr;
+  }
+
+  void fork(u64 x) {
+    child<Real>* c = free_child();
+    if (depth_ == 0 || c == nullptr) return;
+    c->fork(node<Real>, x, depth_ - 1, sojourn::activation{});
+  }
+
+  /// A child that the future of a call stands for.
+  void start_remote(u64 x) {
+    child<Real>* c = free_child();
+    if (c == nullptr) return;
+    const int owner = rank_of(x);
+    if constexpr (Real) {
+      c->start([&] {
+        if (x % 2 == 0) return sojourn::rpc(owner, remote_function<true>, x);
+        return cells[static_cast<std::size_t>(owner)].template async<&cell::work>(x);
+      });
+    } else {
+      c->start([&] { return x % 2 == 0 ? remote_function<false>(x) : work_of(owner, x); });
+    }
+  }
+
+  void then(u64 x) { children_[x % children_.size()].then_hash(); }
+
+  void join(child<Real>& c) { add(c.join().value); }
+
+  void join_any(u64 x) {
+    u64 active = 0;
+    for (auto& c : children_) active += c.active();
+    if (active == 0) return;
+    u64 nth = x % active;
+    for (auto& c : children_) {
+      if (c.active() && nth-- == 0) return join(c);
+    }
+  }
+
+  void fork_shared(u64 x) {
+    if (shared_count_ == shared_.size()) return;
+    auto& c = shared_[shared_count_++];
+    c.frame = {array_, count_, seed_, &total_, nullptr, x, depth_ > 0 ? depth_ - 1 : 0, {}};
+    start_by_reference(c);
+    total_ += x >> 6;
+  }
+
+  void join_shared() { sum_ = join_by_reference(shared_[--shared_count_], sum_); }
+
+  // Migration -------------------------------------------------------------------------------------
+
+  sojourn::via policy(u64 x) const {
+    switch (x % 8) {
+      case 0: return sojourn::via::migrate.activations(2);
+      case 1: return sojourn::via::migrate.activations(3);
+      case 2: return sojourn::via::migrate.all();
+      case 3: return sojourn::via::migrate.through(oldest_);
+      default: return sojourn::via::migrate;
+    }
+  }
+
+  void migrate([[maybe_unused]] u64 x) {
+    if constexpr (Real) {
+      const int to = rank_of(x);
+      const int from = sojourn::rank_me();
+      if (to == from) return;
+      bool shared_unfinished = false;
+      for (u64 i = 0; i < shared_count_; ++i) shared_unfinished |= shared_[i].running.unfinished();
+      bool children_unfinished = false;
+      for (auto& c : children_) children_unfinished |= c.unfinished();
+      const bool moved = sojourn::migrate_to(to, policy(x));
+      if (sojourn::rank_me() != (moved ? to : from)) fail(seed_, "migrate_to says where it is not");
+      if (!moved) {
+        happened(event::refused);
+        if (shared_unfinished) happened(event::refused_by_reference);
+        return;
+      }
+      if (shared_unfinished) fail(seed_, "a frame moved although a child refers to it");
+      happened(event::moved);
+      if (children_unfinished) happened(event::moved_with_children);
+      if (to == began_on_) happened(event::moved_back);
+    }
+  }
+
+  /// Attempts a migration that the gate must refuse.
+  void expect_refusal([[maybe_unused]] u64 x, [[maybe_unused]] event e) {
+    if constexpr (Real) {
+      const int to = other_rank_of(x);
+      const int from = sojourn::rank_me();
+      if (to == from) return;
+      if (sojourn::migrate_to(to, policy(x))) fail(seed_, "a frame moved that must stay");
+      if (sojourn::rank_me() != from) fail(seed_, "a refused migration moved");
+      happened(e);
+    }
+  }
+
+  void stay(u64 x) {
+    sojourn::stay here;
+    expect_refusal(x, event::refused_by_stay);
+    if (depth_ > 0 && x % 2 == 0) add(node_value(x).value);
+    expect_refusal(x, event::refused_by_stay);
+  }
+
+  void finish(u64 x) {
+    if (depth_ == 0) return;
+    auto body = [&] {
+      add(node_value(x).value);
+      if (x % 4 == 0) throw_one(x);
+    };
+    if constexpr (Real) {
+      outcome o = outcome_of([&] {
+        sojourn::finish([&] {
+          sojourn::rpc_ff(rank_of(x), [](u64 y) { (void)remote_function<true>(y & ~u64{15}); }, x);
+          body();
+        });
+        return u64{0};
+      });
+      add(o.value);
+      happened(event::finished_scope);
+    } else {
+      add(outcome_of([&] {
+            body();
+            return u64{0};
+          }).value);
+    }
+  }
+
+  /// The rounding mode belongs to the fiber.
+  void rounding(u64 x) {
+    if constexpr (Real) {
+      const int mode = x % 2 == 0 ? FE_UPWARD : FE_TOWARDZERO;
+      std::fesetround(mode);
+      wait(x / 2);
+      if (x % 3 == 0) migrate(x / 2);
+      if (std::fegetround() != mode) fail(seed_, "a wait changed the rounding mode");
+      std::fesetround(FE_TONEAREST);
+    }
+  }
+
+  // Exceptions ------------------------------------------------------------------------------------
+
+  /// What may wait, done where an exception is in flight.
+  void step_with_exception(u64 op, u64 x, event waited, event refused) {
+    switch (op % 8) {
+      case 0: remote_call(x); break;
+      case 1: wait(x); break;
+      case 2: return expect_refusal(x, refused);
+      case 3:
+      case 4: activate(x); break;
+      case 5: {
+        if (depth_ == 0) break;
+        child<Real> c;
+        c.fork(node<Real>, x, depth_ - 1, sojourn::activation{});
+        check();
+        wait(x);
+        check();
+        expect_refusal(x, refused);
+        join(c);
+        break;
+      }
+      case 6: {
+        by_reference_child<Real> c;
+        c.frame = {array_, count_, seed_, &total_, nullptr, x, depth_ > 0 ? depth_ - 1 : 0, {}};
+        start_by_reference(c);
+        check();
+        total_ += x >> 7;
+        wait(x);
+        sum_ = join_by_reference(c, sum_);
+        break;
+      }
+      default: join_any(x);
+    }
+    happened(waited);
+    check();
+  }
+
+  void in_a_handler(u64 x) {
+    try {
+      try {
+        throw program_error{x};
+      } catch (const program_error& e) {
+        for (int i = 0; i < 2; ++i) {
+          step_with_exception(x >> (5 * i), hash(x + static_cast<u64>(i)),
+                              event::waited_in_handler, event::refused_in_handler);
+          if (e.code != x) fail(seed_, "the exception in a handler changed while it waited");
+          if (Real && std::current_exception() == nullptr) {
+            fail(seed_, "the exception in a handler is gone");
+          }
+        }
+        add(e.code);
+        if (x & 0x10000) throw;
+        if (x & 0x20000) throw std::out_of_range("thrown by a handler");
+      }
+    } catch (const program_error& e) {
+      if (e.code != x) fail(seed_, "a rethrown exception changed");
+      add(e.code + 1);
+    } catch (const std::out_of_range& e) {
+      add(static_cast<u64>(e.what()[10]) + 2);
+    }
+  }
+
+  /// Waits in its destructor.
+  class at_exit {
+   public:
+    at_exit(computation& c, u64 x)
+        : computation_(c), x_(x), thrown_before_(std::uncaught_exceptions()) {}
+    ~at_exit() {
+      const int unwinding = std::uncaught_exceptions();
+      if (unwinding > thrown_before_) {
+        computation_.step_with_exception(x_, hash(x_), event::waited_in_unwinding,
+                                         event::refused_in_unwinding);
+      } else {
+        computation_.remote_call(x_);
+      }
+      if (std::uncaught_exceptions() != unwinding) {
+        fail(computation_.seed_, "exceptions being thrown changed in a destructor");
+      }
+    }
+    at_exit(const at_exit&) = delete;
+
+   private:
+    computation& computation_;
+    u64 x_;
+    int thrown_before_;
+  };
+
+  void in_unwinding(u64 x) {
+    add(outcome_of([&] {
+          at_exit first(*this, hash(x));
+          at_exit second(*this, x);
+          fork(hash(x + 1));
+          if (x & 0x3000) throw_one(x >> 20);
+          return x;
+        }).value);
+  }
+
+  u64 seed_;
+  u64 depth_;
+  sojourn::activation oldest_;
+  volatile u64* array_;
+  u64 count_;
+  random_numbers random_;
+  u64 sum_;
+  int began_on_;
+  u64 total_ = 0;  ///< Added to by this and its by-reference children, in any order.
+  std::array<child<Real>, 4> children_;
+  std::array<by_reference_child<Real>, 2> shared_;
+  u64 shared_count_ = 0;
+};
+
+template <bool Real>
+[[gnu::noinline]] u64 node(u64 seed, u64 depth, sojourn::activation oldest) {
+  const u64 count = 2 + hash(seed + 1) % (seed % 16 == 3 ? 600 : 40);
+  auto* array = static_cast<volatile u64*>(alloca(count * sizeof(u64)));
+  alignas(32) volatile double vector[4] = {1, 2, 3, 4};
+  computation<Real> c(seed, depth, oldest, array, count);
+  const u64 value = c.run();
+  for (int i = 0; i < 4; ++i) {
+    if (vector[i] != i + 1) fail(seed, "a floating-point local changed");
+  }
+  return value;
+}
+
+}  // namespace cut_rules

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A put and a get of 1 GiB between two ranks: right, copied once, and others run meanwhile.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <span>
+
+#include "check.hpp"
+
+using namespace sojourn;
+
+namespace {
+
+constexpr std::size_t gib = std::size_t{1} << 30;
+
+struct served {
+  long calls = 0;
+  void call() { ++calls; }
+};
+
+void a_gibibyte_there_and_back() {
+  std::size_t words = gib / sizeof(std::uint64_t);
+  auto there = broadcast(rank_me() == 0 ? make_array<std::uint64_t>(rank_count() - 1, words)
+                                        : global_ptr<std::uint64_t>());
+  if (rank_me() == 0) {
+    void* memory = mmap(nullptr, gib, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(memory != MAP_FAILED);
+    std::span<std::uint64_t> mine(static_cast<std::uint64_t*>(memory), words);
+    for (std::size_t i = 0; i < words; ++i) mine[i] = i * 0x9e3779b97f4a7c15u;
+
+    auto before = counters_now();
+    put(mine, there);
+    auto after_put = counters_now();
+    CHECK_EQUAL((after_put - before).bulk_bytes, gib);
+    CHECK_EQUAL((after_put - before).bulk_copies, gib);
+    std::fill(mine.begin(), mine.end(), 0);
+
+    // Another fiber gets its turns while the copy goes on.
+    long turns = 0;
+    bool done = false;
+    auto at = std::pair(reinterpret_cast<std::uint64_t>(&turns),
+                        reinterpret_cast<std::uint64_t>(&done));
+    auto other = rpc(0, [](std::pair<std::uint64_t, std::uint64_t> a) {
+      while (!*reinterpret_cast<bool*>(a.second)) {
+        ++*reinterpret_cast<long*>(a.first);
+        yield();
+      }
+    }, at);
+    auto before_get = counters_now();
+    get(there, mine);
+    done = true;
+    auto used = counters_now() - before_get;
+    CHECK_EQUAL(used.bulk_bytes, gib);
+    CHECK_EQUAL(used.bulk_copies, gib);
+    CHECK_EQUAL(used.messages(), 0);
+    other.get();
+    CHECK(turns > 50);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < words; ++i) wrong += mine[i] != i * 0x9e3779b97f4a7c15u;
+    CHECK_EQUAL(wrong, 0u);
+    munmap(memory, gib);
+    destroy_array(there, words);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run(argc, argv, [] {
+    check::claim("1 GiB is put and got, copied once each way", a_gibibyte_there_and_back);
+    return check::verdict();
+  });
+}
