@@ -6,17 +6,17 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <vector>
 
 namespace apps {
 
 /// Calls body(0) … body(count-1) on this rank, each in a fiber of its own, and returns when all are
 /// done; rethrows what one of them threw. Suspends.
-template <class Body>
-void in_fibers(int count, Body body) {
+inline void in_fibers(int count, const std::function<void(int)>& body) {
   // The address is good where the calls run: they go to this rank, and this frame waits for them.
   struct here {
-    Body* body;
+    const std::function<void(int)>* body;
     int index;
   };
   std::vector<sojourn::future<void>> running;

@@ -37,8 +37,7 @@ struct figures {
 /// Runs body(requester, latencies) for `requesters` requesters spread over the ranks (requester r
 /// on rank r mod rank_count()), each a fiber, and measures from the first to the last of them.
 /// Collective: called by every rank. Suspends.
-template <class Body>
-figures measure(int requesters, Body body) {
+inline figures measure(int requesters, const std::function<void(int, histogram&)>& body) {
   histogram latencies;
   sojourn::barrier();
   const sojourn::counters before = sojourn::counters_now();

@@ -282,6 +282,8 @@ std::exception_ptr held;
 void hold_exception() { held = std::current_exception(); }
 std::exception_ptr held_exception() { return std::exchange(held, nullptr); }
 
+void resumed_after_cut() { confirm_switch(); }
+
 void save_exceptions(mark& m) {
   if (broken.exceptions_at_marks) return;
   m.exceptions = *running.exceptions;

@@ -26,6 +26,13 @@
 #define AT_MINSIGSTKSZ 51
 #endif
 
+#if SOJOURN_ASAN
+/// Stacks that move cannot have fake frames, and frames that left for good leak what they held.
+extern "C" const char* __asan_default_options() {
+  return "detect_stack_use_after_return=0:detect_leaks=0";
+}
+#endif
+
 namespace sojourn::detail {
 
 namespace {

@@ -18,12 +18,16 @@
 
 #include "base/check.hpp"
 #include "base/symbols.hpp"
+#include "fiber/stack_copy.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/running.hpp"
 
 extern "C" char __executable_start;
 extern "C" char etext;
 extern "C" char end;
+
+// Words of frames are read as they lie there, red zones of the address sanitizer included.
+#define READS_FRAMES __attribute__((no_sanitize("address")))
 
 namespace sojourn::detail {
 
@@ -43,12 +47,11 @@ bool is_stale(std::uint64_t word, const left_behind& frames) {
 
 /// The nearest return address below `address`: it points into the function whose frame holds the
 /// word there, behind the call that function had made. 0 when there is none.
-std::uint64_t code_of_frame(std::uint64_t sp, std::uint64_t address) {
+READS_FRAMES std::uint64_t code_of_frame(std::uint64_t sp, std::uint64_t address) {
   auto text_low = reinterpret_cast<std::uint64_t>(&__executable_start);
   auto text_high = reinterpret_cast<std::uint64_t>(&etext);
   for (std::uint64_t a = address; a >= sp + 8; a -= 8) {
-    std::uint64_t word;
-    std::memcpy(&word, reinterpret_cast<const void*>(a - 8), sizeof word);
+    std::uint64_t word = *reinterpret_cast<const std::uint64_t*>(a - 8);
     if (word < text_low + 8 || word >= text_high) continue;
 #if defined(__x86_64__)
     const auto* code = reinterpret_cast<const unsigned char*>(word);
@@ -96,7 +99,8 @@ void attach_scan() {
   if (text != nullptr && std::strcmp(text, "on") != 0 && std::strcmp(text, "off") != 0) {
     throw error(format("SOJOURN_SCAN=%s is neither on nor off", text));
   }
-  enabled = text == nullptr || std::strcmp(text, "on") == 0;
+  // The address sanitizer keeps addresses of its own in every frame.
+  enabled = text == nullptr ? !SOJOURN_ASAN : std::strcmp(text, "on") == 0;
   first_heap_low = reinterpret_cast<std::uint64_t>(&end);
   first_heap_high = reinterpret_cast<std::uint64_t>(sbrk(0));
 }
@@ -106,7 +110,7 @@ namespace {
 using finder = std::size_t (*)(const std::uint64_t* words, std::size_t count,
                                const left_behind& frames);
 
-std::size_t find_one_by_one(const std::uint64_t* words, std::size_t from, std::size_t count,
+READS_FRAMES std::size_t find_one_by_one(const std::uint64_t* words, std::size_t from, std::size_t count,
                             const left_behind& frames) {
   for (std::size_t i = from; i < count; ++i) {
     if (is_stale(words[i], frames)) return i;
@@ -121,7 +125,7 @@ std::size_t find_plain(const std::uint64_t* words, std::size_t count, const left
 #if defined(__x86_64__)
 
 /// Looks again, exactly, at the lanes of a vector that were suspect.
-std::size_t first_stale_lane(const std::uint64_t* words, unsigned lanes, const left_behind& frames,
+READS_FRAMES std::size_t first_stale_lane(const std::uint64_t* words, unsigned lanes, const left_behind& frames,
                              std::size_t none) {
   for (; lanes != 0; lanes &= lanes - 1) {
     auto lane = static_cast<std::size_t>(std::countr_zero(lanes));
@@ -138,7 +142,7 @@ constexpr std::uint64_t top_bytes = std::uint64_t{1} << 44;
 
 constexpr long long as_lane(std::uint64_t x) { return static_cast<long long>(x); }
 
-__attribute__((target("avx2"))) std::size_t find_avx2(const std::uint64_t* words, std::size_t count,
+__attribute__((target("avx2"))) READS_FRAMES std::size_t find_avx2(const std::uint64_t* words, std::size_t count,
                                                       const left_behind& frames) {
   const __m256i older_add = _mm256_set1_epi64x(as_lane(bias - frames.older_low));
   const __m256i older_end = _mm256_set1_epi64x(as_lane(bias + frames.older_high - frames.older_low));
@@ -161,7 +165,7 @@ __attribute__((target("avx2"))) std::size_t find_avx2(const std::uint64_t* words
   return find_one_by_one(words, i, count, frames);
 }
 
-__attribute__((target("avx512f"))) std::size_t find_avx512(const std::uint64_t* words,
+__attribute__((target("avx512f"))) READS_FRAMES std::size_t find_avx512(const std::uint64_t* words,
                                                            std::size_t count,
                                                            const left_behind& frames) {
   const __m512i older_low = _mm512_set1_epi64(as_lane(frames.older_low));
@@ -204,7 +208,8 @@ std::size_t find_stale_pointer(const std::uint64_t* words, std::size_t count,
   return find(words, count, frames);
 }
 
-void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t slot_high, const void* base) {
+READS_FRAMES void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t slot_high,
+                              const void* base) {
   if (!enabled) return;
   // The saved frame pointer of the mark's own code points just above it; nobody follows it.
   std::uint64_t low = hi + 48;

@@ -198,7 +198,9 @@ bool migrate_activations(int to, via how) {
   if (to == job.me) return true;
   SOJOURN_CHECK(running_piece() != nullptr, "a migration outside of any fiber");
   move m{to, how.count(), how.through_address()};
-  return capture_stack(move_pieces, &m) == arrived;
+  long word = capture_stack(move_pieces, &m);
+  confirm_switch();
+  return word == arrived;
 }
 
 }  // namespace sojourn::detail

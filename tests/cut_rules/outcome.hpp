@@ -118,7 +118,10 @@ class child<true> {
     return o;
   }
   bool active() const { return result_.valid(); }
-  bool unfinished() const { return result_.valid() && !result_.ready(); }
+  /// False when it cannot be known, away from where it was made.
+  bool unfinished() const {
+    return result_.valid() && made_on_ == sojourn::rank_me() && !result_.ready();
+  }
   void drop() { result_ = {}; }
 
  private:

@@ -41,8 +41,8 @@ struct node {
   /// The same under an activation of its own, whose mark lies above this method's frame.
   long under(global_ptr<node> other, via how) {
     rank_t owner = rank_me();
-    long theirs = activate([](global_ptr<node> o, via h) { return o.call<&node::read>(h); }, other,
-                           how);
+    long theirs =
+        activate([](global_ptr<node> o, via h) { return o.call<&node::read>(h); }, other, how);
     return rank_me() == owner ? theirs * 1000 + key : -1;
   }
 };
@@ -145,11 +145,13 @@ places outer_with_handle(global_ptr<node> n) {
   return {rank_me(), middle, inner};
 }
 places middle_with_handle(global_ptr<node> n) {
-  auto [middle, inner] = activate([](global_ptr<node> p) {
-    activation mine = this_activation();
-    rank_t in = activate(inner_one, p, via::migrate.through(mine));
-    return std::pair(rank_me(), in);
-  }, n);
+  auto [middle, inner] = activate(
+      [](global_ptr<node> p) {
+        activation mine = this_activation();
+        rank_t in = activate(inner_one, p, via::migrate.through(mine));
+        return std::pair(rank_me(), in);
+      },
+      n);
   return {rank_me(), middle, inner};
 }
 
@@ -172,10 +174,14 @@ void one_several_or_all_activations_move() {
     CHECK_EQUAL((counters_now() - before).migrations_refused, 1);
   }
   // In a handler of this rank, all includes the handler itself.
-  auto all = rpc(0, [](global_ptr<node> p) {
-    rank_t in = activate(inner_one, p, via::migrate.all());
-    return std::pair(in, rank_me());
-  }, n).get();
+  auto all = rpc(
+                 0,
+                 [](global_ptr<node> p) {
+                   rank_t in = activate(inner_one, p, via::migrate.all());
+                   return std::pair(in, rank_me());
+                 },
+                 n)
+                 .get();
   CHECK_EQUAL(all.first, there);
   CHECK_EQUAL(all.second, there);
   destroy(n);
@@ -185,31 +191,40 @@ void results_go_straight_to_the_caller() {
   if (rank_count() < 2) return;
   for (int k : {1, 2, 3, 7, 20}) {
     auto cost = counted([&] {
-      int hops = activate([](int n) {
-        for (int i = 0; i < n; ++i) migrate_to((rank_me() + 1) % rank_count());
-        return n;
-      }, k);
+      int hops = activate(
+          [](int n) {
+            for (int i = 0; i < n; ++i) migrate_to((rank_me() + 1) % rank_count());
+            return n;
+          },
+          k);
       CHECK_EQUAL(hops, k);
     });
     CHECK_EQUAL(cost.messages(), k + (k % rank_count() != 0 ? 1 : 0));
     auto thrown = counted([&] {
-      CHECK_THROWS(std::domain_error, activate([](int n) {
-                     for (int i = 0; i < n; ++i) migrate_to((rank_me() + 1) % rank_count());
-                     if (n > 0) throw std::domain_error("far away");
-                   }, k));
+      CHECK_THROWS(std::domain_error, activate(
+                                          [](int n) {
+                                            for (int i = 0; i < n; ++i)
+                                              migrate_to((rank_me() + 1) % rank_count());
+                                            if (n > 0) throw std::domain_error("far away");
+                                          },
+                                          k));
     });
     CHECK_EQUAL(thrown.messages(), k + (k % rank_count() != 0 ? 1 : 0));
     CHECK_EQUAL(thrown.exceptions_sent, 1);
     // Nested: the inner one's caller has moved on meanwhile, and its result follows.
     auto nested = counted([&] {
-      long sum = activate([](int n) {
-        migrate_to(1);
-        long inner = activate([](int m) {
-          for (int i = 0; i < m; ++i) migrate_to((rank_me() + 1) % rank_count());
-          return static_cast<long>(m);
-        }, n);
-        return inner + rank_me();
-      }, k);
+      long sum = activate(
+          [](int n) {
+            migrate_to(1);
+            long inner = activate(
+                [](int m) {
+                  for (int i = 0; i < m; ++i) migrate_to((rank_me() + 1) % rank_count());
+                  return static_cast<long>(m);
+                },
+                n);
+            return inner + rank_me();
+          },
+          k);
       CHECK_EQUAL(sum, k + 1);
     });
     CHECK_EQUAL(nested.messages(), k + 2 + (k % rank_count() != 0 ? 1 : 0));
@@ -219,30 +234,37 @@ void results_go_straight_to_the_caller() {
 void results_of_every_kind() {
   if (rank_me() != 0) return;
   activate([](rank_t r) { migrate_to(r); }, last());
-  CHECK_EQUAL(activate([](rank_t r) {
-                migrate_to(r);
-                return inline_string<40>("text of rank " + std::to_string(rank_me()));
-              }, last()).str(),
+  CHECK_EQUAL(activate(
+                  [](rank_t r) {
+                    migrate_to(r);
+                    return inline_string<40>("text of rank " + std::to_string(rank_me()));
+                  },
+                  last())
+                  .str(),
               "text of rank " + std::to_string(last()));
-  auto big = activate([](rank_t r) {
-    std::array<long, 2000> a;
-    a.fill(5);
-    migrate_to(r);
-    a[1999] = rank_me();
-    return a;
-  }, last());
+  auto big = activate(
+      [](rank_t r) {
+        std::array<long, 2000> a;
+        a.fill(5);
+        migrate_to(r);
+        a[1999] = rank_me();
+        return a;
+      },
+      last());
   CHECK_EQUAL(big[0], 5);
   CHECK_EQUAL(big[1999], last());
-  CHECK(activate([](rank_t r) {
-          std::optional<std::pair<int, double>> o;
-          for (int i = 0; i < 10; ++i) {
-            if (i % 2 == 0) o.emplace(i, i * 0.5);
-            migrate_to(i % 2 == 0 ? r : 0);
-            if (o && i % 3 == 0) o->second += rank_me();
-            if (i % 4 == 3) o.reset();
-          }
-          return o;
-        }, last()) == std::optional(std::pair(8, 4.0)));
+  CHECK(activate(
+            [](rank_t r) {
+              std::optional<std::pair<int, double>> o;
+              for (int i = 0; i < 10; ++i) {
+                if (i % 2 == 0) o.emplace(i, i * 0.5);
+                migrate_to(i % 2 == 0 ? r : 0);
+                if (o && i % 3 == 0) o->second += rank_me();
+                if (i % 4 == 3) o.reset();
+              }
+              return o;
+            },
+            last()) == std::optional(std::pair(8, 4.0)));
 }
 
 // Loops in which a compiler might keep what belongs to a rank in a register.
@@ -314,114 +336,141 @@ void where_it_may_not_move_it_is_an_rpc() {
     return activate([&x](global_ptr<node> p) { return x + p.call<&node::read>(via::migrate); }, n);
   });
   stays("an activation that holds a stay", [](global_ptr<node> n) {
-    return activate([](global_ptr<node> p) {
-      stay here;
-      return p.call<&node::read>(via::migrate);
-    }, n);
+    return activate(
+        [](global_ptr<node> p) {
+          stay here;
+          return p.call<&node::read>(via::migrate);
+        },
+        n);
   });
   stays("an activation with an open finish", [](global_ptr<node> n) {
-    return activate([](global_ptr<node> p) {
-      long r = 0;
-      finish([&] { r = p.call<&node::read>(via::migrate); });
-      return r;
-    }, n);
+    return activate(
+        [](global_ptr<node> p) {
+          long r = 0;
+          finish([&] { r = p.call<&node::read>(via::migrate); });
+          return r;
+        },
+        n);
   });
   stays("a catch block", [](global_ptr<node> n) {
-    return activate([](global_ptr<node> p) {
-      try {
-        throw 1;
-      } catch (int) {
-        return p.call<&node::read>(via::migrate);
-      }
-    }, n);
+    return activate(
+        [](global_ptr<node> p) {
+          try {
+            throw 1;
+          } catch (int) {
+            return p.call<&node::read>(via::migrate);
+          }
+        },
+        n);
   });
   stays("a destructor during unwinding", [](global_ptr<node> n) {
-    return activate([](global_ptr<node> p) {
-      static long seen;
-      struct guard {
-        global_ptr<node> q;
-        ~guard() { seen = q.call<&node::read>(via::migrate); }
-      };
-      try {
-        guard g{p};
-        throw 1;
-      } catch (int) {
-      }
-      return seen;
-    }, n);
+    return activate(
+        [](global_ptr<node> p) {
+          static long seen;
+          struct guard {
+            global_ptr<node> q;
+            ~guard() { seen = q.call<&node::read>(via::migrate); }
+          };
+          try {
+            guard g{p};
+            throw 1;
+          } catch (int) {
+          }
+          return seen;
+        },
+        n);
   });
-  stays("the initialisation of a static", [](global_ptr<node> n) {
-    return activate(in_a_static, n);
-  });
+  stays("the initialisation of a static",
+        [](global_ptr<node> n) { return activate(in_a_static, n); });
   stays("two activations whose older one captures", [](global_ptr<node> n) {
     long x = 0;
-    return activate([&x](global_ptr<node> p) {
-      return x + activate([](global_ptr<node> q) {
-               return q.call<&node::read>(via::migrate.activations(2));
-             }, p);
-    }, n);
+    return activate(
+        [&x](global_ptr<node> p) {
+          return x + activate(
+                         [](global_ptr<node> q) {
+                           return q.call<&node::read>(via::migrate.activations(2));
+                         },
+                         p);
+        },
+        n);
   });
   stays("a `stay` in an older frame that would move, too", [](global_ptr<node> n) {
-    return activate([](global_ptr<node> p) {
-      stay here;
-      return activate([](global_ptr<node> q) {
-        return q.call<&node::read>(via::migrate.activations(2));
-      }, p);
-    }, n);
-  });
-  CHECK(activate([](rank_t r) {
+    return activate(
+        [](global_ptr<node> p) {
           stay here;
-          return migrate_to(r) == (r == rank_me());
-        }, last()));
+          return activate(
+              [](global_ptr<node> q) { return q.call<&node::read>(via::migrate.activations(2)); },
+              p);
+        },
+        n);
+  });
+  CHECK(activate(
+      [](rank_t r) {
+        stay here;
+        return migrate_to(r) == (r == rank_me());
+      },
+      last()));
 }
 
 void once_the_reason_is_gone_it_moves() {
   if (rank_me() != 0 || rank_count() < 2) return;
   auto n = make<node>(last(), 9L);
-  rank_t where = activate([](global_ptr<node> p) {
-    { stay here; }
-    finish([] {});
-    try {
-      throw 1;
-    } catch (int) {
-    }
-    static long x = p.call<&node::read>(via::rpc);
-    (void)x;
-    p.call<&node::read>(via::migrate);
-    return rank_me();
-  }, n);
+  rank_t where = activate(
+      [](global_ptr<node> p) {
+        {
+          stay here;
+        }
+        finish([] {});
+        try {
+          throw 1;
+        } catch (int) {
+        }
+        static long x = p.call<&node::read>(via::rpc);
+        (void)x;
+        p.call<&node::read>(via::migrate);
+        return rank_me();
+      },
+      n);
   CHECK_EQUAL(where, last());
   // An activation inside a catch block has no exception of its own, so it may.
-  where = activate([](global_ptr<node> p) {
-    try {
-      throw std::runtime_error("outer");
-    } catch (const std::runtime_error& e) {
-      rank_t r = activate([](global_ptr<node> q) {
-        q.call<&node::read>(via::migrate);
+  where = activate(
+      [](global_ptr<node> p) {
         try {
-          throw std::logic_error("inner");
-        } catch (const std::logic_error&) {
-          return rank_me();
+          throw std::runtime_error("outer");
+        } catch (const std::runtime_error& e) {
+          rank_t r = activate(
+              [](global_ptr<node> q) {
+                q.call<&node::read>(via::migrate);
+                try {
+                  throw std::logic_error("inner");
+                } catch (const std::logic_error&) {
+                  return rank_me();
+                }
+              },
+              p);
+          CHECK_EQUAL(std::string(e.what()), "outer");
+          return std::current_exception() != nullptr ? r : -1;
         }
-      }, p);
-      CHECK_EQUAL(std::string(e.what()), "outer");
-      return std::current_exception() != nullptr ? r : -1;
-    }
-  }, n);
+      },
+      n);
   CHECK_EQUAL(where, last());
   // And one inside a stay, a capturing activation, a finish.
   long x = 0;
-  where = activate([&x](global_ptr<node> p) {
-    stay here;
-    rank_t r = -1;
-    finish([&] {
-      r = activate([](global_ptr<node> q) {
-        q.call<&node::read>(via::migrate.all());
-        return rank_me();
-      }, p);
-    });
-    return r + static_cast<rank_t>(x);
-  }, n);
+  where = activate(
+      [&x](global_ptr<node> p) {
+        stay here;
+        rank_t r = -1;
+        finish([&] {
+          r = activate(
+              [](global_ptr<node> q) {
+                q.call<&node::read>(via::migrate.all());
+                return rank_me();
+              },
+              p);
+        });
+        return r + static_cast<rank_t>(x);
+      },
+      n);
   CHECK_EQUAL(where, last());
   destroy(n);
 }
@@ -433,26 +482,36 @@ void frames_of_a_method_stay_with_the_object() {
   for (via how : {via::rpc, via::migrate, via::migrate.activations(2), via::migrate.activations(3),
                   via::migrate.all()}) {
     // Called plainly on a local object, by its owner's handler, and under a fork mark.
-    CHECK_EQUAL(activate([](global_ptr<node> a, global_ptr<node> b, via h) {
-                  return a.call<&node::through>(via::migrate, b, h);
-                }, here, there, how), 5004);
-    CHECK_EQUAL(activate([](global_ptr<node> a, global_ptr<node> b, via h) {
-                  return a.call<&node::under>(via::migrate, b, h);
-                }, here, there, how), 5004);
-    CHECK_EQUAL(activate([](global_ptr<node> a, global_ptr<node> b, via h) {
-                  auto f = a.async<&node::through>(via::migrate, b, h);
-                  return f.get();
-                }, here, there, how), 5004);
-    CHECK_EQUAL(activate([](global_ptr<node> a, global_ptr<node> b, via h) {
-                  auto f = a.async<&node::under>(via::migrate, b, h);
-                  return f.get();
-                }, here, there, how), 5004);
-    CHECK_EQUAL(activate([](global_ptr<node> a, global_ptr<node> b, via h) {
-                  return b.call<&node::through>(via::rpc, a, h);
-                }, here, there, how), 4005);
-    CHECK_EQUAL(activate([](global_ptr<node> a, global_ptr<node> b, via h) {
-                  return b.call<&node::through>(via::migrate, a, h);
-                }, here, there, how), 4005);
+    CHECK_EQUAL(activate([](global_ptr<node> a, global_ptr<node> b,
+                            via h) { return a.call<&node::through>(via::migrate, b, h); },
+                         here, there, how),
+                5004);
+    CHECK_EQUAL(activate([](global_ptr<node> a, global_ptr<node> b,
+                            via h) { return a.call<&node::under>(via::migrate, b, h); },
+                         here, there, how),
+                5004);
+    CHECK_EQUAL(activate(
+                    [](global_ptr<node> a, global_ptr<node> b, via h) {
+                      auto f = a.async<&node::through>(via::migrate, b, h);
+                      return f.get();
+                    },
+                    here, there, how),
+                5004);
+    CHECK_EQUAL(activate(
+                    [](global_ptr<node> a, global_ptr<node> b, via h) {
+                      auto f = a.async<&node::under>(via::migrate, b, h);
+                      return f.get();
+                    },
+                    here, there, how),
+                5004);
+    CHECK_EQUAL(activate([](global_ptr<node> a, global_ptr<node> b,
+                            via h) { return b.call<&node::through>(via::rpc, a, h); },
+                         here, there, how),
+                4005);
+    CHECK_EQUAL(activate([](global_ptr<node> a, global_ptr<node> b,
+                            via h) { return b.call<&node::through>(via::migrate, a, h); },
+                         here, there, how),
+                4005);
   }
   destroy(here);
   destroy(there);
@@ -467,16 +526,19 @@ int slow(int us) {
 void futures_are_taken_on_other_ranks() {
   // Made here, taken there, with the result there before and after the move.
   for (int us : {0, 2000}) {
-    CHECK_EQUAL(activate([](int t) {
-                  auto f = rpc(last(), slow, t);
-                  if (t == 0) f.wait();
-                  migrate_to(next());
-                  auto g = rpc(0, slow, t);
-                  migrate_to(last());
-                  f.wait();
-                  int sum = f.get() + g.get();
-                  return sum;
-                }, us), 2 * us);
+    CHECK_EQUAL(activate(
+                    [](int t) {
+                      auto f = rpc(last(), slow, t);
+                      if (t == 0) f.wait();
+                      migrate_to(next());
+                      auto g = rpc(0, slow, t);
+                      migrate_to(last());
+                      f.wait();
+                      int sum = f.get() + g.get();
+                      return sum;
+                    },
+                    us),
+                2 * us);
   }
   // An exception waits there, too; an unread future is dropped from afar.
   CHECK_THROWS(std::range_error, activate([] {
@@ -499,14 +561,16 @@ void futures_are_taken_on_other_ranks() {
                 migrate_to(next());
                 rank_t here = rank_me();
                 return f.then([here](int t) { return rank_me() == here ? t : -1; }).get();
-              }), 200);
+              }),
+              200);
   CHECK_EQUAL(activate([] {
                 auto f = rpc(0, slow, 100);
                 auto g = rpc(last(), slow, 200);
                 migrate_to(next());
                 auto both = when_all(std::move(f), std::move(g)).get();
                 return std::get<0>(both) + std::get<1>(both);
-              }), 300);
+              }),
+              300);
 }
 
 long pingpong(global_ptr<node> a, global_ptr<node> b, int times) {
@@ -521,13 +585,18 @@ void many_walk_at_once_and_meet() {
   auto nodes = gather_all(mine);
   std::vector<future<long>> all;
   for (int i = 0; i < 40; ++i) {
-    all.push_back(rpc(rank_me(), [](global_ptr<node> a, global_ptr<node> b) {
-      return activate([](global_ptr<node> x, global_ptr<node> y) {
-        long inner = activate(pingpong, x, y, 21);
-        return inner * 1000 + activate(pingpong, y, x, 21);
-      }, a, b);
-    }, nodes[static_cast<std::size_t>(i % rank_count())],
-                      nodes[static_cast<std::size_t>((i * 3 + 1) % rank_count())]));
+    all.push_back(rpc(
+        rank_me(),
+        [](global_ptr<node> a, global_ptr<node> b) {
+          return activate(
+              [](global_ptr<node> x, global_ptr<node> y) {
+                long inner = activate(pingpong, x, y, 21);
+                return inner * 1000 + activate(pingpong, y, x, 21);
+              },
+              a, b);
+        },
+        nodes[static_cast<std::size_t>(i % rank_count())],
+        nodes[static_cast<std::size_t>((i * 3 + 1) % rank_count())]));
   }
   for (int i = 0; i < 40; ++i) {
     long a = i % rank_count();
@@ -545,28 +614,33 @@ void exceptions_of_methods_pass_through() {
   auto head = make_list(4, last());
   for (via how : {via::rpc, via::migrate, via::migrate.all()}) {
     for (long bad : {1L, 2L, 4L}) {
-      CHECK_THROWS(std::out_of_range, activate([](global_ptr<node> at, via h, long k) {
-                     long sum = 0;
-                     while (at) {
-                       sum += at.call<&node::fail_on>(h, k);
-                       at = at.call<&node::step>(h);
-                     }
-                     return sum;
-                   }, head, how, bad));
+      CHECK_THROWS(std::out_of_range, activate(
+                                          [](global_ptr<node> at, via h, long k) {
+                                            long sum = 0;
+                                            while (at) {
+                                              sum += at.call<&node::fail_on>(h, k);
+                                              at = at.call<&node::step>(h);
+                                            }
+                                            return sum;
+                                          },
+                                          head, how, bad));
     }
     // Caught in the activation that migrated, which goes on.
-    CHECK_EQUAL(activate([](global_ptr<node> at, via h) {
-                  long sum = 0;
-                  while (at) {
-                    try {
-                      sum += at.call<&node::fail_on>(h, 2);
-                    } catch (const std::out_of_range&) {
-                      sum += 100;
-                    }
-                    at = at.call<&node::step>(h);
-                  }
-                  return sum;
-                }, head, how), 1 + 100 + 3 + 4);
+    CHECK_EQUAL(activate(
+                    [](global_ptr<node> at, via h) {
+                      long sum = 0;
+                      while (at) {
+                        try {
+                          sum += at.call<&node::fail_on>(h, 2);
+                        } catch (const std::out_of_range&) {
+                          sum += 100;
+                        }
+                        at = at.call<&node::step>(h);
+                      }
+                      return sum;
+                    },
+                    head, how),
+                1 + 100 + 3 + 4);
   }
 }
 

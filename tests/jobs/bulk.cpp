@@ -39,14 +39,17 @@ void a_gibibyte_there_and_back() {
     // Another fiber gets its turns while the copy goes on.
     long turns = 0;
     bool done = false;
-    auto at = std::pair(reinterpret_cast<std::uint64_t>(&turns),
-                        reinterpret_cast<std::uint64_t>(&done));
-    auto other = rpc(0, [](std::pair<std::uint64_t, std::uint64_t> a) {
-      while (!*reinterpret_cast<bool*>(a.second)) {
-        ++*reinterpret_cast<long*>(a.first);
-        yield();
-      }
-    }, at);
+    auto at =
+        std::pair(reinterpret_cast<std::uint64_t>(&turns), reinterpret_cast<std::uint64_t>(&done));
+    auto other = rpc(
+        0,
+        [](std::pair<std::uint64_t, std::uint64_t> a) {
+          while (!*reinterpret_cast<bool*>(a.second)) {
+            ++*reinterpret_cast<long*>(a.first);
+            yield();
+          }
+        },
+        at);
     auto before_get = counters_now();
     get(there, mine);
     done = true;

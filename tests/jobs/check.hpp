@@ -4,8 +4,8 @@
 #pragma once
 
 #include <signal.h>
-#include <sojourn/sojourn.hpp>
 #include <unistd.h>
+#include <sojourn/sojourn.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -60,8 +60,8 @@ void equal(const A& a, const B& b, const char* what, const char* file, int line)
 namespace detail {
 inline void give_up(int) {
   char text[256];
-  int n = std::snprintf(text, sizeof text, "rank %d: claim `%s` does not end\n",
-                        sojourn::rank_me(), current);
+  int n = std::snprintf(text, sizeof text, "rank %d: claim `%s` does not end\n", sojourn::rank_me(),
+                        current);
   if (n > 0) (void)!write(2, text, static_cast<std::size_t>(n));
   _exit(3);
 }
@@ -94,20 +94,18 @@ inline int verdict() { return failures == 0 ? 0 : 1; }
 
 }  // namespace check
 
-#define CHECK(condition) \
-  ((condition) ? void() : ::check::fail(__FILE__, __LINE__, #condition, ""))
+#define CHECK(condition) ((condition) ? void() : ::check::fail(__FILE__, __LINE__, #condition, ""))
 #define CHECK_EQUAL(a, b) ::check::equal((a), (b), #a " == " #b, __FILE__, __LINE__)
 /// `expression` throws an exception of exactly type `E`; evaluates to nothing.
-#define CHECK_THROWS(E, expression)                                                      \
-  do {                                                                                   \
-    try {                                                                                \
-      (void)(expression);                                                                \
-      ::check::fail(__FILE__, __LINE__, #expression " throws " #E, "nothing was thrown"); \
-    } catch (const E& thrown_) {                                                         \
-      if (typeid(thrown_) != typeid(E))                                                  \
-        ::check::fail(__FILE__, __LINE__, #expression " throws " #E,                     \
-                      typeid(thrown_).name());                                           \
-    } catch (...) {                                                                      \
-      ::check::fail(__FILE__, __LINE__, #expression " throws " #E, "something else");    \
-    }                                                                                    \
+#define CHECK_THROWS(E, expression)                                                           \
+  do {                                                                                        \
+    try {                                                                                     \
+      (void)(expression);                                                                     \
+      ::check::fail(__FILE__, __LINE__, #expression " throws " #E, "nothing was thrown");     \
+    } catch (const E& thrown_) {                                                              \
+      if (typeid(thrown_) != typeid(E))                                                       \
+        ::check::fail(__FILE__, __LINE__, #expression " throws " #E, typeid(thrown_).name()); \
+    } catch (...) {                                                                           \
+      ::check::fail(__FILE__, __LINE__, #expression " throws " #E, "something else");         \
+    }                                                                                         \
   } while (false)

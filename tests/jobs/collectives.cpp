@@ -56,12 +56,13 @@ void reduce_combines_in_rank_order() {
   CHECK_EQUAL(reduce(rank_me(), [](int a, int b) { return a < b ? a : b; }), 0);
   CHECK_EQUAL(reduce(rank_me() == 0, std::logical_or<>{}), true);
   auto compose = [](affine f, affine g) { return affine{g.a * f.a, g.a * f.b + g.b}; };
-  affine mine{static_cast<std::uint64_t>(rank_me()) * 2 + 3, static_cast<std::uint64_t>(rank_me()) + 1};
+  affine mine{static_cast<std::uint64_t>(rank_me()) * 2 + 3,
+              static_cast<std::uint64_t>(rank_me()) + 1};
   affine all = reduce(mine, compose);
   affine expected{3, 1};
   for (rank_t r = 1; r < rank_count(); ++r) {
-    expected = compose(expected, affine{static_cast<std::uint64_t>(r) * 2 + 3,
-                                        static_cast<std::uint64_t>(r) + 1});
+    expected = compose(
+        expected, affine{static_cast<std::uint64_t>(r) * 2 + 3, static_cast<std::uint64_t>(r) + 1});
   }
   CHECK_EQUAL(all.a, expected.a);
   CHECK_EQUAL(all.b, expected.b);
@@ -100,7 +101,8 @@ void gather_all_in_order() {
   large mine;
   mine.v.fill(rank_me());
   auto larges = gather_all(mine);
-  for (rank_t r = 0; r < rank_count(); ++r) CHECK_EQUAL(larges[static_cast<std::size_t>(r)].v[2999], r);
+  for (rank_t r = 0; r < rank_count(); ++r)
+    CHECK_EQUAL(larges[static_cast<std::size_t>(r)].v[2999], r);
 }
 
 void one_behind_the_other_without_a_barrier() {
@@ -139,9 +141,9 @@ void other_fibers_run_meanwhile() {
 
 void from_another_fiber_of_the_rank() {
   int total = rpc(rank_me(), [] {
-    barrier();
-    return reduce(1, std::plus<>{});
-  }).get();
+                barrier();
+                return reduce(1, std::plus<>{});
+              }).get();
   CHECK_EQUAL(total, rank_count());
 }
 

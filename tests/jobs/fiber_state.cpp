@@ -80,28 +80,32 @@ void rounding_belongs_to_the_fiber() {
 
 void rounding_travels() {
   if (rank_me() != 0) return;
-  auto modes = activate([](rank_t there) {
-    std::fesetround(FE_UPWARD);
-    migrate_to(there);
-    int away = std::fegetround();
-    double up = third();
-    yields(2);
-    migrate_to(0);
-    int back = std::fegetround();
-    std::fesetround(FE_TONEAREST);
-    return std::tuple(away, back, up > nearest_third);
-  }, last());
+  auto modes = activate(
+      [](rank_t there) {
+        std::fesetround(FE_UPWARD);
+        migrate_to(there);
+        int away = std::fegetround();
+        double up = third();
+        yields(2);
+        migrate_to(0);
+        int back = std::fegetround();
+        std::fesetround(FE_TONEAREST);
+        return std::tuple(away, back, up > nearest_third);
+      },
+      last());
   CHECK(modes == std::tuple(FE_UPWARD, FE_UPWARD, true));
   CHECK_EQUAL(rpc(last(), other_fibers_rounding).get(), FE_TONEAREST);
 #if defined(__x86_64__)
-  unsigned flushed = activate([](rank_t there) {
-    unsigned before = _mm_getcsr();
-    _mm_setcsr(before | 0x8040);  // flush to zero, denormals are zero
-    migrate_to(there);
-    unsigned away = _mm_getcsr() & 0x8040;
-    _mm_setcsr(before);
-    return away;
-  }, last());
+  unsigned flushed = activate(
+      [](rank_t there) {
+        unsigned before = _mm_getcsr();
+        _mm_setcsr(before | 0x8040);  // flush to zero, denormals are zero
+        migrate_to(there);
+        unsigned away = _mm_getcsr() & 0x8040;
+        _mm_setcsr(before);
+        return away;
+      },
+      last());
   CHECK_EQUAL(flushed, 0x8040u);
 #endif
 }
@@ -115,24 +119,26 @@ void errno_and_thread_locals_are_the_ranks() {
                         reinterpret_cast<std::uint64_t>(&of_this_thread));
   for (rank_t r = 0; r < rank_count(); ++r) {
     auto there = rpc(r, [] {
-      return std::pair(reinterpret_cast<std::uint64_t>(&errno),
-                       reinterpret_cast<std::uint64_t>(&of_this_thread));
-    }).get();
+                   return std::pair(reinterpret_cast<std::uint64_t>(&errno),
+                                    reinterpret_cast<std::uint64_t>(&of_this_thread));
+                 }).get();
     CHECK(there == here);
   }
   of_this_thread = 100 + rank_me();
   more_of_it[5] = static_cast<char>('a' + rank_me());
   barrier();
   if (rank_me() == 0) {
-    auto seen = activate([](rank_t there) {
-      int a = of_this_thread;
-      migrate_to(there);
-      int b = of_this_thread;
-      char c = more_of_it[5];
-      errno = 7;
-      migrate_to(0);
-      return std::tuple(a, b, c, of_this_thread);
-    }, last());
+    auto seen = activate(
+        [](rank_t there) {
+          int a = of_this_thread;
+          migrate_to(there);
+          int b = of_this_thread;
+          char c = more_of_it[5];
+          errno = 7;
+          migrate_to(0);
+          return std::tuple(a, b, c, of_this_thread);
+        },
+        last());
     CHECK(seen == std::tuple(100, 100 + last(), static_cast<char>('a' + last()), 100));
   }
   barrier();
@@ -190,10 +196,14 @@ int unwinding_suspends(int n) {
     int steps;
     ~waits() {
       yields(steps);
-      counted += rpc(next(), [](int s) {
-                   yields(1);
-                   return s;
-                 }, steps).get();
+      counted += rpc(
+                     next(),
+                     [](int s) {
+                       yields(1);
+                       return s;
+                     },
+                     steps)
+                     .get();
       counted += 100 * std::uncaught_exceptions();
       try {
         yield();
@@ -224,27 +234,32 @@ void destructors_suspend_during_unwinding() {
 void activations_in_catch_blocks() {
   std::vector<future<int>> all;
   for (int i = 0; i < 30; ++i) {
-    all.push_back(rpc(rank_me(), [](int n) {
-      try {
-        throw numbered(n);
-      } catch (const numbered& e) {
-        int inner = activate([](int m) {
-          if (std::current_exception() != nullptr) return -1000;
-          migrate_to(next());
+    all.push_back(rpc(
+        rank_me(),
+        [](int n) {
           try {
-            throw m;
-          } catch (int x) {
-            yields(x % 3);
-            return x;
+            throw numbered(n);
+          } catch (const numbered& e) {
+            int inner = activate(
+                [](int m) {
+                  if (std::current_exception() != nullptr) return -1000;
+                  migrate_to(next());
+                  try {
+                    throw m;
+                  } catch (int x) {
+                    yields(x % 3);
+                    return x;
+                  }
+                },
+                n);
+            try {
+              throw;
+            } catch (const numbered& again) {
+              return again.number == e.number ? inner : -2000;
+            }
           }
-        }, n);
-        try {
-          throw;
-        } catch (const numbered& again) {
-          return again.number == e.number ? inner : -2000;
-        }
-      }
-    }, i));
+        },
+        i));
   }
   for (int i = 0; i < 30; ++i) CHECK_EQUAL(all[static_cast<std::size_t>(i)].get(), i);
 }

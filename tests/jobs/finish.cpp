@@ -190,10 +190,13 @@ void many_at_a_time_on_one_rank() {
       int mine = 0;
       finish([&] {
         for (int k = 0; k < 5; ++k) {
-          rpc_ff(rank_me(), [](std::uint64_t at) {
-            pause_us(100);
-            ++*reinterpret_cast<int*>(at);
-          }, reinterpret_cast<std::uint64_t>(&mine));
+          rpc_ff(
+              rank_me(),
+              [](std::uint64_t at) {
+                pause_us(100);
+                ++*reinterpret_cast<int*>(at);
+              },
+              reinterpret_cast<std::uint64_t>(&mine));
         }
       });
       return mine;
@@ -308,10 +311,13 @@ void migrating_activations_inside() {
     // Handlers that move away whole count where they end.
     finish([] {
       for (int i = 0; i < 40; ++i) {
-        rpc_ff(static_cast<rank_t>(i % rank_count()), [](int n) {
-          roam(n % 7);
-          pause_us(50);
-        }, i);
+        rpc_ff(
+            static_cast<rank_t>(i % rank_count()),
+            [](int n) {
+              roam(n % 7);
+              pause_us(50);
+            },
+            i);
       }
     });
     sum = -60;
@@ -356,9 +362,7 @@ void exceptions_inside() {
     // One that left a call without a reply, from another rank and two hops away.
     for (rank_t r = 0; r < rank_count(); ++r) {
       CHECK_THROWS(std::range_error, finish([&] {
-                     rpc_ff(r, [] {
-                       rpc_ff(next(), [] { throw std::range_error("far"); });
-                     });
+                     rpc_ff(r, [] { rpc_ff(next(), [] { throw std::range_error("far"); }); });
                      rpc_ff(last(), [] {
                        pause_us(500);
                        ++done;
@@ -376,9 +380,8 @@ void exceptions_inside() {
     finish([] { rpc_ff(last(), [] {}); });
     // An inner one's does not reach the outer one's when it is caught between them.
     finish([] {
-      CHECK_THROWS(std::length_error, finish([] {
-                     rpc_ff(last(), [] { throw std::length_error("inner"); });
-                   }));
+      CHECK_THROWS(std::length_error,
+                   finish([] { rpc_ff(last(), [] { throw std::length_error("inner"); }); }));
     });
     // An exception of a call with a reply goes to its future alone.
     finish([] { auto f = rpc(last(), []() -> int { throw std::length_error("unread"); }); });

@@ -119,12 +119,15 @@ void back_pressure_suspends_the_fiber_not_the_rank() {
     auto sender = rpc(0, [] {
       kilobyte k{};
       for (int i = 0; i < 3000; ++i) {
-        rpc_ff(1, [](kilobyte) {
-          // The receiver is slow: it works without yielding.
-          std::uint64_t until = now_ns() + 5000;
-          while (now_ns() < until) {
-          }
-        }, k);
+        rpc_ff(
+            1,
+            [](kilobyte) {
+              // The receiver is slow: it works without yielding.
+              std::uint64_t until = now_ns() + 5000;
+              while (now_ns() < until) {
+              }
+            },
+            k);
       }
     });
     long turns = 0;
@@ -147,7 +150,8 @@ struct block {
 template <std::size_t Bytes>
 block<Bytes> pattern(unsigned seed) {
   block<Bytes> v;
-  for (std::size_t i = 0; i < Bytes; ++i) v.b[i] = static_cast<unsigned char>(seed + i * 7 + i / 251);
+  for (std::size_t i = 0; i < Bytes; ++i)
+    v.b[i] = static_cast<unsigned char>(seed + i * 7 + i / 251);
   return v;
 }
 
@@ -163,11 +167,15 @@ void echo(unsigned seed) {
   // Statics: the main stack has room, but a handler's is 256 KiB for everything.
   static block<Bytes> sent, got;
   sent = pattern<Bytes>(seed);
-  got = rpc(next(), [](block<Bytes> v) {
-          v.b[0] ^= 0xff;
-          v.b[Bytes - 1] ^= 0x0f;
-          return v;
-        }, sent).get();
+  got = rpc(
+            next(),
+            [](block<Bytes> v) {
+              v.b[0] ^= 0xff;
+              v.b[Bytes - 1] ^= 0x0f;
+              return v;
+            },
+            sent)
+            .get();
   got.b[Bytes - 1] ^= 0x0f;
   got.b[0] ^= 0xff;
   CHECK(std::memcmp(&got, &sent, Bytes) == 0);
@@ -202,8 +210,7 @@ void arguments_and_results_of_every_size() {
 void long_messages_from_all_to_all() {
   std::vector<future<unsigned>> all;
   for (int i = 0; i < 200; ++i) {
-    all.push_back(rpc(i % rank_count(), add_up<30000>,
-                      pattern<30000>(static_cast<unsigned>(i))));
+    all.push_back(rpc(i % rank_count(), add_up<30000>, pattern<30000>(static_cast<unsigned>(i))));
   }
   for (int i = 0; i < 200; ++i) {
     CHECK_EQUAL(all[static_cast<std::size_t>(i)].get(),
@@ -238,17 +245,22 @@ void large_frames_migrate() {
 void migrations_flood_too() {
   std::vector<future<int>> all;
   for (int i = 0; i < 1200; ++i) {
-    all.push_back(rpc(rank_me(), [](int n) {
-      return activate([](int m) {
-        std::array<int, 300> cargo;
-        cargo.fill(m);
-        asm volatile("" : : "r"(&cargo) : "memory");
-        for (int h = 0; h < 10; ++h) migrate_to((rank_me() + 1 + m) % rank_count());
-        int same = 0;
-        for (int c : cargo) same += c == m;
-        return same;
-      }, n);
-    }, i));
+    all.push_back(rpc(
+        rank_me(),
+        [](int n) {
+          return activate(
+              [](int m) {
+                std::array<int, 300> cargo;
+                cargo.fill(m);
+                asm volatile("" : : "r"(&cargo) : "memory");
+                for (int h = 0; h < 10; ++h) migrate_to((rank_me() + 1 + m) % rank_count());
+                int same = 0;
+                for (int c : cargo) same += c == m;
+                return same;
+              },
+              n);
+        },
+        i));
   }
   for (auto& f : all) CHECK_EQUAL(f.get(), 300);
 }

@@ -179,9 +179,9 @@ void null_and_wild_pointers_are_refused() {
     CHECK(std::string(e.what()).find("null") != std::string::npos);
   }
   // In an activation, too.
-  CHECK_THROWS(error, activate([](global_ptr<counted> p) {
-                 return p.call<&counted::get>(via::migrate);
-               }, null));
+  CHECK_THROWS(
+      error,
+      activate([](global_ptr<counted> p) { return p.call<&counted::get>(via::migrate); }, null));
 }
 
 void const_and_comparison() {

@@ -59,11 +59,16 @@ void functions_and_lambdas() {
     CHECK_EQUAL(rpc(r, std::plus<int>{}, 3, 4).get(), 7);
     rpc(r, nothing_much).get();
     CHECK_EQUAL(rpc(r, sum_of, std::array<long, 8>{1, 2, 3, 4, 5, 6, 7, 8}, '\1').get(), 37);
-    auto p = rpc(r, [](std::pair<int, long> v) { return std::tuple(v.second, v.first, true); },
-                 std::pair(1, 2L)).get();
+    auto p = rpc(
+                 r, [](std::pair<int, long> v) { return std::tuple(v.second, v.first, true); },
+                 std::pair(1, 2L))
+                 .get();
     CHECK(p == std::tuple(2L, 1, true));
-    CHECK_EQUAL(rpc(r, [](inline_string<12> s) { return inline_string<20>(s.str() + "!"); },
-                    inline_string<12>("hello")).get().view(),
+    CHECK_EQUAL(rpc(
+                    r, [](inline_string<12> s) { return inline_string<20>(s.str() + "!"); },
+                    inline_string<12>("hello"))
+                    .get()
+                    .view(),
                 "hello!");
   }
 }
@@ -95,7 +100,9 @@ void an_unread_result_is_dropped() {
     auto f = rpc(next(), twice, i);
     if (i % 3 == 0) f = rpc(next(), twice, i);
   }
-  { auto thrown = rpc(next(), []() -> int { throw std::runtime_error("nobody asks"); }); }
+  {
+    auto thrown = rpc(next(), []() -> int { throw std::runtime_error("nobody asks"); });
+  }
   CHECK_EQUAL(rpc(next(), twice, 1).get(), 2);
 }
 
@@ -108,9 +115,8 @@ void results_taken_in_any_order() {
 
 void continuations() {
   rank_t me = rank_me();
-  CHECK_EQUAL(rpc(next(), twice, 4).then([me](int x) { return rank_me() == me ? x + 1 : -1; })
-                  .get(),
-              9);
+  CHECK_EQUAL(
+      rpc(next(), twice, 4).then([me](int x) { return rank_me() == me ? x + 1 : -1; }).get(), 9);
   // Results of `then` stay on this rank, so they may hold anything.
   auto text = rpc(next(), twice, 5).then([](int x) { return std::to_string(x); });
   CHECK_EQUAL(text.get(), "10");
@@ -141,13 +147,15 @@ void continuations() {
   CHECK_THROWS(app::code, throwing.get());
   // An unread chain runs all the same.
   int ran = 0;
-  { auto dropped = rpc(next(), twice, 1).then([&ran](int) { ran = 1; }); }
+  {
+    auto dropped = rpc(next(), twice, 1).then([&ran](int) { ran = 1; });
+  }
   while (ran == 0) yield();
 }
 
 void all_of_several() {
-  auto t = when_all(rpc(next(), twice, 1), rpc(last(), nothing_much),
-                    rpc(0, [] { return 'c'; })).get();
+  auto t =
+      when_all(rpc(next(), twice, 1), rpc(last(), nothing_much), rpc(0, [] { return 'c'; })).get();
   CHECK_EQUAL(std::get<0>(t), 2);
   CHECK_EQUAL(std::get<2>(t), 'c');
   static_assert(std::is_same_v<decltype(t), std::tuple<int, std::monostate, char>>);
@@ -161,13 +169,14 @@ void all_of_several() {
   when_all(std::move(voids)).get();
   CHECK_EQUAL(when_all(std::vector<future<int>>{}).get().size(), 0u);
   when_all().get();
-  auto one_fails = when_all(rpc(next(), twice, 1),
-                            rpc(next(), []() -> int { throw std::domain_error("one"); }));
+  auto one_fails =
+      when_all(rpc(next(), twice, 1), rpc(next(), []() -> int { throw std::domain_error("one"); }));
   CHECK_THROWS(std::domain_error, one_fails.get());
   // Never suspends: another fiber's turn does not come before it returns.
   int turns = 0;
-  auto other = rpc(rank_me(), [](std::uint64_t at) { ++*reinterpret_cast<int*>(at); },
-                   reinterpret_cast<std::uint64_t>(&turns));
+  auto other = rpc(
+      rank_me(), [](std::uint64_t at) { ++*reinterpret_cast<int*>(at); },
+      reinterpret_cast<std::uint64_t>(&turns));
   auto both = when_all(rpc(last(), pause_us, 500), std::move(other));
   CHECK_EQUAL(turns, 0);
   both.get();
@@ -275,9 +284,9 @@ void handlers_block_call_back_and_migrate() {
   CHECK_EQUAL(rpc(rank_me(), visit_all_ranks).get(), rank_count());
   // An exception thrown after a migration comes home, too.
   CHECK_THROWS(std::range_error, rpc(next(), [] {
-                 migrate_to(last());
-                 throw std::range_error("there");
-               }).get());
+                                   migrate_to(last());
+                                   throw std::range_error("there");
+                                 }).get());
 }
 
 int ping_pong(rank_t other, int depth) {

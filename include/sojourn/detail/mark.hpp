@@ -86,6 +86,9 @@ void restore_exceptions(mark& m);
 /// Compares addresses and reads nothing of the mark: the mark may be absent from this rank.
 [[gnu::always_inline]] inline bool older_side_is_here(const mark* m) { return running.base != m; }
 
+/// To be called by the older side of a mark that was cut, first thing: tells sanitizers.
+void resumed_after_cut();
+
 /// In a catch block: keeps the exception for held_exception(), called right after the block is left.
 void hold_exception();
 std::exception_ptr held_exception();
