@@ -24,8 +24,7 @@ inline void in_fibers(int count, const std::function<void(int)>& body) {
     running.push_back(sojourn::rpc(
         sojourn::rank_me(),
         [](here h) {
-          const sojourn::stay
-              put;  // Activations that the body opens may leave, not its own frames.
+          const sojourn::stay here_only;  // Activations that the body opens may leave.
           (*h.body)(h.index);
         },
         here{&body, i}));

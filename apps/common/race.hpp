@@ -36,10 +36,11 @@ class race {
   double ratio() const { return median(ratios()); }
 
   enum class winner { first, second, tie };
-  /// A tie unless they differ by 3% or more and in no more than every fifth round the other was
-  /// faster.
+  /// A tie unless they differ by 3% or more, in no more than every fifth round the other was
+  /// faster, and the medians of their figures say the same.
   winner who() const {
     const double r = ratio();
+    if ((first().per_second() < second().per_second()) != (r > 1)) return winner::tie;
     const auto all = ratios();
     const auto against = static_cast<std::size_t>(
         std::ranges::count_if(all, [r](double x) { return r > 1 ? x <= 1 : x >= 1; }));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -169,7 +170,7 @@ class tour {
             {"fanout", settings_.tree.fanout},
             {"layout", settings_.layout},
             {"rounds", stages_[0].race.rounds()},
-            {"seconds", progress_.elapsed_seconds()},
+            {"seconds", std::round(progress_.elapsed_seconds() * 1000) / 1000},
             {"fill", apps::to_json(filled)},
             {"stages", stages}};
   }

@@ -1,31 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pointer scan: before bytes of a stack leave a rank, words among them that point into what
-// stays behind are found: private heap and libraries, and the frames of older activations.
-// Conservative: a dead word or a number can look like a pointer, so it warns and does not rebase.
+// stays behind are found: the private heap and libraries, and, in the arguments of an activation,
+// the frames of its callers. Conservative: a dead word or a number can look like a pointer, so it
+// warns and does not rebase. (Other words that point to callers' frames are mostly dead, left by
+// calls that returned; checked mode will stop at them.)
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "sojourn/detail/mark.hpp"
+
 namespace sojourn::detail {
 
-/// Addresses that mean nothing on another rank.
-struct left_behind {
-  std::uint64_t older_low;   ///< Frames that stay: [older_low, older_high), one slot.
-  std::uint64_t older_high;
-  std::uint64_t base;        ///< The mark they end at: its address is compared, never followed.
-};
+/// Index of the first of `count` words that points into private memory, aligned as objects are;
+/// `count` when none does.
+std::size_t find_stale_pointer(const std::uint64_t* words, std::size_t count);
 
-/// Index of the first of `count` words that points into private memory or `frames`; `count` when
-/// none does.
-std::size_t find_stale_pointer(const std::uint64_t* words, std::size_t count,
-                               const left_behind& frames);
+/// Scans the frames of a piece, [sp, hi), in place, and, when the mark they end at is here, the
+/// arguments of its activation; `slot_high`: where its callers' frames end. Warns once a function.
+/// On unless SOJOURN_SCAN=off.
+void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t slot_high, const mark* base);
 
-/// Scans frames, [sp, hi), in place, that end at the mark `base`, and warns once a function and
-/// kind. On unless SOJOURN_SCAN=off.
-void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t slot_high, const void* base);
-
-/// Reads SOJOURN_SCAN and the bounds of the private heap. Throws sojourn::error.
+/// Reads SOJOURN_SCAN and the bounds of private memory. Throws sojourn::error. Requires: the region
+/// is mapped.
 void attach_scan();
 
 }  // namespace sojourn::detail

@@ -116,8 +116,7 @@ long move_pieces(void* context, void* sp) {
     make_ready_first(left, stayed);
     abandon_stack();
   }
-  scan_frames(left->sp, hi, slots.high(left->slot),
-              end.oldest != nullptr ? end.oldest : left->base);
+  scan_frames(left->sp, hi, slots.high(left->slot), end.oldest);
   if (end.oldest == nullptr) {
     depart(left, m.to);
     abandon_stack();

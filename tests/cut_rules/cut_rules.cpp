@@ -174,7 +174,7 @@ void report_events(const sojourn::counters& c) {
     lines.push_back({event_names[i], events[i], !alone});
   }
   const bool enough = settings.programs * static_cast<u64>(sojourn::rank_count()) >= 100 &&
-                      settings.depth >= 3;
+                      settings.depth >= 3 && settings.skip == 0;
   for (const line& l : lines) {
     const u64 sum = sojourn::reduce(l.count, std::plus<>{});
     if (sojourn::rank_me() != 0) continue;

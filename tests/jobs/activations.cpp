@@ -475,43 +475,32 @@ void once_the_reason_is_gone_it_moves() {
   destroy(n);
 }
 
-void frames_of_a_method_stay_with_the_object() {
+long call_through(global_ptr<node> a, global_ptr<node> b, via access, via inside) {
+  return a.call<&node::through>(access, b, inside);
+}
+long call_under(global_ptr<node> a, global_ptr<node> b, via access, via inside) {
+  return a.call<&node::under>(access, b, inside);
+}
+long fork_through(global_ptr<node> a, global_ptr<node> b, via access, via inside) {
+  auto f = a.async<&node::through>(access, b, inside);
+  return f.get();
+}
+long fork_under(global_ptr<node> a, global_ptr<node> b, via access, via inside) {
+  auto f = a.async<&node::under>(access, b, inside);
+  return f.get();
+}
+
+/// A method whose object is on one rank asks another on the other, with every policy inside it.
+void stays_with_its_object(long (*body)(global_ptr<node>, global_ptr<node>, via, via)) {
   if (rank_me() != 0) return;
   auto here = make<node>(0, 4L);
   auto there = make<node>(last(), 5L);
-  for (via how : {via::rpc, via::migrate, via::migrate.activations(2), via::migrate.activations(3),
-                  via::migrate.all()}) {
-    // Called plainly on a local object, by its owner's handler, and under a fork mark.
-    CHECK_EQUAL(activate([](global_ptr<node> a, global_ptr<node> b,
-                            via h) { return a.call<&node::through>(via::migrate, b, h); },
-                         here, there, how),
-                5004);
-    CHECK_EQUAL(activate([](global_ptr<node> a, global_ptr<node> b,
-                            via h) { return a.call<&node::under>(via::migrate, b, h); },
-                         here, there, how),
-                5004);
-    CHECK_EQUAL(activate(
-                    [](global_ptr<node> a, global_ptr<node> b, via h) {
-                      auto f = a.async<&node::through>(via::migrate, b, h);
-                      return f.get();
-                    },
-                    here, there, how),
-                5004);
-    CHECK_EQUAL(activate(
-                    [](global_ptr<node> a, global_ptr<node> b, via h) {
-                      auto f = a.async<&node::under>(via::migrate, b, h);
-                      return f.get();
-                    },
-                    here, there, how),
-                5004);
-    CHECK_EQUAL(activate([](global_ptr<node> a, global_ptr<node> b,
-                            via h) { return b.call<&node::through>(via::rpc, a, h); },
-                         here, there, how),
-                4005);
-    CHECK_EQUAL(activate([](global_ptr<node> a, global_ptr<node> b,
-                            via h) { return b.call<&node::through>(via::migrate, a, h); },
-                         here, there, how),
-                4005);
+  for (via inside : {via::rpc, via::migrate, via::migrate.activations(2),
+                     via::migrate.activations(3), via::migrate.all()}) {
+    for (via access : {via::rpc, via::migrate}) {
+      CHECK_EQUAL(activate(body, here, there, access, inside), 5004);
+      CHECK_EQUAL(activate(body, there, here, access, inside), 4005);
+    }
   }
   destroy(here);
   destroy(there);
@@ -657,8 +646,14 @@ int main(int argc, char** argv) {
     check::claim("loops see the rank they are on", loops_see_the_rank_they_are_on);
     check::claim("where it may not move it is an rpc", where_it_may_not_move_it_is_an_rpc);
     check::claim("once the reason is gone it moves", once_the_reason_is_gone_it_moves);
-    check::claim("frames of a method stay with the object",
-                 frames_of_a_method_stay_with_the_object);
+    check::claim("a method called here stays with its object",
+                 [] { stays_with_its_object(call_through); });
+    check::claim("a method called here stays, its activations may move",
+                 [] { stays_with_its_object(call_under); });
+    check::claim("a method forked here stays with its object",
+                 [] { stays_with_its_object(fork_through); });
+    check::claim("a method forked here stays, its activations may move",
+                 [] { stays_with_its_object(fork_under); });
     check::claim("futures are taken on other ranks", futures_are_taken_on_other_ranks);
     check::claim("many walk at once and meet", many_walk_at_once_and_meet);
     check::claim("exceptions of methods pass through", exceptions_of_methods_pass_through);

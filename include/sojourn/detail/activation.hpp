@@ -105,7 +105,7 @@ template <mark_kind Kind, class R, class F, class... A>
 [[gnu::always_inline]] inline R call_activation(F&& fn, A&&... arguments) {
   marked_frame<R, std::decay_t<F>, std::decay_t<A>...> frame(std::forward<F>(fn),
                                                              std::forward<A>(arguments)...);
-  call_under(frame, Kind, &frame.inner);
+  call_under(frame, Kind, &frame.inner, &frame.arguments, sizeof frame.arguments);
   if (frame.events != 0) [[unlikely]] {
     if (!frame.settle()) return take_value<R>(frame.ticket);
   }

@@ -4,6 +4,7 @@
 // off meanwhile, whoever has its result resumes the older side here instead.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 
@@ -41,6 +42,8 @@ struct mark {
   ticket_id ticket;  ///< Where the result goes; valid once `was_cut`.
   mark_kind kind;
   std::uint8_t events;
+  std::uint16_t argument_words;  ///< Of the callee, this many bytes behind the mark: for the scan
+  std::uint32_t arguments_at;    ///< of what leaves with it.
   exception_globals exceptions;  ///< The older side's, when `saved_exceptions`.
 };
 
@@ -69,10 +72,18 @@ void restore_exceptions(mark& m);
 }
 
 /// Opens `m` and calls inner(&m) under it.
-[[gnu::always_inline]] inline void call_under(mark& m, mark_kind kind, void (*inner)(mark*)) {
+[[gnu::always_inline]] inline void call_under(mark& m, mark_kind kind, void (*inner)(mark*),
+                                              const void* arguments = nullptr,
+                                              std::size_t argument_bytes = 0) {
   m.outer = running.youngest;
   m.kind = kind;
   m.events = 0;
+  std::size_t words = argument_bytes / sizeof(std::uint64_t);
+  m.argument_words = static_cast<std::uint16_t>(words < 0xffff ? words : 0xffff);
+  m.arguments_at = arguments == nullptr
+                       ? 0
+                       : static_cast<std::uint32_t>(static_cast<const char*>(arguments) -
+                                                    reinterpret_cast<const char*>(&m));
   running.youngest = &m;
   const exception_globals* in_flight = running.exceptions;
   if (__builtin_expect((reinterpret_cast<std::uintptr_t>(in_flight->caught) |

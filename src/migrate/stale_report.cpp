@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migrate/stale_report.hpp"
+
+#include <sys/uio.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include <cstdio>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/symbols.hpp"
+#include "sojourn/detail/running.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+// A suspect costs microseconds to look into; a program that ships new ones all the time has been
+// told by then.
+constexpr int investigations_max = 2000;
+
+bool read_own_memory(std::uint64_t address, void* to, std::size_t bytes) {
+  iovec local{to, bytes};
+  iovec remote{reinterpret_cast<void*>(address), bytes};
+  return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
+/// True when the C library's allocator has an object that starts at `address`, by the sizes and
+/// flags it keeps before it and before the next. Freed ones and other memory mostly fail this.
+bool is_allocated_object(std::uint64_t address) {
+  constexpr std::uint64_t flags = 7;
+  constexpr std::uint64_t previous_in_use = 1;
+  constexpr std::uint64_t mapped_alone = 2;
+  std::uint64_t size;
+  if (address % 16 != 0 || !read_own_memory(address - 8, &size, sizeof size)) return false;
+  std::uint64_t bytes = size & ~flags;
+  if (bytes < 32 || bytes % 16 != 0 || bytes > std::uint64_t{1} << 40) return false;
+  if (size & mapped_alone) return bytes % 4096 == 0 && (address - 16) % 4096 == 0;
+  std::uint64_t next;
+  return read_own_memory(address - 8 + bytes, &next, sizeof next) && (next & previous_in_use) != 0;
+}
+
+struct frame_search {
+  std::uint64_t address;
+  std::uint64_t hi;
+  bool oldest;             // the activation's own function, whatever frame holds the address
+  std::string function;
+};
+
+/// Frames of our own hold values of the runtime, and copies of arguments that the frames of their
+/// function hold, too.
+bool is_ours(const std::string& function) {
+  return function.find("sojourn::detail::") != std::string::npos ||
+         function.starts_with("sojourn_") || function.find("std::__invoke") != std::string::npos ||
+         function.find("std::__apply") != std::string::npos ||
+         function.find("std::apply") != std::string::npos;
+}
+
+_Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
+  auto* search = static_cast<frame_search*>(argument);
+  // The canonical frame address is the frame's older end.
+  std::uint64_t end = _Unwind_GetCFA(context);
+  std::uint64_t code = _Unwind_GetIP(context) - 1;
+  if (end > search->hi) return _URC_END_OF_STACK;
+  if (search->oldest) {
+    std::string function = symbolise(code);
+    if (!is_ours(function)) search->function = std::move(function);
+  } else if (end > search->address) {
+    search->function = symbolise(code);
+    return _URC_END_OF_STACK;
+  }
+  return _URC_NO_REASON;
+}
+
+}  // namespace
+
+void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t word, bool older) {
+  // Dead words stay where they are from one migration to the next: seen lately, known already.
+  static std::uint64_t seen[256];
+  std::uint64_t key = address ^ (word * 0x9e3779b97f4a7c15u);
+  std::uint64_t& slot = seen[key >> 8 & 255];
+  if (slot == key) return;
+  slot = key;
+  static int investigations = 0;
+  if (++investigations > investigations_max) return;
+  if (!older && !is_allocated_object(word)) return;
+  frame_search search{address, hi, older, {}};
+  _Unwind_Backtrace(visit, &search);
+  const std::string& function = search.function;
+  if (function.empty() || is_ours(function)) return;
+  // Once a function, not once a call in it.
+  static std::set<std::pair<std::string, bool>> named;
+  if (!named.emplace(function, older).second) return;
+  std::fprintf(stderr,
+               "sojourn: rank %d: warning: %s `%s` migrates with a word (0x%llx) that looks like a "
+               "pointer into %s; on another rank it points nowhere. Pass the data by value, or keep "
+               "it in the global heap (see docs/migration.md; SOJOURN_SCAN=off silences this)\n",
+               job.me, older ? "an argument of" : "a frame of", function.c_str(),
+               static_cast<unsigned long long>(word),
+               older ? "the frames of its callers, which stay" : "this rank's private heap");
+}
+
+}  // namespace sojourn::detail

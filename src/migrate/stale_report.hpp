@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of a word that the pointer scan suspects: most are dead, left by calls that have
+// returned; a warning names the function of a likely live one, once.
+#pragma once
+
+#include <cstdint>
+
+namespace sojourn::detail {
+
+/// `address`: of the word, in a frame that is about to leave; `hi`: the older end of those frames;
+/// `older`: it points into the frames that stay, and was an argument of the activation that moves;
+/// otherwise into private memory. Requires: called
+/// below those frames, on their stack.
+void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t word, bool older);
+
+}  // namespace sojourn::detail
