@@ -8,7 +8,9 @@ find_package(Threads REQUIRED)
 
 # sojourn_runtime_flags(target): the flags that `target` and whoever links it must be built with.
 function(sojourn_runtime_flags target)
-  set(compile -fno-pie)
+  # Stack clash protection: a frame larger than the guard page touches it instead of jumping over it
+  # into the neighbouring stack.
+  set(compile -fno-pie -fstack-clash-protection)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
     # No red zone: a call may be pushed onto a suspended fiber's stack. No CET: a shadow stack cannot
     # follow frames that are cut from a stack.

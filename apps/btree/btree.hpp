@@ -70,7 +70,7 @@ enum class layout : std::uint8_t {
 };
 
 struct btree_options {
-  int fanout = 100;  ///< Most keys of a leaf, most children of a branch; at least 2.
+  int fanout = 100;  ///< Most keys of a leaf, most children of a branch; 2 … 128.
   layout placement = layout::random;
 };
 

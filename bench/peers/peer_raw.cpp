@@ -3,8 +3,8 @@
 // The hardware's own cost: two pinned processes and shared memory, without any runtime.
 //
 //   line   round trip of one cache line each way that holds the flag and 56 bytes
-//   ring   one way, half a round trip, of `bytes` bytes copied into and out of a shared ring of
-//          lines, the flag in the message's first line
+//   ring   one way, half a round trip, of `bytes` bytes copied into and out of a shared ring in
+//          whole lines, the flag in the message's first line
 //
 // Both copy from one user's buffer into another's.
 
@@ -12,7 +12,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstring>
@@ -24,9 +23,9 @@ namespace {
 
 constexpr std::size_t line_bytes = 64;
 // As much as a transport needs to hold a backlog; Sojourn's rings are as large.
-constexpr std::size_t ring_bytes = std::size_t{64} << 10;
+constexpr std::size_t ring_lines = (std::size_t{64} << 10) / line_bytes;
 constexpr std::size_t flag_bytes = sizeof(std::uint64_t);
-constexpr std::size_t message_bytes_max = ring_bytes / 4;
+constexpr std::size_t message_bytes_max = ring_lines * line_bytes / 4;
 
 using flag = std::atomic<std::uint64_t>;
 
@@ -35,9 +34,21 @@ struct alignas(line_bytes) line {
   unsigned char data[line_bytes - flag_bytes];
 };
 
-struct alignas(line_bytes) ring {
-  unsigned char bytes[ring_bytes];
+struct ring {
+  line lines[ring_lines];
 };
+
+constexpr std::size_t lines_of(std::size_t bytes) {
+  return (flag_bytes + bytes + line_bytes - 1) / line_bytes;
+}
+
+/// Copies whole lines, all but the first one's flag. A plain memcpy beside the flag straddles lines
+/// with most of its accesses, which makes some sizes half as slow again.
+void copy_lines(line* to, const line* from, std::size_t count) {
+  std::memcpy(to->data, from->data, sizeof from->data);
+  for (std::size_t i = 1; i < count; ++i)
+    std::memcpy(static_cast<void*>(to + i), static_cast<const void*>(from + i), line_bytes);
+}
 
 /// What the two processes share: element i is where side i receives.
 struct shared_state {
@@ -49,8 +60,8 @@ struct shared_state {
 struct side {
   shared_state* shared;
   int me;
-  unsigned char out[message_bytes_max];
-  unsigned char in[message_bytes_max];
+  alignas(line_bytes) unsigned char out[message_bytes_max];
+  alignas(line_bytes) unsigned char in[message_bytes_max];
   std::uint64_t line_sequence = 0;
   std::uint64_t ring_sequence = 0;
 
@@ -69,27 +80,20 @@ struct side {
   }
 
   /// The slot of message number `ring_sequence` in a ring cut into slots of equal size.
-  unsigned char* slot(ring& at, std::size_t bytes) const {
-    const std::size_t slot_bytes = (flag_bytes + bytes + line_bytes - 1) / line_bytes * line_bytes;
-    return at.bytes + ring_sequence % (ring_bytes / slot_bytes) * slot_bytes;
+  line* slot(ring& at, std::size_t lines) const {
+    return at.lines + ring_sequence % (ring_lines / lines) * lines;
   }
-  /// Copies what shares the flag's line and what follows it apart, so that no access to the ring
-  /// straddles two lines: that costs up to half of the whole.
-  void send_ring(std::size_t bytes) {
-    unsigned char* to = slot(shared->rings[1 - me], bytes);
-    const std::size_t beside_flag = std::min(bytes, line_bytes - flag_bytes);
+  void send_ring(std::size_t lines) {
+    line* to = slot(shared->rings[1 - me], lines);
     bench::touch(out);
-    std::memcpy(to + flag_bytes, out, beside_flag);
-    std::memcpy(to + line_bytes, out + beside_flag, bytes - beside_flag);
-    reinterpret_cast<flag*>(to)->store(ring_sequence, std::memory_order_release);
+    copy_lines(to, reinterpret_cast<const line*>(out), lines);
+    to->sequence.store(ring_sequence, std::memory_order_release);
   }
-  void receive_ring(std::size_t bytes) {
-    unsigned char* from = slot(shared->rings[me], bytes);
-    const std::size_t beside_flag = std::min(bytes, line_bytes - flag_bytes);
-    while (reinterpret_cast<flag*>(from)->load(std::memory_order_acquire) != ring_sequence) {
+  void receive_ring(std::size_t lines) {
+    const line* from = slot(shared->rings[me], lines);
+    while (from->sequence.load(std::memory_order_acquire) != ring_sequence) {
     }
-    std::memcpy(in, from + flag_bytes, beside_flag);
-    std::memcpy(in + beside_flag, from + line_bytes, bytes - beside_flag);
+    copy_lines(reinterpret_cast<line*>(in), from, lines);
     bench::touch(in);
   }
 };
@@ -103,12 +107,12 @@ void ping_pong_line(side& self, std::uint64_t round_trips) {
   }
 }
 
-void ping_pong_ring(side& self, std::uint64_t round_trips, std::size_t bytes) {
+void ping_pong_ring(side& self, std::uint64_t round_trips, std::size_t lines) {
   for (std::uint64_t i = 0; i < round_trips; ++i) {
     ++self.ring_sequence;
-    if (self.me == 0) self.send_ring(bytes);
-    self.receive_ring(bytes);
-    if (self.me == 1) self.send_ring(bytes);
+    if (self.me == 0) self.send_ring(lines);
+    self.receive_ring(lines);
+    if (self.me == 1) self.send_ring(lines);
   }
 }
 
@@ -119,9 +123,9 @@ std::vector<double> measure(side& self, const bench::command& what) {
   if (what.operation == "line")
     return bench::time_batches(what.plan,
                                [&](std::uint64_t count) { ping_pong_line(self, count); });
-  const std::size_t bytes = what.plan.bytes;
+  const std::size_t lines = lines_of(what.plan.bytes);
   auto one_way = bench::time_batches(
-      what.plan, [&](std::uint64_t count) { ping_pong_ring(self, count, bytes); });
+      what.plan, [&](std::uint64_t count) { ping_pong_ring(self, count, lines); });
   for (double& nanoseconds : one_way) nanoseconds /= 2;
   return one_way;
 }

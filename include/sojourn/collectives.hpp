@@ -61,9 +61,16 @@ std::vector<T> gather_values(T value, int root) {
   static_assert(std::is_default_constructible_v<T>,
                 "sojourn: a value that is gathered must be default-constructible");
   bool mine = root < 0 || root == rank_me();
-  std::vector<T> all(mine ? static_cast<std::size_t>(rank_count()) : 0);
-  gather_bytes(&value, sizeof(T), all.data(), root);
-  return all;
+  std::size_t count = mine ? static_cast<std::size_t>(rank_count()) : 0;
+  if constexpr (std::is_same_v<T, bool>) {  // std::vector<bool> has no elements to copy to
+    std::vector<char> all(count);
+    gather_bytes(&value, sizeof(T), all.data(), root);
+    return {all.begin(), all.end()};
+  } else {
+    std::vector<T> all(count);
+    gather_bytes(&value, sizeof(T), all.data(), root);
+    return all;
+  }
 }
 }  // namespace detail
 

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <span>
 
+#include "sojourn/detail/running.hpp"
+
 namespace sojourn {
 
 /// One rank's counts since the job began. Messages and bytes are those sent to other ranks, with
@@ -60,7 +62,11 @@ extern counters counts;
 }  // namespace detail
 
 /// This rank's counts now; the difference of two tells what lay between.
-inline counters counters_now() { return detail::counts; }
+inline counters counters_now() {
+  counters now = detail::counts;
+  now.calls_local += detail::running.methods >> detail::method_guard::depth_bits;
+  return now;
+}
 
 /// Names of the counters, in the order of counters::values().
 std::span<const char* const> counter_names();

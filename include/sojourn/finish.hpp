@@ -12,7 +12,6 @@ namespace detail {
 
 /// An open finish; lies in the frame that called it, which stays on its rank meanwhile.
 struct finish_frame : hold {
-  void* outer_scope;
   void* scope;
 };
 void finish_begin(finish_frame& frame);

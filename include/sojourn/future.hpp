@@ -81,15 +81,18 @@ class [[nodiscard]] future {
       future source;
       F fn;
       detail::ticket_id result;
+      void* scope;
       static void run(void* self) {
         std::unique_ptr<continuation> c(static_cast<continuation*>(self));
         detail::send_outcome<R>(c->result,
                                 [&]() -> R { return detail::call_with(c->fn, c->source); });
       }
-      static void post(void* self) { detail::post_task(&run, self); }
+      static void post(void* self) {
+        detail::post_task(&run, self, static_cast<continuation*>(self)->scope);
+      }
     };
     bool by_ticket = state_ == state::ticket;
-    auto* c = new continuation{std::move(*this), std::move(fn), result};
+    auto* c = new continuation{std::move(*this), std::move(fn), result, detail::join_scope()};
     if (by_ticket) {
       detail::ticket_adopt(c->source.ticket_);
       detail::ticket_on_ready(c->source.ticket_, &continuation::post, c);
@@ -146,7 +149,7 @@ class [[nodiscard]] future {
     other.state_ = state::empty;
   }
 
-  detail::ticket_id ticket_ = 0;
+  mutable detail::ticket_id ticket_ = 0;  // of this rank once anyone has looked
   detail::room<detail::stored<T>> value_;
   state state_ = state::empty;
 };

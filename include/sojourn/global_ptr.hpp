@@ -71,7 +71,6 @@ class global_ptr {
       typename detail::method<Method>::result {
     using method = detail::checked_method<Method, T, A...>;
     if (is_local()) [[likely]] {
-      ++detail::counts.calls_local;
       return method::invoke(local(), std::forward<A>(arguments)...);
     }
     return method::call_remote(*this, how, typename method::arguments(std::forward<A>(arguments)...));
@@ -91,7 +90,6 @@ class global_ptr {
   auto async(detail::access how, A&&... arguments) const {
     using method = detail::checked_method<Method, T, A...>;
     if (is_local()) [[likely]] {
-      ++detail::counts.calls_local;
       return method::fork(local(), std::forward<A>(arguments)...);
     }
     return method::start_remote(*this, how,

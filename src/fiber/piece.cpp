@@ -193,6 +193,8 @@ piece* cut(piece* older, mark* m) {
   younger->exceptions = older->exceptions;
   // Which side is initialising a static is not known: both count as doing so, and stay.
   younger->static_inits = older->static_inits;
+  younger->methods = older->methods;
+  younger->base_methods = older->methods = method_depth(*m);
   younger->marks_hold_exceptions = older->marks_hold_exceptions;
   younger->fp = older->fp;
   younger->pinned = m->kind == mark_kind::fork_pinned;
@@ -200,6 +202,12 @@ piece* cut(piece* older, mark* m) {
   m->ticket = younger->result;
   m->events |= mark::was_cut;
 
+  // The older side goes on in the scope it was in at the mark: finishes opened since are the younger's.
+  void* scope = older->scope;
+  for (hold* h = older->holds; h != nullptr && reinterpret_cast<std::uint64_t>(h) < boundary;
+       h = h->outer) {
+    if (h->is_finish) scope = h->outer_scope;
+  }
   if (older->holds != nullptr && reinterpret_cast<std::uint64_t>(older->holds) < boundary) {
     younger->holds = older->holds;
     hold* h = older->holds;
@@ -229,7 +237,9 @@ piece* cut(piece* older, mark* m) {
     older->referrers = younger;
   }
   younger->scope = older->scope;
-  if (younger->scope != nullptr) on_scope.joined(younger->scope);
+  // A piece counts in the scope at its base; an open finish counts for what runs inside it.
+  older->scope = scope;
+  if (scope != nullptr) on_scope.joined(scope);
   add_in_place(younger);
   ++counts.cuts;
   return younger;

@@ -44,6 +44,8 @@ struct piece {
   hold* holds = nullptr;
   exception_globals exceptions = {};
   unsigned static_inits = 0;
+  std::uint32_t methods = 0;       ///< Open ones, counted from the base of its fiber …
+  std::uint32_t base_methods = 0;  ///< … and those at its own base.
   bool marks_hold_exceptions = false;  ///< An open mark has saved some; seen at suspension.
   fp_control fp = {};
   void* scope = nullptr;  ///< Finish scope it counts in.

@@ -64,6 +64,7 @@ void record_suspension(piece* p) {
   p->youngest = running.youngest != nullptr && within(running.youngest) ? running.youngest : nullptr;
   p->holds = running.holds != nullptr && within(running.holds) ? running.holds : nullptr;
   p->static_inits = running.static_inits;
+  p->methods = method_depth();
   if (!broken.exceptions_per_piece) {
     p->exceptions = *running.exceptions;
     if (p->exceptions.caught != nullptr || p->exceptions.uncaught != 0) [[unlikely]] {
@@ -83,7 +84,6 @@ void become_fiber(piece* p) {
   scheduler.spare = nullptr;
   ++scheduler.fibers_resident;
   ++counts.fibers_made;
-  if (p->scope != nullptr) on_scope.joined(p->scope);
   if (scheduler.fibers_resident > resident_fibers_max) {
     // Stacks are short: the next handler runs where this one is, which becomes an image then.
     piece* sharer = new_piece();
@@ -104,6 +104,8 @@ void after_leaving() {
   handover.current = nullptr;
   handover.action = nullptr;
   if (action == nullptr) {
+    // A computation that ends with another rounding mode takes it along.
+    if (read_fp() != scheduler.usual_fp) [[unlikely]] write_fp(scheduler.usual_fp);
     if (p != scheduler.spare) retire(p);
     return;
   }
@@ -119,6 +121,7 @@ void resume(piece* p) {
   running.base = p->base;
   running.holds = p->holds;
   running.static_inits = p->static_inits;
+  set_method_depth(p->methods);
   if (p->exceptions.caught != nullptr || p->exceptions.uncaught != 0) [[unlikely]] {
     if (!broken.exceptions_per_piece) *running.exceptions = p->exceptions;
   }
@@ -158,6 +161,7 @@ void run_on(piece* p, void (*fn)(void*), void* context) {
   running.base = reinterpret_cast<const void*>(p->hi);
   running.holds = nullptr;
   running.static_inits = 0;
+  set_method_depth(0);
   handover.current = p;
 #if SOJOURN_ASAN
   forget_frames(slots.low(p->slot) + stack_slots::guard_bytes, p->hi);
@@ -239,13 +243,14 @@ int run_ready(int most) {
   return ran;
 }
 
-void run_handler(void (*fn)(void*), void* context, bool pinned, void* scope) {
+bool run_handler(void (*fn)(void*), void* context, bool pinned, void* scope) {
   if (scheduler.spare == nullptr) scheduler.spare = make_spare();
   piece* p = scheduler.spare;
   if (slots[p->slot].in_place != nullptr) clear_slot(p->slot, p->hi);
   p->pinned = pinned;
   p->scope = scope;
   run_on(p, fn, context);
+  return scheduler.spare != p;
 }
 
 void run_main(void (*fn)(void*), void* context) {

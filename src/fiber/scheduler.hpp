@@ -60,7 +60,8 @@ int run_ready(int most);
 
 /// Runs fn(context) on a spare stack; when it blocks it has become a fiber and this returns.
 /// Scheduler's stack only. `pinned`: its frames never leave this rank.
-void run_handler(void (*fn)(void*), void* context, bool pinned, void* scope);
+/// True when it blocked: its count in `scope` is the fiber's from then on.
+bool run_handler(void (*fn)(void*), void* context, bool pinned, void* scope);
 
 /// Runs fn(context) as the rank's main fiber, until it first blocks or ends. Once.
 void run_main(void (*fn)(void*), void* context);

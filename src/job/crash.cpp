@@ -115,7 +115,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     w.fault = static_cast<ucontext_t*>(context)->uc_mcontext.pc;
 #endif
     if (piece* p = running_piece()) w.stop = p->hi;
-    auto values = counts.values();
+    auto values = counters_now().values();
     std::memcpy(final_counts, values.data(), sizeof values);
     // Now: the walk may fault again. The launcher reads the frames after this process is gone.
     record->written.store(1, std::memory_order_release);

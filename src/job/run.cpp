@@ -201,7 +201,7 @@ void live() {
   wire().begin();
   run_main(main_fiber, nullptr);
   dispatch_until(rank_is_done);
-  auto values = counts.values();
+  auto values = counters_now().values();
   static_assert(counters::count() <= job_counters_max);
   std::memcpy(block_of(job.me).counters, values.data(), sizeof values);
   if (self.status == 0) block_of(job.me).state.store(rank_state::finished);

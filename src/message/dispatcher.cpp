@@ -214,8 +214,8 @@ bool deliver(arrival& a, void*) {
   handler_call call{table[index].run,
                     {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket},
                     &a};
-  run_handler(run_user_handler, &call, !table[index].may_migrate, scope);
-  if (scope != nullptr) on_scope.left(scope);
+  bool blocked = run_handler(run_user_handler, &call, !table[index].may_migrate, scope);
+  if (scope != nullptr && !blocked) on_scope.left(scope);
   return anything_ready();
 }
 
@@ -224,8 +224,8 @@ int run_tasks() {
   while (!dispatcher.tasks.empty() && ran < pieces_a_round) {
     task t = dispatcher.tasks.front();
     dispatcher.tasks.pop_front();
-    run_handler(t.fn, t.context, true, t.scope);
-    if (t.scope != nullptr) on_scope.left(t.scope);
+    bool blocked = run_handler(t.fn, t.context, true, t.scope);
+    if (t.scope != nullptr && !blocked) on_scope.left(t.scope);
     ++ran;
   }
   return ran;
@@ -295,10 +295,14 @@ void dispatch_until(bool (*done)()) {
   }
 }
 
-void post_task(void (*fn)(void*), void* context) {
+void* join_scope() {
   piece* running_now = running_piece();
   void* scope = running_now != nullptr ? running_now->scope : nullptr;
   if (scope != nullptr) on_scope.joined(scope);
+  return scope;
+}
+
+void post_task(void (*fn)(void*), void* context, void* scope) {
   dispatcher.tasks.push_back({fn, context, scope});
 }
 

@@ -42,7 +42,7 @@ std::size_t payload_bytes(const piece* p) {
 void send_piece(std::byte* room, const departure& d) {
   piece* p = d.leaving;
   std::size_t bytes = payload_bytes(p);
-  piece_header header{p->sp, p->base, p->youngest, p->fp};
+  piece_header header{p->sp, p->base, p->youngest, p->fp, p->methods};
   std::memcpy(room, &header, sizeof header);
   copy_out(p, room + sizeof header);
   std::uint16_t flags = 0;
@@ -156,6 +156,7 @@ void on_piece(arrival& a) {
   p->result = a.ticket;
   p->youngest = header.youngest;
   p->fp = header.fp;
+  p->methods = p->base_methods = header.methods;
   copy_in(p, a.payload + sizeof header);
   wire().consume(a);
   make_ready(p, arrived);
@@ -173,6 +174,12 @@ const char* reason_to_stay(const piece* p, const mark* oldest, std::uint64_t hi)
         if (m->events & mark::saved_exceptions) return "a caller that moves too handles an exception";
       }
     }
+  }
+  for (mark* m = p->youngest; m != nullptr && m != oldest; m = older_mark(p, m)) {
+    if (m->kind == mark_kind::fork_pinned) return "a method of an object of this rank is running";
+  }
+  if (p->methods != (oldest != nullptr ? method_depth(*oldest) : p->base_methods)) {
+    return "a method whose object is here is running in a frame that moves";
   }
   if (p->holds != nullptr && address_of(p->holds) < hi) return "a frame that moves must stay";
   if (p->static_inits != 0) return "a static variable is being initialised";

@@ -24,6 +24,7 @@ struct piece_header {
   const void* base;
   mark* youngest;
   fp_control fp;
+  std::uint32_t methods;  ///< piece::methods, which the marks inside were counted from.
 };
 
 }  // namespace sojourn::detail

@@ -29,9 +29,17 @@ bool names(std::string_view name, std::string_view full) {
   return before == ':' || before == '/';
 }
 
+/// An access: the compiler's name of the method, and where it is written. The names are literals,
+/// known by their addresses.
+struct site {
+  const char* method;
+  const char* file;
+  unsigned line;
+  friend bool operator==(const site&, const site&) = default;
+};
 struct site_hash {
-  std::size_t operator()(const std::pair<const char*, unsigned>& s) const {
-    return std::hash<const void*>()(s.first) * 31 + s.second;
+  std::size_t operator()(const site& s) const {
+    return std::hash<const void*>()(s.method) * 31 + std::hash<const void*>()(s.file) * 7 + s.line;
   }
 };
 
@@ -73,8 +81,8 @@ std::string_view method_name_in(std::string_view pretty) {
 }
 
 via override_access(const access& at, const char* method) {
-  static std::unordered_map<std::pair<const char*, unsigned>, int, site_hash> known;
-  auto [entry, fresh] = known.try_emplace({method, at.where.line()}, -1);
+  static std::unordered_map<site, int, site_hash> known;
+  auto [entry, fresh] = known.try_emplace({method, at.where.file_name(), at.where.line()}, -1);
   if (fresh) {
     std::string line = format("%s:%u", at.where.file_name(), at.where.line());
     std::string_view name = method_name_in(method);

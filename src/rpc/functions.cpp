@@ -65,7 +65,7 @@ void attach_functions() {
 std::uint32_t function_index(void (*function)()) {
   auto address = reinterpret_cast<std::uint64_t>(function);
   cached& c = recent[address / 16 % 64];
-  if (c.address == address) [[likely]] return c.index;
+  if (c.address == address && address != 0) [[likely]] return c.index;
   std::uint32_t low = 0;
   std::uint32_t high = entry_count;
   while (low < high) {

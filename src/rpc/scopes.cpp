@@ -166,6 +166,7 @@ void finish_begin(finish_frame& frame) {
   frame.outer = running.holds;
   running.holds = &frame;
   piece* p = running_piece();
+  frame.is_finish = true;
   frame.outer_scope = p->scope;
   auto* a = new account{ticket_open()};
   a->running = 1;

@@ -87,8 +87,8 @@ void attach_rpc() {
   on_message(runtime_message::drop_ticket, on_drop_ticket);
 }
 
-bool ticket_ready(ticket_id id) {
-  if (home_of(id) != job.me) return false;
+bool ticket_ready(ticket_id& id) {
+  ticket_adopt(id);
   ticket* t = find_ticket(id);
   return t != nullptr && t->has != outcome::none;
 }

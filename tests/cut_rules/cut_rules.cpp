@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <deque>
@@ -82,9 +83,12 @@ void parse(int argc, char** argv) {
   }
 }
 
+u64 most_pieces = 0;  // at once on this rank
+
 /// A program: the root of a tree of computations. May move with all its frames.
 u64 root(u64 number, u64 depth) {
   const u64 seed = hash(number);
+  most_pieces = std::max<u64>(most_pieces, sojourn::detail::fibers_unfinished());
   volatile u64 locals[8];
   for (u64 i = 0; i < 8; ++i) locals[i] = number + i;
   const u64 real = outcome_of([&] {
@@ -172,6 +176,10 @@ void report_events(const sojourn::counters& c) {
                        e == event::waited_in_handler || e == event::waited_in_unwinding ||
                        e == event::wrote_to_ancestor || e == event::finished_scope;
     lines.push_back({event_names[i], events[i], !alone});
+  }
+  const u64 most = sojourn::reduce(most_pieces, [](u64 a, u64 b) { return std::max(a, b); });
+  if (sojourn::rank_me() == 0) {
+    std::printf("%-34s %llu\n", "pieces at once on a rank", static_cast<unsigned long long>(most));
   }
   const bool enough = settings.programs * static_cast<u64>(sojourn::rank_count()) >= 100 &&
                       settings.depth >= 3 && settings.skip == 0;

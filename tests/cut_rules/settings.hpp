@@ -31,6 +31,9 @@ struct run_settings {
   bool check_rounding = false;
 };
 inline run_settings settings;
+/// Whether a broken rule is reported where it is broken. Not when it is broken on purpose: what is
+/// to be seen then is that programs crash, hang or come to wrong values.
+inline bool watch_rules() { return settings.broken_rule == nullptr; }
 
 /// Things that must have happened for a run to mean anything.
 enum class event : unsigned {

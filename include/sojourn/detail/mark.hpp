@@ -44,8 +44,13 @@ struct mark {
   std::uint8_t events;
   std::uint16_t argument_words;  ///< Of the callee, this many bytes behind the mark: for the scan
   std::uint32_t arguments_at;    ///< of what leaves with it.
+  std::uint32_t methods;         ///< Open on the older side; in 32 bits of method_guard's word.
   exception_globals exceptions;  ///< The older side's, when `saved_exceptions`.
 };
+
+inline std::uint32_t method_depth(const mark& m) {
+  return m.methods & static_cast<std::uint32_t>(method_guard::depth_mask);
+}
 
 /// Saves the older side's exceptions in flight in `m`, so that the child starts with none.
 void save_exceptions(mark& m);
@@ -76,6 +81,7 @@ void restore_exceptions(mark& m);
                                               const void* arguments = nullptr,
                                               std::size_t argument_bytes = 0) {
   m.outer = running.youngest;
+  m.methods = static_cast<std::uint32_t>(running.methods);
   m.kind = kind;
   m.events = 0;
   std::size_t words = argument_bytes / sizeof(std::uint64_t);

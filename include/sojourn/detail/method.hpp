@@ -41,7 +41,8 @@ struct method {
 };
 
 #define SOJOURN_METHOD(QUALIFIERS, IS_CONST)                                  \
-  template <class C, class R, class... P, R (C::*Method)(P...) QUALIFIERS>    \
+  template <class C, class R, class... P, bool NoExcept,                      \
+            R (C::*Method)(P...) QUALIFIERS noexcept(NoExcept)>               \
   struct method<Method> {                                                     \
     using object = C;                                                         \
     using result = R;                                                         \
@@ -51,12 +52,10 @@ struct method {
     static constexpr bool parameters_travel =                                 \
         ((parameter_travels<P> && travels<travelling_parameter<P>>) && ...);  \
     template <class T>                                                        \
-    using request = method_request<Method, T, R, travelling_parameter<P>...>; \
+    using request = method_request<Method, T, C, R, travelling_parameter<P>...>; \
   }
 SOJOURN_METHOD(, false);
 SOJOURN_METHOD(const, true);
-SOJOURN_METHOD(noexcept, false);
-SOJOURN_METHOD(const noexcept, true);
 #undef SOJOURN_METHOD
 
 template <auto Method>
@@ -89,16 +88,16 @@ struct checked_method {
 
   template <class... B>
   [[gnu::always_inline]] static inline result invoke(T* object, B&&... b) {
-    return (object->*Method)(std::forward<B>(b)...);
+    method_guard guard;
+    return (as_object(object)->*Method)(std::forward<B>(b)...);
   }
 
   [[gnu::noinline]] static result call_remote(global_ptr<T> p, access how, arguments a) {
     via chosen = job.overrides ? override_access(how, method_name<Method>()) : how.how;
     int owner = checked_owner(p.address());
     if (chosen.how() == via::mechanism::migrate && migrate_activations(owner, chosen)) {
-      ++counts.calls_local;
-      return std::apply(
-          [&](auto&... b) -> result { return (p.local()->*Method)(std::move(b)...); }, a);
+      return std::apply([&](auto&... b) -> result { return invoke(p.local(), std::move(b)...); },
+                        a);
     }
     return take_value<result>(start(p, owner, std::move(a)));
   }
@@ -111,7 +110,7 @@ struct checked_method {
   /// Runs the method under a fork mark: the caller goes on when it blocks.
   template <class... B>
   static future<result> fork(T* object, B&&... b) {
-    auto body = [](T* o, auto... c) -> result { return (o->*Method)(std::move(c)...); };
+    auto body = [](T* o, auto... c) -> result { return invoke(o, std::move(c)...); };
     marked_frame<result, decltype(body), T*, std::decay_t<B>...> frame(body, object,
                                                                        std::forward<B>(b)...);
     call_under(frame, mark_kind::fork_pinned, &frame.inner);
@@ -129,6 +128,10 @@ struct checked_method {
   }
 
  private:
+  using object_type = std::conditional_t<std::is_const_v<T>, const typename traits::object,
+                                         typename traits::object>;
+  static object_type* as_object(T* object) { return object; }
+
   static ticket_id start(global_ptr<T> p, int owner, arguments a) {
     ++counts.calls_remote;
     return send_request<request>(owner, typename request::payload_type{p.local(), std::move(a)},

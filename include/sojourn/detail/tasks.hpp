@@ -10,8 +10,10 @@
 
 namespace sojourn::detail {
 
-/// Runs fn(context) soon on this rank, in the finish scope of whoever posts it.
-void post_task(void (*fn)(void*), void* context);
+/// The running fiber's finish scope, or null; it counts one computation more, which post_task runs.
+void* join_scope();
+/// Runs fn(context) soon on this rank, as the computation that join_scope() counted.
+void post_task(void (*fn)(void*), void* context, void* scope);
 
 /// Makes `id` a ticket that is at home on this rank, asking its home to forward when it is not.
 void ticket_adopt(ticket_id& id);

@@ -17,8 +17,9 @@ constexpr int home_of(ticket_id id) { return static_cast<int>(id >> 48); }
 
 /// A new ticket at home on this rank.
 ticket_id ticket_open();
-/// True when the result is here. Asked elsewhere than at home: true only at home, so false.
-bool ticket_ready(ticket_id id);
+/// True when the result is here. Never suspends: away from home the result is asked for, and `id`
+/// becomes a ticket of this rank.
+bool ticket_ready(ticket_id& id);
 /// Suspends until the result is here, copies its `bytes` bytes to `into` and frees the ticket; an
 /// exception is rethrown instead. Works on any rank: away from home it asks home to forward.
 void ticket_take(ticket_id id, void* into, std::size_t bytes);

@@ -113,7 +113,7 @@ struct callable_request {
 
 /// Payload and handler of a call of `Method` on an object of the receiving rank. Its
 /// frames hold `this`, so they stay.
-template <auto Method, class T, class R, class... A>
+template <auto Method, class T, class C, class R, class... A>
 struct method_request {
   struct payload_type {
     T* object;
@@ -125,9 +125,10 @@ struct method_request {
     std::memcpy(static_cast<void*>(&payload.value), message.payload, sizeof(payload_type));
     ticket_id answer = message.ticket;
     message.consume();
+    std::conditional_t<std::is_const_v<T>, const C, C>* object = payload.value.object;
     send_outcome<R>(answer, [&]() -> R {
       return std::apply(
-          [&](A&... a) -> R { return (payload.value.object->*Method)(std::move(a)...); },
+          [&](A&... a) -> R { return (object->*Method)(std::move(a)...); },
           payload.value.arguments);
     });
   }
