@@ -118,7 +118,8 @@ void place_with_images(piece* p) {
   piece* oldest = p;
   if (!broken.ancestors_in_place) {
     while (oldest->refers_to != nullptr) {
-      oldest->refers_to->needed_from = oldest->hi;
+      // The parent may by now need less stack than the mark it called the child under.
+      oldest->refers_to->needed_from = std::max(oldest->hi, oldest->refers_to->sp);
       oldest = oldest->refers_to;
       oldest->stamp = last_stamp;
     }
