@@ -117,7 +117,9 @@ void ping_pong_ring(side& self, std::uint64_t round_trips, std::size_t lines) {
 }
 
 /// Clears what a batch with another slot size left, so that no old byte looks like a flag.
-void clear_rings(side& self) { std::memset(&self.shared->rings[self.me], 0, sizeof(ring)); }
+void clear_rings(side& self) {
+  std::memset(static_cast<void*>(&self.shared->rings[self.me]), 0, sizeof(ring));
+}
 
 std::vector<double> measure(side& self, const bench::command& what) {
   if (what.operation == "line")

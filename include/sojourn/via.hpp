@@ -19,14 +19,16 @@ class activation {
  private:
   friend class via;
   friend activation this_activation();
-  std::uint64_t address_ = 0;
+  /// Of its mark, and 1: odd, so that it is not taken for a pointer into frames that stay.
+  std::uint64_t odd_address_ = 0;
 };
 
 /// The youngest open activation of the running fiber; names nothing in a pinned fiber outside any.
 inline activation this_activation() {
   activation a;
-  a.address_ = reinterpret_cast<std::uint64_t>(
-      detail::running.youngest != nullptr ? detail::running.youngest : detail::running.base);
+  a.odd_address_ = 1 | reinterpret_cast<std::uint64_t>(detail::running.youngest != nullptr
+                                                           ? detail::running.youngest
+                                                           : detail::running.base);
   return a;
 }
 
@@ -44,14 +46,17 @@ class via {
 
   /// The same, moving the `count` youngest activations together. Requires: count >= 1.
   constexpr via activations(unsigned count) const {
-    return via((bits_ & ~count_mask) |
-               (static_cast<std::uint64_t>(count < all_of_them ? count : all_of_them) << count_shift));
+    return via(
+        (bits_ & ~count_mask) |
+        (static_cast<std::uint64_t>(count < all_of_them ? count : all_of_them) << count_shift));
   }
   /// The same, moving every activation of this fiber that is here.
   constexpr via all() const { return activations(all_of_them); }
   /// The same, moving all activations from the youngest to `oldest`, that one included. When
   /// `oldest` stayed behind on another rank, all that are here.
-  constexpr via through(activation oldest) const { return via(all().bits_ | oldest.address_); }
+  constexpr via through(activation oldest) const {
+    return via(all().bits_ | (oldest.odd_address_ & ~std::uint64_t{1}));
+  }
 
   constexpr mechanism how() const { return static_cast<mechanism>(bits_ >> 63); }
   constexpr unsigned count() const {

@@ -172,7 +172,7 @@ READS_FRAMES void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t 
     const auto* word = reinterpret_cast<const std::uint64_t*>(
         reinterpret_cast<const std::byte*>(base) + base->arguments_at);
     for (std::size_t i = 0; i < base->argument_words; ++i, ++word) {
-      if (*word - hi < slot_high - hi) [[unlikely]] {
+      if (*word - hi < slot_high - hi && *word % 8 == 0) [[unlikely]] {
         ++counts.scan_warnings;
         report_stale_pointer(hi - 1, hi, *word, true);
       }

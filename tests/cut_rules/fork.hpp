@@ -13,13 +13,9 @@
 
 namespace cut_rules {
 
-/// Not inlined: forks of one frame have their marks at one address, which siblings' children then
-/// share as their base.
-template <sojourn::detail::mark_kind Kind, class F, class... A>
-[[gnu::noinline]] auto fork(F fn, A... arguments) -> sojourn::future<std::invoke_result_t<F, A...>> {
+template <sojourn::detail::mark_kind Kind, class R, class Frame>
+[[gnu::always_inline]] inline sojourn::future<R> run_fork(Frame& frame) {
   using namespace sojourn::detail;
-  using R = std::invoke_result_t<F, A...>;
-  marked_frame<R, F, A...> frame(fn, arguments...);
   call_under(frame, Kind, &frame.inner);
   if (frame.events & mark::threw) {
     ticket_id ticket = ticket_open();
@@ -37,16 +33,27 @@ template <sojourn::detail::mark_kind Kind, class F, class... A>
   return sojourn::future<R>::of_value(std::move(frame.result.value));
 }
 
+/// Not inlined: forks of one frame have their marks at one address, which siblings' children then
+/// share as their base.
+template <sojourn::detail::mark_kind Kind, class F, class... A>
+[[gnu::noinline]] auto fork(F fn, A... arguments) -> sojourn::future<std::invoke_result_t<F, A...>> {
+  using namespace sojourn::detail;
+  using R = std::invoke_result_t<F, A...>;
+  marked_frame<R, F, A...> frame(fn, arguments...);
+  return run_fork<Kind, R>(frame);
+}
 /// `fn` and its arguments by value: the child may leave this rank.
 template <class F, class... A>
 auto fork_by_value(F fn, A... arguments) {
   return fork<sojourn::detail::mark_kind::fork>(fn, arguments...);
 }
 
-/// `fn` may refer to the frames of its caller, which must outlive it.
+/// `fn` may refer to the frames of its caller; `room`, where the mark is, must outlive the child.
 template <class F>
-auto fork_by_reference(F fn) {
-  return fork<sojourn::detail::mark_kind::fork_by_reference>(fn);
+[[gnu::always_inline]] inline auto fork_by_reference(F fn, void* room) {
+  using R = std::invoke_result_t<F>;
+  auto* frame = ::new (room) sojourn::detail::marked_frame<R, F>(fn);
+  return run_fork<sojourn::detail::mark_kind::fork_by_reference, R>(*frame);
 }
 
 }  // namespace cut_rules

@@ -96,8 +96,9 @@ class child<true> {
     start([&] { return fork_by_value(fn, arguments...); });
   }
   template <class F>
-  void fork_here(F fn) {
-    start([&] { return fork_by_reference(fn); });
+  [[gnu::always_inline]] void fork_here(F fn) {
+    result_ = fork_by_reference(fn, room_);
+    made_on_ = sojourn::rank_me();
   }
   template <class F>
   void start(F future_of) {
@@ -126,6 +127,7 @@ class child<true> {
 
  private:
   sojourn::future<u64> result_;
+  alignas(16) unsigned char room_[256];
   int made_on_ = 0;
 };
 
