@@ -407,6 +407,11 @@ void commit_request(int to, std::uint16_t handler) {
                                dispatcher.request_ticket);
 }
 
+bool take_reply_in_place(int rank) {
+  if (anything_ready() || !dispatcher_idle()) return false;
+  return dispatcher.transport->poll_reply(rank, deliver, nullptr);
+}
+
 void answered_by(int rank) { --dispatcher.peers[static_cast<std::size_t>(rank)].unanswered; }
 
 traffic traffic_so_far() { return dispatcher.moved; }

@@ -76,6 +76,10 @@ std::byte* reserve_request(int to, std::size_t bytes);
 void commit_message(int to, message_class kind, runtime_message handler, std::uint16_t flags,
                     ticket_id ticket);
 
+/// Delivers a reply from `rank` on this stack when it is the next thing to happen on this rank, so
+/// that the fiber that waits for it need not be left. True when one was delivered.
+bool take_reply_in_place(int rank);
+
 /// An answered request's reply room is free again.
 void answered_by(int rank);
 

@@ -105,6 +105,8 @@ void ticket_wait(ticket_id& id) {
   ticket_adopt(id);
   ticket* t = find_ticket(id);
   SOJOURN_CHECK(t != nullptr, "a wait for a result that was taken before");
+  while (t->has == outcome::none && t->asked >= 0 && take_reply_in_place(t->asked)) {
+  }
   if (t->has == outcome::none) wait_for(t);
 }
 

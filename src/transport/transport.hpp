@@ -57,6 +57,9 @@ class transport {
   /// of each class from each rank in turn, until `deliver` says to stop. It consumes each message
   /// before it returns. Returns how many were delivered.
   virtual int poll(bool (*deliver)(arrival&, void*), void* context, int most) = 0;
+  /// Delivers the next reply from `source`, when it is the next thing to arrive within about a round
+  /// trip: false when other messages come first, none comes, or ranks share cores. Any stack.
+  virtual bool poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) = 0;
   /// Frees a message's room. Once for each.
   virtual void consume(const arrival& message) = 0;
 

@@ -19,7 +19,7 @@ struct shared_frame {
   shared_frame* parent;  ///< Of the next older by-reference ancestor, or null.
   u64 seed;
   u64 depth;
-  u64 out[4];            ///< Written by the child.
+  u64 out[4];  ///< Written by the child.
 };
 
 template <bool Real>
@@ -47,7 +47,8 @@ u64 join_by_reference(by_reference_child<Real>& c, u64 sum) {
 
 /// Reads all that this child and its ancestors share.
 inline void check_ancestors(const shared_frame& s, u64 seed, u64 depth) {
-  if (s.seed != seed || s.depth != depth) fail(seed, "a by-reference child lost its parent's frame");
+  if (s.seed != seed || s.depth != depth)
+    fail(seed, "a by-reference child lost its parent's frame");
   for (const shared_frame* p = &s; p != nullptr; p = p->parent) {
     for (u64 i = 0; i < p->count; ++i) {
       if (p->array[i] != p->first + 3 * i) {
@@ -63,7 +64,8 @@ inline void expect_by_reference_stays(u64 seed, u64 x) {
   int to = other_rank_of(x);
   int from = sojourn::rank_me();
   if (to == from) return;
-  if (sojourn::migrate_to(to) && watch_rules()) fail(seed, "a by-reference child moved away from its parent");
+  if (sojourn::migrate_to(to) && watch_rules())
+    fail(seed, "a by-reference child moved away from its parent");
   happened(event::refused_by_reference);
 }
 
@@ -113,13 +115,14 @@ template <bool Real>
         break;
       case 3:
         if (depth == 0) break;
-        sum = mix(sum, outcome_of([&] {
-                         if constexpr (Real) {
-                           return sojourn::activate(node<true>, x, depth - 1, sojourn::activation{});
-                         } else {
-                           return call_node(x);
-                         }
-                       }).value);
+        sum =
+            mix(sum, outcome_of([&] {
+                       if constexpr (Real) {
+                         return sojourn::activate(node<true>, x, depth - 1, sojourn::activation{});
+                       } else {
+                         return call_node(x);
+                       }
+                     }).value);
         waited = true;
         break;
       case 4:

@@ -16,6 +16,9 @@
 
 namespace cut_rules {
 
+template <bool Real>
+class exception_steps;  // exceptions.hpp
+
 /// Lies in the frame of its node, and travels with it.
 template <bool Real>
 class computation {
@@ -57,6 +60,8 @@ class computation {
   }
 
  private:
+  friend class exception_steps<Real>;
+
   void add(u64 value) { sum_ = mix(sum_, value); }
 
   void check() const {
@@ -67,7 +72,6 @@ class computation {
                static_cast<unsigned long long>(i), static_cast<unsigned long long>(count_));
         }
       }
-      if (settings.check_rounding && std::fegetround() != FE_TONEAREST) fail(seed_, "the rounding mode changed");
     }
   }
 
@@ -84,34 +88,51 @@ class computation {
     op %= 26;
     if (settings.skip >> op & 1) return;
     switch (op) {
-      case 0: return remote_call(x);
-      case 1: return wait(x);
+      case 0:
+        return remote_call(x);
+      case 1:
+        return wait(x);
       case 2:
-      case 3: return activate(x);
+      case 3:
+        return activate(x);
       case 4:
       case 5:
-      case 6: return fork(x);
-      case 7: return join_any(x);
+      case 6:
+        return fork(x);
+      case 7:
+        return join_any(x);
       case 8:
       case 9:
-      case 10: return migrate(x);
+      case 10:
+        return migrate(x);
       case 11:
       case 12:
-      case 13: return fork_shared(x);
+      case 13:
+        return fork_shared(x);
       case 14:
         if (shared_count_ > 0) join_shared();
         return;
       case 15:
-      case 16: return in_a_handler(x);
-      case 17: return in_unwinding(x);
-      case 18: return call_object(x);
-      case 19: return start_remote(x);
-      case 20: return then(x);
-      case 21: return stay(x);
-      case 22: return finish(x);
-      case 23: return large_result(x);
-      case 24: return rounding(x);
-      default: return remote_node(x);
+      case 16:
+        return exception_steps<Real>(*this).in_a_handler(x);
+      case 17:
+        return exception_steps<Real>(*this).in_unwinding(x);
+      case 18:
+        return call_object(x);
+      case 19:
+        return start_remote(x);
+      case 20:
+        return then(x);
+      case 21:
+        return stay(x);
+      case 22:
+        return finish(x);
+      case 23:
+        return large_result(x);
+      case 24:
+        return rounding(x);
+      default:
+        return remote_node(x);
     }
   }
 
@@ -151,21 +172,17 @@ class computation {
     if (depth_ == 0) return;
     if (x % 4 != 0) return add(node_value(x).value);
     // Captures: this activation stays, what it calls may move.
-    add(outcome_of([&] {
-          if constexpr (Real) {
-            return sojourn::activate([this, x] {
-              total_ += x >> 4;
-              u64 v = node_value(x).value;
-              total_ += x >> 5;
-              return v;
-            });
-          } else {
-            total_ += x >> 4;
-            u64 v = node_value(x).value;
-            total_ += x >> 5;
-            return v;
-          }
-        }).value);
+    auto body = [this, x] {
+      total_ += x >> 4;
+      const u64 v = node_value(x).value;
+      total_ += x >> 5;
+      return v;
+    };
+    if constexpr (Real) {
+      add(sojourn::activate(body));
+    } else {
+      add(body());
+    }
   }
 
   /// A whole program in a handler of another rank.
@@ -183,18 +200,11 @@ class computation {
   /// Longer than what a ticket holds in place.
   void large_result(u64 x) {
     if (depth_ == 0) return;
-    using many = std::array<u64, 24>;
-    auto body = [](u64 y, u64 depth, sojourn::activation oldest) {
-      u64 v = outcome_of([&] { return node<Real>(y, depth, oldest); }).value;
-      many m;
-      for (u64& word : m) word = v = hash(v);
-      return m;
-    };
-    many m;
+    many_words m;
     if constexpr (Real) {
-      m = sojourn::activate(body, x, depth_ - 1, oldest_);
+      m = sojourn::activate(many_words_of<true>, x, depth_ - 1, oldest_);
     } else {
-      m = body(x, depth_ - 1, oldest_);
+      m = many_words_of<false>(x, depth_ - 1, oldest_);
     }
     for (u64 word : m) add(word);
   }
@@ -205,7 +215,8 @@ class computation {
     add(outcome_of([&] {
           if constexpr (Real) {
             const auto p = cells[static_cast<std::size_t>(owner)];
-            const sojourn::via how = x / 4 % 2 == 0 ? sojourn::via::rpc : policy(x / 8);
+            const sojourn::via how =
+                x / 4 % 2 == 0 ? sojourn::via::rpc : some_migration(x / 8, oldest_);
             const int before = sojourn::rank_me();
             const u64 v = deep ? p.template call<&cell::work_deep>(how, x, depth_ - 1)
                                : p.template call<&cell::work>(how, x);
@@ -267,24 +278,18 @@ class computation {
   void fork_shared(u64 x) {
     if (shared_count_ == shared_.size()) return;
     auto& c = shared_[shared_count_++];
-    c.frame = {array_, count_, seed_, &total_, nullptr, x, depth_ > 0 ? depth_ - 1 : 0, {}};
+    c.frame = shared_with(x);
     start_by_reference(c);
     total_ += x >> 6;
+  }
+
+  shared_frame shared_with(u64 seed) {
+    return {array_, count_, seed_, &total_, nullptr, seed, depth_ > 0 ? depth_ - 1 : 0, {}};
   }
 
   void join_shared() { sum_ = join_by_reference(shared_[--shared_count_], sum_); }
 
   // Migration -------------------------------------------------------------------------------------
-
-  sojourn::via policy(u64 x) const {
-    switch (x % 8) {
-      case 0: return sojourn::via::migrate.activations(2);
-      case 1: return sojourn::via::migrate.activations(3);
-      case 2: return sojourn::via::migrate.all();
-      case 3: return sojourn::via::migrate.through(oldest_);
-      default: return sojourn::via::migrate;
-    }
-  }
 
   void migrate([[maybe_unused]] u64 x) {
     if constexpr (Real) {
@@ -295,14 +300,15 @@ class computation {
       for (u64 i = 0; i < shared_count_; ++i) shared_unfinished |= shared_[i].running.unfinished();
       bool children_unfinished = false;
       for (auto& c : children_) children_unfinished |= c.unfinished();
-      const bool moved = sojourn::migrate_to(to, policy(x));
+      const bool moved = sojourn::migrate_to(to, some_migration(x, oldest_));
       if (sojourn::rank_me() != (moved ? to : from)) fail(seed_, "migrate_to says where it is not");
       if (!moved) {
         happened(event::refused);
         if (shared_unfinished) happened(event::refused_by_reference);
         return;
       }
-      if (shared_unfinished && watch_rules()) fail(seed_, "a frame moved although a child refers to it");
+      if (shared_unfinished && watch_rules())
+        fail(seed_, "a frame moved although a child refers to it");
       happened(event::moved);
       if (children_unfinished) happened(event::moved_with_children);
       if (to == began_on_) happened(event::moved_back);
@@ -315,7 +321,7 @@ class computation {
       const int to = other_rank_of(x);
       const int from = sojourn::rank_me();
       if (to == from) return;
-      const bool moved = sojourn::migrate_to(to, policy(x));
+      const bool moved = sojourn::migrate_to(to, some_migration(x, oldest_));
       if (moved && watch_rules()) fail(seed_, "a frame moved that must stay");
       if (!moved && sojourn::rank_me() != from) fail(seed_, "a refused migration moved");
       happened(e);
@@ -363,103 +369,6 @@ class computation {
       if (std::fegetround() != mode) fail(seed_, "a wait changed the rounding mode");
       std::fesetround(FE_TONEAREST);
     }
-  }
-
-  // Exceptions ------------------------------------------------------------------------------------
-
-  /// What may wait, done where an exception is in flight.
-  void step_with_exception(u64 op, u64 x, event waited, event refused) {
-    switch (op % 8) {
-      case 0: remote_call(x); break;
-      case 1: wait(x); break;
-      case 2: return expect_refusal(x, refused);
-      case 3:
-      case 4: activate(x); break;
-      case 5: {
-        if (depth_ == 0) break;
-        child<Real> c;
-        c.fork(node<Real>, x, depth_ - 1, sojourn::activation{});
-        check();
-        wait(x);
-        check();
-        expect_refusal(x, refused);
-        join(c);
-        break;
-      }
-      case 6: {
-        by_reference_child<Real> c;
-        c.frame = {array_, count_, seed_, &total_, nullptr, x, depth_ > 0 ? depth_ - 1 : 0, {}};
-        start_by_reference(c);
-        check();
-        total_ += x >> 7;
-        wait(x);
-        sum_ = join_by_reference(c, sum_);
-        break;
-      }
-      default: join_any(x);
-    }
-    happened(waited);
-    check();
-  }
-
-  void in_a_handler(u64 x) {
-    try {
-      try {
-        throw program_error{x};
-      } catch (const program_error& e) {
-        for (int i = 0; i < 2; ++i) {
-          step_with_exception(x >> (5 * i), hash(x + static_cast<u64>(i)),
-                              event::waited_in_handler, event::refused_in_handler);
-          if (e.code != x) fail(seed_, "the exception in a handler changed while it waited");
-          if (Real && std::current_exception() == nullptr) {
-            fail(seed_, "the exception in a handler is gone");
-          }
-        }
-        add(e.code);
-        if (x & 0x10000) throw;
-        if (x & 0x20000) throw std::out_of_range("thrown by a handler");
-      }
-    } catch (const program_error& e) {
-      if (e.code != x) fail(seed_, "a rethrown exception changed");
-      add(e.code + 1);
-    } catch (const std::out_of_range& e) {
-      add(static_cast<u64>(e.what()[10]) + 2);
-    }
-  }
-
-  /// Waits in its destructor.
-  class at_exit {
-   public:
-    at_exit(computation& c, u64 x)
-        : computation_(c), x_(x), thrown_before_(std::uncaught_exceptions()) {}
-    ~at_exit() {
-      const int unwinding = std::uncaught_exceptions();
-      if (unwinding > thrown_before_) {
-        computation_.step_with_exception(x_, hash(x_), event::waited_in_unwinding,
-                                         event::refused_in_unwinding);
-      } else {
-        computation_.remote_call(x_);
-      }
-      if (std::uncaught_exceptions() != unwinding) {
-        fail(computation_.seed_, "exceptions being thrown changed in a destructor");
-      }
-    }
-    at_exit(const at_exit&) = delete;
-
-   private:
-    computation& computation_;
-    u64 x_;
-    int thrown_before_;
-  };
-
-  void in_unwinding(u64 x) {
-    add(outcome_of([&] {
-          at_exit first(*this, hash(x));
-          at_exit second(*this, x);
-          fork(hash(x + 1));
-          if (x & 0x3000) throw_one(x >> 20);
-          return x;
-        }).value);
   }
 
   u64 seed_;

@@ -2,7 +2,7 @@
 // Random programs against a serial evaluation of the same: the rules of cutting stacks and putting
 // them back, all at once. Each rank runs many programs concurrently. With --break RULE one rule is
 // broken on purpose, and the run must fail (broken.sh).
-#include "computation.hpp"
+#include "exceptions.hpp"
 
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ namespace {
 
 struct rule {
   const char* name;
-  bool sojourn::detail::broken_rules::*flag;
+  bool sojourn::detail::broken_rules::* flag;
 };
 constexpr rule rules[] = {
     {"evict_before_run", &sojourn::detail::broken_rules::evict_before_run},
@@ -99,8 +99,9 @@ u64 root(u64 number, u64 depth) {
     if (locals[i] != number + i) fail(seed, "a root's locals changed");
   }
   const u64 serial = outcome_of([&] { return node<false>(seed, depth, {}); }).value;
-  if (real != serial) fail(seed, "program %llu comes to another value than its serial evaluation",
-                           static_cast<unsigned long long>(number));
+  if (real != serial)
+    fail(seed, "program %llu comes to another value than its serial evaluation",
+         static_cast<unsigned long long>(number));
   return number;
 }
 
@@ -177,9 +178,9 @@ void report_events(const sojourn::counters& c) {
                        e == event::wrote_to_ancestor || e == event::finished_scope;
     lines.push_back({event_names[i], events[i], !alone});
   }
-  const u64 most = sojourn::reduce(most_pieces, [](u64 a, u64 b) { return std::max(a, b); });
-  if (sojourn::rank_me() == 0) {
-    std::printf("%-34s %llu\n", "pieces at once on a rank", static_cast<unsigned long long>(most));
+  const u64 shared_stacks = most_pieces > sojourn::detail::resident_fibers_max;
+  if (settings.concurrent > sojourn::detail::resident_fibers_max) {
+    lines.push_back({"ranks with stacks shared by fibers", shared_stacks, false});
   }
   const bool enough = settings.programs * static_cast<u64>(sojourn::rank_count()) >= 100 &&
                       settings.depth >= 3 && settings.skip == 0;

@@ -36,7 +36,8 @@ template <sojourn::detail::mark_kind Kind, class R, class Frame>
 /// Not inlined: forks of one frame have their marks at one address, which siblings' children then
 /// share as their base.
 template <sojourn::detail::mark_kind Kind, class F, class... A>
-[[gnu::noinline]] auto fork(F fn, A... arguments) -> sojourn::future<std::invoke_result_t<F, A...>> {
+[[gnu::noinline]] auto fork(F fn, A... arguments)
+    -> sojourn::future<std::invoke_result_t<F, A...>> {
   using namespace sojourn::detail;
   using R = std::invoke_result_t<F, A...>;
   marked_frame<R, F, A...> frame(fn, arguments...);

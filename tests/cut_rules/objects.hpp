@@ -25,6 +25,33 @@ u64 remote_function(u64 x) {
   return hash(x);
 }
 
+/// Longer than what a ticket holds in place.
+using many_words = std::array<u64, 24>;
+
+template <bool Real>
+many_words many_words_of(u64 seed, u64 depth, sojourn::activation oldest) {
+  u64 v = outcome_of([&] { return node<Real>(seed, depth, oldest); }).value;
+  many_words m;
+  for (u64& word : m) word = v = hash(v);
+  return m;
+}
+
+/// Any of the ways to migrate.
+inline sojourn::via some_migration(u64 x, sojourn::activation oldest) {
+  switch (x % 8) {
+    case 0:
+      return sojourn::via::migrate.activations(2);
+    case 1:
+      return sojourn::via::migrate.activations(3);
+    case 2:
+      return sojourn::via::migrate.all();
+    case 3:
+      return sojourn::via::migrate.through(oldest);
+    default:
+      return sojourn::via::migrate;
+  }
+}
+
 class cell {
  public:
   explicit cell(u64 salt) : salt_(salt) {}
@@ -45,9 +72,9 @@ class cell {
   u64 work_deep(u64 x, u64 depth) {
     int rank = sojourn::rank_me();
     sojourn::stay here;
-    u64 inner =
-        outcome_of([&] { return sojourn::activate(node<true>, x, depth, sojourn::activation{}); })
-            .value;
+    u64 inner = outcome_of([&] {
+                  return sojourn::activate(node<true>, x, depth, sojourn::activation{});
+                }).value;
     if (rank != sojourn::rank_me() || salt_ != salt_of(rank)) {
       fail(x, "a method that stays has moved from rank %d", rank);
     }

@@ -20,10 +20,14 @@ struct program_error {
 
 [[noreturn]] inline void throw_one(u64 x) {
   switch (x % 4) {
-    case 0: throw static_cast<int>(x & 0xffff);
-    case 1: throw program_error{x};
-    case 2: throw std::out_of_range("code " + std::to_string(x % 10000));
-    default: throw static_cast<short>(x & 0xff);
+    case 0:
+      throw static_cast<int>(x & 0xffff);
+    case 1:
+      throw program_error{x};
+    case 2:
+      throw std::out_of_range("code " + std::to_string(x % 10000));
+    default:
+      throw static_cast<short>(x & 0xff);
   }
 }
 

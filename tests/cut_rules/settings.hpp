@@ -21,14 +21,13 @@ using u64 = std::uint64_t;
 /// Equal in all ranks; a frame that moved finds it at the same address.
 struct run_settings {
   const char* program = "";
-  u64 seed = 1;         ///< Of the first program.
-  u64 programs = 200;   ///< Of each rank.
-  u64 concurrent = 8;   ///< Programs of one rank at a time.
-  u64 depth = 4;        ///< Of nested computations.
-  unsigned limit_s = 0; ///< Give up after so long; 0: never.
+  u64 seed = 1;          ///< Of the first program.
+  u64 programs = 200;    ///< Of each rank.
+  u64 concurrent = 8;    ///< Programs of one rank at a time.
+  u64 depth = 4;         ///< Of nested computations.
+  unsigned limit_s = 0;  ///< Give up after so long; 0: never.
   const char* broken_rule = nullptr;
-  u64 skip = 0;         ///< Kinds of steps to leave out, a bit each: narrows a failure down.
-  bool check_rounding = false;
+  u64 skip = 0;  ///< Kinds of steps to leave out, a bit each: narrows a failure down.
 };
 inline run_settings settings;
 /// Whether a broken rule is reported where it is broken. Not when it is broken on purpose: what is
@@ -37,22 +36,22 @@ inline bool watch_rules() { return settings.broken_rule == nullptr; }
 
 /// Things that must have happened for a run to mean anything.
 enum class event : unsigned {
-  moved,                    ///< A migration took place.
-  moved_with_children,      ///< While by-value children of the moving frame were unfinished.
-  moved_back,               ///< To the rank where the program began.
-  refused,                  ///< A migration was refused.
-  refused_in_handler,       ///< In a catch block.
-  refused_in_unwinding,     ///< In a destructor that runs because of an exception.
-  refused_by_reference,     ///< Because a child refers to the frames.
+  moved,                 ///< A migration took place.
+  moved_with_children,   ///< While by-value children of the moving frame were unfinished.
+  moved_back,            ///< To the rank where the program began.
+  refused,               ///< A migration was refused.
+  refused_in_handler,    ///< In a catch block.
+  refused_in_unwinding,  ///< In a destructor that runs because of an exception.
+  refused_by_reference,  ///< Because a child refers to the frames.
   refused_by_stay,
-  fork_went_on,             ///< A fork's child blocked and its parent went on.
+  fork_went_on,  ///< A fork's child blocked and its parent went on.
   fork_by_reference_went_on,
-  fork_returned,            ///< A fork's child did not block.
-  joined_away,              ///< A future was read on another rank than it was made on.
-  exception_by_ticket,      ///< A child's exception arrived by ticket.
+  fork_returned,        ///< A fork's child did not block.
+  joined_away,          ///< A future was read on another rank than it was made on.
+  exception_by_ticket,  ///< A child's exception arrived by ticket.
   waited_in_handler,
   waited_in_unwinding,
-  wrote_to_ancestor,        ///< After waiting, a by-reference child wrote to its parent's frame.
+  wrote_to_ancestor,  ///< After waiting, a by-reference child wrote to its parent's frame.
   finished_scope,
   count_
 };
@@ -128,7 +127,9 @@ inline int rank_of(u64 x) {
 /// Any rank but this one; this one when it is alone.
 inline int other_rank_of(u64 x) {
   int n = sojourn::rank_count();
-  return n == 1 ? 0 : (sojourn::rank_me() + 1 + static_cast<int>((x >> 8) % static_cast<u64>(n - 1))) % n;
+  return n == 1
+             ? 0
+             : (sojourn::rank_me() + 1 + static_cast<int>((x >> 8) % static_cast<u64>(n - 1))) % n;
 }
 
 }  // namespace cut_rules

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "transport/transport.hpp"
 
@@ -63,11 +64,12 @@ class ring_writer {
       if (position_ + skip + need + line - consumed_seen_ > capacity_) return nullptr;
     }
     reserved_ = bytes;
+    if (need <= sizeof composed_) return composed_;
     return memory_->data() + (skip > 0 ? 0 : at);
   }
 
-  /// Publishes the message reserved last; its header's other fields are filled in.
-  void commit() {
+  /// Publishes the message reserved last.
+  void commit(std::uint16_t handler, std::uint16_t flags, std::uint64_t ticket) {
     std::size_t need = lines_of(reserved_);
     std::size_t at = position_ & (capacity_ - 1);
     std::byte* data = memory_->data();
@@ -79,19 +81,30 @@ class ring_writer {
     }
     position_ += need;
     header_at(data + (position_ & (capacity_ - 1)))->length.store(0, std::memory_order_relaxed);
+    message_header* header = header_at(data + at);
+    if (need <= sizeof composed_) {
+      // The reader looks at the first line all the time. It is written last and at one go: a store
+      // to another line in between would wait for that line, while this one goes to the reader and
+      // must be fetched back.
+      if (need > line) std::memcpy(data + at + line, composed_ + line, line);
+      std::memcpy(static_cast<void*>(data + at + sizeof(message_header)),
+                  composed_ + sizeof(message_header), line - sizeof(message_header));
+    }
+    header->handler = handler;
+    header->flags = flags;
+    header->ticket = ticket;
     // Publishes the message: pairs with the acquire load in ring_reader::next.
-    header_at(data + at)->length.store(static_cast<std::uint32_t>(reserved_),
-                                       std::memory_order_release);
+    header->length.store(static_cast<std::uint32_t>(reserved_), std::memory_order_release);
     if (wrap != nullptr) [[unlikely]] {
       wrap->length.store(wrap_length, std::memory_order_release);
     }
     prepare_next(need);
   }
 
-  /// Asks for the lines of a next message of as many bytes to be this core's, so that its stores do
-  /// not wait for them one message later. Not its first: the reader looks at that one all the time.
+  /// Asks for the lines of a next message of as many bytes, and for the header behind it, to be this
+  /// core's, so that stores do not wait for them one message later. Not for its first line: the
+  /// reader looks at that one all the time.
   [[gnu::always_inline]] void prepare_next(std::size_t bytes) {
-    if (bytes <= line) return;
     std::size_t most = bytes < lines_prepared_max * line ? bytes : lines_prepared_max * line;
     if (position_ + most + line - consumed_seen_ > capacity_) return;  // still being read
     for (std::size_t ahead = line; ahead <= most; ahead += line) {
@@ -114,6 +127,7 @@ class ring_writer {
   std::uint64_t position_ = 0;       // bytes written, ever
   std::uint64_t consumed_seen_ = 0;  // what the reader said last
   std::size_t reserved_ = 0;
+  alignas(line) std::byte composed_[2 * line];  // a message of one or two lines, until its commit
 };
 
 /// The reader's end.

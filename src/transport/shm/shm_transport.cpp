@@ -25,6 +25,9 @@ namespace {
 // About ten round trips (bench ping): longer spinning only delays other ranks on this core.
 constexpr int spins_with_a_core_each = 4000;
 constexpr int spins_when_crowded = 20;
+// About three round trips between far cores.
+constexpr int reply_spins_with_a_core_each = 64;
+constexpr int looks_a_reply_spin = 8;
 // A pause takes tens of nanoseconds, in which a message may arrive.
 constexpr int spins_without_pause = 2000;
 // A yield costs 0.2 to 1.3 us; a sleep and a wake 2 to 15 us.
@@ -82,6 +85,7 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores)
       rank_(rank),
       ranks_(ranks),
       spins_(cores >= ranks ? spins_with_a_core_each : spins_when_crowded),
+      reply_spins_(cores >= ranks ? reply_spins_with_a_core_each : 0),
       yields_(cores >= ranks ? yields_with_a_core_each : yields_when_crowded),
       short_max_(layout_.ring_capacity / 8) {
   std::size_t n = static_cast<std::size_t>(ranks);
@@ -130,7 +134,6 @@ std::byte* shm_transport::reserve_long(int to, message_class kind, std::size_t b
   for (int i = first; i < first + count; ++i) {
     wake_[rank_].block_in_use[i].store(1, std::memory_order_relaxed);
   }
-  room_ = room;
   long_flag_ = flag_long;
   auto* payload = reinterpret_cast<long_payload*>(room + sizeof(message_header));
   payload->first_block = static_cast<std::uint32_t>(first);
@@ -168,6 +171,22 @@ int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int mos
     }
   }
   return delivered;
+}
+
+bool shm_transport::poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) {
+  ring_reader& ring = readers_[index(source, message_class::reply)];
+  for (int i = 0; i < reply_spins_; ++i) {
+    for (int look = 0; look < looks_a_reply_spin; ++look) {
+      if (!ring.has_message()) continue;
+      message_header* header = ring.next();
+      if (header == nullptr) continue;
+      arrival a = arrival_of(header, source, message_class::reply);
+      deliver(a, context);
+      return true;
+    }
+    if (anything_arrived() && !ring.has_message()) return false;
+  }
+  return false;
 }
 
 arrival shm_transport::arrival_of(const message_header* header, int source,

@@ -51,19 +51,16 @@ class shm_transport final : public transport {
     ring_writer& ring = writers_[index(to, kind)];
     if (bytes <= short_max_) [[likely]] {
       std::byte* room = ring.reserve(bytes);
-      return room == nullptr ? nullptr : (room_ = room) + sizeof(message_header);
+      return room == nullptr ? nullptr : room + sizeof(message_header);
     }
     return reserve_long(to, kind, bytes);
   }
 
   void commit(int to, message_class kind, std::uint16_t handler, std::uint16_t flags,
               std::uint64_t ticket) override {
-    message_header* header = header_at(room_);
-    header->handler = handler;
-    header->flags = static_cast<std::uint16_t>(flags | long_flag_);
-    header->ticket = ticket;
+    writers_[index(to, kind)].commit(handler, static_cast<std::uint16_t>(flags | long_flag_),
+                                     ticket);
     long_flag_ = 0;
-    writers_[index(to, kind)].commit();
     if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
     // Without a fence of ours: a rank that falls asleep has one executed here (see wait).
     if (wake_[to].asleep.load(std::memory_order_relaxed) != 0) [[unlikely]] wake(to);
@@ -74,6 +71,7 @@ class shm_transport final : public transport {
   }
 
   int poll(bool (*deliver)(arrival&, void*), void* context, int most) override;
+  bool poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) override;
   void consume(const arrival& message) override;
   bool anything_arrived() const override;
   void wait(bool (*other_work)()) override;
@@ -101,13 +99,13 @@ class shm_transport final : public transport {
   int ranks_;
   int first_source_ = 0;  // whose turn it is to be polled first
   int spins_;
+  int reply_spins_;
   int yields_;
   bool fences_ = false;
   bool membarrier_ = false;
   bool memory_refused_ = false;
   std::size_t short_max_;
   std::uint16_t long_flag_ = 0;
-  std::byte* room_ = nullptr;
   ring_writer* writers_;  // two for each rank, by index()
   ring_reader* readers_;
 };

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sojourn/travels.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+struct plain {
+  int a;
+  double b[3];
+};
+struct with_copy_constructor {
+  with_copy_constructor(const with_copy_constructor&) {}
+};
+struct declared {
+  declared(const declared&) {}
+};
+enum class colour { red };
+
+}  // namespace
+
+template <>
+inline constexpr bool sojourn::travels<declared> = true;
+
+namespace {
+
+using sojourn::travels;
+
+TEST(travels, values_do) {
+  static_assert(travels<void> && travels<int> && travels<double> && travels<colour>);
+  static_assert(travels<const int> && travels<plain> && travels<const plain> && travels<plain[4]>);
+}
+
+TEST(travels, addresses_do_not) {
+  static_assert(!travels<int*> && !travels<const char*> && !travels<int&> && !travels<int&&>);
+  static_assert(!travels<int* const> && !travels<void (*)()> && !travels<std::nullptr_t>);
+  static_assert(!travels<int plain::*>);
+  static_assert(!travels<std::string> && !travels<std::vector<int>>);
+  static_assert(!travels<std::unique_ptr<int>> && !travels<std::shared_ptr<int>>);
+}
+
+TEST(travels, what_has_a_copy_constructor_does_when_declared) {
+  static_assert(!travels<with_copy_constructor> && travels<declared> && travels<const declared>);
+}
+
+TEST(travels, what_is_made_of_parts_does_when_all_parts_do) {
+  static_assert(travels<std::pair<int, plain>> && !travels<std::pair<int, char*>>);
+  static_assert(travels<std::tuple<>> && travels<std::tuple<int, declared>>);
+  static_assert(!travels<std::tuple<int, std::string>>);
+  static_assert(travels<std::array<std::pair<int, int>, 3>> && !travels<std::array<int*, 3>>);
+  static_assert(travels<std::optional<declared>> && !travels<std::optional<int*>>);
+  static_assert(travels<std::variant<int, plain>> && !travels<std::variant<int, const char*>>);
+  static_assert(travels<std::pair<std::optional<int>, std::tuple<std::array<plain, 2>>>>);
+  static_assert(!travels<std::pair<std::optional<int>, std::tuple<std::array<int*, 2>>>>);
+  static_assert(!travels<int* [2]>);
+}
+
+}  // namespace

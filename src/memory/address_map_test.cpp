@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/address_map.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "sojourn/detail/running.hpp"
+#include "sojourn/errors.hpp"
+
+namespace {
+
+using sojourn::error;
+using sojourn::detail::address_map;
+
+constexpr std::uint64_t gib = std::uint64_t{1} << 30;
+constexpr std::size_t slot = 256 << 10;
+
+std::string why_not(std::uint64_t bytes, int ranks, std::size_t slot_bytes = slot) {
+  try {
+    address_map::divide(address_map::default_base, bytes, ranks, slot_bytes);
+  } catch (const error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(address_map, parts_lie_side_by_side_in_the_region) {
+  for (std::uint64_t bytes : {1 * gib, 3 * gib, 64 * gib, 10240 * gib}) {
+    address_map m = address_map::divide(address_map::default_base, bytes, 4, slot);
+    EXPECT_EQ(m.base, address_map::default_base);
+    EXPECT_GE(m.unit * 16, bytes) << "no more than half is lost";
+    EXPECT_LE(m.unit * 8, bytes);
+    EXPECT_EQ(m.stacks, m.base + m.unit);
+    EXPECT_EQ(m.heap, m.stacks_end());
+    EXPECT_LE(m.heap + m.heap_bytes(), m.base + m.bytes);
+    EXPECT_GT(m.worker_stack(), m.base);
+    EXPECT_LT(m.worker_stack() + address_map::worker_stack_bytes, m.stacks);
+  }
+}
+
+TEST(address_map, every_rank_has_an_equal_part_found_by_a_shift) {
+  for (int ranks : {1, 2, 3, 4, 5, 8, 17, 64, 1000}) {
+    address_map m =
+        address_map::divide(address_map::default_base, address_map::default_bytes, ranks, slot);
+    auto n = static_cast<std::uint64_t>(ranks);
+    EXPECT_LE(n << m.stacks_shift, m.unit) << ranks << " ranks";
+    EXPECT_GT(n << m.stacks_shift, m.unit / 2) << ranks << " ranks waste their part";
+    EXPECT_LE(n << m.heap_shift, m.heap_bytes()) << ranks << " ranks";
+    EXPECT_GT(n << m.heap_shift, m.heap_bytes() / 2) << ranks << " ranks waste their part";
+    EXPECT_EQ(m.slot_count(), m.unit / slot);
+    EXPECT_EQ(m.slots_per_rank() * slot, std::uint64_t{1} << m.stacks_shift);
+    EXPECT_GT(m.slots_per_rank() * slot, address_map::main_stack_bytes);
+  }
+}
+
+TEST(address_map, knows_addresses_of_stacks) {
+  address_map m = address_map::divide(address_map::default_base, 8 * gib, 2, slot);
+  EXPECT_FALSE(m.in_stacks(0));
+  EXPECT_FALSE(m.in_stacks(m.stacks - 1));
+  EXPECT_TRUE(m.in_stacks(m.stacks));
+  EXPECT_TRUE(m.in_stacks(m.stacks_end() - 1));
+  EXPECT_FALSE(m.in_stacks(m.stacks_end()));
+  EXPECT_FALSE(m.in_stacks(m.heap));
+  EXPECT_FALSE(m.in_stacks(~std::uint64_t{0}));
+}
+
+TEST(address_map, a_region_too_small_for_the_ranks_is_refused_with_the_remedy) {
+  EXPECT_EQ(why_not(1 * gib, 1), "");
+  EXPECT_EQ(why_not(1 * gib, 8), "");
+  EXPECT_EQ(why_not(1 * gib, 16), "a region of 1024 MiB is too small for 16 ranks: set "
+                                  "SOJOURN_REGION_GIB to a larger one, or use fewer ranks");
+  EXPECT_NE(why_not(gib / 4, 1), "");
+  EXPECT_NE(why_not(0, 1), "");
+  // Larger slots need larger parts.
+  EXPECT_NE(why_not(1 * gib, 8, 8 << 20), "");
+  EXPECT_EQ(why_not(16 * gib, 8, 8 << 20), "");
+}
+
+/// Sets a variable for one test.
+struct setting {
+  setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~setting() { unsetenv(name_); }
+  const char* name_;
+};
+
+TEST(address_map, the_environment_sets_the_region_and_the_stacks) {
+  address_map usual = sojourn::detail::map_from_environment(4);
+  EXPECT_EQ(usual.bytes, address_map::default_bytes);
+  EXPECT_EQ(usual.slot_shift, 18u);
+  setting region("SOJOURN_REGION_GIB", "64");
+  setting stack("SOJOURN_STACK_KIB", "1024");
+  address_map m = sojourn::detail::map_from_environment(4);
+  EXPECT_EQ(m.bytes, 64 * gib);
+  EXPECT_EQ(m.slot_shift, 20u);
+  setting nothing("SOJOURN_REGION_GIB", "");
+  EXPECT_EQ(sojourn::detail::map_from_environment(4).bytes, address_map::default_bytes);
+}
+
+TEST(address_map, bad_settings_are_named_with_their_limits) {
+  for (const char* value : {"0", "-1", "many", "1.5", "3x", "10241", "99999999999999999999"}) {
+    setting region("SOJOURN_REGION_GIB", value);
+    try {
+      sojourn::detail::map_from_environment(1);
+      ADD_FAILURE() << "SOJOURN_REGION_GIB=" << value << " is accepted";
+    } catch (const error& e) {
+      EXPECT_EQ(std::string(e.what()), std::string("SOJOURN_REGION_GIB=") + value +
+                                           " is not a whole number from 1 to 10240");
+    }
+  }
+  for (const char* value : {"63", "8193", "100", "-64"}) {
+    setting stack("SOJOURN_STACK_KIB", value);
+    EXPECT_THROW(sojourn::detail::map_from_environment(1), error) << value;
+  }
+}
+
+TEST(address_map, a_region_is_mapped_once_and_taken_the_second_time) {
+  address_map m = address_map::divide(0x3000'0000'0000, 1 * gib, 2, slot);
+  sojourn::detail::map_region(m, 1, -1);
+  EXPECT_EQ(sojourn::detail::job.my_heap, m.heap + (std::uint64_t{1} << m.heap_shift));
+  EXPECT_FALSE(sojourn::detail::job.heap_shared);
+  // This rank's heap can be used, the other's cannot be mistaken for it.
+  auto* word = reinterpret_cast<std::uint64_t*>(sojourn::detail::job.my_heap);
+  *word = 42;
+  EXPECT_EQ(*word, 42u);
+  // The runtime's tables lie in the private part, apart from each other and from the worker's stack.
+  auto first = reinterpret_cast<std::uint64_t>(sojourn::detail::runtime_memory(5000));
+  auto second = reinterpret_cast<std::uint64_t>(sojourn::detail::runtime_memory(5000));
+  EXPECT_GT(first, m.worker_stack() + address_map::worker_stack_bytes);
+  EXPECT_GE(second, first + 5000);
+  EXPECT_LT(second + 5000, m.stacks);
+  EXPECT_EQ(*reinterpret_cast<char*>(second), 0);
+  try {
+    sojourn::detail::map_region(m, 1, -1);
+    ADD_FAILURE() << "the region is mapped twice";
+  } catch (const error& e) {
+    EXPECT_EQ(std::string(e.what()),
+              "the addresses from 0x300000000000 to 0x300040000000 are taken in this process, and "
+              "Sojourn needs them: another library maps memory there");
+  }
+}
+
+}  // namespace

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/shm/ring.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using sojourn::detail::message_header;
+using sojourn::detail::shm::line;
+using sojourn::detail::shm::lines_of;
+using sojourn::detail::shm::ring_memory;
+using sojourn::detail::shm::ring_reader;
+using sojourn::detail::shm::ring_writer;
+
+constexpr std::size_t header_bytes = sizeof(message_header);
+
+/// A ring with both ends. Messages say in their ticket how many came before; their bytes follow
+/// from that.
+struct ring {
+  explicit ring(std::size_t capacity) {
+    std::size_t bytes = sizeof(ring_memory) + capacity;
+    memory = static_cast<ring_memory*>(std::aligned_alloc(line, bytes));
+    std::memset(static_cast<void*>(memory), 0, bytes);
+    writer.attach(memory, capacity);
+    reader.attach(memory, capacity);
+  }
+  ~ring() { std::free(memory); }
+
+  static unsigned char byte_of(std::uint64_t number, std::size_t i) {
+    return static_cast<unsigned char>(number * 131 + i * 7 + (i >> 8));
+  }
+
+  /// `bytes` with the header. False when there is no room.
+  bool send(std::size_t bytes) {
+    bool room = writer.has_room(bytes);
+    std::byte* where = writer.reserve(bytes);
+    if (where == nullptr) return false;
+    // One thread: nothing is freed between the question and the reservation.
+    if (!concurrent) {
+      EXPECT_TRUE(room);
+    }
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(where) % line, 0u);
+    auto* header = reinterpret_cast<message_header*>(where);
+    header->ticket = sent;
+    header->handler = static_cast<std::uint16_t>(sent * 3);
+    auto* payload = reinterpret_cast<unsigned char*>(where + header_bytes);
+    for (std::size_t i = 0; i < bytes - header_bytes; ++i) payload[i] = byte_of(sent, i);
+    writer.commit();
+    ++sent;
+    return true;
+  }
+
+  /// Checks and frees the next message; its length, or 0 when there is none.
+  std::size_t receive() {
+    bool here = reader.has_message();
+    message_header* header = reader.next();
+    if (header == nullptr) return 0;
+    if (!concurrent) {
+      EXPECT_TRUE(here);
+    }
+    EXPECT_EQ(reader.next(), header) << "the same one until it is consumed";
+    std::size_t length = header->length.load();
+    EXPECT_EQ(header->ticket, received);
+    EXPECT_EQ(header->handler, static_cast<std::uint16_t>(received * 3));
+    const auto* payload = reinterpret_cast<const unsigned char*>(header + 1);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < length - header_bytes; ++i) {
+      wrong += payload[i] != byte_of(received, i);
+    }
+    EXPECT_EQ(wrong, 0u) << "in message " << received;
+    ++received;
+    reader.consume(length);
+    return length;
+  }
+
+  ring_memory* memory;
+  ring_writer writer;
+  ring_reader reader;
+  bool concurrent = false;
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+};
+
+TEST(ring, zeroed_memory_is_empty) {
+  ring r(16 * line);
+  EXPECT_FALSE(r.reader.has_message());
+  EXPECT_EQ(r.reader.next(), nullptr);
+  EXPECT_FALSE(r.reader.tell());
+  EXPECT_TRUE(r.writer.has_room(4 * line));
+}
+
+TEST(ring, a_message_is_seen_when_it_is_committed_not_before) {
+  ring r(16 * line);
+  std::byte* where = r.writer.reserve(100);
+  ASSERT_NE(where, nullptr);
+  EXPECT_FALSE(r.reader.has_message());
+  reinterpret_cast<message_header*>(where)->ticket = 77;
+  r.writer.commit();
+  ASSERT_NE(r.reader.next(), nullptr);
+  EXPECT_EQ(r.reader.next()->ticket, 77u);
+  EXPECT_EQ(r.reader.next()->length.load(), 100u);
+}
+
+TEST(ring, what_was_reserved_and_not_committed_is_reserved_again) {
+  ring r(16 * line);
+  std::byte* first = r.writer.reserve(100);
+  EXPECT_EQ(r.writer.reserve(2 * line), first);
+  EXPECT_TRUE(r.send(50));
+  EXPECT_EQ(r.receive(), 50u);
+  EXPECT_EQ(r.receive(), 0u);
+}
+
+TEST(ring, a_full_one_refuses_and_takes_again_what_the_reader_freed) {
+  ring r(16 * line);
+  // One line stays free: the header behind the last message is zeroed.
+  for (int i = 0; i < 15; ++i) ASSERT_TRUE(r.send(line));
+  EXPECT_FALSE(r.send(line));
+  EXPECT_FALSE(r.writer.has_room(header_bytes));
+  // Freed lines are told a quarter of the ring at a time, or on request.
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(r.receive(), line);
+  EXPECT_FALSE(r.send(line));
+  EXPECT_TRUE(r.reader.tell());
+  EXPECT_FALSE(r.reader.tell()) << "no news";
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(r.send(line));
+  EXPECT_FALSE(r.send(line));
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(r.receive(), line);
+  EXPECT_TRUE(r.send(line)) << "a quarter is told unasked";
+  while (r.receive() != 0) {
+  }
+  EXPECT_EQ(r.sent, r.received);
+}
+
+TEST(ring, messages_that_do_not_fit_at_the_end_start_again_at_the_beginning) {
+  // From every position, with every length that a ring takes.
+  constexpr std::size_t lines = 16;
+  for (std::size_t before = 0; before < lines; ++before) {
+    for (std::size_t length = 1; length <= lines / 4; ++length) {
+      ring r(lines * line);
+      for (std::size_t i = 0; i < before; ++i) {
+        ASSERT_TRUE(r.send(line));
+        ASSERT_EQ(r.receive(), line);
+      }
+      r.reader.tell();
+      int fitted = 0;
+      while (r.send(length * line)) ++fitted;
+      EXPECT_GE(fitted, 2) << before << " lines in, messages of " << length;
+      for (int i = 0; i < fitted; ++i) EXPECT_EQ(r.receive(), length * line);
+      EXPECT_EQ(r.receive(), 0u);
+      EXPECT_FALSE(r.reader.has_message());
+    }
+  }
+}
+
+TEST(ring, an_empty_one_has_room_for_a_quarter_though_nothing_is_told) {
+  // Otherwise a writer could wait for ever for a reader that has nothing more to read.
+  constexpr std::size_t lines = 32;
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    std::minstd_rand random(seed + 1);
+    ring r(lines * line);
+    for (int i = 0; i < 100; ++i) {
+      std::size_t bytes = header_bytes + random() % (lines * line / 4 - header_bytes + 1);
+      ASSERT_TRUE(r.send(bytes)) << "seed " << seed << ", message " << i << " of " << bytes;
+      ASSERT_EQ(r.receive(), bytes);
+    }
+  }
+}
+
+TEST(ring, random_operations_keep_order_and_content) {
+  for (std::uint32_t seed = 0; seed < 50; ++seed) {
+    std::minstd_rand random(seed + 1);
+    ring r(64 * line);
+    std::vector<std::size_t> lengths;
+    std::size_t next = 0;
+    for (int i = 0; i < 2000; ++i) {
+      switch (random() % 8) {
+        case 0:
+          r.reader.tell();
+          break;
+        case 1: case 2: case 3: case 4: {
+          std::size_t bytes = header_bytes + random() % (16 * line - header_bytes + 1);
+          if (random() % 4 != 0) bytes = header_bytes + bytes % 100;
+          if (r.send(bytes)) lengths.push_back(bytes);
+          break;
+        }
+        default: {
+          std::size_t bytes = r.receive();
+          ASSERT_EQ(bytes, next < lengths.size() ? lengths[next] : 0) << "seed " << seed;
+          if (bytes != 0) ++next;
+        }
+      }
+    }
+  }
+}
+
+TEST(ring, two_threads_exchange_messages_of_random_sizes) {
+  constexpr std::uint64_t messages = 60000;
+  constexpr std::size_t capacity = 16 << 10;
+  ring r(capacity);
+  r.concurrent = true;
+  std::thread writer([&] {
+    std::minstd_rand random(7);
+    while (r.sent < messages) {
+      std::size_t most = random() % 8 == 0 ? capacity / 4 : 3 * line;
+      std::size_t bytes = header_bytes + random() % (most - header_bytes + 1);
+      while (!r.send(bytes)) std::this_thread::yield();
+    }
+  });
+  std::minstd_rand random(7);
+  while (r.received < messages) {
+    std::size_t most = random() % 8 == 0 ? capacity / 4 : 3 * line;
+    std::size_t expected = header_bytes + random() % (most - header_bytes + 1);
+    std::size_t bytes;
+    while ((bytes = r.receive()) == 0) std::this_thread::yield();
+    ASSERT_EQ(bytes, expected) << "message " << r.received;
+  }
+  writer.join();
+  EXPECT_EQ(r.receive(), 0u);
+}
+
+}  // namespace

@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# broken.sh SOJOURN PROGRAM RULE: breaks one rule of cutting stacks on purpose and expects that the
+# random programs see it: by a crash, a hang or a wrong value, for one of a few seeds. Without the
+# rule broken the same programs must end well.
+set -u
+
+sojourn=$1
+program=$2
+rule=$3
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+
+run() {
+  seed=$1
+  shift
+  timeout 20 "$sojourn" run -n 2 "$program" --seed "$seed" --programs 200 --limit 10 "$@" \
+    >"$output" 2>&1
+}
+
+if ! run 1; then
+  echo "with every rule kept, the programs fail:"
+  cat "$output"
+  exit 1
+fi
+for seed in 1 2 3 4 5 6; do
+  run "$seed" --break "$rule"
+  status=$?
+  # 2: a bad option; 126, 127: nothing was run.
+  case $status in
+    0) ;;
+    2 | 126 | 127)
+      cat "$output"
+      exit 1
+      ;;
+    *)
+      echo "seen with seed $seed, status $status:"
+      grep -v '^    #' "$output" | head -n 6
+      exit 0
+      ;;
+  esac
+done
+echo "no program noticed that the rule $rule is broken"
+exit 1
