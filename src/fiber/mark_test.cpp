@@ -2,6 +2,7 @@
 // Marks as plain code meets them: a callee that returns or throws under one, without a scheduler.
 #include "sojourn/detail/mark.hpp"
 
+#include <cxxabi.h>
 #include <gtest/gtest.h>
 #include <unwind.h>
 
@@ -192,6 +193,9 @@ TEST(mark, a_callee_starts_without_exceptions_and_the_caller_keeps_its_own) {
       EXPECT_EQ(std::uncaught_exceptions(), 1);
     }
   };
+  // As the worker thread does when it starts.
+  running.exceptions =
+      reinterpret_cast<sojourn::detail::exception_globals*>(abi::__cxa_get_globals());
   int uncaught_inside = -1;
   try {
     in_a_destructor d{uncaught_inside};

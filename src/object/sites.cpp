@@ -68,16 +68,21 @@ void attach_sites() {
 }
 
 std::string_view method_name_in(std::string_view pretty) {
-  // gcc: "… [with auto Method = &node::child]"; with overloads "(R (node::*)(long))(& node::child)".
-  std::size_t end = pretty.find_last_of(']');
-  if (end == std::string_view::npos) end = pretty.size();
-  std::size_t begin = pretty.rfind('&', end);
-  if (begin == std::string_view::npos) return {};
-  ++begin;
-  while (begin < end && pretty[begin] == ' ') ++begin;
-  std::string_view name = pretty.substr(begin, end - begin);
-  std::size_t stop = name.find_first_of(";)");
-  return name.substr(0, stop);
+  // "… Method = &node::child]"; gcc, when a cast is needed: "… Method = (R (node::*)())(& node::child)]".
+  constexpr std::string_view key = "Method = ";
+  std::size_t begin = pretty.find(key);
+  if (begin == std::string_view::npos || !pretty.ends_with(']')) return {};
+  std::string_view value = pretty.substr(begin + key.size());
+  value.remove_suffix(1);
+  if (!value.starts_with('&')) {
+    std::size_t cast = value.rfind("(&");
+    if (cast == std::string_view::npos || !value.ends_with(')')) return {};
+    value = value.substr(cast + 1);
+    value.remove_suffix(1);
+  }
+  value.remove_prefix(1);
+  while (value.starts_with(' ')) value.remove_prefix(1);
+  return value;
 }
 
 via override_access(const access& at, const char* method) {

@@ -19,7 +19,7 @@ namespace cut_rules {
 template <bool Real>
 class exception_steps;  // exceptions.hpp
 
-/// Lies in the frame of its node, and travels with it.
+/// Lies in the frame of its node.
 template <bool Real>
 class computation {
  public:
@@ -197,7 +197,6 @@ class computation {
         }).value);
   }
 
-  /// Longer than what a ticket holds in place.
   void large_result(u64 x) {
     if (depth_ == 0) return;
     many_words m;

@@ -20,10 +20,10 @@ for document in README.md docs/*.md; do
 done >"$work/outputs"
 
 while IFS='	' read -r place marker; do
-  order=cat
+  order='cat'
   case $marker in
     *', in any order')
-      order=sort
+      order='sort'
       marker=${marker%, in any order}
       ;;
   esac

@@ -34,7 +34,7 @@ struct counted {
   long get() const { return value; }
   void set(long v) { value = v; }
   long add(long v, const std::pair<int, int>& w) { return value += v + w.first * w.second; }
-  rank_t where() const { return rank_me(); }
+  rank_t where() const noexcept { return rank_me(); }
   long fail(bool how) const {
     if (how) throw std::domain_error("as asked");
     return value;

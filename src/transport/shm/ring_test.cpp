@@ -47,12 +47,9 @@ struct ring {
       EXPECT_TRUE(room);
     }
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(where) % line, 0u);
-    auto* header = reinterpret_cast<message_header*>(where);
-    header->ticket = sent;
-    header->handler = static_cast<std::uint16_t>(sent * 3);
     auto* payload = reinterpret_cast<unsigned char*>(where + header_bytes);
     for (std::size_t i = 0; i < bytes - header_bytes; ++i) payload[i] = byte_of(sent, i);
-    writer.commit();
+    writer.commit(static_cast<std::uint16_t>(sent * 3), 0, sent);
     ++sent;
     return true;
   }
@@ -101,8 +98,7 @@ TEST(ring, a_message_is_seen_when_it_is_committed_not_before) {
   std::byte* where = r.writer.reserve(100);
   ASSERT_NE(where, nullptr);
   EXPECT_FALSE(r.reader.has_message());
-  reinterpret_cast<message_header*>(where)->ticket = 77;
-  r.writer.commit();
+  r.writer.commit(0, 0, 77);
   ASSERT_NE(r.reader.next(), nullptr);
   EXPECT_EQ(r.reader.next()->ticket, 77u);
   EXPECT_EQ(r.reader.next()->length.load(), 100u);

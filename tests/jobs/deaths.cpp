@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job that ends badly in the way its argument says. deaths.sh reads what is said then.
+#include <cstdlib>
+#include <exception>
+#include <stdexcept>
+#include <string_view>
+
+#include "sojourn/sojourn.hpp"
+
+namespace deaths {
+
+using namespace sojourn;
+
+// Tells the compiler nothing of how deep a recursion goes.
+volatile int depth_wanted = 1 << 30;
+
+/// Uses `Bytes` of stack a call and touches one of them, at the end that is reached last: only
+/// probes of each page on the way find the guard.
+template <int Bytes>
+[[gnu::noinline]] int recursion(int depth) {
+  volatile char frame[Bytes];
+  frame[0] = static_cast<char>(depth);
+  if (depth >= depth_wanted) return 0;
+  return recursion<Bytes>(depth + 1) + frame[0];
+}
+
+[[gnu::noinline]] int one_large_frame(std::size_t bytes) {
+  auto* frame = static_cast<volatile char*>(__builtin_alloca(bytes));
+  frame[0] = 1;
+  return frame[0];
+}
+
+void quiet() noexcept { throw std::logic_error("out of a noexcept function"); }
+
+int die(std::string_view how) {
+  rank_t victim = rank_count() - 1;
+  if (how == "recursion") return rpc(victim, [] { return recursion<64>(0); }).get();
+  if (how == "frames_16k") return rpc(victim, [] { return recursion<16 << 10>(0); }).get();
+  if (how == "one_large_frame") {
+    return rpc(victim, [] { return one_large_frame(std::size_t{3} << 20); }).get();
+  }
+  if (how == "recursion_main") return recursion<64>(0);
+  if (how == "recursion_elsewhere") {
+    // In an activation that has come from another rank, on its stack.
+    return rpc(0, [](rank_t to) {
+             return activate(
+                 [](rank_t there) {
+                   migrate_to(there);
+                   return recursion<64>(0);
+                 },
+                 to);
+           }, victim).get();
+  }
+  if (how == "throw") throw std::runtime_error("thrown on purpose");
+  if (how == "throw_int") throw 5;
+  if (how == "rpc_ff") rpc_ff(victim, [] { throw std::runtime_error("nobody waits"); });
+  if (how == "rpc_ff_int") rpc_ff(victim, [] { throw 5; });
+  if (how == "terminate") rpc(victim, [] { std::terminate(); }).get();
+  if (how == "noexcept") rpc(victim, [] { quiet(); }).get();
+  if (how == "abort") rpc(victim, [] { std::abort(); }).get();
+  if (how == "exit") rpc(victim, [] { std::_Exit(9); }).get();
+  if (how == "status") return rank_me() == 0 ? 7 : 0;
+  if (how == "stack_of_caller") {
+    // A pointer to a frame that stays, followed where it is not.
+    int local = 3;
+    return activate(
+        [](std::uint64_t address, rank_t there) {
+          migrate_to(there);
+          return *reinterpret_cast<volatile int*>(address);
+        },
+        reinterpret_cast<std::uint64_t>(&local), victim);
+  }
+  return 0;
+}
+
+}  // namespace deaths
+
+int main(int argc, char** argv) {
+  std::string_view how = argc > 1 ? argv[1] : "well";
+  return sojourn::run(argc, argv, [how] {
+    sojourn::barrier();
+    int status = sojourn::rank_me() == 0 ? deaths::die(how) : 0;
+    sojourn::barrier();
+    return status;
+  });
+}

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC1091,SC2154
+# How programs die, and what is said then: the reason, the rank and an exit status that tells.
+. "$(dirname "$0")/../launcher/lib.sh"
+ulimit -c 0
+program=$2
+sanitized=$3
+
+# dies RANKS HOW STATUS TEXT...: in a job of RANKS, with the heap shared and not.
+dies() {
+  ranks=$1
+  how=$2
+  expected=$3
+  shift 3
+  for share in on off; do
+    try run -n "$ranks" --share $share "$program" "$how"
+    expect_status "$expected"
+    expect_faster_than_ms 3000
+    for text; do
+      expect_err "$text"
+    done
+    expect_gone "$program $how"
+  done
+}
+
+for ranks in 1 2; do
+  last="rank $((ranks - 1)) "
+  try run -n $ranks "$program" well
+  expect_status 0
+  expect_no_err
+
+  fiber='stack overflow: the stack of a fiber, [0-9]* KiB, is full; use less of it (recursion, large local arrays), or set SOJOURN_STACK_KIB'
+  if [ "$sanitized" = 0 ]; then
+    dies $ranks recursion 139 "$fiber" "$last.*SIGSEGV" 'deaths::recursion<64>(int)'
+    dies $ranks frames_16k 139 "$fiber" "$last.*SIGSEGV" 'deaths::recursion<16384>(int)'
+    dies $ranks one_large_frame 139 "$fiber" 'deaths::one_large_frame(unsigned long)'
+    dies $ranks recursion_elsewhere 139 "$fiber" "$last.*SIGSEGV"
+    dies $ranks recursion_main 139 'stack overflow: the stack of a main fiber, [0-9]* KiB, is full; use less of it (recursion, large local arrays)$' 'rank 0 '
+    dies $ranks terminate 134 "$last.*SIGABRT" 'std::terminate was called$'
+    dies $ranks noexcept 134 "$last.*SIGABRT" \
+      'an exception of type std::logic_error is not caught: out of a noexcept function$'
+    dies $ranks abort 134 "$last.*SIGABRT"
+    dies $ranks rpc_ff 134 "$last.*SIGABRT" \
+      'an exception left a one-way call (rpc_ff) outside of any finish: nobody waits$'
+    dies $ranks rpc_ff_int 134 'an exception left a one-way call (rpc_ff) outside of any finish$'
+  fi
+  dies $ranks throw 1 \
+    "^sojourn: rank 0: an exception of type std::runtime_error left the program's body: thrown on purpose$"
+  dies $ranks throw_int 1 "^sojourn: rank 0: an exception left the program's body$"
+  dies $ranks exit 9 "$last.*exited with status 9"
+  dies $ranks status 7 'rank 0 .*exited with status 7'
+done
+if [ "$sanitized" = 0 ]; then
+  dies 2 stack_of_caller 139 'an access to a stack address that is not on this rank: a frame that migrated refers to one that stayed behind$'
+fi
+
+# A larger stack takes what a small one does not.
+if [ "$sanitized" = 0 ]; then
+  status=0
+  SOJOURN_STACK_KIB=8192 "$sojourn" run -n 2 "$program" one_large_frame >"$out" 2>"$err" || status=$?
+  expect_status 1
+  expect_err 'exited with status 1'
+fi
+
+# Bad settings are refused with one sentence, though several ranks read them.
+refused() {
+  for ranks in 1 3; do
+    status=0
+    env "$1=$2" "$sojourn" run -n $ranks "$program" well >"$out" 2>"$err" || status=$?
+    [ "$status" -ne 0 ] || fail "$1=$2 is accepted"
+    [ "$(grep -c -F "$1" "$err")" -eq 1 ] || fail "$1=$2 is not named once"
+    expect_err "$3"
+    expect_no_out
+  done
+}
+for bad in nonsense node::child=fork a=rpc,=migrate 'a=rpc b=rpc=fork'; do
+  refused SOJOURN_VIA "$bad" 'is not name=rpc or name=migrate'
+done
+refused SOJOURN_SCAN maybe 'SOJOURN_SCAN=maybe is neither on nor off'
+refused SOJOURN_STACK_KIB 100 'SOJOURN_STACK_KIB=100 is not a power of two'
+refused SOJOURN_STACK_KIB tall 'SOJOURN_STACK_KIB=tall is not a whole number from 64 to 8192'

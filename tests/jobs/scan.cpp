@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames that migrate with a pointer into what stays behind, and frames that do not, as the
+// argument says. scan.sh reads the warnings.
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "sojourn/sojourn.hpp"
+
+namespace walks {
+
+using namespace sojourn;
+
+struct cell {
+  long value = 5;
+  long get() const { return value; }
+};
+
+/// A buffer of this rank's heap lives across the migration, in a register or a frame.
+[[gnu::noinline]] long keeps_a_buffer(rank_t there, rank_t home) {
+  char* buffer = static_cast<char*>(std::malloc(1000));
+  asm volatile("" : "+r"(buffer) : : "memory");
+  std::strcpy(buffer, "home");
+  migrate_to(there);
+  long away = rank_me();
+  migrate_to(home);
+  long length = static_cast<long>(std::strlen(buffer));
+  std::free(buffer);
+  return away * 100 + length;
+}
+
+[[gnu::noinline]] long keeps_another(rank_t there, rank_t home) {
+  long* numbers = static_cast<long*>(std::calloc(10, sizeof(long)));
+  asm volatile("" : "+r"(numbers) : : "memory");
+  migrate_to(there);
+  migrate_to(home);
+  long first = numbers[0];
+  std::free(numbers);
+  return first;
+}
+
+/// Trivially copyable, so it compiles: the pointer inside is not seen by the type rules.
+struct hidden_pointer {
+  const long* total;
+  long number;
+};
+[[gnu::noinline]] long uses_a_callers_local(hidden_pointer p, rank_t there, rank_t home) {
+  migrate_to(there);
+  long n = p.number;
+  migrate_to(home);
+  return n;
+}
+
+/// Values alone, in frames of some size, and an access to an object.
+[[gnu::noinline]] long carries_values(global_ptr<cell> c, rank_t home) {
+  long numbers[20];
+  for (long i = 0; i < 20; ++i) numbers[i] = i * i;
+  inline_string<32> name = "a key";
+  double third = 1.0 / 3;
+  long sum = c.call<&cell::get>(via::migrate);
+  migrate_to(home);
+  for (long n : numbers) sum += n;
+  return sum + static_cast<long>(name.size()) + static_cast<long>(third * 3);
+}
+
+int walk(std::string_view how) {
+  rank_t there = rank_count() - 1;
+  bool right = true;
+  for (int i = 0; i < 20; ++i) {
+    if (how == "buffer" || how == "both") {
+      right &= activate(keeps_a_buffer, there, 0) == there * 100 + 4;
+    }
+    if (how == "both") right &= activate(keeps_another, there, 0) == 0;
+    if (how == "caller") {
+      long total = 7;
+      right &= activate(uses_a_callers_local, hidden_pointer{&total, total}, there, 0) == total;
+    }
+    if (how == "clean") {
+      auto c = make<cell>(there);
+      right &= activate(carries_values, c, 0) == 5 + 2470 + 5 + 1;
+      destroy(c);
+    }
+  }
+  return right ? 0 : 1;
+}
+
+}  // namespace walks
+
+int main(int argc, char** argv) {
+  std::string_view how = argc > 1 ? argv[1] : "clean";
+  return sojourn::run(argc, argv, [how] {
+    sojourn::barrier();
+    int status = 0;
+    if (sojourn::rank_me() == 0) {
+      status = walks::walk(how);
+      // The same in a fiber that moves whole, from a stack of another kind.
+      if (how == "clean" || how == "buffer") {
+        sojourn::rpc(0, [](bool clean) { return walks::walk(clean ? "clean" : "buffer"); },
+                     how == "clean").get();
+      }
+    }
+    sojourn::barrier();
+    return status;
+  });
+}

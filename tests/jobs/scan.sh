@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC1091,SC2154
+# The pointer scan: a frame that leaves with a pointer into private memory is named once; one that
+# leaves without is not.
+. "$(dirname "$0")/../launcher/lib.sh"
+program=$2
+unset SOJOURN_SCAN
+
+# warns HOW COUNT TEXT...
+warns() {
+  how=$1
+  expected=$2
+  shift 2
+  for share in on off; do
+    try run -n 2 --share $share "$program" "$how"
+    expect_status 0
+    for text; do
+      expect_err "$text"
+    done
+    seen=$(grep -c 'warning' "$err")
+    [ "$seen" -eq "$expected" ] || fail "$how warns $seen times, not $expected"
+    [ "$(wc -l <"$err")" -eq "$expected" ] || fail "$how says more than its warnings"
+  done
+}
+
+remedy='on another rank it points nowhere. Pass the data by value, or keep it in the global heap (see docs/migration.md; SOJOURN_SCAN=off silences this)$'
+warns clean 0
+warns buffer 1 \
+  "^sojourn: rank 0: warning: a frame of \`walks::keeps_a_buffer(int, int)\` migrates with a word (0x[0-9a-f]*) that looks like a pointer into this rank's private heap; $remedy"
+warns both 2 'a frame of `walks::keeps_a_buffer(int, int)`' 'a frame of `walks::keeps_another(int, int)`'
+warns caller 1 \
+  "^sojourn: rank 0: warning: an argument of \`walks::uses_a_callers_local(walks::hidden_pointer, int, int)\` migrates with a word (0x[0-9a-f]*) that looks like a pointer into the frames of its callers, which stay; $remedy"
+
+SOJOURN_SCAN=off
+export SOJOURN_SCAN
+for how in clean buffer both caller; do
+  warns $how 0
+done
+
+# One rank alone migrates nowhere.
+SOJOURN_SCAN=on
+try run -n 1 "$program" both
+expect_status 0
+expect_no_err
