@@ -63,7 +63,8 @@ TEST(inline_string, compares_and_hashes_as_its_text) {
   std::mt19937 random(3);
   auto text = [&] {
     std::string t(random() % 6, 'a');
-    for (char& c : t) c = static_cast<char>(random() % 4 == 0 ? 0x80 + random() % 2 : 'a' + random() % 2);
+    for (char& c : t)
+      c = static_cast<char>(random() % 4 == 0 ? 0x80 + random() % 2 : 'a' + random() % 2);
     return t;
   };
   for (int i = 0; i < 5000; ++i) {

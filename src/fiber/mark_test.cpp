@@ -28,11 +28,12 @@ using sojourn::detail::running;
 /// Uses all the registers that a callee may use, and those it must keep.
 int clobber_registers(int x) {
 #if defined(__x86_64__)
-  asm volatile("xor %%ebx, %%ebx\n xor %%r12d, %%r12d\n xor %%r13d, %%r13d\n"
-               "xor %%r14d, %%r14d\n xor %%r15d, %%r15d\n pxor %%xmm7, %%xmm7\n"
-               :
-               :
-               : "rbx", "r12", "r13", "r14", "r15", "xmm7");
+  asm volatile(
+      "xor %%ebx, %%ebx\n xor %%r12d, %%r12d\n xor %%r13d, %%r13d\n"
+      "xor %%r14d, %%r14d\n xor %%r15d, %%r15d\n pxor %%xmm7, %%xmm7\n"
+      :
+      :
+      : "rbx", "r12", "r13", "r14", "r15", "xmm7");
 #elif defined(__aarch64__)
   asm volatile("mov x19, 0\n mov x20, 0\n mov x21, 0\n mov x27, 0\n mov x28, 0\n movi d8, 0\n"
                :
@@ -50,7 +51,16 @@ int clobber_registers(int x) {
   std::uint64_t sum = 0;
   for (int n = 0; n < 10; ++n) {
     sum += static_cast<std::uint64_t>(activate(clobber_registers, n));
-    a += b; b += c; c += d; d += e; e += f; f += g; g += h; h += i; i += j; j += a;
+    a += b;
+    b += c;
+    c += d;
+    d += e;
+    e += f;
+    f += g;
+    g += h;
+    h += i;
+    i += j;
+    j += a;
     x += y;
     y += z;
   }
@@ -63,7 +73,16 @@ int clobber_registers(int x) {
   std::uint64_t sum = 0;
   for (int n = 0; n < 10; ++n) {
     sum += static_cast<std::uint64_t>(n + 1);
-    a += b; b += c; c += d; d += e; e += f; f += g; g += h; h += i; i += j; j += a;
+    a += b;
+    b += c;
+    c += d;
+    d += e;
+    e += f;
+    f += g;
+    g += h;
+    h += i;
+    i += j;
+    j += a;
     x += y;
     y += z;
   }
@@ -78,7 +97,8 @@ TEST(mark, what_lives_across_a_marked_call_is_kept) {
 
 NOT_OPTIMISED int sum_without_optimisation(int depth) {
   int here = depth * 10;
-  int below = depth == 0 ? 0 : activate([](int d) { return sum_without_optimisation(d); }, depth - 1);
+  int below =
+      depth == 0 ? 0 : activate([](int d) { return sum_without_optimisation(d); }, depth - 1);
   return here + below;
 }
 
@@ -231,7 +251,8 @@ struct walk {
 walk walked;
 
 _Unwind_Reason_Code visit(_Unwind_Context* context, void*) {
-  void* function = _Unwind_FindEnclosingFunction(reinterpret_cast<void*>(_Unwind_GetIP(context) - 1));
+  void* function =
+      _Unwind_FindEnclosingFunction(reinterpret_cast<void*>(_Unwind_GetIP(context) - 1));
   for (int i = 0; i < 3; ++i) {
     if (function == walked.wanted[i] && !walked.met[i]) {
       walked.met[i] = true;

@@ -69,8 +69,9 @@ TEST(address_map, knows_addresses_of_stacks) {
 TEST(address_map, a_region_too_small_for_the_ranks_is_refused_with_the_remedy) {
   EXPECT_EQ(why_not(1 * gib, 1), "");
   EXPECT_EQ(why_not(1 * gib, 8), "");
-  EXPECT_EQ(why_not(1 * gib, 16), "a region of 1024 MiB is too small for 16 ranks: set "
-                                  "SOJOURN_REGION_GIB to a larger one, or use fewer ranks");
+  EXPECT_EQ(why_not(1 * gib, 16),
+            "a region of 1024 MiB is too small for 16 ranks: set "
+            "SOJOURN_REGION_GIB to a larger one, or use fewer ranks");
   EXPECT_NE(why_not(gib / 4, 1), "");
   EXPECT_NE(why_not(0, 1), "");
   // Larger slots need larger parts.
@@ -124,7 +125,8 @@ TEST(address_map, a_region_is_mapped_once_and_taken_the_second_time) {
   auto* word = reinterpret_cast<std::uint64_t*>(sojourn::detail::job.my_heap);
   *word = 42;
   EXPECT_EQ(*word, 42u);
-  // The runtime's tables lie in the private part, apart from each other and from the worker's stack.
+  // The runtime's tables lie in the private part, apart from each other and from the worker's
+  // stack.
   auto first = reinterpret_cast<std::uint64_t>(sojourn::detail::runtime_memory(5000));
   auto second = reinterpret_cast<std::uint64_t>(sojourn::detail::runtime_memory(5000));
   EXPECT_GT(first, m.worker_stack() + address_map::worker_stack_bytes);

@@ -108,7 +108,7 @@ heap_state* heap;
 
 }  // namespace
 
-void attach_heap() { heap = new heap_state; }
+void attach_heap() { heap = runtime_array<heap_state>(1); }
 
 std::size_t heap_bytes_in_use() { return heap->in_use; }
 

@@ -51,9 +51,12 @@ struct late_reply {
   ticket_id ticket;
   std::vector<std::byte> bytes;
 };
-/// What this rank knows of another.
+/// What this rank knows of another. Fibers ask for the lengths of the queues by numbers: addresses of
+/// the queues' memory left on their stacks would be taken for pointers of the program by the scan.
 struct peer {
   std::uint32_t unanswered = 0;
+  std::uint32_t senders_waiting = 0;
+  std::uint32_t replies_waiting = 0;
   std::deque<pending_send> senders;
   std::deque<late_reply> replies;
 };
@@ -69,6 +72,7 @@ struct dispatcher_state {
   std::size_t waiting_senders = 0;
   std::size_t waiting_replies = 0;
   std::deque<task> tasks;
+  std::size_t tasks_waiting = 0;
   traffic moved{};
   // Between begin_request and commit_request.
   std::size_t request_bytes = 0;
@@ -146,6 +150,7 @@ int retry_senders() {
       dispatcher.transport->commit(to, message_class::reply, static_cast<std::uint16_t>(r.kind),
                                    r.flags, r.ticket);
       p.replies.pop_front();
+      --p.replies_waiting;
       --dispatcher.waiting_replies;
       ++done;
     }
@@ -154,6 +159,7 @@ int retry_senders() {
                                        p.senders.front().needs_credit)) {
       pending_send s = p.senders.front();
       p.senders.pop_front();
+      --p.senders_waiting;
       --dispatcher.waiting_senders;
       s.go(s.context);
       ++done;
@@ -221,9 +227,10 @@ bool deliver(arrival& a, void*) {
 
 int run_tasks() {
   int ran = 0;
-  while (!dispatcher.tasks.empty() && ran < pieces_a_round) {
+  while (dispatcher.tasks_waiting != 0 && ran < pieces_a_round) {
     task t = dispatcher.tasks.front();
     dispatcher.tasks.pop_front();
+    --dispatcher.tasks_waiting;
     bool blocked = run_handler(t.fn, t.context, true, t.scope);
     if (t.scope != nullptr && !blocked) on_scope.left(t.scope);
     ++ran;
@@ -232,6 +239,13 @@ int run_tasks() {
 }
 
 void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), 1); }
+
+void queue_sender(int to, const pending_send& sender) {
+  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  p.senders.push_back(sender);
+  ++p.senders_waiting;
+  ++dispatcher.waiting_senders;
+}
 
 struct room_wait {
   int to;
@@ -244,9 +258,7 @@ void suspend_for_room(int to, std::size_t bytes, bool needs_credit) {
   room_wait w{to, bytes, needs_credit};
   leave([](piece* left, void* context) {
     room_wait asked = *static_cast<room_wait*>(context);
-    dispatcher.peers[static_cast<std::size_t>(asked.to)].senders.push_back(
-        {asked.bytes, wake_sender, block(left), asked.needs_credit});
-    ++dispatcher.waiting_senders;
+    queue_sender(asked.to, {asked.bytes, wake_sender, block(left), asked.needs_credit});
   }, &w);
 }
 
@@ -286,12 +298,12 @@ void request::consume() {
 void dispatch_until(bool (*done)()) {
   for (;;) {
     int did = run_ready(pieces_a_round);
-    if (!dispatcher.tasks.empty()) did += run_tasks();
+    if (dispatcher.tasks_waiting != 0) did += run_tasks();
     did += dispatcher.transport->poll(deliver, nullptr, messages_a_round);
     did += retry_senders();
     if (did > 0 || anything_ready()) continue;
     if (done()) return;
-    if (dispatcher.tasks.empty() && !anything_ready()) dispatcher.transport->wait(someone_can_send);
+    if (dispatcher.tasks_waiting == 0 && !anything_ready()) dispatcher.transport->wait(someone_can_send);
   }
 }
 
@@ -303,6 +315,7 @@ void* join_scope() {
 }
 
 void post_task(void (*fn)(void*), void* context, void* scope) {
+  ++dispatcher.tasks_waiting;
   dispatcher.tasks.push_back({fn, context, scope});
 }
 
@@ -312,10 +325,12 @@ void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id tic
   if (to != job.me) count_message(kind, size);
   peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
   std::byte* room =
-      p.replies.empty() ? dispatcher.transport->reserve(to, message_class::reply, size) : nullptr;
+      p.replies_waiting == 0 ? dispatcher.transport->reserve(to, message_class::reply, size)
+                             : nullptr;
   if (room == nullptr) [[unlikely]] {
     const auto* first = static_cast<const std::byte*>(bytes);
     p.replies.push_back({kind, flags, ticket, {first, first + size}});
+    ++p.replies_waiting;
     ++dispatcher.waiting_replies;
     return;
   }
@@ -325,14 +340,13 @@ void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id tic
 }
 
 std::byte* try_reserve_request(int to, std::size_t bytes) {
-  if (!dispatcher.peers[static_cast<std::size_t>(to)].senders.empty()) return nullptr;
+  if (dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting != 0) return nullptr;
   return dispatcher.transport->reserve(to, message_class::request, bytes);
 }
 
 void when_room(int to, std::size_t bytes, void (*go)(void*), void* context) {
   ++counts.suspensions_for_room;
-  dispatcher.peers[static_cast<std::size_t>(to)].senders.push_back({bytes, go, context, false});
-  ++dispatcher.waiting_senders;
+  queue_sender(to, {bytes, go, context, false});
 }
 
 std::byte* reserve_request(int to, std::size_t bytes) {
@@ -370,7 +384,7 @@ outgoing begin_request(int to, std::size_t bytes, bool answered) {
     total = (bytes + 7) / 8 * 8 + sizeof(scope_ticket);
   }
   std::byte* room = nullptr;
-  if (p.senders.empty() && p.unanswered < unanswered_max) [[likely]] {
+  if (p.senders_waiting == 0 && p.unanswered < unanswered_max) [[likely]] {
     room = dispatcher.transport->reserve(to, message_class::request, total);
   }
   while (room == nullptr) [[unlikely]] {
@@ -417,7 +431,7 @@ void answered_by(int rank) { --dispatcher.peers[static_cast<std::size_t>(rank)].
 traffic traffic_so_far() { return dispatcher.moved; }
 
 bool dispatcher_idle() {
-  return dispatcher.tasks.empty() && dispatcher.waiting_senders == 0 &&
+  return dispatcher.tasks_waiting == 0 && dispatcher.waiting_senders == 0 &&
          dispatcher.waiting_replies == 0;
 }
 

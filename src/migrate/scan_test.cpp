@@ -68,14 +68,22 @@ TEST_F(scan, numbers_are_not) {
 /// Words of the kinds that lie in frames, and some at the edges of what is suspect.
 std::uint64_t random_word(std::mt19937_64& random, std::uint64_t private_word) {
   switch (random() % 12) {
-    case 0: return private_word;
-    case 1: return private_word + random() % 64;
-    case 2: return random();
-    case 3: return random() >> 16;
-    case 4: return address_map::default_base + random() % address_map::default_bytes / 8 * 8;
-    case 5: return (std::uint64_t{1} << 47) - 8 + random() % 2 * 8;
-    case 6: return word_of(&global_variable);
-    default: return random() % 100;
+    case 0:
+      return private_word;
+    case 1:
+      return private_word + random() % 64;
+    case 2:
+      return random();
+    case 3:
+      return random() >> 16;
+    case 4:
+      return address_map::default_base + random() % address_map::default_bytes / 8 * 8;
+    case 5:
+      return (std::uint64_t{1} << 47) - 8 + random() % 2 * 8;
+    case 6:
+      return word_of(&global_variable);
+    default:
+      return random() % 100;
   }
 }
 

@@ -72,9 +72,9 @@ TEST(sites, what_is_not_a_method_has_no_name) {
 
 TEST(sites, this_compiler_is_understood) {
   EXPECT_EQ(method_name_in(method_name<&app::node::child>()), "app::node::child");
-  EXPECT_EQ(method_name_in(
-                method_name<static_cast<int (app::node::*)(long)>(&app::node::overloaded)>()),
-            "app::node::overloaded");
+  EXPECT_EQ(
+      method_name_in(method_name<static_cast<int (app::node::*)(long)>(&app::node::overloaded)>()),
+      "app::node::overloaded");
   EXPECT_EQ(method_name_in(method_name<&app::node::operator()>()), "app::node::operator()");
   EXPECT_TRUE(method_name_in(method_name<&app::list<const int&>::find>()).ends_with(">::find"));
   EXPECT_TRUE(method_name_in(method_name<&app::list<const int&>::find>())

@@ -130,9 +130,10 @@ void run_programs() {
   };
   const auto ranks = static_cast<u64>(sojourn::rank_count());
   for (u64 i = 0; i < settings.programs; ++i) {
-    if (futures.size() == settings.concurrent) join_oldest();
     const u64 number = settings.seed + i * ranks + static_cast<u64>(sojourn::rank_me());
-    if (i % 16 == 15) {
+    const bool full = futures.size() == settings.concurrent;
+    if (full) join_oldest();
+    if (full && i % 16 == 15) {
       root(number, settings.depth);  // in the main fiber, which never moves itself
       continue;
     }

@@ -30,7 +30,8 @@ template <int Bytes>
   return frame[0];
 }
 
-void quiet() noexcept { throw std::logic_error("out of a noexcept function"); }
+[[gnu::noinline]] void throws() { throw std::logic_error("out of a noexcept function"); }
+void quiet() noexcept { throws(); }
 
 int die(std::string_view how) {
   rank_t victim = rank_count() - 1;
@@ -42,14 +43,18 @@ int die(std::string_view how) {
   if (how == "recursion_main") return recursion<64>(0);
   if (how == "recursion_elsewhere") {
     // In an activation that has come from another rank, on its stack.
-    return rpc(0, [](rank_t to) {
-             return activate(
-                 [](rank_t there) {
-                   migrate_to(there);
-                   return recursion<64>(0);
-                 },
-                 to);
-           }, victim).get();
+    return rpc(
+               0,
+               [](rank_t to) {
+                 return activate(
+                     [](rank_t there) {
+                       migrate_to(there);
+                       return recursion<64>(0);
+                     },
+                     to);
+               },
+               victim)
+        .get();
   }
   if (how == "throw") throw std::runtime_error("thrown on purpose");
   if (how == "throw_int") throw 5;
@@ -61,14 +66,17 @@ int die(std::string_view how) {
   if (how == "exit") rpc(victim, [] { std::_Exit(9); }).get();
   if (how == "status") return rank_me() == 0 ? 7 : 0;
   if (how == "stack_of_caller") {
-    // A pointer to a frame that stays, followed where it is not.
+    // A pointer to a frame of this rank, followed on another.
     int local = 3;
-    return activate(
-        [](std::uint64_t address, rank_t there) {
-          migrate_to(there);
-          return *reinterpret_cast<volatile int*>(address);
-        },
-        reinterpret_cast<std::uint64_t>(&local), victim);
+    return rpc(
+               victim,
+               [](std::uint64_t address) { return *reinterpret_cast<volatile int*>(address); },
+               reinterpret_cast<std::uint64_t>(&local))
+        .get();
+  }
+  if (how == "heap_of_another") {
+    auto p = make<int>(victim, 5);
+    return *reinterpret_cast<volatile int*>(p.address());
   }
   return 0;
 }

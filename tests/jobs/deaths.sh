@@ -6,20 +6,16 @@ ulimit -c 0
 program=$2
 sanitized=$3
 
-# dies RANKS HOW STATUS TEXT...: in a job of RANKS, with the heap shared and not.
+# dies RANKS HOW STATUS TEXT...: one rank has its heap shared, several have not.
 dies() {
-  ranks=$1
-  how=$2
-  expected=$3
+  share=on
+  [ "$1" -eq 1 ] || share=off
+  try run -n "$1" --share $share "$program" "$2"
+  expect_status "$3"
+  expect_faster_than_ms 3000
   shift 3
-  for share in on off; do
-    try run -n "$ranks" --share $share "$program" "$how"
-    expect_status "$expected"
-    expect_faster_than_ms 3000
-    for text; do
-      expect_err "$text"
-    done
-    expect_gone "$program $how"
+  for text; do
+    expect_err "$text"
   done
 }
 
@@ -52,6 +48,8 @@ for ranks in 1 2; do
 done
 if [ "$sanitized" = 0 ]; then
   dies 2 stack_of_caller 139 'an access to a stack address that is not on this rank: a frame that migrated refers to one that stayed behind$'
+  dies 2 heap_of_another 139 \
+    'a plain access to the heap of rank 1, which is not shared: use a method, get or put$'
 fi
 
 # A larger stack takes what a small one does not.
@@ -79,3 +77,4 @@ done
 refused SOJOURN_SCAN maybe 'SOJOURN_SCAN=maybe is neither on nor off'
 refused SOJOURN_STACK_KIB 100 'SOJOURN_STACK_KIB=100 is not a power of two'
 refused SOJOURN_STACK_KIB tall 'SOJOURN_STACK_KIB=tall is not a whole number from 64 to 8192'
+expect_gone "$program"

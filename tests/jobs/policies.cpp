@@ -47,11 +47,16 @@ struct node {
 /// What a test is run under; `through` names the outermost activation of the walk.
 via policy(int index, activation outer) {
   switch (index) {
-    case 0: return via::rpc;
-    case 1: return via::migrate;
-    case 2: return via::migrate.activations(2);
-    case 3: return via::migrate.all();
-    default: return via::migrate.through(outer);
+    case 0:
+      return via::rpc;
+    case 1:
+      return via::migrate;
+    case 2:
+      return via::migrate.activations(2);
+    case 3:
+      return via::migrate.all();
+    default:
+      return via::migrate.through(outer);
   }
 }
 constexpr int policies = 5;

@@ -95,8 +95,9 @@ int main(int argc, char** argv) {
       status = walks::walk(how);
       // The same in a fiber that moves whole, from a stack of another kind.
       if (how == "clean" || how == "buffer") {
-        sojourn::rpc(0, [](bool clean) { return walks::walk(clean ? "clean" : "buffer"); },
-                     how == "clean").get();
+        sojourn::rpc(
+            0, [](bool clean) { return walks::walk(clean ? "clean" : "buffer"); }, how == "clean")
+            .get();
       }
     }
     sojourn::barrier();

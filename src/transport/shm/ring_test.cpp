@@ -179,7 +179,10 @@ TEST(ring, random_operations_keep_order_and_content) {
         case 0:
           r.reader.tell();
           break;
-        case 1: case 2: case 3: case 4: {
+        case 1:
+        case 2:
+        case 3:
+        case 4: {
           std::size_t bytes = header_bytes + random() % (16 * line - header_bytes + 1);
           if (random() % 4 != 0) bytes = header_bytes + bytes % 100;
           if (r.send(bytes)) lengths.push_back(bytes);

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contract of transport.hpp, one operation at a time: a single thread plays all ranks.
+#include <algorithm>
+#include <random>
+
+#include "transports.hpp"
+
+namespace {
+
+using namespace conformance;
+
+constexpr message_class both_classes[] = {message_class::request, message_class::reply};
+
+template <class Job>
+struct transport_contract : testing::Test {};
+using jobs = testing::Types<shm_job>;
+struct job_name {
+  template <class Job>
+  static std::string GetName(int) {
+    return Job::name;
+  }
+};
+TYPED_TEST_SUITE(transport_contract, jobs, job_name);
+
+TYPED_TEST(transport_contract, a_message_arrives_whole_and_once_with_what_was_said_of_it) {
+  TypeParam job(3);
+  for (int to : {0, 1, 2}) {  // to itself, too
+    for (message_class kind : both_classes) {
+      EXPECT_FALSE(job.at(to).anything_arrived());
+      ASSERT_TRUE(send(job.at(1), to, kind, 0xfeedfacecafebeef, 200, 513, 0x1234));
+      EXPECT_TRUE(job.at(to).anything_arrived());
+      auto got = poll(job.at(to));
+      ASSERT_EQ(got.size(), 1u);
+      EXPECT_EQ(got[0].source, 1);
+      EXPECT_EQ(got[0].kind, kind);
+      EXPECT_EQ(got[0].handler, 513);
+      EXPECT_EQ(got[0].flags, 0x1234);
+      EXPECT_EQ(got[0].ticket, 0xfeedfacecafebeef);
+      EXPECT_EQ(got[0].bytes.size(), 200u);
+      EXPECT_TRUE(content_is_right(got[0]));
+      EXPECT_FALSE(job.at(to).anything_arrived());
+      EXPECT_EQ(poll(job.at(to)).size(), 0u);
+    }
+  }
+  EXPECT_EQ(poll(job.at(0)).size() + poll(job.at(2)).size(), 0u);
+}
+
+TYPED_TEST(transport_contract, what_is_reserved_and_not_committed_is_not_seen) {
+  TypeParam job(2);
+  ASSERT_NE(job.at(0).reserve(1, message_class::request, 100), nullptr);
+  EXPECT_FALSE(job.at(1).anything_arrived());
+  EXPECT_EQ(poll(job.at(1)).size(), 0u);
+}
+
+TYPED_TEST(transport_contract, every_length_arrives) {
+  TypeParam job(2);
+  std::size_t most = job.at(0).payload_max();
+  EXPECT_GE(most, std::size_t{1} << 20);
+  std::vector<std::size_t> lengths{0,         1,     15,    16,      47,        48,
+                                   49,        112,   1000,  8175,    8176,      8192 - 16,
+                                   8192 - 15, 16384, 65536, 100'000, 256 << 10, (256 << 10) + 1,
+                                   1 << 20,   most};
+  std::uint64_t ticket = 0;
+  for (std::size_t bytes : lengths) {
+    for (message_class kind : both_classes) {
+      ASSERT_TRUE(send(job.at(0), 1, kind, ++ticket, bytes)) << bytes;
+      auto got = poll(job.at(1));
+      ASSERT_EQ(got.size(), 1u) << bytes;
+      EXPECT_EQ(got[0].bytes.size(), bytes);
+      EXPECT_EQ(got[0].flags, 0) << "transports keep their flags to themselves";
+      EXPECT_TRUE(content_is_right(got[0])) << bytes;
+    }
+  }
+}
+
+TYPED_TEST(transport_contract, messages_of_a_class_arrive_in_order_short_and_long) {
+  TypeParam job(2);
+  std::minstd_rand random(5);
+  std::uint64_t sent[2] = {0, 0};
+  std::uint64_t got[2] = {0, 0};
+  for (int i = 0; i < 4000; ++i) {
+    auto kind = both_classes[random() % 2];
+    auto k = static_cast<std::size_t>(kind);
+    std::size_t bytes = random() % 50 == 0 ? 100'000 + random() % 300'000 : random() % 300;
+    if (send(job.at(0), 1, kind, sent[k], bytes)) ++sent[k];
+    if (random() % 3 == 0) {
+      for (const auto& m : poll(job.at(1), static_cast<int>(1 + random() % 5))) {
+        ASSERT_EQ(m.ticket, got[static_cast<std::size_t>(m.kind)]++);
+        ASSERT_TRUE(content_is_right(m));
+      }
+    }
+  }
+  for (const auto& m : poll(job.at(1))) {
+    ASSERT_EQ(m.ticket, got[static_cast<std::size_t>(m.kind)]++);
+  }
+  EXPECT_EQ(got[0], sent[0]);
+  EXPECT_EQ(got[1], sent[1]);
+  EXPECT_GT(sent[0], 1000u);
+}
+
+TYPED_TEST(transport_contract, a_full_way_refuses_until_messages_are_consumed) {
+  TypeParam job(2);
+  for (std::size_t bytes : {std::size_t{20}, std::size_t{4000}, std::size_t{100'000}}) {
+    std::uint64_t sent = 0;
+    while (send(job.at(0), 1, message_class::request, sent, bytes)) ASSERT_LT(++sent, 100'000u);
+    EXPECT_GE(sent, 4u) << bytes;
+    EXPECT_FALSE(job.has_room(0, 1, message_class::request, bytes));
+    EXPECT_EQ(job.at(0).reserve(1, message_class::request, bytes), nullptr) << "again";
+    // All come, then there is room as before.
+    std::uint64_t got = 0;
+    for (const auto& m : poll(job.at(1))) {
+      EXPECT_EQ(m.ticket, got++);
+      EXPECT_TRUE(content_is_right(m));
+    }
+    EXPECT_EQ(got, sent);
+    EXPECT_TRUE(job.has_room(0, 1, message_class::request, bytes));
+    std::uint64_t again = 0;
+    while (send(job.at(0), 1, message_class::request, again, bytes)) ++again;
+    EXPECT_GE(again + 1, sent * 3 / 4) << bytes << " bytes: room is lost";
+    poll(job.at(1));
+  }
+}
+
+TYPED_TEST(transport_contract, full_requests_hold_up_neither_replies_nor_other_ranks) {
+  TypeParam job(3);
+  while (send(job.at(0), 1, message_class::request, 1, 500)) {
+  }
+  EXPECT_TRUE(send(job.at(0), 1, message_class::reply, 77, 500));
+  EXPECT_TRUE(send(job.at(0), 2, message_class::request, 78, 500));
+  EXPECT_TRUE(send(job.at(2), 1, message_class::request, 79, 500));
+  EXPECT_TRUE(send(job.at(1), 0, message_class::request, 80, 500));
+  // The reply comes before the requests that were there first.
+  auto got = poll(job.at(1), 1, 1);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].ticket, 77u);
+  EXPECT_EQ(poll(job.at(2)).size(), 1u);
+  EXPECT_EQ(poll(job.at(0)).size(), 1u);
+}
+
+TYPED_TEST(transport_contract, poll_takes_turns_among_ranks_and_stops_when_told) {
+  TypeParam job(4);
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    for (int r = 0; r < 4; ++r) ASSERT_TRUE(send(job.at(r), 0, message_class::request, i, 8));
+  }
+  // At most two of each rank.
+  std::vector<int> of(4);
+  for (const auto& m : poll(job.at(0), 2)) ++of[static_cast<std::size_t>(m.source)];
+  EXPECT_EQ(of, (std::vector<int>{2, 2, 2, 2}));
+  // Told to stop after one each time, no rank waits longer than the others have a turn.
+  std::vector<int> order;
+  for (int i = 0; i < 8; ++i) {
+    auto got = poll(job.at(0), 2, 1);
+    ASSERT_EQ(got.size(), 1u);
+    order.push_back(got[0].source);
+  }
+  for (std::size_t i = 4; i < 8; ++i) EXPECT_EQ(order[i], order[i - 4]);
+  std::vector<int> first(order.begin(), order.begin() + 4);
+  std::sort(first.begin(), first.end());
+  EXPECT_EQ(first, (std::vector<int>{0, 1, 2, 3}));
+}
+
+TYPED_TEST(transport_contract, a_message_is_valid_until_it_is_consumed) {
+  TypeParam job(2);
+  // Handled in the middle of sending more: what is being read stays as it is.
+  ASSERT_TRUE(send(job.at(0), 1, message_class::request, 1, 300));
+  struct context {
+    TypeParam& job;
+    bool right;
+  } c{job, true};
+  job.at(1).poll(
+      [](arrival& a, void* p) {
+        auto& ctx = *static_cast<context*>(p);
+        while (send(ctx.job.at(0), 1, message_class::request, 2, 300)) {
+        }
+        for (std::size_t i = 0; i < a.bytes; ++i) {
+          ctx.right &= a.payload[i] == std::byte{byte_of(1, i)};
+        }
+        ctx.job.at(1).consume(a);
+        return true;
+      },
+      &c, 1);
+  EXPECT_TRUE(c.right);
+}
+
+}  // namespace
