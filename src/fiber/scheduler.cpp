@@ -208,6 +208,15 @@ piece* block(piece* left) {
   return younger;
 }
 
+bool someone_goes_on_if_blocked() {
+  const piece* p = handover.current;
+  for (const mark* m = running.youngest;
+       m != nullptr && reinterpret_cast<std::uint64_t>(m) < p->hi; m = m->outer) {
+    if (is_fork(m->kind)) return true;
+  }
+  return false;
+}
+
 void make_ready(piece* p, long word) {
   p->word = word;
   p->next_ready = nullptr;

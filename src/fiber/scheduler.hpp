@@ -50,6 +50,9 @@ piece* suspend_running(void* sp);
 /// (CUT.md, Operations 2).
 piece* block(piece* left);
 
+/// True when the running piece would be cut if it blocked, so that somebody has work meanwhile.
+bool someone_goes_on_if_blocked();
+
 /// Queues a suspended piece; it resumes with `word` (not 0).
 void make_ready(piece* p, long word);
 void make_ready_first(piece* p, long word);

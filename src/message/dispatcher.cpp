@@ -422,7 +422,7 @@ void commit_request(int to, std::uint16_t handler) {
 }
 
 bool take_reply_in_place(int rank) {
-  if (anything_ready() || !dispatcher_idle()) return false;
+  if (anything_ready() || !dispatcher_idle() || someone_goes_on_if_blocked()) return false;
   return dispatcher.transport->poll_reply(rank, deliver, nullptr);
 }
 
