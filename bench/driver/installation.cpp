@@ -22,7 +22,10 @@ std::string installation::program(const std::string& name) const {
 }
 
 arguments installation::job(int ranks, const std::string& name) const {
-  return {program("sojourn"), "run", "-n", std::to_string(ranks), "--bind", program(name)};
+  arguments words{program("sojourn"), "run", "-n", std::to_string(ranks)};
+  if (ranks <= 2) words.push_back("--bind");
+  words.push_back(program(name));
+  return words;
 }
 
 arguments installation::mpi_job(int ranks, const std::string& peer) const {

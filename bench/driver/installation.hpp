@@ -22,7 +22,8 @@ class installation {
   bool has(const std::string& name) const;
   const std::filesystem::path& folder() const { return folder_; }
 
-  /// Words that start `program` as a job of `ranks`, bound to cores when there are enough.
+  /// Words that start `program` as a job of `ranks`. The launcher binds ranks to cores when there
+  /// are enough; for two ranks that is asked for, so that it says when it cannot.
   arguments job(int ranks, const std::string& program) const;
 
   /// Words that start an MPI peer, and why there is none: empty when there is one.

@@ -14,31 +14,31 @@ namespace sojourn {
 /// One rank's counts since the job began. Messages and bytes are those sent to other ranks, with
 /// headers, by kind; what a rank sends to itself is counted under calls only.
 struct counters {
-  std::uint64_t requests_sent = 0;        ///< Remote calls: rpc, rpc_ff, call, async, make, destroy.
+  std::uint64_t requests_sent = 0;  ///< Remote calls: rpc, rpc_ff, call, async, make, destroy.
   std::uint64_t request_bytes = 0;
-  std::uint64_t replies_sent = 0;         ///< Answers to them, and results of migrated activations.
+  std::uint64_t replies_sent = 0;  ///< Answers to them, and results of migrated activations.
   std::uint64_t reply_bytes = 0;
   std::uint64_t migrations = 0;           ///< Times a stretch of stack left this rank.
   std::uint64_t migration_bytes = 0;      ///< Bytes those messages held, headers included.
   std::uint64_t collective_messages = 0;  ///< Barriers, broadcasts, reductions, gathers, finish.
   std::uint64_t collective_bytes = 0;
-  std::uint64_t bulk_messages = 0;        ///< put and get between ranks that share no heap.
-  std::uint64_t bulk_bytes = 0;           ///< Bytes that put and get moved, by whatever way.
-  std::uint64_t bulk_copies = 0;          ///< Bytes the processor copied for them.
-  std::uint64_t calls_local = 0;          ///< Accesses and calls that ran here without a message.
-  std::uint64_t calls_remote = 0;         ///< Those that sent a request.
-  std::uint64_t migrations_refused = 0;   ///< via::migrate that had to be an rpc.
-  std::uint64_t scan_warnings = 0;        ///< Shipped words that pointed into private memory.
-  std::uint64_t cuts = 0;                 ///< Stretches of stack cut at a mark.
-  std::uint64_t images_out = 0;           ///< Stretches copied out of their place.
-  std::uint64_t images_in = 0;            ///< Stretches copied back.
-  std::uint64_t fibers_made = 0;          ///< Handlers and tasks that blocked and kept their stack.
-  std::uint64_t switches = 0;             ///< Resumed stretches of stack.
-  std::uint64_t handlers_run = 0;         ///< Requests handled.
-  std::uint64_t suspensions_for_room = 0; ///< Senders that waited for a receiver.
-  std::uint64_t sleeps = 0;               ///< Times the rank had nothing to do and slept.
-  std::uint64_t wakeups_sent = 0;         ///< Sleeping ranks this one woke.
-  std::uint64_t exceptions_sent = 0;      ///< Results that were exceptions.
+  std::uint64_t bulk_messages = 0;       ///< put and get between ranks that share no heap.
+  std::uint64_t bulk_bytes = 0;          ///< Bytes that put and get moved, by whatever way.
+  std::uint64_t bulk_copies = 0;         ///< Bytes the processor copied for them.
+  std::uint64_t calls_local = 0;         ///< Accesses and calls that ran here without a message.
+  std::uint64_t calls_remote = 0;        ///< Those that sent a request.
+  std::uint64_t migrations_refused = 0;  ///< via::migrate that had to be an rpc.
+  std::uint64_t scan_warnings = 0;       ///< Shipped words that pointed into private memory.
+  std::uint64_t cuts = 0;                ///< Stretches of stack cut at a mark.
+  std::uint64_t images_out = 0;          ///< Stretches copied out of their place.
+  std::uint64_t images_in = 0;           ///< Stretches copied back.
+  std::uint64_t fibers_made = 0;         ///< Handlers and tasks that blocked and kept their stack.
+  std::uint64_t switches = 0;            ///< Resumed stretches of stack.
+  std::uint64_t handlers_run = 0;        ///< Requests handled.
+  std::uint64_t suspensions_for_room = 0;  ///< Senders that waited for a receiver.
+  std::uint64_t sleeps = 0;                ///< Times the rank had nothing to do and slept.
+  std::uint64_t wakeups_sent = 0;          ///< Sleeping ranks this one woke.
+  std::uint64_t exceptions_sent = 0;       ///< Results that were exceptions.
 
   /// Messages a program's own calls and migrations sent to other ranks.
   std::uint64_t messages() const { return requests_sent + replies_sent + migrations; }

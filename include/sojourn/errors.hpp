@@ -84,7 +84,7 @@ constexpr exception_kind kind_of() {
 
 /// Lets exceptions of type `T` arrive as themselves when thrown on another rank. At namespace
 /// scope, in one source file. `T` is trivially copyable, or constructible from its what().
-#define SOJOURN_EXCEPTION(T)                                          \
+#define SOJOURN_EXCEPTION(T)                                                         \
   [[maybe_unused]] static const bool SOJOURN_JOIN(sojourn_exception_, __COUNTER__) = \
       ::sojourn::detail::register_exception(::sojourn::detail::kind_of<T>())
 #define SOJOURN_JOIN(a, b) SOJOURN_JOIN_AGAIN(a, b)

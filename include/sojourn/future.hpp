@@ -124,8 +124,9 @@ class [[nodiscard]] future {
 
   void check() const {
     if (state_ == state::empty) {
-      throw error("future: there is no result to wait for (it was moved from, or get() was called "
-                  "before)");
+      throw error(
+          "future: there is no result to wait for (it was moved from, or get() was called "
+          "before)");
     }
   }
   void reset() {

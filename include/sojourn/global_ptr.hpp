@@ -73,7 +73,8 @@ class global_ptr {
     if (is_local()) [[likely]] {
       return method::invoke(local(), std::forward<A>(arguments)...);
     }
-    return method::call_remote(*this, how, typename method::arguments(std::forward<A>(arguments)...));
+    return method::call_remote(*this, how,
+                               typename method::arguments(std::forward<A>(arguments)...));
   }
   template <auto Method, class... A>
     requires(!detail::begins_with_access<A...>)

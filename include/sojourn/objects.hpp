@@ -70,7 +70,8 @@ global_ptr<T> make(rank_t rank, A... arguments) {
   static_assert(std::is_constructible_v<T, A...>,
                 "sojourn: T cannot be constructed from these arguments");
   if (rank == rank_me()) return detail::make_here<T, A...>(std::move(arguments)...);
-  return rpc(rank, [](A... a) { return detail::make_here<T, A...>(std::move(a)...); },
+  return rpc(
+             rank, [](A... a) { return detail::make_here<T, A...>(std::move(a)...); },
              std::move(arguments)...)
       .get();
 }
@@ -95,7 +96,8 @@ template <class T>
 void destroy_array(global_ptr<T> p, std::size_t count) {
   if (!p) return;
   if (p.is_local()) return detail::destroy_array_here(p, count);
-  rpc(p.where(), [](global_ptr<T> q, std::size_t n) { detail::destroy_array_here(q, n); }, p, count)
+  rpc(
+      p.where(), [](global_ptr<T> q, std::size_t n) { detail::destroy_array_here(q, n); }, p, count)
       .get();
 }
 

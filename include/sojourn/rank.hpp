@@ -10,7 +10,8 @@
 
 namespace sojourn {
 
-/// A process of the job, 0 … rank_count() - 1. It has one thread and, when there are enough, a core.
+/// A process of the job, 0 … rank_count() - 1. It has one thread and, when there are enough, a
+/// core.
 using rank_t = int;
 
 inline rank_t rank_me() { return detail::job.me; }

@@ -24,9 +24,9 @@ struct checked_call {
   static_assert(std::is_invocable_v<F, A...>,
                 "sojourn: the arguments of this call do not fit the function: it takes as many, by "
                 "value or const&");
-  using result = typename std::conditional_t<std::is_invocable_v<F, A...>,
-                                             std::invoke_result<F, A...>,
-                                             std::type_identity<void>>::type;
+  using result =
+      typename std::conditional_t<std::is_invocable_v<F, A...>, std::invoke_result<F, A...>,
+                                  std::type_identity<void>>::type;
   static_assert(travels<result>,
                 "sojourn: the result of this call cannot travel: make it trivially copyable (no "
                 "pointer, no reference), or declare travels<T>");

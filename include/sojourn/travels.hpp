@@ -15,9 +15,9 @@ namespace sojourn {
 /// pointers. Specialise it as `true` for a type of your own that holds no address of private
 /// memory although it has a copy constructor.
 template <class T>
-inline constexpr bool travels = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> &&
-                                !std::is_reference_v<T> && !std::is_member_pointer_v<T> &&
-                                !std::is_null_pointer_v<T>;
+inline constexpr bool travels =
+    std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_reference_v<T> &&
+    !std::is_member_pointer_v<T> && !std::is_null_pointer_v<T>;
 
 template <class T>
 inline constexpr bool travels<const T> = travels<T>;

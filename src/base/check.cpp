@@ -40,8 +40,8 @@ std::string format(const char* format, ...) {
 }
 
 void check_failed(const char* file, int line, const char* condition, const char* format, ...) {
-  int used = std::snprintf(words, sizeof words, "check failed at %s:%d: %s: ", file, line,
-                           condition);
+  int used =
+      std::snprintf(words, sizeof words, "check failed at %s:%d: %s: ", file, line, condition);
   if (used > 0 && static_cast<std::size_t>(used) < sizeof words) {
     va_list arguments;
     va_start(arguments, format);

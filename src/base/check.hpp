@@ -11,8 +11,8 @@ namespace sojourn::detail {
 
 /// Reports a bug in Sojourn or in its caller and ends the process by SIGABRT.
 [[noreturn, gnu::format(printf, 4, 5)]] void check_failed(const char* file, int line,
-                                                          const char* condition,
-                                                          const char* format, ...);
+                                                          const char* condition, const char* format,
+                                                          ...);
 
 /// printf into a std::string: the core has no formatting library.
 [[gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);
@@ -30,8 +30,8 @@ const char* last_words();
 }  // namespace sojourn::detail
 
 /// On in every build. The message (printf style) prints the values and says what to do.
-#define SOJOURN_CHECK(condition, ...)                                                     \
-  do {                                                                                    \
-    if (!(condition)) [[unlikely]]                                                        \
-      ::sojourn::detail::check_failed(__FILE__, __LINE__, #condition, __VA_ARGS__);       \
+#define SOJOURN_CHECK(condition, ...)                                               \
+  do {                                                                              \
+    if (!(condition)) [[unlikely]]                                                  \
+      ::sojourn::detail::check_failed(__FILE__, __LINE__, #condition, __VA_ARGS__); \
   } while (false)

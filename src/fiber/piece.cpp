@@ -203,7 +203,8 @@ piece* cut(piece* older, mark* m) {
   m->ticket = younger->result;
   m->events |= mark::was_cut;
 
-  // The older side goes on in the scope it was in at the mark: finishes opened since are the younger's.
+  // The older side goes on in the scope it was in at the mark: finishes opened since are the
+  // younger's.
   void* scope = older->scope;
   for (hold* h = older->holds; h != nullptr && reinterpret_cast<std::uint64_t>(h) < boundary;
        h = h->outer) {

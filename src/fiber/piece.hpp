@@ -44,17 +44,17 @@ struct piece {
   hold* holds = nullptr;
   exception_globals exceptions = {};
   unsigned static_inits = 0;
-  std::uint32_t methods = 0;       ///< Open ones, counted from the base of its fiber …
-  std::uint32_t base_methods = 0;  ///< … and those at its own base.
+  std::uint32_t methods = 0;           ///< Open ones, counted from the base of its fiber …
+  std::uint32_t base_methods = 0;      ///< … and those at its own base.
   bool marks_hold_exceptions = false;  ///< An open mark has saved some; seen at suspension.
   fp_control fp = {};
   void* scope = nullptr;  ///< Finish scope it counts in.
 
   // Ties.
-  piece* refers_to = nullptr;        ///< Parent whose frames a by-reference child uses.
-  piece* referrers = nullptr;        ///< Such children of this one; a list by next_referrer.
+  piece* refers_to = nullptr;  ///< Parent whose frames a by-reference child uses.
+  piece* referrers = nullptr;  ///< Such children of this one; a list by next_referrer.
   piece* next_referrer = nullptr;
-  piece* next_in_slot = nullptr;     ///< List of stack_slot::in_place.
+  piece* next_in_slot = nullptr;  ///< List of stack_slot::in_place.
   piece* next_ready = nullptr;
   std::byte* image = nullptr;
   std::size_t image_capacity = 0;
@@ -119,13 +119,13 @@ extern scope_hooks on_scope;
 
 /// Rules broken on purpose, for the tests that show each rule is needed. Zero outside tests.
 struct broken_rules {
-  bool evict_before_run;     ///< Place without making images of what lies there.
-  bool ancestors_in_place;   ///< Place a by-reference child without its ancestors.
-  bool exceptions_at_marks;  ///< Leave exceptions in flight to the child.
-  bool exceptions_per_piece; ///< Share exceptions in flight between pieces.
-  bool ticket_per_cut;       ///< Identify results by the mark's address.
-  bool gate;                 ///< Ship pieces with exceptions in flight or held.
-  bool by_reference_stays;   ///< Ship ranges that by-reference children refer to.
+  bool evict_before_run;      ///< Place without making images of what lies there.
+  bool ancestors_in_place;    ///< Place a by-reference child without its ancestors.
+  bool exceptions_at_marks;   ///< Leave exceptions in flight to the child.
+  bool exceptions_per_piece;  ///< Share exceptions in flight between pieces.
+  bool ticket_per_cut;        ///< Identify results by the mark's address.
+  bool gate;                  ///< Ship pieces with exceptions in flight or held.
+  bool by_reference_stays;    ///< Ship ranges that by-reference children refer to.
 };
 extern broken_rules broken;
 

@@ -59,9 +59,12 @@ fp_control read_fp() {
 /// Takes over what `running` says of the stack that just left.
 void record_suspension(piece* p) {
   add_in_place(p);
-  auto within = [p](const void* address) { return reinterpret_cast<std::uint64_t>(address) < p->hi; };
+  auto within = [p](const void* address) {
+    return reinterpret_cast<std::uint64_t>(address) < p->hi;
+  };
   p->sp = p->in_place_from = reinterpret_cast<std::uint64_t>(handover.sp);
-  p->youngest = running.youngest != nullptr && within(running.youngest) ? running.youngest : nullptr;
+  p->youngest =
+      running.youngest != nullptr && within(running.youngest) ? running.youngest : nullptr;
   p->holds = running.holds != nullptr && within(running.holds) ? running.holds : nullptr;
   p->static_inits = running.static_inits;
   p->methods = method_depth();
@@ -77,7 +80,8 @@ void record_suspension(piece* p) {
     if (m->events & mark::saved_exceptions) p->marks_hold_exceptions = true;
   }
   p->fp = read_fp();
-  if (p->fp != scheduler.usual_fp) [[unlikely]] write_fp(scheduler.usual_fp);
+  if (p->fp != scheduler.usual_fp) [[unlikely]]
+    write_fp(scheduler.usual_fp);
 }
 
 void become_fiber(piece* p) {
@@ -105,7 +109,8 @@ void after_leaving() {
   handover.action = nullptr;
   if (action == nullptr) {
     // A computation that ends with another rounding mode takes it along.
-    if (read_fp() != scheduler.usual_fp) [[unlikely]] write_fp(scheduler.usual_fp);
+    if (read_fp() != scheduler.usual_fp) [[unlikely]]
+      write_fp(scheduler.usual_fp);
     if (p != scheduler.spare) retire(p);
     return;
   }
@@ -125,7 +130,8 @@ void resume(piece* p) {
   if (p->exceptions.caught != nullptr || p->exceptions.uncaught != 0) [[unlikely]] {
     if (!broken.exceptions_per_piece) *running.exceptions = p->exceptions;
   }
-  if (p->fp != scheduler.usual_fp) [[unlikely]] write_fp(p->fp);
+  if (p->fp != scheduler.usual_fp) [[unlikely]]
+    write_fp(p->fp);
   handover.current = p;
   ++counts.switches;
   announce_switch(slots.low(p->slot), slots.high(p->slot));
@@ -210,8 +216,8 @@ piece* block(piece* left) {
 
 bool someone_goes_on_if_blocked() {
   const piece* p = handover.current;
-  for (const mark* m = running.youngest;
-       m != nullptr && reinterpret_cast<std::uint64_t>(m) < p->hi; m = m->outer) {
+  for (const mark* m = running.youngest; m != nullptr && reinterpret_cast<std::uint64_t>(m) < p->hi;
+       m = m->outer) {
     if (is_fork(m->kind)) return true;
   }
   return false;

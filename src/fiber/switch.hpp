@@ -27,10 +27,7 @@ namespace sojourn::detail {
   register void** x0 asm("x0") = save;
   register std::uint64_t x1 asm("x1") = to;
   register long x2 asm("x2") = word;
-  asm volatile("bl sojourn_switch"
-               : "+r"(x0), "+r"(x1), "+r"(x2)
-               :
-               : "x3", "x9", SOJOURN_CLOBBERS);
+  asm volatile("bl sojourn_switch" : "+r"(x0), "+r"(x1), "+r"(x2) : : "x3", "x9", SOJOURN_CLOBBERS);
   return reinterpret_cast<long>(x0);
 #endif
 }
@@ -48,10 +45,7 @@ namespace sojourn::detail {
 #elif defined(__aarch64__)
   register void* x9 asm("x9") = reinterpret_cast<void*>(fn);
   register void* x0 asm("x0") = argument;
-  asm volatile("bl sojourn_capture"
-               : "+r"(x0), "+r"(x9)
-               :
-               : "x1", "x2", "x3", SOJOURN_CLOBBERS);
+  asm volatile("bl sojourn_capture" : "+r"(x0), "+r"(x9) : : "x1", "x2", "x3", SOJOURN_CLOBBERS);
   return reinterpret_cast<long>(x0);
 #endif
 }

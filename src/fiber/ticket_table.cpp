@@ -40,7 +40,8 @@ ticket_id ticket_open() {
     free_list = table[index].next_free;
   } else {
     if (used > index_mask) {
-      die("more than %u calls and waits are open at once on this rank: wait for some futures before "
+      die("more than %u calls and waits are open at once on this rank: wait for some futures "
+          "before "
           "making more",
           index_mask);
     }
@@ -108,9 +109,9 @@ bool complete_ticket(ticket_id id, const void* bytes, std::size_t size, bool is_
 void wait_for(ticket* t) {
   SOJOURN_CHECK(t->waiter == nullptr && t->notify == nullptr,
                 "two fibers wait for one result: a future has one reader");
-  leave([](piece* running_piece, void* context) {
-    static_cast<ticket*>(context)->waiter = block(running_piece);
-  }, t);
+  leave([](piece* running_piece,
+           void* context) { static_cast<ticket*>(context)->waiter = block(running_piece); },
+        t);
 }
 
 std::size_t tickets_open() { return open_count; }

@@ -20,14 +20,14 @@ struct ticket {
   std::uint32_t generation = 1;
   std::uint32_t next_free = 0;
   bool open = false;
-  bool dropped = false;    ///< Nobody will ask: the result frees it.
+  bool dropped = false;  ///< Nobody will ask: the result frees it.
   outcome has = outcome::none;
-  std::int32_t asked = -1; ///< Rank whose reply room this request holds, or -1.
+  std::int32_t asked = -1;  ///< Rank whose reply room this request holds, or -1.
   std::uint32_t bytes = 0;
   piece* waiter = nullptr;
   void (*notify)(void*) = nullptr;
   void* notify_context = nullptr;
-  void* large = nullptr;   ///< Malloc'd, when the result does not fit below.
+  void* large = nullptr;  ///< Malloc'd, when the result does not fit below.
   alignas(16) std::byte small[inline_bytes];
 
   const std::byte* data() const {

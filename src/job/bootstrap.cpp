@@ -21,14 +21,16 @@ int make_memory(const char* name, std::uint64_t bytes) {
   // Past this limit ftruncate does not fail but kills, by SIGXFSZ.
   rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) {
-    throw error(format("files of this process are limited to %llu MiB, and Sojourn needs %llu MiB "
-                       "of addresses (no memory) in one: run `ulimit -f unlimited`, or set "
-                       "SOJOURN_REGION_GIB to a smaller region",
-                       static_cast<unsigned long long>(limit.rlim_cur >> 20),
-                       static_cast<unsigned long long>(bytes >> 20)));
+    throw error(
+        format("files of this process are limited to %llu MiB, and Sojourn needs %llu MiB "
+               "of addresses (no memory) in one: run `ulimit -f unlimited`, or set "
+               "SOJOURN_REGION_GIB to a smaller region",
+               static_cast<unsigned long long>(limit.rlim_cur >> 20),
+               static_cast<unsigned long long>(bytes >> 20)));
   }
   int fd = memfd_create(name, MFD_CLOEXEC);
-  if (fd < 0) throw error(format("shared memory cannot be made (memfd_create): %s", std::strerror(errno)));
+  if (fd < 0)
+    throw error(format("shared memory cannot be made (memfd_create): %s", std::strerror(errno)));
   if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
     int reason = errno;
     close(fd);
@@ -45,7 +47,8 @@ job_fds create_job(int rank_count, bool share_heap, int cores, bool bound) {
   std::size_t transport_offset = job_segment::header_bytes(rank_count);
   std::size_t bytes = transport_offset + shm::layout(rank_count).total_bytes();
   job_fds fds{make_memory("sojourn-job", bytes), -1};
-  void* memory = mmap(nullptr, transport_offset, PROT_READ | PROT_WRITE, MAP_SHARED, fds.segment, 0);
+  void* memory =
+      mmap(nullptr, transport_offset, PROT_READ | PROT_WRITE, MAP_SHARED, fds.segment, 0);
   if (memory == MAP_FAILED) {
     int reason = errno;
     close(fds.segment);
@@ -79,17 +82,19 @@ job_fds create_job(int rank_count, bool share_heap, int cores, bool bound) {
 job_segment* map_job(int segment_fd) {
   void* first = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, segment_fd, 0);
   if (first == MAP_FAILED) {
-    throw error(format("the job's shared memory cannot be mapped (%s): was this program started by "
-                       "`sojourn run`? Without it, unset SOJOURN_RANK",
-                       std::strerror(errno)));
+    throw error(
+        format("the job's shared memory cannot be mapped (%s): was this program started by "
+               "`sojourn run`? Without it, unset SOJOURN_RANK",
+               std::strerror(errno)));
   }
   const auto* header = static_cast<const job_segment*>(first);
   std::size_t bytes = header->segment_bytes;
   bool valid = header->magic == job_segment_magic;
   munmap(first, 4096);
   if (!valid) {
-    throw error("the job's shared memory was made by another version of Sojourn: start the program "
-                "with the `sojourn` command it was built with");
+    throw error(
+        "the job's shared memory was made by another version of Sojourn: start the program "
+        "with the `sojourn` command it was built with");
   }
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment_fd, 0);
   if (memory == MAP_FAILED) {

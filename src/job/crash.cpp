@@ -73,7 +73,8 @@ void describe(int signal, const siginfo_t* info) {
                   slots.is_main(slot) ? "a main fiber" : "a fiber",
                   static_cast<unsigned long long>((slots.high(slot) - slots.low(slot)) >> 10),
                   slots.is_main(slot) ? "" : ", or set SOJOURN_STACK_KIB");
-  } else if (signal == SIGBUS && addresses.unit != 0 && address - addresses.heap < addresses.heap_bytes()) {
+  } else if (signal == SIGBUS && addresses.unit != 0 &&
+             address - addresses.heap < addresses.heap_bytes()) {
     std::snprintf(record->message, sizeof record->message,
                   "out of memory: the system has no page for the global heap");
   } else if (signal == SIGSEGV && addresses.in_stacks(address)) {
@@ -110,7 +111,8 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     describe(signal, info);
     walk w{0, 0, false};
 #if defined(__x86_64__)
-    w.fault = static_cast<std::uint64_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+    w.fault =
+        static_cast<std::uint64_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
 #elif defined(__aarch64__)
     w.fault = static_cast<ucontext_t*>(context)->uc_mcontext.pc;
 #endif

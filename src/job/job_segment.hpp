@@ -23,34 +23,34 @@ enum class rank_state : std::uint32_t { absent, attached, finished };
 
 /// Written by a dying rank from its signal handler; read by the launcher afterwards.
 struct crash_record {
-  std::atomic<std::uint32_t> written;         ///< 1 once the rest is valid.
-  std::int32_t signal;                        ///< 0 when the message alone tells why.
-  std::uint64_t address;                      ///< Faulting address, when the signal has one.
-  std::uint32_t frame_count;                  ///< Valid entries of `frames`, youngest first.
-  std::uint64_t frames[crash_frames_max];     ///< Code addresses in the (non-PIE) program.
-  char message[512];                          ///< One sentence, NUL-terminated; may be empty.
+  std::atomic<std::uint32_t> written;      ///< 1 once the rest is valid.
+  std::int32_t signal;                     ///< 0 when the message alone tells why.
+  std::uint64_t address;                   ///< Faulting address, when the signal has one.
+  std::uint32_t frame_count;               ///< Valid entries of `frames`, youngest first.
+  std::uint64_t frames[crash_frames_max];  ///< Code addresses in the (non-PIE) program.
+  char message[512];                       ///< One sentence, NUL-terminated; may be empty.
 };
 
 struct alignas(64) rank_block {
   std::atomic<rank_state> state;
   std::atomic<std::int32_t> pid;
-  std::uint64_t fingerprint;                  ///< Equal in ranks that may exchange stacks.
+  std::uint64_t fingerprint;  ///< Equal in ranks that may exchange stacks.
   crash_record crash;
-  std::uint64_t counters[job_counters_max];   ///< In the order of sojourn::counter_names().
+  std::uint64_t counters[job_counters_max];  ///< In the order of sojourn::counter_names().
 };
 
 struct job_segment {
   std::uint64_t magic;
   std::uint32_t rank_count;
-  std::uint32_t share_heap;                   ///< 1: heap partitions are mapped by all ranks.
-  std::uint32_t cores;                        ///< Cores the job may use; fewer than ranks: yield early.
-  std::uint32_t bound;                        ///< 1: each rank has a core of its own.
-  std::uint64_t secret;                       ///< Random, never 0: stack canary of the job.
+  std::uint32_t share_heap;  ///< 1: heap partitions are mapped by all ranks.
+  std::uint32_t cores;       ///< Cores the job may use; fewer than ranks: yield early.
+  std::uint32_t bound;       ///< 1: each rank has a core of its own.
+  std::uint64_t secret;      ///< Random, never 0: stack canary of the job.
   std::uint64_t segment_bytes;
-  std::uint64_t transport_offset;             ///< From the segment's start, a multiple of 4096.
-  std::atomic<std::uint32_t> start_arrived;   ///< Ranks that attached successfully.
-  std::atomic<std::uint32_t> start_failed;    ///< Ranks that could not; nobody goes on then.
-  rank_block ranks[1];                        ///< `rank_count` of them.
+  std::uint64_t transport_offset;            ///< From the segment's start, a multiple of 4096.
+  std::atomic<std::uint32_t> start_arrived;  ///< Ranks that attached successfully.
+  std::atomic<std::uint32_t> start_failed;   ///< Ranks that could not; nobody goes on then.
+  rank_block ranks[1];                       ///< `rank_count` of them.
 
   static constexpr std::size_t header_bytes(int rank_count) {
     std::size_t bytes = sizeof(job_segment) + sizeof(rank_block) * (rank_count - 1);

@@ -73,8 +73,8 @@ int join_job() {
   } else {
     rank = std::atoi(rank_text);
     if (std::sscanf(fds_text, "%d,%d", &fds.segment, &fds.heap) != 2) {
-      throw error(format("%s=%s is not what the launcher sets: unset it", job_fds_variable,
-                         fds_text));
+      throw error(
+          format("%s=%s is not what the launcher sets: unset it", job_fds_variable, fds_text));
     }
     // Also when a shell stands between this rank and the launcher.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -101,8 +101,9 @@ void refuse_shadow_stacks() {
   constexpr int shadow_stack_status = 0x5005;
   unsigned long features = 0;
   if (syscall(SYS_arch_prctl, shadow_stack_status, &features) == 0 && (features & 1) != 0) {
-    throw error("shadow stacks are enabled for this process, and stacks that move cannot have "
-                "them: run with GLIBC_TUNABLES=glibc.cpu.hwcaps=-SHSTK");
+    throw error(
+        "shadow stacks are enabled for this process, and stacks that move cannot have "
+        "them: run with GLIBC_TUNABLES=glibc.cpu.hwcaps=-SHSTK");
   }
 #endif
 }
@@ -123,8 +124,10 @@ void wait_for_all() {
   if (s.start_failed.load() != 0) std::_Exit(1);  // that rank said why
   for (int r = 0; r < job.count; ++r) {
     if (block_of(r).fingerprint != block_of(0).fingerprint) {
-      throw error(format("ranks 0 and %d run different programs or libraries, so their stacks "
-                         "cannot be exchanged: start the same executable on every rank", r));
+      throw error(
+          format("ranks 0 and %d run different programs or libraries, so their stacks "
+                 "cannot be exchanged: start the same executable on every rank",
+                 r));
     }
   }
 }
@@ -256,7 +259,8 @@ int run_job(int, char**, int (*body)(void*), void* context) {
     pthread_attr_setstack(&attributes, stack, address_map::worker_stack_bytes);
     pthread_t thread;
     int failure = pthread_create(&thread, &attributes, worker_entry, nullptr);
-    if (failure != 0) throw error(format("the worker thread cannot start: %s", std::strerror(failure)));
+    if (failure != 0)
+      throw error(format("the worker thread cannot start: %s", std::strerror(failure)));
     pthread_join(thread, nullptr);
   } catch (const std::exception& e) {
     return cannot_start(e.what());

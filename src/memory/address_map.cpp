@@ -55,21 +55,24 @@ std::uint64_t take_private(std::size_t bytes) {
   rlimit limit;
   double tib = static_cast<double>(map.bytes) / static_cast<double>(1ull << 40);
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    throw error(format("the address space of this process is limited to %llu MiB, and Sojourn "
-                       "reserves %.3g TiB of addresses (no memory): run `ulimit -v unlimited`, or "
-                       "set SOJOURN_REGION_GIB to a smaller region",
-                       static_cast<unsigned long long>(limit.rlim_cur >> 20), tib));
+    throw error(
+        format("the address space of this process is limited to %llu MiB, and Sojourn "
+               "reserves %.3g TiB of addresses (no memory): run `ulimit -v unlimited`, or "
+               "set SOJOURN_REGION_GIB to a smaller region",
+               static_cast<unsigned long long>(limit.rlim_cur >> 20), tib));
   }
   if (reason == EEXIST || reason == 0) {
-    throw error(format("the addresses from 0x%llx to 0x%llx are taken in this process, and Sojourn "
-                       "needs them: another library maps memory there",
-                       static_cast<unsigned long long>(map.base),
-                       static_cast<unsigned long long>(map.base + map.bytes)));
+    throw error(
+        format("the addresses from 0x%llx to 0x%llx are taken in this process, and Sojourn "
+               "needs them: another library maps memory there",
+               static_cast<unsigned long long>(map.base),
+               static_cast<unsigned long long>(map.base + map.bytes)));
   }
-  throw error(format("%.3g TiB of addresses cannot be reserved (%s): with strict overcommit "
-                     "(vm.overcommit_memory=2) or in a small virtual machine set "
-                     "SOJOURN_REGION_GIB to a smaller region",
-                     tib, std::strerror(reason)));
+  throw error(
+      format("%.3g TiB of addresses cannot be reserved (%s): with strict overcommit "
+             "(vm.overcommit_memory=2) or in a small virtual machine set "
+             "SOJOURN_REGION_GIB to a smaller region",
+             tib, std::strerror(reason)));
 }
 
 }  // namespace
@@ -88,16 +91,17 @@ address_map address_map::divide(std::uint64_t base, std::uint64_t bytes, int ran
   m.heap_shift = log2_floor(4 * m.unit / shares);
   if (m.unit < (std::uint64_t{64} << 20) ||
       (std::uint64_t{1} << m.stacks_shift) < main_stack_bytes + 8 * slot_bytes) {
-    throw error(format("a region of %llu MiB is too small for %d ranks: set SOJOURN_REGION_GIB to "
-                       "a larger one, or use fewer ranks",
-                       static_cast<unsigned long long>(bytes >> 20), ranks));
+    throw error(
+        format("a region of %llu MiB is too small for %d ranks: set SOJOURN_REGION_GIB to "
+               "a larger one, or use fewer ranks",
+               static_cast<unsigned long long>(bytes >> 20), ranks));
   }
   return m;
 }
 
 address_map map_from_environment(int ranks) {
-  std::uint64_t gib = number_from_environment("SOJOURN_REGION_GIB",
-                                              address_map::default_bytes >> 30, 1, 10 << 10);
+  std::uint64_t gib =
+      number_from_environment("SOJOURN_REGION_GIB", address_map::default_bytes >> 30, 1, 10 << 10);
   std::uint64_t kib = number_from_environment("SOJOURN_STACK_KIB", 256, 64, 8 << 10);
   if (!std::has_single_bit(kib)) {
     throw error(format("SOJOURN_STACK_KIB=%llu is not a power of two",
@@ -144,9 +148,9 @@ void map_region(const address_map& map, int rank, int heap_fd) {
 
 void* runtime_memory(std::size_t bytes) {
   auto* wanted = reinterpret_cast<void*>(take_private(bytes));
-  void* got = mmap(wanted, bytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (wanted != nullptr ? MAP_FIXED : 0),
-                   -1, 0);
+  void* got = mmap(
+      wanted, bytes, PROT_READ | PROT_WRITE,
+      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (wanted != nullptr ? MAP_FIXED : 0), -1, 0);
   if (got == MAP_FAILED) throw std::bad_alloc();
   return got;
 }
@@ -154,8 +158,8 @@ void* runtime_memory(std::size_t bytes) {
 void* move_mapping_to_runtime_memory(void* mapping, std::size_t bytes) {
   std::uint64_t wanted = take_private(bytes);
   if (wanted == 0) return mapping;
-  void* got = mremap(mapping, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
-                     reinterpret_cast<void*>(wanted));
+  void* got =
+      mremap(mapping, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<void*>(wanted));
   if (got == MAP_FAILED) throw std::bad_alloc();
   return got;
 }

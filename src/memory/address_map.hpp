@@ -25,8 +25,8 @@ struct address_map {
   std::uint64_t base = default_base;
   std::uint64_t bytes = default_bytes;
   std::uint64_t unit = 0;
-  std::uint64_t stacks = 0;  ///< First address of rank 0's stacks.
-  std::uint64_t heap = 0;    ///< First address of rank 0's heap.
+  std::uint64_t stacks = 0;   ///< First address of rank 0's stacks.
+  std::uint64_t heap = 0;     ///< First address of rank 0's heap.
   unsigned stacks_shift = 0;  ///< log2 of the bytes of one rank's stacks.
   unsigned heap_shift = 0;    ///< log2 of the bytes of one rank's heap.
   unsigned slot_shift = 18;   ///< log2 of the bytes of a stack slot.

@@ -70,9 +70,7 @@ class page_runs final : public std::pmr::memory_resource {
     }
   }
 
-  bool do_is_equal(const memory_resource& other) const noexcept override {
-    return this == &other;
-  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
 
   void insert(std::uint64_t address, std::size_t bytes) {
     by_address_.emplace(address, bytes);

@@ -30,8 +30,7 @@ char* at(std::uint64_t address) { return reinterpret_cast<char*>(address); }
 
 void stack_slots::attach(int rank) {
   table_ = static_cast<stack_slot*>(runtime_memory(addresses.slot_count() * sizeof(stack_slot)));
-  main_slots_ =
-      static_cast<std::uint32_t>(address_map::main_stack_bytes >> addresses.slot_shift);
+  main_slots_ = static_cast<std::uint32_t>(address_map::main_stack_bytes >> addresses.slot_shift);
   if (main_slots_ == 0) main_slots_ = 1;
   first_ = static_cast<std::uint32_t>(addresses.slots_per_rank() * static_cast<unsigned>(rank));
   next_ = first_ + main_slots_;

@@ -16,9 +16,9 @@ struct piece;
 
 /// What a rank knows of one slot of the job.
 struct stack_slot {
-  piece* in_place = nullptr;   ///< Pieces with bytes in the slot on this rank; a list.
-  std::uint32_t users = 0;     ///< Fibers of this rank whose stack it is (several when shared).
-  bool open = false;           ///< Memory is mapped behind it on this rank.
+  piece* in_place = nullptr;  ///< Pieces with bytes in the slot on this rank; a list.
+  std::uint32_t users = 0;    ///< Fibers of this rank whose stack it is (several when shared).
+  bool open = false;          ///< Memory is mapped behind it on this rank.
 };
 
 class stack_slots {
@@ -50,7 +50,8 @@ class stack_slots {
 
   /// Maps memory behind the slot on this rank. Throws std::bad_alloc.
   void open(std::uint32_t index) {
-    if (!table_[index].open) [[unlikely]] open_now(index);
+    if (!table_[index].open) [[unlikely]]
+      open_now(index);
   }
 
   std::uint32_t main_slot() const { return first_; }
@@ -70,10 +71,10 @@ class stack_slots {
 
   stack_slot* table_ = nullptr;
   std::vector<std::uint32_t> free_;
-  std::uint32_t first_ = 0;       // of this rank's partition
-  std::uint32_t next_ = 0;        // never used yet
+  std::uint32_t first_ = 0;  // of this rank's partition
+  std::uint32_t next_ = 0;   // never used yet
   std::uint32_t main_slots_ = 0;
-  std::size_t trimmed_ = 0;       // free_[0 … trimmed_) hold no memory
+  std::size_t trimmed_ = 0;  // free_[0 … trimmed_) hold no memory
   bool guards_by_advice_ = true;
 };
 

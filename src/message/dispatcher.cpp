@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/check.hpp"
-#include "sojourn/counters.hpp"
 #include "fiber/ticket_table.hpp"
 #include "memory/address_map.hpp"
+#include "sojourn/counters.hpp"
 #include "sojourn/detail/tasks.hpp"
 #include "sojourn/rank.hpp"
 
@@ -51,8 +51,9 @@ struct late_reply {
   ticket_id ticket;
   std::vector<std::byte> bytes;
 };
-/// What this rank knows of another. Fibers ask for the lengths of the queues by numbers: addresses of
-/// the queues' memory left on their stacks would be taken for pointers of the program by the scan.
+/// What this rank knows of another. Fibers ask for the lengths of the queues by numbers: addresses
+/// of the queues' memory left on their stacks would be taken for pointers of the program by the
+/// scan.
 struct peer {
   std::uint32_t unanswered = 0;
   std::uint32_t senders_waiting = 0;
@@ -115,8 +116,8 @@ bool counts_as_traffic(std::uint16_t handler) {
 
 bool can_send(int to, std::size_t bytes, bool needs_credit) {
   return dispatcher.transport->has_room(to, message_class::request, bytes) &&
-         (!needs_credit || dispatcher.peers[static_cast<std::size_t>(to)].unanswered <
-                               unanswered_max);
+         (!needs_credit ||
+          dispatcher.peers[static_cast<std::size_t>(to)].unanswered < unanswered_max);
 }
 
 bool someone_can_send() {
@@ -127,9 +128,9 @@ bool someone_can_send() {
         can_send(static_cast<int>(to), p.senders.front().bytes, p.senders.front().needs_credit)) {
       return true;
     }
-    if (!p.replies.empty() && dispatcher.transport->has_room(static_cast<int>(to),
-                                                             message_class::reply,
-                                                             p.replies.front().bytes.size())) {
+    if (!p.replies.empty() &&
+        dispatcher.transport->has_room(static_cast<int>(to), message_class::reply,
+                                       p.replies.front().bytes.size())) {
       return true;
     }
   }
@@ -137,7 +138,8 @@ bool someone_can_send() {
 }
 
 int retry_senders() {
-  if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) [[likely]] return 0;
+  if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) [[likely]]
+    return 0;
   int done = 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(job.count); ++i) {
     int to = static_cast<int>(i);
@@ -155,8 +157,8 @@ int retry_senders() {
       ++done;
     }
     // One a round: the sender fills the room before the next is asked.
-    if (!p.senders.empty() && can_send(to, p.senders.front().bytes,
-                                       p.senders.front().needs_credit)) {
+    if (!p.senders.empty() &&
+        can_send(to, p.senders.front().bytes, p.senders.front().needs_credit)) {
       pending_send s = p.senders.front();
       p.senders.pop_front();
       --p.senders_waiting;
@@ -207,7 +209,8 @@ bool deliver(arrival& a, void*) {
     ticket_id answer = a.ticket;
     int source = a.source;
     dispatcher.transport->consume(a);
-    if (answer == 0) die("more than %zu computations are blocked here and rank %d calls", fibers_max, source);
+    if (answer == 0)
+      die("more than %zu computations are blocked here and rank %d calls", fibers_max, source);
     send_exception(answer, std::make_exception_ptr(error(format(
                                "rank %d refuses a call: more than %zu computations are blocked "
                                "there; start fewer at a time",
@@ -217,9 +220,8 @@ bool deliver(arrival& a, void*) {
   }
   ++counts.handlers_run;
   entered = &a;
-  handler_call call{table[index].run,
-                    {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket},
-                    &a};
+  handler_call call{
+      table[index].run, {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket}, &a};
   bool blocked = run_handler(run_user_handler, &call, !table[index].may_migrate, scope);
   if (scope != nullptr && !blocked) on_scope.left(scope);
   return anything_ready();
@@ -256,10 +258,12 @@ struct room_wait {
 void suspend_for_room(int to, std::size_t bytes, bool needs_credit) {
   ++counts.suspensions_for_room;
   room_wait w{to, bytes, needs_credit};
-  leave([](piece* left, void* context) {
-    room_wait asked = *static_cast<room_wait*>(context);
-    queue_sender(asked.to, {asked.bytes, wake_sender, block(left), asked.needs_credit});
-  }, &w);
+  leave(
+      [](piece* left, void* context) {
+        room_wait asked = *static_cast<room_wait*>(context);
+        queue_sender(asked.to, {asked.bytes, wake_sender, block(left), asked.needs_credit});
+      },
+      &w);
 }
 
 void check_rank(int to) {
@@ -303,7 +307,8 @@ void dispatch_until(bool (*done)()) {
     did += retry_senders();
     if (did > 0 || anything_ready()) continue;
     if (done()) return;
-    if (dispatcher.tasks_waiting == 0 && !anything_ready()) dispatcher.transport->wait(someone_can_send);
+    if (dispatcher.tasks_waiting == 0 && !anything_ready())
+      dispatcher.transport->wait(someone_can_send);
   }
 }
 
@@ -324,9 +329,9 @@ void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id tic
   if (counts_as_traffic(static_cast<std::uint16_t>(kind))) ++dispatcher.moved.sent;
   if (to != job.me) count_message(kind, size);
   peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
-  std::byte* room =
-      p.replies_waiting == 0 ? dispatcher.transport->reserve(to, message_class::reply, size)
-                             : nullptr;
+  std::byte* room = p.replies_waiting == 0
+                        ? dispatcher.transport->reserve(to, message_class::reply, size)
+                        : nullptr;
   if (room == nullptr) [[unlikely]] {
     const auto* first = static_cast<const std::byte*>(bytes);
     p.replies.push_back({kind, flags, ticket, {first, first + size}});
@@ -351,8 +356,10 @@ void when_room(int to, std::size_t bytes, void (*go)(void*), void* context) {
 
 std::byte* reserve_request(int to, std::size_t bytes) {
   if (bytes > dispatcher.transport->payload_max()) {
-    throw error(format("a message of %zu bytes is longer than the longest (%zu): move large data "
-                       "with put and get", bytes, dispatcher.transport->payload_max()));
+    throw error(
+        format("a message of %zu bytes is longer than the longest (%zu): move large data "
+               "with put and get",
+               bytes, dispatcher.transport->payload_max()));
   }
   std::byte* room = try_reserve_request(to, bytes);
   while (room == nullptr) {
@@ -372,8 +379,10 @@ void commit_message(int to, message_class kind, runtime_message handler, std::ui
 outgoing begin_request(int to, std::size_t bytes, bool answered) {
   check_rank(to);
   if (bytes > dispatcher.transport->payload_max()) {
-    throw error(format("arguments of %zu bytes are too long for a call: move large data with put "
-                       "and get", bytes));
+    throw error(
+        format("arguments of %zu bytes are too long for a call: move large data with put "
+               "and get",
+               bytes));
   }
   peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
   std::size_t total = bytes;

@@ -21,14 +21,14 @@ active_transport& wire();
 /// Messages of the runtime itself; user's handlers follow. Their handlers run on the dispatcher,
 /// never suspend, and consume the message.
 enum class runtime_message : std::uint16_t {
-  result,           ///< ticket, bytes: completes a ticket.
-  piece,            ///< A stretch of stack.
-  forward_result,   ///< Asks a ticket's home to send its result to another ticket.
-  drop_ticket,      ///< Nobody will ask for a ticket any more.
-  collective,       ///< A contribution or a result of a collective operation.
-  scope_returns,    ///< Weight that a finish scope gets back.
-  scope_failed,     ///< An exception for a finish scope.
-  scope_wants,      ///< Asks a finish scope's home for weight.
+  result,          ///< ticket, bytes: completes a ticket.
+  piece,           ///< A stretch of stack.
+  forward_result,  ///< Asks a ticket's home to send its result to another ticket.
+  drop_ticket,     ///< Nobody will ask for a ticket any more.
+  collective,      ///< A contribution or a result of a collective operation.
+  scope_returns,   ///< Weight that a finish scope gets back.
+  scope_failed,    ///< An exception for a finish scope.
+  scope_wants,     ///< Asks a finish scope's home for weight.
   bulk_put,
   bulk_get,
   count_
@@ -46,10 +46,10 @@ struct scope_ticket {
   std::uint64_t weight;
 };
 
-/// Set by the floor above: takes weight from a scope for a message, and gives what a message brought
-/// to this rank's part of the scope.
+/// Set by the floor above: takes weight from a scope for a message, and gives what a message
+/// brought to this rank's part of the scope.
 struct scope_wire {
-  scope_ticket (*take)(void* scope);     ///< Suspends when there is none here.
+  scope_ticket (*take)(void* scope);        ///< Suspends when there is none here.
   std::uint64_t (*available)(void* scope);  ///< What take would give without suspending, or 0.
   void* (*give)(const scope_ticket& ticket);
 };

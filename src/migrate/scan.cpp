@@ -79,7 +79,8 @@ namespace {
 
 using finder = std::size_t (*)(const std::uint64_t* words, std::size_t count);
 
-READS_FRAMES std::size_t find_one_by_one(const std::uint64_t* words, std::size_t from, std::size_t count) {
+READS_FRAMES std::size_t find_one_by_one(const std::uint64_t* words, std::size_t from,
+                                         std::size_t count) {
   for (std::size_t i = from; i < count; ++i) {
     if (is_stale(words[i])) return i;
   }
@@ -94,7 +95,7 @@ std::size_t find_plain(const std::uint64_t* words, std::size_t count) {
 
 /// Looks again, exactly, at the lanes of a vector that were suspect.
 READS_FRAMES std::size_t first_stale_lane(const std::uint64_t* words, unsigned lanes,
-                             std::size_t none) {
+                                          std::size_t none) {
   for (; lanes != 0; lanes &= lanes - 1) {
     auto lane = static_cast<std::size_t>(std::countr_zero(lanes));
     if (is_stale(words[lane])) return lane;
@@ -108,7 +109,8 @@ constexpr std::uint64_t bias = std::uint64_t{1} << 63;
 
 constexpr long long as_lane(std::uint64_t x) { return static_cast<long long>(x); }
 
-__attribute__((target("avx2"))) READS_FRAMES std::size_t find_avx2(const std::uint64_t* words, std::size_t count) {
+__attribute__((target("avx2"))) READS_FRAMES std::size_t find_avx2(const std::uint64_t* words,
+                                                                   std::size_t count) {
   const __m256i heap_add = _mm256_set1_epi64x(as_lane(bias - first_heap_low));
   const __m256i heap_end = _mm256_set1_epi64x(as_lane(bias + first_heap_high - first_heap_low));
   const __m256i top_add = _mm256_set1_epi64x(as_lane(bias - top_low));
@@ -119,7 +121,8 @@ __attribute__((target("avx2"))) READS_FRAMES std::size_t find_avx2(const std::ui
     __m256i hit = _mm256_or_si256(_mm256_cmpgt_epi64(heap_end, _mm256_add_epi64(w, heap_add)),
                                   _mm256_cmpgt_epi64(top_end, _mm256_add_epi64(w, top_add)));
     auto lanes = static_cast<unsigned>(_mm256_movemask_pd(_mm256_castsi256_pd(hit)));
-    if (lanes == 0) [[likely]] continue;
+    if (lanes == 0) [[likely]]
+      continue;
     std::size_t lane = first_stale_lane(words + i, lanes, 4);
     if (lane < 4) return i + lane;
   }
@@ -127,7 +130,7 @@ __attribute__((target("avx2"))) READS_FRAMES std::size_t find_avx2(const std::ui
 }
 
 __attribute__((target("avx512f"))) READS_FRAMES std::size_t find_avx512(const std::uint64_t* words,
-                                                           std::size_t count) {
+                                                                        std::size_t count) {
   const __m512i heap_low = _mm512_set1_epi64(as_lane(first_heap_low));
   const __m512i heap_bytes = _mm512_set1_epi64(as_lane(first_heap_high - first_heap_low));
   const __m512i top_from = _mm512_set1_epi64(as_lane(top_low));
@@ -138,7 +141,8 @@ __attribute__((target("avx512f"))) READS_FRAMES std::size_t find_avx512(const st
     __m512i w = _mm512_maskz_loadu_epi64(here, words + i);
     unsigned lanes = _mm512_cmplt_epu64_mask(_mm512_sub_epi64(w, heap_low), heap_bytes) |
                      _mm512_cmplt_epu64_mask(_mm512_sub_epi64(w, top_from), top_size);
-    if (lanes == 0) [[likely]] continue;
+    if (lanes == 0) [[likely]]
+      continue;
     std::size_t lane = first_stale_lane(words + i, lanes, 8);
     if (lane < 8) return i + lane;
   }

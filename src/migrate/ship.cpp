@@ -69,7 +69,8 @@ void depart(piece* p, int to) {
   departure d{p, to, {}};
   if (p->scope != nullptr) d.scope = scopes_on_wire.take(p->scope);
   std::byte* room = try_reserve_request(to, payload_bytes(p));
-  if (room != nullptr) [[likely]] return send_piece(room, d);
+  if (room != nullptr) [[likely]]
+    return send_piece(room, d);
   when_room(to, payload_bytes(p), depart_late, new departure(d));
 }
 
@@ -99,7 +100,8 @@ boundary choose(const piece* p, const move& m) {
   if (best.found && reason_to_stay(p, nullptr, p->hi) == nullptr) return best;
   best.found = false;
   for (mark* at = p->youngest; at != nullptr; at = older_mark(p, at)) {
-    if (may_end_at(p, at) && reason_to_stay(p, at, address_of(at->sp)) == nullptr) best = {true, at};
+    if (may_end_at(p, at) && reason_to_stay(p, at, address_of(at->sp)) == nullptr)
+      best = {true, at};
   }
   return best;
 }
@@ -145,10 +147,10 @@ void on_piece(arrival& a) {
     std::memcpy(&scope, a.payload + sizeof header + bytes, sizeof scope);
     p->scope = scopes_on_wire.give(scope);
   }
-  SOJOURN_CHECK(addresses.in_stacks(header.sp) &&
-                    header.sp + bytes <= slots.high(slots.index_of(header.sp)),
-                "rank %d sent %zu bytes of a stack at 0x%llx, which is not in a stack", a.source,
-                bytes, static_cast<unsigned long long>(header.sp));
+  SOJOURN_CHECK(
+      addresses.in_stacks(header.sp) && header.sp + bytes <= slots.high(slots.index_of(header.sp)),
+      "rank %d sent %zu bytes of a stack at 0x%llx, which is not in a stack", a.source, bytes,
+      static_cast<unsigned long long>(header.sp));
   p->slot = slots.index_of(header.sp);
   p->sp = header.sp;
   p->hi = header.sp + bytes;
@@ -171,7 +173,8 @@ const char* reason_to_stay(const piece* p, const mark* oldest, std::uint64_t hi)
     }
     if (p->marks_hold_exceptions) {
       for (mark* m = p->youngest; m != nullptr && m != oldest; m = older_mark(p, m)) {
-        if (m->events & mark::saved_exceptions) return "a caller that moves too handles an exception";
+        if (m->events & mark::saved_exceptions)
+          return "a caller that moves too handles an exception";
       }
     }
   }
@@ -198,8 +201,8 @@ void attach_migration() {
 
 bool migrate_activations(int to, via how) {
   if (to < 0 || to >= job.count) {
-    throw error(format("there is no rank %d to migrate to: this job has ranks 0 to %d", to,
-                       job.count - 1));
+    throw error(
+        format("there is no rank %d to migrate to: this job has ranks 0 to %d", to, job.count - 1));
   }
   if (to == job.me) return true;
   SOJOURN_CHECK(running_piece() != nullptr, "a migration outside of any fiber");

@@ -45,7 +45,7 @@ bool is_allocated_object(std::uint64_t address) {
 struct frame_search {
   std::uint64_t address;
   std::uint64_t hi;
-  bool oldest;             // the activation's own function, whatever frame holds the address
+  bool oldest;  // the activation's own function, whatever frame holds the address
   std::string function;
 };
 
@@ -93,13 +93,14 @@ void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t
   // Once a function, not once a call in it.
   static std::set<std::pair<std::string, bool>> named;
   if (!named.emplace(function, older).second) return;
-  std::fprintf(stderr,
-               "sojourn: rank %d: warning: %s `%s` migrates with a word (0x%llx) that looks like a "
-               "pointer into %s; on another rank it points nowhere. Pass the data by value, or keep "
-               "it in the global heap (see docs/migration.md; SOJOURN_SCAN=off silences this)\n",
-               job.me, older ? "an argument of" : "a frame of", function.c_str(),
-               static_cast<unsigned long long>(word),
-               older ? "the frames of its callers, which stay" : "this rank's private heap");
+  std::fprintf(
+      stderr,
+      "sojourn: rank %d: warning: %s `%s` migrates with a word (0x%llx) that looks like a "
+      "pointer into %s; on another rank it points nowhere. Pass the data by value, or keep "
+      "it in the global heap (see docs/migration.md; SOJOURN_SCAN=off silences this)\n",
+      job.me, older ? "an argument of" : "a frame of", function.c_str(),
+      static_cast<unsigned long long>(word),
+      older ? "the frames of its callers, which stay" : "this rank's private heap");
 }
 
 }  // namespace sojourn::detail

@@ -57,18 +57,20 @@ void attach_sites() {
     std::string_view how = equals == std::string_view::npos ? "" : part.substr(equals + 1);
     std::string_view name = part.substr(0, equals == std::string_view::npos ? 0 : equals);
     if (name.empty() || (how != "rpc" && how != "migrate")) {
-      throw error(format("SOJOURN_VIA: `%.*s` is not name=rpc or name=migrate, where name is a "
-                         "method such as node::child or a line such as tree.cpp:120",
-                         static_cast<int>(part.size()), part.data()));
+      throw error(
+          format("SOJOURN_VIA: `%.*s` is not name=rpc or name=migrate, where name is a "
+                 "method such as node::child or a line such as tree.cpp:120",
+                 static_cast<int>(part.size()), part.data()));
     }
-    rules.push_back({std::string(name),
-                     how == "rpc" ? via::mechanism::rpc : via::mechanism::migrate});
+    rules.push_back(
+        {std::string(name), how == "rpc" ? via::mechanism::rpc : via::mechanism::migrate});
   }
   job.overrides = !rules.empty();
 }
 
 std::string_view method_name_in(std::string_view pretty) {
-  // "… Method = &node::child]"; gcc, when a cast is needed: "… Method = (R (node::*)())(& node::child)]".
+  // "… Method = &node::child]"; gcc, when a cast is needed: "… Method = (R (node::*)())(&
+  // node::child)]".
   constexpr std::string_view key = "Method = ";
   std::size_t begin = pretty.find(key);
   if (begin == std::string_view::npos || !pretty.ends_with(']')) return {};

@@ -32,10 +32,10 @@ bool in_my_heap(const bulk_request& r) {
 }
 
 void refuse(ticket_id ticket, const bulk_request& r) {
-  send_exception(ticket, std::make_exception_ptr(error(
-                             format("%llu bytes at 0x%llx do not lie in the heap of rank %d",
-                                    static_cast<unsigned long long>(r.bytes),
-                                    static_cast<unsigned long long>(r.address), job.me))));
+  send_exception(ticket, std::make_exception_ptr(
+                             error(format("%llu bytes at 0x%llx do not lie in the heap of rank %d",
+                                          static_cast<unsigned long long>(r.bytes),
+                                          static_cast<unsigned long long>(r.address), job.me))));
 }
 
 void on_put(arrival& a) {
@@ -140,11 +140,10 @@ void bulk_get(std::uint64_t from, void* to, std::size_t bytes) {
     return;
   }
   counts.bulk_copies += 3 * bytes;  // into the message, into the ticket, into place
-  by_messages(owner, runtime_message::bulk_get, from, bytes, false,
-              [](std::byte*, std::size_t, std::size_t) {},
-              [&](ticket_id ticket, std::size_t at, std::size_t n) {
-                ticket_take(ticket, into + at, n);
-              });
+  by_messages(
+      owner, runtime_message::bulk_get, from, bytes, false,
+      [](std::byte*, std::size_t, std::size_t) {},
+      [&](ticket_id ticket, std::size_t at, std::size_t n) { ticket_take(ticket, into + at, n); });
 }
 
 void bulk_put(const void* from, std::uint64_t to, std::size_t bytes) {
@@ -166,11 +165,10 @@ void bulk_put(const void* from, std::uint64_t to, std::size_t bytes) {
     return;
   }
   counts.bulk_copies += 2 * bytes;  // into the message, into place
-  by_messages(owner, runtime_message::bulk_put, to, bytes, true,
-              [&](std::byte* room, std::size_t at, std::size_t n) {
-                std::memcpy(room, source + at, n);
-              },
-              [](ticket_id ticket, std::size_t, std::size_t) { ticket_take(ticket, nullptr, 0); });
+  by_messages(
+      owner, runtime_message::bulk_put, to, bytes, true,
+      [&](std::byte* room, std::size_t at, std::size_t n) { std::memcpy(room, source + at, n); },
+      [](ticket_id ticket, std::size_t, std::size_t) { ticket_take(ticket, nullptr, 0); });
 }
 
 }  // namespace sojourn::detail

@@ -41,8 +41,10 @@ void on_collective(arrival& a) {
 
 void send_to(int to, const void* bytes, std::size_t size) {
   if (size > wire().payload_max()) {
-    throw error(format("a collective operation of %zu bytes is too large: the longest message "
-                       "holds %zu; use put and get", size, wire().payload_max()));
+    throw error(
+        format("a collective operation of %zu bytes is too large: the longest message "
+               "holds %zu; use put and get",
+               size, wire().payload_max()));
   }
   send_reply(to, runtime_message::collective, 0, sequence, bytes, size);
 }

@@ -46,8 +46,7 @@ exception_kind system_error_kind() {
           [](const char* bytes, std::size_t size) {
             int words[2];
             std::memcpy(words, bytes, sizeof words);
-            const auto& category =
-                words[1] ? std::generic_category() : std::system_category();
+            const auto& category = words[1] ? std::generic_category() : std::system_category();
             // what() is "text: message of the code": the constructor adds the second part.
             std::string what(bytes + sizeof words, size - sizeof words);
             std::string tail = ": " + category.message(words[0]);
@@ -61,19 +60,34 @@ exception_kind system_error_kind() {
 std::vector<exception_kind>& kinds() {
   static std::vector<exception_kind> table = [] {
     return std::vector<exception_kind>{
-        kind_of<std::logic_error>(),      kind_of<std::invalid_argument>(),
-        kind_of<std::domain_error>(),     kind_of<std::length_error>(),
-        kind_of<std::out_of_range>(),     kind_of<std::runtime_error>(),
-        kind_of<std::range_error>(),      kind_of<std::overflow_error>(),
-        kind_of<std::underflow_error>(),  kind_of<error>(),
-        plain_kind<std::exception>(),     plain_kind<std::bad_alloc>(),
+        kind_of<std::logic_error>(),
+        kind_of<std::invalid_argument>(),
+        kind_of<std::domain_error>(),
+        kind_of<std::length_error>(),
+        kind_of<std::out_of_range>(),
+        kind_of<std::runtime_error>(),
+        kind_of<std::range_error>(),
+        kind_of<std::overflow_error>(),
+        kind_of<std::underflow_error>(),
+        kind_of<error>(),
+        plain_kind<std::exception>(),
+        plain_kind<std::bad_alloc>(),
         plain_kind<std::bad_array_new_length>(),
-        plain_kind<std::bad_cast>(),      plain_kind<std::bad_typeid>(),
-        plain_kind<std::bad_function_call>(), plain_kind<std::bad_optional_access>(),
-        plain_kind<std::bad_variant_access>(), plain_kind<std::bad_weak_ptr>(),
+        plain_kind<std::bad_cast>(),
+        plain_kind<std::bad_typeid>(),
+        plain_kind<std::bad_function_call>(),
+        plain_kind<std::bad_optional_access>(),
+        plain_kind<std::bad_variant_access>(),
+        plain_kind<std::bad_weak_ptr>(),
         system_error_kind(),
-        kind_of<int>(), kind_of<long>(), kind_of<unsigned>(), kind_of<double>(), kind_of<char>(),
-        kind_of<bool>(), kind_of<short>(), kind_of<unsigned long>(),
+        kind_of<int>(),
+        kind_of<long>(),
+        kind_of<unsigned>(),
+        kind_of<double>(),
+        kind_of<char>(),
+        kind_of<bool>(),
+        kind_of<short>(),
+        kind_of<unsigned long>(),
     };
   }();
   return table;
@@ -81,8 +95,8 @@ std::vector<exception_kind>& kinds() {
 
 std::string demangled(const char* name) {
   int status = 0;
-  std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
+  std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status),
+                                              std::free);
   return status == 0 ? text.get() : name;
 }
 
@@ -109,8 +123,8 @@ void encode(const std::exception_ptr& exception, encoded_exception& to) {
     to.kind = i;
     // An exception_ptr is the object's address (Itanium C++ ABI, as libstdc++ implements it).
     const void* object = *reinterpret_cast<void* const*>(&exception);
-    to.size = static_cast<std::uint32_t>(
-        kinds()[i].encode(object, to.text, encoded_exception::text_max));
+    to.size =
+        static_cast<std::uint32_t>(kinds()[i].encode(object, to.text, encoded_exception::text_max));
     return;
   }
   try {

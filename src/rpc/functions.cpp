@@ -26,7 +26,8 @@ const table_entry* entries = nullptr;
 std::uint32_t entry_count = 0;
 
 std::uint64_t address_of(std::uint32_t index) {
-  return reinterpret_cast<std::uint64_t>(header) + static_cast<std::int64_t>(entries[index].function);
+  return reinterpret_cast<std::uint64_t>(header) +
+         static_cast<std::int64_t>(entries[index].function);
 }
 
 int find_header(dl_phdr_info* info, std::size_t, void*) {
@@ -55,8 +56,9 @@ void attach_functions() {
   unsigned char encodings[4] = {};
   if (header != nullptr) std::memcpy(encodings, header, sizeof encodings);
   if (encodings[0] != 1 || encodings[2] != udata4 || encodings[3] != datarel_sdata4) {
-    throw error("this program has no table of its functions: link it with --eh-frame-hdr, as the "
-                "compiler does by default");
+    throw error(
+        "this program has no table of its functions: link it with --eh-frame-hdr, as the "
+        "compiler does by default");
   }
   std::memcpy(&entry_count, header + 8, sizeof entry_count);
   entries = reinterpret_cast<const table_entry*>(header + 12);
@@ -65,7 +67,8 @@ void attach_functions() {
 std::uint32_t function_index(void (*function)()) {
   auto address = reinterpret_cast<std::uint64_t>(function);
   cached& c = recent[address / 16 % 64];
-  if (c.address == address && address != 0) [[likely]] return c.index;
+  if (c.address == address && address != 0) [[likely]]
+    return c.index;
   std::uint32_t low = 0;
   std::uint32_t high = entry_count;
   while (low < high) {
@@ -77,9 +80,10 @@ std::uint32_t function_index(void (*function)()) {
     }
   }
   if (low == entry_count || address_of(low) != address) {
-    throw error(format("the function at 0x%llx is not part of this program, so other ranks cannot "
-                       "call it (is it null, or in a shared library?)",
-                       static_cast<unsigned long long>(address)));
+    throw error(
+        format("the function at 0x%llx is not part of this program, so other ranks cannot "
+               "call it (is it null, or in a shared library?)",
+               static_cast<unsigned long long>(address)));
   }
   c = {address, low};
   return low;

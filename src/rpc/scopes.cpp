@@ -26,9 +26,9 @@ constexpr std::uint64_t minted_at_once = std::uint64_t{1} << 40;
 /// This rank's part of a scope. `id` is a ticket at home, completed when the scope is over.
 struct account {
   ticket_id id;
-  std::uint64_t weight = 0;  ///< Held here, when home is elsewhere.
-  std::uint64_t out = 0;     ///< Minted and not yet back, at home.
-  std::uint64_t running = 0; ///< Computations of the scope on this rank.
+  std::uint64_t weight = 0;   ///< Held here, when home is elsewhere.
+  std::uint64_t out = 0;      ///< Minted and not yet back, at home.
+  std::uint64_t running = 0;  ///< Computations of the scope on this rank.
 
   bool at_home() const { return home_of(id) == job.me; }
 };

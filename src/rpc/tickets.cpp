@@ -57,7 +57,8 @@ void on_forward_result(arrival& a) {
   if (find_ticket(id) == nullptr) {
     encoded_exception e;
     encode(std::make_exception_ptr(error(format("rank %d has no such result: its future was read "
-                                                "before", job.me))),
+                                                "before",
+                                                job.me))),
            e);
     send_reply(home_of(to), runtime_message::result, flag_exception, to, &e, e.bytes());
     return;

@@ -21,7 +21,7 @@ enum class message_class : std::uint8_t { request, reply };
 struct message_header {
   std::atomic<std::uint32_t> length;  ///< Of header and payload, in bytes; 0: nothing here yet.
   std::uint16_t handler;
-  std::uint16_t flags;                ///< Given by the floor above, all but the top bits.
+  std::uint16_t flags;  ///< Given by the floor above, all but the top bits.
   std::uint64_t ticket;
 };
 static_assert(sizeof(message_header) == 16);
@@ -57,8 +57,8 @@ class transport {
   /// of each class from each rank in turn, until `deliver` says to stop. It consumes each message
   /// before it returns. Returns how many were delivered.
   virtual int poll(bool (*deliver)(arrival&, void*), void* context, int most) = 0;
-  /// Delivers the next reply from `source`, when it is the next thing to arrive within about a round
-  /// trip: false when other messages come first, none comes, or ranks share cores. Any stack.
+  /// Delivers the next reply from `source`, when it is the next thing to arrive within about a
+  /// round trip: false when other messages come first, none comes, or ranks share cores. Any stack.
   virtual bool poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) = 0;
   /// Frees a message's room. Once for each.
   virtual void consume(const arrival& message) = 0;
@@ -72,8 +72,7 @@ class transport {
   /// Copies between this rank's memory and another's, once, without the other rank's doing
   /// anything. False when the system does not let it: nothing is copied then.
   virtual bool read_memory(int from, std::uint64_t address, void* to, std::size_t bytes) = 0;
-  virtual bool write_memory(int to, std::uint64_t address, const void* from,
-                            std::size_t bytes) = 0;
+  virtual bool write_memory(int to, std::uint64_t address, const void* from, std::size_t bytes) = 0;
 };
 
 }  // namespace sojourn::detail

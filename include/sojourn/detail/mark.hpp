@@ -62,10 +62,7 @@ void restore_exceptions(mark& m);
 [[gnu::always_inline]] inline void call_marked(void (*inner)(mark*), mark* m) {
 #if defined(__x86_64__)
   void* fn = reinterpret_cast<void*>(inner);
-  asm volatile("call sojourn_call_marked"
-               : "+a"(fn), "+D"(m)
-               :
-               : "rsi", "rdx", SOJOURN_CLOBBERS);
+  asm volatile("call sojourn_call_marked" : "+a"(fn), "+D"(m) : : "rsi", "rdx", SOJOURN_CLOBBERS);
 #elif defined(__aarch64__)
   register void* fn asm("x9") = reinterpret_cast<void*>(inner);
   register mark* x0 asm("x0") = m;
@@ -92,8 +89,8 @@ void restore_exceptions(mark& m);
                                                     reinterpret_cast<const char*>(&m));
   running.youngest = &m;
   const exception_globals* in_flight = running.exceptions;
-  if (__builtin_expect((reinterpret_cast<std::uintptr_t>(in_flight->caught) |
-                        in_flight->uncaught) != 0, 0)) {
+  if (__builtin_expect(
+          (reinterpret_cast<std::uintptr_t>(in_flight->caught) | in_flight->uncaught) != 0, 0)) {
     save_exceptions(m);
   }
   call_marked(inner, &m);
@@ -106,7 +103,8 @@ void restore_exceptions(mark& m);
 /// To be called by the older side of a mark that was cut, first thing: tells sanitizers.
 void resumed_after_cut();
 
-/// In a catch block: keeps the exception for held_exception(), called right after the block is left.
+/// In a catch block: keeps the exception for held_exception(), called right after the block is
+/// left.
 void hold_exception();
 std::exception_ptr held_exception();
 

@@ -40,18 +40,18 @@ struct method {
                 "sojourn: call<…> and async<…> take a pointer to a method, such as &node::find");
 };
 
-#define SOJOURN_METHOD(QUALIFIERS, IS_CONST)                                  \
-  template <class C, class R, class... P, bool NoExcept,                      \
-            R (C::*Method)(P...) QUALIFIERS noexcept(NoExcept)>               \
-  struct method<Method> {                                                     \
-    using object = C;                                                         \
-    using result = R;                                                         \
-    using arguments = std::tuple<travelling_parameter<P>...>;                 \
-    static constexpr bool is_const = IS_CONST;                                \
-    static constexpr std::size_t arity = sizeof...(P);                        \
-    static constexpr bool parameters_travel =                                 \
-        ((parameter_travels<P> && travels<travelling_parameter<P>>) && ...);  \
-    template <class T>                                                        \
+#define SOJOURN_METHOD(QUALIFIERS, IS_CONST)                                     \
+  template <class C, class R, class... P, bool NoExcept,                         \
+            R (C::*Method)(P...) QUALIFIERS noexcept(NoExcept)>                  \
+  struct method<Method> {                                                        \
+    using object = C;                                                            \
+    using result = R;                                                            \
+    using arguments = std::tuple<travelling_parameter<P>...>;                    \
+    static constexpr bool is_const = IS_CONST;                                   \
+    static constexpr std::size_t arity = sizeof...(P);                           \
+    static constexpr bool parameters_travel =                                    \
+        ((parameter_travels<P> && travels<travelling_parameter<P>>) && ...);     \
+    template <class T>                                                           \
     using request = method_request<Method, T, C, R, travelling_parameter<P>...>; \
   }
 SOJOURN_METHOD(, false);
@@ -102,8 +102,7 @@ struct checked_method {
     return take_value<result>(start(p, owner, std::move(a)));
   }
 
-  [[gnu::noinline]] static future<result> start_remote(global_ptr<T> p, access,
-                                                       arguments a) {
+  [[gnu::noinline]] static future<result> start_remote(global_ptr<T> p, access, arguments a) {
     return future<result>::of_ticket(start(p, checked_owner(p.address()), std::move(a)));
   }
 

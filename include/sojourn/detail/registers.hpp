@@ -17,8 +17,8 @@
       "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
 #endif
 /// Besides rax, rdi, rsi, rdx.
-#define SOJOURN_CLOBBERS                                                                       \
-  "rbx", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc", "st",    \
+#define SOJOURN_CLOBBERS                                                                    \
+  "rbx", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc", "st", \
       "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", SOJOURN_VECTOR_CLOBBERS
 
 #elif defined(__aarch64__)

@@ -20,7 +20,7 @@ struct exception_globals {
 /// Something in a frame that must not leave its rank: a `stay`, an open `finish`.
 struct hold {
   hold* outer;
-  bool is_finish = false;       ///< An open finish, and the scope around it.
+  bool is_finish = false;  ///< An open finish, and the scope around it.
   void* outer_scope = nullptr;
 };
 
@@ -57,12 +57,12 @@ inline void set_method_depth(std::uint32_t depth) {
 struct job_view {
   int me = 0;
   int count = 1;
-  std::uint64_t my_heap = 0;        ///< First address of this rank's heap partition.
+  std::uint64_t my_heap = 0;  ///< First address of this rank's heap partition.
   std::uint64_t my_heap_bytes = 0;
-  std::uint64_t heap = 0;           ///< First address of rank 0's partition.
-  unsigned heap_shift = 63;         ///< log2 of a partition's bytes.
-  bool heap_shared = false;         ///< Other ranks' partitions are mapped here.
-  bool overrides = false;           ///< SOJOURN_VIA names call sites.
+  std::uint64_t heap = 0;    ///< First address of rank 0's partition.
+  unsigned heap_shift = 63;  ///< log2 of a partition's bytes.
+  bool heap_shared = false;  ///< Other ranks' partitions are mapped here.
+  bool overrides = false;    ///< SOJOURN_VIA names call sites.
 };
 extern job_view job;
 

@@ -69,8 +69,7 @@ struct travelling_callable {
 };
 template <class F>
 struct travelling_callable<F, true> {
-  explicit travelling_callable(F fn)
-      : index(function_index(reinterpret_cast<void (*)()>(fn))) {}
+  explicit travelling_callable(F fn) : index(function_index(reinterpret_cast<void (*)()>(fn))) {}
   F get() const { return reinterpret_cast<F>(function_at(index)); }
   std::uint32_t index;
 };
@@ -127,9 +126,8 @@ struct method_request {
     message.consume();
     std::conditional_t<std::is_const_v<T>, const C, C>* object = payload.value.object;
     send_outcome<R>(answer, [&]() -> R {
-      return std::apply(
-          [&](A&... a) -> R { return (object->*Method)(std::move(a)...); },
-          payload.value.arguments);
+      return std::apply([&](A&... a) -> R { return (object->*Method)(std::move(a)...); },
+                        payload.value.arguments);
     });
   }
 

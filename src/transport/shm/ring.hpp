@@ -53,7 +53,8 @@ class ring_writer {
     capacity_ = capacity;
   }
 
-  /// Room for `bytes` of header and payload; null when there is none. Requires: bytes <= capacity/4.
+  /// Room for `bytes` of header and payload; null when there is none. Requires: bytes <=
+  /// capacity/4.
   std::byte* reserve(std::size_t bytes) {
     std::size_t need = lines_of(bytes);
     std::size_t at = position_ & (capacity_ - 1);
@@ -101,9 +102,9 @@ class ring_writer {
     prepare_next(need);
   }
 
-  /// Asks for the lines of a next message of as many bytes, and for the header behind it, to be this
-  /// core's, so that stores do not wait for them one message later. Not for its first line: the
-  /// reader looks at that one all the time.
+  /// Asks for the lines of a next message of as many bytes, and for the header behind it, to be
+  /// this core's, so that stores do not wait for them one message later. Not for its first line:
+  /// the reader looks at that one all the time.
   [[gnu::always_inline]] void prepare_next(std::size_t bytes) {
     std::size_t most = bytes < lines_prepared_max * line ? bytes : lines_prepared_max * line;
     if (position_ + most + line - consumed_seen_ > capacity_) return;  // still being read

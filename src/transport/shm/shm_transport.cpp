@@ -127,7 +127,8 @@ int shm_transport::find_blocks(std::size_t bytes) const {
 }
 
 std::byte* shm_transport::reserve_long(int to, message_class kind, std::size_t bytes) {
-  std::byte* room = writers_[index(to, kind)].reserve(sizeof(message_header) + sizeof(long_payload));
+  std::byte* room =
+      writers_[index(to, kind)].reserve(sizeof(message_header) + sizeof(long_payload));
   int first = room == nullptr ? -1 : find_blocks(bytes);
   if (first < 0) return nullptr;
   int count = static_cast<int>((bytes + layout_.block_bytes - 1) / layout_.block_bytes);

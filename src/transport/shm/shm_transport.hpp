@@ -19,8 +19,8 @@ struct layout {
 
   int ranks;
   std::size_t ring_capacity;
-  std::size_t ring_stride;   ///< Bytes of one ring with its line.
-  std::size_t block_bytes;   ///< Of one block for long messages.
+  std::size_t ring_stride;           ///< Bytes of one ring with its line.
+  std::size_t block_bytes;           ///< Of one block for long messages.
   static constexpr int blocks = 32;  ///< A rank's own; runs of them hold one long message.
 
   std::size_t wake_offset() const { return 0; }
@@ -63,7 +63,8 @@ class shm_transport final : public transport {
     long_flag_ = 0;
     if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
     // Without a fence of ours: a rank that falls asleep has one executed here (see wait).
-    if (wake_[to].asleep.load(std::memory_order_relaxed) != 0) [[unlikely]] wake(to);
+    if (wake_[to].asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      wake(to);
   }
 
   std::size_t payload_max() const override {
