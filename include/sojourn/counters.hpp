@@ -12,7 +12,7 @@
 namespace sojourn {
 
 /// One rank's counts since the job began. Messages and bytes are those sent to other ranks, with
-/// headers, by kind; what a rank sends to itself is counted under calls only.
+/// headers, by kind; what a rank sends to itself shows in `handlers_run` only.
 struct counters {
   std::uint64_t requests_sent = 0;  ///< Remote calls: rpc, rpc_ff, call, async, make, destroy.
   std::uint64_t request_bytes = 0;
@@ -25,8 +25,8 @@ struct counters {
   std::uint64_t bulk_messages = 0;       ///< put and get between ranks that share no heap.
   std::uint64_t bulk_bytes = 0;          ///< Bytes that put and get moved, by whatever way.
   std::uint64_t bulk_copies = 0;         ///< Bytes the processor copied for them.
-  std::uint64_t calls_local = 0;         ///< Accesses and calls that ran here without a message.
-  std::uint64_t calls_remote = 0;        ///< Those that sent a request.
+  std::uint64_t calls_local = 0;         ///< Accesses by global_ptr that ran here without a message.
+  std::uint64_t calls_remote = 0;        ///< Accesses by global_ptr that sent a request.
   std::uint64_t migrations_refused = 0;  ///< via::migrate that had to be an rpc.
   std::uint64_t scan_warnings = 0;       ///< Shipped words that pointed into private memory.
   std::uint64_t cuts = 0;                ///< Stretches of stack cut at a mark.

@@ -12,32 +12,32 @@
 
 namespace sojourn::detail {
 
+ticket_array tickets;
+
 namespace {
 
-constexpr unsigned index_bits = 24;
-constexpr std::uint32_t index_mask = (1u << index_bits) - 1;
+constexpr unsigned index_bits = ticket_array::index_bits;
+constexpr std::uint32_t index_mask = ticket_array::index_mask;
 
-// One array that is only touched as far as it is used, so that an id is an index.
-ticket* table;
 std::uint32_t used = 1;  // index 0 is no ticket
 std::uint32_t free_list = 0;
 std::size_t open_count = 0;
 
-ticket_id id_of(std::uint32_t index) {
+ticket_id id_of(std::uint32_t index, std::uint32_t generation) {
   return static_cast<std::uint64_t>(job.me) << 48 |
-         static_cast<std::uint64_t>(table[index].generation & index_mask) << index_bits | index;
+         static_cast<std::uint64_t>(generation & index_mask) << index_bits | index;
 }
 
 }  // namespace
 
 void attach_tickets() {
-  table = static_cast<ticket*>(runtime_memory((std::size_t{1} << index_bits) * sizeof(ticket)));
+  tickets.first = static_cast<ticket*>(runtime_memory((std::size_t{1} << index_bits) * sizeof(ticket)));
 }
 
 ticket_id ticket_open() {
   std::uint32_t index = free_list;
   if (index != 0) {
-    free_list = table[index].next_free;
+    free_list = tickets.first[index].next_free;
   } else {
     if (used > index_mask) {
       die("more than %u calls and waits are open at once on this rank: wait for some futures "
@@ -46,10 +46,10 @@ ticket_id ticket_open() {
           index_mask);
     }
     index = used++;
-    ::new (static_cast<void*>(&table[index])) ticket;
+    ::new (static_cast<void*>(&tickets.first[index])) ticket;
   }
-  ticket& t = table[index];
-  t.open = true;
+  ticket& t = tickets.first[index];
+  t.id = id_of(index, t.generation);
   t.dropped = false;
   t.has = outcome::none;
   t.asked = -1;
@@ -57,24 +57,15 @@ ticket_id ticket_open() {
   t.waiter = nullptr;
   t.notify = nullptr;
   ++open_count;
-  return id_of(index);
+  return t.id;
 }
-
-ticket* find_ticket(ticket_id id) {
-  std::uint32_t index = static_cast<std::uint32_t>(id) & index_mask;
-  if (index == 0 || index >= used) return nullptr;
-  ticket* t = &table[index];
-  return t->open && id_of(index) == id ? t : nullptr;
-}
-
-bool ticket_is_open(ticket_id id) { return find_ticket(id) != nullptr; }
 
 void free_ticket(ticket_id id) {
   ticket* t = find_ticket(id);
   SOJOURN_CHECK(t != nullptr, "ticket %llx is not open", static_cast<unsigned long long>(id));
   std::free(t->large);
   t->large = nullptr;
-  t->open = false;
+  t->id = 0;
   ++t->generation;
   t->next_free = free_list;
   free_list = static_cast<std::uint32_t>(id) & index_mask;

@@ -17,9 +17,9 @@ enum class outcome : std::uint8_t { none, value, exception };
 struct ticket {
   static constexpr std::size_t inline_bytes = 64;
 
+  ticket_id id = 0;        ///< 0 while it is not open.
   std::uint32_t generation = 1;
   std::uint32_t next_free = 0;
-  bool open = false;
   bool dropped = false;  ///< Nobody will ask: the result frees it.
   outcome has = outcome::none;
   std::int32_t asked = -1;  ///< Rank whose reply room this request holds, or -1.
@@ -38,9 +38,22 @@ struct ticket {
 /// Requires: once a process, before any other call.
 void attach_tickets();
 
+/// One array that is touched only as far as it is used, so that an id holds an index into it.
+struct ticket_array {
+  static constexpr unsigned index_bits = 24;
+  static constexpr std::uint32_t index_mask = (1u << index_bits) - 1;
+
+  ticket* first = nullptr;
+};
+extern ticket_array tickets;
+
 /// The ticket `id`, or null when it is not open (any more). Requires: at home here.
-ticket* find_ticket(ticket_id id);
-bool ticket_is_open(ticket_id id);
+inline ticket* find_ticket(ticket_id id) {
+  // Entries never used are zero: no id.
+  ticket* t = tickets.first + (id & ticket_array::index_mask);
+  return t->id == id && id != 0 ? t : nullptr;
+}
+inline bool ticket_is_open(ticket_id id) { return find_ticket(id) != nullptr; }
 /// Frees it; `id` is never valid again.
 void free_ticket(ticket_id id);
 

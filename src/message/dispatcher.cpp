@@ -301,9 +301,10 @@ void request::consume() {
 
 void dispatch_until(bool (*done)()) {
   for (;;) {
-    int did = run_ready(pieces_a_round);
+    // Messages first: they are what this rank has just been waiting for.
+    int did = dispatcher.transport->poll(deliver, nullptr, messages_a_round);
+    did += run_ready(pieces_a_round);
     if (dispatcher.tasks_waiting != 0) did += run_tasks();
-    did += dispatcher.transport->poll(deliver, nullptr, messages_a_round);
     did += retry_senders();
     if (did > 0 || anything_ready()) continue;
     if (done()) return;
