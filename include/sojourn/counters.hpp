@@ -22,11 +22,11 @@ struct counters {
   std::uint64_t migration_bytes = 0;      ///< Bytes those messages held, headers included.
   std::uint64_t collective_messages = 0;  ///< Barriers, broadcasts, reductions, gathers, finish.
   std::uint64_t collective_bytes = 0;
-  std::uint64_t bulk_messages = 0;       ///< put and get between ranks that share no heap.
-  std::uint64_t bulk_bytes = 0;          ///< Bytes that put and get moved, by whatever way.
-  std::uint64_t bulk_copies = 0;         ///< Bytes the processor copied for them.
-  std::uint64_t calls_local = 0;         ///< Accesses by global_ptr that ran here without a message.
-  std::uint64_t calls_remote = 0;        ///< Accesses by global_ptr that sent a request.
+  std::uint64_t bulk_messages = 0;  ///< put and get between ranks that share no heap.
+  std::uint64_t bulk_bytes = 0;     ///< Bytes that put and get moved, by whatever way.
+  std::uint64_t bulk_copies = 0;    ///< Bytes the processor copied for them.
+  std::uint64_t calls_local = 0;    ///< Accesses by global_ptr that ran here without a message.
+  std::uint64_t calls_remote = 0;   ///< Accesses by global_ptr that sent a request.
   std::uint64_t migrations_refused = 0;  ///< via::migrate that had to be an rpc.
   std::uint64_t scan_warnings = 0;       ///< Shipped words that pointed into private memory.
   std::uint64_t cuts = 0;                ///< Stretches of stack cut at a mark.

@@ -48,6 +48,20 @@ ticket_id ticket_of_mark(const mark* m) {
   return id;
 }
 
+/// The older side's floating-point control: its own, whatever the younger side set since the mark.
+fp_control fp_of_mark(const mark& m, fp_control now) {
+#if defined(__x86_64__)
+  // Rounding is set in both units alike (fesetround); the mark keeps the word that is cheap to
+  // read.
+  constexpr std::uint32_t rounding = 3;
+  now.mxcsr = m.fp & ~0x3fu;
+  now.x87 = (now.x87 & ~(rounding << 10)) | (m.fp >> 13 & rounding) << 10;
+#else
+  now.mxcsr = m.fp;
+#endif
+  return now;
+}
+
 /// Moves the bytes of `p` below `until` from their place to the image.
 void evict(piece* p, std::uint64_t until) {
   until = std::min(until, p->hi);
@@ -217,13 +231,14 @@ piece* cut(piece* older, mark* m) {
     older->holds = reinterpret_cast<std::uint64_t>(h) < older->hi ? h : nullptr;
   }
   older->exceptions = {};
+  older->fp = fp_of_mark(*m, older->fp);
   older->sp = older->in_place_from = boundary;
   older->youngest = older_mark(older, m);
 
   // By-reference children stay with the part their marks lie in.
   for (piece** link = &older->referrers; *link != nullptr;) {
     piece* child = *link;
-    if (reinterpret_cast<std::uint64_t>(child->base) < boundary) {
+    if (refers_below(child, m)) {
       *link = child->next_referrer;
       child->refers_to = younger;
       child->next_referrer = younger->referrers;
@@ -235,6 +250,8 @@ piece* cut(piece* older, mark* m) {
   if (is_by_reference(m->kind)) {
     younger->by_reference = true;
     younger->refers_to = older;
+    younger->refers_under =
+        m->outer != nullptr ? reinterpret_cast<std::uint64_t>(m->outer) : ~std::uint64_t{0};
     younger->next_referrer = older->referrers;
     older->referrers = younger;
   }

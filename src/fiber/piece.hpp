@@ -51,8 +51,9 @@ struct piece {
   void* scope = nullptr;  ///< Finish scope it counts in.
 
   // Ties.
-  piece* refers_to = nullptr;  ///< Parent whose frames a by-reference child uses.
-  piece* referrers = nullptr;  ///< Such children of this one; a list by next_referrer.
+  piece* refers_to = nullptr;      ///< Parent whose frames a by-reference child uses.
+  std::uint64_t refers_under = 0;  ///< Address of the parent's mark that those frames lie under.
+  piece* referrers = nullptr;      ///< Such children of this one; a list by next_referrer.
   piece* next_referrer = nullptr;
   piece* next_in_slot = nullptr;  ///< List of stack_slot::in_place.
   piece* next_ready = nullptr;
@@ -104,6 +105,11 @@ void copy_in(piece* p, const std::byte* from);
 /// result goes to a new ticket, recorded in the mark. Requires: `older` is in place. O(1) but for
 /// by-reference children.
 piece* cut(piece* older, mark* m);
+/// True when the frames that the by-reference `child` uses are younger than its parent's open mark
+/// `m`. (The mark it began under may be gone: the frame that made it may have returned.)
+inline bool refers_below(const piece* child, const mark* m) {
+  return child->refers_under <= reinterpret_cast<std::uint64_t>(m);
+}
 /// The next older open mark of `p`, or null.
 inline mark* older_mark(const piece* p, const mark* m) {
   mark* o = m->outer;

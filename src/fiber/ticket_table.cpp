@@ -31,7 +31,8 @@ ticket_id id_of(std::uint32_t index, std::uint32_t generation) {
 }  // namespace
 
 void attach_tickets() {
-  tickets.first = static_cast<ticket*>(runtime_memory((std::size_t{1} << index_bits) * sizeof(ticket)));
+  tickets.first =
+      static_cast<ticket*>(runtime_memory((std::size_t{1} << index_bits) * sizeof(ticket)));
 }
 
 ticket_id ticket_open() {

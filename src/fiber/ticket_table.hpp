@@ -17,7 +17,7 @@ enum class outcome : std::uint8_t { none, value, exception };
 struct ticket {
   static constexpr std::size_t inline_bytes = 64;
 
-  ticket_id id = 0;        ///< 0 while it is not open.
+  ticket_id id = 0;  ///< 0 while it is not open.
   std::uint32_t generation = 1;
   std::uint32_t next_free = 0;
   bool dropped = false;  ///< Nobody will ask: the result frees it.

@@ -135,11 +135,11 @@ launch_result launch(const launch_plan& plan) {
   // Two pipes a rank, both ends open for a moment, and what this process has open already.
   process_state state(static_cast<rlim_t>(2 * rank_count + 64));
   std::vector<pid_t> strangers = adopted_children({});
-  job_memory job(plan);
-  supervisor watch(plan, job.segment(), start_ranks(plan, job.fds(), state),
+  job_memory memory(plan);
+  supervisor watch(plan, memory.segment(), start_ranks(plan, memory.fds(), state),
                    state.awaited_signals(), std::move(strangers));
   watch.run();
-  return {watch.status(), watch.elapsed_seconds(), read_counters(job.segment(), rank_count)};
+  return {watch.status(), watch.elapsed_seconds(), read_counters(memory.segment(), rank_count)};
 }
 
 }  // namespace sojourn

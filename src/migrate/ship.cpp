@@ -188,7 +188,8 @@ const char* reason_to_stay(const piece* p, const mark* oldest, std::uint64_t hi)
   if (p->static_inits != 0) return "a static variable is being initialised";
   if (!broken.by_reference_stays) {
     for (const piece* child = p->referrers; child != nullptr; child = child->next_referrer) {
-      if (address_of(child->base) < hi) return "an unfinished child refers to a frame that moves";
+      if (oldest == nullptr || refers_below(child, oldest))
+        return "an unfinished child refers to a frame that moves";
     }
   }
   return nullptr;

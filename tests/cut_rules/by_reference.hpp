@@ -171,7 +171,7 @@ template <bool Real>
         if (depth == 0) break;
         u64 here = sum;
         // Captures by reference: this activation stays, what it calls may move.
-        auto body = [&here, &s, x, &call_node]() -> u64 {
+        auto body = [&]() -> u64 {
           if constexpr (Real) {
             sojourn::yield();
             here = mix(here, x);

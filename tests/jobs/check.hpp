@@ -94,6 +94,13 @@ inline int verdict() { return failures == 0 ? 0 : 1; }
 
 }  // namespace check
 
+/// Under the address sanitizer frames and memory are larger than the figures that hold otherwise.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+
 #define CHECK(condition) ((condition) ? void() : ::check::fail(__FILE__, __LINE__, #condition, ""))
 #define CHECK_EQUAL(a, b) ::check::equal((a), (b), #a " == " #b, __FILE__, __LINE__)
 /// `expression` throws an exception of exactly type `E`; evaluates to nothing.

@@ -45,6 +45,7 @@ struct mark {
   std::uint16_t argument_words;  ///< Of the callee, this many bytes behind the mark: for the scan
   std::uint32_t arguments_at;    ///< of what leaves with it.
   std::uint32_t methods;         ///< Open on the older side; in 32 bits of method_guard's word.
+  std::uint32_t fp;              ///< The older side's floating-point control word.
   exception_globals exceptions;  ///< The older side's, when `saved_exceptions`.
 };
 
@@ -73,6 +74,16 @@ void restore_exceptions(mark& m);
 #endif
 }
 
+[[gnu::always_inline]] inline void save_fp_control(mark& m) {
+#if defined(__x86_64__)
+  asm volatile("stmxcsr %0" : "=m"(m.fp));
+#elif defined(__aarch64__)
+  std::uint64_t fpcr;
+  asm volatile("mrs %0, fpcr" : "=r"(fpcr));
+  m.fp = static_cast<std::uint32_t>(fpcr);
+#endif
+}
+
 /// Opens `m` and calls inner(&m) under it.
 [[gnu::always_inline]] inline void call_under(mark& m, mark_kind kind, void (*inner)(mark*),
                                               const void* arguments = nullptr,
@@ -87,6 +98,7 @@ void restore_exceptions(mark& m);
                        ? 0
                        : static_cast<std::uint32_t>(static_cast<const char*>(arguments) -
                                                     reinterpret_cast<const char*>(&m));
+  save_fp_control(m);
   running.youngest = &m;
   const exception_globals* in_flight = running.exceptions;
   if (__builtin_expect(
