@@ -6,6 +6,14 @@
 
 find_package(Threads REQUIRED)
 
+# What SOJOURN_STATIC adds to a link. Functions are found in the unwinder's table, which the compiler
+# asks the linker for only in dynamic links.
+set(SOJOURN_STATIC_LINK_OPTIONS -static "LINKER:--eh-frame-hdr")
+if(SOJOURN_STATIC AND SOJOURN_SANITIZE)
+  message(FATAL_ERROR "SOJOURN_STATIC and SOJOURN_SANITIZE exclude each other: the address sanitizer "
+                      "works in dynamically linked programs only; switch one of them off.")
+endif()
+
 # sojourn_runtime_flags(target): the flags that `target` and whoever links it must be built with.
 function(sojourn_runtime_flags target)
   # Stack clash protection: a frame larger than the guard page touches it instead of jumping over it
@@ -16,9 +24,9 @@ function(sojourn_runtime_flags target)
     # follow frames that are cut from a stack.
     list(APPEND compile -mno-red-zone -fcf-protection=none)
   elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
-    # Branch targets only: signed return addresses carry keys that differ between processes. The
-    # stack guard is a global that differs between processes too.
-    list(APPEND compile -mbranch-protection=bti -fno-stack-protector)
+    # No signed return addresses: the keys differ between processes. No branch targets: the switch of
+    # stacks returns by jumps. The stack guard is a global that differs between processes too.
+    list(APPEND compile -mbranch-protection=none -fno-stack-protector)
   else()
     message(FATAL_ERROR "Sojourn runs on x86-64 and aarch64, not on ${CMAKE_SYSTEM_PROCESSOR}.")
   endif()
@@ -40,6 +48,9 @@ function(sojourn_runtime_flags target)
     "LINKER:--wrap=__cxa_guard_acquire,--wrap=__cxa_guard_release,--wrap=__cxa_guard_abort"
     "LINKER:-u,__wrap___cxa_guard_acquire"
     "LINKER:--build-id")
+  if(SOJOURN_STATIC)
+    target_link_options(${target} PUBLIC ${SOJOURN_STATIC_LINK_OPTIONS})
+  endif()
   target_link_libraries(${target} PUBLIC Threads::Threads)
 endfunction()
 

@@ -27,6 +27,11 @@ function(sojourn_add_command)
   set_target_properties(sojourn_command PROPERTIES OUTPUT_NAME sojourn)
   target_include_directories(sojourn_command PRIVATE "${folder}")
   target_link_libraries(sojourn_command PRIVATE sojourn_program)
+  file(RELATIVE_PATH libexec "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBEXECDIR}/sojourn")
+  # Of the source, so that a unit test of the command's parts compiles it the same way.
+  set_source_files_properties(
+    "${folder}/command_bench.cpp" PROPERTIES COMPILE_DEFINITIONS
+                                             SOJOURN_LIBEXEC_FROM_BIN="${libexec}")
   target_compile_definitions(sojourn_command PRIVATE SOJOURN_VERSION="${PROJECT_VERSION}")
   sojourn_warnings(sojourn_command)
 endfunction()

@@ -7,6 +7,9 @@
 #   source  properties of the tree: no include points up a floor
 # The label `quick` marks a subset that takes seconds: all but the jobs of more than two ranks.
 
+# Here, not in the function that needs it first: what it defines is for other folders' calls too.
+include(GoogleTest)
+
 set(SOJOURN_TEST_RANKS_MAX 64 CACHE STRING "Job tests of more ranks than this are left out")
 set(SOJOURN_TEST_TIMEOUT_SCALE 1 CACHE STRING "Multiplies the time limit of each job test")
 
@@ -15,6 +18,17 @@ set(SOJOURN_TEST_TIMEOUT_SCALE 1 CACHE STRING "Multiplies the time limit of each
 set(SOJOURN_TEST_ENVIRONMENT "")
 if(SOJOURN_SANITIZE)
   set(SOJOURN_TEST_ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0:detect_leaks=0")
+endif()
+# Under an emulator the launcher is emulated, and each rank that it starts is a process in an emulator
+# of its own. That keeps books of every page which is reserved: 10 TiB of them take minutes. Jobs that
+# use much of their region say so with SOJOURN_TEST_LARGE_REGION.
+set(SOJOURN_TEST_EMULATOR "")
+set(SOJOURN_TEST_SMALL_REGION "")
+set(SOJOURN_TEST_LARGE_REGION "")
+if(CMAKE_CROSSCOMPILING)
+  set(SOJOURN_TEST_EMULATOR ${CMAKE_CROSSCOMPILING_EMULATOR})
+  set(SOJOURN_TEST_SMALL_REGION SOJOURN_REGION_GIB=4)
+  set(SOJOURN_TEST_LARGE_REGION SOJOURN_REGION_GIB=16)
 endif()
 
 # sojourn_job_test(NAME name (SOURCES a.cpp… | PROGRAM target) [RANKS 1 2 4 8] [ARGS …] [LIBS …]
@@ -59,8 +73,8 @@ function(sojourn_job_test)
     endif()
     foreach(share IN LISTS job_SHARE)
       set(test ${job_NAME}.n${ranks}.share_${share})
-      add_test(NAME ${test} COMMAND sojourn_command run -n ${ranks} $<TARGET_FILE:${job_PROGRAM}>
-                                    ${job_ARGS})
+      add_test(NAME ${test} COMMAND sojourn_command run -n ${ranks} ${SOJOURN_TEST_EMULATOR}
+                                    $<TARGET_FILE:${job_PROGRAM}> ${job_ARGS})
       set(labels job ${job_LABELS})
       if(ranks LESS_EQUAL 2)
         list(APPEND labels quick)
@@ -76,7 +90,7 @@ function(sojourn_job_test)
                    PROCESSORS ${slots}
                    LABELS "${labels}"
                    ENVIRONMENT
-                   "SOJOURN_SHARE=${share};${job_ENVIRONMENT};${SOJOURN_TEST_ENVIRONMENT}")
+                   "SOJOURN_SHARE=${share};${SOJOURN_TEST_SMALL_REGION};${job_ENVIRONMENT};${SOJOURN_TEST_ENVIRONMENT}")
       if(job_EXPECT)
         set_tests_properties(${test} PROPERTIES PASS_REGULAR_EXPRESSION "${job_EXPECT}")
       endif()
@@ -132,8 +146,14 @@ endfunction()
 # Finds the unit tests: unit_FLOOR from src/FLOOR, unit_app_NAME from apps/NAME, unit_tools,
 # unit_containers.
 function(sojourn_add_unit_tests)
-  find_package(GTest CONFIG REQUIRED)
-  include(GoogleTest)
+  if(CMAKE_CROSSCOMPILING)
+    # The package googletest has the sources; no package has the library for two machines at once.
+    set(BUILD_GMOCK OFF)
+    set(INSTALL_GTEST OFF)
+    add_subdirectory(/usr/src/googletest "${PROJECT_BINARY_DIR}/googletest" EXCLUDE_FROM_ALL)
+  else()
+    find_package(GTest CONFIG REQUIRED)
+  endif()
   foreach(floor IN LISTS SOJOURN_FLOORS)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${floor}/*_test.cpp")
     if(sources)

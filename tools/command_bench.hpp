@@ -7,8 +7,12 @@
 
 namespace sojourn::tools {
 
-/// Executes bench_driver, which stands beside this command, with `words` as its arguments. Returns
-/// only by throwing sojourn::error, with one sentence.
+/// Executes bench_driver, which stands beside this command or where Sojourn is installed, with
+/// `words` as its arguments. Returns only by throwing sojourn::error, with one sentence.
 int bench_command(const std::vector<std::string>& words);
+
+/// Where that program is expected, in the build tree or installed. Throws sojourn::error when the
+/// system does not say where this command is.
+std::string bench_driver();
 
 }  // namespace sojourn::tools

@@ -101,7 +101,8 @@ bool share_wanted(const std::string& option) {
   return variable == nullptr || parse_on_off("SOJOURN_SHARE", variable);
 }
 
-/// `word` as one would type it in a shell.
+}  // namespace
+
 std::string shell_word(const std::string& word) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^";
@@ -110,8 +111,6 @@ std::string shell_word(const std::string& word) {
   for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return text + "'";
 }
-
-}  // namespace
 
 int parse_rank_count(const std::string& text) {
   int count = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `sojourn` command: starts jobs and benchmarks. Each of its own commands stands in a file
-// command_NAME; this one finds out which is meant.
+// The `sojourn` command: starts jobs and benchmarks, checks the host. Each of its own commands
+// stands in a file command_NAME; this one finds out which is meant.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "command_bench.hpp"
+#include "command_doctor.hpp"
+#include "command_new.hpp"
 #include "command_run.hpp"
 
 #ifndef SOJOURN_VERSION
@@ -26,6 +28,8 @@ Usage: sojourn COMMAND [OPTIONS...]
 
   sojourn run -n 4 ./program ...    start four ranks of a program as one job
   sojourn bench NAME ...            measure: ping, migrate or calls
+  sojourn doctor                    check whether jobs can run here, and what is missing
+  sojourn new NAME                  write a small project to begin with
   sojourn run --help                the options of a command, with examples
   sojourn --version
 
@@ -48,6 +52,8 @@ int dispatch(const std::vector<std::string>& words) {
   std::vector<std::string> rest(words.begin() + 1, words.end());
   if (command == "run") return run_command(rest);
   if (command == "bench") return bench_command(rest);
+  if (command == "doctor") return doctor_command(rest);
+  if (command == "new") return new_command(rest);
   if (command == "--help" || command == "-h" || command == "help") {
     fmt::print("{}", help);
     return 0;

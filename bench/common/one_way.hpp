@@ -54,7 +54,7 @@ class active_message {
     const int to = 1 - sojourn::rank_me();
     const sojourn::detail::outgoing room = sojourn::detail::begin_request(to, bytes, false);
     std::memcpy(room.payload, table.out.data(), bytes);
-    sojourn::detail::commit_request(to, handler_);
+    sojourn::detail::commit_request(to, handler_, room.ticket);
   }
 
  private:

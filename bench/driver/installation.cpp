@@ -11,13 +11,21 @@ installation::installation() {
   const fs::path self = fs::read_symlink("/proc/self/exe", failed);
   if (failed) throw failure("cannot tell where the benchmark driver lies: is /proc mounted?");
   folder_ = self.parent_path();
+  is_build_tree_ = fs::exists(folder_.parent_path() / "CMakeCache.txt");
+}
+
+fs::path installation::figures() const {
+  return is_build_tree_ ? folder_.parent_path() / "figures" : fs::path("figures");
 }
 
 bool installation::has(const std::string& name) const { return fs::exists(folder_ / name); }
 
 std::string installation::program(const std::string& name) const {
-  if (!has(name))
-    throw failure((folder_ / name).string() + " is not there: build it first (./dev build)");
+  if (!has(name)) {
+    throw failure((folder_ / name).string() + (is_build_tree_
+                                                   ? " is not there: build it first (./dev build)"
+                                                   : " is not installed: install Sojourn again"));
+  }
   return (folder_ / name).string();
 }
 
@@ -39,7 +47,13 @@ arguments installation::mpi_job(int ranks, const std::string& peer) const {
 }
 
 std::string installation::mpi_missing(const std::string& peer) const {
-  if (!in_path("mpirun")) return "OpenMPI is not installed (./dev bench installs it)";
+  if (!is_build_tree_ && !has(peer)) {
+    return peer + " is not installed (the package sojourn-peers holds it)";
+  }
+  if (!in_path("mpirun")) {
+    return std::string("OpenMPI is not installed (") +
+           (is_build_tree_ ? "./dev bench installs it)" : "the package openmpi-bin)");
+  }
   if (!has(peer)) return peer + " was not built: configure again now that OpenMPI is installed";
   return "";
 }

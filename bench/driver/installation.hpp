@@ -11,7 +11,8 @@
 
 namespace bench {
 
-/// The executables that were built together with the driver, found beside it.
+/// The executables that were built together with the driver, found beside it: in a build tree, or
+/// where Sojourn is installed.
 class installation {
  public:
   /// Errors: failure when the driver cannot tell where it lies.
@@ -20,7 +21,8 @@ class installation {
   /// Path of an executable. Errors: failure when it was not built.
   std::string program(const std::string& name) const;
   bool has(const std::string& name) const;
-  const std::filesystem::path& folder() const { return folder_; }
+  /// Where figures go unless told otherwise: beside the executables of a build tree, or here.
+  std::filesystem::path figures() const;
 
   /// Words that start `program` as a job of `ranks`. The launcher binds ranks to cores when there
   /// are enough; for two ranks that is asked for, so that it says when it cannot.
@@ -32,6 +34,7 @@ class installation {
 
  private:
   std::filesystem::path folder_;
+  bool is_build_tree_;
 };
 
 /// "0,1" of {0, 1}, as the peers' option --cpus takes it.

@@ -27,7 +27,7 @@ constexpr int usage_status = 2;
 int run_benchmarks(const std::string& name, const settings& chosen, bool as_json) {
   const installation here;
   settings complete = chosen;
-  if (complete.figures.empty()) complete.figures = here.folder().parent_path() / "figures";
+  if (complete.figures.empty()) complete.figures = here.figures();
   report result;
   if (name == "ping" || name == "all") bench_ping(result, here, complete);
   if (name == "migrate" || name == "all") bench_migrate(result, here, complete);
@@ -59,7 +59,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(bench::effort::pairs_min, 100'000))
       ->capture_default_str();
   app.add_flag("--quick", chosen.work.quick, "A short trial run with 3 pairs");
-  app.add_option("--out", chosen.figures, "Folder for SVG files (default: figures beside bin)");
+  app.add_option("--out", chosen.figures,
+                 "Folder for SVG files (default: figures in the build folder, or here)");
   app.failure_message([](const CLI::App*, const CLI::Error& wrong) {
     return "sojourn bench: " + std::string(wrong.what()) + " (try --help)\n";
   });

@@ -12,6 +12,32 @@
 
 namespace sojourn {
 
+namespace detail {
+
+/// What a refused activation returns: fits wherever it is used, so that the compiler says no more.
+struct refused {
+  template <class T>
+  operator T() const;
+};
+
+template <class F, class... A>
+struct checked_activation {
+  static constexpr bool fits = std::is_invocable_v<F, A...>;
+  static_assert(fits,
+                "sojourn: the arguments of this activation do not fit the function: it takes as "
+                "many, by value or const&");
+  using result = typename std::conditional_t<fits, std::invoke_result<F, A...>,
+                                             std::type_identity<refused>>::type;
+  static_assert(!is_captureless<F> || (travels<A> && ...),
+                "sojourn: an argument of this activation cannot travel: make it trivially copyable "
+                "(no pointer, no reference), or declare travels<T>");
+  static_assert(!is_captureless<F> || !fits || travels<result>,
+                "sojourn: the result of this activation cannot travel: make it trivially copyable "
+                "(no pointer, no reference), or declare travels<T>");
+};
+
+}  // namespace detail
+
 /// Calls fn(arguments…) as an activation: `via::migrate` inside it moves its frames, and the
 /// result or exception comes straight back here however many hops it took. Where nothing migrates
 /// it costs a few nanoseconds over a plain call. Activations nest; see via::activations.
@@ -20,16 +46,13 @@ namespace sojourn {
 /// A capturing lambda is allowed and stays: `via::migrate` in it, outside an inner activation, is
 /// an rpc. Suspends: when it migrates. Source: Hsieh, Wang and Weihl, §3.
 template <class F, class... A>
-[[gnu::always_inline]] inline auto activate(F&& fn, A&&... arguments)
-    -> std::invoke_result_t<std::decay_t<F>, std::decay_t<A>...> {
-  using R = std::invoke_result_t<std::decay_t<F>, std::decay_t<A>...>;
-  if constexpr (detail::is_captureless<std::decay_t<F>>) {
-    static_assert((travels<std::decay_t<A>> && ...),
-                  "sojourn: an argument of this activation cannot travel: make it trivially "
-                  "copyable (no pointer, no reference), or declare travels<T>");
-    static_assert(travels<R>,
-                  "sojourn: the result of this activation cannot travel: make it trivially "
-                  "copyable (no pointer, no reference), or declare travels<T>");
+[[gnu::always_inline]] inline auto activate(F&& fn, A&&... arguments) ->
+    typename detail::checked_activation<std::decay_t<F>, std::decay_t<A>...>::result {
+  using checked = detail::checked_activation<std::decay_t<F>, std::decay_t<A>...>;
+  using R = typename checked::result;
+  if constexpr (!checked::fits) {
+    return R();
+  } else if constexpr (detail::is_captureless<std::decay_t<F>>) {
     return detail::call_activation<detail::mark_kind::activation, R>(std::forward<F>(fn),
                                                                      std::forward<A>(arguments)...);
   } else {

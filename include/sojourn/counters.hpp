@@ -7,8 +7,6 @@
 #include <cstdint>
 #include <span>
 
-#include "sojourn/detail/running.hpp"
-
 namespace sojourn {
 
 /// One rank's counts since the job began. Messages and bytes are those sent to other ranks, with
@@ -58,15 +56,27 @@ struct counters {
 };
 
 namespace detail {
-extern counters counts;
+
+#if defined(__aarch64__)
+inline constexpr std::size_t counts_page_bytes = 65536;  // The largest page the kernel may have.
+#else
+inline constexpr std::size_t counts_page_bytes = 4096;
+#endif
+
+/// The counts in a page of their own, which a job's memory is mapped over: whatever ends the rank,
+/// the launcher can read them.
+struct alignas(counts_page_bytes) counts_page : counters {
+  std::uint64_t methods{};  ///< Calls on local objects, and depth: see method_guard. No counter.
+
+  /// The counts, `methods` included.
+  counters now() const;
+};
+extern counts_page counts;
+
 }  // namespace detail
 
 /// This rank's counts now; the difference of two tells what lay between.
-inline counters counters_now() {
-  counters now = detail::counts;
-  now.calls_local += detail::running.methods >> detail::method_guard::depth_bits;
-  return now;
-}
+counters counters_now();
 
 /// Names of the counters, in the order of counters::values().
 std::span<const char* const> counter_names();

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sojourn/counters.hpp"
 
+#include "sojourn/detail/running.hpp"
+
 namespace sojourn {
 
 namespace detail {
-counters counts;
+
+counts_page counts;
+
+counters counts_page::now() const {
+  counters all = *this;
+  all.calls_local += methods >> method_guard::depth_bits;
+  return all;
 }
+
+}  // namespace detail
+
+counters counters_now() { return detail::counts.now(); }
 
 namespace {
 

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <new>
 #include <unordered_map>
-#include <vector>
 
 #include "base/check.hpp"
 #include "fiber/stack_copy.hpp"
@@ -16,15 +15,17 @@ namespace sojourn::detail {
 
 scope_hooks on_scope{[](void*) {}, [](void*) {}};
 broken_rules broken{};
+std::size_t pieces_in_use = 0;
 
 namespace {
 
-std::vector<piece*> pool;
-std::size_t in_use = 0;
+piece* free_pieces = nullptr;  // by next_ready
 std::uint64_t last_stamp = 0;
 // Images larger than this are not kept with a free descriptor.
 constexpr std::size_t pooled_image_bytes = 8192;
 constexpr std::size_t pieces_at_once = 64;
+// Where a watch ends.
+constexpr std::uint64_t everywhere = ~std::uint64_t{0};
 
 void* at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
@@ -64,6 +65,7 @@ fp_control fp_of_mark(const mark& m, fp_control now) {
 
 /// Moves the bytes of `p` below `until` from their place to the image.
 void evict(piece* p, std::uint64_t until) {
+  if (p->hi == everywhere) return;
   until = std::min(until, p->hi);
   if (p->in_place_from >= until) return;
   ensure_image(p);
@@ -75,15 +77,25 @@ void evict(piece* p, std::uint64_t until) {
 
 }  // namespace
 
-piece* new_piece() {
-  ++in_use;
-  if (pool.empty()) {
-    // Never given back: as many as were ever alive at once.
-    piece* fresh = runtime_array<piece>(pieces_at_once);
-    for (std::size_t i = 0; i < pieces_at_once; ++i) pool.push_back(fresh + i);
+namespace {
+
+[[gnu::noinline]] void more_pieces() {
+  // Never given back: as many as were ever alive at once.
+  piece* fresh = runtime_array<piece>(pieces_at_once);
+  for (std::size_t i = 0; i < pieces_at_once; ++i) {
+    fresh[i].next_ready = free_pieces;
+    free_pieces = fresh + i;
   }
-  piece* p = pool.back();
-  pool.pop_back();
+}
+
+}  // namespace
+
+piece* new_piece() {
+  ++pieces_in_use;
+  if (free_pieces == nullptr) [[unlikely]]
+    more_pieces();
+  piece* p = free_pieces;
+  free_pieces = p->next_ready;
   std::byte* image = p->image;
   std::size_t capacity = p->image_capacity;
   *p = piece{};
@@ -92,16 +104,33 @@ piece* new_piece() {
   return p;
 }
 
-std::size_t pieces_in_use() { return in_use; }
-
 void free_piece(piece* p) {
-  --in_use;
+  --pieces_in_use;
   if (p->image_capacity > pooled_image_bytes) {
     std::free(p->image);
     p->image = nullptr;
     p->image_capacity = 0;
   }
-  pool.push_back(p);
+  p->next_ready = free_pieces;
+  free_pieces = p;
+}
+
+piece* new_watch() {
+  piece* p = new_piece();
+  --pieces_in_use;  // nothing that ends
+  p->hi = everywhere;
+  return p;
+}
+
+void enlist(piece* p) {
+  if (!slots[p->slot].unguarded) return add_in_place(p);
+  slots.check(p->slot);
+  piece* watch = slots[p->slot].in_place;
+  for (piece* q = watch; q != nullptr; q = q->next_in_slot) {
+    if (q == p) return;
+  }
+  p->next_in_slot = watch->next_in_slot;
+  watch->next_in_slot = p;
 }
 
 void add_in_place(piece* p) {
@@ -126,6 +155,7 @@ void drop_in_place(piece* p) {
 void place_with_images(piece* p) {
   stack_slot& slot = slots[p->slot];
   slots.open(p->slot);
+  slots.check(p->slot);
   ++last_stamp;
   p->needed_from = p->sp;
   p->stamp = last_stamp;
@@ -157,12 +187,13 @@ void place_with_images(piece* p) {
       q->in_place_from = q->needed_from;
       ++counts.images_in;
     }
-    add_in_place(q);
+    enlist(q);
     if (q == oldest) break;
   }
 }
 
 void clear_slot(std::uint32_t index, std::uint64_t hi) {
+  slots.check(index);
   for (piece** link = &slots[index].in_place; *link != nullptr;) {
     piece* q = *link;
     evict(q, hi);
@@ -259,7 +290,9 @@ piece* cut(piece* older, mark* m) {
   // A piece counts in the scope at its base; an open finish counts for what runs inside it.
   older->scope = scope;
   if (scope != nullptr) on_scope.joined(scope);
-  add_in_place(younger);
+  // Beside the older part, which is in place.
+  younger->next_in_slot = older->next_in_slot;
+  older->next_in_slot = younger;
   ++counts.cuts;
   return younger;
 }

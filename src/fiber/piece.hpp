@@ -71,9 +71,20 @@ struct piece {
 /// A descriptor from the pool, cleared; and back.
 piece* new_piece();
 void free_piece(piece* p);
-std::size_t pieces_in_use();
+extern std::size_t pieces_in_use;
 
-/// Records that bytes of `p` are in place, or that none are any more.
+/// What stands first in the list of an unguarded slot (stack_slots.hpp). It seems to lie
+/// everywhere in it, so that nothing runs there but through place_with_images or clear_slot, which
+/// look at the canary.
+piece* new_watch();
+
+/// Records that bytes of `p`, which left its stack, are in place.
+void enlist(piece* p);
+inline void add_suspended(piece* p) {
+  if (slots[p->slot].in_place != p) enlist(p);
+}
+/// Records that bytes of `p` are in place, in a slot that is clear below it, or that none are any
+/// more.
 void add_in_place(piece* p);
 void drop_in_place(piece* p);
 

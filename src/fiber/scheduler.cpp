@@ -17,11 +17,11 @@ void* sojourn_scheduler_sp;
 namespace sojourn::detail {
 
 leaving handover;
+piece* first_ready = nullptr;
 
 namespace {
 
 struct scheduler_state {
-  piece* ready_first = nullptr;
   piece* ready_last = nullptr;
   piece* spare = nullptr;  // a stack for the next handler
   std::size_t fibers_resident = 0;
@@ -58,7 +58,7 @@ fp_control read_fp() {
 
 /// Takes over what `running` says of the stack that just left.
 void record_suspension(piece* p) {
-  add_in_place(p);
+  add_suspended(p);
   auto within = [p](const void* address) {
     return reinterpret_cast<std::uint64_t>(address) < p->hi;
   };
@@ -226,8 +226,8 @@ bool someone_goes_on_if_blocked() {
 void make_ready(piece* p, long word) {
   p->word = word;
   p->next_ready = nullptr;
-  if (scheduler.ready_first == nullptr) {
-    scheduler.ready_first = p;
+  if (first_ready == nullptr) {
+    first_ready = p;
   } else {
     scheduler.ready_last->next_ready = p;
   }
@@ -236,20 +236,18 @@ void make_ready(piece* p, long word) {
 
 void make_ready_first(piece* p, long word) {
   p->word = word;
-  p->next_ready = scheduler.ready_first;
-  if (scheduler.ready_first == nullptr) scheduler.ready_last = p;
-  scheduler.ready_first = p;
+  p->next_ready = first_ready;
+  if (first_ready == nullptr) scheduler.ready_last = p;
+  first_ready = p;
 }
-
-bool anything_ready() { return scheduler.ready_first != nullptr; }
 
 int run_ready(int most) {
   // Those that are ready now: a fiber that yields again and again must not keep messages waiting.
   piece* last = scheduler.ready_last;
   int ran = 0;
-  while (scheduler.ready_first != nullptr && ran < most) {
-    piece* p = scheduler.ready_first;
-    scheduler.ready_first = p->next_ready;
+  while (first_ready != nullptr && ran < most) {
+    piece* p = first_ready;
+    first_ready = p->next_ready;
     bool was_last = p == last;
     resume(p);
     ++ran;
@@ -258,14 +256,34 @@ int run_ready(int most) {
   return ran;
 }
 
-bool run_handler(void (*fn)(void*), void* context, bool pinned, void* scope) {
-  if (scheduler.spare == nullptr) scheduler.spare = make_spare();
-  piece* p = scheduler.spare;
-  if (slots[p->slot].in_place != nullptr) clear_slot(p->slot, p->hi);
+namespace {
+
+inline bool run_on_spare(piece* p, void (*fn)(void*), void* context, bool pinned, void* scope) {
   p->pinned = pinned;
   p->scope = scope;
   run_on(p, fn, context);
   return scheduler.spare != p;
+}
+
+/// On a stack where others lie, or without a guard page.
+[[gnu::noinline]] bool run_on_used_spare(piece* p, void (*fn)(void*), void* context, bool pinned,
+                                         void* scope) {
+  std::uint32_t slot = p->slot;
+  clear_slot(slot, p->hi);
+  bool blocked = run_on_spare(p, fn, context, pinned, scope);
+  slots.check(slot);
+  return blocked;
+}
+
+}  // namespace
+
+bool run_handler(void (*fn)(void*), void* context, bool pinned, void* scope) {
+  if (scheduler.spare == nullptr) scheduler.spare = make_spare();
+  piece* p = scheduler.spare;
+  if (slots[p->slot].in_place != nullptr) {
+    return run_on_used_spare(p, fn, context, pinned, scope);
+  }
+  return run_on_spare(p, fn, context, pinned, scope);
 }
 
 void run_main(void (*fn)(void*), void* context) {
@@ -293,7 +311,7 @@ void retire(piece* p) {
   free_piece(p);
 }
 
-std::size_t fibers_unfinished() { return pieces_in_use() - (scheduler.spare != nullptr); }
+std::size_t fibers_unfinished() { return pieces_in_use - (scheduler.spare != nullptr); }
 
 namespace {
 std::exception_ptr held;

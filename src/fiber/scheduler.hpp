@@ -53,10 +53,12 @@ piece* block(piece* left);
 /// True when the running piece would be cut if it blocked, so that somebody has work meanwhile.
 bool someone_goes_on_if_blocked();
 
+extern piece* first_ready;
+
 /// Queues a suspended piece; it resumes with `word` (not 0).
 void make_ready(piece* p, long word);
 void make_ready_first(piece* p, long word);
-bool anything_ready();
+inline bool anything_ready() { return first_ready != nullptr; }
 
 /// Runs at most `most` ready pieces; returns how many. Scheduler's stack only.
 int run_ready(int most);

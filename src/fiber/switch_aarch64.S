@@ -6,18 +6,21 @@
        saved by sojourn_switch          saved by sojourn_call_marked
        sp -> [ resume, 0      ]         sp -> [ resume_marked, x29 ]
              [ x29, x30       ]               [ x29, x30           ]
-   A resumed context receives a word in x0. */
+
+   A resumed context receives a word in x0. Returns are made by a jump here too, so there are no
+   branch targets (BTI): behind a call there is none to jump to. Nor are return addresses signed
+   (PAC): the keys differ between processes, and frames travel. SojournFlags.cmake compiles all of a
+   program so, and the linker sees that this file asks for neither. */
 
     .text
 
-/* Leaves this stack for another: x0 where to save this stack pointer, x1 the other's, x2 the word
-   it receives. */
+/* Leaves this stack for another.
+     x0  where to save this stack pointer     x1  the other's     x2  the word it receives */
     .globl  sojourn_switch
     .type   sojourn_switch, %function
     .p2align 4
 sojourn_switch:
     .cfi_startproc
-    bti     c
     stp     x29, x30, [sp, #-16]!
     .cfi_adjust_cfa_offset 16
     .cfi_rel_offset x29, 0
@@ -32,7 +35,6 @@ sojourn_switch:
     ldr     x9, [sp]
     br      x9
 .Lresume:
-    bti     j
     add     sp, sp, #16
     .cfi_adjust_cfa_offset -16
     ldp     x29, x30, [sp], #16
@@ -44,14 +46,14 @@ sojourn_switch:
     .cfi_endproc
     .size   sojourn_switch, . - sojourn_switch
 
-/* Calls fn(argument, sp) with this stack made resumable at `sp`: x9 fn, x0 argument. Returns in x0
-   what fn returned, or the word this stack was resumed with. */
+/* Calls fn(argument, sp) with this stack made resumable at `sp`.
+     x9  fn     x0  argument
+   Returns in x0 what fn returned, or the word this stack, here or elsewhere, was resumed with. */
     .globl  sojourn_capture
     .type   sojourn_capture, %function
     .p2align 4
 sojourn_capture:
     .cfi_startproc
-    bti     c
     stp     x29, x30, [sp, #-16]!
     .cfi_adjust_cfa_offset 16
     .cfi_rel_offset x29, 0
@@ -71,15 +73,16 @@ sojourn_capture:
     .cfi_endproc
     .size   sojourn_capture, . - sojourn_capture
 
-/* Marked call; called from inline assembly only, which names every register as clobbered but
-   x29.  x9 inner function, x0 its argument: the mark, whose first word takes the saved sp.
-   Returns when the callee does, or when it is resumed after a cut; the mark tells which. */
+/* Marked call.
+     x9  inner function        x0  its argument: the mark, whose first word takes the saved sp
+   Returns when the callee does, or when it is resumed after a cut; the mark tells which. The
+   callee-saved registers are zeroed, as on x86-64, so that no stale pointer into older frames is
+   saved in a younger frame that may travel. */
     .globl  sojourn_call_marked
     .type   sojourn_call_marked, %function
     .p2align 4
 sojourn_call_marked:
     .cfi_startproc
-    bti     c
     stp     x29, x30, [sp, #-16]!
     .cfi_def_cfa_offset 16
     .cfi_offset x29, -16
@@ -112,22 +115,23 @@ sojourn_call_marked:
     .cfi_def_cfa x29, 16
     .cfi_offset x29, -16
     .cfi_offset x30, -8
-    bti     j
     ldr     x29, [sp, #8]
     b       .Lleave
     .cfi_endproc
     .size   sojourn_call_marked, . - sojourn_call_marked
 
-/* Runs fn(argument) on an empty stack: x0 where to save this stack pointer, x1 the empty stack's
-   top, x2 fn, x3 argument. */
+/* Runs fn(argument) on an empty stack; comes back when that stack leaves or ends.
+     x0  where to save this stack pointer     x1  the empty stack's top, 16-aligned
+     x2  fn                                   x3  argument */
     .globl  sojourn_call_on
     .type   sojourn_call_on, %function
     .p2align 4
 sojourn_call_on:
     .cfi_startproc
-    bti     c
     stp     x29, x30, [sp, #-16]!
     .cfi_adjust_cfa_offset 16
+    .cfi_rel_offset x29, 0
+    .cfi_rel_offset x30, 8
     adr     x9, .Lresume
     stp     x9, xzr, [sp, #-16]!
     .cfi_adjust_cfa_offset 16

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/check.hpp"
+#include "base/copy_short.hpp"
 #include "fiber/scheduler.hpp"
 #include "memory/address_map.hpp"
 #include "sojourn/detail/running.hpp"
@@ -35,7 +36,9 @@ void attach_tickets() {
       static_cast<ticket*>(runtime_memory((std::size_t{1} << index_bits) * sizeof(ticket)));
 }
 
-ticket_id ticket_open() {
+ticket_id ticket_open() { return open_ticket(-1)->id; }
+
+ticket* open_ticket(int asked) {
   std::uint32_t index = free_list;
   if (index != 0) {
     free_list = tickets.first[index].next_free;
@@ -53,39 +56,36 @@ ticket_id ticket_open() {
   t.id = id_of(index, t.generation);
   t.dropped = false;
   t.has = outcome::none;
-  t.asked = -1;
+  t.asked = asked;
   t.bytes = 0;
   t.waiter = nullptr;
   t.notify = nullptr;
   ++open_count;
-  return t.id;
+  return &t;
 }
 
-void free_ticket(ticket_id id) {
-  ticket* t = find_ticket(id);
-  SOJOURN_CHECK(t != nullptr, "ticket %llx is not open", static_cast<unsigned long long>(id));
-  std::free(t->large);
-  t->large = nullptr;
+void free_ticket(ticket* t) {
+  if (t->large != nullptr) [[unlikely]] {
+    std::free(t->large);
+    t->large = nullptr;
+  }
+  auto index = static_cast<std::uint32_t>(t->id) & index_mask;
   t->id = 0;
   ++t->generation;
   t->next_free = free_list;
-  free_list = static_cast<std::uint32_t>(id) & index_mask;
+  free_list = index;
   --open_count;
 }
 
-bool complete_ticket(ticket_id id, const void* bytes, std::size_t size, bool is_exception) {
-  ticket* t = find_ticket(id);
-  if (t == nullptr || t->has != outcome::none) return false;
-  if (t->dropped) {
-    free_ticket(id);
-    return true;
-  }
+void complete_ticket(ticket* t, const void* bytes, std::size_t size, bool is_exception) {
+  if (t->has != outcome::none) return;
+  if (t->dropped) return free_ticket(t);
   if (size > ticket::inline_bytes) {
     t->large = std::malloc(size);
     if (t->large == nullptr) die("no memory for a result of %zu bytes", size);
     std::memcpy(t->large, bytes, size);
-  } else if (size > 0) {
-    std::memcpy(t->small, bytes, size);
+  } else {
+    copy_short(t->small, bytes, size);
   }
   t->bytes = static_cast<std::uint32_t>(size);
   t->has = is_exception ? outcome::exception : outcome::value;
@@ -95,7 +95,6 @@ bool complete_ticket(ticket_id id, const void* bytes, std::size_t size, bool is_
   } else if (t->notify != nullptr) {
     t->notify(t->notify_context);
   }
-  return true;
 }
 
 void wait_for(ticket* t) {

@@ -54,12 +54,13 @@ inline ticket* find_ticket(ticket_id id) {
   return t->id == id && id != 0 ? t : nullptr;
 }
 inline bool ticket_is_open(ticket_id id) { return find_ticket(id) != nullptr; }
-/// Frees it; `id` is never valid again.
-void free_ticket(ticket_id id);
 
-/// Stores a result, once, and wakes whoever waits. A result for a ticket that is not open, or that
-/// has one, is ignored: false.
-bool complete_ticket(ticket_id id, const void* bytes, std::size_t size, bool is_exception);
+/// A new ticket, for the answer of a request to rank `asked` (-1: of none).
+ticket* open_ticket(int asked);
+void free_ticket(ticket* t);
+
+/// Stores a result, once, and wakes whoever waits. A result for a ticket that has one is ignored.
+void complete_ticket(ticket* t, const void* bytes, std::size_t size, bool is_exception);
 
 /// Suspends the running piece until `t` has a result. Requires: nobody waits for it yet.
 void wait_for(ticket* t);

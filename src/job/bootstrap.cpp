@@ -2,57 +2,32 @@
 // Making and mapping what the ranks of a job share.
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/doctor_hint.hpp"
 #include "job/job_segment.hpp"
 #include "memory/address_map.hpp"
+#include "memory/memory_file.hpp"
 #include "transport/shm/shm_transport.hpp"
 
 namespace sojourn::detail {
-
-namespace {
-
-int make_memory(const char* name, std::uint64_t bytes) {
-  // Past this limit ftruncate does not fail but kills, by SIGXFSZ.
-  rlimit limit;
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) {
-    throw error(
-        format("files of this process are limited to %llu MiB, and Sojourn needs %llu MiB "
-               "of addresses (no memory) in one: run `ulimit -f unlimited`, or set "
-               "SOJOURN_REGION_GIB to a smaller region",
-               static_cast<unsigned long long>(limit.rlim_cur >> 20),
-               static_cast<unsigned long long>(bytes >> 20)));
-  }
-  int fd = memfd_create(name, MFD_CLOEXEC);
-  if (fd < 0)
-    throw error(format("shared memory cannot be made (memfd_create): %s", std::strerror(errno)));
-  if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
-    int reason = errno;
-    close(fd);
-    throw error(format("shared memory of %llu MiB of addresses cannot be made: %s",
-                       static_cast<unsigned long long>(bytes >> 20), std::strerror(reason)));
-  }
-  return fd;
-}
-
-}  // namespace
 
 job_fds create_job(int rank_count, bool share_heap, int cores, bool bound) {
   address_map map = map_from_environment(rank_count);
   std::size_t transport_offset = job_segment::header_bytes(rank_count);
   std::size_t bytes = transport_offset + shm::layout(rank_count).total_bytes();
-  job_fds fds{make_memory("sojourn-job", bytes), -1};
+  job_fds fds{make_memory_file("sojourn-job", bytes), -1};
   void* memory =
       mmap(nullptr, transport_offset, PROT_READ | PROT_WRITE, MAP_SHARED, fds.segment, 0);
   if (memory == MAP_FAILED) {
     int reason = errno;
     close(fds.segment);
-    throw error(format("the job's shared memory cannot be mapped: %s", std::strerror(reason)));
+    throw error(format("the job's shared memory cannot be mapped: %s%s", std::strerror(reason),
+                       doctor_hint));
   }
   auto* segment = static_cast<job_segment*>(memory);
   segment->magic = job_segment_magic;
@@ -70,7 +45,7 @@ job_fds create_job(int rank_count, bool share_heap, int cores, bool bound) {
   munmap(memory, transport_offset);
   if (share_heap) {
     try {
-      fds.heap = make_memory("sojourn-heap", map.heap_bytes());
+      fds.heap = make_memory_file("sojourn-heap", map.heap_bytes());
     } catch (...) {
       close(fds.segment);
       throw;
@@ -98,7 +73,8 @@ job_segment* map_job(int segment_fd) {
   }
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment_fd, 0);
   if (memory == MAP_FAILED) {
-    throw error(format("the job's shared memory cannot be mapped: %s", std::strerror(errno)));
+    throw error(format("the job's shared memory cannot be mapped: %s%s", std::strerror(errno),
+                       doctor_hint));
   }
   return static_cast<job_segment*>(memory);
 }

@@ -19,7 +19,6 @@
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
 #include "memory/stack_slots.hpp"
-#include "sojourn/counters.hpp"
 #include "sojourn/detail/running.hpp"
 
 #ifndef AT_MINSIGSTKSZ
@@ -38,7 +37,6 @@ namespace sojourn::detail {
 namespace {
 
 crash_record* record;
-std::uint64_t* final_counts;
 bool alone;
 
 #if !SOJOURN_ASAN
@@ -117,8 +115,6 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     w.fault = static_cast<ucontext_t*>(context)->uc_mcontext.pc;
 #endif
     if (piece* p = running_piece()) w.stop = p->hi;
-    auto values = counters_now().values();
-    std::memcpy(final_counts, values.data(), sizeof values);
     // Now: the walk may fault again. The launcher reads the frames after this process is gone.
     record->written.store(1, std::memory_order_release);
     _Unwind_Backtrace(visit, &w);
@@ -153,7 +149,6 @@ void on_signal(int signal, siginfo_t* info, void* context) {
 
 void attach_crash_report(rank_block& block, bool without_launcher) {
   record = &block.crash;
-  final_counts = block.counters;
   alone = without_launcher;
   std::set_terminate(on_terminate);
 #if !SOJOURN_ASAN

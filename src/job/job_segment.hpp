@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory that the launcher and the ranks of one job share before anything else works:
-// who the ranks are, how far each has come, what it died of, and its counters. It is a memfd
+// who the ranks are, how far each has come, what it died of, and its counts. It is a memfd
 // without a name, so nothing is left behind whatever ends the job. The transport's part of the
 // segment (rings, wake words) follows at `transport_offset`; this file does not know it.
 #pragma once
@@ -11,11 +11,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sojourn/counters.hpp"
+
 namespace sojourn::detail {
 
 inline constexpr std::uint64_t job_segment_magic = 0x736f6a6f75726e31;  // "sojourn1"
 inline constexpr int rank_count_max = 1024;
-inline constexpr std::size_t job_counters_max = 64;
 inline constexpr std::size_t crash_frames_max = 48;
 
 /// How far a rank has come. A process that ends in `attached` ended too early.
@@ -36,7 +37,6 @@ struct alignas(64) rank_block {
   std::atomic<std::int32_t> pid;
   std::uint64_t fingerprint;  ///< Equal in ranks that may exchange stacks.
   crash_record crash;
-  std::uint64_t counters[job_counters_max];  ///< In the order of sojourn::counter_names().
 };
 
 struct job_segment {
@@ -48,13 +48,25 @@ struct job_segment {
   std::uint64_t secret;      ///< Random, never 0: stack canary of the job.
   std::uint64_t segment_bytes;
   std::uint64_t transport_offset;            ///< From the segment's start, a multiple of 4096.
-  std::atomic<std::uint32_t> start_arrived;  ///< Ranks that attached successfully.
-  std::atomic<std::uint32_t> start_failed;   ///< Ranks that could not; nobody goes on then.
+  std::atomic<std::uint32_t> start_arrived;  ///< Ranks that attached or could not; a futex.
+  std::atomic<std::uint32_t> start_failed;   ///< Those that could not; nobody goes on then.
   rank_block ranks[1];                       ///< `rank_count` of them.
 
+  /// Where the page of a rank's counts is, from the segment's start. Behind the blocks, so that a
+  /// rank can map its own over the counts it has.
+  static constexpr std::size_t counts_offset(int rank, int rank_count) {
+    std::size_t blocks =
+        sizeof(job_segment) + sizeof(rank_block) * static_cast<std::size_t>(rank_count - 1);
+    std::size_t pages = (blocks + sizeof(counts_page) - 1) / sizeof(counts_page);
+    return (pages + static_cast<std::size_t>(rank)) * sizeof(counts_page);
+  }
+  /// Of all this, the counts included.
   static constexpr std::size_t header_bytes(int rank_count) {
-    std::size_t bytes = sizeof(job_segment) + sizeof(rank_block) * (rank_count - 1);
-    return (bytes + 4095) / 4096 * 4096;
+    return counts_offset(rank_count, rank_count);
+  }
+  const counts_page& counts_of(int rank) const {
+    return *reinterpret_cast<const counts_page*>(reinterpret_cast<const char*>(this) +
+                                                 counts_offset(rank, static_cast<int>(rank_count)));
   }
 };
 

@@ -93,11 +93,10 @@ class job_memory {
 };
 
 std::vector<std::vector<std::uint64_t>> read_counters(const job_segment& job, int rank_count) {
-  std::size_t count = std::min(counter_names().size(), job_counters_max);
   std::vector<std::vector<std::uint64_t>> of_ranks;
   for (int rank = 0; rank < rank_count; ++rank) {
-    const std::uint64_t* first = job.ranks[rank].counters;
-    of_ranks.emplace_back(first, first + count);
+    auto values = job.counts_of(rank).now().values();
+    of_ranks.emplace_back(values.begin(), values.end());
   }
   return of_ranks;
 }
@@ -132,8 +131,7 @@ launch_plan plan_launch(launch_options options) {
 
 launch_result launch(const launch_plan& plan) {
   int rank_count = plan.options.rank_count;
-  // Two pipes a rank, both ends open for a moment, and what this process has open already.
-  process_state state(static_cast<rlim_t>(2 * rank_count + 64));
+  process_state state(open_files_needed(rank_count));
   std::vector<pid_t> strangers = adopted_children({});
   job_memory memory(plan);
   supervisor watch(plan, memory.segment(), start_ranks(plan, memory.fds(), state),

@@ -5,63 +5,20 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <climits>
-#include <fstream>
+#include <optional>
 #include <set>
-#include <sstream>
+
+#include "job/kernel_files.hpp"
 
 namespace sojourn::detail {
 namespace {
 
 constexpr int cores_max = 1 << 16;  // Far above what the kernel supports; ends the search below.
 
-std::string read_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-bool parse_number(std::string_view text, long& value) {
-  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return failure == std::errc() && end == text.data() + text.size();
-}
-
 int whole_cores(long quota, long period) {
   if (quota <= 0 || period <= 0) return INT_MAX;
   return static_cast<int>(std::clamp((quota + period - 1) / period, 1L, long{INT_MAX}));
-}
-
-/// The least of what `read` says for a control group and the groups around it.
-template <class Read>
-int least_of_path(std::string path, Read read) {
-  int least = INT_MAX;
-  while (true) {
-    least = std::min(least, read(path));
-    std::size_t slash = path.rfind('/');
-    if (slash == std::string::npos) return least;
-    path.resize(slash);
-  }
-}
-
-int quota_of_unified_group(const std::string& path) {
-  return least_of_path(path, [](const std::string& group) {
-    return cores_of_quota(read_line("/sys/fs/cgroup" + group + "/cpu.max"));
-  });
-}
-
-int quota_of_cpu_group(const std::string& controllers, const std::string& path) {
-  return least_of_path(path, [&](const std::string& group) {
-    std::string folder = "/sys/fs/cgroup/" + controllers + group;
-    long quota = 0;
-    long period = 0;
-    if (!parse_number(read_line(folder + "/cpu.cfs_quota_us"), quota) ||
-        !parse_number(read_line(folder + "/cpu.cfs_period_us"), period)) {
-      return INT_MAX;
-    }
-    return whole_cores(quota, period);
-  });
 }
 
 }  // namespace
@@ -87,19 +44,13 @@ std::vector<int> affinity_cores() {
 
 int quota_cores() {
   int least = INT_MAX;
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {  // "4:cpu,cpuacct:/path", "0::/path"
-    std::size_t first = line.find(':');
-    std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    std::string controllers = line.substr(first + 1, second - first - 1);
-    std::string path = line.substr(second + 1);
-    if (path == "/") path.clear();
-    if (controllers.empty()) {
-      least = std::min(least, quota_of_unified_group(path));
-    } else if (("," + controllers + ",").find(",cpu,") != std::string::npos) {
-      least = std::min(least, quota_of_cpu_group(controllers, path));
-    }
+  for (const std::string& folder : control_group_folders("")) {
+    least = std::min(least, cores_of_quota(read_line(folder + "/cpu.max")));
+  }
+  for (const std::string& folder : control_group_folders("cpu")) {
+    std::optional<long> quota = parse_number(read_line(folder + "/cpu.cfs_quota_us"));
+    std::optional<long> period = parse_number(read_line(folder + "/cpu.cfs_period_us"));
+    if (quota && period) least = std::min(least, whole_cores(*quota, *period));
   }
   return least;
 }
@@ -107,13 +58,9 @@ int quota_cores() {
 int cores_of_quota(std::string_view text) {
   std::size_t space = text.find(' ');
   if (space == std::string_view::npos) return INT_MAX;
-  long quota = 0;
-  long period = 0;
-  if (!parse_number(text.substr(0, space), quota) ||
-      !parse_number(text.substr(space + 1), period)) {
-    return INT_MAX;
-  }
-  return whole_cores(quota, period);
+  std::optional<long> quota = parse_number(text.substr(0, space));
+  std::optional<long> period = parse_number(text.substr(space + 1));
+  return quota && period ? whole_cores(*quota, *period) : INT_MAX;
 }
 
 std::vector<int> parse_core_list(std::string_view text) {
@@ -123,13 +70,11 @@ std::vector<int> parse_core_list(std::string_view text) {
     std::string_view part = text.substr(0, comma);
     text.remove_prefix(std::min(comma + 1, text.size()));
     std::size_t dash = part.find('-');
-    long first = 0;
-    long last = 0;
-    if (!parse_number(part.substr(0, dash), first)) return {};
-    last = first;
-    if (dash != std::string_view::npos && !parse_number(part.substr(dash + 1), last)) return {};
-    if (first < 0 || last < first || last >= cores_max) return {};
-    for (long core = first; core <= last; ++core) cores.push_back(static_cast<int>(core));
+    std::optional<long> first = parse_number(part.substr(0, dash));
+    std::optional<long> last =
+        dash == std::string_view::npos ? first : parse_number(part.substr(dash + 1));
+    if (!first || !last || *first < 0 || *last < *first || *last >= cores_max) return {};
+    for (long core = *first; core <= *last; ++core) cores.push_back(static_cast<int>(core));
   }
   return cores;
 }

@@ -119,6 +119,18 @@ void output_stream::read_some() {
   }
 }
 
+void output_stream::read_unless_said(std::string& said) {
+  if (!is_open()) return;
+  std::string text;
+  char buffer[read_bytes];
+  for (ssize_t count; (count = read(fd_, buffer, sizeof buffer)) > 0;) {
+    text.append(buffer, static_cast<std::size_t>(count));
+  }
+  if (text.empty() || text == said) return;
+  if (said.empty()) said = text;
+  take(text);
+}
+
 void output_stream::finish() {
   if (!is_open() || finishing_) return;
   int bytes = 0;

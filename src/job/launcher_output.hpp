@@ -73,6 +73,10 @@ class output_stream {
   /// pipe.
   void read_some();
 
+  /// Reads all that the pipe holds. When that is `said`, which another stream has passed on, it is
+  /// dropped; when nothing has been said yet, this is.
+  void read_unless_said(std::string& said);
+
   /// Passes an unfinished line on, now that nothing has followed it for a while.
   void flush_partial_line();
 

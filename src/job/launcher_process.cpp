@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/launcher_process.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -16,6 +17,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/doctor_hint.hpp"
 #include "sojourn/errors.hpp"
 
 extern char** environ;
@@ -56,7 +58,7 @@ struct pipe_ends {
 pipe_ends make_pipe() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    throw error(std::string("cannot make a pipe to a rank: ") + std::strerror(errno));
+    throw error(std::string("cannot make a pipe to a rank: ") + std::strerror(errno) + doctor_hint);
   }
   return {descriptor(ends[0]), descriptor(ends[1])};
 }
@@ -160,6 +162,18 @@ using cpu_set_owner = std::unique_ptr<cpu_set_t, decltype([](cpu_set_t* set) { C
 
 }  // namespace
 
+rlim_t open_files_needed(int rank_count) {
+  // Two pipes a rank, both ends of the last rank's for a moment, and some of our own.
+  constexpr rlim_t of_launcher = 16;
+  rlim_t open_already = 3;
+  if (DIR* folder = opendir("/proc/self/fd")) {
+    open_already = 0;
+    while (readdir(folder) != nullptr) ++open_already;
+    closedir(folder);
+  }
+  return open_already + 2 * static_cast<rlim_t>(rank_count) + of_launcher;
+}
+
 process_state::process_state(rlim_t open_files) {
   getrlimit(RLIMIT_NOFILE, &files_before_);
   if (files_before_.rlim_cur < open_files) {
@@ -168,7 +182,7 @@ process_state::process_state(rlim_t open_files) {
     if (files_before_.rlim_max < open_files || setrlimit(RLIMIT_NOFILE, &wanted) != 0) {
       throw error("that many ranks need " + std::to_string(open_files) +
                   " open files and the limit is " + std::to_string(files_before_.rlim_max) +
-                  "; raise it with 'ulimit -n " + std::to_string(open_files) + "'");
+                  "; raise it with 'ulimit -n " + std::to_string(open_files) + "'" + doctor_hint);
     }
   }
 
@@ -260,8 +274,11 @@ std::vector<started_rank> start_ranks(const launch_plan& plan, const job_fds& fd
                             &state};
       pid_t pid = fork();
       if (pid < 0) {
-        throw error("cannot start rank " + std::to_string(rank) + " of " +
-                    std::to_string(plan.options.rank_count) + ": " + std::strerror(errno));
+        throw error(
+            "cannot start rank " + std::to_string(rank) + " of " +
+            std::to_string(plan.options.rank_count) + " (" + std::strerror(errno) +
+            "): start fewer ranks, or raise the limits on processes (ulimit -u) and memory" +
+            doctor_hint);
       }
       if (pid == 0) become_rank(context);
       fcntl(output.read.get(), F_SETFL, O_NONBLOCK);

@@ -16,6 +16,9 @@
 
 namespace sojourn::detail {
 
+/// Descriptors that launching a job of so many ranks takes, with those that are open now.
+rlim_t open_files_needed(int rank_count);
+
 /// What the launcher changes in its own process while a job runs; put back on destruction.
 /// Ranks are started with the state from before.
 class process_state {

@@ -82,6 +82,10 @@ bool is_failure(const rank_end& end) {
   return end.never_joined || end.state == rank_state::attached;
 }
 
+bool is_refusal(const rank_end& end) {
+  return end.wait_status && WIFEXITED(*end.wait_status) && WEXITSTATUS(*end.wait_status) == 2;
+}
+
 int job_status(const rank_end& end, const crash_record& crash) {
   if (int signal = fatal_signal(end, crash); signal != 0) return 128 + signal;
   if (end.wait_status && WIFEXITED(*end.wait_status) && WEXITSTATUS(*end.wait_status) != 0) {

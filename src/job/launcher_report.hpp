@@ -24,6 +24,10 @@ struct rank_end {
 /// True when the rank's end must end the job.
 bool is_failure(const rank_end& end);
 
+/// True when the rank ended as programs do that were given something wrong: with status 2, after a
+/// sentence of its own.
+bool is_refusal(const rank_end& end);
+
 /// The exit status of a job that this end has ended. A crash record says more than the wait status
 /// when the launcher had to end the rank while it was dying.
 int job_status(const rank_end& end, const crash_record& crash);

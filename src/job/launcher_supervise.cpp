@@ -34,6 +34,10 @@ constexpr milliseconds reader_patience{1000};
 // A prompt has no newline: on a terminal it is shown when this much time passes without more.
 constexpr milliseconds partial_line_patience{100};
 constexpr milliseconds look_again_max{500};
+// Ranks that refuse to run all say the same: until they have joined the job, but no longer than
+// this, what they say on standard error waits for how they end.
+constexpr milliseconds refusal_patience{200};
+constexpr milliseconds refusal_look{10};
 
 constexpr int launcher_writer = 1 << 30;  // In the place of a stream's number.
 
@@ -68,13 +72,14 @@ supervisor::supervisor(const launch_plan& plan, const job_segment& job,
   streams_.reserve(ranks.size() * 2);
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     ranks_.push_back({ranks[rank].pid});
-    std::string label = plan.options.label ? "[" + std::to_string(rank) + "] " : "";
+    std::string label = plan.options.label ? '[' + std::to_string(rank) + "] " : "";
     int writer = static_cast<int>(rank) * 2;
     streams_.push_back(
         {output_stream(ranks[rank].output, writer, label, *sinks_.front()), started_});
-    streams_.push_back(
-        {output_stream(ranks[rank].errors, writer + 1, label, *sinks_.back()), started_});
+    streams_.push_back({output_stream(ranks[rank].errors, writer + 1, label, *sinks_.back()),
+                        started_, ranks.size() > 1});
   }
+  if (ranks.size() > 1) look_at_held_at_ = started_ + refusal_look;
   if (signal_fd_ < 0) {
     int reason = errno;
     signal_ranks(SIGKILL);
@@ -125,7 +130,7 @@ void supervisor::wait_for_events() {
   }
   std::size_t first_stream = waits.size();
   for (watched_stream& s : streams_) {
-    waits.push_back({s.stream.wants_read() ? s.stream.fd() : -1, POLLIN, 0});
+    waits.push_back({s.stream.wants_read() && !s.held ? s.stream.fd() : -1, POLLIN, 0});
   }
 
   int timeout_ms = -1;
@@ -151,8 +156,8 @@ std::optional<supervisor::time> supervisor::next_deadline() const {
   auto consider = [&](std::optional<time> deadline) {
     if (deadline && (!next || *deadline < *next)) next = deadline;
   };
-  for (const std::optional<time>& deadline :
-       {kill_at_, give_up_at_, close_streams_at_, drop_output_at_, look_again_at_}) {
+  for (const std::optional<time>& deadline : {kill_at_, give_up_at_, close_streams_at_,
+                                              drop_output_at_, look_at_held_at_, look_again_at_}) {
     consider(deadline);
   }
   for (const watched_stream& s : streams_) {
@@ -184,6 +189,11 @@ void supervisor::meet_deadlines() {
     deadline.reset();
     return true;
   };
+  if (due(look_at_held_at_)) {
+    bool all = now - started_ >= refusal_patience;
+    release_errors(all);
+    if (!all) look_at_held_at_ = now + refusal_look;
+  }
   if (due(kill_at_)) kill_ranks();
   if (due(give_up_at_) && !all_ended()) {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -235,9 +245,32 @@ void supervisor::reap() {
     ranks_[i].running = false;
     bool by_us = ranks_[i].killed && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL;
     if (!by_us) ranks_[i].wait_status = wait_status;
+    read_refusal(static_cast<int>(i));
     if (running_ > 0) --running_;
     on_rank_end(static_cast<int>(i));
     if (all_ended()) on_all_ended();
+  }
+}
+
+/// From now on reads what ranks that have joined say, or what all say.
+void supervisor::release_errors(bool all) {
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    if (all ||
+        block(static_cast<int>(rank)).state.load(std::memory_order_acquire) != rank_state::absent) {
+      errors_of(rank).held = false;
+    }
+  }
+}
+
+/// A rank has ended. When it refused to run, or was ended because another did, it is heard only if
+/// it says something else than that one.
+void supervisor::read_refusal(int rank) {
+  watched_stream& errors = errors_of(static_cast<std::size_t>(rank));
+  if (!std::exchange(errors.held, false)) return;
+  rank_end end = end_of(rank);
+  if (end.state != rank_state::absent) return;
+  if (is_refusal(end) || (!end.wait_status && !refusal_.empty())) {
+    errors.stream.read_unless_said(refusal_);
   }
 }
 
@@ -376,13 +409,16 @@ std::string supervisor::failure_report() const {
   const rank_end& end = *first_failure_;
   const std::string& program = plan_.options.command.front();
   std::string text = death_report(end, block(end.rank).crash, program, symbol_file_);
+  // The program has said why, and each rank would say the same.
+  bool refused = is_refusal(end) && block(end.rank).crash.written.load() == 0;
   for (int rank : also_failed_) {
     if (rank == end.rank) continue;
     rank_end other = end_of(rank);
+    if (refused && is_refusal(other)) continue;
     text += "sojourn run: then rank " + std::to_string(rank) + " (pid " +
             std::to_string(other.pid) + ") " + describe_end(other, block(rank).crash) + "\n";
   }
-  if (ranks_.size() > 1) {
+  if (ranks_.size() > 1 && !refused) {
     text += "sojourn run: the job was ended; its exit status is " + std::to_string(status_) + "\n";
   }
   return text;

@@ -54,6 +54,7 @@ class supervisor {
   struct watched_stream {
     output_stream stream;
     time last_read;
+    bool held = false;  ///< Not read yet: what its rank says may be what another says.
   };
 
   void wait_for_events();
@@ -64,6 +65,8 @@ class supervisor {
   void on_signal(int signal);
   void reap();
   void on_rank_end(int rank);
+  void release_errors(bool all);
+  void read_refusal(int rank);
   void check_never_joined();
   void on_output_failure(const output_sink& sink);
   void on_all_ended();
@@ -81,6 +84,8 @@ class supervisor {
   bool streams_open() const;
   bool output_pending() const;
 
+  watched_stream& errors_of(std::size_t rank) { return streams_[rank * 2 + 1]; }
+
   const launch_plan& plan_;
   const job_segment& job_;
   std::vector<pid_t> strangers_;
@@ -88,8 +93,9 @@ class supervisor {
   int running_;
   int signal_fd_;
   std::vector<std::unique_ptr<output_sink>>
-      sinks_;  ///< Standard output, and standard error if apart.
-  std::vector<watched_stream> streams_;
+      sinks_;                            ///< Standard output, and standard error if apart.
+  std::vector<watched_stream> streams_;  ///< Two a rank: standard output, standard error.
+  std::string refusal_;                  ///< What the first rank that refused to run said.
 
   ending ending_ = ending::none;
   int status_ = 0;
@@ -107,6 +113,7 @@ class supervisor {
   std::optional<time> give_up_at_;  ///< When to stop waiting for ranks that SIGKILL did not end.
   std::optional<time> close_streams_at_;
   std::optional<time> drop_output_at_;
+  std::optional<time> look_at_held_at_;
   std::optional<time> look_again_at_;  ///< For ranks that join after another ended without.
   std::chrono::milliseconds look_again_after_{100};
 };

@@ -2,6 +2,7 @@
 // A rank's life: joins the job, starts the worker thread, runs the program's body in the main
 // fiber, waits until the whole job is quiet, and leaves.
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -11,18 +12,22 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <new>
 
 #include "base/check.hpp"
+#include "base/doctor_hint.hpp"
 #include "base/symbols.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "job/crash.hpp"
 #include "job/fingerprint.hpp"
 #include "job/job_segment.hpp"
+#include "job/shadow_stacks.hpp"
 #include "memory/address_map.hpp"
 #include "memory/global_heap.hpp"
 #include "memory/stack_slots.hpp"
@@ -38,9 +43,13 @@ namespace sojourn::detail {
 
 namespace {
 
+/// As `sojourn run` itself ends when a job cannot start.
+constexpr int status_not_started = 2;
+
 struct this_rank {
   job_segment* segment = nullptr;
   bool alone = false;  // no launcher
+  bool started = false;
   int (*body)(void*) = nullptr;
   void* context = nullptr;
   int status = 1;
@@ -56,6 +65,37 @@ int allowed_cores() {
 }
 
 void close_on_exec(int fd) { fcntl(fd, F_SETFD, FD_CLOEXEC); }
+
+/// What a process that this one forks has counted: a copy, from the moment of the fork.
+struct {
+  counters so_far;
+  std::uint64_t methods;
+} counts_at_fork;
+
+void keep_counts() { counts_at_fork = {counts, counts.methods}; }
+void take_counts() {
+  static_cast<counters&>(counts) = counts_at_fork.so_far;
+  counts.methods = counts_at_fork.methods;
+}
+
+/// From here on the counts are in the job's memory, where the launcher finds them whatever ends
+/// this rank.
+void count_in_job(int segment_fd) {
+  keep_counts();
+  auto offset = static_cast<off_t>(job_segment::counts_offset(job.me, job.count));
+  if (mmap(&counts, sizeof counts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, segment_fd,
+           offset) == MAP_FAILED) {
+    throw error(format("the counts cannot be mapped: %s", std::strerror(errno)));
+  }
+  take_counts();
+  // A child that goes on without exec would count for this rank.
+  pthread_atfork(keep_counts, nullptr, [] {
+    if (mmap(&counts, sizeof counts, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED) {
+      take_counts();
+    }
+  });
+}
 
 /// Maps the launcher's job, or makes one of a single rank.
 int join_job() {
@@ -87,41 +127,44 @@ int join_job() {
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
   }
   self.segment = map_job(fds.segment);
-  close(fds.segment);
   if (rank < 0 || rank >= static_cast<int>(self.segment->rank_count)) {
     throw error(format("%s=%d is not a rank of this job", rank_variable, rank));
   }
   job.me = rank;
   job.count = static_cast<int>(self.segment->rank_count);
+  count_in_job(fds.segment);
+  close(fds.segment);
   return fds.heap;
 }
 
 void refuse_shadow_stacks() {
-#if defined(__x86_64__) && defined(SYS_arch_prctl)
-  constexpr int shadow_stack_status = 0x5005;
-  unsigned long features = 0;
-  if (syscall(SYS_arch_prctl, shadow_stack_status, &features) == 0 && (features & 1) != 0) {
+  if (shadow_stacks_here() == shadow_stacks::on) {
     throw error(
-        "shadow stacks are enabled for this process, and stacks that move cannot have "
-        "them: run with GLIBC_TUNABLES=glibc.cpu.hwcaps=-SHSTK");
+        format("shadow stacks are enabled for this process, and stacks that move cannot have "
+               "them: %s%s",
+               shadow_stacks_remedy, doctor_hint));
   }
-#endif
 }
 
-/// Until every rank has attached, or one could not.
+/// This rank has attached or could not: the last one wakes those that wait.
+void arrive() {
+  job_segment& s = *self.segment;
+  if (s.start_arrived.fetch_add(1) + 1 >= s.rank_count) {
+    syscall(SYS_futex, &s.start_arrived, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  }
+}
+
+/// Until every rank has attached or could not.
 void wait_for_all() {
   job_segment& s = *self.segment;
   block_of(job.me).pid.store(getpid());
   block_of(job.me).state.store(rank_state::attached);
-  s.start_arrived.fetch_add(1);
-  for (int i = 0; s.start_arrived.load() + s.start_failed.load() < s.rank_count; ++i) {
-    if (i < 1000) {
-      sched_yield();
-    } else {
-      usleep(200);
-    }
+  arrive();
+  // Returns at once when another rank has arrived since the word was read.
+  for (std::uint32_t seen; (seen = s.start_arrived.load()) < s.rank_count;) {
+    syscall(SYS_futex, &s.start_arrived, FUTEX_WAIT, seen, nullptr, nullptr, 0);
   }
-  if (s.start_failed.load() != 0) std::_Exit(1);  // that rank said why
+  if (s.start_failed.load() != 0) std::_Exit(status_not_started);  // that rank said why
   for (int r = 0; r < job.count; ++r) {
     if (block_of(r).fingerprint != block_of(0).fingerprint) {
       throw error(
@@ -201,28 +244,42 @@ void live() {
   attach_crash_report(block_of(job.me), self.alone);
   block_of(job.me).fingerprint = fingerprint();
   wait_for_all();
+  self.started = true;
   wire().begin();
   run_main(main_fiber, nullptr);
   dispatch_until(rank_is_done);
-  auto values = counters_now().values();
-  static_assert(counters::count() <= job_counters_max);
-  std::memcpy(block_of(job.me).counters, values.data(), sizeof values);
   if (self.status == 0) block_of(job.me).state.store(rank_state::finished);
 }
 
-/// Says why this rank cannot start, so that no other waits for it.
-int cannot_start(const char* what) {
+/// Says why this rank cannot start, so that no other waits for it. Allocates nothing, for that may
+/// be why.
+int cannot_start(const std::exception& e) {
+  const char* what = e.what();
+  const char* hint = "";
+  if (dynamic_cast<const std::bad_alloc*>(&e) != nullptr) {
+    what =
+        "a rank reserves some GiB of memory for its tables, and is refused them: raise the limits "
+        "on "
+        "data and address space (ulimit -d, ulimit -v), or allow overcommit";
+    hint = doctor_hint;
+  }
   // Ranks that cannot start mostly cannot for the same reason: the first says it.
   bool first = self.segment == nullptr || self.segment->start_failed.fetch_add(1) == 0;
-  if (first) std::fprintf(stderr, "sojourn: %s\n", what);
-  return 1;
+  if (first) std::fprintf(stderr, "sojourn: %s%s\n", what, hint);
+  if (self.segment != nullptr) arrive();
+  return status_not_started;
 }
 
 void* worker(void*) {
   try {
     live();
   } catch (const std::exception& e) {
-    self.status = cannot_start(e.what());
+    if (!self.started) {
+      self.status = cannot_start(e);
+    } else {
+      std::fprintf(stderr, "sojourn: rank %d: %s\n", job.me, e.what());
+      self.status = 1;
+    }
   }
   return nullptr;
 }
@@ -248,11 +305,12 @@ int run_job(int, char**, int (*body)(void*), void* context) {
     map_region(map_from_environment(job.count), job.me, heap_fd);
     self.segment = static_cast<job_segment*>(
         move_mapping_to_runtime_memory(self.segment, self.segment->segment_bytes));
-    slots.attach(job.me);
+    slots.attach(job.me, new_watch);
     attach_heap();
     void* stack = reinterpret_cast<void*>(addresses.worker_stack());
     if (mprotect(stack, address_map::worker_stack_bytes, PROT_READ | PROT_WRITE) != 0) {
-      throw error(format("the worker's stack cannot be mapped: %s", std::strerror(errno)));
+      throw error(
+          format("the worker's stack cannot be mapped: %s%s", std::strerror(errno), doctor_hint));
     }
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -260,10 +318,13 @@ int run_job(int, char**, int (*body)(void*), void* context) {
     pthread_t thread;
     int failure = pthread_create(&thread, &attributes, worker_entry, nullptr);
     if (failure != 0)
-      throw error(format("the worker thread cannot start: %s", std::strerror(failure)));
+      throw error(format(
+          "the worker thread cannot start (%s): raise the limits on processes (ulimit -u) and "
+          "memory%s",
+          std::strerror(failure), doctor_hint));
     pthread_join(thread, nullptr);
   } catch (const std::exception& e) {
-    return cannot_start(e.what());
+    return cannot_start(e);
   }
   return self.status;
 }

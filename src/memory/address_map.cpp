@@ -10,6 +10,8 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/doctor_hint.hpp"
+#include "memory/memory_file.hpp"
 #include "sojourn/detail/running.hpp"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -51,30 +53,6 @@ std::uint64_t take_private(std::size_t bytes) {
   return at;
 }
 
-[[noreturn]] void cannot_reserve(const address_map& map, int reason) {
-  rlimit limit;
-  double tib = static_cast<double>(map.bytes) / static_cast<double>(1ull << 40);
-  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    throw error(
-        format("the address space of this process is limited to %llu MiB, and Sojourn "
-               "reserves %.3g TiB of addresses (no memory): run `ulimit -v unlimited`, or "
-               "set SOJOURN_REGION_GIB to a smaller region",
-               static_cast<unsigned long long>(limit.rlim_cur >> 20), tib));
-  }
-  if (reason == EEXIST || reason == 0) {
-    throw error(
-        format("the addresses from 0x%llx to 0x%llx are taken in this process, and Sojourn "
-               "needs them: another library maps memory there",
-               static_cast<unsigned long long>(map.base),
-               static_cast<unsigned long long>(map.base + map.bytes)));
-  }
-  throw error(
-      format("%.3g TiB of addresses cannot be reserved (%s): with strict overcommit "
-             "(vm.overcommit_memory=2) or in a small virtual machine set "
-             "SOJOURN_REGION_GIB to a smaller region",
-             tib, std::strerror(reason)));
-}
-
 }  // namespace
 
 address_map address_map::divide(std::uint64_t base, std::uint64_t bytes, int ranks,
@@ -110,31 +88,52 @@ address_map map_from_environment(int ranks) {
   return address_map::divide(address_map::default_base, gib << 30, ranks, kib << 10);
 }
 
-void map_region(const address_map& map, int rank, int heap_fd) {
+int reserve_region(const address_map& map) {
   void* wanted = reinterpret_cast<void*>(map.base);
   void* got = mmap(wanted, map.bytes, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (got == wanted) return 0;
+  if (got == MAP_FAILED) return errno;
   // Kernels before 4.17 take the address as a hint only.
-  if (got != wanted) {
-    int reason = got == MAP_FAILED ? errno : EEXIST;
-    if (got != MAP_FAILED) munmap(got, map.bytes);
-    cannot_reserve(map, reason);
+  munmap(got, map.bytes);
+  return EEXIST;
+}
+
+obstacle why_not_reserved(const address_map& map, int reason) {
+  rlimit limit;
+  double tib = static_cast<double>(map.bytes) / static_cast<double>(1ull << 40);
+  if (reason == EEXIST) {
+    return {format("the addresses from 0x%llx to 0x%llx are taken in this process, and Sojourn "
+                   "needs them",
+                   static_cast<unsigned long long>(map.base),
+                   static_cast<unsigned long long>(map.base + map.bytes)),
+            "another library maps memory there"};
+  }
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    return {format("the address space of this process is limited to %llu MiB, and Sojourn "
+                   "reserves %.3g TiB of addresses (no memory)",
+                   static_cast<unsigned long long>(limit.rlim_cur >> 20), tib),
+            "run `ulimit -v unlimited`, or set SOJOURN_REGION_GIB to a smaller region"};
+  }
+  return {format("%.3g TiB of addresses cannot be reserved (%s)", tib, std::strerror(reason)),
+          "with strict overcommit (vm.overcommit_memory=2) or in a small virtual machine set "
+          "SOJOURN_REGION_GIB to a smaller region"};
+}
+
+void map_region(const address_map& map, int rank, int heap_fd) {
+  if (int reason = reserve_region(map); reason != 0) {
+    obstacle o = why_not_reserved(map, reason);
+    throw error(o.what + ": " + o.remedy + doctor_hint);
   }
   // A memfd either way: its pages are charged when touched, also under strict overcommit.
   std::uint64_t partition = std::uint64_t{1} << map.heap_shift;
   std::uint64_t first = map.heap + static_cast<std::uint64_t>(rank) * partition;
   std::uint64_t where = heap_fd >= 0 ? map.heap : first;
   std::uint64_t size = heap_fd >= 0 ? map.heap_bytes() : partition;
-  int fd = heap_fd;
-  if (fd < 0) {
-    fd = memfd_create("sojourn-heap", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, static_cast<off_t>(size)) != 0) {
-      throw error(format("the heap cannot be made: %s", std::strerror(errno)));
-    }
-  }
+  int fd = heap_fd >= 0 ? heap_fd : make_memory_file("sojourn-heap", size);
   if (mmap(reinterpret_cast<void*>(where), size, PROT_READ | PROT_WRITE,
            MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0) == MAP_FAILED) {
-    throw error(format("the heap cannot be mapped: %s", std::strerror(errno)));
+    throw error(format("the heap cannot be mapped: %s%s", std::strerror(errno), doctor_hint));
   }
   close(fd);
   addresses = map;

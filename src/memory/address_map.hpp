@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <string>
 
 namespace sojourn::detail {
 
@@ -46,6 +47,17 @@ struct address_map {
 
 /// The map of this job; set once by map_region.
 extern address_map addresses;
+
+/// Reserves the region's addresses, without memory. Returns 0 or an errno; EEXIST when they are
+/// taken.
+int reserve_region(const address_map& map);
+
+struct obstacle {
+  std::string what;
+  std::string remedy;
+};
+/// Says what reserve_region(map) met with, for an errno that it returned.
+obstacle why_not_reserved(const address_map& map, int reason);
 
 /// Reserves the region and maps the heap: all partitions of `heap_fd`, or, when it is -1, this
 /// rank's partition alone. Sets `addresses` and the heap words of `job`. Throws sojourn::error with

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/doctor_hint.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/errors.hpp"
 
@@ -138,8 +139,9 @@ TEST(address_map, a_region_is_mapped_once_and_taken_the_second_time) {
     ADD_FAILURE() << "the region is mapped twice";
   } catch (const error& e) {
     EXPECT_EQ(std::string(e.what()),
-              "the addresses from 0x300000000000 to 0x300040000000 are taken in this process, and "
-              "Sojourn needs them: another library maps memory there");
+              std::string("the addresses from 0x300000000000 to 0x300040000000 are taken in this "
+                          "process, and Sojourn needs them: another library maps memory there") +
+                  sojourn::detail::doctor_hint);
   }
 }
 

@@ -26,9 +26,21 @@ constexpr std::size_t warm_slots = 256;
 
 char* at(std::uint64_t address) { return reinterpret_cast<char*>(address); }
 
+/// No value that a program puts there by chance: another one at each address.
+std::uint64_t canary(const std::uint64_t* word) {
+  return reinterpret_cast<std::uint64_t>(word) * 0x9e3779b97f4a7c15u;
+}
+
 }  // namespace
 
-void stack_slots::attach(int rank) {
+void stack_slots::attach(int rank, piece* (*watch)()) {
+  watch_ = watch;
+  // A huge page costs milliseconds at first touch and 2 MiB; a stack rarely uses 16 KiB. Told once
+  // for all stacks, so that those opened later differ in nothing from the ones before them and
+  // extend their mapping.
+  madvise(at(addresses.stacks), addresses.unit, MADV_NOHUGEPAGE);
+  // qemu-user takes any advice, also what there is none of, and does nothing.
+  guards_by_advice_ = madvise(at(addresses.stacks), guard_bytes, -1) != 0;
   table_ = static_cast<stack_slot*>(runtime_memory(addresses.slot_count() * sizeof(stack_slot)));
   main_slots_ = static_cast<std::uint32_t>(address_map::main_stack_bytes >> addresses.slot_shift);
   if (main_slots_ == 0) main_slots_ = 1;
@@ -61,8 +73,6 @@ void stack_slots::open_now(std::uint32_t index) {
     bytes = to - from;
   }
   if (mprotect(at(low_address), bytes, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
-  // A huge page costs milliseconds at first touch and 2 MiB; a stack rarely uses 16 KiB.
-  madvise(at(low_address), bytes, MADV_NOHUGEPAGE);
   table_[index].open = true;
   guard(index);
 }
@@ -73,8 +83,30 @@ void stack_slots::guard(std::uint32_t index) {
     if (madvise(page, guard_bytes, MADV_GUARD_INSTALL) == 0) return;
     guards_by_advice_ = false;
   }
-  // Splits the mapping in two. Past the system's limit on mappings a slot goes without a guard.
-  (void)mprotect(page, guard_bytes, PROT_NONE);
+  // Splits the mapping in two, as often as the system's limit on mappings allows.
+  if (mprotect(page, guard_bytes, PROT_NONE) == 0) return;
+  auto* words = reinterpret_cast<std::uint64_t*>(page);
+  for (std::uint64_t* w = words; w < words + guard_bytes / sizeof *w; ++w) *w = canary(w);
+  table_[index].unguarded = true;
+  table_[index].in_place = watch_();
+}
+
+bool stack_slots::canary_is_whole(std::uint32_t index) const {
+  auto* words = reinterpret_cast<const std::uint64_t*>(low(index));
+  std::uint64_t difference = 0;
+  for (const std::uint64_t* w = words; w < words + guard_bytes / sizeof *w; ++w) {
+    difference |= *w ^ canary(w);
+  }
+  return difference == 0;
+}
+
+void stack_slots::overflowed(std::uint32_t index) const {
+  die("stack overflow: the stack of %s, %llu KiB, was full, and what lies below it is overwritten; "
+      "use less of it (recursion, large local arrays)%s. It had no guard page, which would have "
+      "told where: this process has as many mappings as vm.max_map_count allows",
+      is_main(index) ? "a main fiber" : "a fiber",
+      static_cast<unsigned long long>((high(index) - low(index)) >> 10),
+      is_main(index) ? "" : ", or set SOJOURN_STACK_KIB");
 }
 
 std::uint32_t stack_slots::acquire() {
@@ -94,6 +126,7 @@ std::uint32_t stack_slots::acquire() {
 
 void stack_slots::release(std::uint32_t index) {
   SOJOURN_CHECK(table_[index].users > 0, "slot %u is released twice", index);
+  check(index);
   if (--table_[index].users > 0) return;
   free_.push_back(index);
   if (free_.size() - trimmed_ > warm_slots + warm_slots / 2) trim();
@@ -106,15 +139,11 @@ void stack_slots::trim() {
             free_.begin() + static_cast<std::ptrdiff_t>(until));
   std::uint64_t slot_bytes = std::uint64_t{1} << addresses.slot_shift;
   for (std::size_t i = trimmed_; i < until;) {
-    std::size_t j = i + 1;
-    while (j < until && free_[j] == free_[j - 1] + 1) ++j;
-    // Pieces that visit such a slot in place keep it out of the range.
-    bool visited = false;
-    for (std::size_t k = i; k < j; ++k) visited |= table_[free_[k]].in_place != nullptr;
-    if (!visited) {
-      madvise(at(low(free_[i])), (j - i) * slot_bytes, MADV_DONTNEED);
-    }
-    i = j;
+    std::size_t j = i;
+    // Not those that pieces visit in place, nor those with a canary.
+    while (j < until && free_[j] == free_[i] + (j - i) && table_[free_[j]].in_place == nullptr) ++j;
+    if (j > i) madvise(at(low(free_[i])), (j - i) * slot_bytes, MADV_DONTNEED);
+    i = std::max(j, i + 1);
   }
   trimmed_ = until;
 }

@@ -2,6 +2,10 @@
 // Stack slots: equal stretches of the stacks region, each with a guard page at its low end. A slot
 // belongs to the rank in whose partition it lies; other ranks open it too when frames from it
 // visit them. The first slots of a partition together are the main fiber's, which is larger.
+//
+// Guards without madvise(MADV_GUARD_INSTALL), which kernels before 6.13 lack, split mappings, of
+// which a process may have vm.max_map_count. A slot beyond that is *unguarded*: a canary lies where
+// the guard page would, and is looked at when a fiber has left the stack.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +23,16 @@ struct stack_slot {
   piece* in_place = nullptr;  ///< Pieces with bytes in the slot on this rank; a list.
   std::uint32_t users = 0;    ///< Fibers of this rank whose stack it is (several when shared).
   bool open = false;          ///< Memory is mapped behind it on this rank.
+  bool unguarded = false;     ///< It has a canary instead of a guard page.
 };
 
 class stack_slots {
  public:
   static constexpr std::size_t guard_bytes = 4096;
 
-  /// Requires: the region is mapped.
-  void attach(int rank);
+  /// Requires: the region is mapped. `watch` makes what stands first in the list of an unguarded
+  /// slot for ever, so that who finds the list empty, or something else first, need not ask.
+  void attach(int rank, piece* (*watch)());
 
   /// Slot of an address in the stacks region; the main fiber's slots count as one.
   std::uint32_t index_of(std::uint64_t address) const {
@@ -59,6 +65,12 @@ class stack_slots {
   std::uint32_t acquire();
   void release(std::uint32_t index);
 
+  /// Ends the rank when the slot has a canary and that is damaged: its stack overflowed.
+  void check(std::uint32_t index) const {
+    if (table_[index].unguarded && !canary_is_whole(index)) [[unlikely]]
+      overflowed(index);
+  }
+
   /// True when `address` lies in a guard page: a stack overflowed.
   bool is_guard(std::uint64_t address) const {
     return addresses.in_stacks(address) && address - low(index_of(address)) < guard_bytes;
@@ -67,6 +79,8 @@ class stack_slots {
  private:
   void open_now(std::uint32_t index);
   void guard(std::uint32_t index);
+  bool canary_is_whole(std::uint32_t index) const;
+  [[noreturn]] void overflowed(std::uint32_t index) const;
   void trim();
 
   stack_slot* table_ = nullptr;
@@ -76,6 +90,7 @@ class stack_slots {
   std::uint32_t main_slots_ = 0;
   std::size_t trimmed_ = 0;  // free_[0 … trimmed_) hold no memory
   bool guards_by_advice_ = true;
+  piece* (*watch_)() = nullptr;
 };
 
 extern stack_slots slots;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "message/dispatcher.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <vector>
 
 #include "base/check.hpp"
+#include "base/copy_short.hpp"
 #include "fiber/ticket_table.hpp"
 #include "memory/address_map.hpp"
 #include "sojourn/counters.hpp"
@@ -70,25 +72,20 @@ struct task {
 struct dispatcher_state {
   active_transport* transport = nullptr;
   peer* peers = nullptr;  // one for each rank
+  const user_handler* handlers = nullptr;
+  std::size_t handler_count = 0;
   std::size_t waiting_senders = 0;
   std::size_t waiting_replies = 0;
   std::deque<task> tasks;
   std::size_t tasks_waiting = 0;
   traffic moved{};
   // Between begin_request and commit_request.
-  std::size_t request_bytes = 0;
-  ticket_id request_ticket = 0;
   scope_ticket request_scope{};
   std::byte* request_scope_at = nullptr;
 } dispatcher;
 
-void count_message(runtime_message kind, std::size_t payload) {
-  std::size_t bytes = payload + sizeof(message_header);
+void count_other_message(runtime_message kind, std::size_t bytes) {
   switch (kind) {
-    case runtime_message::result:
-      ++counts.replies_sent;
-      counts.reply_bytes += bytes;
-      break;
     case runtime_message::piece:
       ++counts.migrations;
       counts.migration_bytes += bytes;
@@ -108,6 +105,13 @@ void count_message(runtime_message kind, std::size_t payload) {
       ++counts.requests_sent;
       counts.request_bytes += bytes;
   }
+}
+
+inline void count_message(runtime_message kind, std::size_t payload) {
+  std::size_t bytes = payload + header_bytes;
+  if (kind != runtime_message::result) return count_other_message(kind, bytes);
+  ++counts.replies_sent;
+  counts.reply_bytes += bytes;
 }
 
 bool counts_as_traffic(std::uint16_t handler) {
@@ -193,10 +197,9 @@ bool deliver(arrival& a, void*) {
     return anything_ready();
   }
   std::size_t index = a.handler - first_user_handler;
-  const auto& table = user_handlers();
-  if (index >= table.size()) {
+  if (index >= dispatcher.handler_count) {
     die("a message from rank %d names handler %zu of %zu: it does not come from this program",
-        a.source, index, table.size());
+        a.source, index, dispatcher.handler_count);
   }
   void* scope = nullptr;
   if (a.flags & flag_scope) {
@@ -220,9 +223,10 @@ bool deliver(arrival& a, void*) {
   }
   ++counts.handlers_run;
   entered = &a;
+  const user_handler& handler = dispatcher.handlers[index];
   handler_call call{
-      table[index].run, {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket}, &a};
-  bool blocked = run_handler(run_user_handler, &call, !table[index].may_migrate, scope);
+      handler.run, {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket}, &a};
+  bool blocked = run_handler(run_user_handler, &call, !handler.may_migrate, scope);
   if (scope != nullptr && !blocked) on_scope.left(scope);
   return anything_ready();
 }
@@ -292,6 +296,12 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
   void* room = runtime_memory(sizeof(active_transport));
   dispatcher.transport = ::new (room) active_transport(transport_memory, rank, ranks, cores);
   dispatcher.peers = runtime_array<peer>(static_cast<std::size_t>(ranks));
+  // A copy where the scan does not look: its address is left on many stacks.
+  const auto& table = user_handlers();
+  auto* handlers = runtime_array<user_handler>(table.size() + 1);
+  std::copy(table.begin(), table.end(), handlers);
+  dispatcher.handlers = handlers;
+  dispatcher.handler_count = table.size();
 }
 
 void request::consume() {
@@ -303,7 +313,7 @@ void dispatch_until(bool (*done)()) {
   for (;;) {
     // Messages first: they are what this rank has just been waiting for.
     int did = dispatcher.transport->poll(deliver, nullptr, messages_a_round);
-    did += run_ready(pieces_a_round);
+    if (anything_ready()) did += run_ready(pieces_a_round);
     if (dispatcher.tasks_waiting != 0) did += run_tasks();
     did += retry_senders();
     if (did > 0 || anything_ready()) continue;
@@ -340,7 +350,7 @@ void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id tic
     ++dispatcher.waiting_replies;
     return;
   }
-  if (size > 0) std::memcpy(room, bytes, size);
+  copy_short(room, bytes, size);
   dispatcher.transport->commit(to, message_class::reply, static_cast<std::uint16_t>(kind), flags,
                                ticket);
 }
@@ -403,32 +413,28 @@ outgoing begin_request(int to, std::size_t bytes, bool answered) {
       room = dispatcher.transport->reserve(to, message_class::request, total);
     }
   }
-  dispatcher.request_bytes = total;
-  dispatcher.request_scope = weight;
-  dispatcher.request_scope_at = scope != nullptr ? room + total - sizeof(scope_ticket) : nullptr;
-  ticket_id ticket = 0;
-  if (answered) {
-    ticket = ticket_open();
-    find_ticket(ticket)->asked = to;
-    ++p.unanswered;
+  if (to != job.me) {
+    ++counts.requests_sent;
+    counts.request_bytes += total + header_bytes;
   }
-  dispatcher.request_ticket = ticket;
-  return {room, ticket};
+  if (scope != nullptr) [[unlikely]] {
+    dispatcher.request_scope = weight;
+    dispatcher.request_scope_at = room + total - sizeof(scope_ticket);
+  }
+  if (!answered) return {room, 0};
+  ++p.unanswered;
+  return {room, open_ticket(to)->id};
 }
 
-void commit_request(int to, std::uint16_t handler) {
+void commit_request(int to, std::uint16_t handler, ticket_id ticket) {
   std::uint16_t flags = 0;
   if (dispatcher.request_scope_at != nullptr) [[unlikely]] {
     flags = flag_scope;
     std::memcpy(dispatcher.request_scope_at, &dispatcher.request_scope, sizeof(scope_ticket));
+    dispatcher.request_scope_at = nullptr;
   }
   ++dispatcher.moved.sent;
-  if (to != job.me) {
-    ++counts.requests_sent;
-    counts.request_bytes += dispatcher.request_bytes + sizeof(message_header);
-  }
-  dispatcher.transport->commit(to, message_class::request, handler, flags,
-                               dispatcher.request_ticket);
+  dispatcher.transport->commit(to, message_class::request, handler, flags, ticket);
 }
 
 bool take_reply_in_place(int rank) {

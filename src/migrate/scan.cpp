@@ -30,6 +30,11 @@ namespace sojourn::detail {
 namespace {
 
 bool enabled = true;
+#if defined(__aarch64__)
+constexpr std::uint64_t user_end = std::uint64_t{1} << 48;
+#else
+constexpr std::uint64_t user_end = std::uint64_t{1} << 47;
+#endif
 // Libraries, mapped memory and all heaps of the C library but the first lie at the top of the
 // user's addresses; the first heap lies behind the program.
 std::uint64_t top_low;
@@ -44,21 +49,25 @@ bool is_stale(std::uint64_t word) {
   return word - top_low < top_bytes || word - first_heap_low < first_heap_high - first_heap_low;
 }
 
-/// The lowest mapping above the region.
-std::uint64_t lowest_mapping_above(std::uint64_t region_end) {
-  std::uint64_t lowest = std::uint64_t{1} << 47;
+/// The lowest mapping in [from, to), or `to`.
+std::uint64_t lowest_mapping(std::uint64_t from, std::uint64_t to) {
+  std::uint64_t lowest = to;
   std::FILE* maps = std::fopen("/proc/self/maps", "re");
   if (maps == nullptr) return lowest;
   char row[512];
   while (std::fgets(row, sizeof row, maps) != nullptr) {
-    std::uint64_t from = std::strtoull(row, nullptr, 16);
-    if (from >= region_end) lowest = std::min(lowest, from);
+    std::uint64_t low = std::strtoull(row, nullptr, 16);
+    if (low >= from) lowest = std::min(lowest, low);
   }
   std::fclose(maps);
   return lowest;
 }
 
 }  // namespace
+
+namespace {
+void fill_lanes();
+}
 
 void attach_scan() {
   const char* text = std::getenv("SOJOURN_SCAN");
@@ -68,11 +77,19 @@ void attach_scan() {
   // The address sanitizer keeps addresses of its own in every frame.
   enabled = text == nullptr ? !SOJOURN_ASAN : std::strcmp(text, "on") == 0;
   std::uint64_t region_end = addresses.base + addresses.bytes;
-  std::uint64_t lowest = lowest_mapping_above(region_end);
-  top_low = lowest - std::min(lowest - region_end, room_for_mappings);
-  top_bytes = (std::uint64_t{1} << 47) - top_low;
   first_heap_low = reinterpret_cast<std::uint64_t>(&end);
   first_heap_high = reinterpret_cast<std::uint64_t>(sbrk(0));
+  std::uint64_t lowest = lowest_mapping(region_end, user_end);
+  std::uint64_t lowest_below = lowest_mapping(first_heap_high, addresses.base);
+  if (lowest == user_end && lowest_below < addresses.base) {
+    // Not even the first stack lies at the top: qemu-user maps upwards, from below the region.
+    top_low = lowest_below;
+    top_bytes = std::min(addresses.base - top_low, room_for_mappings);
+  } else {
+    top_low = lowest - std::min(lowest - region_end, room_for_mappings);
+    top_bytes = user_end - top_low;
+  }
+  fill_lanes();
 }
 
 namespace {
@@ -109,24 +126,53 @@ constexpr std::uint64_t bias = std::uint64_t{1} << 63;
 
 constexpr long long as_lane(std::uint64_t x) { return static_cast<long long>(x); }
 
+/// The same constants in every lane, so that a scan begins with loads.
+struct range_lanes {
+  alignas(32) std::uint64_t heap_add[4], heap_end[4], top_add[4], top_end[4];
+};
+range_lanes lanes_of_ranges;
+
+void fill_lanes() {
+  for (int i = 0; i < 4; ++i) {
+    lanes_of_ranges.heap_add[i] = bias - first_heap_low;
+    lanes_of_ranges.heap_end[i] = bias + first_heap_high - first_heap_low;
+    lanes_of_ranges.top_add[i] = bias - top_low;
+    lanes_of_ranges.top_end[i] = bias + top_bytes;
+  }
+}
+
+#define AVX2_READS_FRAMES __attribute__((target("avx2"), always_inline)) inline READS_FRAMES
+
+AVX2_READS_FRAMES __m256i lanes(const std::uint64_t (&words)[4]) {
+  return _mm256_load_si256(reinterpret_cast<const __m256i*>(words));
+}
+
+/// Lanes that lie in one of the ranges, all bits set.
+AVX2_READS_FRAMES __m256i suspects(const std::uint64_t* words) {
+  __m256i w = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(words));
+  return _mm256_or_si256(_mm256_cmpgt_epi64(lanes(lanes_of_ranges.heap_end),
+                                            _mm256_add_epi64(w, lanes(lanes_of_ranges.heap_add))),
+                         _mm256_cmpgt_epi64(lanes(lanes_of_ranges.top_end),
+                                            _mm256_add_epi64(w, lanes(lanes_of_ranges.top_add))));
+}
+
 __attribute__((target("avx2"))) READS_FRAMES std::size_t find_avx2(const std::uint64_t* words,
                                                                    std::size_t count) {
-  const __m256i heap_add = _mm256_set1_epi64x(as_lane(bias - first_heap_low));
-  const __m256i heap_end = _mm256_set1_epi64x(as_lane(bias + first_heap_high - first_heap_low));
-  const __m256i top_add = _mm256_set1_epi64x(as_lane(bias - top_low));
-  const __m256i top_end = _mm256_set1_epi64x(as_lane(bias + top_bytes));
-  std::size_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    __m256i w = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(words + i));
-    __m256i hit = _mm256_or_si256(_mm256_cmpgt_epi64(heap_end, _mm256_add_epi64(w, heap_add)),
-                                  _mm256_cmpgt_epi64(top_end, _mm256_add_epi64(w, top_add)));
-    auto lanes = static_cast<unsigned>(_mm256_movemask_pd(_mm256_castsi256_pd(hit)));
-    if (lanes == 0) [[likely]]
-      continue;
-    std::size_t lane = first_stale_lane(words + i, lanes, 4);
-    if (lane < 4) return i + lane;
+  if (count < 8) return find_one_by_one(words, 0, count);
+  for (std::size_t i = 0;;) {
+    __m256i low = suspects(words + i);
+    __m256i high = suspects(words + i + 4);
+    __m256i either = _mm256_or_si256(low, high);
+    if (_mm256_testz_si256(either, either) == 0) [[unlikely]] {
+      auto found = static_cast<unsigned>(_mm256_movemask_pd(_mm256_castsi256_pd(low)) |
+                                         _mm256_movemask_pd(_mm256_castsi256_pd(high)) << 4);
+      std::size_t lane = first_stale_lane(words + i, found, 8);
+      if (lane < 8) return i + lane;
+    }
+    if (i + 8 == count) return count;
+    // The last eight may overlap those before them, which held none.
+    i = i + 16 <= count ? i + 8 : count - 8;
   }
-  return find_one_by_one(words, i, count);
 }
 
 __attribute__((target("avx512f"))) READS_FRAMES std::size_t find_avx512(const std::uint64_t* words,
@@ -157,6 +203,8 @@ finder choose_finder() {
 }
 
 #else
+void fill_lanes() {}
+
 finder choose_finder() { return find_plain; }
 #endif
 

@@ -52,7 +52,7 @@ void send_piece(std::byte* room, const departure& d) {
   }
   commit_message(d.to, message_class::request, runtime_message::piece, flags, p->result);
   ++counts.migrations;
-  counts.migration_bytes += bytes + sizeof(message_header);
+  counts.migration_bytes += bytes + header_bytes;
   retire(p);
 }
 

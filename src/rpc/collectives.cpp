@@ -35,7 +35,7 @@ void on_collective(arrival& a) {
   if (waiting != 0) {
     ticket_id w = waiting;
     waiting = 0;
-    complete_ticket(w, nullptr, 0, false);
+    complete_ticket(find_ticket(w), nullptr, 0, false);
   }
 }
 

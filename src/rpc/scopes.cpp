@@ -39,7 +39,9 @@ void settle(account* a) {
   if (a->running > 0) return;
   if (a->at_home()) {
     // The ticket keeps an exception that came before.
-    if (a->out == 0) complete_ticket(a->id, nullptr, 0, false);
+    if (ticket* t = find_ticket(a->id); a->out == 0 && t != nullptr) {
+      complete_ticket(t, nullptr, 0, false);
+    }
     return;
   }
   send_reply(home_of(a->id), runtime_message::scope_returns, 0, a->id, &a->weight,

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/copy_short.hpp"
 #include "fiber/ticket_table.hpp"
 #include "message/dispatcher.hpp"
 #include "rpc/exceptions.hpp"
@@ -24,7 +25,7 @@ void complete(ticket_id id, const void* bytes, std::size_t size, bool is_excepti
     answered_by(t->asked);
     t->asked = -1;
   }
-  complete_ticket(id, bytes, size, is_exception);
+  complete_ticket(t, bytes, size, is_exception);
 }
 
 void on_result(arrival& a) {
@@ -44,7 +45,7 @@ void forward_now(void* context) {
   ticket* t = find_ticket(f->id);
   send_reply(home_of(f->to), runtime_message::result,
              t->has == outcome::exception ? flag_exception : 0, f->to, t->data(), t->bytes);
-  free_ticket(f->id);
+  free_ticket(t);
   delete f;
 }
 
@@ -72,11 +73,11 @@ void on_drop_ticket(arrival& a) {
   if (find_ticket(id) != nullptr) ticket_drop(id);
 }
 
-[[noreturn]] void rethrow_and_free(ticket_id id, ticket* t) {
+[[noreturn]] void rethrow_and_free(ticket* t) {
   encoded_exception copy;
   std::size_t size = t->bytes;
   std::memcpy(&copy, t->data(), std::min(size, sizeof copy));
-  free_ticket(id);
+  free_ticket(t);
   rethrow(&copy, size);
 }
 
@@ -102,22 +103,32 @@ void ticket_adopt(ticket_id& id) {
   id = mine;
 }
 
-void ticket_wait(ticket_id& id) {
+namespace {
+
+/// Suspends until `id` has its result; `id` is a ticket of this rank then.
+[[gnu::always_inline]] inline ticket* wait_for_result(ticket_id& id) {
   ticket_adopt(id);
   ticket* t = find_ticket(id);
   SOJOURN_CHECK(t != nullptr, "a wait for a result that was taken before");
   while (t->has == outcome::none && t->asked >= 0 && take_reply_in_place(t->asked)) {
   }
-  if (t->has == outcome::none) wait_for(t);
+  if (t->has == outcome::none) {
+    wait_for(t);
+    t = find_ticket(id);
+  }
+  return t;
 }
 
+}  // namespace
+
+void ticket_wait(ticket_id& id) { wait_for_result(id); }
+
 void ticket_take(ticket_id id, void* into, std::size_t bytes) {
-  ticket_wait(id);
-  ticket* t = find_ticket(id);
-  if (t->has == outcome::exception) rethrow_and_free(id, t);
+  ticket* t = wait_for_result(id);
+  if (t->has == outcome::exception) rethrow_and_free(t);
   SOJOURN_CHECK(t->bytes == bytes, "a result has %u bytes where %zu are expected", t->bytes, bytes);
-  if (bytes > 0) std::memcpy(into, t->data(), bytes);
-  free_ticket(id);
+  copy_short(into, t->data(), bytes);
+  free_ticket(t);
 }
 
 void ticket_drop(ticket_id id) {
@@ -128,7 +139,7 @@ void ticket_drop(ticket_id id) {
   ticket* t = find_ticket(id);
   if (t == nullptr) return;
   if (t->has != outcome::none) {
-    free_ticket(id);
+    free_ticket(t);
   } else {
     t->dropped = true;
   }

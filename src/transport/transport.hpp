@@ -8,7 +8,6 @@
 // own, so that a full way for requests never holds up a reply.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -16,15 +15,8 @@ namespace sojourn::detail {
 
 enum class message_class : std::uint8_t { request, reply };
 
-/// First bytes of every message, at the start of a cache line; the payload follows in the same
-/// line. `length` is stored last, with release, by the sender: it publishes the message.
-struct message_header {
-  std::atomic<std::uint32_t> length;  ///< Of header and payload, in bytes; 0: nothing here yet.
-  std::uint16_t handler;
-  std::uint16_t flags;  ///< Given by the floor above, all but the top bits.
-  std::uint64_t ticket;
-};
-static_assert(sizeof(message_header) == 16);
+/// Bytes that a transport adds to a message's payload.
+inline constexpr std::size_t header_bytes = 32;
 
 /// A message as its receiver sees it, valid until it is consumed.
 struct arrival {
@@ -35,7 +27,7 @@ struct arrival {
   std::uint64_t ticket;
   const std::byte* payload;  ///< 16-byte aligned.
   std::size_t bytes;         ///< Of payload.
-  const message_header* header;
+  const void* message;       ///< The transport's own.
 };
 
 class transport {
@@ -45,7 +37,7 @@ class transport {
   virtual ~transport() = default;
 
   /// Room for a message with `bytes` of payload to rank `to` (this rank included), 16-byte aligned;
-  /// null when there is none now. Valid until commit; no other reserve to `to` of this class lies
+  /// null when there is none now. Valid until commit; no other reserve that finds room lies
   /// between. Requires: bytes <= payload_max().
   virtual std::byte* reserve(int to, message_class kind, std::size_t bytes) = 0;
   /// Publishes what was reserved last for `to`. Wakes the rank when it sleeps.
@@ -53,9 +45,10 @@ class transport {
                       std::uint64_t ticket) = 0;
   virtual std::size_t payload_max() const = 0;
 
-  /// Calls deliver(message, context) for the messages that are here, replies first, at most `most`
-  /// of each class from each rank in turn, until `deliver` says to stop. It consumes each message
-  /// before it returns. Returns how many were delivered.
+  /// Calls deliver(message, context) for the messages that are here, all replies first (so that a
+  /// barrier is left before what others do behind it arrives), at most `most` of each class from
+  /// each rank in turn, until `deliver` says to stop. It consumes each message before it returns.
+  /// Returns how many were delivered.
   virtual int poll(bool (*deliver)(arrival&, void*), void* context, int most) = 0;
   /// Delivers the next reply from `source`, when it is the next thing to arrive within about a
   /// round trip: false when other messages come first, none comes, or ranks share cores. Any stack.

@@ -9,13 +9,16 @@ set -u
 sojourn=$1
 program=$2
 rule=$3
+# What a program of another machine is started with; words.
+emulator=${SOJOURN_EMULATOR-}
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 
 run() {
   seed=$1
   shift
-  timeout 20 "$sojourn" run -n 2 "$program" --seed "$seed" --programs 200 --limit 10 "$@" \
+  # shellcheck disable=SC2086  # a list of words
+  timeout 20 $emulator "$sojourn" run -n 2 $emulator "$program" --seed "$seed" --programs 200 --limit 10 "$@" \
     >"$output" 2>&1
 }
 

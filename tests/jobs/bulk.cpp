@@ -33,7 +33,7 @@ void a_gibibyte_there_and_back() {
     put(mine, there);
     auto after_put = counters_now();
     CHECK_EQUAL((after_put - before).bulk_bytes, gib);
-    CHECK_EQUAL((after_put - before).bulk_copies, gib);
+    if (check::system_copies()) CHECK_EQUAL((after_put - before).bulk_copies, gib);
     std::fill(mine.begin(), mine.end(), 0);
 
     // Another fiber gets its turns while the copy goes on.
@@ -55,8 +55,10 @@ void a_gibibyte_there_and_back() {
     done = true;
     auto used = counters_now() - before_get;
     CHECK_EQUAL(used.bulk_bytes, gib);
-    CHECK_EQUAL(used.bulk_copies, gib);
-    CHECK_EQUAL(used.messages(), 0);
+    if (check::system_copies()) {
+      CHECK_EQUAL(used.bulk_copies, gib);
+      CHECK_EQUAL(used.messages(), 0);
+    }
     other.get();
     CHECK(turns > 50);
     std::size_t wrong = 0;

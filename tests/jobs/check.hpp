@@ -4,6 +4,7 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <sojourn/sojourn.hpp>
 
@@ -24,6 +25,16 @@ inline char current[128] = "start";
 
 /// Seconds a claim may take before it counts as hung; ctest's own limit lies above.
 inline constexpr unsigned patience_seconds = 20;
+
+/// Whether the system copies from one process to another, as Linux does and emulators do not. There
+/// bulk data that is not shared goes in messages.
+inline bool system_copies() {
+  char from = 1;
+  char to = 0;
+  iovec local{&to, 1};
+  iovec remote{&from, 1};
+  return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
+}
 
 template <class T>
 std::string show(const T& value) {

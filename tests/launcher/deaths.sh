@@ -90,6 +90,33 @@ try run -n 4 "$fake" join finish print=done exit=4
 expect_status 4
 [ "$(grep -c '^done$' "$out")" -eq 4 ] || fail 'a rank was ended before its last words'
 
+# A program that refuses to run says why once, and the launcher which rank ended; so too where the
+# ranks take a while.
+for how in '' 'join'; do
+  try run -n 4 "$fake" sleep_ms=30 $how complain=the-tree-has-no-leaves exit=2
+  expect_status 2
+  expect_err 'rank [0-3] (pid [0-9]*, .*) exited with status 2$'
+  [ "$(grep -c '^sojourn run:' "$err")" -eq 1 ] || fail 'a refusal takes more than one line'
+done
+try run -n 4 "$fake" complain=the-tree-has-no-leaves exit=2
+[ "$(grep -c '^the-tree' "$err")" -eq 1 ] || fail 'a refusal is not said once'
+try run -n 4 --label "$fake" complain=the-tree-has-no-leaves exit=2
+[ "$(grep -c 'the-tree' "$err")" -eq 1 ] || fail 'a labelled refusal is not said once'
+# Different reasons are all heard, and so is what ranks say that fail otherwise or go on.
+try run -n 2 "$fake" 0:complain=no-root 1:complain=no-leaves exit=2
+expect_err 'no-root'
+expect_err 'no-leaves'
+try run -n 4 "$fake" complain=text exit=3
+[ "$(grep -c '^text$' "$err")" -eq 4 ] || fail 'equal lines of ranks that failed are lost'
+try run -n 4 "$fake" complain=text join finish
+expect_status 0
+[ "$(grep -c '^text$' "$err")" -eq 4 ] || fail 'equal lines of ranks that ran are lost'
+"$sojourn" run -n 2 "$fake" complain=before sleep_ms=60000 2>"$err" &
+launcher=$!
+until_true 1000 lines_in "$err" 2 || fail 'what is said before joining waits for too long'
+kill -TERM $launcher
+wait $launcher
+
 # Programs without Sojourn.
 try run -n 4 sh -c 'exit $SOJOURN_RANK'
 [ "$status" -ge 1 ] && [ "$status" -le 3 ] || fail 'status of a plain program is lost'

@@ -22,8 +22,8 @@ namespace fake {
 
 int rank() { return std::atoi(std::getenv(rank_variable)); }
 
-rank_block& own_block() {
-  static job_segment* job = [] {
+job_segment& job() {
+  static job_segment* segment = [] {
     int fd = std::atoi(std::getenv(job_fds_variable));
     struct stat status{};
     if (fstat(fd, &status) != 0) std::abort();
@@ -32,9 +32,10 @@ rank_block& own_block() {
     if (at == MAP_FAILED) std::abort();
     return static_cast<job_segment*>(at);
   }();
-  if (job->magic != job_segment_magic) std::abort();
-  return job->ranks[rank()];
+  if (segment->magic != job_segment_magic) std::abort();
+  return *segment;
 }
+rank_block& own_block() { return job().ranks[rank()]; }
 
 [[gnu::noinline]] void inner_function() { std::fflush(stdout); }
 [[gnu::noinline]] void outer_function(int) { inner_function(); }
@@ -59,11 +60,8 @@ void write_record(int signal, const char* message) {
 }
 
 void print_job() {
-  auto* job = reinterpret_cast<job_segment*>(reinterpret_cast<char*>(&own_block()) -
-                                             offsetof(job_segment, ranks) -
-                                             sizeof(rank_block) * static_cast<std::size_t>(rank()));
-  std::printf("rank=%d ranks=%u share=%u cores=%u bound=%u\n", rank(), job->rank_count,
-              job->share_heap, job->cores, job->bound);
+  std::printf("rank=%d ranks=%u share=%u cores=%u bound=%u\n", rank(), job().rank_count,
+              job().share_heap, job().cores, job().bound);
 }
 
 /// Does one word; those that begin with "N:" only on rank N.
@@ -84,12 +82,15 @@ void act(std::string word) {
   } else if (word == "finish") {
     own_block().state = rank_state::finished;
   } else if (word == "count") {
-    own_block().counters[0] = static_cast<std::uint64_t>(number) + static_cast<unsigned>(rank());
+    const_cast<counts_page&>(job().counts_of(rank())).requests_sent =
+        static_cast<std::uint64_t>(number) + static_cast<unsigned>(rank());
   } else if (word == "sleep_ms") {
     std::fflush(stdout);
     usleep(static_cast<useconds_t>(number) * 1000);
   } else if (word == "print") {
     std::printf("%s\n", value.c_str());
+  } else if (word == "complain") {
+    std::fprintf(stderr, "%s\n", value.c_str());
   } else if (word == "job") {
     print_job();
   } else if (word == "record") {

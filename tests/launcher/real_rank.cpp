@@ -32,11 +32,18 @@ namespace ends {
 
 }  // namespace ends
 
+struct counter {
+  int value = 0;
+  int add(int v) { return value += v; }
+};
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "well";
   return sojourn::run(argc, argv, [&] {
     auto is = [&](const char* word) { return std::strcmp(how, word) == 0; };
     std::printf("rank %d of %d is %d\n", sojourn::rank_me(), sojourn::rank_count(), getpid());
+    auto here = sojourn::make<counter>(sojourn::rank_me());
+    for (int i = 0; i < 7; ++i) here.call<&counter::add>(1);
     sojourn::barrier();
     if (sojourn::rank_me() == sojourn::rank_count() - 1) {
       if (is("segv")) ends::by_segmentation_fault();

@@ -49,9 +49,10 @@ dies status 3 'exited with status 3'
 
 # Kill -9 of a rank in the middle of a job that waits for another.
 : >"$out"
-"$sojourn" run -n 4 "$real" wait >"$out" 2>"$err" &
+"$sojourn" run -n 4 --stats-json "$work/stats" "$real" wait >"$out" 2>"$err" &
 launcher=$!
 until_true 5000 lines_in "$out" 4 || fail 'the ranks did not start'
+sleep 0.2
 victim=$(sed -n 's/^rank 1 of 4 is //p' "$out")
 started=$(now_ms)
 kill -9 "$victim"
@@ -62,6 +63,28 @@ expect_status 137
 expect_faster_than_ms 1000
 expect_err "rank 1 (pid $victim, $real) was killed by SIGKILL"
 expect_gone "$real wait"
+# What it had counted is known, and so is what those counted that were ended because of it.
+tr -d ' \n' <"$work/stats" >"$work/flat"
+grep -q '"calls_local":{"per_rank":\[7,7,7,7\],"sum":28}' "$work/flat" ||
+  fail 'the calls of a killed rank are lost'
+grep -q '"collective_messages":{"per_rank":\[[1-9][0-9]*,[1-9][0-9]*,' "$work/flat" ||
+  fail 'the messages of a killed rank are lost'
+
+# Ranks wait for the last one to start without looking again and again.
+: >"$out"
+"$sojourn" run -n 3 sh -c 'echo $$; [ $SOJOURN_RANK != 0 ] || sleep 1.2; exec "$0"' "$real" \
+  >"$out" 2>"$err" &
+launcher=$!
+until_true 5000 lines_in "$out" 3 || fail 'the ranks did not start'
+sleep 0.7
+for process in $(cat "$out"); do
+  switches=$(sed -n 's/^voluntary_ctxt_switches:[^0-9]*//p' /proc/"$process"/task/*/status |
+    awk '{ sum += $1 } END { print sum }')
+  [ "$switches" -lt 50 ] || fail "a rank that waits for others to start woke $switches times"
+done
+status=0
+wait $launcher || status=$?
+expect_status 0
 
 # Bad settings are one sentence from the launcher, or said by the ranks.
 status=0
@@ -71,8 +94,9 @@ expect_one_sentence
 expect_err 'SOJOURN_REGION_GIB=many'
 status=0
 SOJOURN_VIA=nonsense "$sojourn" run -n 2 "$real" >"$out" 2>"$err" || status=$?
-[ "$status" -ne 0 ] || fail 'a bad SOJOURN_VIA is accepted'
+expect_status 2
 expect_err 'SOJOURN_VIA'
+[ "$(wc -l <"$err")" -eq 2 ] || fail 'a bad SOJOURN_VIA takes more than a sentence and its rank'
 status=0
 (ulimit -f 100 && "$sojourn" run -n 2 "$real") >"$out" 2>"$err" || status=$?
 expect_status 2

@@ -89,7 +89,7 @@ void restore_exceptions(mark& m);
                                               const void* arguments = nullptr,
                                               std::size_t argument_bytes = 0) {
   m.outer = running.youngest;
-  m.methods = static_cast<std::uint32_t>(running.methods);
+  m.methods = static_cast<std::uint32_t>(counts.methods);
   m.kind = kind;
   m.events = 0;
   std::size_t words = argument_bytes / sizeof(std::uint64_t);

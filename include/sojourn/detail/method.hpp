@@ -36,8 +36,9 @@ inline constexpr bool parameter_travels =
 
 template <auto Method>
 struct method {
-  static_assert(std::is_member_function_pointer_v<decltype(Method)>,
-                "sojourn: call<…> and async<…> take a pointer to a method, such as &node::find");
+  static_assert(std::is_void_v<decltype(Method)>,
+                "sojourn: call<…> and async<…> take a pointer to a method, such as &node::find, "
+                "that is not volatile and has no & or &&");
 };
 
 #define SOJOURN_METHOD(QUALIFIERS, IS_CONST)                                     \
@@ -81,7 +82,7 @@ struct checked_method {
   static_assert(travels<result>,
                 "sojourn: the result of this method cannot travel: return a value that is "
                 "trivially copyable (no pointer, no reference), or declare travels<T>");
-  static_assert(std::is_constructible_v<arguments, A...> || sizeof...(A) == 0,
+  static_assert(sizeof...(A) != traits::arity || std::is_constructible_v<arguments, A...>,
                 "sojourn: the arguments of this access do not fit the method's parameters");
   static_assert(sizeof...(A) == traits::arity,
                 "sojourn: this access has too few or too many arguments for the method");
@@ -99,7 +100,7 @@ struct checked_method {
       return std::apply([&](auto&... b) -> result { return invoke(p.local(), std::move(b)...); },
                         a);
     }
-    return take_value<result>(start(p, owner, std::move(a)));
+    return call_by_message(p, owner, a);
   }
 
   [[gnu::noinline]] static future<result> start_remote(global_ptr<T> p, access, arguments a) {
@@ -130,6 +131,11 @@ struct checked_method {
   using object_type = std::conditional_t<std::is_const_v<T>, const typename traits::object,
                                          typename traits::object>;
   static object_type* as_object(T* object) { return object; }
+
+  /// Apart, so that the frame of call_remote, which migrates, has no room for request and reply.
+  [[gnu::noinline]] static result call_by_message(global_ptr<T> p, int owner, arguments& a) {
+    return take_value<result>(start(p, owner, std::move(a)));
+  }
 
   static ticket_id start(global_ptr<T> p, int owner, arguments a) {
     ++counts.calls_remote;

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "sojourn/counters.hpp"
+
 namespace sojourn::detail {
 
 struct mark;
@@ -30,28 +32,27 @@ struct running_state {
   hold* holds;                    ///< Youngest hold; older ones by hold::outer.
   exception_globals* exceptions;  ///< At the same address in all ranks.
   unsigned static_inits;          ///< Function-local statics being initialised now.
-  std::uint64_t methods;          ///< See method_guard.
 };
 extern running_state running;
 
 /// Lives while a method runs on a local object. Its frames hold `this`, so they stay: the gate
 /// compares how many methods are open with how many there were at the mark that frames would move
 /// up to. One word holds that depth, in its low bits, and above it the number of such calls ever,
-/// so that knowing both costs two instructions a call.
+/// so that knowing both costs two instructions a call. It lies with the counts.
 struct method_guard {
   static constexpr unsigned depth_bits = 24;
   static constexpr std::uint64_t depth_mask = (std::uint64_t{1} << depth_bits) - 1;
 
-  [[gnu::always_inline]] method_guard() { running.methods += (std::uint64_t{1} << depth_bits) + 1; }
-  [[gnu::always_inline]] ~method_guard() { --running.methods; }
+  [[gnu::always_inline]] method_guard() { counts.methods += (std::uint64_t{1} << depth_bits) + 1; }
+  [[gnu::always_inline]] ~method_guard() { --counts.methods; }
   method_guard(const method_guard&) = delete;
   method_guard& operator=(const method_guard&) = delete;
 };
 inline std::uint32_t method_depth() {
-  return static_cast<std::uint32_t>(running.methods & method_guard::depth_mask);
+  return static_cast<std::uint32_t>(counts.methods & method_guard::depth_mask);
 }
 inline void set_method_depth(std::uint32_t depth) {
-  running.methods = (running.methods & ~method_guard::depth_mask) | depth;
+  counts.methods = (counts.methods & ~method_guard::depth_mask) | depth;
 }
 
 struct job_view {

@@ -43,7 +43,7 @@ struct outgoing {
   ticket_id ticket;
 };
 outgoing begin_request(int to, std::size_t payload_bytes, bool answered);
-void commit_request(int to, std::uint16_t handler);
+void commit_request(int to, std::uint16_t handler, ticket_id ticket);
 
 /// An exception left a call that nobody waits for: it goes to the surrounding finish, or ends the
 /// job.
@@ -144,7 +144,7 @@ ticket_id send_request(int to, Payload&& payload, bool answered) {
   } else {
     std::memcpy(out.payload, static_cast<const void*>(&payload), sizeof(stored_payload));
   }
-  commit_request(to, Request::handler);
+  commit_request(to, Request::handler, out.ticket);
   return out.ticket;
 }
 

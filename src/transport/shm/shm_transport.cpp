@@ -89,8 +89,7 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores)
       yields_(cores >= ranks ? yields_with_a_core_each : yields_when_crowded),
       short_max_(layout_.ring_capacity / 8) {
   std::size_t n = static_cast<std::size_t>(ranks);
-  writers_ = runtime_array<ring_writer>(2 * n);
-  readers_ = runtime_array<ring_reader>(2 * n);
+  peers_ = runtime_array<peer>(n);
   auto ring = [&](std::size_t from, std::size_t to, std::size_t kind) {
     return reinterpret_cast<ring_memory*>(memory_ + layout_.rings_offset() +
                                           ((to * n + from) * 2 + kind) * layout_.ring_stride);
@@ -98,8 +97,8 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores)
   std::size_t me = static_cast<std::size_t>(rank);
   for (std::size_t other = 0; other < n; ++other) {
     for (std::size_t kind = 0; kind < 2; ++kind) {
-      writers_[other * 2 + kind].attach(ring(me, other, kind), layout_.ring_capacity);
-      readers_[other * 2 + kind].attach(ring(other, me, kind), layout_.ring_capacity);
+      peers_[other].out[kind].attach(ring(me, other, kind), layout_.ring_capacity);
+      peers_[other].in[kind].attach(ring(other, me, kind), layout_.ring_capacity);
     }
   }
   membarrier_ = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
@@ -127,28 +126,28 @@ int shm_transport::find_blocks(std::size_t bytes) const {
 }
 
 std::byte* shm_transport::reserve_long(int to, message_class kind, std::size_t bytes) {
-  std::byte* room =
-      writers_[index(to, kind)].reserve(sizeof(message_header) + sizeof(long_payload));
-  int first = room == nullptr ? -1 : find_blocks(bytes);
+  message_header* header = peers_[to].out[at(kind)].reserve(header_bytes + sizeof(long_payload));
+  int first = header == nullptr ? -1 : find_blocks(bytes);
   if (first < 0) return nullptr;
   int count = static_cast<int>((bytes + layout_.block_bytes - 1) / layout_.block_bytes);
   for (int i = first; i < first + count; ++i) {
     wake_[rank_].block_in_use[i].store(1, std::memory_order_relaxed);
   }
+  reserved_ = header;
   long_flag_ = flag_long;
-  auto* payload = reinterpret_cast<long_payload*>(room + sizeof(message_header));
+  auto* payload = reinterpret_cast<long_payload*>(header + 1);
   payload->first_block = static_cast<std::uint32_t>(first);
   payload->block_count = static_cast<std::uint32_t>(count);
-  payload->bytes = bytes - sizeof(message_header);
+  payload->bytes = bytes - header_bytes;
   return memory_ + layout_.blocks_offset() +
          static_cast<std::size_t>(rank_ * layout_.blocks + first) * layout_.block_bytes;
 }
 
 bool shm_transport::has_room(int to, message_class kind, std::size_t bytes) const {
-  bytes += sizeof(message_header);
-  const ring_writer& ring = writers_[index(to, kind)];
-  if (bytes <= short_max_) return ring.has_room(bytes);
-  return ring.has_room(sizeof(message_header) + sizeof(long_payload)) && find_blocks(bytes) >= 0;
+  bytes += header_bytes;
+  const ring_writer& ring = peers_[to].out[at(kind)];
+  if (bytes <= short_max_) return ring.has_room(bytes_in_ring(bytes));
+  return ring.has_room(header_bytes + sizeof(long_payload)) && find_blocks(bytes) >= 0;
 }
 
 int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int most) {
@@ -156,7 +155,7 @@ int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int mos
   for (message_class kind : {message_class::reply, message_class::request}) {
     int source = first_source_;
     for (int n = 0; n < ranks_; ++n, source = source + 1 == ranks_ ? 0 : source + 1) {
-      ring_reader& ring = readers_[index(source, kind)];
+      ring_reader& ring = peers_[source].in[at(kind)];
       message_header* header = ring.next();
       for (int i = 0; header != nullptr; header = ring.next()) {
         arrival a = arrival_of(header, source, kind);
@@ -175,13 +174,11 @@ int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int mos
 }
 
 bool shm_transport::poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) {
-  ring_reader& ring = readers_[index(source, message_class::reply)];
+  ring_reader& ring = peers_[source].in[at(message_class::reply)];
   for (int i = 0; i < reply_spins_; ++i) {
     for (int look = 0; look < looks_a_reply_spin; ++look) {
       if (!ring.has_message()) continue;
-      message_header* header = ring.next();
-      if (header == nullptr) continue;
-      arrival a = arrival_of(header, source, message_class::reply);
+      arrival a = arrival_of(ring.next(), source, message_class::reply);
       deliver(a, context);
       return true;
     }
@@ -190,15 +187,17 @@ bool shm_transport::poll_reply(int source, bool (*deliver)(arrival&, void*), voi
   return false;
 }
 
-arrival shm_transport::arrival_of(const message_header* header, int source,
-                                  message_class kind) const {
+arrival shm_transport::arrival_of(const message_header* header, int source, message_class kind) {
+  peer& from = peers_[source];
+  from.out[0].heard(header->heard[0]);
+  from.out[1].heard(header->heard[1]);
   arrival a{source,
             kind,
             header->handler,
             static_cast<std::uint16_t>(header->flags & ~flag_long),
             header->ticket,
-            reinterpret_cast<const std::byte*>(header + 1),
-            header->length.load(std::memory_order_relaxed) - sizeof(message_header),
+            payload_of(header, header->length()),
+            header->length() - payload_offset(header->length()),
             header};
   if (header->flags & flag_long) [[unlikely]] {
     const auto* payload = reinterpret_cast<const long_payload*>(a.payload);
@@ -212,26 +211,25 @@ arrival shm_transport::arrival_of(const message_header* header, int source,
 
 void shm_transport::consume(const arrival& a) {
   bool told = false;
-  if (a.header->flags & flag_long) [[unlikely]] {
-    const auto* payload = reinterpret_cast<const long_payload*>(
-        reinterpret_cast<const std::byte*>(a.header) + sizeof(message_header));
+  const auto* header = static_cast<const message_header*>(a.message);
+  if (header->flags & flag_long) [[unlikely]] {
+    const auto* payload = reinterpret_cast<const long_payload*>(header + 1);
     std::uint32_t first = payload->first_block;
     for (std::uint32_t i = 0; i < payload->block_count; ++i) {
       wake_[a.source].block_in_use[first + i].store(0, std::memory_order_release);
     }
     told = true;
   }
-  std::uint32_t length = a.header->length.load(std::memory_order_relaxed);
-  told |= readers_[index(a.source, a.kind)].consume(length);
-  if (told) {
+  told |= peers_[a.source].in[at(a.kind)].consume(header->length());
+  if (told) [[unlikely]] {
     if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
     if (wake_[a.source].asleep.load(std::memory_order_relaxed) != 0) wake(a.source);
   }
 }
 
 bool shm_transport::anything_arrived() const {
-  for (std::size_t i = 0; i < 2 * static_cast<std::size_t>(ranks_); ++i) {
-    if (readers_[i].has_message()) return true;
+  for (const peer* p = peers_; p != peers_ + ranks_; ++p) {
+    if (p->in[0].has_message() || p->in[1].has_message()) return true;
   }
   return false;
 }
@@ -240,7 +238,7 @@ void shm_transport::tell_writers() {
   for (int source = 0; source < ranks_; ++source) {
     bool told = false;
     for (message_class kind : {message_class::reply, message_class::request}) {
-      told |= readers_[index(source, kind)].tell();
+      told |= peers_[source].in[at(kind)].tell();
     }
     if (!told) continue;
     if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -258,7 +256,13 @@ void shm_transport::wake(int rank) {
 
 void shm_transport::wait(bool (*other_work)()) {
   for (int i = 0; i < spins_; ++i) {
-    if (anything_arrived() || other_work()) return;
+    for (int source = 0; source < ranks_; ++source) {
+      if (peers_[source].in[0].has_message() || peers_[source].in[1].has_message()) {
+        first_source_ = source;
+        return;
+      }
+    }
+    if (other_work()) return;
     if (i >= spins_without_pause) pause_briefly();
   }
   tell_writers();

@@ -47,20 +47,26 @@ class shm_transport final : public transport {
   void begin();
 
   std::byte* reserve(int to, message_class kind, std::size_t bytes) override {
-    bytes += sizeof(message_header);
-    ring_writer& ring = writers_[index(to, kind)];
-    if (bytes <= short_max_) [[likely]] {
-      std::byte* room = ring.reserve(bytes);
-      return room == nullptr ? nullptr : room + sizeof(message_header);
-    }
-    return reserve_long(to, kind, bytes);
+    bytes += header_bytes;
+    if (bytes > short_max_) [[unlikely]]
+      return reserve_long(to, kind, bytes);
+    message_header* header = peers_[to].out[at(kind)].reserve(bytes_in_ring(bytes));
+    if (header == nullptr) return nullptr;
+    reserved_ = header;
+    return payload_of(header, bytes_in_ring(bytes));
   }
 
   void commit(int to, message_class kind, std::uint16_t handler, std::uint16_t flags,
               std::uint64_t ticket) override {
-    writers_[index(to, kind)].commit(handler, static_cast<std::uint16_t>(flags | long_flag_),
-                                     ticket);
+    peer& p = peers_[to];
+    message_header* header = reserved_;
+    header->ticket = ticket;
+    header->handler = handler;
+    header->flags = static_cast<std::uint16_t>(long_flag_ | flags);
     long_flag_ = 0;
+    header->heard[0] = p.in[0].read();
+    header->heard[1] = p.in[1].read();
+    p.out[at(kind)].commit(header);
     if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
     // Without a fence of ours: a rank that falls asleep has one executed here (see wait).
     if (wake_[to].asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
@@ -68,7 +74,7 @@ class shm_transport final : public transport {
   }
 
   std::size_t payload_max() const override {
-    return layout_.blocks * layout_.block_bytes - sizeof(message_header);
+    return layout_.blocks * layout_.block_bytes - header_bytes;
   }
 
   int poll(bool (*deliver)(arrival&, void*), void* context, int most) override;
@@ -83,10 +89,13 @@ class shm_transport final : public transport {
   bool has_room(int to, message_class kind, std::size_t bytes) const;
 
  private:
-  static std::size_t index(int rank, message_class kind) {
-    return static_cast<std::size_t>(rank) * 2 + static_cast<std::size_t>(kind);
-  }
-  arrival arrival_of(const message_header* header, int source, message_class kind) const;
+  /// All that is between this rank and another, by class.
+  struct peer {
+    ring_writer out[2];
+    ring_reader in[2];
+  };
+  static std::size_t at(message_class kind) { return static_cast<std::size_t>(kind); }
+  arrival arrival_of(const message_header* header, int source, message_class kind);
   std::byte* reserve_long(int to, message_class kind, std::size_t bytes);
   int find_blocks(std::size_t bytes) const;
   void wake(int rank);
@@ -106,9 +115,9 @@ class shm_transport final : public transport {
   bool membarrier_ = false;
   bool memory_refused_ = false;
   std::size_t short_max_;
-  std::uint16_t long_flag_ = 0;
-  ring_writer* writers_;  // two for each rank, by index()
-  ring_reader* readers_;
+  peer* peers_;                         // one for each rank
+  std::uint16_t long_flag_ = 0;         // of the message reserved last
+  message_header* reserved_ = nullptr;  // what the next commit publishes
 };
 
 }  // namespace sojourn::detail::shm

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of a few bytes, as most arguments and results are, without a call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace sojourn::detail {
+
+inline void copy_short(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 8) {
+    std::memcpy(to, from, 8);
+  } else if (bytes != 0) {
+    std::memcpy(to, from, bytes);
+  }
+}
+
+}  // namespace sojourn::detail

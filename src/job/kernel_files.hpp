@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel tells in files: one line, one field, the limits of control groups. A file that is
+// not there, as in a container without /proc, reads as nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sojourn::detail {
+
+/// The whole text as a decimal number, or nothing.
+std::optional<long> parse_number(std::string_view text);
+
+/// The first line, or "".
+std::string read_line(const std::string& path);
+
+/// What stands behind "name:" in a file of such lines (/proc/meminfo), or "".
+std::string read_field(const std::string& path, std::string_view name);
+
+/// The folders of this process's control group and of the groups around it, innermost first:
+/// of the unified hierarchy for "", else of the older one that has this controller.
+std::vector<std::string> control_group_folders(std::string_view controller);
+
+/// The least number in `unified_file` or `older_file` along those folders; nothing without a limit.
+std::optional<long> control_group_limit(const std::string& unified_file,
+                                        std::string_view controller, const std::string& older_file);
+
+}  // namespace sojourn::detail

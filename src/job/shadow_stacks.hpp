@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shadow stacks: a second stack that the processor compares return addresses with, which frames
+// that move cannot have.
+#pragma once
+
+namespace sojourn::detail {
+
+enum class shadow_stacks { not_supported, off, on };
+
+/// Of this process; programs that it starts may differ, by what their files are marked with.
+shadow_stacks shadow_stacks_here();
+
+inline constexpr const char* shadow_stacks_remedy =
+    "run with GLIBC_TUNABLES=glibc.cpu.hwcaps=-SHSTK";
+
+}  // namespace sojourn::detail

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/stack_slots.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "no_guard_pages.hpp"
+
+namespace {
+
+using namespace sojourn::detail;
+
+constexpr std::uint64_t gib = std::uint64_t{1} << 30;
+constexpr std::size_t slot_bytes = 256 << 10;
+constexpr std::size_t page = 4096;
+
+// Claims are made in a child process, which may map the region: it exits with the line of the first
+// that does not hold.
+#define CLAIM(condition)                                           \
+  do {                                                             \
+    if (!(condition)) {                                            \
+      std::fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
+      _exit(1);                                                    \
+    }                                                              \
+  } while (false)
+
+char* at(std::uint64_t address) { return reinterpret_cast<char*>(address); }
+
+piece* no_watch() { return nullptr; }
+
+void map_slots(piece* (*watch)() = no_watch) {
+  map_region(address_map::divide(0x3100'0000'0000, 16 * gib, 1, slot_bytes), 0, -1);
+  slots.attach(0, watch);
+}
+
+std::vector<std::uint32_t> acquire(std::size_t count) {
+  std::vector<std::uint32_t> held;
+  for (std::size_t i = 0; i < count; ++i) held.push_back(slots.acquire());
+  return held;
+}
+
+/// As a fiber does: from the top down, 16 KiB of it.
+void use(std::uint32_t slot, char value) {
+  std::memset(at(slots.high(slot)) - 4 * page, value, 4 * page);
+}
+
+std::size_t resident_pages(std::uint32_t slot) {
+  // Behind the guard page, of which emulators refuse to say anything.
+  unsigned char pages[slot_bytes / page - 1];
+  CLAIM(mincore(at(slots.low(slot)) + page, slot_bytes - page, pages) == 0);
+  std::size_t resident = 0;
+  for (unsigned char p : pages) resident += p & 1;
+  return resident;
+}
+
+/// Asks the kernel, which does not fault.
+bool can_be_written(std::uint64_t address) {
+  int ends[2];
+  CLAIM(pipe(ends) == 0);
+  CLAIM(write(ends[1], "x", 1) == 1);
+  bool could = read(ends[0], at(address), 1) == 1;
+  close(ends[0]);
+  close(ends[1]);
+  return could;
+}
+
+TEST(stack_slots, many_free_slots_give_their_memory_back_and_stay_usable) {
+  auto claims = [] {
+    constexpr std::size_t many = 2000;
+    map_slots();
+    std::vector<std::uint32_t> held = acquire(many);
+    for (std::uint32_t slot : held) use(slot, 1);
+    std::size_t resident = 0;
+    for (std::uint32_t slot : held) resident += resident_pages(slot);
+    CLAIM(resident >= 4 * many);
+    for (std::uint32_t slot : held) slots.release(slot);
+    resident = 0;
+    for (std::uint32_t slot : held) resident += resident_pages(slot);
+    CLAIM(resident <= 4 * 400);
+    CLAIM(resident >= 4 * 256);  // the warm ones keep theirs
+
+    std::vector<std::uint32_t> again = acquire(many);
+    for (std::uint32_t slot : again) {
+      CLAIM(!can_be_written(slots.low(slot)));
+      use(slot, static_cast<char>(slot));
+    }
+    for (std::uint32_t slot : again) {
+      CLAIM(at(slots.high(slot))[-1] == static_cast<char>(slot));
+      CLAIM(at(slots.high(slot))[-4 * static_cast<int>(page)] == static_cast<char>(slot));
+    }
+    _exit(0);
+  };
+  EXPECT_EXIT(claims(), testing::ExitedWithCode(0), "");
+}
+
+TEST(stack_slots, a_slot_that_a_piece_visits_keeps_its_memory_and_its_neighbours_do_not) {
+  auto claims = [] {
+    constexpr std::size_t many = 1000;
+    map_slots();
+    std::vector<std::uint32_t> held = acquire(many);
+    for (std::uint32_t slot : held) use(slot, 7);
+    auto* somebody = reinterpret_cast<piece*>(slots.high(held[5]));
+    slots[held[5]].in_place = somebody;
+    for (std::uint32_t slot : held) slots.release(slot);
+    CLAIM(resident_pages(held[4]) == 0);
+    CLAIM(resident_pages(held[5]) == 4);
+    CLAIM(at(slots.high(held[5]))[-1] == 7);
+    CLAIM(resident_pages(held[6]) == 0);
+    _exit(0);
+  };
+  EXPECT_EXIT(claims(), testing::ExitedWithCode(0), "");
+}
+
+/// Uses up the mappings that the process may have.
+void exhaust_mappings() {
+  std::FILE* limit = std::fopen("/proc/sys/vm/max_map_count", "r");
+  long most = 0;
+  CLAIM(limit != nullptr && std::fscanf(limit, "%ld", &most) == 1);
+  std::fclose(limit);
+  auto pages = static_cast<std::size_t>(most) + 100;
+  void* room = mmap(nullptr, 2 * pages * page, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  CLAIM(room != MAP_FAILED);
+  std::size_t i = 0;
+  while (i < pages && mprotect(static_cast<char*>(room) + (2 * i + 1) * page, page,
+                               PROT_READ | PROT_WRITE) == 0) {
+    ++i;
+  }
+  CLAIM(i < pages && errno == ENOMEM);
+}
+
+piece* a_watch() { return reinterpret_cast<piece*>(&slots); }
+
+TEST(stack_slots, past_the_limit_on_mappings_a_slot_has_a_canary_and_its_overflow_is_said) {
+  if (!without_guards::can_be()) GTEST_SKIP() << "no system calls can be made to fail here";
+  auto unguarded = [] {
+    if (!without_guards::from_now_on(false)) _exit(77);
+    map_slots(a_watch);
+    acquire(10);
+    exhaust_mappings();
+    // More than are made accessible at a time.
+    std::vector<std::uint32_t> held = acquire(200);
+    std::uint32_t slot = held.back();
+    CLAIM(slots[slot].unguarded);
+    CLAIM(slots[slot].in_place == a_watch());
+    use(slot, 3);
+    std::memset(at(slots.low(slot) + stack_slots::guard_bytes), 3, slot_bytes - page);
+    slots.check(slot);
+    return slot;
+  };
+  auto whole = [&] {
+    slots.release(unguarded());
+    _exit(0);
+  };
+  auto overflows = [&] {
+    std::uint32_t slot = unguarded();
+    at(slots.low(slot))[page - 1] ^= 1;
+    slots.release(slot);
+    _exit(0);
+  };
+  EXPECT_EXIT(whole(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(overflows(), testing::KilledBySignal(SIGABRT),
+              "stack overflow: the stack of a fiber, 256 KiB, was full");
+}
+
+TEST(stack_slots, a_guard_page_by_mprotect_does_without_a_canary) {
+  if (!without_guards::can_be()) GTEST_SKIP() << "no system calls can be made to fail here";
+  auto claims = [] {
+    if (!without_guards::from_now_on(false)) _exit(77);
+    map_slots();
+    for (std::uint32_t slot : acquire(100)) {
+      CLAIM(!slots[slot].unguarded);
+      CLAIM(!can_be_written(slots.low(slot)));
+      CLAIM(can_be_written(slots.low(slot) + stack_slots::guard_bytes));
+      slots.check(slot);
+    }
+    _exit(0);
+  };
+  EXPECT_EXIT(claims(), testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
