@@ -39,6 +39,18 @@ struct cell {
   return first;
 }
 
+/// A pointer that is dead, to an object that is gone: nothing to report.
+[[gnu::noinline]] long keeps_a_freed_one(rank_t there, rank_t home) {
+  volatile std::uint64_t dead[2];
+  long* numbers = static_cast<long*>(std::calloc(3, sizeof(long)));
+  asm volatile("" : "+r"(numbers) : : "memory");
+  dead[0] = dead[1] = reinterpret_cast<std::uint64_t>(numbers);
+  std::free(numbers);
+  migrate_to(there);
+  migrate_to(home);
+  return dead[0] == dead[1] ? 1 : 0;
+}
+
 /// Trivially copyable, so it compiles: the pointer inside is not seen by the type rules.
 struct hidden_pointer {
   const long* total;
@@ -78,6 +90,7 @@ int walk(std::string_view how) {
     if (how == "clean") {
       auto c = make<cell>(there);
       right &= activate(carries_values, c, 0) == 5 + 2470 + 5 + 1;
+      right &= activate(keeps_a_freed_one, there, 0) == 1;
       destroy(c);
     }
   }
