@@ -44,7 +44,10 @@ constexpr const char* program_text = R"(#include <sojourn/sojourn.hpp>
 #include <cstdio>
 using namespace sojourn;
 
-struct counter { long count = 0; long add(long n) { return count += n; } };
+struct counter {
+  long count = 0;
+  long add(long n) { return count += n; }
+};
 
 long add_twice(global_ptr<counter> c) {
   c.call<&counter::add>(via::migrate, 1L);         // remote? then go there, with this frame
@@ -152,7 +155,7 @@ void write_files(const fs::path& folder,
 
 int new_command(const std::vector<std::string>& words) {
   CLI::App app{
-      "Writes a folder NAME with a program of ten lines, the CMakeLists.txt that builds it, "
+      "Writes a folder NAME with a short program, the CMakeLists.txt that builds it, "
       "and a README.",
       "sojourn new"};
   app.footer(notes);
