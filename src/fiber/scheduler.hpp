@@ -32,6 +32,7 @@ extern leaving handover;
   SOJOURN_CHECK(handover.current != nullptr,
                 "a wait outside of any fiber: in a non-blocking handler, before run() or after it");
   handover.action = action;
+  asm("" : "+r"(context));  // gcc 13 warns of a local's address kept here; it is used up below
   handover.context = context;
   announce_switch(handover.scheduler_low, handover.scheduler_high);
   long word = switch_stack(&handover.sp, reinterpret_cast<std::uint64_t>(sojourn_scheduler_sp), 1);

@@ -99,7 +99,9 @@ void restore_exceptions(mark& m);
                        : static_cast<std::uint32_t>(static_cast<const char*>(arguments) -
                                                     reinterpret_cast<const char*>(&m));
   save_fp_control(m);
-  running.youngest = &m;
+  mark* open = &m;
+  asm("" : "+r"(open));  // gcc 13 warns of a local's address kept here; the inner function resets it
+  running.youngest = open;
   const exception_globals* in_flight = running.exceptions;
   if (__builtin_expect(
           (reinterpret_cast<std::uintptr_t>(in_flight->caught) | in_flight->uncaught) != 0, 0)) {
