@@ -44,7 +44,8 @@ struct cell {
   volatile std::uint64_t dead[2];
   long* numbers = static_cast<long*>(std::calloc(3, sizeof(long)));
   asm volatile("" : "+r"(numbers) : : "memory");
-  dead[0] = dead[1] = reinterpret_cast<std::uint64_t>(numbers);
+  dead[0] = reinterpret_cast<std::uint64_t>(numbers);
+  dead[1] = dead[0];
   std::free(numbers);
   migrate_to(there);
   migrate_to(home);
