@@ -161,6 +161,10 @@ function(sojourn_add_unit_tests)
     endif()
   endforeach()
 
+  # In release the sources have -g1, which knows no variables.
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/src/base/debug_info_test.cpp"
+                              PROPERTIES COMPILE_OPTIONS -g)
+
   get_property(app_libraries GLOBAL PROPERTY SOJOURN_APP_LIBRARIES)
   foreach(library IN LISTS app_libraries)
     string(REPLACE "app_" "" name ${library})

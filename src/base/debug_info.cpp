@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/debug_info.hpp"
+
+#include <memory>
+#include <mutex>
+
+#include "base/symbols.hpp"
+
+#if __has_include(<elfutils/libdw.h>)
+#define SOJOURN_HAS_LIBDW 1
+#include <dlfcn.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <optional>
+
+// Statically linked programs have no dlopen, and asking for it would have the linker warn.
+#pragma weak dlopen
+#pragma weak dlsym
+#endif
+
+namespace sojourn::detail {
+
+#if SOJOURN_HAS_LIBDW
+
+namespace {
+
+/// The library's functions, found at run time: no program depends on it.
+struct libdw {
+  decltype(&::dwarf_begin) begin;
+  decltype(&::dwarf_end) end;
+  decltype(&::dwarf_nextcu) nextcu;
+  decltype(&::dwarf_offdie) offdie;
+  decltype(&::dwarf_child) child;
+  decltype(&::dwarf_siblingof) siblingof;
+  decltype(&::dwarf_tag) tag;
+  decltype(&::dwarf_haspc) haspc;
+  decltype(&::dwarf_diename) diename;
+  decltype(&::dwarf_attr) attr;
+  decltype(&::dwarf_attr_integrate) attr_integrate;
+  decltype(&::dwarf_formstring) formstring;
+  decltype(&::dwarf_formudata) formudata;
+  decltype(&::dwarf_formref_die) formref_die;
+  decltype(&::dwarf_aggregate_size) aggregate_size;
+  decltype(&::dwarf_getscopes_die) getscopes_die;
+  decltype(&::dwarf_getsrc_die) getsrc_die;
+  decltype(&::dwarf_linesrc) linesrc;
+  decltype(&::dwarf_lineno) lineno;
+  decltype(&::dwarf_getsrcfiles) getsrcfiles;
+  decltype(&::dwarf_filesrc) filesrc;
+  decltype(&::dwarf_getlocation_addr) getlocation_addr;
+  decltype(&::dwarf_getelf) getelf;
+  decltype(&::dwarf_getcfi) getcfi;
+  decltype(&::dwarf_getcfi_elf) getcfi_elf;
+  decltype(&::dwarf_cfi_addrframe) cfi_addrframe;
+  decltype(&::dwarf_frame_cfa) frame_cfa;
+};
+
+template <class Function>
+bool find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  return function != nullptr;
+}
+
+const libdw* load() {
+  if (&dlopen == nullptr || &dlsym == nullptr) return nullptr;
+  void* library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return nullptr;
+  static libdw f;
+  bool complete =
+      find(library, "dwarf_begin", f.begin) && find(library, "dwarf_end", f.end) &&
+      find(library, "dwarf_nextcu", f.nextcu) && find(library, "dwarf_offdie", f.offdie) &&
+      find(library, "dwarf_child", f.child) && find(library, "dwarf_siblingof", f.siblingof) &&
+      find(library, "dwarf_tag", f.tag) && find(library, "dwarf_haspc", f.haspc) &&
+      find(library, "dwarf_diename", f.diename) && find(library, "dwarf_attr", f.attr) &&
+      find(library, "dwarf_attr_integrate", f.attr_integrate) &&
+      find(library, "dwarf_formstring", f.formstring) &&
+      find(library, "dwarf_formudata", f.formudata) &&
+      find(library, "dwarf_formref_die", f.formref_die) &&
+      find(library, "dwarf_aggregate_size", f.aggregate_size) &&
+      find(library, "dwarf_getscopes_die", f.getscopes_die) &&
+      find(library, "dwarf_getsrc_die", f.getsrc_die) &&
+      find(library, "dwarf_linesrc", f.linesrc) && find(library, "dwarf_lineno", f.lineno) &&
+      find(library, "dwarf_getsrcfiles", f.getsrcfiles) &&
+      find(library, "dwarf_filesrc", f.filesrc) &&
+      find(library, "dwarf_getlocation_addr", f.getlocation_addr) &&
+      find(library, "dwarf_getelf", f.getelf) && find(library, "dwarf_getcfi", f.getcfi) &&
+      find(library, "dwarf_getcfi_elf", f.getcfi_elf) &&
+      find(library, "dwarf_cfi_addrframe", f.cfi_addrframe) &&
+      find(library, "dwarf_frame_cfa", f.frame_cfa);
+  return complete ? &f : nullptr;
+}
+
+/// Null when this machine has no libdw.
+const libdw* library() {
+  static const libdw* found = load();
+  return found;
+}
+
+class debug_info {
+ public:
+  debug_info(const libdw& functions, const std::string& path)
+      : dw_(functions), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (fd_ >= 0) dwarf_ = dw_.begin(fd_, DWARF_C_READ);
+  }
+  ~debug_info() {
+    if (dwarf_ != nullptr) dw_.end(dwarf_);
+    if (fd_ >= 0) close(fd_);
+  }
+  debug_info(const debug_info&) = delete;
+  debug_info& operator=(const debug_info&) = delete;
+
+  std::vector<source_frame> describe(std::uint64_t address, const std::string& symbol) const {
+    std::optional<position> at = find_position(address);
+    if (!at) return {};
+    std::vector<source_frame> frames;
+    source_frame frame{"", "", 0, false};
+    if (Dwarf_Line* line = dw_.getsrc_die(&at->unit, address); line != nullptr) {
+      const char* file = dw_.linesrc(line, nullptr, nullptr);
+      if (file != nullptr) frame.file = file;
+      (void)dw_.lineno(line, &frame.line);
+    }
+    for (std::size_t i = at->scopes.size(); i-- > 0;) {
+      Dwarf_Die& scope = at->scopes[i];
+      int tag = dw_.tag(&scope);
+      if (tag == DW_TAG_inlined_subroutine) {
+        frame.function = name_of(scope);
+        frame.inlined = true;
+        frames.push_back(frame);
+        frame = {"", file_of_call(*at, scope), number(scope, DW_AT_call_line), false};
+      } else if (tag == DW_TAG_subprogram) {
+        frame.function = !symbol.empty() ? symbol : name_of(scope);
+        frames.push_back(frame);
+        return frames;
+      }
+    }
+    return {};
+  }
+
+  std::string variable(std::uint64_t pc, std::int64_t offset) const {
+    std::optional<position> at = find_position(pc);
+    if (!at) return "";
+    std::optional<base> frame = frame_base(*at, pc);
+    for (std::size_t i = at->scopes.size(); i-- > 0;) {
+      std::string name = variable_in(at->scopes[i], pc, offset, frame);
+      if (!name.empty()) return name;
+    }
+    return "";
+  }
+
+ private:
+  /// Where an address is: its compilation unit, and what is open there from the function inwards.
+  struct position {
+    Dwarf_Die unit;
+    std::vector<Dwarf_Die>
+        scopes;  ///< Function, then blocks and inlined functions, outermost first.
+  };
+  /// What a register or the frame base is, as a distance from the CFA.
+  struct base {
+    int reg;  ///< As DWARF counts them; -1: only `frame` is known.
+    std::int64_t reg_offset;
+    bool has_frame;
+    std::int64_t frame_offset;
+  };
+
+  std::optional<position> find_position(std::uint64_t address) const {
+    if (dwarf_ == nullptr) return std::nullopt;
+    Dwarf_Off offset = 0;
+    Dwarf_Off next = 0;
+    // Not by .debug_aranges, which clang does not write.
+    for (std::size_t header = 0;
+         dw_.nextcu(dwarf_, offset, &next, &header, nullptr, nullptr, nullptr) == 0;
+         offset = next) {
+      position at{};
+      if (dw_.offdie(dwarf_, offset + header, &at.unit) == nullptr) continue;
+      if (dw_.haspc(&at.unit, address) <= 0) continue;
+      if (descend(at.unit, address, at.scopes)) return at;
+    }
+    return std::nullopt;
+  }
+
+  /// Adds what is open at `address` inside `parent`; true when a function is among it.
+  bool descend(Dwarf_Die& parent, std::uint64_t address, std::vector<Dwarf_Die>& scopes) const {
+    Dwarf_Die die;
+    if (dw_.child(&parent, &die) != 0) return false;
+    do {
+      switch (dw_.tag(&die)) {
+        case DW_TAG_subprogram:
+        case DW_TAG_inlined_subroutine:
+        case DW_TAG_lexical_block:
+          if (dw_.haspc(&die, address) > 0) {
+            scopes.push_back(die);
+            descend(die, address, scopes);
+            return true;
+          }
+          break;
+        case DW_TAG_namespace:
+        case DW_TAG_class_type:
+        case DW_TAG_structure_type:
+        case DW_TAG_union_type:
+          // A function may stand inside these; they have no addresses of their own.
+          if (descend(die, address, scopes)) return true;
+          break;
+        default:
+          break;
+      }
+    } while (dw_.siblingof(&die, &die) == 0);
+    return false;
+  }
+
+  int number(Dwarf_Die& die, unsigned attribute) const {
+    Dwarf_Attribute storage;
+    Dwarf_Word value = 0;
+    if (dw_.formudata(dw_.attr(&die, attribute, &storage), &value) != 0) return 0;
+    return static_cast<int>(value);
+  }
+
+  std::string file_of_call(position& at, Dwarf_Die& inlined) const {
+    Dwarf_Files* files = nullptr;
+    std::size_t count = 0;
+    auto index = static_cast<std::size_t>(number(inlined, DW_AT_call_file));
+    if (dw_.getsrcfiles(&at.unit, &files, &count) != 0 || index >= count) return "";
+    const char* file = dw_.filesrc(files, index, nullptr, nullptr);
+    return file != nullptr ? file : "";
+  }
+
+  std::string name_of(Dwarf_Die& die) const {
+    Dwarf_Attribute storage;
+    for (unsigned attribute : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
+      const char* name = dw_.formstring(dw_.attr_integrate(&die, attribute, &storage));
+      if (name != nullptr) return demangle(name);
+    }
+    const char* name = dw_.diename(&die);
+    if (name == nullptr) return "";
+    return enclosing(die) + name;
+  }
+
+  /// "tree::node::" of a function that has no linkage name.
+  std::string enclosing(const Dwarf_Die& function) const {
+    Dwarf_Die declared = function;
+    Dwarf_Attribute storage;
+    for (unsigned attribute : {DW_AT_abstract_origin, DW_AT_specification}) {
+      Dwarf_Die target;
+      if (dw_.formref_die(dw_.attr(&declared, attribute, &storage), &target) != nullptr) {
+        declared = target;
+      }
+    }
+    Dwarf_Die* scopes = nullptr;
+    int count = dw_.getscopes_die(&declared, &scopes);
+    std::unique_ptr<Dwarf_Die, decltype(&std::free)> owner(scopes, &std::free);
+    std::string text;
+    for (int i = 1; i < count; ++i) {
+      int tag = dw_.tag(&scopes[i]);
+      bool is_namespace = tag == DW_TAG_namespace;
+      if (!is_namespace && tag != DW_TAG_class_type && tag != DW_TAG_structure_type) continue;
+      const char* name = dw_.diename(&scopes[i]);
+      if (name == nullptr && !is_namespace) continue;
+      text.insert(0, std::string(name != nullptr ? name : "(anonymous namespace)") + "::");
+    }
+    return text;
+  }
+
+  /// What the frame's addresses are counted from. The CFA itself has no name in most expressions of
+  /// clang: there a register is the frame base, and the unwinder's table says where that is.
+  std::optional<base> frame_base(position& at, std::uint64_t pc) const {
+    base b{-1, 0, false, 0};
+    for (Dwarf_CFI* cfi : {dw_.getcfi_elf(dw_.getelf(dwarf_)), dw_.getcfi(dwarf_)}) {
+      Dwarf_Frame* frame = nullptr;
+      if (cfi == nullptr || dw_.cfi_addrframe(cfi, pc, &frame) != 0) continue;
+      std::unique_ptr<Dwarf_Frame, decltype(&std::free)> owner(frame, &std::free);
+      Dwarf_Op* ops = nullptr;
+      std::size_t count = 0;
+      if (dw_.frame_cfa(frame, &ops, &count) != 0 || count != 1) continue;
+      if (ops->atom >= DW_OP_breg0 && ops->atom <= DW_OP_breg31) {
+        b.reg = ops->atom - DW_OP_breg0;
+        b.reg_offset = -static_cast<std::int64_t>(ops->number);
+      } else if (ops->atom == DW_OP_bregx) {
+        b.reg = static_cast<int>(ops->number);
+        b.reg_offset = -static_cast<std::int64_t>(ops->number2);
+      }
+      break;
+    }
+    Dwarf_Attribute storage;
+    Dwarf_Op* ops = nullptr;
+    std::size_t count = 0;
+    Dwarf_Attribute* attribute = dw_.attr_integrate(&at.scopes.front(), DW_AT_frame_base, &storage);
+    if (attribute != nullptr && dw_.getlocation_addr(attribute, pc, &ops, &count, 1) == 1 &&
+        count == 1) {
+      if (ops->atom == DW_OP_call_frame_cfa) {
+        b.has_frame = true;
+      } else if (ops->atom >= DW_OP_reg0 && ops->atom <= DW_OP_reg31 &&
+                 ops->atom - DW_OP_reg0 == b.reg) {
+        b.has_frame = true;
+        b.frame_offset = b.reg_offset;
+      }
+    }
+    return b;
+  }
+
+  std::string variable_in(Dwarf_Die& scope, std::uint64_t pc, std::int64_t offset,
+                          const std::optional<base>& frame) const {
+    Dwarf_Die die;
+    if (dw_.child(&scope, &die) != 0) return "";
+    do {
+      int tag = dw_.tag(&die);
+      if (tag != DW_TAG_variable && tag != DW_TAG_formal_parameter) continue;
+      if (!covers(die, pc, offset, *frame)) continue;
+      const char* name = dw_.diename(&die);
+      // The compiler's own, such as the range of a range-based for, have names with two
+      // underscores.
+      if (name != nullptr) return name;
+    } while (dw_.siblingof(&die, &die) == 0);
+    return "";
+  }
+
+  bool covers(Dwarf_Die& variable, std::uint64_t pc, std::int64_t offset, const base& frame) const {
+    Dwarf_Attribute storage;
+    Dwarf_Op* ops = nullptr;
+    std::size_t count = 0;
+    Dwarf_Attribute* attribute = dw_.attr_integrate(&variable, DW_AT_location, &storage);
+    if (attribute == nullptr || dw_.getlocation_addr(attribute, pc, &ops, &count, 1) != 1) {
+      return false;
+    }
+    if (count == 1) {
+      std::optional<std::int64_t> start = start_of(ops[0], frame);
+      return start && offset >= *start && offset < *start + size_of(variable);
+    }
+    // One that the compiler split: places, each followed by its size. A piece without a place is
+    // nowhere.
+    for (std::size_t i = 0; i < count; ++i) {
+      if (ops[i].atom == DW_OP_piece) continue;
+      if (i + 1 >= count || ops[i + 1].atom != DW_OP_piece) return false;
+      std::optional<std::int64_t> start = start_of(ops[i], frame);
+      auto bytes = static_cast<std::int64_t>(ops[i + 1].number);
+      if (start && offset >= *start && offset < *start + bytes) return true;
+      ++i;
+    }
+    return false;
+  }
+
+  static std::optional<std::int64_t> start_of(const Dwarf_Op& op, const base& frame) {
+    auto distance = static_cast<std::int64_t>(op.number);
+    if (op.atom == DW_OP_call_frame_cfa) return 0;
+    if (op.atom == DW_OP_fbreg && frame.has_frame) return frame.frame_offset + distance;
+    if (op.atom >= DW_OP_breg0 && op.atom <= DW_OP_breg31 && op.atom - DW_OP_breg0 == frame.reg) {
+      return frame.reg_offset + distance;
+    }
+    return std::nullopt;
+  }
+
+  std::int64_t size_of(Dwarf_Die& variable) const {
+    Dwarf_Attribute storage;
+    Dwarf_Die type;
+    Dwarf_Word bytes = 0;
+    if (dw_.formref_die(dw_.attr_integrate(&variable, DW_AT_type, &storage), &type) == nullptr ||
+        dw_.aggregate_size(&type, &bytes) != 0) {
+      return 8;  // Of pointers and references, the size is not always stated.
+    }
+    return static_cast<std::int64_t>(bytes);
+  }
+
+  const libdw& dw_;
+  int fd_;
+  Dwarf* dwarf_ = nullptr;
+};
+
+std::mutex one_at_a_time;
+
+/// What is known of `program`, read when another one was asked for last. Null without libdw.
+/// Requires: one_at_a_time is locked.
+const debug_info* information(const std::string& program) {
+  if (library() == nullptr) return nullptr;
+  static std::string path;
+  static std::unique_ptr<debug_info> open;
+  if (open == nullptr || path != program) {
+    open = std::make_unique<debug_info>(*library(), program);
+    path = program;
+  }
+  return open.get();
+}
+
+}  // namespace
+
+#endif
+
+std::vector<source_frame> describe_address(const std::string& program, std::uint64_t address) {
+  static std::mutex symbols_lock;
+  std::string symbol;
+  {
+    std::lock_guard lock(symbols_lock);
+    static std::string path;
+    static std::unique_ptr<symbol_table> symbols;
+    if (symbols == nullptr || path != program) {
+      symbols = std::make_unique<symbol_table>(program);
+      path = program;
+    }
+    symbol = symbols->name_at(address);
+  }
+  // Also of functions that the linker left out, whose debug information says address 0 and up.
+  if (symbol.empty()) return {};
+#if SOJOURN_HAS_LIBDW
+  std::lock_guard lock(one_at_a_time);
+  if (const debug_info* info = information(program); info != nullptr) {
+    std::vector<source_frame> frames = info->describe(address, symbol);
+    if (!frames.empty()) return frames;
+  }
+#endif
+  return {{symbol, "", 0, false}};
+}
+
+std::string variable_at(const std::string& program, std::uint64_t pc,
+                        std::int64_t offset_from_cfa) {
+#if SOJOURN_HAS_LIBDW
+  std::lock_guard lock(one_at_a_time);
+  const debug_info* info = information(program);
+  return info == nullptr ? "" : info->variable(pc, offset_from_cfa);
+#else
+  (void)program, (void)pc, (void)offset_from_cfa;
+  return "";
+#endif
+}
+
+std::string why_no_debug_info() {
+#if SOJOURN_HAS_LIBDW
+  return library() != nullptr ? "" : "libdw.so.1 is not installed";
+#else
+  return "this program was built without elfutils/libdw.h";
+#endif
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/debug_info.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+// Compiled with -g in all presets (cmake/SojournTests.cmake): -g1 knows no variables.
+namespace debug_info_under_test {
+
+using sojourn::detail::describe_address;
+using sojourn::detail::source_frame;
+using sojourn::detail::variable_at;
+using sojourn::detail::why_no_debug_info;
+
+const std::string program = "/proc/self/exe";
+
+std::uint64_t called_from;
+
+[[gnu::noinline]] void note_caller() {
+  called_from = reinterpret_cast<std::uint64_t>(__builtin_return_address(0)) - 1;
+}
+
+[[gnu::always_inline]] inline void innermost(int times) {
+  for (int i = 0; i < times; ++i) note_caller();
+}
+constexpr int innermost_line = __LINE__ - 2;
+
+struct walker {
+  [[gnu::always_inline]] void walk(int times) { innermost(times); }
+};
+constexpr int walk_line = __LINE__ - 2;
+
+[[gnu::noinline]] long outermost(walker w, int times) {
+  w.walk(times);
+  return times;
+}
+constexpr int outermost_line = __LINE__ - 3;
+
+std::uint64_t cfa;
+
+struct place {
+  std::int64_t first_low, first_high, second, inner, inlined, other;
+};
+place places;
+
+std::int64_t offset_of(const volatile void* byte) {
+  return static_cast<std::int64_t>(reinterpret_cast<std::uint64_t>(byte) - cfa);
+}
+
+[[gnu::always_inline]] inline void with_array(int n) {
+  volatile char in_the_inlined[24] = {};
+  places.inlined = offset_of(&in_the_inlined[n]);
+  note_caller();
+}
+
+[[gnu::noinline]] long frame_of_interest(int n) {
+  cfa = reinterpret_cast<std::uint64_t>(__builtin_dwarf_cfa());
+  volatile long first[4] = {};
+  volatile double second = n;
+  places.first_low = offset_of(&first[0]);
+  places.first_high = offset_of(&first[3]) + 7;
+  places.second = offset_of(&second);
+  long sum = 0;
+  {
+    volatile long in_a_closed_block[3] = {};
+    places.other = offset_of(&in_a_closed_block[1]);
+    sum += in_a_closed_block[n];
+  }
+  {
+    volatile long in_a_block[3] = {};
+    places.inner = offset_of(&in_a_block[1]);
+    with_array(n);
+    sum += in_a_block[n];
+  }
+  return first[n] + static_cast<long>(second) + sum;
+}
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+TEST(debug_info, names_inlined_functions_innermost_first_each_with_its_line) {
+  if (!why_no_debug_info().empty()) GTEST_SKIP() << why_no_debug_info();
+  outermost(walker{}, 1);
+  std::vector<source_frame> frames = describe_address(program, called_from);
+  ASSERT_EQ(frames.size(), 3u);
+  EXPECT_EQ(frames[0].function, "debug_info_under_test::innermost(int)");
+  EXPECT_EQ(frames[0].line, innermost_line);
+  EXPECT_TRUE(frames[0].inlined);
+  EXPECT_EQ(frames[1].function, "debug_info_under_test::walker::walk(int)");
+  EXPECT_EQ(frames[1].line, walk_line);
+  EXPECT_TRUE(frames[1].inlined);
+  EXPECT_EQ(frames[2].function,
+            "debug_info_under_test::outermost(debug_info_under_test::walker, int)");
+  EXPECT_EQ(frames[2].line, outermost_line);
+  EXPECT_FALSE(frames[2].inlined);
+  for (const source_frame& f : frames) EXPECT_TRUE(ends_with(f.file, "debug_info_test.cpp"));
+}
+
+TEST(debug_info, names_the_variable_that_holds_a_byte_of_a_frame) {
+  if (!why_no_debug_info().empty()) GTEST_SKIP() << why_no_debug_info();
+  frame_of_interest(1);
+  EXPECT_EQ(variable_at(program, called_from, places.first_low), "first");
+  EXPECT_EQ(variable_at(program, called_from, places.first_high), "first");
+  EXPECT_EQ(variable_at(program, called_from, places.second), "second");
+  EXPECT_EQ(variable_at(program, called_from, places.inner), "in_a_block");
+  EXPECT_EQ(variable_at(program, called_from, places.inlined), "in_the_inlined");
+  EXPECT_NE(variable_at(program, called_from, places.other), "in_a_closed_block");
+  // The return address is no variable, nor is what lies beyond this frame.
+  EXPECT_EQ(variable_at(program, called_from, -8), "");
+  EXPECT_EQ(variable_at(program, called_from, 1 << 20), "");
+}
+
+TEST(debug_info, knows_nothing_of_addresses_outside_the_program) {
+  EXPECT_TRUE(describe_address(program, 0x10).empty());
+  EXPECT_TRUE(describe_address(program, ~std::uint64_t{0}).empty());
+  EXPECT_EQ(variable_at(program, 0x10, -16), "");
+}
+
+TEST(debug_info, of_files_that_are_no_programs_nothing_is_known) {
+  for (const char* file : {"/nonexistent", "/dev/null", "/tmp", "/etc/passwd"}) {
+    EXPECT_TRUE(describe_address(file, 0x401000).empty()) << file;
+    EXPECT_EQ(variable_at(file, 0x401000, -16), "") << file;
+  }
+}
+
+}  // namespace debug_info_under_test
