@@ -47,6 +47,8 @@ struct run_options {
   std::string ranks;
   std::string share;
   std::string stats_json;
+  std::string watchdog;
+  std::string report;
   bool bind = false;
   bool no_bind = false;
   bool label = false;
@@ -63,6 +65,9 @@ struct run_options {
     flag("--stats", stats, "Print what the ranks counted, each and summed, after the job");
     text("--stats-json", stats_json, "FILE", "Write the same to FILE as JSON");
     text("--share", share, "on|off", "Map objects between ranks, or send messages only [on]");
+    text("--watchdog", watchdog, "SECONDS",
+         "Report what all ranks wait for after so long without progress; 0: never [10]");
+    text("--report", report, "FILE", "Write such reports, also those asked for, to FILE as JSON");
     flag("--dry-run", dry_run, "Show what would be started, and start nothing");
   }
 
@@ -122,6 +127,22 @@ int parse_rank_count(const std::string& text) {
   return count;
 }
 
+namespace {
+
+double parse_seconds(const std::string& text) {
+  constexpr double most = 1e6;
+  double seconds = 0;
+  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (failure != std::errc() || end != text.data() + text.size() || !(seconds >= 0) ||
+      seconds > most) {
+    throw error(fmt::format(
+        "--watchdog takes a number of seconds from 0 (never) to {:.0f}, not '{}'", most, text));
+  }
+  return seconds;
+}
+
+}  // namespace
+
 run_request parse_run(const std::vector<std::string>& words) {
   run_options options;
   // The first word that is neither an option nor an option's value is the program; all words after
@@ -170,6 +191,13 @@ run_request parse_run(const std::vector<std::string>& words) {
   if (options.app.count("--stats-json") != 0 && options.stats_json.empty()) {
     throw error("--stats-json takes the name of a file");
   }
+  if (options.app.count("--watchdog") != 0) {
+    request.options.watchdog_seconds = parse_seconds(options.watchdog);
+  }
+  if (options.app.count("--report") != 0 && options.report.empty()) {
+    throw error("--report takes the name of a file");
+  }
+  request.report = options.report;
   request.stats = options.stats;
   request.stats_json = options.stats_json;
   request.dry_run = options.dry_run;
@@ -195,7 +223,7 @@ std::string describe_plan(const launch_plan& plan) {
     }
     text += "\n";
   }
-  text += fmt::format("environment: SOJOURN_RANK=(0 to {}) SOJOURN_JOB_FDS=(two descriptors)\n",
+  text += fmt::format("environment: SOJOURN_RANK=(0 to {}) SOJOURN_JOB_FDS=(three descriptors)\n",
                       options.rank_count - 1);
   text += fmt::format("             SOJOURN_SHARE={}\n", options.share_heap ? "on" : "off");
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -218,6 +246,12 @@ int run_command(const std::vector<std::string>& words) {
     fmt::print("{}", request.help);
     return 0;
   }
+  stats_file report(request.report);
+  request.options.on_hang_report = [&report,
+                                    wanted = !request.report.empty()](const std::string& json) {
+    std::string failure = wanted ? report.write(json) : "";
+    if (!failure.empty()) fmt::print(stderr, "sojourn run: {}\n", failure);
+  };
   launch_plan plan = plan_launch(request.options);
   if (!plan.warning.empty()) fmt::print(stderr, "sojourn run: {}\n", plan.warning);
   if (request.dry_run) {

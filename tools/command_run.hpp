@@ -14,6 +14,7 @@ struct run_request {
   launch_options options;
   bool stats = false;
   std::string stats_json;  ///< File, or "".
+  std::string report;      ///< The same.
   bool dry_run = false;
   std::string help;  ///< Not empty: show this and do nothing else.
 };

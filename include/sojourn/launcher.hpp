@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,11 @@ struct launch_options {
   binding bind = binding::automatic;
   bool label = false;      ///< Put "[rank] " before each line that a rank writes.
   bool share_heap = true;  ///< Ranks map each other's objects; otherwise they send messages only.
+  /// Report what everything waits for when no rank has made progress for so long. 0: never. What is
+  /// proven to hang is reported, and ended, at once in any case.
+  double watchdog_seconds = 10;
+  /// Gets each such report as JSON; may be empty.
+  std::function<void(const std::string& json)> on_hang_report = {};
 };
 
 /// What a job would be started as: the options, checked, and what follows from them and this host.
@@ -36,8 +42,9 @@ struct launch_plan {
 
 /// What became of a job.
 struct launch_result {
-  /// 0 when every rank ended well; the first failing rank's exit status, or 128 + its signal; 128 +
-  /// signal when a signal to the launcher ended the job; 141 when the launcher's output was closed.
+  /// 0 when every rank ended well; the first failing rank's exit status, or 128 + its signal; 1
+  /// when nothing could happen in the job any more; 128 + signal when a signal to the launcher
+  /// ended the job; 141 when the launcher's output was closed.
   int status = 0;
   double elapsed_seconds = 0;  ///< From the start of the first rank to the end of the last.
   /// counters[rank][i] counts what counter_names()[i] says. All 0 for a program without Sojourn.
@@ -54,9 +61,11 @@ launch_plan plan_launch(launch_options options);
 
 /// Runs the job and returns when all ranks have ended. Forwards their output by whole lines to this
 /// process's standard output and standard error; rank 0 reads this process's standard input. A rank
-/// that dies ends the job within a second, with a report on standard error. SIGINT, SIGTERM, SIGHUP
-/// and SIGQUIT end the job: SIGTERM to all ranks, SIGKILL half a second later or at a second
-/// signal.
+/// that dies ends the job within a second, with a report on standard error. SIGINT, SIGTERM and
+/// SIGHUP end the job: SIGTERM to all ranks, SIGKILL half a second later or at a second signal.
+/// SIGUSR1 and SIGQUIT have all that the job waits for reported on standard error; a second SIGQUIT
+/// within two seconds ends the job. A job in which nothing can happen any more is reported so, and
+/// ended.
 ///
 /// Requires: this process has one thread; it stays until launch() returns, for ranks die with it.
 /// Blocks those signals and SIGCHLD meanwhile. Not for use by ranks.

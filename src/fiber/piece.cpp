@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <new>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/check.hpp"
 #include "fiber/stack_copy.hpp"
@@ -79,16 +80,35 @@ void evict(piece* p, std::uint64_t until) {
 
 namespace {
 
+/// Pieces are never given back: as many as were ever alive at once.
+struct piece_block {
+  piece pieces[pieces_at_once];
+  piece_block* next = nullptr;
+};
+piece_block* blocks = nullptr;
+
 [[gnu::noinline]] void more_pieces() {
-  // Never given back: as many as were ever alive at once.
-  piece* fresh = runtime_array<piece>(pieces_at_once);
-  for (std::size_t i = 0; i < pieces_at_once; ++i) {
-    fresh[i].next_ready = free_pieces;
-    free_pieces = fresh + i;
+  piece_block* fresh = runtime_array<piece_block>(1);
+  fresh->next = blocks;
+  blocks = fresh;
+  for (piece& p : fresh->pieces) {
+    p.next_ready = free_pieces;
+    free_pieces = &p;
   }
 }
 
 }  // namespace
+
+void each_piece(void (*visit)(piece* p, void* context), void* context) {
+  std::unordered_set<const piece*> in_pool;
+  for (const piece* p = free_pieces; p != nullptr; p = p->next_ready) in_pool.insert(p);
+  for (piece_block* block = blocks; block != nullptr; block = block->next) {
+    for (piece& p : block->pieces) {
+      // What watches a slot is no computation.
+      if (in_pool.count(&p) == 0 && p.hi != everywhere) visit(&p, context);
+    }
+  }
+}
 
 piece* new_piece() {
   ++pieces_in_use;

@@ -34,7 +34,8 @@ struct piece {
 
   // What it is.
   const void* base = nullptr;  ///< Address of the mark it began under; compared, never read.
-  ticket_id result = 0;        ///< Takes what its base mark's inner function returns.
+  ticket_id result = 0;        ///< Takes what its base mark's inner function returns; of a
+                               ///< handler that blocked, its answer.
   bool pinned = false;         ///< Never leaves this rank.
   bool by_reference = false;   ///< Its frames refer to those of `refers_to`.
 
@@ -60,6 +61,8 @@ struct piece {
   std::byte* image = nullptr;
   std::size_t image_capacity = 0;
 
+  std::uint64_t since = 0;  ///< ticks() when it began to wait for a result or for room.
+
   // Scratch of place().
   std::uint64_t stamp = 0;
   std::uint64_t needed_from = 0;
@@ -72,6 +75,8 @@ struct piece {
 piece* new_piece();
 void free_piece(piece* p);
 extern std::size_t pieces_in_use;
+/// Calls visit(p, context) for each descriptor that is not in the pool. For reports: takes time.
+void each_piece(void (*visit)(piece* p, void* context), void* context);
 
 /// What stands first in the list of an unguarded slot (stack_slots.hpp). It seems to lie
 /// everywhere in it, so that nothing runs there but through place_with_images or clear_slot, which

@@ -18,6 +18,7 @@ namespace sojourn::detail {
 
 leaving handover;
 piece* first_ready = nullptr;
+void (*on_fiber_made)(piece* p) = [](piece*) {};
 
 namespace {
 
@@ -88,6 +89,7 @@ void become_fiber(piece* p) {
   scheduler.spare = nullptr;
   ++scheduler.fibers_resident;
   ++counts.fibers_made;
+  on_fiber_made(p);
   if (scheduler.fibers_resident > resident_fibers_max) {
     // Stacks are short: the next handler runs where this one is, which becomes an image then.
     piece* sharer = new_piece();
@@ -310,6 +312,8 @@ void retire(piece* p) {
   }
   free_piece(p);
 }
+
+const piece* spare_piece() { return scheduler.spare; }
 
 std::size_t fibers_unfinished() { return pieces_in_use - (scheduler.spare != nullptr); }
 

@@ -56,6 +56,9 @@ bool someone_goes_on_if_blocked();
 
 extern piece* first_ready;
 
+/// Told when a handler's stack becomes a fiber (set by the floor above).
+extern void (*on_fiber_made)(piece* p);
+
 /// Queues a suspended piece; it resumes with `word` (not 0).
 void make_ready(piece* p, long word);
 void make_ready_first(piece* p, long word);
@@ -76,6 +79,9 @@ void run_main(void (*fn)(void*), void* context);
 inline piece* running_piece() { return handover.current; }
 /// Drops a suspended piece: it has finished, or its bytes have left this rank.
 void retire(piece* p);
+
+/// The stack that waits for the next handler; no fiber. May be null.
+const piece* spare_piece();
 
 /// Pieces that are on this rank and have not finished.
 std::size_t fibers_unfinished();

@@ -9,6 +9,8 @@
 extern "C" {
 /// Where the scheduler resumes when a stack leaves or ends. Named in switch_*.S.
 extern void* sojourn_scheduler_sp;
+/// Where the older side of a mark resumes after a cut; compared, never called.
+extern const char sojourn_resume_marked[];
 }
 
 namespace sojourn::detail {

@@ -111,6 +111,8 @@ sojourn_call_marked:
     .cfi_restore x29
     .cfi_restore x30
     ret
+    .globl  sojourn_resume_marked
+sojourn_resume_marked:                  /* for who reads a suspended stack */
 .Lresume_marked:
     .cfi_def_cfa x29, 16
     .cfi_offset x29, -16

@@ -99,6 +99,8 @@ sojourn_call_marked:
     .cfi_def_cfa rsp, 8
     .cfi_restore rbp
     ret
+    .globl  sojourn_resume_marked
+sojourn_resume_marked:                  /* for who reads a suspended stack */
 .Lresume_marked:
     .cfi_def_cfa rbp, 16
     .cfi_offset rbp, -16

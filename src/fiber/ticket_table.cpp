@@ -9,6 +9,7 @@
 #include "base/copy_short.hpp"
 #include "fiber/scheduler.hpp"
 #include "memory/address_map.hpp"
+#include "sojourn/clock.hpp"
 #include "sojourn/detail/running.hpp"
 
 namespace sojourn::detail {
@@ -100,11 +101,20 @@ void complete_ticket(ticket* t, const void* bytes, std::size_t size, bool is_exc
 void wait_for(ticket* t) {
   SOJOURN_CHECK(t->waiter == nullptr && t->notify == nullptr,
                 "two fibers wait for one result: a future has one reader");
-  leave([](piece* running_piece,
-           void* context) { static_cast<ticket*>(context)->waiter = block(running_piece); },
-        t);
+  leave(
+      [](piece* running_piece, void* context) {
+        piece* waiter = static_cast<ticket*>(context)->waiter = block(running_piece);
+        waiter->since = ticks();
+      },
+      t);
 }
 
 std::size_t tickets_open() { return open_count; }
+
+void each_open_ticket(void (*visit)(const ticket& t, void* context), void* context) {
+  for (std::uint32_t i = 1; i < used; ++i) {
+    if (tickets.first[i].id != 0) visit(tickets.first[i], context);
+  }
+}
 
 }  // namespace sojourn::detail

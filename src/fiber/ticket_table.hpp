@@ -67,5 +67,7 @@ void wait_for(ticket* t);
 
 /// Open tickets of this rank.
 std::size_t tickets_open();
+/// Calls visit(t, context) for each of them. For reports: takes time.
+void each_open_ticket(void (*visit)(const ticket& t, void* context), void* context);
 
 }  // namespace sojourn::detail

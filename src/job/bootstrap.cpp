@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making and mapping what the ranks of a job share.
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -20,7 +21,7 @@ job_fds create_job(int rank_count, bool share_heap, int cores, bool bound) {
   address_map map = map_from_environment(rank_count);
   std::size_t transport_offset = job_segment::header_bytes(rank_count);
   std::size_t bytes = transport_offset + shm::layout(rank_count).total_bytes();
-  job_fds fds{make_memory_file("sojourn-job", bytes), -1};
+  job_fds fds{make_memory_file("sojourn-job", bytes), -1, -1};
   void* memory =
       mmap(nullptr, transport_offset, PROT_READ | PROT_WRITE, MAP_SHARED, fds.segment, 0);
   if (memory == MAP_FAILED) {
@@ -43,15 +44,26 @@ job_fds create_job(int rank_count, bool share_heap, int cores, bool bound) {
   segment->segment_bytes = bytes;
   segment->transport_offset = transport_offset;
   munmap(memory, transport_offset);
-  if (share_heap) {
-    try {
-      fds.heap = make_memory_file("sojourn-heap", map.heap_bytes());
-    } catch (...) {
-      close(fds.segment);
-      throw;
+  try {
+    if (share_heap) fds.heap = make_memory_file("sojourn-heap", map.heap_bytes());
+    fds.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fds.bell < 0) {
+      throw error(format("an eventfd cannot be made: %s%s", std::strerror(errno), doctor_hint));
     }
+  } catch (...) {
+    close(fds.segment);
+    if (fds.heap >= 0) close(fds.heap);
+    throw;
   }
   return fds;
+}
+
+watch_area job_segment::watch() {
+  auto* start = reinterpret_cast<std::byte*>(this);
+  int count = static_cast<int>(rank_count);
+  return {start + watch_offset(count), count,
+          reinterpret_cast<shm::wake_line*>(start + transport_offset +
+                                            shm::layout(count).wake_offset())};
 }
 
 job_segment* map_job(int segment_fd) {

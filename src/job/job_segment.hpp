@@ -11,12 +11,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "observe/wait_report.hpp"
 #include "sojourn/counters.hpp"
 
 namespace sojourn::detail {
 
 inline constexpr std::uint64_t job_segment_magic = 0x736f6a6f75726e31;  // "sojourn1"
 inline constexpr int rank_count_max = 1024;
+/// Exit status of a job that nothing could happen in any more.
+inline constexpr int status_deadlock = 1;
 inline constexpr std::size_t crash_frames_max = 48;
 
 /// How far a rank has come. A process that ends in `attached` ended too early.
@@ -60,18 +63,24 @@ struct job_segment {
     std::size_t pages = (blocks + sizeof(counts_page) - 1) / sizeof(counts_page);
     return (pages + static_cast<std::size_t>(rank)) * sizeof(counts_page);
   }
-  /// Of all this, the counts included.
-  static constexpr std::size_t header_bytes(int rank_count) {
+  /// Where what the ranks tell of their waits begins.
+  static constexpr std::size_t watch_offset(int rank_count) {
     return counts_offset(rank_count, rank_count);
+  }
+  /// Of all this.
+  static constexpr std::size_t header_bytes(int rank_count) {
+    return watch_offset(rank_count) + watch_area::bytes(rank_count);
   }
   const counts_page& counts_of(int rank) const {
     return *reinterpret_cast<const counts_page*>(reinterpret_cast<const char*>(this) +
                                                  counts_offset(rank, static_cast<int>(rank_count)));
   }
+  watch_area watch();
 };
 
 /// Environment a rank is started with; absent for a program run without the launcher.
-/// SOJOURN_RANK=2 SOJOURN_JOB_FDS=segment_fd,heap_fd (heap_fd is -1 when the heap is not shared).
+/// SOJOURN_RANK=2 SOJOURN_JOB_FDS=segment_fd,heap_fd,bell_fd (heap_fd is -1 when the heap is not
+/// shared).
 inline constexpr const char* rank_variable = "SOJOURN_RANK";
 inline constexpr const char* job_fds_variable = "SOJOURN_JOB_FDS";
 
@@ -80,6 +89,7 @@ inline constexpr const char* job_fds_variable = "SOJOURN_JOB_FDS";
 struct job_fds {
   int segment;
   int heap;
+  int bell;  ///< An eventfd: a rank has something to say to the launcher (observe/watch.hpp).
 };
 job_fds create_job(int rank_count, bool share_heap, int cores, bool bound);
 

@@ -80,12 +80,13 @@ class job_memory {
   job_memory& operator=(const job_memory&) = delete;
 
   const job_fds& fds() const { return fds_; }
-  const job_segment& segment() const { return *segment_; }
+  job_segment& segment() const { return *segment_; }
 
  private:
   void close_fds() const {
     close(fds_.segment);
     if (fds_.heap >= 0) close(fds_.heap);
+    close(fds_.bell);
   }
 
   job_fds fds_;
@@ -134,8 +135,9 @@ launch_result launch(const launch_plan& plan) {
   process_state state(open_files_needed(rank_count));
   std::vector<pid_t> strangers = adopted_children({});
   job_memory memory(plan);
-  supervisor watch(plan, memory.segment(), start_ranks(plan, memory.fds(), state),
-                   state.awaited_signals(), std::move(strangers));
+  supervisor watch(plan, memory.segment(), memory.fds().bell,
+                   start_ranks(plan, memory.fds(), state), state.awaited_signals(),
+                   std::move(strangers));
   watch.run();
   return {watch.status(), watch.elapsed_seconds(), read_counters(memory.segment(), rank_count)};
 }

@@ -71,7 +71,7 @@ class rank_environment {
     std::vector<std::string> own = {
         std::string(rank_variable) + "=" + std::to_string(rank),
         std::string(job_fds_variable) + "=" + std::to_string(fds.segment) + "," +
-            std::to_string(fds.heap),
+            std::to_string(fds.heap) + "," + std::to_string(fds.bell),
         std::string("SOJOURN_SHARE=") + (plan.options.share_heap ? "on" : "off"),
     };
     for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -122,6 +122,7 @@ struct child_context {
   dup2(c.errors, STDERR_FILENO);
   fcntl(c.fds.segment, F_SETFD, 0);
   if (c.fds.heap >= 0) fcntl(c.fds.heap, F_SETFD, 0);
+  fcntl(c.fds.bell, F_SETFD, 0);
 
   start_failure failure{c.rank, 0, false};
   if (c.core >= 0 && sched_setaffinity(0, c.cores_bytes, c.cores) != 0) {
@@ -194,7 +195,7 @@ process_state::process_state(rlim_t open_files) {
   sigemptyset(&awaited_);
   // Ctrl-C ends the job even when a shell without job control started it in the background and so
   // had it ignored. nohup, which ignores SIGHUP, is respected.
-  for (int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&awaited_, signal);
+  for (int signal : {SIGINT, SIGTERM, SIGCHLD, SIGUSR1}) sigaddset(&awaited_, signal);
   for (int signal : {SIGHUP, SIGQUIT}) {
     struct sigaction before;
     sigaction(signal, nullptr, &before);

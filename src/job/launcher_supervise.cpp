@@ -39,6 +39,9 @@ constexpr milliseconds look_again_max{500};
 constexpr milliseconds refusal_patience{200};
 constexpr milliseconds refusal_look{10};
 
+// Between two Ctrl-\ that end the job.
+constexpr milliseconds quit_patience{2000};
+
 constexpr int launcher_writer = 1 << 30;  // In the place of a stream's number.
 
 std::string executable_of(pid_t pid) {
@@ -54,11 +57,12 @@ bool crash_is_written(const rank_block& block) {
 
 }  // namespace
 
-supervisor::supervisor(const launch_plan& plan, const job_segment& job,
+supervisor::supervisor(const launch_plan& plan, job_segment& job, int bell,
                        const std::vector<started_rank>& ranks, const sigset_t& signals,
                        std::vector<pid_t> strangers)
     : plan_(plan),
       job_(job),
+      hangs_(job, bell, plan.options.watchdog_seconds),
       strangers_(std::move(strangers)),
       running_(static_cast<int>(ranks.size())),
       signal_fd_(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK)),
@@ -128,6 +132,7 @@ void supervisor::wait_for_events() {
     // An output without anything to write is left out: its reader may go without being noticed.
     waits.push_back({sink->has_pending() ? sink->fd() : -1, POLLOUT, 0});
   }
+  waits.push_back({ending_ == ending::none ? hangs_.bell() : -1, POLLIN, 0});
   std::size_t first_stream = waits.size();
   for (watched_stream& s : streams_) {
     waits.push_back({s.stream.wants_read() && !s.held ? s.stream.fd() : -1, POLLIN, 0});
@@ -160,6 +165,7 @@ std::optional<supervisor::time> supervisor::next_deadline() const {
                                               drop_output_at_, look_at_held_at_, look_again_at_}) {
     consider(deadline);
   }
+  if (ending_ == ending::none && !all_ended()) consider(hangs_.next_deadline());
   for (const watched_stream& s : streams_) {
     if (s.stream.has_partial_line() && s.stream.sink().is_terminal()) {
       consider(s.last_read + partial_line_patience);
@@ -175,6 +181,10 @@ void supervisor::take_signals() {
     int signal = static_cast<int>(info.ssi_signo);
     if (signal == SIGCHLD) {
       child_ended = true;
+    } else if (signal == SIGUSR1) {
+      hangs_.ask("a report was asked for");
+    } else if (signal == SIGQUIT) {
+      on_quit();
     } else {
       on_signal(signal);
     }
@@ -182,8 +192,40 @@ void supervisor::take_signals() {
   if (child_ended) reap();
 }
 
+void supervisor::on_quit() {
+  time now = clock::now();
+  if (ending_ != ending::none || (quit_again_until_ && now < *quit_again_until_)) {
+    return on_signal(SIGQUIT);
+  }
+  quit_again_until_ = now + quit_patience;
+  hangs_.ask("a report was asked for; Ctrl-\\ once more ends the job");
+}
+
+void supervisor::report_hang(const hang_view& view) {
+  hang_report report = explain(view, "sojourn run: ");
+  say(report.text);
+  if (plan_.options.on_hang_report) plan_.options.on_hang_report(report.json);
+  if (!view.proven) return;
+  ending_ = ending::deadlock;
+  status_ = status_deadlock;
+  say("sojourn run: the job was ended; its exit status is " + std::to_string(status_) + "\n");
+  kill_ranks();
+}
+
 void supervisor::meet_deadlines() {
   time now = clock::now();
+  if (ending_ == ending::none && !all_ended()) {
+    std::vector<bool> running;
+    for (const rank_process& rank : ranks_) running.push_back(rank.running);
+    if (std::optional<hang_view> view = hangs_.look(running)) {
+      for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+        if (view->ranks[rank].pid == 0) view->ranks[rank].pid = ranks_[rank].pid;
+      }
+      std::string file = executable_of(static_cast<pid_t>(view->ranks.front().pid));
+      view->program = file.empty() ? symbol_file_ : file;
+      report_hang(*view);
+    }
+  }
   auto due = [&](std::optional<time>& deadline) {
     if (!deadline || now < *deadline) return false;
     deadline.reset();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "job/job_segment.hpp"
+#include "job/launcher_hangs.hpp"
 #include "job/launcher_output.hpp"
 #include "job/launcher_process.hpp"
 #include "job/launcher_report.hpp"
@@ -22,9 +23,9 @@ namespace sojourn::detail {
 
 class supervisor {
  public:
-  /// `job` outlives this object. `signals` are blocked. `strangers` are children of this process
-  /// that have nothing to do with the job.
-  supervisor(const launch_plan& plan, const job_segment& job,
+  /// `job` outlives this object. Ranks ring `bell`. `signals` are blocked. `strangers` are children
+  /// of this process that have nothing to do with the job.
+  supervisor(const launch_plan& plan, job_segment& job, int bell,
              const std::vector<started_rank>& ranks, const sigset_t& signals,
              std::vector<pid_t> strangers);
   ~supervisor();
@@ -42,7 +43,7 @@ class supervisor {
   using time = clock::time_point;
 
   /// Why the job is being ended. The first reason counts.
-  enum class ending { none, failure, signal, output_lost };
+  enum class ending { none, failure, signal, output_lost, deadlock };
 
   struct rank_process {
     pid_t pid;
@@ -63,6 +64,8 @@ class supervisor {
   void meet_deadlines();
 
   void on_signal(int signal);
+  void on_quit();
+  void report_hang(const hang_view& view);
   void reap();
   void on_rank_end(int rank);
   void release_errors(bool all);
@@ -88,6 +91,7 @@ class supervisor {
 
   const launch_plan& plan_;
   const job_segment& job_;
+  hang_watcher hangs_;
   std::vector<pid_t> strangers_;
   std::vector<rank_process> ranks_;
   int running_;
@@ -113,6 +117,7 @@ class supervisor {
   std::optional<time> give_up_at_;  ///< When to stop waiting for ranks that SIGKILL did not end.
   std::optional<time> close_streams_at_;
   std::optional<time> drop_output_at_;
+  std::optional<time> quit_again_until_;  ///< A second Ctrl-\ until then ends the job.
   std::optional<time> look_at_held_at_;
   std::optional<time> look_again_at_;  ///< For ranks that join after another ended without.
   std::chrono::milliseconds look_again_after_{100};

@@ -3,6 +3,7 @@
 // fiber, waits until the whole job is quiet, and leaves.
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -34,6 +36,8 @@
 #include "message/dispatcher.hpp"
 #include "migrate/ship.hpp"
 #include "object/sites.hpp"
+#include "observe/hang_report.hpp"
+#include "observe/watch.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/collectives.hpp"
 #include "sojourn/counters.hpp"
@@ -55,6 +59,8 @@ struct this_rank {
   int status = 1;
   bool main_ended = false;
   piece* parked = nullptr;  // the main fiber, while it waits for the others of this rank
+  int bell = -1;
+  std::atomic<bool> ended = false;
 } self;
 
 rank_block& block_of(int rank) { return self.segment->ranks[rank]; }
@@ -112,7 +118,7 @@ int join_job() {
     self.alone = true;
   } else {
     rank = std::atoi(rank_text);
-    if (std::sscanf(fds_text, "%d,%d", &fds.segment, &fds.heap) != 2) {
+    if (std::sscanf(fds_text, "%d,%d,%d", &fds.segment, &fds.heap, &fds.bell) != 3) {
       throw error(
           format("%s=%s is not what the launcher sets: unset it", job_fds_variable, fds_text));
     }
@@ -123,9 +129,11 @@ int join_job() {
     unsetenv(job_fds_variable);
     close_on_exec(fds.segment);
     if (fds.heap >= 0) close_on_exec(fds.heap);
+    close_on_exec(fds.bell);
     // Lines reach the launcher as they are written.
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
   }
+  self.bell = fds.bell;
   self.segment = map_job(fds.segment);
   if (rank < 0 || rank >= static_cast<int>(self.segment->rank_count)) {
     throw error(format("%s=%d is not a rank of this job", rank_variable, rank));
@@ -193,6 +201,7 @@ void wait_for_quiet() {
   for (;;) {
     wait_for_fibers();
     traffic t = traffic_so_far();
+    collectives_end_program();
     quiet now = reduce(quiet{t.sent, t.received}, [](quiet a, quiet b) {
       return quiet{a.sent + b.sent, a.received + b.received};
     });
@@ -227,6 +236,65 @@ bool rank_is_done() {
   return self.main_ended && dispatcher_idle();
 }
 
+/// Async-signal-safe.
+void ring() {
+  std::uint64_t one = 1;
+  (void)!write(self.bell, &one, sizeof one);
+}
+
+/// Says what the report of this rank, a job of its own, tells.
+void say_alone(const char* why, bool proven) {
+  hang_view view;
+  view.why = why;
+  view.proven = proven;
+  view.program = "/proc/self/exe";
+  view.ranks.resize(1);
+  rank_view& only = view.ranks[0];
+  watch_area area = self.segment->watch();
+  std::uint32_t wanted = area.of(0).report_wanted.load();
+  bool answered = area.of(0).report_given.load() == wanted;
+  only.condition = answered                                  ? rank_condition::waiting
+                   : area.of(0).stack_given.load() == wanted ? rank_condition::computing
+                                                             : rank_condition::silent;
+  only.pid = getpid();
+  only.report = area.report_of(0);
+  std::string text = explain(view, "sojourn: ").text;
+  std::fflush(stdout);
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
+}
+
+/// Nothing can happen in this job any more: whoever watches it ends it.
+void deadlocked() {
+  if (!self.alone) return ring();
+  write_report(self.segment->watch().report_of(0));
+  say_alone("no fiber can go on, and no message is on its way", true);
+  std::fflush(nullptr);
+  std::_Exit(status_deadlock);
+}
+
+/// The first thread of a job without a launcher waits here for the worker's end, and for requests.
+void watch_alone() {
+  std::uint32_t seen = 0;
+  while (!self.ended.load()) {
+    pollfd bell{self.bell, POLLIN, 0};
+    if (poll(&bell, 1, -1) != 1) continue;
+    std::uint64_t rings;
+    (void)!read(self.bell, &rings, sizeof rings);
+    watch_area area = self.segment->watch();
+    std::uint32_t asked = area.all().asked.load();
+    if (self.ended.load() || asked == seen) continue;
+    seen = asked;
+    area.ask(0, asked);
+    for (int i = 0; i < 100 && area.of(0).report_given.load() != asked; ++i) {
+      if (i == 20) syscall(SYS_tgkill, getpid(), area.of(0).thread.load(), SIGURG);
+      if (i > 25 && area.of(0).stack_given.load() == asked) break;
+      poll(nullptr, 0, 2);
+    }
+    say_alone("a report was asked for", false);
+  }
+}
+
 void live() {
   job_segment& s = *self.segment;
   attach_scheduler(addresses.worker_stack(),
@@ -242,6 +310,8 @@ void live() {
   attach_dispatcher(reinterpret_cast<std::byte*>(&s) + s.transport_offset, job.me, job.count,
                     static_cast<int>(s.cores));
   attach_crash_report(block_of(job.me), self.alone);
+  attach_watch(s.watch(), {!self.alone, [] { return static_cast<const piece*>(self.parked); },
+                           deadlocked, ring});
   block_of(job.me).fingerprint = fingerprint();
   wait_for_all();
   self.started = true;
@@ -281,6 +351,8 @@ void* worker(void*) {
       self.status = 1;
     }
   }
+  self.ended.store(true);
+  if (self.alone) ring();
   return nullptr;
 }
 
@@ -322,6 +394,7 @@ int run_job(int, char**, int (*body)(void*), void* context) {
           "the worker thread cannot start (%s): raise the limits on processes (ulimit -u) and "
           "memory%s",
           std::strerror(failure), doctor_hint));
+    if (self.alone) watch_alone();
     pthread_join(thread, nullptr);
   } catch (const std::exception& e) {
     return cannot_start(e);

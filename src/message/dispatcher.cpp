@@ -11,6 +11,7 @@
 #include "base/copy_short.hpp"
 #include "fiber/ticket_table.hpp"
 #include "memory/address_map.hpp"
+#include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/tasks.hpp"
 #include "sojourn/rank.hpp"
@@ -46,6 +47,7 @@ struct pending_send {
   void (*go)(void*);
   void* context;
   bool needs_credit;
+  piece* waiter;
 };
 struct late_reply {
   runtime_message kind;
@@ -79,6 +81,8 @@ struct dispatcher_state {
   std::deque<task> tasks;
   std::size_t tasks_waiting = 0;
   traffic moved{};
+  traffic moved_collective{};
+  void (*around_sleep)(bool falls_asleep) = nullptr;
   // Between begin_request and commit_request.
   scope_ticket request_scope{};
   std::byte* request_scope_at = nullptr;
@@ -186,12 +190,17 @@ void run_user_handler(void* context) {
   call->run(call->message);
 }
 
-// The message whose handler is being entered; request::consume refers to it.
+// The message whose handler was entered last, until that returned or blocked: request::consume
+// refers to it, and a handler that blocks is known by its answer's ticket.
 const arrival* entered = nullptr;
 
 /// True when something has become ready, which then runs before more messages are looked at.
 bool deliver(arrival& a, void*) {
-  if (counts_as_traffic(a.handler)) ++dispatcher.moved.received;
+  if (counts_as_traffic(a.handler)) {
+    ++dispatcher.moved.received;
+  } else {
+    ++dispatcher.moved_collective.received;
+  }
   if (a.handler < first_user_handler) {
     runtime_handlers[a.handler](a);
     return anything_ready();
@@ -233,6 +242,7 @@ bool deliver(arrival& a, void*) {
 
 int run_tasks() {
   int ran = 0;
+  entered = nullptr;
   while (dispatcher.tasks_waiting != 0 && ran < pieces_a_round) {
     task t = dispatcher.tasks.front();
     dispatcher.tasks.pop_front();
@@ -265,7 +275,9 @@ void suspend_for_room(int to, std::size_t bytes, bool needs_credit) {
   leave(
       [](piece* left, void* context) {
         room_wait asked = *static_cast<room_wait*>(context);
-        queue_sender(asked.to, {asked.bytes, wake_sender, block(left), asked.needs_credit});
+        piece* waiter = block(left);
+        waiter->since = ticks();
+        queue_sender(asked.to, {asked.bytes, wake_sender, waiter, asked.needs_credit, waiter});
       },
       &w);
 }
@@ -302,12 +314,12 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
   std::copy(table.begin(), table.end(), handlers);
   dispatcher.handlers = handlers;
   dispatcher.handler_count = table.size();
+  on_fiber_made = [](piece* p) {
+    if (entered != nullptr) p->result = entered->ticket;
+  };
 }
 
-void request::consume() {
-  dispatcher.transport->consume(*entered);
-  entered = nullptr;
-}
+void request::consume() { dispatcher.transport->consume(*entered); }
 
 void dispatch_until(bool (*done)()) {
   for (;;) {
@@ -319,7 +331,7 @@ void dispatch_until(bool (*done)()) {
     if (did > 0 || anything_ready()) continue;
     if (done()) return;
     if (dispatcher.tasks_waiting == 0 && !anything_ready())
-      dispatcher.transport->wait(someone_can_send);
+      dispatcher.transport->wait(someone_can_send, dispatcher.around_sleep);
   }
 }
 
@@ -337,7 +349,11 @@ void post_task(void (*fn)(void*), void* context, void* scope) {
 
 void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket,
                 const void* bytes, std::size_t size) {
-  if (counts_as_traffic(static_cast<std::uint16_t>(kind))) ++dispatcher.moved.sent;
+  if (counts_as_traffic(static_cast<std::uint16_t>(kind))) {
+    ++dispatcher.moved.sent;
+  } else {
+    ++dispatcher.moved_collective.sent;
+  }
   if (to != job.me) count_message(kind, size);
   peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
   std::byte* room = p.replies_waiting == 0
@@ -360,9 +376,10 @@ std::byte* try_reserve_request(int to, std::size_t bytes) {
   return dispatcher.transport->reserve(to, message_class::request, bytes);
 }
 
-void when_room(int to, std::size_t bytes, void (*go)(void*), void* context) {
+void when_room(int to, std::size_t bytes, void (*go)(void*), void* context, piece* waiter) {
   ++counts.suspensions_for_room;
-  queue_sender(to, {bytes, go, context, false});
+  waiter->since = ticks();
+  queue_sender(to, {bytes, go, context, false, waiter});
 }
 
 std::byte* reserve_request(int to, std::size_t bytes) {
@@ -445,6 +462,19 @@ bool take_reply_in_place(int rank) {
 void answered_by(int rank) { --dispatcher.peers[static_cast<std::size_t>(rank)].unanswered; }
 
 traffic traffic_so_far() { return dispatcher.moved; }
+traffic collective_traffic_so_far() { return dispatcher.moved_collective; }
+
+void call_around_sleep(void (*around_sleep)(bool falls_asleep)) {
+  dispatcher.around_sleep = around_sleep;
+}
+
+void each_waiting_sender(void (*visit)(const piece* waiter, int to, void* context), void* context) {
+  for (int to = 0; to < job.count; ++to) {
+    for (const pending_send& s : dispatcher.peers[static_cast<std::size_t>(to)].senders) {
+      visit(s.waiter, to, context);
+    }
+  }
+}
 
 bool dispatcher_idle() {
   return dispatcher.tasks_waiting == 0 && dispatcher.waiting_senders == 0 &&

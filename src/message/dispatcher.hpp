@@ -69,7 +69,8 @@ void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id tic
 /// Room for a request, now or null; for the dispatcher. Earlier senders go first.
 std::byte* try_reserve_request(int to, std::size_t bytes);
 /// Calls go(context) on the dispatcher once there is room for a request of `bytes`.
-void when_room(int to, std::size_t bytes, void (*go)(void*), void* context);
+/// `waiter` waits for it meanwhile.
+void when_room(int to, std::size_t bytes, void (*go)(void*), void* context, piece* waiter);
 /// Suspends the running fiber until there is room.
 std::byte* reserve_request(int to, std::size_t bytes);
 /// Publishes what was reserved.
@@ -90,7 +91,15 @@ struct traffic {
   std::uint64_t received;
 };
 traffic traffic_so_far();
+/// The same for collective messages.
+traffic collective_traffic_so_far();
 /// Nothing is left to do on this rank but to wait for messages.
 bool dispatcher_idle();
+
+/// Sets what is called around each sleep of this rank (transport::wait), on the scheduler's stack.
+void call_around_sleep(void (*around_sleep)(bool falls_asleep));
+/// Calls visit(waiter, to, context) for each piece that waits for room to send to rank `to`: its
+/// own message, or itself.
+void each_waiting_sender(void (*visit)(const piece* waiter, int to, void* context), void* context);
 
 }  // namespace sojourn::detail

@@ -8,6 +8,7 @@
 #include "fiber/ticket_table.hpp"
 #include "message/dispatcher.hpp"
 #include "migrate/scan.hpp"
+#include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/via.hpp"
 
@@ -60,7 +61,7 @@ void depart_late(void* context) {
   auto* d = static_cast<departure*>(context);
   std::size_t bytes = payload_bytes(d->leaving);
   std::byte* room = wire().reserve(d->to, message_class::request, bytes);
-  if (room == nullptr) return when_room(d->to, bytes, depart_late, d);
+  if (room == nullptr) return when_room(d->to, bytes, depart_late, d, d->leaving);
   send_piece(room, *d);
   delete d;
 }
@@ -71,7 +72,7 @@ void depart(piece* p, int to) {
   std::byte* room = try_reserve_request(to, payload_bytes(p));
   if (room != nullptr) [[likely]]
     return send_piece(room, d);
-  when_room(to, payload_bytes(p), depart_late, new departure(d));
+  when_room(to, payload_bytes(p), depart_late, new departure(d), p);
 }
 
 /// The older end of what `m` asks to move: a mark, or null for the whole piece.
@@ -129,7 +130,8 @@ long move_pieces(void* context, void* sp) {
   if (caller_waits) result = end.oldest->ticket;
   depart(younger, m.to);
   if (caller_waits) {
-    find_ticket(result)->waiter = block(left);
+    piece* waiter = find_ticket(result)->waiter = block(left);
+    waiter->since = ticks();
   } else {
     make_ready_first(left, 1);
   }

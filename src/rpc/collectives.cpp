@@ -5,6 +5,8 @@
 #include "sojourn/collectives.hpp"
 
 #include <cstring>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/check.hpp"
@@ -22,15 +24,30 @@ constexpr int fan_out = 16;
 struct contribution {
   std::uint64_t sequence;
   int source;
+  collective operation;
   std::vector<std::byte> bytes;
 };
 
 std::vector<contribution> arrived;  // not yet taken
 std::uint64_t sequence = 0;
 ticket_id waiting = 0;  // of the fiber in a collective operation, when it waits
+int missing = -1;       // for what that waits
+collective current = collective::none;
+bool program_ends = false;
+
+void begin(collective operation) {
+  ++sequence;
+  current = std::exchange(program_ends, false) ? collective::end_of_program : operation;
+}
+
+std::string place_of(collective operation) {
+  if (operation == collective::end_of_program) return "at the end of its program";
+  return format("in %s()", name_of(operation));
+}
 
 void on_collective(arrival& a) {
-  arrived.push_back({a.ticket, a.source, {a.payload, a.payload + a.bytes}});
+  arrived.push_back(
+      {a.ticket, a.source, static_cast<collective>(a.flags), {a.payload, a.payload + a.bytes}});
   wire().consume(a);
   if (waiting != 0) {
     ticket_id w = waiting;
@@ -46,7 +63,8 @@ void send_to(int to, const void* bytes, std::size_t size) {
                "holds %zu; use put and get",
                size, wire().payload_max()));
   }
-  send_reply(to, runtime_message::collective, 0, sequence, bytes, size);
+  send_reply(to, runtime_message::collective, static_cast<std::uint16_t>(current), sequence, bytes,
+             size);
 }
 
 /// Suspends until the contribution of `source` to the current operation is here.
@@ -54,6 +72,12 @@ std::vector<std::byte> take_from(int source) {
   for (;;) {
     for (auto& c : arrived) {
       if (c.sequence == sequence && c.source == source) {
+        if (c.operation != current) {
+          die("ranks disagree about a collective operation: rank %d is %s and rank %d %s; each "
+              "rank "
+              "must call the same ones in the same order",
+              job.me, place_of(current).c_str(), source, place_of(c.operation).c_str());
+        }
         std::vector<std::byte> bytes = std::move(c.bytes);
         c = std::move(arrived.back());
         arrived.pop_back();
@@ -61,6 +85,7 @@ std::vector<std::byte> take_from(int source) {
       }
     }
     SOJOURN_CHECK(waiting == 0, "two fibers of a rank are in collective operations at once");
+    missing = source;
     ticket_id mine = waiting = ticket_open();
     ticket_take(mine, nullptr, 0);
   }
@@ -102,8 +127,30 @@ void spread(void* value, std::size_t bytes, int root) {
 
 void attach_collectives() { on_message(runtime_message::collective, on_collective); }
 
+const char* name_of(collective operation) {
+  switch (operation) {
+    case collective::barrier:
+      return "barrier";
+    case collective::reduce:
+      return "reduce";
+    case collective::broadcast:
+      return "broadcast";
+    case collective::gather:
+      return "gather";
+    case collective::end_of_program:
+      return "the end of the program";
+    case collective::none:
+      break;
+  }
+  return "no collective operation";
+}
+
+void collectives_end_program() { program_ends = true; }
+
+collective_wait collective_waiting() { return {waiting, current, missing}; }
+
 void reduce_bytes(void* value, std::size_t bytes, combine_function combine) {
-  ++sequence;
+  begin(combine == nullptr ? collective::barrier : collective::reduce);
   each_child(job.me, [&](int child) {
     std::vector<std::byte> theirs = take_from(child);
     SOJOURN_CHECK(theirs.size() == bytes,
@@ -120,13 +167,13 @@ void broadcast_bytes(void* value, std::size_t bytes, int root) {
   if (root < 0 || root >= job.count) {
     throw error(format("broadcast: there is no rank %d", root));
   }
-  ++sequence;
+  begin(collective::broadcast);
   spread(value, bytes, root);
 }
 
 void gather_bytes(const void* value, std::size_t bytes, void* all, int root) {
   if (root >= job.count) throw error(format("gather: there is no rank %d", root));
-  ++sequence;
+  begin(collective::gather);
   // Subtrees are ranges of ranks: a child's bytes follow those before it.
   const auto* first = static_cast<const std::byte*>(value);
   std::vector<std::byte> mine(first, first + bytes);

@@ -3,13 +3,39 @@
 // scopes, bulk transfers. This header is what the job floor needs of them; the rest is public.
 #pragma once
 
+#include <cstdint>
+
+#include "sojourn/detail/ticket.hpp"
+
 namespace sojourn::detail {
+
+struct ticket;
 
 /// Register the handlers of this floor. Before any message arrives.
 void attach_rpc();
 void attach_collectives();
 void attach_scopes();
 void attach_bulk();
+/// Collective operations by name; `end_of_program` is the runtime's own, after the body returned.
+enum class collective : std::uint8_t { none, barrier, reduce, broadcast, gather, end_of_program };
+const char* name_of(collective operation);
+/// The next operation agrees on the end of the program.
+void collectives_end_program();
+
+/// What the fiber in a collective operation waits for; `ticket` is 0 when none waits.
+struct collective_wait {
+  ticket_id ticket;
+  collective operation;
+  int missing;  ///< The rank whose contribution, or answer, is not here.
+};
+collective_wait collective_waiting();
+/// True when `ticket` is that of an open finish at home here.
+bool is_finish(ticket_id ticket);
+/// The ticket that stands for a finish scope of a piece; 0 for none.
+ticket_id finish_of(const void* scope);
+/// The ticket, on another rank, that waits for the result of `t`; 0 when none does.
+ticket_id forwarded_to(const ticket& t);
+
 /// Finds the program's table of functions. Throws sojourn::error when it was linked without one.
 void attach_functions();
 

@@ -137,6 +137,15 @@ void on_failed(arrival& message) {
 
 }  // namespace
 
+bool is_finish(ticket_id ticket) {
+  auto found = accounts.find(ticket);
+  return found != accounts.end() && found->second->at_home();
+}
+
+ticket_id finish_of(const void* scope) {
+  return scope == nullptr ? 0 : static_cast<const account*>(scope)->id;
+}
+
 void attach_scopes() {
   on_scope = {joined, left};
   scopes_on_wire = {take, available, give};

@@ -83,6 +83,10 @@ void on_drop_ticket(arrival& a) {
 
 }  // namespace
 
+ticket_id forwarded_to(const ticket& t) {
+  return t.notify == forward_now ? static_cast<const forwarding*>(t.notify_context)->to : 0;
+}
+
 void attach_rpc() {
   on_message(runtime_message::result, on_result);
   on_message(runtime_message::forward_result, on_forward_result);

@@ -60,7 +60,9 @@ class transport {
   virtual bool anything_arrived() const = 0;
   /// Returns when something has arrived or `other_work()` holds: spins briefly, yields the core,
   /// then sleeps. `other_work` may look at what other ranks change (room to send), too.
-  virtual void wait(bool (*other_work)()) = 0;
+  /// `around_sleep(true)` is called once nothing is left to do but to sleep, and
+  /// `around_sleep(false)` on waking; a wake that comes in between is not lost.
+  virtual void wait(bool (*other_work)(), void (*around_sleep)(bool falls_asleep) = nullptr) = 0;
 
   /// Copies between this rank's memory and another's, once, without the other rank's doing
   /// anything. False when the system does not let it: nothing is copied then.

@@ -246,15 +246,18 @@ void shm_transport::tell_writers() {
   }
 }
 
-void shm_transport::wake(int rank) {
-  if (rank == rank_) return;
-  if (wake_[rank].asleep.exchange(0) != 0) {
-    ++counts.wakeups_sent;
-    futex(&wake_[rank].asleep, FUTEX_WAKE, 1);
-  }
+bool wake_sleeper(wake_line& sleeper) {
+  if (sleeper.asleep.exchange(0) == 0) return false;
+  futex(&sleeper.asleep, FUTEX_WAKE, 1);
+  return true;
 }
 
-void shm_transport::wait(bool (*other_work)()) {
+void shm_transport::wake(int rank) {
+  if (rank == rank_) return;
+  if (wake_sleeper(wake_[rank])) ++counts.wakeups_sent;
+}
+
+void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_asleep)) {
   for (int i = 0; i < spins_; ++i) {
     for (int source = 0; source < ranks_; ++source) {
       if (peers_[source].in[0].has_message() || peers_[source].in[1].has_message()) {
@@ -281,11 +284,13 @@ void shm_transport::wait(bool (*other_work)()) {
     return;
   }
   ++counts.sleeps;
+  if (around_sleep != nullptr) around_sleep(true);
   while (mine.asleep.load(std::memory_order_acquire) != 0) {
     if (futex(&mine.asleep, FUTEX_WAIT, 1) != 0 && errno != EAGAIN && errno != EINTR) {
       die("futex: %s", std::strerror(errno));
     }
   }
+  if (around_sleep != nullptr) around_sleep(false);
 }
 
 bool shm_transport::copy_memory(int rank, std::uint64_t there, void* here, std::size_t bytes,

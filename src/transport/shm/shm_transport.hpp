@@ -38,6 +38,9 @@ struct alignas(line) wake_line {
   std::atomic<std::uint8_t> block_in_use[64];
 };
 
+/// Wakes the rank whose line it is, from any process of the job. True when it slept.
+bool wake_sleeper(wake_line& sleeper);
+
 class shm_transport final : public transport {
  public:
   /// `memory` is the transport's part of the segment. `cores` fewer than ranks: yields early.
@@ -81,7 +84,7 @@ class shm_transport final : public transport {
   bool poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) override;
   void consume(const arrival& message) override;
   bool anything_arrived() const override;
-  void wait(bool (*other_work)()) override;
+  void wait(bool (*other_work)(), void (*around_sleep)(bool falls_asleep) = nullptr) override;
   bool read_memory(int from, std::uint64_t address, void* to, std::size_t bytes) override;
   bool write_memory(int to, std::uint64_t address, const void* from, std::size_t bytes) override;
 

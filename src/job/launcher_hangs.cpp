@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job/launcher_hangs.hpp"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "job/kernel_files.hpp"
+
+namespace sojourn::detail {
+namespace {
+
+using std::chrono::duration;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+// Ranks that sleep answer at once; those that run get this long to come to their dispatcher, …
+constexpr milliseconds answer_patience{50};
+// … and this long more, once interrupted, to do better than a stack.
+constexpr milliseconds stack_patience{100};
+constexpr milliseconds patience{400};
+constexpr milliseconds look_again{2};
+constexpr nanoseconds sample_least = milliseconds(50);
+constexpr nanoseconds sample_most = milliseconds(1000);
+
+/// What moves when a rank does something; it sleeps and wakes for reports, too.
+std::uint64_t counted(const counts_page& page) {
+  counters c = page.now();
+  c.sleeps = c.wakeups_sent = 0;
+  auto values = c.values();
+  return std::accumulate(values.begin(), values.end(), std::uint64_t{0}) + page.methods;
+}
+
+/// True when the kernel has the thread sleep.
+bool sleeps_in_kernel(std::int32_t process, std::int32_t thread) {
+  std::string stat =
+      read_line("/proc/" + std::to_string(process) + "/task/" + std::to_string(thread) + "/stat");
+  std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos || name_end + 2 >= stat.size()) return false;
+  char state = stat[name_end + 2];
+  return state == 'S' || state == 'D';
+}
+
+}  // namespace
+
+hang_watcher::hang_watcher(job_segment& job, int bell, double watchdog_seconds)
+    : job_(job),
+      area_(job.watch()),
+      bell_(bell),
+      watchdog_(std::chrono::duration_cast<nanoseconds>(duration<double>(watchdog_seconds))),
+      progress_(job.rank_count),
+      progress_at_(clock::now()),
+      in_system_call_(job.rank_count) {
+  for (progress& p : progress_) p.since = progress_at_;
+  if (watchdog_ > nanoseconds(0)) sample_at_ = progress_at_;
+}
+
+std::optional<hang_watcher::time> hang_watcher::next_deadline() const {
+  if (!request_) return sample_at_;
+  time next = clock::now() + look_again;
+  return sample_at_ ? std::min(*sample_at_, next) : next;
+}
+
+void hang_watcher::ask(const std::string& why) { start({why, false, true, clock::now()}); }
+
+void hang_watcher::start(request r) {
+  if (request_) {
+    // The answers on their way serve for this, too.
+    if (r.proven) request_ = {r.why, true, request_->by_hand, request_->at, request_->interrupted};
+    return;
+  }
+  request_ = std::move(r);
+  ++number_;
+  std::fill(in_system_call_.begin(), in_system_call_.end(), false);
+  for (int rank = 0; rank < area_.ranks(); ++rank) {
+    if (job_.ranks[rank].state.load() == rank_state::attached) area_.ask(rank, number_);
+  }
+}
+
+void hang_watcher::hear_bell() {
+  std::uint64_t rings;
+  if (read(bell_, &rings, sizeof rings) != sizeof rings) return;
+  if (area_.nothing_can_happen()) {
+    start({"no fiber of any rank can go on, and no message is on its way", true, false,
+           clock::now()});
+  }
+  std::uint32_t asked = area_.all().asked.load();
+  if (std::exchange(asked_by_ranks_, asked) != asked) ask("a report was asked for");
+}
+
+void hang_watcher::sample(time now) {
+  sample_at_ = now + std::clamp(watchdog_ / 8, sample_least, sample_most);
+  bool some_wait = false;
+  for (int rank = 0; rank < area_.ranks(); ++rank) {
+    progress& p = progress_[static_cast<std::size_t>(rank)];
+    some_wait = some_wait || area_.is_asleep(rank);
+    std::uint64_t count = counted(job_.counts_of(rank));
+    if (count == std::exchange(p.counted, count)) continue;
+    p.since = progress_at_ = now;
+    reported_ = false;
+  }
+  // When nobody waits the ranks compute, each for itself.
+  if (now - progress_at_ < watchdog_ || reported_ || !some_wait) return;
+  reported_ = true;
+  auto quiet = std::chrono::duration_cast<std::chrono::seconds>(now - progress_at_).count();
+  start({"no rank has sent a message or run a fiber for " + std::to_string(quiet) + " s", false,
+         false, now});
+}
+
+bool hang_watcher::takes_part(std::size_t rank, const std::vector<bool>& running) const {
+  return running[rank] && job_.ranks[rank].state.load() == rank_state::attached;
+}
+
+bool hang_watcher::has_answered(std::size_t rank) const {
+  return area_.of(static_cast<int>(rank)).report_given.load(std::memory_order_acquire) == number_;
+}
+
+bool hang_watcher::has_stack(std::size_t rank) const {
+  return area_.of(static_cast<int>(rank)).stack_given.load(std::memory_order_acquire) == number_;
+}
+
+void hang_watcher::interrupt(std::size_t rank) {
+  std::int32_t process = job_.ranks[rank].pid.load();
+  std::int32_t thread = area_.of(static_cast<int>(rank)).thread.load();
+  if (process <= 0 || thread <= 0) return;
+  in_system_call_[rank] = sleeps_in_kernel(process, thread);
+  // A signal would end some system calls early (sleep): not for a rank that nobody asked about.
+  if (in_system_call_[rank] && !request_->by_hand) return;
+  syscall(SYS_tgkill, process, thread, SIGURG);
+}
+
+std::optional<hang_view> hang_watcher::look(const std::vector<bool>& running) {
+  time now = clock::now();
+  hear_bell();
+  if (sample_at_ && now >= *sample_at_) sample(now);
+  if (!request_) return {};
+  bool answered = true;
+  bool told = true;
+  for (std::size_t rank = 0; rank < running.size(); ++rank) {
+    if (!takes_part(rank, running) || has_answered(rank)) continue;
+    answered = false;
+    told = told && (has_stack(rank) || (in_system_call_[rank] && !request_->by_hand));
+  }
+  nanoseconds waited = now - request_->at;
+  if (!answered && !request_->interrupted && waited >= answer_patience) {
+    request_->interrupted = true;
+    for (std::size_t rank = 0; rank < running.size(); ++rank) {
+      if (takes_part(rank, running) && !has_answered(rank)) interrupt(rank);
+    }
+    return {};
+  }
+  bool enough = answered || waited >= patience || (told && waited >= stack_patience);
+  if (!enough) return {};
+  hang_view view = collect(running, now);
+  request_.reset();
+  return view;
+}
+
+hang_view hang_watcher::collect(const std::vector<bool>& running, time now) const {
+  hang_view view;
+  view.why = request_->why;
+  view.proven = request_->proven;
+  for (std::size_t r = 0; r < running.size(); ++r) {
+    rank_view rank;
+    rank_state state = job_.ranks[r].state.load();
+    rank.pid = job_.ranks[r].pid.load();
+    if (state == rank_state::finished || (state == rank_state::attached && !running[r])) {
+      rank.condition = rank_condition::finished;
+    } else if (state == rank_state::attached) {
+      rank.in_system_call = in_system_call_[r];
+      rank.condition = has_answered(r)                       ? rank_condition::waiting
+                       : has_stack(r) || rank.in_system_call ? rank_condition::computing
+                                                             : rank_condition::silent;
+      if (watchdog_ > nanoseconds(0)) {
+        rank.quiet_seconds = duration<double>(now - progress_[r].since).count();
+      }
+      if (has_answered(r) || has_stack(r)) rank.report = area_.report_of(static_cast<int>(r));
+      // Written by a process that may be broken.
+      rank_report& report = rank.report;
+      report.fiber_count = std::min<std::uint32_t>(report.fiber_count, rank_report::fibers_max);
+      report.link_count = std::min<std::uint32_t>(report.link_count, rank_report::links_max);
+      report.stack_count = std::min<std::uint32_t>(report.stack_count, rank_report::stack_max);
+      for (fiber_record& fiber : report.fibers) {
+        fiber.frame_count = static_cast<std::uint8_t>(
+            std::min<std::size_t>(fiber.frame_count, fiber_record::frames_max));
+        if (fiber.rank >= area_.ranks()) fiber.rank = -1;
+      }
+    }
+    view.ranks.push_back(rank);
+  }
+  return view;
+}
+
+}  // namespace sojourn::detail

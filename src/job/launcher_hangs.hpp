@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launcher's part in explaining hangs: notices that a job stands still, asks the ranks what
+// they wait for, and collects the answers. It never blocks: the supervisor calls look() when
+// something has happened or a deadline is due.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "job/job_segment.hpp"
+#include "observe/hang_report.hpp"
+
+namespace sojourn::detail {
+
+class hang_watcher {
+ public:
+  using clock = std::chrono::steady_clock;
+  using time = clock::time_point;
+
+  /// `bell`: what ranks ring. `watchdog_seconds`: 0 for none.
+  hang_watcher(job_segment& job, int bell, double watchdog_seconds);
+
+  int bell() const { return bell_; }
+  std::optional<time> next_deadline() const;
+
+  /// Asks all ranks for a report, unless one is under way.
+  void ask(const std::string& why);
+
+  /// Takes what is due; the answers when they are complete. `running` tells which processes have
+  /// not ended.
+  std::optional<hang_view> look(const std::vector<bool>& running);
+
+ private:
+  struct progress {
+    std::uint64_t counted = 0;
+    time since = {};
+  };
+  struct request {
+    std::string why;
+    bool proven;
+    bool by_hand;  ///< Somebody asked: also what a rank does in a system call.
+    time at;
+    bool interrupted = false;
+  };
+
+  void hear_bell();
+  void sample(time now);
+  void start(request r);
+  bool takes_part(std::size_t rank, const std::vector<bool>& running) const;
+  bool has_answered(std::size_t rank) const;
+  bool has_stack(std::size_t rank) const;
+  void interrupt(std::size_t rank);
+  hang_view collect(const std::vector<bool>& running, time now) const;
+
+  job_segment& job_;
+  watch_area area_;
+  int bell_;
+  std::chrono::nanoseconds watchdog_;
+  std::optional<time> sample_at_;
+  std::vector<progress> progress_;
+  time progress_at_;  ///< Of any rank.
+  bool reported_ = false;
+  std::uint32_t asked_by_ranks_ = 0;
+  std::uint32_t number_ = 0;  ///< Of the last request.
+  std::optional<request> request_;
+  std::vector<bool> in_system_call_;
+};
+
+}  // namespace sojourn::detail

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/code_place.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#if __has_include("base/debug_info.hpp")
+#include "base/debug_info.hpp"
+#endif
+
+namespace sojourn::detail {
+
+namespace {
+
+struct named_address {
+  std::string function;
+  std::string file;
+  int line;
+};
+
+/// What is known of one address, innermost function first.
+std::vector<named_address> describe(const std::string& program, const symbol_table& symbols,
+                                    std::uint64_t address) {
+  std::vector<named_address> all;
+#if __has_include("base/debug_info.hpp")
+  for (const source_frame& f : describe_address(program, address)) {
+    all.push_back({f.function, f.file, f.line});
+  }
+#else
+  (void)program;
+#endif
+  if (all.empty() && symbols.fixed_addresses()) all.push_back({symbols.name_at(address), "", 0});
+  return all;
+}
+
+bool begins(std::string_view text, std::string_view with) { return text.rfind(with, 0) == 0; }
+
+constexpr std::string_view operator_call = "operator()";
+
+/// Where the bracket at `open` is closed; text.size() when it is not.
+std::size_t closing(std::string_view text, std::size_t open) {
+  int depth = 0;
+  for (std::size_t i = open; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '(' || c == '<' || c == '{' || c == '[') ++depth;
+    // "->" in a template argument closes nothing.
+    if (c == ')' || (c == '>' && text[i - 1] != '-') || c == '}' || c == ']') --depth;
+    if (depth == 0) return i;
+  }
+  return text.size();
+}
+
+/// Without template arguments, parameters, result and what follows: "ns::type::name", with a
+/// lambda as "{lambda}".
+std::string plain_name(std::string_view text) {
+  std::string name;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (begins(text.substr(i), "operator") && (name.empty() || name.back() == ':')) {
+      // Its name may hold brackets: up to the one that opens the parameters.
+      std::size_t end =
+          begins(text.substr(i), operator_call) ? i + operator_call.size() : text.find('(', i + 8);
+      end = std::min(end, text.size());
+      name += text.substr(i, end - i);
+      i = end - 1;
+    } else if (begins(text.substr(i), "(anonymous namespace)")) {
+      name += "(anonymous)";
+      i += std::string_view("(anonymous namespace)").size() - 1;
+    } else if (begins(text.substr(i), "{lambda") || begins(text.substr(i), "<lambda")) {
+      name += "{lambda}";
+      i = closing(text, i);
+    } else if (text[i] == '<' || text[i] == '[') {
+      i = closing(text, i);
+    } else if (text[i] == '(') {
+      i = closing(text, i);
+      // Parameters: of the function itself unless a name inside it follows.
+      std::size_t next = text.find("::", i);
+      if (next == std::string_view::npos) break;
+      std::string_view between = text.substr(i + 1, next - i - 1);
+      if (between.find_first_not_of(" const&") != std::string_view::npos) break;
+      i = next - 1;
+    } else if (text[i] == ' ') {
+      name.clear();  // what stood before was the result
+    } else {
+      name += text[i];
+    }
+  }
+  return name;
+}
+
+std::string without(std::string text, std::string_view part) {
+  for (std::size_t at; (at = text.find(part)) != std::string::npos;) text.erase(at, part.size());
+  return text;
+}
+
+/// The callable that a function of the runtime was instantiated for, as it is named in its template
+/// arguments: it is inlined there. "" for other functions.
+std::string callable_in(const std::string& function) {
+  for (std::string_view owner : {"sojourn::detail::callable_request<",
+                                 "sojourn::detail::method_request<", "sojourn::run<"}) {
+    std::size_t at = function.find(owner);
+    if (at == std::string::npos) continue;
+    std::size_t first = at + owner.size();
+    // The first argument, without the cast and the & before a method.
+    std::size_t end = first;
+    for (int depth = 0; end < function.size(); ++end) {
+      char c = function[end];
+      if (depth == 0 && (c == ',' || c == '>')) break;
+      if (c == '(' || c == '<' || c == '{') ++depth;
+      if (c == ')' || c == '}' || (c == '>' && function[end - 1] != '-')) --depth;
+    }
+    std::string argument = function.substr(first, end - first);
+    if (std::size_t method = argument.rfind(")&"); method != std::string::npos) {
+      argument = argument.substr(method + 2);
+    }
+    if (begins(argument, "&")) argument.erase(0, 1);
+    bool is_lambda = argument.find("{lambda") != std::string::npos;
+    // The type of a plain function pointer names no function.
+    if (!is_lambda && argument.find("(*)") != std::string::npos) return "";
+    return is_lambda ? argument + "::operator()() const" : argument;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string text_of(const code_place& place) {
+  std::string text = "`" + place.function + "`";
+  if (place.line > 0) text += " (" + place.file + ":" + std::to_string(place.line) + ")";
+  return text;
+}
+
+std::string short_name(const std::string& function) {
+  std::string name = plain_name(function);
+  for (std::string_view runtime : {"sojourn::", "sojourn_", "std::", "__gnu_cxx::", "__", "_Unwind",
+                                   "_start", "start_thread", "clone", "decltype"}) {
+    if (begins(name, runtime)) return "";
+  }
+  constexpr std::string_view lambda = "::{lambda}";
+  if (std::size_t at = name.find(lambda); at != std::string::npos) {
+    std::string outer = without(name.substr(0, at), "(anonymous)::");
+    return outer == "main" ? outer : "a lambda in " + outer;
+  }
+  return without(name, "(anonymous)::");
+}
+
+code_places::code_places(std::string program) : program_(std::move(program)), symbols_(program_) {}
+
+const std::vector<code_place>& code_places::at(std::uint64_t address) {
+  auto [entry, is_new] = known_.try_emplace(address);
+  if (!is_new) return entry->second;
+  std::vector<named_address> all = describe(program_, symbols_, address);
+  for (const named_address& one : all) {
+    code_place place{short_name(one.function), one.file.substr(one.file.rfind('/') + 1), one.line};
+    if (!place.function.empty()) entry->second.push_back(std::move(place));
+  }
+  if (entry->second.empty() && !all.empty()) {
+    std::string name = short_name(callable_in(all.back().function));
+    if (!name.empty()) entry->second.push_back({name, "", 0});
+  }
+  return entry->second;
+}
+
+std::vector<code_place> code_places::of(const std::uint64_t* frames, std::size_t count) {
+  std::vector<code_place> places;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const code_place& place : at(frames[i])) {
+      bool again = !places.empty() && places.back().function == place.function &&
+                   (places.back().line == 0 || place.line == 0);
+      if (!again) places.push_back(place);
+    }
+  }
+  return places;
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of the ranks' reports: the wait-for graph of a job, one sentence that says where it
+// leads, a text for people and JSON for programs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "observe/wait_report.hpp"
+
+namespace sojourn::detail {
+
+enum class rank_condition {
+  absent,    ///< Has not joined the job.
+  waiting,   ///< Sleeps, or has nothing to do: `report` tells of all its fibers.
+  computing, ///< Did not come to its dispatcher: `report` has the stack of what it runs.
+  silent,    ///< Neither.
+  finished,  ///< Its part of the job is over.
+};
+
+struct rank_view {
+  rank_condition condition = rank_condition::absent;
+  std::int64_t pid = 0;
+  bool in_system_call = false;
+  double quiet_seconds = 0;  ///< For how long its counters have stood still, 0 when not known.
+  rank_report report{};
+};
+
+struct hang_view {
+  std::string why;      ///< Why this is reported: a clause for people.
+  bool proven = false;  ///< Nothing can happen any more.
+  std::vector<rank_view> ranks;
+  std::string program;  ///< The file that names the functions.
+};
+
+struct hang_report {
+  std::string sentence;  ///< Without a full stop or newline.
+  std::string text;      ///< Lines, the sentence last.
+  std::string json;
+};
+
+/// `speaker` stands before the first line and the sentence: "sojourn run: ".
+hang_report explain(const hang_view& view, const std::string& speaker);
+
+}  // namespace sojourn::detail

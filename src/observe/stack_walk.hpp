@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks stacks that do not run: of suspended pieces, and of what a signal interrupted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fiber/piece.hpp"
+
+namespace sojourn::detail {
+
+/// Call addresses of a suspended piece, youngest first, without the frames that belong to older
+/// pieces. Requires: it is in place; scheduler's stack. Returns how many.
+std::size_t walk_suspended(const piece* p, std::uint64_t* frames, std::size_t most);
+
+/// The same of the code that a signal interrupted, from its handler; `context` is its third
+/// argument. Frames from `stop` on are left out (0: none). Async-signal-safe after prepare_walks().
+std::size_t walk_interrupted(const void* context, std::uint64_t stop, std::uint64_t* frames,
+                             std::size_t most);
+
+/// Has the unwinder allocate now whatever it keeps.
+void prepare_walks();
+
+}  // namespace sojourn::detail

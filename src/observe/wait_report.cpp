@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/wait_report.hpp"
+
+#include <vector>
+
+#include "transport/shm/shm_transport.hpp"
+
+namespace sojourn::detail {
+
+bool watch_area::is_asleep(int rank) const {
+  // The transport's word falls before its rank wakes, so that a rank about to run is not asleep.
+  return of(rank).epoch.load() % 2 != 0 && wakes_[rank].asleep.load() != 0;
+}
+
+void watch_area::ask(int rank, std::uint32_t request) const {
+  of(rank).report_wanted.store(request);
+  // A rank that falls asleep sets its word before it looks for requests.
+  shm::wake_sleeper(wakes_[rank]);
+}
+
+bool watch_area::nothing_can_happen() const {
+  // A rank that sleeps in both passes, in one epoch, slept in between; it sends nothing then, and
+  // its counts are those of its falling asleep. So all counts are of the moment between the passes.
+  std::uint64_t in_flight = 0;
+  std::vector<std::uint64_t> epochs(static_cast<std::size_t>(ranks_));
+  for (int rank = 0; rank < ranks_; ++rank) {
+    if (!is_asleep(rank)) return false;
+    epochs[static_cast<std::size_t>(rank)] = of(rank).epoch.load();
+    in_flight += of(rank).sent.load() - of(rank).received.load();
+  }
+  if (in_flight != 0) return false;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    if (of(rank).epoch.load() != epochs[static_cast<std::size_t>(rank)] || !is_asleep(rank)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank tells of its waits: a line that says whether it sleeps and what it has sent and
+// received, and a report, written on request, of what its fibers wait for. Both lie in the memory
+// that the job shares. Numbers and code addresses only: whoever reads them finds the names.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "sojourn/detail/ticket.hpp"
+
+namespace sojourn::detail {
+
+namespace shm {
+struct wake_line;
+}
+
+enum class wait_kind : std::uint8_t {
+  unknown,
+  ready,       ///< For its turn.
+  call,        ///< The answer of a call sent to `rank`.
+  result,      ///< A result that a migrated or forked activation, or a future, will give.
+  collective,  ///< The part of `rank` in a collective operation.
+  finish,      ///< All computations of a finish scope.
+  room,        ///< Room to send to `rank`, or fewer unanswered calls there.
+  fibers,      ///< A main fiber whose body has returned: the other fibers of its rank.
+};
+
+struct fiber_record {
+  static constexpr std::size_t frames_max = 16;
+
+  ticket_id waits_for;      ///< Ticket, or 0.
+  ticket_id result;         ///< Ticket that its end completes, or 0.
+  ticket_id scope;          ///< Finish scope it counts in, or 0.
+  std::uint64_t waited_ns;  ///< 0 when not known.
+  std::int32_t rank;        ///< That it waits for, or -1.
+  wait_kind kind;
+  bool is_main;
+  std::uint8_t operation;  ///< A `collective`.
+  std::uint8_t frame_count;
+  std::uint64_t frames[frames_max];  ///< Addresses inside the calls, youngest first.
+};
+
+/// The result for ticket `from`, at home with the writer, goes on to `to`.
+struct ticket_link {
+  ticket_id from;
+  ticket_id to;
+};
+
+struct rank_report {
+  static constexpr std::size_t fibers_max = 64;
+  static constexpr std::size_t links_max = 64;
+  static constexpr std::size_t stack_max = 32;
+
+  std::uint32_t fiber_count;   ///< Of `fibers`: the newest, and the main fiber as the last.
+  std::uint32_t fibers_alive;  ///< Of the rank.
+  std::uint32_t link_count;
+  std::uint32_t stack_count;
+  std::uint64_t stack[stack_max];  ///< Of what runs, when the rank was interrupted.
+  ticket_link links[links_max];
+  fiber_record fibers[fibers_max];
+};
+
+/// Written by its rank, but for `report_wanted`.
+struct alignas(64) rank_watch {
+  std::atomic<std::uint64_t> epoch;  ///< Odd: nothing to do but to sleep. One more at each change.
+  std::atomic<std::uint64_t> sent;   ///< When it last fell asleep: messages of all kinds …
+  std::atomic<std::uint64_t> received;
+  std::atomic<std::uint32_t> report_wanted;  ///< Number of the last request.
+  std::atomic<std::uint32_t> report_given;   ///< … of the last one answered by a report,
+  std::atomic<std::uint32_t> stack_given;    ///< and by a stack.
+  std::atomic<std::int32_t> thread;          ///< 0: the rank cannot be interrupted.
+};
+
+struct alignas(64) job_watch {
+  std::atomic<std::uint32_t> asleep;  ///< Ranks whose epoch is odd.
+  std::atomic<std::uint32_t> asked;   ///< Requests for a report made by signals to ranks.
+};
+
+/// Where all this lies, by arithmetic. Zeroed memory is a valid start.
+class watch_area {
+ public:
+  watch_area(std::byte* memory, int ranks, shm::wake_line* wakes)
+      : memory_(memory), ranks_(ranks), wakes_(wakes) {}
+  watch_area() = default;
+
+  static constexpr std::size_t bytes(int ranks) {
+    return (reports_offset(ranks) + sizeof(rank_report) * static_cast<std::size_t>(ranks) + 4095) /
+           4096 * 4096;
+  }
+
+  int ranks() const { return ranks_; }
+  job_watch& all() const { return *reinterpret_cast<job_watch*>(memory_); }
+  rank_watch& of(int rank) const {
+    return reinterpret_cast<rank_watch*>(memory_ + sizeof(job_watch))[rank];
+  }
+  rank_report& report_of(int rank) const {
+    return reinterpret_cast<rank_report*>(memory_ + reports_offset(ranks_))[rank];
+  }
+  bool is_asleep(int rank) const;
+  /// Asks a rank for a report: one that sleeps is woken, one that runs answers when it has nothing
+  /// else to do.
+  void ask(int rank, std::uint32_t request) const;
+
+  /// True when it is proven that nothing will happen in this job any more: every rank sleeps, all
+  /// messages sent were received, and both were so, without a break, at one moment. (Mattern,
+  /// Algorithms for distributed termination detection, 1987: two counts around that moment.)
+  bool nothing_can_happen() const;
+
+ private:
+  static constexpr std::size_t reports_offset(int ranks) {
+    return sizeof(job_watch) + sizeof(rank_watch) * static_cast<std::size_t>(ranks);
+  }
+
+  std::byte* memory_ = nullptr;
+  int ranks_ = 0;
+  shm::wake_line* wakes_ = nullptr;
+};
+
+}  // namespace sojourn::detail

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/watch.hpp"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <unordered_map>
+#include <vector>
+
+#include "fiber/scheduler.hpp"
+#include "fiber/ticket_table.hpp"
+#include "message/dispatcher.hpp"
+#include "observe/stack_walk.hpp"
+#include "rpc/rpc.hpp"
+#include "sojourn/clock.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+watch_area area;
+watch_hooks hooks;
+std::uint64_t ticks_at_start;
+std::uint64_t ns_at_start;
+
+/// What a piece waits for.
+struct reason {
+  wait_kind kind = wait_kind::unknown;
+  ticket_id ticket = 0;
+  int rank = -1;
+};
+using reasons = std::unordered_map<const piece*, reason>;
+
+struct collecting {
+  reasons why;
+  std::vector<piece*> pieces;
+  rank_report* report;
+};
+
+reason reason_of(const ticket& t) {
+  collective_wait w = collective_waiting();
+  if (t.id == w.ticket) return {wait_kind::collective, t.id, w.missing};
+  if (is_finish(t.id)) return {wait_kind::finish, t.id, -1};
+  if (t.asked >= 0) return {wait_kind::call, t.id, t.asked};
+  return {wait_kind::result, t.id, -1};
+}
+
+void look_at_ticket(const ticket& t, void* context) {
+  auto& c = *static_cast<collecting*>(context);
+  if (t.waiter != nullptr) c.why[t.waiter] = reason_of(t);
+  if (ticket_id to = forwarded_to(t); to != 0 && c.report->link_count < rank_report::links_max) {
+    c.report->links[c.report->link_count++] = {t.id, to};
+  }
+}
+
+void look_at_piece(piece* p, void* context) {
+  if (p != spare_piece()) static_cast<collecting*>(context)->pieces.push_back(p);
+}
+
+bool is_main(const piece* p) { return slots.is_main(p->slot) && p->hi == slots.high(p->slot); }
+
+void write_fiber(fiber_record& record, piece* p, const reason& why, double ns_a_tick) {
+  record = {};
+  record.kind = why.kind;
+  record.waits_for = why.ticket;
+  record.rank = why.rank;
+  record.result = p->result;
+  record.scope = finish_of(p->scope);
+  record.is_main = is_main(p);
+  if (why.kind == wait_kind::collective) {
+    record.operation = static_cast<std::uint8_t>(collective_waiting().operation);
+  }
+  if (p->since != 0 && why.kind != wait_kind::ready) {
+    record.waited_ns =
+        static_cast<std::uint64_t>(static_cast<double>(ticks() - p->since) * ns_a_tick);
+  }
+  place(p);
+  record.frame_count =
+      static_cast<std::uint8_t>(walk_suspended(p, record.frames, fiber_record::frames_max));
+}
+
+/// Requests are answered here, off the way of messages and calls: a rank that is asked while it
+/// sleeps is woken, and one that runs comes here before it sleeps.
+void answer_request() {
+  rank_watch& mine = area.of(job.me);
+  std::uint32_t wanted = mine.report_wanted.load();
+  if (wanted == mine.report_given.load(std::memory_order_relaxed)) return;
+  write_report(area.report_of(job.me));
+  mine.report_given.store(wanted, std::memory_order_release);
+}
+
+void around_sleep(bool falls_asleep) {
+  rank_watch& mine = area.of(job.me);
+  if (!falls_asleep) {
+    mine.epoch.fetch_add(1);
+    area.all().asleep.fetch_sub(1);
+    return answer_request();
+  }
+  answer_request();
+  traffic own = traffic_so_far();
+  traffic collective = collective_traffic_so_far();
+  mine.sent.store(own.sent + collective.sent, std::memory_order_relaxed);
+  mine.received.store(own.received + collective.received, std::memory_order_relaxed);
+  mine.epoch.fetch_add(1);
+  // Whoever is the last to fall asleep sees all others asleep.
+  auto ranks = static_cast<std::uint32_t>(area.ranks());
+  if (area.all().asleep.fetch_add(1) + 1 == ranks && area.nothing_can_happen()) hooks.deadlocked();
+}
+
+/// Of a rank that does not come to its dispatcher: what it runs.
+void on_interrupt(int, siginfo_t*, void* context) {
+  int saved = errno;
+  rank_watch& mine = area.of(job.me);
+  std::uint32_t wanted = mine.report_wanted.load();
+  if (wanted != mine.report_given.load() && wanted != mine.stack_given.load()) {
+    rank_report& report = area.report_of(job.me);
+    const piece* p = running_piece();
+    report.stack_count = static_cast<std::uint32_t>(
+        walk_interrupted(context, p != nullptr ? p->hi : 0, report.stack, rank_report::stack_max));
+    report.fibers_alive = static_cast<std::uint32_t>(fibers_unfinished());
+    mine.stack_given.store(wanted, std::memory_order_release);
+  }
+  errno = saved;
+}
+
+void on_user_signal(int) {
+  int saved = errno;
+  area.all().asked.fetch_add(1);
+  hooks.asked();
+  errno = saved;
+}
+
+/// Unless the program has a handler of its own. False then.
+bool handle(int signal, void (*plain)(int), void (*with_context)(int, siginfo_t*, void*)) {
+  struct sigaction before;
+  if (sigaction(signal, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) return false;
+  struct sigaction action{};
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
+  if (with_context != nullptr) {
+    action.sa_flags |= SA_SIGINFO;
+    action.sa_sigaction = with_context;
+  } else {
+    action.sa_handler = plain;
+  }
+  return sigaction(signal, &action, nullptr) == 0;
+}
+
+}  // namespace
+
+void write_report(rank_report& report) {
+  report.fiber_count = report.link_count = report.stack_count = 0;
+  collecting c{{}, {}, &report};
+  each_open_ticket(look_at_ticket, &c);
+  each_waiting_sender(
+      [](const piece* waiter, int to, void* context) {
+        static_cast<collecting*>(context)->why[waiter] = {wait_kind::room, 0, to};
+      },
+      &c);
+  for (const piece* p = first_ready; p != nullptr; p = p->next_ready) {
+    c.why[p] = {wait_kind::ready, 0, -1};
+  }
+  if (const piece* p = hooks.parked_main(); p != nullptr) c.why[p] = {wait_kind::fibers, 0, -1};
+  each_piece(look_at_piece, &c);
+
+  std::sort(c.pieces.begin(), c.pieces.end(), [](const piece* a, const piece* b) {
+    return is_main(a) != is_main(b) ? is_main(b) : a->since > b->since;
+  });
+  report.fibers_alive = static_cast<std::uint32_t>(c.pieces.size());
+  double passed = static_cast<double>(ticks() - ticks_at_start);
+  double ns_a_tick = passed > 0 ? static_cast<double>(now_ns() - ns_at_start) / passed : 0;
+  for (std::size_t i = 0; i < c.pieces.size(); ++i) {
+    // The main fiber, which is the last, has a place even when there are more than can be told of.
+    bool last_place = report.fiber_count + 1 == rank_report::fibers_max;
+    if (last_place && i + 1 < c.pieces.size()) continue;
+    piece* p = c.pieces[i];
+    auto why = c.why.find(p);
+    write_fiber(report.fibers[report.fiber_count++], p, why != c.why.end() ? why->second : reason{},
+                ns_a_tick);
+  }
+}
+
+void attach_watch(const watch_area& memory, const watch_hooks& above) {
+  area = memory;
+  hooks = above;
+  ticks_at_start = ticks();
+  ns_at_start = now_ns();
+  prepare_walks();
+  // SIGURG is ignored where nobody handles it: a request that comes too early, or to a program that
+  // has taken the signal for itself, does no harm.
+  if (handle(SIGURG, nullptr, on_interrupt)) {
+    area.of(job.me).thread.store(static_cast<std::int32_t>(syscall(SYS_gettid)));
+  }
+  handle(SIGUSR1, on_user_signal, nullptr);
+  // Ctrl-\ reaches the ranks as well; the launcher, which it is meant for, asks them.
+  if (hooks.has_launcher) handle(SIGQUIT, [](int) {}, nullptr);
+  call_around_sleep(around_sleep);
+}
+
+}  // namespace sojourn::detail

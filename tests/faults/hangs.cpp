@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that hang, each in its own way, and some that only seem to; hangs.sh says what must be
+// said of them. Usage: hangs HOW
+#include <unistd.h>
+#include <sojourn/sojourn.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+using namespace sojourn;
+
+namespace {
+
+// Each function has a frame of its own on the stacks that are reported.
+#define FRAME [[gnu::noinline]]
+
+rank_t after(rank_t rank) { return (rank + 1) % rank_count(); }
+
+// A circle of calls: the last handler waits for the first one's result.
+future<int> first;
+FRAME int waits_for_the_first() { return first.get(); }
+FRAME int passes_on() {
+  if (after(rank_me()) == 0) return rpc(0, waits_for_the_first).get() + 1;
+  return rpc(after(rank_me()), passes_on).get() + 1;
+}
+FRAME void calls_in_a_circle() {
+  if (rank_me() == 0) first = rpc(after(0), passes_on);
+}
+
+// The handler waits in a barrier that its caller never joins.
+FRAME int joins_the_barrier() {
+  barrier();
+  return 1;
+}
+FRAME void asks_who_waits() { std::printf("%d\n", rpc(after(0), joins_the_barrier).get()); }
+
+// A computation of a finish waits for a handler on the rank of the finish, and that for a barrier.
+FRAME void never_ends() { rpc(0, joins_the_barrier).get(); }
+FRAME void waits_for_all() {
+  finish([] { rpc_ff(after(0), never_ends); });
+}
+
+// An activation that has moved waits where it is.
+struct counter {
+  long value = 0;
+  FRAME long add(long n) { return value += n; }
+};
+FRAME long visit(global_ptr<counter> there) {
+  long value = there.call<&counter::add>(via::migrate, 1L);
+  barrier();
+  return value;
+}
+
+volatile bool for_ever = true;
+FRAME void computes_for_ever() {
+  while (for_ever) {
+  }
+}
+FRAME void computes_for(double seconds) {
+  auto end = now_ns() + static_cast<std::uint64_t>(seconds * 1e9);
+  while (now_ns() < end) {
+  }
+}
+FRAME void sleeps() { sleep(600); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const char* how = argc > 1 ? argv[1] : "";
+  auto is = [how](const char* name) { return std::strcmp(how, name) == 0; };
+  return run(argc, argv, [&] {
+    bool last = rank_me() == rank_count() - 1;
+    if (is("circle")) {
+      calls_in_a_circle();
+    } else if (is("barrier_in_handler")) {
+      if (rank_me() == 0) asks_who_waits();
+      if (rank_me() > 1) barrier();
+    } else if (is("finish")) {
+      if (rank_me() == 0) waits_for_all();
+      if (rank_me() > 1) barrier();
+    } else if (is("visit")) {
+      auto there = broadcast(make<counter>(rank_count() - 1));
+      if (rank_me() == 0) activate(visit, there);
+    } else if (is("end")) {
+      if (!last) barrier();
+    } else if (is("computes")) {
+      if (last) computes_for_ever();
+      barrier();
+    } else if (is("sleeps")) {
+      if (last) sleeps();
+      barrier();
+    } else if (is("all_compute")) {
+      computes_for(2);
+    } else if (is("calls")) {
+      std::uint64_t end = now_ns() + 3'000'000'000u;
+      for (bool on = true; on;) {
+        for (int i = 0; i < 100; ++i) {
+          if (rpc(after(rank_me()), [] { return 1; }).get() != 1) std::abort();
+        }
+        if (rank_me() == 0) usleep(20'000);
+        on = broadcast(now_ns() < end);
+      }
+    } else if (is("bursts")) {
+      for (int i = 0; i < 6; ++i) {
+        if (i % rank_count() == rank_me()) computes_for(0.5);
+        barrier();
+      }
+    } else {
+      std::fprintf(stderr, "there is no hang '%s'\n", how);
+      return 2;
+    }
+    return 0;
+  });
+}
