@@ -35,6 +35,15 @@ function(sojourn_runtime_flags target)
   if(SOJOURN_CHECKED)
     target_compile_definitions(${target} PUBLIC SOJOURN_CHECKED_DEFAULT=1)
   endif()
+  if(SOJOURN_NO_CHECKED)
+    target_compile_definitions(${target} PUBLIC SOJOURN_NO_CHECKED=1)
+  else()
+    # Checked mode names a mutex that is held where a fiber waits.
+    target_link_options(
+      ${target} PUBLIC
+      "LINKER:--wrap=pthread_mutex_lock,--wrap=pthread_mutex_trylock,--wrap=pthread_mutex_unlock"
+      "LINKER:-u,__wrap_pthread_mutex_lock")
+  endif()
 
   # -no-pie and the static C++ runtime give code, vtables and globals one address in all ranks. The
   # wrapped guards let the migration gate see a function-local static that is being initialised; -u

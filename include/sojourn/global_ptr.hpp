@@ -70,7 +70,7 @@ class global_ptr {
   [[gnu::always_inline]] inline auto call(detail::access how, A&&... arguments) const ->
       typename detail::method<Method>::result {
     using method = detail::checked_method<Method, T, A...>;
-    if (is_local()) [[likely]] {
+    if (is_quick()) [[likely]] {
       return method::invoke(local(), std::forward<A>(arguments)...);
     }
     return method::call_remote(*this, how,
@@ -90,7 +90,7 @@ class global_ptr {
   template <auto Method, class... A>
   auto async(detail::access how, A&&... arguments) const {
     using method = detail::checked_method<Method, T, A...>;
-    if (is_local()) [[likely]] {
+    if (is_quick()) [[likely]] {
       return method::fork(local(), std::forward<A>(arguments)...);
     }
     return method::start_remote(*this, how,
@@ -103,6 +103,9 @@ class global_ptr {
   }
 
  private:
+  /// is_local(), but false in checked mode.
+  bool is_quick() const { return address_ - detail::job.my_heap < detail::job.quick_heap_bytes; }
+
   std::uint64_t address_ = 0;
 };
 

@@ -27,9 +27,11 @@ void bulk_put(const void* from, std::uint64_t to, std::size_t bytes);
 template <class T, class... A>
 global_ptr<T> make_here(A... arguments) {
   void* room = heap_allocate(sizeof(T), alignof(T));
+  if (checked()) [[unlikely]] record_object(room, sizeof(T), kind_of_object<T>());
   try {
     return global_ptr<T>(::new (room) T(std::move(arguments)...));
   } catch (...) {
+    if (checked()) forget_object(room);
     heap_free(room, sizeof(T), alignof(T));
     throw;
   }
@@ -39,16 +41,36 @@ void destroy_here(global_ptr<T> p) {
   p.local()->~T();
   heap_free(p.local(), sizeof(T), alignof(T));
 }
+/// In checked mode: names a second destroy and a wrong type, and keeps the memory for a while.
+template <class T>
+void destroy_checked_here(global_ptr<T> p, std::size_t bytes, code_site site) {
+  begin_destroy(p.address(), bytes, kind_of_object<T>(), site);
+  for (std::size_t i = bytes / sizeof(T); i > 0; --i) p.local()[i - 1].~T();
+  end_destroy(p.address(), alignof(T));
+}
+/// Not inlined, so that it returns to who destroys.
+template <class T>
+[[gnu::noinline]] void destroy_checked(global_ptr<T> p, std::size_t bytes) {
+  code_site site = site_of(__builtin_return_address(0));
+  if (p.is_local()) return destroy_checked_here(p, bytes, site);
+  rpc(
+      p.where(),
+      [](global_ptr<T> q, std::size_t n, code_site s) { destroy_checked_here(q, n, s); }, p, bytes,
+      site)
+      .get();
+}
 template <class T>
 global_ptr<T> make_array_here(std::size_t count) {
   if (count > (std::size_t{1} << 48) / sizeof(T)) throw std::bad_array_new_length();
   std::size_t bytes = count * sizeof(T);
   T* first = static_cast<T*>(heap_allocate(bytes == 0 ? 1 : bytes, alignof(T)));
+  if (checked()) [[unlikely]] record_object(first, bytes, kind_of_object<T>());
   std::size_t made = 0;
   try {
     for (; made < count; ++made) ::new (static_cast<void*>(first + made)) T();
   } catch (...) {
     while (made > 0) first[--made].~T();
+    if (checked()) forget_object(first);
     heap_free(first, bytes == 0 ? 1 : bytes, alignof(T));
     throw;
   }
@@ -78,8 +100,13 @@ global_ptr<T> make(rank_t rank, A... arguments) {
 
 /// Destroys an object that `make` made; null is allowed. Suspends: when remote.
 template <class T>
-void destroy(global_ptr<T> p) {
+[[gnu::always_inline]] inline void destroy(global_ptr<T> p) {
   if (!p) return;
+  if (detail::checked()) [[unlikely]] {
+    detail::destroy_checked(p, sizeof(T));
+    asm volatile("");  // no tail call: it returns to here
+    return;
+  }
   if (p.is_local()) return detail::destroy_here(p);
   rpc(p.where(), [](global_ptr<T> q) { detail::destroy_here(q); }, p).get();
 }
@@ -93,8 +120,13 @@ global_ptr<T> make_array(rank_t rank, std::size_t count) {
 
 /// Destroys an array that `make_array` made with this `count`; null is allowed.
 template <class T>
-void destroy_array(global_ptr<T> p, std::size_t count) {
+[[gnu::always_inline]] inline void destroy_array(global_ptr<T> p, std::size_t count) {
   if (!p) return;
+  if (detail::checked()) [[unlikely]] {
+    detail::destroy_checked(p, count * sizeof(T));
+    asm volatile("");
+    return;
+  }
   if (p.is_local()) return detail::destroy_array_here(p, count);
   rpc(
       p.where(), [](global_ptr<T> q, std::size_t n) { detail::destroy_array_here(q, n); }, p, count)

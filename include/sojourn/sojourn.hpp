@@ -12,6 +12,7 @@
 #include "sojourn/future.hpp"
 #include "sojourn/global_ptr.hpp"
 #include "sojourn/inline_string.hpp"
+#include "sojourn/non_blocking.hpp"
 #include "sojourn/objects.hpp"
 #include "sojourn/rank.hpp"
 #include "sojourn/rpc.hpp"

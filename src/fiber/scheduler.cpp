@@ -8,10 +8,16 @@
 
 #include "base/check.hpp"
 #include "fiber/stack_copy.hpp"
+#include "fiber/watched.hpp"
 #include "sojourn/counters.hpp"
 
 extern "C" {
 void* sojourn_scheduler_sp;
+#if defined(__x86_64__) && !defined(SOJOURN_NO_CHECKED)
+void sojourn_call_marked();
+void sojourn_call_marked_checked();
+void (*sojourn_marked_call)() = sojourn_call_marked;
+#endif
 }
 
 namespace sojourn::detail {
@@ -188,6 +194,9 @@ void attach_scheduler(std::uint64_t stack_low, std::uint64_t stack_high) {
   handover.scheduler_low = stack_low;
   handover.scheduler_high = stack_high;
   scheduler.usual_fp = read_fp();
+#if defined(__x86_64__) && !defined(SOJOURN_NO_CHECKED)
+  if (checked()) sojourn_marked_call = sojourn_call_marked_checked;
+#endif
   running.exceptions = reinterpret_cast<exception_globals*>(abi::__cxa_get_globals());
 }
 
@@ -210,6 +219,9 @@ void abandon_stack() {
 piece* block(piece* left) {
   mark* m = left->youngest;
   while (m != nullptr && !is_fork(m->kind)) m = older_mark(left, m);
+  if (running.watched != 0) [[unlikely]]
+    check_watched(left->sp, m != nullptr ? reinterpret_cast<std::uint64_t>(m->sp) : left->hi,
+                  "waits");
   if (m == nullptr) return left;
   piece* younger = cut(left, m);
   make_ready_first(left, 1);
@@ -222,7 +234,8 @@ bool someone_goes_on_if_blocked() {
        m = m->outer) {
     if (is_fork(m->kind)) return true;
   }
-  return false;
+  // Checked mode: a wait is then looked at where it suspends.
+  return running.watched != 0;
 }
 
 void make_ready(piece* p, long word) {

@@ -13,6 +13,13 @@ extern void* sojourn_scheduler_sp;
 extern const char sojourn_resume_marked[];
 }
 
+/// In checked mode the stack is cleared so far below a mark; known to switch_*.S.
+#if defined(__x86_64__)
+#define SOJOURN_CLEARED_BYTES 4096
+#else
+#define SOJOURN_CLEARED_BYTES 0
+#endif
+
 namespace sojourn::detail {
 
 /// Saves this stack's pointer in `save` and resumes the stack at `to`, which receives `word`.

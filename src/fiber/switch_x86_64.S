@@ -112,6 +112,49 @@ sojourn_resume_marked:                  /* for who reads a suspended stack */
     .cfi_endproc
     .size   sojourn_call_marked, . - sojourn_call_marked
 
+/* The same in checked mode, chosen by sojourn_marked_call. The younger frames begin at a page
+   boundary, so that on another rank what lies above can be made inaccessible; their first word is
+   where the caller goes on, so that it can be named there. The stack below is cleared as far as
+   SOJOURN_CLEARED_BYTES, so that the younger frames hold no words of earlier calls. */
+    .globl  sojourn_call_marked_checked
+    .type   sojourn_call_marked_checked, @function
+    .p2align 4
+sojourn_call_marked_checked:
+    .cfi_startproc
+    push    rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset rbp, -16
+    mov     rbp, rsp
+    .cfi_def_cfa_register rbp
+    sub     rsp, 16
+    and     rsp, -4096
+    add     rsp, 16
+    push    rbp
+    push    offset .Lresume_marked
+    mov     [rdi], rsp
+    push    [rbp + 8]
+    push    0
+    mov     rdx, rdi
+    mov     rsi, rax
+    lea     rdi, [rsp - 4080]
+    mov     ecx, 510
+    xor     eax, eax
+    rep stosq
+    mov     rdi, rdx
+    mov     rax, rsi
+    xor     ebx, ebx
+    xor     r12d, r12d
+    xor     r13d, r13d
+    xor     r14d, r14d
+    xor     r15d, r15d
+    call    rax
+    leave
+    .cfi_def_cfa rsp, 8
+    .cfi_restore rbp
+    ret
+    .cfi_endproc
+    .size   sojourn_call_marked_checked, . - sojourn_call_marked_checked
+
 /* Runs fn(argument) on an empty stack; comes back when that stack leaves, now or, had it been
    suspended meanwhile, whenever it returns: a stack that ends resumes whatever context
    sojourn_scheduler_sp then names, on whatever rank it then is.

@@ -15,6 +15,7 @@
 namespace sojourn::detail {
 
 ticket_array tickets;
+void (*on_dropped_exception)(const void* bytes, std::size_t size, std::uint64_t dropped_at);
 
 namespace {
 
@@ -80,7 +81,12 @@ void free_ticket(ticket* t) {
 
 void complete_ticket(ticket* t, const void* bytes, std::size_t size, bool is_exception) {
   if (t->has != outcome::none) return;
-  if (t->dropped) return free_ticket(t);
+  if (t->dropped) {
+    if (is_exception && on_dropped_exception != nullptr) {
+      on_dropped_exception(bytes, size, reinterpret_cast<std::uint64_t>(t->notify_context));
+    }
+    return free_ticket(t);
+  }
   if (size > ticket::inline_bytes) {
     t->large = std::malloc(size);
     if (t->large == nullptr) die("no memory for a result of %zu bytes", size);

@@ -62,6 +62,10 @@ void free_ticket(ticket* t);
 /// Stores a result, once, and wakes whoever waits. A result for a ticket that has one is ignored.
 void complete_ticket(ticket* t, const void* bytes, std::size_t size, bool is_exception);
 
+/// In checked mode: told of an exception that comes for a ticket which was dropped, with the code
+/// that dropped it, kept in notify_context (set by the floor above). Null otherwise.
+extern void (*on_dropped_exception)(const void* bytes, std::size_t size, std::uint64_t dropped_at);
+
 /// Suspends the running piece until `t` has a result. Requires: nobody waits for it yet.
 void wait_for(ticket* t);
 

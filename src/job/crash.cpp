@@ -19,6 +19,7 @@
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
 #include "memory/stack_slots.hpp"
+#include "migrate/checked_scan.hpp"
 #include "sojourn/detail/running.hpp"
 
 #ifndef AT_MINSIGSTKSZ
@@ -59,7 +60,7 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
   return w->stop != 0 && _Unwind_GetCFA(context) >= w->stop ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-void describe(int signal, const siginfo_t* info) {
+void describe(int signal, const siginfo_t* info, bool writes) {
   auto address = reinterpret_cast<std::uint64_t>(info->si_addr);
   if (signal == SIGABRT && last_words()[0] != 0) {
     std::snprintf(record->message, sizeof record->message, "%s", last_words());
@@ -75,6 +76,8 @@ void describe(int signal, const siginfo_t* info) {
              address - addresses.heap < addresses.heap_bytes()) {
     std::snprintf(record->message, sizeof record->message,
                   "out of memory: the system has no page for the global heap");
+  } else if (signal == SIGSEGV && describe_caller_access(address, writes, record->message,
+                                                         sizeof record->message)) {
   } else if (signal == SIGSEGV && addresses.in_stacks(address)) {
     std::snprintf(record->message, sizeof record->message,
                   "an access to a stack address that is not on this rank: a frame that migrated "
@@ -106,15 +109,17 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     entered = true;
     record->signal = signal;
     record->address = reinterpret_cast<std::uint64_t>(info->si_addr);
-    describe(signal, info);
     walk w{0, 0, false};
+    bool writes = false;
 #if defined(__x86_64__)
+    writes = (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2) != 0;
     w.fault =
         static_cast<std::uint64_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
 #elif defined(__aarch64__)
     w.fault = static_cast<ucontext_t*>(context)->uc_mcontext.pc;
 #endif
-    if (piece* p = running_piece()) w.stop = p->hi;
+    if (piece* p = running_piece()) w.stop = p->hi - 16;  // checked mode: see frames_below
+    describe(signal, info, writes);
     // Now: the walk may fault again. The launcher reads the frames after this process is gone.
     record->written.store(1, std::memory_order_release);
     _Unwind_Backtrace(visit, &w);

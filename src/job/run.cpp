@@ -22,6 +22,7 @@
 #include <new>
 
 #include "base/check.hpp"
+#include "base/checked.hpp"
 #include "base/doctor_hint.hpp"
 #include "base/symbols.hpp"
 #include "fiber/scheduler.hpp"
@@ -373,12 +374,13 @@ int run_job(int, char**, int (*body)(void*), void* context) {
   self.context = context;
   try {
     int heap_fd = join_job();
+    attach_checked();
     refuse_shadow_stacks();
     map_region(map_from_environment(job.count), job.me, heap_fd);
     self.segment = static_cast<job_segment*>(
         move_mapping_to_runtime_memory(self.segment, self.segment->segment_bytes));
     slots.attach(job.me, new_watch);
-    attach_heap();
+    attach_heap(self.segment->secret);
     void* stack = reinterpret_cast<void*>(addresses.worker_stack());
     if (mprotect(stack, address_map::worker_stack_bytes, PROT_READ | PROT_WRITE) != 0) {
       throw error(

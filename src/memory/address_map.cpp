@@ -142,6 +142,7 @@ void map_region(const address_map& map, int rank, int heap_fd) {
   job.heap_shift = map.heap_shift;
   job.my_heap = first;
   job.my_heap_bytes = partition;
+  job.quick_heap_bytes = job.checked ? 0 : partition;
   job.heap_shared = heap_fd >= 0;
 }
 

@@ -99,14 +99,18 @@ struct heap_state {
   std::pmr::unsynchronized_pool_resource pools;
   std::size_t in_use = 0;
 
-  heap_state() : runs(job.my_heap, job.my_heap_bytes), pools(&runs) {}
+  explicit heap_state(std::uint64_t skip)
+      : runs(job.my_heap + skip, job.my_heap_bytes - skip), pools(&runs) {}
 };
 // Never destroyed: objects may outlive main.
 heap_state* heap;
 
 }  // namespace
 
-void attach_heap() { heap = runtime_array<heap_state>(1); }
+void attach_heap(std::uint64_t secret) {
+  std::uint64_t skip = checked() ? secret % (job.my_heap_bytes / page / 16) * page : 0;
+  heap = ::new (runtime_memory(sizeof(heap_state))) heap_state(skip);
+}
 
 std::size_t heap_bytes_in_use() { return heap->in_use; }
 

@@ -52,6 +52,14 @@ void stack_slots::attach(int rank, piece* (*watch)()) {
 void stack_slots::open_now(std::uint32_t index) {
   std::uint64_t low_address = low(index);
   std::uint64_t bytes = high(index) - low_address;
+  if (std::uint64_t closed = table_[index].closed_from_page * guard_bytes; closed != 0) {
+    if (mprotect(at(low_address + closed), bytes - closed, PROT_READ | PROT_WRITE) != 0) {
+      throw std::bad_alloc();
+    }
+    table_[index].closed_from_page = 0;
+    table_[index].open = true;
+    return;
+  }
   if (!is_main(index)) {
     // A whole chunk at once; chunks already open are only made writable again, which is harmless.
     std::uint64_t chunk = std::uint64_t{slots_per_chunk} << addresses.slot_shift;
@@ -62,7 +70,8 @@ void stack_slots::open_now(std::uint32_t index) {
     from = std::max(from, partition_low + address_map::main_stack_bytes);
     bool chunk_is_open = false;
     for (std::uint64_t a = from; a < to; a += std::uint64_t{1} << addresses.slot_shift) {
-      chunk_is_open |= table_[index_of(a)].open;
+      const stack_slot& slot = table_[index_of(a)];
+      chunk_is_open |= slot.open || slot.closed_from_page != 0;
     }
     if (chunk_is_open) {
       table_[index].open = true;
@@ -75,6 +84,19 @@ void stack_slots::open_now(std::uint32_t index) {
   if (mprotect(at(low_address), bytes, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
   table_[index].open = true;
   guard(index);
+}
+
+void stack_slots::close_above(std::uint32_t index, std::uint64_t hi) {
+  std::uint64_t offset = hi - low(index);
+  std::uint64_t bytes = high(index) - hi;
+  if (index / addresses.slots_per_rank() == first_ / addresses.slots_per_rank()) return;
+  if (bytes == 0 || offset % guard_bytes != 0 || table_[index].unguarded) return;
+  if (table_[index].closed_from_page == 0 &&
+      mprotect(at(hi), bytes, PROT_NONE) != 0) {
+    return;  // as many mappings as a process may have: it is a check less
+  }
+  table_[index].closed_from_page = static_cast<std::uint16_t>(offset / guard_bytes);
+  table_[index].open = false;
 }
 
 void stack_slots::guard(std::uint32_t index) {

@@ -24,6 +24,9 @@ struct stack_slot {
   std::uint32_t users = 0;    ///< Fibers of this rank whose stack it is (several when shared).
   bool open = false;          ///< Memory is mapped behind it on this rank.
   bool unguarded = false;     ///< It has a canary instead of a guard page.
+  /// Checked mode: pages from here on are inaccessible, for they hold the frames of callers on
+  /// another rank; 0: none are. Such a slot is not `open`, so that who needs more of it opens it.
+  std::uint16_t closed_from_page = 0;
 };
 
 class stack_slots {
@@ -58,6 +61,20 @@ class stack_slots {
   void open(std::uint32_t index) {
     if (!table_[index].open) [[unlikely]]
       open_now(index);
+  }
+
+  /// Makes a slot of another rank inaccessible from `hi`, a page's start, upwards. Cheap when it is.
+  void close_above(std::uint32_t index, std::uint64_t hi);
+  /// To be called before frames that end at `hi` are copied to a slot: leaves it closed when it is
+  /// closed from there.
+  bool is_closed_above(std::uint32_t index, std::uint64_t hi) const {
+    return hi - low(index) == table_[index].closed_from_page * guard_bytes;
+  }
+  bool is_closed_at(std::uint64_t address) const {
+    if (!addresses.in_stacks(address)) return false;
+    std::uint32_t index = index_of(address);
+    std::uint16_t page = table_[index].closed_from_page;
+    return page != 0 && address - low(index) >= page * guard_bytes;
   }
 
   std::uint32_t main_slot() const { return first_; }

@@ -30,6 +30,7 @@ namespace sojourn::detail {
 namespace {
 
 bool enabled = true;
+bool scan_is_on = true;
 #if defined(__aarch64__)
 constexpr std::uint64_t user_end = std::uint64_t{1} << 48;
 #else
@@ -69,6 +70,8 @@ namespace {
 void fill_lanes();
 }
 
+bool scan_is_enabled() { return scan_is_on; }
+
 void attach_scan() {
   const char* text = std::getenv("SOJOURN_SCAN");
   if (text != nullptr && std::strcmp(text, "on") != 0 && std::strcmp(text, "off") != 0) {
@@ -76,6 +79,9 @@ void attach_scan() {
   }
   // The address sanitizer keeps addresses of its own in every frame.
   enabled = text == nullptr ? !SOJOURN_ASAN : std::strcmp(text, "on") == 0;
+  scan_is_on = enabled;
+  // Checked mode looks itself, and stops.
+  if (checked()) enabled = false;
   std::uint64_t region_end = addresses.base + addresses.bytes;
   first_heap_low = reinterpret_cast<std::uint64_t>(&end);
   first_heap_high = reinterpret_cast<std::uint64_t>(sbrk(0));
@@ -214,6 +220,10 @@ const finder find = choose_finder();
 
 std::size_t find_stale_pointer(const std::uint64_t* words, std::size_t count) {
   return find(words, count);
+}
+
+private_memory private_memory_now() {
+  return {first_heap_low, reinterpret_cast<std::uint64_t>(sbrk(0)), top_low, top_low + top_bytes};
 }
 
 READS_FRAMES void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t slot_high,

@@ -3,7 +3,8 @@
 // stays behind are found: the private heap and libraries, and, in the arguments of an activation,
 // the frames of its callers. Conservative: a dead word or a number can look like a pointer, so it
 // warns and does not rebase. (Other words that point to callers' frames are mostly dead, left by
-// calls that returned; checked mode will stop at them.)
+// calls that returned; checked mode, which clears the stack below a mark, stops at them:
+// checked_scan.hpp.)
 #pragma once
 
 #include <cstddef>
@@ -21,6 +22,16 @@ std::size_t find_stale_pointer(const std::uint64_t* words, std::size_t count);
 /// arguments of its activation; `slot_high`: where its callers' frames end. Warns once a function.
 /// On unless SOJOURN_SCAN=off.
 void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t slot_high, const mark* base);
+
+/// Where this rank's private memory lies: the first heap of the C library, and from the libraries to
+/// the end of the user's addresses.
+struct private_memory {
+  std::uint64_t heap_low, heap_high;
+  std::uint64_t top_low, top_high;
+};
+private_memory private_memory_now();
+/// SOJOURN_SCAN does not say off.
+bool scan_is_enabled();
 
 /// Reads SOJOURN_SCAN and the bounds of private memory. Throws sojourn::error. Requires: the region
 /// is mapped.

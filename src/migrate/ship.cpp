@@ -7,6 +7,7 @@
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "message/dispatcher.hpp"
+#include "migrate/checked_scan.hpp"
 #include "migrate/scan.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
@@ -116,8 +117,14 @@ long move_pieces(void* context, void* sp) {
   if (!end.found || reason_to_stay(left, end.oldest, hi) != nullptr ||
       (left->scope != nullptr && scopes_on_wire.available(left->scope) == 0)) {
     ++counts.migrations_refused;
+    if (checked()) [[unlikely]]
+      name_refusal(left, m.to);
     make_ready_first(left, stayed);
     abandon_stack();
+  }
+  if (checked()) [[unlikely]] {
+    bool waits = end.oldest != nullptr && !is_fork(end.oldest->kind);
+    check_departure(left, hi, waits, end.oldest, m.to);
   }
   scan_frames(left->sp, hi, slots.high(left->slot), end.oldest);
   if (end.oldest == nullptr) {
@@ -136,6 +143,20 @@ long move_pieces(void* context, void* sp) {
     make_ready_first(left, 1);
   }
   abandon_stack();
+}
+
+/// Checked mode: makes the callers' part of the stack inaccessible, so that a frame which refers to
+/// it ends the job and is named.
+[[gnu::noinline]] void receive_closed(piece* p, const std::byte* bytes) {
+  stack_slot& slot = slots[p->slot];
+  // Frames of one place mostly come again and again: nothing is opened then and closed again.
+  bool closed = slot.closed_from_page != 0 && slots.is_closed_above(p->slot, p->hi);
+  if (closed) slot.open = true;
+  copy_in(p, bytes);
+  if (closed) slot.open = false;
+  if (!closed && slot.open && slot.in_place == p && p->next_in_slot == nullptr) {
+    slots.close_above(p->slot, p->hi);
+  }
 }
 
 void on_piece(arrival& a) {
@@ -161,7 +182,11 @@ void on_piece(arrival& a) {
   p->youngest = header.youngest;
   p->fp = header.fp;
   p->methods = p->base_methods = header.methods;
-  copy_in(p, a.payload + sizeof header);
+  if (checked()) [[unlikely]] {
+    receive_closed(p, a.payload + sizeof header);
+  } else {
+    copy_in(p, a.payload + sizeof header);
+  }
   wire().consume(a);
   make_ready(p, arrived);
 }

@@ -22,30 +22,30 @@ namespace {
 // told by then.
 constexpr int investigations_max = 2000;
 
+// glibc: up to this, and its key, random in each process, in the second word (malloc.c, tcache).
+constexpr std::uint64_t kept_at_hand_max = 1040;
+std::uint64_t key_of_freed() {
+  static const std::uint64_t key = [] {
+    auto* freed = static_cast<volatile std::uint64_t*>(std::malloc(1000));
+    if (freed == nullptr) return std::uint64_t{0};
+    auto where = reinterpret_cast<std::uint64_t>(freed);
+    std::free(const_cast<std::uint64_t*>(freed));
+    asm volatile("" : "+r"(where));  // read although it is freed
+    return reinterpret_cast<volatile std::uint64_t*>(where)[1];
+  }();
+  return key;
+}
+
 bool read_own_memory(std::uint64_t address, void* to, std::size_t bytes) {
   iovec local{to, bytes};
   iovec remote{reinterpret_cast<void*>(address), bytes};
   return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
 }
 
-/// What the C library writes into the second word of a small object when it is freed: a number of
-/// its own for each process (glibc 2.34's tcache_key); 0 when it writes none.
-std::uint64_t mark_of_freed_objects() {
-  static const std::uint64_t mark = [] {
-    constexpr std::size_t bytes = 1000;  // a size that is rarely asked for
-    auto* words = static_cast<std::uint64_t*>(std::malloc(bytes));
-    if (words == nullptr) return std::uint64_t{0};
-    auto address = reinterpret_cast<std::uint64_t>(words);
-    std::free(words);
-    std::uint64_t second = 0;
-    read_own_memory(address + 8, &second, sizeof second);
-    return second;
-  }();
-  return mark;
-}
+}  // namespace
 
 /// True when the C library's allocator has an object that starts at `address`, by the sizes and
-/// flags it keeps before it and before the next, and by what it leaves in freed ones.
+/// flags it keeps before it and before the next. Freed ones and other memory mostly fail this.
 bool is_allocated_object(std::uint64_t address) {
   constexpr std::uint64_t flags = 7;
   constexpr std::uint64_t previous_in_use = 1;
@@ -54,13 +54,18 @@ bool is_allocated_object(std::uint64_t address) {
   if (address % 16 != 0 || !read_own_memory(address - 8, &size, sizeof size)) return false;
   std::uint64_t bytes = size & ~flags;
   if (bytes < 32 || bytes % 16 != 0 || bytes > std::uint64_t{1} << 40) return false;
-  std::uint64_t second;
-  if (!read_own_memory(address + 8, &second, sizeof second)) return false;
-  if (second != 0 && second == mark_of_freed_objects()) return false;
   if (size & mapped_alone) return bytes % 4096 == 0 && (address - 16) % 4096 == 0;
+  // Freed ones that the C library keeps at hand for this thread look allocated but for this.
+  std::uint64_t second;
+  if (bytes <= kept_at_hand_max && read_own_memory(address + 8, &second, sizeof second) &&
+      second == key_of_freed()) {
+    return false;
+  }
   std::uint64_t next;
   return read_own_memory(address - 8 + bytes, &next, sizeof next) && (next & previous_in_use) != 0;
 }
+
+namespace {
 
 struct frame_search {
   std::uint64_t address;

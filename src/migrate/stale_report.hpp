@@ -7,6 +7,9 @@
 
 namespace sojourn::detail {
 
+/// True when the C library's allocator has an object that starts at `address`.
+bool is_allocated_object(std::uint64_t address);
+
 /// `address`: of the word, in a frame that is about to leave; `hi`: the older end of those frames;
 /// `older`: it points into the frames that stay, and was an argument of the activation that moves;
 /// otherwise into private memory. Requires: called

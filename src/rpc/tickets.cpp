@@ -3,11 +3,19 @@
 // asked for away from home. A ticket never moves; a fiber that did asks its home to forward the
 // result, once. So there is one authority for each result and nothing to chase.
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <set>
+#include <string>
+#include <typeinfo>
 
 #include "base/check.hpp"
+#include "base/checked.hpp"
 #include "base/copy_short.hpp"
+#include "base/symbols.hpp"
+#include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
+#include "fiber/user_frames.hpp"
 #include "message/dispatcher.hpp"
 #include "rpc/exceptions.hpp"
 #include "rpc/rpc.hpp"
@@ -67,10 +75,45 @@ void on_forward_result(arrival& a) {
   ticket_on_ready(id, forward_now, new forwarding{id, to});
 }
 
+/// Says once a function that it dropped a future without looking whether its call had failed.
+void name_dropped_exception(const void* bytes, std::size_t size, std::uint64_t dropped_at) {
+  std::string function = function_name(dropped_at);
+  static std::set<std::string> named;
+  if (dropped_at == 0 || is_excused(function) || !named.insert(function).second) return;
+  std::string what = "an exception that is no std::exception";
+  try {
+    rethrow(bytes, size);
+  } catch (const std::exception& e) {
+    what = demangle(typeid(e).name()) + ": " + e.what();
+  } catch (...) {
+  }
+  std::fprintf(stderr,
+               "sojourn: rank %d: warning: `%s` dropped the future of a call that threw %s; get() "
+               "tells (docs/pitfalls.md)\n",
+               job.me, function.c_str(), what.c_str());
+}
+
+void drop_here(ticket_id id, std::uint64_t dropped_at) {
+  ticket* t = find_ticket(id);
+  if (t == nullptr) return;
+  if (t->has == outcome::none) {
+    t->dropped = true;
+    t->notify_context = reinterpret_cast<void*>(dropped_at);
+    return;
+  }
+  if (t->has == outcome::exception && checked()) {
+    name_dropped_exception(t->data(), t->bytes, dropped_at);
+  }
+  free_ticket(t);
+}
+
+/// In checked mode it holds the code that dropped the future.
 void on_drop_ticket(arrival& a) {
   ticket_id id = a.ticket;
+  std::uint64_t dropped_at = 0;
+  if (a.bytes == sizeof dropped_at) std::memcpy(&dropped_at, a.payload, sizeof dropped_at);
   wire().consume(a);
-  if (find_ticket(id) != nullptr) ticket_drop(id);
+  drop_here(id, dropped_at);
 }
 
 [[noreturn]] void rethrow_and_free(ticket* t) {
@@ -91,6 +134,7 @@ void attach_rpc() {
   on_message(runtime_message::result, on_result);
   on_message(runtime_message::forward_result, on_forward_result);
   on_message(runtime_message::drop_ticket, on_drop_ticket);
+  if (checked()) on_dropped_exception = name_dropped_exception;
 }
 
 bool ticket_ready(ticket_id& id) {
@@ -136,17 +180,12 @@ void ticket_take(ticket_id id, void* into, std::size_t bytes) {
 }
 
 void ticket_drop(ticket_id id) {
-  if (home_of(id) != job.me) {
-    send_reply(home_of(id), runtime_message::drop_ticket, 0, id, nullptr, 0);
-    return;
-  }
-  ticket* t = find_ticket(id);
-  if (t == nullptr) return;
-  if (t->has != outcome::none) {
-    free_ticket(t);
-  } else {
-    t->dropped = true;
-  }
+  std::uint64_t here = 0;
+  if (checked() && running_piece() != nullptr) [[unlikely]]
+    here = user_code(running_piece()->hi);
+  if (home_of(id) == job.me) return drop_here(id, here);
+  send_reply(home_of(id), runtime_message::drop_ticket, 0, id, &here,
+             here != 0 ? sizeof here : 0);
 }
 
 void ticket_on_ready(ticket_id id, void (*notify)(void*), void* context) {

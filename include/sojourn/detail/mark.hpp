@@ -12,6 +12,16 @@
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/ticket.hpp"
 
+#if defined(__x86_64__) && !defined(SOJOURN_NO_CHECKED)
+extern "C" {
+/// What call_marked calls: checked mode has a marked call of its own.
+extern void (*sojourn_marked_call)();
+}
+#define SOJOURN_MARKED_CALL "call *sojourn_marked_call(%%rip)"
+#else
+#define SOJOURN_MARKED_CALL "call sojourn_call_marked"
+#endif
+
 namespace sojourn::detail {
 
 enum class mark_kind : std::uint8_t {
@@ -63,7 +73,7 @@ void restore_exceptions(mark& m);
 [[gnu::always_inline]] inline void call_marked(void (*inner)(mark*), mark* m) {
 #if defined(__x86_64__)
   void* fn = reinterpret_cast<void*>(inner);
-  asm volatile("call sojourn_call_marked" : "+a"(fn), "+D"(m) : : "rsi", "rdx", SOJOURN_CLOBBERS);
+  asm volatile(SOJOURN_MARKED_CALL : "+a"(fn), "+D"(m) : : "rsi", "rdx", SOJOURN_CLOBBERS);
 #elif defined(__aarch64__)
   register void* fn asm("x9") = reinterpret_cast<void*>(inner);
   register mark* x0 asm("x0") = m;

@@ -54,15 +54,13 @@ struct method {
         ((parameter_travels<P> && travels<travelling_parameter<P>>) && ...);     \
     template <class T>                                                           \
     using request = method_request<Method, T, C, R, travelling_parameter<P>...>; \
+    template <class T>                                                           \
+    using checked_request =                                                      \
+        checked_method_request<Method, T, C, R, travelling_parameter<P>...>;     \
   }
 SOJOURN_METHOD(, false);
 SOJOURN_METHOD(const, true);
 #undef SOJOURN_METHOD
-
-template <auto Method>
-const char* method_name() {
-  return __PRETTY_FUNCTION__;
-}
 
 template <auto Method, class T, class... A>
 struct checked_method {
@@ -94,7 +92,11 @@ struct checked_method {
   }
 
   [[gnu::noinline]] static result call_remote(global_ptr<T> p, access how, arguments a) {
-    via chosen = job.overrides ? override_access(how, method_name<Method>()) : how.how;
+    via chosen = how.how;
+    if (job.slow_accesses) [[unlikely]] {
+      if (job.overrides) chosen = override_access(how, method_name<Method>());
+      if (checked()) return call_checked(p, chosen, a, site_of(__builtin_return_address(0)));
+    }
     int owner = checked_owner(p.address());
     if (chosen.how() == via::mechanism::migrate && migrate_activations(owner, chosen)) {
       return std::apply([&](auto&... b) -> result { return invoke(p.local(), std::move(b)...); },
@@ -104,6 +106,7 @@ struct checked_method {
   }
 
   [[gnu::noinline]] static future<result> start_remote(global_ptr<T> p, access, arguments a) {
+    if (checked()) [[unlikely]] return start_checked(p, a, site_of(__builtin_return_address(0)));
     return future<result>::of_ticket(start(p, checked_owner(p.address()), std::move(a)));
   }
 
@@ -128,6 +131,37 @@ struct checked_method {
   }
 
  private:
+  // In checked mode every access comes here, also those to objects of this rank.
+  [[gnu::noinline]] static result call_checked(global_ptr<T> p, via how, arguments& a,
+                                               code_site site) {
+    if (!p.is_local()) {
+      int owner = checked_owner(p.address());
+      if (how.how() != via::mechanism::migrate || !migrate_activations(owner, how)) {
+        return take_value<result>(start_checked_request(p, owner, a, site));
+      }
+    }
+    check_access(p.address(), kind_of_object<T>(), method_name<Method>(), site);
+    return std::apply([&](auto&... b) -> result { return invoke(p.local(), std::move(b)...); }, a);
+  }
+
+  [[gnu::noinline]] static future<result> start_checked(global_ptr<T> p, arguments& a,
+                                                        code_site site) {
+    if (!p.is_local()) {
+      int owner = checked_owner(p.address());
+      return future<result>::of_ticket(start_checked_request(p, owner, a, site));
+    }
+    check_access(p.address(), kind_of_object<T>(), method_name<Method>(), site);
+    return std::apply([&](auto&... b) { return fork(p.local(), std::move(b)...); }, a);
+  }
+
+  static ticket_id start_checked_request(global_ptr<T> p, int owner, arguments& a,
+                                         code_site site) {
+    using checked_request = typename traits::template checked_request<T>;
+    ++counts.calls_remote;
+    return send_request<checked_request>(
+        owner, typename checked_request::payload_type{site, p.local(), std::move(a)}, true);
+  }
+
   using object_type = std::conditional_t<std::is_const_v<T>, const typename traits::object,
                                          typename traits::object>;
   static object_type* as_object(T* object) { return object; }

@@ -32,6 +32,7 @@ struct running_state {
   hold* holds;                    ///< Youngest hold; older ones by hold::outer.
   exception_globals* exceptions;  ///< At the same address in all ranks.
   unsigned static_inits;          ///< Function-local statics being initialised now.
+  unsigned watched;  ///< Checked mode: mutexes held, and non_blocking promises, on this rank.
 };
 extern running_state running;
 
@@ -60,11 +61,25 @@ struct job_view {
   int count = 1;
   std::uint64_t my_heap = 0;  ///< First address of this rank's heap partition.
   std::uint64_t my_heap_bytes = 0;
+  /// my_heap_bytes, or 0 in checked mode: every access then takes the way that remote ones take,
+  /// where there is time to look, and local ones pay nothing for it otherwise.
+  std::uint64_t quick_heap_bytes = 0;
   std::uint64_t heap = 0;    ///< First address of rank 0's partition.
   unsigned heap_shift = 63;  ///< log2 of a partition's bytes.
   bool heap_shared = false;  ///< Other ranks' partitions are mapped here.
-  bool overrides = false;    ///< SOJOURN_VIA names call sites.
+  bool overrides = false;      ///< SOJOURN_VIA names call sites.
+  bool checked = false;        ///< Checked mode is on.
+  bool slow_accesses = false;  ///< One of these: a remote access asks this alone.
 };
 extern job_view job;
+
+/// Checked mode is on. Never, when the program was built without it (SOJOURN_NO_CHECKED).
+[[gnu::always_inline]] inline bool checked() {
+#ifdef SOJOURN_NO_CHECKED
+  return false;
+#else
+  return job.checked;
+#endif
+}
 
 }  // namespace sojourn::detail

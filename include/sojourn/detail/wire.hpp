@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "sojourn/detail/activation.hpp"
+#include "sojourn/detail/checked.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/ticket.hpp"
 #include "sojourn/travels.hpp"
@@ -124,6 +125,37 @@ struct method_request {
     std::memcpy(static_cast<void*>(&payload.value), message.payload, sizeof(payload_type));
     ticket_id answer = message.ticket;
     message.consume();
+    std::conditional_t<std::is_const_v<T>, const C, C>* object = payload.value.object;
+    send_outcome<R>(answer, [&]() -> R {
+      return std::apply([&](A&... a) -> R { return (object->*Method)(std::move(a)...); },
+                        payload.value.arguments);
+    });
+  }
+
+  inline static const std::uint16_t handler = register_request_handler(&handle, false);
+};
+
+template <auto Method>
+const char* method_name() {
+  return __PRETTY_FUNCTION__;
+}
+
+/// The same in checked mode, where the owner looks at the object first, and tells who asked.
+template <auto Method, class T, class C, class R, class... A>
+struct checked_method_request {
+  struct payload_type {
+    code_site site;
+    T* object;
+    std::tuple<A...> arguments;
+  };
+
+  static void handle(request& message) {
+    room<payload_type> payload;
+    std::memcpy(static_cast<void*>(&payload.value), message.payload, sizeof(payload_type));
+    ticket_id answer = message.ticket;
+    message.consume();
+    check_access(reinterpret_cast<std::uint64_t>(payload.value.object), kind_of_object<T>(),
+                 method_name<Method>(), payload.value.site);
     std::conditional_t<std::is_const_v<T>, const C, C>* object = payload.value.object;
     send_outcome<R>(answer, [&]() -> R {
       return std::apply([&](A&... a) -> R { return (object->*Method)(std::move(a)...); },

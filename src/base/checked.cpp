@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/checked.hpp"
+
+#include <malloc.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "base/check.hpp"
+#include "base/symbols.hpp"
+#include "sojourn/detail/running.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+std::vector<std::string> excused;
+
+#ifdef SOJOURN_CHECKED_DEFAULT
+constexpr bool on_by_default = true;
+#else
+constexpr bool on_by_default = false;
+#endif
+
+bool wanted() {
+  const char* text = std::getenv("SOJOURN_CHECKED");
+  if (text == nullptr || *text == 0) return on_by_default;
+  std::string_view value = text;
+  if (value == "1" || value == "on") return true;
+  if (value == "0" || value == "off") return false;
+  throw error(format("SOJOURN_CHECKED=%s is neither 1 nor 0", text));
+}
+
+void read_excuses() {
+  const char* text = std::getenv("SOJOURN_ALLOW");
+  std::string_view rest = text != nullptr ? text : "";
+  while (!rest.empty()) {
+    std::size_t end = rest.find(';');
+    std::string_view part = rest.substr(0, end);
+    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+    // The reason's colon is the first that is not half of a "::".
+    std::size_t colon = part.find(':');
+    while (colon != std::string_view::npos && part.substr(colon, 2) == "::") {
+      colon = part.find(':', colon + 2);
+    }
+    if (colon == std::string_view::npos || colon == 0 || colon + 1 == part.size()) {
+      throw error(
+          format("SOJOURN_ALLOW: `%.*s` is not function:reason (several are separated by ;)",
+                 static_cast<int>(part.size()), part.data()));
+    }
+    excused.emplace_back(part.substr(0, colon));
+  }
+}
+
+/// The position of the parenthesis that the one at `close` closes, or npos.
+std::size_t opening(std::string_view text, std::size_t close) {
+  int depth = 0;
+  for (std::size_t i = close + 1; i-- > 0;) {
+    if (text[i] == ')') ++depth;
+    if (text[i] == '(' && --depth == 0) return i;
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+void attach_checked() {
+  read_excuses();
+  job.checked = wanted();
+#ifdef SOJOURN_NO_CHECKED
+  if (job.checked) {
+    throw error("SOJOURN_CHECKED=1, and this program was built without checked mode: build it "
+                "without SOJOURN_NO_CHECKED");
+  }
+#endif
+  if (!job.checked) return;
+  job.slow_accesses = true;
+  // Small freed objects then look freed, so that a dead word is not taken for a pointer to one.
+  mallopt(M_MXFAST, 0);
+}
+
+std::string function_name(std::uint64_t code) {
+  std::string name = symbolise(code);
+  std::string_view text = name;
+  // A program's body, when the compiler put it in what run() calls.
+  constexpr std::string_view run = "sojourn::run<";
+  if (std::size_t at = text.find(run); at == 0 || (at != text.npos && text[at - 1] == ' ')) {
+    std::string_view body = text.substr(at + run.size());
+    if (std::size_t end = body.find(">("); end != body.npos) text = body.substr(0, end);
+  }
+  if (std::size_t clone = text.find(" [clone"); clone != std::string_view::npos) {
+    text = text.substr(0, clone);
+  }
+  if (text.ends_with(" const")) text.remove_suffix(6);
+  if (text.ends_with(')')) {
+    std::size_t open = opening(text, text.size() - 1);
+    if (open != std::string_view::npos && open > 0) text = text.substr(0, open);
+  }
+  if (text.ends_with("::operator()")) text.remove_suffix(12);
+  // A lambda is called as the function that it stands in.
+  while (text.ends_with('}')) {
+    std::size_t lambda = text.rfind("::{lambda(");
+    if (lambda == text.npos || lambda == 0) break;
+    text = text.substr(0, lambda);
+    if (text.ends_with(" const")) text.remove_suffix(6);
+    if (text.ends_with(')')) {
+      std::size_t open = opening(text, text.size() - 1);
+      if (open != std::string_view::npos && open > 0) text = text.substr(0, open);
+    }
+  }
+  return std::string(text);
+}
+
+bool is_library_function(std::string_view symbol) {
+  if (symbol.find("sojourn::detail::") != std::string_view::npos) return true;
+  // The name itself stands behind the type that a template's instance returns.
+  std::size_t end = symbol.find_first_of("(<");
+  std::string_view name = symbol.substr(0, end);
+  if (std::size_t space = name.rfind(' '); space != std::string_view::npos) {
+    name.remove_prefix(space + 1);
+  }
+  for (std::string_view ours : {"sojourn::", "sojourn_", "std::", "__gthread", "__gnu_cxx::",
+                                "__wrap_", "_Unwind_"}) {
+    if (name.starts_with(ours)) return true;
+  }
+  return false;
+}
+
+bool is_excused(std::string_view function) {
+  for (const std::string& name : excused) {
+    if (!function.ends_with(name)) continue;
+    if (function.size() == name.size() || function[function.size() - name.size() - 1] == ':') {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace sojourn::detail

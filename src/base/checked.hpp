@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checked mode: whether it is on, how functions are called in its sentences, and which functions
+// its user excuses.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sojourn::detail {
+
+/// Reads SOJOURN_CHECKED and SOJOURN_ALLOW. Throws sojourn::error. Requires: the worker thread does
+/// not run yet.
+void attach_checked();
+
+/// Name of the function that `code` lies in, without its parameters: `tree::walk`; of a lambda, that
+/// of the function it stands in.
+/// Of a caller, give the return address less one.
+std::string function_name(std::uint64_t code);
+
+/// True for a function of the runtime or of the standard library, whose frames stand between those
+/// of the program. `symbol` is demangled.
+bool is_library_function(std::string_view symbol);
+
+/// True when SOJOURN_ALLOW=function:reason names `function`, in full or by its end behind a "::".
+bool is_excused(std::string_view function);
+
+}  // namespace sojourn::detail

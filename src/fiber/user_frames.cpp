@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/user_frames.hpp"
+
+#include <unwind.h>
+
+#include <iterator>
+#include <unordered_map>
+
+#include "base/checked.hpp"
+#include "base/symbols.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+// Those that a call preserves, in DWARF's numbers (the processors' ABI supplements).
+#if defined(__x86_64__)
+constexpr int saved_registers[] = {3, 6, 12, 13, 14, 15};  // rbx, rbp, r12 to r15
+#else
+constexpr int saved_registers[] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29};
+#endif
+static_assert(std::size(saved_registers) <= std::size(frame{}.saved));
+
+struct walk {
+  std::vector<frame>* frames;
+  std::uint64_t hi;
+  std::size_t most;
+};
+
+_Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
+  auto* w = static_cast<walk*>(argument);
+  // While a frame is visited, the unwinder's canonical frame address is that of its callee.
+  std::uint64_t low = _Unwind_GetCFA(context);
+  std::uint64_t code = _Unwind_GetIP(context);
+  if (code == 0) return _URC_END_OF_STACK;
+  if (w->frames->empty() && low >= w->hi) return _URC_NO_REASON;  // a signal handler's own stack
+  if (!w->frames->empty()) w->frames->back().high = low;
+  // Two words lie between a mark and the frames below it (sojourn_call_marked_checked); what the
+  // unwinder would read above is not here when the frames have moved.
+  if (low + 16 >= w->hi || w->frames->size() == w->most) return _URC_END_OF_STACK;
+  w->frames->push_back({code - 1, low, w->hi, {}});
+  for (std::size_t i = 0; i < std::size(saved_registers); ++i) {
+    w->frames->back().saved[i] = _Unwind_GetGR(context, saved_registers[i]);
+  }
+  return _URC_NO_REASON;
+}
+
+bool is_users(std::uint64_t code) {
+  static std::unordered_map<std::uint64_t, bool> known;
+  auto [entry, fresh] = known.try_emplace(code, false);
+  if (fresh) entry->second = !is_library_function(symbolise(code));
+  return entry->second;
+}
+
+}  // namespace
+
+std::vector<frame> frames_below(std::uint64_t hi, std::size_t most) {
+  std::vector<frame> frames;
+  walk w{&frames, hi, most};
+  _Unwind_Backtrace(visit, &w);
+  return frames;
+}
+
+std::uint64_t user_code(std::uint64_t hi) {
+  for (const frame& f : frames_below(hi, 48)) {
+    if (is_users(f.code)) return f.code;
+  }
+  return 0;
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checked mode: what must be over before a fiber waits or migrates. A mutex that is held then may
+// be locked by the next fiber, which stops the rank for ever; after a migration another rank would
+// unlock it. Mutexes are seen through the linker's --wrap, as initialisations of statics are: a
+// mutex type of our own would not see those that libraries and existing code lock.
+#pragma once
+
+#include <cstdint>
+
+namespace sojourn::detail {
+
+/// Ends the job when a frame in [sp, hi) holds a mutex or has promised not to block. `doing`:
+/// "waits" or "migrates". Call only when running.watched is not 0.
+void check_watched(std::uint64_t sp, std::uint64_t hi, const char* doing);
+
+}  // namespace sojourn::detail

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migrate/checked_scan.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/checked.hpp"
+#include "base/symbols.hpp"
+#include "fiber/scheduler.hpp"
+#include "fiber/switch.hpp"
+#include "fiber/user_frames.hpp"
+#include "fiber/watched.hpp"
+#include "memory/stack_slots.hpp"
+#include "migrate/scan.hpp"
+#include "migrate/stale_report.hpp"
+#include "migrate/variable_name.hpp"
+#include "sojourn/counters.hpp"
+#include "sojourn/detail/checked.hpp"
+#include "sojourn/detail/running.hpp"
+#include "sojourn/non_blocking.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+/// One look at the frames of a departure; the walk is made when the first word is suspect.
+class departure_check {
+ public:
+  departure_check(std::uint64_t sp, std::uint64_t hi, std::uint64_t slot_high, const mark* base,
+                  int to)
+      : sp_(sp), hi_(hi), slot_high_(slot_high), base_(base), to_(to) {}
+
+  void run() {
+    if (base_ != nullptr) arguments();
+    private_memory own = private_memory_now();
+    std::uint64_t cleared_from = hi_ - std::min<std::uint64_t>(hi_, SOJOURN_CLEARED_BYTES);
+    for (std::uint64_t at = sp_; at < hi_; at += 8) {
+      std::uint64_t word = *reinterpret_cast<const std::uint64_t*>(at);
+      if (word - own.heap_low < own.heap_high - own.heap_low ||
+          word - own.top_low < own.top_high - own.top_low) {
+        to_private_memory(at, word);
+      } else if (word - hi_ < slot_high_ - hi_) {
+        if (base_ != nullptr && at >= cleared_from && !is_link(word)) to_caller(at, word);
+      } else if (word - job.my_heap < job.my_heap_bytes && is_destroyed(word)) {
+        to_destroyed(at, word);
+      }
+    }
+  }
+
+ private:
+  /// What the activation was given.
+  void arguments() {
+    auto from = reinterpret_cast<std::uint64_t>(base_) + base_->arguments_at;
+    for (std::size_t i = 0; i < base_->argument_words; ++i) {
+      std::uint64_t word = reinterpret_cast<const std::uint64_t*>(from)[i];
+      if (word % 8 != 0 || word - hi_ >= slot_high_ - hi_) continue;
+      std::string function = activation();
+      if (is_excused(function) || has_guard()) continue;
+      die("an argument of `%s` is a pointer into the frames of its callers (0x%llx), which stay on "
+          "rank %d while it migrates to rank %d: pass the data by value, or keep it in the global "
+          "heap (docs/pitfalls.md)",
+          function.c_str(), static_cast<unsigned long long>(word), job.me, to_);
+    }
+  }
+
+  void to_private_memory(std::uint64_t at, std::uint64_t word) {
+    if (is_allocated_object(word)) {
+      return stop(at, word, "this rank's private heap",
+                  "pass the data by value, or keep it in the global heap");
+    }
+    for (std::size_t i = 1; i < frames().size(); ++i) {
+      if (frames()[i].low - 8 == at && frames()[i].code + 1 == word) return to_library(i);
+    }
+    if (is_in_library(word)) {
+      stop_if_named(at, word, "a library, which lies elsewhere on another rank",
+                    "keep the pointer out of frames that migrate");
+    }
+  }
+
+  /// Frame `i` is a library's, and called a younger one.
+  void to_library(std::size_t i) {
+    std::string called = function_name(frames()[i - 1].code);
+    std::string caller = "?";
+    for (; i < frames().size(); ++i) {
+      if (!is_private(frames()[i].code)) {
+        caller = function_name(frames()[i].code);
+        break;
+      }
+    }
+    if (is_excused(called)) return;
+    die("`%s` migrates to rank %d, and was called by a library function that `%s` called: the library "
+        "lies elsewhere there; a function that a library calls back must not migrate "
+        "(docs/pitfalls.md)",
+        called.c_str(), to_, caller.c_str());
+  }
+
+  void to_caller(std::uint64_t at, std::uint64_t word) {
+    stop(at, word, "the frames of its callers, which stay",
+         "pass the data by value, or keep it in the global heap");
+  }
+
+  void to_destroyed(std::uint64_t at, std::uint64_t word) {
+    stop_if_named(at, word, "an object that was destroyed",
+                  "set the pointer to null when it destroys the object");
+  }
+
+  /// Words that a mark itself leaves in the frame below it: its own address and arguments, and the
+  /// frame of the call.
+  bool is_link(std::uint64_t word) const {
+    auto low = reinterpret_cast<std::uint64_t>(base_);
+    auto high = std::max(low + sizeof(mark),
+                         low + base_->arguments_at + base_->argument_words * sizeof(std::uint64_t));
+    if (word - low <= high - low) return true;
+    return word == reinterpret_cast<const std::uint64_t*>(hi_)[1];
+  }
+
+  const std::vector<frame>& frames() {
+    if (frames_.empty()) {
+      frames_ = frames_below(hi_);
+      // Younger ones are this check's own, and stay.
+      std::erase_if(frames_, [this](const frame& f) { return f.high <= sp_; });
+    }
+    return frames_;
+  }
+
+  const frame* frame_of(std::uint64_t at) {
+    for (const frame& f : frames()) {
+      if (at < f.high) return &f;
+    }
+    return nullptr;
+  }
+
+  static bool is_private(std::uint64_t code) {
+    private_memory own = private_memory_now();
+    return code - own.top_low < own.top_high - own.top_low;
+  }
+
+  /// A frame of the program that holds the word in a register, which a younger frame has saved.
+  const frame* frame_with_register(const frame* saver, std::uint64_t word) {
+    for (const frame* f = saver; f != frames().data() + frames().size(); ++f) {
+      if (is_library_function(symbolise(f->code))) continue;
+      bool held = std::find(std::begin(f->saved), std::end(f->saved), word) != std::end(f->saved);
+      return held ? f : nullptr;
+    }
+    return nullptr;
+  }
+
+  /// The oldest function of the program among the frames that move.
+  std::string activation() {
+    std::string name = "?";
+    for (const frame& f : frames()) {
+      std::string symbol = symbolise(f.code);
+      if (!is_library_function(symbol)) name = function_name(f.code);
+    }
+    return name;
+  }
+
+  /// A scan_allow lies in the frames that move.
+  bool has_guard() const { return has_guard(sp_, hi_); }
+  static bool has_guard(std::uint64_t low, std::uint64_t high) {
+    for (std::uint64_t at = low; at < high; at += 8) {
+      if (*reinterpret_cast<const std::uint64_t*>(at) == scan_allow::mark) return true;
+    }
+    return false;
+  }
+
+  void stop(std::uint64_t at, std::uint64_t word, const char* into, const char* remedy) {
+    const frame* f = frame_of(at);
+    if (f == nullptr) return;
+    // Frames of our own hold values of the runtime, copies of arguments that the frames of their
+    // function hold, too, and registers of older frames.
+    if (is_library_function(symbolise(f->code))) {
+      f = frame_with_register(f, word);
+      if (f != nullptr) stop_in(*f, 0, word, into, remedy, {});
+      return;
+    }
+    stop_in(*f, at, word, into, remedy,
+            variable_name(f->code, static_cast<std::int64_t>(at - f->high)));
+  }
+
+  void stop_if_named(std::uint64_t at, std::uint64_t word, const char* into, const char* remedy) {
+    const frame* f = frame_of(at);
+    if (f == nullptr) return;
+    std::string variable = variable_name(f->code, static_cast<std::int64_t>(at - f->high));
+    if (!variable.empty()) stop_in(*f, at, word, into, remedy, variable);
+  }
+
+  void stop_in(const frame& f, std::uint64_t at, std::uint64_t word, const char* into,
+               const char* remedy, const std::string& variable) {
+    std::string function = function_name(f.code);
+    if (is_excused(function) || has_guard(std::max(f.low, sp_), f.high)) return;
+    std::string what = variable.empty() ? "a word" : "`" + variable + "`";
+    std::string place = at == 0 ? "in a register"
+                                : format("%llu bytes below its frame's end",
+                                         static_cast<unsigned long long>(f.high - at));
+    die("`%s` migrates to rank %d with %s (0x%llx, %s), a pointer into %s: %s; if it is not used "
+        "there, sojourn::scan_allow or SOJOURN_ALLOW='%s:why' says so (docs/pitfalls.md)",
+        function.c_str(), to_, what.c_str(), static_cast<unsigned long long>(word), place.c_str(),
+        into, remedy, function.c_str());
+  }
+
+  static bool is_in_library(std::uint64_t word) {
+    std::string name = symbolise(word);
+    return !name.empty() && !name.starts_with("0x");
+  }
+
+  std::uint64_t sp_, hi_, slot_high_;
+  const mark* base_;
+  int to_;
+  std::vector<frame> frames_;
+};
+
+}  // namespace
+
+void check_departure(const piece* p, std::uint64_t hi, bool caller_waits, const mark* oldest,
+                     int to) {
+  if (running.watched != 0) check_watched(p->sp, caller_waits ? p->hi : hi, "migrates");
+  if (scan_is_enabled()) departure_check(p->sp, hi, slots.high(p->slot), oldest, to).run();
+}
+
+bool describe_caller_access(std::uint64_t address, bool writes, char* text, std::size_t room) {
+  const piece* p = running_piece();
+  if (!checked() || p == nullptr || !slots.is_closed_at(address) || address < p->hi ||
+      slots.index_of(address) != p->slot) {
+    return false;
+  }
+  // The first word of the frames is where their caller goes on (sojourn_call_marked_checked).
+  std::uint64_t caller = *reinterpret_cast<const std::uint64_t*>(p->hi - 8);
+  std::string activation = "?";
+  for (const frame& f : frames_below(p->hi)) {
+    if (!is_library_function(symbolise(f.code))) activation = function_name(f.code);
+  }
+  std::snprintf(text, room, "activation `%s` moved to rank %d and %s the frame of its caller `%s` on "
+                "rank %d",
+                activation.c_str(), job.me, writes ? "wrote to" : "read",
+                function_name(caller - 1).c_str(), home_of(p->result));
+  return true;
+}
+
+void name_refusal(const piece* p, int to) {
+  const char* why = nullptr;
+  if (p->exceptions.caught != nullptr || p->exceptions.uncaught != 0 || p->marks_hold_exceptions) {
+    why = "in a catch block, or while an exception is on its way";
+  } else if (p->static_inits != 0) {
+    why = "while a static variable is being initialised";
+  }
+  if (why == nullptr) return;
+  std::uint64_t code = user_code(p->hi);
+  std::string function = function_name(code);
+  static std::set<std::pair<std::string, const char*>> named;
+  if (is_excused(function) || !named.emplace(function, why).second) return;
+  std::fprintf(stderr,
+               "sojourn: rank %d: warning: `%s` does not migrate to rank %d %s; it calls from here "
+               "instead (docs/pitfalls.md)\n",
+               job.me, function.c_str(), to, why);
+}
+
+}  // namespace sojourn::detail

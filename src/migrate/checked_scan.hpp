@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checked mode at a migration: the words that would move are looked at one by one, and the first that
+// points to what stays behind ends the job, with the function, the place in its frame and, where
+// debug information says, the variable.
+//
+// A dead word must not end a correct program, and a stack is full of them. So a word counts when
+//   - it points to the start of an object that the C library's allocator holds now (freed ones are
+//     told apart),
+//   - it points into the frames of callers, and lies where the stack was cleared when the activation
+//     began (sojourn_call_marked_checked), so that only the activation itself can have written it,
+//   - it is the return address of a frame in a library, which the unwinder walks through,
+//   - it points into a library, or to an object that was destroyed, and debug information names the
+//     variable that it is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fiber/piece.hpp"
+
+namespace sojourn::detail {
+
+/// Ends the job when [p->sp, hi) must not go to rank `to`. `oldest`: the mark it ends at, or null;
+/// `caller_waits`: the frames above `hi` wait for what moves. Requires: called below those frames,
+/// on their stack.
+void check_departure(const piece* p, std::uint64_t hi, bool caller_waits, const mark* oldest,
+                     int to);
+
+/// For the handler of SIGSEGV, when `address` lies among the frames of the callers of what runs,
+/// which migrated without them: writes that sentence and returns true.
+bool describe_caller_access(std::uint64_t address, bool writes, char* text, std::size_t room);
+
+/// Says once a function that it stays where it is, and why, when the reason is one that its author
+/// may not have thought of: an exception in flight, a static being initialised.
+void name_refusal(const piece* p, int to);
+
+}  // namespace sojourn::detail

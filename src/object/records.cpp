@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// What checked mode knows of the objects of this rank: their type while they live, and who destroyed
+// them for some time after. Kept in private memory, away from what a program may overwrite.
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+
+#include "base/check.hpp"
+#include "base/checked.hpp"
+#include "base/symbols.hpp"
+#include "object/sites.hpp"
+#include "sojourn/detail/checked.hpp"
+#include "sojourn/objects.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+struct object_record {
+  object_kind element;
+  std::size_t bytes;
+  bool destroyed = false;
+  std::size_t alignment = 0;
+  code_site destroyer = {};
+};
+using record_map = std::map<std::uint64_t, object_record>;
+
+constexpr std::size_t quarantine_bytes_max = 16u << 20;
+constexpr unsigned char destroyed_byte = 0xdb;
+
+struct {
+  record_map records;  // by address
+  std::deque<std::uint64_t> quarantine;
+  std::size_t quarantine_bytes = 0;
+} objects;
+
+/// Objects that were accessed lately, by address: maps keep their nodes where they are.
+struct recent_object {
+  std::uint64_t address;
+  const object_record* record;
+};
+recent_object recent[1024];
+recent_object& recent_of(std::uint64_t address) { return recent[address / 16 % 1024]; }
+
+record_map::iterator find_record(std::uint64_t address) {
+  auto after = objects.records.upper_bound(address);
+  if (after == objects.records.begin()) return objects.records.end();
+  auto record = std::prev(after);
+  return address - record->first < record->second.bytes ? record : objects.records.end();
+}
+
+void erase_record(record_map::iterator record) {
+  if (recent_of(record->first).address == record->first) recent_of(record->first) = {};
+  objects.records.erase(record);
+}
+
+std::string name_of(const object_kind& kind) {
+  return kind.type != nullptr ? demangle(kind.type->name()) : std::string("object");
+}
+
+std::string who(const code_site& site) {
+  return format("`%s` on rank %d", function_name(site.code - 1).c_str(), site.rank);
+}
+
+std::string deed(const char* method) {
+  if (method == nullptr) return "read or wrote";
+  return format("called %s on", std::string(method_name_in(method)).c_str());
+}
+
+bool same(const std::type_info* a, const std::type_info* b) {
+  return a == nullptr || b == nullptr || *a == *b;
+}
+
+/// True when an object of type `made`, which lies at `object`, has a base of type `as` at `at`.
+bool has_base(const std::type_info* made, const std::type_info* as, std::uint64_t object,
+              std::uint64_t at) {
+  const auto* base = dynamic_cast<const abi::__class_type_info*>(as);
+  if (base == nullptr) return false;
+  void* p = reinterpret_cast<void*>(object);
+  return made->__do_upcast(base, &p) && reinterpret_cast<std::uint64_t>(p) == at;
+}
+
+/// Memory that a program divides by itself.
+bool is_raw(const std::type_info* type) {
+  return type != nullptr && (*type == typeid(char) || *type == typeid(unsigned char) ||
+                             *type == typeid(std::byte));
+}
+
+/// True when an `as` may lie at `address` in the object: it is one, a base of one, or a part.
+bool fits(std::uint64_t start, const object_record& record, std::uint64_t address,
+          const object_kind& as) {
+  std::uint64_t offset = address - start;
+  if (as.bytes > record.bytes - offset) return false;
+  if (is_raw(record.element.type)) return true;
+  std::uint64_t within = offset % record.element.bytes;
+  if (as.bytes > record.element.bytes - within) return false;
+  if (within != 0) return true;  // a member, or a base behind another
+  return same(record.element.type, as.type) ||
+         has_base(record.element.type, as.type, address, address);
+}
+
+}  // namespace
+
+void record_object(const void* object, std::size_t bytes, object_kind element) {
+  objects.records.insert_or_assign(reinterpret_cast<std::uint64_t>(object),
+                                   object_record{element, bytes});
+}
+
+void forget_object(const void* object) {
+  auto record = objects.records.find(reinterpret_cast<std::uint64_t>(object));
+  if (record != objects.records.end()) erase_record(record);
+}
+
+void check_access(std::uint64_t address, object_kind as, const char* method, code_site site) {
+  recent_object& known = recent_of(address);
+  if (known.address == address && !known.record->destroyed &&
+      known.record->element.type == as.type) [[likely]] {
+    return;
+  }
+  auto record = find_record(address);
+  auto shown = static_cast<unsigned long long>(address);
+  if (record == objects.records.end()) {
+    die("%s %s 0x%llx, where rank %d has no object: the global_ptr comes from another job, or was "
+        "never set",
+        who(site).c_str(), deed(method).c_str(), shown, job.me);
+  }
+  const object_record& r = record->second;
+  if (r.destroyed) {
+    die("%s %s the %s at 0x%llx, which %s had destroyed", who(site).c_str(), deed(method).c_str(),
+        name_of(r.element).c_str(), shown, who(r.destroyer).c_str());
+  }
+  if (!fits(record->first, r, address, as)) {
+    if (is_excused(function_name(site.code - 1))) return;
+    die("%s %s the %s at 0x%llx as if it were a %s: the global_ptr has the wrong type",
+        who(site).c_str(), deed(method).c_str(), name_of(r.element).c_str(), shown,
+        name_of(as).c_str());
+  }
+  if (record->first == address && r.element.type == as.type) known = {address, &r};
+}
+
+bool is_destroyed(std::uint64_t address) {
+  auto record = objects.records.find(address);
+  return record != objects.records.end() && record->second.destroyed;
+}
+
+void begin_destroy(std::uint64_t address, std::size_t bytes, object_kind element, code_site site) {
+  auto record = find_record(address);
+  auto shown = static_cast<unsigned long long>(address);
+  if (record == objects.records.end() || record->first != address) {
+    die("%s destroyed 0x%llx, where no object of rank %d begins: the global_ptr comes from another "
+        "job, or was never set",
+        who(site).c_str(), shown, job.me);
+  }
+  object_record& r = record->second;
+  if (r.destroyed) {
+    die("%s destroyed the %s at 0x%llx a second time: %s had destroyed it", who(site).c_str(),
+        name_of(r.element).c_str(), shown, who(r.destroyer).c_str());
+  }
+  if (!same(r.element.type, element.type)) {
+    die("%s destroyed the %s at 0x%llx as if it were a %s: the global_ptr has the wrong type",
+        who(site).c_str(), name_of(r.element).c_str(), shown, name_of(element).c_str());
+  }
+  // An empty array takes a byte.
+  if (std::max<std::size_t>(bytes, 1) != r.bytes) {
+    die("%s destroyed %zu elements of the array of %zu %s at 0x%llx: destroy_array takes the count "
+        "that make_array took",
+        who(site).c_str(), bytes / element.bytes, r.bytes / element.bytes,
+        name_of(r.element).c_str(), shown);
+  }
+  r.destroyer = site;
+}
+
+void end_destroy(std::uint64_t address, std::size_t alignment) {
+  object_record& r = objects.records.at(address);
+  r.destroyed = true;
+  r.alignment = alignment;
+  std::memset(reinterpret_cast<void*>(address), destroyed_byte, r.bytes);
+  objects.quarantine.push_back(address);
+  objects.quarantine_bytes += r.bytes;
+  std::size_t most = std::min<std::size_t>(quarantine_bytes_max, job.my_heap_bytes / 16);
+  while (objects.quarantine_bytes > most) {
+    auto oldest = objects.records.find(objects.quarantine.front());
+    objects.quarantine.pop_front();
+    std::size_t bytes = oldest->second.bytes;
+    std::size_t aligned = oldest->second.alignment;
+    auto* object = reinterpret_cast<void*>(oldest->first);
+    erase_record(oldest);
+    objects.quarantine_bytes -= bytes;
+    heap_free(object, bytes, aligned);
+  }
+}
+
+}  // namespace sojourn::detail
