@@ -58,7 +58,7 @@ bool is_allocated_object(std::uint64_t address) {
   // Freed ones that the C library keeps at hand for this thread look allocated but for this.
   std::uint64_t second;
   if (bytes <= kept_at_hand_max && read_own_memory(address + 8, &second, sizeof second) &&
-      second == key_of_freed()) {
+      second != 0 && second == key_of_freed()) {
     return false;
   }
   std::uint64_t next;
