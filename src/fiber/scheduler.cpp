@@ -86,6 +86,7 @@ void record_suspension(piece* p) {
 
 void become_fiber(piece* p) {
   scheduler.spare = nullptr;
+  p->called_by = handover.called_by;
   ++scheduler.fibers_resident;
   ++counts.fibers_made;
   if (scheduler.fibers_resident > resident_fibers_max) {
@@ -310,6 +311,8 @@ void retire(piece* p) {
   }
   free_piece(p);
 }
+
+int called_by(const piece* p) { return p == scheduler.spare ? handover.called_by : p->called_by; }
 
 std::size_t fibers_unfinished() { return pieces_in_use - (scheduler.spare != nullptr); }
 

@@ -186,7 +186,7 @@ void run_user_handler(void* context) {
   call->run(call->message);
 }
 
-// The message whose handler is being entered; request::consume refers to it.
+// The message whose handler is being entered, or was last; request::consume refers to it.
 const arrival* entered = nullptr;
 
 /// True when something has become ready, which then runs before more messages are looked at.
@@ -223,6 +223,7 @@ bool deliver(arrival& a, void*) {
   }
   ++counts.handlers_run;
   entered = &a;
+  handover.called_by = a.source;
   const user_handler& handler = dispatcher.handlers[index];
   handler_call call{
       handler.run, {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket}, &a};
@@ -237,6 +238,7 @@ int run_tasks() {
     task t = dispatcher.tasks.front();
     dispatcher.tasks.pop_front();
     --dispatcher.tasks_waiting;
+    handover.called_by = no_rank;
     bool blocked = run_handler(t.fn, t.context, true, t.scope);
     if (t.scope != nullptr && !blocked) on_scope.left(t.scope);
     ++ran;
@@ -304,10 +306,7 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
   dispatcher.handler_count = table.size();
 }
 
-void request::consume() {
-  dispatcher.transport->consume(*entered);
-  entered = nullptr;
-}
+void request::consume() { dispatcher.transport->consume(*entered); }
 
 void dispatch_until(bool (*done)()) {
   for (;;) {
