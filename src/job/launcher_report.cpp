@@ -141,7 +141,11 @@ std::string callable_in(const std::string& function) {
     int depth = 0;
     for (std::size_t i = at; i < function.size(); ++i) {
       char c = function[i];
-      if (depth == 0 && (c == ',' || c == '>')) return function.substr(at, i - at);
+      if (depth == 0 && (c == ',' || c == '>')) {
+        std::string name = function.substr(at, i - at);
+        // A type of functions is not the function's name.
+        return name.find("(*)") == std::string::npos ? name : "";
+      }
       if (c == '<' || c == '(' || c == '{') ++depth;
       if (c == '>' || c == ')' || c == '}') --depth;
     }

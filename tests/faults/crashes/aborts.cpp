@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// clang-format off
 //! status 134
 //! says sojourn run: rank LAST (pid [0-9]*, .*crash_aborts) was killed by SIGABRT (aborted)
 //! says     #0  0x[0-9a-f]*  faults::give_up() at .*aborts.cpp:LINE
 //! says   a call by rank 0, of faults::give_up()
+// clang-format on
 #include <sojourn/sojourn.hpp>
 
 #include <cstdlib>

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // assert() of the C library says what, the report where.
+// clang-format off
 //! status 134
 //! says .*Assertion `n > 0' failed.
 //! says sojourn run: rank LAST (pid [0-9]*, .*crash_assertion) was killed by SIGABRT (aborted)
 //! says     #0  0x[0-9a-f]*  faults::half(int) at .*assertion.cpp:LINE
 //! says   a call by rank 0, of faults::half(int)
+// clang-format on
 #undef NDEBUG
 #include <cassert>
 

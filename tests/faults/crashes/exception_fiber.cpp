@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // An exception leaves a noexcept function of a fiber that has waited.
+// clang-format off
 //! status 134
-//! says sojourn run: rank LAST (pid [0-9]*, .*crash_exception_fiber) was killed by SIGABRT
-//! (aborted) says   an exception of type int is not caught says     #0  0x[0-9a-f]*
-//! faults::page(int) at .*exception_fiber.cpp:LINE says   a call by rank 0, of faults::fetch(int)
+//! says sojourn run: rank LAST (pid [0-9]*, .*crash_exception_fiber) was killed by SIGABRT (aborted)
+//! says   an exception of type int is not caught
+//! says     #0  0x[0-9a-f]*  faults::page(int) at .*exception_fiber.cpp:LINE
+//! says   a call by rank 0, of faults::fetch(int)
+// clang-format on
 #include <sojourn/sojourn.hpp>
 
 namespace faults {

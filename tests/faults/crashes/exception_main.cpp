@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // An exception that the program's body does not catch.
+// clang-format off
 //! status 134
 //! says sojourn run: rank LAST (pid [0-9]*, .*crash_exception_main) was killed by SIGABRT (aborted)
 //! says   an exception of type std::out_of_range is not caught: no such page
 //! says     #0  0x[0-9a-f]*  faults::page(int) at .*exception_main.cpp:LINE
+// clang-format on
 #include <sojourn/sojourn.hpp>
 
 #include <stdexcept>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that the compiler has put into others are named, each with its line.
+// clang-format off
 //! status 139
 //! says     #0  0x[0-9a-f]*  .*first_of(faults::node const\*).* at .*inlined.cpp:LINE (inlined)
 //! says  *.*sum_of(faults::node const\*).* at .*inlined.cpp:[0-9]* (inlined)
 //! says  *faults::total(unsigned long) at .*inlined.cpp:[0-9]*
+// clang-format on
 #include <sojourn/sojourn.hpp>
 
 namespace faults {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A null pointer is followed in a function that another rank has called.
+// clang-format off
 //! status 139
-//! says sojourn run: rank LAST (pid [0-9]*, .*crash_null_access) was killed by SIGSEGV
-//! (segmentation fault) at address 0x8 says   an access through a null pointer, to the byte at
-//! offset 8 says     #0  0x[0-9a-f]*  faults::next_of(faults::node\*) at .*null_access.cpp:LINE
+//! says sojourn run: rank LAST (pid [0-9]*, .*crash_null_access) was killed by SIGSEGV (segmentation fault) at address 0x8
+//! says   an access through a null pointer, to the byte at offset 8
+//! says     #0  0x[0-9a-f]*  faults::next_of(faults::node\*) at .*null_access.cpp:LINE
 //! says   a call by rank 0, of faults::walk(unsigned long)
+// clang-format on
 #include <sojourn/sojourn.hpp>
 
 namespace faults {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A number is taken for an address.
+// clang-format off
 //! status 139
-//! says sojourn run: rank LAST (pid [0-9]*, .*crash_wild_access) was killed by SIGSEGV
-//! (segmentation fault) at address 0x123456789000 says   an access through a wild pointer: nothing
-//! is mapped at this address says     #0  0x[0-9a-f]*  faults::read(unsigned long) at
-//! .*wild_access.cpp:LINE
+//! says sojourn run: rank LAST (pid [0-9]*, .*crash_wild_access) was killed by SIGSEGV (segmentation fault) at address 0x123456789000
+//! says   an access through a wild pointer: nothing is mapped at this address
+//! says     #0  0x[0-9a-f]*  faults::read(unsigned long) at .*wild_access.cpp:LINE
+// clang-format on
 #include <sojourn/sojourn.hpp>
 
 namespace faults {
