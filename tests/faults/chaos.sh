@@ -46,7 +46,7 @@ while read -r ranks share victim signal delay_ms <&3; do
   what="round $round of seed $seed: $ranks ranks, share $share, signal $signal to $victim after $delay_ms ms"
   before=$(ls /dev/shm)
   # More operations than can be done meanwhile.
-  "$sojourn" run -n "$ranks" --share "$share" "$work/btree" --ops 2000000000 >"$out" 2>"$err" </dev/null &
+  "$sojourn" run -n "$ranks" --share "$share" "$work/btree" --ops 268435456 >"$out" 2>"$err" </dev/null &
   launcher=$!
   sleep "$(printf '%d.%03d' $((delay_ms / 1000)) $((delay_ms % 1000)))"
   if [ "$victim" = launcher ]; then
