@@ -108,15 +108,6 @@ bool share_wanted(const std::string& option) {
 
 }  // namespace
 
-std::string shell_word(const std::string& word) {
-  constexpr std::string_view plain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string text = "'";
-  for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 int parse_rank_count(const std::string& text) {
   int count = 0;
   auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), count);

@@ -22,9 +22,6 @@ struct run_request {
 /// Reads the words after `sojourn run`. Throws sojourn::error with one sentence.
 run_request parse_run(const std::vector<std::string>& words);
 
-/// `word` as one would type it in a shell.
-std::string shell_word(const std::string& word);
-
 /// Reads a number of ranks. Throws sojourn::error with one sentence.
 int parse_rank_count(const std::string& text);
 

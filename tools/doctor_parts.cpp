@@ -49,7 +49,6 @@ const part parts[] = {
     {"OpenMPI", {"mpirun"}, "openmpi-bin libopenmpi-dev", "`sojourn bench` compares with it"},
     {"valgrind", {"valgrind"}, "valgrind", "`sojourn bench calls` counts instructions by it"},
     {"gdb", {"gdb"}, "gdb", "shows the stacks of a rank"},
-    {"addr2line", {"addr2line"}, "binutils", "names the source lines of a report's addresses"},
     {"qemu",
      {"qemu-aarch64", "qemu-aarch64-static"},
      "qemu-user",
@@ -120,6 +119,7 @@ std::vector<finding> check_optional_parts() {
   bool has_apt = !find_command({"apt-get"}).empty();
   std::vector<finding> findings;
   for (const part& p : parts) findings.push_back(check_part(p, has_apt));
+  findings.push_back(check_debug_information());
   findings.push_back(check_benchmarks());
   return findings;
 }

@@ -126,6 +126,7 @@ std::string stats_json(const launch_plan& plan, const launch_result& result) {
   json["program"] = plan.program;
   json["command"] = plan.options.command;
   json["status"] = result.status;
+  if (result.failed_rank >= 0) json["failed_rank"] = result.failed_rank;
   json["elapsed_seconds"] = result.elapsed_seconds;
   nlohmann::ordered_json& all = json["counters"];
   all = nlohmann::ordered_json::object();

@@ -12,7 +12,8 @@ namespace sojourn::tools {
 /// stand side by side.
 std::string stats_table(const launch_result& result);
 
-/// {"ranks": N, "program": "…", "command": […], "status": S, "elapsed_seconds": T,
+/// {"ranks": N, "program": "…", "command": […], "status": S, "failed_rank": R (of a job that
+/// failed), "elapsed_seconds": T,
 ///  "counters": {"name": {"per_rank": […], "sum": X}, …}}
 std::string stats_json(const launch_plan& plan, const launch_result& result);
 

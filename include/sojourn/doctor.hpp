@@ -30,4 +30,8 @@ struct finding {
 /// std::bad_alloc.
 std::vector<finding> diagnose();
 
+/// Whether reports can name source lines, inlined functions and variables here. No job needs them,
+/// so this is none of the above.
+finding check_debug_information();
+
 }  // namespace sojourn

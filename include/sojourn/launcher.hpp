@@ -46,10 +46,17 @@ struct launch_result {
   /// when nothing could happen in the job any more; 128 + signal when a signal to the launcher
   /// ended the job; 141 when the launcher's output was closed.
   int status = 0;
+  int failed_rank = -1;        ///< The rank that ended the job by failing, or -1.
   double elapsed_seconds = 0;  ///< From the start of the first rank to the end of the last.
   /// counters[rank][i] counts what counter_names()[i] says. All 0 for a program without Sojourn.
   std::vector<std::vector<std::uint64_t>> counters;
 };
+
+/// `word` as a shell reads it back: quoted where that is needed.
+std::string shell_word(const std::string& word);
+
+/// The command that runs such a job, with the SOJOURN_ settings of this process's environment.
+std::string command_line(const launch_options& options);
 
 /// Cores that processes started from here may use: by affinity, or by the CPU quota of the control
 /// group when that is less. At least 1.

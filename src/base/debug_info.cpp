@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/debug_info.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 
@@ -55,6 +56,7 @@ struct libdw {
   decltype(&::dwarf_getelf) getelf;
   decltype(&::dwarf_getcfi) getcfi;
   decltype(&::dwarf_getcfi_elf) getcfi_elf;
+  decltype(&::dwarf_cfi_end) cfi_end;
   decltype(&::dwarf_cfi_addrframe) cfi_addrframe;
   decltype(&::dwarf_frame_cfa) frame_cfa;
 };
@@ -89,6 +91,7 @@ const libdw* load() {
       find(library, "dwarf_getlocation_addr", f.getlocation_addr) &&
       find(library, "dwarf_getelf", f.getelf) && find(library, "dwarf_getcfi", f.getcfi) &&
       find(library, "dwarf_getcfi_elf", f.getcfi_elf) &&
+      find(library, "dwarf_cfi_end", f.cfi_end) &&
       find(library, "dwarf_cfi_addrframe", f.cfi_addrframe) &&
       find(library, "dwarf_frame_cfa", f.frame_cfa);
   return complete ? &f : nullptr;
@@ -105,8 +108,10 @@ class debug_info {
   debug_info(const libdw& functions, const std::string& path)
       : dw_(functions), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (fd_ >= 0) dwarf_ = dw_.begin(fd_, DWARF_C_READ);
+    if (dwarf_ != nullptr) frames_ = dw_.getcfi_elf(dw_.getelf(dwarf_));
   }
   ~debug_info() {
+    if (frames_ != nullptr) dw_.cfi_end(frames_);
     if (dwarf_ != nullptr) dw_.end(dwarf_);
     if (fd_ >= 0) close(fd_);
   }
@@ -267,7 +272,7 @@ class debug_info {
   /// clang: there a register is the frame base, and the unwinder's table says where that is.
   std::optional<base> frame_base(position& at, std::uint64_t pc) const {
     base b{-1, 0, false, 0};
-    for (Dwarf_CFI* cfi : {dw_.getcfi_elf(dw_.getelf(dwarf_)), dw_.getcfi(dwarf_)}) {
+    for (Dwarf_CFI* cfi : {frames_, dw_.getcfi(dwarf_)}) {
       Dwarf_Frame* frame = nullptr;
       if (cfi == nullptr || dw_.cfi_addrframe(cfi, pc, &frame) != 0) continue;
       std::unique_ptr<Dwarf_Frame, decltype(&std::free)> owner(frame, &std::free);
@@ -365,6 +370,7 @@ class debug_info {
   const libdw& dw_;
   int fd_;
   Dwarf* dwarf_ = nullptr;
+  Dwarf_CFI* frames_ = nullptr;  ///< Those of the unwinder; the debug information may have others.
 };
 
 std::mutex one_at_a_time;
@@ -398,6 +404,8 @@ std::vector<source_frame> describe_address(const std::string& program, std::uint
       path = program;
     }
     symbol = symbols->name_at(address);
+    // Of a part that the compiler has moved elsewhere: "f() [clone .cold]".
+    symbol.resize(std::min(symbol.size(), symbol.find(" [clone ")));
   }
   // Also of functions that the linker left out, whose debug information says address 0 and up.
   if (symbol.empty()) return {};

@@ -24,6 +24,8 @@ struct fp_control {
   friend bool operator==(fp_control, fp_control) = default;
 };
 
+inline constexpr int no_rank = -1;
+
 struct piece {
   // Where it is.
   std::uint64_t sp = 0;             ///< Youngest byte; the resume address lies there.
@@ -38,6 +40,8 @@ struct piece {
                                ///< handler that blocked, its answer.
   bool pinned = false;         ///< Never leaves this rank.
   bool by_reference = false;   ///< Its frames refer to those of `refers_to`.
+
+  int called_by = no_rank;  ///< Rank whose call the handler of this fiber answers: for reports.
 
   // Its state while suspended; the running piece's is in `running`.
   long word = 0;  ///< What it is resumed with.

@@ -93,6 +93,7 @@ void record_suspension(piece* p) {
 
 void become_fiber(piece* p) {
   scheduler.spare = nullptr;
+  p->called_by = handover.called_by;
   ++scheduler.fibers_resident;
   ++counts.fibers_made;
   on_fiber_made(p);
@@ -327,6 +328,7 @@ void retire(piece* p) {
 }
 
 const piece* spare_piece() { return scheduler.spare; }
+int called_by(const piece* p) { return p == scheduler.spare ? handover.called_by : p->called_by; }
 
 std::size_t fibers_unfinished() { return pieces_in_use - (scheduler.spare != nullptr); }
 

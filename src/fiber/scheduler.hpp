@@ -21,6 +21,7 @@ struct leaving {
   leave_action action = nullptr;  ///< Null when the stack has ended.
   void* context = nullptr;
   void* sp = nullptr;
+  int called_by = no_rank;          ///< Whose call the handler on the spare stack answers.
   std::uint64_t scheduler_low = 0;  ///< The scheduler's stack.
   std::uint64_t scheduler_high = 0;
 };
@@ -74,6 +75,10 @@ bool run_handler(void (*fn)(void*), void* context, bool pinned, void* scope);
 
 /// Runs fn(context) as the rank's main fiber, until it first blocks or ends. Once.
 void run_main(void (*fn)(void*), void* context);
+
+/// The rank whose call began what `p` runs, or no_rank: for reports. A handler's fiber forgets it
+/// when it moves to another rank.
+int called_by(const piece* p);
 
 /// The running piece; null on the scheduler's own stack outside a handler.
 inline piece* running_piece() { return handover.current; }

@@ -2,8 +2,10 @@
 #include "job/crash.hpp"
 
 #include <cxxabi.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/auxv.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 #include <unwind.h>
@@ -18,6 +20,7 @@
 #include "base/symbols.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
+#include "job/launcher_report.hpp"
 #include "memory/stack_slots.hpp"
 #include "migrate/checked_scan.hpp"
 #include "sojourn/detail/running.hpp"
@@ -37,14 +40,16 @@ namespace sojourn::detail {
 
 namespace {
 
+rank_block* own;
 crash_record* record;
 bool alone;
 
 #if !SOJOURN_ASAN
 
 struct walk {
-  std::uint64_t fault;  ///< Where the signal hit; frames younger than that are the handler's.
-  std::uint64_t stop;   ///< Frames from here on are not on this rank.
+  std::uint64_t
+      fault;  ///< Where the signal hit; frames younger than that are the handler's. 0: all.
+  std::uint64_t stop;  ///< Frames from here on are not on this rank.
   bool started;
 };
 
@@ -54,17 +59,58 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
   if (address == 0) return _URC_END_OF_STACK;
   if (!w->started && address != w->fault) return _URC_NO_REASON;
   // Of a caller, the address behind the call: it may belong to the next line or function.
-  record->frames[record->frame_count++] = w->started ? address - 1 : address;
+  std::uint64_t code = w->started ? address - 1 : address;
   w->started = true;
-  if (record->frame_count == crash_frames_max) return _URC_END_OF_STACK;
+  if (record->frame_count < crash_frames_max) record->frames[record->frame_count++] = code;
+  record->oldest[record->frames_in_all % crash_oldest_max] = code;
+  if (++record->frames_in_all == crash_walk_max) return _URC_END_OF_STACK;
+  // What is called the canonical frame address here is the younger end of the frame.
   return w->stop != 0 && _Unwind_GetCFA(context) >= w->stop ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+/// Fills in who began what runs.
+void note_origin() {
+  piece* p = running_piece();
+  if (p == nullptr) return;
+  if (int caller = called_by(p); caller != no_rank) record->called_by = caller + 1;
+  auto base = reinterpret_cast<std::uint64_t>(p->base);
+  if (p->result == 0 || !addresses.in_stacks(base)) return;
+  record->mark = base;
+  record->waiting_at = home_of(p->result) + 1;
+}
+
+void say_what(const char* text) {
+  std::snprintf(record->message, sizeof record->message, "%s", text);
+}
+
+/// What is known of a fault at an address that no part of Sojourn explains.
+void describe_fault(const siginfo_t* info) {
+  // Objects are small, and nothing is ever mapped below this.
+  constexpr std::uint64_t null_page = 65536;
+  auto address = reinterpret_cast<std::uint64_t>(info->si_addr);
+  if (info->si_code <= 0) return;  // raise() or kill() by itself.
+  if (info->si_code == SI_KERNEL) {
+    say_what("an access through a wild pointer: its address is none that a process can have");
+  } else if (address < null_page) {
+    std::snprintf(record->message, sizeof record->message,
+                  "an access through a null pointer, to the byte at offset %llu",
+                  static_cast<unsigned long long>(address));
+  } else if (info->si_code == SEGV_ACCERR) {
+    say_what("an access that the memory at this address does not allow (a write to constants?)");
+  } else {
+    say_what("an access through a wild pointer: nothing is mapped at this address");
+  }
 }
 
 void describe(int signal, const siginfo_t* info, bool writes) {
   auto address = reinterpret_cast<std::uint64_t>(info->si_addr);
+  bool faulted = info->si_code > 0 && info->si_code != SI_KERNEL;
   if (signal == SIGABRT && last_words()[0] != 0) {
-    std::snprintf(record->message, sizeof record->message, "%s", last_words());
-  } else if (signal == SIGSEGV && addresses.unit != 0 && slots.is_guard(address)) {
+    say_what(last_words());
+  } else if (info->si_code <= 0 && info->si_pid != getpid()) {
+    std::snprintf(record->message, sizeof record->message, "process %d sent the signal",
+                  static_cast<int>(info->si_pid));
+  } else if (signal == SIGSEGV && faulted && addresses.unit != 0 && slots.is_guard(address)) {
     std::uint32_t slot = slots.index_of(address);
     std::snprintf(record->message, sizeof record->message,
                   "stack overflow: the stack of %s, %llu KiB, is full; use less of it (recursion, "
@@ -72,35 +118,76 @@ void describe(int signal, const siginfo_t* info, bool writes) {
                   slots.is_main(slot) ? "a main fiber" : "a fiber",
                   static_cast<unsigned long long>((slots.high(slot) - slots.low(slot)) >> 10),
                   slots.is_main(slot) ? "" : ", or set SOJOURN_STACK_KIB");
-  } else if (signal == SIGBUS && addresses.unit != 0 &&
+  } else if (signal == SIGBUS && faulted && addresses.unit != 0 &&
              address - addresses.heap < addresses.heap_bytes()) {
-    std::snprintf(record->message, sizeof record->message,
-                  "out of memory: the system has no page for the global heap");
-  } else if (signal == SIGSEGV && describe_caller_access(address, writes, record->message,
-                                                         sizeof record->message)) {
-  } else if (signal == SIGSEGV && addresses.in_stacks(address)) {
-    std::snprintf(record->message, sizeof record->message,
-                  "an access to a stack address that is not on this rank: a frame that migrated "
-                  "refers to one that stayed behind");
-  } else if (signal == SIGSEGV && addresses.unit != 0 &&
+    say_what("out of memory: the system has no page for the global heap");
+  } else if (signal == SIGSEGV && faulted &&
+             describe_caller_access(address, writes, record->message, sizeof record->message)) {
+  } else if (signal == SIGSEGV && faulted && addresses.in_stacks(address)) {
+    say_what(
+        "an access to a stack address that is not on this rank: a frame that migrated refers to "
+        "one that stayed behind");
+  } else if (signal == SIGSEGV && faulted && addresses.unit != 0 &&
              address - addresses.heap < addresses.heap_bytes()) {
-    std::snprintf(record->message, sizeof record->message,
-                  "a plain access to the heap of rank %d, which is not shared: use a method, get "
-                  "or put",
-                  static_cast<int>((address - addresses.heap) >> addresses.heap_shift));
+    int owner = static_cast<int>((address - addresses.heap) >> addresses.heap_shift);
+    if (owner >= job.count) {
+      describe_fault(info);
+    } else if (owner == job.me || job.heap_shared) {
+      std::snprintf(record->message, sizeof record->message,
+                    "an access to the heap of rank %d where no object is", owner);
+    } else {
+      std::snprintf(record->message, sizeof record->message,
+                    "a plain access to the heap of rank %d, which is not shared: use a method, get "
+                    "or put",
+                    owner);
+    }
+  } else if (signal == SIGSEGV) {
+    describe_fault(info);
   }
 }
 
+/// Without a launcher: another process, with this one's memory, finds names for the addresses. What
+/// is broken here, such as the allocator's lock, may end or stop that one, but not this.
 void say_alone(int signal) {
   char line[768];
   int n = std::snprintf(line, sizeof line, "sojourn: %s%s%s\n", strsignal(signal),
                         record->message[0] != 0 ? ": " : "", record->message);
   if (n > 0) (void)!write(2, line, static_cast<std::size_t>(n));
+  pid_t namer = _Fork();
+  if (namer == 0) {
+    alarm(2);
+    std::string text = stack_text(*record, "/proc/self/exe");
+    (void)!write(2, text.data(), text.size());
+    _exit(0);
+  }
+  int status = 0;
+  if (namer > 0 && waitpid(namer, &status, 0) == namer && status == 0) return;
   for (std::uint32_t i = 0; i < record->frame_count; ++i) {
-    std::string name = symbolise(record->frames[i]);
-    n = std::snprintf(line, sizeof line, "  %2u %s\n", i, name.c_str());
+    n = std::snprintf(line, sizeof line, "  %2u 0x%llx\n", i,
+                      static_cast<unsigned long long>(record->frames[i]));
     if (n > 0) (void)!write(2, line, static_cast<std::size_t>(n));
   }
+}
+
+pthread_t worker;
+
+/// exit() from the body or a handler: the other ranks would wait for this one for ever, so it is a
+/// failure, and its stack is noted.
+void note_early_exit(int status, void*) {
+  constexpr int refused = 2;  // The program has said why in a sentence of its own.
+  if (!pthread_equal(worker, pthread_self()) || own->pid.load() != getpid() || status == refused ||
+      own->state.load() != rank_state::attached || record->written.load() != 0) {
+    return;
+  }
+  std::snprintf(
+      record->message, sizeof record->message,
+      "exit(%d) was called in the middle of the job: return from the body of run() instead",
+      status);
+  note_origin();
+  walk w{0, 0, true};
+  if (piece* p = running_piece()) w.stop = p->hi;
+  record->written.store(1, std::memory_order_release);
+  _Unwind_Backtrace(visit, &w);
 }
 
 void on_signal(int signal, siginfo_t* info, void* context) {
@@ -108,7 +195,10 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   if (!entered) {
     entered = true;
     record->signal = signal;
-    record->address = reinterpret_cast<std::uint64_t>(info->si_addr);
+    bool has_address = info->si_code > 0 && info->si_code != SI_KERNEL;
+    record->address =
+        has_address ? reinterpret_cast<std::uint64_t>(info->si_addr) : crash_record::no_address;
+    note_origin();
     walk w{0, 0, false};
     bool writes = false;
 #if defined(__x86_64__)
@@ -123,11 +213,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     // Now: the walk may fault again. The launcher reads the frames after this process is gone.
     record->written.store(1, std::memory_order_release);
     _Unwind_Backtrace(visit, &w);
-    if (alone) {
-      // Names are looked up in allocated memory, which may be what is broken.
-      alarm(2);
-      say_alone(signal);
-    }
+    if (alone) say_alone(signal);
   }
   // The handler is reset: the fault, or this, ends the process as it would have without us.
   ::signal(signal, SIG_DFL);
@@ -153,12 +239,16 @@ void on_signal(int signal, siginfo_t* info, void* context) {
 }  // namespace
 
 void attach_crash_report(rank_block& block, bool without_launcher) {
+  own = &block;
   record = &block.crash;
   alone = without_launcher;
   std::set_terminate(on_terminate);
 #if !SOJOURN_ASAN
-  last_words_are_reported(!alone);
-  std::size_t bytes = getauxval(AT_MINSIGSTKSZ) + (std::size_t{64} << 10);
+  last_words_are_reported(true);
+  worker = pthread_self();
+  if (!alone) on_exit(note_early_exit, nullptr);
+  // Names are found on it, too, in a program that is its own launcher.
+  std::size_t bytes = getauxval(AT_MINSIGSTKSZ) + (std::size_t{alone ? 1024u : 64u} << 10);
   stack_t stack{};
   stack.ss_sp = std::malloc(bytes);
   stack.ss_size = bytes;

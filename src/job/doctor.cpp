@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sojourn/doctor.hpp"
 
+#include "base/debug_info.hpp"
 #include "job/doctor_checks.hpp"
 
 namespace sojourn {
 
 finding detail::not_tried(const std::string& check, const trial& t) {
   return {check, severity::warning, "not tried: " + t.reason, "see 'limit on processes'"};
+}
+
+finding check_debug_information() {
+  finding f{"libdw", severity::ok, "libdw.so.1: reports name source lines and inlined functions",
+            ""};
+  std::string reason = detail::why_no_debug_info();
+  if (reason.empty()) return f;
+  f.level = severity::warning;
+  f.found = reason + "; optional: reports name source lines and inlined functions by it";
+  f.remedy = "apt-get install libdw1; to build Sojourn, libdw-dev; or what your system calls them";
+  return f;
 }
 
 std::vector<finding> diagnose() {

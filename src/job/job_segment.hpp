@@ -21,18 +21,32 @@ inline constexpr int rank_count_max = 1024;
 /// Exit status of a job that nothing could happen in any more.
 inline constexpr int status_deadlock = 1;
 inline constexpr std::size_t crash_frames_max = 48;
+inline constexpr std::size_t crash_oldest_max = 12;
+// A walk takes about a microsecond a frame, and the job is ended a tenth of a second after.
+inline constexpr std::uint32_t crash_walk_max = 50000;
 
 /// How far a rank has come. A process that ends in `attached` ended too early.
 enum class rank_state : std::uint32_t { absent, attached, finished };
 
 /// Written by a dying rank from its signal handler; read by the launcher afterwards.
 struct crash_record {
+  static constexpr std::uint64_t no_address = ~std::uint64_t{0};
+
   std::atomic<std::uint32_t> written;      ///< 1 once the rest is valid.
   std::int32_t signal;                     ///< 0 when the message alone tells why.
-  std::uint64_t address;                   ///< Faulting address, when the signal has one.
+  std::uint64_t address;                   ///< Faulting address, or no_address.
   std::uint32_t frame_count;               ///< Valid entries of `frames`, youngest first.
   std::uint64_t frames[crash_frames_max];  ///< Code addresses in the (non-PIE) program.
   char message[512];                       ///< One sentence, NUL-terminated; may be empty.
+
+  // Of a stack deeper than that: its other end, which tells what began it.
+  std::uint32_t frames_in_all;             ///< As far as they were counted.
+  std::uint64_t oldest[crash_oldest_max];  ///< Frame number n at n % crash_oldest_max.
+
+  // Who began what ran, as ranks + 1; 0 where that does not apply.
+  std::int32_t called_by;   ///< A rank whose call was being handled.
+  std::int32_t waiting_at;  ///< A rank where an activation waits for what ran here.
+  std::uint64_t mark;       ///< The mark it was called under, on that rank.
 };
 
 struct alignas(64) rank_block {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "job/job_segment.hpp"
@@ -104,6 +105,37 @@ std::vector<std::vector<std::uint64_t>> read_counters(const job_segment& job, in
 
 }  // namespace
 
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string text = "'";
+  for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+std::string command_line(const launch_options& options) {
+  std::string text;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    std::string setting = *variable;
+    std::size_t equals = setting.find('=');
+    // The heap's is among the options; the others of a rank are never inherited by one.
+    if (setting.rfind("SOJOURN_", 0) != 0 || equals == std::string::npos ||
+        setting.rfind("SOJOURN_SHARE=", 0) == 0) {
+      continue;
+    }
+    text += setting.substr(0, equals + 1) + shell_word(setting.substr(equals + 1)) + ' ';
+  }
+  text += "sojourn run -n " + std::to_string(options.rank_count);
+  if (options.bind != binding::automatic) {
+    text += options.bind == binding::wanted ? " --bind" : " --no-bind";
+  }
+  if (options.label) text += " --label";
+  if (!options.share_heap) text += " --share off";
+  for (const std::string& word : options.command) text += ' ' + shell_word(word);
+  return text;
+}
+
 int cores_allowed() { return std::min(static_cast<int>(affinity_cores().size()), quota_cores()); }
 
 launch_plan plan_launch(launch_options options) {
@@ -139,7 +171,8 @@ launch_result launch(const launch_plan& plan) {
                    start_ranks(plan, memory.fds(), state), state.awaited_signals(),
                    std::move(strangers));
   watch.run();
-  return {watch.status(), watch.elapsed_seconds(), read_counters(memory.segment(), rank_count)};
+  return {watch.status(), watch.failed_rank(), watch.elapsed_seconds(),
+          read_counters(memory.segment(), rank_count)};
 }
 
 }  // namespace sojourn

@@ -7,8 +7,12 @@
 #include <cctype>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <functional>
 #include <iterator>
+#include <vector>
 
+#include "base/debug_info.hpp"
 #include "base/symbols.hpp"
 
 namespace sojourn::detail {
@@ -16,6 +20,7 @@ namespace {
 
 // Libraries lie above the heap's range and the program below it, on x86-64 and on aarch64.
 constexpr std::uintptr_t libraries_start = std::uintptr_t{0x2a} << 40;
+constexpr const char* in_library = "in a shared library";
 
 bool is_written(const crash_record& crash) {
   // Pairs with the release store that ends the dying rank's report.
@@ -28,7 +33,8 @@ int fatal_signal(const rank_end& end, const crash_record& crash) {
   return end.wait_status && WIFSIGNALED(*end.wait_status) ? WTERMSIG(*end.wait_status) : 0;
 }
 
-bool has_address(int signal) {
+bool has_address(int signal, std::uint64_t address) {
+  if (address == crash_record::no_address) return false;
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
          signal == SIGTRAP;
 }
@@ -52,26 +58,142 @@ std::string message_text(const crash_record& crash) {
   return shown;
 }
 
-std::string stack_text(const crash_record& crash, const std::string& symbol_file) {
-  std::size_t count = std::min<std::size_t>(crash.frame_count, std::size(crash.frames));
-  if (count == 0) return "";
-  symbol_table symbols(symbol_file);
-  std::string text = "  stack, youngest frame first:\n";
-  for (std::size_t i = 0; i < count;) {
-    std::uintptr_t address = crash.frames[i];
-    std::size_t next = i + 1;
-    while (next < count && crash.frames[next] == address) ++next;
-    std::string name;
-    if (symbols.fixed_addresses()) name = symbols.name_at(address);
-    if (name.empty() && address >= libraries_start) name = "in a shared library";
-    text += "    #" + std::to_string(i) + (i < 10 ? "  " : " ") + hexadecimal(address) +
-            (name.empty() ? "" : "  " + name) + "\n";
-    if (next - i > 1) {
-      text += "    the same " + std::to_string(next - i - 1) + " more times\n";
+/// True for what lies between the user's functions: the runtime's own, and the library's calls of
+/// a callable.
+bool is_plumbing(const std::string& function) {
+  auto has = [&](const char* part) { return function.find(part) != std::string::npos; };
+  auto starts = [&](const char* part) { return function.rfind(part, 0) == 0; };
+  // The template's arguments may name the user's functions, so only the beginning counts: perhaps
+  // behind a type of the result.
+  std::size_t own = function.find("sojourn::");
+  std::size_t arguments = function.find_first_of("<(");
+  return (own != std::string::npos && own < arguments) || starts("sojourn_") ||
+         starts("sojourn::") || has("std::__invoke") || has("std::__apply_impl") ||
+         starts("std::apply<") || has(" std::apply<") || has("::_FUN(") || has("::__invoke(") ||
+         function == "_FUN";
+}
+
+/// True for what a failing program calls between the failure and its end.
+bool is_way_out(const std::string& function) {
+  for (const char* name :
+       {"sojourn::detail::die(", "sojourn::detail::check_failed(", "on_terminate",
+        "__cxxabiv1::__terminate", "std::terminate", "__cxa_throw", "__cxa_rethrow",
+        "__gxx_personality_v0", "__cxa_call_terminate", "_Unwind_", "std::rethrow_exception",
+        "note_early_exit", "sojourn::detail::(anonymous namespace)::visit"}) {
+    if (function.rfind(name, 0) == 0 ||
+        function.rfind(std::string("sojourn::detail::(anonymous namespace)::") + name, 0) == 0) {
+      return true;
     }
-    i = next;
+  }
+  return false;
+}
+
+std::string place_text(const source_frame& frame) {
+  if (frame.file.empty() || frame.line == 0) return "";
+  std::error_code failure;
+  std::string here = std::filesystem::current_path(failure).string() + "/";
+  bool below = !failure && frame.file.rfind(here, 0) == 0;
+  return " at " + (below ? frame.file.substr(here.size()) : frame.file) + ":" +
+         std::to_string(frame.line);
+}
+
+/// Functions at an address of a process that ran `file`, innermost first; at least one.
+std::vector<source_frame> functions_at(const std::string& file, bool fixed, std::uint64_t address) {
+  std::vector<source_frame> functions;
+  if (fixed) functions = describe_address(file, address);
+  if (functions.empty()) {
+    functions.push_back({address >= libraries_start ? in_library : "", "", 0, false});
+  }
+  return functions;
+}
+
+/// True for an inlined function that is no more than the way to the next one of the user's own.
+bool is_inlined_plumbing(const source_frame& f) {
+  return f.inlined && (is_plumbing(f.function) || f.file.rfind("/usr/include/", 0) == 0 ||
+                       f.file.find("/include/c++/") != std::string::npos ||
+                       f.file.find("/include/sojourn/") != std::string::npos);
+}
+
+std::string frame_text(std::size_t number, std::uint64_t address,
+                       const std::vector<source_frame>& functions) {
+  std::string label = "    #" + std::to_string(number) + (number < 10 ? "  " : " ");
+  std::string where = label + hexadecimal(address);
+  std::string text;
+  bool any = std::any_of(functions.begin(), functions.end(), [](const source_frame& f) {
+    return f.inlined && !is_inlined_plumbing(f);
+  });
+  for (const source_frame& f : functions) {
+    // A template that calls the user's function, which the compiler has put into it.
+    if (is_inlined_plumbing(f) || (any && !f.inlined && is_plumbing(f.function))) continue;
+    text += text.empty() ? where : std::string(where.size(), ' ');
+    if (!f.function.empty()) text += "  " + f.function;
+    text += place_text(f) + (f.inlined ? " (inlined)\n" : "\n");
   }
   return text;
+}
+
+/// The callable in the name of a template that runs it: "…callable_request<FN, …>::run(…)".
+std::string callable_in(const std::string& function) {
+  for (const char* start : {"callable_request<", "method_request<"}) {
+    std::size_t at = function.find(start);
+    if (at == std::string::npos) continue;
+    at += std::strlen(start);
+    int depth = 0;
+    for (std::size_t i = at; i < function.size(); ++i) {
+      char c = function[i];
+      if (depth == 0 && (c == ',' || c == '>')) {
+        std::string name = function.substr(at, i - at);
+        // A type of functions is not the function's name.
+        return name.find("(*)") == std::string::npos ? name : "";
+      }
+      if (c == '<' || c == '(' || c == '{') ++depth;
+      if (c == '>' || c == ')' || c == '}') --depth;
+    }
+  }
+  return "";
+}
+
+std::string rank_text(std::int32_t rank_plus_one) {
+  return "rank " + std::to_string(rank_plus_one - 1);
+}
+
+bool is_rank(std::int32_t rank_plus_one) {
+  return rank_plus_one >= 1 && rank_plus_one <= rank_count_max;
+}
+
+struct numbered_frame {
+  std::uint64_t number;  ///< As the dying process counted.
+  std::uint64_t address;
+};
+
+/// The frames that were kept: all, or those at both ends.
+std::vector<numbered_frame> frames_of(const crash_record& crash) {
+  std::vector<numbered_frame> frames;
+  std::uint64_t count = std::min<std::uint64_t>(crash.frame_count, std::size(crash.frames));
+  for (std::uint64_t i = 0; i < count; ++i) frames.push_back({i, crash.frames[i]});
+  std::uint64_t total = crash.frames_in_all;
+  if (count < std::size(crash.frames) || total > crash_walk_max) return frames;
+  std::uint64_t oldest = total - std::min<std::uint64_t>(total, crash_oldest_max);
+  for (std::uint64_t n = std::max(count, oldest); n < total; ++n) {
+    frames.push_back({n, crash.oldest[n % crash_oldest_max]});
+  }
+  return frames;
+}
+
+/// What only leads from the failure to the end of the process, at the young end, and what every
+/// stack begins with, at the other, say nothing.
+void trim(std::vector<numbered_frame>& frames, const crash_record& crash,
+          const std::function<std::vector<source_frame>(std::uint64_t)>& functions) {
+  auto name = [&](const numbered_frame& f) { return functions(f.address).back().function; };
+  if (crash.signal == SIGABRT || crash.signal == 0) {
+    std::size_t out = 0;
+    while (out < frames.size() &&
+           (name(frames[out]) == in_library || is_way_out(name(frames[out])))) {
+      ++out;
+    }
+    if (out < frames.size()) frames.erase(frames.begin(), frames.begin() + static_cast<long>(out));
+  }
+  if (frames.size() > 1 && name(frames.back()).rfind("sojourn_call_", 0) == 0) frames.pop_back();
 }
 
 }  // namespace
@@ -109,7 +231,7 @@ std::string signal_text(int signal) {
 std::string describe_end(const rank_end& end, const crash_record& crash) {
   if (int signal = fatal_signal(end, crash); signal != 0) {
     std::string text = "was killed by " + signal_text(signal);
-    if (is_written(crash) && has_address(signal))
+    if (is_written(crash) && has_address(signal, crash.address))
       text += " at address " + hexadecimal(crash.address);
     if (end.wait_status && WIFSIGNALED(*end.wait_status) && WCOREDUMP(*end.wait_status)) {
       text += ", core dumped";
@@ -123,19 +245,65 @@ std::string describe_end(const rank_end& end, const crash_record& crash) {
                                   : " before its part of the job was finished");
 }
 
+std::string stack_text(const crash_record& crash, const std::string& symbol_file,
+                       std::uint64_t sender) {
+  bool fixed = symbol_table(symbol_file).fixed_addresses();
+  auto functions = [&](std::uint64_t address) { return functions_at(symbol_file, fixed, address); };
+  std::vector<numbered_frame> frames = frames_of(crash);
+  trim(frames, crash, functions);
+
+  std::string text;
+  if (!frames.empty()) text += "  stack, youngest frame first:\n";
+  std::string begun_by;  // The oldest function of the user's own.
+  std::string callable;  // The one that a message named.
+  for (std::size_t i = 0; i < frames.size();) {
+    std::uint64_t address = frames[i].address;
+    std::size_t next = i + 1;
+    while (next < frames.size() && frames[next].address == address) ++next;
+    std::vector<source_frame> here = functions(address);
+    text += frame_text(frames[i].number - frames[0].number, address, here);
+    std::uint64_t last = frames[next - 1].number;
+    if (last > frames[i].number) {
+      text += "    the same " + std::to_string(last - frames[i].number) + " more times\n";
+    }
+    if (next < frames.size() && frames[next].number > last + 1) {
+      text += "    " + std::to_string(frames[next].number - last - 1) + " frames in between\n";
+    }
+    for (const source_frame& f : here) {
+      if (!is_plumbing(f.function) && !is_inlined_plumbing(f)) begun_by = f.function;
+      if (std::string c = callable_in(f.function); !c.empty()) callable = c;
+    }
+    i = next;
+  }
+  if (is_rank(crash.waiting_at)) {
+    text += "  an activation that was called on " + rank_text(crash.waiting_at);
+    text += sender == 0 ? ", which waits for its result\n" : ", where this waits for its result:\n";
+    if (sender != 0) text += frame_text(0, sender - 1, functions(sender - 1));
+  } else if (is_rank(crash.called_by)) {
+    if (!callable.empty()) begun_by = callable;
+    text += "  a call by " + rank_text(crash.called_by);
+    if (!begun_by.empty() && begun_by != in_library) text += ", of " + begun_by;
+    text += "\n";
+  }
+  return text;
+}
+
 std::string death_report(const rank_end& end, const crash_record& crash, const std::string& program,
-                         const std::string& symbol_file) {
+                         const std::string& symbol_file, std::uint64_t sender) {
   std::string text = "sojourn run: rank " + std::to_string(end.rank) + " (pid " +
                      std::to_string(end.pid) + ", " + program + ") " + describe_end(end, crash) +
                      "\n";
   if (is_written(crash)) {
     std::string message = message_text(crash);
     if (!message.empty()) text += "  " + message + "\n";
-    text += stack_text(crash, symbol_file);
+    text += stack_text(crash, symbol_file, sender);
   } else if (fatal_signal(end, crash) == SIGKILL) {
     text +=
-        "  no process can tell who sends SIGKILL: kill -9, or the kernel for lack of memory "
-        "(dmesg tells)\n";
+        end.killed_for_memory
+            ? "  the kernel killed it because memory ran out: start fewer ranks, give the job "
+              "more memory, or use less\n"
+            : "  no process can tell who sends SIGKILL: kill -9, or the system, which does this "
+              "when memory runs out (dmesg tells)\n";
   } else if (fatal_signal(end, crash) != 0) {
     text += "  it left no stack\n";
   }

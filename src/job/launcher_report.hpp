@@ -19,6 +19,7 @@ struct rank_end {
   std::optional<int> wait_status;         ///< As waitpid() gives it; absent: it has not ended yet.
   rank_state state = rank_state::absent;  ///< How far it had come.
   bool never_joined = false;              ///< It ended well, but other ranks wait for it to join.
+  bool killed_for_memory = false;         ///< By the kernel, as far as that can be known.
 };
 
 /// True when the rank's end must end the job.
@@ -42,6 +43,11 @@ std::string describe_end(const rank_end& end, const crash_record& crash);
 /// it left, its stack. `program` is as the user typed it; `symbol_file` is the file whose symbols
 /// name the stack's functions when it has fixed addresses.
 std::string death_report(const rank_end& end, const crash_record& crash, const std::string& program,
-                         const std::string& symbol_file);
+                         const std::string& symbol_file, std::uint64_t sender = 0);
+
+/// Its part about the stack: the frames, with inlined functions and lines, and who called for what
+/// ran. `sender`: return address in the older frames that wait on another rank, or 0.
+std::string stack_text(const crash_record& crash, const std::string& symbol_file,
+                       std::uint64_t sender = 0);
 
 }  // namespace sojourn::detail

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <utility>
 
+#include "job/caller_of_mark.hpp"
+#include "job/kernel_kills.hpp"
 #include "sojourn/errors.hpp"
 
 namespace sojourn::detail {
@@ -51,6 +53,11 @@ std::string executable_of(pid_t pid) {
   return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : "";
 }
 
+std::string host_name() {
+  char name[256] = "";
+  return gethostname(name, sizeof name - 1) == 0 ? name : "?";
+}
+
 bool crash_is_written(const rank_block& block) {
   return block.crash.written.load(std::memory_order_acquire) == 1;
 }
@@ -67,6 +74,7 @@ supervisor::supervisor(const launch_plan& plan, job_segment& job, int bell,
       running_(static_cast<int>(ranks.size())),
       signal_fd_(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK)),
       symbol_file_(plan.program),
+      kills_for_memory_(kills_for_memory_of_group()),
       started_(clock::now()),
       ended_(started_) {
   sinks_.push_back(std::make_unique<output_sink>(STDOUT_FILENO));
@@ -318,8 +326,9 @@ void supervisor::read_refusal(int rank) {
 
 rank_end supervisor::end_of(int rank) const {
   const rank_process& process = ranks_[static_cast<std::size_t>(rank)];
-  return {rank, process.pid, process.wait_status, block(rank).state.load(std::memory_order_acquire),
-          false};
+  return {
+      rank,  process.pid, process.wait_status, block(rank).state.load(std::memory_order_acquire),
+      false, false};
 }
 
 void supervisor::on_rank_end(int rank) {
@@ -380,8 +389,22 @@ void supervisor::fail(const rank_end& end) {
       break;
     }
   }
+  look_at_sender();
   kill_at_ =
       clock::now() + (end.state == rank_state::finished ? last_words_after_finish : last_words);
+}
+
+/// The frames that wait for what died lie in another rank's memory, which is there until we end
+/// that rank.
+void supervisor::look_at_sender() {
+  const crash_record& crash = block(first_failure_->rank).crash;
+  int waiting_at = crash.waiting_at - 1;
+  if (!crash_is_written(block(first_failure_->rank)) || waiting_at < 0 ||
+      waiting_at >= static_cast<int>(ranks_.size())) {
+    return;
+  }
+  pid_t pid = block(waiting_at).pid.load(std::memory_order_relaxed);
+  sender_ = pid > 0 ? caller_of_mark(pid, crash.mark) : 0;
 }
 
 void supervisor::on_output_failure(const output_sink& sink) {
@@ -448,11 +471,18 @@ void supervisor::say(const std::string& text) {
 }
 
 std::string supervisor::failure_report() const {
-  const rank_end& end = *first_failure_;
+  rank_end end = *first_failure_;
+  if (end.wait_status && WIFSIGNALED(*end.wait_status) && WTERMSIG(*end.wait_status) == SIGKILL) {
+    end.killed_for_memory =
+        kills_for_memory_of_group() > kills_for_memory_ || log_says_killed_for_memory(end.pid);
+  }
   const std::string& program = plan_.options.command.front();
-  std::string text = death_report(end, block(end.rank).crash, program, symbol_file_);
+  std::string text = death_report(end, block(end.rank).crash, program, symbol_file_, sender_);
   // The program has said why, and each rank would say the same.
   bool refused = is_refusal(end) && block(end.rank).crash.written.load() == 0;
+  if (!refused) {
+    text += "  on host " + host_name() + "; to run it again: " + command_line(plan_.options) + "\n";
+  }
   for (int rank : also_failed_) {
     if (rank == end.rank) continue;
     rank_end other = end_of(rank);

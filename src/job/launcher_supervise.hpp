@@ -37,6 +37,8 @@ class supervisor {
 
   int status() const { return status_; }
   double elapsed_seconds() const;
+  /// The first rank that failed, or -1.
+  int failed_rank() const { return first_failure_ ? first_failure_->rank : -1; }
 
  private:
   using clock = std::chrono::steady_clock;
@@ -82,6 +84,7 @@ class supervisor {
   std::string failure_report() const;
 
   rank_end end_of(int rank) const;
+  void look_at_sender();
   const rank_block& block(int rank) const { return job_.ranks[rank]; }
   bool all_ended() const { return running_ == 0; }
   bool streams_open() const;
@@ -107,6 +110,8 @@ class supervisor {
   std::vector<int> also_failed_;   ///< Ranks that failed by themselves after the first.
   std::vector<int> never_joined_;  ///< Ranks that ended well without joining a job.
   std::string symbol_file_;
+  std::uint64_t sender_ = 0;        ///< Where the first that failed was called from, elsewhere.
+  std::uint64_t kills_for_memory_;  ///< As the control group counts them, before the job.
   bool killed_ = false;
   bool all_ended_noted_ = false;
   bool reported_ = false;

@@ -211,17 +211,9 @@ void wait_for_quiet() {
   }
 }
 
+/// Catches nothing: the stack of an exception that nobody catches is then there to be reported.
 void main_fiber(void*) {
-  try {
-    self.status = self.body(self.context);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "sojourn: rank %d: an exception of type %s left the program's body: %s\n",
-                 job.me, demangle(typeid(e).name()).c_str(), e.what());
-    self.status = 1;
-  } catch (...) {
-    std::fprintf(stderr, "sojourn: rank %d: an exception left the program's body\n", job.me);
-    self.status = 1;
-  }
+  self.status = self.body(self.context);
   // The other ranks may wait for this one for ever: a failure ends the job.
   if (self.status == 0) wait_for_quiet();
   self.main_ended = true;

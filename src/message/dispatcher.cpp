@@ -232,6 +232,7 @@ bool deliver(arrival& a, void*) {
   }
   ++counts.handlers_run;
   entered = &a;
+  handover.called_by = a.source;
   const user_handler& handler = dispatcher.handlers[index];
   handler_call call{
       handler.run, {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket}, &a};
@@ -247,6 +248,7 @@ int run_tasks() {
     task t = dispatcher.tasks.front();
     dispatcher.tasks.pop_front();
     --dispatcher.tasks_waiting;
+    handover.called_by = no_rank;
     bool blocked = run_handler(t.fn, t.context, true, t.scope);
     if (t.scope != nullptr && !blocked) on_scope.left(t.scope);
     ++ran;

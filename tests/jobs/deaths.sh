@@ -40,9 +40,9 @@ for ranks in 1 2; do
       'an exception left a one-way call (rpc_ff) outside of any finish: nobody waits$'
     dies $ranks rpc_ff_int 134 'an exception left a one-way call (rpc_ff) outside of any finish$'
   fi
-  dies $ranks throw 1 \
-    "^sojourn: rank 0: an exception of type std::runtime_error left the program's body: thrown on purpose$"
-  dies $ranks throw_int 1 "^sojourn: rank 0: an exception left the program's body$"
+  dies $ranks throw 134 'an exception of type std::runtime_error is not caught: thrown on purpose$' \
+    'rank 0 .*SIGABRT'
+  dies $ranks throw_int 134 'an exception of type int is not caught$' 'rank 0 .*SIGABRT'
   dies $ranks exit 9 "$last.*exited with status 9"
   dies $ranks status 7 'rank 0 .*exited with status 7'
 done

@@ -20,8 +20,8 @@ mark=print=stays-72
 try run -n 4 "$fake" $mark join sleep_ms=50 1:record=11 1:die=11 sleep_ms=60000
 died 139 "rank 1 (pid [0-9]*, $fake) was killed by SIGSEGV (segmentation fault) at address 0xdead0"
 expect_err '^  it ? failed on purpose$'
-expect_err '^    #0  0x[0-9a-f]*  fake::inner_function()$'
-expect_err '^    #1  0x[0-9a-f]*  fake::outer_function(int)$'
+expect_err '^    #0  0x[0-9a-f]*  fake::inner_function()'
+expect_err '^    #1  0x[0-9a-f]*  fake::outer_function(int)'
 expect_err '^    #2  0x10$'
 expect_err 'its exit status is 139'
 
@@ -41,7 +41,7 @@ expect_err 'the same 4[0-9] more times'
 mark=print=stays-73
 try run -n 3 "$fake" $mark 0:die=9 sleep_ms=60000
 died 137 'rank 0 .* was killed by SIGKILL (killed)'
-expect_err 'lack of memory'
+expect_err 'when memory runs out'
 
 mark=print=stays-74
 try run -n 3 "$fake" $mark 1:die=6 sleep_ms=60000

@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# soak.sh [PART...]: everything at full count, or the parts that are named; ./dev soak runs it.
+#   release debug asan release-clang debug-clang   all tests of a preset
+#   valgrind   the unit tests under memcheck
+#   aarch64    scripts/soak_aarch64.sh
+#   package    scripts/soak_package.sh
+#   chaos      200 kills of ranks and launchers
+# A part that fails does not stop the others; the exit status tells if any did. What each says is in
+# build/soak/PART.log.
+set -u
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+all='release debug asan release-clang debug-clang valgrind aarch64 package chaos'
+[ $# -gt 0 ] || eval "set -- $all"
+for part; do
+  case " $all " in
+    *" $part "*) ;;
+    *)
+      echo "dev: soak has no part \"$part\"; there are: $all." >&2
+      exit 2
+      ;;
+  esac
+done
+logs=$root/build/soak
+mkdir -p "$logs" || exit 1
+
+# Each unit test program under memcheck, at the bounds that programs of our kind need: a fiber's stack
+# is another stretch of memory than the thread's, and a switch to it is no large frame.
+valgrind_unit_tests() {
+  "$root/dev" build || return 1
+  failed=0
+  for program in "$root"/build/release/bin/tests/unit_*; do
+    [ -x "$program" ] || continue
+    echo "--- ${program##*/}"
+    valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite \
+      --errors-for-leak-kinds=definite --max-stackframe=33554432 --child-silent-after-fork=yes \
+      "$program" || failed=1
+  done
+  return $failed
+}
+
+chaos() {
+  "$root/dev" build sojourn_command btree || return 1
+  sh "$root/tests/faults/chaos.sh" "$root/build/release/bin/sojourn" \
+    "$root/build/release/bin/btree" "${SOJOURN_CHAOS_ROUNDS:-200}"
+}
+
+run_part() {
+  case $1 in
+    valgrind) valgrind_unit_tests ;;
+    aarch64) sh "$root/scripts/soak_aarch64.sh" ;;
+    package) "$root/dev" build && sh "$root/scripts/soak_package.sh" ;;
+    chaos) chaos ;;
+    *) "$root/dev" test --preset "$1" ;;
+  esac
+}
+
+table=''
+failures=0
+for part; do
+  started=$(date +%s)
+  echo "soak: $part (build/soak/$part.log)"
+  if run_part "$part" >"$logs/$part.log" 2>&1 </dev/null; then
+    result='ok    '
+  else
+    result=FAILED
+    failures=$((failures + 1))
+    tail -n 15 "$logs/$part.log" | sed 's/^/  | /'
+  fi
+  line=$(printf '%s  %5d s  %s' "$result" $(($(date +%s) - started)) "$part")
+  echo "soak: $line"
+  table="$table$line
+"
+done
+printf '\nsoak: summary\n%s' "$table"
+[ "$failures" -eq 0 ]

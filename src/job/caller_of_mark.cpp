@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job/caller_of_mark.hpp"
+
+#include <sys/uio.h>
+
+#include <cstddef>
+
+#include "sojourn/detail/mark.hpp"
+
+namespace sojourn::detail {
+namespace {
+
+bool read_word(pid_t pid, std::uint64_t address, std::uint64_t& word) {
+  iovec here{&word, sizeof word};
+  iovec there{reinterpret_cast<void*>(address), sizeof word};
+  return process_vm_readv(pid, &here, 1, &there, 1, 0) == static_cast<ssize_t>(sizeof word);
+}
+
+}  // namespace
+
+std::uint64_t caller_of_mark(pid_t pid, std::uint64_t mark) {
+  // As sojourn_call_marked leaves them on both architectures (fiber/switch_*.S): the word behind
+  // the mark's sp points to its frame, which is the frame pointer and the return address.
+  constexpr std::uint64_t frame_bytes_max = 64;
+  std::uint64_t sp = 0;
+  std::uint64_t frame = 0;
+  std::uint64_t caller = 0;
+  if (!read_word(pid, mark + offsetof(sojourn::detail::mark, sp), sp) ||
+      !read_word(pid, sp + 8, frame) || frame - sp > frame_bytes_max ||
+      !read_word(pid, frame + 8, caller)) {
+    return 0;
+  }
+  return caller;
+}
+
+}  // namespace sojourn::detail
