@@ -144,7 +144,8 @@ assert report["deadlock"] is True, "deadlock"
 assert report["sentence"].startswith("deadlock: rank 0 `waits_for_the_first`"), report["sentence"]
 assert [r["rank"] for r in report["ranks"]] == list(range(ranks)), "ranks"
 fibers = {f["id"]: (r["rank"], f) for r in report["ranks"] for f in r["fibers"]}
-first = [i for i, (_, f) in fibers.items() if f["stack"][0]["function"] == "waits_for_the_first"]
+first = [i for i, (_, f) in fibers.items() 
+         if f["stack"] and f["stack"][0]["function"] == "waits_for_the_first"]
 assert len(first) == 1, first
 assert fibers[first[0]][1]["waits_for"]["kind"] == "call"
 edges = {e["from"]: e["to"] for e in report["edges"] if "to" in e}
