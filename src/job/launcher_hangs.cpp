@@ -22,7 +22,8 @@ using std::chrono::nanoseconds;
 constexpr milliseconds answer_patience{50};
 // … and this long more, once interrupted, to do better than a stack.
 constexpr milliseconds stack_patience{100};
-constexpr milliseconds patience{400};
+constexpr milliseconds patience{2000};
+constexpr milliseconds interrupt_again{20};
 constexpr milliseconds look_again{2};
 constexpr nanoseconds sample_least = milliseconds(50);
 constexpr nanoseconds sample_most = milliseconds(1000);
@@ -54,6 +55,7 @@ hang_watcher::hang_watcher(job_segment& job, int bell, double watchdog_seconds)
       watchdog_(std::chrono::duration_cast<nanoseconds>(duration<double>(watchdog_seconds))),
       progress_(job.rank_count),
       progress_at_(clock::now()),
+      was_asleep_(job.rank_count),
       in_system_call_(job.rank_count) {
   for (progress& p : progress_) p.since = progress_at_;
   if (watchdog_ > nanoseconds(0)) sample_at_ = progress_at_;
@@ -70,14 +72,16 @@ void hang_watcher::ask(const std::string& why) { start({why, false, true, clock:
 void hang_watcher::start(request r) {
   if (request_) {
     // The answers on their way serve for this, too.
-    if (r.proven) request_ = {r.why, true, request_->by_hand, request_->at, request_->interrupted};
+    if (r.proven)
+      request_ = {r.why, true, request_->by_hand, request_->at, request_->interrupted_at};
     return;
   }
   request_ = std::move(r);
   ++number_;
   std::fill(in_system_call_.begin(), in_system_call_.end(), false);
   for (int rank = 0; rank < area_.ranks(); ++rank) {
-    if (job_.ranks[rank].state.load() == rank_state::attached) area_.ask(rank, number_);
+    was_asleep_[static_cast<std::size_t>(rank)] =
+        job_.ranks[rank].state.load() == rank_state::attached && area_.ask(rank, number_);
   }
 }
 
@@ -146,10 +150,12 @@ std::optional<hang_view> hang_watcher::look(const std::vector<bool>& running) {
     told = told && (has_stack(rank) || (in_system_call_[rank] && !request_->by_hand));
   }
   nanoseconds waited = now - request_->at;
-  if (!answered && !request_->interrupted && waited >= answer_patience) {
-    request_->interrupted = true;
+  if (!answered && !told && waited >= answer_patience &&
+      now - request_->interrupted_at >= interrupt_again) {
+    request_->interrupted_at = now;
     for (std::size_t rank = 0; rank < running.size(); ++rank) {
-      if (takes_part(rank, running) && !has_answered(rank)) interrupt(rank);
+      bool done = has_answered(rank) || has_stack(rank) || was_asleep_[rank];
+      if (takes_part(rank, running) && !done) interrupt(rank);
     }
     return {};
   }

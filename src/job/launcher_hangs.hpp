@@ -43,7 +43,7 @@ class hang_watcher {
     bool proven;
     bool by_hand;  ///< Somebody asked: also what a rank does in a system call.
     time at;
-    bool interrupted = false;
+    time interrupted_at = {};
   };
 
   void hear_bell();
@@ -66,6 +66,7 @@ class hang_watcher {
   std::uint32_t asked_by_ranks_ = 0;
   std::uint32_t number_ = 0;  ///< Of the last request.
   std::optional<request> request_;
+  std::vector<bool> was_asleep_;  ///< When it was asked: it answers once it has a core.
   std::vector<bool> in_system_call_;
 };
 

@@ -406,12 +406,10 @@ std::string rank_text(const graph& waits, const rank_view& rank, int number) {
     case rank_condition::computing: {
       auto runs = std::find_if(waits.nodes().begin(), waits.nodes().end(), mine);
       bool told_how_long = rank.quiet_seconds > 0;
-      text += rank.in_system_call
-                  ? (told_how_long ? " has been in a system call" : " is in a system call")
-              : told_how_long ? " has been computing"
-                              : " computes";
+      text += told_how_long ? " has been " : " is ";
+      text += rank.in_system_call ? "in a system call" : "computing";
+      if (told_how_long) text += " for " + seconds(rank.quiet_seconds);
       if (runs != waits.nodes().end()) text += running_text(*runs);
-      if (rank.quiet_seconds > 0) text += ", for " + seconds(rank.quiet_seconds);
       return text + "\n";
     }
     case rank_condition::waiting:

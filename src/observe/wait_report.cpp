@@ -12,10 +12,10 @@ bool watch_area::is_asleep(int rank) const {
   return of(rank).epoch.load() % 2 != 0 && wakes_[rank].asleep.load() != 0;
 }
 
-void watch_area::ask(int rank, std::uint32_t request) const {
+bool watch_area::ask(int rank, std::uint32_t request) const {
   of(rank).report_wanted.store(request);
   // A rank that falls asleep sets its word before it looks for requests.
-  shm::wake_sleeper(wakes_[rank]);
+  return shm::wake_sleeper(wakes_[rank]);
 }
 
 bool watch_area::nothing_can_happen() const {

@@ -100,8 +100,8 @@ class watch_area {
   }
   bool is_asleep(int rank) const;
   /// Asks a rank for a report: one that sleeps is woken, one that runs answers when it has nothing
-  /// else to do.
-  void ask(int rank, std::uint32_t request) const;
+  /// else to do. True when it slept.
+  bool ask(int rank, std::uint32_t request) const;
 
   /// True when it is proven that nothing will happen in this job any more: every rank sleeps, all
   /// messages sent were received, and both were so, without a break, at one moment. (Mattern,

@@ -118,8 +118,13 @@ void on_interrupt(int, siginfo_t*, void* context) {
   if (wanted != mine.report_given.load() && wanted != mine.stack_given.load()) {
     rank_report& report = area.report_of(job.me);
     const piece* p = running_piece();
+    // In its dispatcher it is about to answer, or to run a fiber: the launcher interrupts it again.
+    if (p == nullptr) {
+      errno = saved;
+      return;
+    }
     report.stack_count = static_cast<std::uint32_t>(
-        walk_interrupted(context, p != nullptr ? p->hi : 0, report.stack, rank_report::stack_max));
+        walk_interrupted(context, p->hi, report.stack, rank_report::stack_max));
     report.fibers_alive = static_cast<std::uint32_t>(fibers_unfinished());
     mine.stack_given.store(wanted, std::memory_order_release);
   }

@@ -2,13 +2,14 @@
 #
 # Checks one document, or lists what it asks for; see check_documents.sh. Variables:
 #   examples  the folder of the example programs
-#   mode      "check", or "outputs": print a line "FILE:LINE<tab>MARKER" for each marked output
+#   mode      "check", or "outputs" or "reports": print a line "FILE:LINE<tab>MARKER" for each marked output
 #
 # A code block stands directly behind a comment that says what it is:
 #   <!-- example: FILE -->   these lines stand in examples/FILE, as they are
 #   <!-- refused: FILE -->   the same, in examples/refused/FILE
 #   <!-- program: NAME -->   a whole program, taken from the document and compiled by the tests
 #   <!-- output: … -->       what a program prints; run_outputs.sh compares
+#   <!-- report: … -->       what `sojourn run` says of a job that hangs; run_outputs.sh compares
 #   <!-- warning: NAME -->   what a program prints, with addresses and paths that differ
 # Every block of C++ or CMake has one of the first three.
 
@@ -79,13 +80,13 @@ function check_links(line,   target, file, anchor, text, found) {
 }
 inside { block = block $0 "\n"; next }
 
-/^<!-- (example|refused|program|output|warning): .* -->$/ {
+/^<!-- (example|refused|program|output|report|warning): .* -->$/ {
   if (kind != "") fail("a code block was expected behind the last comment")
   kind = substr($2, 1, length($2) - 1)
   subject = $0
   sub(/^<!-- [a-z]+: /, "", subject)
   sub(/ -->$/, "", subject)
-  if (mode == "outputs" && kind == "output") print FILENAME ":" FNR "\t" subject
+  if (mode kind == "outputsoutput" || mode kind == "reportsreport") print FILENAME ":" FNR "\t" subject
   next
 }
 /^<!--/ { fail("a comment that these checks do not know: " $0) }

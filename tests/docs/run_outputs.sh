@@ -52,6 +52,28 @@ while IFS='	' read -r place marker; do
   done
 done <"$work/outputs"
 
+# What `sojourn run` says of jobs that hang; without what differs from run to run and build to build.
+stable() { sed -E 's/ \(pid [0-9]+\)//; s/ \([a-z_.]*\.[ch]pp:[0-9]+\)//g; s/^(  .*), for [0-9.]+ s/\1/' "$1"; }
+for document in docs/*.md; do
+  awk -v mode=reports -v examples=docs/examples -f "$here/check_documents.awk" "$document"
+done >"$work/reports"
+while IFS='	' read -r place marker; do
+  awk -v from="${place##*:}" 'NR > from && /^```/ { if (inside) exit; inside = 1; next } inside' \
+    "${place%:*}" >"$work/expected"
+  stable "$work/expected" >"$work/stable"
+  for share in on off; do
+    # shellcheck disable=SC2086  # a list of words
+    "$sojourn" run --share "$share" ${marker% *} "$bin/job_doc_${marker##* }" >"$work/got" 2>"$work/errors"
+    status=$?
+    runs=$((runs + 1))
+    stable "$work/errors" >"$work/ordered"
+    if [ "$status" -ne 1 ] || [ -s "$work/got" ] || ! diff -u "$work/stable" "$work/ordered"; then
+      echo "$place: $marker, --share $share: status $status" >&2
+      failures=$((failures + 1))
+    fi
+  done
+done <"$work/reports"
+
 [ "$runs" -gt 0 ] || failures=1
 echo "$runs runs"
 [ "$failures" -eq 0 ]

@@ -52,12 +52,12 @@ expect_out 'share=0'
 SOJOURN_SHARE=off "$sojourn" run -n 1 --share on "$fake" join finish job >"$out" 2>"$err"
 expect_out 'share=1'
 
-# Ranks inherit three standard descriptors and the job's two, nothing else of the launcher's.
+# Ranks inherit three standard descriptors and the job's three, nothing else of the launcher's.
 try run -n 2 sh -c 'ls /proc/self/fd | wc -l; echo $SOJOURN_JOB_FDS >&2'
 expect_status 0
 inherited=$("$sojourn" run -n 1 --share on sh -c 'exec ls /proc/self/fd' | wc -l)
 plain=$(ls /proc/self/fd | wc -l)
-[ "$inherited" -eq $((plain + 2)) ] || fail "a rank has $inherited descriptors, not $plain and 2"
+[ "$inherited" -eq $((plain + 3)) ] || fail "a rank has $inherited descriptors, not $plain and 3"
 # And the signals that a program starts with.
 state='grep "^Sig[BIC]" /proc/self/status'
 sh -c "$state" >"$work/plain"

@@ -28,15 +28,25 @@ FRAME void calls_in_a_circle() {
   if (rank_me() == 0) first = rpc(after(0), passes_on);
 }
 
+// A body returns, on some ranks, once what hangs there has begun to.
+bool begun = false;
+FRAME void wait_until_begun() {
+  while (!begun) yield();
+}
+
 // The handler waits in a barrier that its caller never joins.
 FRAME int joins_the_barrier() {
+  begun = true;
   barrier();
   return 1;
 }
 FRAME void asks_who_waits() { std::printf("%d\n", rpc(after(0), joins_the_barrier).get()); }
 
 // A computation of a finish waits for a handler on the rank of the finish, and that for a barrier.
-FRAME void never_ends() { rpc(0, joins_the_barrier).get(); }
+FRAME void never_ends() {
+  begun = true;
+  rpc(0, joins_the_barrier).get();
+}
 FRAME void waits_for_all() {
   finish([] { rpc_ff(after(0), never_ends); });
 }
@@ -48,6 +58,7 @@ struct counter {
 };
 FRAME long visit(global_ptr<counter> there) {
   long value = there.call<&counter::add>(via::migrate, 1L);
+  begun = true;
   barrier();
   return value;
 }
@@ -75,13 +86,16 @@ int main(int argc, char** argv) {
       calls_in_a_circle();
     } else if (is("barrier_in_handler")) {
       if (rank_me() == 0) asks_who_waits();
+      if (rank_me() == 1) wait_until_begun();
       if (rank_me() > 1) barrier();
     } else if (is("finish")) {
       if (rank_me() == 0) waits_for_all();
+      if (rank_me() == 1) wait_until_begun();
       if (rank_me() > 1) barrier();
     } else if (is("visit")) {
       auto there = broadcast(make<counter>(rank_count() - 1));
       if (rank_me() == 0) activate(visit, there);
+      if (last) wait_until_begun();
     } else if (is("end")) {
       if (!last) barrier();
     } else if (is("computes")) {

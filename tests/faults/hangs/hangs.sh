@@ -1,0 +1,167 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2154
+# What is said of programs that hang, word for word, with the heap shared and not; and that nothing is
+# said of those that do not.
+# Usage: hangs.sh SOJOURN HANGS RANKS
+set -u
+sojourn=$1
+hangs=$2
+ranks=$3
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+out=$work/out
+err=$work/err
+unset SOJOURN_SHARE SOJOURN_RANK SOJOURN_JOB_FDS
+
+fail() {
+  echo "FAILED: $ranks ranks, --share $share: $*" >&2
+  echo "--- status ${status-none}, standard error:" >&2
+  cat "$err" >&2
+  exit 1
+}
+
+# try OPTIONS... HOW
+try() {
+  status=0
+  timeout 30 "$sojourn" run -n "$ranks" --share "$share" "$@" >"$out" 2>"$err" </dev/null || status=$?
+}
+
+# Lines of source are named where the compiler left them, and a busy host makes hangs old.
+unlined() { sed -E 's/ \([a-z_.]*\.[ch]pp:[0-9]+\)//g; s/^(  .*), for [0-9.]+ s/\1/' "$err"; }
+
+expect_status() { [ "$status" -eq "$1" ] || fail "expected status $1"; }
+expect_line() { unlined | grep -qxF -e "$1" || fail "no line is: $1"; }
+expect_begin() { unlined | grep -q -e "^$1" || fail "no line begins: $1"; }
+expect_silence() { [ ! -s "$err" ] || fail 'something was said'; }
+expect_deadlock() {
+  expect_status 1
+  expect_line "sojourn run: no fiber of any rank can go on, and no message is on its way"
+  expect_line "sojourn run: deadlock: $1"
+  expect_line "sojourn run: the job was ended; its exit status is 1"
+}
+until_true() {
+  i=0
+  until "$@"; do
+    i=$((i + 1))
+    [ "$i" -lt 250 ] || return 1
+    sleep 0.02
+  done
+}
+said() { grep -q -e "$1" "$err"; }
+
+last=$((ranks - 1))
+for share in on off; do
+  # At once: without a watchdog, too.
+  started=$(date +%s)
+  try --watchdog 0 "$hangs" circle
+  case $ranks in
+    1) chain='' ;;
+    2) chain='rank 1 `passes_on`, which waits for ' ;;
+    4) chain='rank 1 `passes_on`, which waits for rank 2 `passes_on`, which waits for rank 3 `passes_on`, which waits for ' ;;
+  esac
+  [ "$ranks" -gt 1 ] || chain='rank 0 `passes_on`, which waits for '
+  expect_deadlock "rank 0 \`waits_for_the_first\` waits for ${chain}rank 0 \`waits_for_the_first\` again"
+  [ $(($(date +%s) - started)) -le 3 ] || fail 'a proven deadlock took seconds to be seen'
+
+  if [ "$ranks" -eq 1 ]; then
+    # Without the launcher, the rank says so itself.
+    status=0
+    SOJOURN_SHARE=$share timeout 30 "$hangs" circle >"$out" 2>"$err" </dev/null || status=$?
+    expect_status 1
+    # shellcheck disable=SC2016
+    expect_line 'sojourn: deadlock: rank 0 `waits_for_the_first` waits for rank 0 `passes_on`, which waits for rank 0 `waits_for_the_first` again'
+
+    SOJOURN_SHARE=$share "$hangs" computes >"$out" 2>"$err" </dev/null &
+    program=$!
+    sleep 0.5
+    kill -USR1 $program
+    until_true said '^sojourn: rank 0 computes in `computes_for_ever`' || fail 'SIGUSR1 without launcher'
+    kill $program
+    wait $program
+    status=0
+    try --watchdog 0.3 "$hangs" all_compute
+    expect_status 0
+    expect_silence
+    continue
+  fi
+
+  try "$hangs" barrier_in_handler
+  expect_deadlock 'rank 0 `asks_who_waits` waits for rank 1 `joins_the_barrier`, which waits in barrier() for rank 0 `asks_who_waits` again'
+  expect_line '  `joins_the_barrier` waits in barrier() for rank 0; its caller is rank 0'
+  expect_line '  `asks_who_waits` waits for the answer of rank 1, `joins_the_barrier`; called by `main`'
+
+  try "$hangs" finish
+  expect_deadlock 'rank 0 `waits_for_all` waits in finish() for rank 0 `joins_the_barrier`, which waits in barrier() for rank 1 `main`, which has returned and waits for rank 1 `never_ends`, which waits for rank 0 `joins_the_barrier` again'
+
+  # An activation that has moved is named where it is.
+  try "$hangs" visit
+  expect_deadlock "rank 0 \`main\` waits for rank $last \`visit\`, which waits in barrier() for rank 0 \`main\` again"
+
+  # A barrier that one rank does not join because its program has ended.
+  try "$hangs" end
+  expect_status 134
+  expect_begin '  ranks disagree about a collective operation: rank 0 is in barrier() and rank '"$last"' at the end of its program;'
+
+  # A rank that computes is none that hangs: it is named, and the job goes on.
+  # A shell has SIGQUIT ignored in what it starts in the background.
+  env --default-signal=QUIT "$sojourn" run -n "$ranks" --share "$share" --watchdog 1 \
+    --report "$work/report" "$hangs" computes >"$out" 2>"$err" </dev/null &
+  launcher=$!
+  until_true said '^sojourn run: everything' || fail 'the watchdog said nothing'
+  expect_line "sojourn run: no rank has sent a message or run a fiber for 1 s"
+  expect_line "sojourn run: everything waits for rank $last, which computes in \`computes_for_ever\`"
+  expect_begin "rank $last (pid [0-9]*) has been computing for 1.[0-9] s in \`computes_for_ever\`; called by \`main\`"
+  grep -q '"sentence": "everything waits for rank '"$last" "$work/report" || fail 'the report lacks the sentence'
+  sleep 1.5
+  [ "$(grep -c '^sojourn run: everything' "$err")" -eq 1 ] || fail 'it was said again'
+  # Asked by a signal to the launcher, to a rank, and by Ctrl-\, of which a second one ends the job.
+  for target in launcher rank quit; do
+    : >"$err"
+    rank_pid=$(sed -n 's/.*"rank": 0, "pid": \([0-9]*\),.*/\1/p' "$work/report")
+    case $target in
+      launcher) kill -USR1 $launcher ;;
+      rank) kill -USR1 "$rank_pid" ;;
+      quit) kill -QUIT $launcher "$rank_pid" ;;
+    esac
+    until_true said '^sojourn run: everything waits' || fail "no report for $target"
+    expect_begin 'sojourn run: a report was asked for'
+    kill -0 $launcher || fail "the job ended with $target"
+  done
+  kill -QUIT $launcher
+  status=0
+  wait $launcher || status=$?
+  expect_status 131
+
+  try --watchdog 0.5 --report "$work/report" "$hangs" circle
+  expect_status 1
+  if command -v python3 >/dev/null; then
+    python3 - "$work/report" "$ranks" <<'PYTHON' || fail 'the report is not as it should be'
+import json, sys
+report = json.load(open(sys.argv[1]))
+ranks = int(sys.argv[2])
+assert report["deadlock"] is True, "deadlock"
+assert report["sentence"].startswith("deadlock: rank 0 `waits_for_the_first`"), report["sentence"]
+assert [r["rank"] for r in report["ranks"]] == list(range(ranks)), "ranks"
+fibers = {f["id"]: (r["rank"], f) for r in report["ranks"] for f in r["fibers"]}
+first = [i for i, (_, f) in fibers.items() 
+         if f["stack"] and f["stack"][0]["function"] == "waits_for_the_first"]
+assert len(first) == 1, first
+assert fibers[first[0]][1]["waits_for"]["kind"] == "call"
+edges = {e["from"]: e["to"] for e in report["edges"] if "to" in e}
+steps = 0
+at = first[0]
+while steps == 0 or at != first[0]:
+    at = edges[at]
+    steps += 1
+assert steps == ranks, steps
+PYTHON
+  fi
+
+  # Healthy jobs, however slow, are left alone.
+  for how in calls bursts; do
+    try --watchdog 1 "$hangs" $how
+    expect_status 0
+    expect_silence
+  done
+done
