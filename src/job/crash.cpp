@@ -76,8 +76,8 @@ void describe(int signal, const siginfo_t* info, bool writes) {
              address - addresses.heap < addresses.heap_bytes()) {
     std::snprintf(record->message, sizeof record->message,
                   "out of memory: the system has no page for the global heap");
-  } else if (signal == SIGSEGV && describe_caller_access(address, writes, record->message,
-                                                         sizeof record->message)) {
+  } else if (signal == SIGSEGV &&
+             describe_caller_access(address, writes, record->message, sizeof record->message)) {
   } else if (signal == SIGSEGV && addresses.in_stacks(address)) {
     std::snprintf(record->message, sizeof record->message,
                   "an access to a stack address that is not on this rank: a frame that migrated "
