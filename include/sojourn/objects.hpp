@@ -27,7 +27,8 @@ void bulk_put(const void* from, std::uint64_t to, std::size_t bytes);
 template <class T, class... A>
 global_ptr<T> make_here(A... arguments) {
   void* room = heap_allocate(sizeof(T), alignof(T));
-  if (checked()) [[unlikely]] record_object(room, sizeof(T), kind_of_object<T>());
+  if (checked()) [[unlikely]]
+    record_object(room, sizeof(T), kind_of_object<T>());
   try {
     return global_ptr<T>(::new (room) T(std::move(arguments)...));
   } catch (...) {
@@ -54,9 +55,8 @@ template <class T>
   code_site site = site_of(__builtin_return_address(0));
   if (p.is_local()) return destroy_checked_here(p, bytes, site);
   rpc(
-      p.where(),
-      [](global_ptr<T> q, std::size_t n, code_site s) { destroy_checked_here(q, n, s); }, p, bytes,
-      site)
+      p.where(), [](global_ptr<T> q, std::size_t n, code_site s) { destroy_checked_here(q, n, s); },
+      p, bytes, site)
       .get();
 }
 template <class T>
@@ -64,7 +64,8 @@ global_ptr<T> make_array_here(std::size_t count) {
   if (count > (std::size_t{1} << 48) / sizeof(T)) throw std::bad_array_new_length();
   std::size_t bytes = count * sizeof(T);
   T* first = static_cast<T*>(heap_allocate(bytes == 0 ? 1 : bytes, alignof(T)));
-  if (checked()) [[unlikely]] record_object(first, bytes, kind_of_object<T>());
+  if (checked()) [[unlikely]]
+    record_object(first, bytes == 0 ? 1 : bytes, kind_of_object<T>());
   std::size_t made = 0;
   try {
     for (; made < count; ++made) ::new (static_cast<void*>(first + made)) T();

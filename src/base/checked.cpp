@@ -69,8 +69,9 @@ void attach_checked() {
   job.checked = wanted();
 #ifdef SOJOURN_NO_CHECKED
   if (job.checked) {
-    throw error("SOJOURN_CHECKED=1, and this program was built without checked mode: build it "
-                "without SOJOURN_NO_CHECKED");
+    throw error(
+        "SOJOURN_CHECKED=1, and this program was built without checked mode: build it "
+        "without SOJOURN_NO_CHECKED");
   }
 #endif
   if (!job.checked) return;
@@ -119,8 +120,8 @@ bool is_library_function(std::string_view symbol) {
   if (std::size_t space = name.rfind(' '); space != std::string_view::npos) {
     name.remove_prefix(space + 1);
   }
-  for (std::string_view ours : {"sojourn::", "sojourn_", "std::", "__gthread", "__gnu_cxx::",
-                                "__wrap_", "_Unwind_"}) {
+  for (std::string_view ours :
+       {"sojourn::", "sojourn_", "std::", "__gthread", "__gnu_cxx::", "__wrap_", "_Unwind_"}) {
     if (name.starts_with(ours)) return true;
   }
   return false;

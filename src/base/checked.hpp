@@ -13,9 +13,8 @@ namespace sojourn::detail {
 /// not run yet.
 void attach_checked();
 
-/// Name of the function that `code` lies in, without its parameters: `tree::walk`; of a lambda, that
-/// of the function it stands in.
-/// Of a caller, give the return address less one.
+/// Name of the function that `code` lies in, without its parameters: `tree::walk`; of a lambda,
+/// that of the function it stands in. Of a caller, give the return address less one.
 std::string function_name(std::uint64_t code);
 
 /// True for a function of the runtime or of the standard library, whose frames stand between those

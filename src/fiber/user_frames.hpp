@@ -8,9 +8,9 @@
 namespace sojourn::detail {
 
 struct frame {
-  std::uint64_t code;  ///< An address in its function, inside the call that it makes.
-  std::uint64_t low;   ///< Its bytes: from here …
-  std::uint64_t high;  ///< … to its canonical frame address.
+  std::uint64_t code;       ///< An address in its function, inside the call that it makes.
+  std::uint64_t low;        ///< Its bytes: from here …
+  std::uint64_t high;       ///< … to its canonical frame address.
   std::uint64_t saved[11];  ///< Registers that the call must preserve, as it has left them.
 };
 

@@ -52,7 +52,8 @@ void check_watched(std::uint64_t sp, std::uint64_t hi, const char* doing) {
     std::string function = function_name(w.code);
     if (is_excused(function)) continue;
     if (w.kind == watched_kind::mutex) {
-      die("`%s` %s while it holds a mutex (0x%llx): another fiber that locks it stops this rank for "
+      die("`%s` %s while it holds a mutex (0x%llx): another fiber that locks it stops this rank "
+          "for "
           "ever; unlock it before",
           function.c_str(), doing, reinterpret_cast<unsigned long long>(w.what));
     }

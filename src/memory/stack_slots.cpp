@@ -91,8 +91,7 @@ void stack_slots::close_above(std::uint32_t index, std::uint64_t hi) {
   std::uint64_t bytes = high(index) - hi;
   if (index / addresses.slots_per_rank() == first_ / addresses.slots_per_rank()) return;
   if (bytes == 0 || offset % guard_bytes != 0 || table_[index].unguarded) return;
-  if (table_[index].closed_from_page == 0 &&
-      mprotect(at(hi), bytes, PROT_NONE) != 0) {
+  if (table_[index].closed_from_page == 0 && mprotect(at(hi), bytes, PROT_NONE) != 0) {
     return;  // as many mappings as a process may have: it is a check less
   }
   table_[index].closed_from_page = static_cast<std::uint16_t>(offset / guard_bytes);

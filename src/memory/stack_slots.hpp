@@ -63,7 +63,8 @@ class stack_slots {
       open_now(index);
   }
 
-  /// Makes a slot of another rank inaccessible from `hi`, a page's start, upwards. Cheap when it is.
+  /// Makes a slot of another rank inaccessible from `hi`, a page's start, upwards. Cheap when it
+  /// is.
   void close_above(std::uint32_t index, std::uint64_t hi);
   /// To be called before frames that end at `hi` are copied to a slot: leaves it closed when it is
   /// closed from there.

@@ -41,6 +41,7 @@ class departure_check {
     std::uint64_t cleared_from = hi_ - std::min<std::uint64_t>(hi_, SOJOURN_CLEARED_BYTES);
     for (std::uint64_t at = sp_; at < hi_; at += 8) {
       std::uint64_t word = *reinterpret_cast<const std::uint64_t*>(at);
+      if (word % 8 != 0) continue;
       if (word - own.heap_low < own.heap_high - own.heap_low ||
           word - own.top_low < own.top_high - own.top_low) {
         to_private_memory(at, word);
@@ -93,7 +94,8 @@ class departure_check {
       }
     }
     if (is_excused(called)) return;
-    die("`%s` migrates to rank %d, and was called by a library function that `%s` called: the library "
+    die("`%s` migrates to rank %d, and was called by a library function that `%s` called: the "
+        "library "
         "lies elsewhere there; a function that a library calls back must not migrate "
         "(docs/pitfalls.md)",
         called.c_str(), to_, caller.c_str());
@@ -235,7 +237,8 @@ bool describe_caller_access(std::uint64_t address, bool writes, char* text, std:
   for (const frame& f : frames_below(p->hi)) {
     if (!is_library_function(symbolise(f.code))) activation = function_name(f.code);
   }
-  std::snprintf(text, room, "activation `%s` moved to rank %d and %s the frame of its caller `%s` on "
+  std::snprintf(text, room,
+                "activation `%s` moved to rank %d and %s the frame of its caller `%s` on "
                 "rank %d",
                 activation.c_str(), job.me, writes ? "wrote to" : "read",
                 function_name(caller - 1).c_str(), home_of(p->result));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checked mode at a migration: the words that would move are looked at one by one, and the first that
-// points to what stays behind ends the job, with the function, the place in its frame and, where
-// debug information says, the variable.
+// Checked mode at a migration: the words that would move are looked at one by one, and the first
+// that points to what stays behind ends the job, with the function, the place in its frame and,
+// where debug information says, the variable.
 //
 // A dead word must not end a correct program, and a stack is full of them. So a word counts when
 //   - it points to the start of an object that the C library's allocator holds now (freed ones are
 //     told apart),
-//   - it points into the frames of callers, and lies where the stack was cleared when the activation
+//   - it points into the frames of callers, and lies where the stack was cleared when the
+//   activation
 //     began (sojourn_call_marked_checked), so that only the activation itself can have written it,
 //   - it is the return address of a frame in a library, which the unwinder walks through,
 //   - it points into a library, or to an object that was destroyed, and debug information names the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What checked mode knows of the objects of this rank: their type while they live, and who destroyed
-// them for some time after. Kept in private memory, away from what a program may overwrite.
+// What checked mode knows of the objects of this rank: their type while they live, and who
+// destroyed them for some time after. Kept in private memory, away from what a program may
+// overwrite.
 #include <cxxabi.h>
 
 #include <algorithm>
@@ -85,8 +86,8 @@ bool has_base(const std::type_info* made, const std::type_info* as, std::uint64_
 
 /// Memory that a program divides by itself.
 bool is_raw(const std::type_info* type) {
-  return type != nullptr && (*type == typeid(char) || *type == typeid(unsigned char) ||
-                             *type == typeid(std::byte));
+  return type != nullptr &&
+         (*type == typeid(char) || *type == typeid(unsigned char) || *type == typeid(std::byte));
 }
 
 /// True when an `as` may lie at `address` in the object: it is one, a base of one, or a part.
@@ -116,8 +117,8 @@ void forget_object(const void* object) {
 
 void check_access(std::uint64_t address, object_kind as, const char* method, code_site site) {
   recent_object& known = recent_of(address);
-  if (known.address == address && !known.record->destroyed &&
-      known.record->element.type == as.type) [[likely]] {
+  if (known.address == address && !known.record->destroyed && known.record->element.type == as.type)
+      [[likely]] {
     return;
   }
   auto record = find_record(address);

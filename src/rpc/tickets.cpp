@@ -184,8 +184,7 @@ void ticket_drop(ticket_id id) {
   if (checked() && running_piece() != nullptr) [[unlikely]]
     here = user_code(running_piece()->hi);
   if (home_of(id) == job.me) return drop_here(id, here);
-  send_reply(home_of(id), runtime_message::drop_ticket, 0, id, &here,
-             here != 0 ? sizeof here : 0);
+  send_reply(home_of(id), runtime_message::drop_ticket, 0, id, &here, here != 0 ? sizeof here : 0);
 }
 
 void ticket_on_ready(ticket_id id, void (*notify)(void*), void* context) {

@@ -41,22 +41,21 @@ struct method {
                 "that is not volatile and has no & or &&");
 };
 
-#define SOJOURN_METHOD(QUALIFIERS, IS_CONST)                                     \
-  template <class C, class R, class... P, bool NoExcept,                         \
-            R (C::*Method)(P...) QUALIFIERS noexcept(NoExcept)>                  \
-  struct method<Method> {                                                        \
-    using object = C;                                                            \
-    using result = R;                                                            \
-    using arguments = std::tuple<travelling_parameter<P>...>;                    \
-    static constexpr bool is_const = IS_CONST;                                   \
-    static constexpr std::size_t arity = sizeof...(P);                           \
-    static constexpr bool parameters_travel =                                    \
-        ((parameter_travels<P> && travels<travelling_parameter<P>>) && ...);     \
-    template <class T>                                                           \
-    using request = method_request<Method, T, C, R, travelling_parameter<P>...>; \
-    template <class T>                                                           \
-    using checked_request =                                                      \
-        checked_method_request<Method, T, C, R, travelling_parameter<P>...>;     \
+#define SOJOURN_METHOD(QUALIFIERS, IS_CONST)                                                     \
+  template <class C, class R, class... P, bool NoExcept,                                         \
+            R (C::*Method)(P...) QUALIFIERS noexcept(NoExcept)>                                  \
+  struct method<Method> {                                                                        \
+    using object = C;                                                                            \
+    using result = R;                                                                            \
+    using arguments = std::tuple<travelling_parameter<P>...>;                                    \
+    static constexpr bool is_const = IS_CONST;                                                   \
+    static constexpr std::size_t arity = sizeof...(P);                                           \
+    static constexpr bool parameters_travel =                                                    \
+        ((parameter_travels<P> && travels<travelling_parameter<P>>) && ...);                     \
+    template <class T>                                                                           \
+    using request = method_request<Method, T, C, R, travelling_parameter<P>...>;                 \
+    template <class T>                                                                           \
+    using checked_request = checked_method_request<Method, T, C, R, travelling_parameter<P>...>; \
   }
 SOJOURN_METHOD(, false);
 SOJOURN_METHOD(const, true);
@@ -106,7 +105,8 @@ struct checked_method {
   }
 
   [[gnu::noinline]] static future<result> start_remote(global_ptr<T> p, access, arguments a) {
-    if (checked()) [[unlikely]] return start_checked(p, a, site_of(__builtin_return_address(0)));
+    if (checked()) [[unlikely]]
+      return start_checked(p, a, site_of(__builtin_return_address(0)));
     return future<result>::of_ticket(start(p, checked_owner(p.address()), std::move(a)));
   }
 
@@ -154,8 +154,7 @@ struct checked_method {
     return std::apply([&](auto&... b) { return fork(p.local(), std::move(b)...); }, a);
   }
 
-  static ticket_id start_checked_request(global_ptr<T> p, int owner, arguments& a,
-                                         code_site site) {
+  static ticket_id start_checked_request(global_ptr<T> p, int owner, arguments& a, code_site site) {
     using checked_request = typename traits::template checked_request<T>;
     ++counts.calls_remote;
     return send_request<checked_request>(
