@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::uint16_t first_user_handler = static_cast<std::uint16_t>(runtime_message::count_);
 // A rank may have this many calls to one rank unanswered: bounds the answers that rank must keep.
-constexpr std::uint32_t unanswered_max = 4096;
+constexpr std::uint32_t unanswered_max = 65536;
 // Ready pieces between two looks at the messages, and messages from one rank at a look.
 constexpr int pieces_a_round = 32;
 constexpr int messages_a_round = 16;
@@ -62,7 +62,8 @@ struct peer {
   std::uint32_t unanswered = 0;
   std::uint32_t senders_waiting = 0;
   std::uint32_t replies_waiting = 0;
-  std::deque<pending_send> senders;
+  std::deque<pending_send> senders;  // wait for room
+  std::deque<pending_send> callers;  // wait for answers to earlier calls
   std::deque<late_reply> replies;
 };
 struct task {
@@ -122,20 +123,19 @@ bool counts_as_traffic(std::uint16_t handler) {
   return handler != static_cast<std::uint16_t>(runtime_message::collective);
 }
 
-bool can_send(int to, std::size_t bytes, bool needs_credit) {
-  return dispatcher.transport->has_room(to, message_class::request, bytes) &&
-         (!needs_credit ||
-          dispatcher.peers[static_cast<std::size_t>(to)].unanswered < unanswered_max);
+/// The first that waits for room to `to` may go on.
+bool sender_may_go(int to) {
+  const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  return !p.senders.empty() &&
+         dispatcher.transport->has_room(to, message_class::request, p.senders.front().bytes);
 }
+bool caller_may_go(const peer& p) { return !p.callers.empty() && p.unanswered < unanswered_max; }
 
 bool someone_can_send() {
   if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) return false;
   for (std::size_t to = 0; to < static_cast<std::size_t>(job.count); ++to) {
     const peer& p = dispatcher.peers[to];
-    if (!p.senders.empty() &&
-        can_send(static_cast<int>(to), p.senders.front().bytes, p.senders.front().needs_credit)) {
-      return true;
-    }
+    if (sender_may_go(static_cast<int>(to)) || caller_may_go(p)) return true;
     if (!p.replies.empty() &&
         dispatcher.transport->has_room(static_cast<int>(to), message_class::reply,
                                        p.replies.front().bytes.size())) {
@@ -165,8 +165,15 @@ int retry_senders() {
       ++done;
     }
     // One a round: the sender fills the room before the next is asked.
-    if (!p.senders.empty() &&
-        can_send(to, p.senders.front().bytes, p.senders.front().needs_credit)) {
+    if (caller_may_go(p)) {
+      pending_send s = p.callers.front();
+      p.callers.pop_front();
+      --dispatcher.waiting_senders;
+      s.go(s.context);
+      ++done;
+      run_ready(1);
+    }
+    if (sender_may_go(to)) {
       pending_send s = p.senders.front();
       p.senders.pop_front();
       --p.senders_waiting;
@@ -260,8 +267,13 @@ void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), 1); }
 
 void queue_sender(int to, const pending_send& sender) {
   peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
-  p.senders.push_back(sender);
-  ++p.senders_waiting;
+  if (sender.needs_credit && p.unanswered >= unanswered_max) {
+    // Apart: what needs no answer, and may be what the answers wait for, goes past these.
+    p.callers.push_back(sender);
+  } else {
+    p.senders.push_back(sender);
+    ++p.senders_waiting;
+  }
   ++dispatcher.waiting_senders;
 }
 
@@ -423,12 +435,12 @@ outgoing begin_request(int to, std::size_t bytes, bool answered) {
     total = (bytes + 7) / 8 * 8 + sizeof(scope_ticket);
   }
   std::byte* room = nullptr;
-  if (p.senders_waiting == 0 && p.unanswered < unanswered_max) [[likely]] {
+  if (p.senders_waiting == 0 && (p.unanswered < unanswered_max || !answered)) [[likely]] {
     room = dispatcher.transport->reserve(to, message_class::request, total);
   }
   while (room == nullptr) [[unlikely]] {
     suspend_for_room(to, total, answered);
-    if (p.unanswered < unanswered_max) {
+    if (p.unanswered < unanswered_max || !answered) {
       room = dispatcher.transport->reserve(to, message_class::request, total);
     }
   }
@@ -441,7 +453,7 @@ outgoing begin_request(int to, std::size_t bytes, bool answered) {
     dispatcher.request_scope_at = room + total - sizeof(scope_ticket);
   }
   if (!answered) return {room, 0};
-  ++p.unanswered;
+  p.unanswered += to != job.me;  // what is answered here takes no message
   return {room, open_ticket(to)->id};
 }
 
@@ -461,7 +473,9 @@ bool take_reply_in_place(int rank) {
   return dispatcher.transport->poll_reply(rank, deliver, nullptr);
 }
 
-void answered_by(int rank) { --dispatcher.peers[static_cast<std::size_t>(rank)].unanswered; }
+void answered_by(int rank) {
+  dispatcher.peers[static_cast<std::size_t>(rank)].unanswered -= rank != job.me;
+}
 
 traffic traffic_so_far() { return dispatcher.moved; }
 traffic collective_traffic_so_far() { return dispatcher.moved_collective; }
@@ -472,8 +486,9 @@ void call_around_sleep(void (*around_sleep)(bool falls_asleep)) {
 
 void each_waiting_sender(void (*visit)(const piece* waiter, int to, void* context), void* context) {
   for (int to = 0; to < job.count; ++to) {
-    for (const pending_send& s : dispatcher.peers[static_cast<std::size_t>(to)].senders) {
-      visit(s.waiter, to, context);
+    const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+    for (const auto* queue : {&p.senders, &p.callers}) {
+      for (const pending_send& s : *queue) visit(s.waiter, to, context);
     }
   }
 }

@@ -99,7 +99,7 @@ class ring_writer {
   /// capacity/4.
   [[gnu::always_inline]] message_header* reserve(std::size_t bytes) {
     std::size_t need = lines_of(bytes);
-    if (position_ == consumed_seen_) [[likely]] {
+    if (position_ == consumed_seen_ && may_begin_again(need)) [[likely]] {
       begin_again();
     } else if (!make_room(need)) {
       return nullptr;
@@ -140,7 +140,12 @@ class ring_writer {
   static constexpr std::size_t lines_known = 64;
   static constexpr std::uint32_t numbers_looked_after = 1u << 30;
 
+  // The reader, until it sees a message at the start, looks at `at_` too: that message may not lie
+  // there itself, for its payload is written before it is committed. What is written there later
+  // comes after that commit (make_room), and the reader looks at the start once more.
+  bool may_begin_again(std::size_t need) const { return at_ == 0 || need <= at_; }
   void begin_again() {
+    watched_ = at_;
     std::size_t past = position_ & (capacity_ - 1);
     if (past != 0) position_ += capacity_ - past;
     consumed_seen_ = position_;
@@ -153,7 +158,7 @@ class ring_writer {
     if (position_ + skipped + need + line - consumed_seen_ > capacity_) [[unlikely]] {
       std::uint64_t consumed = memory_->consumed.load(std::memory_order_acquire);
       if (consumed > consumed_seen_) consumed_seen_ = consumed;
-      if (position_ == consumed_seen_) {
+      if (position_ == consumed_seen_ && may_begin_again(need)) {
         begin_again();
         return true;
       }
@@ -163,6 +168,8 @@ class ring_writer {
       position_ += skipped;
       at_ = 0;
     }
+    if (at_ < watched_ && watched_ < at_ + need) [[unlikely]]
+      std::atomic_thread_fence(std::memory_order_release);
     // Walking on: the next message's lines are asked for one message ahead, so that stores do not
     // wait for them. Not its first: the reader looks at that one all the time.
     std::size_t most = need < lines_prepared_max * line ? need : lines_prepared_max * line;
@@ -205,6 +212,7 @@ class ring_writer {
   ring_memory* memory_ = nullptr;
   std::size_t capacity_ = 0;
   std::size_t at_ = 0;               // offset of the next message
+  std::size_t watched_ = 0;          // where the reader may look besides the start
   std::uint64_t position_ = 0;       // bytes written and skipped, ever
   std::uint64_t consumed_seen_ = 0;  // how much of that has been read, as far as is known
   std::size_t reserved_ = 0;
@@ -227,7 +235,13 @@ class ring_reader {
       if (next_ != start_) start_again();
       return start_;
     }
-    return is_next(next_) ? next_ : nullptr;
+    if (!is_next(next_)) return nullptr;
+    // What looks like a message may be a payload behind one that has just come to the start.
+    if (is_next(start_)) [[unlikely]] {
+      if (next_ != start_) start_again();
+      return start_;
+    }
+    return next_;
   }
 
   [[gnu::always_inline]] bool has_message() const {

@@ -140,10 +140,12 @@ TEST(ring, a_full_one_refuses_and_takes_again_what_the_reader_freed) {
 TEST(ring, messages_that_are_known_to_be_read_use_the_same_lines_again) {
   ring r(64 * line);
   for (int i = 0; i < 1000; ++i) {
-    std::size_t bytes = header_bytes + static_cast<std::size_t>(i) * 37 % (8 * line);
+    // Not longer than those before them since the start (see below).
+    std::size_t bytes = 8 * line - static_cast<std::size_t>(i) * 37 % (7 * line);
+    if (i % 2 == 0) bytes = 8 * line;
     r.used_start = false;
     ASSERT_TRUE(r.send(bytes));
-    EXPECT_TRUE(r.used_start) << "message " << i;
+    EXPECT_TRUE(r.used_start || i % 2 == 0) << "message " << i;
     ASSERT_EQ(r.receive(), bytes);
     r.writer.heard(r.reader.read());
   }
@@ -180,6 +182,45 @@ TEST(ring, payloads_that_look_like_the_next_header_are_not_taken_for_it) {
       if (i % 5 == 0 || i % 7 == 0) r.writer.heard(r.reader.read());
     }
   }
+}
+
+TEST(ring, a_message_at_the_start_does_not_lie_where_the_reader_looks_besides) {
+  // Its payload is there before it is committed, and may look like any message.
+  for (std::size_t first = 1; first <= 6; ++first) {
+    for (std::size_t second = 1; second <= 12; ++second) {
+      ring r(64 * line);
+      ASSERT_TRUE(r.send(first * line));
+      ASSERT_EQ(r.receive(), first * line);
+      r.writer.heard(r.reader.read());
+      message_header* header = r.writer.reserve(second * line);
+      auto* words = reinterpret_cast<std::uint64_t*>(header + 1);
+      for (std::size_t w = 0; w < (second * line - header_bytes) / 8; ++w) {
+        words[w] = std::uint64_t{2} << 32 | line;
+      }
+      EXPECT_FALSE(r.reader.has_message()) << first << " lines, then " << second;
+      EXPECT_EQ(r.reader.next(), nullptr) << first << " lines, then " << second;
+      header->ticket = 2;
+      r.writer.commit(header);
+      ASSERT_EQ(r.reader.next(), header);
+      EXPECT_EQ(r.reader.next()->length(), second * line);
+    }
+  }
+}
+
+TEST(ring, what_is_written_behind_a_message_at_the_start_is_not_taken_for_it) {
+  // The reader stands behind message 1; message 2 is at the start, and the payload of message 3
+  // says at that place that it is message 2.
+  ring r(64 * line);
+  ASSERT_TRUE(r.send(3 * line));
+  ASSERT_EQ(r.receive(), 3 * line);
+  r.writer.heard(r.reader.read());
+  ASSERT_TRUE(r.send(2 * line));
+  ASSERT_TRUE(r.used_start);
+  message_header* third = r.writer.reserve(4 * line);
+  auto* words = reinterpret_cast<std::uint64_t*>(third + 1);
+  for (std::size_t w = 0; w < (4 * line - header_bytes) / 8; ++w)
+    words[w] = std::uint64_t{2} << 32 | line;
+  EXPECT_EQ(r.receive(), 2 * line);
 }
 
 TEST(ring, messages_that_do_not_fit_at_the_end_start_again_at_the_beginning) {

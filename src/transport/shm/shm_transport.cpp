@@ -28,6 +28,7 @@ constexpr int spins_when_crowded = 20;
 // About three round trips between far cores.
 constexpr int reply_spins_with_a_core_each = 64;
 constexpr int looks_a_reply_spin = 8;
+constexpr unsigned looks_for_requests_after = 16;  // replies taken in place; a power of two
 // A pause takes tens of nanoseconds, in which a message may arrive.
 constexpr int spins_without_pause = 2000;
 // A yield costs 0.2 to 1.3 us; a sleep and a wake 2 to 15 us.
@@ -152,7 +153,14 @@ bool shm_transport::has_room(int to, message_class kind, std::size_t bytes) cons
 
 int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int most) {
   int delivered = 0;
-  for (message_class kind : {message_class::reply, message_class::request}) {
+  // Replies first; but who always has one waiting must serve requests too.
+  message_class first = message_class::reply;
+  if (replies_in_a_row_ >= most) [[unlikely]] {
+    replies_in_a_row_ = 0;
+    first = message_class::request;
+  }
+  for (message_class kind :
+       {first, first == message_class::reply ? message_class::request : message_class::reply}) {
     int source = first_source_;
     for (int n = 0; n < ranks_; ++n, source = source + 1 == ranks_ ? 0 : source + 1) {
       ring_reader& ring = peers_[source].in[at(kind)];
@@ -164,13 +172,22 @@ int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int mos
           // The header behind was just written by the sender, so that a look at it now waits for a
           // line from there: what has become ready runs first, and another rank is first next time.
           first_source_ = source + 1 == ranks_ ? 0 : source + 1;
+          replies_in_a_row_ = kind == message_class::reply ? replies_in_a_row_ + 1 : 0;
           return delivered;
         }
         if (++i == most) break;
       }
     }
   }
+  replies_in_a_row_ = 0;
   return delivered;
+}
+
+bool shm_transport::requests_arrived() const {
+  for (int source = 0; source < ranks_; ++source) {
+    if (peers_[source].in[at(message_class::request)].has_message()) return true;
+  }
+  return false;
 }
 
 bool shm_transport::poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) {
@@ -178,6 +195,9 @@ bool shm_transport::poll_reply(int source, bool (*deliver)(arrival&, void*), voi
   for (int i = 0; i < reply_spins_; ++i) {
     for (int look = 0; look < looks_a_reply_spin; ++look) {
       if (!ring.has_message()) continue;
+      // Requests wait for a while, not for as long as replies come.
+      if ((++replies_in_place_ & (looks_for_requests_after - 1)) == 0 && requests_arrived())
+        return false;
       arrival a = arrival_of(ring.next(), source, message_class::reply);
       deliver(a, context);
       return true;
@@ -222,6 +242,7 @@ void shm_transport::consume(const arrival& a) {
   }
   told |= peers_[a.source].in[at(a.kind)].consume(header->length());
   if (told) [[unlikely]] {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
     if (wake_[a.source].asleep.load(std::memory_order_relaxed) != 0) wake(a.source);
   }
@@ -241,6 +262,7 @@ void shm_transport::tell_writers() {
       told |= peers_[source].in[at(kind)].tell();
     }
     if (!told) continue;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
     if (wake_[source].asleep.load(std::memory_order_relaxed) != 0) wake(source);
   }

@@ -70,6 +70,7 @@ class shm_transport final : public transport {
     header->heard[0] = p.in[0].read();
     header->heard[1] = p.in[1].read();
     p.out[at(kind)].commit(header);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler keeps the order, too
     if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
     // Without a fence of ours: a rank that falls asleep has one executed here (see wait).
     if (wake_[to].asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
@@ -103,6 +104,7 @@ class shm_transport final : public transport {
   int find_blocks(std::size_t bytes) const;
   void wake(int rank);
   void tell_writers();
+  bool requests_arrived() const;
   bool copy_memory(int rank, std::uint64_t there, void* here, std::size_t bytes, bool write);
 
   layout layout_;
@@ -110,7 +112,9 @@ class shm_transport final : public transport {
   wake_line* wake_;
   int rank_;
   int ranks_;
-  int first_source_ = 0;  // whose turn it is to be polled first
+  int first_source_ = 0;      // whose turn it is to be polled first
+  int replies_in_a_row_ = 0;  // polls that ended with a reply, one after the other
+  unsigned replies_in_place_ = 0;
   int spins_;
   int reply_spins_;
   int yields_;
