@@ -41,11 +41,10 @@ class departure_check {
     std::uint64_t cleared_from = hi_ - std::min<std::uint64_t>(hi_, SOJOURN_CLEARED_BYTES);
     for (std::uint64_t at = sp_; at < hi_; at += 8) {
       std::uint64_t word = *reinterpret_cast<const std::uint64_t*>(at);
-      if (word % 8 != 0) continue;
       if (word - own.heap_low < own.heap_high - own.heap_low ||
           word - own.top_low < own.top_high - own.top_low) {
         to_private_memory(at, word);
-      } else if (word - hi_ < slot_high_ - hi_) {
+      } else if (word - hi_ < slot_high_ - hi_ && word % 8 == 0) {
         if (base_ != nullptr && at >= cleared_from && !is_link(word)) to_caller(at, word);
       } else if (word - job.my_heap < job.my_heap_bytes && is_destroyed(word)) {
         to_destroyed(at, word);
