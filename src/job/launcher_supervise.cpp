@@ -479,8 +479,10 @@ std::string supervisor::failure_report() const {
   const std::string& program = plan_.options.command.front();
   std::string text = death_report(end, block(end.rank).crash, program, symbol_file_, sender_);
   // The program has said why, and each rank would say the same.
-  bool refused = is_refusal(end) && block(end.rank).crash.written.load() == 0;
-  if (!refused) {
+  bool exited =
+      end.wait_status && WIFEXITED(*end.wait_status) && block(end.rank).crash.written.load() == 0;
+  bool refused = is_refusal(end) && exited;
+  if (!exited) {
     text += "  on host " + host_name() + "; to run it again: " + command_line(plan_.options) + "\n";
   }
   for (int rank : also_failed_) {

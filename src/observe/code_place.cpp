@@ -5,36 +5,51 @@
 #include <string_view>
 #include <utility>
 
-#if __has_include("base/debug_info.hpp")
 #include "base/debug_info.hpp"
-#endif
 
 namespace sojourn::detail {
 
 namespace {
 
-struct named_address {
-  std::string function;
-  std::string file;
-  int line;
-};
+bool begins(std::string_view text, std::string_view with) { return text.rfind(with, 0) == 0; }
 
-/// What is known of one address, innermost function first.
-std::vector<named_address> describe(const std::string& program, const symbol_table& symbols,
-                                    std::uint64_t address) {
-  std::vector<named_address> all;
-#if __has_include("base/debug_info.hpp")
-  for (const source_frame& f : describe_address(program, address)) {
-    all.push_back({f.function, f.file, f.line});
-  }
-#else
-  (void)program;
-#endif
-  if (all.empty() && symbols.fixed_addresses()) all.push_back({symbols.name_at(address), "", 0});
-  return all;
+/// Inlined functions often have no namespace in debug information: the runtime's are known by where
+/// they stand.
+bool is_runtime_file(std::string_view file) {
+  constexpr std::string_view here = __FILE__;
+  constexpr std::string_view sources = here.substr(0, here.rfind("observe/"));
+  return begins(file, sources) || file.find("include/sojourn/") != std::string_view::npos ||
+         begins(file, "/usr/include/") || begins(file, "/usr/lib/");
 }
 
-bool begins(std::string_view text, std::string_view with) { return text.rfind(with, 0) == 0; }
+/// The functions at one address, innermost first, as far as they are the program's; the last one,
+/// which the machine calls, in any case. A lambda that is inlined there has no name of its own: its
+/// line is that function's.
+std::vector<source_frame> describe(const std::string& program, const symbol_table& symbols,
+                                   std::uint64_t address) {
+  std::vector<source_frame> kept;
+  source_frame lambda{"", "", 0, true};
+  std::vector<source_frame> all = describe_address(program, address);
+  for (source_frame& f : all) {
+    if (f.inlined && is_runtime_file(f.file)) continue;
+    if (f.inlined && f.function == "operator()") {
+      lambda = f;
+      continue;
+    }
+    kept.push_back(std::move(f));
+  }
+  if (symbols.fixed_addresses()) {
+    if (kept.empty()) kept.push_back({"", "", 0, false});
+    if (std::string name = symbols.name_at(address); !name.empty()) {
+      kept.back().function = std::move(name);
+    }
+  }
+  if (!kept.empty() && lambda.line > 0) {
+    kept.back().file = lambda.file;
+    kept.back().line = lambda.line;
+  }
+  return kept;
+}
 
 constexpr std::string_view operator_call = "operator()";
 
@@ -149,14 +164,19 @@ code_places::code_places(std::string program) : program_(std::move(program)), sy
 const std::vector<code_place>& code_places::at(std::uint64_t address) {
   auto [entry, is_new] = known_.try_emplace(address);
   if (!is_new) return entry->second;
-  std::vector<named_address> all = describe(program_, symbols_, address);
-  for (const named_address& one : all) {
+  std::vector<source_frame> all = describe(program_, symbols_, address);
+  for (const source_frame& one : all) {
     code_place place{short_name(one.function), one.file.substr(one.file.rfind('/') + 1), one.line};
     if (!place.function.empty()) entry->second.push_back(std::move(place));
   }
   if (entry->second.empty() && !all.empty()) {
     std::string name = short_name(callable_in(all.back().function));
-    if (!name.empty()) entry->second.push_back({name, "", 0});
+    const source_frame& last = all.back();
+    bool ours = is_runtime_file(last.file);
+    if (!name.empty()) {
+      entry->second.push_back(
+          {name, ours ? "" : last.file.substr(last.file.rfind('/') + 1), ours ? 0 : last.line});
+    }
   }
   return entry->second;
 }

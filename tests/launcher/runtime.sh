@@ -35,14 +35,14 @@ dies() {
 if [ "$(nm "$real" 2>/dev/null | grep -c __asan_init)" = 0 ]; then
   # The sanitizer has handlers of its own for these.
   dies segv 139 'was killed by SIGSEGV (segmentation fault) at address 0x8$'
-  expect_err '#0  0x[0-9a-f]*  ends::by_segmentation_fault()$'
+  expect_err '#0  0x[0-9a-f]*  ends::by_segmentation_fault() at [^ ]*real_rank.cpp:[0-9]*$'
   dies abort 134 'was killed by SIGABRT'
   expect_err '  ends::by_abort()'
   dies overflow 139 'was killed by SIGSEGV'
   expect_err 'stack overflow'
   expect_err '  ends::by_stack_overflow(int)'
 fi
-dies throw 1 'exited with status 1'
+dies throw 134 'was killed by SIGABRT'
 expect_err 'thrown on purpose'
 dies exit 1 'exited with status 0 before its part of the job was finished'
 dies status 3 'exited with status 3'
