@@ -265,6 +265,67 @@ void migrations_flood_too() {
   for (auto& f : all) CHECK_EQUAL(f.get(), 300);
 }
 
+bool released;
+
+/// As many calls as may be unanswered wait for a one-way message, which needs no answer itself.
+void one_way_messages_pass_calls_that_wait_for_answers() {
+  if (rank_count() != 2 || rank_me() != 0) return;
+  constexpr int calls = 65600;
+  std::uint64_t before = counters_now().suspensions_for_room;
+  std::vector<future<int>> futures;
+  auto releaser = rpc(
+      0,
+      [](std::uint64_t suspensions) {
+        while (counters_now().suspensions_for_room == suspensions) yield();
+        rpc_ff(1, [] { released = true; });
+      },
+      before);
+  for (int i = 0; i < calls; ++i) {
+    futures.push_back(rpc(
+        1,
+        [](int x) {
+          while (!released) yield();
+          return x;
+        },
+        i));
+  }
+  for (int i = 0; i < calls; ++i) CHECK_EQUAL(futures[static_cast<std::size_t>(i)].get(), i);
+  releaser.get();
+  CHECK(counters_now().suspensions_for_room < before + 1000);
+}
+
+bool enough;
+long served;
+
+/// Fibers here call without end, so that a reply is always waiting; requests are served all the
+/// same, one within a bounded number of replies.
+void requests_are_served_while_replies_keep_coming() {
+  if (rank_count() != 2) return;
+  constexpr int fibers = 200;
+  constexpr long requests = 300;
+  enough = false;
+  served = 0;
+  barrier();
+  if (rank_me() == 0) {
+    long calls = 0;
+    std::vector<future<long>> callers;
+    for (int i = 0; i < fibers; ++i) {
+      callers.push_back(rpc(0, [] {
+        long made = 0;
+        for (; !enough; ++made) rpc(1, plus_one, 1).get();
+        return made;
+      }));
+    }
+    for (auto& c : callers) calls += c.get();
+    CHECK_EQUAL(served, requests);
+    CHECK(calls < requests * 2000);
+  } else {
+    for (long i = 0; i < requests; ++i) rpc(0, [] { ++served; }).get();
+    rpc(0, [] { enough = true; }).get();
+  }
+  barrier();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -280,6 +341,10 @@ int main(int argc, char** argv) {
     check::claim("long messages from all to all", long_messages_from_all_to_all);
     check::claim("frames of 100 KB migrate", large_frames_migrate);
     check::claim("migrations flood, too", migrations_flood_too);
+    check::claim("one-way messages pass calls that wait for answers",
+                 one_way_messages_pass_calls_that_wait_for_answers);
+    check::claim("requests are served while replies keep coming",
+                 requests_are_served_while_replies_keep_coming);
     return check::verdict();
   });
 }
