@@ -14,8 +14,10 @@ if(SOJOURN_STATIC AND SOJOURN_SANITIZE)
                       "works in dynamically linked programs only; switch one of them off.")
 endif()
 
-# sojourn_runtime_flags(target): the flags that `target` and whoever links it must be built with.
+# sojourn_runtime_flags(target [NO_CHECKED]): the flags that `target` and whoever links it must be
+# built with. NO_CHECKED leaves checked mode out, as SOJOURN_NO_CHECKED does for the whole build.
 function(sojourn_runtime_flags target)
+  cmake_parse_arguments(PARSE_ARGV 1 flags "NO_CHECKED" "" "")
   # Stack clash protection: a frame larger than the guard page touches it instead of jumping over it
   # into the neighbouring stack.
   set(compile -fno-pie -fstack-clash-protection)
@@ -32,12 +34,12 @@ function(sojourn_runtime_flags target)
   endif()
   target_compile_options(${target} PUBLIC ${compile})
   target_compile_features(${target} PUBLIC cxx_std_20)
-  if(SOJOURN_CHECKED)
-    target_compile_definitions(${target} PUBLIC SOJOURN_CHECKED_DEFAULT=1)
-  endif()
-  if(SOJOURN_NO_CHECKED)
+  if(SOJOURN_NO_CHECKED OR flags_NO_CHECKED)
     target_compile_definitions(${target} PUBLIC SOJOURN_NO_CHECKED=1)
   else()
+    if(SOJOURN_CHECKED)
+      target_compile_definitions(${target} PUBLIC SOJOURN_CHECKED_DEFAULT=1)
+    endif()
     # Checked mode names a mutex that is held where a fiber waits.
     target_link_options(
       ${target} PUBLIC

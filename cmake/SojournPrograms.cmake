@@ -94,6 +94,7 @@ endfunction()
 # bench/bench_NAME.cpp is an executable each; the other sources of bench/ and bench/common are what
 # they share.
 # bench/peers/*.cpp is an executable each, named peer_NAME, built without any of Sojourn's flags.
+# btree_unchecked is apps/btree on a library that has no checked mode: what having it costs.
 function(sojourn_add_benchmarks)
   set(folder "${PROJECT_SOURCE_DIR}/bench")
   get_property(app_libraries GLOBAL PROPERTY SOJOURN_APP_LIBRARIES)
@@ -119,6 +120,18 @@ function(sojourn_add_benchmarks)
     endif()
     sojourn_warnings(${name})
   endforeach()
+
+  sojourn_library_sources(library)
+  add_library(sojourn_unchecked STATIC ${library})
+  target_include_directories(sojourn_unchecked PUBLIC "${PROJECT_SOURCE_DIR}/include"
+                             PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  sojourn_runtime_flags(sojourn_unchecked NO_CHECKED)
+  sojourn_program_sources(btree "${PROJECT_SOURCE_DIR}/apps/btree")
+  sojourn_program_sources(shared "${PROJECT_SOURCE_DIR}/apps/common")
+  add_executable(btree_unchecked ${btree} ${shared})
+  target_include_directories(btree_unchecked PRIVATE "${PROJECT_SOURCE_DIR}/apps")
+  target_link_libraries(btree_unchecked PRIVATE sojourn_unchecked CLI11::CLI11 fmt::fmt-header-only
+                                                nlohmann_json::nlohmann_json)
 
   sojourn_program_sources(driver "${folder}/driver")
   if(driver)

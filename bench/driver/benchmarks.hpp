@@ -29,6 +29,9 @@ void bench_migrate(report& result, const installation& here, const settings& cho
 /// Instructions of calls that stay on their rank.
 void bench_calls(report& result, const installation& here, const settings& chosen);
 
+/// The B-tree in checked mode, without it, and built without it.
+void bench_checked(report& result, const installation& here, const settings& chosen);
+
 /// Says on standard error what is being measured; one line that the next one replaces.
 void tell_progress(const std::string& what);
 

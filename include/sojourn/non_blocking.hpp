@@ -46,7 +46,7 @@ class scan_allow {
  private:
   // Volatile: written, though nothing in the program reads it.
   volatile std::uint64_t mark_;
-  const char* volatile reason_;
+  [[maybe_unused]] const char* volatile reason_;
 };
 
 }  // namespace sojourn

@@ -84,6 +84,28 @@ void destroy_array_here(global_ptr<T> p, std::size_t count) {
   heap_free(p.local(), bytes == 0 ? 1 : bytes, alignof(T));
 }
 
+/// In checked mode: compares a copy with what the owner knows of its objects. Not inlined, so that
+/// it returns to who copies.
+template <class T>
+[[gnu::noinline]] void check_copy_of(global_ptr<T> p, std::size_t count) {
+  code_site site = site_of(__builtin_return_address(0));
+  if (p.is_local()) return check_copy(p.address(), count, kind_of_object<T>(), site);
+  rpc(
+      p.where(),
+      [](global_ptr<T> q, std::size_t n, code_site s) {
+        check_copy(q.address(), n, kind_of_object<T>(), s);
+      },
+      p, count, site)
+      .get();
+}
+template <class T>
+[[gnu::always_inline]] inline void before_copy(global_ptr<T> p, std::size_t count) {
+  if (checked()) [[unlikely]] {
+    check_copy_of(p, count);
+    asm volatile("");  // no tail call: it returns to here
+  }
+}
+
 }  // namespace detail
 
 /// Constructs a T from copies of the arguments in the heap of `rank`. What the constructor throws
@@ -138,37 +160,41 @@ template <class T>
 /// owner. Concurrent with a method on the same words it is a race.
 /// Requires: the elements lie in one object or array. Suspends: when the heap is not shared.
 template <class T>
-void get(global_ptr<const T> from, std::span<T> to) {
+[[gnu::always_inline]] inline void get(global_ptr<const T> from, std::span<T> to) {
   static_assert(travels<T>, "sojourn: the elements of a get must travel");
+  detail::before_copy(from, to.size());
   detail::bulk_get(from.address(), to.data(), to.size_bytes());
 }
 template <class T>
-void get(global_ptr<T> from, std::span<T> to) {
+[[gnu::always_inline]] inline void get(global_ptr<T> from, std::span<T> to) {
   get(global_ptr<const T>(from), to);
 }
 /// The same from this rank's memory to any rank's heap. The bytes are there on return.
 template <class T>
-void put(std::span<const T> from, global_ptr<T> to) {
+[[gnu::always_inline]] inline void put(std::span<const T> from, global_ptr<T> to) {
   static_assert(travels<T>, "sojourn: the elements of a put must travel");
+  detail::before_copy(to, from.size());
   detail::bulk_put(from.data(), to.address(), from.size_bytes());
 }
 template <class T>
-void put(std::span<T> from, global_ptr<T> to) {
+[[gnu::always_inline]] inline void put(std::span<T> from, global_ptr<T> to) {
   put(std::span<const T>(from), to);
 }
 
 /// One element.
 template <class T>
-std::remove_const_t<T> load(global_ptr<T> from) {
+[[gnu::always_inline]] inline std::remove_const_t<T> load(global_ptr<T> from) {
   using value = std::remove_const_t<T>;
   static_assert(travels<value>, "sojourn: what is loaded must travel");
+  detail::before_copy(from, 1);
   detail::room<value> r;
   detail::bulk_get(from.address(), &r.value, sizeof(value));
   return r.value;
 }
 template <class T>
-void store(global_ptr<T> to, const std::type_identity_t<T>& value) {
+[[gnu::always_inline]] inline void store(global_ptr<T> to, const std::type_identity_t<T>& value) {
   static_assert(travels<T>, "sojourn: what is stored must travel");
+  detail::before_copy(to, 1);
   detail::bulk_put(&value, to.address(), sizeof(T));
 }
 

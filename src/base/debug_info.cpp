@@ -145,15 +145,15 @@ class debug_info {
     return {};
   }
 
-  std::string variable(std::uint64_t pc, std::int64_t offset) const {
+  frame_variable variable(std::uint64_t pc, std::int64_t offset) const {
     std::optional<position> at = find_position(pc);
-    if (!at) return "";
+    if (!at) return {};
     std::optional<base> frame = frame_base(*at, pc);
     for (std::size_t i = at->scopes.size(); i-- > 0;) {
-      std::string name = variable_in(at->scopes[i], pc, offset, frame);
-      if (!name.empty()) return name;
+      frame_variable found = variable_in(at->scopes[i], pc, offset, frame);
+      if (!found.name.empty()) return found;
     }
-    return "";
+    return {};
   }
 
  private:
@@ -305,10 +305,10 @@ class debug_info {
     return b;
   }
 
-  std::string variable_in(Dwarf_Die& scope, std::uint64_t pc, std::int64_t offset,
-                          const std::optional<base>& frame) const {
+  frame_variable variable_in(Dwarf_Die& scope, std::uint64_t pc, std::int64_t offset,
+                             const std::optional<base>& frame) const {
     Dwarf_Die die;
-    if (dw_.child(&scope, &die) != 0) return "";
+    if (dw_.child(&scope, &die) != 0) return {};
     do {
       int tag = dw_.tag(&die);
       if (tag != DW_TAG_variable && tag != DW_TAG_formal_parameter) continue;
@@ -316,9 +316,30 @@ class debug_info {
       const char* name = dw_.diename(&die);
       // The compiler's own, such as the range of a range-based for, have names with two
       // underscores.
-      if (name != nullptr) return name;
+      if (name != nullptr) return {name, is_pointer(die)};
     } while (dw_.siblingof(&die, &die) == 0);
-    return "";
+    return {};
+  }
+
+  bool is_pointer(Dwarf_Die& variable) const {
+    Dwarf_Die die = variable;
+    Dwarf_Attribute storage;
+    for (Dwarf_Die type; dw_.formref_die(dw_.attr_integrate(&die, DW_AT_type, &storage), &type);
+         die = type) {
+      switch (dw_.tag(&type)) {
+        case DW_TAG_const_type:
+        case DW_TAG_volatile_type:
+        case DW_TAG_typedef:
+          continue;
+        case DW_TAG_pointer_type:
+        case DW_TAG_reference_type:
+        case DW_TAG_rvalue_reference_type:
+          return true;
+        default:
+          return false;
+      }
+    }
+    return false;
   }
 
   bool covers(Dwarf_Die& variable, std::uint64_t pc, std::int64_t offset, const base& frame) const {
@@ -419,15 +440,15 @@ std::vector<source_frame> describe_address(const std::string& program, std::uint
   return {{symbol, "", 0, false}};
 }
 
-std::string variable_at(const std::string& program, std::uint64_t pc,
-                        std::int64_t offset_from_cfa) {
+frame_variable variable_at(const std::string& program, std::uint64_t pc,
+                           std::int64_t offset_from_cfa) {
 #if SOJOURN_HAS_LIBDW
   std::lock_guard lock(one_at_a_time);
   const debug_info* info = information(program);
-  return info == nullptr ? "" : info->variable(pc, offset_from_cfa);
+  return info == nullptr ? frame_variable{} : info->variable(pc, offset_from_cfa);
 #else
   (void)program, (void)pc, (void)offset_from_cfa;
-  return "";
+  return {};
 #endif
 }
 

@@ -25,11 +25,19 @@ struct source_frame {
 /// line. Not for signal handlers: it allocates. The last program asked for stays open.
 std::vector<source_frame> describe_address(const std::string& program, std::uint64_t address);
 
-/// Name of the local variable or argument that holds the byte at `offset_from_cfa` (mostly
+/// A local variable or argument.
+struct frame_variable {
+  std::string name;  ///< "" when there is none, or none is known.
+  bool is_pointer;   ///< Its type is a plain pointer or a reference.
+};
+
+/// The local variable or argument that holds the byte at `offset_from_cfa` (mostly
 /// negative) in the frame of the function at `pc`: of the innermost inlined function that has one
-/// there, of blocks that are open at `pc` only. "" when unknown: `program` has no debug information
-/// on variables (it needs -g; -g1 has only lines), or the byte holds what the compiler put there.
-std::string variable_at(const std::string& program, std::uint64_t pc, std::int64_t offset_from_cfa);
+/// there, of blocks that are open at `pc` only. Without name when unknown: `program` has no debug
+/// information on variables (it needs -g; -g1 has only lines), or the byte holds what the compiler
+/// put there.
+frame_variable variable_at(const std::string& program, std::uint64_t pc,
+                           std::int64_t offset_from_cfa);
 
 /// Why lines and variables of no program can be named here: a sentence; "" when they can.
 std::string why_no_debug_info();

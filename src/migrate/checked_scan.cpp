@@ -10,6 +10,7 @@
 
 #include "base/check.hpp"
 #include "base/checked.hpp"
+#include "base/debug_info.hpp"
 #include "base/symbols.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/switch.hpp"
@@ -18,7 +19,6 @@
 #include "memory/stack_slots.hpp"
 #include "migrate/scan.hpp"
 #include "migrate/stale_report.hpp"
-#include "migrate/variable_name.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/checked.hpp"
 #include "sojourn/detail/running.hpp"
@@ -106,8 +106,11 @@ class departure_check {
   }
 
   void to_destroyed(std::uint64_t at, std::uint64_t word) {
-    stop_if_named(at, word, "an object that was destroyed",
-                  "set the pointer to null when it destroys the object");
+    // An access by a global_ptr is named where it is made.
+    if (variable_of(at).is_pointer) {
+      stop_if_named(at, word, "an object that was destroyed",
+                    "set the pointer to null when it destroys the object");
+    }
   }
 
   /// Words that a mark itself leaves in the frame below it: its own address and arguments, and the
@@ -139,6 +142,12 @@ class departure_check {
   static bool is_private(std::uint64_t code) {
     private_memory own = private_memory_now();
     return code - own.top_low < own.top_high - own.top_low;
+  }
+
+  frame_variable variable_of(std::uint64_t at) {
+    const frame* f = frame_of(at);
+    if (f == nullptr) return {};
+    return variable_at("/proc/self/exe", f->code, static_cast<std::int64_t>(at - f->high));
   }
 
   /// A frame of the program that holds the word in a register, which a younger frame has saved.
@@ -180,14 +189,13 @@ class departure_check {
       if (f != nullptr) stop_in(*f, 0, word, into, remedy, {});
       return;
     }
-    stop_in(*f, at, word, into, remedy,
-            variable_name(f->code, static_cast<std::int64_t>(at - f->high)));
+    stop_in(*f, at, word, into, remedy, variable_of(at).name);
   }
 
   void stop_if_named(std::uint64_t at, std::uint64_t word, const char* into, const char* remedy) {
     const frame* f = frame_of(at);
     if (f == nullptr) return;
-    std::string variable = variable_name(f->code, static_cast<std::int64_t>(at - f->high));
+    std::string variable = variable_of(at).name;
     if (!variable.empty()) stop_in(*f, at, word, into, remedy, variable);
   }
 

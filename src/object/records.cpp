@@ -67,7 +67,7 @@ std::string who(const code_site& site) {
 }
 
 std::string deed(const char* method) {
-  if (method == nullptr) return "read or wrote";
+  if (method == nullptr) return "copied";
   return format("called %s on", std::string(method_name_in(method)).c_str());
 }
 
@@ -103,6 +103,35 @@ bool fits(std::uint64_t start, const object_record& record, std::uint64_t addres
          has_base(record.element.type, as.type, address, address);
 }
 
+struct found_object {
+  std::uint64_t start;
+  const object_record* record;
+};
+
+/// The object that lives around `address`; ends the job when there is none.
+found_object live_object(std::uint64_t address, const char* method, code_site site) {
+  auto record = find_record(address);
+  auto shown = static_cast<unsigned long long>(address);
+  if (record == objects.records.end()) {
+    die("%s %s 0x%llx, where rank %d has no object: the global_ptr comes from another job, or was "
+        "never set",
+        who(site).c_str(), deed(method).c_str(), shown, job.me);
+  }
+  const object_record& r = record->second;
+  if (r.destroyed) {
+    die("%s %s the %s at 0x%llx, which %s had destroyed", who(site).c_str(), deed(method).c_str(),
+        name_of(r.element).c_str(), shown, who(r.destroyer).c_str());
+  }
+  return {record->first, &r};
+}
+
+[[noreturn]] void wrong_type(const object_record& r, std::uint64_t address, const object_kind& as,
+                             const char* method, code_site site) {
+  die("%s %s the %s at 0x%llx as if it were a %s: the global_ptr has the wrong type",
+      who(site).c_str(), deed(method).c_str(), name_of(r.element).c_str(),
+      static_cast<unsigned long long>(address), name_of(as).c_str());
+}
+
 }  // namespace
 
 void record_object(const void* object, std::size_t bytes, object_kind element) {
@@ -121,25 +150,28 @@ void check_access(std::uint64_t address, object_kind as, const char* method, cod
       [[likely]] {
     return;
   }
-  auto record = find_record(address);
-  auto shown = static_cast<unsigned long long>(address);
-  if (record == objects.records.end()) {
-    die("%s %s 0x%llx, where rank %d has no object: the global_ptr comes from another job, or was "
-        "never set",
-        who(site).c_str(), deed(method).c_str(), shown, job.me);
-  }
-  const object_record& r = record->second;
-  if (r.destroyed) {
-    die("%s %s the %s at 0x%llx, which %s had destroyed", who(site).c_str(), deed(method).c_str(),
-        name_of(r.element).c_str(), shown, who(r.destroyer).c_str());
-  }
-  if (!fits(record->first, r, address, as)) {
+  auto [start, r] = live_object(address, method, site);
+  if (!fits(start, *r, address, as)) {
     if (is_excused(function_name(site.code - 1))) return;
-    die("%s %s the %s at 0x%llx as if it were a %s: the global_ptr has the wrong type",
-        who(site).c_str(), deed(method).c_str(), name_of(r.element).c_str(), shown,
-        name_of(as).c_str());
+    wrong_type(*r, address, as, method, site);
   }
-  if (record->first == address && r.element.type == as.type) known = {address, &r};
+  if (start == address && r->element.type == as.type) known = {address, r};
+}
+
+void check_copy(std::uint64_t address, std::size_t count, object_kind element, code_site site) {
+  if (count == 0) return;
+  auto [start, r] = live_object(address, nullptr, site);
+  if (is_raw(element.type)) element.bytes = 1;
+  std::size_t left = (r->bytes - (address - start)) / element.bytes;
+  if (count > left) {
+    die("%s copied %zu elements at 0x%llx, where %zu %s left of the array of %zu %s",
+        who(site).c_str(), count, static_cast<unsigned long long>(address), left,
+        left == 1 ? "is" : "are", r->bytes / r->element.bytes, name_of(r->element).c_str());
+  }
+  if (element.bytes < r->element.bytes || is_raw(element.type)) return;
+  if (!fits(start, *r, address, element) && !is_excused(function_name(site.code - 1))) {
+    wrong_type(*r, address, element, nullptr, site);
+  }
 }
 
 bool is_destroyed(std::uint64_t address) {

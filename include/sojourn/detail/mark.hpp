@@ -110,7 +110,8 @@ void restore_exceptions(mark& m);
                                                     reinterpret_cast<const char*>(&m));
   save_fp_control(m);
   mark* open = &m;
-  asm("" : "+r"(open));  // gcc 13 warns of a local's address kept here; the inner function resets it
+  asm(""
+      : "+r"(open));  // gcc 13 warns of a local's address kept here; the inner function resets it
   running.youngest = open;
   const exception_globals* in_flight = running.exceptions;
   if (__builtin_expect(
