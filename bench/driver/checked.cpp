@@ -18,7 +18,7 @@ double operation_of(const installation& here, const temporary_directory& scratch
   for (const std::string& word :
        {std::string("--ints"), std::string("--workload"), std::string("A"), std::string("--via"),
         std::string("migrate"), std::string("--ops"),
-        std::string(chosen.work.quick ? "20000" : "200000"), std::string("--json"), file})
+        std::string(chosen.work.quick ? "100000" : "1000000"), std::string("--json"), file})
     words.push_back(word);
   const captured run = run_and_capture(words, {{"SOJOURN_CHECKED", is_checked}});
   if (run.status != 0)
