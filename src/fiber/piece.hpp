@@ -26,6 +26,14 @@ struct fp_control {
 
 inline constexpr int no_rank = -1;
 
+/// What a suspended piece that is not ready waits for: whether it can be woken early, to go
+/// elsewhere and wait again there.
+enum class wait_cause : std::uint8_t {
+  none,    ///< It is ready, or waits for what only this rank can tell it.
+  ticket,  ///< A result: `waits_for`.
+  timer,   ///< A time.
+};
+
 struct piece {
   // Where it is.
   std::uint64_t sp = 0;             ///< Youngest byte; the resume address lies there.
@@ -66,6 +74,8 @@ struct piece {
   std::size_t image_capacity = 0;
 
   std::uint64_t since = 0;  ///< ticks() when it began to wait for a result or for room.
+  wait_cause waits = wait_cause::none;
+  ticket_id waits_for = 0;  ///< A ticket of this rank.
 
   // Scratch of place().
   std::uint64_t stamp = 0;

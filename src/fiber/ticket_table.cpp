@@ -97,6 +97,7 @@ void complete_ticket(ticket* t, const void* bytes, std::size_t size, bool is_exc
   t->bytes = static_cast<std::uint32_t>(size);
   t->has = is_exception ? outcome::exception : outcome::value;
   if (t->waiter != nullptr) {
+    t->waiter->waits = wait_cause::none;
     make_ready(t->waiter, 1);
     t->waiter = nullptr;
   } else if (t->notify != nullptr) {
@@ -111,6 +112,8 @@ void wait_for(ticket* t) {
       [](piece* running_piece, void* context) {
         piece* waiter = static_cast<ticket*>(context)->waiter = block(running_piece);
         waiter->since = ticks();
+        waiter->waits = wait_cause::ticket;
+        waiter->waits_for = static_cast<ticket*>(context)->id;
       },
       t);
 }

@@ -139,6 +139,8 @@ long move_pieces(void* context, void* sp) {
   if (caller_waits) {
     piece* waiter = find_ticket(result)->waiter = block(left);
     waiter->since = ticks();
+    waiter->waits = wait_cause::ticket;
+    waiter->waits_for = result;
   } else {
     make_ready_first(left, 1);
   }
