@@ -16,5 +16,6 @@
 #include "sojourn/objects.hpp"
 #include "sojourn/rank.hpp"
 #include "sojourn/rpc.hpp"
+#include "sojourn/thread.hpp"
 #include "sojourn/travels.hpp"
 #include "sojourn/via.hpp"

@@ -15,6 +15,7 @@
 namespace sojourn::detail {
 
 scope_hooks on_scope{[](void*) {}, [](void*) {}};
+thread_hooks on_thread{[](piece*) {}, [](piece*) {}, [](piece*) {}};
 broken_rules broken{};
 std::size_t pieces_in_use = 0;
 
@@ -262,6 +263,8 @@ piece* cut(piece* older, mark* m) {
   younger->methods = older->methods;
   younger->base_methods = older->methods = method_depth(*m);
   younger->marks_hold_exceptions = older->marks_hold_exceptions;
+  younger->has_pinned_fork = older->has_pinned_fork;
+  younger->thread = older->thread;
   younger->fp = older->fp;
   younger->pinned = m->kind == mark_kind::fork_pinned;
 

@@ -34,6 +34,8 @@ enum class wait_cause : std::uint8_t {
   timer,   ///< A time.
 };
 
+struct thread_extra;
+
 struct piece {
   // Where it is.
   std::uint64_t sp = 0;             ///< Youngest byte; the resume address lies there.
@@ -49,6 +51,14 @@ struct piece {
   bool pinned = false;         ///< Never leaves this rank.
   bool by_reference = false;   ///< Its frames refer to those of `refers_to`.
 
+  // The thread it is part of (the floor above): known by the ticket of its result.
+  ticket_id thread = 0;
+  std::uint32_t moves = 0;        ///< How often its base has moved.
+  int departs_to = no_rank;       ///< It leaves for this rank when its turn comes.
+  piece* next_thread = nullptr;   ///< In the table of threads that are here.
+  thread_extra* extra = nullptr;  ///< What few threads have.
+  bool is_thread_base() const { return thread != 0 && thread == result; }
+
   int called_by = no_rank;  ///< Rank whose call the handler of this fiber answers: for reports.
 
   // Its state while suspended; the running piece's is in `running`.
@@ -60,6 +70,7 @@ struct piece {
   std::uint32_t methods = 0;           ///< Open ones, counted from the base of its fiber …
   std::uint32_t base_methods = 0;      ///< … and those at its own base.
   bool marks_hold_exceptions = false;  ///< An open mark has saved some; seen at suspension.
+  bool has_pinned_fork = false;        ///< A mark of one is open in it; likewise.
   fp_control fp = {};
   void* scope = nullptr;  ///< Finish scope it counts in.
 
@@ -145,6 +156,15 @@ inline mark* older_mark(const piece* p, const mark* m) {
   mark* o = m->outer;
   return reinterpret_cast<std::uint64_t>(o) < p->hi ? o : nullptr;
 }
+
+/// Set by the floor above: what becomes of a ready piece that `departs_to` another rank, in place
+/// of running; told that a thread's base is a fiber of this rank, and that it is no more.
+struct thread_hooks {
+  void (*departs)(piece* p);
+  void (*here)(piece* p);
+  void (*gone)(piece* p);
+};
+extern thread_hooks on_thread;
 
 /// Told when a piece begins or stops counting in a finish scope (set by the floor above).
 struct scope_hooks {

@@ -82,10 +82,12 @@ void record_suspension(piece* p) {
     }
   }
   // Marks cannot be walked once the piece is an image: what the gate must know is noted now.
-  p->marks_hold_exceptions = false;
+  p->marks_hold_exceptions = p->has_pinned_fork = false;
   for (mark* m = p->youngest; m != nullptr; m = older_mark(p, m)) {
     if (m->events & mark::saved_exceptions) p->marks_hold_exceptions = true;
+    if (m->kind == mark_kind::fork_pinned) p->has_pinned_fork = true;
   }
+  p->word = 0;
   p->fp = read_fp();
   if (p->fp != scheduler.usual_fp) [[unlikely]]
     write_fp(scheduler.usual_fp);
@@ -265,7 +267,11 @@ int run_ready(int most) {
     piece* p = first_ready;
     first_ready = p->next_ready;
     bool was_last = p == last;
-    resume(p);
+    if (p->departs_to != no_rank) [[unlikely]] {
+      on_thread.departs(p);
+    } else {
+      resume(p);
+    }
     ++ran;
     if (was_last) break;
   }
@@ -314,6 +320,7 @@ void retire(piece* p) {
   SOJOURN_CHECK(p->referrers == nullptr,
                 "a computation ended before the children that refer to its frames");
   drop_in_place(p);
+  if (p->is_thread_base()) on_thread.gone(p);
   if (p->refers_to != nullptr) {
     piece** link = &p->refers_to->referrers;
     while (*link != p) link = &(*link)->next_referrer;

@@ -58,6 +58,7 @@ ticket* open_ticket(int asked) {
   t.id = id_of(index, t.generation);
   t.dropped = false;
   t.has = outcome::none;
+  t.thread_at = -1;
   t.asked = asked;
   t.bytes = 0;
   t.waiter = nullptr;

@@ -22,8 +22,10 @@ struct ticket {
   std::uint32_t next_free = 0;
   bool dropped = false;  ///< Nobody will ask: the result frees it.
   outcome has = outcome::none;
-  std::int32_t asked = -1;  ///< Rank whose reply room this request holds, or -1.
+  std::int16_t thread_at = -1;  ///< Of a thread's result: the rank its base is at, or goes to.
+  std::int32_t asked = -1;      ///< Rank whose reply room this request holds, or -1.
   std::uint32_t bytes = 0;
+  std::uint32_t thread_moves = 0;  ///< How often it has moved by then.
   piece* waiter = nullptr;
   void (*notify)(void*) = nullptr;
   void* notify_context = nullptr;
@@ -34,6 +36,7 @@ struct ticket {
     return large != nullptr ? static_cast<const std::byte*>(large) : small;
   }
 };
+static_assert(sizeof(ticket) == 128);
 
 /// Requires: once a process, before any other call.
 void attach_tickets();

@@ -330,6 +330,7 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
   dispatcher.handler_count = table.size();
   on_fiber_made = [](piece* p) {
     if (entered != nullptr) p->result = entered->ticket;
+    if (p->is_thread_base()) on_thread.here(p);
   };
 }
 

@@ -31,6 +31,10 @@ enum class runtime_message : std::uint16_t {
   scope_wants,     ///< Asks a finish scope's home for weight.
   bulk_put,
   bulk_get,
+  thread_ask,    ///< Asks a thread, wherever it is, to move.
+  thread_moved,  ///< To a thread's home: where its base has gone.
+  thread_query,  ///< To a thread's home: is it on its way to the asking rank?
+  thread_stale,  ///< The answer, when it is not.
   count_
 };
 using runtime_handler = void (*)(arrival& message);
@@ -39,6 +43,7 @@ void on_message(runtime_message kind, runtime_handler handler);
 /// Flags of a message.
 inline constexpr std::uint16_t flag_exception = 1;  ///< The bytes of a result are an exception.
 inline constexpr std::uint16_t flag_scope = 2;      ///< A scope_ticket follows the payload.
+inline constexpr std::uint16_t flag_thread = 4;     ///< A piece is part of a thread (threads.hpp).
 
 /// What a message says of the finish scope it belongs to; the last 16 bytes of its payload.
 struct scope_ticket {

@@ -9,6 +9,7 @@
 #include "message/dispatcher.hpp"
 #include "migrate/checked_scan.hpp"
 #include "migrate/scan.hpp"
+#include "migrate/threads.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/via.hpp"
@@ -37,6 +38,8 @@ std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>
 
 std::size_t payload_bytes(const piece* p) {
   std::size_t bytes = sizeof(piece_header) + p->bytes();
+  if (p->thread != 0) [[unlikely]]
+    bytes += trailer_bytes(p);
   return p->scope == nullptr ? bytes : bytes + sizeof(scope_ticket);
 }
 
@@ -48,9 +51,13 @@ void send_piece(std::byte* room, const departure& d) {
   std::memcpy(room, &header, sizeof header);
   copy_out(p, room + sizeof header);
   std::uint16_t flags = 0;
+  if (p->thread != 0) [[unlikely]] {
+    write_trailer(p, room + sizeof header + p->bytes());
+    flags = flag_thread;
+  }
   if (p->scope != nullptr) [[unlikely]] {
     std::memcpy(room + bytes - sizeof d.scope, &d.scope, sizeof d.scope);
-    flags = flag_scope;
+    flags |= flag_scope;
   }
   commit_message(d.to, message_class::request, runtime_message::piece, flags, p->result);
   ++counts.migrations;
@@ -172,6 +179,8 @@ void on_piece(arrival& a) {
     std::memcpy(&scope, a.payload + sizeof header + bytes, sizeof scope);
     p->scope = scopes_on_wire.give(scope);
   }
+  if (a.flags & flag_thread) [[unlikely]]
+    bytes -= read_trailer(p, a.payload + sizeof header, bytes);
   SOJOURN_CHECK(
       addresses.in_stacks(header.sp) && header.sp + bytes <= slots.high(slots.index_of(header.sp)),
       "rank %d sent %zu bytes of a stack at 0x%llx, which is not in a stack", a.source, bytes,
@@ -189,43 +198,92 @@ void on_piece(arrival& a) {
   } else {
     copy_in(p, a.payload + sizeof header);
   }
+  int source = a.source;
   wire().consume(a);
   make_ready(p, arrived);
+  if (p->is_thread_base()) [[unlikely]]
+    base_arrives(p, source);
 }
 
 }  // namespace
 
-const char* reason_to_stay(const piece* p, const mark* oldest, std::uint64_t hi) {
-  if (!broken.gate) {
-    if (p->exceptions.caught != nullptr || p->exceptions.uncaught != 0) {
-      return "an exception is in flight";
-    }
-    if (p->marks_hold_exceptions) {
-      for (mark* m = p->youngest; m != nullptr && m != oldest; m = older_mark(p, m)) {
-        if (m->events & mark::saved_exceptions)
-          return "a caller that moves too handles an exception";
-      }
-    }
-  }
-  for (mark* m = p->youngest; m != nullptr && m != oldest; m = older_mark(p, m)) {
-    if (m->kind == mark_kind::fork_pinned) return "a method of an object of this rank is running";
-  }
+namespace {
+
+constexpr stay_reason in_flight{thread_refusal::handles_exception, "an exception is in flight"};
+constexpr stay_reason caller_handles{thread_refusal::handles_exception,
+                                     "a caller that moves too handles an exception"};
+constexpr stay_reason fork_of_method{thread_refusal::in_method,
+                                     "a method of an object of this rank is running"};
+constexpr stay_reason in_method{thread_refusal::in_method,
+                                "a method whose object is here is running in a frame that moves"};
+constexpr stay_reason held{thread_refusal::stays, "a frame that moves must stay"};
+constexpr stay_reason initialises{thread_refusal::initialises,
+                                  "a static variable is being initialised"};
+constexpr stay_reason referred_to{thread_refusal::stays,
+                                  "an unfinished child refers to a frame that moves"};
+constexpr stay_reason pinned{thread_refusal::pinned, "it was started to stay on its rank"};
+constexpr stay_reason refers{thread_refusal::stays, "it refers to frames of its rank"};
+constexpr stay_reason no_weight{thread_refusal::stays,
+                                "the finish scope it belongs to must hear of it first"};
+
+/// What needs no look at frames.
+const stay_reason* reason_beyond_marks(const piece* p, const mark* oldest, std::uint64_t hi) {
   if (p->methods != (oldest != nullptr ? method_depth(*oldest) : p->base_methods)) {
-    return "a method whose object is here is running in a frame that moves";
+    return &in_method;
   }
-  if (p->holds != nullptr && address_of(p->holds) < hi) return "a frame that moves must stay";
-  if (p->static_inits != 0) return "a static variable is being initialised";
+  if (p->holds != nullptr && address_of(p->holds) < hi) return &held;
+  if (p->static_inits != 0) return &initialises;
   if (!broken.by_reference_stays) {
     for (const piece* child = p->referrers; child != nullptr; child = child->next_referrer) {
-      if (oldest == nullptr || refers_below(child, oldest))
-        return "an unfinished child refers to a frame that moves";
+      if (oldest == nullptr || refers_below(child, oldest)) return &referred_to;
     }
   }
   return nullptr;
 }
 
+bool has_exception_in_flight(const piece* p) {
+  return p->exceptions.caught != nullptr || p->exceptions.uncaught != 0;
+}
+
+}  // namespace
+
+const stay_reason* reason_to_stay(const piece* p, const mark* oldest, std::uint64_t hi) {
+  if (!broken.gate) {
+    if (has_exception_in_flight(p)) return &in_flight;
+    if (p->marks_hold_exceptions) {
+      for (mark* m = p->youngest; m != nullptr && m != oldest; m = older_mark(p, m)) {
+        if (m->events & mark::saved_exceptions) return &caller_handles;
+      }
+    }
+  }
+  if (p->has_pinned_fork) {
+    for (mark* m = p->youngest; m != nullptr && m != oldest; m = older_mark(p, m)) {
+      if (m->kind == mark_kind::fork_pinned) return &fork_of_method;
+    }
+  }
+  return reason_beyond_marks(p, oldest, hi);
+}
+
+const stay_reason* reason_whole_stays(const piece* p) {
+  if (p->pinned) return &pinned;
+  if (p->by_reference) return &refers;
+  if (has_exception_in_flight(p)) return &in_flight;
+  if (p->marks_hold_exceptions) return &caller_handles;
+  if (p->has_pinned_fork) return &fork_of_method;
+  if (p->scope != nullptr && scopes_on_wire.available(p->scope) == 0) return &no_weight;
+  return reason_beyond_marks(p, nullptr, p->hi);
+}
+
+void send_whole(piece* p, int to) {
+  if (checked()) [[unlikely]]
+    check_departure(p, p->hi, false, nullptr, to);
+  scan_frames(p->sp, p->hi, slots.high(p->slot), nullptr);
+  depart(p, to);
+}
+
 void attach_migration() {
   attach_scan();
+  attach_threads();
   on_message(runtime_message::piece, on_piece);
 }
 

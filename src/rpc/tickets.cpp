@@ -26,12 +26,26 @@ namespace sojourn::detail {
 
 namespace {
 
+/// Ends the job: nobody else would hear of it.
+[[noreturn]] void detached_thread_failed(const void* bytes, std::size_t size) {
+  try {
+    rethrow(bytes, size);
+  } catch (const std::exception& e) {
+    die("an exception left a detached thread: %s", e.what());
+  } catch (...) {
+    die("an exception left a detached thread");
+  }
+}
+
 void complete(ticket_id id, const void* bytes, std::size_t size, bool is_exception) {
   ticket* t = find_ticket(id);
   if (t == nullptr) return;
   if (t->asked >= 0) {
     answered_by(t->asked);
     t->asked = -1;
+  }
+  if (is_exception && t->dropped && t->thread_at >= 0) [[unlikely]] {
+    detached_thread_failed(bytes, size);
   }
   complete_ticket(t, bytes, size, is_exception);
 }

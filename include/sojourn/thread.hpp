@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads: computations with a name that is good in the whole job, which can be moved to another
+// rank, by themselves or by anybody. Source: Sang and Rego, Efficient Implementation of Thread
+// Migration on Distributed-Memory Multiprocessors (1993).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "sojourn/detail/wire.hpp"
+#include "sojourn/errors.hpp"
+#include "sojourn/inline_string.hpp"
+#include "sojourn/rank.hpp"
+#include "sojourn/rpc.hpp"
+
+namespace sojourn {
+
+/// Why a thread was not moved, or not found.
+enum class thread_refusal : std::uint8_t {
+  none,
+  unknown,            ///< There is no such thread: it was joined or detached, or never was one.
+  finished,           ///< It has ended.
+  pinned,             ///< It was started with thread_options::pinned.
+  other_program,      ///< The rank runs another program.
+  holds_lock,         ///< A sojourn::mutex is held in its frames.
+  handles_exception,  ///< It is in a catch block, or an exception is on its way.
+  initialises,        ///< It is initialising a static variable.
+  in_method,          ///< A method of an object of its rank is running in it.
+  stays,              ///< A `stay`, an open `finish`, or a child that refers to its frames.
+  waits_here,         ///< It waits for what only its rank can tell it, such as a mutex.
+};
+
+/// Thrown where a thread cannot be moved or found.
+class thread_error : public error {
+ public:
+  thread_error(thread_refusal why, const std::string& what) : error(what), why_(why) {}
+  thread_refusal why() const { return why_; }
+
+ private:
+  thread_refusal why_;
+};
+
+/// The name of a thread: a plain value that travels, good on every rank of the job until the thread
+/// is joined, or has ended detached.
+class thread {
+ public:
+  using id_type = std::uint64_t;
+
+  /// Names no thread.
+  constexpr thread() = default;
+  constexpr id_type id() const { return id_; }
+  constexpr explicit operator bool() const { return id_ != 0; }
+  friend constexpr bool operator==(thread, thread) = default;
+
+  /// Suspends until the thread has ended; rethrows what left its function. Once, by one fiber of
+  /// any rank. Errors: thread_error (unknown) when it was joined or detached; sojourn::error when
+  /// it joins itself, or another fiber joins it already.
+  void join();
+  /// Nobody will join it. An exception that leaves its function then ends the job. Suspends: when
+  /// called away from the rank that started it. Errors: as join().
+  void detach();
+  /// True when it has ended and was not joined. Suspends: as detach().
+  bool finished() const;
+  /// The rank that its oldest frames were on lately, as the rank that started it knows; activations
+  /// of it may be elsewhere. Suspends: as detach(). Errors: thread_error (unknown, finished).
+  rank_t where() const;
+
+  /// The thread of an id that id() gave.
+  static constexpr thread of_id(id_type id) {
+    thread t;
+    t.id_ = id;
+    return t;
+  }
+
+ private:
+  id_type id_ = 0;  // the ticket of its result
+};
+
+struct thread_options {
+  inline_string<23> name = {};  ///< For reports.
+  bool pinned = false;          ///< Stays on the rank it was started on.
+};
+
+/// The thread that runs; names none in a main fiber, or in a handler that is no thread.
+thread self();
+/// The name of the running thread, for reports; "" for none.
+inline_string<23> this_thread_name();
+void name_this_thread(const inline_string<23>& name);
+
+/// Moves a thread, with all its frames, to a rank, where it goes on with its next statement.
+///
+/// The running thread moves itself: this returns there. Another one, wherever it is, moves when it
+/// is ready, sleeps, or waits for a result; this returns when it has left. A thread is where its
+/// oldest frames are: an activation of it that is elsewhere stays there, and returns to where they
+/// are then. Suspends. Errors: thread_error, and then nothing has moved; sojourn::error when there
+/// is no such rank.
+void migrate(thread t, rank_t to);
+
+namespace detail {
+
+/// A ticket for the result of a thread that is started on `rank`.
+ticket_id thread_open(int rank);
+/// Around the body of a thread, on the rank where it starts and where it ends.
+void thread_begins(ticket_id thread, const thread_options& options);
+void thread_ends();
+/// The second approach of the paper: the thread is suspended by an ordinary switch, sent by the
+/// scheduler, and looks again where it is when it runs.
+void migrate_self_by_switch(int to);
+
+template <class F, class... A>
+struct thread_request {
+  struct payload_type {
+    thread_options options;
+    travelling_callable<F> fn;
+    std::tuple<A...> arguments;
+  };
+
+  static void handle(request& message) {
+    room<payload_type> payload;
+    std::memcpy(static_cast<void*>(&payload.value), message.payload, sizeof(payload_type));
+    ticket_id result = message.ticket;
+    message.consume();
+    thread_begins(result, payload.value.options);
+    send_outcome<void>(
+        result, [&] { std::apply(payload.value.fn.get(), std::move(payload.value.arguments)); });
+    thread_ends();
+  }
+
+  inline static const std::uint16_t handler = register_request_handler(&handle, true);
+};
+
+template <class F, class... A>
+struct checked_thread {
+  static_assert(is_captureless<F>,
+                "sojourn: the function of a thread cannot capture variables, for it may leave its "
+                "rank: pass them as arguments");
+  static_assert((travels<A> && ...),
+                "sojourn: an argument of this thread cannot travel: make it trivially copyable (no "
+                "pointer, no reference), or declare travels<T>");
+  static_assert(
+      std::is_invocable_v<F, A...>,
+      "sojourn: the arguments of this thread do not fit the function: it takes as many, by "
+      "value or const&");
+  using request = thread_request<F, A...>;
+};
+
+}  // namespace detail
+
+/// Starts a thread that runs fn(arguments…) on `rank`, as soon as that rank has time. `fn` is a
+/// function or a callable without captures; what it returns is dropped. Join or detach the thread:
+/// the end of one that nobody joins is kept. Suspends: only when the way to `rank` is full.
+template <class F, class... A>
+thread spawn_on(rank_t rank, const thread_options& options, F fn, A... arguments) {
+  using request = typename detail::checked_thread<F, A...>::request;
+  using payload = typename request::payload_type;
+  detail::outgoing out = detail::begin_request(rank, sizeof(payload), false);
+  out.ticket = detail::thread_open(rank);
+  ::new (static_cast<void*>(out.payload))
+      payload{options, detail::travelling_callable<F>(fn), {std::move(arguments)...}};
+  detail::commit_request(rank, request::handler, out.ticket);
+  return thread::of_id(out.ticket);
+}
+template <class F, class... A>
+  requires(!std::is_same_v<F, thread_options>)
+thread spawn_on(rank_t rank, F fn, A... arguments) {
+  return spawn_on(rank, thread_options{}, fn, std::move(arguments)...);
+}
+
+/// The same on this rank.
+template <class F, class... A>
+thread spawn(F fn, A... arguments) {
+  return spawn_on(rank_me(), fn, std::move(arguments)...);
+}
+
+}  // namespace sojourn

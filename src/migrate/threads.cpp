@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migrate/threads.hpp"
+
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/check.hpp"
+#include "fiber/scheduler.hpp"
+#include "fiber/ticket_table.hpp"
+#include "memory/address_map.hpp"
+#include "message/dispatcher.hpp"
+#include "migrate/ship.hpp"
+#include "sojourn/counters.hpp"
+#include "sojourn/detail/tasks.hpp"
+#include "sojourn/via.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+/// A thread is asked to move.
+struct ask {
+  ticket_id thread;
+  ticket_id answer;  ///< Takes a stay_reason.
+  int to;
+  bool by_hint;  ///< Sent where the asker had found it before.
+};
+struct question {
+  ticket_id thread;
+  std::uint32_t homecomings;  ///< Bases that the asking rank has sent home ever.
+};
+struct news {
+  int to;
+  std::uint32_t moves;
+};
+
+/// The bases that are fibers of this rank, by the thread's id. In the runtime's memory: addresses
+/// that are left on stacks are then not taken for the program's.
+class thread_table {
+ public:
+  piece* find(ticket_id thread) const {
+    if (count_ == 0) return nullptr;
+    for (piece* p = buckets_[bucket(thread)]; p != nullptr; p = p->next_thread) {
+      if (p->thread == thread) return p;
+    }
+    return nullptr;
+  }
+  void insert(piece* p) {
+    if (count_ == size_) grow();
+    ++count_;
+    piece*& first = buckets_[bucket(p->thread)];
+    p->next_thread = first;
+    first = p;
+  }
+  void erase(piece* p) {
+    if (count_ == 0) return;
+    for (piece** link = &buckets_[bucket(p->thread)]; *link != nullptr;
+         link = &(*link)->next_thread) {
+      if (*link != p) continue;
+      *link = p->next_thread;
+      --count_;
+      return;
+    }
+  }
+
+ private:
+  std::size_t bucket(ticket_id thread) const { return (thread ^ thread >> 40) & (size_ - 1); }
+  void grow() {
+    std::size_t old_size = std::exchange(size_, size_ == 0 ? 256 : 2 * size_);
+    piece** old = std::exchange(buckets_, runtime_array<piece*>(size_));
+    for (std::size_t i = 0; i < old_size; ++i) {
+      for (piece* p = old[i]; p != nullptr;) {
+        piece* next = p->next_thread;
+        piece*& first = buckets_[bucket(p->thread)];
+        p->next_thread = first;
+        first = p;
+        p = next;
+      }
+    }
+  }
+
+  piece** buckets_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t count_ = 0;
+};
+
+struct hint {
+  ticket_id thread;
+  int rank;
+};
+constexpr std::size_t hint_count = 1024;
+
+struct late_question {
+  question asked;
+  int from;
+};
+
+struct {
+  thread_table here;
+  hint* hints = nullptr;
+  // Asked of threads that have not started here, or are on their way.
+  std::unordered_multimap<ticket_id, ask> kept;
+  // Bases that came home, counted by the rank they came from, and went home, by where that is.
+  std::uint32_t* homecomings_from = nullptr;
+  std::uint32_t* homecomings_to = nullptr;
+  std::vector<late_question> late_questions;
+  thread_extra* free_extras = nullptr;
+} threads;
+
+hint& hint_of(ticket_id thread) { return threads.hints[thread % hint_count]; }
+
+thread_extra* new_extra() {
+  if (threads.free_extras == nullptr) {
+    constexpr std::size_t at_once = 64;
+    auto* fresh = runtime_array<thread_extra>(at_once);
+    for (std::size_t i = 0; i < at_once; ++i) {
+      fresh[i].next_free = threads.free_extras;
+      threads.free_extras = &fresh[i];
+    }
+  }
+  thread_extra* extra = threads.free_extras;
+  threads.free_extras = extra->next_free;
+  *extra = {};
+  return extra;
+}
+void free_extra(piece* p) {
+  if (p->extra == nullptr) return;
+  p->extra->next_free = threads.free_extras;
+  threads.free_extras = std::exchange(p->extra, nullptr);
+}
+thread_extra& extra_of(piece* p) {
+  if (p->extra == nullptr) p->extra = new_extra();
+  return *p->extra;
+}
+
+constexpr stay_reason moved{thread_refusal::none, ""};
+constexpr stay_reason waits_here{thread_refusal::waits_here,
+                                 "it waits for something that only its rank can tell it"};
+constexpr stay_reason has_finished{thread_refusal::finished, "the thread has ended"};
+constexpr stay_reason is_unknown{
+    thread_refusal::unknown,
+    "there is no such thread: it was joined, or has ended detached, or never was one"};
+
+/// The texts are literals, at the same addresses in all ranks.
+void answer(ticket_id to, const stay_reason& why) { send_result(to, &why, sizeof why); }
+
+void send_ask(int to, const ask& a) {
+  send_reply(to, runtime_message::thread_ask, 0, a.thread, &a, sizeof a);
+}
+
+void handle(const ask& a);
+
+/// The base is here, suspended.
+void move_from_here(piece* p, const ask& a) {
+  if (a.to == job.me) return answer(a.answer, moved);
+  if (p->departs_to != no_rank) {
+    // It is about to leave; asked again where it arrives.
+    threads.kept.emplace(a.thread, a);
+    return;
+  }
+  if (const stay_reason* why = reason_whole_stays(p)) return answer(a.answer, *why);
+  if (p->word == 0) {
+    if (p->waits == wait_cause::ticket) {
+      // It asks for the result again where it arrives.
+      find_ticket(p->waits_for)->waiter = nullptr;
+    } else {
+      return answer(a.answer, waits_here);
+    }
+    p->waits = wait_cause::none;
+    make_ready(p, 1);
+  }
+  extra_of(p).asked_to_move = a.answer;
+  p->departs_to = a.to;
+}
+
+/// Home knows where to ask on.
+void ask_on_from_home(const ask& a) {
+  const ticket* t = find_ticket(a.thread);
+  if (t == nullptr || t->thread_at < 0) return answer(a.answer, is_unknown);
+  if (t->has != outcome::none) return answer(a.answer, has_finished);
+  if (t->thread_at != job.me) return send_ask(t->thread_at, a);
+  threads.kept.emplace(a.thread, a);  // it has not started
+}
+
+void ask_home(const ask& a) {
+  if (home_of(a.thread) == job.me) return ask_on_from_home(a);
+  ask again = a;
+  again.by_hint = false;
+  send_ask(home_of(a.thread), again);
+}
+
+/// Somebody asks this rank.
+void handle(const ask& a) {
+  if (piece* p = threads.here.find(a.thread); p != nullptr) return move_from_here(p, a);
+  int home = home_of(a.thread);
+  if (a.by_hint || home == job.me) return ask_home(a);
+  threads.kept.emplace(a.thread, a);
+  question q{a.thread, threads.homecomings_to[home]};
+  send_reply(home, runtime_message::thread_query, 0, a.thread, &q, sizeof q);
+}
+
+/// What was asked of a thread that is not here, or has just come.
+template <class Then>
+void with_kept(ticket_id thread, Then then) {
+  if (threads.kept.empty()) [[likely]]
+    return;
+  auto [first, last] = threads.kept.equal_range(thread);
+  std::vector<ask> asks;
+  for (auto a = first; a != last; ++a) asks.push_back(a->second);
+  threads.kept.erase(first, last);
+  for (const ask& a : asks) then(a);
+}
+
+void consider(const question& q, int from) {
+  const ticket* t = find_ticket(q.thread);
+  bool on_its_way = t != nullptr && t->has == outcome::none && t->thread_at == from;
+  if (!on_its_way) send_reply(from, runtime_message::thread_stale, 0, q.thread, nullptr, 0);
+}
+
+template <class T>
+T read(arrival& a) {
+  T value;
+  SOJOURN_CHECK(a.bytes == sizeof value, "a message on a thread has %zu bytes, not %zu",
+                static_cast<std::size_t>(a.bytes), sizeof value);
+  std::memcpy(&value, a.payload, sizeof value);
+  wire().consume(a);
+  return value;
+}
+
+void on_ask(arrival& a) { handle(read<ask>(a)); }
+
+void on_moved(arrival& a) {
+  ticket* t = find_ticket(a.ticket);
+  news n = read<news>(a);
+  if (t == nullptr || n.moves <= t->thread_moves) return;
+  t->thread_at = static_cast<std::int16_t>(n.to);
+  t->thread_moves = n.moves;
+}
+
+void on_query(arrival& a) {
+  int from = a.source;
+  question q = read<question>(a);
+  // A base that came home from there may be behind this message, in another queue.
+  if (q.homecomings != threads.homecomings_from[from]) {
+    threads.late_questions.push_back({q, from});
+    return;
+  }
+  consider(q, from);
+}
+
+void on_stale(arrival& a) {
+  ticket_id thread = a.ticket;
+  wire().consume(a);
+  with_kept(thread, ask_home);
+}
+
+/// A ready piece that was asked to move. Scheduler's stack.
+void departs(piece* p) {
+  int to = std::exchange(p->departs_to, no_rank);
+  ticket_id asked = std::exchange(p->extra->asked_to_move, 0);
+  ticket_id thread = p->thread;
+  place(p);
+  const stay_reason* why = reason_whole_stays(p);
+  if (why == nullptr) {
+    base_departs(p, to);
+    send_whole(p, to);
+  } else {
+    make_ready_first(p, p->word);
+  }
+  answer(asked, why == nullptr ? moved : *why);
+  with_kept(thread, handle);
+}
+
+void is_here(piece* p) {
+  threads.here.insert(p);
+  if (threads.kept.empty()) [[likely]]
+    return;
+  // The piece is not suspended yet.
+  post_task([](void* thread) { with_kept(reinterpret_cast<ticket_id>(thread), handle); },
+            reinterpret_cast<void*>(p->thread), nullptr);
+}
+
+void is_gone(piece* p) {
+  threads.here.erase(p);
+  free_extra(p);
+}
+
+/// What a thread that moves itself is resumed with where it is refused: the reason's address.
+constexpr long arrived = 2;
+
+void leave_or_stay(piece* left, int to) {
+  const stay_reason* refused = reason_whole_stays(left);
+  if (refused != nullptr) {
+    ++counts.migrations_refused;
+    make_ready_first(left, reinterpret_cast<long>(refused));
+    return;
+  }
+  base_departs(left, to);
+  send_whole(left, to);
+}
+
+long move_self(void* context, void* sp) {
+  int to = *static_cast<int*>(context);
+  leave_or_stay(suspend_running(sp), to);
+  abandon_stack();
+}
+
+[[noreturn]] void refuse(const stay_reason& why, rank_t to) {
+  if (why.kind == thread_refusal::unknown || why.kind == thread_refusal::finished) {
+    throw thread_error(why.kind, why.text);
+  }
+  throw thread_error(why.kind, format("the thread does not move to rank %d: %s", to, why.text));
+}
+
+void migrate_self(int to) {
+  if (to == job.me) return;
+  long word = capture_stack(move_self, &to);
+  confirm_switch();
+  if (word != arrived) refuse(*reinterpret_cast<const stay_reason*>(word), to);
+}
+
+void migrate_base(ticket_id thread, int to) {
+  if (home_of(thread) >= job.count) refuse(is_unknown, job.me);
+  ask a{thread, ticket_open(), to, false};
+  ticket_id answer_at = a.answer;
+  const hint& known = hint_of(thread);
+  if (threads.here.find(thread) != nullptr) {
+    handle(a);
+  } else if (known.thread == thread && known.rank != job.me) {
+    a.by_hint = true;
+    send_ask(known.rank, a);
+  } else {
+    ask_home(a);
+  }
+  auto r = take_value<stay_reason>(answer_at);
+  if (r.kind != thread_refusal::none) refuse(r, to);
+  hint_of(thread) = {thread, to};
+}
+
+/// The ticket of a thread whose home is here.
+ticket* thread_ticket(ticket_id thread) {
+  ticket* t = find_ticket(thread);
+  if (t == nullptr || t->thread_at < 0 || t->dropped) {
+    refuse(is_unknown, job.me);
+  }
+  return t;
+}
+
+void join_here(ticket_id thread) {
+  const ticket* t = thread_ticket(thread);
+  if (t->waiter != nullptr || t->notify != nullptr) {
+    throw error("the thread is being joined by another fiber already: one joins, and tells others");
+  }
+  ticket_take(thread, nullptr, 0);
+}
+void detach_here(ticket_id thread) {
+  thread_ticket(thread);
+  ticket_drop(thread);
+}
+bool finished_here(ticket_id thread) { return thread_ticket(thread)->has != outcome::none; }
+rank_t where_here(ticket_id thread) {
+  const ticket* t = thread_ticket(thread);
+  if (t->has != outcome::none) refuse(has_finished, job.me);
+  return t->thread_at;
+}
+
+/// Calls fn(thread) at the thread's home.
+template <class F>
+auto at_home(ticket_id thread, F fn) {
+  if (thread == 0) throw thread_error(thread_refusal::unknown, "this names no thread");
+  int home = home_of(thread);
+  if (home == job.me) return fn(thread);
+  if (home >= job.count) refuse(is_unknown, job.me);
+  return rpc(home, fn, thread).get();
+}
+
+// As bytes: the reason, then the text.
+std::size_t encode_error(const void* exception, char* bytes, std::size_t room) {
+  const auto& e = *static_cast<const thread_error*>(exception);
+  bytes[0] = static_cast<char>(e.why());
+  std::size_t size = std::min(std::strlen(e.what()), room - 1);
+  std::memcpy(bytes + 1, e.what(), size);
+  return size + 1;
+}
+[[noreturn]] void rethrow_error(const char* bytes, std::size_t size) {
+  throw thread_error(static_cast<thread_refusal>(bytes[0]), std::string(bytes + 1, size - 1));
+}
+[[maybe_unused]] const bool error_travels =
+    register_exception({&typeid(thread_error), encode_error, rethrow_error});
+
+}  // namespace
+
+void attach_threads() {
+  threads.hints = runtime_array<hint>(hint_count);
+  threads.homecomings_from = runtime_array<std::uint32_t>(static_cast<std::size_t>(job.count));
+  threads.homecomings_to = runtime_array<std::uint32_t>(static_cast<std::size_t>(job.count));
+  on_message(runtime_message::thread_ask, on_ask);
+  on_message(runtime_message::thread_moved, on_moved);
+  on_message(runtime_message::thread_query, on_query);
+  on_message(runtime_message::thread_stale, on_stale);
+  on_thread = {departs, is_here, is_gone};
+}
+
+ticket_id thread_open(int rank) {
+  ticket* t = open_ticket(-1);
+  t->thread_at = static_cast<std::int16_t>(rank);
+  t->thread_moves = 0;
+  return t->id;
+}
+
+void thread_begins(ticket_id thread, const thread_options& options) {
+  piece* p = running_piece();
+  p->thread = thread;
+  if (options.pinned) p->pinned = true;
+  if (!options.name.empty()) extra_of(p).name = options.name;
+}
+
+void thread_ends() {
+  piece* p = running_piece();
+  ticket_id thread = p->thread;
+  if (p->is_thread_base()) threads.here.erase(p);
+  free_extra(p);
+  p->thread = 0;
+  with_kept(thread, ask_home);
+}
+
+std::size_t trailer_bytes(const piece* p) {
+  bool has_extra = p->extra != nullptr && p->is_thread_base();
+  return sizeof(thread_trailer) + (has_extra ? sizeof(thread_extra) : 0);
+}
+
+void write_trailer(const piece* p, std::byte* room) {
+  bool has_extra = p->extra != nullptr && p->is_thread_base();
+  if (has_extra) {
+    std::memcpy(room, p->extra, sizeof(thread_extra));
+    room += sizeof(thread_extra);
+  }
+  thread_trailer t{p->thread, p->moves, has_extra};
+  std::memcpy(room, &t, sizeof t);
+}
+
+std::size_t read_trailer(piece* p, const std::byte* from, std::size_t bytes) {
+  thread_trailer t;
+  std::memcpy(&t, from + bytes - sizeof t, sizeof t);
+  p->thread = t.thread;
+  p->moves = t.moves;
+  if (!t.has_extra) return sizeof t;
+  p->extra = new_extra();
+  std::memcpy(static_cast<void*>(p->extra), from + bytes - sizeof t - sizeof(thread_extra),
+              sizeof(thread_extra));
+  return sizeof t + sizeof(thread_extra);
+}
+
+void base_departs(piece* p, int to) {
+  threads.here.erase(p);
+  ++p->moves;
+  int home = home_of(p->thread);
+  if (home == job.me) {
+    ticket* t = find_ticket(p->thread);
+    if (t == nullptr) return;
+    t->thread_at = static_cast<std::int16_t>(to);
+    t->thread_moves = p->moves;
+  } else if (to == home) {
+    ++threads.homecomings_to[home];  // the base itself tells
+  } else {
+    news n{to, p->moves};
+    send_reply(home, runtime_message::thread_moved, 0, p->thread, &n, sizeof n);
+  }
+}
+
+void base_arrives(piece* p, int from) {
+  threads.here.insert(p);
+  if (home_of(p->thread) == job.me) {
+    if (ticket* t = find_ticket(p->thread); t != nullptr) {
+      t->thread_at = static_cast<std::int16_t>(job.me);
+      t->thread_moves = p->moves;
+    }
+    ++threads.homecomings_from[from];
+    if (!threads.late_questions.empty()) [[unlikely]] {
+      auto due = [&](const late_question& q) {
+        return q.from == from && q.asked.homecomings == threads.homecomings_from[from];
+      };
+      for (const late_question& q : threads.late_questions) {
+        if (due(q)) consider(q.asked, q.from);
+      }
+      std::erase_if(threads.late_questions, due);
+    }
+  }
+  with_kept(p->thread, handle);
+}
+
+void migrate_self_by_switch(int to) {
+  long word = arrived;
+  if (to != job.me) {
+    word = leave(
+        [](piece* left, void* context) { leave_or_stay(left, *static_cast<int*>(context)); }, &to);
+  }
+  // Looked at again, where this goes on.
+  if (job.me != to && word != arrived) refuse(*reinterpret_cast<const stay_reason*>(word), to);
+}
+
+}  // namespace sojourn::detail
+
+namespace sojourn {
+
+thread self() {
+  const detail::piece* p = detail::running_piece();
+  return p == nullptr ? thread() : thread::of_id(p->thread);
+}
+
+inline_string<23> this_thread_name() {
+  const detail::piece* p = detail::running_piece();
+  return p == nullptr || p->extra == nullptr ? inline_string<23>() : p->extra->name;
+}
+
+void name_this_thread(const inline_string<23>& name) {
+  detail::piece* p = detail::running_piece();
+  if (p == nullptr || p->thread == 0) throw error("what runs is no thread, and can have no name");
+  detail::extra_of(p).name = name;
+}
+
+void thread::join() {
+  if (id_ != 0 && self() == *this) throw error("a thread joins itself, and would wait for ever");
+  detail::at_home(id_, detail::join_here);
+}
+void thread::detach() { detail::at_home(id_, detail::detach_here); }
+bool thread::finished() const { return detail::at_home(id_, detail::finished_here); }
+rank_t thread::where() const { return detail::at_home(id_, detail::where_here); }
+
+void migrate(thread t, rank_t to) {
+  if (to < 0 || to >= rank_count()) {
+    throw error(detail::format("there is no rank %d to migrate to: this job has ranks 0 to %d", to,
+                               rank_count() - 1));
+  }
+  if (!t) throw thread_error(thread_refusal::unknown, "this names no thread");
+  if (t != self()) return detail::migrate_base(t.id(), to);
+  const detail::piece* p = detail::running_piece();
+  // On the stack of a handler, which is no fiber yet, or as its base.
+  bool is_base = p->result == 0 || p->is_thread_base();
+  if (is_base) return detail::migrate_self(to);
+  detail::migrate_base(t.id(), to);
+  if (to != rank_me() && !detail::migrate_activations(to, via::migrate.all())) {
+    throw thread_error(thread_refusal::stays,
+                       "the thread's base has moved; the activation that asked for it stays");
+  }
+}
+
+}  // namespace sojourn

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads as the job finds them. A thread is known by the ticket of its result, so its home is that
+// ticket's; the ticket says where its base is, as far as home knows, and how often it has moved.
+// Asked to move a thread, a rank that does not have it asks home; home sends on to where it
+// believes the base to be. A rank that is asked and does not have it either keeps the question, for
+// the base may be on its way, and asks home whether that is so: what a rank has told home on a
+// base's leaving or end arrives before that question, so home knows.
+#pragma once
+
+#include <cstdint>
+
+#include "fiber/piece.hpp"
+#include "sojourn/thread.hpp"
+
+namespace sojourn::detail {
+
+/// What only some threads have; travels with the base.
+struct thread_extra {
+  inline_string<23> name;
+  ticket_id asked_to_move = 0;  ///< Who has asked learns it when the base has left.
+  thread_extra* next_free = nullptr;
+};
+
+/// Follows the frames of a piece that is part of a thread.
+struct thread_trailer {
+  ticket_id thread;
+  std::uint32_t moves;
+  std::uint32_t has_extra;  ///< A thread_extra lies before this.
+};
+
+void attach_threads();
+
+/// Bytes that a departing piece takes in a message besides its frames, when it is part of a thread.
+std::size_t trailer_bytes(const piece* p);
+/// Writes them.
+void write_trailer(const piece* p, std::byte* room);
+/// Reads them from the end of a message, `bytes` from `from`; returns how many they were.
+std::size_t read_trailer(piece* p, const std::byte* from, std::size_t bytes);
+
+/// A thread's base is about to leave for `to`.
+void base_departs(piece* p, int to);
+/// It has arrived, from `from`.
+void base_arrives(piece* p, int from);
+
+}  // namespace sojourn::detail

@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads: names good everywhere, moved by themselves and by others, at any time.
+#include <array>
+#include <cfenv>
+#include <functional>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+
+using namespace sojourn;
+
+namespace {
+
+rank_t last() { return rank_count() - 1; }
+rank_t next() { return (rank_me() + 1) % rank_count(); }
+
+/// What threads leave behind; on one rank, reached by rpc.
+struct board {
+  std::vector<long> notes;
+  void note(long value) { notes.push_back(value); }
+  long count() const { return static_cast<long>(notes.size()); }
+  long sum() const {
+    long s = 0;
+    for (long n : notes) s += n;
+    return s;
+  }
+};
+
+/// A gate that fibers of any rank wait at: its answers come when it opens.
+struct gate {
+  bool open = false;
+  void pass() const {
+    while (!open) yield();
+  }
+  void let() { open = true; }
+};
+
+thread_refusal why_not(thread t, rank_t to) {
+  try {
+    migrate(t, to);
+  } catch (const thread_error& e) {
+    return e.why();
+  }
+  return thread_refusal::none;
+}
+
+void runs_and_is_joined() {
+  auto b = make<board>(rank_me());
+  std::vector<thread> all;
+  for (int i = 0; i < 100; ++i) {
+    all.push_back(spawn_on((rank_me() + i) % rank_count(),
+                           [](global_ptr<board> to, long value) { to.call<&board::note>(value); },
+                           b, static_cast<long>(i)));
+  }
+  for (thread t : all) t.join();
+  CHECK_EQUAL(b.call<&board::count>(), 100);
+  CHECK_EQUAL(b.call<&board::sum>(), 99 * 100 / 2);
+  destroy(b);
+}
+
+void an_exception_reaches_who_joins() {
+  for (rank_t r = 0; r < rank_count(); ++r) {
+    thread t = spawn_on(r, [] { throw std::out_of_range("too far"); });
+    CHECK_THROWS(std::out_of_range, t.join());
+    // Thrown after a move, caught in an older frame, and thrown on.
+    thread mover = spawn_on(r, [] {
+      try {
+        [](rank_t home) {
+          migrate(self(), next());
+          if (rank_count() == 1 || rank_me() != home) throw std::domain_error("elsewhere");
+        }(rank_me());
+      } catch (const std::domain_error& e) {
+        throw std::length_error(std::string(e.what()) + " caught");
+      }
+    });
+    CHECK_THROWS(std::length_error, mover.join());
+  }
+}
+
+void the_name_is_good_everywhere() {
+  CHECK(!self());
+  auto b = make<board>(0);
+  auto g = make<gate>(0);
+  thread t = spawn_on(
+      last(),
+      [](global_ptr<gate> at, global_ptr<board> to) {
+        to.call<&board::note>(static_cast<long>(self().id()));
+        at.call<&gate::pass>();
+      },
+      g, b);
+  // Joined from another rank than the one that started it.
+  thread joiner = spawn_on(next(), [](thread::id_type id) { thread::of_id(id).join(); }, t.id());
+  CHECK(!t.finished());
+  CHECK_EQUAL(t.where(), last());
+  g.call<&gate::let>();
+  joiner.join();
+  CHECK_EQUAL(b.call<&board::sum>(), static_cast<long>(t.id()));
+  try {
+    t.join();
+    CHECK(false && "joined twice");
+  } catch (const thread_error& e) {
+    CHECK_EQUAL(e.why(), thread_refusal::unknown);
+  }
+  CHECK_EQUAL(why_not(t, 0), thread_refusal::unknown);
+  CHECK_EQUAL(why_not(thread(), 0), thread_refusal::unknown);
+  CHECK_THROWS(error, migrate(t, rank_count()));
+  // An id that never was one, at home anywhere.
+  for (rank_t r : {0, rank_count() - 1, rank_count()}) {
+    thread no = thread::of_id(static_cast<thread::id_type>(r) << 48 | 0x123456);
+    CHECK_EQUAL(why_not(no, 0), thread_refusal::unknown);
+    CHECK_THROWS(thread_error, no.join());
+  }
+  destroy(g);
+  destroy(b);
+}
+
+void a_finished_one_is_known_until_joined() {
+  thread t = spawn_on(last(), [] {});
+  while (!t.finished()) yield();
+  CHECK_EQUAL(why_not(t, 0), thread_refusal::finished);
+  CHECK_EQUAL(rpc(
+                  next(), [](thread::id_type id) { return why_not(thread::of_id(id), 0); }, t.id())
+                  .get(),
+              thread_refusal::finished);
+  CHECK_THROWS(thread_error, t.where());
+  t.join();
+  CHECK_THROWS(thread_error, t.finished());
+}
+
+void a_detached_one_is_forgotten() {
+  auto b = make<board>(0);
+  std::size_t before = 0;
+  for (int i = 0; i < 10; ++i) {
+    thread t = spawn_on(next(), [](global_ptr<board> to) { to.call<&board::note>(1); }, b);
+    if (i % 2 == 0) {
+      t.detach();
+    } else {
+      while (!t.finished()) yield();
+      t.detach();
+    }
+    CHECK_THROWS(thread_error, t.join());
+    CHECK_THROWS(thread_error, t.detach());
+    ++before;
+  }
+  while (b.call<&board::count>() < 10) yield();
+  CHECK_EQUAL(before, 10u);
+  destroy(b);
+}
+
+struct shape {
+  virtual ~shape() = default;
+  virtual double area() const = 0;
+};
+struct square : shape {
+  double side;
+  explicit square(double s) : side(s) {}
+  double area() const override { return side * side; }
+};
+
+double sum_of(const std::array<double, 40>& values) {
+  double sum = 0;
+  for (double v : values) sum += v;
+  return sum;
+}
+
+/// Visits ranks in random order with locals of every kind, and sees that they came along.
+void traveller(int visits, unsigned seed, global_ptr<board> to) {
+  std::minstd_rand random(seed);
+  std::array<double, 40> numbers{};
+  std::string name = "traveller";  // short: its characters are in the frame
+  square tile(3);
+  const shape* base = &tile;
+  std::fesetround(FE_UPWARD);
+  volatile double third = 1.0;
+  const double up = third / 3.0;
+  long wrong = 0;
+  for (int i = 0; i < visits; ++i) {
+    numbers[static_cast<std::size_t>(i) % numbers.size()] += i;
+    rank_t there = static_cast<rank_t>(random() % static_cast<unsigned>(rank_count()));
+    thread me = self();
+    migrate(self(), there);
+    wrong += rank_me() != there || self() != me;
+    wrong += name != "traveller" || base != &tile || base->area() != 9;
+    wrong += std::fegetround() != FE_UPWARD || third / 3.0 != up;
+    try {
+      if (i % 7 == 0) throw i;
+    } catch (int thrown) {
+      wrong += thrown != i;
+      // An exception in flight belongs to its rank.
+      if (rank_count() > 1) {
+        wrong += why_not(self(), next()) != thread_refusal::handles_exception;
+        wrong += rank_me() != there;
+      }
+    }
+  }
+  std::fesetround(FE_TONEAREST);
+  wrong += sum_of(numbers) != static_cast<double>(visits) * (visits - 1) / 2;
+  to.call<&board::note>(wrong);
+}
+
+void a_thread_visits_all_ranks_with_its_locals() {
+  auto b = make<board>(rank_me());
+  std::vector<thread> all;
+  for (unsigned i = 0; i < 4; ++i) all.push_back(spawn(traveller, 1000, i + 1, b));
+  for (thread t : all) t.join();
+  CHECK_EQUAL(b.call<&board::count>(), 4);
+  CHECK_EQUAL(b.call<&board::sum>(), 0);
+  destroy(b);
+}
+
+[[gnu::noinline]] void by_switch(int to) { detail::migrate_self_by_switch(to); }
+
+void both_approaches_go_on_with_the_next_statement() {
+  auto b = make<board>(rank_me());
+  thread t = spawn(
+      [](global_ptr<board> to) {
+        long wrong = 0;
+        for (int i = 0; i < 50; ++i) {
+          rank_t there = next();
+          by_switch(there);
+          wrong += rank_me() != there;
+          there = next();
+          migrate(self(), there);
+          wrong += rank_me() != there;
+        }
+        to.call<&board::note>(wrong);
+      },
+      b);
+  t.join();
+  CHECK_EQUAL(b.call<&board::sum>(), 0);
+  destroy(b);
+}
+
+/// Notes the rank it is on whenever it is let go on.
+void waits_at(global_ptr<gate> first, global_ptr<gate> second, global_ptr<board> to) {
+  first.call<&gate::pass>();
+  to.call<&board::note>(rank_me());
+  second.call<&gate::pass>();
+  to.call<&board::note>(rank_me());
+}
+
+void another_one_is_moved_while_it_waits() {
+  if (rank_me() != 0) return;
+  for (rank_t asked_from = 0; asked_from < rank_count(); ++asked_from) {
+    auto b = make<board>(0);
+    auto first = make<gate>(0);
+    auto second = make<gate>(last());
+    thread t = spawn_on(last(), waits_at, first, second, b);
+    auto move = [](thread::id_type id, rank_t to) { migrate(thread::of_id(id), to); };
+    for (rank_t to = 0; to < rank_count(); ++to) rpc(asked_from, move, t.id(), to).get();
+    // Home may hear of a move after the asker.
+    while (t.where() != last()) yield();
+    rpc(asked_from, move, t.id(), 0).get();
+    while (t.where() != 0) yield();
+    first.call<&gate::let>();
+    while (b.call<&board::count>() < 1) yield();
+    rpc(asked_from, move, t.id(), last()).get();
+    second.call<&gate::let>();
+    t.join();
+    CHECK_EQUAL(b.call<&board::sum>(), last());
+    destroy(b);
+    destroy(first);
+    destroy(second);
+  }
+}
+
+void one_that_is_ready_is_moved() {
+  if (rank_me() != 0) return;
+  auto b = make<board>(0);
+  auto g = make<gate>(0);
+  thread t = spawn(
+      [](global_ptr<gate> at, global_ptr<board> to) {
+        long turns = 0;
+        rank_t here = rank_me();
+        while (rank_me() == here && !at.local()->open) {
+          yield();
+          ++turns;
+        }
+        to.call<&board::note>(rank_me());
+      },
+      g, b);
+  yield();
+  migrate(t, last());
+  g.call<&gate::let>();
+  t.join();
+  CHECK_EQUAL(b.call<&board::sum>(), last());
+  destroy(g);
+  destroy(b);
+}
+
+void its_base_moves_while_an_activation_is_away() {
+  if (rank_me() != 0 || rank_count() < 2) return;
+  auto b = make<board>(0);
+  auto g = make<gate>(last());
+  thread t = spawn(
+      [](global_ptr<gate> at, global_ptr<board> to) {
+        rank_t inner = activate(
+            [](global_ptr<gate> where) {
+              migrate_to(where.where());
+              where.call<&gate::pass>();
+              return rank_me();
+            },
+            at);
+        to.call<&board::note>(inner * 100 + rank_me());
+      },
+      g, b);
+  while (t.where() != 0) yield();
+  for (int i = 0; i < 20; ++i) yield();
+  rank_t to = rank_count() > 2 ? 1 : 0;
+  migrate(t, to);
+  while (t.where() != to) yield();
+  g.call<&gate::let>();
+  t.join();
+  CHECK_EQUAL(b.call<&board::sum>(), last() * 100 + to);
+  destroy(g);
+  destroy(b);
+}
+
+void refusals_say_why() {
+  if (rank_count() < 2) return;
+  auto g = make<gate>(rank_me());
+  auto refused = [&](thread t) { return why_not(t, next()); };
+  auto after_start = [](thread t) {
+    for (int i = 0; i < 20; ++i) yield();
+    return t;
+  };
+  thread stays = spawn(
+      [](global_ptr<gate> at) {
+        stay here;
+        while (!at.local()->open) yield();
+      },
+      g);
+  CHECK_EQUAL(refused(after_start(stays)), thread_refusal::stays);
+  thread pinned = spawn_on(
+      rank_me(), thread_options{.name = "pinned one", .pinned = true},
+      [](global_ptr<gate> at) {
+        CHECK(this_thread_name() == "pinned one");
+        CHECK_EQUAL(why_not(self(), next()), thread_refusal::pinned);
+        while (!at.local()->open) yield();
+      },
+      g);
+  CHECK_EQUAL(refused(after_start(pinned)), thread_refusal::pinned);
+  thread catches = spawn(
+      [](global_ptr<gate> at) {
+        try {
+          throw 1;
+        } catch (int) {
+          while (!at.local()->open) yield();
+        }
+      },
+      g);
+  CHECK_EQUAL(refused(after_start(catches)), thread_refusal::handles_exception);
+  thread in_method = spawn([](global_ptr<gate> at) { at.call<&gate::pass>(); }, g);
+  CHECK_EQUAL(refused(after_start(in_method)), thread_refusal::in_method);
+  thread in_finish = spawn(
+      [](global_ptr<gate> at) {
+        finish([at] { rpc_ff(next(), [](global_ptr<gate> p) { p.call<&gate::pass>(); }, at); });
+      },
+      g);
+  CHECK_EQUAL(refused(after_start(in_finish)), thread_refusal::stays);
+  g.call<&gate::let>();
+  for (thread t : {stays, pinned, catches, in_method, in_finish}) t.join();
+  destroy(g);
+}
+
+void a_name_goes_along() {
+  auto b = make<board>(rank_me());
+  thread t = spawn_on(
+      next(), thread_options{.name = "walker"},
+      [](global_ptr<board> to) {
+        long wrong = this_thread_name() != "walker";
+        migrate(self(), next());
+        wrong += this_thread_name() != "walker";
+        name_this_thread("runner");
+        migrate(self(), next());
+        wrong += this_thread_name() != "runner";
+        to.call<&board::note>(wrong);
+      },
+      b);
+  t.join();
+  CHECK_EQUAL(b.call<&board::sum>(), 0);
+  destroy(b);
+}
+
+/// Threads that move, wait, yield and call while all ranks move them at random: whatever happens,
+/// each does what it has to do, and nothing is lost.
+void worker(int steps, unsigned seed, global_ptr<board> to) {
+  std::minstd_rand random(seed);
+  long sum = 0;
+  for (int i = 0; i < steps; ++i) {
+    switch (random() % 5) {
+      case 0:
+        migrate(self(), static_cast<rank_t>(random() % static_cast<unsigned>(rank_count())));
+        break;
+      case 1:
+        yield();
+        break;
+      case 2: {
+        auto r = static_cast<rank_t>(random() % static_cast<unsigned>(rank_count()));
+        auto f = rpc(r, [](int x) { return x + 1; }, i);
+        if (random() % 2 == 0) yield();
+        sum += f.get() - 1 - i;
+        break;
+      }
+      case 3:
+        sum += activate(
+            [](rank_t there, int x) {
+              migrate_to(there);
+              yield();
+              return x;
+            },
+            static_cast<rank_t>(random() % static_cast<unsigned>(rank_count())), 0);
+        break;
+      default:
+        sum += 1;
+    }
+  }
+  to.call<&board::note>(sum < 0 ? -1 : 0);
+}
+
+void random_moves_lose_nothing() {
+  constexpr int threads = 24;
+  const int steps = sanitized ? 60 : 200;
+  auto b = make<board>(rank_me());
+  std::vector<thread> mine;
+  for (int i = 0; i < threads; ++i) {
+    mine.push_back(spawn_on((rank_me() + i) % rank_count(), worker, steps,
+                            static_cast<unsigned>(rank_me() * 1000 + i + 1), b));
+  }
+  // Asked from everywhere.
+  std::minstd_rand random(static_cast<unsigned>(rank_me()) + 7);
+  int moved = 0;
+  int not_moved = 0;
+  while (b.call<&board::count>() < threads) {
+    thread t = mine[random() % mine.size()];
+    auto to = static_cast<rank_t>(random() % static_cast<unsigned>(rank_count()));
+    auto from = static_cast<rank_t>(random() % static_cast<unsigned>(rank_count()));
+    auto why = rpc(
+                   from, [](thread::id_type id, rank_t r) { return why_not(thread::of_id(id), r); },
+                   t.id(), to)
+                   .get();
+    (why == thread_refusal::none ? moved : not_moved)++;
+    CHECK(why != thread_refusal::unknown);
+  }
+  for (thread t : mine) t.join();
+  CHECK_EQUAL(b.call<&board::sum>(), 0);
+  CHECK(moved > 0);
+  destroy(b);
+}
+
+void many_wait_and_wake_in_order() {
+  if (rank_me() != 0) return;
+  const int count = sanitized ? 300 : 3000;
+  auto b = make<board>(0);
+  auto opener = make<gate>(last());
+  std::vector<thread> all;
+  for (int i = 0; i < count; ++i) {
+    all.push_back(spawn(
+        [](global_ptr<gate> at, global_ptr<board> to, long n) {
+          rpc(at.where(), [](global_ptr<gate> g) { g.call<&gate::pass>(); }, at).get();
+          to.call<&board::note>(n);
+        },
+        opener, b, static_cast<long>(i)));
+  }
+  opener.call<&gate::let>();
+  for (thread t : all) t.join();
+  CHECK_EQUAL(b.call<&board::count>(), count);
+  CHECK_EQUAL(b.call<&board::sum>(), static_cast<long>(count) * (count - 1) / 2);
+  destroy(opener);
+  destroy(b);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run(argc, argv, [] {
+    check::claim("a thread runs and is joined", runs_and_is_joined);
+    check::claim("an exception reaches who joins", an_exception_reaches_who_joins);
+    check::claim("the name is good everywhere", the_name_is_good_everywhere);
+    check::claim("a finished one is known until joined", a_finished_one_is_known_until_joined);
+    check::claim("a detached one is forgotten", a_detached_one_is_forgotten);
+    check::claim("a thread visits all ranks with its locals",
+                 a_thread_visits_all_ranks_with_its_locals);
+    check::claim("both approaches go on with the next statement",
+                 both_approaches_go_on_with_the_next_statement);
+    check::claim("another one is moved while it waits", another_one_is_moved_while_it_waits);
+    check::claim("one that is ready is moved", one_that_is_ready_is_moved);
+    check::claim("its base moves while an activation is away",
+                 its_base_moves_while_an_activation_is_away);
+    check::claim("refusals say why", refusals_say_why);
+    check::claim("a name goes along", a_name_goes_along);
+    check::claim("random moves lose nothing", random_moves_lose_nothing);
+    check::claim("many wait and wake", many_wait_and_wake_in_order);
+    return check::verdict();
+  });
+}
