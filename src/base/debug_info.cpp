@@ -142,12 +142,16 @@ class debug_info {
         return frames;
       }
     }
-    return {};
+    if (symbol.empty()) return {};
+    // Nothing is said of the function but its lines.
+    frame.function = symbol;
+    frames.push_back(frame);
+    return frames;
   }
 
   frame_variable variable(std::uint64_t pc, std::int64_t offset) const {
     std::optional<position> at = find_position(pc);
-    if (!at) return {};
+    if (!at || at->scopes.empty()) return {};
     std::optional<base> frame = frame_base(*at, pc);
     for (std::size_t i = at->scopes.size(); i-- > 0;) {
       frame_variable found = variable_in(at->scopes[i], pc, offset, frame);
@@ -182,7 +186,9 @@ class debug_info {
       position at{};
       if (dw_.offdie(dwarf_, offset + header, &at.unit) == nullptr) continue;
       if (dw_.haspc(&at.unit, address) <= 0) continue;
-      if (descend(at.unit, address, at.scopes)) return at;
+      // With -g1, clang describes only functions into which others were inlined.
+      descend(at.unit, address, at.scopes);
+      return at;
     }
     return std::nullopt;
   }

@@ -84,6 +84,10 @@ std::string plain_name(std::string_view text) {
     } else if (begins(text.substr(i), "{lambda") || begins(text.substr(i), "<lambda")) {
       name += "{lambda}";
       i = closing(text, i);
+    } else if (begins(text.substr(i), "$_")) {
+      // As clang names them.
+      name += "{lambda}";
+      i = std::min(text.find_first_not_of("0123456789", i + 2), text.size()) - 1;
     } else if (text[i] == '<' || text[i] == '[') {
       i = closing(text, i);
     } else if (text[i] == '(') {

@@ -273,12 +273,8 @@ void one_that_is_ready_is_moved() {
   auto g = make<gate>(0);
   thread t = spawn(
       [](global_ptr<gate> at, global_ptr<board> to) {
-        long turns = 0;
         rank_t here = rank_me();
-        while (rank_me() == here && !at.local()->open) {
-          yield();
-          ++turns;
-        }
+        while (rank_me() == here && !at.local()->open) yield();
         to.call<&board::note>(rank_me());
       },
       g, b);
