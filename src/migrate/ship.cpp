@@ -215,6 +215,9 @@ const char* reason_to_stay(const piece* p, const mark* oldest, std::uint64_t hi)
   }
   if (p->holds != nullptr && address_of(p->holds) < hi) return "a frame that moves must stay";
   if (p->static_inits != 0) return "a static variable is being initialised";
+  for (const mutex_state* held = p->mutexes; held != nullptr; held = held->before) {
+    if (oldest == nullptr || held_below(*held, oldest)) return "a mutex is held";
+  }
   if (!broken.by_reference_stays) {
     for (const piece* child = p->referrers; child != nullptr; child = child->next_referrer) {
       if (oldest == nullptr || refers_below(child, oldest))
