@@ -341,7 +341,6 @@ void misuse_is_an_error() {
 
 // Migration. There is nowhere to go on one rank.
 
-/// Where it is after a try to move to the next rank: 0 when it stayed.
 bool tries_to_move() { return migrate_to(next()); }
 
 bool moves_when_it_has_unlocked() {
@@ -349,8 +348,10 @@ bool moves_when_it_has_unlocked() {
   bool refused = !tries_to_move();
   guard.unlock();
   rank_t before = rank_me();
-  return refused && tries_to_move() && rank_me() != before && guard.try_lock() &&
-         (guard.unlock(), true);
+  bool moved = tries_to_move();
+  // That rank's own, which others may hold there.
+  std::lock_guard there(guard);
+  return refused && moved && rank_me() != before;
 }
 
 bool holds_one_of_two() {
