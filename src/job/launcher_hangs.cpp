@@ -99,16 +99,19 @@ void hang_watcher::hear_bell() {
 void hang_watcher::sample(time now) {
   sample_at_ = now + std::clamp(watchdog_ / 8, sample_least, sample_most);
   bool some_wait = false;
+  bool some_sleep = false;
   for (int rank = 0; rank < area_.ranks(); ++rank) {
     progress& p = progress_[static_cast<std::size_t>(rank)];
     some_wait = some_wait || area_.is_asleep(rank);
+    some_sleep = some_sleep || area_.sleeps_for_a_time(rank);
     std::uint64_t count = counted(job_.counts_of(rank));
     if (count == std::exchange(p.counted, count)) continue;
     p.since = progress_at_ = now;
     reported_ = false;
   }
-  // When nobody waits the ranks compute, each for itself.
-  if (now - progress_at_ < watchdog_ || reported_ || !some_wait) return;
+  // When nobody waits the ranks compute, each for itself; when one sleeps for a time, that is what
+  // the others may wait for.
+  if (now - progress_at_ < watchdog_ || reported_ || !some_wait || some_sleep) return;
   reported_ = true;
   auto quiet = std::chrono::duration_cast<std::chrono::seconds>(now - progress_at_).count();
   start({"no rank has sent a message or run a fiber for " + std::to_string(quiet) + " s", false,
@@ -194,6 +197,7 @@ hang_view hang_watcher::collect(const std::vector<bool>& running, time now) cons
         fiber.frame_count = static_cast<std::uint8_t>(
             std::min<std::size_t>(fiber.frame_count, fiber_record::frames_max));
         if (fiber.rank >= area_.ranks()) fiber.rank = -1;
+        if (fiber.holder >= static_cast<std::int32_t>(report.fiber_count)) fiber.holder = -1;
       }
     }
     view.ranks.push_back(rank);

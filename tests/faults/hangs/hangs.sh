@@ -64,6 +64,38 @@ for share in on off; do
   expect_deadlock "rank 0 \`waits_for_the_first\` waits for ${chain}rank 0 \`waits_for_the_first\` again"
   [ $(($(date +%s) - started)) -le 3 ] || fail 'a proven deadlock took seconds to be seen'
 
+  # The fiber that holds a mutex is what the one that waits for it waits for.
+  try --watchdog 0 "$hangs" mutexes
+  expect_deadlock "rank $last \`waits_for_both\` waits for rank $last \`locks_left_then_right\`, which waits for a sojourn::mutex held by rank $last \`locks_right_then_left\`, which waits for a sojourn::mutex held by rank $last \`locks_left_then_right\` again"
+  expect_begin "  \`locks_right_then_left\` waits for a sojourn::mutex that \`locks_left_then_right\` holds"
+  # shellcheck disable=SC2016
+  for how in 'condition waits_for_a_change` waits in a sojourn::condition_variable' \
+    'semaphore waits_for_a_place` waits for a sojourn::semaphore' \
+    'latch waits_until_opened` waits for a sojourn::latch'; do
+    try --watchdog 0 "$hangs" "${how%% *}"
+    expect_deadlock "rank $last \`${how#* }"
+  done
+
+  # A job with sleepers is no deadlock, and no hang however long they sleep, until they have woken.
+  try --watchdog 0.5 "$hangs" sleepers
+  expect_status 0
+  expect_silence
+  try --watchdog 0 "$hangs" sleep_then_circle
+  expect_status 1
+  expect_begin "sojourn run: deadlock: rank 0 \`waits_for_the_first\` waits for "
+
+  # Asked, it says how long they will.
+  "$sojourn" run -n "$ranks" --share "$share" "$hangs" sleeps_long >"$out" 2>"$err" </dev/null &
+  launcher=$!
+  sleep 0.5
+  kill -USR1 $launcher
+  until_true said '^sojourn run: rank' || fail 'no report of a job that sleeps'
+  # shellcheck disable=SC2016
+  expect_begin '  `sleeps_for` sleeps for another [56][0-9][0-9] s; called by'
+  kill $launcher
+  wait $launcher 2>/dev/null
+  status=0
+
   if [ "$ranks" -eq 1 ]; then
     # Without the launcher, the rank says so itself.
     status=0
