@@ -98,22 +98,46 @@ void arena_extents::free_range(std::uint32_t first, std::uint32_t count) {
   }
 }
 
+/// A stretch that begins where a free block does, out of all lists; `none` when there is none.
+std::uint32_t arena_extents::take_range(std::uint32_t count) {
+  auto wanted = static_cast<unsigned>(std::bit_width(count - 1));
+  unsigned order = wanted;
+  while (order <= top_order_ && heads_[order] == none) ++order;
+  std::uint32_t first = none;
+  std::uint32_t length = 0;
+  if (order <= top_order_) {
+    first = heads_[order];
+  } else {
+    // No block is long enough: perhaps several side by side are. Slow, but better than to give up.
+    std::uint32_t granules = 1u << top_order_;
+    for (std::uint32_t i = 0; i < granules && length < count;) {
+      if (unsigned o = blocks_[i].order_plus_one; o != 0) {
+        if (length == 0) first = i;
+        length += 1u << (o - 1);
+        i += 1u << (o - 1);
+      } else {
+        length = 0;
+        ++i;
+      }
+    }
+    if (length < count) return none;
+  }
+  for (length = 0; length < count;) {
+    std::uint32_t block_first = first + length;
+    length += 1u << (blocks_[block_first].order_plus_one - 1);
+    unlink(block_first);
+  }
+  free_range(first + count, length - count);
+  return first;
+}
+
 std::uint64_t arena_extents::take(std::uint64_t bytes) {
   if (granules_ == nullptr) [[unlikely]]
     attach();
   if (bytes == 0 || bytes > std::uint64_t{1} << addresses.arenas_shift) return 0;
   std::uint32_t count = granule_count(bytes);
-  auto wanted = static_cast<unsigned>(std::bit_width(count - 1));
-  unsigned order = wanted;
-  while (order <= top_order_ && heads_[order] == none) ++order;
-  if (order > top_order_) return 0;
-  std::uint32_t first = heads_[order];
-  unlink(first);
-  while (order > wanted) {
-    --order;
-    link(first + (1u << order), order);
-  }
-  free_range(first + count, (1u << wanted) - count);
+  std::uint32_t first = take_range(count);
+  if (first == none) return 0;
 
   std::uint64_t address = addresses.arenas + (rank_ << addresses.arenas_shift) +
                           (std::uint64_t{first} << granule_shift);

@@ -62,6 +62,7 @@ class arena_extents {
   void attach();
   void link(std::uint32_t first, unsigned order);
   void unlink(std::uint32_t first);
+  std::uint32_t take_range(std::uint32_t count);
   void free_range(std::uint32_t first, std::uint32_t count);
   void keep_warm(std::uint32_t first, std::uint32_t count, std::uint64_t bytes);
   void cool();
