@@ -76,7 +76,6 @@ class thread_arena final : public std::pmr::memory_resource {
   static constexpr unsigned class_count = 22;
 
   struct extent;
-  struct slab;
   struct free_block {
     free_block* next;
   };
