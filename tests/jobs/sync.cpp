@@ -230,8 +230,10 @@ void waits_end_at_their_time() {
 
   // Some of a queue leave it, from its middle and its ends; the others are notified.
   order.clear();
+  inside = 0;
   auto all = fibers(30, [](int i) {
     std::unique_lock mine(guard);
+    ++inside;
     bool notified;
     if (i % 3 == 0) {
       notified = changed.wait_for(mine, std::chrono::milliseconds(1 + (30 - i))) ==
@@ -245,6 +247,8 @@ void waits_end_at_their_time() {
     CHECK_EQUAL(notified, i % 3 != 0);
     if (notified) order.push_back(i);
   });
+  while (inside < 30) yield();
+  inside = 0;
   sleep_for(200ms);
   CHECK(order.empty());
   changed.notify_all();
