@@ -474,6 +474,14 @@ void a_fork_that_waits_lets_its_caller_go_on() {
   CHECK_EQUAL(third.get(), 101);
   here->opened.count_down();
   CHECK_EQUAL(second.get(), 111);
+  // Cut in two, each side holds what it has locked.
+  std::unique_lock older(guard);
+  auto fourth = mine.async<&account::add>(via::rpc, 1000L);
+  CHECK(!here->own.try_lock());
+  CHECK_THROWS(error, here->own.unlock());
+  CHECK_THROWS(error, guard.lock());
+  older.unlock();
+  CHECK_EQUAL(fourth.get(), 1111);
   destroy(mine);
 }
 
