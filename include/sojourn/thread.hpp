@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -90,6 +91,12 @@ thread self();
 inline_string<23> this_thread_name();
 void name_this_thread(const inline_string<23>& name);
 
+/// A heap of the running thread's own, which travels with it: what is built on it (std::pmr
+/// containers and strings) is whole on every rank, with the same addresses. It is made when it is
+/// first asked for, and ends with the thread. Errors: sojourn::error when what runs is no thread,
+/// or an activation of it away from its oldest frames; std::bad_alloc, from it too.
+std::pmr::memory_resource* thread_heap();
+
 /// Moves a thread, with all its frames, to a rank, where it goes on with its next statement.
 ///
 /// The running thread moves itself: this returns there. Another one, wherever it is, moves when it
@@ -103,6 +110,7 @@ namespace detail {
 
 /// A ticket for the result of a thread that is started on `rank`.
 ticket_id thread_open(int rank);
+std::pmr::memory_resource* heap_of_running_thread();
 /// Around the body of a thread, on the rank where it starts and where it ends.
 void thread_begins(ticket_id thread, const thread_options& options);
 void thread_ends();

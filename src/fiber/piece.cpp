@@ -244,19 +244,20 @@ void copy_out(const piece* p, std::byte* to) {
   if (imaged < p->bytes()) copy_frames(to + imaged, at(p->in_place_from), p->bytes() - imaged);
 }
 
-void copy_in(piece* p, const std::byte* from) {
+std::byte* room_for(piece* p) {
   if (is_clear_below(p->slot, p->hi)) [[likely]] {
     slots.open(p->slot);
     forget_frames(p->sp, p->hi);
-    copy_frames(at(p->sp), from, p->bytes());
     p->in_place_from = p->sp;
     add_in_place(p);
-  } else {
-    ensure_image(p);
-    copy_frames(p->image, from, p->bytes());
-    p->in_place_from = p->hi;
+    return reinterpret_cast<std::byte*>(p->sp);
   }
+  ensure_image(p);
+  p->in_place_from = p->hi;
+  return p->image;
 }
+
+void copy_in(piece* p, const std::byte* from) { copy_frames(room_for(p), from, p->bytes()); }
 
 piece* cut(piece* older, mark* m) {
   piece* younger = new_piece();

@@ -143,7 +143,9 @@ inline void place(piece* p) {
 void clear_slot(std::uint32_t slot, std::uint64_t hi);
 /// Copies the bytes of `p`, wherever they are, to `to`.
 void copy_out(const piece* p, std::byte* to);
-/// Gives `p`, whose bytes arrived at `from`, its bytes: in place when nothing else is there.
+/// Room for the bytes of `p`, which has none yet: in place when nothing else is there.
+std::byte* room_for(piece* p);
+/// Gives `p`, whose bytes arrived at `from`, its bytes there.
 void copy_in(piece* p, const std::byte* from);
 
 /// Cuts the suspended `older` at its open mark `m`: what is younger becomes a new piece whose

@@ -98,6 +98,7 @@ struct dispatcher_state {
 void count_other_message(runtime_message kind, std::size_t bytes) {
   switch (kind) {
     case runtime_message::piece:
+    case runtime_message::piece_to_read:
       ++counts.migrations;
       counts.migration_bytes += bytes;
       break;
