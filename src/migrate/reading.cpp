@@ -43,7 +43,17 @@ struct sent {
   departure d;
   reading_header what;
   std::vector<page_range> heap;
+  bool is_over = false;
+
+  bool has(const page_range& extent) const {
+    for (std::uint32_t i = 0; i < what.heap.extents; ++i) {
+      if (heap[i].address == extent.address) return true;
+    }
+    return false;
+  }
 };
+/// Heaps that are being read, by thread.
+std::unordered_map<ticket_id, sent*> heaps_sent;
 /// A piece whose bytes come in parts.
 struct receiving {
   piece* coming;
@@ -78,12 +88,16 @@ std::uint64_t total_of(const std::vector<stretch>& all) {
 
 /// The receiver has all bytes.
 void forget(sent* s) {
-  if (thread_arena* heap = heap_of(s->d.leaving); heap != nullptr) {
+  if (s->is_over) return;
+  s->is_over = true;
+  piece* p = s->d.leaving;
+  if (thread_arena* heap = heap_of(p); heap != nullptr) {
     heap->leave();
-    s->d.leaving->extra->heap = nullptr;
+    p->extra->heap = nullptr;
+    heaps_sent.erase(p->thread);
   }
-  retire(s->d.leaving);
-  delete s;
+  if (p->in_place_from < p->hi) --slots[p->slot].being_read;
+  retire(p);
 }
 
 struct part_header {
@@ -111,6 +125,7 @@ void send_parts(void* context) {
     }
   }
   forget(s);
+  delete s;
 }
 
 void on_done(void* context) {
@@ -118,7 +133,9 @@ void on_done(void* context) {
   const ticket* t = find_ticket(s->what.done);
   if (t->bytes == 0) {
     ticket_drop(s->what.done);
-    return forget(s);
+    forget(s);
+    delete s;
+    return;
   }
   // The receiver has said where it wants them.
   post_task(send_parts, s, nullptr);
@@ -169,7 +186,13 @@ void on_piece_to_read(arrival& a) {
   wire().consume(a);
 
   auto room = reinterpret_cast<std::uint64_t>(room_for_arrival(p));
-  if (what.heap.arena != 0) thread_arena::arrive(what.heap, heap.data());
+  if (what.heap.arena != 0) {
+    // It may be back before this rank has heard that it was read elsewhere.
+    if (auto was_sent = heaps_sent.find(p->thread); was_sent != heaps_sent.end()) {
+      forget(was_sent->second);
+    }
+    thread_arena::arrive(what.heap, heap.data());
+  }
   std::vector<stretch> all = stretches_of(what, p->sp, room, heap.data());
   bool may_read = true;
   for (const stretch& s : all) {
@@ -206,6 +229,13 @@ void on_extent_returns(arrival& a) {
   page_range extent;
   std::memcpy(&extent, a.payload, sizeof extent);
   wire().consume(a);
+  // The thread has ended, so whoever was to read its heap here has done so.
+  for (auto& [thread, s] : heaps_sent) {
+    if (s->has(extent)) {
+      forget(s);
+      break;
+    }
+  }
   extents.give_back(extent.address, extent.bytes);
 }
 
@@ -228,7 +258,10 @@ void let_read(const departure& d) {
     s->what.heap = heap->describe();
     s->heap.resize(s->what.heap.entries());
     heap->list(s->heap.data());
+    heaps_sent[p->thread] = s;
   }
+  // What the message says must hold until the other rank has read.
+  if (image_bytes < p->bytes()) ++slots[p->slot].being_read;
   std::size_t bytes = message_bytes(*s);
   SOJOURN_CHECK(bytes <= wire().payload_max(), "the heap of a thread has too many parts (%zu)",
                 s->heap.size());
