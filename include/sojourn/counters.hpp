@@ -18,7 +18,7 @@ struct counters {
   std::uint64_t reply_bytes = 0;
   std::uint64_t migrations = 0;           ///< Times a stretch of stack left this rank.
   std::uint64_t migration_bytes = 0;      ///< Bytes those messages held, headers included.
-  std::uint64_t migration_copies = 0;  ///< Bytes of stacks and heaps of threads copied for them.
+  std::uint64_t migration_copies = 0;     ///< Bytes of stacks and heaps of threads copied for them.
   std::uint64_t collective_messages = 0;  ///< Barriers, broadcasts, reductions, gathers, finish.
   std::uint64_t collective_bytes = 0;
   std::uint64_t bulk_messages = 0;  ///< put and get between ranks that share no heap.

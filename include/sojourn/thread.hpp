@@ -83,6 +83,10 @@ class thread {
 struct thread_options {
   inline_string<23> name = {};  ///< For reports.
   bool pinned = false;          ///< Stays on the rank it was started on.
+  /// Shares its stretch of addresses with other such threads: suspended, it takes as much memory as
+  /// its frames have bytes, and is copied in when it runs. For very many threads. (Sang and Rego,
+  /// section 4.5)
+  bool shared_stack = false;
 };
 
 /// The thread that runs; names none in a main fiber, or in a handler that is no thread.

@@ -35,7 +35,8 @@ void ensure_image(piece* p) {
   std::size_t bytes = p->bytes();
   if (p->image_capacity >= bytes) return;
   std::free(p->image);
-  p->image_capacity = std::max<std::size_t>(bytes, 512);
+  // Pieces that come again and again need about the same; of very many, each byte counts.
+  p->image_capacity = p->shares_stack ? bytes : std::max<std::size_t>(bytes, 512);
   p->image = static_cast<std::byte*>(std::malloc(p->image_capacity));
   if (p->image == nullptr) {
     p->image_capacity = 0;

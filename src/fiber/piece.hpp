@@ -50,6 +50,7 @@ struct piece {
   ticket_id result = 0;        ///< Takes what its base mark's inner function returns; of a
                                ///< handler that blocked, its answer.
   bool pinned = false;         ///< Never leaves this rank.
+  bool shares_stack = false;   ///< The next handler runs in its slot once it has blocked.
   bool by_reference = false;   ///< Its frames refer to those of `refers_to`.
 
   // The thread it is part of (the floor above): known by the ticket of its result.

@@ -103,7 +103,7 @@ void become_fiber(piece* p) {
   ++scheduler.fibers_resident;
   ++counts.fibers_made;
   on_fiber_made(p);
-  if (scheduler.fibers_resident > resident_fibers_max) {
+  if (scheduler.fibers_resident > resident_fibers_max || p->shares_stack) {
     // Stacks are short: the next handler runs where this one is, which becomes an image then.
     piece* sharer = new_piece();
     sharer->slot = p->slot;
@@ -292,6 +292,7 @@ namespace {
 
 inline bool run_on_spare(piece* p, void (*fn)(void*), void* context, bool pinned, void* scope) {
   p->pinned = pinned;
+  p->shares_stack = false;
   p->scope = scope;
   run_on(p, fn, context);
   return scheduler.spare != p;

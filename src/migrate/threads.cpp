@@ -416,6 +416,7 @@ void thread_begins(ticket_id thread, const thread_options& options) {
   piece* p = running_piece();
   p->thread = thread;
   if (options.pinned) p->pinned = true;
+  p->shares_stack = options.shared_stack;
   if (!options.name.empty()) extra_of(p).name = options.name;
 }
 

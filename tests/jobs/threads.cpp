@@ -574,6 +574,83 @@ void many_wait_and_wake_in_order() {
   destroy(b);
 }
 
+/// Threads in one stretch of addresses: each has its frames when it runs, in the order of waking.
+void many_share_one_stack() {
+  const int count = sanitized ? 500 : 20000;
+  static latch opened(1);
+  static long started;
+  static long woken;
+  static long wrong;
+  started = woken = wrong = 0;
+  std::vector<thread> all;
+  for (int i = 0; i < count; ++i) {
+    all.push_back(spawn_on(
+        rank_me(), thread_options{.shared_stack = true},
+        [](long n) {
+          volatile long mine[24];
+          for (long& slot : const_cast<long(&)[24]>(mine)) slot = n;
+          ++started;
+          opened.wait();
+          wrong += woken++ != n;
+          for (volatile long& slot : mine) wrong += slot != n;
+        },
+        static_cast<long>(i)));
+  }
+  while (started < count) yield();
+  opened.count_down();
+  for (thread t : all) t.join();
+  CHECK_EQUAL(woken, count);
+  CHECK_EQUAL(wrong, 0);
+}
+
+void those_that_share_a_stack_travel() {
+  auto b = make<board>(rank_me());
+  std::vector<thread> all;
+  for (unsigned i = 0; i < 8; ++i) {
+    all.push_back(
+        spawn_on(rank_me(), thread_options{.shared_stack = true}, traveller, 100, i + 1, b));
+  }
+  for (thread t : all) t.join();
+  CHECK_EQUAL(b.call<&board::sum>(), 0);
+  CHECK_EQUAL(b.call<&board::count>(), 8);
+  destroy(b);
+}
+
+void one_is_asked_to_stop_wherever_it_is() {
+  auto b = make<board>(rank_me());
+  stop_source source;
+  std::vector<thread> all;
+  for (int i = 0; i < 4; ++i) {
+    all.push_back(spawn(
+        [](stop_token token, global_ptr<board> to, bool waits) {
+          migrate(self(), next());
+          if (waits) {
+            migrate(self(), next());
+            token.wait();
+          }
+          while (!token.stop_requested()) migrate(self(), next()), yield();
+          to.call<&board::note>(1);
+        },
+        source.token(), b, i % 2 == 0));
+  }
+  for (int i = 0; i < 200; ++i) yield();
+  CHECK(source.request_stop());
+  CHECK(!source.request_stop());
+  for (thread t : all) t.join();
+  CHECK_EQUAL(b.call<&board::sum>(), 4);
+  CHECK(source.token().stop_requested());
+  stop_token none;
+  CHECK(!none.stop_requested() && !none.stop_possible());
+  stop_token orphan;
+  {
+    stop_source gone;
+    orphan = gone.token();
+    CHECK(orphan.stop_possible());
+  }
+  CHECK(!orphan.stop_possible() && !orphan.wait() && !orphan.stop_requested());
+  destroy(b);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -598,6 +675,9 @@ int main(int argc, char** argv) {
     check::claim("bytes are copied once or twice", bytes_are_copied_once_or_twice);
     check::claim("random moves lose nothing", random_moves_lose_nothing);
     check::claim("many wait and wake", many_wait_and_wake_in_order);
+    check::claim("many share one stack", many_share_one_stack);
+    check::claim("those that share a stack travel", those_that_share_a_stack_travel);
+    check::claim("one is asked to stop wherever it is", one_is_asked_to_stop_wherever_it_is);
     return check::verdict();
   });
 }
