@@ -4,12 +4,15 @@
 #include "sojourn/stop_token.hpp"
 
 #include <cstring>
+#include <memory_resource>
+#include <new>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/check.hpp"
 #include "fiber/ticket_table.hpp"
+#include "memory/runtime_resource.hpp"
 #include "message/dispatcher.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/detail/running.hpp"
@@ -21,10 +24,17 @@ namespace {
 /// What a rank knows of a source, its own or another's.
 struct known_source {
   stop_state state = stop_state::open;
-  std::vector<int> ranks;          ///< At home: who has asked.
-  std::vector<ticket_id> waiting;  ///< Fibers of this rank.
+  /// At home: who has asked.
+  std::pmr::vector<int> ranks{runtime_resource()};
+  /// Fibers of this rank.
+  std::pmr::vector<ticket_id> waiting{runtime_resource()};
 };
-std::unordered_map<stop_id, known_source> sources;
+using source_map = std::pmr::unordered_map<stop_id, known_source>;
+/// Made once the region is mapped.
+source_map& sources_known() {
+  static auto* map = new (runtime_memory(sizeof(source_map))) source_map(runtime_resource());
+  return *map;
+}
 std::uint64_t last_number = 0;
 
 void tell(int rank, stop_id id, stop_state state) {
@@ -33,21 +43,22 @@ void tell(int rank, stop_id id, stop_state state) {
 
 void settle(known_source& source, stop_state state) {
   source.state = state;
-  for (ticket_id waiter : std::exchange(source.waiting, {})) {
+  for (ticket_id waiter :
+       std::exchange(source.waiting, std::pmr::vector<ticket_id>(runtime_resource()))) {
     send_result(waiter, &state, sizeof state);
   }
 }
 
 /// At home, once.
 void settle_everywhere(stop_id id, stop_state state) {
-  auto found = sources.find(id);
-  if (found == sources.end() || found->second.state != stop_state::open) return;
+  auto found = sources_known().find(id);
+  if (found == sources_known().end() || found->second.state != stop_state::open) return;
   for (int rank : found->second.ranks) tell(rank, id, state);
   settle(found->second, state);
 }
 
 known_source& source_of(stop_id id) {
-  auto [found, is_new] = sources.try_emplace(id);
+  auto [found, is_new] = sources_known().try_emplace(id);
   if (!is_new) return found->second;
   if (home_of(id) == job.me) {
     found->second.state = stop_state::gone;
@@ -61,8 +72,8 @@ void on_asked(arrival& a) {
   stop_id id = a.ticket;
   int from = a.source;
   wire().consume(a);
-  auto found = sources.find(id);
-  stop_state state = found == sources.end() ? stop_state::gone : found->second.state;
+  auto found = sources_known().find(id);
+  stop_state state = found == sources_known().end() ? stop_state::gone : found->second.state;
   if (state == stop_state::open) {
     found->second.ranks.push_back(from);
   } else {
@@ -75,7 +86,7 @@ void on_told(arrival& a) {
   stop_state state;
   std::memcpy(&state, a.payload, sizeof state);
   wire().consume(a);
-  settle(sources[id], state);
+  settle(sources_known()[id], state);
 }
 
 }  // namespace
@@ -87,7 +98,7 @@ void attach_stop() {
 
 stop_id stop_open() {
   stop_id id = static_cast<std::uint64_t>(job.me) << 48 | ++last_number;
-  sources.try_emplace(id);
+  sources_known().try_emplace(id);
   return id;
 }
 
@@ -96,9 +107,9 @@ void stop_request(stop_id id) { settle_everywhere(id, stop_state::requested); }
 void stop_close(stop_id id) {
   settle_everywhere(id, stop_state::gone);
   // What was asked stays known here, for tokens that ask later.
-  if (auto found = sources.find(id);
-      found != sources.end() && found->second.state == stop_state::gone) {
-    sources.erase(found);
+  if (auto found = sources_known().find(id);
+      found != sources_known().end() && found->second.state == stop_state::gone) {
+    sources_known().erase(found);
   }
 }
 
