@@ -122,12 +122,18 @@ std::string frame_text(std::size_t number, std::uint64_t address,
   bool any = std::any_of(functions.begin(), functions.end(), [](const source_frame& f) {
     return f.inlined && !is_inlined_plumbing(f);
   });
+  std::vector<const source_frame*> shown;
   for (const source_frame& f : functions) {
     // A template that calls the user's function, which the compiler has put into it.
     if (is_inlined_plumbing(f) || (any && !f.inlined && is_plumbing(f.function))) continue;
+    shown.push_back(&f);
+  }
+  for (const source_frame* f : shown) {
     text += text.empty() ? where : std::string(where.size(), ' ');
-    if (!f.function.empty()) text += "  " + f.function;
-    text += place_text(f) + (f.inlined ? " (inlined)\n" : "\n");
+    if (!f->function.empty()) text += "  " + f->function;
+    text += place_text(*f);
+    // Into what is told by the next one: of the last, into a template that is not shown.
+    text += f->inlined && f != shown.back() ? " (inlined)\n" : "\n";
   }
   return text;
 }

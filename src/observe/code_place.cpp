@@ -22,6 +22,12 @@ bool is_runtime_file(std::string_view file) {
          begins(file, "/usr/include/") || begins(file, "/usr/lib/");
 }
 
+/// As debug information names the functions of lambdas.
+bool is_lambda(std::string_view function) {
+  constexpr std::string_view end = "{lambda}::operator()";
+  return function.size() >= end.size() && function.substr(function.size() - end.size()) == end;
+}
+
 /// The functions at one address, innermost first, as far as they are the program's; the last one,
 /// which the machine calls, in any case. A lambda that is inlined there has no name of its own: its
 /// line is that function's.
@@ -32,7 +38,7 @@ std::vector<source_frame> describe(const std::string& program, const symbol_tabl
   std::vector<source_frame> all = describe_address(program, address);
   for (source_frame& f : all) {
     if (f.inlined && is_runtime_file(f.file)) continue;
-    if (f.inlined && f.function == "operator()") {
+    if (f.inlined && is_lambda(f.function)) {
       lambda = f;
       continue;
     }
