@@ -76,6 +76,15 @@ std::size_t walk_suspended(const piece* p, std::uint64_t* frames, std::size_t mo
   return w.count;
 }
 
+std::uint64_t stack_pointer(const void* context) {
+  const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  return static_cast<std::uint64_t>(registers.gregs[REG_RSP]);
+#elif defined(__aarch64__)
+  return registers.sp;
+#endif
+}
+
 std::size_t walk_interrupted(const void* context, std::uint64_t stop, std::uint64_t* frames,
                              std::size_t most) {
   const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;

@@ -13,8 +13,11 @@ namespace sojourn::detail {
 /// pieces. Requires: it is in place; scheduler's stack. Returns how many.
 std::size_t walk_suspended(const piece* p, std::uint64_t* frames, std::size_t most);
 
-/// The same of the code that a signal interrupted, from its handler; `context` is its third
-/// argument. Frames from `stop` on are left out (0: none). Async-signal-safe after prepare_walks().
+/// Of the code that a signal interrupted; `context` is the third argument of its handler.
+std::uint64_t stack_pointer(const void* context);
+
+/// Call addresses of that code, youngest first, from the handler. Frames from `stop` on are left
+/// out (0: none). Async-signal-safe after prepare_walks().
 std::size_t walk_interrupted(const void* context, std::uint64_t stop, std::uint64_t* frames,
                              std::size_t most);
 

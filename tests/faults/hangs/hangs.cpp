@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 using namespace sojourn;
 
@@ -30,6 +31,11 @@ FRAME int passes_on() {
 }
 FRAME void calls_in_a_circle() {
   if (rank_me() == 0) first = rpc(after(0), passes_on);
+}
+
+FRAME int passes_on_often(int times) {
+  if (times == 0) return rpc(0, waits_for_the_first).get();
+  return rpc(after(rank_me()), passes_on_often, times - 1).get() + 1;
 }
 
 // A body returns, on some ranks, once what hangs there has begun to.
@@ -77,15 +83,39 @@ FRAME void computes_for(double seconds) {
   while (now_ns() < end) {
   }
 }
-FRAME void sleeps() { sleep(600); }
+FRAME void sleeps() {
+  while (for_ever) sleep(600);
+}
 
+// Two computations of each rank take turns at a lock that one of them holds while it waits.
+std::mutex lock;
+FRAME int holds_the_lock() {
+  std::lock_guard<std::mutex> guard(lock);
+  return rpc(after(rank_me()), [] { return 1; }).get();
+}
+FRAME void locks_twice() {
+  auto a = rpc(rank_me(), holds_the_lock);
+  auto b = rpc(rank_me(), holds_the_lock);
+  a.get();
+  b.get();
+}
+
+FRAME void reads_what_nobody_writes() {
+  int ends[2];
+  char byte;
+  if (pipe(ends) == 0 && read(ends[0], &byte, 1) == 1) std::abort();
+}
+FRAME void polls() {
+  while (for_ever) yield();
+}
 }  // namespace
 
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   auto is = [how](const char* name) { return std::strcmp(how, name) == 0; };
   return run(argc, argv, [&] {
-    bool last = rank_me() == rank_count() - 1;
+    rank_t last_rank = rank_count() - 1;
+    bool last = rank_me() == last_rank;
     if (is("circle")) {
       calls_in_a_circle();
     } else if (is("barrier_in_handler")) {
@@ -108,6 +138,20 @@ int main(int argc, char** argv) {
     } else if (is("sleeps")) {
       if (last) sleeps();
       barrier();
+    } else if (is("locks")) {
+      locks_twice();
+    } else if (is("reads")) {
+      reads_what_nobody_writes();
+    } else if (is("polls")) {
+      polls();
+    } else if (is("polls_for_one")) {
+      if (last) computes_for_ever();
+      polls();
+    } else if (is("calls_a_lambda")) {
+      if (rank_me() == 0) rpc(last_rank, [] { computes_for_ever(); }).get();
+      barrier();
+    } else if (is("many")) {
+      if (rank_me() == 0) first = rpc(0, passes_on_often, 1000);
     } else if (is("all_compute")) {
       computes_for(2);
     } else if (is("calls")) {
