@@ -281,7 +281,9 @@ std::string stack_text(const crash_record& crash, const std::string& symbol_file
     }
     i = next;
   }
-  if (is_rank(crash.waiting_at)) {
+  if (crash.in_thread != 0) {
+    text += "  in a thread of the program, beside the one that runs the rank\n";
+  } else if (is_rank(crash.waiting_at)) {
     text += "  an activation that was called on " + rank_text(crash.waiting_at);
     text += sender == 0 ? ", which waits for its result\n" : ", where this waits for its result:\n";
     if (sender != 0) text += frame_text(0, sender - 1, functions(sender - 1));

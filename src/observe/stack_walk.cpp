@@ -12,22 +12,6 @@ namespace sojourn::detail {
 
 namespace {
 
-/// Registers that an unwinder needs to go on from a call. In this order: the assembly knows it.
-struct call_context {
-  std::uint64_t pc;
-  std::uint64_t sp;
-  std::uint64_t frame;
-};
-
-}  // namespace
-
-/// Calls fn(argument) so that an unwinder, started in it, finds `from` as its caller
-/// (walk_*.S).
-extern "C" void sojourn_call_as_if_from(const call_context* from, void (*fn)(void*),
-                                        void* argument);
-
-namespace {
-
 struct walk {
   std::uint64_t first;  ///< Frames younger than this address are the walker's.
   std::uint64_t stop;
