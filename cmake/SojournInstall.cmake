@@ -46,7 +46,7 @@ function(sojourn_add_install)
     DIRECTORY "${PROJECT_SOURCE_DIR}/include/sojourn"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
     COMPONENT sojourn
-    FILES_MATCHING PATTERN "*.hpp")
+    FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 
   # The benchmarks find `sojourn` beside them, as in the build tree. Peers that need an MPI are apart,
   # so that the package does not bring one in.
