@@ -68,6 +68,7 @@ inline constexpr std::size_t counts_page_bytes = 4096;
 /// the launcher can read them.
 struct alignas(counts_page_bytes) counts_page : counters {
   std::uint64_t methods{};  ///< Calls on local objects, and depth: see method_guard. No counter.
+  std::uint64_t yields{};   ///< Begun; each ends with a switch. Tells polling from progress.
 
   /// The counts, `methods` included.
   counters now() const;

@@ -40,7 +40,7 @@ global_ptr<T> make_here(A... arguments) {
 template <class T>
 void destroy_here(global_ptr<T> p) {
   p.local()->~T();
-  heap_free(p.local(), sizeof(T), alignof(T));
+  heap_free(const_cast<std::remove_cv_t<T>*>(p.local()), sizeof(T), alignof(T));
 }
 /// In checked mode: names a second destroy and a wrong type, and keeps the memory for a while.
 template <class T>
@@ -81,7 +81,7 @@ template <class T>
 void destroy_array_here(global_ptr<T> p, std::size_t count) {
   for (std::size_t i = count; i > 0; --i) p.local()[i - 1].~T();
   std::size_t bytes = count * sizeof(T);
-  heap_free(p.local(), bytes == 0 ? 1 : bytes, alignof(T));
+  heap_free(const_cast<std::remove_cv_t<T>*>(p.local()), bytes == 0 ? 1 : bytes, alignof(T));
 }
 
 /// In checked mode: compares a copy with what the owner knows of its objects. Not inlined, so that

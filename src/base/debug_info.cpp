@@ -195,15 +195,23 @@ class debug_info {
       position at{};
       if (dw_.offdie(dwarf_, offset + header, &at.unit) == nullptr) continue;
       if (dw_.haspc(&at.unit, address) <= 0) continue;
-      // With -g1, clang describes only functions into which others were inlined.
-      descend(at.unit, address, at.scopes);
+      // With -g1, clang describes only functions into which others were inlined. Functions of local
+      // classes, lambdas among them, may stand in a function that is elsewhere: only when nothing
+      // else is found is it worth the time to look into those.
+      if (!descend(at.unit, address, inside::scopes, at.scopes)) {
+        descend(at.unit, address, inside::functions, at.scopes);
+      }
       return at;
     }
     return std::nullopt;
   }
 
-  /// Adds what is open at `address` inside `parent`; true when a function is among it.
-  bool descend(Dwarf_Die& parent, std::uint64_t address, std::vector<Dwarf_Die>& scopes) const {
+  enum class inside { scopes, functions };
+
+  /// Adds what is open at `address` inside `parent`; true when a function is among it. Looks into
+  /// namespaces and classes, and into functions that are not at `address` when told to.
+  bool descend(Dwarf_Die& parent, std::uint64_t address, inside where,
+               std::vector<Dwarf_Die>& scopes) const {
     Dwarf_Die die;
     if (dw_.child(&parent, &die) != 0) return false;
     do {
@@ -213,16 +221,17 @@ class debug_info {
         case DW_TAG_lexical_block:
           if (dw_.haspc(&die, address) > 0) {
             scopes.push_back(die);
-            descend(die, address, scopes);
+            descend(die, address, inside::scopes, scopes);
             return true;
           }
+          if (where == inside::functions && descend(die, address, where, scopes)) return true;
           break;
         case DW_TAG_namespace:
         case DW_TAG_class_type:
         case DW_TAG_structure_type:
         case DW_TAG_union_type:
           // A function may stand inside these; they have no addresses of their own.
-          if (descend(die, address, scopes)) return true;
+          if (descend(die, address, where, scopes)) return true;
           break;
         default:
           break;
@@ -258,7 +267,7 @@ class debug_info {
     return enclosing(die) + name;
   }
 
-  /// "tree::node::" of a function that has no linkage name.
+  /// "tree::node::" of a function that has no linkage name, "main::{lambda}::" of a lambda's.
   std::string enclosing(const Dwarf_Die& function) const {
     Dwarf_Die declared = function;
     Dwarf_Attribute storage;
@@ -275,10 +284,18 @@ class debug_info {
     for (int i = 1; i < count; ++i) {
       int tag = dw_.tag(&scopes[i]);
       bool is_namespace = tag == DW_TAG_namespace;
-      if (!is_namespace && tag != DW_TAG_class_type && tag != DW_TAG_structure_type) continue;
+      bool is_class = tag == DW_TAG_class_type || tag == DW_TAG_structure_type;
       const char* name = dw_.diename(&scopes[i]);
-      if (name == nullptr && !is_namespace) continue;
-      text.insert(0, std::string(name != nullptr ? name : "(anonymous namespace)") + "::");
+      if (tag == DW_TAG_subprogram) {
+        return enclosing(scopes[i]) + (name != nullptr ? name : "") + "::" + text;
+      }
+      if (!is_namespace && !is_class) continue;
+      // Lambdas have classes without names, or with one of the compiler's own.
+      bool is_lambda = is_class && (name == nullptr || name[0] == '<');
+      text.insert(0, (is_lambda         ? "{lambda}"
+                      : name == nullptr ? "(anonymous namespace)"
+                                        : std::string(name)) +
+                         "::");
     }
     return text;
   }

@@ -120,6 +120,67 @@ TEST(debug_info, names_the_variable_that_holds_a_byte_of_a_frame) {
   EXPECT_EQ(variable_at(program, called_from, 1 << 20), "");
 }
 
+// What calls the lambda by its address stands, in the debug information of gcc, in a function
+// without addresses.
+template <class Body>
+[[gnu::always_inline]] inline long through_a_pointer(Body& body) {
+  long (*volatile call)(void*) = [](void* b) {
+    cfa = reinterpret_cast<std::uint64_t>(__builtin_dwarf_cfa());
+    volatile long in_the_lambda[4] = {};
+    places.first_low = offset_of(&in_the_lambda[0]);
+    return (*static_cast<Body*>(b))() + in_the_lambda[1];
+  };
+  return call(&body);
+}
+constexpr int through_line = __LINE__ - 4;
+[[gnu::noinline]] long calls_through_a_pointer(long n) {
+  auto body = [&]() __attribute__((always_inline)) {
+    innermost(1);
+    return n;
+  };
+  return through_a_pointer(body) + 1;
+}
+
+TEST(debug_info, knows_the_functions_of_lambdas_and_what_was_inlined_there) {
+  if (!why_no_debug_info().empty()) GTEST_SKIP() << why_no_debug_info();
+  calls_through_a_pointer(1);
+  std::vector<source_frame> frames = describe_address(program, called_from);
+  // The function that the lambda is called by is one of its own, or the lambda's is put into it.
+  ASSERT_GE(frames.size(), 3u);
+  EXPECT_EQ(frames[0].function, "debug_info_under_test::innermost(int)");
+  EXPECT_EQ(frames[0].line, innermost_line);
+  EXPECT_NE(frames[1].function.find("operator()"), std::string::npos) << frames[1].function;
+  EXPECT_TRUE(frames[1].inlined);
+  EXPECT_EQ(frames[2].line, through_line);
+  EXPECT_FALSE(frames.back().inlined);
+  EXPECT_NE(frames.back().function.find("through_a_pointer"), std::string::npos)
+      << frames.back().function;
+#ifndef __SANITIZE_ADDRESS__
+  EXPECT_EQ(variable_at(program, called_from, places.first_low), "in_the_lambda");
+#endif
+}
+
+[[gnu::noinline]] long has_an_inlined_lambda(long n) {
+  auto lambda = [](long m) __attribute__((always_inline)) {
+    note_caller();
+    return m + 1;
+  };
+  return lambda(n) + 1;
+}
+constexpr int inlined_lambda_line = __LINE__ - 5;
+
+TEST(debug_info, names_an_inlined_lambda_after_the_function_it_stands_in) {
+  if (!why_no_debug_info().empty()) GTEST_SKIP() << why_no_debug_info();
+  has_an_inlined_lambda(1);
+  std::vector<source_frame> frames = describe_address(program, called_from);
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_TRUE(frames[0].inlined);
+  EXPECT_EQ(frames[0].line, inlined_lambda_line);
+  // By gcc "has_an_inlined_lambda::{lambda}::operator()", by clang with parameters.
+  EXPECT_EQ(frames[0].function.rfind("debug_info_under_test::has_an_inlined_lambda", 0), 0u);
+  EXPECT_NE(frames[0].function.find("::operator()"), std::string::npos) << frames[0].function;
+}
+
 struct holder {
   char text[8];
   long* inside[2];

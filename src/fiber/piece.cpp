@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <new>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "base/check.hpp"
 #include "fiber/stack_copy.hpp"
@@ -113,12 +112,10 @@ piece_block* blocks = nullptr;
 }  // namespace
 
 void each_piece(void (*visit)(piece* p, void* context), void* context) {
-  std::unordered_set<const piece*> in_pool;
-  for (const piece* p = free_pieces; p != nullptr; p = p->next_ready) in_pool.insert(p);
   for (piece_block* block = blocks; block != nullptr; block = block->next) {
     for (piece& p : block->pieces) {
       // What watches a slot is no computation.
-      if (in_pool.count(&p) == 0 && p.hi != everywhere) visit(&p, context);
+      if (p.hi != 0 && p.hi != everywhere) visit(&p, context);
     }
   }
 }
@@ -144,6 +141,7 @@ void free_piece(piece* p) {
     p->image = nullptr;
     p->image_capacity = 0;
   }
+  p->hi = 0;  // what each_piece knows it by
   p->next_ready = free_pieces;
   free_pieces = p;
 }

@@ -106,6 +106,7 @@ piece* new_piece();
 void free_piece(piece* p);
 extern std::size_t pieces_in_use;
 /// Calls visit(p, context) for each descriptor that is not in the pool. For reports: takes time.
+/// Async-signal-safe: descriptors are never given back.
 void each_piece(void (*visit)(piece* p, void* context), void* context);
 
 /// What stands first in the list of an unguarded slot (stack_slots.hpp). It seems to lie

@@ -2,6 +2,7 @@
 #include "job/crash.hpp"
 
 #include <cxxabi.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/auxv.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,6 +25,7 @@
 #include "job/launcher_report.hpp"
 #include "memory/stack_slots.hpp"
 #include "migrate/checked_scan.hpp"
+#include "observe/stack_walk.hpp"
 #include "sojourn/detail/running.hpp"
 
 #ifndef AT_MINSIGSTKSZ
@@ -46,11 +49,14 @@ bool alone;
 
 #if !SOJOURN_ASAN
 
+pthread_t worker;
+
 struct walk {
   std::uint64_t
       fault;  ///< Where the signal hit; frames younger than that are the handler's. 0: all.
   std::uint64_t stop;  ///< Frames from here on are not on this rank.
   bool started;
+  bool fault_is_call;  ///< `fault` is the address behind a call.
 };
 
 _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
@@ -59,13 +65,38 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
   if (address == 0) return _URC_END_OF_STACK;
   if (!w->started && address != w->fault) return _URC_NO_REASON;
   // Of a caller, the address behind the call: it may belong to the next line or function.
-  std::uint64_t code = w->started ? address - 1 : address;
+  std::uint64_t code = w->started || w->fault_is_call ? address - 1 : address;
   w->started = true;
   if (record->frame_count < crash_frames_max) record->frames[record->frame_count++] = code;
   record->oldest[record->frames_in_all % crash_oldest_max] = code;
   if (++record->frames_in_all == crash_walk_max) return _URC_END_OF_STACK;
   // What is called the canonical frame address here is the younger end of the frame.
   return w->stop != 0 && _Unwind_GetCFA(context) >= w->stop ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+void walk_stack(void* w) { _Unwind_Backtrace(visit, w); }
+
+/// What a signal interrupted.
+struct registers {
+  std::uint64_t pc;
+  call_context caller;  ///< Of a function that has just been called.
+  bool writes;          ///< A fault was that of a write, as far as is known.
+};
+
+registers registers_of(const void* context, bool just_called) {
+  const auto& m = static_cast<const ucontext_t*>(context)->uc_mcontext;
+  registers r{};
+#if defined(__x86_64__)
+  auto value = [&m](int number) { return static_cast<std::uint64_t>(m.gregs[number]); };
+  r.pc = value(REG_RIP);
+  r.writes = (value(REG_ERR) & 2) != 0;
+  std::uint64_t sp = value(REG_RSP);
+  if (just_called) r.caller = {*reinterpret_cast<std::uint64_t*>(sp), sp + 8, value(REG_RBP)};
+#elif defined(__aarch64__)
+  r.pc = m.pc;
+  if (just_called) r.caller = {m.regs[30], m.sp, m.regs[29]};
+#endif
+  return r;
 }
 
 /// Fills in who began what runs.
@@ -83,10 +114,31 @@ void say_what(const char* text) {
   std::snprintf(record->message, sizeof record->message, "%s", text);
 }
 
+// Objects are small, and nothing is ever mapped below this.
+constexpr std::uint64_t null_page = 65536;
+
+/// Of an access to a guard page.
+void describe_guard(std::uint64_t address, const piece* running) {
+  std::uint32_t slot = slots.index_of(address);
+  if (running == nullptr || slot == running->slot) {
+    std::snprintf(record->message, sizeof record->message,
+                  "stack overflow: the stack of %s, %llu KiB, is full; use less of it (recursion, "
+                  "large local arrays)%s",
+                  slots.is_main(slot) ? "a main fiber" : "a fiber",
+                  static_cast<unsigned long long>((slots.high(slot) - slots.low(slot)) >> 10),
+                  slots.is_main(slot) ? "" : ", or set SOJOURN_STACK_KIB");
+  } else if (slots.low(slot) == slots.high(running->slot)) {
+    std::snprintf(record->message, sizeof record->message,
+                  "an access beyond the oldest frame of %s, to the guard page above its stack: is "
+                  "an index of a local array too large?",
+                  slots.is_main(running->slot) ? "a main fiber" : "a fiber");
+  } else {
+    say_what("an access through a wild pointer, to the guard page of another fiber's stack");
+  }
+}
+
 /// What is known of a fault at an address that no part of Sojourn explains.
 void describe_fault(const siginfo_t* info) {
-  // Objects are small, and nothing is ever mapped below this.
-  constexpr std::uint64_t null_page = 65536;
   auto address = reinterpret_cast<std::uint64_t>(info->si_addr);
   if (info->si_code <= 0) return;  // raise() or kill() by itself.
   if (info->si_code == SI_KERNEL) {
@@ -102,7 +154,8 @@ void describe_fault(const siginfo_t* info) {
   }
 }
 
-void describe(int signal, const siginfo_t* info, bool writes) {
+/// `running`: what ran, or null; `calls`: no code is at the address, which was called.
+void describe(int signal, const siginfo_t* info, bool writes, const piece* running, bool calls) {
   auto address = reinterpret_cast<std::uint64_t>(info->si_addr);
   bool faulted = info->si_code > 0 && info->si_code != SI_KERNEL;
   if (signal == SIGABRT && last_words()[0] != 0) {
@@ -110,18 +163,15 @@ void describe(int signal, const siginfo_t* info, bool writes) {
   } else if (info->si_code <= 0 && info->si_pid != getpid()) {
     std::snprintf(record->message, sizeof record->message, "process %d sent the signal",
                   static_cast<int>(info->si_pid));
+  } else if (calls) {
+    say_what(address < null_page ? "a call through a null pointer to a function"
+                                 : "a call of an address where no code is");
   } else if (signal == SIGSEGV && faulted && addresses.unit != 0 && slots.is_guard(address)) {
-    std::uint32_t slot = slots.index_of(address);
-    std::snprintf(record->message, sizeof record->message,
-                  "stack overflow: the stack of %s, %llu KiB, is full; use less of it (recursion, "
-                  "large local arrays)%s",
-                  slots.is_main(slot) ? "a main fiber" : "a fiber",
-                  static_cast<unsigned long long>((slots.high(slot) - slots.low(slot)) >> 10),
-                  slots.is_main(slot) ? "" : ", or set SOJOURN_STACK_KIB");
+    describe_guard(address, running);
   } else if (signal == SIGBUS && faulted && addresses.unit != 0 &&
              address - addresses.heap < addresses.heap_bytes()) {
     say_what("out of memory: the system has no page for the global heap");
-  } else if (signal == SIGSEGV && faulted &&
+  } else if (signal == SIGSEGV && faulted && running != nullptr &&
              describe_caller_access(address, writes, record->message, sizeof record->message)) {
   } else if (signal == SIGSEGV && faulted && addresses.in_stacks(address)) {
     say_what(
@@ -169,8 +219,6 @@ void say_alone(int signal) {
   }
 }
 
-pthread_t worker;
-
 /// exit() from the body or a handler: the other ranks would wait for this one for ever, so it is a
 /// failure, and its stack is noted.
 void note_early_exit(int status, void*) {
@@ -184,36 +232,46 @@ void note_early_exit(int status, void*) {
       "exit(%d) was called in the middle of the job: return from the body of run() instead",
       status);
   note_origin();
-  walk w{0, 0, true};
+  walk w{0, 0, true, false};
   if (piece* p = running_piece()) w.stop = p->hi;
   record->written.store(1, std::memory_order_release);
   _Unwind_Backtrace(visit, &w);
 }
 
 void on_signal(int signal, siginfo_t* info, void* context) {
-  static bool entered = false;
-  if (!entered) {
-    entered = true;
+  static std::atomic<int> first_thread = 0;
+  int expected = 0;
+  int thread = gettid();
+  if (first_thread.compare_exchange_strong(expected, thread)) {
+    bool on_worker = pthread_equal(worker, pthread_self()) != 0;
     record->signal = signal;
+    record->in_thread = on_worker ? 0 : 1;
     bool has_address = info->si_code > 0 && info->si_code != SI_KERNEL;
     record->address =
         has_address ? reinterpret_cast<std::uint64_t>(info->si_addr) : crash_record::no_address;
-    note_origin();
-    walk w{0, 0, false};
-    bool writes = false;
-#if defined(__x86_64__)
-    writes = (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2) != 0;
-    w.fault =
-        static_cast<std::uint64_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
-#elif defined(__aarch64__)
-    w.fault = static_cast<ucontext_t*>(context)->uc_mcontext.pc;
-#endif
-    if (piece* p = running_piece()) w.stop = p->hi - 16;  // checked mode: see frames_below
-    describe(signal, info, writes);
+    registers at = registers_of(context, false);
+    bool calls = signal == SIGSEGV && has_address && record->address == at.pc;
+    piece* running = on_worker ? running_piece() : nullptr;
+    if (on_worker) note_origin();
+    walk w{at.pc, 0, false, false};
+    if (running != nullptr) w.stop = running->hi - 16;  // checked mode: see frames_below
+    describe(signal, info, at.writes, running, calls);
     // Now: the walk may fault again. The launcher reads the frames after this process is gone.
     record->written.store(1, std::memory_order_release);
-    _Unwind_Backtrace(visit, &w);
+    if (calls) {
+      // No unwinder knows a way from there, but the caller is where every call leaves it.
+      record->frames[record->frame_count++] = record->oldest[record->frames_in_all++] = at.pc;
+      at = registers_of(context, true);
+      w.fault = at.caller.pc;
+      w.fault_is_call = true;
+      sojourn_call_as_if_from(&at.caller, walk_stack, &w);
+    } else {
+      walk_stack(&w);
+    }
     if (alone) say_alone(signal);
+  } else if (expected != thread) {
+    // The first one ends the process, once its report is written.
+    for (int i = 0; i < 200; ++i) poll(nullptr, 0, 10);
   }
   // The handler is reset: the fault, or this, ends the process as it would have without us.
   ::signal(signal, SIG_DFL);

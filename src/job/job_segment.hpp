@@ -46,6 +46,7 @@ struct crash_record {
   std::int32_t called_by;   ///< A rank whose call was being handled.
   std::int32_t waiting_at;  ///< A rank where an activation waits for what ran here.
   std::uint64_t mark;       ///< The mark it was called under, on that rank.
+  std::uint32_t in_thread;  ///< 1: not the rank's worker ran, but another thread.
 };
 
 struct alignas(64) rank_block {

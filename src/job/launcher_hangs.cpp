@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
+#include "base/check.hpp"
 #include "job/kernel_files.hpp"
 
 namespace sojourn::detail {
@@ -25,25 +27,47 @@ constexpr milliseconds stack_patience{100};
 constexpr milliseconds patience{2000};
 constexpr milliseconds interrupt_again{20};
 constexpr milliseconds look_again{2};
+// Turns given a second by a fiber that polls. A loop that computes gives some, too.
+constexpr double polling = 1000;
 constexpr nanoseconds sample_least = milliseconds(50);
 constexpr nanoseconds sample_most = milliseconds(1000);
 
-/// What moves when a rank does something; it sleeps and wakes for reports, too.
+/// What moves when a rank does something. It sleeps and wakes for reports, too, and what it resumes
+/// may only poll.
 std::uint64_t counted(const counts_page& page) {
   counters c = page.now();
-  c.sleeps = c.wakeups_sent = 0;
+  c.sleeps = c.wakeups_sent = c.switches = c.images_in = c.images_out = 0;
   auto values = c.values();
   return std::accumulate(values.begin(), values.end(), std::uint64_t{0}) + page.methods;
 }
 
+/// Never more than there were: a fiber that gives its turn is counted before it is resumed, and
+/// yields are read last.
+std::int64_t resumed(const counts_page& page) {
+  std::uint64_t switches = __atomic_load_n(&page.switches, __ATOMIC_ACQUIRE);
+  return static_cast<std::int64_t>(switches - __atomic_load_n(&page.yields, __ATOMIC_RELAXED));
+}
+
+std::string thread_file(std::int32_t process, std::int32_t thread, const char* name) {
+  return "/proc/" + std::to_string(process) + "/task/" + std::to_string(thread) + "/" + name;
+}
+
 /// True when the kernel has the thread sleep.
 bool sleeps_in_kernel(std::int32_t process, std::int32_t thread) {
-  std::string stat =
-      read_line("/proc/" + std::to_string(process) + "/task/" + std::to_string(thread) + "/stat");
+  std::string stat = read_line(thread_file(process, thread, "stat"));
   std::size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos || name_end + 2 >= stat.size()) return false;
   char state = stat[name_end + 2];
   return state == 'S' || state == 'D';
+}
+
+/// True when the system call that the thread sleeps in goes on behind a signal handler as if
+/// nothing had been (signal(7), SA_RESTART). Not all that do are listed, but what programs block
+/// in.
+bool restarts_when_interrupted(std::int32_t process, std::int32_t thread) {
+  std::string text = read_line(thread_file(process, thread, "syscall"));
+  std::optional<long> number = parse_number(text.substr(0, text.find(' ')));
+  return number && (*number == SYS_futex || *number == SYS_read || *number == SYS_wait4);
 }
 
 }  // namespace
@@ -55,6 +79,7 @@ hang_watcher::hang_watcher(job_segment& job, int bell, double watchdog_seconds)
       watchdog_(std::chrono::duration_cast<nanoseconds>(duration<double>(watchdog_seconds))),
       progress_(job.rank_count),
       progress_at_(clock::now()),
+      sampled_at_(progress_at_),
       was_asleep_(job.rank_count),
       in_system_call_(job.rank_count) {
   for (progress& p : progress_) p.since = progress_at_;
@@ -72,8 +97,11 @@ void hang_watcher::ask(const std::string& why) { start({why, false, true, clock:
 void hang_watcher::start(request r) {
   if (request_) {
     // The answers on their way serve for this, too.
-    if (r.proven)
-      request_ = {r.why, true, request_->by_hand, request_->at, request_->interrupted_at};
+    request_->by_hand |= r.by_hand;
+    if (r.proven) {
+      request_->why = r.why;
+      request_->proven = true;
+    }
     return;
   }
   request_ = std::move(r);
@@ -100,22 +128,50 @@ void hang_watcher::sample(time now) {
   sample_at_ = now + std::clamp(watchdog_ / 8, sample_least, sample_most);
   bool some_wait = false;
   bool some_sleep = false;
+  double passed = duration<double>(now - std::exchange(sampled_at_, now)).count();
   for (int rank = 0; rank < area_.ranks(); ++rank) {
     progress& p = progress_[static_cast<std::size_t>(rank)];
-    some_wait = some_wait || area_.is_asleep(rank);
+    const counts_page& page = job_.counts_of(rank);
+    std::uint64_t yields = __atomic_load_n(&page.yields, __ATOMIC_RELAXED);
+    bool polls = static_cast<double>(yields - std::exchange(p.yields, yields)) > polling * passed;
+    some_wait = some_wait || area_.is_asleep(rank) || polls;
     some_sleep = some_sleep || area_.sleeps_for_a_time(rank);
-    std::uint64_t count = counted(job_.counts_of(rank));
-    if (count == std::exchange(p.counted, count)) continue;
+    // One that joins does something, too.
+    std::uint64_t count = counted(page) + static_cast<std::uint64_t>(job_.ranks[rank].state.load());
+    std::int64_t went_on = resumed(page);
+    if (count == std::exchange(p.counted, count) && went_on <= p.resumed) continue;
+    p.resumed = std::max(p.resumed, went_on);
     p.since = progress_at_ = now;
     reported_ = false;
   }
+  nanoseconds quiet = now - progress_at_;
+  if (quiet < watchdog_ / 2 || reported_) return;
+  // Also in a lock, or for what another process has to say.
+  for (std::size_t rank = 0; rank < progress_.size(); ++rank) {
+    some_wait = sleeps_on(rank) || some_wait;
+  }
   // When nobody waits the ranks compute, each for itself; when one sleeps for a time, that is what
   // the others may wait for.
-  if (now - progress_at_ < watchdog_ || reported_ || !some_wait || some_sleep) return;
+  if (quiet < watchdog_ || !some_wait || some_sleep) return;
   reported_ = true;
-  auto quiet = std::chrono::duration_cast<std::chrono::seconds>(now - progress_at_).count();
-  start({"no rank has sent a message or run a fiber for " + std::to_string(quiet) + " s", false,
-         false, now});
+  double seconds = duration<double>(quiet).count();
+  start({format(seconds < 1 ? "no rank has sent a message or run a fiber for %.2f s"
+                            : "no rank has sent a message or run a fiber for %.0f s",
+                seconds < 1 ? seconds : std::floor(seconds)),
+         false, false, now});
+}
+
+/// True when the rank sleeps in the kernel, and has not woken since this was last asked.
+bool hang_watcher::sleeps_on(std::size_t rank) {
+  std::int32_t process = job_.ranks[rank].pid.load();
+  std::int32_t thread = area_.of(static_cast<int>(rank)).thread.load();
+  std::string sleep;
+  if (job_.ranks[rank].state.load() == rank_state::attached && sleeps_in_kernel(process, thread)) {
+    sleep = read_field(thread_file(process, thread, "status"), "voluntary_ctxt_switches");
+  }
+  bool same = !sleep.empty() && sleep == progress_[rank].sleep;
+  progress_[rank].sleep = std::move(sleep);
+  return same;
 }
 
 bool hang_watcher::takes_part(std::size_t rank, const std::vector<bool>& running) const {
@@ -135,8 +191,11 @@ void hang_watcher::interrupt(std::size_t rank) {
   std::int32_t thread = area_.of(static_cast<int>(rank)).thread.load();
   if (process <= 0 || thread <= 0) return;
   in_system_call_[rank] = sleeps_in_kernel(process, thread);
+  if (area_.of(static_cast<int>(rank)).interruptible.load() == 0) return;
   // A signal would end some system calls early (sleep): not for a rank that nobody asked about.
-  if (in_system_call_[rank] && !request_->by_hand) return;
+  if (in_system_call_[rank] && !request_->by_hand && !restarts_when_interrupted(process, thread)) {
+    return;
+  }
   syscall(SYS_tgkill, process, thread, SIGURG);
 }
 

@@ -36,6 +36,9 @@ class hang_watcher {
  private:
   struct progress {
     std::uint64_t counted = 0;
+    std::int64_t resumed = 0;  ///< Resumed fibers, but for those that only gave their turn.
+    std::uint64_t yields = 0;
+    std::string sleep;  ///< The sleep in the kernel that it was last seen in, or "".
     time since = {};
   };
   struct request {
@@ -48,6 +51,7 @@ class hang_watcher {
 
   void hear_bell();
   void sample(time now);
+  bool sleeps_on(std::size_t rank);
   void start(request r);
   bool takes_part(std::size_t rank, const std::vector<bool>& running) const;
   bool has_answered(std::size_t rank) const;
@@ -62,6 +66,7 @@ class hang_watcher {
   std::optional<time> sample_at_;
   std::vector<progress> progress_;
   time progress_at_;  ///< Of any rank.
+  time sampled_at_;
   bool reported_ = false;
   std::uint32_t asked_by_ranks_ = 0;
   std::uint32_t number_ = 0;  ///< Of the last request.

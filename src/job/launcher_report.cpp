@@ -122,12 +122,18 @@ std::string frame_text(std::size_t number, std::uint64_t address,
   bool any = std::any_of(functions.begin(), functions.end(), [](const source_frame& f) {
     return f.inlined && !is_inlined_plumbing(f);
   });
+  std::vector<const source_frame*> shown;
   for (const source_frame& f : functions) {
     // A template that calls the user's function, which the compiler has put into it.
     if (is_inlined_plumbing(f) || (any && !f.inlined && is_plumbing(f.function))) continue;
+    shown.push_back(&f);
+  }
+  for (const source_frame* f : shown) {
     text += text.empty() ? where : std::string(where.size(), ' ');
-    if (!f.function.empty()) text += "  " + f.function;
-    text += place_text(f) + (f.inlined ? " (inlined)\n" : "\n");
+    if (!f->function.empty()) text += "  " + f->function;
+    text += place_text(*f);
+    // Into what is told by the next one: of the last, into a template that is not shown.
+    text += f->inlined && f != shown.back() ? " (inlined)\n" : "\n";
   }
   return text;
 }
@@ -275,7 +281,9 @@ std::string stack_text(const crash_record& crash, const std::string& symbol_file
     }
     i = next;
   }
-  if (is_rank(crash.waiting_at)) {
+  if (crash.in_thread != 0) {
+    text += "  in a thread of the program, beside the one that runs the rank\n";
+  } else if (is_rank(crash.waiting_at)) {
     text += "  an activation that was called on " + rank_text(crash.waiting_at);
     text += sender == 0 ? ", which waits for its result\n" : ", where this waits for its result:\n";
     if (sender != 0) text += frame_text(0, sender - 1, functions(sender - 1));

@@ -22,6 +22,13 @@ bool is_runtime_file(std::string_view file) {
          begins(file, "/usr/include/") || begins(file, "/usr/lib/");
 }
 
+/// As debug information names the functions of lambdas; with -g1 they stand nowhere.
+bool is_lambda(std::string_view function) {
+  constexpr std::string_view inside = "{lambda}::operator()";
+  return function == "operator()" || (function.size() >= inside.size() &&
+                                      function.substr(function.size() - inside.size()) == inside);
+}
+
 /// The functions at one address, innermost first, as far as they are the program's; the last one,
 /// which the machine calls, in any case. A lambda that is inlined there has no name of its own: its
 /// line is that function's.
@@ -32,7 +39,7 @@ std::vector<source_frame> describe(const std::string& program, const symbol_tabl
   std::vector<source_frame> all = describe_address(program, address);
   for (source_frame& f : all) {
     if (f.inlined && is_runtime_file(f.file)) continue;
-    if (f.inlined && f.function == "operator()") {
+    if (f.inlined && is_lambda(f.function)) {
       lambda = f;
       continue;
     }
@@ -158,7 +165,9 @@ std::string short_name(const std::string& function) {
   constexpr std::string_view lambda = "::{lambda}";
   if (std::size_t at = name.find(lambda); at != std::string::npos) {
     std::string outer = without(name.substr(0, at), "(anonymous)::");
-    return outer == "main" ? outer : "a lambda in " + outer;
+    // The body of run(), which others may stand in.
+    bool is_body = outer == "main" && name.find(lambda, at + 1) == std::string::npos;
+    return is_body ? outer : "a lambda in " + outer;
   }
   return without(name, "(anonymous)::");
 }

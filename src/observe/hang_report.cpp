@@ -127,9 +127,18 @@ class graph {
       int number = static_cast<int>(r);
       first_.push_back(static_cast<int>(nodes_.size()));
       if (rank.condition == rank_condition::computing) {
+        bool has_stack = rank.report.stack_count > 0;
+        if (has_stack && rank.report.runs_for != 0) {
+          giver_[rank.report.runs_for] = static_cast<int>(nodes_.size());
+        }
         nodes_.push_back({number, nullptr, places.of(rank.report.stack, rank.report.stack_count)});
       }
-      if (rank.condition != rank_condition::waiting) continue;
+      if (rank.condition != rank_condition::waiting &&
+          rank.condition != rank_condition::computing) {
+        continue;
+      }
+      std::uint32_t told = rank.report.fiber_count + (rank.condition == rank_condition::computing);
+      if (rank.report.fibers_alive > told) untold_ += rank.report.fibers_alive - told;
       for (std::uint32_t i = 0; i < rank.report.fiber_count; ++i) {
         const fiber_record& fiber = rank.report.fibers[i];
         if (fiber.result != 0) giver_[fiber.result] = static_cast<int>(nodes_.size());
@@ -146,13 +155,13 @@ class graph {
 
   const std::vector<node>& nodes() const { return nodes_; }
 
-  /// "`f` (x.cpp:12)", as it is spoken of.
+  /// "`f` (x.cpp:12)", as it is spoken of. Requires: a fiber, or what runs has places.
   std::string name(const node& n, bool with_line) const {
     code_place place;
     if (!n.places.empty()) {
       place = n.places.front();
     } else {
-      if (n.fiber != nullptr && !n.fiber->is_main) return "a fiber";
+      if (!n.fiber->is_main) return "a fiber";
       place.function = "main";
     }
     if (!with_line) place.line = 0;
@@ -163,15 +172,20 @@ class graph {
     if (nodes_.empty()) return "no rank has told of what it waits for";
     std::string common = all_wait_for_one();
     if (!common.empty()) return common;
-    // A circle told shortly, or else the longest chain; from a body that runs, when there is one.
+    // A circle told shortly, or else the longest chain; one that leads to what runs, or from a body
+    // that has not returned, when there is one.
     std::vector<int> told;
     bool closed = false;
+    auto leads_on = [this](const std::vector<int>& chain) {
+      return at(chain.back()).fiber == nullptr;
+    };
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (nodes_[i].fiber == nullptr) continue;
       auto [chain, circle] = follow(static_cast<int>(i));
       bool in_body = is_in_body(nodes_[i]);
       bool better = told.empty()                              ? true
                     : circle != closed                        ? circle
+                    : leads_on(chain) != leads_on(told)       ? leads_on(chain)
                     : in_body != is_in_body(at(told.front())) ? in_body
                     : circle                                  ? chain.size() < told.size()
                                                               : chain.size() > told.size();
@@ -179,7 +193,7 @@ class graph {
       told = std::move(chain);
       closed = circle;
     }
-    if (told.empty()) return "no fiber waits";
+    if (told.empty()) return all_that_runs();
     std::string text = closed || view_.proven ? "deadlock: " : "";
     return text + tell(told, closed);
   }
@@ -194,7 +208,7 @@ class graph {
       case wait_kind::call:
         return "waits for the answer of " + rank + by(n);
       case wait_kind::result:
-        if (n.next < 0) return "waits for a result that no fiber is left to give";
+        if (n.next < 0) return "waits for a result that " + who_is_not_told();
         return "waits for a result from rank " + std::to_string(at(n.next).rank) + by(n);
       case wait_kind::collective:
         return "waits in " + collective_text(f) + " for " + rank;
@@ -224,7 +238,18 @@ class graph {
  private:
   const node& at(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
 
-  std::string by(const node& n) const { return n.next < 0 ? "" : ", " + name(at(n.next), false); }
+  /// ", `f`" of what it waits for.
+  std::string by(const node& n) const {
+    if (n.next < 0) return "";
+    const node& next = at(n.next);
+    if (next.fiber == nullptr && next.places.empty()) return ", which " + running_where(next);
+    return ", " + name(next, false);
+  }
+
+  std::string who_is_not_told() const {
+    return untold_ > 0 || !view_.proven ? "none of the fibers told of gives"
+                                        : "no fiber is left to give";
+  }
 
   static std::string collective_text(const fiber_record& fiber) {
     bool is_end = static_cast<collective>(fiber.operation) == collective::end_of_program;
@@ -292,8 +317,12 @@ class graph {
                                }));
         return serving >= 0 ? serving : main_of(f.rank);
       }
-      case wait_kind::fibers:
-        return first_of(n.rank, others([](const node&) { return true; }));
+      case wait_kind::fibers: {
+        int other = first_of(n.rank, others([](const node&) { return true; }));
+        return other >= 0 ? other : running_on(n.rank);
+      }
+      case wait_kind::ready:
+        return running_on(n.rank);
       case wait_kind::mutex:
         return f.holder < 0 ? -1 : first_[static_cast<std::size_t>(n.rank)] + f.holder;
       default:
@@ -363,7 +392,7 @@ class graph {
     if (f.rank >= 0 && f.rank < static_cast<int>(view_.ranks.size())) {
       return verb(f) + " " + rank_without_fiber(f.rank);
     }
-    if (f.kind == wait_kind::result) return "waits for a result that no fiber is left to give";
+    if (f.kind == wait_kind::result) return "waits for a result that " + who_is_not_told();
     if (f.kind == wait_kind::finish) return "waits in finish() for computations on their way";
     return "waits";
   }
@@ -378,6 +407,18 @@ class graph {
     return n.places.empty() ? text : text + " in " + name(n, true);
   }
 
+  /// When nobody waits for another rank.
+  std::string all_that_runs() const {
+    constexpr std::size_t most = 2;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(nodes_.size(), most); ++i) {
+      text += (i == 0 ? "rank " : ", rank ") + std::to_string(nodes_[i].rank) + " " +
+              running_where(nodes_[i]);
+    }
+    if (nodes_.size() > most) text += ", and so on";
+    return text;
+  }
+
   std::string tell(const std::vector<int>& chain, bool closed) const {
     std::string text = spoken(at(chain.front()));
     for (std::size_t i = 0; i < chain.size(); ++i) {
@@ -388,7 +429,10 @@ class graph {
         break;
       }
       if (i == steps_told) {
-        text += joint + "waits for " + std::to_string(chain.size() - i - 1) + " more";
+        // Ranks tell of some of their fibers: where those end, the rest is among the others.
+        bool cut_off = untold_ > 0 && !closed;
+        std::size_t more = chain.size() - i - 1 + (cut_off ? untold_ : 0);
+        text += joint + "waits for " + (cut_off ? "up to " : "") + std::to_string(more) + " more";
         break;
       }
       const node& next = at(chain[i + 1]);
@@ -415,6 +459,7 @@ class graph {
 
   const hang_view& view_;
   std::vector<node> nodes_;
+  std::size_t untold_ = 0;          ///< Fibers that no rank has told of.
   std::vector<int> first_;          ///< Node of each rank's first fiber, if it has told of any.
   std::map<ticket_id, int> giver_;  ///< Node whose end gives a ticket its result.
   std::map<ticket_id, ticket_id> source_;  ///< Ticket whose result another one gets.
@@ -445,6 +490,7 @@ std::string rank_text(const graph& waits, const rank_view& rank, int number) {
   std::string text = "rank " + std::to_string(number);
   if (rank.pid != 0) text += " (pid " + std::to_string(rank.pid) + ")";
   auto mine = [number](const node& n) { return n.rank == number; };
+  std::size_t alive = 0;
   switch (rank.condition) {
     case rank_condition::absent:
       return text + " has not joined the job\n";
@@ -459,18 +505,23 @@ std::string rank_text(const graph& waits, const rank_view& rank, int number) {
       text += rank.in_system_call ? "in a system call" : "computing";
       if (told_how_long) text += " for " + seconds(rank.quiet_seconds);
       if (runs != waits.nodes().end()) text += running_text(*runs);
-      return text + "\n";
+      text += "\n";
+      alive = std::max<std::size_t>(rank.report.fibers_alive, 1) - 1;
+      if (rank.report.fiber_count == 0 || alive == 0) return text;
+      text += " and has " + std::to_string(alive) +
+              (alive == 1 ? " other fiber:\n" : " other fibers, the newest first:\n");
+      break;
     }
     case rank_condition::waiting:
+      alive = rank.report.fibers_alive;
+      text += alive == 0 ? " waits for messages, without a fiber\n"
+                         : " waits, with " + std::to_string(alive) +
+                               (alive == 1 ? " fiber:\n" : " fibers, the newest first:\n");
       break;
   }
-  std::size_t alive = rank.report.fibers_alive;
-  text += alive == 0 ? " waits for messages, without a fiber\n"
-                     : " waits, with " + std::to_string(alive) +
-                           (alive == 1 ? " fiber:\n" : " fibers, the newest first:\n");
   std::size_t shown = 0;
   for (const node& n : waits.nodes()) {
-    if (!mine(n)) continue;
+    if (!mine(n) || n.fiber == nullptr) continue;
     // The main fiber, the last, is shown in any case.
     if (shown + 1 >= fibers_shown && !n.fiber->is_main) continue;
     text += fiber_text(waits, n);

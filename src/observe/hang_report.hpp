@@ -14,7 +14,8 @@ namespace sojourn::detail {
 enum class rank_condition {
   absent,     ///< Has not joined the job.
   waiting,    ///< Sleeps, or has nothing to do: `report` tells of all its fibers.
-  computing,  ///< Did not come to its dispatcher: `report` has the stack of what it runs.
+  computing,  ///< Did not come to its dispatcher: `report` has the stack of what it runs, and its
+              ///< other fibers.
   silent,     ///< Neither.
   finished,   ///< Its part of the job is over.
 };

@@ -12,22 +12,6 @@ namespace sojourn::detail {
 
 namespace {
 
-/// Registers that an unwinder needs to go on from a call. In this order: the assembly knows it.
-struct call_context {
-  std::uint64_t pc;
-  std::uint64_t sp;
-  std::uint64_t frame;
-};
-
-}  // namespace
-
-/// Calls fn(argument) so that an unwinder, started in it, finds `from` as its caller
-/// (walk_*.S).
-extern "C" void sojourn_call_as_if_from(const call_context* from, void (*fn)(void*),
-                                        void* argument);
-
-namespace {
-
 struct walk {
   std::uint64_t first;  ///< Frames younger than this address are the walker's.
   std::uint64_t stop;
@@ -74,6 +58,15 @@ std::size_t walk_suspended(const piece* p, std::uint64_t* frames, std::size_t mo
   walk w{from.pc, p->hi, false, false, frames, most, 0};
   sojourn_call_as_if_from(&from, unwind, &w);
   return w.count;
+}
+
+std::uint64_t stack_pointer(const void* context) {
+  const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  return static_cast<std::uint64_t>(registers.gregs[REG_RSP]);
+#elif defined(__aarch64__)
+  return registers.sp;
+#endif
 }
 
 std::size_t walk_interrupted(const void* context, std::uint64_t stop, std::uint64_t* frames,

@@ -9,12 +9,27 @@
 
 namespace sojourn::detail {
 
+/// Registers that an unwinder needs to go on from a call. In this order: the assembly knows it.
+struct call_context {
+  std::uint64_t pc;
+  std::uint64_t sp;
+  std::uint64_t frame;
+};
+
+/// Calls fn(argument) so that an unwinder, started in it, finds `from` as its caller
+/// (walk_*.S).
+extern "C" void sojourn_call_as_if_from(const call_context* from, void (*fn)(void*),
+                                        void* argument);
+
 /// Call addresses of a suspended piece, youngest first, without the frames that belong to older
 /// pieces. Requires: it is in place; scheduler's stack. Returns how many.
 std::size_t walk_suspended(const piece* p, std::uint64_t* frames, std::size_t most);
 
-/// The same of the code that a signal interrupted, from its handler; `context` is its third
-/// argument. Frames from `stop` on are left out (0: none). Async-signal-safe after prepare_walks().
+/// Of the code that a signal interrupted; `context` is the third argument of its handler.
+std::uint64_t stack_pointer(const void* context);
+
+/// Call addresses of that code, youngest first, from the handler. Frames from `stop` on are left
+/// out (0: none). Async-signal-safe after prepare_walks().
 std::size_t walk_interrupted(const void* context, std::uint64_t stop, std::uint64_t* frames,
                              std::size_t most);
 

@@ -66,6 +66,7 @@ struct rank_report {
   std::uint32_t link_count;
   std::uint32_t stack_count;
   std::uint64_t stack[stack_max];  ///< Of what runs, when the rank was interrupted.
+  ticket_id runs_for;              ///< Ticket that its end completes, or 0.
   ticket_link links[links_max];
   fiber_record fibers[fibers_max];
 };
@@ -79,7 +80,8 @@ struct alignas(64) rank_watch {
   std::atomic<std::uint32_t> report_wanted;  ///< Number of the last request.
   std::atomic<std::uint32_t> report_given;   ///< … of the last one answered by a report,
   std::atomic<std::uint32_t> stack_given;    ///< and by a stack.
-  std::atomic<std::int32_t> thread;          ///< 0: the rank cannot be interrupted.
+  std::atomic<std::int32_t> thread;          ///< The worker.
+  std::atomic<std::uint32_t> interruptible;  ///< 1: by SIGURG, which the program leaves to us.
 };
 
 struct alignas(64) job_watch {

@@ -82,7 +82,14 @@ reason local_reason(const piece* p) {
   return {wait_kind::latch};
 }
 
-void write_fiber(fiber_record& record, piece* p, const reason& why, double ns_a_tick) {
+double ns_a_tick() {
+  double passed = static_cast<double>(ticks() - ticks_at_start);
+  return passed > 0 ? static_cast<double>(now_ns() - ns_at_start) / passed : 0;
+}
+
+/// `walks`: its frames are told, too. Requires: they are in place then.
+void write_fiber(fiber_record& record, const piece* p, const reason& why, double ns_per_tick,
+                 bool walks) {
   record = {};
   record.kind = why.kind;
   record.waits_for = why.ticket;
@@ -100,11 +107,64 @@ void write_fiber(fiber_record& record, piece* p, const reason& why, double ns_a_
   }
   if (p->since != 0 && why.kind != wait_kind::ready) {
     record.waited_ns =
-        static_cast<std::uint64_t>(static_cast<double>(ticks() - p->since) * ns_a_tick);
+        static_cast<std::uint64_t>(static_cast<double>(ticks() - p->since) * ns_per_tick);
   }
-  place(p);
+  if (!walks) return;
   record.frame_count =
       static_cast<std::uint8_t>(walk_suspended(p, record.frames, fiber_record::frames_max));
+}
+
+/// What the interrupted rank's other fibers wait for. The code that was interrupted may be the
+/// runtime's: only what stays readable at any moment is read, and nothing is allocated or moved.
+struct others {
+  const piece* newest[rank_report::fibers_max];
+  std::size_t count;
+  const piece* main;
+};
+
+void look_at_other(piece* p, void* context) {
+  auto& o = *static_cast<others*>(context);
+  if (p == spare_piece() || p == running_piece() || p->sp == 0) return;
+  if (is_main(p)) {
+    o.main = p;
+    return;
+  }
+  // The main fiber has the last place.
+  std::size_t at = o.count;
+  while (at > 0 && o.newest[at - 1]->since < p->since) --at;
+  constexpr std::size_t most = rank_report::fibers_max - 1;
+  if (at == most) return;
+  o.count = std::min(o.count + 1, most);
+  for (std::size_t i = o.count - 1; i > at; --i) o.newest[i] = o.newest[i - 1];
+  o.newest[at] = p;
+}
+
+reason reason_of_other(const piece* p) {
+  if (p->waits == wait_cause::ticket) {
+    const ticket* t = find_ticket(p->waits_for);
+    return t != nullptr ? reason_of(*t) : reason{};
+  }
+  if (p == hooks.parked_main()) return {wait_kind::fibers, 0, -1};
+  int most = 100'000;  // of a list that changes there may be no end
+  for (const piece* q = first_ready; q != nullptr && --most > 0; q = q->next_ready) {
+    if (q == p) return {wait_kind::ready, 0, -1};
+  }
+  return local_reason(p);
+}
+
+void write_others(rank_report& report) {
+  report.fiber_count = report.link_count = 0;
+  others o{{}, 0, nullptr};
+  each_piece(look_at_other, &o);
+  if (o.main != nullptr) o.newest[o.count++] = o.main;
+  double ns_per_tick = ns_a_tick();
+  for (std::size_t i = 0; i < o.count; ++i) {
+    const piece* p = o.newest[i];
+    // Half of it may be an image, and nothing can be moved now.
+    bool whole = p->is_in_place() && slots.low(p->slot) < p->sp && p->sp < p->hi &&
+                 p->hi <= slots.high(p->slot);
+    write_fiber(report.fibers[report.fiber_count++], p, reason_of_other(p), ns_per_tick, whole);
+  }
 }
 
 /// Requests are answered here, off the way of messages and calls: a rank that is asked while it
@@ -136,7 +196,7 @@ void around_sleep(bool falls_asleep) {
   if (area.all().asleep.fetch_add(1) + 1 == ranks && area.nothing_can_happen()) hooks.deadlocked();
 }
 
-/// Of a rank that does not come to its dispatcher: what it runs.
+/// Of a rank that does not come to its dispatcher: what it runs, and what its other fibers do.
 void on_interrupt(int, siginfo_t*, void* context) {
   int saved = errno;
   rank_watch& mine = area.of(job.me);
@@ -145,13 +205,18 @@ void on_interrupt(int, siginfo_t*, void* context) {
     rank_report& report = area.report_of(job.me);
     const piece* p = running_piece();
     // In its dispatcher it is about to answer, or to run a fiber: the launcher interrupts it again.
-    if (p == nullptr) {
+    std::uint64_t sp = stack_pointer(context);
+    bool dispatches = handover.scheduler_low <= sp && sp < handover.scheduler_high;
+    if (p == nullptr || dispatches) {
       errno = saved;
       return;
     }
     report.stack_count = static_cast<std::uint32_t>(
         walk_interrupted(context, p->hi, report.stack, rank_report::stack_max));
-    report.fibers_alive = static_cast<std::uint32_t>(fibers_unfinished());
+    // A handler counts once it has blocked.
+    report.fibers_alive = static_cast<std::uint32_t>(fibers_unfinished()) + (p == spare_piece());
+    report.runs_for = p->result;
+    write_others(report);
     mine.stack_given.store(wanted, std::memory_order_release);
   }
   errno = saved;
@@ -200,8 +265,6 @@ void write_report(rank_report& report) {
     return is_main(a) != is_main(b) ? is_main(b) : a->since > b->since;
   });
   report.fibers_alive = static_cast<std::uint32_t>(c.pieces.size());
-  double passed = static_cast<double>(ticks() - ticks_at_start);
-  double ns_a_tick = passed > 0 ? static_cast<double>(now_ns() - ns_at_start) / passed : 0;
   // The main fiber, which is the last, has a place even when there are more than can be told of.
   if (c.pieces.size() > rank_report::fibers_max) {
     c.pieces.erase(c.pieces.begin() + rank_report::fibers_max - 1, c.pieces.end() - 1);
@@ -212,13 +275,17 @@ void write_report(rank_report& report) {
       holders[m] = static_cast<int>(i);
     }
   }
+  double ns_per_tick = ns_a_tick();
   for (piece* p : c.pieces) {
     auto found = c.why.find(p);
     reason why = found != c.why.end() ? found->second : local_reason(p);
     if (auto holder = holders.find(p->waits_on); holder != holders.end()) {
       why.holder = holder->second;
     }
-    write_fiber(report.fibers[report.fiber_count++], p, why, ns_a_tick);
+    // What another rank reads stays as it is.
+    bool walks = slots[p->slot].being_read == 0;
+    if (walks) place(p);
+    write_fiber(report.fibers[report.fiber_count++], p, why, ns_per_tick, walks);
   }
 }
 
@@ -230,9 +297,8 @@ void attach_watch(const watch_area& memory, const watch_hooks& above) {
   prepare_walks();
   // SIGURG is ignored where nobody handles it: a request that comes too early, or to a program that
   // has taken the signal for itself, does no harm.
-  if (handle(SIGURG, nullptr, on_interrupt)) {
-    area.of(job.me).thread.store(static_cast<std::int32_t>(syscall(SYS_gettid)));
-  }
+  area.of(job.me).thread.store(static_cast<std::int32_t>(syscall(SYS_gettid)));
+  area.of(job.me).interruptible.store(handle(SIGURG, nullptr, on_interrupt));
   handle(SIGUSR1, on_user_signal, nullptr);
   // Ctrl-\ reaches the ranks as well; the launcher, which it is meant for, asks them.
   if (hooks.has_launcher) handle(SIGQUIT, [](int) {}, nullptr);

@@ -84,7 +84,12 @@ std::vector<std::byte> take_from(int source) {
         return bytes;
       }
     }
-    SOJOURN_CHECK(waiting == 0, "two fibers of a rank are in collective operations at once");
+    if (waiting != 0) {
+      die("two fibers of one rank are in collective operations at once, this one %s; each rank "
+          "must "
+          "call the same ones in the same order, one after the other",
+          place_of(current).c_str());
+    }
     missing = source;
     ticket_id mine = waiting = ticket_open();
     ticket_take(mine, nullptr, 0);

@@ -13,7 +13,8 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work"
 
 # Flags are words of a shell: the prefix has a space in it, which pkg-config escapes.
-PKG_CONFIG_PATH="$prefix/lib/pkgconfig:$prefix/lib64/pkgconfig:$prefix/lib/$("$compiler" -print-multiarch)/pkgconfig"
+# Below lib, lib64 or a folder for the machine.
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name sojourn.pc)")
 export PKG_CONFIG_PATH
 flags=$("$pkg_config" --cflags --libs sojourn)
 for level in -O2 -O3; do

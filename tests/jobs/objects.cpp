@@ -196,7 +196,11 @@ void const_and_comparison() {
   auto q = make<counted>(next(), 9L);
   CHECK(p != q);
   CHECK((p < q) != (q < p));
-  destroy(p);
+  // As delete does, it takes pointers to const.
+  for (rank_t r : {rank_me(), next()}) {
+    destroy_array(global_ptr<const long>(make_array<long>(r, 3)), 3);
+  }
+  destroy(c);
   destroy(q);
 }
 

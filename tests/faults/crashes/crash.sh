@@ -5,6 +5,7 @@
 #   //! status 139          the job's exit status
 #   //! says TEXT           a whole line of the report, as a basic regular expression
 #   //! several: says TEXT  the same, of jobs of several ranks only
+#   //! never says TEXT    no line of the report
 # In TEXT, LAST is the last rank, N their number, and LINE the source's line that ends in "// here".
 . "$(dirname "$0")/../../launcher/lib.sh"
 ulimit -c 0
@@ -13,6 +14,8 @@ source=$3
 line=$(grep -n '// here$' "$source" | head -n 1 | cut -d: -f1)
 wanted_status=$(sed -n 's|^//! status ||p' "$source")
 lines=$(nm "$program" >/dev/null 2>&1 && "$sojourn" doctor | grep -q '^ok  *libdw' && echo 1 || echo 0)
+
+sed -n 's|^//! never says ||p' "$source" >"$work/unwanted"
 
 for ranks in 1 2 4; do
   sed -n -e 's|^//! says ||p' "$source" >"$work/wanted"
@@ -28,6 +31,9 @@ for ranks in 1 2 4; do
     while IFS= read -r text; do
       grep -q -x -e "$text" "$err" || fail "the report lacks the line: $text (ranks: $ranks, share: $share)"
     done <"$work/wanted"
+    while IFS= read -r text; do
+      ! grep -q -x -e "$text" "$err" || fail "the report has a line like: $text (ranks: $ranks, share: $share)"
+    done <"$work/unwanted"
     again="on host $(uname -n); to run it again: .*sojourn run -n $ranks $([ $share = on ] || echo '--share off ')$program"
     expect_err "$again"
     expect_gone "^$program"

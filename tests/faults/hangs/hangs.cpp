@@ -36,6 +36,11 @@ FRAME void calls_in_a_circle() {
   if (rank_me() == 0) first = rpc(after(0), passes_on);
 }
 
+FRAME int passes_on_often(int times) {
+  if (times == 0) return rpc(0, waits_for_the_first).get();
+  return rpc(after(rank_me()), passes_on_often, times - 1).get() + 1;
+}
+
 // A body returns, on some ranks, once what hangs there has begun to.
 bool begun = false;
 FRAME void wait_until_begun() {
@@ -81,7 +86,9 @@ FRAME void computes_for(double seconds) {
   while (now_ns() < end) {
   }
 }
-FRAME void sleeps() { sleep(600); }
+FRAME void sleeps() {
+  while (for_ever) sleep(600);
+}
 
 // Two fibers of a rank lock two mutexes in different orders.
 mutex left, right;
@@ -130,13 +137,35 @@ FRAME void waits_for_a_while() {
   changed.wait_for(lock, std::chrono::milliseconds(1500));
 }
 
+// Two computations of each rank take turns at a lock that one of them holds while it waits.
+std::mutex held;
+FRAME int holds_the_lock() {
+  std::lock_guard<std::mutex> guard(held);
+  return rpc(after(rank_me()), [] { return 1; }).get();
+}
+FRAME void locks_twice() {
+  auto a = rpc(rank_me(), holds_the_lock);
+  auto b = rpc(rank_me(), holds_the_lock);
+  a.get();
+  b.get();
+}
+
+FRAME void reads_what_nobody_writes() {
+  int ends[2];
+  char byte;
+  if (pipe(ends) == 0 && read(ends[0], &byte, 1) == 1) std::abort();
+}
+FRAME void polls() {
+  while (for_ever) yield();
+}
 }  // namespace
 
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   auto is = [how](const char* name) { return std::strcmp(how, name) == 0; };
   return run(argc, argv, [&] {
-    bool last = rank_me() == rank_count() - 1;
+    rank_t last_rank = rank_count() - 1;
+    bool last = rank_me() == last_rank;
     if (is("circle")) {
       calls_in_a_circle();
     } else if (is("barrier_in_handler")) {
@@ -179,6 +208,20 @@ int main(int argc, char** argv) {
       if (last) sleeps_for(0.5);
       barrier();
       calls_in_a_circle();
+    } else if (is("locks")) {
+      locks_twice();
+    } else if (is("reads")) {
+      reads_what_nobody_writes();
+    } else if (is("polls")) {
+      polls();
+    } else if (is("polls_for_one")) {
+      if (last) computes_for_ever();
+      polls();
+    } else if (is("calls_a_lambda")) {
+      if (rank_me() == 0) rpc(last_rank, [] { computes_for_ever(); }).get();
+      barrier();
+    } else if (is("many")) {
+      if (rank_me() == 0) first = rpc(0, passes_on_often, 1000);
     } else if (is("all_compute")) {
       computes_for(2);
     } else if (is("calls")) {

@@ -50,6 +50,24 @@ until_true() {
 }
 said() { grep -q -e "$1" "$err"; }
 
+# report_of PATTERN OPTIONS… HOW: starts a job that does not end, until a line that matches is said;
+# it goes on, and says no more.
+report_of() {
+  pattern=$1
+  shift
+  : >"$err"
+  "$sojourn" run -n "$ranks" --share "$share" "$@" >"$out" 2>"$err" </dev/null &
+  launcher=$!
+  until_true said "$pattern" || fail "nothing said is like: $pattern"
+  length=$(wc -c <"$err")
+  sleep 1
+  kill -0 $launcher || fail 'the job ended'
+  [ "$(wc -c <"$err")" -eq "$length" ] || fail 'more was said'
+  kill $launcher
+  wait $launcher 2>/dev/null
+  status=none
+}
+
 last=$((ranks - 1))
 for share in on off; do
   # At once: without a watchdog, too.
@@ -95,6 +113,31 @@ for share in on off; do
   kill $launcher
   wait $launcher 2>/dev/null
   status=0
+
+  # All wait outside of the runtime, where the watchdog finds them, or ask again and again.
+  where='in a system call'
+  [ "$ranks" -eq 1 ] && report_of "^sojourn run: rank 0 is $where in \`reads_what_nobody_writes\`" \
+    --watchdog 0.3 "$hangs" reads
+  [ "$ranks" -eq 1 ] || report_of "^sojourn run: rank 0 is $where in \`reads_what_nobody_writes\`.*, rank 1 is $where" \
+    --watchdog 0.3 "$hangs" reads
+  expect_line "sojourn run: no rank has sent a message or run a fiber for $(sed -n 's/.* a fiber for //p' "$err")"
+  said ' a fiber for 0\.[3-9]' || fail 'for how long?'
+  report_of '^sojourn run: .*rank 0.* computes in `polls`' --watchdog 0.3 "$hangs" polls
+  if [ "$ranks" -gt 1 ]; then
+    report_of "^sojourn run: rank 0 computes in \`polls\`.*, rank 1 computes in" \
+      --watchdog 0.3 "$hangs" polls_for_one
+    report_of "^sojourn run: everything waits for rank $last, which computes in \`computes_for_ever\`" \
+      --watchdog 0.3 "$hangs" calls_a_lambda
+    said 'called by `a lambda in main`' || fail 'the lambda is not named as one'
+  fi
+  # One of its fibers holds the lock that it waits for.
+  report_of "^sojourn run: .*which is $where in \`holds_the_lock\`" --watchdog 0.3 "$hangs" locks
+  expect_line ' and has 2 other fibers, the newest first:'
+  expect_begin "  \`holds_the_lock\` waits for the answer of rank $((1 % ranks))"
+  expect_begin "  \`locks_twice\` waits for the answer of rank [0-9]"
+
+  try "$hangs" many
+  said ', which waits for up to 9[0-9][0-9] more$' || fail 'the circle is longer'
 
   if [ "$ranks" -eq 1 ]; then
     # Without the launcher, the rank says so itself.
@@ -190,6 +233,23 @@ while steps == 0 or at != first[0]:
 assert steps == ranks, steps
 PYTHON
   fi
+
+  # Who asks while the watchdog still collects answers, here from a stopped rank, is not forgotten:
+  # then also a system call is interrupted that does not go on by itself.
+  : >"$err"
+  "$sojourn" run -n "$ranks" --share "$share" --watchdog 0.3 "$hangs" sleeps >"$out" 2>"$err" </dev/null &
+  launcher=$!
+  sleep 0.2
+  rank_pid=$(tr ' ' '\n' <"/proc/$launcher/task/$launcher/children" | head -n 1)
+  kill -STOP "$rank_pid"
+  sleep 1
+  kill -USR1 $launcher
+  until_true said '^sojourn run: rank' || fail 'nothing was said of a stopped rank'
+  expect_begin "rank $last (pid [0-9]*) has been in a system call for [0-9.]* s in \`sleeps\`"
+  kill -CONT "$rank_pid"
+  kill $launcher
+  wait $launcher
+  status=none
 
   # Healthy jobs, however slow, are left alone.
   for how in calls bursts; do
