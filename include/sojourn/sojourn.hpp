@@ -16,6 +16,8 @@
 #include "sojourn/objects.hpp"
 #include "sojourn/rank.hpp"
 #include "sojourn/rpc.hpp"
+#include "sojourn/sleep.hpp"
+#include "sojourn/sync.hpp"
 #include "sojourn/thread.hpp"
 #include "sojourn/travels.hpp"
 #include "sojourn/via.hpp"

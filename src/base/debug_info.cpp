@@ -150,14 +150,23 @@ class debug_info {
   }
 
   frame_variable variable(std::uint64_t pc, std::int64_t offset) const {
+    return find_variable(
+        pc, [&](Dwarf_Die& die, const base& frame) { return part_at(die, pc, offset, frame); });
+  }
+
+  frame_variable variable_in_register(std::uint64_t pc, int number) const {
+    return find_variable(
+        pc, [&](Dwarf_Die& die, const base&) { return part_in_register(die, pc, number); });
+  }
+
+  bool knows_variables(std::uint64_t pc) const {
     std::optional<position> at = find_position(pc);
-    if (!at || at->scopes.empty()) return {};
-    std::optional<base> frame = frame_base(*at, pc);
-    for (std::size_t i = at->scopes.size(); i-- > 0;) {
-      frame_variable found = variable_in(at->scopes[i], pc, offset, frame);
-      if (!found.name.empty()) return found;
-    }
-    return {};
+    Dwarf_Die die;
+    if (!at || dw_.child(&at->unit, &die) != 0) return false;
+    do {
+      if (dw_.tag(&die) == DW_TAG_base_type) return true;
+    } while (dw_.siblingof(&die, &die) == 0);
+    return false;
   }
 
  private:
@@ -328,66 +337,140 @@ class debug_info {
     return b;
   }
 
-  frame_variable variable_in(Dwarf_Die& scope, std::uint64_t pc, std::int64_t offset,
-                             const std::optional<base>& frame) const {
-    Dwarf_Die die;
-    if (dw_.child(&scope, &die) != 0) return {};
-    do {
-      int tag = dw_.tag(&die);
-      if (tag != DW_TAG_variable && tag != DW_TAG_formal_parameter) continue;
-      if (!covers(die, pc, offset, *frame)) continue;
-      const char* name = dw_.diename(&die);
-      // The compiler's own, such as the range of a range-based for, have names with two
-      // underscores.
-      if (name != nullptr) return {name, is_pointer(die)};
-    } while (dw_.siblingof(&die, &die) == 0);
+  /// The first variable in the scopes around `pc`, innermost first, of which part(die, frame) says
+  /// that it has a part where it is looked for, and at which offset in it.
+  template <class Part>
+  frame_variable find_variable(std::uint64_t pc, Part part) const {
+    std::optional<position> at = find_position(pc);
+    if (!at || at->scopes.empty()) return {};
+    std::optional<base> frame = frame_base(*at, pc);
+    for (std::size_t i = at->scopes.size(); i-- > 0;) {
+      Dwarf_Die die;
+      if (dw_.child(&at->scopes[i], &die) != 0) continue;
+      do {
+        int tag = dw_.tag(&die);
+        if (tag != DW_TAG_variable && tag != DW_TAG_formal_parameter) continue;
+        std::optional<std::int64_t> within = part(die, *frame);
+        if (!within) continue;
+        const char* name = dw_.diename(&die);
+        // The compiler's own, such as the range of a range-based for, have names with two
+        // underscores.
+        if (name != nullptr) return {name, is_pointer(die, *within)};
+      } while (dw_.siblingof(&die, &die) == 0);
+    }
     return {};
   }
 
-  bool is_pointer(Dwarf_Die& variable) const {
-    Dwarf_Die die = variable;
+  /// The type of a variable or member, without const, volatile and other names.
+  bool type_of(Dwarf_Die& die, Dwarf_Die& type) const {
     Dwarf_Attribute storage;
-    for (Dwarf_Die type; dw_.formref_die(dw_.attr_integrate(&die, DW_AT_type, &storage), &type);
-         die = type) {
-      switch (dw_.tag(&type)) {
-        case DW_TAG_const_type:
-        case DW_TAG_volatile_type:
-        case DW_TAG_typedef:
-          continue;
-        case DW_TAG_pointer_type:
-        case DW_TAG_reference_type:
-        case DW_TAG_rvalue_reference_type:
-          return true;
-        default:
-          return false;
-      }
+    if (dw_.formref_die(dw_.attr_integrate(&die, DW_AT_type, &storage), &type) == nullptr) {
+      return false;
     }
+    for (;;) {
+      int tag = dw_.tag(&type);
+      if (tag != DW_TAG_const_type && tag != DW_TAG_volatile_type && tag != DW_TAG_typedef &&
+          tag != DW_TAG_atomic_type) {
+        return true;
+      }
+      Dwarf_Die next;
+      if (dw_.formref_die(dw_.attr_integrate(&type, DW_AT_type, &storage), &next) == nullptr) {
+        return false;
+      }
+      type = next;
+    }
+  }
+
+  /// True when a pointer lies `offset` bytes into the variable.
+  bool is_pointer(Dwarf_Die& variable, std::int64_t offset) const {
+    Dwarf_Die type;
+    return type_of(variable, type) && holds_pointer(type, offset, 0);
+  }
+
+  bool holds_pointer(Dwarf_Die& type, std::int64_t offset, int depth) const {
+    constexpr int nested_max = 32;
+    if (depth > nested_max) return false;
+    switch (dw_.tag(&type)) {
+      case DW_TAG_pointer_type:
+      case DW_TAG_reference_type:
+      case DW_TAG_rvalue_reference_type:
+        return offset < 8;
+      case DW_TAG_array_type: {
+        Dwarf_Die element;
+        if (!type_of(type, element)) return false;
+        std::int64_t bytes = size_of(element);
+        return bytes > 0 && holds_pointer(element, offset % bytes, depth + 1);
+      }
+      case DW_TAG_structure_type:
+      case DW_TAG_class_type:
+      case DW_TAG_union_type:
+        break;
+      default:
+        return false;
+    }
+    Dwarf_Die member;
+    if (dw_.child(&type, &member) != 0) return false;
+    do {
+      int tag = dw_.tag(&member);
+      if (tag != DW_TAG_member && tag != DW_TAG_inheritance) continue;
+      Dwarf_Attribute storage;
+      // A static one is no part of it.
+      if (dw_.attr(&member, DW_AT_external, &storage) != nullptr) continue;
+      std::int64_t start = number(member, DW_AT_data_member_location);
+      Dwarf_Die part;
+      if (offset < start || !type_of(member, part) || offset >= start + size_of(part)) continue;
+      if (holds_pointer(part, offset - start, depth + 1)) return true;
+    } while (dw_.siblingof(&member, &member) == 0);
     return false;
   }
 
-  bool covers(Dwarf_Die& variable, std::uint64_t pc, std::int64_t offset, const base& frame) const {
+  /// The offset in the variable of the byte that lies `offset` from the frame's address.
+  std::optional<std::int64_t> part_at(Dwarf_Die& variable, std::uint64_t pc, std::int64_t offset,
+                                      const base& frame) const {
+    return part(variable, pc, [&](const Dwarf_Op& op, std::int64_t bytes) {
+      std::optional<std::int64_t> start = start_of(op, frame);
+      bool covers = start && offset >= *start && offset < *start + bytes;
+      return covers ? std::optional<std::int64_t>(offset - *start) : std::nullopt;
+    });
+  }
+
+  std::optional<std::int64_t> part_in_register(Dwarf_Die& variable, std::uint64_t pc,
+                                               int number) const {
+    return part(variable, pc, [&](const Dwarf_Op& op, std::int64_t) {
+      bool covers =
+          (op.atom >= DW_OP_reg0 && op.atom <= DW_OP_reg31 && op.atom - DW_OP_reg0 == number) ||
+          (op.atom == DW_OP_regx && static_cast<int>(op.number) == number);
+      return covers ? std::optional<std::int64_t>(0) : std::nullopt;
+    });
+  }
+
+  /// Asks place(operation, bytes) of each place that the variable has at `pc`: the offset there of
+  /// what is looked for. The offset in the variable.
+  template <class Place>
+  std::optional<std::int64_t> part(Dwarf_Die& variable, std::uint64_t pc, Place place) const {
     Dwarf_Attribute storage;
     Dwarf_Op* ops = nullptr;
     std::size_t count = 0;
     Dwarf_Attribute* attribute = dw_.attr_integrate(&variable, DW_AT_location, &storage);
     if (attribute == nullptr || dw_.getlocation_addr(attribute, pc, &ops, &count, 1) != 1) {
-      return false;
+      return std::nullopt;
     }
-    if (count == 1) {
-      std::optional<std::int64_t> start = start_of(ops[0], frame);
-      return start && offset >= *start && offset < *start + size_of(variable);
-    }
+    if (count == 1) return place(ops[0], size_of_variable(variable));
     // One that the compiler split: places, each followed by its size. A piece without a place is
     // nowhere.
+    std::int64_t before = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      if (ops[i].atom == DW_OP_piece) continue;
-      if (i + 1 >= count || ops[i + 1].atom != DW_OP_piece) return false;
-      std::optional<std::int64_t> start = start_of(ops[i], frame);
+      if (ops[i].atom == DW_OP_piece) {
+        before += static_cast<std::int64_t>(ops[i].number);
+        continue;
+      }
+      if (i + 1 >= count || ops[i + 1].atom != DW_OP_piece) return std::nullopt;
       auto bytes = static_cast<std::int64_t>(ops[i + 1].number);
-      if (start && offset >= *start && offset < *start + bytes) return true;
+      if (std::optional<std::int64_t> within = place(ops[i], bytes)) return before + *within;
+      before += bytes;
       ++i;
     }
-    return false;
+    return std::nullopt;
   }
 
   static std::optional<std::int64_t> start_of(const Dwarf_Op& op, const base& frame) {
@@ -400,15 +483,14 @@ class debug_info {
     return std::nullopt;
   }
 
-  std::int64_t size_of(Dwarf_Die& variable) const {
-    Dwarf_Attribute storage;
+  std::int64_t size_of_variable(Dwarf_Die& variable) const {
     Dwarf_Die type;
+    return type_of(variable, type) ? size_of(type) : 8;
+  }
+  std::int64_t size_of(Dwarf_Die& type) const {
     Dwarf_Word bytes = 0;
-    if (dw_.formref_die(dw_.attr_integrate(&variable, DW_AT_type, &storage), &type) == nullptr ||
-        dw_.aggregate_size(&type, &bytes) != 0) {
-      return 8;  // Of pointers and references, the size is not always stated.
-    }
-    return static_cast<std::int64_t>(bytes);
+    // Of pointers and references, the size is not always stated.
+    return dw_.aggregate_size(&type, &bytes) != 0 ? 8 : static_cast<std::int64_t>(bytes);
   }
 
   const libdw& dw_;
@@ -472,6 +554,28 @@ frame_variable variable_at(const std::string& program, std::uint64_t pc,
 #else
   (void)program, (void)pc, (void)offset_from_cfa;
   return {};
+#endif
+}
+
+frame_variable variable_in_register(const std::string& program, std::uint64_t pc, int number) {
+#if SOJOURN_HAS_LIBDW
+  std::lock_guard lock(one_at_a_time);
+  const debug_info* info = information(program);
+  return info == nullptr ? frame_variable{} : info->variable_in_register(pc, number);
+#else
+  (void)program, (void)pc, (void)number;
+  return {};
+#endif
+}
+
+bool knows_variables(const std::string& program, std::uint64_t pc) {
+#if SOJOURN_HAS_LIBDW
+  std::lock_guard lock(one_at_a_time);
+  const debug_info* info = information(program);
+  return info != nullptr && info->knows_variables(pc);
+#else
+  (void)program, (void)pc;
+  return false;
 #endif
 }
 

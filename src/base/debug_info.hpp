@@ -28,7 +28,7 @@ std::vector<source_frame> describe_address(const std::string& program, std::uint
 /// A local variable or argument.
 struct frame_variable {
   std::string name;  ///< "" when there is none, or none is known.
-  bool is_pointer;   ///< Its type is a plain pointer or a reference.
+  bool is_pointer;   ///< A pointer or a reference lies there: the whole of it, or a part.
 };
 
 /// The local variable or argument that holds the byte at `offset_from_cfa` (mostly
@@ -38,6 +38,12 @@ struct frame_variable {
 /// put there.
 frame_variable variable_at(const std::string& program, std::uint64_t pc,
                            std::int64_t offset_from_cfa);
+
+/// The one that is in a register there, by DWARF's number, in whole or in part.
+frame_variable variable_in_register(const std::string& program, std::uint64_t pc, int number);
+/// True when the debug information of the code at `pc` tells of variables: what it does not name
+/// there, no variable holds.
+bool knows_variables(const std::string& program, std::uint64_t pc);
 
 /// Why lines and variables of no program can be named here: a sentence; "" when they can.
 std::string why_no_debug_info();

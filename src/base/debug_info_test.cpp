@@ -182,10 +182,17 @@ TEST(debug_info, names_an_inlined_lambda_after_the_function_it_stands_in) {
 }
 
 struct holder {
-  long* inside;
+  char text[8];
+  long* inside[2];
+};
+struct derived : holder {
+  union {
+    long* sometimes;
+    char bytes[16];
+  };
 };
 struct {
-  std::int64_t pointer, constant, number, object;
+  std::int64_t pointer, constant, number, text, inside, sometimes, bytes;
 } kinds;
 
 [[gnu::noinline]] long frame_of_kinds(long n) {
@@ -193,13 +200,16 @@ struct {
   long* volatile pointer = &n;
   long const* volatile const constant = &n;
   volatile long number = n;
-  volatile holder object{&n};
-  kinds = {offset_of(&pointer), offset_of(&constant), offset_of(&number), offset_of(&object)};
+  volatile derived object{};
+  object.inside[1] = &n;
+  kinds = {offset_of(&pointer),        offset_of(&constant),         offset_of(&number),
+           offset_of(object.text),     offset_of(object.inside) + 8, offset_of(object.bytes),
+           offset_of(object.bytes) + 8};
   note_caller();
-  return *pointer + *constant + number + *object.inside;
+  return *pointer + *constant + number + *object.inside[1];
 }
 
-TEST(debug_info, tells_pointers_from_other_variables) {
+TEST(debug_info, tells_where_pointers_lie_in_variables) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the address sanitizer lays out the variables of a frame itself";
 #endif
@@ -212,7 +222,10 @@ TEST(debug_info, tells_pointers_from_other_variables) {
   EXPECT_TRUE(is_pointer(kinds.pointer));
   EXPECT_TRUE(is_pointer(kinds.constant));
   EXPECT_FALSE(is_pointer(kinds.number));
-  EXPECT_FALSE(is_pointer(kinds.object));
+  EXPECT_FALSE(is_pointer(kinds.text));
+  EXPECT_TRUE(is_pointer(kinds.inside));
+  EXPECT_TRUE(is_pointer(kinds.sometimes));
+  EXPECT_FALSE(is_pointer(kinds.bytes));
 }
 
 TEST(debug_info, knows_nothing_of_addresses_outside_the_program) {

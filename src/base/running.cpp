@@ -7,7 +7,7 @@ namespace {
 exception_globals before_the_worker_starts;
 }
 
-running_state running{nullptr, nullptr, nullptr, &before_the_worker_starts, 0, 0};
+running_state running{nullptr, nullptr, nullptr, &before_the_worker_starts, 0, 0, nullptr};
 job_view job;
 
 }  // namespace sojourn::detail

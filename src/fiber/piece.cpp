@@ -42,6 +42,17 @@ void ensure_image(piece* p) {
   }
 }
 
+/// Gives the younger part of what was cut at `m` the mutexes that its frames have locked.
+[[gnu::noinline]] void split_mutexes(piece* older, piece* younger, const mark* m) {
+  mutex_state** links[] = {&older->mutexes, &younger->mutexes};
+  for (mutex_state* held = older->mutexes; held != nullptr; held = held->before) {
+    mutex_state**& link = links[held_below(*held, m)];
+    *link = held;
+    link = &held->before;
+  }
+  *links[0] = *links[1] = nullptr;
+}
+
 /// What a mark's address would be worth as the name of a result (rule broken on purpose).
 ticket_id ticket_of_mark(const mark* m) {
   static std::unordered_map<const mark*, ticket_id> names;
@@ -282,6 +293,8 @@ piece* cut(piece* older, mark* m) {
     while (h != nullptr && reinterpret_cast<std::uint64_t>(h) < boundary) h = h->outer;
     older->holds = reinterpret_cast<std::uint64_t>(h) < older->hi ? h : nullptr;
   }
+  if (older->mutexes != nullptr) [[unlikely]]
+    split_mutexes(older, younger, m);
   older->exceptions = {};
   older->fp = fp_of_mark(*m, older->fp);
   older->sp = older->in_place_from = boundary;

@@ -14,6 +14,7 @@
 
 #include "memory/stack_slots.hpp"
 #include "sojourn/detail/mark.hpp"
+#include "sojourn/detail/waiters.hpp"
 
 namespace sojourn::detail {
 
@@ -66,6 +67,7 @@ struct piece {
   mark* youngest = nullptr;
   hold* holds = nullptr;
   exception_globals exceptions = {};
+  mutex_state* mutexes = nullptr;  ///< That it holds, the latest first.
   unsigned static_inits = 0;
   std::uint32_t methods = 0;           ///< Open ones, counted from the base of its fiber …
   std::uint32_t base_methods = 0;      ///< … and those at its own base.
@@ -80,13 +82,15 @@ struct piece {
   piece* referrers = nullptr;      ///< Such children of this one; a list by next_referrer.
   piece* next_referrer = nullptr;
   piece* next_in_slot = nullptr;  ///< List of stack_slot::in_place.
-  piece* next_ready = nullptr;
+  piece* next_ready = nullptr;    ///< Of what is ready, or waits in `waits_on`.
   std::byte* image = nullptr;
   std::size_t image_capacity = 0;
 
   std::uint64_t since = 0;  ///< ticks() when it began to wait for a result or for room.
   wait_cause waits = wait_cause::none;
-  ticket_id waits_for = 0;  ///< A ticket of this rank.
+  std::uint32_t timer = 0;      ///< Its place in the heap of timers; 0: it has none.
+  ticket_id waits_for = 0;      ///< A ticket of this rank.
+  waiters* waits_on = nullptr;  ///< The object of this rank whose queue it is in.
 
   // Scratch of place().
   std::uint64_t stamp = 0;

@@ -8,6 +8,7 @@
 
 #include "base/check.hpp"
 #include "fiber/stack_copy.hpp"
+#include "fiber/waiters.hpp"
 #include "fiber/watched.hpp"
 #include "sojourn/counters.hpp"
 
@@ -74,6 +75,8 @@ void record_suspension(piece* p) {
       running.youngest != nullptr && within(running.youngest) ? running.youngest : nullptr;
   p->holds = running.holds != nullptr && within(running.holds) ? running.holds : nullptr;
   p->static_inits = running.static_inits;
+  if (running.mutexes != nullptr) [[unlikely]]
+    p->mutexes = std::exchange(running.mutexes, nullptr);
   p->methods = method_depth();
   if (!broken.exceptions_per_piece) {
     p->exceptions = *running.exceptions;
@@ -119,6 +122,8 @@ void after_leaving() {
   handover.current = nullptr;
   handover.action = nullptr;
   if (action == nullptr) {
+    if (running.mutexes != nullptr) [[unlikely]]
+      ended_with_mutex();
     // A computation that ends with another rounding mode takes it along.
     if (read_fp() != scheduler.usual_fp) [[unlikely]]
       write_fp(scheduler.usual_fp);
@@ -137,6 +142,8 @@ void resume(piece* p) {
   running.base = p->base;
   running.holds = p->holds;
   running.static_inits = p->static_inits;
+  if (p->mutexes != nullptr) [[unlikely]]
+    running.mutexes = std::exchange(p->mutexes, nullptr);
   set_method_depth(p->methods);
   if (p->exceptions.caught != nullptr || p->exceptions.uncaught != 0) [[unlikely]] {
     if (!broken.exceptions_per_piece) *running.exceptions = p->exceptions;
@@ -363,6 +370,8 @@ void restore_exceptions(mark& m) {
 ticket_id running_result() { return handover.current->result; }
 
 void finish_piece() {
+  if (running.mutexes != nullptr) [[unlikely]]
+    ended_with_mutex();
   leave([](piece* p, void*) { retire(p); }, nullptr);
   __builtin_trap();
 }

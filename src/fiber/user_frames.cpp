@@ -54,6 +54,10 @@ bool is_users(std::uint64_t code) {
 
 }  // namespace
 
+int saved_register(std::size_t i) {
+  return i < std::size(saved_registers) ? saved_registers[i] : -1;
+}
+
 std::vector<frame> frames_below(std::uint64_t hi, std::size_t most) {
   std::vector<frame> frames;
   walk w{&frames, hi, most};

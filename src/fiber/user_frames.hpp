@@ -18,6 +18,9 @@ struct frame {
 /// Requires: called below them, on their stack or on a signal's.
 std::vector<frame> frames_below(std::uint64_t hi, std::size_t most = 256);
 
+/// DWARF's number of the register in frame::saved[i]; -1 beyond the last.
+int saved_register(std::size_t i);
+
 /// Code of the youngest of those frames that is the program's own; 0 when none is.
 std::uint64_t user_code(std::uint64_t hi);
 

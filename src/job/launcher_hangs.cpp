@@ -127,6 +127,7 @@ void hang_watcher::hear_bell() {
 void hang_watcher::sample(time now) {
   sample_at_ = now + std::clamp(watchdog_ / 8, sample_least, sample_most);
   bool some_wait = false;
+  bool some_sleep = false;
   double passed = duration<double>(now - std::exchange(sampled_at_, now)).count();
   for (int rank = 0; rank < area_.ranks(); ++rank) {
     progress& p = progress_[static_cast<std::size_t>(rank)];
@@ -134,6 +135,7 @@ void hang_watcher::sample(time now) {
     std::uint64_t yields = __atomic_load_n(&page.yields, __ATOMIC_RELAXED);
     bool polls = static_cast<double>(yields - std::exchange(p.yields, yields)) > polling * passed;
     some_wait = some_wait || area_.is_asleep(rank) || polls;
+    some_sleep = some_sleep || area_.sleeps_for_a_time(rank);
     // One that joins does something, too.
     std::uint64_t count = counted(page) + static_cast<std::uint64_t>(job_.ranks[rank].state.load());
     std::int64_t went_on = resumed(page);
@@ -148,8 +150,9 @@ void hang_watcher::sample(time now) {
   for (std::size_t rank = 0; rank < progress_.size(); ++rank) {
     some_wait = sleeps_on(rank) || some_wait;
   }
-  // When nobody waits the ranks compute, each for itself.
-  if (quiet < watchdog_ || !some_wait) return;
+  // When nobody waits the ranks compute, each for itself; when one sleeps for a time, that is what
+  // the others may wait for.
+  if (quiet < watchdog_ || !some_wait || some_sleep) return;
   reported_ = true;
   double seconds = duration<double>(quiet).count();
   start({format(seconds < 1 ? "no rank has sent a message or run a fiber for %.2f s"
@@ -253,6 +256,7 @@ hang_view hang_watcher::collect(const std::vector<bool>& running, time now) cons
         fiber.frame_count = static_cast<std::uint8_t>(
             std::min<std::size_t>(fiber.frame_count, fiber_record::frames_max));
         if (fiber.rank >= area_.ranks()) fiber.rank = -1;
+        if (fiber.holder >= static_cast<std::int32_t>(report.fiber_count)) fiber.holder = -1;
       }
     }
     view.ranks.push_back(rank);

@@ -36,6 +36,7 @@
 #include "memory/stack_slots.hpp"
 #include "message/dispatcher.hpp"
 #include "migrate/ship.hpp"
+#include "object/records.hpp"
 #include "object/sites.hpp"
 #include "observe/hang_report.hpp"
 #include "observe/watch.hpp"
@@ -300,6 +301,7 @@ void live() {
   attach_bulk();
   attach_migration();
   attach_sites();
+  attach_records();
   attach_dispatcher(reinterpret_cast<std::byte*>(&s) + s.transport_offset, job.me, job.count,
                     static_cast<int>(s.cores));
   attach_crash_report(block_of(job.me), self.alone);

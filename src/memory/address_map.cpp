@@ -63,10 +63,12 @@ address_map address_map::divide(std::uint64_t base, std::uint64_t bytes, int ran
   m.unit = std::bit_floor(bytes / 8);
   m.stacks = base + m.unit;
   m.heap = base + 2 * m.unit;
+  m.arenas = base + 6 * m.unit;
   m.slot_shift = log2_floor(slot_bytes);
   std::uint64_t shares = std::bit_ceil(static_cast<std::uint64_t>(ranks));
   m.stacks_shift = log2_floor(m.unit / shares);
   m.heap_shift = log2_floor(4 * m.unit / shares);
+  m.arenas_shift = m.stacks_shift;
   if (m.unit < (std::uint64_t{64} << 20) ||
       (std::uint64_t{1} << m.stacks_shift) < main_stack_bytes + 8 * slot_bytes) {
     throw error(

@@ -6,7 +6,10 @@
 //                          runtime's own tables
 //   + 1 unit    stacks     one partition a rank, of slots; each rank has private memory behind all
 //   + 2 units   heap       one partition a rank; shared by the ranks of a host, or private
-//   + 6 units   shared     kept for software shared memory
+//   + 6 units   arenas     one partition a rank, of the heaps that travel with threads; each rank
+//   has
+//                          private memory behind all
+//   + 7 units   shared     kept for software shared memory
 #pragma once
 
 #include <bit>
@@ -28,8 +31,10 @@ struct address_map {
   std::uint64_t unit = 0;
   std::uint64_t stacks = 0;   ///< First address of rank 0's stacks.
   std::uint64_t heap = 0;     ///< First address of rank 0's heap.
+  std::uint64_t arenas = 0;   ///< First address of rank 0's arenas.
   unsigned stacks_shift = 0;  ///< log2 of the bytes of one rank's stacks.
   unsigned heap_shift = 0;    ///< log2 of the bytes of one rank's heap.
+  unsigned arenas_shift = 0;  ///< log2 of the bytes of one rank's arenas.
   unsigned slot_shift = 18;   ///< log2 of the bytes of a stack slot.
 
   /// Divides a region among ranks. `slot_bytes` is a power of two. Throws sojourn::error when the
@@ -40,9 +45,15 @@ struct address_map {
   std::uint64_t worker_stack() const { return base + (std::uint64_t{1} << 21); }
   std::uint64_t stacks_end() const { return stacks + unit; }
   std::uint64_t heap_bytes() const { return 4 * unit; }
+  std::uint64_t arenas_end() const { return arenas + unit; }
   std::uint64_t slot_count() const { return unit >> slot_shift; }
   std::uint64_t slots_per_rank() const { return std::uint64_t{1} << (stacks_shift - slot_shift); }
   bool in_stacks(std::uint64_t address) const { return address - stacks < unit; }
+  bool in_arenas(std::uint64_t address) const { return address - arenas < unit; }
+  /// The rank in whose partition an address of the arenas lies.
+  int arenas_home(std::uint64_t address) const {
+    return static_cast<int>((address - arenas) >> arenas_shift);
+  }
 };
 
 /// The map of this job; set once by map_region.

@@ -35,7 +35,8 @@ TEST(address_map, parts_lie_side_by_side_in_the_region) {
     EXPECT_LE(m.unit * 8, bytes);
     EXPECT_EQ(m.stacks, m.base + m.unit);
     EXPECT_EQ(m.heap, m.stacks_end());
-    EXPECT_LE(m.heap + m.heap_bytes(), m.base + m.bytes);
+    EXPECT_EQ(m.arenas, m.heap + m.heap_bytes());
+    EXPECT_LE(m.arenas_end() + m.unit, m.base + m.bytes) << "a unit is kept for shared memory";
     EXPECT_GT(m.worker_stack(), m.base);
     EXPECT_LT(m.worker_stack() + address_map::worker_stack_bytes, m.stacks);
   }
@@ -50,6 +51,8 @@ TEST(address_map, every_rank_has_an_equal_part_found_by_a_shift) {
     EXPECT_GT(n << m.stacks_shift, m.unit / 2) << ranks << " ranks waste their part";
     EXPECT_LE(n << m.heap_shift, m.heap_bytes()) << ranks << " ranks";
     EXPECT_GT(n << m.heap_shift, m.heap_bytes() / 2) << ranks << " ranks waste their part";
+    EXPECT_LE(n << m.arenas_shift, m.unit) << ranks << " ranks";
+    EXPECT_GT(n << m.arenas_shift, m.unit / 2) << ranks << " ranks waste their part";
     EXPECT_EQ(m.slot_count(), m.unit / slot);
     EXPECT_EQ(m.slots_per_rank() * slot, std::uint64_t{1} << m.stacks_shift);
     EXPECT_GT(m.slots_per_rank() * slot, address_map::main_stack_bytes);
@@ -65,6 +68,23 @@ TEST(address_map, knows_addresses_of_stacks) {
   EXPECT_FALSE(m.in_stacks(m.stacks_end()));
   EXPECT_FALSE(m.in_stacks(m.heap));
   EXPECT_FALSE(m.in_stacks(~std::uint64_t{0}));
+}
+
+TEST(address_map, knows_addresses_of_arenas_and_their_homes) {
+  address_map m = address_map::divide(address_map::default_base, 4 * gib, 3, slot);
+  EXPECT_FALSE(m.in_arenas(0));
+  EXPECT_FALSE(m.in_arenas(m.arenas - 1));
+  EXPECT_TRUE(m.in_arenas(m.arenas));
+  EXPECT_TRUE(m.in_arenas(m.arenas_end() - 1));
+  EXPECT_FALSE(m.in_arenas(m.arenas_end()));
+  EXPECT_FALSE(m.in_arenas(~std::uint64_t{0}));
+  for (int rank = 0; rank < 3; ++rank) {
+    std::uint64_t first = m.arenas + (static_cast<std::uint64_t>(rank) << m.arenas_shift);
+    std::uint64_t next = first + (std::uint64_t{1} << m.arenas_shift);
+    EXPECT_EQ(m.arenas_home(first), rank);
+    EXPECT_EQ(m.arenas_home(next - 1), rank);
+    EXPECT_LE(next, m.arenas_end());
+  }
 }
 
 TEST(address_map, a_region_too_small_for_the_ranks_is_refused_with_the_remedy) {

@@ -10,6 +10,7 @@
 #include "base/check.hpp"
 #include "base/copy_short.hpp"
 #include "fiber/ticket_table.hpp"
+#include "fiber/timers.hpp"
 #include "memory/address_map.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
@@ -28,6 +29,9 @@ constexpr std::uint32_t unanswered_max = 65536;
 // Ready pieces between two looks at the messages, and messages from one rank at a look.
 constexpr int pieces_a_round = 32;
 constexpr int messages_a_round = 16;
+// While some sleep and there is work: rounds, or replies taken in place, between two looks at the
+// clock; a power of two.
+constexpr unsigned rounds_a_look_at_the_clock = 16;
 // Blocked computations a rank keeps before it refuses calls (their images alone take half a GiB).
 constexpr std::size_t fibers_max = 1'000'000;
 
@@ -84,6 +88,8 @@ struct dispatcher_state {
   traffic moved{};
   traffic moved_collective{};
   void (*around_sleep)(bool falls_asleep) = nullptr;
+  unsigned rounds_with_sleepers = 0;
+  bool sleepers_are_due = false;
   // Between begin_request and commit_request.
   scope_ticket request_scope{};
   std::byte* request_scope_at = nullptr;
@@ -263,6 +269,21 @@ int run_tasks() {
   return ran;
 }
 
+/// A look at the clock, but not at every call: true when a sleeper's time has come.
+[[gnu::noinline]] bool look_for_sleepers() {
+  if (++dispatcher.rounds_with_sleepers % rounds_a_look_at_the_clock == 0 &&
+      now_ns() >= next_timer_ns) {
+    dispatcher.sleepers_are_due = true;
+  }
+  return dispatcher.sleepers_are_due;
+}
+
+int wake_sleepers(bool idle) {
+  if (!idle && !look_for_sleepers()) return 0;
+  dispatcher.sleepers_are_due = false;
+  return wake_due(now_ns());
+}
+
 void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), 1); }
 
 void queue_sender(int to, const pending_send& sender) {
@@ -343,10 +364,12 @@ void dispatch_until(bool (*done)()) {
     if (anything_ready()) did += run_ready(pieces_a_round);
     if (dispatcher.tasks_waiting != 0) did += run_tasks();
     did += retry_senders();
+    if (next_timer_ns != never_ns) [[unlikely]]
+      did += wake_sleepers(did == 0);
     if (did > 0 || anything_ready()) continue;
     if (done()) return;
     if (dispatcher.tasks_waiting == 0 && !anything_ready())
-      dispatcher.transport->wait(someone_can_send, dispatcher.around_sleep);
+      dispatcher.transport->wait(someone_can_send, dispatcher.around_sleep, next_timer_ns);
   }
 }
 
@@ -471,6 +494,9 @@ void commit_request(int to, std::uint16_t handler, ticket_id ticket) {
 
 bool take_reply_in_place(int rank) {
   if (anything_ready() || !dispatcher_idle() || someone_goes_on_if_blocked()) return false;
+  // However fast replies come, those whose time has come get their turn.
+  if (next_timer_ns != never_ns && look_for_sleepers()) [[unlikely]]
+    return false;
   return dispatcher.transport->poll_reply(rank, deliver, nullptr);
 }
 

@@ -31,6 +31,7 @@ enum class runtime_message : std::uint16_t {
   scope_wants,     ///< Asks a finish scope's home for weight.
   bulk_put,
   bulk_get,
+  check_copy,    ///< Checked mode: tells the owner of a copy of its memory.
   thread_ask,    ///< Asks a thread, wherever it is, to move.
   thread_moved,  ///< To a thread's home: where its base has gone.
   thread_query,  ///< To a thread's home: is it on its way to the asking rank?

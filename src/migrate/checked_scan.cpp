@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <iterator>
 #include <set>
 #include <string>
@@ -50,6 +51,7 @@ class departure_check {
         to_destroyed(at, word);
       }
     }
+    if (!frames_.empty()) clear_what_it_left();
   }
 
  private:
@@ -107,10 +109,8 @@ class departure_check {
 
   void to_destroyed(std::uint64_t at, std::uint64_t word) {
     // An access by a global_ptr is named where it is made.
-    if (variable_of(at).is_pointer) {
-      stop_if_named(at, word, "an object that was destroyed",
-                    "set the pointer to null when it destroys the object");
-    }
+    stop_if_named(at, word, "an object that was destroyed",
+                  "set the pointer to null when it destroys the object");
   }
 
   /// Words that a mark itself leaves in the frame below it: its own address and arguments, and the
@@ -150,16 +150,6 @@ class departure_check {
     return variable_at("/proc/self/exe", f->code, static_cast<std::int64_t>(at - f->high));
   }
 
-  /// A frame of the program that holds the word in a register, which a younger frame has saved.
-  const frame* frame_with_register(const frame* saver, std::uint64_t word) {
-    for (const frame* f = saver; f != frames().data() + frames().size(); ++f) {
-      if (is_library_function(symbolise(f->code))) continue;
-      bool held = std::find(std::begin(f->saved), std::end(f->saved), word) != std::end(f->saved);
-      return held ? f : nullptr;
-    }
-    return nullptr;
-  }
-
   /// The oldest function of the program among the frames that move.
   std::string activation() {
     std::string name = "?";
@@ -184,19 +174,37 @@ class departure_check {
     if (f == nullptr) return;
     // Frames of our own hold values of the runtime, copies of arguments that the frames of their
     // function hold, too, and registers of older frames.
-    if (is_library_function(symbolise(f->code))) {
-      f = frame_with_register(f, word);
-      if (f != nullptr) stop_in(*f, 0, word, into, remedy, {});
-      return;
+    if (is_library_function(symbolise(f->code))) return stop_in_register(f, word, into, remedy);
+    frame_variable variable = variable_of(at);
+    if (variable.is_pointer || !knows_variables("/proc/self/exe", f->code)) {
+      return stop_in(*f, at, word, into, remedy, variable.name);
     }
-    stop_in(*f, at, word, into, remedy, variable_of(at).name);
+    // What no variable holds is dead, or a register that was saved here.
+    stop_in_register(f, word, into, remedy);
+  }
+
+  /// Of the frames from `saver` to the oldest, one may hold the word in a register.
+  void stop_in_register(const frame* saver, std::uint64_t word, const char* into,
+                        const char* remedy) {
+    for (const frame* f = saver; f != frames().data() + frames().size(); ++f) {
+      if (is_library_function(symbolise(f->code))) continue;
+      bool known = knows_variables("/proc/self/exe", f->code);
+      for (std::size_t i = 0; i < std::size(f->saved); ++i) {
+        if (f->saved[i] != word || saved_register(i) < 0) continue;
+        if (!known) return stop_in(*f, 0, word, into, remedy, {});
+        frame_variable variable =
+            variable_in_register("/proc/self/exe", f->code, saved_register(i));
+        if (variable.is_pointer) return stop_in(*f, 0, word, into, remedy, variable.name);
+      }
+      if (!known) return;
+    }
   }
 
   void stop_if_named(std::uint64_t at, std::uint64_t word, const char* into, const char* remedy) {
     const frame* f = frame_of(at);
     if (f == nullptr) return;
-    std::string variable = variable_of(at).name;
-    if (!variable.empty()) stop_in(*f, at, word, into, remedy, variable);
+    frame_variable variable = variable_of(at);
+    if (variable.is_pointer) stop_in(*f, at, word, into, remedy, variable.name);
   }
 
   void stop_in(const frame& f, std::uint64_t at, std::uint64_t word, const char* into,
@@ -211,6 +219,20 @@ class departure_check {
         "there, sojourn::scan_allow or SOJOURN_ALLOW='%s:why' says so (docs/pitfalls.md)",
         function.c_str(), to_, what.c_str(), static_cast<unsigned long long>(word), place.c_str(),
         into, remedy, function.c_str());
+  }
+
+  // Walks and debug information leave addresses of the private heap on this stack, below the frames
+  // that move: later frames would bring them along in what they have not written.
+  [[gnu::noinline]] void clear_what_it_left() const {
+    constexpr std::size_t most = 64 << 10;
+    auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+    if (!addresses.in_stacks(here)) return;
+    std::uint64_t bottom = slots.low(slots.index_of(here)) + 2 * stack_slots::guard_bytes;
+    if (here < bottom + 1024) return;
+    std::size_t bytes = std::min<std::size_t>(most, here - bottom - 1024);
+    auto* cleared = static_cast<unsigned char*>(__builtin_alloca(bytes));
+    std::memset(cleared, 0, bytes);
+    asm volatile("" : : "r"(cleared) : "memory");
   }
 
   static bool is_in_library(std::uint64_t word) {

@@ -217,6 +217,7 @@ constexpr stay_reason fork_of_method{thread_refusal::in_method,
 constexpr stay_reason in_method{thread_refusal::in_method,
                                 "a method whose object is here is running in a frame that moves"};
 constexpr stay_reason held{thread_refusal::stays, "a frame that moves must stay"};
+constexpr stay_reason holds_mutex{thread_refusal::holds_lock, "a mutex is held"};
 constexpr stay_reason initialises{thread_refusal::initialises,
                                   "a static variable is being initialised"};
 constexpr stay_reason referred_to{thread_refusal::stays,
@@ -233,6 +234,9 @@ const stay_reason* reason_beyond_marks(const piece* p, const mark* oldest, std::
   }
   if (p->holds != nullptr && address_of(p->holds) < hi) return &held;
   if (p->static_inits != 0) return &initialises;
+  for (const mutex_state* m = p->mutexes; m != nullptr; m = m->before) {
+    if (oldest == nullptr || held_below(*m, oldest)) return &holds_mutex;
+  }
   if (!broken.by_reference_stays) {
     for (const piece* child = p->referrers; child != nullptr; child = child->next_referrer) {
       if (oldest == nullptr || refers_below(child, oldest)) return &referred_to;

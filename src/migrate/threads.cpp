@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
+#include "fiber/timers.hpp"
 #include "memory/address_map.hpp"
 #include "message/dispatcher.hpp"
 #include "migrate/ship.hpp"
@@ -165,7 +166,7 @@ void move_from_here(piece* p, const ask& a) {
     if (p->waits == wait_cause::ticket) {
       // It asks for the result again where it arrives.
       find_ticket(p->waits_for)->waiter = nullptr;
-    } else {
+    } else if (p->waits != wait_cause::timer || !cancel_timer(p)) {
       return answer(a.answer, waits_here);
     }
     p->waits = wait_cause::none;

@@ -50,14 +50,22 @@ xthread_t name_of(thread t) { return reinterpret_cast<xthread_t>(t.id()); }
 
 XTCALL result_of(thread_refusal why) {
   switch (why) {
-    case thread_refusal::none: return XT_OK;
-    case thread_refusal::unknown: return XT_UNKNOWN;
-    case thread_refusal::finished: return XT_FINISHED;
-    case thread_refusal::pinned: return XT_PINNED;
-    case thread_refusal::other_program: return XT_OTHER_IMAGE;
-    case thread_refusal::holds_lock: return XT_LOCKED;
-    case thread_refusal::handles_exception: return XT_EXCEPTION;
-    default: return XT_BUSY;
+    case thread_refusal::none:
+      return XT_OK;
+    case thread_refusal::unknown:
+      return XT_UNKNOWN;
+    case thread_refusal::finished:
+      return XT_FINISHED;
+    case thread_refusal::pinned:
+      return XT_PINNED;
+    case thread_refusal::other_program:
+      return XT_OTHER_IMAGE;
+    case thread_refusal::holds_lock:
+      return XT_LOCKED;
+    case thread_refusal::handles_exception:
+      return XT_EXCEPTION;
+    default:
+      return XT_BUSY;
   }
 }
 
@@ -131,17 +139,29 @@ int xthread_processes(int nid) {
 
 const char* xthread_strerror(XTCALL result) {
   switch (result) {
-    case XT_OK: return "done";
-    case XT_UNKNOWN: return "there is no such thread: it was joined, or has ended detached";
-    case XT_FINISHED: return "the thread has ended";
-    case XT_PINNED: return "the thread was started to stay on its rank";
-    case XT_OTHER_IMAGE: return "the process runs another program";
-    case XT_LOCKED: return "the thread holds a lock";
-    case XT_EXCEPTION: return "the thread handles an exception";
-    case XT_BUSY: return "the thread is held where it is, or waits for what only its rank can tell";
-    case XT_NO_PLACE: return "there is no such process or node";
-    case XT_TOO_LONG: return "the argument of a thread is too long";
-    case XT_FAILED: return "an exception left the thread, or it joins itself";
-    default: return "no result of a call on threads";
+    case XT_OK:
+      return "done";
+    case XT_UNKNOWN:
+      return "there is no such thread: it was joined, or has ended detached";
+    case XT_FINISHED:
+      return "the thread has ended";
+    case XT_PINNED:
+      return "the thread was started to stay on its rank";
+    case XT_OTHER_IMAGE:
+      return "the process runs another program";
+    case XT_LOCKED:
+      return "the thread holds a lock";
+    case XT_EXCEPTION:
+      return "the thread handles an exception";
+    case XT_BUSY:
+      return "the thread is held where it is, or waits for what only its rank can tell";
+    case XT_NO_PLACE:
+      return "there is no such process or node";
+    case XT_TOO_LONG:
+      return "the argument of a thread is too long";
+    case XT_FAILED:
+      return "an exception left the thread, or it joins itself";
+    default:
+      return "no result of a call on threads";
   }
 }

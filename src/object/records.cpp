@@ -12,7 +12,10 @@
 #include "base/check.hpp"
 #include "base/checked.hpp"
 #include "base/symbols.hpp"
+#include "message/dispatcher.hpp"
+#include "object/records.hpp"
 #include "object/sites.hpp"
+#include "sojourn/clock.hpp"
 #include "sojourn/detail/checked.hpp"
 #include "sojourn/objects.hpp"
 
@@ -23,9 +26,11 @@ namespace {
 struct object_record {
   object_kind element;
   std::size_t bytes;
-  bool destroyed = false;
+  enum { alive, dying, destroyed } state = alive;
   std::size_t alignment = 0;
   code_site destroyer = {};
+  std::uint64_t destroyed_at = 0;  ///< now_ns(), which all ranks of a host count alike.
+  bool is_destroyed() const { return state == destroyed; }
 };
 using record_map = std::map<std::uint64_t, object_record>;
 
@@ -108,8 +113,9 @@ struct found_object {
   const object_record* record;
 };
 
-/// The object that lives around `address`; ends the job when there is none.
-found_object live_object(std::uint64_t address, const char* method, code_site site) {
+/// The object that lived around `address` at `when`; ends the job when there was none.
+found_object live_object(std::uint64_t address, const char* method, code_site site,
+                         std::uint64_t when) {
   auto record = find_record(address);
   auto shown = static_cast<unsigned long long>(address);
   if (record == objects.records.end()) {
@@ -118,7 +124,7 @@ found_object live_object(std::uint64_t address, const char* method, code_site si
         who(site).c_str(), deed(method).c_str(), shown, job.me);
   }
   const object_record& r = record->second;
-  if (r.destroyed) {
+  if (r.is_destroyed() && r.destroyed_at <= when) {
     die("%s %s the %s at 0x%llx, which %s had destroyed", who(site).c_str(), deed(method).c_str(),
         name_of(r.element).c_str(), shown, who(r.destroyer).c_str());
   }
@@ -132,7 +138,63 @@ found_object live_object(std::uint64_t address, const char* method, code_site si
       static_cast<unsigned long long>(address), name_of(as).c_str());
 }
 
+enum class number { none, whole, floating };
+
+number number_of(const std::type_info* type) {
+  if (type == nullptr) return number::none;
+  if (*type == typeid(float) || *type == typeid(double) || *type == typeid(long double)) {
+    return number::floating;
+  }
+  for (const std::type_info* whole :
+       {&typeid(bool), &typeid(signed char), &typeid(short), &typeid(unsigned short), &typeid(int),
+        &typeid(unsigned), &typeid(long), &typeid(unsigned long), &typeid(long long),
+        &typeid(unsigned long long)}) {
+    if (*type == *whole) return number::whole;
+  }
+  return number::none;
+}
+
+/// A copy may be of parts of objects, and of bytes; of numbers, what they are is compared.
+bool is_other_number(const object_kind& made, const object_kind& as) {
+  number a = number_of(made.type);
+  number b = number_of(as.type);
+  return a != number::none && b != number::none && (a != b || made.bytes != as.bytes);
+}
+
+/// A copy as its owner is told of it.
+struct copy {
+  std::uint64_t address;
+  std::size_t count;
+  object_kind element;
+  code_site site;
+  std::uint64_t when;
+};
+
+void look_at_copy(const copy& c) {
+  auto [start, r] = live_object(c.address, nullptr, c.site, c.when);
+  std::size_t left = (r->bytes - (c.address - start)) / c.element.bytes;
+  if (c.count > left) {
+    die("%s copied %zu elements at 0x%llx, where %zu %s left of the array of %zu %s",
+        who(c.site).c_str(), c.count, static_cast<unsigned long long>(c.address), left,
+        left == 1 ? "is" : "are", r->bytes / r->element.bytes, name_of(r->element).c_str());
+  }
+  if (is_other_number(r->element, c.element) && !is_excused(function_name(c.site.code - 1))) {
+    wrong_type(*r, c.address, c.element, nullptr, c.site);
+  }
+}
+
+void on_check_copy(arrival& a) {
+  copy c;
+  SOJOURN_CHECK(a.bytes == sizeof c, "a message on a copy has %zu bytes",
+                static_cast<std::size_t>(a.bytes));
+  std::memcpy(&c, a.payload, sizeof c);
+  wire().consume(a);
+  look_at_copy(c);
+}
+
 }  // namespace
+
+void attach_records() { on_message(runtime_message::check_copy, on_check_copy); }
 
 void record_object(const void* object, std::size_t bytes, object_kind element) {
   objects.records.insert_or_assign(reinterpret_cast<std::uint64_t>(object),
@@ -146,11 +208,11 @@ void forget_object(const void* object) {
 
 void check_access(std::uint64_t address, object_kind as, const char* method, code_site site) {
   recent_object& known = recent_of(address);
-  if (known.address == address && !known.record->destroyed && known.record->element.type == as.type)
-      [[likely]] {
+  if (known.address == address && !known.record->is_destroyed() &&
+      known.record->element.type == as.type) [[likely]] {
     return;
   }
-  auto [start, r] = live_object(address, method, site);
+  auto [start, r] = live_object(address, method, site, ~std::uint64_t{0});
   if (!fits(start, *r, address, as)) {
     if (is_excused(function_name(site.code - 1))) return;
     wrong_type(*r, address, as, method, site);
@@ -160,23 +222,17 @@ void check_access(std::uint64_t address, object_kind as, const char* method, cod
 
 void check_copy(std::uint64_t address, std::size_t count, object_kind element, code_site site) {
   if (count == 0) return;
-  auto [start, r] = live_object(address, nullptr, site);
-  if (is_raw(element.type)) element.bytes = 1;
-  std::size_t left = (r->bytes - (address - start)) / element.bytes;
-  if (count > left) {
-    die("%s copied %zu elements at 0x%llx, where %zu %s left of the array of %zu %s",
-        who(site).c_str(), count, static_cast<unsigned long long>(address), left,
-        left == 1 ? "is" : "are", r->bytes / r->element.bytes, name_of(r->element).c_str());
-  }
-  if (element.bytes < r->element.bytes || is_raw(element.type)) return;
-  if (!fits(start, *r, address, element) && !is_excused(function_name(site.code - 1))) {
-    wrong_type(*r, address, element, nullptr, site);
-  }
+  copy c{address, count, element, site, now_ns()};
+  auto owner = static_cast<int>((address - job.heap) >> job.heap_shift);
+  if (owner == job.me) return look_at_copy(c);
+  // What is no address of the heap is refused by the copy itself.
+  if (owner < 0 || owner >= job.count) return;
+  send_reply(owner, runtime_message::check_copy, 0, 0, &c, sizeof c);
 }
 
 bool is_destroyed(std::uint64_t address) {
   auto record = objects.records.find(address);
-  return record != objects.records.end() && record->second.destroyed;
+  return record != objects.records.end() && record->second.is_destroyed();
 }
 
 void begin_destroy(std::uint64_t address, std::size_t bytes, object_kind element, code_site site) {
@@ -188,9 +244,10 @@ void begin_destroy(std::uint64_t address, std::size_t bytes, object_kind element
         who(site).c_str(), shown, job.me);
   }
   object_record& r = record->second;
-  if (r.destroyed) {
-    die("%s destroyed the %s at 0x%llx a second time: %s had destroyed it", who(site).c_str(),
-        name_of(r.element).c_str(), shown, who(r.destroyer).c_str());
+  if (r.state != object_record::alive) {
+    die("%s destroyed the %s at 0x%llx a second time: %s %s", who(site).c_str(),
+        name_of(r.element).c_str(), shown, who(r.destroyer).c_str(),
+        r.is_destroyed() ? "had destroyed it" : "is destroying it");
   }
   if (!same(r.element.type, element.type)) {
     die("%s destroyed the %s at 0x%llx as if it were a %s: the global_ptr has the wrong type",
@@ -203,12 +260,14 @@ void begin_destroy(std::uint64_t address, std::size_t bytes, object_kind element
         who(site).c_str(), bytes / element.bytes, r.bytes / element.bytes,
         name_of(r.element).c_str(), shown);
   }
+  r.state = object_record::dying;
   r.destroyer = site;
 }
 
 void end_destroy(std::uint64_t address, std::size_t alignment) {
   object_record& r = objects.records.at(address);
-  r.destroyed = true;
+  r.state = object_record::destroyed;
+  r.destroyed_at = now_ns();
   r.alignment = alignment;
   std::memset(reinterpret_cast<void*>(address), destroyed_byte, r.bytes);
   objects.quarantine.push_back(address);

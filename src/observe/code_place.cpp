@@ -182,7 +182,8 @@ const std::vector<code_place>& code_places::at(std::uint64_t address) {
     code_place place{short_name(one.function), one.file.substr(one.file.rfind('/') + 1), one.line};
     if (!place.function.empty()) entry->second.push_back(std::move(place));
   }
-  if (entry->second.empty() && !all.empty()) {
+  // The callable that a function of the runtime was made for is inlined there.
+  if (!all.empty() && short_name(all.back().function).empty()) {
     std::string name = short_name(callable_in(all.back().function));
     const source_frame& last = all.back();
     bool ours = is_runtime_file(last.file);

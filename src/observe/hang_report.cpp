@@ -61,6 +61,16 @@ const char* json_name(wait_kind kind) {
       return "room";
     case wait_kind::fibers:
       return "fibers";
+    case wait_kind::time:
+      return "time";
+    case wait_kind::mutex:
+      return "mutex";
+    case wait_kind::condition:
+      return "condition_variable";
+    case wait_kind::semaphore:
+      return "semaphore";
+    case wait_kind::latch:
+      return "latch";
     case wait_kind::unknown:
       break;
   }
@@ -83,6 +93,27 @@ const char* json_name(rank_condition condition) {
   return "finished";
 }
 
+/// "waits for a sojourn::…", of what lies in the memory of the fiber's rank; else "".
+std::string local_wait(wait_kind kind) {
+  switch (kind) {
+    case wait_kind::mutex:
+      return "waits for a sojourn::mutex";
+    case wait_kind::condition:
+      return "waits in a sojourn::condition_variable";
+    case wait_kind::semaphore:
+      return "waits for a sojourn::semaphore";
+    case wait_kind::latch:
+      return "waits for a sojourn::latch";
+    default:
+      return "";
+  }
+}
+
+/// "another 1.2 s"
+std::string time_left(const fiber_record& fiber) {
+  return "another " + seconds(static_cast<double>(fiber.left_ns) / 1e9);
+}
+
 std::string operation_of(const fiber_record& fiber) {
   return name_of(static_cast<collective>(fiber.operation));
 }
@@ -94,6 +125,7 @@ class graph {
     for (std::size_t r = 0; r < view.ranks.size(); ++r) {
       const rank_view& rank = view.ranks[r];
       int number = static_cast<int>(r);
+      first_.push_back(static_cast<int>(nodes_.size()));
       if (rank.condition == rank_condition::computing) {
         bool has_stack = rank.report.stack_count > 0;
         if (has_stack && rank.report.runs_for != 0) {
@@ -123,12 +155,13 @@ class graph {
 
   const std::vector<node>& nodes() const { return nodes_; }
 
-  /// "`f` (x.cpp:12)", as it is spoken of. Requires: a fiber, or what runs has places.
+  /// "`f` (x.cpp:12)", as it is spoken of.
   std::string name(const node& n, bool with_line) const {
     code_place place;
     if (!n.places.empty()) {
       place = n.places.front();
     } else {
+      if (n.fiber == nullptr) return "what runs there";
       if (!n.fiber->is_main) return "a fiber";
       place.function = "main";
     }
@@ -187,6 +220,16 @@ class graph {
         return "waits for room to send to " + rank;
       case wait_kind::fibers:
         return "has returned, and waits for the other fibers of its rank";
+      case wait_kind::time:
+        return "sleeps for " + time_left(f);
+      case wait_kind::mutex:
+        return local_wait(f.kind) +
+               (n.next < 0 ? "" : " that " + name(at(n.next), false) + " holds");
+      case wait_kind::condition:
+      case wait_kind::semaphore:
+      case wait_kind::latch:
+        return local_wait(f.kind) +
+               (f.left_ns == fiber_record::no_limit ? "" : ", for " + time_left(f) + " at most");
       case wait_kind::unknown:
         break;
     }
@@ -281,6 +324,11 @@ class graph {
       }
       case wait_kind::ready:
         return running_on(n.rank);
+      case wait_kind::mutex: {
+        if (f.holder == fiber_record::holder_runs) return running_on(n.rank);
+        int first = first_[static_cast<std::size_t>(n.rank)] + (running_on(n.rank) >= 0);
+        return f.holder < 0 ? -1 : first + f.holder;
+      }
       default:
         return -1;
     }
@@ -318,6 +366,8 @@ class graph {
         return "waits for room to send to";
       case wait_kind::fibers:
         return "has returned and waits for";
+      case wait_kind::mutex:
+        return local_wait(f.kind) + " held by";
       default:
         return "waits for";
     }
@@ -341,6 +391,8 @@ class graph {
     if (n.fiber == nullptr) return "";
     const fiber_record& f = *n.fiber;
     if (f.kind == wait_kind::ready) return "is ready to run";
+    if (f.kind == wait_kind::time) return "sleeps for " + time_left(f);
+    if (std::string text = local_wait(f.kind); !text.empty()) return text;
     if (f.rank >= 0 && f.rank < static_cast<int>(view_.ranks.size())) {
       return verb(f) + " " + rank_without_fiber(f.rank);
     }
@@ -412,13 +464,14 @@ class graph {
   const hang_view& view_;
   std::vector<node> nodes_;
   std::size_t untold_ = 0;                 ///< Fibers that no rank has told of.
+  std::vector<int> first_;                 ///< First node of each rank, if it has told of any.
   std::map<ticket_id, int> giver_;         ///< Node whose end gives a ticket its result.
   std::map<ticket_id, ticket_id> source_;  ///< Ticket whose result another one gets.
 };
 
 std::string fiber_text(const graph& waits, const node& n) {
   std::string text = "  " + waits.name(n, true) + " " + waits.wait_text(n);
-  if (n.fiber->waited_ns >= shown_from_ns) {
+  if (n.fiber->waited_ns >= shown_from_ns && n.fiber->kind != wait_kind::time) {
     text += ", for " + seconds(static_cast<double>(n.fiber->waited_ns) / 1e9);
   }
   if (n.fiber->result != 0)
@@ -501,6 +554,9 @@ std::string fiber_json(const node& n, std::size_t id) {
   if (f.kind == wait_kind::collective) json += ", \"operation\": " + json_text(operation_of(f));
   if (f.waited_ns != 0) {
     json += format(", \"seconds\": %.3f", static_cast<double>(f.waited_ns) / 1e9);
+  }
+  if (f.left_ns != fiber_record::no_limit) {
+    json += format(", \"seconds_left\": %.3f", static_cast<double>(f.left_ns) / 1e9);
   }
   json += "}";
   if (f.result != 0) json += ", \"answers_rank\": " + std::to_string(home_of(f.result));

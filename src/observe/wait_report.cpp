@@ -24,7 +24,8 @@ bool watch_area::nothing_can_happen() const {
   std::uint64_t in_flight = 0;
   std::vector<std::uint64_t> epochs(static_cast<std::size_t>(ranks_));
   for (int rank = 0; rank < ranks_; ++rank) {
-    if (!is_asleep(rank)) return false;
+    // Of the epoch that is read next: the second pass sees whether it was another.
+    if (!is_asleep(rank) || of(rank).wakes_at_ns.load() != 0) return false;
     epochs[static_cast<std::size_t>(rank)] = of(rank).epoch.load();
     in_flight += of(rank).sent.load() - of(rank).received.load();
   }

@@ -25,16 +25,25 @@ enum class wait_kind : std::uint8_t {
   finish,      ///< All computations of a finish scope.
   room,        ///< Room to send to `rank`, or fewer unanswered calls there.
   fibers,      ///< A main fiber whose body has returned: the other fibers of its rank.
+  time,        ///< A time: it sleeps.
+  mutex,       ///< A mutex of its rank that `holder` holds,
+  condition,   ///< and notification in a condition variable,
+  semaphore,   ///< or a semaphore,
+  latch,       ///< or a latch there.
 };
 
 struct fiber_record {
   static constexpr std::size_t frames_max = 16;
+  static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
+  static constexpr std::int32_t holder_runs = -2;
 
   ticket_id waits_for;      ///< Ticket, or 0.
   ticket_id result;         ///< Ticket that its end completes, or 0.
   ticket_id scope;          ///< Finish scope it counts in, or 0.
   std::uint64_t waited_ns;  ///< 0 when not known.
+  std::uint64_t left_ns;    ///< Until it goes on in any case; no_limit: there is no such time.
   std::int32_t rank;        ///< That it waits for, or -1.
+  std::int32_t holder;      ///< Of a `mutex`: place in the same report, holder_runs, or -1.
   wait_kind kind;
   bool is_main;
   std::uint8_t operation;  ///< A `collective`.
@@ -68,6 +77,7 @@ struct alignas(64) rank_watch {
   std::atomic<std::uint64_t> epoch;  ///< Odd: nothing to do but to sleep. One more at each change.
   std::atomic<std::uint64_t> sent;   ///< When it last fell asleep: messages of all kinds …
   std::atomic<std::uint64_t> received;
+  std::atomic<std::uint64_t> wakes_at_ns;    ///< … and when it wakes by itself (now_ns()), or 0.
   std::atomic<std::uint32_t> report_wanted;  ///< Number of the last request.
   std::atomic<std::uint32_t> report_given;   ///< … of the last one answered by a report,
   std::atomic<std::uint32_t> stack_given;    ///< and by a stack.
@@ -101,13 +111,16 @@ class watch_area {
     return reinterpret_cast<rank_report*>(memory_ + reports_offset(ranks_))[rank];
   }
   bool is_asleep(int rank) const;
+  /// True when it does, until a fiber's time comes: something will happen then.
+  bool sleeps_for_a_time(int rank) const { return is_asleep(rank) && of(rank).wakes_at_ns != 0; }
   /// Asks a rank for a report: one that sleeps is woken, one that runs answers when it has nothing
   /// else to do. True when it slept.
   bool ask(int rank, std::uint32_t request) const;
 
-  /// True when it is proven that nothing will happen in this job any more: every rank sleeps, all
-  /// messages sent were received, and both were so, without a break, at one moment. (Mattern,
-  /// Algorithms for distributed termination detection, 1987: two counts around that moment.)
+  /// True when it is proven that nothing will happen in this job any more: every rank sleeps,
+  /// none until a time, all messages sent were received, and both were so, without a break, at one
+  /// moment. (Mattern, Algorithms for distributed termination detection, 1987: two counts around
+  /// that moment.)
   bool nothing_can_happen() const;
 
  private:

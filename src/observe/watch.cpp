@@ -12,6 +12,7 @@
 
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
+#include "fiber/timers.hpp"
 #include "message/dispatcher.hpp"
 #include "observe/stack_walk.hpp"
 #include "rpc/rpc.hpp"
@@ -31,6 +32,7 @@ struct reason {
   wait_kind kind = wait_kind::unknown;
   ticket_id ticket = 0;
   int rank = -1;
+  int holder = -1;
 };
 using reasons = std::unordered_map<const piece*, reason>;
 
@@ -67,6 +69,24 @@ double ns_a_tick() {
   return passed > 0 ? static_cast<double>(now_ns() - ns_at_start) / passed : 0;
 }
 
+/// What fibers of this rank alone, or the clock, can end.
+reason local_reason(const piece* p) {
+  if (p->waits_on == nullptr) {
+    return {p->timer != 0 ? wait_kind::time : wait_kind::unknown};
+  }
+  switch (p->waits_on->kind) {
+    case waits_at::mutex:
+      return {wait_kind::mutex};
+    case waits_at::condition_variable:
+      return {wait_kind::condition};
+    case waits_at::semaphore:
+      return {wait_kind::semaphore};
+    case waits_at::latch:
+      break;
+  }
+  return {wait_kind::latch};
+}
+
 /// `walks`: its frames are told, too. Requires: they are in place then.
 void write_fiber(fiber_record& record, const piece* p, const reason& why, double ns_per_tick,
                  bool walks) {
@@ -74,6 +94,11 @@ void write_fiber(fiber_record& record, const piece* p, const reason& why, double
   record.kind = why.kind;
   record.waits_for = why.ticket;
   record.rank = why.rank;
+  record.holder = why.holder;
+  record.left_ns = fiber_record::no_limit;
+  if (std::uint64_t due = timer_of(p), now = now_ns(); due != never_ns) {
+    record.left_ns = due > now ? due - now : 0;
+  }
   record.result = p->result;
   record.scope = finish_of(p->scope);
   record.is_main = is_main(p);
@@ -124,7 +149,24 @@ reason reason_of_other(const piece* p) {
   for (const piece* q = first_ready; q != nullptr && --most > 0; q = q->next_ready) {
     if (q == p) return {wait_kind::ready, 0, -1};
   }
-  return {};
+  return local_reason(p);
+}
+
+bool holds(const mutex_state* latest, const waiters* wanted) {
+  int most = 1000;
+  for (const mutex_state* m = latest; m != nullptr && --most > 0; m = m->before) {
+    if (m == wanted) return true;
+  }
+  return false;
+}
+
+int holder_of(const waiters* wanted, const others& o) {
+  if (wanted == nullptr) return -1;
+  if (holds(running.mutexes, wanted)) return fiber_record::holder_runs;
+  for (std::size_t i = 0; i < o.count; ++i) {
+    if (holds(o.newest[i]->mutexes, wanted)) return static_cast<int>(i);
+  }
+  return -1;
 }
 
 void write_others(rank_report& report) {
@@ -138,7 +180,9 @@ void write_others(rank_report& report) {
     // Half of it may be an image, and nothing can be moved now.
     bool whole = p->is_in_place() && slots.low(p->slot) < p->sp && p->sp < p->hi &&
                  p->hi <= slots.high(p->slot);
-    write_fiber(report.fibers[report.fiber_count++], p, reason_of_other(p), ns_per_tick, whole);
+    reason why = reason_of_other(p);
+    if (why.kind == wait_kind::mutex) why.holder = holder_of(p->waits_on, o);
+    write_fiber(report.fibers[report.fiber_count++], p, why, ns_per_tick, whole);
   }
 }
 
@@ -164,6 +208,7 @@ void around_sleep(bool falls_asleep) {
   traffic collective = collective_traffic_so_far();
   mine.sent.store(own.sent + collective.sent, std::memory_order_relaxed);
   mine.received.store(own.received + collective.received, std::memory_order_relaxed);
+  mine.wakes_at_ns.store(next_timer_ns == never_ns ? 0 : next_timer_ns, std::memory_order_relaxed);
   mine.epoch.fetch_add(1);
   // Whoever is the last to fall asleep sees all others asleep.
   auto ranks = static_cast<std::uint32_t>(area.ranks());
@@ -240,15 +285,24 @@ void write_report(rank_report& report) {
   });
   report.fibers_alive = static_cast<std::uint32_t>(c.pieces.size());
   double ns_per_tick = ns_a_tick();
+  // The main fiber, which is the last, has a place even when there are more than can be told of.
+  if (c.pieces.size() > rank_report::fibers_max) {
+    c.pieces.erase(c.pieces.begin() + rank_report::fibers_max - 1, c.pieces.end() - 1);
+  }
+  std::unordered_map<const waiters*, int> holders;
   for (std::size_t i = 0; i < c.pieces.size(); ++i) {
-    // The main fiber, which is the last, has a place even when there are more than can be told of.
-    bool last_place = report.fiber_count + 1 == rank_report::fibers_max;
-    if (last_place && i + 1 < c.pieces.size()) continue;
-    piece* p = c.pieces[i];
-    auto why = c.why.find(p);
+    for (const mutex_state* m = c.pieces[i]->mutexes; m != nullptr; m = m->before) {
+      holders[m] = static_cast<int>(i);
+    }
+  }
+  for (piece* p : c.pieces) {
+    auto found = c.why.find(p);
+    reason why = found != c.why.end() ? found->second : local_reason(p);
+    if (auto holder = holders.find(p->waits_on); holder != holders.end()) {
+      why.holder = holder->second;
+    }
     place(p);
-    write_fiber(report.fibers[report.fiber_count++], p, why != c.why.end() ? why->second : reason{},
-                ns_per_tick, true);
+    write_fiber(report.fibers[report.fiber_count++], p, why, ns_per_tick, true);
   }
 }
 

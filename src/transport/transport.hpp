@@ -18,6 +18,9 @@ enum class message_class : std::uint8_t { request, reply };
 /// Bytes that a transport adds to a message's payload.
 inline constexpr std::size_t header_bytes = 32;
 
+/// A time (now_ns) that never comes.
+inline constexpr std::uint64_t no_deadline = ~std::uint64_t{0};
+
 /// A message as its receiver sees it, valid until it is consumed.
 struct arrival {
   int source;
@@ -58,11 +61,13 @@ class transport {
 
   /// True when poll would deliver something. Cheap.
   virtual bool anything_arrived() const = 0;
-  /// Returns when something has arrived or `other_work()` holds: spins briefly, yields the core,
-  /// then sleeps. `other_work` may look at what other ranks change (room to send), too.
-  /// `around_sleep(true)` is called once nothing is left to do but to sleep, and
-  /// `around_sleep(false)` on waking; a wake that comes in between is not lost.
-  virtual void wait(bool (*other_work)(), void (*around_sleep)(bool falls_asleep) = nullptr) = 0;
+  /// Returns when something has arrived, `other_work()` holds or now_ns() has reached
+  /// `deadline_ns`: spins briefly, yields the core, then sleeps. `other_work` may look at what
+  /// other ranks change (room to send), too. `around_sleep(true)` is called once nothing is left to
+  /// do but to sleep, and `around_sleep(false)` on waking; a wake that comes in between is not
+  /// lost.
+  virtual void wait(bool (*other_work)(), void (*around_sleep)(bool falls_asleep) = nullptr,
+                    std::uint64_t deadline_ns = no_deadline) = 0;
 
   /// Copies between this rank's memory and another's, once, without the other rank's doing
   /// anything. False when the system does not let it: nothing is copied then.

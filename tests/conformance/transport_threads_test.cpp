@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "sojourn/clock.hpp"
 #include "sojourn/errors.hpp"
 #include "transports.hpp"
 
@@ -63,6 +64,32 @@ TYPED_TEST(concurrent_transport, wait_returns_at_once_for_what_is_here) {
   EXPECT_EQ(poll(job.at(1)).size(), 1u);
   job.at(1).wait([] { return true; });
   EXPECT_FALSE(job.at(1).anything_arrived());
+}
+
+TYPED_TEST(concurrent_transport, a_rank_sleeps_until_its_deadline_and_no_longer) {
+  TypeParam job(2);
+  static int falls;
+  falls = 0;
+  for (std::uint64_t wait_ns :
+       {std::uint64_t{0}, std::uint64_t{20'000}, std::uint64_t{50'000'000}}) {
+    std::uint64_t deadline = sojourn::now_ns() + wait_ns;
+    double before = thread_cpu_seconds();
+    job.at(1).wait(
+        nothing_else, [](bool falls_asleep) { falls += falls_asleep ? 1 : -1; }, deadline);
+    EXPECT_GE(sojourn::now_ns(), deadline);
+    EXPECT_EQ(falls, 0);
+    EXPECT_LT(thread_cpu_seconds() - before, 0.02);
+  }
+  // What comes before the deadline wakes it.
+  std::thread sleeper(
+      [&] { job.at(1).wait(nothing_else, nullptr, sojourn::now_ns() + 600'000'000'000); });
+  std::this_thread::sleep_for(50ms);
+  ASSERT_TRUE(send(job.at(0), 1, message_class::request, 1, 8));
+  sleeper.join();
+  EXPECT_EQ(poll(job.at(1)).size(), 1u);
+  // The word that it slept on is as it was: the next sleep ends when it should.
+  job.at(1).wait(nothing_else, nullptr, sojourn::now_ns() + 1'000'000);
+  EXPECT_EQ(poll(job.at(1)).size(), 0u);
 }
 
 // What a waiting sender looks at.

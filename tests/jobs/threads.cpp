@@ -2,7 +2,9 @@
 // Threads: names good everywhere, moved by themselves and by others, at any time.
 #include <array>
 #include <cfenv>
+#include <chrono>
 #include <functional>
+#include <mutex>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -287,6 +289,24 @@ void one_that_is_ready_is_moved() {
   destroy(b);
 }
 
+void one_that_sleeps_is_moved() {
+  if (rank_me() != 0) return;
+  auto b = make<board>(0);
+  thread t = spawn(
+      [](global_ptr<board> to) {
+        auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+        sleep_until(until);
+        long early = std::chrono::steady_clock::now() < until;
+        to.call<&board::note>(early * 1000 + rank_me());
+      },
+      b);
+  yield();
+  migrate(t, last());
+  t.join();
+  CHECK_EQUAL(b.call<&board::sum>(), last());
+  destroy(b);
+}
+
 void its_base_moves_while_an_activation_is_away() {
   if (rank_me() != 0 || rank_count() < 2) return;
   auto b = make<board>(0);
@@ -357,8 +377,21 @@ void refusals_say_why() {
       },
       g);
   CHECK_EQUAL(refused(after_start(in_finish)), thread_refusal::stays);
+  static sojourn::mutex guard;
+  thread locks = spawn(
+      [](global_ptr<gate> at) {
+        std::lock_guard lock(guard);
+        CHECK_EQUAL(why_not(self(), next()), thread_refusal::holds_lock);
+        while (!at.local()->open) yield();
+      },
+      g);
+  CHECK_EQUAL(refused(after_start(locks)), thread_refusal::holds_lock);
+  static latch opened(1);
+  thread waits = spawn([] { opened.wait(); });
+  CHECK_EQUAL(refused(after_start(waits)), thread_refusal::waits_here);
+  opened.count_down();
   g.call<&gate::let>();
-  for (thread t : {stays, pinned, catches, in_method, in_finish}) t.join();
+  for (thread t : {stays, pinned, catches, in_method, in_finish, locks, waits}) t.join();
   destroy(g);
 }
 
@@ -484,6 +517,7 @@ int main(int argc, char** argv) {
                  both_approaches_go_on_with_the_next_statement);
     check::claim("another one is moved while it waits", another_one_is_moved_while_it_waits);
     check::claim("one that is ready is moved", one_that_is_ready_is_moved);
+    check::claim("one that sleeps is moved", one_that_sleeps_is_moved);
     check::claim("its base moves while an activation is away",
                  its_base_moves_while_an_activation_is_away);
     check::claim("refusals say why", refusals_say_why);

@@ -44,8 +44,9 @@ void forget_object(const void* object);
 /// is read or written as a whole.
 void check_access(std::uint64_t address, object_kind as, const char* method, code_site site);
 
-/// The same for a copy of `count` elements to or from memory of this rank. Parts of objects may be
-/// copied as what they are.
+/// The same for a copy of `count` elements to or from memory of any rank. Parts of objects may be
+/// copied as what they are. Never suspends: the owner of remote memory looks later, and knows what
+/// was destroyed since.
 void check_copy(std::uint64_t address, std::size_t count, object_kind element, code_site site);
 
 /// True at the start of an object of this rank that was destroyed lately.

@@ -12,6 +12,7 @@
 namespace sojourn::detail {
 
 struct mark;
+struct mutex_state;
 
 /// The C++ runtime's record of exceptions in flight (two words behind __cxa_get_globals()).
 struct exception_globals {
@@ -32,7 +33,8 @@ struct running_state {
   hold* holds;                    ///< Youngest hold; older ones by hold::outer.
   exception_globals* exceptions;  ///< At the same address in all ranks.
   unsigned static_inits;          ///< Function-local statics being initialised now.
-  unsigned watched;  ///< Checked mode: mutexes held, and non_blocking promises, on this rank.
+  unsigned watched;      ///< Checked mode: pthread mutexes held, and promises, on this rank.
+  mutex_state* mutexes;  ///< That the running fiber holds, the latest first.
 };
 extern running_state running;
 

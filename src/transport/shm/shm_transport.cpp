@@ -13,9 +13,11 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 #include "base/check.hpp"
 #include "memory/address_map.hpp"
+#include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 
 namespace sojourn::detail::shm {
@@ -34,6 +36,8 @@ constexpr int spins_without_pause = 2000;
 // A yield costs 0.2 to 1.3 us; a sleep and a wake 2 to 15 us.
 constexpr int yields_with_a_core_each = 10;
 constexpr int yields_when_crowded = 60;
+// Pauses between two looks at the clock: about a microsecond.
+constexpr int pauses_a_look_at_the_clock = 32;
 
 void pause_briefly() {
 #if defined(__x86_64__)
@@ -45,6 +49,17 @@ void pause_briefly() {
 
 long futex(std::atomic<std::uint32_t>* word, int operation, std::uint32_t value) {
   return syscall(SYS_futex, word, operation, value, nullptr, nullptr, 0);
+}
+
+/// Sleeps while the word has `value`, at most until now_ns() is `deadline_ns`.
+long futex_wait_until(std::atomic<std::uint32_t>* word, std::uint32_t value,
+                      std::uint64_t deadline_ns) {
+  if (deadline_ns == no_deadline) return futex(word, FUTEX_WAIT, value);
+  // Of the futex calls that wait, this one takes a time of the monotonic clock, not a span.
+  timespec deadline{static_cast<time_t>(deadline_ns / 1'000'000'000),
+                    static_cast<long>(deadline_ns % 1'000'000'000)};
+  return syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, &deadline, nullptr,
+                 FUTEX_BITSET_MATCH_ANY);
 }
 
 // What a long message has in its ring: where its payload lies.
@@ -279,7 +294,9 @@ void shm_transport::wake(int rank) {
   if (wake_sleeper(wake_[rank])) ++counts.wakeups_sent;
 }
 
-void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_asleep)) {
+void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_asleep),
+                         std::uint64_t deadline_ns) {
+  auto is_late = [deadline_ns] { return deadline_ns != no_deadline && now_ns() >= deadline_ns; };
   for (int i = 0; i < spins_; ++i) {
     for (int source = 0; source < ranks_; ++source) {
       if (peers_[source].in[0].has_message() || peers_[source].in[1].has_message()) {
@@ -288,12 +305,14 @@ void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_a
       }
     }
     if (other_work()) return;
-    if (i >= spins_without_pause) pause_briefly();
+    if (i < spins_without_pause) continue;
+    pause_briefly();
+    if (i % pauses_a_look_at_the_clock == 0 && is_late()) return;
   }
   tell_writers();
   for (int i = 0; i < yields_; ++i) {
     sched_yield();
-    if (anything_arrived() || other_work()) return;
+    if (anything_arrived() || other_work() || is_late()) return;
   }
   wake_line& mine = wake_[rank_];
   mine.asleep.store(1, std::memory_order_seq_cst);
@@ -308,7 +327,10 @@ void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_a
   ++counts.sleeps;
   if (around_sleep != nullptr) around_sleep(true);
   while (mine.asleep.load(std::memory_order_acquire) != 0) {
-    if (futex(&mine.asleep, FUTEX_WAIT, 1) != 0 && errno != EAGAIN && errno != EINTR) {
+    if (futex_wait_until(&mine.asleep, 1, deadline_ns) == 0) continue;
+    if (errno == ETIMEDOUT) {
+      mine.asleep.store(0);
+    } else if (errno != EAGAIN && errno != EINTR) {
       die("futex: %s", std::strerror(errno));
     }
   }

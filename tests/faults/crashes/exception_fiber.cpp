@@ -4,14 +4,14 @@
 //! status 134
 //! says sojourn run: rank LAST (pid [0-9]*, .*crash_exception_fiber) was killed by SIGABRT (aborted)
 //! says   an exception of type int is not caught
-//! says     #0  0x[0-9a-f]*  faults::page(int) at .*exception_fiber.cpp:LINE
+//! says     #[0-9]*  0x[0-9a-f]*  faults::fetch(int) at .*exception_fiber.cpp:[0-9]*
 //! says   a call by rank 0, of faults::fetch(int)
 // clang-format on
 #include <sojourn/sojourn.hpp>
 
 namespace faults {
 [[gnu::noinline]] int page(int n) {
-  if (n < 0) throw 5;  // here
+  if (n < 0) throw 5;
   return n;
 }
 [[gnu::noinline]] int fetch(int n) noexcept {

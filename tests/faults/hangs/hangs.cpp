@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <sojourn/sojourn.hpp>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +16,8 @@ namespace {
 
 // Each function has a frame of its own on the stacks that are reported.
 #define FRAME [[gnu::noinline]]
+// Behind a function's last call, which otherwise takes the place of its frame.
+void keep_frame() { asm volatile(""); }
 
 rank_t after(rank_t rank) { return (rank + 1) % rank_count(); }
 
@@ -88,9 +91,9 @@ FRAME void sleeps() {
 }
 
 // Two computations of each rank take turns at a lock that one of them holds while it waits.
-std::mutex lock;
+std::mutex taken;
 FRAME int holds_the_lock() {
-  std::lock_guard<std::mutex> guard(lock);
+  std::lock_guard<std::mutex> guard(taken);
   return rpc(after(rank_me()), [] { return 1; }).get();
 }
 FRAME void locks_twice() {
@@ -108,6 +111,67 @@ FRAME void reads_what_nobody_writes() {
 FRAME void polls() {
   while (for_ever) yield();
 }
+
+// Two fibers of a rank lock two mutexes in different orders.
+mutex left, right;
+latch both_hold_one(2);
+FRAME void locks_left_then_right() {
+  std::lock_guard one(left);
+  both_hold_one.arrive_and_wait();
+  std::lock_guard other(right);
+}
+FRAME void locks_right_then_left() {
+  std::lock_guard one(right);
+  both_hold_one.arrive_and_wait();
+  std::lock_guard other(left);
+}
+FRAME void waits_for_both() {
+  auto one = rpc(rank_me(), locks_left_then_right);
+  auto other = rpc(rank_me(), locks_right_then_left);
+  one.get();
+  other.get();
+}
+
+// What runs holds the mutex that another fiber of its rank waits for.
+FRAME int locks_left() {
+  std::lock_guard one(left);
+  return 1;
+}
+FRAME void computes_with_the_mutex() {
+  std::lock_guard one(left);
+  auto other = rpc(rank_me(), locks_left);
+  for (int i = 0; i < 10; ++i) yield();
+  computes_for_ever();
+  other.get();
+}
+
+// Nobody notifies, releases or counts down.
+condition_variable changed;
+FRAME void waits_for_a_change() {
+  std::unique_lock lock(left);
+  changed.wait(lock);
+}
+semaphore none(0);
+FRAME void waits_for_a_place() {
+  none.acquire();
+  keep_frame();
+}
+latch opened(1);
+FRAME void waits_until_opened() {
+  opened.wait();
+  keep_frame();
+}
+
+// Something happens, later.
+FRAME void sleeps_for(double seconds) {
+  sleep_for(std::chrono::duration<double>(seconds));
+  keep_frame();
+}
+FRAME void waits_for_a_while() {
+  std::unique_lock lock(left);
+  changed.wait_for(lock, std::chrono::milliseconds(1500));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -152,6 +216,29 @@ int main(int argc, char** argv) {
       barrier();
     } else if (is("many")) {
       if (rank_me() == 0) first = rpc(0, passes_on_often, 1000);
+    } else if (is("mutexes")) {
+      if (last) waits_for_both();
+      barrier();
+    } else if (is("mutex_and_computes")) {
+      if (last) computes_with_the_mutex();
+      barrier();
+    } else if (is("condition")) {
+      if (last) waits_for_a_change();
+    } else if (is("semaphore")) {
+      if (last) waits_for_a_place();
+    } else if (is("latch")) {
+      if (last) waits_until_opened();
+    } else if (is("sleeps_long")) {
+      if (last) sleeps_for(600);
+      barrier();
+    } else if (is("sleepers")) {
+      if (last) sleeps_for(1.5);
+      barrier();
+      waits_for_a_while();
+    } else if (is("sleep_then_circle")) {
+      if (last) sleeps_for(0.5);
+      barrier();
+      calls_in_a_circle();
     } else if (is("all_compute")) {
       computes_for(2);
     } else if (is("calls")) {

@@ -97,6 +97,10 @@ for share in on off; do
     report_of "^sojourn run: everything waits for rank $last, which computes in \`computes_for_ever\`" \
       --watchdog 0.3 "$hangs" calls_a_lambda
     said 'called by `a lambda in main`' || fail 'the lambda is not named as one'
+    report_of "^sojourn run: everything waits for rank $last, which computes in" \
+      --watchdog 0.3 "$hangs" mutex_and_computes
+    expect_line ' and has 1 other fiber:'
+    expect_begin "  \`locks_left\` waits for a sojourn::mutex that \`computes_for_ever\` holds"
   fi
   # One of its fibers holds the lock that it waits for.
   report_of "^sojourn run: .*which is $where in \`holds_the_lock\`" --watchdog 0.3 "$hangs" locks
@@ -106,6 +110,38 @@ for share in on off; do
 
   try "$hangs" many
   said ', which waits for up to 9[0-9][0-9] more$' || fail 'the circle is longer'
+
+  # The fiber that holds a mutex is what the one that waits for it waits for.
+  try --watchdog 0 "$hangs" mutexes
+  expect_deadlock "rank $last \`waits_for_both\` waits for rank $last \`locks_left_then_right\`, which waits for a sojourn::mutex held by rank $last \`locks_right_then_left\`, which waits for a sojourn::mutex held by rank $last \`locks_left_then_right\` again"
+  expect_begin "  \`locks_right_then_left\` waits for a sojourn::mutex that \`locks_left_then_right\` holds"
+  # shellcheck disable=SC2016
+  for how in 'condition waits_for_a_change` waits in a sojourn::condition_variable' \
+    'semaphore waits_for_a_place` waits for a sojourn::semaphore' \
+    'latch waits_until_opened` waits for a sojourn::latch'; do
+    try --watchdog 0 "$hangs" "${how%% *}"
+    expect_deadlock "rank $last \`${how#* }"
+  done
+
+  # A job with sleepers is no deadlock, and no hang however long they sleep, until they have woken.
+  try --watchdog 0.5 "$hangs" sleepers
+  expect_status 0
+  expect_silence
+  try --watchdog 0 "$hangs" sleep_then_circle
+  expect_status 1
+  expect_begin "sojourn run: deadlock: rank 0 \`waits_for_the_first\` waits for "
+
+  # Asked, it says how long they will.
+  "$sojourn" run -n "$ranks" --share "$share" "$hangs" sleeps_long >"$out" 2>"$err" </dev/null &
+  launcher=$!
+  sleep 0.5
+  kill -USR1 $launcher
+  until_true said '^sojourn run: rank' || fail 'no report of a job that sleeps'
+  # shellcheck disable=SC2016
+  expect_begin '  `sleeps_for` sleeps for another [56][0-9][0-9] s; called by'
+  kill $launcher
+  wait $launcher 2>/dev/null
+  status=0
 
   if [ "$ranks" -eq 1 ]; then
     # Without the launcher, the rank says so itself.

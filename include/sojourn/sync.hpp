@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Synchronisation between the fibers of one rank. A rank has one thread, which goes from fiber to
+// fiber only where one suspends: code without a suspension needs none of this. These are objects
+// of one rank's memory: globals, its private heap, or members of objects that live there. Only
+// fibers of that rank use them, and waiters are served in the order in which they came.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "sojourn/detail/running.hpp"
+#include "sojourn/detail/waiters.hpp"
+#include "sojourn/sleep.hpp"
+
+namespace sojourn {
+
+namespace detail {
+/// Ends the rank: an object is destroyed that a fiber waits for, or holds.
+void destroyed_in_use(const waiters& object);
+[[noreturn]] void refuse_count(const waiters& object, std::ptrdiff_t count);
+}  // namespace detail
+
+/// Mutual exclusion across suspensions, to be used with std::lock_guard, std::unique_lock and
+/// std::scoped_lock. Frames that have locked one stay on their rank until it is unlocked; frames of
+/// an activation inside them may leave. It is unlocked before the activation that locked it
+/// returns. Not copyable.
+/// Errors: a mutex that is destroyed while it is held or waited for, and a fiber that ends while it
+/// holds one, end the job.
+class mutex : private detail::mutex_state {
+ public:
+  constexpr mutex() = default;
+  ~mutex() {
+    if (locked || !empty()) [[unlikely]]
+      detail::destroyed_in_use(*this);
+  }
+  mutex(const mutex&) = delete;
+  mutex& operator=(const mutex&) = delete;
+
+  /// Suspends while another fiber holds it; whoever unlocks it hands it to the first that waits.
+  /// Requires: a fiber. Errors: sojourn::error when this fiber holds it already.
+  void lock() {
+    if (locked) [[unlikely]]
+      return wait_for_turn();
+    take();
+  }
+
+  /// False when a fiber holds it, this one included. Never suspends.
+  bool try_lock() {
+    if (locked) return false;
+    take();
+    return true;
+  }
+
+  /// Several are unlocked in any order. Never suspends.
+  /// Errors: sojourn::error when this fiber does not hold it.
+  void unlock() {
+    if (detail::running.mutexes != this || !empty()) [[unlikely]]
+      return pass_on();
+    detail::running.mutexes = before;
+    locked = false;
+  }
+
+ private:
+  friend class condition_variable;
+
+  void take() {
+    locked = true;
+    under = detail::running.youngest;
+    before = detail::running.mutexes;
+    detail::running.mutexes = this;
+  }
+  void wait_for_turn();
+  void pass_on();
+};
+
+/// Waiting for what another fiber of the rank makes true. Not copyable.
+/// Errors: one that is destroyed while a fiber waits in it ends the job.
+class condition_variable : private detail::waiters {
+ public:
+  constexpr condition_variable() : waiters(detail::waits_at::condition_variable) {}
+  ~condition_variable() {
+    if (!empty()) [[unlikely]]
+      detail::destroyed_in_use(*this);
+  }
+  condition_variable(const condition_variable&) = delete;
+  condition_variable& operator=(const condition_variable&) = delete;
+
+  /// Unlocks, suspends until notified, and locks again. Between unlocking and waiting no other
+  /// fiber runs. When it returns others may have run since the notification: look again, or use
+  /// the form with `holds`. Requires: a fiber. Suspends.
+  /// Errors: sojourn::error when `lock` does not hold its mutex.
+  void wait(std::unique_lock<mutex>& lock) { (void)wait_ns(lock, detail::never_ns); }
+
+  /// The same until holds().
+  template <class Predicate>
+  void wait(std::unique_lock<mutex>& lock, Predicate holds) {
+    while (!holds()) wait(lock);
+  }
+
+  /// The same, not much longer than until `time`; `timeout` when nobody has notified it by then.
+  template <class Duration>
+  std::cv_status wait_until(std::unique_lock<mutex>& lock,
+                            std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+    return status(wait_ns(lock, detail::ns_of(time)));
+  }
+  template <class Rep, class Period>
+  std::cv_status wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> span) {
+    return status(wait_ns(lock, detail::ns_after(span)));
+  }
+
+  /// The same until holds() or `time`; returns holds().
+  template <class Duration, class Predicate>
+  bool wait_until(std::unique_lock<mutex>& lock,
+                  std::chrono::time_point<std::chrono::steady_clock, Duration> time,
+                  Predicate holds) {
+    return wait_ns(lock, detail::ns_of(time), holds);
+  }
+  template <class Rep, class Period, class Predicate>
+  bool wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> span,
+                Predicate holds) {
+    return wait_ns(lock, detail::ns_after(span), holds);
+  }
+
+  /// Wakes the fiber that has waited longest, or all. Never suspends. The mutex need not be held.
+  void notify_one() {
+    if (!empty()) wake_first();
+  }
+  void notify_all() {
+    while (!empty()) wake_first();
+  }
+
+ private:
+  static std::cv_status status(bool notified) {
+    return notified ? std::cv_status::no_timeout : std::cv_status::timeout;
+  }
+  template <class Predicate>
+  bool wait_ns(std::unique_lock<mutex>& lock, std::uint64_t deadline_ns, Predicate& holds) {
+    while (!holds()) {
+      if (!wait_ns(lock, deadline_ns)) return holds();
+    }
+    return true;
+  }
+  /// True when notified.
+  bool wait_ns(std::unique_lock<mutex>& lock, std::uint64_t deadline_ns);
+  void wake_first();
+};
+
+/// A count of what may be taken. Not copyable.
+/// Errors: one that is destroyed while a fiber waits for it ends the job.
+class semaphore : private detail::waiters {
+ public:
+  /// Errors: sojourn::error when `count` is negative.
+  constexpr explicit semaphore(std::ptrdiff_t count)
+      : waiters(detail::waits_at::semaphore), count_(count) {
+    if (count < 0) detail::refuse_count(*this, count);
+  }
+  ~semaphore() {
+    if (!empty()) [[unlikely]]
+      detail::destroyed_in_use(*this);
+  }
+  semaphore(const semaphore&) = delete;
+  semaphore& operator=(const semaphore&) = delete;
+
+  /// Takes one; suspends until there is one for this fiber. Requires: a fiber.
+  void acquire() {
+    if (!try_acquire()) wait();
+  }
+  /// False when there is none. Never suspends.
+  bool try_acquire() {
+    if (count_ == 0) return false;
+    --count_;
+    return true;
+  }
+  /// Gives `n`, to those that wait first. Any fiber may, not only one that has taken some. Never
+  /// suspends. Errors: sojourn::error when `n` is negative.
+  void release(std::ptrdiff_t n = 1) {
+    if (!empty() || n < 0) [[unlikely]]
+      return give(n);
+    count_ += n;
+  }
+
+ private:
+  void wait();
+  void give(std::ptrdiff_t n);
+
+  std::ptrdiff_t count_;  // 0 while somebody waits
+};
+
+/// A count that goes down to zero once. Not copyable.
+/// Errors: one that is destroyed while a fiber waits for it ends the job.
+class latch : private detail::waiters {
+ public:
+  /// Errors: sojourn::error when `count` is negative.
+  constexpr explicit latch(std::ptrdiff_t count) : waiters(detail::waits_at::latch), count_(count) {
+    if (count < 0) detail::refuse_count(*this, count);
+  }
+  ~latch() {
+    if (!empty()) [[unlikely]]
+      detail::destroyed_in_use(*this);
+  }
+  latch(const latch&) = delete;
+  latch& operator=(const latch&) = delete;
+
+  /// Takes `n` from the count; at zero all that wait go on. Never suspends.
+  /// Errors: sojourn::error when `n` is negative or more than the count.
+  void count_down(std::ptrdiff_t n = 1) {
+    if (n < 0 || n > count_) [[unlikely]]
+      detail::refuse_count(*this, n);
+    count_ -= n;
+    if (count_ == 0 && !empty()) wake_all();
+  }
+  bool try_wait() const { return count_ == 0; }
+  /// Suspends until the count is zero. Requires: a fiber.
+  void wait() {
+    if (count_ != 0) wait_for_zero();
+  }
+  void arrive_and_wait(std::ptrdiff_t n = 1) {
+    count_down(n);
+    wait();
+  }
+
+ private:
+  void wait_for_zero();
+  void wake_all();
+
+  std::ptrdiff_t count_;
+};
+
+}  // namespace sojourn

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/timers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+#include "fiber/scheduler.hpp"
+#include "fiber/waiters.hpp"
+#include "memory/address_map.hpp"
+#include "sojourn/clock.hpp"
+#include "sojourn/counters.hpp"
+
+namespace sojourn::detail {
+
+std::uint64_t next_timer_ns = never_ns;
+
+namespace {
+
+struct timer {
+  std::uint64_t deadline_ns;
+  std::uint64_t number;  // in the order in which they were set
+  piece* who;
+
+  bool operator<(const timer& other) const {
+    return std::pair(deadline_ns, number) < std::pair(other.deadline_ns, other.number);
+  }
+};
+
+// A binary heap in [1, count]; piece::timer is the place in it, 0 for none.
+struct {
+  timer* at = nullptr;
+  std::uint32_t count = 0;
+  std::uint32_t capacity = 0;
+  std::uint64_t last_number = 0;
+} heap;
+
+void put(std::uint32_t place, const timer& t) {
+  heap.at[place] = t;
+  t.who->timer = place;
+}
+
+/// Puts `t` at `place` or where it belongs above.
+void sift_up(std::uint32_t place, const timer& t) {
+  for (; place > 1 && t < heap.at[place / 2]; place /= 2) put(place, heap.at[place / 2]);
+  put(place, t);
+}
+
+/// The same, or below.
+void sift_down(std::uint32_t place, const timer& t) {
+  for (;;) {
+    std::uint32_t child = 2 * place;
+    if (child > heap.count) break;
+    if (child < heap.count && heap.at[child + 1] < heap.at[child]) ++child;
+    if (!(heap.at[child] < t)) break;
+    put(place, heap.at[child]);
+    place = child;
+  }
+  put(place, t);
+}
+
+void take_out(std::uint32_t place) {
+  heap.at[place].who->timer = 0;
+  timer last = heap.at[heap.count--];
+  if (place <= heap.count) {
+    if (place > 1 && last < heap.at[place / 2]) {
+      sift_up(place, last);
+    } else {
+      sift_down(place, last);
+    }
+  }
+  next_timer_ns = heap.count == 0 ? never_ns : heap.at[1].deadline_ns;
+}
+
+/// The old array is not given back: all of them together are no larger than the last.
+void grow() {
+  std::uint32_t capacity = std::max<std::uint32_t>(2 * heap.capacity, 256);
+  auto* at = static_cast<timer*>(runtime_memory(capacity * sizeof(timer)));
+  std::copy(heap.at, heap.at + heap.capacity, at);
+  heap.at = at;
+  heap.capacity = capacity;
+}
+
+}  // namespace
+
+void set_timer(piece* p, std::uint64_t deadline_ns) {
+  SOJOURN_CHECK(p->timer == 0, "a fiber sets two timers");
+  if (deadline_ns == never_ns) return;
+  if (heap.count + 1 >= heap.capacity) grow();
+  sift_up(++heap.count, {deadline_ns, ++heap.last_number, p});
+  next_timer_ns = heap.at[1].deadline_ns;
+}
+
+bool cancel_timer(piece* p) {
+  if (p->timer == 0) return false;
+  take_out(p->timer);
+  if (p->waits == wait_cause::timer) p->waits = wait_cause::none;
+  return true;
+}
+
+std::uint64_t timer_of(const piece* p) {
+  return p->timer == 0 ? never_ns : heap.at[p->timer].deadline_ns;
+}
+
+int wake_due(std::uint64_t now) {
+  int woken = 0;
+  while (next_timer_ns <= now && heap.count != 0) {
+    piece* p = heap.at[1].who;
+    take_out(1);
+    p->waits = wait_cause::none;
+    if (p->waits_on != nullptr) drop_waiter(p);
+    make_ready(p, woken_by_timer);
+    ++woken;
+  }
+  return woken;
+}
+
+std::size_t timers_set() { return heap.count; }
+
+std::uint64_t ns_from_now(double about_ns, std::int64_t exact_ns) {
+  if (about_ns <= 0) return 0;
+  std::uint64_t now = now_ns();
+  return about_ns + static_cast<double>(now) >= 9e18 ? never_ns
+                                                     : now + static_cast<std::uint64_t>(exact_ns);
+}
+
+void sleep_until_ns(std::uint64_t deadline_ns) {
+  if (now_ns() >= deadline_ns) {
+    ++counts.yields;
+    leave([](piece* left, void*) { make_ready(block(left), 1); }, nullptr);
+    return;
+  }
+  do {
+    // Woken early, it may be on another rank, whose clock is the same.
+    leave(
+        [](piece* left, void* context) {
+          std::uint64_t deadline = *static_cast<std::uint64_t*>(context);
+          piece* sleeper = block(left);
+          sleeper->since = ticks();
+          sleeper->waits = wait_cause::timer;
+          set_timer(sleeper, deadline);
+        },
+        &deadline_ns);
+  } while (now_ns() < deadline_ns);
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pieces that wait for a time, the earliest first: a heap in the runtime's own memory, so that no
+// address of malloc'd memory is left on the stacks that it is used from. Whoever runs the loop of
+// the rank asks the clock and wakes those whose time has come.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sojourn/sleep.hpp"
+
+namespace sojourn::detail {
+
+struct piece;
+
+/// When the next timer is due (now_ns()), or never_ns: all that a loop must look at.
+extern std::uint64_t next_timer_ns;
+
+/// What a piece is resumed with when its time has come.
+inline constexpr long woken_by_timer = 2;
+
+/// To be called by an action: `p`, suspended and without a timer, becomes ready at `deadline_ns`.
+/// Of two for one time the earlier set is woken first.
+void set_timer(piece* p, std::uint64_t deadline_ns);
+/// Takes the timer of `p` back: true when it had one. A sleeper then waits for nothing; whoever
+/// resumes it later, here or on another rank, finds it asleep again when it was too early.
+bool cancel_timer(piece* p);
+/// When the timer of `p` is due, or never_ns when it has none.
+std::uint64_t timer_of(const piece* p);
+
+/// Makes all pieces ready whose time is `now` or before; returns how many.
+int wake_due(std::uint64_t now);
+
+/// Pieces that have a timer.
+std::size_t timers_set();
+
+}  // namespace sojourn::detail

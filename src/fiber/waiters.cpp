@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/waiters.hpp"
+
+#include <cstdint>
+
+#include "base/check.hpp"
+#include "fiber/scheduler.hpp"
+#include "fiber/timers.hpp"
+#include "sojourn/clock.hpp"
+#include "sojourn/sync.hpp"
+
+// Of the executable, from the linker: its variables lie between them.
+extern "C" const char __executable_start;
+extern "C" const char _end;
+
+namespace sojourn::detail {
+
+namespace {
+
+const char* name_of(waits_at kind) {
+  switch (kind) {
+    case waits_at::mutex:
+      return "mutex";
+    case waits_at::condition_variable:
+      return "condition_variable";
+    case waits_at::semaphore:
+      return "semaphore";
+    case waits_at::latch:
+      break;
+  }
+  return "latch";
+}
+
+unsigned long long number(const void* p) {
+  return static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(p));
+}
+
+/// Suspends in the queue until somebody takes this fiber out of it. False when its time has come.
+bool wait_in(waiters& queue, std::uint64_t deadline_ns = never_ns) {
+  struct place {
+    waiters* queue;
+    std::uint64_t deadline_ns;
+  } wanted{&queue, deadline_ns};
+  long word = leave(
+      [](piece* left, void* context) {
+        place to = *static_cast<place*>(context);
+        piece* waiter = block(left);
+        waiter->since = ticks();
+        waiter->waits_on = to.queue;
+        waiter->next_ready = nullptr;
+        if (to.queue->first == nullptr) {
+          to.queue->first = waiter;
+        } else {
+          to.queue->last->next_ready = waiter;
+        }
+        to.queue->last = waiter;
+        if (to.deadline_ns != never_ns) set_timer(waiter, to.deadline_ns);
+      },
+      &wanted);
+  return word != woken_by_timer;
+}
+
+/// The link to `m` in the list of what the running fiber holds, or null.
+mutex_state** link_to(mutex_state* m) {
+  for (mutex_state** link = &running.mutexes; *link != nullptr; link = &(*link)->before) {
+    if (*link == m) return link;
+  }
+  return nullptr;
+}
+
+/// True when the running fiber holds `m` where it would wait for it: in what is older than a fork
+/// goes on, and may unlock it.
+bool would_wait_for_itself(mutex_state* m) {
+  const piece* p = running_piece();
+  if (p == nullptr || link_to(m) == nullptr) return false;
+  for (const mark* k = running.youngest; k != nullptr && reinterpret_cast<std::uint64_t>(k) < p->hi;
+       k = k->outer) {
+    if (is_fork(k->kind)) return held_below(*m, k);
+  }
+  return true;
+}
+
+}  // namespace
+
+piece* take_waiter(waiters& queue) {
+  piece* p = queue.first;
+  queue.first = p->next_ready;
+  p->waits_on = nullptr;
+  cancel_timer(p);
+  return p;
+}
+
+void drop_waiter(piece* p) {
+  waiters& queue = *p->waits_on;
+  p->waits_on = nullptr;
+  piece* before = nullptr;
+  for (piece* q = queue.first; q != p; q = q->next_ready) before = q;
+  (before == nullptr ? queue.first : before->next_ready) = p->next_ready;
+  if (queue.last == p) queue.last = before;
+}
+
+void ended_with_mutex() {
+  die("a fiber has ended while it held a sojourn::mutex (0x%llx), which nobody can unlock any "
+      "more: unlock it before, or use std::lock_guard",
+      number(running.mutexes));
+}
+
+void destroyed_in_use(const waiters& object) {
+  // A variable of the program, at its exit: nobody will wait for it any more.
+  if (number(&object) >= number(&__executable_start) && number(&object) < number(&_end)) return;
+  if (!object.empty()) {
+    die("a sojourn::%s (0x%llx) is destroyed while a fiber waits for it", name_of(object.kind),
+        number(&object));
+  }
+  die("a sojourn::mutex (0x%llx) is destroyed while a fiber holds it", number(&object));
+}
+
+void refuse_count(const waiters& object, std::ptrdiff_t count) {
+  throw error(format("a sojourn::%s cannot count %s%td: %s", name_of(object.kind),
+                     count < 0 ? "" : "down by ", count,
+                     count < 0 ? "counts are not negative" : "that is more than is left"));
+}
+
+}  // namespace sojourn::detail
+
+namespace sojourn {
+
+void mutex::wait_for_turn() {
+  if (detail::would_wait_for_itself(this)) {
+    throw error(detail::format(
+        "a fiber locks a sojourn::mutex (0x%llx) that it holds already, and would wait for itself: "
+        "unlock it before, or leave out the second lock",
+        detail::number(this)));
+  }
+  // Whoever unlocks it makes this fiber its holder.
+  (void)detail::wait_in(*this);
+}
+
+void mutex::pass_on() {
+  detail::mutex_state** link = detail::link_to(this);
+  if (link == nullptr) {
+    throw error(
+        detail::format("a fiber unlocks a sojourn::mutex (0x%llx) that %s: only the fiber that "
+                       "locked it may unlock it",
+                       detail::number(this), locked ? "another fiber holds" : "no fiber holds"));
+  }
+  *link = before;
+  if (empty()) {
+    locked = false;
+    return;
+  }
+  detail::piece* next = detail::take_waiter(*this);
+  under = next->youngest;
+  before = next->mutexes;
+  next->mutexes = this;
+  detail::make_ready(next, 1);
+}
+
+bool condition_variable::wait_ns(std::unique_lock<mutex>& lock, std::uint64_t deadline_ns) {
+  if (!lock.owns_lock()) {
+    throw error(
+        "a fiber waits in a sojourn::condition_variable with a lock that does not hold its mutex");
+  }
+  mutex& m = *lock.mutex();
+  // The frames that locked it may be older than those that wait.
+  const detail::mark* under = m.under;
+  m.unlock();
+  bool notified = detail::wait_in(*this, deadline_ns);
+  m.lock();
+  m.under = under;
+  return notified;
+}
+
+void condition_variable::wake_first() { detail::make_ready(detail::take_waiter(*this), 1); }
+
+void semaphore::wait() { (void)detail::wait_in(*this); }
+
+void semaphore::give(std::ptrdiff_t n) {
+  if (n < 0) detail::refuse_count(*this, n);
+  for (; n > 0 && !empty(); --n) detail::make_ready(detail::take_waiter(*this), 1);
+  count_ += n;
+}
+
+void latch::wait_for_zero() { (void)detail::wait_in(*this); }
+
+void latch::wake_all() {
+  // Those woken first may destroy it.
+  while (!empty()) detail::make_ready(detail::take_waiter(*this), 1);
+}
+
+}  // namespace sojourn

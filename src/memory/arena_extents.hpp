@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Extents: stretches of the arenas region, of which the heaps of threads are made. Each rank hands
+// out those of its own partition, and puts private memory behind any that a thread brings along. It
+// knows nothing of what lies in them.
+//
+// Memory that a thread leaves behind when it goes on is worth nothing but that its pages need not
+// be had again when a thread comes. So it stays *warm* until there is too much of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "memory/address_map.hpp"
+
+namespace sojourn::detail {
+
+class arena_extents {
+ public:
+  static constexpr unsigned granule_shift = 16;
+  static constexpr std::uint64_t granule_bytes = std::uint64_t{1} << granule_shift;
+
+  /// An extent of this rank's partition, of `bytes` rounded up to whole granules, with memory
+  /// behind it, whose content is undefined. 0 when there is no such stretch. Requires: the region
+  /// is mapped. Throws std::bad_alloc when the system gives no memory.
+  std::uint64_t take(std::uint64_t bytes);
+  /// Takes an extent back. Requires: it is of this rank's partition, whole or in parts, and retired
+  /// on every rank where it was in use.
+  void give_back(std::uint64_t address, std::uint64_t bytes);
+
+  /// Puts memory behind an extent of any rank, for a thread that brings it. Throws std::bad_alloc.
+  void open(std::uint64_t address, std::uint64_t bytes);
+  /// The extent's content is no longer needed on this rank; at most its first `touched` bytes have
+  /// memory behind them. In checked mode it becomes inaccessible until it is opened again.
+  void retire(std::uint64_t address, std::uint64_t bytes, std::uint64_t touched);
+
+  /// Whether the address is of this rank's partition.
+  bool is_home(std::uint64_t address) const {
+    return (address - addresses.arenas) >> addresses.arenas_shift == rank_;
+  }
+  /// Bytes of this rank's partition that are handed out now, wherever they are in use.
+  std::uint64_t bytes_taken() const { return bytes_taken_; }
+  /// Upper bound of the bytes that retired extents hold on this rank.
+  std::uint64_t bytes_warm() const { return warm_bytes_; }
+
+ private:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  static constexpr unsigned orders_max = 32;
+  static constexpr std::uint32_t warm_stretches_max = 512;
+
+  /// A free block of 2^order granules, at its first granule.
+  struct block {
+    std::uint32_t next;
+    std::uint32_t previous;
+    std::uint8_t order_plus_one;  // 0: no free block begins here
+  };
+  struct stretch {
+    std::uint32_t first;
+    std::uint32_t count;
+    std::uint64_t bytes;
+  };
+
+  void attach();
+  void link(std::uint32_t first, unsigned order);
+  void unlink(std::uint32_t first);
+  std::uint32_t take_range(std::uint32_t count);
+  void free_range(std::uint32_t first, std::uint32_t count);
+  void keep_warm(std::uint32_t first, std::uint32_t count, std::uint64_t bytes);
+  void cool();
+
+  std::uint8_t* granules_ = nullptr;  // of the whole job: what this rank knows of each
+  std::uint8_t* chunks_ = nullptr;    // of the whole job: 1 when made accessible
+  block* blocks_ = nullptr;           // of this rank's partition
+  std::uint32_t heads_[orders_max];   // free blocks of each order
+  std::uint64_t rank_ = 0;
+  unsigned top_order_ = 0;
+  std::uint64_t bytes_taken_ = 0;
+  stretch warm_[warm_stretches_max];  // the oldest first
+  std::uint32_t warm_count_ = 0;
+  std::uint64_t warm_bytes_ = 0;
+};
+
+extern arena_extents extents;
+
+}  // namespace sojourn::detail

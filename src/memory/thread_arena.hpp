@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The heap of one thread, which travels with it: blocks at addresses that are unique in the job, in
+// extents that the thread took on the ranks where it was. All that the arena knows of them lies in
+// them too, as does the arena itself, so its bytes, put at the same addresses on another rank, are
+// the arena there, and pointers to it and into it stay right. It knows nothing of fibers and
+// messages: who moves a thread copies what `list` names.
+//
+//   extent:  header | the arena (in the first one) | maps of its pages | pages …
+//   page:    free, part of a run of pages, or a slab of equal small blocks with its header in front
+//
+// Used by one thread at a time; a rank has one: no locks, no atomics.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <vector>
+
+#include "memory/arena_extents.hpp"
+
+namespace sojourn::detail {
+
+struct page_range {
+  std::uint64_t address;
+  std::uint64_t bytes;
+};
+
+/// What the next rank is told of an arena, with a table of `entries()` ranges: the extents first,
+/// whole, then what is in use of them, in the same order. Bytes that may travel.
+struct arena_descriptor {
+  std::uint64_t arena;    ///< Its address, on every rank.
+  std::uint64_t bytes;    ///< In use, in all ranges together: what has to be copied.
+  std::uint32_t extents;  ///< How many; the first is where the arena lies.
+  std::uint32_t ranges;   ///< How many ranges are in use.
+
+  std::size_t entries() const { return std::size_t{extents} + ranges; }
+};
+
+class thread_arena final : public std::pmr::memory_resource {
+ public:
+  static constexpr std::size_t page_bytes = 4096;
+  /// Blocks above this many bytes are runs of whole pages.
+  static constexpr std::size_t small_bytes_max = 2032;
+  static constexpr std::size_t alignment_max = page_bytes;
+  static constexpr std::uint64_t first_extent_bytes = arena_extents::granule_bytes;
+  /// Extents double up to this; a larger block gets one of its own length.
+  static constexpr std::uint64_t grown_extent_bytes = 16u << 20;
+
+  /// A new arena, of one extent of this rank's partition. Throws std::bad_alloc.
+  static thread_arena* make();
+  /// Ends an arena that is on this rank, whatever lives in it; no destructor is called. Extents of
+  /// this rank's partition are free again. Returns those of other ranks, in the order of their
+  /// addresses, so that those of one home stand together: each is to be given back there, by
+  /// `extents.give_back(address, bytes)`. Throws std::bad_alloc, when nothing has happened yet.
+  static std::vector<page_range> end(thread_arena* arena);
+
+  /// What there is to be sent now. Any use of the arena makes it stale.
+  arena_descriptor describe();
+  /// Writes the table that goes with `describe()`: `entries()` ranges.
+  void list(page_range* table) const;
+  /// Bytes that travel: live blocks, what is free between them, and the arena's own records.
+  std::size_t used_pages_bytes() { return describe().bytes; }
+
+  /// The thread is gone and its bytes were copied out: this rank may use the memory otherwise. Here
+  /// the arena does not exist any more.
+  void leave();
+  /// Puts memory behind an arena that comes: then the caller copies the bytes of the ranges in use
+  /// to their addresses, and the arena is here, at the address that is returned. Ends the rank when
+  /// the table is none. Throws std::bad_alloc.
+  static thread_arena* arrive(const arena_descriptor& descriptor, const page_range* table);
+
+  /// Looks through all records; for tests.
+  bool is_valid() const;
+
+ private:
+  static constexpr unsigned class_count = 22;
+
+  struct extent;
+  struct free_block {
+    free_block* next;
+  };
+  /// At the beginning of its page.
+  struct slab {
+    free_block* free;    // freed, or carved and not used yet
+    slab* next;          // of those of its class that have room
+    slab* previous;      // of the first: undefined
+    std::uint32_t page;  // of the extent
+    std::uint8_t size_class;
+    std::uint8_t carved;  // blocks that were ever part of `free`; behind them nothing was written
+    std::uint8_t used;    // blocks that are allocated
+    bool has_room;        // it is in the list of its class
+  };
+
+  explicit thread_arena(extent* first);
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override;
+  void do_deallocate(void* p, std::size_t bytes, std::size_t alignment) override;
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+
+  void* allocate_small(unsigned size_class);
+  void* allocate_other(std::size_t bytes, std::size_t alignment);
+  void deallocate_other(void* p, std::size_t bytes, std::size_t alignment);
+  void* refill(unsigned size_class);
+  void add_slab(unsigned size_class);
+  void freed_in(slab* s);
+  void unlink(slab* s);
+  void free_slab(slab* s);
+  void free_empty_slabs();
+  char* allocate_pages(std::uint64_t count, bool for_slab);
+  void free_pages(extent* e, std::uint64_t first, std::uint64_t count);
+  extent* grow(std::uint64_t pages);
+  void shrink(extent* e);
+  extent* extent_of(const void* p) const;
+  template <class F>
+  void for_each_used_range(F f) const;
+
+  slab* with_room_[class_count];  // `no_slab_` where there is none
+  slab no_slab_;                  // full; an address in the arena, so that it is right everywhere
+  extent* first_;
+  extent* last_;
+  std::uint64_t next_extent_bytes_;
+};
+
+}  // namespace sojourn::detail
