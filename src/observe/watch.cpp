@@ -224,9 +224,7 @@ void on_interrupt(int, siginfo_t*, void* context) {
     rank_report& report = area.report_of(job.me);
     const piece* p = running_piece();
     // In its dispatcher it is about to answer, or to run a fiber: the launcher interrupts it again.
-    std::uint64_t sp = stack_pointer(context);
-    bool dispatches = handover.scheduler_low <= sp && sp < handover.scheduler_high;
-    if (p == nullptr || dispatches) {
+    if (!interrupted_fiber(context)) {
       errno = saved;
       return;
     }
