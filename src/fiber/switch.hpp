@@ -11,6 +11,10 @@ extern "C" {
 extern void* sojourn_scheduler_sp;
 /// Where the older side of a mark resumes after a cut; compared, never called.
 extern const char sojourn_resume_marked[];
+/// The code of switch_*.S; compared, never called. Between two of its instructions the unwinder's
+/// table knows neither stack.
+extern const char sojourn_switch[];
+extern const char sojourn_switch_end[];
 }
 
 /// In checked mode the stack is cleared so far below a mark; known to switch_*.S.

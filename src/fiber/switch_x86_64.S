@@ -189,4 +189,8 @@ sojourn_call_on:
     .cfi_endproc
     .size   sojourn_call_on, . - sojourn_call_on
 
+/* All this lies from sojourn_switch to here: for signal handlers. */
+    .globl  sojourn_switch_end
+sojourn_switch_end:
+
     .section .note.GNU-stack, "", @progbits

@@ -239,6 +239,7 @@ void note_early_exit(int status, void*) {
 }
 
 void on_signal(int signal, siginfo_t* info, void* context) {
+  if (signal == SIGSEGV || signal == SIGBUS) abandon_faulty_walk();
   static std::atomic<int> first_thread = 0;
   int expected = 0;
   int thread = gettid();

@@ -155,12 +155,13 @@ class graph {
 
   const std::vector<node>& nodes() const { return nodes_; }
 
-  /// "`f` (x.cpp:12)", as it is spoken of. Requires: a fiber, or what runs has places.
+  /// "`f` (x.cpp:12)", as it is spoken of.
   std::string name(const node& n, bool with_line) const {
     code_place place;
     if (!n.places.empty()) {
       place = n.places.front();
     } else {
+      if (n.fiber == nullptr) return "what runs there";
       if (!n.fiber->is_main) return "a fiber";
       place.function = "main";
     }
@@ -323,8 +324,11 @@ class graph {
       }
       case wait_kind::ready:
         return running_on(n.rank);
-      case wait_kind::mutex:
-        return f.holder < 0 ? -1 : first_[static_cast<std::size_t>(n.rank)] + f.holder;
+      case wait_kind::mutex: {
+        if (f.holder == fiber_record::holder_runs) return running_on(n.rank);
+        int first = first_[static_cast<std::size_t>(n.rank)] + (running_on(n.rank) >= 0);
+        return f.holder < 0 ? -1 : first + f.holder;
+      }
       default:
         return -1;
     }
@@ -459,9 +463,9 @@ class graph {
 
   const hang_view& view_;
   std::vector<node> nodes_;
-  std::size_t untold_ = 0;          ///< Fibers that no rank has told of.
-  std::vector<int> first_;          ///< Node of each rank's first fiber, if it has told of any.
-  std::map<ticket_id, int> giver_;  ///< Node whose end gives a ticket its result.
+  std::size_t untold_ = 0;                 ///< Fibers that no rank has told of.
+  std::vector<int> first_;                 ///< First node of each rank, if it has told of any.
+  std::map<ticket_id, int> giver_;         ///< Node whose end gives a ticket its result.
   std::map<ticket_id, ticket_id> source_;  ///< Ticket whose result another one gets.
 };
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/stack_walk.hpp"
 
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <ucontext.h>
 #include <unwind.h>
 
 #include <cstring>
 
+#include "fiber/scheduler.hpp"
 #include "fiber/switch.hpp"
 
 namespace sojourn::detail {
@@ -36,6 +40,22 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
 
 void unwind(void* argument) { _Unwind_Backtrace(visit, argument); }
 
+// What is walked may have been interrupted between two instructions that the unwinder's table does
+// not tell apart, such as those by which an exception leaves its unwinder: it then follows a word
+// that is no address. A report must not end a healthy rank.
+sigjmp_buf where_walk_began;
+volatile sig_atomic_t walks = 0;
+pthread_t walker;
+
+void walk_carefully(void (*how)(void*, walk*), void* context, walk* w) {
+  walker = pthread_self();
+  if (sigsetjmp(where_walk_began, 1) == 0) {
+    walks = 1;
+    how(context, w);
+  }
+  walks = 0;
+}
+
 std::uint64_t word_at(std::uint64_t address) {
   return *reinterpret_cast<const std::uint64_t*>(address);
 }
@@ -51,35 +71,51 @@ call_context caller_of(std::uint64_t sp) {
   return {word_at(saved + 8), saved + 16, word_at(saved)};
 }
 
+struct registers {
+  std::uint64_t pc;
+  std::uint64_t sp;
+};
+
+registers registers_of(const void* context) {
+  const auto& r = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  return {static_cast<std::uint64_t>(r.gregs[REG_RIP]),
+          static_cast<std::uint64_t>(r.gregs[REG_RSP])};
+#elif defined(__aarch64__)
+  return {r.pc, r.sp};
+#endif
+}
+
 }  // namespace
 
 std::size_t walk_suspended(const piece* p, std::uint64_t* frames, std::size_t most) {
   call_context from = caller_of(p->sp);
   walk w{from.pc, p->hi, false, false, frames, most, 0};
-  sojourn_call_as_if_from(&from, unwind, &w);
+  walk_carefully(
+      [](void* c, walk* argument) {
+        sojourn_call_as_if_from(static_cast<call_context*>(c), unwind, argument);
+      },
+      &from, &w);
   return w.count;
 }
 
-std::uint64_t stack_pointer(const void* context) {
-  const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
-#if defined(__x86_64__)
-  return static_cast<std::uint64_t>(registers.gregs[REG_RSP]);
-#elif defined(__aarch64__)
-  return registers.sp;
-#endif
+bool interrupted_fiber(const void* context) {
+  if (running_piece() == nullptr) return false;
+  registers at = registers_of(context);
+  if (handover.scheduler_low <= at.sp && at.sp < handover.scheduler_high) return false;
+  return at.pc < reinterpret_cast<std::uint64_t>(sojourn_switch) ||
+         at.pc >= reinterpret_cast<std::uint64_t>(sojourn_switch_end);
 }
 
 std::size_t walk_interrupted(const void* context, std::uint64_t stop, std::uint64_t* frames,
                              std::size_t most) {
-  const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
-#if defined(__x86_64__)
-  auto at = static_cast<std::uint64_t>(registers.gregs[REG_RIP]);
-#elif defined(__aarch64__)
-  std::uint64_t at = registers.pc;
-#endif
-  walk w{at, stop, true, false, frames, most, 0};
-  _Unwind_Backtrace(visit, &w);
+  walk w{registers_of(context).pc, stop, true, false, frames, most, 0};
+  walk_carefully([](void*, walk* argument) { unwind(argument); }, nullptr, &w);
   return w.count;
+}
+
+void abandon_faulty_walk() {
+  if (walks != 0 && pthread_equal(walker, pthread_self())) siglongjmp(where_walk_began, 1);
 }
 
 void prepare_walks() {

@@ -25,13 +25,18 @@ extern "C" void sojourn_call_as_if_from(const call_context* from, void (*fn)(voi
 /// pieces. Requires: it is in place; scheduler's stack. Returns how many.
 std::size_t walk_suspended(const piece* p, std::uint64_t* frames, std::size_t most);
 
-/// Of the code that a signal interrupted; `context` is the third argument of its handler.
-std::uint64_t stack_pointer(const void* context);
+/// True when a signal has interrupted code on the stack of a fiber, which can be walked, and not
+/// the scheduler or a change of stacks. `context` is the third argument of its handler.
+bool interrupted_fiber(const void* context);
 
 /// Call addresses of that code, youngest first, from the handler. Frames from `stop` on are left
 /// out (0: none). Async-signal-safe after prepare_walks().
 std::size_t walk_interrupted(const void* context, std::uint64_t stop, std::uint64_t* frames,
                              std::size_t most);
+
+/// To be called by a handler of SIGSEGV and SIGBUS: does not return when the fault is that of such
+/// a walk, which then ends where it is.
+void abandon_faulty_walk();
 
 /// Has the unwinder allocate now whatever it keeps.
 void prepare_walks();

@@ -35,6 +35,7 @@ enum class wait_kind : std::uint8_t {
 struct fiber_record {
   static constexpr std::size_t frames_max = 16;
   static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
+  static constexpr std::int32_t holder_runs = -2;
 
   ticket_id waits_for;      ///< Ticket, or 0.
   ticket_id result;         ///< Ticket that its end completes, or 0.
@@ -42,7 +43,7 @@ struct fiber_record {
   std::uint64_t waited_ns;  ///< 0 when not known.
   std::uint64_t left_ns;    ///< Until it goes on in any case; no_limit: there is no such time.
   std::int32_t rank;        ///< That it waits for, or -1.
-  std::int32_t holder;      ///< Of a `mutex`: place in the same report, or -1.
+  std::int32_t holder;      ///< Of a `mutex`: place in the same report, holder_runs, or -1.
   wait_kind kind;
   bool is_main;
   std::uint8_t operation;  ///< A `collective`.

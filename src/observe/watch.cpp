@@ -64,6 +64,11 @@ void look_at_piece(piece* p, void* context) {
 
 bool is_main(const piece* p) { return slots.is_main(p->slot) && p->hi == slots.high(p->slot); }
 
+double ns_a_tick() {
+  double passed = static_cast<double>(ticks() - ticks_at_start);
+  return passed > 0 ? static_cast<double>(now_ns() - ns_at_start) / passed : 0;
+}
+
 /// What fibers of this rank alone, or the clock, can end.
 reason local_reason(const piece* p) {
   if (p->waits_on == nullptr) {
@@ -80,11 +85,6 @@ reason local_reason(const piece* p) {
       break;
   }
   return {wait_kind::latch};
-}
-
-double ns_a_tick() {
-  double passed = static_cast<double>(ticks() - ticks_at_start);
-  return passed > 0 ? static_cast<double>(now_ns() - ns_at_start) / passed : 0;
 }
 
 /// `walks`: its frames are told, too. Requires: they are in place then.
@@ -152,6 +152,23 @@ reason reason_of_other(const piece* p) {
   return local_reason(p);
 }
 
+bool holds(const mutex_state* latest, const waiters* wanted) {
+  int most = 1000;
+  for (const mutex_state* m = latest; m != nullptr && --most > 0; m = m->before) {
+    if (m == wanted) return true;
+  }
+  return false;
+}
+
+int holder_of(const waiters* wanted, const others& o) {
+  if (wanted == nullptr) return -1;
+  if (holds(running.mutexes, wanted)) return fiber_record::holder_runs;
+  for (std::size_t i = 0; i < o.count; ++i) {
+    if (holds(o.newest[i]->mutexes, wanted)) return static_cast<int>(i);
+  }
+  return -1;
+}
+
 void write_others(rank_report& report) {
   report.fiber_count = report.link_count = 0;
   others o{{}, 0, nullptr};
@@ -163,7 +180,9 @@ void write_others(rank_report& report) {
     // Half of it may be an image, and nothing can be moved now.
     bool whole = p->is_in_place() && slots.low(p->slot) < p->sp && p->sp < p->hi &&
                  p->hi <= slots.high(p->slot);
-    write_fiber(report.fibers[report.fiber_count++], p, reason_of_other(p), ns_per_tick, whole);
+    reason why = reason_of_other(p);
+    if (why.kind == wait_kind::mutex) why.holder = holder_of(p->waits_on, o);
+    write_fiber(report.fibers[report.fiber_count++], p, why, ns_per_tick, whole);
   }
 }
 
@@ -205,9 +224,7 @@ void on_interrupt(int, siginfo_t*, void* context) {
     rank_report& report = area.report_of(job.me);
     const piece* p = running_piece();
     // In its dispatcher it is about to answer, or to run a fiber: the launcher interrupts it again.
-    std::uint64_t sp = stack_pointer(context);
-    bool dispatches = handover.scheduler_low <= sp && sp < handover.scheduler_high;
-    if (p == nullptr || dispatches) {
+    if (!interrupted_fiber(context)) {
       errno = saved;
       return;
     }
