@@ -32,6 +32,9 @@ void bench_calls(report& result, const installation& here, const settings& chose
 /// The B-tree in checked mode, without it, and built without it.
 void bench_checked(report& result, const installation& here, const settings& chosen);
 
+/// Threads that move: the tables of Sang and Rego; starting and joining; a million that wait.
+void bench_threads(report& result, const installation& here, const settings& chosen);
+
 /// Says on standard error what is being measured; one line that the next one replaces.
 void tell_progress(const std::string& what);
 

@@ -18,6 +18,7 @@ struct counters {
   std::uint64_t reply_bytes = 0;
   std::uint64_t migrations = 0;           ///< Times a stretch of stack left this rank.
   std::uint64_t migration_bytes = 0;      ///< Bytes those messages held, headers included.
+  std::uint64_t migration_copies = 0;     ///< Bytes of stacks and heaps of threads copied for them.
   std::uint64_t collective_messages = 0;  ///< Barriers, broadcasts, reductions, gathers, finish.
   std::uint64_t collective_bytes = 0;
   std::uint64_t bulk_messages = 0;  ///< put and get between ranks that share no heap.
@@ -43,9 +44,9 @@ struct counters {
   std::uint64_t bytes() const { return request_bytes + reply_bytes + migration_bytes; }
 
   static constexpr std::size_t count() { return sizeof(counters) / sizeof(std::uint64_t); }
-  std::array<std::uint64_t, 25> values() const {
-    static_assert(count() == 25);
-    using array = std::array<std::uint64_t, 25>;
+  std::array<std::uint64_t, 26> values() const {
+    static_assert(count() == 26);
+    using array = std::array<std::uint64_t, 26>;
     return __builtin_bit_cast(array, *this);
   }
   counters& operator-=(const counters& before);

@@ -17,6 +17,7 @@
 #include "sojourn/rank.hpp"
 #include "sojourn/rpc.hpp"
 #include "sojourn/sleep.hpp"
+#include "sojourn/stop_token.hpp"
 #include "sojourn/sync.hpp"
 #include "sojourn/thread.hpp"
 #include "sojourn/travels.hpp"

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -82,6 +83,10 @@ class thread {
 struct thread_options {
   inline_string<23> name = {};  ///< For reports.
   bool pinned = false;          ///< Stays on the rank it was started on.
+  /// Shares its stretch of addresses with other such threads: suspended, it takes as much memory as
+  /// its frames have bytes, and is copied in when it runs. For very many threads. (Sang and Rego,
+  /// section 4.5)
+  bool shared_stack = false;
 };
 
 /// The thread that runs; names none in a main fiber, or in a handler that is no thread.
@@ -89,6 +94,12 @@ thread self();
 /// The name of the running thread, for reports; "" for none.
 inline_string<23> this_thread_name();
 void name_this_thread(const inline_string<23>& name);
+
+/// A heap of the running thread's own, which travels with it: what is built on it (std::pmr
+/// containers and strings) is whole on every rank, with the same addresses. It is made when it is
+/// first asked for, and ends with the thread. Errors: sojourn::error when what runs is no thread,
+/// or an activation of it away from its oldest frames; std::bad_alloc, from it too.
+std::pmr::memory_resource* thread_heap();
 
 /// Moves a thread, with all its frames, to a rank, where it goes on with its next statement.
 ///
@@ -103,6 +114,7 @@ namespace detail {
 
 /// A ticket for the result of a thread that is started on `rank`.
 ticket_id thread_open(int rank);
+std::pmr::memory_resource* heap_of_running_thread();
 /// Around the body of a thread, on the rank where it starts and where it ends.
 void thread_begins(ticket_id thread, const thread_options& options);
 void thread_ends();

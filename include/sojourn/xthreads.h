@@ -20,16 +20,16 @@ extern "C" {
 typedef int XTCALL;
 enum {
   XT_OK = 0,
-  XT_UNKNOWN = -1,      /* no such thread: joined, or detached and ended, or never was */
-  XT_FINISHED = -2,     /* the thread has ended */
-  XT_PINNED = -3,       /* it stays on its rank */
-  XT_OTHER_IMAGE = -4,  /* the process runs another program */
-  XT_LOCKED = -5,       /* it holds a lock */
-  XT_EXCEPTION = -6,    /* it handles a C++ exception */
-  XT_BUSY = -7,         /* something else holds it where it is, or only its rank can wake it */
-  XT_NO_PLACE = -8,     /* no such node or process */
-  XT_TOO_LONG = -9,     /* the argument is longer than XT_ARGUMENT_MAX */
-  XT_FAILED = -10       /* an exception left the thread, or it joins itself */
+  XT_UNKNOWN = -1,     /* no such thread: joined, or detached and ended, or never was */
+  XT_FINISHED = -2,    /* the thread has ended */
+  XT_PINNED = -3,      /* it stays on its rank */
+  XT_OTHER_IMAGE = -4, /* the process runs another program */
+  XT_LOCKED = -5,      /* it holds a lock */
+  XT_EXCEPTION = -6,   /* it handles a C++ exception */
+  XT_BUSY = -7,        /* something else holds it where it is, or only its rank can wake it */
+  XT_NO_PLACE = -8,    /* no such node or process */
+  XT_TOO_LONG = -9,    /* the argument is longer than XT_ARGUMENT_MAX */
+  XT_FAILED = -10      /* an exception left the thread, or it joins itself */
 };
 enum { XT_ARGUMENT_MAX = 256 };
 
@@ -39,8 +39,9 @@ typedef struct xthread* xthread_t;
 /* Joins the job, runs body(argc, argv) on every rank, leaves the job. Returns what main returns. */
 int xthread_main(int argc, char** argv, int (*body)(int argc, char** argv));
 
-/* Starts function(argument) as a thread of this process, or of process `pid` of node `nid`, on a copy
- * of the `bytes` bytes at `argument`, which may be 0. Pointers in them mean nothing after a move. */
+/* Starts function(argument) as a thread of this process, or of process `pid` of node `nid`, on a
+ * copy of the `bytes` bytes at `argument`, which may be 0. Pointers in them mean nothing after a
+ * move. */
 XTCALL xthread_create(xthread_t* xptr, void (*function)(void* argument), const void* argument,
                       size_t bytes);
 XTCALL xthread_create_at(xthread_t* xptr, int nid, int pid, void (*function)(void* argument),

@@ -28,6 +28,7 @@ constexpr const char* names[] = {
     "reply_bytes",
     "migrations",
     "migration_bytes",
+    "migration_copies",
     "collective_messages",
     "collective_bytes",
     "bulk_messages",

@@ -34,7 +34,8 @@ void ensure_image(piece* p) {
   std::size_t bytes = p->bytes();
   if (p->image_capacity >= bytes) return;
   std::free(p->image);
-  p->image_capacity = std::max<std::size_t>(bytes, 512);
+  // Pieces that come again and again need about the same; of very many, each byte counts.
+  p->image_capacity = p->shares_stack ? bytes : std::max<std::size_t>(bytes, 512);
   p->image = static_cast<std::byte*>(std::malloc(p->image_capacity));
   if (p->image == nullptr) {
     p->image_capacity = 0;
@@ -242,19 +243,20 @@ void copy_out(const piece* p, std::byte* to) {
   if (imaged < p->bytes()) copy_frames(to + imaged, at(p->in_place_from), p->bytes() - imaged);
 }
 
-void copy_in(piece* p, const std::byte* from) {
+std::byte* room_for(piece* p) {
   if (is_clear_below(p->slot, p->hi)) [[likely]] {
     slots.open(p->slot);
     forget_frames(p->sp, p->hi);
-    copy_frames(at(p->sp), from, p->bytes());
     p->in_place_from = p->sp;
     add_in_place(p);
-  } else {
-    ensure_image(p);
-    copy_frames(p->image, from, p->bytes());
-    p->in_place_from = p->hi;
+    return reinterpret_cast<std::byte*>(p->sp);
   }
+  ensure_image(p);
+  p->in_place_from = p->hi;
+  return p->image;
 }
+
+void copy_in(piece* p, const std::byte* from) { copy_frames(room_for(p), from, p->bytes()); }
 
 piece* cut(piece* older, mark* m) {
   piece* younger = new_piece();

@@ -50,6 +50,7 @@ struct piece {
   ticket_id result = 0;        ///< Takes what its base mark's inner function returns; of a
                                ///< handler that blocked, its answer.
   bool pinned = false;         ///< Never leaves this rank.
+  bool shares_stack = false;   ///< The next handler runs in its slot once it has blocked.
   bool by_reference = false;   ///< Its frames refer to those of `refers_to`.
 
   // The thread it is part of (the floor above): known by the ticket of its result.
@@ -144,7 +145,9 @@ inline void place(piece* p) {
 void clear_slot(std::uint32_t slot, std::uint64_t hi);
 /// Copies the bytes of `p`, wherever they are, to `to`.
 void copy_out(const piece* p, std::byte* to);
-/// Gives `p`, whose bytes arrived at `from`, its bytes: in place when nothing else is there.
+/// Room for the bytes of `p`, which has none yet: in place when nothing else is there.
+std::byte* room_for(piece* p);
+/// Gives `p`, whose bytes arrived at `from`, its bytes there.
 void copy_in(piece* p, const std::byte* from);
 
 /// Cuts the suspended `older` at its open mark `m`: what is younger becomes a new piece whose

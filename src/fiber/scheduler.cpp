@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <utility>
+#include <vector>
 
 #include "base/check.hpp"
 #include "fiber/stack_copy.hpp"
@@ -102,7 +103,7 @@ void become_fiber(piece* p) {
   ++scheduler.fibers_resident;
   ++counts.fibers_made;
   on_fiber_made(p);
-  if (scheduler.fibers_resident > resident_fibers_max) {
+  if (scheduler.fibers_resident > resident_fibers_max || p->shares_stack) {
     // Stacks are short: the next handler runs where this one is, which becomes an image then.
     piece* sharer = new_piece();
     sharer->slot = p->slot;
@@ -274,7 +275,9 @@ int run_ready(int most) {
     piece* p = first_ready;
     first_ready = p->next_ready;
     bool was_last = p == last;
-    if (p->departs_to != no_rank) [[unlikely]] {
+    if (slots[p->slot].being_read != 0) [[unlikely]] {
+      make_ready(p, p->word);  // later
+    } else if (p->departs_to != no_rank) [[unlikely]] {
       on_thread.departs(p);
     } else {
       resume(p);
@@ -289,6 +292,7 @@ namespace {
 
 inline bool run_on_spare(piece* p, void (*fn)(void*), void* context, bool pinned, void* scope) {
   p->pinned = pinned;
+  p->shares_stack = false;
   p->scope = scope;
   run_on(p, fn, context);
   return scheduler.spare != p;
@@ -304,11 +308,28 @@ inline bool run_on_spare(piece* p, void (*fn)(void*), void* context, bool pinned
   return blocked;
 }
 
+/// In a slot that nobody reads.
+[[gnu::noinline]] piece* another_spare() {
+  std::vector<piece*> refused;
+  piece* p = scheduler.spare;
+  while (slots[p->slot].being_read != 0) {
+    refused.push_back(p);  // kept until another is found: the slot would be the next again
+    p = make_spare();
+  }
+  for (piece* r : refused) {
+    slots.release(r->slot);
+    free_piece(r);
+  }
+  return scheduler.spare = p;
+}
+
 }  // namespace
 
 bool run_handler(void (*fn)(void*), void* context, bool pinned, void* scope) {
   if (scheduler.spare == nullptr) scheduler.spare = make_spare();
   piece* p = scheduler.spare;
+  if (slots[p->slot].being_read != 0) [[unlikely]]
+    p = another_spare();
   if (slots[p->slot].in_place != nullptr) {
     return run_on_used_spare(p, fn, context, pinned, scope);
   }

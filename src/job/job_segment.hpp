@@ -16,7 +16,6 @@
 
 namespace sojourn::detail {
 
-inline constexpr std::uint64_t job_segment_magic = 0x736f6a6f75726e31;  // "sojourn1"
 inline constexpr int rank_count_max = 1024;
 /// Exit status of a job that nothing could happen in any more.
 inline constexpr int status_deadlock = 1;
@@ -92,6 +91,18 @@ struct job_segment {
   }
   watch_area watch();
 };
+
+/// "sojourn1", and the sizes of what the launcher and the ranks share: a program and a launcher of
+/// two builds that differ in them do not begin to talk.
+inline constexpr std::uint64_t job_segment_magic = [] {
+  std::uint64_t magic = 0x736f6a6f75726e31;
+  for (std::uint64_t bytes :
+       {sizeof(job_segment), sizeof(rank_block), sizeof(counts_page), counters::count(),
+        sizeof(rank_watch), sizeof(rank_report), sizeof(fiber_record), sizeof(job_watch)}) {
+    magic = (magic ^ bytes) * 0x100000001b3;
+  }
+  return magic;
+}();
 
 /// Environment a rank is started with; absent for a program run without the launcher.
 /// SOJOURN_RANK=2 SOJOURN_JOB_FDS=segment_fd,heap_fd,bell_fd (heap_fd is -1 when the heap is not

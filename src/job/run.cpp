@@ -299,6 +299,7 @@ void live() {
   attach_collectives();
   attach_scopes();
   attach_bulk();
+  attach_stop();
   attach_migration();
   attach_sites();
   attach_records();

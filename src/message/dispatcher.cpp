@@ -32,8 +32,8 @@ constexpr int messages_a_round = 16;
 // While some sleep and there is work: rounds, or replies taken in place, between two looks at the
 // clock; a power of two.
 constexpr unsigned rounds_a_look_at_the_clock = 16;
-// Blocked computations a rank keeps before it refuses calls (their images alone take half a GiB).
-constexpr std::size_t fibers_max = 1'000'000;
+// Blocked computations a rank keeps before it refuses calls (their images alone take a GiB).
+constexpr std::size_t fibers_max = 2'000'000;
 
 struct user_handler {
   request_handler run;
@@ -98,6 +98,7 @@ struct dispatcher_state {
 void count_other_message(runtime_message kind, std::size_t bytes) {
   switch (kind) {
     case runtime_message::piece:
+    case runtime_message::piece_to_read:
       ++counts.migrations;
       counts.migration_bytes += bytes;
       break;

@@ -23,6 +23,9 @@ active_transport& wire();
 enum class runtime_message : std::uint16_t {
   result,          ///< ticket, bytes: completes a ticket.
   piece,           ///< A stretch of stack.
+  piece_to_read,   ///< One that the receiver reads where it lies.
+  piece_part,      ///< A part of one that it may not read.
+  extent_returns,  ///< Memory of a thread's heap goes back to the rank it is of.
   forward_result,  ///< Asks a ticket's home to send its result to another ticket.
   drop_ticket,     ///< Nobody will ask for a ticket any more.
   collective,      ///< A contribution or a result of a collective operation.
@@ -31,6 +34,8 @@ enum class runtime_message : std::uint16_t {
   scope_wants,     ///< Asks a finish scope's home for weight.
   bulk_put,
   bulk_get,
+  stop_asked,  ///< Asks a stop source's home to tell this rank.
+  stop_told,
   check_copy,    ///< Checked mode: tells the owner of a copy of its memory.
   thread_ask,    ///< Asks a thread, wherever it is, to move.
   thread_moved,  ///< To a thread's home: where its base has gone.

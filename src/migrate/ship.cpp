@@ -5,9 +5,11 @@
 
 #include "base/check.hpp"
 #include "fiber/scheduler.hpp"
+#include "fiber/stack_copy.hpp"
 #include "fiber/ticket_table.hpp"
 #include "message/dispatcher.hpp"
 #include "migrate/checked_scan.hpp"
+#include "migrate/reading.hpp"
 #include "migrate/scan.hpp"
 #include "migrate/threads.hpp"
 #include "sojourn/clock.hpp"
@@ -28,40 +30,24 @@ struct move {
   std::uint64_t through;
 };
 
-struct departure {
-  piece* leaving;
-  int to;
-  scope_ticket scope;  ///< Weight that goes along, when the piece counts in a finish scope.
-};
-
 std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
 
 std::size_t payload_bytes(const piece* p) {
-  std::size_t bytes = sizeof(piece_header) + p->bytes();
-  if (p->thread != 0) [[unlikely]]
-    bytes += trailer_bytes(p);
-  return p->scope == nullptr ? bytes : bytes + sizeof(scope_ticket);
+  return sizeof(piece_header) + p->bytes() + tail_bytes(p);
 }
 
 /// Puts the whole piece in a message and forgets it here.
 void send_piece(std::byte* room, const departure& d) {
   piece* p = d.leaving;
   std::size_t bytes = payload_bytes(p);
-  piece_header header{p->sp, p->base, p->youngest, p->fp, p->methods};
+  piece_header header = header_of(p);
   std::memcpy(room, &header, sizeof header);
   copy_out(p, room + sizeof header);
-  std::uint16_t flags = 0;
-  if (p->thread != 0) [[unlikely]] {
-    write_trailer(p, room + sizeof header + p->bytes());
-    flags = flag_thread;
-  }
-  if (p->scope != nullptr) [[unlikely]] {
-    std::memcpy(room + bytes - sizeof d.scope, &d.scope, sizeof d.scope);
-    flags |= flag_scope;
-  }
+  std::uint16_t flags = write_tail(d, room + sizeof header + p->bytes());
   commit_message(d.to, message_class::request, runtime_message::piece, flags, p->result);
   ++counts.migrations;
   counts.migration_bytes += bytes + header_bytes;
+  counts.migration_copies += p->bytes();
   retire(p);
 }
 
@@ -77,6 +63,8 @@ void depart_late(void* context) {
 void depart(piece* p, int to) {
   departure d{p, to, {}};
   if (p->scope != nullptr) d.scope = scopes_on_wire.take(p->scope);
+  if (p->bytes() >= read_from_bytes || has_heap(p)) [[unlikely]]
+    return let_read(d);
   std::byte* room = try_reserve_request(to, payload_bytes(p));
   if (room != nullptr) [[likely]]
     return send_piece(room, d);
@@ -154,55 +142,20 @@ long move_pieces(void* context, void* sp) {
   abandon_stack();
 }
 
-/// Checked mode: makes the callers' part of the stack inaccessible, so that a frame which refers to
-/// it ends the job and is named.
-[[gnu::noinline]] void receive_closed(piece* p, const std::byte* bytes) {
-  stack_slot& slot = slots[p->slot];
-  // Frames of one place mostly come again and again: nothing is opened then and closed again.
-  bool closed = slot.closed_from_page != 0 && slots.is_closed_above(p->slot, p->hi);
-  if (closed) slot.open = true;
-  copy_in(p, bytes);
-  if (closed) slot.open = false;
-  if (!closed && slot.open && slot.in_place == p && p->next_in_slot == nullptr) {
-    slots.close_above(p->slot, p->hi);
-  }
-}
-
 void on_piece(arrival& a) {
   piece_header header;
   std::memcpy(&header, a.payload, sizeof header);
+  const std::byte* frames = a.payload + sizeof header;
   std::size_t bytes = a.bytes - sizeof header;
   piece* p = new_piece();
-  if (a.flags & flag_scope) [[unlikely]] {
-    bytes -= sizeof(scope_ticket);
-    scope_ticket scope;
-    std::memcpy(&scope, a.payload + sizeof header + bytes, sizeof scope);
-    p->scope = scopes_on_wire.give(scope);
-  }
-  if (a.flags & flag_thread) [[unlikely]]
-    bytes -= read_trailer(p, a.payload + sizeof header, bytes);
-  SOJOURN_CHECK(
-      addresses.in_stacks(header.sp) && header.sp + bytes <= slots.high(slots.index_of(header.sp)),
-      "rank %d sent %zu bytes of a stack at 0x%llx, which is not in a stack", a.source, bytes,
-      static_cast<unsigned long long>(header.sp));
-  p->slot = slots.index_of(header.sp);
-  p->sp = header.sp;
-  p->hi = header.sp + bytes;
-  p->base = header.base;
-  p->result = a.ticket;
-  p->youngest = header.youngest;
-  p->fp = header.fp;
-  p->methods = p->base_methods = header.methods;
-  if (checked()) [[unlikely]] {
-    receive_closed(p, a.payload + sizeof header);
-  } else {
-    copy_in(p, a.payload + sizeof header);
-  }
+  if (a.flags & (flag_thread | flag_scope)) [[unlikely]]
+    bytes -= read_tail(p, a, frames, bytes);
+  describe_arrival(p, a, header, bytes);
+  copy_frames(room_for_arrival(p), frames, bytes);
+  counts.migration_copies += bytes;
   int source = a.source;
   wire().consume(a);
-  make_ready(p, arrived);
-  if (p->is_thread_base()) [[unlikely]]
-    base_arrives(p, source);
+  filled(p, source);
 }
 
 }  // namespace
@@ -285,9 +238,87 @@ void send_whole(piece* p, int to) {
   depart(p, to);
 }
 
+piece_header header_of(const piece* p) { return {p->sp, p->base, p->youngest, p->fp, p->methods}; }
+
+std::size_t tail_bytes(const piece* p) {
+  std::size_t bytes = 0;
+  if (p->thread != 0) [[unlikely]]
+    bytes += trailer_bytes(p);
+  if (p->scope != nullptr) [[unlikely]]
+    bytes += sizeof(scope_ticket);
+  return bytes;
+}
+
+std::uint16_t write_tail(const departure& d, std::byte* room) {
+  piece* p = d.leaving;
+  std::uint16_t flags = 0;
+  if (p->thread != 0) [[unlikely]] {
+    write_trailer(p, room);
+    room += trailer_bytes(p);
+    flags = flag_thread;
+  }
+  if (p->scope != nullptr) [[unlikely]] {
+    std::memcpy(room, &d.scope, sizeof d.scope);
+    flags |= flag_scope;
+  }
+  return flags;
+}
+
+std::size_t read_tail(piece* p, const arrival& a, const std::byte* from, std::size_t bytes) {
+  std::size_t before = bytes;
+  if (a.flags & flag_scope) {
+    bytes -= sizeof(scope_ticket);
+    scope_ticket scope;
+    std::memcpy(&scope, from + bytes, sizeof scope);
+    p->scope = scopes_on_wire.give(scope);
+  }
+  if (a.flags & flag_thread) bytes -= read_trailer(p, from, bytes);
+  return before - bytes;
+}
+
+void describe_arrival(piece* p, const arrival& a, const piece_header& header, std::size_t bytes) {
+  SOJOURN_CHECK(
+      addresses.in_stacks(header.sp) && header.sp + bytes <= slots.high(slots.index_of(header.sp)),
+      "rank %d sent %zu bytes of a stack at 0x%llx, which is not in a stack", a.source, bytes,
+      static_cast<unsigned long long>(header.sp));
+  p->slot = slots.index_of(header.sp);
+  p->sp = header.sp;
+  p->hi = header.sp + bytes;
+  p->base = header.base;
+  p->result = a.ticket;
+  p->youngest = header.youngest;
+  p->fp = header.fp;
+  p->methods = p->base_methods = header.methods;
+}
+
+std::byte* room_for_arrival(piece* p) {
+  if (!checked()) [[likely]]
+    return room_for(p);
+  stack_slot& slot = slots[p->slot];
+  // Frames of one place mostly come again and again: nothing is opened then and closed again.
+  bool closed = slot.closed_from_page != 0 && slots.is_closed_above(p->slot, p->hi);
+  if (closed) slot.open = true;
+  std::byte* room = room_for(p);
+  if (closed) slot.open = false;
+  return room;
+}
+
+void filled(piece* p, int source) {
+  stack_slot& slot = slots[p->slot];
+  // Checked mode: the callers' part of the stack is inaccessible, so that a frame which refers to
+  // it ends the job and is named.
+  if (checked() && slot.open && slot.in_place == p && p->next_in_slot == nullptr) [[unlikely]] {
+    slots.close_above(p->slot, p->hi);
+  }
+  make_ready(p, arrived);
+  if (p->is_thread_base()) [[unlikely]]
+    base_arrives(p, source);
+}
+
 void attach_migration() {
   attach_scan();
   attach_threads();
+  attach_reading();
   on_message(runtime_message::piece, on_piece);
 }
 

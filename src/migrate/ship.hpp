@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "fiber/piece.hpp"
+#include "message/dispatcher.hpp"
 #include "sojourn/thread.hpp"
 
 namespace sojourn::detail {
@@ -31,6 +32,10 @@ const stay_reason* reason_whole_stays(const piece* p);
 /// stack, or below the frames.
 void send_whole(piece* p, int to);
 
+/// Longer stretches are read by the receiver, straight from the suspended stack: one copy, for
+/// which the system is asked, instead of two.
+inline constexpr std::size_t read_from_bytes = 32u << 10;
+
 /// What a message with a piece holds before the bytes themselves. The message's ticket is the
 /// piece's result.
 struct piece_header {
@@ -40,5 +45,25 @@ struct piece_header {
   fp_control fp;
   std::uint32_t methods;  ///< piece::methods, which the marks inside were counted from.
 };
+
+/// A piece on its way out.
+struct departure {
+  piece* leaving;
+  int to;
+  scope_ticket scope;  ///< Weight that goes along, when the piece counts in a finish scope.
+};
+
+piece_header header_of(const piece* p);
+/// What follows the frames in a message, for a thread and in a finish scope.
+std::size_t tail_bytes(const piece* p);
+/// Writes it; returns the message's flags.
+std::uint16_t write_tail(const departure& d, std::byte* room);
+/// Reads it from the end of a message, `bytes` from `from`; returns how many it is.
+std::size_t read_tail(piece* p, const arrival& a, const std::byte* from, std::size_t bytes);
+/// Fills in a piece that has come but for its bytes and what the tail says.
+void describe_arrival(piece* p, const arrival& a, const piece_header& header, std::size_t bytes);
+/// Where its bytes are to be copied; to be followed by filled() when they are.
+std::byte* room_for_arrival(piece* p);
+void filled(piece* p, int source);
 
 }  // namespace sojourn::detail

@@ -11,6 +11,7 @@
 #include "fiber/ticket_table.hpp"
 #include "fiber/timers.hpp"
 #include "memory/address_map.hpp"
+#include "memory/thread_arena.hpp"
 #include "message/dispatcher.hpp"
 #include "migrate/ship.hpp"
 #include "sojourn/counters.hpp"
@@ -415,12 +416,43 @@ void thread_begins(ticket_id thread, const thread_options& options) {
   piece* p = running_piece();
   p->thread = thread;
   if (options.pinned) p->pinned = true;
+  p->shares_stack = options.shared_stack;
   if (!options.name.empty()) extra_of(p).name = options.name;
+}
+
+namespace {
+
+/// Its memory goes back to the ranks that it is of.
+void end_heap(thread_arena* heap) {
+  for (const page_range& extent : thread_arena::end(heap)) {
+    send_reply(addresses.arenas_home(extent.address), runtime_message::extent_returns, 0, 0,
+               &extent, sizeof extent);
+  }
+}
+
+}  // namespace
+
+std::pmr::memory_resource* heap_of_running_thread() {
+  piece* p = running_piece();
+  if (p == nullptr || p->thread == 0) {
+    throw error("thread_heap: what runs is no thread: start it with spawn");
+  }
+  bool is_base = p->result == 0 || p->is_thread_base();
+  if (!is_base) p = threads.here.find(p->thread);
+  if (p == nullptr) {
+    throw error(
+        "thread_heap: the heap of a thread is where its oldest frames are, and this activation of "
+        "it is elsewhere");
+  }
+  thread_extra& extra = extra_of(p);
+  if (extra.heap == nullptr) extra.heap = thread_arena::make();
+  return extra.heap;
 }
 
 void thread_ends() {
   piece* p = running_piece();
   ticket_id thread = p->thread;
+  if (p->extra != nullptr && p->extra->heap != nullptr) end_heap(p->extra->heap);
   if (p->is_thread_base()) threads.here.erase(p);
   free_extra(p);
   p->thread = 0;
@@ -510,6 +542,8 @@ thread self() {
   const detail::piece* p = detail::running_piece();
   return p == nullptr ? thread() : thread::of_id(p->thread);
 }
+
+std::pmr::memory_resource* thread_heap() { return detail::heap_of_running_thread(); }
 
 inline_string<23> this_thread_name() {
   const detail::piece* p = detail::running_piece();

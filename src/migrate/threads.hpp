@@ -14,10 +14,13 @@
 
 namespace sojourn::detail {
 
+class thread_arena;
+
 /// What only some threads have; travels with the base.
 struct thread_extra {
   inline_string<23> name;
-  ticket_id asked_to_move = 0;  ///< Who has asked learns it when the base has left.
+  thread_arena* heap = nullptr;  ///< At an address of its own in the whole job.
+  ticket_id asked_to_move = 0;   ///< Who has asked learns it when the base has left.
   thread_extra* next_free = nullptr;
 };
 

@@ -2,6 +2,8 @@
 // What checked mode knows of the objects of this rank: their type while they live, and who
 // destroyed them for some time after. Kept in private memory, away from what a program may
 // overwrite.
+#include "object/records.hpp"
+
 #include <cxxabi.h>
 
 #include <algorithm>
@@ -13,7 +15,6 @@
 #include "base/checked.hpp"
 #include "base/symbols.hpp"
 #include "message/dispatcher.hpp"
-#include "object/records.hpp"
 #include "object/sites.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/detail/checked.hpp"

@@ -20,13 +20,14 @@ bool watch_area::ask(int rank, std::uint32_t request) const {
 
 bool watch_area::nothing_can_happen() const {
   // A rank that sleeps in both passes, in one epoch, slept in between; it sends nothing then, and
-  // its counts are those of its falling asleep. So all counts are of the moment between the passes.
+  // its counts and its time to wake are those of its falling asleep. So all counts are of the
+  // moment between the passes.
   std::uint64_t in_flight = 0;
   std::vector<std::uint64_t> epochs(static_cast<std::size_t>(ranks_));
   for (int rank = 0; rank < ranks_; ++rank) {
-    // Of the epoch that is read next: the second pass sees whether it was another.
-    if (!is_asleep(rank) || of(rank).wakes_at_ns.load() != 0) return false;
+    if (!is_asleep(rank)) return false;
     epochs[static_cast<std::size_t>(rank)] = of(rank).epoch.load();
+    if (of(rank).wakes_at_ns.load() != 0) return false;
     in_flight += of(rank).sent.load() - of(rank).received.load();
   }
   if (in_flight != 0) return false;

@@ -64,11 +64,6 @@ void look_at_piece(piece* p, void* context) {
 
 bool is_main(const piece* p) { return slots.is_main(p->slot) && p->hi == slots.high(p->slot); }
 
-double ns_a_tick() {
-  double passed = static_cast<double>(ticks() - ticks_at_start);
-  return passed > 0 ? static_cast<double>(now_ns() - ns_at_start) / passed : 0;
-}
-
 /// What fibers of this rank alone, or the clock, can end.
 reason local_reason(const piece* p) {
   if (p->waits_on == nullptr) {
@@ -85,6 +80,11 @@ reason local_reason(const piece* p) {
       break;
   }
   return {wait_kind::latch};
+}
+
+double ns_a_tick() {
+  double passed = static_cast<double>(ticks() - ticks_at_start);
+  return passed > 0 ? static_cast<double>(now_ns() - ns_at_start) / passed : 0;
 }
 
 /// `walks`: its frames are told, too. Requires: they are in place then.
@@ -282,7 +282,6 @@ void write_report(rank_report& report) {
     return is_main(a) != is_main(b) ? is_main(b) : a->since > b->since;
   });
   report.fibers_alive = static_cast<std::uint32_t>(c.pieces.size());
-  double ns_per_tick = ns_a_tick();
   // The main fiber, which is the last, has a place even when there are more than can be told of.
   if (c.pieces.size() > rank_report::fibers_max) {
     c.pieces.erase(c.pieces.begin() + rank_report::fibers_max - 1, c.pieces.end() - 1);
@@ -293,14 +292,17 @@ void write_report(rank_report& report) {
       holders[m] = static_cast<int>(i);
     }
   }
+  double ns_per_tick = ns_a_tick();
   for (piece* p : c.pieces) {
     auto found = c.why.find(p);
     reason why = found != c.why.end() ? found->second : local_reason(p);
     if (auto holder = holders.find(p->waits_on); holder != holders.end()) {
       why.holder = holder->second;
     }
-    place(p);
-    write_fiber(report.fibers[report.fiber_count++], p, why, ns_per_tick, true);
+    // What another rank reads stays as it is.
+    bool walks = slots[p->slot].being_read == 0;
+    if (walks) place(p);
+    write_fiber(report.fibers[report.fiber_count++], p, why, ns_per_tick, walks);
   }
 }
 

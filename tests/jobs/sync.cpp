@@ -230,8 +230,10 @@ void waits_end_at_their_time() {
 
   // Some of a queue leave it, from its middle and its ends; the others are notified.
   order.clear();
+  inside = 0;
   auto all = fibers(30, [](int i) {
     std::unique_lock mine(guard);
+    ++inside;
     bool notified;
     if (i % 3 == 0) {
       notified = changed.wait_for(mine, std::chrono::milliseconds(1 + (30 - i))) ==
@@ -245,6 +247,8 @@ void waits_end_at_their_time() {
     CHECK_EQUAL(notified, i % 3 != 0);
     if (notified) order.push_back(i);
   });
+  while (inside < 30) yield();
+  inside = 0;
   sleep_for(200ms);
   CHECK(order.empty());
   changed.notify_all();
@@ -470,6 +474,14 @@ void a_fork_that_waits_lets_its_caller_go_on() {
   CHECK_EQUAL(third.get(), 101);
   here->opened.count_down();
   CHECK_EQUAL(second.get(), 111);
+  // Cut in two, each side holds what it has locked.
+  std::unique_lock older(guard);
+  auto fourth = mine.async<&account::add>(via::rpc, 1000L);
+  CHECK(!here->own.try_lock());
+  CHECK_THROWS(error, here->own.unlock());
+  CHECK_THROWS(error, guard.lock());
+  older.unlock();
+  CHECK_EQUAL(fourth.get(), 1111);
   destroy(mine);
 }
 

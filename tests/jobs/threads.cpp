@@ -4,6 +4,8 @@
 #include <cfenv>
 #include <chrono>
 #include <functional>
+#include <map>
+#include <memory_resource>
 #include <mutex>
 #include <random>
 #include <stdexcept>
@@ -414,6 +416,76 @@ void a_name_goes_along() {
   destroy(b);
 }
 
+/// Containers of its own heap, and large frames, on a random way.
+void carrier(int visits, unsigned seed, global_ptr<board> to) {
+  std::minstd_rand random(seed);
+  std::pmr::vector<long> numbers(thread_heap());
+  std::pmr::map<int, std::pmr::string> names(thread_heap());
+  std::pmr::string text("a string that is too long to lie in the frame", thread_heap());
+  volatile char large[60000];
+  long wrong = 0;
+  for (int i = 0; i < visits; ++i) {
+    large[i * 37 % sizeof large] = static_cast<char>(i);
+    numbers.push_back(i);
+    names[i % 50] = "name of number " + std::to_string(i);
+    if (i % 3 == 0) names.erase(i % 17);
+    auto there = static_cast<rank_t>(random() % static_cast<unsigned>(rank_count()));
+    migrate(self(), there);
+    wrong += rank_me() != there;
+    wrong += large[i * 37 % sizeof large] != static_cast<char>(i);
+    wrong += numbers.size() != static_cast<std::size_t>(i) + 1 || numbers.back() != i;
+    wrong += text != "a string that is too long to lie in the frame";
+    wrong += names.count(i % 50) == 1 &&
+             names[i % 50] != std::string_view("name of number " + std::to_string(i));
+  }
+  for (int i = 0; i < visits; ++i) wrong += numbers[static_cast<std::size_t>(i)] != i;
+  to.call<&board::note>(wrong);
+}
+
+void heaps_and_large_frames_travel() {
+  auto b = make<board>(rank_me());
+  std::vector<thread> all;
+  for (unsigned i = 0; i < 3; ++i) all.push_back(spawn(carrier, sanitized ? 60 : 200, i + 1, b));
+  for (thread t : all) t.join();
+  CHECK_EQUAL(b.call<&board::count>(), 3);
+  CHECK_EQUAL(b.call<&board::sum>(), 0);
+  CHECK_THROWS(error, thread_heap());
+  destroy(b);
+}
+
+template <std::size_t Bytes>
+[[gnu::noinline]] void carry_once(global_ptr<board> to) {
+  volatile char frame[Bytes];
+  frame[0] = 7;
+  frame[Bytes - 1] = 7;
+  migrate(self(), next());
+  to.call<&board::note>(frame[0] + frame[Bytes - 1]);
+}
+
+/// Bytes copied, over bytes of stack that moved, in all ranks together.
+template <std::size_t Bytes>
+double copies_of_a_move() {
+  barrier();
+  counters before = counters_now();
+  auto b = make<board>(rank_me());
+  if (rank_me() == 0) spawn(carry_once<Bytes>, b).join();
+  barrier();
+  auto moved = reduce(counters_now() - before, std::plus<>{});
+  destroy(b);
+  return static_cast<double>(moved.migration_copies) / static_cast<double>(moved.migration_bytes);
+}
+
+void bytes_are_copied_once_or_twice() {
+  if (rank_count() < 2 || sanitized) return;
+  // From the stack into the transport, and from there into place.
+  double small = copies_of_a_move<4096>();
+  CHECK(small > 1.9 && small <= 2);
+  // Read from the suspended stack into place, where the system allows it.
+  double large = copies_of_a_move<100000>();
+  bool reads = check::system_copies();
+  CHECK(reads ? large > 0.98 && large <= 1 : large > 1.9 && large <= 2);
+}
+
 /// Threads that move, wait, yield and call while all ranks move them at random: whatever happens,
 /// each does what it has to do, and nothing is lost.
 void worker(int steps, unsigned seed, global_ptr<board> to) {
@@ -502,6 +574,83 @@ void many_wait_and_wake_in_order() {
   destroy(b);
 }
 
+/// Threads in one stretch of addresses: each has its frames when it runs, in the order of waking.
+void many_share_one_stack() {
+  const int count = sanitized ? 500 : 20000;
+  static latch opened(1);
+  static long started;
+  static long woken;
+  static long wrong;
+  started = woken = wrong = 0;
+  std::vector<thread> all;
+  for (int i = 0; i < count; ++i) {
+    all.push_back(spawn_on(
+        rank_me(), thread_options{.shared_stack = true},
+        [](long n) {
+          volatile long mine[24];
+          for (long& slot : const_cast<long(&)[24]>(mine)) slot = n;
+          ++started;
+          opened.wait();
+          wrong += woken++ != n;
+          for (volatile long& slot : mine) wrong += slot != n;
+        },
+        static_cast<long>(i)));
+  }
+  while (started < count) yield();
+  opened.count_down();
+  for (thread t : all) t.join();
+  CHECK_EQUAL(woken, count);
+  CHECK_EQUAL(wrong, 0);
+}
+
+void those_that_share_a_stack_travel() {
+  auto b = make<board>(rank_me());
+  std::vector<thread> all;
+  for (unsigned i = 0; i < 8; ++i) {
+    all.push_back(
+        spawn_on(rank_me(), thread_options{.shared_stack = true}, traveller, 100, i + 1, b));
+  }
+  for (thread t : all) t.join();
+  CHECK_EQUAL(b.call<&board::sum>(), 0);
+  CHECK_EQUAL(b.call<&board::count>(), 8);
+  destroy(b);
+}
+
+void one_is_asked_to_stop_wherever_it_is() {
+  auto b = make<board>(rank_me());
+  stop_source source;
+  std::vector<thread> all;
+  for (int i = 0; i < 4; ++i) {
+    all.push_back(spawn(
+        [](stop_token token, global_ptr<board> to, bool waits) {
+          migrate(self(), next());
+          if (waits) {
+            migrate(self(), next());
+            token.wait();
+          }
+          while (!token.stop_requested()) migrate(self(), next()), yield();
+          to.call<&board::note>(1);
+        },
+        source.token(), b, i % 2 == 0));
+  }
+  for (int i = 0; i < 200; ++i) yield();
+  CHECK(source.request_stop());
+  CHECK(!source.request_stop());
+  for (thread t : all) t.join();
+  CHECK_EQUAL(b.call<&board::sum>(), 4);
+  CHECK(source.token().stop_requested());
+  stop_token none;
+  CHECK(!none.stop_requested() && !none.stop_possible());
+  stop_token orphan;
+  {
+    stop_source gone;
+    orphan = gone.token();
+    CHECK(orphan.stop_possible());
+  }
+  CHECK(!orphan.stop_possible() && !orphan.wait() && !orphan.stop_requested());
+  destroy(b);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -522,8 +671,13 @@ int main(int argc, char** argv) {
                  its_base_moves_while_an_activation_is_away);
     check::claim("refusals say why", refusals_say_why);
     check::claim("a name goes along", a_name_goes_along);
+    check::claim("heaps and large frames travel", heaps_and_large_frames_travel);
+    check::claim("bytes are copied once or twice", bytes_are_copied_once_or_twice);
     check::claim("random moves lose nothing", random_moves_lose_nothing);
     check::claim("many wait and wake", many_wait_and_wake_in_order);
+    check::claim("many share one stack", many_share_one_stack);
+    check::claim("those that share a stack travel", those_that_share_a_stack_travel);
+    check::claim("one is asked to stop wherever it is", one_is_asked_to_stop_wherever_it_is);
     return check::verdict();
   });
 }

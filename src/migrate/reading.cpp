@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migrate/reading.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+#include <vector>
+
+#include "base/check.hpp"
+#include "fiber/scheduler.hpp"
+#include "fiber/stack_copy.hpp"
+#include "fiber/ticket_table.hpp"
+#include "memory/thread_arena.hpp"
+#include "message/dispatcher.hpp"
+#include "migrate/threads.hpp"
+#include "sojourn/counters.hpp"
+#include "sojourn/detail/tasks.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+constexpr std::size_t part_bytes_max = 128u << 10;
+
+/// Follows the piece_header; the table of the heap and the tail follow this.
+struct reading_header {
+  std::uint64_t bytes;        ///< Of frames.
+  std::uint64_t image;        ///< Where the sender has the youngest `image_bytes` of them; the
+  std::uint64_t image_bytes;  ///< others are in place.
+  ticket_id done;             ///< Takes an `outcome_of_reading`.
+  arena_descriptor heap;      ///< Its `arena` is 0 for none.
+};
+enum class outcome_of_reading : std::uint32_t { read, refused };
+
+/// Bytes that move: from an address of the sender to one of the receiver.
+struct stretch {
+  std::uint64_t from;
+  std::uint64_t to;
+  std::uint64_t bytes;
+};
+
+struct sent {
+  departure d;
+  reading_header what;
+  std::vector<page_range> heap;
+  bool is_over = false;
+
+  bool has(const page_range& extent) const {
+    for (std::uint32_t i = 0; i < what.heap.extents; ++i) {
+      if (heap[i].address == extent.address) return true;
+    }
+    return false;
+  }
+};
+/// Heaps that are being read, by thread.
+std::unordered_map<ticket_id, sent*> heaps_sent;
+/// A piece whose bytes come in parts.
+struct receiving {
+  piece* coming;
+  int source;
+  std::uint64_t left;
+};
+std::unordered_map<ticket_id, receiving> by_parts;
+
+thread_arena* heap_of(const piece* p) {
+  return p->is_thread_base() && p->extra != nullptr ? p->extra->heap : nullptr;
+}
+
+std::vector<stretch> stretches_of(const reading_header& what, std::uint64_t sp, std::uint64_t room,
+                                  const page_range* heap) {
+  std::vector<stretch> all;
+  if (what.image_bytes > 0) all.push_back({what.image, room, what.image_bytes});
+  if (what.image_bytes < what.bytes) {
+    all.push_back({sp + what.image_bytes, room + what.image_bytes, what.bytes - what.image_bytes});
+  }
+  for (std::size_t i = 0; i < what.heap.ranges && what.heap.arena != 0; ++i) {
+    const page_range& range = heap[what.heap.extents + i];
+    all.push_back({range.address, range.address, range.bytes});
+  }
+  return all;
+}
+
+std::uint64_t total_of(const std::vector<stretch>& all) {
+  std::uint64_t bytes = 0;
+  for (const stretch& s : all) bytes += s.bytes;
+  return bytes;
+}
+
+/// The receiver has all bytes.
+void forget(sent* s) {
+  if (s->is_over) return;
+  s->is_over = true;
+  piece* p = s->d.leaving;
+  if (thread_arena* heap = heap_of(p); heap != nullptr) {
+    heap->leave();
+    p->extra->heap = nullptr;
+    heaps_sent.erase(p->thread);
+  }
+  if (p->in_place_from < p->hi) --slots[p->slot].being_read;
+  retire(p);
+}
+
+struct part_header {
+  ticket_id done;
+  std::uint64_t to;
+};
+
+/// The receiver may not read: in a fiber, for it waits for room.
+void send_parts(void* context) {
+  auto* s = static_cast<sent*>(context);
+  piece* p = s->d.leaving;
+  std::uint64_t room = 0;
+  ticket_take(s->what.done, &room, sizeof room);
+  for (const stretch& all : stretches_of(s->what, p->sp, room, s->heap.data())) {
+    for (std::uint64_t at = 0; at < all.bytes;) {
+      std::size_t bytes = std::min<std::uint64_t>(all.bytes - at, part_bytes_max);
+      std::byte* message = reserve_request(s->d.to, sizeof(part_header) + bytes);
+      part_header header{s->what.done, all.to + at};
+      std::memcpy(message, &header, sizeof header);
+      copy_frames(message + sizeof header, reinterpret_cast<const void*>(all.from + at), bytes);
+      commit_message(s->d.to, message_class::request, runtime_message::piece_part, 0, 0);
+      counts.migration_copies += bytes;
+      counts.migration_bytes += sizeof header + bytes + header_bytes;
+      at += bytes;
+    }
+  }
+  forget(s);
+  delete s;
+}
+
+void on_done(void* context) {
+  auto* s = static_cast<sent*>(context);
+  const ticket* t = find_ticket(s->what.done);
+  if (t->bytes == 0) {
+    ticket_drop(s->what.done);
+    forget(s);
+    delete s;
+    return;
+  }
+  // The receiver has said where it wants them.
+  post_task(send_parts, s, nullptr);
+}
+
+std::size_t message_bytes(const sent& s) {
+  return sizeof(piece_header) + sizeof(reading_header) + s.heap.size() * sizeof(page_range) +
+         tail_bytes(s.d.leaving);
+}
+
+void send(std::byte* room, sent* s) {
+  piece* p = s->d.leaving;
+  std::size_t bytes = message_bytes(*s);
+  piece_header header = header_of(p);
+  std::memcpy(room, &header, sizeof header);
+  room += sizeof header;
+  std::memcpy(room, &s->what, sizeof s->what);
+  room += sizeof s->what;
+  if (!s->heap.empty()) std::memcpy(room, s->heap.data(), s->heap.size() * sizeof(page_range));
+  room += s->heap.size() * sizeof(page_range);
+  std::uint16_t flags = write_tail(s->d, room);
+  commit_message(s->d.to, message_class::request, runtime_message::piece_to_read, flags, p->result);
+  ++counts.migrations;
+  counts.migration_bytes += bytes + header_bytes + s->what.bytes;
+  ticket_on_ready(s->what.done, on_done, s);
+}
+
+void send_late(void* context) {
+  auto* s = static_cast<sent*>(context);
+  std::byte* room = wire().reserve(s->d.to, message_class::request, message_bytes(*s));
+  if (room == nullptr) return when_room(s->d.to, message_bytes(*s), send_late, s, s->d.leaving);
+  send(room, s);
+}
+
+void on_piece_to_read(arrival& a) {
+  piece_header header;
+  reading_header what;
+  std::memcpy(&header, a.payload, sizeof header);
+  std::memcpy(&what, a.payload + sizeof header, sizeof what);
+  const std::byte* rest = a.payload + sizeof header + sizeof what;
+  std::size_t rest_bytes = a.bytes - sizeof header - sizeof what;
+  piece* p = new_piece();
+  rest_bytes -= read_tail(p, a, rest, rest_bytes);
+  std::vector<page_range> heap(rest_bytes / sizeof(page_range));
+  if (!heap.empty()) std::memcpy(heap.data(), rest, heap.size() * sizeof(page_range));
+  describe_arrival(p, a, header, what.bytes);
+  int source = a.source;
+  wire().consume(a);
+
+  auto room = reinterpret_cast<std::uint64_t>(room_for_arrival(p));
+  if (what.heap.arena != 0) {
+    // It may be back before this rank has heard that it was read elsewhere.
+    if (auto was_sent = heaps_sent.find(p->thread); was_sent != heaps_sent.end()) {
+      forget(was_sent->second);
+    }
+    thread_arena::arrive(what.heap, heap.data());
+  }
+  std::vector<stretch> all = stretches_of(what, p->sp, room, heap.data());
+  bool may_read = true;
+  for (const stretch& s : all) {
+    may_read =
+        may_read && wire().read_memory(source, s.from, reinterpret_cast<void*>(s.to), s.bytes);
+  }
+  if (may_read) {
+    counts.migration_copies += total_of(all);
+    send_result(what.done, nullptr, 0);
+    return filled(p, source);
+  }
+  by_parts[what.done] = {p, source, total_of(all)};
+  send_result(what.done, &room, sizeof room);
+}
+
+void on_piece_part(arrival& a) {
+  part_header header;
+  std::memcpy(&header, a.payload, sizeof header);
+  std::size_t bytes = a.bytes - sizeof header;
+  auto coming = by_parts.find(header.done);
+  SOJOURN_CHECK(coming != by_parts.end() && bytes <= coming->second.left,
+                "rank %d sent a part of a stack that does not come from there", a.source);
+  copy_frames(reinterpret_cast<void*>(header.to), a.payload + sizeof header, bytes);
+  counts.migration_copies += bytes;
+  wire().consume(a);
+  coming->second.left -= bytes;
+  if (coming->second.left > 0) return;
+  receiving r = coming->second;
+  by_parts.erase(coming);
+  filled(r.coming, r.source);
+}
+
+void on_extent_returns(arrival& a) {
+  page_range extent;
+  std::memcpy(&extent, a.payload, sizeof extent);
+  wire().consume(a);
+  // The thread has ended, so whoever was to read its heap here has done so.
+  for (auto& [thread, s] : heaps_sent) {
+    if (s->has(extent)) {
+      forget(s);
+      break;
+    }
+  }
+  extents.give_back(extent.address, extent.bytes);
+}
+
+}  // namespace
+
+void attach_reading() {
+  on_message(runtime_message::piece_to_read, on_piece_to_read);
+  on_message(runtime_message::piece_part, on_piece_part);
+  on_message(runtime_message::extent_returns, on_extent_returns);
+}
+
+bool has_heap(const piece* p) { return heap_of(p) != nullptr; }
+
+void let_read(const departure& d) {
+  piece* p = d.leaving;
+  auto* s = new sent{d, {}, {}};
+  std::uint64_t image_bytes = p->in_place_from - p->sp;
+  s->what = {p->bytes(), reinterpret_cast<std::uint64_t>(p->image), image_bytes, ticket_open(), {}};
+  if (thread_arena* heap = heap_of(p); heap != nullptr) {
+    s->what.heap = heap->describe();
+    s->heap.resize(s->what.heap.entries());
+    heap->list(s->heap.data());
+    heaps_sent[p->thread] = s;
+  }
+  // What the message says must hold until the other rank has read.
+  if (image_bytes < p->bytes()) ++slots[p->slot].being_read;
+  std::size_t bytes = message_bytes(*s);
+  SOJOURN_CHECK(bytes <= wire().payload_max(), "the heap of a thread has too many parts (%zu)",
+                s->heap.size());
+  std::byte* room = try_reserve_request(d.to, bytes);
+  if (room != nullptr) [[likely]]
+    return send(room, s);
+  when_room(d.to, bytes, send_late, s, p);
+}
+
+}  // namespace sojourn::detail
