@@ -145,11 +145,13 @@ reason reason_of_other(const piece* p) {
     return t != nullptr ? reason_of(*t) : reason{};
   }
   if (p == hooks.parked_main()) return {wait_kind::fibers, 0, -1};
-  int most = 100'000;  // of a list that changes there may be no end
+  reason local = local_reason(p);
+  if (local.kind != wait_kind::unknown) return local;
+  int most = 10'000;  // of a list that changes there may be no end
   for (const piece* q = first_ready; q != nullptr && --most > 0; q = q->next_ready) {
     if (q == p) return {wait_kind::ready, 0, -1};
   }
-  return local_reason(p);
+  return local;
 }
 
 bool holds(const mutex_state* latest, const waiters* wanted) {
