@@ -463,9 +463,9 @@ class graph {
 
   const hang_view& view_;
   std::vector<node> nodes_;
-  std::size_t untold_ = 0;                 ///< Fibers that no rank has told of.
-  std::vector<int> first_;                 ///< First node of each rank, if it has told of any.
-  std::map<ticket_id, int> giver_;         ///< Node whose end gives a ticket its result.
+  std::size_t untold_ = 0;          ///< Fibers that no rank has told of.
+  std::vector<int> first_;          ///< Node of each rank's first fiber, if it has told of any.
+  std::map<ticket_id, int> giver_;  ///< Node whose end gives a ticket its result.
   std::map<ticket_id, ticket_id> source_;  ///< Ticket whose result another one gets.
 };
 

@@ -64,11 +64,6 @@ void look_at_piece(piece* p, void* context) {
 
 bool is_main(const piece* p) { return slots.is_main(p->slot) && p->hi == slots.high(p->slot); }
 
-double ns_a_tick() {
-  double passed = static_cast<double>(ticks() - ticks_at_start);
-  return passed > 0 ? static_cast<double>(now_ns() - ns_at_start) / passed : 0;
-}
-
 /// What fibers of this rank alone, or the clock, can end.
 reason local_reason(const piece* p) {
   if (p->waits_on == nullptr) {
@@ -85,6 +80,11 @@ reason local_reason(const piece* p) {
       break;
   }
   return {wait_kind::latch};
+}
+
+double ns_a_tick() {
+  double passed = static_cast<double>(ticks() - ticks_at_start);
+  return passed > 0 ? static_cast<double>(now_ns() - ns_at_start) / passed : 0;
 }
 
 /// `walks`: its frames are told, too. Requires: they are in place then.
@@ -145,11 +145,13 @@ reason reason_of_other(const piece* p) {
     return t != nullptr ? reason_of(*t) : reason{};
   }
   if (p == hooks.parked_main()) return {wait_kind::fibers, 0, -1};
-  int most = 100'000;  // of a list that changes there may be no end
+  reason local = local_reason(p);
+  if (local.kind != wait_kind::unknown) return local;
+  int most = 10'000;  // of a list that changes there may be no end
   for (const piece* q = first_ready; q != nullptr && --most > 0; q = q->next_ready) {
     if (q == p) return {wait_kind::ready, 0, -1};
   }
-  return local_reason(p);
+  return local;
 }
 
 bool holds(const mutex_state* latest, const waiters* wanted) {

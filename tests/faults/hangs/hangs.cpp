@@ -90,28 +90,6 @@ FRAME void sleeps() {
   while (for_ever) sleep(600);
 }
 
-// Two computations of each rank take turns at a lock that one of them holds while it waits.
-std::mutex taken;
-FRAME int holds_the_lock() {
-  std::lock_guard<std::mutex> guard(taken);
-  return rpc(after(rank_me()), [] { return 1; }).get();
-}
-FRAME void locks_twice() {
-  auto a = rpc(rank_me(), holds_the_lock);
-  auto b = rpc(rank_me(), holds_the_lock);
-  a.get();
-  b.get();
-}
-
-FRAME void reads_what_nobody_writes() {
-  int ends[2];
-  char byte;
-  if (pipe(ends) == 0 && read(ends[0], &byte, 1) == 1) std::abort();
-}
-FRAME void polls() {
-  while (for_ever) yield();
-}
-
 // Two fibers of a rank lock two mutexes in different orders.
 mutex left, right;
 latch both_hold_one(2);
@@ -172,6 +150,27 @@ FRAME void waits_for_a_while() {
   changed.wait_for(lock, std::chrono::milliseconds(1500));
 }
 
+// Two computations of each rank take turns at a lock that one of them holds while it waits.
+std::mutex held;
+FRAME int holds_the_lock() {
+  std::lock_guard<std::mutex> guard(held);
+  return rpc(after(rank_me()), [] { return 1; }).get();
+}
+FRAME void locks_twice() {
+  auto a = rpc(rank_me(), holds_the_lock);
+  auto b = rpc(rank_me(), holds_the_lock);
+  a.get();
+  b.get();
+}
+
+FRAME void reads_what_nobody_writes() {
+  int ends[2];
+  char byte;
+  if (pipe(ends) == 0 && read(ends[0], &byte, 1) == 1) std::abort();
+}
+FRAME void polls() {
+  while (for_ever) yield();
+}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -202,20 +201,6 @@ int main(int argc, char** argv) {
     } else if (is("sleeps")) {
       if (last) sleeps();
       barrier();
-    } else if (is("locks")) {
-      locks_twice();
-    } else if (is("reads")) {
-      reads_what_nobody_writes();
-    } else if (is("polls")) {
-      polls();
-    } else if (is("polls_for_one")) {
-      if (last) computes_for_ever();
-      polls();
-    } else if (is("calls_a_lambda")) {
-      if (rank_me() == 0) rpc(last_rank, [] { computes_for_ever(); }).get();
-      barrier();
-    } else if (is("many")) {
-      if (rank_me() == 0) first = rpc(0, passes_on_often, 1000);
     } else if (is("mutexes")) {
       if (last) waits_for_both();
       barrier();
@@ -239,6 +224,20 @@ int main(int argc, char** argv) {
       if (last) sleeps_for(0.5);
       barrier();
       calls_in_a_circle();
+    } else if (is("locks")) {
+      locks_twice();
+    } else if (is("reads")) {
+      reads_what_nobody_writes();
+    } else if (is("polls")) {
+      polls();
+    } else if (is("polls_for_one")) {
+      if (last) computes_for_ever();
+      polls();
+    } else if (is("calls_a_lambda")) {
+      if (rank_me() == 0) rpc(last_rank, [] { computes_for_ever(); }).get();
+      barrier();
+    } else if (is("many")) {
+      if (rank_me() == 0) first = rpc(0, passes_on_often, 1000);
     } else if (is("all_compute")) {
       computes_for(2);
     } else if (is("calls")) {

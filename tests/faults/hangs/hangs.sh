@@ -82,35 +82,6 @@ for share in on off; do
   expect_deadlock "rank 0 \`waits_for_the_first\` waits for ${chain}rank 0 \`waits_for_the_first\` again"
   [ $(($(date +%s) - started)) -le 3 ] || fail 'a proven deadlock took seconds to be seen'
 
-  # All wait outside of the runtime, where the watchdog finds them, or ask again and again.
-  where='in a system call'
-  [ "$ranks" -eq 1 ] && report_of "^sojourn run: rank 0 is $where in \`reads_what_nobody_writes\`" \
-    --watchdog 0.3 "$hangs" reads
-  [ "$ranks" -eq 1 ] || report_of "^sojourn run: rank 0 is $where in \`reads_what_nobody_writes\`.*, rank 1 is $where" \
-    --watchdog 0.3 "$hangs" reads
-  expect_line "sojourn run: no rank has sent a message or run a fiber for $(sed -n 's/.* a fiber for //p' "$err")"
-  said ' a fiber for 0\.[3-9]' || fail 'for how long?'
-  report_of '^sojourn run: .*rank 0.* computes in `polls`' --watchdog 0.3 "$hangs" polls
-  if [ "$ranks" -gt 1 ]; then
-    report_of "^sojourn run: rank 0 computes in \`polls\`.*, rank 1 computes in" \
-      --watchdog 0.3 "$hangs" polls_for_one
-    report_of "^sojourn run: everything waits for rank $last, which computes in \`computes_for_ever\`" \
-      --watchdog 0.3 "$hangs" calls_a_lambda
-    said 'called by `a lambda in main`' || fail 'the lambda is not named as one'
-    report_of "^sojourn run: everything waits for rank $last, which computes in" \
-      --watchdog 0.3 "$hangs" mutex_and_computes
-    expect_line ' and has 1 other fiber:'
-    expect_begin "  \`locks_left\` waits for a sojourn::mutex that \`computes_for_ever\` holds"
-  fi
-  # One of its fibers holds the lock that it waits for.
-  report_of "^sojourn run: .*which is $where in \`holds_the_lock\`" --watchdog 0.3 "$hangs" locks
-  expect_line ' and has 2 other fibers, the newest first:'
-  expect_begin "  \`holds_the_lock\` waits for the answer of rank $((1 % ranks))"
-  expect_begin "  \`locks_twice\` waits for the answer of rank [0-9]"
-
-  try "$hangs" many
-  said ', which waits for up to 9[0-9][0-9] more$' || fail 'the circle is longer'
-
   # The fiber that holds a mutex is what the one that waits for it waits for.
   try --watchdog 0 "$hangs" mutexes
   expect_deadlock "rank $last \`waits_for_both\` waits for rank $last \`locks_left_then_right\`, which waits for a sojourn::mutex held by rank $last \`locks_right_then_left\`, which waits for a sojourn::mutex held by rank $last \`locks_left_then_right\` again"
@@ -142,6 +113,35 @@ for share in on off; do
   kill $launcher
   wait $launcher 2>/dev/null
   status=0
+
+  # All wait outside of the runtime, where the watchdog finds them, or ask again and again.
+  where='in a system call'
+  [ "$ranks" -eq 1 ] && report_of "^sojourn run: rank 0 is $where in \`reads_what_nobody_writes\`" \
+    --watchdog 0.3 "$hangs" reads
+  [ "$ranks" -eq 1 ] || report_of "^sojourn run: rank 0 is $where in \`reads_what_nobody_writes\`.*, rank 1 is $where" \
+    --watchdog 0.3 "$hangs" reads
+  expect_line "sojourn run: no rank has sent a message or run a fiber for $(sed -n 's/.* a fiber for //p' "$err")"
+  said ' a fiber for 0\.[3-9]' || fail 'for how long?'
+  report_of '^sojourn run: .*rank 0.* computes in `polls`' --watchdog 0.3 "$hangs" polls
+  if [ "$ranks" -gt 1 ]; then
+    report_of "^sojourn run: rank 0 computes in \`polls\`.*, rank 1 computes in" \
+      --watchdog 0.3 "$hangs" polls_for_one
+    report_of "^sojourn run: everything waits for rank $last, which computes in \`computes_for_ever\`" \
+      --watchdog 0.3 "$hangs" calls_a_lambda
+    said 'called by `a lambda in main`' || fail 'the lambda is not named as one'
+    report_of "^sojourn run: everything waits for rank $last, which computes in" \
+      --watchdog 0.3 "$hangs" mutex_and_computes
+    expect_line ' and has 1 other fiber:'
+    expect_begin "  \`locks_left\` waits for a sojourn::mutex that \`computes_for_ever\` holds"
+  fi
+  # One of its fibers holds the lock that it waits for.
+  report_of "^sojourn run: .*which is $where in \`holds_the_lock\`" --watchdog 0.3 "$hangs" locks
+  expect_line ' and has 2 other fibers, the newest first:'
+  expect_begin "  \`holds_the_lock\` waits for the answer of rank $((1 % ranks))"
+  expect_begin "  \`locks_twice\` waits for the answer of rank [0-9]"
+
+  try "$hangs" many
+  said ', which waits for up to 9[0-9][0-9] more$' || fail 'the circle is longer'
 
   if [ "$ranks" -eq 1 ]; then
     # Without the launcher, the rank says so itself.
