@@ -456,6 +456,7 @@ void heaps_and_large_frames_travel() {
 template <std::size_t Bytes>
 [[gnu::noinline]] void carry_once(global_ptr<board> to) {
   volatile char frame[Bytes];
+  asm volatile("" : : "r"(frame) : "memory");  // all of it, though two bytes are used
   frame[0] = 7;
   frame[Bytes - 1] = 7;
   migrate(self(), next());
