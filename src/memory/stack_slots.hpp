@@ -24,7 +24,8 @@ struct stack_slot {
   std::uint32_t users = 0;    ///< Fibers of this rank whose stack it is (several when shared).
   bool open = false;          ///< Memory is mapped behind it on this rank.
   bool unguarded = false;     ///< It has a canary instead of a guard page.
-  /// Pieces in place here that other ranks read now: nothing else may come in their place.
+  /// Pieces in place here that other ranks read now, or send in parts: nothing else may come in
+  /// their place.
   std::uint16_t being_read = 0;
   /// Checked mode: pages from here on are inaccessible, for they hold the frames of callers on
   /// another rank; 0: none are. Such a slot is not `open`, so that who needs more of it opens it.

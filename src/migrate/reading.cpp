@@ -120,7 +120,7 @@ void send_parts(void* context) {
       copy_frames(message + sizeof header, reinterpret_cast<const void*>(all.from + at), bytes);
       commit_message(s->d.to, message_class::request, runtime_message::piece_part, 0, 0);
       counts.migration_copies += bytes;
-      counts.migration_bytes += sizeof header + bytes + header_bytes;
+      counts.migration_bytes += sizeof header + header_bytes;  // the bytes are counted already
       at += bytes;
     }
   }
@@ -205,6 +205,8 @@ void on_piece_to_read(arrival& a) {
     return filled(p, source);
   }
   by_parts[what.done] = {p, source, total_of(all)};
+  // Nothing else may come where the parts will.
+  if (p->in_place_from < p->hi) ++slots[p->slot].being_read;
   send_result(what.done, &room, sizeof room);
 }
 
@@ -222,6 +224,7 @@ void on_piece_part(arrival& a) {
   if (coming->second.left > 0) return;
   receiving r = coming->second;
   by_parts.erase(coming);
+  if (r.coming->in_place_from < r.coming->hi) --slots[r.coming->slot].being_read;
   filled(r.coming, r.source);
 }
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 
@@ -104,6 +105,11 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores)
       reply_spins_(cores >= ranks ? reply_spins_with_a_core_each : 0),
       yields_(cores >= ranks ? yields_with_a_core_each : yields_when_crowded),
       short_max_(layout_.ring_capacity / 8) {
+  const char* copies = std::getenv("SOJOURN_READ_MEMORY");
+  if (copies != nullptr && std::strcmp(copies, "on") != 0 && std::strcmp(copies, "off") != 0) {
+    throw error(format("SOJOURN_READ_MEMORY=%s is neither on nor off", copies));
+  }
+  memory_refused_ = copies != nullptr && std::strcmp(copies, "off") == 0;
   std::size_t n = static_cast<std::size_t>(ranks);
   peers_ = runtime_array<peer>(n);
   auto ring = [&](std::size_t from, std::size_t to, std::size_t kind) {
