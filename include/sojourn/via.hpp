@@ -96,7 +96,9 @@ via override_access(const access& at, const char* method);
 
 /// Moves activations of the running fiber to rank `to`, as `how` says; true when this now runs
 /// there. False when they may not move: nothing has happened then. Suspends.
-bool migrate_activations(int to, via how);
+inline constexpr long runs_there = 2;
+long move_activations(int to, via how);
+inline bool migrate_activations(int to, via how) { return move_activations(to, how) == runs_there; }
 
 }  // namespace detail
 }  // namespace sojourn

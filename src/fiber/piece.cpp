@@ -126,22 +126,23 @@ piece* new_piece() {
     more_pieces();
   piece* p = free_pieces;
   free_pieces = p->next_ready;
-  std::byte* image = p->image;
-  std::size_t capacity = p->image_capacity;
-  *p = piece{};
-  p->image = image;
-  p->image_capacity = capacity;
+  p->next_ready = nullptr;
   return p;
 }
 
 void free_piece(piece* p) {
   --pieces_in_use;
-  if (p->image_capacity > pooled_image_bytes) {
-    std::free(p->image);
-    p->image = nullptr;
-    p->image_capacity = 0;
+  std::byte* image = p->image;
+  std::size_t capacity = p->image_capacity;
+  if (capacity > pooled_image_bytes) {
+    std::free(image);
+    image = nullptr;
+    capacity = 0;
   }
-  p->hi = 0;  // what each_piece knows it by
+  // Cleared now, when nobody waits, not when it is taken. Its `hi` of 0 tells each_piece.
+  *p = piece{};
+  p->image = image;
+  p->image_capacity = capacity;
   p->next_ready = free_pieces;
   free_pieces = p;
 }

@@ -212,10 +212,10 @@ void attach_scheduler(std::uint64_t stack_low, std::uint64_t stack_high) {
   running.exceptions = reinterpret_cast<exception_globals*>(abi::__cxa_get_globals());
 }
 
-piece* suspend_running(void* sp) {
+piece* suspend_running(std::uint64_t sp) {
   piece* p = handover.current;
   handover.current = nullptr;
-  handover.sp = sp;
+  handover.sp = reinterpret_cast<void*>(sp);
   if (p == scheduler.spare) become_fiber(p);
   record_suspension(p);
   return p;

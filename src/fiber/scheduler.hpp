@@ -43,9 +43,19 @@ extern leaving handover;
   return word;
 }
 
+/// Calls fn(a, b, sp) on the running stack, made resumable at `sp`, as sojourn_capture does. To be
+/// returned by its caller, which then needs no return of its own.
+[[gnu::always_inline]] inline long capture_stack(long (*fn)(std::uint64_t, std::uint64_t,
+                                                            std::uint64_t sp),
+                                                 std::uint64_t a, std::uint64_t b) {
+  long word = sojourn_capture(fn, a, b);
+  confirm_switch();
+  return word;
+}
+
 /// Makes the running piece a suspended one whose youngest byte is at `sp`, while code still runs
 /// below it. That code then may do what actions do, and ends with abandon_stack.
-piece* suspend_running(void* sp);
+piece* suspend_running(std::uint64_t sp);
 /// Leaves the running stack for good.
 [[noreturn]] void abandon_stack();
 

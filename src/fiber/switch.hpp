@@ -15,6 +15,11 @@ extern const char sojourn_resume_marked[];
 /// table knows neither stack.
 extern const char sojourn_switch[];
 extern const char sojourn_switch_end[];
+
+/// Calls fn(a, b, sp) on this stack, made resumable at `sp`. Returns what fn returned, or the word
+/// with which whoever holds the bytes from `sp` on resumed them, on whatever rank.
+long sojourn_capture(long (*fn)(std::uint64_t a, std::uint64_t b, std::uint64_t sp),
+                     std::uint64_t a, std::uint64_t b);
 }
 
 /// In checked mode the stack is cleared so far below a mark; known to switch_*.S.
@@ -41,24 +46,6 @@ namespace sojourn::detail {
   register std::uint64_t x1 asm("x1") = to;
   register long x2 asm("x2") = word;
   asm volatile("bl sojourn_switch" : "+r"(x0), "+r"(x1), "+r"(x2) : : "x3", "x9", SOJOURN_CLOBBERS);
-  return reinterpret_cast<long>(x0);
-#endif
-}
-
-/// Calls fn(argument, sp) on this stack, made resumable at `sp`. Returns what fn returned, or the
-/// word with which whoever holds the bytes from `sp` on resumed them, on whatever rank.
-[[gnu::always_inline]] inline long capture_stack(long (*fn)(void*, void*), void* argument) {
-#if defined(__x86_64__)
-  long word = reinterpret_cast<long>(fn);
-  asm volatile("call sojourn_capture"
-               : "+a"(word), "+D"(argument)
-               :
-               : "rsi", "rdx", SOJOURN_CLOBBERS);
-  return word;
-#elif defined(__aarch64__)
-  register void* x9 asm("x9") = reinterpret_cast<void*>(fn);
-  register void* x0 asm("x0") = argument;
-  asm volatile("bl sojourn_capture" : "+r"(x0), "+r"(x9) : : "x1", "x2", "x3", SOJOURN_CLOBBERS);
   return reinterpret_cast<long>(x0);
 #endif
 }

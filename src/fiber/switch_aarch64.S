@@ -54,20 +54,84 @@ sojourn_switch:
     .p2align 4
 sojourn_capture:
     .cfi_startproc
-    stp     x29, x30, [sp, #-16]!
+    stp     x30, xzr, [sp, #-160]!
+    .cfi_adjust_cfa_offset 160
+    .cfi_rel_offset x30, 0
+    stp     x19, x20, [sp, #16]
+    .cfi_rel_offset x19, 16
+    .cfi_rel_offset x20, 24
+    stp     x21, x22, [sp, #32]
+    .cfi_rel_offset x21, 32
+    .cfi_rel_offset x22, 40
+    stp     x23, x24, [sp, #48]
+    .cfi_rel_offset x23, 48
+    .cfi_rel_offset x24, 56
+    stp     x25, x26, [sp, #64]
+    .cfi_rel_offset x25, 64
+    .cfi_rel_offset x26, 72
+    stp     x27, x28, [sp, #80]
+    .cfi_rel_offset x27, 80
+    .cfi_rel_offset x28, 88
+    stp     d8, d9, [sp, #96]
+    .cfi_rel_offset d8, 96
+    .cfi_rel_offset d9, 104
+    stp     d10, d11, [sp, #112]
+    .cfi_rel_offset d10, 112
+    .cfi_rel_offset d11, 120
+    stp     d12, d13, [sp, #128]
+    .cfi_rel_offset d12, 128
+    .cfi_rel_offset d13, 136
+    stp     d14, d15, [sp, #144]
+    .cfi_rel_offset d14, 144
+    .cfi_rel_offset d15, 152
+    adr     x10, .Lcaptured
+    stp     x29, x10, [sp, #-16]!
     .cfi_adjust_cfa_offset 16
     .cfi_rel_offset x29, 0
-    .cfi_rel_offset x30, 8
     adr     x10, .Lresume
     stp     x10, xzr, [sp, #-16]!
     .cfi_adjust_cfa_offset 16
-    mov     x1, sp
+    mov     x9, x0
+    mov     x0, x1
+    mov     x1, x2
+    mov     x2, sp
     blr     x9
     add     sp, sp, #16
     .cfi_adjust_cfa_offset -16
-    ldp     x29, x30, [sp], #16
+    ldp     x29, x10, [sp], #16
     .cfi_adjust_cfa_offset -16
     .cfi_restore x29
+    nop                                 /* unwinders look before a return address */
+.Lcaptured:
+    ldp     x19, x20, [sp, #16]
+    .cfi_restore x19
+    .cfi_restore x20
+    ldp     x21, x22, [sp, #32]
+    .cfi_restore x21
+    .cfi_restore x22
+    ldp     x23, x24, [sp, #48]
+    .cfi_restore x23
+    .cfi_restore x24
+    ldp     x25, x26, [sp, #64]
+    .cfi_restore x25
+    .cfi_restore x26
+    ldp     x27, x28, [sp, #80]
+    .cfi_restore x27
+    .cfi_restore x28
+    ldp     d8, d9, [sp, #96]
+    .cfi_restore d8
+    .cfi_restore d9
+    ldp     d10, d11, [sp, #112]
+    .cfi_restore d10
+    .cfi_restore d11
+    ldp     d12, d13, [sp, #128]
+    .cfi_restore d12
+    .cfi_restore d13
+    ldp     d14, d15, [sp, #144]
+    .cfi_restore d14
+    .cfi_restore d15
+    ldp     x30, xzr, [sp], #160
+    .cfi_adjust_cfa_offset -160
     .cfi_restore x30
     ret
     .cfi_endproc

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
    Leaving one stack for another on x86-64 (System V ABI).
 
-   Each entry point is called from inline assembly only, which names every register but rbp and rsp
-   as clobbered: the compiler then saves what lives, and only that. A suspended context is its stack
+   Each entry point but sojourn_capture is called from inline assembly only, which names every
+   register but rbp and rsp as clobbered: the compiler then saves what lives, and only that. A
+   suspended context is its stack
    pointer. The word there is a resume address; what lies above it is known to the code at that
    address alone, so whoever resumes a context needs no kinds:
 
@@ -44,27 +45,67 @@ sojourn_switch:
     .cfi_endproc
     .size   sojourn_switch, . - sojourn_switch
 
-/* Calls fn(argument, sp) with this stack made resumable at `sp`: what lies above may be copied away
-   by fn, which leaves for good, or returns when nothing came of it.
-     rax  fn     rdi  argument
+/* Calls fn(a, b, sp) with this stack made resumable at `sp`: what lies above may be copied away by
+   fn, which leaves for good, or returns when nothing came of it. A function by the C ABI, so that
+   one that ends with it need not return itself.
+     rdi  fn     rsi  a     rdx  b
    Returns in rax what fn returned, or the word this stack, here or elsewhere, was resumed with. */
     .globl  sojourn_capture
     .type   sojourn_capture, @function
     .p2align 4
 sojourn_capture:
     .cfi_startproc
+    push    rbx
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset rbx, 0
+    push    r12
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset r12, 0
+    push    r13
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset r13, 0
+    push    r14
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset r14, 0
+    push    r15
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset r15, 0
+    push    offset .Lcaptured
+    .cfi_adjust_cfa_offset 8
     push    rbp
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset rbp, 0
     mov     rbp, rsp
     .cfi_def_cfa_register rbp
     push    offset .Lresume
-    mov     rsi, rsp
+    mov     rax, rdi
+    mov     rdi, rsi
+    mov     rsi, rdx
+    mov     rdx, rsp
     and     rsp, -16
     call    rax
     leave
-    .cfi_def_cfa rsp, 8
+    .cfi_def_cfa rsp, 56
     .cfi_restore rbp
+    add     rsp, 8
+    .cfi_adjust_cfa_offset -8
+    nop                                 /* unwinders look at the byte before a return address */
+.Lcaptured:
+    pop     r15
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore r15
+    pop     r14
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore r14
+    pop     r13
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore r13
+    pop     r12
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore r12
+    pop     rbx
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore rbx
     pop     rcx
     jmp     rcx
     .cfi_endproc

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migrate/ship.hpp"
 
+#include <bit>
 #include <cstring>
 
 #include "base/check.hpp"
@@ -20,15 +21,9 @@ namespace sojourn::detail {
 
 namespace {
 
-// What migrate_activations is resumed with.
+// What move_activations returns when nothing moved; `runs_there` is what it is resumed with
+// elsewhere.
 constexpr long stayed = 1;
-constexpr long arrived = 2;
-
-struct move {
-  int to;
-  unsigned count;
-  std::uint64_t through;
-};
 
 std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
 
@@ -36,7 +31,7 @@ std::size_t payload_bytes(const piece* p) {
   return sizeof(piece_header) + p->bytes() + tail_bytes(p);
 }
 
-/// Puts the whole piece in a message and forgets it here.
+/// Puts the whole piece in a message.
 void send_piece(std::byte* room, const departure& d) {
   piece* p = d.leaving;
   std::size_t bytes = payload_bytes(p);
@@ -48,7 +43,6 @@ void send_piece(std::byte* room, const departure& d) {
   ++counts.migrations;
   counts.migration_bytes += bytes + header_bytes;
   counts.migration_copies += p->bytes();
-  retire(p);
 }
 
 void depart_late(void* context) {
@@ -57,17 +51,23 @@ void depart_late(void* context) {
   std::byte* room = wire().reserve(d->to, message_class::request, bytes);
   if (room == nullptr) return when_room(d->to, bytes, depart_late, d, d->leaving);
   send_piece(room, *d);
+  retire(d->leaving);
   delete d;
 }
 
-void depart(piece* p, int to) {
+/// Sends a piece, which is in place, and forgets it here. `end` is the mark it ended at, when that
+/// is here. The scan only warns: the other rank need not wait for it.
+void depart(piece* p, const mark* end, int to) {
   departure d{p, to, {}};
   if (p->scope != nullptr) d.scope = scopes_on_wire.take(p->scope);
-  if (p->bytes() >= read_from_bytes || has_heap(p)) [[unlikely]]
-    return let_read(d);
-  std::byte* room = try_reserve_request(to, payload_bytes(p));
+  bool goes_now = p->bytes() < read_from_bytes && !has_heap(p);
+  std::byte* room = goes_now ? try_reserve_request(to, payload_bytes(p)) : nullptr;
   if (room != nullptr) [[likely]]
-    return send_piece(room, d);
+    send_piece(room, d);
+  scan_frames(p->sp, p->hi, slots.high(p->slot), end);
+  if (room != nullptr) [[likely]]
+    return retire(p);
+  if (!goes_now) return let_read(d);
   when_room(to, payload_bytes(p), depart_late, new departure(d), p);
 }
 
@@ -81,15 +81,16 @@ bool may_end_at(const piece* p, const mark* m) {
   return m == nullptr ? !p->pinned && !p->by_reference : may_travel(m->kind);
 }
 
-boundary choose(const piece* p, const move& m) {
-  if (m.count != via::all_of_them) {
+boundary choose(const piece* p, via how) {
+  if (how.count() != via::all_of_them) {
     mark* at = p->youngest;
-    for (unsigned i = 1; at != nullptr && i < m.count; ++i) at = older_mark(p, at);
+    for (unsigned i = 1; at != nullptr && i < how.count(); ++i) at = older_mark(p, at);
     return {may_end_at(p, at), at};
   }
-  if (m.through != 0 && m.through != address_of(p->base)) {
+  std::uint64_t through = how.through_address();
+  if (through != 0 && through != address_of(p->base)) {
     for (mark* at = p->youngest; at != nullptr; at = older_mark(p, at)) {
-      if (address_of(at) == m.through) return {may_end_at(p, at), at};
+      if (address_of(at) == through) return {may_end_at(p, at), at};
     }
   }
   // All that may: the whole, or up to the oldest mark that travels.
@@ -104,33 +105,32 @@ boundary choose(const piece* p, const move& m) {
 }
 
 /// Runs below the frames that move, so that the message is on its way before this stack is left.
-long move_pieces(void* context, void* sp) {
-  move m = *static_cast<move*>(context);
+long move_pieces(std::uint64_t rank, std::uint64_t how, std::uint64_t sp) {
+  int to = static_cast<int>(rank);
   piece* left = suspend_running(sp);
-  boundary end = choose(left, m);
+  boundary end = choose(left, std::bit_cast<via>(how));
   std::uint64_t hi = end.oldest != nullptr ? address_of(end.oldest->sp) : left->hi;
   if (!end.found || reason_to_stay(left, end.oldest, hi) != nullptr ||
       (left->scope != nullptr && scopes_on_wire.available(left->scope) == 0)) {
     ++counts.migrations_refused;
     if (checked()) [[unlikely]]
-      name_refusal(left, m.to);
+      name_refusal(left, to);
     make_ready_first(left, stayed);
     abandon_stack();
   }
   if (checked()) [[unlikely]] {
     bool waits = end.oldest != nullptr && !is_fork(end.oldest->kind);
-    check_departure(left, hi, waits, end.oldest, m.to);
+    check_departure(left, hi, waits, end.oldest, to);
   }
-  scan_frames(left->sp, hi, slots.high(left->slot), end.oldest);
   if (end.oldest == nullptr) {
-    depart(left, m.to);
+    depart(left, nullptr, to);
     abandon_stack();
   }
   bool caller_waits = !is_fork(end.oldest->kind);
   ticket_id result = 0;
   piece* younger = cut(left, end.oldest);
   if (caller_waits) result = end.oldest->ticket;
-  depart(younger, m.to);
+  depart(younger, end.oldest, to);
   if (caller_waits) {
     piece* waiter = find_ticket(result)->waiter = block(left);
     waiter->since = ticks();
@@ -169,7 +169,7 @@ constexpr stay_reason fork_of_method{thread_refusal::in_method,
                                      "a method of an object of this rank is running"};
 constexpr stay_reason in_method{thread_refusal::in_method,
                                 "a method whose object is here is running in a frame that moves"};
-constexpr stay_reason held{thread_refusal::stays, "a frame that moves must stay"};
+constexpr stay_reason must_stay{thread_refusal::stays, "a frame that moves must stay"};
 constexpr stay_reason holds_mutex{thread_refusal::holds_lock, "a mutex is held"};
 constexpr stay_reason initialises{thread_refusal::initialises,
                                   "a static variable is being initialised"};
@@ -185,7 +185,7 @@ const stay_reason* reason_beyond_marks(const piece* p, const mark* oldest, std::
   if (p->methods != (oldest != nullptr ? method_depth(*oldest) : p->base_methods)) {
     return &in_method;
   }
-  if (p->holds != nullptr && address_of(p->holds) < hi) return &held;
+  if (p->holds != nullptr && address_of(p->holds) < hi) return &must_stay;
   if (p->static_inits != 0) return &initialises;
   for (const mutex_state* m = p->mutexes; m != nullptr; m = m->before) {
     if (oldest == nullptr || held_below(*m, oldest)) return &holds_mutex;
@@ -234,8 +234,7 @@ const stay_reason* reason_whole_stays(const piece* p) {
 void send_whole(piece* p, int to) {
   if (checked()) [[unlikely]]
     check_departure(p, p->hi, false, nullptr, to);
-  scan_frames(p->sp, p->hi, slots.high(p->slot), nullptr);
-  depart(p, to);
+  depart(p, nullptr, to);
 }
 
 piece_header header_of(const piece* p) { return {p->sp, p->base, p->youngest, p->fp, p->methods}; }
@@ -310,7 +309,7 @@ void filled(piece* p, int source) {
   if (checked() && slot.open && slot.in_place == p && p->next_in_slot == nullptr) [[unlikely]] {
     slots.close_above(p->slot, p->hi);
   }
-  make_ready(p, arrived);
+  make_ready(p, runs_there);
   if (p->is_thread_base()) [[unlikely]]
     base_arrives(p, source);
 }
@@ -322,17 +321,16 @@ void attach_migration() {
   on_message(runtime_message::piece, on_piece);
 }
 
-bool migrate_activations(int to, via how) {
+long move_activations(int to, via how) {
   if (to < 0 || to >= job.count) {
     throw error(
         format("there is no rank %d to migrate to: this job has ranks 0 to %d", to, job.count - 1));
   }
-  if (to == job.me) return true;
+  if (to == job.me) return runs_there;
   SOJOURN_CHECK(running_piece() != nullptr, "a migration outside of any fiber");
-  move m{to, how.count(), how.through_address()};
-  long word = capture_stack(move_pieces, &m);
-  confirm_switch();
-  return word == arrived;
+  wire().prepare(to, message_class::request);
+  return capture_stack(move_pieces, static_cast<std::uint64_t>(to),
+                       std::bit_cast<std::uint64_t>(how));
 }
 
 }  // namespace sojourn::detail

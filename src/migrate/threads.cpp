@@ -289,9 +289,8 @@ void is_gone(piece* p) {
   free_extra(p);
 }
 
-/// What a thread that moves itself is resumed with where it is refused: the reason's address.
-constexpr long arrived = 2;
-
+/// A thread that moves itself is resumed with `runs_there`, or, where it is refused, with the
+/// reason's address.
 void leave_or_stay(piece* left, int to) {
   const stay_reason* refused = reason_whole_stays(left);
   if (refused != nullptr) {
@@ -303,9 +302,8 @@ void leave_or_stay(piece* left, int to) {
   send_whole(left, to);
 }
 
-long move_self(void* context, void* sp) {
-  int to = *static_cast<int*>(context);
-  leave_or_stay(suspend_running(sp), to);
+long move_self(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
+  leave_or_stay(suspend_running(sp), static_cast<int>(to));
   abandon_stack();
 }
 
@@ -318,9 +316,8 @@ long move_self(void* context, void* sp) {
 
 void migrate_self(int to) {
   if (to == job.me) return;
-  long word = capture_stack(move_self, &to);
-  confirm_switch();
-  if (word != arrived) refuse(*reinterpret_cast<const stay_reason*>(word), to);
+  long word = capture_stack(move_self, static_cast<std::uint64_t>(to), 0);
+  if (word != runs_there) refuse(*reinterpret_cast<const stay_reason*>(word), to);
 }
 
 void migrate_base(ticket_id thread, int to) {
@@ -525,13 +522,13 @@ void base_arrives(piece* p, int from) {
 }
 
 void migrate_self_by_switch(int to) {
-  long word = arrived;
+  long word = runs_there;
   if (to != job.me) {
     word = leave(
         [](piece* left, void* context) { leave_or_stay(left, *static_cast<int*>(context)); }, &to);
   }
   // Looked at again, where this goes on.
-  if (job.me != to && word != arrived) refuse(*reinterpret_cast<const stay_reason*>(word), to);
+  if (job.me != to && word != runs_there) refuse(*reinterpret_cast<const stay_reason*>(word), to);
 }
 
 }  // namespace sojourn::detail

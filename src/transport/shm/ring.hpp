@@ -108,6 +108,14 @@ class ring_writer {
     return header_at(memory_->data() + at_);
   }
 
+  /// Asks for lines that the next message will take, if it is as long as the last and is written
+  /// later. Of short ones the reader asks for all itself, again and again.
+  [[gnu::always_inline]] void prepare() const {
+    if (reserved_ <= 2 * lines_prepared_max * line) return;
+    const std::byte* next = memory_->data() + (position_ == consumed_seen_ ? 0 : at_);
+    for (std::size_t i = 1; i < lines_prepared_max; ++i) prefetch_for_writing(next + i * line);
+  }
+
   /// Publishes the message reserved last; the caller has filled in the rest of its header.
   [[gnu::always_inline]] void commit(message_header* header) {
     std::size_t need = lines_of(reserved_);
