@@ -157,6 +157,21 @@ void* runtime_memory(std::size_t bytes) {
   return got;
 }
 
+void* runtime_memory_at(std::uint64_t address, std::size_t bytes) {
+  // Beyond the private part, when that was full, anything may have come there.
+  bool is_private = address - private_next < addresses.stacks - private_next;
+  void* got = mmap(
+      reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
+      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (is_private ? MAP_FIXED : MAP_FIXED_NOREPLACE),
+      -1, 0);
+  if (got != reinterpret_cast<void*>(address)) {
+    throw error(format("the addresses from 0x%llx on are taken in this process",
+                       static_cast<unsigned long long>(address)));
+  }
+  if (is_private) private_next = address + (bytes + 4095) / 4096 * 4096;
+  return got;
+}
+
 void* move_mapping_to_runtime_memory(void* mapping, std::size_t bytes) {
   std::uint64_t wanted = take_private(bytes);
   if (wanted == 0) return mapping;

@@ -505,6 +505,22 @@ void answered_by(int rank) {
   dispatcher.peers[static_cast<std::size_t>(rank)].unanswered -= rank != job.me;
 }
 
+std::uint32_t unanswered_by(int rank) {
+  return dispatcher.peers[static_cast<std::size_t>(rank)].unanswered;
+}
+void restore_unanswered(int rank, std::uint32_t count) {
+  dispatcher.peers[static_cast<std::size_t>(rank)].unanswered = count;
+}
+void wake_callers() {
+  for (int to = 0; to < job.count; ++to) {
+    auto& callers = dispatcher.peers[static_cast<std::size_t>(to)].callers;
+    for (; !callers.empty(); callers.pop_front()) {
+      --dispatcher.waiting_senders;
+      callers.front().go(callers.front().context);
+    }
+  }
+}
+
 traffic traffic_so_far() { return dispatcher.moved; }
 traffic collective_traffic_so_far() { return dispatcher.moved_collective; }
 
