@@ -9,6 +9,7 @@
 #include <string>
 #include <typeinfo>
 
+#include "sojourn/detail/result.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/travels.hpp"
 
@@ -82,12 +83,9 @@ bool restored();
 template <class Root>
 Root restored_root() {
   static_assert(travels<Root>);
-  union {
-    char room[sizeof(Root)];
-    Root root;
-  };
-  detail::read_restored_root(typeid(Root).name(), room, sizeof(Root));
-  return root;
+  detail::room<Root> room;
+  detail::read_restored_root(typeid(Root).name(), &room.value, sizeof(Root));
+  return room.value;
 }
 
 }  // namespace sojourn

@@ -102,10 +102,15 @@ struct piece_block {
 };
 piece_block* blocks = nullptr;
 
+/// Where they lie depends on nothing but how many there are: a checkpoint relies on it.
+piece_block* new_block() {
+  auto* fresh = ::new (runtime_memory_at_end(sizeof(piece_block))) piece_block;
+  fresh->next = std::exchange(blocks, fresh);
+  return fresh;
+}
+
 [[gnu::noinline]] void more_pieces() {
-  piece_block* fresh = runtime_array<piece_block>(1);
-  fresh->next = blocks;
-  blocks = fresh;
+  piece_block* fresh = new_block();
   for (piece& p : fresh->pieces) {
     p.next_ready = free_pieces;
     free_pieces = &p;
@@ -169,12 +174,10 @@ void load_pieces(file_reader& from, void (*more)(piece* p, file_reader& from)) {
   if (blocks != nullptr) throw error("this rank has fibers before it starts");
   std::vector<piece_block*> found;
   while (auto* block = from.get<piece_block*>()) found.push_back(block);
-  // The runtime's memory is taken upwards.
-  std::sort(found.begin(), found.end());
-  for (piece_block* block : found) {
-    void* room = runtime_memory_at(reinterpret_cast<std::uint64_t>(block), sizeof(piece_block));
-    ::new (room) piece_block;
-    block->next = std::exchange(blocks, block);
+  for (; !found.empty(); found.pop_back()) {
+    if (new_block() != found.back()) {
+      throw error("the runtime's own tables lie at other addresses in this process");
+    }
   }
   std::vector<std::byte> frames;
   for (auto left = from.get<std::size_t>(); left > 0; --left) {

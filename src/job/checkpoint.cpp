@@ -167,8 +167,8 @@ void save_rank(const std::string& path, const checkpoint_set& set, const root_by
   to.bytes(root.bytes, root.size);
 
   save_heap(to);
-  extents.save(to);
   save_pieces(to, fibers, save_thread);
+  extents.save(to);
   to.put(slots.handed_out());
   for (piece* p = first_standing(); p != nullptr; p = p->next_ready) to.put(p);
   to.put(static_cast<piece*>(nullptr));
@@ -301,8 +301,8 @@ void load_rank(file_reader& from) {
   from.bytes(self.root.data(), self.root.size());
 
   load_heap(from);
-  extents.load(from);
   load_pieces(from, take_in);
+  extents.load(from);
   slots.restore(from.get<std::uint32_t>());
   slots.free_unused();
   while (auto* p = from.get<piece*>()) restore_standing(p);
