@@ -211,7 +211,7 @@ std::string describe_plan(const launch_plan& plan) {
   for (const std::string& word : options.command) text += " " + shell_word(word);
   text += fmt::format("\nheap:        {}\n",
                       options.share_heap ? "shared by the ranks" : "reached by messages");
-  if (!options.restore.empty()) text += fmt::format("goes on from: {}\n", options.restore);
+  if (!options.restore.empty()) text += fmt::format("restores:    {}\n", options.restore);
   text += fmt::format("cores:       {} allowed\n", plan.cores);
   if (plan.core_of_rank.empty()) {
     text += "binding:     none\n";

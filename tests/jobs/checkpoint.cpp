@@ -292,7 +292,7 @@ int computation() {
   } else if (rank_me() == 0) {
     r.results = make<board>(0);
     for (int i = 0; i < 12; ++i) {
-      add(r, spawn_on(i % rank_count(), computes, r.results, static_cast<long>(i), 250));
+      add(r, spawn_on(i % rank_count(), computes, r.results, static_cast<long>(i), 800));
     }
   }
   for (;;) {
