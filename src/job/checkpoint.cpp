@@ -25,11 +25,15 @@
 #include "memory/global_heap.hpp"
 #include "message/dispatcher.hpp"
 #include "migrate/reading.hpp"
+#include "migrate/scan.hpp"
+#include "migrate/stale_report.hpp"
 #include "migrate/threads.hpp"
+#include "observe/stack_walk.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/checkpoint.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
+#include "sojourn/counters.hpp"
 #include "sojourn/rank.hpp"
 #include "sojourn/rpc.hpp"
 
@@ -126,6 +130,32 @@ void refuse_unless_saved(const piece* p, bool is_awaited_or_ready) {
   }
 }
 
+/// Warns of words in the frames of a fiber that point into memory which is not saved.
+void scan_for_private_memory(piece* p) {
+  struct suspect {
+    std::uint64_t address;
+    std::uint64_t hi;
+    std::uint64_t word;
+  };
+  std::vector<std::uint64_t> words(p->bytes() / sizeof(std::uint64_t));
+  copy_out(p, reinterpret_cast<std::byte*>(words.data()));
+  for (std::size_t i = 0;; ++i) {
+    i += find_stale_pointer(words.data() + i, words.size() - i);
+    if (i >= words.size()) return;
+    ++counts.scan_warnings;
+    if (!is_allocated_object(words[i])) continue;
+    place(p);
+    suspect found{p->sp + i * sizeof(std::uint64_t), p->hi, words[i]};
+    call_below(
+        p,
+        [](void* argument) {
+          const auto& s = *static_cast<suspect*>(argument);
+          report_stale_pointer(s.address, s.hi, s.word, false, leaves_for::a_checkpoint);
+        },
+        &found);
+  }
+}
+
 /// The fibers of this rank, once it is known that all can be saved.
 std::vector<piece*> fibers_to_save() {
   std::vector<piece*> list;
@@ -152,6 +182,9 @@ std::vector<piece*> fibers_to_save() {
     refuse(checkpoint_refusal::in_finish, "a finish is open: let it end before");
   }
   for (const piece* p : list) refuse_unless_saved(p, known.contains(p));
+  if (scan_is_enabled()) {
+    for (piece* p : list) scan_for_private_memory(p);
+  }
   return list;
 }
 

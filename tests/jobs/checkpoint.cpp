@@ -73,9 +73,7 @@ struct roots {
   std::array<thread, threads_max> threads = {};
   int thread_count = 0;
 };
-void add(roots& r, thread t) {
-  r.threads.at(static_cast<std::size_t>(r.thread_count++)) = t;
-}
+void add(roots& r, thread t) { r.threads.at(static_cast<std::size_t>(r.thread_count++)) = t; }
 
 void wait_at(const roots& r, rank_t where) {
   r.results.call<&board::wait_begins>();
@@ -323,6 +321,22 @@ checkpoint_refusal why_not() {
   return checkpoint_refusal::none;
 }
 
+/// Its vector's elements are in no file.
+[[gnu::noinline]] void keeps_private_memory(global_ptr<gate> g) {
+  std::vector<long> mine(100, 3);
+  g.call<&gate::pass>();
+  if (mine[99] != 3) std::printf("lost\n");
+}
+int warnings() {
+  auto g = make<gate>(rank_me());
+  thread t = spawn(keeps_private_memory, g);
+  yield();
+  for (int i = 0; i < 2; ++i) checkpoint(path);
+  g.call<&gate::let>(1);
+  t.join();
+  return 0;
+}
+
 mutex of_the_program;
 
 /// Each of them blocks until it is told, so that a checkpoint is asked for meanwhile.
@@ -405,6 +419,7 @@ int main(int argc, char** argv) {
   return run(argc, argv, [&] {
     if (scenario == "states") return states();
     if (scenario == "computation") return computation();
+    if (scenario == "warnings") return warnings();
     return refusals();
   });
 }

@@ -95,6 +95,16 @@ for ranks in 1 2; do
   rm -f "$state"*
 done
 
+# A frame with a pointer into memory that is not saved is named, once.
+if [ "$3" = 0 ]; then
+  try run -n 1 "$program" "$state" warnings
+  expect_status 0
+  expect_no_out
+  [ "$(wc -l <"$err")" -eq 1 ] || fail 'not one warning'
+  expect_err "^sojourn: rank 0: warning: a frame of \`(anonymous namespace)::keeps_private_memory(.*)\` is saved with a word (0x[0-9a-f]*) that looks like a pointer into this rank's private heap, which is not; in a restored job it points nowhere. Keep the data on thread_heap() or in the global heap"
+  rm -f "$state"*
+fi
+
 # Killed at any moment, a rank or all at once, and restored from what is there, it ends with the answer
 # of a job that nobody disturbed.
 try run -n 4 "$program" "$state" computation
