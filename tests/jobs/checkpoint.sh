@@ -95,6 +95,11 @@ for ranks in 1 2; do
   rm -f "$state"*
 done
 
+# Checked mode has books that are not saved.
+SOJOURN_CHECKED=1 try run -n 2 "$program" "$state" states
+[ "$status" -ne 0 ] || fail 'a checkpoint in checked mode'
+expect_err 'no checkpoint was written: this is checked mode, whose books of objects are not saved: run the program with SOJOURN_CHECKED=0'
+
 # A frame with a pointer into memory that is not saved is named, once.
 if [ "$3" = 0 ]; then
   try run -n 1 "$program" "$state" warnings
