@@ -19,7 +19,6 @@ namespace sojourn {
 enum class checkpoint_refusal : std::uint8_t {
   none,
   not_main,           ///< It is main that calls, outside of any activation, fork, finish or stay.
-  checked_mode,       ///< Checked mode keeps books of its own, which are not saved.
   part_of_main,       ///< A fork or an activation that main began has not ended.
   in_finish,          ///< A finish is open.
   handles_exception,  ///< A thread is in a catch block.

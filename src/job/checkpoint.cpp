@@ -28,6 +28,7 @@
 #include "migrate/scan.hpp"
 #include "migrate/stale_report.hpp"
 #include "migrate/threads.hpp"
+#include "object/records.hpp"
 #include "observe/stack_walk.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/checkpoint.hpp"
@@ -70,11 +71,6 @@ void refuse_unless_main() {
     refuse(checkpoint_refusal::not_main,
            "checkpoint() is called by main on every rank, not by a thread or a call, and outside "
            "of any activation, fork, finish or stay");
-  }
-  if (checked()) {
-    refuse(checkpoint_refusal::checked_mode,
-           "this is checked mode, whose books of objects are not saved: run the program with "
-           "SOJOURN_CHECKED=0");
   }
 }
 
@@ -210,6 +206,7 @@ void save_rank(const std::string& path, const checkpoint_set& set, const root_by
   for (int r = 0; r < job.count; ++r) to.put(unanswered_by(r));
   save_threads(to);
   save_stops(to);
+  save_records(to);
   to.finish();
 }
 
@@ -292,6 +289,7 @@ void make_plan(plan& p, const std::string& path) {
   p.set.region_bytes = addresses.bytes;
   p.set.stack_bytes = std::uint64_t{1} << addresses.slot_shift;
   p.set.now_ns = now_ns();
+  p.set.checked = checked();
 }
 
 /// Nothing moves in the job.
@@ -344,6 +342,7 @@ void load_rank(file_reader& from) {
   for (int r = 0; r < job.count; ++r) restore_unanswered(r, from.get<std::uint32_t>());
   load_threads(from);
   load_stops(from);
+  load_records(from);
 }
 
 }  // namespace
@@ -371,9 +370,10 @@ void restore_rank(const std::string& path, const checkpoint_set& set) {
                           "kind of processor",
                       "start the executable that wrote it, not one that was built anew");
   }
-  if (checked()) {
-    refuse_to_restore("this is checked mode, whose books of objects are in no checkpoint",
-                      "set SOJOURN_CHECKED=0");
+  if ((set.checked != 0) != checked()) {
+    refuse_to_restore(path + (checked() ? " has no records of objects, which checked mode needs"
+                                        : " was written in checked mode"),
+                      checked() ? "set SOJOURN_CHECKED=0" : "set SOJOURN_CHECKED=1");
   }
   constexpr const char* whole = "all files of a checkpoint must be as they were written";
   std::string file = rank_file(path, set.generation, job.me);

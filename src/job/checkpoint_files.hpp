@@ -20,6 +20,7 @@ struct checkpoint_set {
   std::uint64_t region_bytes = 0;
   std::uint64_t stack_bytes = 0;
   std::uint64_t now_ns = 0;
+  std::uint64_t checked = 0;  ///< 1: in checked mode, whose records of objects are in it.
 
   friend bool operator==(const checkpoint_set&, const checkpoint_set&) = default;
 };

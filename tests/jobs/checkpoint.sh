@@ -95,10 +95,16 @@ for ranks in 1 2; do
   rm -f "$state"*
 done
 
-# Checked mode has books that are not saved.
+# Checked mode's records of objects come along, when it is on in both jobs.
 SOJOURN_CHECKED=1 try run -n 2 "$program" "$state" states
-[ "$status" -ne 0 ] || fail 'a checkpoint in checked mode'
-expect_err 'no checkpoint was written: this is checked mode, whose books of objects are not saved: run the program with SOJOURN_CHECKED=0'
+expect_status 0
+expected=$(answer)
+try run --restore "$state" "$program" "$state" states
+expect_status 2
+expect_err "cannot restore: $state was written in checked mode: set SOJOURN_CHECKED=1"
+SOJOURN_CHECKED=1 try run --restore "$state" "$program" "$state" states
+expect_status 0
+[ "$(answer)" = "$expected" ] || fail "restored in checked mode, $(answer) and not $expected"
 
 # A frame with a pointer into memory that is not saved is named, once.
 if [ "$3" = 0 ]; then
