@@ -204,7 +204,22 @@ void walks(roots r) {
   r.results.call<&board::note>(sum);
 }
 
-int expected_waiters = 0;
+/// Forks that have blocked, and frames that refer to older ones.
+void has_forks(roots r) {
+  auto here = r.gates[static_cast<std::size_t>(rank_me())];
+  future<void> one = here.async<&gate::pass>();
+  future<void> two = here.async<&gate::pass>();
+  long sum = 20;
+  activate([&] {
+    future<void> three = here.async<&gate::pass>();
+    wait_at(r, rank_me());
+    three.get();
+    sum += 3;
+  });
+  one.get();
+  two.get();
+  r.results.call<&board::note>(sum);
+}
 
 roots begin() {
   roots r;
@@ -235,8 +250,9 @@ roots begin() {
   add(r, spawn_on(0, waits_in_own_frames, r));
   add(r, spawn_on(0, stops_it, r, thread::id_type{0}));
   add(r, spawn_on(last(), walks, r));
-  expected_waiters = 4 * rank_count() + 8 + 10;
-  while (r.results.call<&board::waiters>() < expected_waiters) yield();
+  add(r, spawn_on(last(), has_forks, r));
+  const int waiters = 4 * rank_count() + 8 + 11;
+  while (r.results.call<&board::waiters>() < waiters) yield();
   return r;
 }
 
@@ -337,6 +353,14 @@ int warnings() {
   return 0;
 }
 
+/// Waits for a thread that stands still until it has met a barrier.
+int waits_too_early() {
+  thread t = restored() ? restored_root<thread>() : spawn([] { yield(); });
+  if (!restored()) checkpoint(path, t);
+  t.join();
+  return 0;
+}
+
 mutex of_the_program;
 
 /// Each of them blocks until it is told, so that a checkpoint is asked for meanwhile.
@@ -420,6 +444,7 @@ int main(int argc, char** argv) {
     if (scenario == "states") return states();
     if (scenario == "computation") return computation();
     if (scenario == "warnings") return warnings();
+    if (scenario == "waits_too_early") return waits_too_early();
     return refusals();
   });
 }

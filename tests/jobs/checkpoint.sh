@@ -106,6 +106,14 @@ SOJOURN_CHECKED=1 try run --restore "$state" "$program" "$state" states
 expect_status 0
 [ "$(answer)" = "$expected" ] || fail "restored in checked mode, $(answer) and not $expected"
 
+# Threads go on at main's first barrier: a main that waits for one before is told so.
+try run -n 2 "$program" "$state" waits_too_early
+expect_status 0
+try run --restore "$state" "$program" "$state" waits_too_early
+expect_status 1
+expect_err 'stands still until main meets a barrier(), for this job was restored'
+rm -f "$state"*
+
 # A frame with a pointer into memory that is not saved is named, once.
 if [ "$3" = 0 ]; then
   try run -n 1 "$program" "$state" warnings
