@@ -26,6 +26,7 @@ namespace sojourn::detail {
 
 leaving handover;
 piece* first_ready = nullptr;
+std::atomic<void (*)()> at_next_turn{nullptr};
 void (*on_fiber_made)(piece* p) = [](piece*) {};
 
 namespace {
@@ -291,6 +292,13 @@ void restore_standing(piece* p) {
 }
 
 void restore_resident() { ++scheduler.fibers_resident; }
+
+void give_turn() {
+  ++counts.yields;
+  if (at_next_turn.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    at_next_turn.exchange(nullptr)();
+  leave([](piece* left, void*) { make_ready(block(left), 1); }, nullptr);
+}
 
 int run_ready(int most) {
   // Those that are ready now: a fiber that yields again and again must not keep messages waiting.
