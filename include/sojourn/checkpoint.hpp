@@ -19,7 +19,8 @@ namespace sojourn {
 enum class checkpoint_refusal : std::uint8_t {
   none,
   not_main,           ///< It is main that calls, outside of any activation, fork, finish or stay.
-  part_of_main,       ///< A fork or an activation that main began has not ended.
+  part_of_main,       ///< A fork or an activation that main began has not ended, or main holds a
+                      ///< mutex of the global heap.
   in_finish,          ///< A finish is open.
   handles_exception,  ///< A thread is in a catch block.
   initialises,        ///< A thread is initialising a static variable.

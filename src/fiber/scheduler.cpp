@@ -284,7 +284,7 @@ void thaw() {
 
 piece* first_standing() { return scheduler.first_standing; }
 
-void restore_standing(piece* p) {
+void set_aside(piece* p) {
   p->next_ready = nullptr;
   (scheduler.first_standing == nullptr ? scheduler.first_standing
                                        : scheduler.last_standing->next_ready) = p;
@@ -309,7 +309,7 @@ int run_ready(int most) {
     first_ready = p->next_ready;
     bool was_last = p == last;
     if (scheduler.stands != nullptr && scheduler.stands(p)) [[unlikely]] {
-      restore_standing(p);
+      set_aside(p);
     } else if (slots[p->slot].being_read != 0) [[unlikely]] {
       make_ready(p, p->word);  // later
     } else if (p->departs_to != no_rank) [[unlikely]] {

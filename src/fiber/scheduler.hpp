@@ -83,8 +83,8 @@ void freeze(bool (*stands)(const piece* p));
 void thaw();
 /// The first of those set aside, linked by next_ready.
 piece* first_standing();
-/// In place of being set aside: the list as it was in an earlier run.
-void restore_standing(piece* p);
+/// Sets one aside that was so in an earlier run.
+void set_aside(piece* p);
 /// A fiber of this rank came from an earlier run.
 void restore_resident();
 

@@ -174,6 +174,13 @@ std::vector<piece*> fibers_to_save() {
         if (t.waiter != nullptr) static_cast<decltype(known)*>(context)->insert(t.waiter);
       },
       &known);
+  for (const mutex_state* m = running.mutexes; m != nullptr; m = m->before) {
+    if (!is_saved(m)) continue;
+    refuse(
+        checkpoint_refusal::part_of_main,
+        "main holds a sojourn::mutex of the global heap, and would not in a restored job: unlock "
+        "it before");
+  }
   if (finish_is_open()) {
     refuse(checkpoint_refusal::in_finish, "a finish is open: let it end before");
   }
@@ -336,7 +343,7 @@ void load_rank(file_reader& from) {
   extents.load(from);
   slots.restore(from.get<std::uint32_t>());
   slots.free_unused();
-  while (auto* p = from.get<piece*>()) restore_standing(p);
+  while (auto* p = from.get<piece*>()) set_aside(p);
   load_timers(from);
   load_tickets(from, forward_result);
   for (int r = 0; r < job.count; ++r) restore_unanswered(r, from.get<std::uint32_t>());

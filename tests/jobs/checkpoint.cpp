@@ -415,6 +415,15 @@ int refusals() {
   expect(why_not(), checkpoint_refusal::waits_outside, "a static mutex is waited for");
   of_the_program.unlock();
   waiter.join();
+  if (mine) g.local()->one_at_a_time.lock();
+  expect(why_not(), checkpoint_refusal::part_of_main, "main holds a mutex");
+  if (mine) g.local()->one_at_a_time.unlock();
+  {
+    future<void> forked = mine ? g.async<&gate::pass>() : future<void>();
+    expect(why_not(), checkpoint_refusal::part_of_main, "a fork of main");
+    g.call<&gate::let>(1);
+    if (mine) forked.get();
+  }
   try {
     finish([&] { expect(why_not(), checkpoint_refusal::not_main, "inside of a finish"); });
   } catch (const std::exception& e) {
