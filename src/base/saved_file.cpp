@@ -98,7 +98,7 @@ void file_writer::finish() {
   finished_ = true;
 }
 
-file_reader::file_reader(const std::string& path) {
+file_reader::file_reader(const std::string& path) : path_(path) {
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) throw error(format("%s cannot be opened (%s)", path.c_str(), std::strerror(errno)));
   struct stat status{};
@@ -142,8 +142,7 @@ file_reader::file_reader(const std::string& path) {
 file_reader::~file_reader() { munmap(first_, mapped_); }
 
 void file_reader::bytes(void* to, std::size_t size) {
-  SOJOURN_CHECK(size <= end_ - at_, "a saved file has %zu bytes where %zu are read", end_ - at_,
-                size);
+  if (size > end_ - at_) throw error(path_ + " ends early: another version of Sojourn wrote it");
   if (size > 0) std::memcpy(to, first_ + at_, size);
   at_ += size;
 }

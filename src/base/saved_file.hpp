@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of saved state: values written in an order and read back in the same one, between a first
 // word that says what the file is and a checksum behind all. What is read was whole and undamaged
-// before the first value is given out, so readers look at no length again.
+// before the first value is given out; who reads more than was written is told, too.
 #pragma once
 
 #include <cstddef>
@@ -68,6 +68,7 @@ class file_reader {
   }
 
  private:
+  std::string path_;
   std::byte* first_ = nullptr;
   std::size_t mapped_ = 0;
   std::size_t at_ = 0;

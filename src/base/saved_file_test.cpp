@@ -63,6 +63,7 @@ TEST_F(saved_file, gives_back_what_was_put_in_also_beyond_its_buffer) {
   from.bytes(back.data(), back.size());
   EXPECT_EQ(back, large);
   EXPECT_EQ(from.get<char>(), 'x');
+  EXPECT_THROW(from.get<char>(), sojourn::error);
 }
 
 TEST_F(saved_file, is_removed_when_it_was_not_finished) {
