@@ -26,6 +26,7 @@ constexpr const char* examples = R"(Examples:
   sojourn run -n 4 --label ./btree          "[2] " before each line that rank 2 writes
   sojourn run -n 4 --stats ./btree          counters of all ranks, after the job
   sojourn run -n 4 --share off ./btree      ranks that reach each other by messages alone
+  sojourn run --restore state ./sort        goes on from a checkpoint that ./sort wrote
   sojourn run -n 16 --dry-run ./btree       what would be started, and on which cores
   SOJOURN_VIA='node::child=migrate' sojourn run -n 4 ./btree
                                             another policy at one call site, without a rebuild
@@ -49,6 +50,7 @@ struct run_options {
   std::string stats_json;
   std::string watchdog;
   std::string report;
+  std::string restore;
   bool bind = false;
   bool no_bind = false;
   bool label = false;
@@ -68,6 +70,8 @@ struct run_options {
     text("--watchdog", watchdog, "SECONDS",
          "Report what all ranks wait for after so long without progress; 0: never [10]");
     text("--report", report, "FILE", "Write such reports, also those asked for, to FILE as JSON");
+    text("--restore", restore, "PATH",
+         "Go on from the checkpoint that the program wrote to PATH, on as many ranks");
     flag("--dry-run", dry_run, "Show what would be started, and start nothing");
   }
 
@@ -171,9 +175,13 @@ run_request parse_run(const std::vector<std::string>& words) {
   if (request.options.command.empty()) {
     throw error("no program was given; 'sojourn run --help' shows how");
   }
-  request.options.rank_count = options.app.count("--ranks") != 0
-                                   ? parse_rank_count(options.ranks)
-                                   : std::min(cores_allowed(), ranks_max);
+  if (options.app.count("--restore") != 0 && options.restore.empty()) {
+    throw error("--restore takes the name of a checkpoint");
+  }
+  request.options.restore = options.restore;
+  request.options.rank_count = options.app.count("--ranks") != 0 ? parse_rank_count(options.ranks)
+                               : !options.restore.empty() ? checkpoint_rank_count(options.restore)
+                                                          : std::min(cores_allowed(), ranks_max);
   request.options.bind = options.bind      ? binding::wanted
                          : options.no_bind ? binding::off
                                            : binding::automatic;
@@ -203,6 +211,7 @@ std::string describe_plan(const launch_plan& plan) {
   for (const std::string& word : options.command) text += " " + shell_word(word);
   text += fmt::format("\nheap:        {}\n",
                       options.share_heap ? "shared by the ranks" : "reached by messages");
+  if (!options.restore.empty()) text += fmt::format("restores:    {}\n", options.restore);
   text += fmt::format("cores:       {} allowed\n", plan.cores);
   if (plan.core_of_rank.empty()) {
     text += "binding:     none\n";

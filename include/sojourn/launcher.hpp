@@ -24,6 +24,8 @@ struct launch_options {
   binding bind = binding::automatic;
   bool label = false;      ///< Put "[rank] " before each line that a rank writes.
   bool share_heap = true;  ///< Ranks map each other's objects; otherwise they send messages only.
+  /// The checkpoint that the job goes on from, as the program named it; empty: none.
+  std::string restore = {};
   /// Report what everything waits for when no rank has made progress for so long. 0: never. What is
   /// proven to hang is reported, and ended, at once in any case.
   double watchdog_seconds = 10;
@@ -61,6 +63,10 @@ std::string command_line(const launch_options& options);
 /// Cores that processes started from here may use: by affinity, or by the CPU quota of the control
 /// group when that is less. At least 1.
 int cores_allowed();
+
+/// How many ranks wrote a checkpoint, and go on from it. Errors: `error`, with one sentence, when
+/// there is none of that name.
+int checkpoint_rank_count(const std::string& path);
 
 /// Checks the options against this host and says what would be run. Starts nothing.
 /// Errors: `error`, with one sentence, for a bad number of ranks or a program that cannot be run.

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "sojourn/clock.hpp"
+
 namespace sojourn {
 
 namespace detail {
@@ -12,8 +14,8 @@ namespace detail {
 /// A time of now_ns() that never comes.
 inline constexpr std::uint64_t never_ns = ~std::uint64_t{0};
 
-/// As now_ns() counts: std::chrono::steady_clock is the same clock. A time beyond its range is
-/// never.
+/// As now_ns() counts: std::chrono::steady_clock is the same clock, but for what a restored job is
+/// ahead or behind. A time beyond its range is never.
 template <class Duration>
 std::uint64_t ns_of(std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
   using std::chrono::duration_cast;
@@ -24,7 +26,8 @@ std::uint64_t ns_of(std::chrono::time_point<std::chrono::steady_clock, Duration>
   if (about >= 9e18) return never_ns;
   // Never early: rounded up.
   return static_cast<std::uint64_t>(
-      std::chrono::ceil<nanoseconds>(time.time_since_epoch()).count());
+             std::chrono::ceil<nanoseconds>(time.time_since_epoch()).count()) +
+         clock_ahead_ns;
 }
 
 /// The time `span` from now.

@@ -5,10 +5,13 @@
 #include <cstdlib>
 #include <new>
 #include <unordered_map>
+#include <utility>
 
 #include "base/check.hpp"
+#include "base/saved_file.hpp"
 #include "fiber/stack_copy.hpp"
 #include "fiber/ticket_table.hpp"
+#include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 
 namespace sojourn::detail {
@@ -99,10 +102,15 @@ struct piece_block {
 };
 piece_block* blocks = nullptr;
 
+/// Where they lie depends on nothing but how many there are: a checkpoint relies on it.
+piece_block* new_block() {
+  auto* fresh = ::new (runtime_memory_at_end(sizeof(piece_block))) piece_block;
+  fresh->next = std::exchange(blocks, fresh);
+  return fresh;
+}
+
 [[gnu::noinline]] void more_pieces() {
-  piece_block* fresh = runtime_array<piece_block>(1);
-  fresh->next = blocks;
-  blocks = fresh;
+  piece_block* fresh = new_block();
   for (piece& p : fresh->pieces) {
     p.next_ready = free_pieces;
     free_pieces = &p;
@@ -145,6 +153,55 @@ void free_piece(piece* p) {
   p->image_capacity = capacity;
   p->next_ready = free_pieces;
   free_pieces = p;
+}
+
+void save_pieces(file_writer& to, const std::vector<piece*>& list,
+                 void (*more)(const piece* p, file_writer& to)) {
+  for (const piece_block* block = blocks; block != nullptr; block = block->next) to.put(block);
+  to.put(static_cast<const piece_block*>(nullptr));
+  to.put(list.size());
+  std::vector<std::byte> frames;
+  for (const piece* p : list) {
+    to.put(p);
+    to.put(*p);
+    frames.resize(p->bytes());
+    copy_out(p, frames.data());
+    to.bytes(frames.data(), frames.size());
+    more(p, to);
+  }
+}
+
+void load_pieces(file_reader& from, void (*more)(piece* p, file_reader& from)) {
+  if (blocks != nullptr) throw error("this rank has fibers before it starts");
+  std::vector<piece_block*> found;
+  while (auto* block = from.get<piece_block*>()) found.push_back(block);
+  for (; !found.empty(); found.pop_back()) {
+    if (new_block() != found.back()) {
+      throw error("the runtime's own tables lie at other addresses in this process");
+    }
+  }
+  std::vector<std::byte> frames;
+  for (auto left = from.get<std::size_t>(); left > 0; --left) {
+    auto* p = from.get<piece*>();
+    from.get(*p);
+    p->restored = true;
+    p->next_in_slot = p->next_thread = nullptr;
+    p->extra = nullptr;
+    p->stamp = 0;
+    if (p->since != 0) p->since = ticks();
+    p->image = nullptr;
+    p->image_capacity = 0;
+    ++pieces_in_use;
+    frames.resize(p->bytes());
+    from.bytes(frames.data(), frames.size());
+    copy_in(p, frames.data());
+    more(p, from);
+  }
+  for (piece_block* block = blocks; block != nullptr; block = block->next) {
+    for (piece& p : block->pieces) {
+      if (p.hi == 0) p.next_ready = std::exchange(free_pieces, &p);
+    }
+  }
 }
 
 piece* new_watch() {

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "memory/stack_slots.hpp"
 #include "sojourn/detail/mark.hpp"
@@ -36,6 +37,8 @@ enum class wait_cause : std::uint8_t {
 };
 
 struct thread_extra;
+class file_writer;
+class file_reader;
 
 struct piece {
   // Where it is.
@@ -52,6 +55,8 @@ struct piece {
   bool pinned = false;         ///< Never leaves this rank.
   bool shares_stack = false;   ///< The next handler runs in its slot once it has blocked.
   bool by_reference = false;   ///< Its frames refer to those of `refers_to`.
+  bool restored = false;       ///< It comes from a checkpoint, and has not been let go on yet.
+  bool runs_frozen = false;    ///< It does work of the runtime, also while fibers stand still.
 
   // The thread it is part of (the floor above): known by the ticket of its result.
   ticket_id thread = 0;
@@ -108,6 +113,14 @@ extern std::size_t pieces_in_use;
 /// Calls visit(p, context) for each descriptor that is not in the pool. For reports: takes time.
 /// Async-signal-safe: descriptors are never given back.
 void each_piece(void (*visit)(piece* p, void* context), void* context);
+
+/// Writes the descriptors of the pieces in `list`, and their bytes; `more` writes what the floor
+/// above has of each. In another run of the program load_pieces brings them back, at the same
+/// addresses, so that whatever refers to one stays right. Throws sojourn::error. Requires: no piece
+/// was made in that run.
+void save_pieces(file_writer& to, const std::vector<piece*>& list,
+                 void (*more)(const piece* p, file_writer& to));
+void load_pieces(file_reader& from, void (*more)(piece* p, file_reader& from));
 
 /// What stands first in the list of an unguarded slot (stack_slots.hpp). It seems to lie
 /// everywhere in it, so that nothing runs there but through place_with_images or clear_slot, which

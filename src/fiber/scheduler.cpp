@@ -36,6 +36,9 @@ struct scheduler_state {
   piece* spare = nullptr;  // a stack for the next handler
   std::size_t fibers_resident = 0;
   fp_control usual_fp = {};
+  bool (*stands)(const piece* p) = nullptr;
+  piece* first_standing = nullptr;
+  piece* last_standing = nullptr;
 } scheduler;
 
 fp_control read_fp() {
@@ -268,6 +271,28 @@ void make_ready_first(piece* p, long word) {
   first_ready = p;
 }
 
+void freeze(bool (*stands)(const piece* p)) { scheduler.stands = stands; }
+
+void thaw() {
+  scheduler.stands = nullptr;
+  for (piece* p = std::exchange(scheduler.first_standing, nullptr); p != nullptr;) {
+    piece* next = p->next_ready;
+    make_ready(p, p->word);
+    p = next;
+  }
+}
+
+piece* first_standing() { return scheduler.first_standing; }
+
+void set_aside(piece* p) {
+  p->next_ready = nullptr;
+  (scheduler.first_standing == nullptr ? scheduler.first_standing
+                                       : scheduler.last_standing->next_ready) = p;
+  scheduler.last_standing = p;
+}
+
+void restore_resident() { ++scheduler.fibers_resident; }
+
 void give_turn() {
   ++counts.yields;
   if (at_next_turn.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
@@ -283,7 +308,9 @@ int run_ready(int most) {
     piece* p = first_ready;
     first_ready = p->next_ready;
     bool was_last = p == last;
-    if (slots[p->slot].being_read != 0) [[unlikely]] {
+    if (scheduler.stands != nullptr && scheduler.stands(p)) [[unlikely]] {
+      set_aside(p);
+    } else if (slots[p->slot].being_read != 0) [[unlikely]] {
       make_ready(p, p->word);  // later
     } else if (p->departs_to != no_rank) [[unlikely]] {
       on_thread.departs(p);

@@ -86,6 +86,18 @@ inline bool anything_ready() { return first_ready != nullptr; }
 /// Runs at most `most` ready pieces; returns how many. Scheduler's stack only.
 int run_ready(int most);
 
+/// From now on ready pieces of which stands(p) holds are set aside in place of running, in the
+/// order in which they came. Null: no more are.
+void freeze(bool (*stands)(const piece* p));
+/// Ends that; those set aside are ready, behind those that are.
+void thaw();
+/// The first of those set aside, linked by next_ready.
+piece* first_standing();
+/// Sets one aside that was so in an earlier run.
+void set_aside(piece* p);
+/// A fiber of this rank came from an earlier run.
+void restore_resident();
+
 /// Runs fn(context) on a spare stack; when it blocks it has become a fiber and this returns.
 /// Scheduler's stack only. `pinned`: its frames never leave this rank.
 /// True when it blocked: its count in `scope` is the fiber's from then on.

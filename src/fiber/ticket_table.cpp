@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "base/copy_short.hpp"
+#include "base/saved_file.hpp"
 #include "fiber/scheduler.hpp"
 #include "memory/address_map.hpp"
 #include "sojourn/clock.hpp"
@@ -117,6 +118,36 @@ void wait_for(ticket* t) {
         waiter->waits_for = static_cast<ticket*>(context)->id;
       },
       t);
+}
+
+void save_tickets(file_writer& to, ticket_id (*sent_on_to)(const ticket& t)) {
+  to.put(used);
+  to.put(free_list);
+  to.put(open_count);
+  for (std::uint32_t i = 1; i < used; ++i) {
+    const ticket& t = tickets.first[i];
+    to.put(t);
+    if (t.large != nullptr) to.bytes(t.large, t.bytes);
+    if (t.is_awaited()) to.put(sent_on_to(t));
+  }
+}
+
+void load_tickets(file_reader& from, void (*send_on)(ticket_id id, ticket_id to)) {
+  from.get(used);
+  from.get(free_list);
+  from.get(open_count);
+  for (std::uint32_t i = 1; i < used; ++i) {
+    ticket& t = tickets.first[i];
+    from.get(t);
+    if (t.large != nullptr) {
+      t.large = std::malloc(t.bytes);
+      if (t.large == nullptr) throw std::bad_alloc();
+      from.bytes(t.large, t.bytes);
+    }
+    if (!t.is_awaited()) continue;
+    t.notify = nullptr;
+    send_on(t.id, from.get<ticket_id>());
+  }
 }
 
 std::size_t tickets_open() { return open_count; }

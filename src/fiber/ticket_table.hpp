@@ -11,6 +11,8 @@
 namespace sojourn::detail {
 
 struct piece;
+class file_writer;
+class file_reader;
 
 enum class outcome : std::uint8_t { none, value, exception };
 
@@ -32,6 +34,8 @@ struct ticket {
   void* large = nullptr;  ///< Malloc'd, when the result does not fit below.
   alignas(16) std::byte small[inline_bytes];
 
+  /// Somebody who is no fiber is told of the result.
+  bool is_awaited() const { return id != 0 && has == outcome::none && notify != nullptr; }
   const std::byte* data() const {
     return large != nullptr ? static_cast<const std::byte*>(large) : small;
   }
@@ -71,6 +75,11 @@ extern void (*on_dropped_exception)(const void* bytes, std::size_t size, std::ui
 
 /// Suspends the running piece until `t` has a result. Requires: nobody waits for it yet.
 void wait_for(ticket* t);
+
+/// Writes all tickets. `sent_on_to` tells to which other ticket the result of one goes when it is
+/// there. In a run that goes on from there, load_tickets has `send_on` told.
+void save_tickets(file_writer& to, ticket_id (*sent_on_to)(const ticket& t));
+void load_tickets(file_reader& from, void (*send_on)(ticket_id id, ticket_id to));
 
 /// Open tickets of this rank.
 std::size_t tickets_open();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/saved_file.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/waiters.hpp"
 #include "memory/address_map.hpp"
@@ -113,6 +114,20 @@ int wake_due(std::uint64_t now) {
     ++woken;
   }
   return woken;
+}
+
+void save_timers(file_writer& to) {
+  to.put(heap.last_number);
+  to.put(heap.count);
+  for (std::uint32_t i = 1; i <= heap.count; ++i) to.put(heap.at[i]);
+}
+
+void load_timers(file_reader& from) {
+  from.get(heap.last_number);
+  from.get(heap.count);
+  while (heap.count + 1 >= heap.capacity) grow();
+  for (std::uint32_t i = 1; i <= heap.count; ++i) from.get(heap.at[i]);
+  if (heap.count != 0) next_timer_ns = heap.at[1].deadline_ns;
 }
 
 std::size_t timers_set() { return heap.count; }

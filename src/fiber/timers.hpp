@@ -12,6 +12,8 @@
 namespace sojourn::detail {
 
 struct piece;
+class file_writer;
+class file_reader;
 
 /// When the next timer is due (now_ns()), or never_ns: all that a loop must look at.
 extern std::uint64_t next_timer_ns;
@@ -30,6 +32,10 @@ std::uint64_t timer_of(const piece* p);
 
 /// Makes all pieces ready whose time is `now` or before; returns how many.
 int wake_due(std::uint64_t now);
+
+/// Writes all timers, and sets them as they were in a run that goes on from there.
+void save_timers(file_writer& to);
+void load_timers(file_reader& from);
 
 /// Pieces that have a timer.
 std::size_t timers_set();

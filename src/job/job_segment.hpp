@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "job/checkpoint_files.hpp"
 #include "observe/wait_report.hpp"
 #include "sojourn/counters.hpp"
 
@@ -65,6 +66,9 @@ struct job_segment {
   std::uint64_t secret;      ///< Random, never 0: stack canary of the job.
   std::uint64_t segment_bytes;
   std::uint64_t transport_offset;            ///< From the segment's start, a multiple of 4096.
+  char restore_path[4096];                   ///< The checkpoint to go on from; empty: none.
+  checkpoint_set restored;                   ///< What it says.
+  std::uint64_t clock_ahead_ns;              ///< Of now_ns(), to go on from its time.
   std::atomic<std::uint32_t> start_arrived;  ///< Ranks that attached or could not; a futex.
   std::atomic<std::uint32_t> start_failed;   ///< Those that could not; nobody goes on then.
   rank_block ranks[1];                       ///< `rank_count` of them.

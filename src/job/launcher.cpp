@@ -16,6 +16,8 @@
 #include "job/launcher_binding.hpp"
 #include "job/launcher_process.hpp"
 #include "job/launcher_supervise.hpp"
+#include "memory/address_map.hpp"
+#include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/errors.hpp"
 
@@ -68,6 +70,7 @@ class job_memory {
                         !plan.core_of_rank.empty())) {
     try {
       segment_ = map_job(fds_.segment);
+      if (!plan.options.restore.empty()) go_on_from(plan.options.restore);
     } catch (...) {
       close_fds();
       throw;
@@ -84,6 +87,14 @@ class job_memory {
   job_segment& segment() const { return *segment_; }
 
  private:
+  void go_on_from(const std::string& path) {
+    checkpoint_set set = read_set(path);
+    path.copy(segment_->restore_path, sizeof segment_->restore_path - 1);
+    segment_->restored = set;
+    segment_->secret = set.secret;
+    segment_->clock_ahead_ns = set.now_ns - now_ns();
+  }
+
   void close_fds() const {
     close(fds_.segment);
     if (fds_.heap >= 0) close(fds_.heap);
@@ -103,7 +114,33 @@ std::vector<std::vector<std::uint64_t>> read_counters(const job_segment& job, in
   return of_ranks;
 }
 
+/// What can be told before any rank runs; they tell the rest.
+void check_restore(const launch_options& options) {
+  const std::string& path = options.restore;
+  if (path.size() >= sizeof(job_segment::restore_path))
+    throw error("--restore: the name is too long");
+  checkpoint_set set = read_set(path);
+  auto number = [](std::uint64_t n) { return std::to_string(n); };
+  if (set.ranks != static_cast<std::uint64_t>(options.rank_count)) {
+    refuse_to_restore(path + " was written by " + number(set.ranks) + " ranks, and this job has " +
+                          std::to_string(options.rank_count),
+                      ("run it with -n " + number(set.ranks)).c_str());
+  }
+  address_map map = map_from_environment(options.rank_count);
+  std::uint64_t stack_bytes = std::uint64_t{1} << map.slot_shift;
+  if (set.region_bytes != map.bytes || set.stack_bytes != stack_bytes) {
+    refuse_to_restore(path + " was written with another size of the region or of stacks",
+                      ("set SOJOURN_REGION_GIB=" + number(set.region_bytes >> 30) +
+                       " and SOJOURN_STACK_KIB=" + number(set.stack_bytes >> 10))
+                          .c_str());
+  }
+}
+
 }  // namespace
+
+int checkpoint_rank_count(const std::string& path) {
+  return static_cast<int>(read_set(path).ranks);
+}
 
 std::string shell_word(const std::string& word) {
   constexpr std::string_view plain =
@@ -132,6 +169,7 @@ std::string command_line(const launch_options& options) {
   }
   if (options.label) text += " --label";
   if (!options.share_heap) text += " --share off";
+  if (!options.restore.empty()) text += " --restore " + shell_word(options.restore);
   for (const std::string& word : options.command) text += ' ' + shell_word(word);
   return text;
 }
@@ -144,6 +182,8 @@ launch_plan plan_launch(launch_options options) {
                 std::to_string(options.rank_count));
   }
   if (options.command.empty()) throw error("no program was given");
+
+  if (!options.restore.empty()) check_restore(options);
 
   launch_plan plan;
   plan.program = find_program(options.command.front());

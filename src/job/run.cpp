@@ -27,6 +27,7 @@
 #include "base/symbols.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
+#include "job/checkpoint.hpp"
 #include "job/crash.hpp"
 #include "job/fingerprint.hpp"
 #include "job/job_segment.hpp"
@@ -41,6 +42,7 @@
 #include "observe/hang_report.hpp"
 #include "observe/watch.hpp"
 #include "rpc/rpc.hpp"
+#include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/rank.hpp"
@@ -142,6 +144,7 @@ int join_job() {
   }
   job.me = rank;
   job.count = static_cast<int>(self.segment->rank_count);
+  clock_ahead_ns = self.segment->clock_ahead_ns;
   count_in_job(fds.segment);
   close(fds.segment);
   return fds.heap;
@@ -200,6 +203,7 @@ void wait_for_fibers() {
 /// nothing moved in between (Mattern, four-counter method).
 void wait_for_quiet() {
   quiet before{~std::uint64_t{0}, 0};
+  let_restored_go();
   for (;;) {
     wait_for_fibers();
     traffic t = traffic_so_far();
@@ -309,6 +313,8 @@ void live() {
   attach_watch(s.watch(), {!self.alone, [] { return static_cast<const piece*>(self.parked); },
                            deadlocked, ring});
   block_of(job.me).fingerprint = fingerprint();
+  attach_checkpoint(s.secret);
+  if (s.restore_path[0] != 0) restore_rank(s.restore_path, s.restored);
   wait_for_all();
   self.started = true;
   wire().begin();

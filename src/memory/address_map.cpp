@@ -41,13 +41,14 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise,
   return value;
 }
 
-// First free address of the private part, behind the worker's stack and a gap.
+// What is free of the private part, behind the worker's stack and a gap.
 std::uint64_t private_next;
+std::uint64_t private_end;
 
 /// Addresses for `bytes` in the private part, or 0 when it is full (small regions).
 std::uint64_t take_private(std::size_t bytes) {
   bytes = (bytes + 4095) / 4096 * 4096;
-  if (bytes > addresses.stacks - private_next) return 0;
+  if (bytes > private_end - private_next) return 0;
   std::uint64_t at = private_next;
   private_next += bytes;
   return at;
@@ -139,6 +140,7 @@ void map_region(const address_map& map, int rank, int heap_fd) {
   }
   close(fd);
   addresses = map;
+  private_end = map.stacks;
   private_next = map.worker_stack() + address_map::worker_stack_bytes + (1u << 20);
   job.heap = map.heap;
   job.heap_shift = map.heap_shift;
@@ -148,13 +150,26 @@ void map_region(const address_map& map, int rank, int heap_fd) {
   job.heap_shared = heap_fd >= 0;
 }
 
-void* runtime_memory(std::size_t bytes) {
-  auto* wanted = reinterpret_cast<void*>(take_private(bytes));
+namespace {
+
+/// At `address`, or anywhere when it is 0.
+void* map_private(std::uint64_t address, std::size_t bytes) {
+  auto* wanted = reinterpret_cast<void*>(address);
   void* got = mmap(
       wanted, bytes, PROT_READ | PROT_WRITE,
       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (wanted != nullptr ? MAP_FIXED : 0), -1, 0);
   if (got == MAP_FAILED) throw std::bad_alloc();
   return got;
+}
+
+}  // namespace
+
+void* runtime_memory(std::size_t bytes) { return map_private(take_private(bytes), bytes); }
+
+void* runtime_memory_at_end(std::size_t bytes) {
+  bytes = (bytes + 4095) / 4096 * 4096;
+  bool has_room = bytes <= private_end - private_next;
+  return map_private(has_room ? private_end -= bytes : 0, bytes);
 }
 
 void* move_mapping_to_runtime_memory(void* mapping, std::size_t bytes) {

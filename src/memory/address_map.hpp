@@ -87,6 +87,9 @@ T* runtime_array(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) ::new (static_cast<void*>(first + i)) T();
   return first;
 }
+/// The same from the other end of the private part: as long as there is room, the n-th such stretch
+/// lies at the same addresses in every run, whatever else was asked for.
+void* runtime_memory_at_end(std::size_t bytes);
 /// Moves a mapping into the region's private part; returns where it is then.
 void* move_mapping_to_runtime_memory(void* mapping, std::size_t bytes);
 

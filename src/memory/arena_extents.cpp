@@ -8,6 +8,7 @@
 #include <new>
 
 #include "base/check.hpp"
+#include "base/saved_file.hpp"
 #include "sojourn/detail/running.hpp"
 
 namespace sojourn::detail {
@@ -171,6 +172,38 @@ void arena_extents::give_back(std::uint64_t address, std::uint64_t bytes) {
   std::uint32_t partition_first = static_cast<std::uint32_t>(rank_ << top_order_);
   free_range(granule_of(address) - partition_first, count);
   bytes_taken_ -= std::uint64_t{count} << granule_shift;
+}
+
+void arena_extents::save(file_writer& to) const {
+  std::uint32_t granules = granules_ == nullptr ? 0 : 1u << top_order_;
+  const std::uint8_t* state = granules_ + (rank_ << top_order_);
+  for (std::uint32_t i = 0; i < granules;) {
+    std::uint32_t j = i;
+    while (j < granules && (state[j] & taken) != 0) ++j;
+    if (j > i) {
+      to.put(i);
+      to.put(j - i);
+    }
+    i = j + 1;
+  }
+  to.put(none);
+}
+
+void arena_extents::load(file_reader& from) {
+  auto first = from.get<std::uint32_t>();
+  if (first == none) return;
+  if (granules_ == nullptr) attach();
+  unlink(0);
+  std::uint8_t* state = granules_ + (rank_ << top_order_);
+  std::uint32_t free_from = 0;
+  for (; first != none; from.get(first)) {
+    auto count = from.get<std::uint32_t>();
+    free_range(free_from, first - free_from);
+    for (std::uint32_t i = 0; i < count; ++i) state[first + i] |= taken;
+    bytes_taken_ += std::uint64_t{count} << granule_shift;
+    free_from = first + count;
+  }
+  free_range(free_from, (1u << top_order_) - free_from);
 }
 
 void arena_extents::open(std::uint64_t address, std::uint64_t bytes) {

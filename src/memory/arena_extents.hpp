@@ -14,6 +14,9 @@
 
 namespace sojourn::detail {
 
+class file_writer;
+class file_reader;
+
 class arena_extents {
  public:
   static constexpr unsigned granule_shift = 16;
@@ -32,6 +35,11 @@ class arena_extents {
   /// The extent's content is no longer needed on this rank; at most its first `touched` bytes have
   /// memory behind them. In checked mode it becomes inaccessible until it is opened again.
   void retire(std::uint64_t address, std::uint64_t bytes, std::uint64_t touched);
+
+  /// Writes which stretches of this rank's partition are handed out, and has the same ones handed
+  /// out in a fresh job. Their content goes with the arenas.
+  void save(file_writer& to) const;
+  void load(file_reader& from);
 
   /// Whether the address is of this rank's partition.
   bool is_home(std::uint64_t address) const {

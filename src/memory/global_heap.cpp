@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory_resource>
@@ -10,6 +11,7 @@
 #include <optional>
 
 #include "base/check.hpp"
+#include "base/saved_file.hpp"
 #include "memory/address_map.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/objects.hpp"
@@ -25,9 +27,58 @@ constexpr std::size_t give_back = 1u << 20;
 /// Runs of pages, first fit by size, neighbours merged. Its records lie in private memory.
 class page_runs final : public std::pmr::memory_resource {
  public:
-  page_runs(std::uint64_t first, std::uint64_t bytes) : next_(first), end_(first + bytes) {}
+  page_runs(std::uint64_t first, std::uint64_t bytes)
+      : first_(first), next_(first), end_(first + bytes) {}
+
+  /// The books, then each stretch of pages that hold something, behind its address and length.
+  void save(file_writer& to) const {
+    to.put(next_);
+    to.put(by_address_.size());
+    std::uint64_t from = first_;
+    for (auto [address, bytes] : by_address_) to.put(stretch{address, bytes});
+    for (auto [address, bytes] : by_address_) {
+      save_pages(to, from, address);
+      from = address + bytes;
+    }
+    save_pages(to, from, next_);
+    to.put(stretch{0, 0});
+  }
+  void load(file_reader& from) {
+    from.get(next_);
+    by_address_.clear();
+    by_size_.clear();
+    for (auto n = from.get<std::size_t>(); n > 0; --n) {
+      auto [address, bytes] = from.get<stretch>();
+      insert(address, bytes);
+    }
+    for (stretch s; (s = from.get<stretch>()).bytes > 0;) {
+      from.bytes(reinterpret_cast<void*>(s.address), s.bytes);
+    }
+  }
 
  private:
+  struct stretch {
+    std::uint64_t address;
+    std::uint64_t bytes;
+  };
+
+  static bool is_zero(std::uint64_t address) {
+    const auto* words = reinterpret_cast<const std::uint64_t*>(address);
+    return std::all_of(words, words + page / sizeof *words, [](std::uint64_t w) { return w == 0; });
+  }
+  /// Pages of zeros are left out: a fresh partition has them.
+  static void save_pages(file_writer& to, std::uint64_t from, std::uint64_t end) {
+    while (from < end) {
+      while (from < end && is_zero(from)) from += page;
+      std::uint64_t until = from;
+      while (until < end && !is_zero(until)) until += page;
+      if (until == from) break;
+      to.put(stretch{from, until - from});
+      to.bytes(reinterpret_cast<const void*>(from), until - from);
+      from = until;
+    }
+  }
+
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
     if (alignment > page) throw std::bad_alloc();
     bytes = (bytes + page - 1) / page * page;
@@ -88,6 +139,7 @@ class page_runs final : public std::pmr::memory_resource {
     return by_address_.erase(run);
   }
 
+  std::uint64_t first_;
   std::uint64_t next_;
   std::uint64_t end_;
   std::map<std::uint64_t, std::size_t> by_address_;
@@ -110,6 +162,24 @@ heap_state* heap;
 void attach_heap(std::uint64_t secret) {
   std::uint64_t skip = checked() ? secret % (job.my_heap_bytes / page / 16) * page : 0;
   heap = ::new (runtime_memory(sizeof(heap_state))) heap_state(skip);
+}
+
+// The pools keep their records in pages of the runs, and know where those are by addresses. So they
+// come back as their bytes, at the address that they had, like every object of the program.
+void save_heap(file_writer& to) {
+  to.put(reinterpret_cast<std::uint64_t>(heap));
+  to.put(heap->in_use);
+  heap->runs.save(to);
+  to.bytes(&heap->pools, sizeof heap->pools);
+}
+
+void load_heap(file_reader& from) {
+  if (from.get<std::uint64_t>() != reinterpret_cast<std::uint64_t>(heap)) {
+    throw error("the runtime's own tables lie at other addresses");
+  }
+  from.get(heap->in_use);
+  heap->runs.load(from);
+  from.bytes(static_cast<void*>(&heap->pools), sizeof heap->pools);
 }
 
 std::size_t heap_bytes_in_use() { return heap->in_use; }

@@ -10,6 +10,14 @@ namespace sojourn::detail {
 /// Requires: the region is mapped. In checked mode `secret`, the job's, says where objects begin,
 /// so that an address kept from another job is mostly no object of this one.
 void attach_heap(std::uint64_t secret);
+class file_writer;
+class file_reader;
+
+/// Writes what lies in this rank's partition, and the allocator's books.
+void save_heap(file_writer& to);
+/// Puts it back, in the partition of a fresh job. Throws sojourn::error.
+void load_heap(file_reader& from);
+
 /// Bytes of the partition that are allocated to objects now.
 std::size_t heap_bytes_in_use();
 

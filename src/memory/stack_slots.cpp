@@ -153,6 +153,16 @@ void stack_slots::release(std::uint32_t index) {
   if (free_.size() - trimmed_ > warm_slots + warm_slots / 2) trim();
 }
 
+void stack_slots::restore(std::uint32_t handed_out) {
+  for (next_ = first_ + main_slots_; handed_out > 0; --handed_out) open(next_++);
+}
+
+void stack_slots::free_unused() {
+  for (std::uint32_t i = next_; i-- > first_ + main_slots_;) {
+    if (table_[i].users == 0) free_.push_back(i);
+  }
+}
+
 void stack_slots::trim() {
   // The oldest entries are the coldest. Neighbouring slots go in one call.
   std::size_t until = free_.size() - warm_slots;

@@ -92,6 +92,16 @@ class stack_slots {
       overflowed(index);
   }
 
+  /// How many slots of this rank were ever handed out: with the users of each, all there is to know
+  /// of them in another run.
+  std::uint32_t handed_out() const { return next_ - first_ - main_slots_; }
+  /// Has as many handed out, with no users yet. Throws std::bad_alloc.
+  void restore(std::uint32_t handed_out);
+  /// After restore: a fiber has its stack there.
+  void restore_user(std::uint32_t index) { ++table_[index].users; }
+  /// After that.
+  void free_unused();
+
   /// True when `address` lies in a guard page: a stack overflowed.
   bool is_guard(std::uint64_t address) const {
     return addresses.in_stacks(address) && address - low(index_of(address)) < guard_bytes;

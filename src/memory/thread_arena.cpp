@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "base/check.hpp"
+#include "base/saved_file.hpp"
 
 namespace sojourn::detail {
 
@@ -474,6 +475,28 @@ thread_arena* thread_arena::arrive(const arena_descriptor& descriptor, const pag
     extents.open(table[i].address, table[i].bytes);
   }
   return reinterpret_cast<thread_arena*>(descriptor.arena);
+}
+
+void thread_arena::save(file_writer& to) {
+  arena_descriptor descriptor = describe();
+  std::vector<page_range> table(descriptor.entries());
+  list(table.data());
+  to.put(descriptor);
+  to.bytes(table.data(), table.size() * sizeof(page_range));
+  for (std::size_t i = descriptor.extents; i < table.size(); ++i) {
+    to.bytes(reinterpret_cast<const void*>(table[i].address), table[i].bytes);
+  }
+}
+
+thread_arena* thread_arena::load(file_reader& from) {
+  auto descriptor = from.get<arena_descriptor>();
+  std::vector<page_range> table(descriptor.entries());
+  from.bytes(table.data(), table.size() * sizeof(page_range));
+  thread_arena* arena = arrive(descriptor, table.data());
+  for (std::size_t i = descriptor.extents; i < table.size(); ++i) {
+    from.bytes(reinterpret_cast<void*>(table[i].address), table[i].bytes);
+  }
+  return arena;
 }
 
 std::vector<page_range> thread_arena::end(thread_arena* arena) {

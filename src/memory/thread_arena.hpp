@@ -69,6 +69,10 @@ class thread_arena final : public std::pmr::memory_resource {
   /// the table is none. Throws std::bad_alloc.
   static thread_arena* arrive(const arena_descriptor& descriptor, const page_range* table);
 
+  /// Writes the arena to a file, and puts one back that was written in an earlier run.
+  void save(file_writer& to);
+  static thread_arena* load(file_reader& from);
+
   /// Looks through all records; for tests.
   bool is_valid() const;
 

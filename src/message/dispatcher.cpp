@@ -451,7 +451,7 @@ outgoing begin_request(int to, std::size_t bytes, bool answered) {
                "and get",
                bytes));
   }
-  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  peer* p = &dispatcher.peers[static_cast<std::size_t>(to)];
   std::size_t total = bytes;
   void* scope = running_piece() != nullptr ? running_piece()->scope : nullptr;
   scope_ticket weight{};
@@ -460,12 +460,14 @@ outgoing begin_request(int to, std::size_t bytes, bool answered) {
     total = (bytes + 7) / 8 * 8 + sizeof(scope_ticket);
   }
   std::byte* room = nullptr;
-  if (p.senders_waiting == 0 && (p.unanswered < unanswered_max || !answered)) [[likely]] {
+  if (p->senders_waiting == 0 && (p->unanswered < unanswered_max || !answered)) [[likely]] {
     room = dispatcher.transport->reserve(to, message_class::request, total);
   }
   while (room == nullptr) [[unlikely]] {
     suspend_for_room(to, total, answered);
-    if (p.unanswered < unanswered_max || !answered) {
+    // It may go on in a job that was restored, whose tables lie elsewhere.
+    p = &dispatcher.peers[static_cast<std::size_t>(to)];
+    if (p->unanswered < unanswered_max || !answered) {
       room = dispatcher.transport->reserve(to, message_class::request, total);
     }
   }
@@ -478,7 +480,7 @@ outgoing begin_request(int to, std::size_t bytes, bool answered) {
     dispatcher.request_scope_at = room + total - sizeof(scope_ticket);
   }
   if (!answered) return {room, 0};
-  p.unanswered += to != job.me;  // what is answered here takes no message
+  p->unanswered += to != job.me;  // what is answered here takes no message
   return {room, open_ticket(to)->id};
 }
 
@@ -503,6 +505,22 @@ bool take_reply_in_place(int rank) {
 
 void answered_by(int rank) {
   dispatcher.peers[static_cast<std::size_t>(rank)].unanswered -= rank != job.me;
+}
+
+std::uint32_t unanswered_by(int rank) {
+  return dispatcher.peers[static_cast<std::size_t>(rank)].unanswered;
+}
+void restore_unanswered(int rank, std::uint32_t count) {
+  dispatcher.peers[static_cast<std::size_t>(rank)].unanswered = count;
+}
+void wake_callers() {
+  for (int to = 0; to < job.count; ++to) {
+    auto& callers = dispatcher.peers[static_cast<std::size_t>(to)].callers;
+    for (; !callers.empty(); callers.pop_front()) {
+      --dispatcher.waiting_senders;
+      callers.front().go(callers.front().context);
+    }
+  }
 }
 
 traffic traffic_so_far() { return dispatcher.moved; }

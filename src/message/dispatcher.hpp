@@ -95,6 +95,12 @@ bool take_reply_in_place(int rank);
 /// An answered request's reply room is free again.
 void answered_by(int rank);
 
+/// How many calls of this rank another has not answered; and so in a run that goes on from there.
+std::uint32_t unanswered_by(int rank);
+void restore_unanswered(int rank, std::uint32_t count);
+/// Those that wait until another rank has answered earlier calls look again when they run.
+void wake_callers();
+
 /// Messages that other ranks' work depends on: sent to and received from any rank, this one
 /// included, collective ones apart; equal job-wide when nothing is in flight.
 struct traffic {

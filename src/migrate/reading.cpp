@@ -109,6 +109,8 @@ struct part_header {
 void send_parts(void* context) {
   auto* s = static_cast<sent*>(context);
   piece* p = s->d.leaving;
+  // What is on its way arrives, also while the program's fibers stand still.
+  running_piece()->runs_frozen = true;
   std::uint64_t room = 0;
   ticket_take(s->what.done, &room, sizeof room);
   for (const stretch& all : stretches_of(s->what, p->sp, room, s->heap.data())) {
@@ -126,6 +128,7 @@ void send_parts(void* context) {
   }
   forget(s);
   delete s;
+  running_piece()->runs_frozen = false;
 }
 
 void on_done(void* context) {
@@ -249,6 +252,8 @@ void attach_reading() {
   on_message(runtime_message::piece_part, on_piece_part);
   on_message(runtime_message::extent_returns, on_extent_returns);
 }
+
+bool anything_is_read() { return !heaps_sent.empty() || !by_parts.empty(); }
 
 bool has_heap(const piece* p) { return heap_of(p) != nullptr; }
 

@@ -13,6 +13,9 @@ void attach_reading();
 /// Has the other rank read the piece, which is suspended and nobody's any more.
 void let_read(const departure& d);
 
+/// Bytes of a stack or a heap are on their way, from this rank or to it.
+bool anything_is_read();
+
 /// True when the piece is the base of a thread that has a heap.
 bool has_heap(const piece* p);
 

@@ -101,7 +101,8 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
 
 }  // namespace
 
-void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t word, bool older) {
+void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t word, bool older,
+                          leaves_for where) {
   // Dead words stay where they are from one migration to the next: seen lately, known already.
   static std::uint64_t seen[256];
   std::uint64_t key = address ^ (word * 0x9e3779b97f4a7c15u);
@@ -118,6 +119,17 @@ void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t
   // Once a function, not once a call in it.
   static std::set<std::pair<std::string, bool>> named;
   if (!named.emplace(function, older).second) return;
+  if (where == leaves_for::a_checkpoint) {
+    std::fprintf(
+        stderr,
+        "sojourn: rank %d: warning: a frame of `%s` is saved with a word (0x%llx) that looks like "
+        "a "
+        "pointer into this rank's private heap, which is not; in a restored job it points nowhere. "
+        "Keep the data on thread_heap() or in the global heap (see docs/checkpoint.md; "
+        "SOJOURN_SCAN=off silences this)\n",
+        job.me, function.c_str(), static_cast<unsigned long long>(word));
+    return;
+  }
   std::fprintf(
       stderr,
       "sojourn: rank %d: warning: %s `%s` migrates with a word (0x%llx) that looks like a "

@@ -10,10 +10,14 @@ namespace sojourn::detail {
 /// True when the C library's allocator has an object that starts at `address`.
 bool is_allocated_object(std::uint64_t address);
 
+/// Whither frames go where their pointers into private memory point to nothing.
+enum class leaves_for : std::uint8_t { another_rank, a_checkpoint };
+
 /// `address`: of the word, in a frame that is about to leave; `hi`: the older end of those frames;
 /// `older`: it points into the frames that stay, and was an argument of the activation that moves;
 /// otherwise into private memory. Requires: called
 /// below those frames, on their stack.
-void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t word, bool older);
+void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t word, bool older,
+                          leaves_for where = leaves_for::another_rank);
 
 }  // namespace sojourn::detail

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "base/saved_file.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "fiber/timers.hpp"
@@ -110,6 +111,9 @@ struct {
   std::vector<late_question> late_questions;
   thread_extra* free_extras = nullptr;
 } threads;
+
+/// Bytes of a table of numbers, one for each rank.
+std::size_t rank_words() { return static_cast<std::size_t>(job.count) * sizeof(std::uint32_t); }
 
 hint& hint_of(ticket_id thread) { return threads.hints[thread % hint_count]; }
 
@@ -519,6 +523,38 @@ void base_arrives(piece* p, int from) {
     }
   }
   with_kept(p->thread, handle);
+}
+
+void save_threads(file_writer& to) {
+  SOJOURN_CHECK(threads.late_questions.empty(), "a question about a thread waits for a message");
+  to.put(threads.kept.size());
+  for (const auto& [thread, asked] : threads.kept) to.put(asked);
+  to.bytes(threads.homecomings_from, rank_words());
+  to.bytes(threads.homecomings_to, rank_words());
+}
+
+void load_threads(file_reader& from) {
+  for (auto left = from.get<std::size_t>(); left > 0; --left) {
+    ask asked = from.get<ask>();
+    threads.kept.emplace(asked.thread, asked);
+  }
+  from.bytes(threads.homecomings_from, rank_words());
+  from.bytes(threads.homecomings_to, rank_words());
+}
+
+void save_thread(const piece* p, file_writer& to) {
+  to.put(p->extra != nullptr);
+  if (p->extra == nullptr) return;
+  to.put(*p->extra);
+  if (p->extra->heap != nullptr) p->extra->heap->save(to);
+}
+
+void load_thread(piece* p, file_reader& from) {
+  if (p->is_thread_base()) threads.here.insert(p);
+  if (!from.get<bool>()) return;
+  p->extra = new_extra();
+  from.get(*p->extra);
+  if (p->extra->heap != nullptr) p->extra->heap = thread_arena::load(from);
 }
 
 void migrate_self_by_switch(int to) {

@@ -40,6 +40,14 @@ void write_trailer(const piece* p, std::byte* room);
 /// Reads them from the end of a message, `bytes` from `from`; returns how many they were.
 std::size_t read_trailer(piece* p, const std::byte* from, std::size_t bytes);
 
+/// What this rank knows of threads, but for those that are here; and so in a run that goes on from
+/// there.
+void save_threads(file_writer& to);
+void load_threads(file_reader& from);
+/// What goes with a piece of it: load_thread has the thread known here.
+void save_thread(const piece* p, file_writer& to);
+void load_thread(piece* p, file_reader& from);
+
 /// A thread's base is about to leave for `to`.
 void base_departs(piece* p, int to);
 /// It has arrived, from `from`.

@@ -13,6 +13,7 @@
 
 #include "base/check.hpp"
 #include "base/checked.hpp"
+#include "base/saved_file.hpp"
 #include "base/symbols.hpp"
 #include "message/dispatcher.hpp"
 #include "object/sites.hpp"
@@ -196,6 +197,28 @@ void on_check_copy(arrival& a) {
 }  // namespace
 
 void attach_records() { on_message(runtime_message::check_copy, on_check_copy); }
+
+void save_records(file_writer& to) {
+  to.put(objects.records.size());
+  for (const auto& [address, record] : objects.records) {
+    to.put(address);
+    to.put(record);
+  }
+  to.put(objects.quarantine.size());
+  for (std::uint64_t address : objects.quarantine) to.put(address);
+  to.put(objects.quarantine_bytes);
+}
+
+void load_records(file_reader& from) {
+  for (auto left = from.get<std::size_t>(); left > 0; --left) {
+    auto address = from.get<std::uint64_t>();
+    objects.records.emplace(address, from.get<object_record>());
+  }
+  for (auto left = from.get<std::size_t>(); left > 0; --left) {
+    objects.quarantine.push_back(from.get<std::uint64_t>());
+  }
+  from.get(objects.quarantine_bytes);
+}
 
 void record_object(const void* object, std::size_t bytes, object_kind element) {
   objects.records.insert_or_assign(reinterpret_cast<std::uint64_t>(object),

@@ -71,6 +71,8 @@ const char* json_name(wait_kind kind) {
       return "semaphore";
     case wait_kind::latch:
       return "latch";
+    case wait_kind::barrier:
+      return "barrier";
     case wait_kind::unknown:
       break;
   }
@@ -230,6 +232,8 @@ class graph {
       case wait_kind::latch:
         return local_wait(f.kind) +
                (f.left_ns == fiber_record::no_limit ? "" : ", for " + time_left(f) + " at most");
+      case wait_kind::barrier:
+        return "stands still until main meets a barrier(), for this job was restored";
       case wait_kind::unknown:
         break;
     }

@@ -88,6 +88,11 @@ registers registers_of(const void* context) {
 
 }  // namespace
 
+void call_below(const piece* p, void (*fn)(void*), void* argument) {
+  call_context caller = caller_of(p->sp);
+  sojourn_call_as_if_from(&caller, fn, argument);
+}
+
 std::size_t walk_suspended(const piece* p, std::uint64_t* frames, std::size_t most) {
   call_context from = caller_of(p->sp);
   walk w{from.pc, p->hi, false, false, frames, most, 0};

@@ -30,6 +30,7 @@ enum class wait_kind : std::uint8_t {
   condition,   ///< and notification in a condition variable,
   semaphore,   ///< or a semaphore,
   latch,       ///< or a latch there.
+  barrier,     ///< Main's first barrier: the job was restored.
 };
 
 struct fiber_record {

@@ -66,6 +66,7 @@ bool is_main(const piece* p) { return slots.is_main(p->slot) && p->hi == slots.h
 
 /// What fibers of this rank alone, or the clock, can end.
 reason local_reason(const piece* p) {
+  if (p->restored && p->word != 0) return {wait_kind::barrier};
   if (p->waits_on == nullptr) {
     return {p->timer != 0 ? wait_kind::time : wait_kind::unknown};
   }

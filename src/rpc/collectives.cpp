@@ -17,6 +17,8 @@
 namespace sojourn {
 namespace detail {
 
+void (*after_next_barrier)() = nullptr;
+
 namespace {
 
 constexpr int fan_out = 16;
@@ -205,6 +207,11 @@ void gather_bytes(const void* value, std::size_t bytes, void* all, int root) {
 
 }  // namespace detail
 
-void barrier() { detail::reduce_bytes(nullptr, 0, nullptr); }
+void barrier() {
+  detail::reduce_bytes(nullptr, 0, nullptr);
+  if (detail::after_next_barrier != nullptr) [[unlikely]] {
+    std::exchange(detail::after_next_barrier, nullptr)();
+  }
+}
 
 }  // namespace sojourn

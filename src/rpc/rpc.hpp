@@ -10,6 +10,8 @@
 namespace sojourn::detail {
 
 struct ticket;
+class file_writer;
+class file_reader;
 
 /// Register the handlers of this floor. Before any message arrives.
 void attach_rpc();
@@ -36,6 +38,15 @@ bool is_finish(ticket_id ticket);
 ticket_id finish_of(const void* scope);
 /// The ticket, on another rank, that waits for the result of `t`; 0 when none does.
 ticket_id forwarded_to(const ticket& t);
+/// Has it wait: `to` is at home on another rank.
+void forward_result(ticket_id id, ticket_id to);
+/// A finish scope has computations or a part of its weight here.
+bool finish_is_open();
+/// What this rank knows of stop sources; and so in a run that goes on from there.
+void save_stops(file_writer& to);
+void load_stops(file_reader& from);
+/// Called at the end of this rank's next barrier, once. Null: nothing is.
+extern void (*after_next_barrier)();
 
 /// Finds the program's table of functions. Throws sojourn::error when it was linked without one.
 void attach_functions();

@@ -142,6 +142,8 @@ bool is_finish(ticket_id ticket) {
   return found != accounts.end() && found->second->at_home();
 }
 
+bool finish_is_open() { return !accounts.empty(); }
+
 ticket_id finish_of(const void* scope) {
   return scope == nullptr ? 0 : static_cast<const account*>(scope)->id;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "base/saved_file.hpp"
 #include "fiber/ticket_table.hpp"
 #include "memory/runtime_resource.hpp"
 #include "message/dispatcher.hpp"
@@ -94,6 +95,35 @@ void on_told(arrival& a) {
 void attach_stop() {
   on_message(runtime_message::stop_asked, on_asked);
   on_message(runtime_message::stop_told, on_told);
+}
+
+void save_stops(file_writer& to) {
+  auto list = [&](const auto& values) {
+    to.put(values.size());
+    for (auto value : values) to.put(value);
+  };
+  to.put(last_number);
+  to.put(sources_known().size());
+  for (const auto& [id, source] : sources_known()) {
+    to.put(id);
+    to.put(source.state);
+    list(source.ranks);
+    list(source.waiting);
+  }
+}
+
+void load_stops(file_reader& from) {
+  auto list = [&](auto& values) {
+    values.resize(from.get<std::size_t>());
+    for (auto& value : values) from.get(value);
+  };
+  from.get(last_number);
+  for (auto left = from.get<std::size_t>(); left > 0; --left) {
+    known_source& source = sources_known()[from.get<stop_id>()];
+    from.get(source.state);
+    list(source.ranks);
+    list(source.waiting);
+  }
 }
 
 stop_id stop_open() {

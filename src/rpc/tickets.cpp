@@ -86,7 +86,7 @@ void on_forward_result(arrival& a) {
     send_reply(home_of(to), runtime_message::result, flag_exception, to, &e, e.bytes());
     return;
   }
-  ticket_on_ready(id, forward_now, new forwarding{id, to});
+  forward_result(id, to);
 }
 
 /// Says once a function that it dropped a future without looking whether its call had failed.
@@ -199,6 +199,10 @@ void ticket_drop(ticket_id id) {
     here = user_code(running_piece()->hi);
   if (home_of(id) == job.me) return drop_here(id, here);
   send_reply(home_of(id), runtime_message::drop_ticket, 0, id, &here, here != 0 ? sizeof here : 0);
+}
+
+void forward_result(ticket_id id, ticket_id to) {
+  ticket_on_ready(id, forward_now, new forwarding{id, to});
 }
 
 void ticket_on_ready(ticket_id id, void (*notify)(void*), void* context) {

@@ -57,6 +57,7 @@ long futex_wait_until(std::atomic<std::uint32_t>* word, std::uint32_t value,
                       std::uint64_t deadline_ns) {
   if (deadline_ns == no_deadline) return futex(word, FUTEX_WAIT, value);
   // Of the futex calls that wait, this one takes a time of the monotonic clock, not a span.
+  deadline_ns -= clock_ahead_ns;
   timespec deadline{static_cast<time_t>(deadline_ns / 1'000'000'000),
                     static_cast<long>(deadline_ns % 1'000'000'000)};
   return syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, &deadline, nullptr,

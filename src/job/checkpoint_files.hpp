@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of a checkpoint: `path`, which says what the others are, and `path.GENERATION.RANK`
+// with what a rank has saved. A new checkpoint is a new generation; `path` is replaced, by a
+// rename, when all ranks' files of it are on the disk, so that it names a whole set at every
+// moment.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sojourn::detail {
+
+/// What `path` says, and what each rank's file begins with.
+struct checkpoint_set {
+  std::uint64_t ranks = 0;
+  std::uint64_t generation = 0;
+  std::uint64_t stamp = 0;  ///< Random: files of one generation of two sets do not mix.
+  std::uint64_t fingerprint = 0;
+  std::uint64_t secret = 0;  ///< The stack canary: it lies in saved frames.
+  std::uint64_t region_bytes = 0;
+  std::uint64_t stack_bytes = 0;
+  std::uint64_t now_ns = 0;
+  std::uint64_t checked = 0;  ///< 1: in checked mode, whose records of objects are in it.
+
+  friend bool operator==(const checkpoint_set&, const checkpoint_set&) = default;
+};
+
+enum class checkpoint_file : std::uint64_t { set = 1, rank = 2 };
+inline constexpr std::uint64_t checkpoint_version = 1;
+
+std::string rank_file(const std::string& path, std::uint64_t generation, int rank);
+
+/// Replaces `path`. Throws sojourn::error; then it is as it was.
+void write_set(const std::string& path, const checkpoint_set& set);
+/// Throws sojourn::error: a sentence that says which file, what is wrong, and what to do.
+checkpoint_set read_set(const std::string& path);
+/// The generation of the checkpoint at `path`, 0 when there is none. Throws sojourn::error when
+/// something else lies there.
+std::uint64_t generation_at(const std::string& path);
+
+/// Removes the files of `rank` of all generations but `keep`; those of ranks beyond the job's too,
+/// when `rank` is 0.
+void remove_others(const std::string& path, std::uint64_t keep, int rank, int ranks);
+
+[[noreturn]] void refuse_to_restore(const std::string& what, const char* remedy);
+
+}  // namespace sojourn::detail

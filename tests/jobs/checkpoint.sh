@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC1091,SC2154
+# Checkpoints: a job goes on from one and comes to the same answer; killed at any moment, too. Torn and
+# foreign ones are refused with a sentence.
+. "$(dirname "$0")/../launcher/lib.sh"
+program=$2
+export SOJOURN_CHECKED=0
+state=$work/state
+
+# files N: the folder holds one checkpoint of N ranks and nothing else.
+files() {
+  [ -f "$state" ] || fail 'the checkpoint is missing'
+  [ "$(find "$work" -name 'state*' | wc -l)" -eq $(($1 + 1)) ] ||
+    fail "other files than those of one checkpoint: $(find "$work" -name 'state*')"
+}
+answer() { sed -n 's/^answer //p' "$out"; }
+
+# Every state of a fiber; the job goes on after the checkpoint, and again from it, twice.
+for ranks in 1 2 4; do
+  for share in on off; do
+    rm -f "$state"*
+    try run -n $ranks --share $share "$program" "$state" states
+    expect_status 0
+    expect_no_err
+    expected=$(answer)
+    [ -n "$expected" ] || fail 'no answer'
+    files $ranks
+    for again in on off; do
+      try run --share $again --restore "$state" "$program" "$state" states
+      expect_status 0
+      expect_no_err
+      [ "$(answer)" = "$expected" ] || fail "restored, $(answer) and not $expected"
+    done
+  done
+done
+
+# What is no whole checkpoint of this job is refused.
+part=$(find "$work" -name 'state.*.1')
+whole='all files of a checkpoint must be as they were written'
+named='--restore takes the name that the program gave to checkpoint()'
+refused() {
+  expected=$1
+  shift
+  try run "$@" "$program" "$state" states
+  expect_status 2
+  expect_no_out
+  grep -qF -e "cannot restore: $expected" "$err" || fail "expected: cannot restore: $expected"
+}
+cp "$part" "$work/kept"
+truncate -s -1 "$part"
+refused "$part is torn: it does not end as it was written: $whole" --restore "$state"
+truncate -s 5 "$part"
+refused "$part is torn: it has 5 bytes: $whole" --restore "$state"
+cp "$work/kept" "$part"
+printf 'x' | dd of="$part" bs=1 seek=5000 conv=notrunc 2>/dev/null
+refused "$part is damaged: its checksum is not that of its content: $whole" --restore "$state"
+rm "$part"
+refused "$part cannot be opened (No such file or directory): $whole" --restore "$state"
+cp "$work/kept" "$part"
+refused "$state was written by 4 ranks, and this job has 2: run it with -n 4" -n 2 --restore "$state"
+refused "$part is one rank's part of a checkpoint: $named" --restore "$part"
+refused "$work/absent cannot be opened (No such file or directory): $named" --restore "$work/absent"
+refused "$program is no file that Sojourn saved: $named" --restore "$program"
+refused "$work is no file: $named" --restore "$work"
+SOJOURN_STACK_KIB=512 refused "$state was written with another size of the region or of stacks" \
+  --restore "$state"
+try run --restore "$state" "$(dirname "$program")/job_sleep"
+if [ -x "$(dirname "$program")/job_sleep" ]; then
+  expect_status 2
+  expect_no_out
+  expect_err "cannot restore: $state was written by another program, or with other libraries or on another kind of processor: start the executable that wrote it, not one that was built anew"
+fi
+try run --restore
+expect_status 2
+expect_one_sentence
+# A name that is something else is left alone.
+cp /etc/passwd "$work/something"
+try run -n 2 "$program" "$work/something" states
+[ "$status" -ne 0 ] || fail 'another file was replaced'
+expect_err 'something is there, and is no checkpoint that could be replaced: choose another name, or remove it'
+cmp -s /etc/passwd "$work/something" || fail 'another file was changed'
+rm -f "$work"/something* "$state"*
+
+# What cannot be saved, and what cannot be written, refuses the checkpoint; the job goes on.
+for ranks in 1 2; do
+  try run -n $ranks "$program" "$state" refusals
+  expect_status 0
+  expect_no_err
+  expect_out '^done$'
+  expect_out 'no checkpoint was written: .*holds a synchronisation object at 0x[0-9a-f]*, which is not saved with it'
+  expect_out 'state.[0-9]*.[0-9]* cannot be written: File too large$'
+  expect_out 'no checkpoint was written: /proc/no-such-folder/state.1.0 cannot be created: No such file or directory$'
+  if grep -E '^(rank [0-9]|a thread)' "$out"; then fail 'wrong refusals'; fi
+  files $ranks
+  rm -f "$state"*
+done
+
+# Checked mode's records of objects come along, when it is on in both jobs.
+SOJOURN_CHECKED=1 try run -n 2 "$program" "$state" states
+expect_status 0
+expected=$(answer)
+try run --restore "$state" "$program" "$state" states
+expect_status 2
+expect_err "cannot restore: $state was written in checked mode: set SOJOURN_CHECKED=1"
+SOJOURN_CHECKED=1 try run --restore "$state" "$program" "$state" states
+expect_status 0
+[ "$(answer)" = "$expected" ] || fail "restored in checked mode, $(answer) and not $expected"
+
+# Threads go on at main's first barrier: a main that waits for one before is told so.
+try run -n 2 "$program" "$state" waits_too_early
+expect_status 0
+try run --restore "$state" "$program" "$state" waits_too_early
+expect_status 1
+expect_err 'stands still until main meets a barrier(), for this job was restored'
+rm -f "$state"*
+
+# A frame with a pointer into memory that is not saved is named, once.
+if [ "$3" = 0 ]; then
+  try run -n 1 "$program" "$state" warnings
+  expect_status 0
+  expect_no_out
+  [ "$(wc -l <"$err")" -eq 1 ] || fail 'not one warning'
+  expect_err "^sojourn: rank 0: warning: a frame of \`(anonymous namespace)::keeps_private_memory(.*)\` is saved with a word (0x[0-9a-f]*) that looks like a pointer into this rank's private heap, which is not; in a restored job it points nowhere. Keep the data on thread_heap() or in the global heap"
+  rm -f "$state"*
+fi
+
+# Killed at any moment, a rank or all at once, and restored from what is there, it ends with the answer
+# of a job that nobody disturbed.
+try run -n 4 "$program" "$state" computation
+expect_status 0
+expected=$(answer)
+[ -n "$expected" ] || fail 'no answer'
+files 4
+seed=$(od -An -N2 -tu2 /dev/urandom | tr -d ' ')
+echo "seed $seed"
+random() {
+  seed=$(((seed * 25173 + 13849) % 65536))
+  chance=$((seed / 16 % $1))
+}
+# start ARGS...: the computation, from its checkpoint if there is one, in the background.
+start() {
+  if [ -f "$state" ]; then set -- --restore "$state"; fi
+  "$sojourn" run -n 4 "$@" "$program" "$state" computation >"$out" 2>"$err" </dev/null &
+  launcher=$!
+}
+for round in 1 2; do
+  rm -f "$state"*
+  for kill in 1 2 3 4 5; do
+    start
+    random 350
+    sleep "$(printf '0.%03d' $((50 + chance)))"
+    random 5
+    victim=$(awk -v parent=$launcher -v which=$chance '$4 == parent && which-- == 1 { print $1 }' \
+      /proc/[0-9]*/stat 2>/dev/null)
+    kill -9 "${victim:-$launcher}" 2>/dev/null
+    status=0
+    wait $launcher 2>/dev/null || status=$?
+    [ $status -ne 2 ] || fail "round $round, kill $kill: it does not start again"
+    [ $status -ne 0 ] || break
+  done
+  status=0
+  if [ "$kill" -eq 5 ]; then
+    start
+    wait $launcher || status=$?
+  fi
+  expect_status 0
+  [ "$(answer)" = "$expected" ] || fail "round $round: $(answer) and not $expected"
+  files 4
+done
