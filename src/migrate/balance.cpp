@@ -436,7 +436,7 @@ balance_policy policy_from_environment() {
 
 void set_policy(balance_policy policy) {
   state.policy = policy;
-  threads_wait_to_start = policy != balance_policy::none && job.count > 1;
+  threads_wait_to_start = policy != balance_policy::none;
   if (threads_wait_to_start) call_each_round(round);
 }
 
