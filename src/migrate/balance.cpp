@@ -19,6 +19,7 @@
 #include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
 #include "sojourn/counters.hpp"
+#include "sojourn/detail/tasks.hpp"
 #include "sojourn/rank.hpp"
 
 namespace sojourn::detail {
@@ -97,6 +98,7 @@ struct {
   kept_thread* newest = nullptr;
   kept_thread* oldest = nullptr;
   std::size_t kept = 0;
+  bool round_wanted = false;
   unsigned starts = 0;
   kept_thread* starting = nullptr;
   started_thread started;
@@ -121,12 +123,20 @@ kept_thread* new_kept(std::size_t bytes) {
 }
 void free_kept(kept_thread* k) { runtime_resource()->deallocate(k, kept_bytes(k->bytes)); }
 
+/// A fiber whose calls are answered in place would go on and on: a task that does nothing makes it
+/// let the loop go round.
+void want_round() {
+  if (std::exchange(state.round_wanted, true)) return;
+  post_task([](void*) { state.round_wanted = false; }, nullptr, nullptr);
+}
+
 void keep(kept_thread* k) {
   k->older = state.newest;
   k->newer = nullptr;
   (k->older != nullptr ? k->older->newer : state.oldest) = k;
   state.newest = k;
   ++state.kept;
+  want_round();
 }
 
 void forget(kept_thread* k) {
@@ -141,6 +151,7 @@ bool start_one() {
   forget(k);
   state.starting = k;
   run_kept(k->handler, {k->payload(), k->bytes, k->source, k->thread}, k->scope);
+  if (state.kept != 0) want_round();
   return true;
 }
 

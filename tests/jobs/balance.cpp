@@ -512,6 +512,25 @@ void the_oldest_gets_its_turn() {
   balance(balance_policy::none);
 }
 
+/// A fiber whose calls are all answered at once does not keep threads from starting.
+void calls_in_a_row_let_threads_start() {
+  if (rank_count() == 1) return;
+  for (balance_policy policy : policies) {
+    balance(policy);
+    barrier();
+    static bool told;
+    told = false;
+    if (rank_me() == 0) {
+      thread t = spawn_on(0, thread_options{.affinity = affinity{}},
+                          [] { rpc(0, [] { told = true; }).get(); });
+      while (!told) rpc(1, [] {}).get();
+      t.join();
+    }
+    barrier();
+  }
+  balance(balance_policy::none);
+}
+
 /// After the first questions nobody asks again while nobody has anything.
 void a_job_without_work_is_silent() {
   balance(balance_policy::steal);
@@ -545,6 +564,7 @@ int main(int argc, char** argv) {
     check::claim("moved by others meanwhile", moved_by_others_meanwhile);
     check::claim("one that moves itself arrives", one_that_moves_itself_arrives);
     check::claim("the oldest gets its turn", the_oldest_gets_its_turn);
+    check::claim("calls in a row let threads start", calls_in_a_row_let_threads_start);
     check::claim("a job without work is silent", a_job_without_work_is_silent);
     return check::verdict();
   });
