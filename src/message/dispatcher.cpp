@@ -524,6 +524,11 @@ void call_around_sleep(void (*around_sleep)(bool falls_asleep)) {
 
 void call_each_round(int (*fn)(bool idle)) { dispatcher.each_round = fn; }
 
+void want_rounds(bool wanted) {
+  // As a sender that waits: where it matters that one does, one number is looked at for all.
+  dispatcher.waiting_senders += wanted ? 1 : std::size_t(-1);
+}
+
 std::uint16_t handler_entered() { return entered->handler; }
 
 void run_kept(std::uint16_t handler, const request& message, void* scope) {

@@ -95,6 +95,9 @@ void commit_message(int to, message_class kind, runtime_message handler, std::ui
 /// Sets what is called once a round of the loop; it returns how much it did. `idle`: there was
 /// nothing else to do. Scheduler's stack.
 void call_each_round(int (*fn)(bool idle));
+/// As long as it is wanted this rank is not idle, and a fiber whose calls are answered in place
+/// lets the loop go round. Any stack.
+void want_rounds(bool wanted);
 /// The index of the handler that was entered last. Requires: it has not suspended.
 std::uint16_t handler_entered();
 /// Runs a handler on a message that was kept: as one that has just arrived, but for consume(),

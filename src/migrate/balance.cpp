@@ -19,7 +19,6 @@
 #include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
 #include "sojourn/counters.hpp"
-#include "sojourn/detail/tasks.hpp"
 #include "sojourn/rank.hpp"
 
 namespace sojourn::detail {
@@ -87,6 +86,8 @@ struct peer {
   bool knows = false;         ///< It remembers that this rank has nothing to do.
   bool is_hungry = false;     ///< It has asked, and got nothing so far.
   bool wants_answer = false;  ///< It has asked, and was not answered.
+  std::uint32_t given = 0;    ///< What was handed over to it, counted as messages …
+  std::uint32_t got = 0;      ///< … and by it.
   int load = 0;               ///< What it told last.
 };
 
@@ -98,7 +99,6 @@ struct {
   kept_thread* newest = nullptr;
   kept_thread* oldest = nullptr;
   std::size_t kept = 0;
-  bool round_wanted = false;
   unsigned starts = 0;
   kept_thread* starting = nullptr;
   started_thread started;
@@ -123,26 +123,18 @@ kept_thread* new_kept(std::size_t bytes) {
 }
 void free_kept(kept_thread* k) { runtime_resource()->deallocate(k, kept_bytes(k->bytes)); }
 
-/// A fiber whose calls are answered in place would go on and on: a task that does nothing makes it
-/// let the loop go round.
-void want_round() {
-  if (std::exchange(state.round_wanted, true)) return;
-  post_task([](void*) { state.round_wanted = false; }, nullptr, nullptr);
-}
-
 void keep(kept_thread* k) {
   k->older = state.newest;
   k->newer = nullptr;
   (k->older != nullptr ? k->older->newer : state.oldest) = k;
   state.newest = k;
-  ++state.kept;
-  want_round();
+  if (state.kept++ == 0) want_rounds(true);
 }
 
 void forget(kept_thread* k) {
   (k->newer != nullptr ? k->newer->older : state.newest) = k->older;
   (k->older != nullptr ? k->older->newer : state.oldest) = k->newer;
-  --state.kept;
+  if (--state.kept == 0) want_rounds(false);
 }
 
 bool start_one() {
@@ -151,7 +143,6 @@ bool start_one() {
   forget(k);
   state.starting = k;
   run_kept(k->handler, {k->payload(), k->bytes, k->source, k->thread}, k->scope);
-  if (state.kept != 0) want_round();
   return true;
 }
 
@@ -258,6 +249,7 @@ int give_kept(int to, int most) {
   commit_message(to, message_class::request, runtime_message::threads_handed, 0, 0);
   // Only now: it sends messages.
   for (kept_thread* k : chosen) forget_handed(k, to);
+  ++state.peers[to].given;
   ++counts.balance_messages;
   counts.balance_bytes += bytes + header_bytes;
   return static_cast<int>(chosen.size());
@@ -298,6 +290,11 @@ void set_known(int from, bool asked, bool knows) {
   p.knows = knows;
 }
 
+void answer_nothing(int to) {
+  std::uint32_t given = state.peers[to].given;
+  send_reply(to, runtime_message::steal_nothing, 0, 0, &given, sizeof given);
+}
+
 /// Serves those that have asked, as far as there is something to spare.
 void serve() {
   if (state.hungry == 0) [[likely]]
@@ -323,7 +320,7 @@ void serve() {
   for (int to = 0; to < job.count && state.unanswered != 0; ++to) {
     if (!std::exchange(state.peers[to].wants_answer, false)) continue;
     --state.unanswered;
-    send_reply(to, runtime_message::steal_nothing, 0, 0, nullptr, 0);
+    answer_nothing(to);
   }
 }
 
@@ -388,7 +385,10 @@ int round(bool idle) {
 }
 
 /// Something was handed over by `from`, which has forgotten then that this rank asked.
-void got_from(int from) { set_known(from, false, false); }
+void got_from(int from) {
+  ++state.peers[from].got;
+  set_known(from, false, false);
+}
 
 void on_steal_ask(arrival& a) {
   int from = a.source;
@@ -400,9 +400,13 @@ void on_steal_ask(arrival& a) {
 
 void on_steal_nothing(arrival& a) {
   int from = a.source;
+  std::uint32_t given;
+  std::memcpy(&given, a.payload, sizeof given);
   wire().consume(a);
-  counts.steals_empty += state.peers[from].asked;
-  set_known(from, false, true);
+  peer& p = state.peers[from];
+  counts.steals_empty += p.asked;
+  bool is_old = static_cast<std::int32_t>(p.got - given) > 0;
+  set_known(from, false, !is_old);
 }
 
 void on_load_told(arrival& a) {
@@ -504,10 +508,11 @@ void handover_departs(balance_record& record, int to, bool leaves) {
   if (leaves) {
     note_handover(record);
     record.on_its_way = true;
+    ++state.peers[to].given;
   } else {
     // Asked, it waits for something to come.
     set_hungry(to, true);
-    send_reply(to, runtime_message::steal_nothing, 0, 0, nullptr, 0);
+    answer_nothing(to);
   }
 }
 

@@ -7,8 +7,8 @@
 //
 // A rank without work asks each other rank once. One that has nothing to spare says so and
 // remembers who asked, and hands over when that changes: so nobody asks twice in vain, and a job
-// without work is silent. What an asker knows of a rank, and that rank of the asker, may differ for
-// a moment; then one asks again, or a thread comes that was not needed any more.
+// without work is silent. Answers and threads go on different ways, so an answer says how much was
+// handed over before it: when more has come, it is old, and the rank is asked again.
 #pragma once
 
 #include <cstdint>

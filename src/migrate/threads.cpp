@@ -211,6 +211,12 @@ void with_kept(ticket_id thread, Then then) {
   for (const ask& a : asks) then(a);
 }
 
+/// Bases that the asking rank had sent home before have not all arrived. Later ones may have: they
+/// go another way than questions.
+bool is_early(const question& q, int from) {
+  return static_cast<std::int32_t>(q.homecomings - threads.homecomings_from[from]) > 0;
+}
+
 void consider(const question& q, int from) {
   const ticket* t = find_ticket(q.thread);
   bool on_its_way = t != nullptr && t->has == outcome::none && t->thread_at == from;
@@ -241,7 +247,7 @@ void on_query(arrival& a) {
   int from = a.source;
   question q = read<question>(a);
   // A base that came home from there may be behind this message, in another queue.
-  if (q.homecomings != threads.homecomings_from[from]) {
+  if (is_early(q, from)) {
     threads.late_questions.push_back({q, from});
     return;
   }
@@ -529,9 +535,7 @@ void thread_arrives(ticket_id thread, std::uint32_t moves, int from) {
   ++threads.homecomings_from[from];
   if (threads.late_questions.empty()) [[likely]]
     return;
-  auto due = [&](const late_question& q) {
-    return q.from == from && q.asked.homecomings == threads.homecomings_from[from];
-  };
+  auto due = [&](const late_question& q) { return q.from == from && !is_early(q.asked, from); };
   for (const late_question& q : threads.late_questions) {
     if (due(q)) consider(q.asked, q.from);
   }
