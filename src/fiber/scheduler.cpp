@@ -26,6 +26,7 @@ namespace sojourn::detail {
 
 leaving handover;
 piece* first_ready = nullptr;
+std::atomic<void (*)()> at_next_turn{nullptr};
 void (*on_fiber_made)(piece* p) = [](piece*) {};
 
 namespace {
@@ -265,6 +266,13 @@ void make_ready_first(piece* p, long word) {
   p->next_ready = first_ready;
   if (first_ready == nullptr) scheduler.ready_last = p;
   first_ready = p;
+}
+
+void give_turn() {
+  ++counts.yields;
+  if (at_next_turn.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    at_next_turn.exchange(nullptr)();
+  leave([](piece* left, void*) { make_ready(block(left), 1); }, nullptr);
 }
 
 int run_ready(int most) {

@@ -4,6 +4,8 @@
 // out of the way; everything above this floor is such actions.
 #pragma once
 
+#include <atomic>
+
 #include "base/check.hpp"
 #include "fiber/piece.hpp"
 #include "fiber/stack_copy.hpp"
@@ -56,6 +58,12 @@ piece* block(piece* left);
 bool someone_goes_on_if_blocked();
 
 extern piece* first_ready;
+
+/// Suspends the running fiber behind all that are ready.
+void give_turn();
+/// Called once, by the next fiber that gives its turn, on its stack. A signal handler may set it:
+/// one that finds the rank in its dispatcher so meets the fiber that keeps it there.
+extern std::atomic<void (*)()> at_next_turn;
 
 /// Told when a handler's stack becomes a fiber (set by the floor above).
 extern void (*on_fiber_made)(piece* p);

@@ -225,8 +225,10 @@ void on_interrupt(int, siginfo_t*, void* context) {
   if (wanted != mine.report_given.load() && wanted != mine.stack_given.load()) {
     rank_report& report = area.report_of(job.me);
     const piece* p = running_piece();
-    // In its dispatcher it is about to answer, or to run a fiber: the launcher interrupts it again.
+    // In its dispatcher it is about to answer, or to run a fiber: one that polls tells by itself,
+    // and for others the launcher interrupts it again.
     if (!interrupted_fiber(context)) {
+      at_next_turn.store([] { raise(SIGURG); });
       errno = saved;
       return;
     }

@@ -24,7 +24,7 @@ inline int failures = 0;
 inline char current[128] = "start";
 
 /// Seconds a claim may take before it counts as hung; ctest's own limit lies above.
-inline constexpr unsigned patience_seconds = 20;
+inline constexpr unsigned patience_seconds = 60;
 
 /// Whether the system copies from one process to another, as Linux does and emulators do not. There
 /// bulk data that is not shared goes in messages.
