@@ -135,6 +135,8 @@ using clock_ptr = sojourn::global_ptr<window_clock>;
 
 // Of this rank. Where all mailboxes are is the same everywhere, so threads find it on each.
 std::vector<mailbox_ptr> mailboxes;
+/// Not inlined: the address of the vector's memory is then in no frame that moves.
+[[gnu::noinline]] mailbox_ptr mailbox_of(std::uint32_t process) { return mailboxes[process]; }
 std::uint64_t handled_here;
 std::uint64_t checksum_here;
 
@@ -157,7 +159,7 @@ void process(std::uint32_t self, settings s, clock_ptr clock) {
             clock, earliest)
             .get();
     if (begins >= s.end) break;
-    const mailbox_ptr mine = mailboxes[self];
+    const mailbox_ptr mine = mailbox_of(self);
     for (;;) {
       const delivery d = mine.call<&mailbox::take>();
       if (d.count == 0) break;
@@ -174,7 +176,7 @@ void process(std::uint32_t self, settings s, clock_ptr clock) {
       if (caused.to == self) {
         add(caused);
       } else {
-        mailboxes[caused.to].call<&mailbox::put>(caused);
+        mailbox_of(caused.to).call<&mailbox::put>(caused);
       }
     }
     if (!pending.empty()) earliest = std::min(earliest, pending.front().time);
