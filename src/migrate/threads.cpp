@@ -189,9 +189,16 @@ void ask_home(const ask& a) {
   send_ask(home_of(a.thread), again);
 }
 
+void handle_soon(ticket_id thread);
+
 /// Somebody asks this rank.
 void handle(const ask& a) {
-  if (piece* p = threads.here.find(a.thread); p != nullptr) return move_from_here(p, a);
+  if (piece* p = threads.here.find(a.thread); p != nullptr) {
+    if (p != running_piece()) return move_from_here(p, a);
+    // It took this message itself, while it waited in place for an answer.
+    threads.kept.emplace(a.thread, a);
+    return handle_soon(a.thread);
+  }
   int home = home_of(a.thread);
   if (a.by_hint || home == job.me) return ask_home(a);
   threads.kept.emplace(a.thread, a);
@@ -215,6 +222,12 @@ void with_kept(ticket_id thread, Then then) {
 /// go another way than questions.
 bool is_early(const question& q, int from) {
   return static_cast<std::int32_t>(q.homecomings - threads.homecomings_from[from]) > 0;
+}
+
+/// When what runs has left its stack.
+void handle_soon(ticket_id thread) {
+  post_task([](void* of) { with_kept(reinterpret_cast<ticket_id>(of), handle); },
+            reinterpret_cast<void*>(thread), nullptr);
 }
 
 void consider(const question& q, int from) {
@@ -282,9 +295,7 @@ void is_here(piece* p) {
   threads.here.insert(p);
   if (threads.kept.empty()) [[likely]]
     return;
-  // The piece is not suspended yet.
-  post_task([](void* thread) { with_kept(reinterpret_cast<ticket_id>(thread), handle); },
-            reinterpret_cast<void*>(p->thread), nullptr);
+  handle_soon(p->thread);  // the piece is not suspended yet
 }
 
 void is_gone(piece* p) {
