@@ -51,7 +51,7 @@ function(sojourn_add_install)
   # The benchmarks find `sojourn` beside them, as in the build tree. Peers that need an MPI are apart,
   # so that the package does not bring one in.
   get_property(targets DIRECTORY "${PROJECT_SOURCE_DIR}" PROPERTY BUILDSYSTEM_TARGETS)
-  list(FILTER targets INCLUDE REGEX "^(bench_|peer_|(counting_network|btree|btree_unchecked)$)")
+  list(FILTER targets INCLUDE REGEX "^(bench_|peer_|(counting_network|btree|btree_unchecked|uts|phold)$)")
   set(has_benchmarks FALSE)
   set(has_peers FALSE)
   foreach(target IN LISTS targets)

@@ -48,6 +48,7 @@ struct run_options {
   std::string ranks;
   std::string share;
   std::string stats_json;
+  std::string balance;
   std::string watchdog;
   std::string report;
   std::string restore;
@@ -67,6 +68,8 @@ struct run_options {
     flag("--stats", stats, "Print what the ranks counted, each and summed, after the job");
     text("--stats-json", stats_json, "FILE", "Write the same to FILE as JSON");
     text("--share", share, "on|off", "Map objects between ranks, or send messages only [on]");
+    text("--balance", balance, "POLICY",
+         "Hand ready threads to idle ranks: none, steal or diffuse [none]");
     text("--watchdog", watchdog, "SECONDS",
          "Report what all ranks wait for after so long without progress; 0: never [10]");
     text("--report", report, "FILE", "Write such reports, also those asked for, to FILE as JSON");
@@ -123,6 +126,13 @@ int parse_rank_count(const std::string& text) {
 }
 
 namespace {
+
+std::string parse_balance(const std::string& text) {
+  for (const char* policy : {"none", "steal", "diffuse"}) {
+    if (text == policy) return text;
+  }
+  throw error("--balance is 'none', 'steal' or 'diffuse', not '" + text + "'");
+}
 
 double parse_seconds(const std::string& text) {
   constexpr double most = 1e6;
@@ -190,6 +200,7 @@ run_request parse_run(const std::vector<std::string>& words) {
   if (options.app.count("--stats-json") != 0 && options.stats_json.empty()) {
     throw error("--stats-json takes the name of a file");
   }
+  if (options.app.count("--balance") != 0) request.balance = parse_balance(options.balance);
   if (options.app.count("--watchdog") != 0) {
     request.options.watchdog_seconds = parse_seconds(options.watchdog);
   }
@@ -246,6 +257,8 @@ int run_command(const std::vector<std::string>& words) {
     fmt::print("{}", request.help);
     return 0;
   }
+  // What ranks inherit, and --dry-run shows.
+  if (!request.balance.empty()) setenv("SOJOURN_BALANCE", request.balance.c_str(), 1);
   stats_file report(request.report);
   request.options.on_hang_report = [&report,
                                     wanted = !request.report.empty()](const std::string& json) {

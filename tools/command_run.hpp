@@ -15,6 +15,7 @@ struct run_request {
   bool stats = false;
   std::string stats_json;  ///< File, or "".
   std::string report;      ///< The same.
+  std::string balance;     ///< The policy of load balance, or "": the environment says which.
   bool dry_run = false;
   std::string help;  ///< Not empty: show this and do nothing else.
 };

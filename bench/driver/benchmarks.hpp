@@ -35,6 +35,12 @@ void bench_checked(report& result, const installation& here, const settings& cho
 /// Threads that move: the tables of Sang and Rego; starting and joining; a million that wait.
 void bench_threads(report& result, const installation& here, const settings& chosen);
 
+/// Searching an unbalanced tree with threads that load balance spreads over two ranks.
+void bench_uts(report& result, const installation& here, const settings& chosen);
+
+/// Simulating processes that are threads, and move with their events.
+void bench_phold(report& result, const installation& here, const settings& chosen);
+
 /// Says on standard error what is being measured; one line that the next one replaces.
 void tell_progress(const std::string& what);
 

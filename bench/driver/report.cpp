@@ -63,7 +63,8 @@ void report::print_table() const {
     const std::string least = f.least ? fmt::format("{:.3g}", *f.least) : "-";
     const std::string pairs = f.pairs > 0 ? fmt::format("{}", f.pairs) : "-";
     fmt::print("{:<{}}  {:>10} {:>10} {:>8} {:>8} {:>6} {:>7}  {}\n", f.what, what_width, f.ours,
-               f.peer, value, least, pairs, fmt::format("<= {:g}", f.reach),
+               f.peer, value, least, pairs,
+               fmt::format("{} {:g}", f.at_least ? ">=" : "<=", f.reach),
                !f.value  ? "not measured"
                : f.met() ? "met"
                          : "MISSED");

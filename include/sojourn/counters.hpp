@@ -38,15 +38,21 @@ struct counters {
   std::uint64_t sleeps = 0;                ///< Times the rank had nothing to do and slept.
   std::uint64_t wakeups_sent = 0;          ///< Sleeping ranks this one woke.
   std::uint64_t exceptions_sent = 0;       ///< Results that were exceptions.
+  std::uint64_t balance_messages = 0;      ///< Of load balance: requests, news and threads.
+  std::uint64_t balance_bytes = 0;
+  std::uint64_t steal_requests = 0;       ///< Times this rank asked another for threads.
+  std::uint64_t steals_empty = 0;         ///< Those that got nothing.
+  std::uint64_t threads_handed_over = 0;  ///< Threads that load balance sent away.
+  std::uint64_t handovers_damped = 0;     ///< That it did not, for they would go to and fro.
 
   /// Messages a program's own calls and migrations sent to other ranks.
   std::uint64_t messages() const { return requests_sent + replies_sent + migrations; }
   std::uint64_t bytes() const { return request_bytes + reply_bytes + migration_bytes; }
 
   static constexpr std::size_t count() { return sizeof(counters) / sizeof(std::uint64_t); }
-  std::array<std::uint64_t, 26> values() const {
-    static_assert(count() == 26);
-    using array = std::array<std::uint64_t, 26>;
+  std::array<std::uint64_t, 32> values() const {
+    static_assert(count() == 32);
+    using array = std::array<std::uint64_t, 32>;
     return __builtin_bit_cast(array, *this);
   }
   counters& operator-=(const counters& before);

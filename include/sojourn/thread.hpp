@@ -13,6 +13,7 @@
 
 #include "sojourn/detail/wire.hpp"
 #include "sojourn/errors.hpp"
+#include "sojourn/global_ptr.hpp"
 #include "sojourn/inline_string.hpp"
 #include "sojourn/rank.hpp"
 #include "sojourn/rpc.hpp"
@@ -80,6 +81,23 @@ class thread {
   id_type id_ = 0;  // the ticket of its result
 };
 
+/// Where a thread prefers to run: with an object, at the rank that owns it.
+class affinity {
+ public:
+  constexpr affinity() = default;
+  constexpr affinity(std::nullptr_t) {}
+  /// Requires: `object` is null or of this job.
+  template <class T>
+  affinity(global_ptr<T> object)
+      : rank_(object ? static_cast<std::int16_t>(object.where()) : std::int16_t{-1}) {}
+  constexpr explicit operator bool() const { return rank_ >= 0; }
+  /// Requires: there is one.
+  constexpr rank_t where() const { return rank_; }
+
+ private:
+  std::int16_t rank_ = -1;
+};
+
 struct thread_options {
   inline_string<23> name = {};  ///< For reports.
   bool pinned = false;          ///< Stays on the rank it was started on.
@@ -87,6 +105,9 @@ struct thread_options {
   /// its frames have bytes, and is copied in when it runs. For very many threads. (Sang and Rego,
   /// section 4.5)
   bool shared_stack = false;
+  /// `spawn` starts it at the owner of this object. Load balance (balance.hpp) never takes it away
+  /// from there, and hands it to no other rank; migrate moves it as any other.
+  sojourn::affinity affinity = {};
 };
 
 /// The thread that runs; names none in a main fiber, or in a handler that is no thread.
@@ -94,6 +115,11 @@ thread self();
 /// The name of the running thread, for reports; "" for none.
 inline_string<23> this_thread_name();
 void name_this_thread(const inline_string<23>& name);
+/// From now on load balance treats the running thread as thread_options::affinity says; null ends
+/// that. The thread stays where it is until the rank of the object has nothing to do and asks for
+/// threads. Errors: sojourn::error when what runs is no thread, or an activation of it away from
+/// its oldest frames.
+void set_affinity(affinity to);
 
 /// A heap of the running thread's own, which travels with it: what is built on it (std::pmr
 /// containers and strings) is whole on every rank, with the same addresses. It is made when it is
@@ -115,8 +141,16 @@ namespace detail {
 /// A ticket for the result of a thread that is started on `rank`.
 ticket_id thread_open(int rank);
 std::pmr::memory_resource* heap_of_running_thread();
+void set_affinity_of_running_thread(int rank);
 /// Around the body of a thread, on the rank where it starts and where it ends.
 void thread_begins(ticket_id thread, const thread_options& options);
+/// Load balance is on: threads that have arrived wait for their turn to start, and may be handed to
+/// another rank meanwhile.
+extern bool threads_wait_to_start;
+/// Keeps a thread for later, when it may wait. The message is consumed then.
+bool keep_thread(request& message);
+/// Frees the room of a thread's message, or of what was kept of it.
+void thread_taken(request& message);
 void thread_ends();
 /// The second approach of the paper: the thread is suspended by an ordinary switch, sent by the
 /// scheduler, and looks again where it is when it runs.
@@ -125,16 +159,17 @@ void migrate_self_by_switch(int to);
 template <class F, class... A>
 struct thread_request {
   struct payload_type {
-    thread_options options;
+    thread_options options;  // First: keep_thread looks at it.
     travelling_callable<F> fn;
     std::tuple<A...> arguments;
   };
 
   static void handle(request& message) {
+    if (threads_wait_to_start && keep_thread(message)) return;
     room<payload_type> payload;
     std::memcpy(static_cast<void*>(&payload.value), message.payload, sizeof(payload_type));
     ticket_id result = message.ticket;
-    message.consume();
+    thread_taken(message);
     thread_begins(result, payload.value.options);
     send_outcome<void>(
         result, [&] { std::apply(payload.value.fn.get(), std::move(payload.value.arguments)); });
@@ -181,8 +216,14 @@ thread spawn_on(rank_t rank, F fn, A... arguments) {
   return spawn_on(rank, thread_options{}, fn, std::move(arguments)...);
 }
 
-/// The same on this rank.
+/// The same on this rank, or where the thread has an affinity.
 template <class F, class... A>
+thread spawn(const thread_options& options, F fn, A... arguments) {
+  rank_t rank = options.affinity ? options.affinity.where() : rank_me();
+  return spawn_on(rank, options, fn, std::move(arguments)...);
+}
+template <class F, class... A>
+  requires(!std::is_same_v<F, thread_options>)
 thread spawn(F fn, A... arguments) {
   return spawn_on(rank_me(), fn, std::move(arguments)...);
 }

@@ -48,6 +48,12 @@ constexpr const char* names[] = {
     "sleeps",
     "wakeups_sent",
     "exceptions_sent",
+    "balance_messages",
+    "balance_bytes",
+    "steal_requests",
+    "steals_empty",
+    "threads_handed_over",
+    "handovers_damped",
 };
 static_assert(std::size(names) == counters::count());
 

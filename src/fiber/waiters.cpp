@@ -153,7 +153,7 @@ void mutex::pass_on() {
   under = next->youngest;
   before = next->mutexes;
   next->mutexes = this;
-  detail::make_ready(next, 1);
+  detail::make_ready(next, detail::woken_here);
 }
 
 bool condition_variable::wait_ns(std::unique_lock<mutex>& lock, std::uint64_t deadline_ns) {
@@ -171,13 +171,15 @@ bool condition_variable::wait_ns(std::unique_lock<mutex>& lock, std::uint64_t de
   return notified;
 }
 
-void condition_variable::wake_first() { detail::make_ready(detail::take_waiter(*this), 1); }
+void condition_variable::wake_first() {
+  detail::make_ready(detail::take_waiter(*this), detail::woken_here);
+}
 
 void semaphore::wait() { (void)detail::wait_in(*this); }
 
 void semaphore::give(std::ptrdiff_t n) {
   if (n < 0) detail::refuse_count(*this, n);
-  for (; n > 0 && !empty(); --n) detail::make_ready(detail::take_waiter(*this), 1);
+  for (; n > 0 && !empty(); --n) detail::make_ready(detail::take_waiter(*this), detail::woken_here);
   count_ += n;
 }
 
@@ -185,7 +187,7 @@ void latch::wait_for_zero() { (void)detail::wait_in(*this); }
 
 void latch::wake_all() {
   // Those woken first may destroy it.
-  while (!empty()) detail::make_ready(detail::take_waiter(*this), 1);
+  while (!empty()) detail::make_ready(detail::take_waiter(*this), detail::woken_here);
 }
 
 }  // namespace sojourn

@@ -24,6 +24,7 @@
 #include "memory/arena_extents.hpp"
 #include "memory/global_heap.hpp"
 #include "message/dispatcher.hpp"
+#include "migrate/balance.hpp"
 #include "migrate/reading.hpp"
 #include "migrate/scan.hpp"
 #include "migrate/stale_report.hpp"
@@ -268,7 +269,7 @@ void wait_until_all_arrived() {
     wake_callers();
     yield();
     traffic t = traffic_so_far();
-    bool busy = !dispatcher_idle() || anything_is_read();
+    bool busy = !dispatcher_idle() || anything_is_read() || threads_are_kept();
     sums now = reduce(sums{t.sent, t.received, busy}, [](sums a, sums b) {
       return sums{a.sent + b.sent, a.received + b.received, a.busy + b.busy};
     });
@@ -361,8 +362,10 @@ void checkpoint_now(const std::string& path, const root_bytes& root) {
   barrier();
   self.main = running_piece();
   freeze([](const piece* p) { return p != self.main && !p->runs_frozen; });
+  stand_still(true);
   wait_until_all_arrived();
   failure first = write_all(path, root);
+  stand_still(false);
   thaw();
   if (first.why == checkpoint_refusal::none) return;
   throw checkpoint_error(first.why, first.rank == job.me

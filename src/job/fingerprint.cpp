@@ -34,9 +34,7 @@ int mix_notes(dl_phdr_info* info, std::size_t, void* hash) {
   return 0;
 }
 
-}  // namespace
-
-std::uint64_t fingerprint() {
+std::uint64_t compute() {
   std::uint64_t hash = 0xcbf29ce484222325u;
   dl_iterate_phdr(mix_notes, &hash);
   const char* version = gnu_get_libc_version();
@@ -50,6 +48,13 @@ std::uint64_t fingerprint() {
   mix(hash, features, sizeof features);
 #endif
   return hash;
+}
+
+}  // namespace
+
+std::uint64_t fingerprint() {
+  static const std::uint64_t at_the_start = compute();
+  return at_the_start;
 }
 
 }  // namespace sojourn::detail

@@ -7,7 +7,8 @@
 
 namespace sojourn::detail {
 
-/// Requires: called on the worker thread.
+/// As it was at the first call, when the job starts: libraries that are loaded later (reports load
+/// one for debug information) change nothing. Requires: that call is on the worker thread.
 std::uint64_t fingerprint();
 
 }  // namespace sojourn::detail

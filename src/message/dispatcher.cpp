@@ -88,6 +88,7 @@ struct dispatcher_state {
   traffic moved{};
   traffic moved_collective{};
   void (*around_sleep)(bool falls_asleep) = nullptr;
+  int (*each_round)(bool idle) = nullptr;
   unsigned rounds_with_sleepers = 0;
   bool sleepers_are_due = false;
   // Between begin_request and commit_request.
@@ -108,6 +109,13 @@ void count_other_message(runtime_message kind, std::size_t bytes) {
     case runtime_message::scope_wants:
       ++counts.collective_messages;
       counts.collective_bytes += bytes;
+      break;
+    case runtime_message::steal_ask:
+    case runtime_message::steal_nothing:
+    case runtime_message::load_told:
+    case runtime_message::threads_handed:
+      ++counts.balance_messages;
+      counts.balance_bytes += bytes;
       break;
     case runtime_message::bulk_put:
     case runtime_message::bulk_get:
@@ -285,7 +293,7 @@ int wake_sleepers(bool idle) {
   return wake_due(now_ns());
 }
 
-void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), 1); }
+void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), woken_here); }
 
 void queue_sender(int to, const pending_send& sender) {
   peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
@@ -367,6 +375,8 @@ void dispatch_until(bool (*done)()) {
     did += retry_senders();
     if (next_timer_ns != never_ns) [[unlikely]]
       did += wake_sleepers(did == 0);
+    if (dispatcher.each_round != nullptr) [[unlikely]]
+      did += dispatcher.each_round(did == 0 && !anything_ready());
     if (did > 0 || anything_ready()) continue;
     if (done()) return;
     if (dispatcher.tasks_waiting == 0 && !anything_ready())
@@ -528,6 +538,27 @@ traffic collective_traffic_so_far() { return dispatcher.moved_collective; }
 
 void call_around_sleep(void (*around_sleep)(bool falls_asleep)) {
   dispatcher.around_sleep = around_sleep;
+}
+
+void call_each_round(int (*fn)(bool idle)) { dispatcher.each_round = fn; }
+
+void want_rounds(bool wanted) {
+  // As a sender that waits: where it matters that one does, one number is looked at for all.
+  dispatcher.waiting_senders += wanted ? 1 : std::size_t(-1);
+}
+
+std::uint16_t handler_entered() { return entered->handler; }
+
+void run_kept(std::uint16_t handler, const request& message, void* scope) {
+  const user_handler& h = dispatcher.handlers[handler - first_user_handler];
+  arrival a{message.source, message_class::request, handler,       0,
+            message.ticket, message.payload,        message.bytes, nullptr};
+  entered = &a;
+  handover.called_by = message.source;
+  handler_call call{h.run, message, &a};
+  bool blocked = run_handler(run_user_handler, &call, !h.may_migrate, scope);
+  if (scope != nullptr && !blocked) on_scope.left(scope);
+  entered = nullptr;
 }
 
 void each_waiting_sender(void (*visit)(const piece* waiter, int to, void* context), void* context) {

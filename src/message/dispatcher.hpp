@@ -36,11 +36,15 @@ enum class runtime_message : std::uint16_t {
   bulk_get,
   stop_asked,  ///< Asks a stop source's home to tell this rank.
   stop_told,
-  check_copy,    ///< Checked mode: tells the owner of a copy of its memory.
-  thread_ask,    ///< Asks a thread, wherever it is, to move.
-  thread_moved,  ///< To a thread's home: where its base has gone.
-  thread_query,  ///< To a thread's home: is it on its way to the asking rank?
-  thread_stale,  ///< The answer, when it is not.
+  check_copy,      ///< Checked mode: tells the owner of a copy of its memory.
+  thread_ask,      ///< Asks a thread, wherever it is, to move.
+  thread_moved,    ///< To a thread's home: where its base has gone.
+  thread_query,    ///< To a thread's home: is it on its way to the asking rank?
+  thread_stale,    ///< The answer, when it is not.
+  steal_ask,       ///< Asks a rank for threads (balance.hpp).
+  steal_nothing,   ///< The answer, when it has none to spare.
+  load_told,       ///< How many threads a rank has to run.
+  threads_handed,  ///< Threads that have not started.
   count_
 };
 using runtime_handler = void (*)(arrival& message);
@@ -87,6 +91,18 @@ std::byte* reserve_request(int to, std::size_t bytes);
 /// Publishes what was reserved.
 void commit_message(int to, message_class kind, runtime_message handler, std::uint16_t flags,
                     ticket_id ticket);
+
+/// Sets what is called once a round of the loop; it returns how much it did. `idle`: there was
+/// nothing else to do. Scheduler's stack.
+void call_each_round(int (*fn)(bool idle));
+/// As long as it is wanted this rank is not idle, and a fiber whose calls are answered in place
+/// lets the loop go round. Any stack.
+void want_rounds(bool wanted);
+/// The index of the handler that was entered last. Requires: it has not suspended.
+std::uint16_t handler_entered();
+/// Runs a handler on a message that was kept: as one that has just arrived, but for consume(),
+/// which it must not call. Scheduler's stack. The scope's count is the handler's.
+void run_kept(std::uint16_t handler, const request& message, void* scope);
 
 /// Delivers a reply from `rank` on this stack when it is the next thing to happen on this rank, so
 /// that the fiber that waits for it need not be left. True when one was delivered.

@@ -124,6 +124,10 @@ class departure_check {
   }
 
   const std::vector<frame>& frames() {
+    // A thread that others move is sent from the scheduler's stack, and a walk from here would name
+    // frames of that one: nothing is told then, but by the scan.
+    auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+    if (!addresses.in_stacks(here)) return frames_;
     if (frames_.empty()) {
       frames_ = frames_below(hi_);
       // Younger ones are this check's own, and stay.

@@ -9,6 +9,7 @@
 #include "fiber/stack_copy.hpp"
 #include "fiber/ticket_table.hpp"
 #include "message/dispatcher.hpp"
+#include "migrate/balance.hpp"
 #include "migrate/checked_scan.hpp"
 #include "migrate/reading.hpp"
 #include "migrate/scan.hpp"
@@ -317,6 +318,7 @@ void filled(piece* p, int source) {
 void attach_migration() {
   attach_scan();
   attach_threads();
+  attach_balance();
   attach_reading();
   on_message(runtime_message::piece, on_piece);
 }

@@ -136,11 +136,6 @@ void free_extra(piece* p) {
   p->extra->next_free = threads.free_extras;
   threads.free_extras = std::exchange(p->extra, nullptr);
 }
-thread_extra& extra_of(piece* p) {
-  if (p->extra == nullptr) p->extra = new_extra();
-  return *p->extra;
-}
-
 constexpr stay_reason moved{thread_refusal::none, ""};
 constexpr stay_reason waits_here{thread_refusal::waits_here,
                                  "it waits for something that only its rank can tell it"};
@@ -167,6 +162,7 @@ void move_from_here(piece* p, const ask& a) {
     return;
   }
   if (const stay_reason* why = reason_whole_stays(p)) return answer(a.answer, *why);
+  if (p->word == woken_here) return answer(a.answer, waits_here);
   if (p->word == 0) {
     if (p->waits == wait_cause::ticket) {
       // It asks for the result again where it arrives.
@@ -197,9 +193,16 @@ void ask_home(const ask& a) {
   send_ask(home_of(a.thread), again);
 }
 
+void handle_soon(ticket_id thread);
+
 /// Somebody asks this rank.
 void handle(const ask& a) {
-  if (piece* p = threads.here.find(a.thread); p != nullptr) return move_from_here(p, a);
+  if (piece* p = threads.here.find(a.thread); p != nullptr) {
+    if (p != running_piece()) return move_from_here(p, a);
+    // It took this message itself, while it waited in place for an answer.
+    threads.kept.emplace(a.thread, a);
+    return handle_soon(a.thread);
+  }
   int home = home_of(a.thread);
   if (a.by_hint || home == job.me) return ask_home(a);
   threads.kept.emplace(a.thread, a);
@@ -217,6 +220,18 @@ void with_kept(ticket_id thread, Then then) {
   for (auto a = first; a != last; ++a) asks.push_back(a->second);
   threads.kept.erase(first, last);
   for (const ask& a : asks) then(a);
+}
+
+/// Bases that the asking rank had sent home before have not all arrived. Later ones may have: they
+/// go another way than questions.
+bool is_early(const question& q, int from) {
+  return static_cast<std::int32_t>(q.homecomings - threads.homecomings_from[from]) > 0;
+}
+
+/// When what runs has left its stack.
+void handle_soon(ticket_id thread) {
+  post_task([](void* of) { with_kept(reinterpret_cast<ticket_id>(of), handle); },
+            reinterpret_cast<void*>(thread), nullptr);
 }
 
 void consider(const question& q, int from) {
@@ -249,7 +264,7 @@ void on_query(arrival& a) {
   int from = a.source;
   question q = read<question>(a);
   // A base that came home from there may be behind this message, in another queue.
-  if (q.homecomings != threads.homecomings_from[from]) {
+  if (is_early(q, from)) {
     threads.late_questions.push_back({q, from});
     return;
   }
@@ -269,13 +284,14 @@ void departs(piece* p) {
   ticket_id thread = p->thread;
   place(p);
   const stay_reason* why = reason_whole_stays(p);
+  if (asked == 0) handover_departs(p->extra->balance, to, why == nullptr);
   if (why == nullptr) {
     base_departs(p, to);
     send_whole(p, to);
   } else {
     make_ready_first(p, p->word);
   }
-  answer(asked, why == nullptr ? moved : *why);
+  if (asked != 0) answer(asked, why == nullptr ? moved : *why);
   with_kept(thread, handle);
 }
 
@@ -283,9 +299,7 @@ void is_here(piece* p) {
   threads.here.insert(p);
   if (threads.kept.empty()) [[likely]]
     return;
-  // The piece is not suspended yet.
-  post_task([](void* thread) { with_kept(reinterpret_cast<ticket_id>(thread), handle); },
-            reinterpret_cast<void*>(p->thread), nullptr);
+  handle_soon(p->thread);  // the piece is not suspended yet
 }
 
 void is_gone(piece* p) {
@@ -395,6 +409,11 @@ std::size_t encode_error(const void* exception, char* bytes, std::size_t room) {
 
 }  // namespace
 
+thread_extra& extra_of(piece* p) {
+  if (p->extra == nullptr) p->extra = new_extra();
+  return *p->extra;
+}
+
 void attach_threads() {
   threads.hints = runtime_array<hint>(hint_count);
   threads.homecomings_from = runtime_array<std::uint32_t>(static_cast<std::size_t>(job.count));
@@ -416,6 +435,9 @@ ticket_id thread_open(int rank) {
 void thread_begins(ticket_id thread, const thread_options& options) {
   piece* p = running_piece();
   p->thread = thread;
+  started_thread started = thread_started(options);
+  p->moves = started.moves;
+  if (started.balance.matters()) extra_of(p).balance = started.balance;
   if (options.pinned) p->pinned = true;
   p->shares_stack = options.shared_stack;
   if (!options.name.empty()) extra_of(p).name = options.name;
@@ -433,19 +455,33 @@ void end_heap(thread_arena* heap) {
 
 }  // namespace
 
-std::pmr::memory_resource* heap_of_running_thread() {
+namespace {
+
+/// The base of the thread that runs. `what` is the public function that asks.
+piece* running_base(const char* what) {
   piece* p = running_piece();
   if (p == nullptr || p->thread == 0) {
-    throw error("thread_heap: what runs is no thread: start it with spawn");
+    throw error(format("%s: what runs is no thread: start it with spawn", what));
   }
   bool is_base = p->result == 0 || p->is_thread_base();
   if (!is_base) p = threads.here.find(p->thread);
   if (p == nullptr) {
     throw error(
-        "thread_heap: the heap of a thread is where its oldest frames are, and this activation of "
-        "it is elsewhere");
+        format("%s: what belongs to a thread is where its oldest frames are, and this activation "
+               "of it is elsewhere",
+               what));
   }
-  thread_extra& extra = extra_of(p);
+  return p;
+}
+
+}  // namespace
+
+void set_affinity_of_running_thread(int rank) {
+  extra_of(running_base("set_affinity")).balance.affinity = static_cast<std::int16_t>(rank);
+}
+
+std::pmr::memory_resource* heap_of_running_thread() {
+  thread_extra& extra = extra_of(running_base("thread_heap"));
   if (extra.heap == nullptr) extra.heap = thread_arena::make();
   return extra.heap;
 }
@@ -487,41 +523,48 @@ std::size_t read_trailer(piece* p, const std::byte* from, std::size_t bytes) {
   return sizeof t + sizeof(thread_extra);
 }
 
-void base_departs(piece* p, int to) {
-  threads.here.erase(p);
-  ++p->moves;
-  int home = home_of(p->thread);
+void thread_departs(ticket_id thread, std::uint32_t moves, int to) {
+  int home = home_of(thread);
   if (home == job.me) {
-    ticket* t = find_ticket(p->thread);
+    ticket* t = find_ticket(thread);
     if (t == nullptr) return;
     t->thread_at = static_cast<std::int16_t>(to);
-    t->thread_moves = p->moves;
+    t->thread_moves = moves;
   } else if (to == home) {
-    ++threads.homecomings_to[home];  // the base itself tells
+    ++threads.homecomings_to[home];  // the thread itself tells
   } else {
-    news n{to, p->moves};
-    send_reply(home, runtime_message::thread_moved, 0, p->thread, &n, sizeof n);
+    news n{to, moves};
+    send_reply(home, runtime_message::thread_moved, 0, thread, &n, sizeof n);
   }
+}
+
+void thread_arrives(ticket_id thread, std::uint32_t moves, int from) {
+  if (home_of(thread) != job.me) return;
+  if (ticket* t = find_ticket(thread); t != nullptr) {
+    t->thread_at = static_cast<std::int16_t>(job.me);
+    t->thread_moves = moves;
+  }
+  ++threads.homecomings_from[from];
+  if (threads.late_questions.empty()) [[likely]]
+    return;
+  auto due = [&](const late_question& q) { return q.from == from && !is_early(q.asked, from); };
+  for (const late_question& q : threads.late_questions) {
+    if (due(q)) consider(q.asked, q.from);
+  }
+  std::erase_if(threads.late_questions, due);
+}
+
+void ask_on(ticket_id thread) { with_kept(thread, handle); }
+
+void base_departs(piece* p, int to) {
+  threads.here.erase(p);
+  thread_departs(p->thread, ++p->moves, to);
 }
 
 void base_arrives(piece* p, int from) {
   threads.here.insert(p);
-  if (home_of(p->thread) == job.me) {
-    if (ticket* t = find_ticket(p->thread); t != nullptr) {
-      t->thread_at = static_cast<std::int16_t>(job.me);
-      t->thread_moves = p->moves;
-    }
-    ++threads.homecomings_from[from];
-    if (!threads.late_questions.empty()) [[unlikely]] {
-      auto due = [&](const late_question& q) {
-        return q.from == from && q.asked.homecomings == threads.homecomings_from[from];
-      };
-      for (const late_question& q : threads.late_questions) {
-        if (due(q)) consider(q.asked, q.from);
-      }
-      std::erase_if(threads.late_questions, due);
-    }
-  }
+  thread_arrives(p->thread, p->moves, from);
+  if (p->extra != nullptr) handover_arrives(p->extra->balance, from);
   with_kept(p->thread, handle);
 }
 
@@ -587,6 +630,10 @@ void name_this_thread(const inline_string<23>& name) {
   detail::piece* p = detail::running_piece();
   if (p == nullptr || p->thread == 0) throw error("what runs is no thread, and can have no name");
   detail::extra_of(p).name = name;
+}
+
+void set_affinity(affinity to) {
+  detail::set_affinity_of_running_thread(to ? to.where() : detail::no_rank);
 }
 
 void thread::join() {

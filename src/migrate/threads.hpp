@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "fiber/piece.hpp"
+#include "migrate/balance.hpp"
 #include "sojourn/thread.hpp"
 
 namespace sojourn::detail {
@@ -20,7 +21,8 @@ class thread_arena;
 struct thread_extra {
   inline_string<23> name;
   thread_arena* heap = nullptr;  ///< At an address of its own in the whole job.
-  ticket_id asked_to_move = 0;   ///< Who has asked learns it when the base has left.
+  ticket_id asked_to_move = 0;   ///< Who has asked learns it when the base has left; 0: nobody.
+  balance_record balance;
   thread_extra* next_free = nullptr;
 };
 
@@ -32,6 +34,8 @@ struct thread_trailer {
 };
 
 void attach_threads();
+
+thread_extra& extra_of(piece* p);
 
 /// Bytes that a departing piece takes in a message besides its frames, when it is part of a thread.
 std::size_t trailer_bytes(const piece* p);
@@ -52,5 +56,11 @@ void load_thread(piece* p, file_reader& from);
 void base_departs(piece* p, int to);
 /// It has arrived, from `from`.
 void base_arrives(piece* p, int from);
+
+/// The same of a thread that has not started.
+void thread_departs(ticket_id thread, std::uint32_t moves, int to);
+void thread_arrives(ticket_id thread, std::uint32_t moves, int from);
+/// What was asked of a thread that was here is asked where it is now.
+void ask_on(ticket_id thread);
 
 }  // namespace sojourn::detail

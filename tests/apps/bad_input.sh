@@ -63,6 +63,8 @@ refuses 2 "--workload" "$bin/btree" --workload F
 for program in btree tour counting_network; do
   refuses 2 "--requesters" "$bin/$program" --requesters 0
   refuses 2 "--requesters" "$bin/$program" --requesters -3
+done
+for program in btree tour counting_network uts phold; do
   refuses 2 "--frobnicate" "$bin/$program" --frobnicate
   refuses 2 "superfluous" "$bin/$program" superfluous
   refuses 1 "cannot write the figures to $work/no/such" "$bin/$program" --json "$work/no/such"
@@ -73,10 +75,18 @@ for program in btree counting_network; do
   refuses 2 "--think" "$bin/$program" --think long
 done
 refuses 2 "--requests" "$bin/counting_network" --requests 0
+for program in uts phold; do refuses 2 "--policy" "$bin/$program" --policy fair; done
+refuses 2 "--tree" "$bin/uts" --tree T0
+refuses 2 "--grain" "$bin/uts" --grain 0
+refuses 2 "--processes" "$bin/phold" --processes 0
+refuses 2 "--lookahead" "$bin/phold" --lookahead 0
+refuses 2 "--remote" "$bin/phold" --remote 2
 refuses 2 "--requests" "$bin/counting_network" --requests
 
 accepts "tree of 3 keys" "$bin/btree" --keys "$work/few" --ops 50
 accepts "tree of 3 keys" "$bin/btree" --keys "$work/few" --ops 50 --ints --workload E
+accepts '"nodes": 4112897' "$bin/uts" --tree T3 --json
+accepts '"checksum"' "$bin/phold" --end 5 --check --json
 accepts '"migrations_per_operation"' "$bin/counting_network" --requests 10 --json
 accepts "tree of 3 keys" "$bin/btree" --keys "$work/few" --ops 50 --json "$work/figures"
 grep -qF '"operations_per_second"' "$work/figures" || { echo "no figures"; failures=$((failures + 1)); }

@@ -34,6 +34,19 @@ for ranks in 1 2 4; do
   done
 done
 
+# Threads that load balance keeps, or is about to hand over, are saved as well.
+for policy in steal diffuse; do
+  rm -f "$state"*
+  try run -n 4 --balance $policy "$program" "$state" states
+  expect_status 0
+  [ "$(answer)" = "$expected" ] || fail "under $policy, $(answer) and not $expected"
+  for again in none $policy; do
+    try run --balance $again --restore "$state" "$program" "$state" states
+    expect_status 0
+    [ "$(answer)" = "$expected" ] || fail "restored under $again, $(answer) and not $expected"
+  done
+done
+
 # What is no whole checkpoint of this job is refused.
 part=$(find "$work" -name 'state.*.1')
 whole='all files of a checkpoint must be as they were written'

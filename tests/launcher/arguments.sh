@@ -30,6 +30,7 @@ refused '-n takes a value' run -n
 refused 'no option --fast' run --fast hostname
 refused 'no option -x' run -x hostname
 refused "'on' or 'off', not 'maybe'" run --share maybe hostname
+refused "'none', 'steal' or 'diffuse', not 'fair'" run --balance fair hostname
 refused 'exclude each other' run --bind --no-bind hostname
 refused "cannot start './absent': No such file" run -n 2 ./absent
 refused "cannot start 'no-such-program-anywhere': No such file" run no-such-program-anywhere

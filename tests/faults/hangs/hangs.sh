@@ -85,6 +85,12 @@ for share in on off; do
   expect_deadlock "rank 0 \`waits_for_the_first\` waits for ${chain}rank 0 \`waits_for_the_first\` again"
   [ $(($(date +%s) - started)) -le 3 ] || fail 'a proven deadlock took seconds to be seen'
 
+  # Ranks that ask each other for threads do so once, and are found to hang all the same.
+  for policy in steal diffuse; do
+    try --watchdog 0 --balance $policy "$hangs" circle
+    expect_deadlock "rank 0 \`waits_for_the_first\` waits for ${chain}rank 0 \`waits_for_the_first\` again"
+  done
+
   # The fiber that holds a mutex is what the one that waits for it waits for.
   try --watchdog 0 "$hangs" mutexes
   expect_deadlock "rank $last \`waits_for_both\` waits for rank $last \`locks_left_then_right\`, which waits for a sojourn::mutex held by rank $last \`locks_right_then_left\`, which waits for a sojourn::mutex held by rank $last \`locks_left_then_right\` again"

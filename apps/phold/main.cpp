@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// sojourn run -n 4 --balance steal phold --begin one
+#include <fmt/format.h>
+#include <sojourn/sojourn.hpp>
+
+#include "common/application.hpp"
+#include "common/balance_option.hpp"
+#include "phold/simulation.hpp"
+
+int main(int argc, char** argv) {
+  CLI::App options(
+      "Simulates processes that send each other events (PHOLD). Each process is a thread, which\n"
+      "keeps its pending events in its own heap and takes them along when load balance moves it.\n"
+      "The checksum is the same on any number of ranks, under every policy; --check compares it\n"
+      "with a simulation by one loop.",
+      "phold");
+  apps::phold::settings chosen;
+  std::string begin = "spread";
+  bool check = false;
+  apps::balance_option policy;
+  apps::json_report json;
+  options.add_option("--processes", chosen.processes, "In the whole job")
+      ->check(CLI::Range(1u, 100'000u))
+      ->capture_default_str();
+  options.add_option("--events", chosen.events, "Of each process in the beginning")
+      ->check(CLI::Range(1u, 10'000u))
+      ->capture_default_str();
+  options.add_option("--lookahead", chosen.lookahead, "Least time from an event to what it causes")
+      ->check(CLI::Range(1e-6, 1e6))
+      ->capture_default_str();
+  options.add_option("--delay", chosen.mean_delay, "Mean of the time that is added to that")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  options.add_option("--end", chosen.end, "Time at which the simulation ends")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  options.add_option("--work", chosen.work, "Rounds of computation for an event")
+      ->check(CLI::Range(0u, 1u << 30))
+      ->capture_default_str();
+  options.add_option("--remote", chosen.remote, "Share of events that go to another process")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  options.add_option("--seed", chosen.seed, "Of all random numbers")->capture_default_str();
+  options.add_option("--begin", begin, "Where processes begin: spread over the ranks, or on one")
+      ->check(CLI::IsMember({"spread", "one"}))
+      ->capture_default_str();
+  options.add_flag("--affinity", chosen.affinity,
+                   "Each process prefers the rank that has its mailbox");
+  options.add_flag("--check", check, "Compare with a simulation by one loop");
+  policy.add_to(options);
+  json.add_to(options);
+
+  return apps::run_application(options, argc, argv, [&]() -> int {
+    json.open();
+    policy.apply();
+    chosen.spread = begin == "spread";
+    const auto r = apps::phold::simulate(chosen);
+    if (check) {
+      const auto wanted = apps::phold::simulate_alone(chosen);
+      if (wanted.events != r.events || wanted.checksum != r.checksum) {
+        throw apps::refusal(
+            1, fmt::format("{} events with checksum {:016x} were handled, but one loop handles {} "
+                           "with {:016x}",
+                           r.events, r.checksum, wanted.events, wanted.checksum));
+      }
+    }
+    const char* how = sojourn::name_of(sojourn::balance_now());
+    apps::say(json.readable(),
+              fmt::format("{} processes on {} ranks, policy {}\n"
+                          "{:>10} {:>9} {:>9} {:>12} {:>10} {:>17}\n"
+                          "{:>10} {:>9} {:>9.3f} {:>12.0f} {:>10} {:>17}\n",
+                          chosen.processes, sojourn::rank_count(), how, "events", "windows",
+                          "seconds", "events/s", "handed on", "checksum", r.events, r.windows,
+                          r.seconds, static_cast<double>(r.events) / r.seconds,
+                          r.spent.threads_handed_over, fmt::format("{:016x}", r.checksum)));
+    json.write({{"processes", chosen.processes},
+                {"ranks", sojourn::rank_count()},
+                {"policy", how},
+                {"begin", begin},
+                {"events", r.events},
+                {"checksum", fmt::format("{:016x}", r.checksum)},
+                {"windows", r.windows},
+                {"seconds", r.seconds},
+                {"events_per_second", static_cast<double>(r.events) / r.seconds},
+                {"threads_handed_over", r.spent.threads_handed_over},
+                {"steal_requests", r.spent.steal_requests},
+                {"steals_empty", r.spent.steals_empty},
+                {"handovers_damped", r.spent.handovers_damped},
+                {"migration_bytes", r.spent.migration_bytes}});
+    return 0;
+  });
+}
