@@ -61,7 +61,7 @@ void depart_late(void* context) {
 void depart(piece* p, const mark* end, int to) {
   departure d{p, to, {}};
   if (p->scope != nullptr) d.scope = scopes_on_wire.take(p->scope);
-  bool goes_now = p->bytes() < read_from_bytes && !has_heap(p);
+  bool goes_now = p->bytes() < read_from_bytes && (p->thread == 0 || !has_heap(p));
   std::byte* room = goes_now ? try_reserve_request(to, payload_bytes(p)) : nullptr;
   if (room != nullptr) [[likely]]
     send_piece(room, d);
@@ -277,11 +277,11 @@ std::size_t read_tail(piece* p, const arrival& a, const std::byte* from, std::si
 }
 
 void describe_arrival(piece* p, const arrival& a, const piece_header& header, std::size_t bytes) {
-  SOJOURN_CHECK(
-      addresses.in_stacks(header.sp) && header.sp + bytes <= slots.high(slots.index_of(header.sp)),
-      "rank %d sent %zu bytes of a stack at 0x%llx, which is not in a stack", a.source, bytes,
-      static_cast<unsigned long long>(header.sp));
-  p->slot = slots.index_of(header.sp);
+  std::uint32_t slot = slots.index_of(header.sp);
+  SOJOURN_CHECK(addresses.in_stacks(header.sp) && header.sp + bytes <= slots.high(slot),
+                "rank %d sent %zu bytes of a stack at 0x%llx, which is not in a stack", a.source,
+                bytes, static_cast<unsigned long long>(header.sp));
+  p->slot = slot;
   p->sp = header.sp;
   p->hi = header.sp + bytes;
   p->base = header.base;

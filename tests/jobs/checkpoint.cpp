@@ -355,7 +355,9 @@ int warnings() {
 
 /// Waits for a thread that stands still until it has met a barrier.
 int waits_too_early() {
-  thread t = restored() ? restored_root<thread>() : spawn([] { yield(); });
+  // It has not ended when the checkpoint is written, however long the ranks take to meet.
+  thread t =
+      restored() ? restored_root<thread>() : spawn([] { sleep_for(std::chrono::seconds(1)); });
   if (!restored()) checkpoint(path, t);
   t.join();
   return 0;
