@@ -144,15 +144,17 @@ void hang_watcher::sample(time now) {
     p.since = progress_at_ = now;
     reported_ = false;
   }
+  // What the others may wait for. Counted from its end: one that has just woken has done nothing
+  // yet.
+  if (some_sleep) progress_at_ = now;
   nanoseconds quiet = now - progress_at_;
   if (quiet < watchdog_ / 2 || reported_) return;
   // Also in a lock, or for what another process has to say.
   for (std::size_t rank = 0; rank < progress_.size(); ++rank) {
     some_wait = sleeps_on(rank) || some_wait;
   }
-  // When nobody waits the ranks compute, each for itself; when one sleeps for a time, that is what
-  // the others may wait for.
-  if (quiet < watchdog_ || !some_wait || some_sleep) return;
+  // When nobody waits the ranks compute, each for itself.
+  if (quiet < watchdog_ || !some_wait) return;
   reported_ = true;
   double seconds = duration<double>(quiet).count();
   start({format(seconds < 1 ? "no rank has sent a message or run a fiber for %.2f s"
