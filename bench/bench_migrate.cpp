@@ -31,6 +31,7 @@
 
 #include "common/command_channel.hpp"
 #include "common/one_way.hpp"
+#include "common/switches.hpp"
 
 namespace {
 
@@ -187,21 +188,6 @@ std::vector<double> time_visits(const bench::batch_plan& plan, rank_t second_ran
   return result;
 }
 
-std::vector<double> time_switches(const bench::batch_plan& plan) {
-  return bench::time_batches(plan, [](std::uint64_t count) {
-    for (std::uint64_t i = 0; i < count; ++i) yield();
-  });
-}
-
-std::vector<double> ticks_a_nanosecond() {
-  const std::uint64_t start_ns = bench::clock_ns();
-  const std::uint64_t start_ticks = ticks();
-  while (bench::clock_ns() - start_ns < 20'000'000) {
-  }
-  return {static_cast<double>(ticks() - start_ticks) /
-          static_cast<double>(bench::clock_ns() - start_ns)};
-}
-
 /// Nothing when there is no such operation or frame size.
 std::optional<std::vector<double>> measure(const bench::command& next) {
   const bench::batch_plan& plan = next.plan;
@@ -215,8 +201,8 @@ std::optional<std::vector<double>> measure(const bench::command& next) {
   if (next.operation == "rpc_ff") return time_calls_of(plan, call_sizes{});
   if (next.operation == "visit") return time_visits(plan, 1);
   if (next.operation == "visit_local") return time_visits(plan, 0);
-  if (next.operation == "switch") return time_switches(plan);
-  if (next.operation == "clock") return ticks_a_nanosecond();
+  if (next.operation == "switch") return bench::time_switches(plan);
+  if (next.operation == "clock") return bench::ticks_a_nanosecond();
   if (next.operation == "cpus")
     return std::vector<double>{static_cast<double>(sched_getcpu()),
                                static_cast<double>(rpc(1, [] { return sched_getcpu(); }).get())};

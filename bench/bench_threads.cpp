@@ -10,6 +10,8 @@
 //                 out of another after it, besides what the move does
 //   ships B       bytes that one such move ships, headers included
 //   message B     one active message of B bytes, headers included, from buffer to buffer
+//   switch        leave a fiber and come back to it through the dispatcher
+//   clock         ticks of the processor's counter in a nanosecond
 //   spawn_join    start a thread that does nothing, here, and join it
 //   suspended N   N threads that share a stack and wait: bytes of memory each, and the nanoseconds
 //                 each took to start, and to wake and end
@@ -30,6 +32,7 @@
 
 #include "common/command_channel.hpp"
 #include "common/one_way.hpp"
+#include "common/switches.hpp"
 
 namespace {
 
@@ -202,6 +205,8 @@ std::optional<std::vector<double>> measure(const bench::command& next) {
   if (next.operation == "message" && plan.bytes <= bench::table.out.size())
     return time_messages(plan);
   if (next.operation == "spawn_join") return time_spawns(plan);
+  if (next.operation == "switch") return bench::time_switches(plan);
+  if (next.operation == "clock") return bench::ticks_a_nanosecond();
   if (next.operation == "suspended") return suspend_many(plan.bytes);
   if (next.operation == "cpus")
     return std::vector<double>{static_cast<double>(sched_getcpu()),

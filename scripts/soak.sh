@@ -7,12 +7,13 @@
 #   aarch64    scripts/soak_aarch64.sh
 #   package    scripts/soak_package.sh
 #   chaos      200 kills of ranks and launchers
+#   moves      1,000,000 moves of threads with memory flat, on 2 and on 4 ranks
 # A part that fails does not stop the others; the exit status tells if any did. What each says is in
 # build/soak/PART.log.
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-all='release debug asan release-clang debug-clang valgrind aarch64 package chaos'
+all='release debug asan release-clang debug-clang valgrind aarch64 package chaos moves'
 [ $# -gt 0 ] || eval "set -- $all"
 for part; do
   case " $all " in
@@ -47,12 +48,22 @@ chaos() {
     "$root/build/release/bin/btree" "${SOJOURN_CHAOS_ROUNDS:-200}"
 }
 
+# With the heap shared, and not; each rank says what it holds.
+moves() {
+  "$root/dev" build sojourn_command job_soak || return 1
+  for way in '2 on' '4 off'; do
+    SOJOURN_SOAK_MOVES=1000000 "$root/build/release/bin/sojourn" run -n "${way% *}" \
+      --share "${way#* }" "$root/build/release/bin/tests/job_soak" || return 1
+  done
+}
+
 run_part() {
   case $1 in
     valgrind) valgrind_unit_tests ;;
     aarch64) sh "$root/scripts/soak_aarch64.sh" ;;
     package) "$root/dev" build && sh "$root/scripts/soak_package.sh" ;;
     chaos) chaos ;;
+    moves) moves ;;
     *) "$root/dev" test --preset "$1" ;;
   esac
 }

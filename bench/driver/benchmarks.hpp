@@ -49,6 +49,11 @@ void tell_progress(const std::string& what);
 void add_breakdown(report& result, worker& ours, worker& raw, double shipped_bytes,
                    const settings& chosen);
 
+/// Where the time goes of one move of a thread with so many bytes of locals, in the categories of
+/// Sang and Rego's Table 3.
+void add_thread_breakdown(report& result, worker& ours, worker& raw, std::uint64_t locals,
+                          double shipped_bytes, const settings& chosen);
+
 /// The counting network's throughput and bandwidth against requesters (the paper's Figures 2 and
 /// 3), as tables and SVG files.
 void add_network_figures(report& result, const installation& here, const settings& chosen);

@@ -101,6 +101,15 @@ void add_moves(report& result, worker& ours, const settings& chosen) {
   result.add_detail("threads", "by_locals", rows);
 }
 
+void add_parts(report& result, const installation& here, worker& ours, const std::string& cpus,
+               const settings& chosen) {
+  constexpr std::uint64_t locals = 64;  // of the paper's Table 3
+  worker raw("peer_raw", {here.program("peer_raw"), "--cpus", cpus}, 1);
+  const std::vector<double> ships =
+      ours.ask("ships", {.iterations = 100, .repeats = 1, .bytes = locals});
+  add_thread_breakdown(result, ours, raw, locals, ships.at(0), chosen);
+}
+
 void add_spawns(report& result, const installation& here, worker& ours, const std::string& cpus,
                 const settings& chosen) {
   const batch_plan plan{.iterations = chosen.work.quick ? 500u : 5000u, .repeats = 5, .bytes = 0};
@@ -136,6 +145,8 @@ void bench_threads(report& result, const installation& here, const settings& cho
   worker ours("bench_threads", here.job(2, "bench_threads"), 1);
   const std::string cpus = comma_list(ours.ask("cpus", {}));
   add_moves(result, ours, chosen);
+  tell_progress("threads: where the time of a move goes");
+  add_parts(result, here, ours, cpus, chosen);
   tell_progress("threads: starting and joining");
   add_spawns(result, here, ours, cpus, chosen);
   tell_progress("threads: many that wait");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <utility>
 
@@ -25,8 +26,21 @@ struct node {
   int rank;
   const fiber_record* fiber = nullptr;  ///< Null: what runs.
   std::vector<code_place> places = {};
-  int next = -1;  ///< The node it waits for.
+  std::string thread = {};  ///< Its name, or "".
+  int next = -1;            ///< The node it waits for.
 };
+
+/// What a rank that may be broken has left there, on one line and in valid JSON.
+std::string text_of(const told_name& told) {
+  std::string text(told, strnlen(told, sizeof told));
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
+}
+
+/// "thread `sleeper`"
+std::string thread_text(const node& n) { return "thread `" + n.thread + "`"; }
 
 std::string seconds(double s) { return format(s < 9.95 ? "%.1f s" : "%.0f s", s); }
 
@@ -133,7 +147,8 @@ class graph {
         if (has_stack && rank.report.runs_for != 0) {
           giver_[rank.report.runs_for] = static_cast<int>(nodes_.size());
         }
-        nodes_.push_back({number, nullptr, places.of(rank.report.stack, rank.report.stack_count)});
+        nodes_.push_back({number, nullptr, places.of(rank.report.stack, rank.report.stack_count),
+                          has_stack ? text_of(rank.report.runs_thread) : ""});
       }
       if (rank.condition != rank_condition::waiting &&
           rank.condition != rank_condition::computing) {
@@ -144,7 +159,8 @@ class graph {
       for (std::uint32_t i = 0; i < rank.report.fiber_count; ++i) {
         const fiber_record& fiber = rank.report.fibers[i];
         if (fiber.result != 0) giver_[fiber.result] = static_cast<int>(nodes_.size());
-        nodes_.push_back({number, &fiber, places.of(fiber.frames, fiber.frame_count)});
+        nodes_.push_back(
+            {number, &fiber, places.of(fiber.frames, fiber.frame_count), text_of(fiber.thread)});
       }
       for (std::uint32_t i = 0; i < rank.report.link_count; ++i) {
         source_[rank.report.links[i].to] = rank.report.links[i].from;
@@ -157,18 +173,19 @@ class graph {
 
   const std::vector<node>& nodes() const { return nodes_; }
 
-  /// "`f` (x.cpp:12)", as it is spoken of.
+  /// "`f` (x.cpp:12)" or "thread `t`: `f` (x.cpp:12)", as it is spoken of.
   std::string name(const node& n, bool with_line) const {
     code_place place;
     if (!n.places.empty()) {
       place = n.places.front();
     } else {
+      if (!n.thread.empty()) return thread_text(n);
       if (n.fiber == nullptr) return "what runs there";
       if (!n.fiber->is_main) return "a fiber";
       place.function = "main";
     }
     if (!with_line) place.line = 0;
-    return text_of(place);
+    return (n.thread.empty() ? "" : thread_text(n) + ": ") + text_of(place);
   }
 
   std::string sentence() const {
@@ -487,9 +504,12 @@ std::string fiber_text(const graph& waits, const node& n) {
 }
 
 std::string running_text(const node& n) {
-  std::string text;
+  std::string text = n.thread.empty() ? "" : " in " + thread_text(n);
   for (std::size_t i = 0; i < std::min(n.places.size(), places_shown); ++i) {
-    text += (i == 0 ? " in " : i == 1 ? "; called by " : ", ") + text_of(n.places[i]);
+    text += (i == 0   ? (n.thread.empty() ? " in " : ": ")
+             : i == 1 ? "; called by "
+                      : ", ") +
+            text_of(n.places[i]);
   }
   return text;
 }
@@ -549,10 +569,14 @@ std::string places_json(const std::vector<code_place>& places) {
   return json + "]";
 }
 
+std::string thread_json(const node& n) {
+  return n.thread.empty() ? "" : ", \"thread\": " + json_text(n.thread);
+}
+
 std::string fiber_json(const node& n, std::size_t id) {
   const fiber_record& f = *n.fiber;
   std::string json = "        {\"id\": " + std::to_string(id) +
-                     ", \"main\": " + (f.is_main ? "true" : "false") +
+                     ", \"main\": " + (f.is_main ? "true" : "false") + thread_json(n) +
                      ", \"waits_for\": {\"kind\": \"" + json_name(f.kind) + "\"";
   if (f.rank >= 0) json += ", \"rank\": " + std::to_string(f.rank);
   if (f.kind == wait_kind::collective) json += ", \"operation\": " + json_text(operation_of(f));
@@ -579,15 +603,17 @@ std::string json_of(const hang_view& view, const graph& waits, const std::string
             "\", \"fibers_alive\": " + std::to_string(rank.report.fibers_alive) + ", \"stack\": ";
     std::string fibers;
     std::string stack = "[]";
+    std::string running;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (nodes[i].rank != static_cast<int>(r)) continue;
       if (nodes[i].fiber == nullptr) {
         stack = places_json(nodes[i].places);
+        running = thread_json(nodes[i]);
       } else {
         fibers += (fibers.empty() ? "\n" : ",\n") + fiber_json(nodes[i], i);
       }
     }
-    json += stack + ",\n     \"fibers\": [" + fibers + "]}" +
+    json += stack + running + ",\n     \"fibers\": [" + fibers + "]}" +
             (r + 1 < view.ranks.size() ? ",\n" : "\n");
   }
   json += "  ],\n  \"edges\": [";

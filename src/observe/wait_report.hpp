@@ -33,6 +33,9 @@ enum class wait_kind : std::uint8_t {
   barrier,     ///< Main's first barrier: the job was restored.
 };
 
+/// Of a thread, zeroes for none. Whoever reads it bounds it: its rank may have broken it.
+using told_name = char[24];
+
 struct fiber_record {
   static constexpr std::size_t frames_max = 16;
   static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
@@ -49,6 +52,7 @@ struct fiber_record {
   bool is_main;
   std::uint8_t operation;  ///< A `collective`.
   std::uint8_t frame_count;
+  told_name thread;
   std::uint64_t frames[frames_max];  ///< Addresses inside the calls, youngest first.
 };
 
@@ -69,6 +73,7 @@ struct rank_report {
   std::uint32_t stack_count;
   std::uint64_t stack[stack_max];  ///< Of what runs, when the rank was interrupted.
   ticket_id runs_for;              ///< Ticket that its end completes, or 0.
+  told_name runs_thread;
   ticket_link links[links_max];
   fiber_record fibers[fibers_max];
 };

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <unordered_map>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "fiber/ticket_table.hpp"
 #include "fiber/timers.hpp"
 #include "message/dispatcher.hpp"
+#include "migrate/threads.hpp"
 #include "observe/stack_walk.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/clock.hpp"
@@ -88,6 +90,15 @@ double ns_a_tick() {
   return passed > 0 ? static_cast<double>(now_ns() - ns_at_start) / passed : 0;
 }
 
+/// What is interrupted may be about to name it, so the length is not trusted.
+void write_name(told_name& told, const piece* p) {
+  static_assert(sizeof told == decltype(thread_extra::name)::capacity() + 1);
+  std::memset(told, 0, sizeof told);
+  const thread_extra* extra = p->extra;
+  if (extra == nullptr) return;
+  std::memcpy(told, extra->name.data(), std::min(extra->name.size(), sizeof told - 1));
+}
+
 /// `walks`: its frames are told, too. Requires: they are in place then.
 void write_fiber(fiber_record& record, const piece* p, const reason& why, double ns_per_tick,
                  bool walks) {
@@ -103,6 +114,7 @@ void write_fiber(fiber_record& record, const piece* p, const reason& why, double
   record.result = p->result;
   record.scope = finish_of(p->scope);
   record.is_main = is_main(p);
+  write_name(record.thread, p);
   if (why.kind == wait_kind::collective) {
     record.operation = static_cast<std::uint8_t>(collective_waiting().operation);
   }
@@ -238,6 +250,7 @@ void on_interrupt(int, siginfo_t*, void* context) {
     // A handler counts once it has blocked.
     report.fibers_alive = static_cast<std::uint32_t>(fibers_unfinished()) + (p == spare_piece());
     report.runs_for = p->result;
+    write_name(report.runs_thread, p);
     write_others(report);
     mine.stack_given.store(wanted, std::memory_order_release);
   }

@@ -140,6 +140,21 @@ FRAME void waits_until_opened() {
   keep_frame();
 }
 
+// Threads that have names. Whatever a name holds, it stays on its line.
+FRAME void starts_a_sleeper() {
+  spawn_on(rank_me(), thread_options{.name = "sleeper"}, waits_until_opened).join();
+  keep_frame();
+}
+FRAME void starts_an_odd_one() {
+  spawn_on(rank_me(), thread_options{.name = "an \"odd\"\n\xff one of 23 ch"}, waits_until_opened)
+      .join();
+  keep_frame();
+}
+FRAME void starts_a_runner() {
+  spawn_on(rank_me(), thread_options{.name = "runner"}, computes_for_ever).join();
+  keep_frame();
+}
+
 // Something happens, later.
 FRAME void sleeps_for(double seconds) {
   sleep_for(std::chrono::duration<double>(seconds));
@@ -213,6 +228,13 @@ int main(int argc, char** argv) {
       if (last) waits_for_a_place();
     } else if (is("latch")) {
       if (last) waits_until_opened();
+    } else if (is("named")) {
+      if (last) starts_a_sleeper();
+    } else if (is("named_oddly")) {
+      if (last) starts_an_odd_one();
+    } else if (is("named_and_computes")) {
+      if (last) starts_a_runner();
+      barrier();
     } else if (is("sleeps_long")) {
       if (last) sleeps_for(600);
       barrier();

@@ -103,6 +103,23 @@ for share in on off; do
     expect_deadlock "rank $last \`${how#* }"
   done
 
+  # A thread that has a name is told by it, whatever characters that has.
+  try --watchdog 0 --report "$work/report" "$hangs" named
+  expect_deadlock "rank $last \`starts_a_sleeper\` waits for rank $last thread \`sleeper\`: \`waits_until_opened\`, which waits for a sojourn::latch"
+  # shellcheck disable=SC2016
+  expect_begin '  thread `sleeper`: `waits_until_opened` waits for a sojourn::latch'
+  [ "$(grep -c '"thread": "sleeper"' "$work/report")" -eq 1 ] || fail 'the report lacks the name'
+  try --watchdog 0 --report "$work/report" "$hangs" named_oddly
+  # shellcheck disable=SC2016
+  expect_begin '  thread `an "odd"?? one of 23 ch`: `waits_until_opened` waits for a sojourn::latch'
+  grep -qF '"thread": "an \"odd\"?? one of 23 ch"' "$work/report" || fail 'the report lacks the odd name'
+  if [ "$ranks" -gt 1 ] && [ "$sanitized" -eq 0 ]; then
+    report_of "^sojourn run: .*rank $last.* computes in thread \`runner\`: \`computes_for_ever\`" \
+      --watchdog 0.3 --report "$work/report" "$hangs" named_and_computes
+    expect_begin "rank $last (pid [0-9]*) has been computing for [0-9.]* s in thread \`runner\`: \`computes_for_ever\`"
+    grep -q '"thread": "runner",$' "$work/report" || fail 'the report lacks the name of what runs'
+  fi
+
   # A job with sleepers is no deadlock, and no hang however long they sleep, until they have woken.
   try --watchdog 0.5 "$hangs" sleepers
   expect_status 0
