@@ -73,6 +73,12 @@ void take_out(std::uint32_t place) {
   next_timer_ns = heap.count == 0 ? never_ns : heap.at[1].deadline_ns;
 }
 
+bool lies_in_frames(const waiters* object) {
+  return addresses.in_stacks(reinterpret_cast<std::uint64_t>(object));
+}
+// While others read frames in the place of what is to be woken.
+constexpr std::uint64_t look_again_ns = 100'000;
+
 /// The old array is not given back: all of them together are no larger than the last.
 void grow() {
   std::uint32_t capacity = std::max<std::uint32_t>(2 * heap.capacity, 256);
@@ -107,6 +113,15 @@ int wake_due(std::uint64_t now) {
   int woken = 0;
   while (next_timer_ns <= now && heap.count != 0) {
     piece* p = heap.at[1].who;
+    if (p->waits_on != nullptr && lies_in_frames(p->waits_on)) [[unlikely]] {
+      // What it waits in may be in its own frames, of which an image was made meanwhile.
+      if (slots[p->slot].being_read != 0) {
+        take_out(1);
+        set_timer(p, now + look_again_ns);
+        continue;
+      }
+      place(p);
+    }
     take_out(1);
     p->waits = wait_cause::none;
     if (p->waits_on != nullptr) drop_waiter(p);

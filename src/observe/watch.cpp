@@ -281,6 +281,14 @@ bool handle(int signal, void (*plain)(int), void (*with_context)(int, siginfo_t*
 
 }  // namespace
 
+/// Its frames, in which mutexes and what it waits in may lie, are in place: what another rank reads
+/// stays as it is.
+static bool bring(piece* p) {
+  if (slots[p->slot].being_read != 0) return p->is_in_place();
+  place(p);
+  return true;
+}
+
 void write_report(rank_report& report) {
   report.fiber_count = report.link_count = report.stack_count = 0;
   collecting c{{}, {}, &report};
@@ -306,20 +314,19 @@ void write_report(rank_report& report) {
   }
   std::unordered_map<const waiters*, int> holders;
   for (std::size_t i = 0; i < c.pieces.size(); ++i) {
+    if (c.pieces[i]->mutexes == nullptr || !bring(c.pieces[i])) continue;
     for (const mutex_state* m = c.pieces[i]->mutexes; m != nullptr; m = m->before) {
       holders[m] = static_cast<int>(i);
     }
   }
   double ns_per_tick = ns_a_tick();
   for (piece* p : c.pieces) {
+    bool walks = bring(p);
     auto found = c.why.find(p);
-    reason why = found != c.why.end() ? found->second : local_reason(p);
+    reason why = found != c.why.end() ? found->second : walks ? local_reason(p) : reason{};
     if (auto holder = holders.find(p->waits_on); holder != holders.end()) {
       why.holder = holder->second;
     }
-    // What another rank reads stays as it is.
-    bool walks = slots[p->slot].being_read == 0;
-    if (walks) place(p);
     write_fiber(report.fibers[report.fiber_count++], p, why, ns_per_tick, walks);
   }
 }

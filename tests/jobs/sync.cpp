@@ -497,6 +497,28 @@ void members_of_global_objects_serve_all_ranks() {
   }
 }
 
+/// Threads that share a stack, so that all but one of them are images, each with what it waits for
+/// in frames of its own.
+void waits_in_own_frames_end_while_those_are_images() {
+  static int timed_out;
+  timed_out = 0;
+  std::vector<thread> all;
+  for (int i = 0; i < 8; ++i) {
+    all.push_back(spawn(
+        thread_options{.shared_stack = true},
+        [](int n) {
+          mutex mine;
+          condition_variable never;
+          std::unique_lock lock(mine);
+          auto span = std::chrono::milliseconds(5 + 3 * n);
+          timed_out += never.wait_for(lock, span) == std::cv_status::timeout;
+        },
+        i));
+  }
+  for (thread t : all) t.join();
+  CHECK_EQUAL(timed_out, 8);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -517,6 +539,8 @@ int main(int argc, char** argv) {
                  a_fork_that_waits_lets_its_caller_go_on);
     check::claim("members of global objects serve all ranks",
                  members_of_global_objects_serve_all_ranks);
+    check::claim("waits in own frames end while those are images",
+                 waits_in_own_frames_end_while_those_are_images);
     return check::verdict();
   });
 }
