@@ -94,10 +94,12 @@ struct access {
 /// What SOJOURN_VIA makes of an access: `method` is the compiler's name of it.
 via override_access(const access& at, const char* method);
 
-/// Moves activations of the running fiber to rank `to`, as `how` says; true when this now runs
-/// there. False when they may not move: nothing has happened then. Suspends.
+/// What move_activations() returns on the rank it has moved to. Compared in its caller, so that it
+/// need not return through a frame of the library.
 inline constexpr long runs_there = 2;
 long move_activations(int to, via how);
+/// Moves activations of the running fiber to rank `to`, as `how` says; true when this now runs
+/// there. False when they may not move: nothing has happened then. Suspends.
 inline bool migrate_activations(int to, via how) { return move_activations(to, how) == runs_there; }
 
 }  // namespace detail

@@ -279,15 +279,15 @@ bool handle(int signal, void (*plain)(int), void (*with_context)(int, siginfo_t*
   return sigaction(signal, &action, nullptr) == 0;
 }
 
-}  // namespace
-
 /// Its frames, in which mutexes and what it waits in may lie, are in place: what another rank reads
 /// stays as it is.
-static bool bring(piece* p) {
+bool bring(piece* p) {
   if (slots[p->slot].being_read != 0) return p->is_in_place();
   place(p);
   return true;
 }
+
+}  // namespace
 
 void write_report(rank_report& report) {
   report.fiber_count = report.link_count = report.stack_count = 0;
