@@ -131,6 +131,7 @@ void memory_stays_flat() {
   // Stacks and heaps have been on every rank by then, and as many at once as there will be.
   const int warm_up = std::max(10'000 / moves_a_round + 1, rounds / 5);
   const counters begin = counters_now();
+  barrier();  // no rank's thread moves on from a rank that has not counted yet
   for (int i = 0; i < warm_up; ++i) round_of_threads(i);
   const holdings before = held_now();
   for (int i = warm_up; i < warm_up + rounds; ++i) {
