@@ -194,6 +194,23 @@ struct checked_thread {
   using request = thread_request<F, A...>;
 };
 
+/// What most threads are started with. A type of its own, so that it is made where it travels.
+struct usual_options {
+  operator thread_options() const { return {}; }
+};
+
+template <class Options, class F, class... A>
+thread start_thread(rank_t rank, const Options& options, F fn, A... arguments) {
+  using start = typename checked_thread<F, A...>::request;
+  using payload = typename start::payload_type;
+  outgoing out = begin_request(rank, sizeof(payload), false);
+  out.ticket = thread_open(rank);
+  ::new (static_cast<void*>(out.payload)) payload{
+      static_cast<thread_options>(options), travelling_callable<F>(fn), {std::move(arguments)...}};
+  commit_request(rank, start::handler, out.ticket);
+  return thread::of_id(out.ticket);
+}
+
 }  // namespace detail
 
 /// Starts a thread that runs fn(arguments…) on `rank`, as soon as that rank has time. `fn` is a
@@ -201,19 +218,12 @@ struct checked_thread {
 /// the end of one that nobody joins is kept. Suspends: only when the way to `rank` is full.
 template <class F, class... A>
 thread spawn_on(rank_t rank, const thread_options& options, F fn, A... arguments) {
-  using request = typename detail::checked_thread<F, A...>::request;
-  using payload = typename request::payload_type;
-  detail::outgoing out = detail::begin_request(rank, sizeof(payload), false);
-  out.ticket = detail::thread_open(rank);
-  ::new (static_cast<void*>(out.payload))
-      payload{options, detail::travelling_callable<F>(fn), {std::move(arguments)...}};
-  detail::commit_request(rank, request::handler, out.ticket);
-  return thread::of_id(out.ticket);
+  return detail::start_thread(rank, options, fn, std::move(arguments)...);
 }
 template <class F, class... A>
   requires(!std::is_same_v<F, thread_options>)
 thread spawn_on(rank_t rank, F fn, A... arguments) {
-  return spawn_on(rank, thread_options{}, fn, std::move(arguments)...);
+  return detail::start_thread(rank, detail::usual_options(), fn, std::move(arguments)...);
 }
 
 /// The same on this rank, or where the thread has an affinity.

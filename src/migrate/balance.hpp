@@ -33,12 +33,8 @@ struct balance_record {
 /// Registers the handlers and reads SOJOURN_BALANCE. Throws sojourn::error.
 void attach_balance();
 
-/// Of the thread whose body begins.
-struct started_thread {
-  std::uint32_t moves = 0;
-  balance_record balance;
-};
-started_thread thread_started(const thread_options& options);
+/// Tells the piece of a thread whose body begins what is known of the thread.
+void thread_started(piece* p, const thread_options& options);
 
 /// While it stands still nothing is handed over; threads that are kept start, until none is.
 void stand_still(bool on);

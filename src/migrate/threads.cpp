@@ -435,9 +435,7 @@ ticket_id thread_open(int rank) {
 void thread_begins(ticket_id thread, const thread_options& options) {
   piece* p = running_piece();
   p->thread = thread;
-  started_thread started = thread_started(options);
-  p->moves = started.moves;
-  if (started.balance.matters()) extra_of(p).balance = started.balance;
+  thread_started(p, options);
   if (options.pinned) p->pinned = true;
   p->shares_stack = options.shared_stack;
   if (!options.name.empty()) extra_of(p).name = options.name;
