@@ -172,9 +172,9 @@ bool may_go(const balance_record& record, int to) {
 }
 
 bool may_go(const piece* p, int to) {
-  // Its word tells that it has run here since it came, and that it needs no second look at anything
-  // of this rank.
-  if (!p->is_thread_base() || p->word != 1 || p->departs_to != no_rank || p->pinned) return false;
+  // Its word tells that it has run here since it came, too.
+  if (!p->is_thread_base() || p->word != goes_anywhere || p->departs_to != no_rank || p->pinned)
+    return false;
   if (slots[p->slot].being_read != 0 || reason_whole_stays(p) != nullptr) return false;
   return may_go(p->extra != nullptr ? p->extra->balance : balance_record{}, to);
 }

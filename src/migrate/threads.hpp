@@ -52,8 +52,8 @@ void load_threads(file_reader& from);
 void save_thread(const piece* p, file_writer& to);
 void load_thread(piece* p, file_reader& from);
 
-/// A thread's base is about to leave for `to`.
-void base_departs(piece* p, int to);
+/// A thread's base, which ran, is about to leave for `to`.
+void base_moves_itself(piece* p, int to);
 /// It has arrived, from `from`.
 void base_arrives(piece* p, int from);
 
