@@ -496,7 +496,7 @@ void thread_taken(request& message) {
     state.started = {};
     return message.consume();
   }
-  state.started = {k->moves, k->balance};
+  state.started = {k->moves, false, k->balance};
   free_kept(k);
 }
 
@@ -506,6 +506,7 @@ bool threads_are_kept() { return state.kept != 0; }
 started_thread thread_started(const thread_options& options) {
   started_thread s = std::exchange(state.started, {});
   if (options.affinity) s.balance.affinity = static_cast<std::int16_t>(options.affinity.where());
+  s.stands_still = state.stands_still;
   return s;
 }
 

@@ -36,11 +36,13 @@ void attach_balance();
 /// Of the thread whose body begins.
 struct started_thread {
   std::uint32_t moves = 0;
+  bool stands_still = false;  ///< It is to give its turn before its first statement.
   balance_record balance;
 };
 started_thread thread_started(const thread_options& options);
 
-/// While it stands still nothing is handed over; threads that are kept start, until none is.
+/// While it stands still nothing is handed over; threads that are kept start, until none is, and
+/// none goes on to its first statement: it might start others, and they others still.
 void stand_still(bool on);
 bool threads_are_kept();
 

@@ -459,6 +459,8 @@ void thread_begins(ticket_id thread, const thread_options& options) {
   if (options.pinned) p->pinned = true;
   p->shares_stack = options.shared_stack;
   if (!options.name.empty()) extra_of(p).name = options.name;
+  if (started.stands_still) [[unlikely]]
+    give_turn();
 }
 
 namespace {

@@ -326,6 +326,38 @@ int computation() {
   return 0;
 }
 
+struct bell {
+  bool rung = false;
+  void ring() { rung = true; }
+};
+/// One thread after the other, without a wait.
+void starts_the_next(global_ptr<bell> until, global_ptr<board> results) {
+  if (until.local()->rung) return results.local()->note(1);
+  spawn(starts_the_next, until, results).detach();
+}
+
+/// Threads that are on their way to their start stand still too: else no end would be in sight.
+int never_ending() {
+  struct chain {
+    global_ptr<bell> until;
+    global_ptr<board> results;
+  };
+  chain c;
+  if (restored()) {
+    c = restored_root<chain>();
+  } else {
+    c = {make<bell>(rank_me()), make<board>(rank_me())};
+    spawn(starts_the_next, c.until, c.results).detach();
+  }
+  barrier();
+  if (!restored()) checkpoint(path, c);
+  c.until.call<&bell::ring>();
+  while (c.results.call<&board::total>() == 0) yield();
+  long ended = reduce(c.results.call<&board::total>(), std::plus<>());
+  if (rank_me() == 0) std::printf("answer %ld\n", ended);
+  return 0;
+}
+
 // What refuses a checkpoint, each in a job of its own.
 
 checkpoint_refusal why_not() {
@@ -455,6 +487,7 @@ int main(int argc, char** argv) {
   return run(argc, argv, [&] {
     if (scenario == "states") return states();
     if (scenario == "computation") return computation();
+    if (scenario == "never_ending") return never_ending();
     if (scenario == "warnings") return warnings();
     if (scenario == "waits_too_early") return waits_too_early();
     return refusals();

@@ -47,6 +47,20 @@ for policy in steal diffuse; do
   done
 done
 
+# Threads that start others for ever do not keep it from coming to an end, and go on.
+for policy in none steal; do
+  rm -f "$state"*
+  try run -n 2 --balance $policy "$program" "$state" never_ending
+  expect_status 0
+  expect_out '^answer 2$'
+  try run --balance $policy --restore "$state" "$program" "$state" never_ending
+  expect_status 0
+  expect_out '^answer 2$'
+done
+rm -f "$state"*
+try run -n 4 "$program" "$state" states
+expect_status 0
+
 # What is no whole checkpoint of this job is refused.
 part=$(find "$work" -name 'state.*.1')
 whole='all files of a checkpoint must be as they were written'
