@@ -424,12 +424,18 @@ void is_refused_itself() {
   std::printf("a thread wrote a checkpoint\n");
 }
 
+/// What was started runs until it waits.
+void let_start() {
+  for (int i = 0; i < 20; ++i) yield();
+}
+
 int refusals() {
   auto g = make<gate>(rank_me());
   auto expect = [](checkpoint_refusal got, checkpoint_refusal wanted, const char* what) {
     if (got != wanted) std::printf("rank %d: %s: %d\n", rank_me(), what, static_cast<int>(got));
   };
   auto tried = [&](thread t, checkpoint_refusal wanted, const char* what) {
+    let_start();
     barrier();
     expect(why_not(), wanted, what);
     g.call<&gate::let>(1);
@@ -446,6 +452,7 @@ int refusals() {
   tried(only(has_a_stay), checkpoint_refusal::stays, "a thread with a stay");
   of_the_program.lock();
   thread waiter = spawn(waits_for_a_static_mutex);
+  let_start();
   barrier();
   expect(why_not(), checkpoint_refusal::waits_outside, "a static mutex is waited for");
   of_the_program.unlock();
