@@ -305,7 +305,7 @@ std::byte* room_for_arrival(piece* p) {
   return room;
 }
 
-void filled(piece* p, int source) {
+void filled(piece* p, int source, bool announced) {
   stack_slot& slot = slots[p->slot];
   // Checked mode: the callers' part of the stack is inaccessible, so that a frame which refers to
   // it ends the job and is named.
@@ -314,7 +314,7 @@ void filled(piece* p, int source) {
   }
   make_ready(p, runs_there);
   if (p->is_thread_base()) [[unlikely]]
-    base_arrives(p, source);
+    base_arrives(p, source, announced);
 }
 
 void attach_migration() {

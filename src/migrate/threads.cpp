@@ -182,7 +182,7 @@ void ask_on_from_home(const ask& a) {
   if (t == nullptr || t->thread_at < 0) return answer(a.answer, is_unknown);
   if (t->has != outcome::none) return answer(a.answer, has_finished);
   if (t->thread_at != job.me) return send_ask(t->thread_at, a);
-  threads.kept.emplace(a.thread, a);  // it has not started
+  threads.kept.emplace(a.thread, a);  // it has not started, or its bytes are still coming
 }
 
 void ask_home(const ask& a) {
@@ -582,9 +582,11 @@ void base_moves_itself(piece* p, int to) {
   with_kept(p->thread, [](const ask& a) { answer(a.answer, moved); });
 }
 
-void base_arrives(piece* p, int from) {
+void base_announced(const piece* p, int from) { thread_arrives(p->thread, p->moves, from); }
+
+void base_arrives(piece* p, int from, bool announced) {
   threads.here.insert(p);
-  thread_arrives(p->thread, p->moves, from);
+  if (!announced) thread_arrives(p->thread, p->moves, from);
   if (p->extra != nullptr) handover_arrives(p->extra->balance, from);
   with_kept(p->thread, handle);
 }
