@@ -394,7 +394,7 @@ void one_that_moved_by_an_access_is_found() {
 
 /// A thread that only ever moves itself is moved: as if just before it went on.
 void one_that_never_stands_still_is_moved() {
-  if (rank_me() != 0) return;
+  if (rank_me() != 0 || rank_count() < 2) return;
   stop_source source;
   thread t = spawn(
       [](stop_token token) {
@@ -404,6 +404,27 @@ void one_that_never_stands_still_is_moved() {
   for (int i = 0; i < 100; ++i) migrate(t, i % rank_count());
   source.request_stop();
   t.join();
+}
+
+/// It has been in a queue of this rank: it locks its mutex here before it goes elsewhere.
+void one_whose_wait_has_timed_out_is_moved_later() {
+  if (rank_me() != 0) return;
+  static mutex guard;
+  static condition_variable never_notified;
+  static long here_first;
+  here_first = 0;
+  for (int i = 0; i < 50; ++i) {
+    thread t = spawn([] {
+      std::unique_lock lock(guard);
+      never_notified.wait_for(lock, std::chrono::microseconds(50));
+      if (rank_me() != 0) return;
+      lock.unlock();
+      ++here_first;
+    });
+    while (!t.finished() && why_not(t, last()) != thread_refusal::none) yield();
+    t.join();
+  }
+  CHECK_EQUAL(here_first, 50);
 }
 
 void refusals_say_why() {
@@ -448,6 +469,16 @@ void refusals_say_why() {
       },
       g);
   CHECK_EQUAL(refused(after_start(in_finish)), thread_refusal::stays);
+  thread initialises = spawn(
+      [](global_ptr<gate> at) {
+        static const long value = [](global_ptr<gate> g) {
+          while (!g.local()->open) yield();
+          return 1L;
+        }(at);
+        CHECK_EQUAL(value, 1);
+      },
+      g);
+  CHECK_EQUAL(refused(after_start(initialises)), thread_refusal::initialises);
   static sojourn::mutex guard;
   thread locks = spawn(
       [](global_ptr<gate> at) {
@@ -462,7 +493,9 @@ void refusals_say_why() {
   CHECK_EQUAL(refused(after_start(waits)), thread_refusal::waits_here);
   opened.count_down();
   g.call<&gate::let>();
-  for (thread t : {stays, pinned, catches, in_method, in_finish, locks, waits}) t.join();
+  for (thread t : {stays, pinned, catches, in_method, in_finish, initialises, locks, waits}) {
+    t.join();
+  }
   destroy(g);
 }
 
@@ -561,6 +594,8 @@ void bytes_are_copied_once_or_twice() {
 void worker(int steps, unsigned seed, global_ptr<board> to) {
   std::minstd_rand random(seed);
   long sum = 0;
+  // Some have a heap, and come later than others that left behind them.
+  if (seed % 3 == 0) (void)thread_heap()->allocate(50'000);
   for (int i = 0; i < steps; ++i) {
     switch (random() % 6) {
       case 5:
@@ -747,6 +782,8 @@ int main(int argc, char** argv) {
                  its_base_moves_while_an_activation_is_away);
     check::claim("one that moved by an access is found", one_that_moved_by_an_access_is_found);
     check::claim("one that never stands still is moved", one_that_never_stands_still_is_moved);
+    check::claim("one whose wait has timed out is moved later",
+                 one_whose_wait_has_timed_out_is_moved_later);
     check::claim("refusals say why", refusals_say_why);
     check::claim("a name goes along", a_name_goes_along);
     check::claim("heaps and large frames travel", heaps_and_large_frames_travel);
