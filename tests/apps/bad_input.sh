@@ -88,6 +88,7 @@ refuses 2 "--requests" "$bin/counting_network" --requests
 
 accepts "tree of 3 keys" "$bin/btree" --keys "$work/few" --ops 50
 accepts "tree of 3 keys" "$bin/btree" --keys "$work/few" --ops 50 --ints --workload E
+accepts '"nodes": 4130071' "$bin/uts" --tree T1 --json
 accepts '"nodes": 4112897' "$bin/uts" --tree T3 --json
 accepts '"checksum"' "$bin/phold" --end 5 --check --json
 accepts '"migrations_per_operation"' "$bin/counting_network" --requests 10 --json
