@@ -471,8 +471,8 @@ void refusals_say_why() {
   CHECK_EQUAL(refused(after_start(in_finish)), thread_refusal::stays);
   thread initialises = spawn(
       [](global_ptr<gate> at) {
-        static const long value = [](global_ptr<gate> g) {
-          while (!g.local()->open) yield();
+        static const long value = [](global_ptr<gate> gate_here) {
+          while (!gate_here.local()->open) yield();
           return 1L;
         }(at);
         CHECK_EQUAL(value, 1);
