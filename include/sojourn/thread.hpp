@@ -26,7 +26,7 @@ enum class thread_refusal : std::uint8_t {
   unknown,            ///< There is no such thread: it was joined or detached, or never was one.
   finished,           ///< It has ended.
   pinned,             ///< It was started with thread_options::pinned.
-  other_program,      ///< The rank runs another program.
+  other_program,      ///< The rank runs another program. Not in a job, which would not start.
   holds_lock,         ///< A sojourn::mutex is held in its frames.
   handles_exception,  ///< It is in a catch block, or an exception is on its way.
   initialises,        ///< It is initialising a static variable.
@@ -62,7 +62,8 @@ class thread {
   /// it joins itself, or another fiber joins it already.
   void join();
   /// Nobody will join it. An exception that leaves its function then ends the job. Suspends: when
-  /// called away from the rank that started it. Errors: as join().
+  /// called away from the rank that started it. Errors: as join(), but a thread may detach
+  /// itself.
   void detach();
   /// True when it has ended and was not joined. Suspends: as detach().
   bool finished() const;
@@ -129,8 +130,10 @@ std::pmr::memory_resource* thread_heap();
 
 /// Moves a thread, with all its frames, to a rank, where it goes on with its next statement.
 ///
-/// The running thread moves itself: this returns there. Another one, wherever it is, moves when it
-/// is ready, sleeps, or waits for a result; this returns when it has left. A thread is where its
+/// The running thread moves itself: this returns there, and not before, whoever else moves it.
+/// Another one, wherever it is, moves when it is ready, sleeps, or waits for a result; this returns
+/// when it has left. One that goes elsewhere by itself before counts as moved: it might have been
+/// there, and gone on. A thread is where its
 /// oldest frames are: an activation of it that is elsewhere stays there, and returns to where they
 /// are then. Suspends. Errors: thread_error, and then nothing has moved; sojourn::error when there
 /// is no such rank.

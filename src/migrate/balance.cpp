@@ -175,9 +175,9 @@ bool may_go(const balance_record& record, int to) {
 }
 
 bool may_go(const piece* p, int to) {
-  // Its word tells that it has run here since it came, and that it needs no second look at anything
-  // of this rank.
-  if (!p->is_thread_base() || p->word != 1 || p->departs_to != no_rank || p->pinned) return false;
+  // Its word tells that it has run here since it came, too.
+  if (!p->is_thread_base() || p->word != goes_anywhere || p->departs_to != no_rank || p->pinned)
+    return false;
   if (slots[p->slot].being_read != 0 || reason_whole_stays(p) != nullptr) return false;
   return may_go(p->extra != nullptr ? p->extra->balance : balance_record{}, to);
 }
@@ -505,7 +505,7 @@ void thread_taken(request& message) {
 void stand_still(bool on) { state.stands_still = on; }
 bool threads_are_kept() { return state.kept != 0; }
 
-void thread_started(piece* p, const thread_options& options) {
+bool thread_started(piece* p, const thread_options& options) {
   p->moves = 0;
   if (state.was_kept) [[unlikely]] {
     state.was_kept = false;
@@ -514,6 +514,7 @@ void thread_started(piece* p, const thread_options& options) {
   }
   if (options.affinity) [[unlikely]]
     extra_of(p).balance.affinity = static_cast<std::int16_t>(options.affinity.where());
+  return state.stands_still;
 }
 
 void handover_departs(balance_record& record, int to, bool leaves) {
