@@ -49,13 +49,6 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
   return _URC_NO_REASON;
 }
 
-bool is_users(std::uint64_t code) {
-  static std::unordered_map<std::uint64_t, bool> known;
-  auto [entry, fresh] = known.try_emplace(code, false);
-  if (fresh) entry->second = !is_library_function(symbolise(code));
-  return entry->second;
-}
-
 }  // namespace
 
 int saved_register(std::size_t i) {
@@ -81,6 +74,13 @@ std::vector<frame> frames_between(std::uint64_t sp, std::uint64_t hi) {
     if (saved_registers[i] != frame_register) frames.front().saved[i] = 0;
   }
   return frames;
+}
+
+bool is_users(std::uint64_t code) {
+  static std::unordered_map<std::uint64_t, bool> known;
+  auto [entry, fresh] = known.try_emplace(code, false);
+  if (fresh) entry->second = !is_library_function(symbolise(code));
+  return entry->second;
 }
 
 std::uint64_t user_code(std::uint64_t hi) {

@@ -26,6 +26,9 @@ std::vector<frame> frames_between(std::uint64_t sp, std::uint64_t hi);
 /// DWARF's number of the register in frame::saved[i]; -1 beyond the last.
 int saved_register(std::size_t i);
 
+/// False for code of the runtime or of the standard library. Remembers what it was asked.
+bool is_users(std::uint64_t code);
+
 /// Code of the youngest of those frames that is the program's own; 0 when none is.
 std::uint64_t user_code(std::uint64_t hi);
 

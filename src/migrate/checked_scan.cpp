@@ -161,8 +161,7 @@ class departure_check {
   std::string activation() {
     std::string name = "?";
     for (const frame& f : frames()) {
-      std::string symbol = symbolise(f.code);
-      if (!is_library_function(symbol)) name = function_name(f.code);
+      if (is_users(f.code)) name = function_name(f.code);
     }
     return name;
   }
@@ -181,7 +180,7 @@ class departure_check {
     if (f == nullptr) return;
     // Frames of our own hold values of the runtime, copies of arguments that the frames of their
     // function hold, too, and registers of older frames; below the youngest lie such registers.
-    if (at < f->low || is_library_function(symbolise(f->code))) {
+    if (at < f->low || !is_users(f->code)) {
       return stop_in_register(f, word, into, instead);
     }
     frame_variable variable = variable_of(at);
@@ -195,7 +194,7 @@ class departure_check {
   void stop_in_register(const frame* saver, std::uint64_t word, const char* into,
                         const char* instead) {
     for (const frame* f = saver; f != frames().data() + frames().size(); ++f) {
-      if (is_library_function(symbolise(f->code))) continue;
+      if (!is_users(f->code)) continue;
       bool known = knows_variables("/proc/self/exe", f->code);
       for (std::size_t i = 0; i < std::size(f->saved); ++i) {
         if (f->saved[i] != word || saved_register(i) < 0) continue;
@@ -305,7 +304,7 @@ bool describe_caller_access(std::uint64_t address, bool writes, char* text, std:
   std::uint64_t caller = *reinterpret_cast<const std::uint64_t*>(p->hi - 8);
   std::string activation = "?";
   for (const frame& f : frames_below(p->hi)) {
-    if (!is_library_function(symbolise(f.code))) activation = function_name(f.code);
+    if (is_users(f.code)) activation = function_name(f.code);
   }
   std::snprintf(text, room,
                 "activation `%s` moved to rank %d and %s the frame of its caller `%s` on "
