@@ -51,7 +51,9 @@ class departure_check {
         if (base_ != nullptr && at >= cleared_from && !is_link(word)) to_caller(at, word);
       } else if (word - job.my_heap < job.my_heap_bytes && is_destroyed(word)) {
         to_destroyed(at, word);
-      } else if (addresses.in_stacks(word) && slots.index_of(word) != piece_->slot) {
+      } else if (addresses.in_stacks(word) && slots.index_of(word) != piece_->slot &&
+                 !slots.is_guard(word)) {
+        // Nothing lies in a guard page: such words are ends of stacks, or other numbers.
         stop(at, word, "the stack of another fiber, which stays", remedy());
       }
     }
