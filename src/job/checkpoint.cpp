@@ -16,6 +16,7 @@
 
 #include "base/check.hpp"
 #include "base/saved_file.hpp"
+#include "fiber/call_below.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "fiber/timers.hpp"
@@ -30,7 +31,6 @@
 #include "migrate/stale_report.hpp"
 #include "migrate/threads.hpp"
 #include "object/records.hpp"
-#include "observe/stack_walk.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/checkpoint.hpp"
 #include "sojourn/clock.hpp"
