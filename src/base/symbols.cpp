@@ -11,9 +11,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string_view>
+#include <system_error>
 #include <tuple>
 
 namespace sojourn::detail {
@@ -164,11 +167,43 @@ std::string symbol_table::name_at(std::uintptr_t address) const {
   return best == nullptr ? "" : demangle(names_.c_str() + best->name);
 }
 
+namespace {
+
+/// The names at the beginning of a mangled one, "" when there are none.
+std::string beginning_of(std::string_view mangled) {
+  if (!mangled.starts_with("_Z")) return "";
+  std::string_view rest = mangled.substr(2);
+  bool nested = rest.starts_with('N');
+  if (nested) rest.remove_prefix(std::min(rest.find_first_not_of("NrVKRO"), rest.size()));
+  std::string name;
+  if (rest.starts_with("St")) {
+    name = "std";
+    rest.remove_prefix(2);
+  }
+  for (bool more = true; more; more = nested) {
+    std::size_t length = 0;
+    auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), length);
+    auto digits = static_cast<std::size_t>(end - rest.data());
+    if (failure != std::errc() || length == 0 || length > rest.size() - digits) break;
+    std::string_view part = rest.substr(digits, length);
+    if (!name.empty()) name += "::";
+    name += part == "_GLOBAL__N_1" ? "(anonymous namespace)" : part;
+    rest.remove_prefix(digits + length);
+  }
+  if (!name.empty() && rest.starts_with('I')) name += "<...>";
+  return name;
+}
+
+}  // namespace
+
 std::string demangle(const char* name) {
   int status = 0;
   std::unique_ptr<char, decltype(&std::free)> readable(
       abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
-  return status == 0 && readable ? std::string(readable.get()) : std::string(name);
+  if (status == 0 && readable) return readable.get();
+  // clang 19 mangles constraints of templates, which the libraries of older compilers cannot read.
+  std::string beginning = beginning_of(name);
+  return beginning.empty() ? name : beginning;
 }
 
 std::string hexadecimal(std::uintptr_t value) {

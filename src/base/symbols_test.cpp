@@ -73,6 +73,17 @@ TEST(symbols, demangle_keeps_what_is_not_mangled) {
   EXPECT_EQ(demangle("_ZN4tree6lookupEl"), "tree::lookup(long)");
 }
 
+TEST(symbols, demangle_gives_the_beginning_of_what_the_library_cannot_read) {
+  // `?` is in no mangled name.
+  EXPECT_EQ(demangle("_ZSt12__apply_implIPFvvE?"), "std::__apply_impl<...>");
+  EXPECT_EQ(demangle("_ZNK4tree12_GLOBAL__N_16lookupI?"),
+            "tree::(anonymous namespace)::lookup<...>");
+  EXPECT_EQ(demangle("_Z6lookup?"), "lookup");
+  for (const char* none : {"_Z", "_Z?", "_ZN", "_Z9lookup", "_Z0", "?", ""}) {
+    EXPECT_EQ(demangle(none), none);
+  }
+}
+
 TEST(symbols, a_table_of_a_copy_is_equal) {
   temporary_file copy(own_bytes());
   symbol_table table(copy.path());
