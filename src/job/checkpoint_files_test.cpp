@@ -62,8 +62,11 @@ TEST_F(checkpoint_files, another_version_is_named) {
   to.put(checkpoint_set{});
   to.finish();
   EXPECT_EQ(refusal(), "cannot restore: " + path +
-                           " was written by another version of Sojourn (its format is 2, and 1 is "
-                           "read here): use the `sojourn` command that the program was built with");
+                           " was written by another version of Sojourn (its format is " +
+                           std::to_string(checkpoint_version + 1) + ", and " +
+                           std::to_string(checkpoint_version) +
+                           " is read here): use the `sojourn` command that the program was built "
+                           "with");
 }
 
 TEST_F(checkpoint_files, what_is_no_checkpoint_is_not_replaced) {
