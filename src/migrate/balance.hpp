@@ -33,8 +33,8 @@ struct balance_record {
 /// Registers the handlers and reads SOJOURN_BALANCE. Throws sojourn::error.
 void attach_balance();
 
-/// Tells the piece of a thread whose body begins what is known of the thread. True when it is to give
-/// its turn before its first statement.
+/// Tells the piece of a thread whose body begins what is known of the thread. True when it is to
+/// give its turn before its first statement.
 bool thread_started(piece* p, const thread_options& options);
 
 /// While it stands still nothing is handed over; threads that are kept start, until none is, and
