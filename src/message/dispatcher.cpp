@@ -20,6 +20,7 @@
 namespace sojourn::detail {
 
 scope_wire scopes_on_wire{};
+bool message_is_read_in_place = false;
 
 namespace {
 
@@ -58,6 +59,7 @@ struct late_reply {
   std::uint16_t flags;
   ticket_id ticket;
   std::vector<std::byte> bytes;
+  bool written = true;  ///< False between reserve_reply and commit_reply.
 };
 /// What this rank knows of another. Fibers ask for the lengths of the queues by numbers: addresses
 /// of the queues' memory left on their stacks would be taken for pointers of the program by the
@@ -119,6 +121,8 @@ void count_other_message(runtime_message kind, std::size_t bytes) {
       break;
     case runtime_message::bulk_put:
     case runtime_message::bulk_get:
+    case runtime_message::kept_read:
+    case runtime_message::kept_ended:
       ++counts.bulk_messages;
       break;
     default:
@@ -359,6 +363,11 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
   dispatcher.handlers = handlers;
   dispatcher.handler_count = table.size();
   on_fiber_made = [](piece* p) {
+    if (message_is_read_in_place) [[unlikely]] {
+      die("a function that takes a sojourn::view waited or migrated, while its arguments lay in "
+          "the "
+          "message: a function that waits takes std::span<const T> or std::string_view");
+    }
     if (entered != nullptr) p->result = entered->ticket;
     if (p->is_thread_base()) on_thread.here(p);
   };
@@ -416,6 +425,34 @@ void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id tic
     return;
   }
   copy_short(room, bytes, size);
+  dispatcher.transport->commit(to, message_class::reply, static_cast<std::uint16_t>(kind), flags,
+                               ticket);
+}
+
+std::byte* reserve_reply(int to, runtime_message kind, std::size_t size) {
+  ++dispatcher.moved.sent;
+  if (to != job.me) count_message(kind, size);
+  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  std::byte* room = p.replies_waiting == 0
+                        ? dispatcher.transport->reserve(to, message_class::reply, size)
+                        : nullptr;
+  if (room != nullptr) [[likely]]
+    return room;
+  p.replies.push_back({kind, 0, 0, std::vector<std::byte>(size), false});
+  ++p.replies_waiting;
+  ++dispatcher.waiting_replies;
+  return p.replies.back().bytes.data();
+}
+
+void commit_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket) {
+  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  if (p.replies_waiting != 0 && !p.replies.back().written) [[unlikely]] {
+    late_reply& late = p.replies.back();
+    late.flags = flags;
+    late.ticket = ticket;
+    late.written = true;
+    return;
+  }
   dispatcher.transport->commit(to, message_class::reply, static_cast<std::uint16_t>(kind), flags,
                                ticket);
 }
