@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <string_view>
 #include <vector>
 
 #include "base/check.hpp"
@@ -20,7 +21,7 @@
 namespace sojourn::detail {
 
 scope_wire scopes_on_wire{};
-bool message_is_read_in_place = false;
+const char* reading_in_place = nullptr;
 
 namespace {
 
@@ -352,6 +353,21 @@ std::uint16_t register_request_handler(request_handler handler, bool may_migrate
   return static_cast<std::uint16_t>(index);
 }
 
+namespace {
+
+[[noreturn, gnu::cold]] void reader_in_place_waited() {
+  // "… [with F = name]", as compilers write it.
+  std::string_view name = reading_in_place;
+  std::size_t begin = name.find("= ");
+  if (begin != std::string_view::npos) name = name.substr(begin + 2, name.size() - begin - 3);
+  die("`%.*s` takes a sojourn::view, and waited or migrated while its arguments lay in the "
+      "message; "
+      "a function that waits takes std::span<const T> or std::string_view (docs/marshalling.md)",
+      static_cast<int>(name.size()), name.data());
+}
+
+}  // namespace
+
 void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cores) {
   void* room = runtime_memory(sizeof(active_transport));
   dispatcher.transport = ::new (room) active_transport(transport_memory, rank, ranks, cores);
@@ -363,11 +379,8 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
   dispatcher.handlers = handlers;
   dispatcher.handler_count = table.size();
   on_fiber_made = [](piece* p) {
-    if (message_is_read_in_place) [[unlikely]] {
-      die("a function that takes a sojourn::view waited or migrated, while its arguments lay in "
-          "the "
-          "message: a function that waits takes std::span<const T> or std::string_view");
-    }
+    if (reading_in_place != nullptr) [[unlikely]]
+      reader_in_place_waited();
     if (entered != nullptr) p->result = entered->ticket;
     if (p->is_thread_base()) on_thread.here(p);
   };

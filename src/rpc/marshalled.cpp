@@ -55,6 +55,8 @@ namespace {
 
 // A rank whose calls keep more than this for others waits, unless one call alone does.
 constexpr std::size_t kept_at_once_max = 256u << 20;
+// Lines of a rank on messages that it refuses; all are counted.
+constexpr int refusals_told_max = 8;
 // Between two pieces of a long copy other fibers and messages get their turn.
 constexpr std::size_t copied_at_once = 8u << 20;
 constexpr std::size_t asked_at_once = 128u << 10;
@@ -69,6 +71,15 @@ struct keeper {
 keeper& here() {
   static keeper k;
   return k;
+}
+
+void tell_refusal(const std::string& what) {
+  static int told = 0;
+  if (told == refusals_told_max) return;
+  ++told;
+  std::fprintf(
+      stderr, "sojourn: %s%s\n", what.c_str(),
+      told == refusals_told_max ? " (further ones are only counted, as messages_refused)" : "");
 }
 
 const kept_values* find_kept(std::uint64_t holder) {
@@ -355,7 +366,7 @@ void incoming::note_failure() {
   ++counts.messages_refused;
   if (source_ < 0) return;
   what = format("rank %d refuses a call from rank %d: %s", job.me, source_, what.c_str());
-  std::fprintf(stderr, "sojourn: %s\n", what.c_str());
+  tell_refusal(what);
   failure_ = std::make_exception_ptr(malformed_message(what));
 }
 
@@ -365,7 +376,7 @@ void refuse_request(request& message, std::size_t needed) {
       "rank %d refuses a call from rank %d: a message of %u bytes ends before its %zu bytes of "
       "arguments",
       job.me, message.source, message.bytes, needed);
-  std::fprintf(stderr, "sojourn: %s\n", what.c_str());
+  tell_refusal(what);
   ticket_id answer = message.ticket;
   message.consume();
   auto failure = std::make_exception_ptr(malformed_message(what));
@@ -375,17 +386,15 @@ void refuse_request(request& message, std::size_t needed) {
 
 void refuse_object(std::uint64_t address) {
   ++counts.messages_refused;
-  std::fprintf(stderr,
-               "sojourn: rank %d refuses a call of an object at 0x%llx, outside of its heap\n",
-               job.me, static_cast<unsigned long long>(address));
-  throw malformed_message(
-      format("rank %d refuses a call of an object at 0x%llx: that is not in its "
-             "heap",
-             job.me, static_cast<unsigned long long>(address)));
+  std::string what =
+      format("rank %d refuses a call of an object at 0x%llx, which is not in its heap", job.me,
+             static_cast<unsigned long long>(address));
+  tell_refusal(what);
+  throw malformed_message(what);
 }
 
-void begin_reading_in_place() { message_is_read_in_place = true; }
-void end_reading_in_place() { message_is_read_in_place = false; }
+void begin_reading_in_place(const char* called) { reading_in_place = called; }
+void end_reading_in_place() { reading_in_place = nullptr; }
 
 void too_long_for_a_message(std::size_t bytes) {
   throw error(

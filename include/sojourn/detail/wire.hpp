@@ -64,8 +64,9 @@ template <class T>
   return object;
 }
 
-/// Around a handler that reads its arguments from a message that it has not consumed.
-void begin_reading_in_place();
+/// Around a handler that reads its arguments from a message that it has not consumed. `called`: the
+/// compiler's name for what it calls.
+void begin_reading_in_place(const char* called);
 void end_reading_in_place();
 
 /// Throws sojourn::error: `address` is null or lies in no rank's heap.
@@ -209,7 +210,7 @@ struct marshalled_request {
 
   /// Calls run(head, values, answer).
   template <class Run>
-  static void handle(request& message, Run run) {
+  static void handle(request& message, [[maybe_unused]] const char* called, Run run) {
     room<Head> head;
     if (message.bytes < head_room + header_room) [[unlikely]]
       return refuse_request(message, head_room + header_room);
@@ -226,7 +227,7 @@ struct marshalled_request {
     }
     if constexpr (in_place) {
       if (in.is_whole()) {
-        begin_reading_in_place();
+        begin_reading_in_place(called);
         {
           non_blocking promise;  // checked mode tells of a wait that needs no switch, too
           run(head.value, in, answer);
@@ -243,15 +244,21 @@ struct marshalled_request {
   inline static receive_buffers buffers;
 };
 
+template <class F>
+const char* callable_name() {
+  return __PRETTY_FUNCTION__;
+}
+
 template <class F, class R, class... A>
 struct marshalled_call : marshalled_request<travelling_callable<F>, A...> {
   using head = travelling_callable<F>;
   using base = marshalled_request<head, A...>;
 
   static void handle(request& message) {
-    base::handle(message, [](head& fn, typename base::values& in, ticket_id answer) {
-      run_call<R>(answer, [&]() -> R { return std::apply(fn.get(), std::move(in.get())); });
-    });
+    base::handle(
+        message, callable_name<F>(), [](head& fn, typename base::values& in, ticket_id answer) {
+          run_call<R>(answer, [&]() -> R { return std::apply(fn.get(), std::move(in.get())); });
+        });
   }
 
   inline static const std::uint16_t handler = register_request_handler(&handle, false);
@@ -274,20 +281,21 @@ struct marshalled_method : marshalled_request<method_head<Checked>, A...> {
   using base = marshalled_request<head, A...>;
 
   static void handle(request& message) {
-    base::handle(message, [](head& to, typename base::values& in, ticket_id answer) {
-      send_outcome<R>(answer, [&]() -> R {
-        T* object = static_cast<T*>(to.object);
-        if constexpr (Checked) {
-          check_access(reinterpret_cast<std::uint64_t>(object), kind_of_object<T>(),
-                       method_name<Method>(), to.site);
-        } else {
-          object_here(object);
-        }
-        std::conditional_t<std::is_const_v<T>, const C, C>* as_declared = object;
-        return std::apply([&](A&... a) -> R { return (as_declared->*Method)(std::move(a)...); },
-                          in.get());
-      });
-    });
+    base::handle(
+        message, method_name<Method>(), [](head& to, typename base::values& in, ticket_id answer) {
+          send_outcome<R>(answer, [&]() -> R {
+            T* object = static_cast<T*>(to.object);
+            if constexpr (Checked) {
+              check_access(reinterpret_cast<std::uint64_t>(object), kind_of_object<T>(),
+                           method_name<Method>(), to.site);
+            } else {
+              object_here(object);
+            }
+            std::conditional_t<std::is_const_v<T>, const C, C>* as_declared = object;
+            return std::apply([&](A&... a) -> R { return (as_declared->*Method)(std::move(a)...); },
+                              in.get());
+          });
+        });
   }
 
   inline static const std::uint16_t handler = register_request_handler(&handle, false);
