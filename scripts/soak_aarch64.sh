@@ -7,7 +7,7 @@ set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 packages='g++-aarch64-linux-gnu qemu-user cmake ninja-build googletest libcli11-dev libfmt-dev
-  nlohmann-json3-dev wamerican'
+  nlohmann-json3-dev libcereal-dev wamerican'
 jobs=$(nproc 2>/dev/null || echo 2)
 
 fail() {

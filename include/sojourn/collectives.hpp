@@ -5,10 +5,13 @@
 
 #include <cstddef>
 #include <cstring>
+#include <exception>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "sojourn/detail/result.hpp"
+#include "sojourn/marshal.hpp"
 #include "sojourn/rank.hpp"
 #include "sojourn/travels.hpp"
 
@@ -25,6 +28,44 @@ void broadcast_bytes(void* value, std::size_t bytes, int root);
 /// `all` has room for one value of each rank, at `root` (or everywhere when root is -1).
 void gather_bytes(const void* value, std::size_t bytes, void* all, int root);
 
+/// Marshalled values, whose lengths differ from rank to rank. `failed`: of the rank that takes part
+/// all the same, so that none waits for it.
+using value_bytes = std::vector<std::byte>;
+value_bytes broadcast_values(value_bytes mine, bool failed, int root);
+std::vector<value_bytes> gather_values(const value_bytes& mine, bool failed, int root);
+
+template <class T>
+value_bytes bytes_of_value(const T& value) {
+  value_bytes bytes(measure(value).whole);
+  writer to(bytes.data(), bytes.size());
+  save_value(to, value);
+  return bytes;
+}
+template <class T>
+T value_of_bytes(const value_bytes& bytes) {
+  reader from(bytes.data(), bytes.size());
+  T value = make_value<T>(from);
+  from.expect_end();
+  return value;
+}
+/// Calls op(bytes, failed) with the bytes of `value`, and throws what making them threw after that.
+template <class T, class Op>
+auto with_bytes_of_value(const T& value, Op op) {
+  std::exception_ptr failure;
+  value_bytes bytes;
+  try {
+    bytes = bytes_of_value(value);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  stays_here stays;
+  auto result = op(std::move(bytes), failure != nullptr);
+  if (failure != nullptr) std::rethrow_exception(failure);
+  return result;
+}
+template <class T>
+inline constexpr bool is_gathered = marshals<T> && !has_view<T>;
+
 }  // namespace detail
 
 /// Returns once every rank has called it. Suspends.
@@ -33,9 +74,18 @@ void barrier();
 /// The value of `root`, on every rank. Suspends.
 template <class T>
 T broadcast(T value, rank_t root = 0) {
-  static_assert(travels<T>, "sojourn: a value that is broadcast must travel");
-  detail::broadcast_bytes(&value, sizeof(T), root);
-  return value;
+  static_assert(detail::is_gathered<T>, "sojourn: a value that is broadcast must travel");
+  if constexpr (detail::is_plain<T>) {
+    detail::broadcast_bytes(&value, sizeof(T), root);
+    return value;
+  } else if (rank_me() == root) {
+    detail::with_bytes_of_value(value, [root](detail::value_bytes bytes, bool failed) {
+      return detail::broadcast_values(std::move(bytes), failed, root);
+    });
+    return value;
+  } else {
+    return detail::value_of_bytes<T>(detail::broadcast_values({}, false, root));
+  }
 }
 
 /// op(op(v0, v1), v2)… over the values of ranks 0, 1, 2, …, on every rank. `op` is associative and
@@ -56,8 +106,7 @@ T reduce(T value, Op) {
 
 namespace detail {
 template <class T>
-std::vector<T> gather_values(T value, int root) {
-  static_assert(travels<T>, "sojourn: a value that is gathered must travel");
+std::vector<T> gather_as_bytes(T value, int root) {
   static_assert(std::is_default_constructible_v<T>,
                 "sojourn: a value that is gathered must be default-constructible");
   bool mine = root < 0 || root == rank_me();
@@ -72,18 +121,32 @@ std::vector<T> gather_values(T value, int root) {
     return all;
   }
 }
+template <class T>
+std::vector<T> gather_any(T value, int root) {
+  static_assert(is_gathered<T>, "sojourn: a value that is gathered must travel");
+  if constexpr (is_plain<T>) {
+    return gather_as_bytes(std::move(value), root);
+  } else {
+    auto all = with_bytes_of_value(value, [root](value_bytes bytes, bool failed) {
+      return gather_values(bytes, failed, root);
+    });
+    std::vector<T> values;
+    for (const value_bytes& bytes : all) values.push_back(value_of_bytes<T>(bytes));
+    return values;
+  }
+}
 }  // namespace detail
 
 /// At `root` the values of all ranks, in order; elsewhere nothing. Suspends.
 template <class T>
 std::vector<T> gather(T value, rank_t root = 0) {
-  return detail::gather_values(value, root);
+  return detail::gather_any(std::move(value), root);
 }
 
 /// The values of all ranks, in order, on every rank. Suspends.
 template <class T>
 std::vector<T> gather_all(T value) {
-  return detail::gather_values(value, -1);
+  return detail::gather_any(std::move(value), -1);
 }
 
 }  // namespace sojourn

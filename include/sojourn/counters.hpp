@@ -44,15 +44,18 @@ struct counters {
   std::uint64_t steals_empty = 0;         ///< Those that got nothing.
   std::uint64_t threads_handed_over = 0;  ///< Threads that load balance sent away.
   std::uint64_t handovers_damped = 0;     ///< That it did not, for they would go to and fro.
+  std::uint64_t marshalled_bytes = 0;     ///< Of arguments and results that own memory, sent.
+  std::uint64_t marshal_copies = 0;       ///< Bytes the processor copied for them, at both ends.
+  std::uint64_t messages_refused = 0;     ///< Malformed ones that came to this rank.
 
   /// Messages a program's own calls and migrations sent to other ranks.
   std::uint64_t messages() const { return requests_sent + replies_sent + migrations; }
   std::uint64_t bytes() const { return request_bytes + reply_bytes + migration_bytes; }
 
   static constexpr std::size_t count() { return sizeof(counters) / sizeof(std::uint64_t); }
-  std::array<std::uint64_t, 32> values() const {
-    static_assert(count() == 32);
-    using array = std::array<std::uint64_t, 32>;
+  std::array<std::uint64_t, 35> values() const {
+    static_assert(count() == 35);
+    using array = std::array<std::uint64_t, 35>;
     return __builtin_bit_cast(array, *this);
   }
   counters& operator-=(const counters& before);

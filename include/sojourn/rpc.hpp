@@ -2,6 +2,7 @@
 // Remote calls of functions.
 #pragma once
 
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -13,24 +14,50 @@ namespace sojourn {
 
 namespace detail {
 
+/// What a refused call returns, so that the compiler says no more of it.
+template <class R>
+struct refused_future {
+  R get();
+};
+
 template <class F, class... A>
 struct checked_call {
   static_assert(is_captureless<F>,
                 "sojourn: a function called on another rank cannot capture variables: pass them as "
                 "arguments");
-  static_assert((travels<A> && ...),
-                "sojourn: an argument of this call cannot travel: make it trivially copyable (no "
-                "pointer, no reference), or declare travels<T>");
+  static constexpr bool arguments_fit = (marshals<A> && ...);
+  static_assert(
+      arguments_fit,
+      "sojourn: an argument of this call cannot travel: it holds a pointer or a reference, "
+      "or is of a class without `serialize`; sojourn/marshal.hpp lists what can");
   static_assert(std::is_invocable_v<F, A...>,
                 "sojourn: the arguments of this call do not fit the function: it takes as many, by "
                 "value or const&");
   using result =
       typename std::conditional_t<std::is_invocable_v<F, A...>, std::invoke_result<F, A...>,
                                   std::type_identity<void>>::type;
-  static_assert(travels<result>,
-                "sojourn: the result of this call cannot travel: make it trivially copyable (no "
-                "pointer, no reference), or declare travels<T>");
-  using request = callable_request<F, result, A...>;
+  static constexpr bool result_fits = is_result<result>;
+  static_assert(
+      result_fits,
+      "sojourn: the result of this call cannot travel: it holds a pointer, a reference or a "
+      "view, or is of a class without `serialize`; sojourn/marshal.hpp lists what can");
+  static constexpr bool good =
+      is_captureless<F> && arguments_fit && std::is_invocable_v<F, A...> && result_fits;
+  static constexpr bool is_plain_call = (is_plain<A> && ...);
+
+  static ticket_id send(rank_t rank, F fn, bool answered, A&... arguments) {
+    travelling_callable<F> callable(fn);
+    if constexpr (is_plain_call) {
+      using plain_call = callable_request<F, result, A...>;
+      using payload = typename plain_call::payload_type;
+      return send_request<plain_call, payload>(rank, answered, [&](void* room) {
+        ::new (room) payload{callable, {std::move(arguments)...}};
+      });
+    } else {
+      return send_marshalled_request<marshalled_call<F, result, A...>>(
+          rank, callable, answered, [] { return ticket_id{0}; }, arguments...);
+    }
+  }
 };
 
 }  // namespace detail
@@ -39,13 +66,20 @@ struct checked_call {
 /// there too. `fn` is a function or a callable without captures; it runs when the rank next looks
 /// at its messages, in the dispatcher until it blocks and as a fiber from then on; it may block,
 /// call back and migrate. On this rank it does the same: the way to start concurrent work.
-/// Suspends: only when the way to `rank` is full. Source: MRPC §3, on active messages.
+///
+/// Arguments and result are values that marshal.hpp lists, up to 1 GiB together. Where all travel
+/// as bytes they are copied into the message as they are. Otherwise the function's fiber stays on
+/// its rank: `via::migrate` in it, outside an activation, is an rpc.
+/// Suspends: only when the way to `rank` is full. Errors: malformed_message; what a `serialize`
+/// throws. Source: MRPC §3, on active messages.
 template <class F, class... A>
 auto rpc(rank_t rank, F fn, A... arguments) {
   using call = detail::checked_call<F, A...>;
-  using payload = typename call::request::payload_type;
-  return future<typename call::result>::of_ticket(detail::send_request<typename call::request>(
-      rank, payload{detail::travelling_callable<F>(fn), {std::move(arguments)...}}, true));
+  if constexpr (call::good) {
+    return future<typename call::result>::of_ticket(call::send(rank, fn, true, arguments...));
+  } else {
+    return detail::refused_future<typename call::result>();
+  }
 }
 
 /// The same without a reply: nothing tells when it is done, but a surrounding `finish` waits for
@@ -53,9 +87,7 @@ auto rpc(rank_t rank, F fn, A... arguments) {
 template <class F, class... A>
 void rpc_ff(rank_t rank, F fn, A... arguments) {
   using call = detail::checked_call<F, A...>;
-  using payload = typename call::request::payload_type;
-  (void)detail::send_request<typename call::request>(
-      rank, payload{detail::travelling_callable<F>(fn), {std::move(arguments)...}}, false);
+  if constexpr (call::good) (void)call::send(rank, fn, false, arguments...);
 }
 
 }  // namespace sojourn

@@ -168,6 +168,8 @@ struct thread_request {
   };
 
   static void handle(request& message) {
+    if (message.bytes < sizeof(payload_type)) [[unlikely]]
+      return refuse_request(message, sizeof(payload_type));
     if (threads_wait_to_start && keep_thread(message)) return;
     room<payload_type> payload;
     std::memcpy(static_cast<void*>(&payload.value), message.payload, sizeof(payload_type));
@@ -182,19 +184,52 @@ struct thread_request {
   inline static const std::uint16_t handler = register_request_handler(&handle, true);
 };
 
+/// The same with arguments that are marshalled. Its oldest frames own them, so it stays.
+template <class F, class... A>
+struct marshalled_thread {
+  struct head {
+    thread_options options;  // First, and pinned: keep_thread leaves it.
+    travelling_callable<F> fn;
+  };
+  static constexpr std::size_t head_room = (sizeof(head) + 15) / 16 * 16;
+  inline static receive_buffers buffers;
+
+  static void handle(request& message) {
+    if (message.bytes < head_room + header_room) [[unlikely]]
+      return refuse_request(message, head_room + header_room);
+    room<head> how;
+    std::memcpy(static_cast<void*>(&how.value), message.payload, sizeof(head));
+    ticket_id result = message.ticket;
+    incoming_values<A...> in(message.payload + head_room, message.bytes - head_room, message.source,
+                             &buffers);
+    thread_taken(message);
+    if (in.abandoned()) [[unlikely]]
+      return send_result(result, nullptr, 0);
+    thread_begins(result, how.value.options);
+    send_outcome<void>(result, [&] { std::apply(how.value.fn.get(), std::move(in.get())); });
+    thread_ends();
+  }
+
+  inline static const std::uint16_t handler = register_request_handler(&handle, true);
+};
+
 template <class F, class... A>
 struct checked_thread {
   static_assert(is_captureless<F>,
                 "sojourn: the function of a thread cannot capture variables, for it may leave its "
                 "rank: pass them as arguments");
-  static_assert((travels<A> && ...),
-                "sojourn: an argument of this thread cannot travel: make it trivially copyable (no "
-                "pointer, no reference), or declare travels<T>");
+  static_assert(
+      (marshals<A> && ...),
+      "sojourn: an argument of this thread cannot travel: it holds a pointer or a reference, "
+      "or is of a class without `serialize`; sojourn/marshal.hpp lists what can");
+  static_assert(!(is_a<A, view> || ...),
+                "sojourn: a thread may wait, so its arguments are not read in the message: pass a "
+                "std::span<const T> or std::string_view in place of a view");
   static_assert(
       std::is_invocable_v<F, A...>,
       "sojourn: the arguments of this thread do not fit the function: it takes as many, by "
       "value or const&");
-  using request = thread_request<F, A...>;
+  static constexpr bool is_plain_thread = (is_plain<A> && ...);
 };
 
 /// What most threads are started with. A type of its own, so that it is made where it travels.
@@ -204,21 +239,31 @@ struct usual_options {
 
 template <class Options, class F, class... A>
 thread start_thread(rank_t rank, const Options& options, F fn, A... arguments) {
-  using start = typename checked_thread<F, A...>::request;
-  using payload = typename start::payload_type;
-  outgoing out = begin_request(rank, sizeof(payload), false);
-  out.ticket = thread_open(rank);
-  ::new (static_cast<void*>(out.payload)) payload{
-      static_cast<thread_options>(options), travelling_callable<F>(fn), {std::move(arguments)...}};
-  commit_request(rank, start::handler, out.ticket);
-  return thread::of_id(out.ticket);
+  if constexpr (checked_thread<F, A...>::is_plain_thread) {
+    using start = thread_request<F, A...>;
+    using payload = typename start::payload_type;
+    outgoing out = begin_request(rank, sizeof(payload), false);
+    out.ticket = thread_open(rank);
+    ::new (static_cast<void*>(out.payload)) payload{static_cast<thread_options>(options),
+                                                    travelling_callable<F>(fn),
+                                                    {std::move(arguments)...}};
+    commit_request(rank, start::handler, out.ticket);
+    return thread::of_id(out.ticket);
+  } else {
+    using start = marshalled_thread<F, A...>;
+    typename start::head head{options, travelling_callable<F>(fn)};
+    head.options.pinned = true;
+    return thread::of_id(send_marshalled_request<start>(
+        rank, head, false, [rank] { return thread_open(rank); }, arguments...));
+  }
 }
 
 }  // namespace detail
 
 /// Starts a thread that runs fn(arguments…) on `rank`, as soon as that rank has time. `fn` is a
 /// function or a callable without captures; what it returns is dropped. Join or detach the thread:
-/// the end of one that nobody joins is kept. Suspends: only when the way to `rank` is full.
+/// the end of one that nobody joins is kept. A thread whose arguments do not all travel as bytes is
+/// pinned, for its oldest frames own them. Suspends: only when the way to `rank` is full.
 template <class F, class... A>
 thread spawn_on(rank_t rank, const thread_options& options, F fn, A... arguments) {
   return detail::start_thread(rank, options, fn, std::move(arguments)...);

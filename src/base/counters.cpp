@@ -54,6 +54,9 @@ constexpr const char* names[] = {
     "steals_empty",
     "threads_handed_over",
     "handovers_damped",
+    "marshalled_bytes",
+    "marshal_copies",
+    "messages_refused",
 };
 static_assert(std::size(names) == counters::count());
 

@@ -17,6 +17,7 @@ namespace sojourn::detail {
 
 ticket_array tickets;
 void (*on_dropped_exception)(const void* bytes, std::size_t size, std::uint64_t dropped_at);
+void (*on_dropped_result)(const void* bytes, std::size_t size);
 
 namespace {
 
@@ -81,23 +82,23 @@ void free_ticket(ticket* t) {
   --open_count;
 }
 
-void complete_ticket(ticket* t, const void* bytes, std::size_t size, bool is_exception) {
-  if (t->has != outcome::none) return;
-  if (t->dropped) {
-    if (is_exception && on_dropped_exception != nullptr) {
-      on_dropped_exception(bytes, size, reinterpret_cast<std::uint64_t>(t->notify_context));
-    }
-    return free_ticket(t);
+namespace {
+
+/// True when nobody will ask for it: the ticket is free again.
+bool dropped_before(ticket* t, const void* bytes, std::size_t size, outcome how) {
+  if (!t->dropped) [[likely]]
+    return false;
+  if (how == outcome::exception && on_dropped_exception != nullptr) {
+    on_dropped_exception(bytes, size, reinterpret_cast<std::uint64_t>(t->notify_context));
   }
-  if (size > ticket::inline_bytes) {
-    t->large = std::malloc(size);
-    if (t->large == nullptr) die("no memory for a result of %zu bytes", size);
-    std::memcpy(t->large, bytes, size);
-  } else {
-    copy_short(t->small, bytes, size);
-  }
+  if (how == outcome::kept) on_dropped_result(bytes, size);
+  free_ticket(t);
+  return true;
+}
+
+inline void tell(ticket* t, std::size_t size, outcome how) {
   t->bytes = static_cast<std::uint32_t>(size);
-  t->has = is_exception ? outcome::exception : outcome::value;
+  t->has = how;
   if (t->waiter != nullptr) {
     t->waiter->waits = wait_cause::none;
     make_ready(t->waiter, 1);
@@ -105,6 +106,27 @@ void complete_ticket(ticket* t, const void* bytes, std::size_t size, bool is_exc
   } else if (t->notify != nullptr) {
     t->notify(t->notify_context);
   }
+}
+
+}  // namespace
+
+void complete_ticket(ticket* t, const void* bytes, std::size_t size, outcome how) {
+  if (t->has != outcome::none) return;
+  if (dropped_before(t, bytes, size, how)) return;
+  if (size > ticket::inline_bytes) {
+    t->large = std::malloc(size);
+    if (t->large == nullptr) die("no memory for a result of %zu bytes", size);
+    std::memcpy(t->large, bytes, size);
+  } else {
+    copy_short(t->small, bytes, size);
+  }
+  tell(t, size, how);
+}
+
+void complete_ticket_with(ticket* t, void* memory, std::size_t size, outcome how) {
+  if (t->has != outcome::none || dropped_before(t, memory, size, how)) return std::free(memory);
+  t->large = memory;
+  tell(t, size, how);
 }
 
 void wait_for(ticket* t) {

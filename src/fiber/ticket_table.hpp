@@ -14,7 +14,8 @@ struct piece;
 class file_writer;
 class file_reader;
 
-enum class outcome : std::uint8_t { none, value, exception };
+/// `kept`: a value whose rank keeps a part of it until it is taken or dropped.
+enum class outcome : std::uint8_t { none, value, exception, kept };
 
 struct ticket {
   static constexpr std::size_t inline_bytes = 64;
@@ -69,11 +70,15 @@ ticket* open_ticket(int asked);
 void free_ticket(ticket* t);
 
 /// Stores a result, once, and wakes whoever waits. A result for a ticket that has one is ignored.
-void complete_ticket(ticket* t, const void* bytes, std::size_t size, bool is_exception);
+void complete_ticket(ticket* t, const void* bytes, std::size_t size, outcome how = outcome::value);
+/// The same with bytes in memory of malloc's, which it takes over.
+void complete_ticket_with(ticket* t, void* memory, std::size_t size, outcome how);
 
 /// In checked mode: told of an exception that comes for a ticket which was dropped, with the code
 /// that dropped it, kept in notify_context (set by the floor above). Null otherwise.
 extern void (*on_dropped_exception)(const void* bytes, std::size_t size, std::uint64_t dropped_at);
+/// Told of a kept result that comes for such a ticket. Never null when one comes.
+extern void (*on_dropped_result)(const void* bytes, std::size_t size);
 
 /// Suspends the running piece until `t` has a result. Requires: nobody waits for it yet.
 void wait_for(ticket* t);

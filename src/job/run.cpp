@@ -303,6 +303,7 @@ void live() {
   attach_collectives();
   attach_scopes();
   attach_bulk();
+  attach_kept();
   attach_stop();
   attach_migration();
   attach_sites();

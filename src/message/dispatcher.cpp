@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <string_view>
 #include <vector>
 
 #include "base/check.hpp"
@@ -21,6 +22,7 @@
 namespace sojourn::detail {
 
 scope_wire scopes_on_wire{};
+const char* reading_in_place = nullptr;
 
 namespace {
 
@@ -59,6 +61,7 @@ struct late_reply {
   std::uint16_t flags;
   ticket_id ticket;
   std::vector<std::byte> bytes;
+  bool written = true;  ///< False between reserve_reply and commit_reply.
 };
 /// What this rank knows of another. Fibers ask for the lengths of the queues by numbers: addresses
 /// of the queues' memory left on their stacks would be taken for pointers of the program by the
@@ -121,6 +124,8 @@ void count_other_message(runtime_message kind, std::size_t bytes) {
       break;
     case runtime_message::bulk_put:
     case runtime_message::bulk_get:
+    case runtime_message::kept_read:
+    case runtime_message::kept_ended:
       ++counts.bulk_messages;
       break;
     default:
@@ -422,6 +427,21 @@ std::uint16_t register_request_handler(request_handler handler, bool may_migrate
   return static_cast<std::uint16_t>(index);
 }
 
+namespace {
+
+[[noreturn, gnu::cold]] void reader_in_place_waited() {
+  // "… [with F = name]", as compilers write it.
+  std::string_view name = reading_in_place;
+  std::size_t begin = name.find("= ");
+  if (begin != std::string_view::npos) name = name.substr(begin + 2, name.size() - begin - 3);
+  die("`%.*s` takes a sojourn::view, and waited or migrated while its arguments lay in the "
+      "message; "
+      "a function that waits takes std::span<const T> or std::string_view (docs/marshalling.md)",
+      static_cast<int>(name.size()), name.data());
+}
+
+}  // namespace
+
 void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cores) {
   void* room = runtime_memory(sizeof(active_transport));
   dispatcher.transport = ::new (room) active_transport(transport_memory, rank, ranks, cores);
@@ -434,6 +454,8 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
   dispatcher.handlers = handlers;
   dispatcher.handler_count = table.size();
   on_fiber_made = [](piece* p) {
+    if (reading_in_place != nullptr) [[unlikely]]
+      reader_in_place_waited();
     if (entered != nullptr) p->result = entered->ticket;
     if (p->is_thread_base()) on_thread.here(p);
   };
@@ -492,6 +514,34 @@ void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id tic
     return;
   }
   copy_short(room, bytes, size);
+  dispatcher.transport->commit(to, message_class::reply, static_cast<std::uint16_t>(kind), flags,
+                               ticket);
+}
+
+std::byte* reserve_reply(int to, runtime_message kind, std::size_t size) {
+  ++dispatcher.moved.sent;
+  if (to != job.me) count_message(kind, size);
+  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  std::byte* room = p.replies_waiting == 0
+                        ? dispatcher.transport->reserve(to, message_class::reply, size)
+                        : nullptr;
+  if (room != nullptr) [[likely]]
+    return room;
+  p.replies.push_back({kind, 0, 0, std::vector<std::byte>(size), false});
+  ++p.replies_waiting;
+  ++dispatcher.waiting_replies;
+  return p.replies.back().bytes.data();
+}
+
+void commit_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket) {
+  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  if (p.replies_waiting != 0 && !p.replies.back().written) [[unlikely]] {
+    late_reply& late = p.replies.back();
+    late.flags = flags;
+    late.ticket = ticket;
+    late.written = true;
+    return;
+  }
   dispatcher.transport->commit(to, message_class::reply, static_cast<std::uint16_t>(kind), flags,
                                ticket);
 }

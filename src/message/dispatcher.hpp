@@ -45,6 +45,8 @@ enum class runtime_message : std::uint16_t {
   steal_nothing,   ///< The answer, when it has none to spare.
   load_told,       ///< How many threads a rank has to run.
   threads_handed,  ///< Threads that have not started.
+  kept_read,       ///< Asks a rank for a part of what it keeps (marshalled.hpp).
+  kept_ended,      ///< It need keep it no longer.
   count_
 };
 using runtime_handler = void (*)(arrival& message);
@@ -54,6 +56,7 @@ void on_message(runtime_message kind, runtime_handler handler);
 inline constexpr std::uint16_t flag_exception = 1;  ///< The bytes of a result are an exception.
 inline constexpr std::uint16_t flag_scope = 2;      ///< A scope_ticket follows the payload.
 inline constexpr std::uint16_t flag_thread = 4;     ///< A piece is part of a thread (threads.hpp).
+inline constexpr std::uint16_t flag_kept = 8;       ///< A result is kept by the rank it came from.
 
 /// What a message says of the finish scope it belongs to; the last 16 bytes of its payload.
 struct scope_ticket {
@@ -80,6 +83,14 @@ void dispatch_until(bool (*done)());
 /// message waits in this rank's memory. Any stack.
 void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket,
                 const void* bytes, std::size_t size);
+/// The same in two steps: room for its bytes, and sending what was written there. Nothing else is
+/// sent between the two.
+std::byte* reserve_reply(int to, runtime_message kind, std::size_t size);
+void commit_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket);
+
+/// While a handler runs that reads its arguments from the message, which it has not consumed: the
+/// compiler's name for what it calls, which must not wait. Null otherwise.
+extern const char* reading_in_place;
 
 /// Room for a request, now or null; for the dispatcher. Earlier senders go first.
 std::byte* try_reserve_request(int to, std::size_t bytes);

@@ -4,6 +4,7 @@
 // are scheduled once to go up and once to come down, whatever their number.
 #include "sojourn/collectives.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -54,7 +55,7 @@ void on_collective(arrival& a) {
   if (waiting != 0) {
     ticket_id w = waiting;
     waiting = 0;
-    complete_ticket(find_ticket(w), nullptr, 0, false);
+    complete_ticket(find_ticket(w), nullptr, 0);
   }
 }
 
@@ -203,6 +204,63 @@ void gather_bytes(const void* value, std::size_t bytes, void* all, int root) {
     SOJOURN_CHECK(gathered.size() == total, "ranks disagree about a gather");
     if (total > 0) std::memcpy(all, gathered.data(), total);
   }
+}
+
+namespace {
+
+// Of one value, or of all ranks', in one operation.
+constexpr std::size_t values_at_once = 4u << 20;
+constexpr std::uint64_t failed_value = ~std::uint64_t{0};
+
+[[noreturn]] void value_failed(const char* operation, int rank) {
+  throw error(format("%s: rank %d could not marshal its value", operation, rank));
+}
+
+}  // namespace
+
+value_bytes broadcast_values(value_bytes mine, bool failed, int root) {
+  std::uint64_t size = failed ? failed_value : mine.size();
+  broadcast_bytes(&size, sizeof size, root);
+  if (size == failed_value) {
+    if (job.me == root) return mine;
+    value_failed("broadcast", root);
+  }
+  mine.resize(size);
+  for (std::size_t at = 0; at < size; at += values_at_once) {
+    broadcast_bytes(mine.data() + at, std::min(values_at_once, size - at), root);
+  }
+  return mine;
+}
+
+std::vector<value_bytes> gather_values(const value_bytes& mine, bool failed, int root) {
+  auto ranks = static_cast<std::size_t>(job.count);
+  std::vector<std::uint64_t> sizes(ranks);
+  std::uint64_t size = failed ? failed_value : mine.size();
+  gather_bytes(&size, sizeof size, sizes.data(), -1);
+  auto failing = std::find(sizes.begin(), sizes.end(), failed_value);
+  if (failing != sizes.end()) {
+    if (failed) return {};
+    value_failed("gather", static_cast<int>(failing - sizes.begin()));
+  }
+  std::vector<value_bytes> all;
+  if (root < 0 || root == job.me) {
+    for (std::uint64_t s : sizes) all.emplace_back(s);
+  }
+  std::size_t longest = *std::max_element(sizes.begin(), sizes.end());
+  std::size_t chunk = std::max<std::size_t>(1, std::min(longest, values_at_once / ranks));
+  value_bytes part(chunk);
+  value_bytes parts(all.empty() ? 0 : chunk * ranks);
+  for (std::size_t at = 0; at < longest; at += chunk) {
+    std::size_t n = at < mine.size() ? std::min(chunk, mine.size() - at) : 0;
+    if (n != 0) std::memcpy(part.data(), mine.data() + at, n);
+    gather_bytes(part.data(), chunk, parts.data(), root);
+    for (std::size_t r = 0; r < all.size(); ++r) {
+      if (at >= all[r].size()) continue;
+      std::memcpy(all[r].data() + at, parts.data() + r * chunk,
+                  std::min(chunk, all[r].size() - at));
+    }
+  }
+  return all;
 }
 
 }  // namespace detail

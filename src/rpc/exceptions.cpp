@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "sojourn/detail/archive.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/errors.hpp"
 
@@ -70,6 +71,7 @@ std::vector<exception_kind>& kinds() {
         kind_of<std::overflow_error>(),
         kind_of<std::underflow_error>(),
         kind_of<error>(),
+        kind_of<malformed_message>(),
         plain_kind<std::exception>(),
         plain_kind<std::bad_alloc>(),
         plain_kind<std::bad_array_new_length>(),
@@ -146,8 +148,11 @@ void encode(const std::exception_ptr& exception, encoded_exception& to) {
 void rethrow(const void* bytes, std::size_t size) {
   encoded_exception e;
   std::memcpy(&e, bytes, std::min(size, sizeof e));
-  SOJOURN_CHECK(size >= offsetof(encoded_exception, text) && e.bytes() == size,
-                "an exception of %zu bytes is malformed", size);
+  bool fits = size >= offsetof(encoded_exception, text) && size <= sizeof e &&
+              e.name_size <= encoded_exception::text_max && e.size <= encoded_exception::text_max;
+  if (!fits || e.bytes() != size) {
+    throw malformed_message(format("an exception of %zu bytes is malformed", size));
+  }
   if (e.kind < kinds().size()) kinds()[e.kind].rethrow(e.text, e.size);
   throw remote_exception(std::string(e.text, e.name_size),
                          std::string(e.text + e.name_size, e.size), e.rank);

@@ -18,6 +18,7 @@ void attach_rpc();
 void attach_collectives();
 void attach_scopes();
 void attach_bulk();
+void attach_kept();
 void attach_stop();
 /// Collective operations by name; `end_of_program` is the runtime's own, after the body returned.
 enum class collective : std::uint8_t { none, barrier, reduce, broadcast, gather, end_of_program };

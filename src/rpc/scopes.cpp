@@ -40,7 +40,7 @@ void settle(account* a) {
   if (a->at_home()) {
     // The ticket keeps an exception that came before.
     if (ticket* t = find_ticket(a->id); a->out == 0 && t != nullptr) {
-      complete_ticket(t, nullptr, 0, false);
+      complete_ticket(t, nullptr, 0);
     }
     return;
   }

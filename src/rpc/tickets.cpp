@@ -4,6 +4,7 @@
 // result, once. So there is one authority for each result and nothing to chase.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <string>
@@ -20,6 +21,7 @@
 #include "rpc/exceptions.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/counters.hpp"
+#include "sojourn/detail/marshalled.hpp"
 #include "sojourn/detail/tasks.hpp"
 
 namespace sojourn::detail {
@@ -37,22 +39,31 @@ namespace {
   }
 }
 
-void complete(ticket_id id, const void* bytes, std::size_t size, bool is_exception) {
+void complete(ticket_id id, const void* bytes, std::size_t size, outcome how) {
   ticket* t = find_ticket(id);
   if (t == nullptr) return;
   if (t->asked >= 0) {
     answered_by(t->asked);
     t->asked = -1;
   }
-  if (is_exception && t->dropped && t->thread_at >= 0) [[unlikely]] {
+  if (how == outcome::exception && t->dropped && t->thread_at >= 0) [[unlikely]] {
     detached_thread_failed(bytes, size);
   }
-  complete_ticket(t, bytes, size, is_exception);
+  complete_ticket(t, bytes, size, how);
+}
+
+outcome outcome_of(std::uint16_t flags) {
+  if (flags & flag_exception) return outcome::exception;
+  return flags & flag_kept ? outcome::kept : outcome::value;
+}
+std::uint16_t flags_of(outcome how) {
+  if (how == outcome::exception) return flag_exception;
+  return how == outcome::kept ? flag_kept : std::uint16_t{0};
 }
 
 void on_result(arrival& a) {
   ticket_id id = a.ticket;
-  complete(id, a.payload, a.bytes, (a.flags & flag_exception) != 0);
+  complete(id, a.payload, a.bytes, outcome_of(a.flags));
   wire().consume(a);
 }
 
@@ -65,8 +76,7 @@ struct forwarding {
 void forward_now(void* context) {
   auto* f = static_cast<forwarding*>(context);
   ticket* t = find_ticket(f->id);
-  send_reply(home_of(f->to), runtime_message::result,
-             t->has == outcome::exception ? flag_exception : 0, f->to, t->data(), t->bytes);
+  send_reply(home_of(f->to), runtime_message::result, flags_of(t->has), f->to, t->data(), t->bytes);
   free_ticket(t);
   delete f;
 }
@@ -118,6 +128,7 @@ void drop_here(ticket_id id, std::uint64_t dropped_at) {
   if (t->has == outcome::exception && checked()) {
     name_dropped_exception(t->data(), t->bytes, dropped_at);
   }
+  if (t->has == outcome::kept) drop_kept_result(t->data(), t->bytes);
   free_ticket(t);
 }
 
@@ -140,6 +151,16 @@ void on_drop_ticket(arrival& a) {
 
 }  // namespace
 
+namespace {
+[[noreturn, gnu::noinline]] void refuse_result(ticket* t, std::size_t expected) {
+  ++counts.messages_refused;
+  std::uint32_t bytes = t->bytes;
+  free_ticket(t);
+  throw malformed_message(
+      format("a result of %u bytes came where %zu are expected", bytes, expected));
+}
+}  // namespace
+
 ticket_id forwarded_to(const ticket& t) {
   return t.notify == forward_now ? static_cast<const forwarding*>(t.notify_context)->to : 0;
 }
@@ -148,6 +169,7 @@ void attach_rpc() {
   on_message(runtime_message::result, on_result);
   on_message(runtime_message::forward_result, on_forward_result);
   on_message(runtime_message::drop_ticket, on_drop_ticket);
+  on_dropped_result = drop_kept_result;
   if (checked()) on_dropped_exception = name_dropped_exception;
 }
 
@@ -188,7 +210,8 @@ void ticket_wait(ticket_id& id) { wait_for_result(id); }
 void ticket_take(ticket_id id, void* into, std::size_t bytes) {
   ticket* t = wait_for_result(id);
   if (t->has == outcome::exception) rethrow_and_free(t);
-  SOJOURN_CHECK(t->bytes == bytes, "a result has %u bytes where %zu are expected", t->bytes, bytes);
+  if (t->bytes != bytes) [[unlikely]]
+    refuse_result(t, bytes);
   copy_short(into, t->data(), bytes);
   free_ticket(t);
 }
@@ -215,15 +238,48 @@ void ticket_on_ready(ticket_id id, void (*notify)(void*), void* context) {
 }
 
 void send_result(ticket_id id, const void* bytes, std::size_t size) {
-  if (home_of(id) == job.me) return complete(id, bytes, size, false);
+  if (home_of(id) == job.me) return complete(id, bytes, size, outcome::value);
   send_reply(home_of(id), runtime_message::result, 0, id, bytes, size);
 }
+
+std::byte* begin_result(ticket_id id, std::size_t bytes) {
+  if (home_of(id) != job.me) return reserve_reply(home_of(id), runtime_message::result, bytes);
+  ticket* t = find_ticket(id);
+  if (t == nullptr || t->dropped) {
+    complete(id, nullptr, 0, outcome::value);
+    return nullptr;
+  }
+  void* memory = std::malloc(bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return static_cast<std::byte*>(memory);
+}
+
+void commit_result(ticket_id id, std::byte* room, std::size_t bytes, bool is_kept) {
+  outcome how = is_kept ? outcome::kept : outcome::value;
+  if (home_of(id) != job.me) {
+    return commit_reply(home_of(id), runtime_message::result, flags_of(how), id);
+  }
+  ticket* t = find_ticket(id);
+  if (t->asked >= 0) {
+    answered_by(t->asked);
+    t->asked = -1;
+  }
+  complete_ticket_with(t, room, bytes, how);
+}
+
+held_result ticket_hold(ticket_id id) {
+  ticket* t = wait_for_result(id);
+  if (t->has == outcome::exception) rethrow_and_free(t);
+  return {t->data(), t->bytes, t};
+}
+
+void ticket_release(const held_result& result) { free_ticket(static_cast<ticket*>(result.ticket)); }
 
 void send_exception(ticket_id id, const std::exception_ptr& exception) {
   encoded_exception e;
   encode(exception, e);
   ++counts.exceptions_sent;
-  if (home_of(id) == job.me) return complete(id, &e, e.bytes(), true);
+  if (home_of(id) == job.me) return complete(id, &e, e.bytes(), outcome::exception);
   send_reply(home_of(id), runtime_message::result, flag_exception, id, &e, e.bytes());
 }
 

@@ -17,9 +17,9 @@ int main(int argc, char** argv) {
   return run(argc, argv, [] {
     if (rank_me() != 0) return;
 #ifdef SOJOURN_EXPECT_ERROR
-    std::printf("%zu\n", rpc(0, length, std::string("forty-two")).get());
+    std::printf("%zu\n", activate(length, std::string("forty-two")));
 #else
-    std::printf("%zu\n", rpc(0, length, inline_string<40>("forty-two")).get());
+    std::printf("%zu\n", activate(length, inline_string<40>("forty-two")));
 #endif
   });
 }

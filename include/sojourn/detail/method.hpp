@@ -3,6 +3,7 @@
 // plain call, and the remote one.
 #pragma once
 
+#include <new>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -34,6 +35,22 @@ inline constexpr bool parameter_travels =
     !std::is_reference_v<P> ||
     (std::is_lvalue_reference_v<P> && std::is_const_v<std::remove_reference_t<P>>);
 
+/// An argument that may be read after its caller has gone on: elements that are only looked at are
+/// copied, as a message would have done.
+template <class P, class B>
+decltype(auto) outlive(B&& b) {
+  if constexpr (is_a<P, std::basic_string_view>) {
+    return std::basic_string<typename P::value_type>(P(b));
+  } else if constexpr (is_view<P> && !is_a<P, view>) {
+    P range(b);
+    return std::vector<typename P::value_type>(range.begin(), range.end());
+  } else {
+    return std::forward<B>(b);
+  }
+}
+template <class P, class B>
+using outliving = std::decay_t<decltype(outlive<P>(std::declval<B>()))>;
+
 template <auto Method>
 struct method {
   static_assert(std::is_void_v<decltype(Method)>,
@@ -51,11 +68,16 @@ struct method {
     static constexpr bool is_const = IS_CONST;                                                   \
     static constexpr std::size_t arity = sizeof...(P);                                           \
     static constexpr bool parameters_travel =                                                    \
-        ((parameter_travels<P> && travels<travelling_parameter<P>>) && ...);                     \
+        ((parameter_travels<P> && marshals<travelling_parameter<P>>) && ...);                    \
+    static constexpr bool has_plain_arguments = (is_plain<travelling_parameter<P>> && ...);      \
+    /* The frames of an access own nothing, so that they may migrate. */                         \
+    static constexpr bool is_plain_access = has_plain_arguments && is_plain<R>;                  \
     template <class T>                                                                           \
     using request = method_request<Method, T, C, R, travelling_parameter<P>...>;                 \
     template <class T>                                                                           \
     using checked_request = checked_method_request<Method, T, C, R, travelling_parameter<P>...>; \
+    template <class T, bool Checked>                                                             \
+    using marshalled = marshalled_method<Checked, Method, T, C, R, travelling_parameter<P>...>;  \
   }
 SOJOURN_METHOD(, false);
 SOJOURN_METHOD(const, true);
@@ -74,11 +96,11 @@ struct checked_method {
                 "sojourn: a method that is not const cannot be called through a "
                 "global_ptr<const T>");
   static_assert(traits::parameters_travel,
-                "sojourn: a parameter of this method cannot travel: take it by value or const&, "
-                "trivially copyable (no pointer), or declare travels<T>");
-  static_assert(travels<result>,
-                "sojourn: the result of this method cannot travel: return a value that is "
-                "trivially copyable (no pointer, no reference), or declare travels<T>");
+                "sojourn: a parameter of this method cannot travel: take values or const& of types "
+                "that sojourn/marshal.hpp lists: no pointers, no shared_ptr");
+  static_assert(is_result<result>,
+                "sojourn: the result of this method cannot travel: return a value of a type that "
+                "sojourn/marshal.hpp lists: no pointer, no reference, no view");
   static_assert(sizeof...(A) != traits::arity || std::is_constructible_v<arguments, A...>,
                 "sojourn: the arguments of this access do not fit the method's parameters");
   static_assert(sizeof...(A) == traits::arity,
@@ -97,9 +119,13 @@ struct checked_method {
       if (checked()) return call_checked(p, chosen, a, site_of(__builtin_return_address(0)));
     }
     int owner = checked_owner(p.address());
-    if (chosen.how() == via::mechanism::migrate && migrate_activations(owner, chosen)) {
-      return std::apply([&](auto&... b) -> result { return invoke(p.local(), std::move(b)...); },
-                        a);
+    if constexpr (traits::is_plain_access) {
+      if (chosen.how() == via::mechanism::migrate && migrate_activations(owner, chosen)) {
+        return std::apply([&](auto&... b) -> result { return invoke(p.local(), std::move(b)...); },
+                          a);
+      }
+    } else {
+      counts.migrations_refused += chosen.how() == via::mechanism::migrate;
     }
     return call_by_message(p, owner, a);
   }
@@ -107,15 +133,22 @@ struct checked_method {
   [[gnu::noinline]] static future<result> start_remote(global_ptr<T> p, access, arguments a) {
     if (checked()) [[unlikely]]
       return start_checked(p, a, site_of(__builtin_return_address(0)));
-    return future<result>::of_ticket(start(p, checked_owner(p.address()), std::move(a)));
+    return future<result>::of_ticket(start(p, checked_owner(p.address()), a));
   }
 
   /// Runs the method under a fork mark: the caller goes on when it blocks.
   template <class... B>
   static future<result> fork(T* object, B&&... b) {
+    return fork_with(static_cast<arguments*>(nullptr), object, std::forward<B>(b)...);
+  }
+
+ private:
+  template <class... P, class... B>
+  [[gnu::always_inline]] static inline future<result> fork_with(std::tuple<P...>*, T* object,
+                                                                B&&... b) {
     auto body = [](T* o, auto... c) -> result { return invoke(o, std::move(c)...); };
-    marked_frame<result, decltype(body), T*, std::decay_t<B>...> frame(body, object,
-                                                                       std::forward<B>(b)...);
+    marked_frame<result, decltype(body), T*, outliving<P, B>...> frame(
+        body, object, outlive<P>(std::forward<B>(b))...);
     call_under(frame, mark_kind::fork_pinned, &frame.inner);
     if (frame.events != 0) [[unlikely]] {
       if (frame.events & mark::threw) return failed(frame);
@@ -130,13 +163,18 @@ struct checked_method {
     }
   }
 
- private:
   // In checked mode every access comes here, also those to objects of this rank.
   [[gnu::noinline]] static result call_checked(global_ptr<T> p, via how, arguments& a,
                                                code_site site) {
     if (!p.is_local()) {
       int owner = checked_owner(p.address());
-      if (how.how() != via::mechanism::migrate || !migrate_activations(owner, how)) {
+      if constexpr (traits::is_plain_access) {
+        if (how.how() != via::mechanism::migrate || !migrate_activations(owner, how)) {
+          return take_value<result>(start_checked_request(p, owner, a, site));
+        }
+      } else {
+        stays_here stays;
+        counts.migrations_refused += how.how() == via::mechanism::migrate;
         return take_value<result>(start_checked_request(p, owner, a, site));
       }
     }
@@ -155,10 +193,16 @@ struct checked_method {
   }
 
   static ticket_id start_checked_request(global_ptr<T> p, int owner, arguments& a, code_site site) {
-    using checked_request = typename traits::template checked_request<T>;
     ++counts.calls_remote;
-    return send_request<checked_request>(
-        owner, typename checked_request::payload_type{site, p.local(), std::move(a)}, true);
+    if constexpr (traits::has_plain_arguments) {
+      using checked_request = typename traits::template checked_request<T>;
+      using payload = typename checked_request::payload_type;
+      return send_request<checked_request, payload>(
+          owner, true, [&](void* room) { ::new (room) payload{site, p.local(), std::move(a)}; });
+    } else {
+      return send_marshalled_tuple<typename traits::template marshalled<T, true>>(
+          owner, {object_address(p), site}, true, a);
+    }
   }
 
   using object_type = std::conditional_t<std::is_const_v<T>, const typename traits::object,
@@ -167,13 +211,28 @@ struct checked_method {
 
   /// Apart, so that the frame of call_remote, which migrates, has no room for request and reply.
   [[gnu::noinline]] static result call_by_message(global_ptr<T> p, int owner, arguments& a) {
-    return take_value<result>(start(p, owner, std::move(a)));
+    if constexpr (traits::is_plain_access) {
+      return take_value<result>(start(p, owner, a));
+    } else {
+      stays_here stays;
+      return take_value<result>(start(p, owner, a));
+    }
   }
 
-  static ticket_id start(global_ptr<T> p, int owner, arguments a) {
+  static ticket_id start(global_ptr<T> p, int owner, arguments& a) {
     ++counts.calls_remote;
-    return send_request<request>(owner, typename request::payload_type{p.local(), std::move(a)},
-                                 true);
+    if constexpr (traits::has_plain_arguments) {
+      using payload = typename request::payload_type;
+      return send_request<request, payload>(
+          owner, true, [&](void* room) { ::new (room) payload{p.local(), std::move(a)}; });
+    } else {
+      return send_marshalled_tuple<typename traits::template marshalled<T, false>>(
+          owner, {object_address(p)}, true, a);
+    }
+  }
+
+  static void* object_address(global_ptr<T> p) {
+    return const_cast<void*>(static_cast<const void*>(p.local()));
   }
 
   template <class Frame>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a result of type T is held by a ticket: its bytes when it travels, otherwise a box on this
-// rank's heap. Templates over ticket.hpp; everything that does work is compiled in src/rpc.
+// How a result of type T is held by a ticket: its bytes when it travels, marshalled when it can be,
+// otherwise a box on this rank's heap, which is read here. Templates over ticket.hpp; everything
+// that does work is compiled in src/rpc.
 #pragma once
 
 #include <exception>
@@ -8,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sojourn/detail/marshalled.hpp"
 #include "sojourn/detail/ticket.hpp"
 #include "sojourn/travels.hpp"
 
@@ -31,12 +33,18 @@ union room<nothing> {
   nothing value;
 };
 
+/// What a call on another rank may return.
+template <class R>
+inline constexpr bool is_result = marshals<R> && !has_view<R>;
+
 template <class R>
 void send_value(ticket_id id, stored<R>&& value) {
   if constexpr (std::is_void_v<R>) {
     send_result(id, nullptr, 0);
   } else if constexpr (travels<R>) {
     send_result(id, &value, sizeof(R));
+  } else if constexpr (is_result<R>) {
+    send_marshalled_result<R>(id, std::move(value));
   } else {
     R* box = new R(std::move(value));
     send_result(id, &box, sizeof box);
@@ -51,6 +59,8 @@ R take_value(ticket_id id) {
     room<R> r;
     ticket_take(id, &r.value, sizeof(R));
     return std::move(r.value);
+  } else if constexpr (is_result<R>) {
+    return take_marshalled_result<R>(id);
   } else {
     R* box;
     ticket_take(id, &box, sizeof box);

@@ -13,8 +13,10 @@
 
 #include "sojourn/detail/activation.hpp"
 #include "sojourn/detail/checked.hpp"
+#include "sojourn/detail/marshalled.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/ticket.hpp"
+#include "sojourn/non_blocking.hpp"
 #include "sojourn/travels.hpp"
 
 namespace sojourn::detail {
@@ -50,6 +52,23 @@ void commit_request(int to, std::uint16_t handler, ticket_id ticket);
 /// job.
 void one_way_failed(const std::exception_ptr& failure);
 
+/// A message is shorter than what it is to hold: tells both ends. Consumes it.
+void refuse_request(request& message, std::size_t needed);
+/// A call of an object that is not in this rank's heap.
+[[noreturn]] void refuse_object(std::uint64_t address);
+template <class T>
+[[gnu::always_inline]] inline T* object_here(T* object) {
+  auto address = reinterpret_cast<std::uint64_t>(object);
+  if (address - job.my_heap >= job.my_heap_bytes) [[unlikely]]
+    refuse_object(address);
+  return object;
+}
+
+/// Around a handler that reads its arguments from a message that it has not consumed. `called`: the
+/// compiler's name for what it calls.
+void begin_reading_in_place(const char* called);
+void end_reading_in_place();
+
 /// Throws sojourn::error: `address` is null or lies in no rank's heap.
 [[noreturn]] void bad_access(std::uint64_t address, const char* method);
 
@@ -75,6 +94,23 @@ struct travelling_callable<F, true> {
   std::uint32_t index;
 };
 
+/// Runs `call` and sends its outcome, or keeps it when nobody waits for it.
+template <class R, class Call>
+void run_call(ticket_id answer, Call&& call) noexcept {
+  if (answer != 0) {
+    send_outcome<R>(answer, call);
+    return;
+  }
+  std::exception_ptr failure;
+  try {
+    call();
+    return;
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  one_way_failed(failure);
+}
+
 /// Payload and handler of a call of `F` with arguments `A`, by value.
 template <class F, class R, class... A>
 struct callable_request {
@@ -85,27 +121,14 @@ struct callable_request {
 
   static void handle(request& message) {
     room<payload_type> payload;
+    if (message.bytes < sizeof(payload_type)) [[unlikely]]
+      return refuse_request(message, sizeof(payload_type));
     std::memcpy(static_cast<void*>(&payload.value), message.payload, sizeof(payload_type));
     ticket_id answer = message.ticket;
     message.consume();
-    run(payload.value, answer);
-  }
-
-  static void run(payload_type& payload, ticket_id answer) noexcept {
-    if (answer != 0) {
-      send_outcome<R>(answer, [&]() -> R {
-        return std::apply(payload.fn.get(), std::move(payload.arguments));
-      });
-      return;
-    }
-    std::exception_ptr failure;
-    try {
-      std::apply(payload.fn.get(), std::move(payload.arguments));
-      return;
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    one_way_failed(failure);
+    run_call<R>(answer, [&]() -> R {
+      return std::apply(payload.value.fn.get(), std::move(payload.value.arguments));
+    });
   }
 
   inline static const std::uint16_t handler = register_request_handler(&handle, true);
@@ -122,11 +145,14 @@ struct method_request {
 
   static void handle(request& message) {
     room<payload_type> payload;
+    if (message.bytes < sizeof(payload_type)) [[unlikely]]
+      return refuse_request(message, sizeof(payload_type));
     std::memcpy(static_cast<void*>(&payload.value), message.payload, sizeof(payload_type));
     ticket_id answer = message.ticket;
     message.consume();
-    std::conditional_t<std::is_const_v<T>, const C, C>* object = payload.value.object;
     send_outcome<R>(answer, [&]() -> R {
+      std::conditional_t<std::is_const_v<T>, const C, C>* object =
+          object_here(payload.value.object);
       return std::apply([&](A&... a) -> R { return (object->*Method)(std::move(a)...); },
                         payload.value.arguments);
     });
@@ -151,6 +177,8 @@ struct checked_method_request {
 
   static void handle(request& message) {
     room<payload_type> payload;
+    if (message.bytes < sizeof(payload_type)) [[unlikely]]
+      return refuse_request(message, sizeof(payload_type));
     std::memcpy(static_cast<void*>(&payload.value), message.payload, sizeof(payload_type));
     ticket_id answer = message.ticket;
     message.consume();
@@ -166,15 +194,166 @@ struct checked_method_request {
   inline static const std::uint16_t handler = register_request_handler(&handle, false);
 };
 
-/// Sends a request whose payload is `payload`; returns the ticket of its answer, or 0.
-template <class Request, class Payload>
-ticket_id send_request(int to, Payload&& payload, bool answered) {
-  using stored_payload = std::remove_cvref_t<Payload>;
-  outgoing out = begin_request(to, sizeof(stored_payload), answered);
-  if constexpr (alignof(stored_payload) <= 16) {
-    ::new (static_cast<void*>(out.payload)) stored_payload(std::forward<Payload>(payload));
+// ---- Requests whose arguments are marshalled ----------------------------------------------------
+
+/// Read in the message itself: the function promises not to wait.
+template <class... A>
+inline constexpr bool reads_in_place = (is_a<A, view> || ...);
+
+/// `Head`, as it is, and then the arguments. The handlers' frames hold what the arguments own, so
+/// they stay.
+template <class Head, class... A>
+struct marshalled_request {
+  static constexpr std::size_t head_room =
+      std::is_empty_v<Head> ? 0 : (sizeof(Head) + 15) / 16 * 16;
+  using values = incoming_values<A...>;
+
+  /// Calls run(head, values, answer).
+  template <class Run>
+  static void handle(request& message, [[maybe_unused]] const char* called, Run run) {
+    room<Head> head;
+    if (message.bytes < head_room + header_room) [[unlikely]]
+      return refuse_request(message, head_room + header_room);
+    std::memcpy(static_cast<void*>(&head.value), message.payload,
+                head_room == 0 ? 0 : sizeof(Head));
+    constexpr bool in_place = reads_in_place<A...>;
+    ticket_id answer = message.ticket;
+    values in(message.payload + head_room, message.bytes - head_room, message.source,
+              in_place ? nullptr : &buffers);
+    if (in.abandoned()) [[unlikely]] {
+      message.consume();
+      if (answer != 0) send_result(answer, nullptr, 0);
+      return;
+    }
+    if constexpr (in_place) {
+      if (in.is_whole()) {
+        begin_reading_in_place(called);
+        {
+          non_blocking promise;  // checked mode tells of a wait that needs no switch, too
+          run(head.value, in, answer);
+        }
+        end_reading_in_place();
+        message.consume();
+        return;
+      }
+    }
+    message.consume();
+    run(head.value, in, answer);
+  }
+
+  inline static receive_buffers buffers;
+};
+
+template <class F>
+const char* callable_name() {
+  return __PRETTY_FUNCTION__;
+}
+
+template <class F, class R, class... A>
+struct marshalled_call : marshalled_request<travelling_callable<F>, A...> {
+  using head = travelling_callable<F>;
+  using base = marshalled_request<head, A...>;
+
+  static void handle(request& message) {
+    base::handle(
+        message, callable_name<F>(), [](head& fn, typename base::values& in, ticket_id answer) {
+          run_call<R>(answer, [&]() -> R { return std::apply(fn.get(), std::move(in.get())); });
+        });
+  }
+
+  inline static const std::uint16_t handler = register_request_handler(&handle, false);
+};
+
+/// `Checked`: as checked_method_request.
+template <bool Checked>
+struct method_head {
+  void* object;
+};
+template <>
+struct method_head<true> {
+  void* object;
+  code_site site;
+};
+
+template <bool Checked, auto Method, class T, class C, class R, class... A>
+struct marshalled_method : marshalled_request<method_head<Checked>, A...> {
+  using head = method_head<Checked>;
+  using base = marshalled_request<head, A...>;
+
+  static void handle(request& message) {
+    base::handle(
+        message, method_name<Method>(), [](head& to, typename base::values& in, ticket_id answer) {
+          send_outcome<R>(answer, [&]() -> R {
+            T* object = static_cast<T*>(to.object);
+            if constexpr (Checked) {
+              check_access(reinterpret_cast<std::uint64_t>(object), kind_of_object<T>(),
+                           method_name<Method>(), to.site);
+            } else {
+              object_here(object);
+            }
+            std::conditional_t<std::is_const_v<T>, const C, C>* as_declared = object;
+            return std::apply([&](A&... a) -> R { return (as_declared->*Method)(std::move(a)...); },
+                              in.get());
+          });
+        });
+  }
+
+  inline static const std::uint16_t handler = register_request_handler(&handle, false);
+};
+
+/// Sends a request whose arguments are marshalled. `ticket_of` gives the ticket for it when it is
+/// not `answered`.
+template <class Request, class TicketOf, class... A>
+ticket_id send_marshalled_request(int to, const typename Request::head& head, bool answered,
+                                  TicketOf ticket_of, A&... arguments) {
+  stays_here stays;
+  measured size = measure(arguments...);
+  auto begin = [&](std::size_t bytes) {
+    outgoing out = begin_request(to, Request::head_room + bytes, answered);
+    if (!answered) out.ticket = ticket_of();
+    if constexpr (Request::head_room != 0) std::memcpy(out.payload, &head, sizeof head);
+    return out;
+  };
+  if (size.is_long()) [[unlikely]] {
+    wait_for_room_to_keep(size.whole);
+    kept_message kept(size, std::move(arguments)...);
+    outgoing out = begin(kept.bytes());
+    kept.write(out.payload + Request::head_room);
+    commit_request(to, Request::handler, out.ticket);
+    return out.ticket;
+  }
+  outgoing out = begin(header_room + size.whole);
+  std::exception_ptr failure =
+      write_whole(out.payload + Request::head_room, size.whole, arguments...);
+  commit_request(to, Request::handler, out.ticket);
+  if (failure != nullptr) [[unlikely]] {
+    if (out.ticket != 0) ticket_drop(out.ticket);
+    std::rethrow_exception(failure);
+  }
+  return out.ticket;
+}
+template <class Request, class... A>
+ticket_id send_marshalled_tuple(int to, const typename Request::head& head, bool answered,
+                                std::tuple<A...>& arguments) {
+  return std::apply(
+      [&](A&... a) {
+        return send_marshalled_request<Request>(
+            to, head, answered, [] { return ticket_id{0}; }, a...);
+      },
+      arguments);
+}
+
+/// Sends a request whose payload build(room) makes, a `Payload`, in the message itself; returns the
+/// ticket of its answer, or 0.
+template <class Request, class Payload, class Build>
+ticket_id send_request(int to, bool answered, Build&& build) {
+  outgoing out = begin_request(to, sizeof(Payload), answered);
+  if constexpr (alignof(Payload) <= 16) {
+    build(static_cast<void*>(out.payload));
   } else {
-    std::memcpy(out.payload, static_cast<const void*>(&payload), sizeof(stored_payload));
+    room<Payload> aligned;
+    build(static_cast<void*>(&aligned.value));
+    std::memcpy(out.payload, static_cast<const void*>(&aligned.value), sizeof(Payload));
   }
   commit_request(to, Request::handler, out.ticket);
   return out.ticket;

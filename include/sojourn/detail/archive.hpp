@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// The three archives that marshalling is made of: one counts bytes, one writes them into room of
+// that size, one reads them and believes nothing. User code sees them as cereal's archives: they
+// are called with values, and know is_saving and is_loading. How a value of a type is written is
+// codec.hpp's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "sojourn/errors.hpp"
+
+// What a type that is annotated for cereal may name. Cereal itself is needed where such a type is
+// defined only if that says so.
+namespace cereal {
+class access;
+}
+
+namespace sojourn {
+
+/// Bytes that came from another rank do not hold the values that they should. Nothing of them was
+/// used.
+struct malformed_message : error {
+  using error::error;
+};
+
+namespace detail {
+
+/// Values may be nested this deep: containers in containers, owners of owners. Each takes stack.
+inline constexpr int nesting_max = 64;
+/// Contiguous bytes from this many on may stay out of the message, to be copied once, from where
+/// they are to where they shall be.
+inline constexpr std::size_t block_min = 64u << 10;
+/// All that one message may hold, blocks included.
+inline constexpr std::uint64_t marshalled_max = (std::uint64_t{1} << 30) + (64u << 20);
+
+[[noreturn]] void malformed(const char* what);
+[[noreturn]] void malformed_count(std::uint64_t count, std::uint64_t bytes_left);
+[[noreturn]] void nested_too_deep();
+[[noreturn]] void cannot_be_saved(const char* what);
+
+constexpr std::size_t padding(std::size_t at, std::size_t alignment) {
+  return (alignment - at % alignment) % alignment;
+}
+
+/// Where blocks go that stay out of a message.
+class block_keeper {
+ public:
+  /// Returns the address that the receiver reads `bytes` from. `borrowed`: they may be gone when
+  /// it does, so they are copied.
+  virtual std::uint64_t keep(const void* first, std::size_t bytes, bool borrowed) = 0;
+
+ protected:
+  virtual ~block_keeper() = default;
+};
+
+/// Where a reader finds them, and room for what is read in place.
+class block_source {
+ public:
+  /// Throws malformed_message when there are no such bytes. Before memory is taken for them.
+  virtual void expect(std::uint64_t address, std::size_t bytes) = 0;
+  /// Copies `bytes` from there, whatever that takes. May suspend.
+  virtual void read(std::uint64_t address, void* to, std::size_t bytes) = 0;
+  /// Aligned to 16, valid as long as the values that are read.
+  virtual std::byte* room(std::size_t bytes) = 0;
+
+ protected:
+  virtual ~block_source() = default;
+};
+
+/// Counts what a writer would write: whole, and with long blocks left out.
+template <class Access>
+class basic_sizer {
+ public:
+  using is_saving = std::true_type;
+  using is_loading = std::false_type;
+
+  void put(const void*, std::size_t bytes) {
+    whole_ += bytes;
+    skeleton_ += bytes;
+  }
+  void block(const void*, std::size_t bytes, std::size_t alignment, bool) {
+    whole_ += padding(whole_, alignment) + bytes;
+    if (bytes >= block_min) {
+      skeleton_ += sizeof(std::uint64_t);
+    } else {
+      skeleton_ += padding(skeleton_, alignment) + bytes;
+    }
+  }
+  void enter() {
+    if (++depth_ > nesting_max) nested_too_deep();
+  }
+  void leave() { --depth_; }
+  void enter_user() { enter(); }
+  void leave_user() { leave(); }
+
+  std::size_t whole() const { return whole_; }
+  std::size_t skeleton() const { return skeleton_; }
+
+  template <class... T>
+  basic_sizer& operator()(T&&... values);
+  template <class T>
+  basic_sizer& operator&(T&& value) {
+    return (*this)(static_cast<T&&>(value));
+  }
+  template <class T>
+  basic_sizer& operator<<(T&& value) {
+    return (*this)(static_cast<T&&>(value));
+  }
+
+ private:
+  std::size_t whole_ = 0;
+  std::size_t skeleton_ = 0;
+  int depth_ = 0;
+};
+
+/// Writes into room that a sizer has measured. `keeper`: takes the long blocks.
+template <class Access>
+class basic_writer {
+ public:
+  using is_saving = std::true_type;
+  using is_loading = std::false_type;
+
+  basic_writer(std::byte* room, std::size_t bytes, block_keeper* keeper = nullptr)
+      : first_(room), at_(room), end_(room + bytes), keeper_(keeper) {}
+
+  void put(const void* from, std::size_t bytes) {
+    if (bytes > static_cast<std::size_t>(end_ - at_)) [[unlikely]]
+      cannot_be_saved("it writes more the second time");
+    if (bytes != 0) std::memcpy(at_, from, bytes);
+    at_ += bytes;
+  }
+  void block(const void* from, std::size_t bytes, std::size_t alignment, bool borrowed) {
+    if (keeper_ != nullptr && bytes >= block_min) {
+      std::uint64_t address = keeper_->keep(from, bytes, borrowed || user_depth_ > 0);
+      return put(&address, sizeof address);
+    }
+    static constexpr std::byte zeros[16] = {};
+    put(zeros, padding(static_cast<std::size_t>(at_ - first_), alignment));
+    put(from, bytes);
+  }
+  void enter() {}
+  void leave() {}
+  /// What a user's function hands over may be gone when that returns.
+  void enter_user() { ++user_depth_; }
+  void leave_user() { --user_depth_; }
+
+  std::size_t left() const { return static_cast<std::size_t>(end_ - at_); }
+
+  template <class... T>
+  basic_writer& operator()(T&&... values);
+  template <class T>
+  basic_writer& operator&(T&& value) {
+    return (*this)(static_cast<T&&>(value));
+  }
+  template <class T>
+  basic_writer& operator<<(T&& value) {
+    return (*this)(static_cast<T&&>(value));
+  }
+
+ private:
+  std::byte* first_;
+  std::byte* at_;
+  std::byte* end_;
+  block_keeper* keeper_;
+  int user_depth_ = 0;
+};
+
+/// Reads; throws malformed_message before it uses what cannot be. `kept`: long blocks were left
+/// out. `source`: where they are, and room for views, which are read in place without one.
+template <class Access>
+class basic_reader {
+ public:
+  using is_saving = std::false_type;
+  using is_loading = std::true_type;
+
+  /// Requires: `first` is aligned to 16.
+  basic_reader(const std::byte* first, std::size_t bytes, block_source* source = nullptr,
+               bool kept = false)
+      : first_(first), at_(first), end_(first + bytes), source_(source), kept_(kept) {}
+
+  void get(void* to, std::size_t bytes) {
+    if (bytes > left()) [[unlikely]]
+      malformed("it ends too early");
+    if (bytes != 0) std::memcpy(to, at_, bytes);
+    at_ += bytes;
+    copied_ += bytes;
+  }
+  template <class T>
+  T get() {
+    T value;
+    get(&value, sizeof value);
+    return value;
+  }
+  /// A number of elements that take `least` bytes each, or more.
+  std::size_t count(std::size_t least) {
+    auto n = get<std::uint64_t>();
+    if (n > left() / least) [[unlikely]]
+      malformed_count(n, left());
+    return static_cast<std::size_t>(n);
+  }
+  /// A number of elements of a block.
+  std::size_t block_count(std::size_t element) {
+    auto n = get<std::uint64_t>();
+    std::uint64_t most = left();
+    if (kept_ && n >= block_min / element) most = marshalled_max;
+    if (n > most / element) [[unlikely]]
+      malformed_count(n, most);
+    return static_cast<std::size_t>(n);
+  }
+  /// Before memory is taken for a block: one that is elsewhere is there.
+  void expect_block(std::size_t bytes) {
+    if (!stays_out(bytes)) return;
+    std::uint64_t address = 0;
+    if (sizeof address > left()) malformed("it ends too early");
+    std::memcpy(&address, at_, sizeof address);
+    source_->expect(address, bytes);
+  }
+  void block(void* to, std::size_t bytes, std::size_t alignment) {
+    if (stays_out(bytes)) return read_block(to, bytes);
+    align(alignment);
+    get(to, bytes);
+  }
+  /// The bytes where they lie, to be copied from there; null when they must be read with block().
+  const std::byte* block_here(std::size_t bytes, std::size_t alignment) {
+    if (stays_out(bytes)) return nullptr;
+    copied_ += bytes;
+    return skip(bytes, alignment);
+  }
+  /// For a view: where they lie, or where they were copied to.
+  const std::byte* in_place(std::size_t bytes, std::size_t alignment) {
+    if (source_ == nullptr) return skip(bytes, alignment);
+    expect_block(bytes);
+    std::byte* room = source_->room(bytes);
+    block(room, bytes, alignment);
+    return room;
+  }
+  void enter() {
+    if (++depth_ > nesting_max) [[unlikely]]
+      malformed("its values are nested too deep");
+  }
+  void leave() { --depth_; }
+  void enter_user() { enter(); }
+  void leave_user() { leave(); }
+
+  std::size_t left() const { return static_cast<std::size_t>(end_ - at_); }
+  void expect_end() const {
+    if (at_ != end_) malformed("bytes are left over");
+  }
+  /// Bytes that were not left where they lie.
+  std::uint64_t copied() const { return copied_; }
+
+  template <class... T>
+  basic_reader& operator()(T&&... values);
+  template <class T>
+  basic_reader& operator&(T&& value) {
+    return (*this)(static_cast<T&&>(value));
+  }
+  template <class T>
+  basic_reader& operator>>(T&& value) {
+    return (*this)(static_cast<T&&>(value));
+  }
+
+ private:
+  bool stays_out(std::size_t bytes) const { return kept_ && bytes >= block_min; }
+  void read_block(void* to, std::size_t bytes) {
+    copied_ += bytes;
+    auto address = get<std::uint64_t>();
+    source_->read(address, to, bytes);
+  }
+  const std::byte* skip(std::size_t bytes, std::size_t alignment) {
+    align(alignment);
+    if (bytes > left()) [[unlikely]]
+      malformed("it ends too early");
+    return std::exchange(at_, at_ + bytes);
+  }
+  void align(std::size_t alignment) {
+    std::size_t n = padding(static_cast<std::size_t>(at_ - first_), alignment);
+    if (n > left()) [[unlikely]]
+      malformed("it ends too early");
+    at_ += n;
+  }
+
+  const std::byte* first_;
+  const std::byte* at_;
+  const std::byte* end_;
+  block_source* source_;
+  std::uint64_t copied_ = 0;
+  int depth_ = 0;
+  bool kept_;
+};
+
+// Templates on a class of cereal's, so that its namespace is looked up for functions that take
+// them: the ones of cereal/types/*.hpp, where a program includes these.
+using sizer = basic_sizer<cereal::access>;
+using writer = basic_writer<cereal::access>;
+using reader = basic_reader<cereal::access>;
+
+}  // namespace detail
+}  // namespace sojourn

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values that own memory, in messages. Up to whole_max they are written into the message, and read
+// from where it arrives. Beyond, long blocks of bytes (the storage of vectors and strings) stay
+// where they are; the message says where, and the receiver copies each once, into its place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "sojourn/counters.hpp"
+#include "sojourn/detail/codec.hpp"
+#include "sojourn/detail/running.hpp"
+#include "sojourn/detail/ticket.hpp"
+#include "sojourn/marshal.hpp"
+#include "sojourn/non_blocking.hpp"
+
+namespace sojourn::detail {
+
+/// Longer values are not written into the message whole. A rank has 8 MiB for its long messages.
+inline constexpr std::size_t whole_max = 512u << 10;
+
+/// In front of marshalled values, at a multiple of 16, as the values behind it are.
+struct marshalled_header {
+  enum class form : std::uint32_t {
+    whole = 0x5041'0001,
+    kept,       ///< A kept_place follows, then the values without their long blocks.
+    abandoned,  ///< They could not be written: nothing is to be done. A text of the reason follows.
+  };
+  form how;
+  std::int32_t home;    ///< The rank that keeps the blocks.
+  std::uint64_t bytes;  ///< Of the values as they are written.
+};
+struct kept_place {
+  std::uint64_t holder;
+  std::uint64_t address;  ///< Of the values without their blocks, when these are too long; or 0.
+};
+
+/// While one lives, the fiber stays here: what its frames own lies in this rank's memory.
+class stays_here : private hold {
+ public:
+  stays_here() : hold{running.holds} { running.holds = this; }
+  ~stays_here() { running.holds = outer; }
+  stays_here(const stays_here&) = delete;
+  stays_here& operator=(const stays_here&) = delete;
+};
+
+/// Values on their way that another rank has not read yet; and copies of what was only lent.
+class kept_values : public block_keeper {
+ public:
+  kept_values() = default;
+  kept_values(const kept_values&) = delete;
+  kept_values& operator=(const kept_values&) = delete;
+  ~kept_values() override;
+
+  std::uint64_t keep(const void* first, std::size_t bytes, bool borrowed) final;
+  std::byte* copy_room(std::size_t bytes);
+  /// All of it is in one block that is kept.
+  bool has(std::uint64_t address, std::uint64_t bytes) const;
+  std::size_t total() const { return total_; }
+
+ private:
+  struct block {
+    std::uint64_t address;
+    std::uint64_t bytes;
+  };
+  std::vector<block> blocks_;
+  std::vector<std::unique_ptr<std::byte[]>> copies_;
+  std::size_t total_ = 0;
+};
+
+template <class... T>
+class kept_tuple final : public kept_values {
+ public:
+  explicit kept_tuple(T&&... values) : values_(std::move(values)...) {}
+  std::tuple<T...>& values() { return values_; }
+
+ private:
+  std::tuple<T...> values_;
+};
+
+/// Keeps values for `bytes` of blocks until another rank has read them; returns their name there.
+std::uint64_t keep_for_reader(std::unique_ptr<kept_values> values);
+/// Suspends as long as this rank keeps much for others.
+void wait_for_room_to_keep(std::size_t bytes);
+/// The rank `home` need keep them no longer. Never suspends; any stack.
+void end_keeping(int home, std::uint64_t holder);
+/// The same for a result that nobody takes.
+void drop_kept_result(const void* bytes, std::size_t size);
+
+/// A buffer that stays with the handlers of a kind of call, and is lent to each in turn.
+class receive_buffer {
+ public:
+  receive_buffer() = default;
+  receive_buffer(const receive_buffer&) = delete;
+  receive_buffer& operator=(const receive_buffer&) = delete;
+  ~receive_buffer();
+
+  /// Aligned to 16, good until clear().
+  std::byte* room(std::size_t bytes);
+  /// What was too short for the last call is long enough for the next.
+  void clear();
+
+ private:
+  static constexpr std::size_t stays_max = 1u << 20;
+  std::byte* memory_ = nullptr;
+  std::size_t capacity_ = 0;
+  std::size_t used_ = 0;
+  std::vector<void*> more_;
+};
+class receive_buffers {
+ public:
+  std::unique_ptr<receive_buffer> take();
+  void give_back(std::unique_ptr<receive_buffer> buffer);
+
+ private:
+  std::vector<std::unique_ptr<receive_buffer>> free_;
+};
+
+/// Where the values of a message are read from. `buffers`: where views go; null: they are read
+/// from the message. Never throws: what is wrong is told by ready().
+class incoming : private block_source {
+ public:
+  /// `source`: the rank that called; -1 for a result.
+  incoming(const std::byte* message, std::size_t bytes, int source, receive_buffers* buffers);
+  ~incoming() override;
+  incoming(const incoming&) = delete;
+  incoming& operator=(const incoming&) = delete;
+
+  bool abandoned() const { return how_ == marshalled_header::form::abandoned; }
+  /// The values must be read before the message is given back.
+  bool is_whole() const { return how_ == marshalled_header::form::whole && failure_ == nullptr; }
+
+  /// Reads values by read(reader) and notes what is thrown.
+  template <class Read>
+  void read_whole(Read read) {
+    reader from(values_, bytes_, buffers_ != nullptr ? this : nullptr);
+    try {
+      non_blocking promise;
+      read(from);
+      from.expect_end();
+    } catch (...) {
+      failure_ = std::current_exception();
+      note_failure();
+    }
+    counts.marshal_copies += from.copied();
+  }
+  /// Suspends. Throws what was noted, too.
+  template <class Read>
+  void read_kept(Read read) {
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    if (how_ != marshalled_header::form::kept) return;
+    stays_here stays;
+    try {
+      fetch_skeleton();
+      reader from(values_, bytes_, this, true);
+      read(from);
+      from.expect_end();
+      counts.marshal_copies += from.copied();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+    end();
+    if (failure_ != nullptr) {
+      note_failure();
+      std::rethrow_exception(failure_);
+    }
+  }
+
+ private:
+  void expect(std::uint64_t address, std::size_t bytes) override;
+  void read(std::uint64_t address, void* to, std::size_t bytes) override;
+  std::byte* room(std::size_t bytes) override;
+  void fetch_skeleton();
+  void note_failure();
+  void end();
+
+  marshalled_header::form how_;
+  int home_ = 0;
+  int source_;
+  std::uint64_t holder_ = 0;
+  std::uint64_t skeleton_at_ = 0;
+  const std::byte* values_ = nullptr;
+  std::size_t bytes_ = 0;
+  receive_buffers* buffers_;
+  std::unique_ptr<receive_buffer> buffer_;
+  std::exception_ptr failure_;
+};
+
+/// The values of a message: read at once when they are in it, otherwise by get().
+template <class... T>
+class incoming_values : public incoming {
+ public:
+  incoming_values(const std::byte* message, std::size_t bytes, int source, receive_buffers* buffers)
+      : incoming(message, bytes, source, buffers) {
+    if (is_whole()) read_whole([this](reader& from) { make(from); });
+  }
+  ~incoming_values() override {
+    if (made_) std::destroy_at(&values_.value);
+  }
+  /// Suspends when they are not in the message. Throws what reading them threw.
+  std::tuple<T...>& get() {
+    read_kept([this](reader& from) { make(from); });
+    return values_.value;
+  }
+
+ private:
+  void make(reader& from) {
+    if constexpr (sizeof...(T) == 0) {
+      ::new (static_cast<void*>(&values_.value)) std::tuple<>();
+    } else {
+      ::new (static_cast<void*>(&values_.value))
+          std::tuple<T...>(make_value<std::tuple<T...>>(from));
+    }
+    made_ = true;
+  }
+  union storage {
+    storage() {}
+    ~storage() {}
+    std::tuple<T...> value;
+  } values_;
+  bool made_ = false;
+};
+
+// ---- Sending ----------------------------------------------------------------------------------
+
+/// What values take, whole and without their long blocks. Throws what measuring them throws.
+struct measured {
+  std::size_t whole;
+  std::size_t skeleton;
+  bool is_long() const { return whole > whole_max; }
+};
+template <class... T>
+measured measure(const T&... values) {
+  sizer size;
+  (save_value(size, values), ...);
+  return {size.whole(), size.skeleton()};
+}
+[[noreturn]] void too_long_for_a_message(std::size_t bytes);
+
+void write_header(std::byte* message, marshalled_header::form how, std::size_t bytes);
+void abandon(std::byte* message, std::size_t room, const std::exception_ptr& failure);
+
+inline constexpr std::size_t header_room = sizeof(marshalled_header);
+inline constexpr std::size_t kept_header_room = header_room + sizeof(kept_place);
+
+/// Writes values behind a header, in room for both. What is thrown meanwhile is returned; the
+/// receiver then does nothing.
+template <class... T>
+std::exception_ptr write_whole(std::byte* message, std::size_t bytes, const T&... values) {
+  try {
+    non_blocking promise;
+    writer to(message + header_room, bytes);
+    (save_value(to, values), ...);
+    if (to.left() != 0) cannot_be_saved("it writes less the second time");
+  } catch (...) {
+    std::exception_ptr failure = std::current_exception();
+    abandon(message, header_room + bytes, failure);
+    return failure;
+  }
+  write_header(message, marshalled_header::form::whole, bytes);
+  counts.marshalled_bytes += bytes;
+  counts.marshal_copies += bytes;
+  return nullptr;
+}
+
+/// Values that stay here until they are read, and what the message says of them.
+class kept_message {
+ public:
+  /// Moves the values. Throws what writing them throws.
+  template <class... T>
+  explicit kept_message(const measured& size, T&&... values) {
+    static_assert((!std::is_lvalue_reference_v<T> && ...));
+    if (size.whole > marshalled_max) too_long_for_a_message(size.whole);
+    auto kept = std::make_unique<kept_tuple<std::remove_cvref_t<T>...>>(std::move(values)...);
+    // In memory of its own: what is thrown here has happened before room for the message is asked.
+    std::byte* skeleton = kept->copy_room(size.skeleton);
+    writer to(skeleton, size.skeleton, kept.get());
+    std::apply([&](const auto&... v) { (save_value(to, v), ...); }, kept->values());
+    if (to.left() != 0) cannot_be_saved("it writes less the second time");
+    skeleton_ = skeleton;
+    skeleton_bytes_ = size.skeleton;
+    values_ = std::move(kept);
+    counts.marshalled_bytes += size.whole;
+    counts.marshal_copies += size.skeleton;
+  }
+  std::size_t bytes() const {
+    return kept_header_room + (skeleton_bytes_ <= whole_max ? skeleton_bytes_ : 0);
+  }
+  std::size_t kept_bytes() const { return values_->total(); }
+  /// Into room of bytes(); they are kept from here on.
+  void write(std::byte* message);
+
+ private:
+  std::unique_ptr<kept_values> values_;
+  const std::byte* skeleton_;
+  std::size_t skeleton_bytes_;
+};
+
+// ---- Results ----------------------------------------------------------------------------------
+
+/// Room for the bytes of a result, and sending them. Null when nobody waits for it.
+std::byte* begin_result(ticket_id id, std::size_t bytes);
+void commit_result(ticket_id id, std::byte* room, std::size_t bytes, bool is_kept);
+
+template <class R>
+void send_marshalled_result(ticket_id id, R&& value) {
+  measured size = measure(value);
+  if (size.is_long()) [[unlikely]] {
+    kept_message kept(size, std::move(value));
+    std::size_t bytes = kept.bytes();
+    std::byte* room = begin_result(id, bytes);
+    if (room == nullptr) return;
+    kept.write(room);
+    return commit_result(id, room, bytes, true);
+  }
+  std::size_t bytes = header_room + size.whole;
+  std::byte* room = begin_result(id, bytes);
+  if (room == nullptr) return;
+  (void)write_whole(room, size.whole, value);  // who waits is told
+  commit_result(id, room, bytes, false);
+}
+
+/// A result's bytes where its ticket holds them, until ticket_release.
+struct held_result {
+  const std::byte* bytes;
+  std::size_t size;
+  void* ticket;
+};
+/// Suspends until the result is here; rethrows an exception.
+held_result ticket_hold(ticket_id id);
+void ticket_release(const held_result& result);
+/// Throws what was noted of a result that could not be written.
+[[noreturn]] void throw_abandoned(const held_result& result);
+
+template <class R>
+R take_marshalled_result(ticket_id id) {
+  held_result result = ticket_hold(id);
+  struct release {
+    const held_result& held;
+    ~release() { ticket_release(held); }
+  } at_end{result};
+  incoming_values<R> in(result.bytes, result.size, -1, nullptr);
+  if (in.abandoned()) throw_abandoned(result);
+  return std::move(std::get<0>(in.get()));
+}
+
+}  // namespace sojourn::detail

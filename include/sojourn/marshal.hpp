@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which values may be arguments and results of remote calls.
+#pragma once
+
+#include "sojourn/detail/codec.hpp"
+#include "sojourn/travels.hpp"
+#include "sojourn/view.hpp"
+
+namespace sojourn {
+
+/// True for types that remote calls take and return. Those that travel (travels.hpp) are copied as
+/// bytes, straight into the message. These are marshalled, with all that they own:
+///
+/// - std::string, vector, array, pair, tuple, optional, variant, unique_ptr, and containers such as
+///   list, deque, map, set and their unordered kinds;
+/// - aggregates without base classes of at most 16 such members;
+/// - types with a `serialize`, `save` and `load`, or `save_minimal` and `load_minimal`, as cereal
+///   wants them: members or functions beside the type. A program that has no other use for cereal
+///   need not include it.
+/// - view<T>, std::span<const T> and std::string_view, as arguments: they are read in place.
+///
+/// Raw pointers, references and shared_ptr are not: what they refer to is private to a rank.
+template <class T>
+inline constexpr bool marshals = detail::can_marshal<std::remove_cv_t<T>>();
+template <>
+inline constexpr bool marshals<void> = true;
+
+namespace detail {
+
+/// It holds a range that is read in place: good for the time of a call only.
+template <class T>
+inline constexpr bool has_view = holds_reference<T>();
+template <class A, class B>
+inline constexpr bool has_view<std::pair<A, B>> = has_view<A> || has_view<B>;
+template <class... T>
+inline constexpr bool has_view<std::tuple<T...>> = (has_view<T> || ...);
+template <class... T>
+inline constexpr bool has_view<std::variant<T...>> = (has_view<T> || ...);
+template <class T>
+inline constexpr bool has_view<std::optional<T>> = has_view<T>;
+template <class T>
+inline constexpr bool has_view<std::vector<T>> = has_view<T>;
+template <class T, std::size_t N>
+inline constexpr bool has_view<std::array<T, N>> = has_view<T>;
+
+/// Copied as bytes, straight into the message.
+template <class T>
+inline constexpr bool is_plain = travels<T> && !has_view<T>;
+
+}  // namespace detail
+}  // namespace sojourn

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments that are read where they arrive.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <ranges>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "sojourn/travels.hpp"
+
+namespace sojourn {
+
+/// A range of elements that a remote function reads in place: in the message as it arrived, without
+/// a copy at the receiver. Elements travel and are aligned to 16 bytes at most.
+///
+/// A function that takes one, by value, promises not to wait before it returns: it would hold up
+/// the messages behind. One that waits all the same ends the job, with a sentence. Where a function
+/// must wait it takes a std::span<const T> or std::string_view instead, which is read from a buffer
+/// that stays for the call. Neither may be kept beyond it. Source: MRPC, "Fast Copying and
+/// Persistent Buffers".
+template <class T>
+class view {
+  static_assert(!std::is_const_v<T>, "sojourn: a view<T> is of constant elements already");
+
+ public:
+  using value_type = T;
+  using const_iterator = const T*;
+
+  constexpr view() = default;
+  constexpr view(const T* first, std::size_t count) : first_(first), count_(count) {}
+  /// Of a vector, an array, a string, a span…
+  template <std::ranges::contiguous_range Range>
+    requires(std::ranges::sized_range<Range> && !std::same_as<std::remove_cvref_t<Range>, view> &&
+             std::same_as<std::ranges::range_value_t<Range>, T>)
+  constexpr view(const Range& range)
+      : first_(std::ranges::data(range)), count_(std::ranges::size(range)) {}
+
+  constexpr const T* data() const { return first_; }
+  constexpr std::size_t size() const { return count_; }
+  constexpr bool empty() const { return count_ == 0; }
+  constexpr const T* begin() const { return first_; }
+  constexpr const T* end() const { return first_ + count_; }
+  constexpr const T& operator[](std::size_t i) const { return first_[i]; }
+  constexpr operator std::span<const T>() const { return {first_, count_}; }
+  constexpr operator std::string_view() const
+    requires std::same_as<T, char>
+  {
+    return {first_, count_};
+  }
+
+ private:
+  const T* first_ = nullptr;
+  std::size_t count_ = 0;
+};
+
+template <std::ranges::contiguous_range Range>
+view(const Range&) -> view<std::ranges::range_value_t<Range>>;
+
+/// It holds an address: its elements are marshalled, never its bytes.
+template <class T>
+inline constexpr bool travels<view<T>> = false;
+
+}  // namespace sojourn

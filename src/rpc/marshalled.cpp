@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind marshalled values: the buffers they are read into, what this rank keeps until
+// others have read it, and reading what others keep.
+#include "sojourn/detail/marshalled.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <string>
+#include <unordered_map>
+
+#include "base/check.hpp"
+#include "fiber/ticket_table.hpp"
+#include "message/dispatcher.hpp"
+#include "rpc/rpc.hpp"
+#include "sojourn/detail/wire.hpp"
+#include "sojourn/rank.hpp"
+
+namespace sojourn::detail {
+
+// ---- What is kept ---------------------------------------------------------------------------
+
+kept_values::~kept_values() = default;
+
+std::uint64_t kept_values::keep(const void* first, std::size_t bytes, bool borrowed) {
+  if (borrowed) {
+    std::byte* copy = copy_room(bytes);
+    std::memcpy(copy, first, bytes);
+    counts.marshal_copies += bytes;
+    return reinterpret_cast<std::uint64_t>(copy);
+  }
+  auto address = reinterpret_cast<std::uint64_t>(first);
+  blocks_.push_back({address, bytes});
+  total_ += bytes;
+  return address;
+}
+
+std::byte* kept_values::copy_room(std::size_t bytes) {
+  copies_.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes));
+  std::byte* room = copies_.back().get();
+  blocks_.push_back({reinterpret_cast<std::uint64_t>(room), bytes});
+  total_ += bytes;
+  return room;
+}
+
+bool kept_values::has(std::uint64_t address, std::uint64_t bytes) const {
+  return std::any_of(blocks_.begin(), blocks_.end(), [&](const block& b) {
+    std::uint64_t offset = address - b.address;
+    return offset < b.bytes && bytes <= b.bytes - offset;
+  });
+}
+
+namespace {
+
+// A rank whose calls keep more than this for others waits, unless one call alone does.
+constexpr std::size_t kept_at_once_max = 256u << 20;
+// Lines of a rank on messages that it refuses; all are counted.
+constexpr int refusals_told_max = 8;
+// Between two pieces of a long copy other fibers and messages get their turn.
+constexpr std::size_t copied_at_once = 8u << 20;
+constexpr std::size_t asked_at_once = 128u << 10;
+constexpr std::size_t asked_in_flight = 4;
+
+struct keeper {
+  std::unordered_map<std::uint64_t, std::unique_ptr<kept_values>> kept;
+  std::uint64_t last = 0;
+  std::size_t bytes = 0;
+  std::deque<ticket_id> waiting;
+};
+keeper& here() {
+  static keeper k;
+  return k;
+}
+
+void tell_refusal(const std::string& what) {
+  static int told = 0;
+  if (told == refusals_told_max) return;
+  ++told;
+  std::fprintf(
+      stderr, "sojourn: %s%s\n", what.c_str(),
+      told == refusals_told_max ? " (further ones are only counted, as messages_refused)" : "");
+}
+
+const kept_values* find_kept(std::uint64_t holder) {
+  auto found = here().kept.find(holder);
+  return found == here().kept.end() ? nullptr : found->second.get();
+}
+
+void end_keeping_here(std::uint64_t holder) {
+  auto found = here().kept.find(holder);
+  if (found == here().kept.end()) return;
+  here().bytes -= found->second->total();
+  here().kept.erase(found);
+  for (; !here().waiting.empty(); here().waiting.pop_front()) {
+    if (ticket* t = find_ticket(here().waiting.front())) complete_ticket(t, nullptr, 0);
+  }
+}
+
+void on_kept_ended(arrival& a) {
+  std::uint64_t holder = a.ticket;
+  wire().consume(a);
+  end_keeping_here(holder);
+}
+
+struct read_request {
+  std::uint64_t holder;
+  std::uint64_t address;
+  std::uint64_t bytes;
+};
+
+void refuse_read(ticket_id ticket, const read_request& r) {
+  send_exception(ticket, std::make_exception_ptr(malformed_message(format(
+                             "rank %d keeps no %llu bytes at 0x%llx for the message that says so",
+                             job.me, static_cast<unsigned long long>(r.bytes),
+                             static_cast<unsigned long long>(r.address)))));
+}
+
+void on_kept_read(arrival& a) {
+  read_request r{};
+  if (a.bytes >= sizeof r) std::memcpy(&r, a.payload, sizeof r);
+  ticket_id ticket = a.ticket;
+  wire().consume(a);
+  const kept_values* kept = find_kept(r.holder);
+  if (kept == nullptr || r.bytes > asked_at_once || !kept->has(r.address, r.bytes)) {
+    return refuse_read(ticket, r);
+  }
+  send_result(ticket, reinterpret_cast<const void*>(r.address), r.bytes);
+}
+
+/// Where the system does not copy between ranks.
+void read_by_messages(int home, std::uint64_t holder, std::uint64_t address, std::byte* to,
+                      std::size_t bytes) {
+  struct in_flight {
+    ticket_id ticket;
+    std::size_t offset;
+    std::size_t bytes;
+  };
+  std::deque<in_flight> flying;
+  auto take_first = [&] {
+    in_flight f = flying.front();
+    flying.pop_front();
+    ticket_take(f.ticket, to + f.offset, f.bytes);
+  };
+  try {
+    for (std::size_t next = 0; next < bytes;) {
+      if (flying.size() == asked_in_flight) take_first();
+      std::size_t n = std::min(bytes - next, asked_at_once);
+      read_request r{holder, address + next, n};
+      std::byte* room = reserve_request(home, sizeof r);
+      std::memcpy(room, &r, sizeof r);
+      ticket_id ticket = ticket_open();
+      ++counts.bulk_messages;
+      commit_message(home, message_class::request, runtime_message::kept_read, 0, ticket);
+      flying.push_back({ticket, next, n});
+      next += n;
+    }
+    while (!flying.empty()) take_first();
+  } catch (...) {
+    for (const in_flight& f : flying) ticket_drop(f.ticket);
+    throw;
+  }
+}
+
+void read_kept_block(int home, std::uint64_t holder, std::uint64_t address, void* to,
+                     std::size_t bytes) {
+  auto* into = static_cast<std::byte*>(to);
+  if (home == job.me) {
+    const kept_values* kept = find_kept(holder);
+    if (kept == nullptr || !kept->has(address, bytes)) {
+      malformed("a block that it names is not kept");
+    }
+  }
+  for (std::size_t done = 0; done < bytes;) {
+    std::size_t n = std::min(bytes - done, copied_at_once);
+    if (home == job.me) {
+      std::memcpy(into + done, reinterpret_cast<const std::byte*>(address) + done, n);
+    } else if (!wire().read_memory(home, address + done, into + done, n)) {
+      return read_by_messages(home, holder, address + done, into + done, bytes - done);
+    }
+    done += n;
+    if (done < bytes) yield();
+  }
+}
+
+}  // namespace
+
+void attach_kept() {
+  on_message(runtime_message::kept_read, on_kept_read);
+  on_message(runtime_message::kept_ended, on_kept_ended);
+}
+
+std::uint64_t keep_for_reader(std::unique_ptr<kept_values> values) {
+  std::uint64_t holder = ++here().last;
+  here().bytes += values->total();
+  here().kept.emplace(holder, std::move(values));
+  return holder;
+}
+
+void wait_for_room_to_keep(std::size_t bytes) {
+  while (!here().kept.empty() && here().bytes + bytes > kept_at_once_max) {
+    ++counts.suspensions_for_room;
+    ticket_id woken = ticket_open();
+    here().waiting.push_back(woken);
+    ticket_take(woken, nullptr, 0);
+  }
+}
+
+void end_keeping(int home, std::uint64_t holder) {
+  if (home == job.me) return end_keeping_here(holder);
+  send_reply(home, runtime_message::kept_ended, 0, holder, nullptr, 0);
+}
+
+void drop_kept_result(const void* bytes, std::size_t size) {
+  marshalled_header header;
+  kept_place place;
+  if (size < sizeof header + sizeof place) return;
+  std::memcpy(&header, bytes, sizeof header);
+  std::memcpy(&place, static_cast<const std::byte*>(bytes) + sizeof header, sizeof place);
+  if (header.home < 0 || header.home >= job.count) return;
+  end_keeping(header.home, place.holder);
+}
+
+// ---- Buffers ----------------------------------------------------------------------------------
+
+receive_buffer::~receive_buffer() {
+  clear();
+  ::operator delete(memory_, std::align_val_t(16));
+}
+
+std::byte* receive_buffer::room(std::size_t bytes) {
+  std::size_t rounded = (bytes + 15) / 16 * 16;
+  std::size_t at = used_;
+  used_ += rounded;
+  if (used_ <= capacity_) return memory_ + at;
+  more_.reserve(more_.size() + 1);
+  more_.push_back(::operator new(rounded == 0 ? 16 : rounded, std::align_val_t(16)));
+  return static_cast<std::byte*>(more_.back());
+}
+
+void receive_buffer::clear() {
+  for (void* m : more_) ::operator delete(m, std::align_val_t(16));
+  more_.clear();
+  if (used_ > capacity_ && used_ <= stays_max) {
+    ::operator delete(std::exchange(memory_, nullptr), std::align_val_t(16));
+    capacity_ = 0;
+    memory_ = static_cast<std::byte*>(::operator new(used_, std::align_val_t(16), std::nothrow));
+    if (memory_ != nullptr) capacity_ = used_;
+  }
+  used_ = 0;
+}
+
+std::unique_ptr<receive_buffer> receive_buffers::take() {
+  if (free_.empty()) return std::make_unique<receive_buffer>();
+  std::unique_ptr<receive_buffer> buffer = std::move(free_.back());
+  free_.pop_back();
+  return buffer;
+}
+
+void receive_buffers::give_back(std::unique_ptr<receive_buffer> buffer) {
+  // Enough for handlers that take turns; more calls than that at once have buffers of their own.
+  constexpr std::size_t stay_max = 4;
+  if (free_.size() == stay_max) return;
+  buffer->clear();
+  free_.push_back(std::move(buffer));
+}
+
+// ---- Messages ---------------------------------------------------------------------------------
+
+incoming::incoming(const std::byte* message, std::size_t bytes, int source,
+                   receive_buffers* buffers)
+    : how_(marshalled_header::form::whole), source_(source), buffers_(buffers) {
+  try {
+    marshalled_header header;
+    if (bytes < sizeof header) malformed("it ends within its header");
+    std::memcpy(&header, message, sizeof header);
+    std::size_t left = bytes - sizeof header;
+    how_ = header.how;
+    home_ = header.home;
+    bytes_ = header.bytes;
+    values_ = message + sizeof header;
+    switch (how_) {
+      case marshalled_header::form::whole:
+        if (header.bytes > left) malformed("it is shorter than its header says");
+        return;
+      case marshalled_header::form::abandoned:
+        return;
+      case marshalled_header::form::kept:
+        break;
+      default:
+        how_ = marshalled_header::form::whole;
+        malformed("its header is of no kind");
+    }
+    kept_place place;
+    if (left < sizeof place) malformed("it ends within its header");
+    std::memcpy(&place, values_, sizeof place);
+    if (home_ < 0 || home_ >= job.count) malformed("it names a rank that is not there");
+    holder_ = place.holder;
+    skeleton_at_ = place.address;
+    if (bytes_ > marshalled_max) malformed("its values are longer than a message may be");
+    // What is in the message must be out of it before anything waits.
+    if (!buffer_)
+      buffer_ = buffers_ != nullptr ? buffers_->take() : std::make_unique<receive_buffer>();
+    std::byte* copy = nullptr;
+    if (skeleton_at_ == 0) {
+      if (bytes_ > left - sizeof place) malformed("it is shorter than its header says");
+      copy = buffer_->room(bytes_);
+      std::memcpy(copy, values_ + sizeof place, bytes_);
+      counts.marshal_copies += bytes_;
+    }
+    values_ = copy;
+  } catch (...) {
+    failure_ = std::current_exception();
+    if (holder_ != 0) end();
+    note_failure();
+  }
+}
+
+incoming::~incoming() {
+  if (buffer_ != nullptr && buffers_ != nullptr) buffers_->give_back(std::move(buffer_));
+}
+
+void incoming::expect(std::uint64_t address, std::size_t bytes) {
+  std::byte last;
+  try {
+    read_kept_block(home_, holder_, address, &last, 1);
+    read_kept_block(home_, holder_, address + bytes - 1, &last, 1);
+  } catch (const error&) {
+    malformed("a block that it names is not there");
+  }
+}
+
+void incoming::read(std::uint64_t address, void* to, std::size_t bytes) {
+  read_kept_block(home_, holder_, address, to, bytes);
+}
+
+std::byte* incoming::room(std::size_t bytes) {
+  if (buffer_ == nullptr) buffer_ = buffers_->take();
+  return buffer_->room(bytes);
+}
+
+void incoming::fetch_skeleton() {
+  if (skeleton_at_ == 0) return;
+  if (bytes_ != 0) expect(skeleton_at_, bytes_);
+  std::byte* room = buffer_->room(bytes_);
+  read_kept_block(home_, holder_, skeleton_at_, room, bytes_);
+  counts.marshal_copies += bytes_;
+  values_ = room;
+}
+
+void incoming::end() {
+  end_keeping(home_, holder_);
+  how_ = marshalled_header::form::whole;
+}
+
+/// Says at both ends what was wrong with a message; what users' functions throw goes as it is.
+void incoming::note_failure() {
+  std::string what;
+  try {
+    std::rethrow_exception(failure_);
+  } catch (const malformed_message& e) {
+    what = e.what();
+  } catch (...) {
+    return;
+  }
+  ++counts.messages_refused;
+  if (source_ < 0) return;
+  what = format("rank %d refuses a call from rank %d: %s", job.me, source_, what.c_str());
+  tell_refusal(what);
+  failure_ = std::make_exception_ptr(malformed_message(what));
+}
+
+void refuse_request(request& message, std::size_t needed) {
+  ++counts.messages_refused;
+  std::string what = format(
+      "rank %d refuses a call from rank %d: a message of %u bytes ends before its %zu bytes of "
+      "arguments",
+      job.me, message.source, message.bytes, needed);
+  tell_refusal(what);
+  ticket_id answer = message.ticket;
+  message.consume();
+  auto failure = std::make_exception_ptr(malformed_message(what));
+  if (answer != 0) return send_exception(answer, failure);
+  one_way_failed(failure);
+}
+
+void refuse_object(std::uint64_t address) {
+  ++counts.messages_refused;
+  std::string what =
+      format("rank %d refuses a call of an object at 0x%llx, which is not in its heap", job.me,
+             static_cast<unsigned long long>(address));
+  tell_refusal(what);
+  throw malformed_message(what);
+}
+
+void begin_reading_in_place(const char* called) { reading_in_place = called; }
+void end_reading_in_place() { reading_in_place = nullptr; }
+
+void too_long_for_a_message(std::size_t bytes) {
+  throw error(
+      format("values of %zu bytes are too long for a call, which takes %llu: move them with "
+             "put and get",
+             bytes, static_cast<unsigned long long>(marshalled_max)));
+}
+
+void write_header(std::byte* message, marshalled_header::form how, std::size_t bytes) {
+  marshalled_header header{how, job.me, bytes};
+  std::memcpy(message, &header, sizeof header);
+}
+
+void abandon(std::byte* message, std::size_t room, const std::exception_ptr& failure) {
+  std::string text = "an exception that is no std::exception";
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& e) {
+    text = e.what();
+  } catch (...) {
+  }
+  std::size_t size = std::min(text.size(), room - header_room);
+  write_header(message, marshalled_header::form::abandoned, size);
+  std::memcpy(message + header_room, text.data(), size);
+}
+
+void throw_abandoned(const held_result& result) {
+  marshalled_header header;
+  std::memcpy(&header, result.bytes, sizeof header);
+  std::size_t size = std::min<std::size_t>(header.bytes, result.size - sizeof header);
+  std::string text(reinterpret_cast<const char*>(result.bytes + sizeof header), size);
+  throw error(format("rank %d cannot marshal a result: %s", header.home, text.c_str()));
+}
+
+void kept_message::write(std::byte* message) {
+  write_header(message, marshalled_header::form::kept, skeleton_bytes_);
+  bool fits = skeleton_bytes_ <= whole_max;
+  kept_place place{0, fits ? 0 : reinterpret_cast<std::uint64_t>(skeleton_)};
+  if (fits) std::memcpy(message + kept_header_room, skeleton_, skeleton_bytes_);
+  place.holder = keep_for_reader(std::move(values_));
+  std::memcpy(message + header_room, &place, sizeof place);
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments and results from nothing to 1 GiB: right, and copied no oftener than must be.
+#include <sys/sysinfo.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+
+using namespace sojourn;
+
+namespace {
+
+using words = std::vector<std::uint64_t>;
+
+constexpr std::size_t quick_max = std::size_t{1} << (sanitized ? 23 : 26);
+
+std::uint64_t word_at(std::size_t i) { return i * 0x9e3779b97f4a7c15u + 1; }
+words words_of(std::size_t bytes) {
+  words w(bytes / sizeof(std::uint64_t));
+  for (std::size_t i = 0; i < w.size(); ++i) w[i] = word_at(i);
+  return w;
+}
+/// Each 511th of them, the first and the last.
+bool are_right(std::span<const std::uint64_t> w, std::size_t bytes) {
+  if (w.size() != bytes / sizeof(std::uint64_t)) return false;
+  for (std::size_t i = 0; i < w.size(); i += 511) {
+    if (w[i] != word_at(i)) return false;
+  }
+  return w.empty() || w.back() == word_at(w.size() - 1);
+}
+
+int next_rank() { return (rank_me() + 1) % rank_count(); }
+
+const std::size_t sizes[] = {0,       8,       64,      1000,     8000,     8192,     65528,
+                             65536,   65544,   524'272, 524'280,  524'288,  524'296,  1 << 20,
+                             3 << 20, 5 << 20, 9 << 20, 17 << 20, 33 << 20, quick_max};
+
+void arguments_of_all_sizes_arrive() {
+  for (std::size_t bytes : sizes) {
+    if (bytes > quick_max) continue;
+    if (bytes > (9u << 20) && rank_count() > 2) continue;
+    CHECK(rpc(
+              next_rank(), [](words w, std::size_t n) { return are_right(w, n); }, words_of(bytes),
+              bytes)
+              .get());
+    words here = words_of(bytes);
+    CHECK(rpc(
+              next_rank(),
+              [](std::span<const std::uint64_t> w, std::size_t n) {
+                yield();
+                return are_right(w, n);
+              },
+              std::span<const std::uint64_t>(here), bytes)
+              .get());
+    CHECK(rpc(
+              next_rank(), [](view<std::uint64_t> w, std::size_t n) { return are_right(w, n); },
+              view(here), bytes)
+              .get());
+  }
+}
+
+void results_of_all_sizes_arrive() {
+  for (std::size_t bytes : sizes) {
+    if (bytes > quick_max) continue;
+    if (bytes > (9u << 20) && rank_count() > 2) continue;
+    CHECK(are_right(rpc(next_rank(), words_of, bytes).get(), bytes));
+  }
+  // Ones that nobody reads are given back by who keeps them.
+  for (int i = 0; i < 3; ++i) {
+    auto f = rpc(next_rank(), words_of, std::size_t{2} << 20);
+    if (i == 1) f.wait();
+  }
+  // Read on another rank than asked for.
+  bool right = activate(
+      [](rank_t there, std::size_t bytes) {
+        auto f = rpc(rank_me(), words_of, bytes);
+        migrate_to(there);
+        return are_right(f.get(), bytes);
+      },
+      next_rank(), std::size_t{2} << 20);
+  CHECK(right);
+}
+
+struct shelf {
+  std::vector<std::string> books;
+  void put(std::vector<std::string> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(books));
+  }
+  std::vector<std::string> all() const { return books; }
+};
+
+void long_values_of_many_parts_arrive() {
+  // Long in all: parts in blocks of their own, and so many short ones that they fill some, too.
+  std::vector<std::string> books;
+  for (int i = 0; i < 40; ++i)
+    books.emplace_back(std::size_t{100'000}, static_cast<char>('a' + i % 26));
+  for (int i = 0; i < 100'000; ++i) books.push_back(std::to_string(i));
+  auto s = make<shelf>(next_rank());
+  s.call<&shelf::put>(books);
+  CHECK(s.call<&shelf::all>() == books);
+  destroy(s);
+}
+
+struct doubled {
+  words values;
+  template <class Archive>
+  void save(Archive& ar) const {
+    words twice = values;  // gone when this returns
+    twice.insert(twice.end(), values.begin(), values.end());
+    ar(twice);
+  }
+  template <class Archive>
+  void load(Archive& ar) {
+    ar(values);
+    values.resize(values.size() / 2);
+  }
+};
+
+void what_a_save_makes_is_kept() {
+  std::size_t bytes = 2u << 20;
+  CHECK(rpc(
+            next_rank(), [](doubled d, std::size_t n) { return are_right(d.values, n); },
+            doubled{words_of(bytes)}, bytes)
+            .get());
+}
+
+void many_at_once_keep_to_their_memory() {
+  // More than a rank keeps at once: it waits, and all arrive.
+  std::vector<future<bool>> all;
+  std::size_t bytes = std::size_t{1} << 24;
+  for (int i = 0; i < (sanitized || rank_count() > 2 ? 4 : 24); ++i) {
+    all.push_back(rpc(
+        next_rank(), [](words w, std::size_t n) { return are_right(w, n); }, words_of(bytes),
+        bytes));
+  }
+  for (auto& f : all) CHECK(f.get());
+}
+
+void long_blocks_are_copied_once() {
+  if (rank_count() == 1 || !check::system_copies()) return;
+  if (rank_me() == 0) {
+    std::size_t bytes = quick_max;
+    words w = words_of(bytes);
+    auto copies = [] { return counters_now().marshal_copies; };
+    auto there = rpc(1, copies).get();
+    auto here = counters_now().marshal_copies;
+    rpc(1, [](words v) { return v.size(); }, std::move(w)).get();
+    // The vector's storage moves along with it, and is read from there.
+    CHECK(counters_now().marshal_copies - here < 100);
+    CHECK(rpc(1, copies).get() - there < bytes + 200);
+    words again = words_of(bytes);
+    here = counters_now().marshal_copies;
+    there = rpc(1, copies).get();
+    rpc(1, [](view<std::uint64_t> v) { return v.size(); }, view(again)).get();
+    CHECK(counters_now().marshal_copies - here < bytes + 100);  // lent: a copy waits here
+    CHECK(rpc(1, copies).get() - there < bytes + 200);
+  }
+  barrier();
+}
+
+void a_gibibyte_goes_there_and_back() {
+  struct sysinfo memory{};
+  sysinfo(&memory);
+  auto free = static_cast<std::size_t>(memory.freeram + memory.bufferram) * memory.mem_unit;
+  constexpr std::size_t bytes = std::size_t{1} << 30;
+  bool enough = broadcast(free > 5 * bytes) && !sanitized && rank_count() == 2;
+  if (!enough) return;
+  if (rank_me() == 0) {
+    words back = rpc(
+                     1,
+                     [](words w) {
+                       for (std::uint64_t& v : w) ++v;
+                       return w;
+                     },
+                     words_of(bytes))
+                     .get();
+    bool right = back.size() == bytes / 8;
+    for (std::size_t i = 0; i < back.size(); i += 511) right = right && back[i] == word_at(i) + 1;
+    CHECK(right);
+  }
+  barrier();
+}
+
+void what_is_too_long_is_refused_here() {
+  if (sanitized || rank_me() != 0) return;
+  // Address space only: nothing of it is touched.
+  std::size_t bytes = std::size_t{5} << 30;
+  std::span<const std::uint64_t> much(reinterpret_cast<const std::uint64_t*>(0x10000), bytes / 8);
+  CHECK_THROWS(error,
+               rpc(next_rank(), [](std::span<const std::uint64_t> w) { return w.size(); }, much));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run(argc, argv, [argc, argv] {
+    using check::claim;
+    if (argc > 1 && std::strcmp(argv[1], "1GiB") == 0) {
+      claim("a gibibyte goes there and back", a_gibibyte_goes_there_and_back);
+      return check::verdict();
+    }
+    claim("arguments of all sizes arrive", arguments_of_all_sizes_arrive);
+    claim("results of all sizes arrive", results_of_all_sizes_arrive);
+    claim("long values of many parts arrive", long_values_of_many_parts_arrive);
+    claim("what a save makes is kept until it is read", what_a_save_makes_is_kept);
+    claim("many at once keep to their memory", many_at_once_keep_to_their_memory);
+    claim("long blocks are copied once", long_blocks_are_copied_once);
+    claim("what is too long is refused here", what_is_too_long_is_refused_here);
+    return check::verdict();
+  });
+}
