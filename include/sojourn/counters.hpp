@@ -44,15 +44,17 @@ struct counters {
   std::uint64_t steals_empty = 0;         ///< Those that got nothing.
   std::uint64_t threads_handed_over = 0;  ///< Threads that load balance sent away.
   std::uint64_t handovers_damped = 0;     ///< That it did not, for they would go to and fro.
+  std::uint64_t name_cache_hits = 0;      ///< Calls by name that knew where the function is.
+  std::uint64_t name_cache_misses = 0;    ///< Those that carried the name.
 
   /// Messages a program's own calls and migrations sent to other ranks.
   std::uint64_t messages() const { return requests_sent + replies_sent + migrations; }
   std::uint64_t bytes() const { return request_bytes + reply_bytes + migration_bytes; }
 
   static constexpr std::size_t count() { return sizeof(counters) / sizeof(std::uint64_t); }
-  std::array<std::uint64_t, 32> values() const {
-    static_assert(count() == 32);
-    using array = std::array<std::uint64_t, 32>;
+  std::array<std::uint64_t, 34> values() const {
+    static_assert(count() == 34);
+    using array = std::array<std::uint64_t, 34>;
     return __builtin_bit_cast(array, *this);
   }
   counters& operator-=(const counters& before);

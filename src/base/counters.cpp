@@ -54,6 +54,8 @@ constexpr const char* names[] = {
     "steals_empty",
     "threads_handed_over",
     "handovers_damped",
+    "name_cache_hits",
+    "name_cache_misses",
 };
 static_assert(std::size(names) == counters::count());
 

@@ -12,6 +12,7 @@
 #include "fiber/ticket_table.hpp"
 #include "fiber/timers.hpp"
 #include "memory/address_map.hpp"
+#include "message/programs.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/tasks.hpp"
@@ -40,7 +41,8 @@ struct user_handler {
   bool may_migrate;
 };
 std::vector<user_handler>& user_handlers() {
-  static std::vector<user_handler> table;  // filled before main, in any order of initialisation
+  // Filled before main, in any order of initialisation; the fixed ones stand first.
+  static std::vector<user_handler> table(static_cast<std::size_t>(fixed_handler::count_));
   return table;
 }
 runtime_handler runtime_handlers[first_user_handler];
@@ -63,6 +65,10 @@ struct late_reply {
 /// of the queues' memory left on their stacks would be taken for pointers of the program by the
 /// scan.
 struct peer {
+  // In senders_waiting, of a rank of another program: what calls without a name look at anyhow.
+  static constexpr std::uint32_t of_other_program = 1u << 31;
+  static constexpr std::uint32_t number_of_senders = of_other_program - 1;
+
   std::uint32_t unanswered = 0;
   std::uint32_t senders_waiting = 0;
   std::uint32_t replies_waiting = 0;
@@ -348,6 +354,17 @@ std::uint16_t register_request_handler(request_handler handler, bool may_migrate
   return static_cast<std::uint16_t>(index);
 }
 
+void on_request(fixed_handler which, request_handler handler, bool may_migrate) {
+  user_handlers()[static_cast<std::size_t>(which)] = {handler, may_migrate};
+}
+
+void close_to_other_programs() {
+  for (int r = 0; r < job.count; ++r) {
+    if (!runs_other_program(r)) continue;
+    dispatcher.peers[static_cast<std::size_t>(r)].senders_waiting |= peer::of_other_program;
+  }
+}
+
 void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cores) {
   void* room = runtime_memory(sizeof(active_transport));
   dispatcher.transport = ::new (room) active_transport(transport_memory, rank, ranks, cores);
@@ -421,7 +438,8 @@ void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id tic
 }
 
 std::byte* try_reserve_request(int to, std::size_t bytes) {
-  if (dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting != 0) return nullptr;
+  const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  if ((p.senders_waiting & peer::number_of_senders) != 0) return nullptr;
   return dispatcher.transport->reserve(to, message_class::request, bytes);
 }
 
@@ -453,7 +471,12 @@ void commit_message(int to, message_class kind, runtime_message handler, std::ui
   dispatcher.transport->commit(to, kind, static_cast<std::uint16_t>(handler), flags, ticket);
 }
 
-outgoing begin_request(int to, std::size_t bytes, bool answered) {
+namespace {
+
+/// `Waiting`: the bits of senders_waiting that stand in the way.
+template <std::uint32_t Waiting>
+[[gnu::always_inline]] inline outgoing begin(int to, std::size_t bytes, bool answered) {
+  constexpr bool same_program = Waiting != peer::number_of_senders;
   check_rank(to);
   if (bytes > dispatcher.transport->payload_max()) {
     throw error(
@@ -466,14 +489,16 @@ outgoing begin_request(int to, std::size_t bytes, bool answered) {
   void* scope = running_piece() != nullptr ? running_piece()->scope : nullptr;
   scope_ticket weight{};
   if (scope != nullptr) [[unlikely]] {
+    if (same_program && runs_other_program(to)) refuse_unnamed_call(to);
     weight = scopes_on_wire.take(scope);
     total = (bytes + 7) / 8 * 8 + sizeof(scope_ticket);
   }
   std::byte* room = nullptr;
-  if (p->senders_waiting == 0 && (p->unanswered < unanswered_max || !answered)) [[likely]] {
+  if ((p->senders_waiting & Waiting) == 0 && (p->unanswered < unanswered_max || !answered)) [[likely]] {
     room = dispatcher.transport->reserve(to, message_class::request, total);
   }
   while (room == nullptr) [[unlikely]] {
+    if (same_program && runs_other_program(to)) refuse_unnamed_call(to);
     suspend_for_room(to, total, answered);
     // It may go on in a job that was restored, whose tables lie elsewhere.
     p = &dispatcher.peers[static_cast<std::size_t>(to)];
@@ -492,6 +517,16 @@ outgoing begin_request(int to, std::size_t bytes, bool answered) {
   if (!answered) return {room, 0};
   p->unanswered += to != job.me;  // what is answered here takes no message
   return {room, open_ticket(to)->id};
+}
+
+}  // namespace
+
+outgoing begin_request(int to, std::size_t bytes, bool answered) {
+  return begin<~std::uint32_t{0}>(to, bytes, answered);
+}
+
+outgoing begin_fixed_request(int to, std::size_t bytes, bool answered) {
+  return begin<peer::number_of_senders>(to, bytes, answered);
 }
 
 void commit_request(int to, std::uint16_t handler, ticket_id ticket) {

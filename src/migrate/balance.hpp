@@ -32,6 +32,8 @@ struct balance_record {
 
 /// Registers the handlers and reads SOJOURN_BALANCE. Throws sojourn::error.
 void attach_balance();
+/// Hands threads to ranks of this program only. Requires: programs are attached.
+void balance_among_own_program();
 
 /// Of the thread whose body begins.
 struct started_thread {
