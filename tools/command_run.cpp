@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "sojourn/errors.hpp"
@@ -225,9 +226,9 @@ constexpr const char* between_programs = ":";
 /// The words of one program behind a ':': "-n 3 ./worker arguments".
 launch_part parse_part(const std::vector<std::string>& words) {
   constexpr const char* how = "'sojourn run -n 1 ./a : -n 3 ./b'";
-  std::string number;
+  std::optional<std::string> number;
   std::size_t program = 0;
-  for (; program < words.size() && words[program].size() > 1 && words[program][0] == '-';) {
+  while (program < words.size() && words[program].size() > 1 && words[program][0] == '-') {
     const std::string& word = words[program++];
     if (word == "--") break;
     constexpr std::string_view long_name = "--ranks";
@@ -243,17 +244,16 @@ launch_part parse_part(const std::vector<std::string>& words) {
                               "job: put it before the first program",
                               shell_word(word)));
     }
-    if (number.empty()) number = "''";
   }
   if (program == words.size()) {
     throw error(fmt::format("no program was given behind a ':'; {} starts a job of two", how));
   }
-  if (number.empty()) {
+  if (!number) {
     throw error(fmt::format("each program of a job of several says its number of ranks, and {} "
                             "does not: {}",
                             shell_word(words[program]), how));
   }
-  return {parse_rank_count(number),
+  return {parse_rank_count(*number),
           {words.begin() + static_cast<std::ptrdiff_t>(program), words.end()}};
 }
 

@@ -122,11 +122,16 @@ class global_ptr {
   }
   /// Starts it; also of an object of this rank it runs later, as rpc.
   template <class Method, class... A>
+    requires(!detail::begins_with_access<A...>)
   auto async(A&&... arguments) const -> future<typename Method::result> {
     using access = detail::named_access<Method, T, A...>;
     return future<typename Method::result>::of_ticket(
         access::start(address_, access::owner_of(address_),
                       typename access::arguments(std::forward<A>(arguments)...)));
+  }
+  template <class Method, class... A>
+  auto async(detail::access, A&&... arguments) const -> future<typename Method::result> {
+    return async<Method>(std::forward<A>(arguments)...);
   }
 
  private:

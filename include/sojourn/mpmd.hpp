@@ -58,6 +58,7 @@ struct constructor {
 template <detail::fixed_name Name, class T, class... P>
 struct constructor<Name, T(P...)> : method<Name, global_ptr<T>(P...)> {
   using object = T;
+  using function = method<Name, global_ptr<T>(P...)>;
   using destroy = method<detail::dotted(Name, detail::fixed_name("~")), void (T::*)()>;
 };
 
@@ -166,7 +167,7 @@ void rpc_ff(rank_t rank, method<Name, R(P...)>, A... arguments) {
 /// here. Suspends. Errors: not_exported; std::bad_alloc.
 template <detail::named_constructor C, class... A>
 global_ptr<typename C::object> make(rank_t rank, A... arguments) {
-  return rpc(rank, C(), std::move(arguments)...).get();
+  return rpc(rank, typename C::function(), std::move(arguments)...).get();
 }
 
 }  // namespace sojourn

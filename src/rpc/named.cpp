@@ -157,9 +157,10 @@ void on_named(request& message) {
   named_header header{0, named_header::no_entry, 0};
   if (message.bytes >= sizeof header) [[likely]]
     std::memcpy(&header, message.payload, sizeof header);
-  const export_entry* entry = names.exports + header.entry;
-  if (header.entry >= names.export_count || entry->key != header.key ||
-      header.text_bytes != 0) [[unlikely]] {
+  const export_entry* entry = nullptr;
+  if (header.entry < names.export_count) [[likely]]
+    entry = &names.exports[header.entry];
+  if (entry == nullptr || entry->key != header.key || header.text_bytes != 0) [[unlikely]] {
     entry = resolve(message, header);
     if (entry == nullptr) return;
   }

@@ -118,16 +118,12 @@ constexpr std::uint64_t mix_size(std::uint64_t hash) {
 }
 
 template <class R, class... P>
-constexpr std::string call_text(std::string_view of_class, bool is_const) {
-  std::string text = type_text<R>();
-  if (!of_class.empty()) text += ' ' + std::string(of_class) + "::";
-  text += '(';
-  auto append = [&](const std::string& parameter) {
-    if (!text.ends_with('(')) text += ", ";
-    text += parameter;
-  };
-  (append(type_text<P>()), ...);
-  return text + (is_const ? ") const" : ")");
+constexpr text_buffer call_text(std::string_view of_class, bool is_const) {
+  text_list parameters;
+  (parameters.add(type_text<P>()), ...);
+  text_buffer text = type_text<R>();
+  if (!of_class.empty()) text = text + " " + of_class + "::";
+  return text + "(" + parameters.view() + (is_const ? ") const" : ")");
 }
 
 /// A signature taken apart: R(P…), R (T::*)(P…) or R (T::*)(P…) const.
@@ -146,7 +142,7 @@ struct signature_of<R(P...)> {
   static constexpr std::size_t arity = sizeof...(P);
   static constexpr bool parameters_travel =
       ((parameter_travels<P> && travels<travelling_parameter<P>>) && ...);
-  static constexpr std::string text() { return call_text<R, P...>("", false); }
+  static constexpr text_buffer text() { return call_text<R, P...>("", false); }
   static constexpr std::uint64_t mix_sizes(std::uint64_t hash) {
     hash = mix_size<R>(hash);
     ((hash = mix_size<travelling_parameter<P>>(hash)), ...);
@@ -158,14 +154,18 @@ struct signature_of<R (T::*)(P...)> : signature_of<R(P...)> {
   using object = T;
   using implementation = R (T::*)(P...);
   static constexpr bool is_method = true;
-  static constexpr std::string text() { return call_text<R, P...>(type_text<T>(), false); }
+  static constexpr text_buffer text() {
+    return call_text<R, P...>(type_text<T>().view(), false);
+  }
 };
 template <class T, class R, class... P>
 struct signature_of<R (T::*)(P...) const> : signature_of<R(P...)> {
   using object = const T;
   using implementation = R (T::*)(P...) const;
   static constexpr bool is_method = true;
-  static constexpr std::string text() { return call_text<R, P...>(type_text<T>(), true); }
+  static constexpr text_buffer text() {
+    return call_text<R, P...>(type_text<T>().view(), true);
+  }
 };
 
 template <class Signature>
@@ -173,8 +173,8 @@ struct signature_text {
   static constexpr std::size_t size = signature_of<Signature>::text().size();
   static constexpr std::array<char, size + 1> value = [] {
     std::array<char, size + 1> chars{};
-    std::string text = signature_of<Signature>::text();
-    for (std::size_t i = 0; i < size; ++i) chars[i] = text[i];
+    text_buffer text = signature_of<Signature>::text();
+    for (std::size_t i = 0; i < size; ++i) chars[i] = text.view()[i];
     return chars;
   }();
 };
@@ -292,15 +292,15 @@ struct exported {
     }
   }
 
-  template <class... A>
-  static result call_here(const export_entry& entry, typename Named::object& object, A&&... a) {
+  template <class T, class... A>
+  static result call_here(const export_entry& entry, T& object, A&&... a) {
     check_object(object, job.me);
     return std::invoke(implementation_of(entry), object, std::forward<A>(a)...);
   }
 
   template <class... A>
   static void (*pointer_to_call_here(std::type_identity<std::tuple<A...>>))() {
-    return reinterpret_cast<void (*)()>(&call_here<A...>);
+    return reinterpret_cast<void (*)()>(&call_here<typename Named::object, A...>);
   }
 
   static void add(Implementation implementation) {
@@ -339,8 +339,9 @@ struct named_access {
 
   [[gnu::noinline]] static result call(std::uint64_t address, access how, arguments a) {
     int owner = owner_of(address);
-    if (owner == job.me || (how.how.how() == via::mechanism::migrate &&
-                            migrate_activations(owner, how.how))) {
+    via chosen = job.overrides ? override_access(how, named::method_text()) : how.how;
+    if (owner == job.me || (chosen.how() == via::mechanism::migrate &&
+                            migrate_activations(owner, chosen))) {
       return call_here(address, a);
     }
     return take_value<result>(start(address, owner, std::move(a)));
