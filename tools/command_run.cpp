@@ -40,7 +40,8 @@ signal otherwise, 130 after Ctrl-C, and 2 when the job could not be started.
 
 struct run_formatter : CLI::Formatter {
   std::string make_usage(const CLI::App*, std::string) const override {
-    return "\nUsage: sojourn run [OPTIONS] PROGRAM [ARGUMENTS...] [: -n N PROGRAM [ARGUMENTS...]]...\n"
+    return "\nUsage: sojourn run [OPTIONS] PROGRAM [ARGUMENTS...] [: -n N PROGRAM "
+           "[ARGUMENTS...]]...\n"
            "\nA word ':' ends a program's arguments; the ranks of the next one follow. Its only "
            "option is -n.\n";
   }
@@ -240,18 +241,20 @@ launch_part parse_part(const std::vector<std::string>& words) {
     } else if (word.rfind(std::string(long_name) + "=", 0) == 0) {
       number = word.substr(long_name.size() + 1);
     } else {
-      throw error(fmt::format("behind a ':' stand -n and a program only, and {} is for the whole "
-                              "job: put it before the first program",
-                              shell_word(word)));
+      throw error(
+          fmt::format("behind a ':' stand -n and a program only, and {} is for the whole "
+                      "job: put it before the first program",
+                      shell_word(word)));
     }
   }
   if (program == words.size()) {
     throw error(fmt::format("no program was given behind a ':'; {} starts a job of two", how));
   }
   if (!number) {
-    throw error(fmt::format("each program of a job of several says its number of ranks, and {} "
-                            "does not: {}",
-                            shell_word(words[program]), how));
+    throw error(
+        fmt::format("each program of a job of several says its number of ranks, and {} "
+                    "does not: {}",
+                    shell_word(words[program]), how));
   }
   return {parse_rank_count(*number),
           {words.begin() + static_cast<std::ptrdiff_t>(program), words.end()}};
@@ -276,9 +279,10 @@ run_request parse_run(const std::vector<std::string>& all) {
     throw error("--restore is for jobs of one program, and this one has several");
   }
   if (!request.says_ranks) {
-    throw error(fmt::format("each program of a job of several says its number of ranks, and {} "
-                            "does not: 'sojourn run -n 1 ./a : -n 3 ./b'",
-                            shell_word(request.options.command.front())));
+    throw error(
+        fmt::format("each program of a job of several says its number of ranks, and {} "
+                    "does not: 'sojourn run -n 1 ./a : -n 3 ./b'",
+                    shell_word(request.options.command.front())));
   }
   request.options.parts.push_back({request.options.rank_count, request.options.command});
   while (end < all.size()) {

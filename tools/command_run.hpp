@@ -18,7 +18,7 @@ struct run_request {
   std::string balance;     ///< The policy of load balance, or "": the environment says which.
   bool dry_run = false;
   bool says_ranks = false;  ///< Not as many as cores.
-  std::string help;  ///< Not empty: show this and do nothing else.
+  std::string help;         ///< Not empty: show this and do nothing else.
 };
 
 /// Reads the words after `sojourn run`. Throws sojourn::error with one sentence.

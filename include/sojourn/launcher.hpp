@@ -55,9 +55,9 @@ struct launch_plan {
   launch_options options;
   std::string program;              ///< The file that rank 0 executes.
   std::vector<planned_part> parts;  ///< At least one; together they have all ranks, in order.
-  int cores = 1;                  ///< Cores that the job may use, at least 1.
-  std::vector<int> core_of_rank;  ///< Empty when ranks are not bound.
-  std::string warning;            ///< One sentence about what was asked and cannot be had, or "".
+  int cores = 1;                    ///< Cores that the job may use, at least 1.
+  std::vector<int> core_of_rank;    ///< Empty when ranks are not bound.
+  std::string warning;              ///< One sentence about what was asked and cannot be had, or "".
 };
 
 /// The part of `plan` that a rank belongs to, by its place in launch_plan::parts.

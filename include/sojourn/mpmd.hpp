@@ -85,8 +85,7 @@ struct remote_class {
 template <class M, class Implementation = typename M::named::signature::implementation>
 void exports(Implementation implementation) {
   using named = typename M::named;
-  static_assert(std::is_member_pointer_v<Implementation> ||
-                    detail::is_captureless<Implementation>,
+  static_assert(std::is_member_pointer_v<Implementation> || detail::is_captureless<Implementation>,
                 "sojourn: what is exported cannot capture variables");
   constexpr bool fits = []<class... A>(std::type_identity<std::tuple<A...>>) {
     if constexpr (named::signature::is_method) {
@@ -132,20 +131,20 @@ void exports() {
   exports<typename C::destroy>(&own::destroy);
 }
 
-/// Calls a function by name on `rank`, whatever program runs there. The first call carries the name,
-/// and the answer to it says where the function is: later ones carry that.
-/// Suspends: only when the way to `rank` is full. Errors, when the future is asked: not_exported,
-/// when no such name is exported there, or with another signature; what the function threw.
-/// Source: MRPC, section 3 (name resolution, stub caching).
+/// Calls a function by name on `rank`, whatever program runs there. The first call carries the
+/// name, and the answer to it says where the function is: later ones carry that. Suspends: only
+/// when the way to `rank` is full. Errors, when the future is asked: not_exported, when no such
+/// name is exported there, or with another signature; what the function threw. Source: MRPC,
+/// section 3 (name resolution, stub caching).
 template <detail::fixed_name Name, class R, class... P, class... A>
 future<R> rpc(rank_t rank, method<Name, R(P...)>, A... arguments) {
   using named = detail::named<Name, R(P...)>;
-  constexpr bool fits = sizeof...(A) == sizeof...(P) &&
-                        std::is_constructible_v<typename named::arguments, A...>;
+  constexpr bool fits =
+      sizeof...(A) == sizeof...(P) && std::is_constructible_v<typename named::arguments, A...>;
   static_assert(fits, "sojourn: the arguments of this call do not fit the method's parameters");
   if constexpr (fits) {
-    return future<R>::of_ticket(detail::send_named<named>(
-        rank, true, typename named::arguments(std::move(arguments)...)));
+    return future<R>::of_ticket(
+        detail::send_named<named>(rank, true, typename named::arguments(std::move(arguments)...)));
   }
 }
 
@@ -154,8 +153,8 @@ future<R> rpc(rank_t rank, method<Name, R(P...)>, A... arguments) {
 template <detail::fixed_name Name, class R, class... P, class... A>
 void rpc_ff(rank_t rank, method<Name, R(P...)>, A... arguments) {
   using named = detail::named<Name, R(P...)>;
-  constexpr bool fits = sizeof...(A) == sizeof...(P) &&
-                        std::is_constructible_v<typename named::arguments, A...>;
+  constexpr bool fits =
+      sizeof...(A) == sizeof...(P) && std::is_constructible_v<typename named::arguments, A...>;
   static_assert(fits, "sojourn: the arguments of this call do not fit the method's parameters");
   if constexpr (fits) {
     (void)detail::send_named<named>(rank, false,

@@ -501,7 +501,8 @@ std::string supervisor::failure_report() const {
     if (refused && is_refusal(other)) continue;
     std::string named = plan_.parts.size() > 1 ? ", " + part_of(rank).command.front() : "";
     text += "sojourn run: then rank " + std::to_string(rank) + " (pid " +
-            std::to_string(other.pid) + named + ") " + describe_end(other, block(rank).crash) + "\n";
+            std::to_string(other.pid) + named + ") " + describe_end(other, block(rank).crash) +
+            "\n";
   }
   if (ranks_.size() > 1 && !refused) {
     text += "sojourn run: the job was ended; its exit status is " + std::to_string(status_) + "\n";

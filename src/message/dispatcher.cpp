@@ -332,7 +332,7 @@ void suspend_for_room(int to, std::size_t bytes, bool needs_credit) {
       &w);
 }
 
-void check_rank(int to) {
+[[gnu::always_inline]] inline void check_rank(int to) {
   if (to < 0 || to >= job.count) {
     throw error(format("there is no rank %d: this job has ranks 0 to %d", to, job.count - 1));
   }
@@ -473,10 +473,58 @@ void commit_message(int to, message_class kind, runtime_message handler, std::ui
 
 namespace {
 
-/// `Waiting`: the bits of senders_waiting that stand in the way.
-template <std::uint32_t Waiting>
+/// Suspends until there is room, and not too much is unanswered.
+template <bool SameProgram>
+[[gnu::noinline, gnu::cold]] std::byte* wait_for_room(int to, std::size_t bytes, bool answered) {
+  if (SameProgram && runs_other_program(to)) refuse_unnamed_call(to);
+  for (;;) {
+    suspend_for_room(to, bytes, answered);
+    // It may go on in a job that was restored, whose tables lie elsewhere.
+    if (dispatcher.peers[static_cast<std::size_t>(to)].unanswered >= unanswered_max && answered) {
+      continue;
+    }
+    std::byte* room = dispatcher.transport->reserve(to, message_class::request, bytes);
+    if (room != nullptr) return room;
+  }
+}
+
+/// Room for a request of `bytes`, with what its finish scope needs.
+template <bool SameProgram>
+[[gnu::always_inline]] inline outgoing take_room(int to, std::size_t bytes, bool answered) {
+  constexpr std::uint32_t closed = SameProgram ? ~std::uint32_t{0} : peer::number_of_senders;
+  peer* p = &dispatcher.peers[static_cast<std::size_t>(to)];
+  std::byte* room = nullptr;
+  if ((p->senders_waiting & closed) == 0 && (p->unanswered < unanswered_max || !answered))
+      [[likely]] {
+    room = dispatcher.transport->reserve(to, message_class::request, bytes);
+  }
+  if (room == nullptr) [[unlikely]] {
+    room = wait_for_room<SameProgram>(to, bytes, answered);
+    p = &dispatcher.peers[static_cast<std::size_t>(to)];
+  }
+  if (to != job.me) {
+    ++counts.requests_sent;
+    counts.request_bytes += bytes + header_bytes;
+  }
+  if (!answered) return {room, 0};
+  p->unanswered += to != job.me;  // what is answered here takes no message
+  return {room, open_ticket(to)->id};
+}
+
+template <bool SameProgram>
+[[gnu::noinline]] outgoing begin_in_scope(int to, std::size_t bytes, bool answered, void* scope) {
+  if (SameProgram && runs_other_program(to)) refuse_unnamed_call(to);
+  scope_ticket weight = scopes_on_wire.take(scope);
+  std::size_t total = (bytes + 7) / 8 * 8 + sizeof(scope_ticket);
+  outgoing out = take_room<SameProgram>(to, total, answered);
+  dispatcher.request_scope = weight;
+  dispatcher.request_scope_at = out.payload + total - sizeof(scope_ticket);
+  return out;
+}
+
+/// To ranks of this program, or of any.
+template <bool SameProgram>
 [[gnu::always_inline]] inline outgoing begin(int to, std::size_t bytes, bool answered) {
-  constexpr bool same_program = Waiting != peer::number_of_senders;
   check_rank(to);
   if (bytes > dispatcher.transport->payload_max()) {
     throw error(
@@ -484,49 +532,20 @@ template <std::uint32_t Waiting>
                "and get",
                bytes));
   }
-  peer* p = &dispatcher.peers[static_cast<std::size_t>(to)];
-  std::size_t total = bytes;
-  void* scope = running_piece() != nullptr ? running_piece()->scope : nullptr;
-  scope_ticket weight{};
-  if (scope != nullptr) [[unlikely]] {
-    if (same_program && runs_other_program(to)) refuse_unnamed_call(to);
-    weight = scopes_on_wire.take(scope);
-    total = (bytes + 7) / 8 * 8 + sizeof(scope_ticket);
+  if (piece* p = running_piece(); p != nullptr && p->scope != nullptr) [[unlikely]] {
+    return begin_in_scope<SameProgram>(to, bytes, answered, p->scope);
   }
-  std::byte* room = nullptr;
-  if ((p->senders_waiting & Waiting) == 0 && (p->unanswered < unanswered_max || !answered)) [[likely]] {
-    room = dispatcher.transport->reserve(to, message_class::request, total);
-  }
-  while (room == nullptr) [[unlikely]] {
-    if (same_program && runs_other_program(to)) refuse_unnamed_call(to);
-    suspend_for_room(to, total, answered);
-    // It may go on in a job that was restored, whose tables lie elsewhere.
-    p = &dispatcher.peers[static_cast<std::size_t>(to)];
-    if (p->unanswered < unanswered_max || !answered) {
-      room = dispatcher.transport->reserve(to, message_class::request, total);
-    }
-  }
-  if (to != job.me) {
-    ++counts.requests_sent;
-    counts.request_bytes += total + header_bytes;
-  }
-  if (scope != nullptr) [[unlikely]] {
-    dispatcher.request_scope = weight;
-    dispatcher.request_scope_at = room + total - sizeof(scope_ticket);
-  }
-  if (!answered) return {room, 0};
-  p->unanswered += to != job.me;  // what is answered here takes no message
-  return {room, open_ticket(to)->id};
+  return take_room<SameProgram>(to, bytes, answered);
 }
 
 }  // namespace
 
 outgoing begin_request(int to, std::size_t bytes, bool answered) {
-  return begin<~std::uint32_t{0}>(to, bytes, answered);
+  return begin<true>(to, bytes, answered);
 }
 
 outgoing begin_fixed_request(int to, std::size_t bytes, bool answered) {
-  return begin<peer::number_of_senders>(to, bytes, answered);
+  return begin<false>(to, bytes, answered);
 }
 
 void commit_request(int to, std::uint16_t handler, ticket_id ticket) {

@@ -21,9 +21,7 @@ void attach_programs(rank_program (*of_rank)(int rank));
 extern bool several_programs;
 bool is_of_other_program(int rank);
 /// True when `rank` runs another program than this one does.
-inline bool runs_other_program(int rank) {
-  return several_programs && is_of_other_program(rank);
-}
+inline bool runs_other_program(int rank) { return several_programs && is_of_other_program(rank); }
 
 /// "rank 2 (worker)"
 std::string rank_and_program(int rank);

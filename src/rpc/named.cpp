@@ -64,6 +64,16 @@ void remember(name_stub& stub) {
   stub.is_known = true;
 }
 
+/// This rank knows now where calls of a name to `from` go.
+void learn(const told_entry& told, int from) {
+  name_stub* stub = find_known(told.key);
+  if (stub == nullptr) return;
+  if (stub->entries == no_entries) {
+    stub->entries = runtime_array<std::uint32_t>(static_cast<std::size_t>(job.count));
+  }
+  const_cast<std::uint32_t*>(stub->entries)[from] = told.entry + 1;
+}
+
 void on_entry_told(arrival& a) {
   told_entry told;
   SOJOURN_CHECK(a.bytes == sizeof told, "the answer to a name has %zu bytes",
@@ -71,12 +81,7 @@ void on_entry_told(arrival& a) {
   std::memcpy(&told, a.payload, sizeof told);
   int from = a.source;
   wire().consume(a);
-  name_stub* stub = find_known(told.key);
-  if (stub == nullptr) return;
-  if (stub->entries == no_entries) {
-    stub->entries = runtime_array<std::uint32_t>(static_cast<std::size_t>(job.count));
-  }
-  const_cast<std::uint32_t*>(stub->entries)[from] = told.entry + 1;
+  learn(told, from);
 }
 
 /// What a call says of the function that it is for; empty texts when it carries none.
@@ -95,9 +100,15 @@ called_name read_text(const request& message, const named_header& header) {
 
 const export_entry* find_export(std::uint64_t key) {
   const export_entry* end = names.exports + names.export_count;
-  const export_entry* found = std::find_if(
-      names.exports, end, [key](const export_entry& e) { return e.key == key; });
+  const export_entry* found =
+      std::find_if(names.exports, end, [key](const export_entry& e) { return e.key == key; });
   return found == end ? nullptr : found;
+}
+
+/// Keys are hashes; where the texts are there they are compared.
+bool fits(const called_name& called, const export_entry& entry) {
+  return called.name.empty() ||
+         (called.name == entry.stub->name && called.signature == entry.stub->signature);
 }
 
 /// Why a call by name is refused here.
@@ -111,9 +122,8 @@ std::string refusal(const called_name& called, int source) {
   for (std::uint32_t i = 0; i < names.export_count; ++i) {
     const name_stub& own = *names.exports[i].stub;
     if (called.name != own.name) continue;
-    const char* detail = called.signature == own.signature
-                             ? "; a type of that name has another size there"
-                             : "";
+    const char* detail =
+        called.signature == own.signature ? "; a type of that name has another size there" : "";
     return format("%s exports \"%s\" as %s, and %s calls it as %s%s", here.c_str(), own.name,
                   own.signature, caller.c_str(), called.signature.c_str(), detail);
   }
@@ -136,17 +146,23 @@ void fail_call(ticket_id answer, const std::exception_ptr& failure) {
 /// A call whose entry is not known, or wrong: by its name. Null when there is none; it has failed
 /// then.
 [[gnu::noinline]] const export_entry* resolve(request& message, const named_header& header) {
-  if (sizeof header + std::size_t{header.text_bytes} <= message.bytes) {
-    if (const export_entry* found = find_export(header.key)) {
+  bool whole = sizeof header + std::size_t{header.text_bytes} <= message.bytes;
+  called_name called = whole ? read_text(message, header) : called_name{};
+  if (whole) {
+    if (const export_entry* found = find_export(header.key);
+        found != nullptr && fits(called, *found)) {
       told_entry told{header.key, static_cast<std::uint32_t>(found - names.exports)};
-      send_reply(message.source, runtime_message::entry_told, 0, 0, &told, sizeof told);
+      // What is answered here does not wait behind a message.
+      if (message.source == job.me) {
+        learn(told, job.me);
+      } else {
+        send_reply(message.source, runtime_message::entry_told, 0, 0, &told, sizeof told);
+      }
       return found;
     }
   }
-  std::string why = "a call by name is shorter than its name";
-  if (sizeof header + std::size_t{header.text_bytes} <= message.bytes) {
-    why = refusal(read_text(message, header), message.source);
-  }
+  std::string why =
+      whole ? refusal(called, message.source) : "a call by name is shorter than its name";
   ticket_id answer = message.ticket;
   message.consume();
   fail_call(answer, std::make_exception_ptr(not_exported(why)));
@@ -227,8 +243,7 @@ outgoing begin_named(name_stub& stub, int to, std::size_t argument_bytes, bool a
 
 void commit_named(int to, bool is_method, ticket_id ticket) {
   commit_request(
-      to,
-      handler_number(is_method ? fixed_handler::named_method : fixed_handler::named_function),
+      to, handler_number(is_method ? fixed_handler::named_method : fixed_handler::named_function),
       ticket);
 }
 

@@ -63,8 +63,7 @@ TEST(TypeText, SpellsClassesTheSameWhicheverCompiler) {
   EXPECT_EQ(text<outer::sized<3>>(), "outer::sized<3>");
   EXPECT_EQ(text<std::string>(), "std::string");
   EXPECT_EQ(text<std::vector<std::string>>(), "std::vector<std::string>");
-  EXPECT_EQ((text<std::map<std::string, unsigned long>>()),
-            "std::map<std::string, unsigned long>");
+  EXPECT_EQ((text<std::map<std::string, unsigned long>>()), "std::map<std::string, unsigned long>");
   EXPECT_EQ((text<std::map<int, int, std::greater<int>>>()),
             "std::map<int, int, std::greater<int>>");
   EXPECT_EQ((text<std::array<unsigned long, 12>>()), "std::array<unsigned long, 12>");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another program than real_rank, which takes part in its job; its first rank may do as the argument
-// says.
+// Another program than real_rank, which takes part in its job; its first rank may do as the
+// argument says.
 #include <cstdint>
 #include <cstring>
 

@@ -84,7 +84,7 @@ expect_no_err
 # A name that is exported twice: one sentence.
 try run -n 1 "$real" : -n 1 "$other" twice
 expect_status 2
-expect_err '"other.same" is exported twice, as void(long) and as void(int)'
+expect_err '"other.same" is exported twice, as void(int) and as void(long)'
 
 # A rank's death names its program, and its functions.
 if [ "$(nm "$real" 2>/dev/null | grep -c __asan_init)" = 0 ]; then

@@ -154,18 +154,14 @@ struct signature_of<R (T::*)(P...)> : signature_of<R(P...)> {
   using object = T;
   using implementation = R (T::*)(P...);
   static constexpr bool is_method = true;
-  static constexpr text_buffer text() {
-    return call_text<R, P...>(type_text<T>().view(), false);
-  }
+  static constexpr text_buffer text() { return call_text<R, P...>(type_text<T>().view(), false); }
 };
 template <class T, class R, class... P>
 struct signature_of<R (T::*)(P...) const> : signature_of<R(P...)> {
   using object = const T;
   using implementation = R (T::*)(P...) const;
   static constexpr bool is_method = true;
-  static constexpr text_buffer text() {
-    return call_text<R, P...>(type_text<T>().view(), true);
-  }
+  static constexpr text_buffer text() { return call_text<R, P...>(type_text<T>().view(), true); }
 };
 
 template <class Signature>
@@ -189,8 +185,8 @@ struct named {
 
   static constexpr std::uint64_t key = [] {
     std::uint64_t hash = mix_key(0xcbf29ce484222325u, Name.view());
-    hash = mix_key(hash ^ '\n', {signature_text<Signature>::value.data(),
-                                 signature_text<Signature>::size});
+    hash = mix_key(hash ^ '\n',
+                   {signature_text<Signature>::value.data(), signature_text<Signature>::size});
     return signature::mix_sizes(hash);
   }();
   inline static constinit name_stub stub = {
@@ -217,9 +213,9 @@ template <class Named, class = typename Named::arguments>
 struct message_of;
 template <class Named, class... A>
 struct message_of<Named, std::tuple<A...>> {
-  using type = std::conditional_t<Named::signature::is_method,
-                                  method_arguments<typename Named::object, A...>,
-                                  function_arguments<A...>>;
+  using type =
+      std::conditional_t<Named::signature::is_method,
+                         method_arguments<typename Named::object, A...>, function_arguments<A...>>;
 };
 
 /// The caller's end: sends a call; returns the ticket of its answer, or 0.
@@ -329,8 +325,10 @@ struct named_access {
 
   static_assert(named::signature::is_method,
                 "sojourn: this name is one of a function, not of a method: call it with rpc");
-  static_assert(std::is_same_v<std::remove_const_t<T>, std::remove_const_t<typename named::object>>,
-                "sojourn: this is not a method of the object that the global_ptr points to");
+  static_assert(
+      !named::signature::is_method ||
+          std::is_same_v<std::remove_const_t<T>, std::remove_const_t<typename named::object>>,
+      "sojourn: this is not a method of the object that the global_ptr points to");
   static_assert(std::is_const_v<typename named::object> || !std::is_const_v<T>,
                 "sojourn: a method that is not const cannot be called through a "
                 "global_ptr<const T>");
@@ -340,8 +338,8 @@ struct named_access {
   [[gnu::noinline]] static result call(std::uint64_t address, access how, arguments a) {
     int owner = owner_of(address);
     via chosen = job.overrides ? override_access(how, named::method_text()) : how.how;
-    if (owner == job.me || (chosen.how() == via::mechanism::migrate &&
-                            migrate_activations(owner, chosen))) {
+    if (owner == job.me ||
+        (chosen.how() == via::mechanism::migrate && migrate_activations(owner, chosen))) {
       return call_here(address, a);
     }
     return take_value<result>(start(address, owner, std::move(a)));
@@ -368,8 +366,9 @@ struct named_access {
     method_guard guard;
     return std::apply(
         [&]<class... B>(B&... b) -> result {
-          auto call = reinterpret_cast<result (*)(const export_entry&, typename named::object&,
-                                                  B&&...)>(entry->call_here);
+          auto call =
+              reinterpret_cast<result (*)(const export_entry&, typename named::object&, B&&...)>(
+                  entry->call_here);
           return call(*entry, *object, std::move(b)...);
         },
         a);

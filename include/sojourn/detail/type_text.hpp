@@ -82,9 +82,8 @@ constexpr text_buffer type_text();
 
 /// Template arguments that only say how the type does its work.
 constexpr bool is_shown_argument(std::string_view text) {
-  for (std::string_view usual :
-       {"std::allocator<", "std::char_traits<", "std::default_delete<", "std::less<", "std::hash<",
-        "std::equal_to<"}) {
+  for (std::string_view usual : {"std::allocator<", "std::char_traits<", "std::default_delete<",
+                                 "std::less<", "std::hash<", "std::equal_to<"}) {
     if (text.starts_with(usual)) return false;
   }
   return true;
