@@ -123,6 +123,10 @@ void count_other_message(runtime_message kind, std::size_t bytes) {
       ++counts.balance_messages;
       counts.balance_bytes += bytes;
       break;
+    case runtime_message::entry_told:
+      ++counts.replies_sent;
+      counts.reply_bytes += bytes;
+      break;
     case runtime_message::bulk_put:
     case runtime_message::bulk_get:
       ++counts.bulk_messages;

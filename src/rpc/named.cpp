@@ -169,21 +169,31 @@ void fail_call(ticket_id answer, const std::exception_ptr& failure) {
   return nullptr;
 }
 
-void on_named(request& message) {
+/// A call that does not carry an entry of this table: of a name, or wrong.
+[[gnu::noinline]] void call_by_text(request& message) {
   named_header header{0, named_header::no_entry, 0};
-  if (message.bytes >= sizeof header) [[likely]]
-    std::memcpy(&header, message.payload, sizeof header);
-  const export_entry* entry = nullptr;
-  if (header.entry < names.export_count) [[likely]]
-    entry = &names.exports[header.entry];
-  if (entry == nullptr || entry->key != header.key || header.text_bytes != 0) [[unlikely]] {
-    entry = resolve(message, header);
-    if (entry == nullptr) return;
-  }
+  std::memcpy(&header, message.payload, std::min<std::size_t>(sizeof header, message.bytes));
+  const export_entry* entry = resolve(message, header);
+  if (entry == nullptr) return;
   std::size_t before = sizeof header + std::size_t{header.text_bytes};
-  if (message.bytes < before + entry->argument_bytes) [[unlikely]]
-    return refuse_malformed(*entry, message);
+  if (message.bytes < before + entry->argument_bytes) return refuse_malformed(*entry, message);
   entry->run(*entry, message, message.payload + before);
+}
+
+void on_named(request& message) {
+  if (message.bytes >= sizeof(named_header)) [[likely]] {
+    named_header header;
+    std::memcpy(&header, message.payload, sizeof header);
+    // Both at once: with a text there is no entry.
+    std::uint64_t entry = std::uint64_t{header.text_bytes} << 32 | header.entry;
+    if (entry < names.export_count) [[likely]] {
+      const export_entry& e = names.exports[entry];
+      if (e.key == header.key && message.bytes >= sizeof header + e.argument_bytes) [[likely]] {
+        return e.run(e, message, message.payload + sizeof header);
+      }
+    }
+  }
+  call_by_text(message);
 }
 
 }  // namespace
@@ -213,31 +223,39 @@ void attach_names() {
   on_request(fixed_handler::named_method, on_named, false);
 }
 
-outgoing begin_named(name_stub& stub, int to, std::size_t argument_bytes, bool answered) {
-  std::uint32_t entry = static_cast<unsigned>(to) < static_cast<unsigned>(job.count)
-                            ? stub.entries[to]
-                            : 0;  // refused below
-  std::size_t name_bytes = 0;
-  std::size_t text_bytes = 0;
-  if (entry == 0) [[unlikely]] {
-    remember(stub);
-    name_bytes = std::strlen(stub.name) + 1;
-    text_bytes = rounded_up(name_bytes + std::strlen(stub.signature) + 1);
-    ++counts.name_cache_misses;
-  } else {
-    ++counts.name_cache_hits;
-  }
+namespace {
+
+[[gnu::noinline]] outgoing begin_with_name(name_stub& stub, int to, std::size_t argument_bytes,
+                                           bool answered) {
+  remember(stub);
+  ++counts.name_cache_misses;
+  std::size_t name_bytes = std::strlen(stub.name) + 1;
+  std::size_t signature_bytes = std::strlen(stub.signature) + 1;
+  std::size_t text_bytes = rounded_up(name_bytes + signature_bytes);
   outgoing out =
       begin_fixed_request(to, sizeof(named_header) + text_bytes + argument_bytes, answered);
-  named_header header{stub.key, entry - 1, static_cast<std::uint32_t>(text_bytes)};
+  named_header header{stub.key, named_header::no_entry, static_cast<std::uint32_t>(text_bytes)};
   std::memcpy(out.payload, &header, sizeof header);
   out.payload += sizeof header;
-  if (text_bytes != 0) [[unlikely]] {
-    std::memset(out.payload, 0, text_bytes);
-    std::memcpy(out.payload, stub.name, name_bytes);
-    std::memcpy(out.payload + name_bytes, stub.signature, std::strlen(stub.signature));
-    out.payload += text_bytes;
-  }
+  std::memset(out.payload, 0, text_bytes);
+  std::memcpy(out.payload, stub.name, name_bytes);
+  std::memcpy(out.payload + name_bytes, stub.signature, signature_bytes);
+  out.payload += text_bytes;
+  return out;
+}
+
+}  // namespace
+
+outgoing begin_named(name_stub& stub, int to, std::size_t argument_bytes, bool answered) {
+  bool is_rank = static_cast<unsigned>(to) < static_cast<unsigned>(job.count);
+  std::uint32_t entry = is_rank ? stub.entries[to] : 0;
+  if (entry == 0) [[unlikely]]
+    return begin_with_name(stub, to, argument_bytes, answered);
+  ++counts.name_cache_hits;
+  outgoing out = begin_fixed_request(to, sizeof(named_header) + argument_bytes, answered);
+  named_header header{stub.key, entry - 1, 0};
+  std::memcpy(out.payload, &header, sizeof header);
+  out.payload += sizeof header;
   return out;
 }
 
