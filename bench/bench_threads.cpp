@@ -18,7 +18,6 @@
 //
 // Commands arrive at rank 0, which sleeps in read() between them.
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <array>
@@ -30,9 +29,9 @@
 
 #include <sojourn/sojourn.hpp>
 
-#include "common/command_channel.hpp"
 #include "common/one_way.hpp"
 #include "common/switches.hpp"
+#include "common/two_ranks.hpp"
 
 namespace {
 
@@ -208,44 +207,11 @@ std::optional<std::vector<double>> measure(const bench::command& next) {
   if (next.operation == "switch") return bench::time_switches(plan);
   if (next.operation == "clock") return bench::ticks_a_nanosecond();
   if (next.operation == "suspended") return suspend_many(plan.bytes);
-  if (next.operation == "cpus")
-    return std::vector<double>{static_cast<double>(sched_getcpu()),
-                               static_cast<double>(rpc(1, [] { return sched_getcpu(); }).get())};
   return std::nullopt;
-}
-
-int lead(const bench::process_options& options) {
-  if (options.commands.empty()) {
-    const auto figures = measure({options.operation, options.plan});
-    if (!figures) {
-      std::fprintf(stderr, "bench_threads: no operation %s of %llu bytes\n",
-                   options.operation.c_str(), static_cast<unsigned long long>(options.plan.bytes));
-      return 2;
-    }
-    bench::print_samples("sojourn", options, *figures);
-    return 0;
-  }
-  bench::command_channel channel(options, 0);
-  while (auto next = channel.next()) {
-    if (const auto figures = measure(*next))
-      channel.answer(*figures);
-    else
-      channel.refuse("bench_threads does not know this operation or size");
-  }
-  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bench::process_options options = bench::parse_options(argc, argv, "hop");
-  return run(argc, argv, [&]() -> int {
-    if (rank_count() != 2) {
-      if (rank_me() == 0) std::fprintf(stderr, "bench_threads: needs 2 ranks (sojourn run -n 2)\n");
-      return 2;
-    }
-    const int status = rank_me() == 0 ? lead(options) : 0;
-    barrier();
-    return status;
-  });
+  return bench::run_two_ranks("bench_threads", argc, argv, measure);
 }

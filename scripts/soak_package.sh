@@ -68,8 +68,8 @@ package=$(find "$scratch/packages" -maxdepth 1 -name 'sojourn_*.deb')
 [ -f "$package" ] || fail "cpack made no package sojourn_*.deb."
 dpkg-deb --field "$package" Package Version Architecture Depends Recommends Suggests Installed-Size
 dpkg-deb --field "$package" Depends | grep -q libc6 || fail "the package does not depend on libc6."
-# MPI is for sojourn-peers alone, and fmt is in the programs.
-dpkg-deb --field "$package" Depends | grep -Eq 'libopenmpi|libfmt' &&
+# MPI and Boost are for sojourn-peers alone, and fmt is in the programs.
+dpkg-deb --field "$package" Depends | grep -Eq 'libopenmpi|libboost|libfmt' &&
   fail "the package depends on a library that it does not need."
 
 say "making a root of $suite from $mirror"
@@ -113,7 +113,7 @@ run su walker -c 'sh ~/try.sh' >"$scratch/out" 2>&1 || { cat "$scratch/out" >&2;
 [ "$(grep -c '^rank [01]: 2$' "$scratch/out")" -eq 4 ] || { cat "$scratch/out" >&2; fail "a program printed something else."; }
 peers=$(find "$scratch/packages" -maxdepth 1 -name "sojourn-peers_*.deb")
 if [ -n "$peers" ]; then
-  say "with the MPI peers"
+  say "with the peers"
   apt install --no-install-recommends "/packages/${peers##*/}" || fail "sojourn-peers does not install."
   apt purge sojourn-peers || fail "sojourn-peers cannot be removed."
 fi

@@ -69,6 +69,17 @@ int run_application(CLI::App& options, int argc, char** argv, Body body) {
   });
 }
 
+/// CLI::Range lets "nan" through, which lies in no range.
+inline CLI::Validator number_between(double least, double most) {
+  CLI::Validator in_range = CLI::Range(least, most);
+  in_range.operation([in_range](std::string& text) {
+    double value = 0;
+    const bool is_nan = CLI::detail::lexical_cast(text, value) && std::isnan(value);
+    return is_nan ? fmt::format("{} is no number", text) : in_range(text);
+  });
+  return in_range;
+}
+
 /// `--via rpc|migrate`
 inline CLI::Option* add_via(CLI::App& options, sojourn::via& how) {
   auto set = [&how](const std::string& name) {

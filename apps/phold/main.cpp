@@ -26,19 +26,19 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1u, 10'000u))
       ->capture_default_str();
   options.add_option("--lookahead", chosen.lookahead, "Least time from an event to what it causes")
-      ->check(CLI::Range(1e-6, 1e6))
+      ->check(apps::number_between(1e-6, 1e6))
       ->capture_default_str();
   options.add_option("--delay", chosen.mean_delay, "Mean of the time that is added to that")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(apps::number_between(0, 1e6))
       ->capture_default_str();
   options.add_option("--end", chosen.end, "Time at which the simulation ends")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(apps::number_between(0, 1e9))
       ->capture_default_str();
   options.add_option("--work", chosen.work, "Rounds of computation for an event")
       ->check(CLI::Range(0u, 1u << 30))
       ->capture_default_str();
   options.add_option("--remote", chosen.remote, "Share of events that go to another process")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(apps::number_between(0, 1))
       ->capture_default_str();
   options.add_option("--seed", chosen.seed, "Of all random numbers")->capture_default_str();
   options.add_option("--begin", begin, "Where processes begin: spread over the ranks, or on one")

@@ -26,7 +26,7 @@ enum class thread_refusal : std::uint8_t {
   unknown,            ///< There is no such thread: it was joined or detached, or never was one.
   finished,           ///< It has ended.
   pinned,             ///< It was started with thread_options::pinned.
-  other_program,      ///< The rank runs another program.
+  other_program,      ///< The rank runs another program. Not in a job, which would not start.
   holds_lock,         ///< A sojourn::mutex is held in its frames.
   handles_exception,  ///< It is in a catch block, or an exception is on its way.
   initialises,        ///< It is initialising a static variable.
@@ -62,7 +62,8 @@ class thread {
   /// it joins itself, or another fiber joins it already.
   void join();
   /// Nobody will join it. An exception that leaves its function then ends the job. Suspends: when
-  /// called away from the rank that started it. Errors: as join().
+  /// called away from the rank that started it. Errors: as join(), but a thread may detach
+  /// itself.
   void detach();
   /// True when it has ended and was not joined. Suspends: as detach().
   bool finished() const;
@@ -129,8 +130,10 @@ std::pmr::memory_resource* thread_heap();
 
 /// Moves a thread, with all its frames, to a rank, where it goes on with its next statement.
 ///
-/// The running thread moves itself: this returns there. Another one, wherever it is, moves when it
-/// is ready, sleeps, or waits for a result; this returns when it has left. A thread is where its
+/// The running thread moves itself: this returns there, and not before, whoever else moves it.
+/// Another one, wherever it is, moves when it is ready, sleeps, or waits for a result; this returns
+/// when it has left. One that goes elsewhere by itself before counts as moved: it might have been
+/// there, and gone on. A thread is where its
 /// oldest frames are: an activation of it that is elsewhere stays there, and returns to where they
 /// are then. Suspends. Errors: thread_error, and then nothing has moved; sojourn::error when there
 /// is no such rank.
@@ -194,6 +197,23 @@ struct checked_thread {
   using request = thread_request<F, A...>;
 };
 
+/// What most threads are started with. A type of its own, so that it is made where it travels.
+struct usual_options {
+  operator thread_options() const { return {}; }
+};
+
+template <class Options, class F, class... A>
+thread start_thread(rank_t rank, const Options& options, F fn, A... arguments) {
+  using start = typename checked_thread<F, A...>::request;
+  using payload = typename start::payload_type;
+  outgoing out = begin_request(rank, sizeof(payload), false);
+  out.ticket = thread_open(rank);
+  ::new (static_cast<void*>(out.payload)) payload{
+      static_cast<thread_options>(options), travelling_callable<F>(fn), {std::move(arguments)...}};
+  commit_request(rank, start::handler, out.ticket);
+  return thread::of_id(out.ticket);
+}
+
 }  // namespace detail
 
 /// Starts a thread that runs fn(arguments…) on `rank`, as soon as that rank has time. `fn` is a
@@ -201,19 +221,12 @@ struct checked_thread {
 /// the end of one that nobody joins is kept. Suspends: only when the way to `rank` is full.
 template <class F, class... A>
 thread spawn_on(rank_t rank, const thread_options& options, F fn, A... arguments) {
-  using request = typename detail::checked_thread<F, A...>::request;
-  using payload = typename request::payload_type;
-  detail::outgoing out = detail::begin_request(rank, sizeof(payload), false);
-  out.ticket = detail::thread_open(rank);
-  ::new (static_cast<void*>(out.payload))
-      payload{options, detail::travelling_callable<F>(fn), {std::move(arguments)...}};
-  detail::commit_request(rank, request::handler, out.ticket);
-  return thread::of_id(out.ticket);
+  return detail::start_thread(rank, options, fn, std::move(arguments)...);
 }
 template <class F, class... A>
   requires(!std::is_same_v<F, thread_options>)
 thread spawn_on(rank_t rank, F fn, A... arguments) {
-  return spawn_on(rank, thread_options{}, fn, std::move(arguments)...);
+  return detail::start_thread(rank, detail::usual_options(), fn, std::move(arguments)...);
 }
 
 /// The same on this rank, or where the thread has an affinity.

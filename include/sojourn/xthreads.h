@@ -29,7 +29,8 @@ enum {
   XT_BUSY = -7,        /* something else holds it where it is, or only its rank can wake it */
   XT_NO_PLACE = -8,    /* no such node or process */
   XT_TOO_LONG = -9,    /* the argument is longer than XT_ARGUMENT_MAX */
-  XT_FAILED = -10      /* an exception left the thread, or it joins itself */
+  XT_FAILED = -10,     /* an exception left the thread, or it joins itself */
+  XT_NO_FUNCTION = -11 /* the function is NULL, or not of this program but of a shared library */
 };
 enum { XT_ARGUMENT_MAX = 256 };
 

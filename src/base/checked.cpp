@@ -62,6 +62,29 @@ std::size_t opening(std::string_view text, std::size_t close) {
   return std::string_view::npos;
 }
 
+/// Where the name begins in a demangled symbol: an instance of a template has the type that it
+/// returns before it.
+std::size_t name_begin(std::string_view symbol) {
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < symbol.size(); ++i) {
+    char c = symbol[i];
+    std::string_view rest = symbol.substr(i);
+    std::string_view before = symbol.substr(0, i);
+    if (depth == 0) {
+      if (rest.starts_with("operator") || rest.starts_with(" [clone")) break;
+      if (c == '(' && !rest.starts_with("(anonymous namespace)") && !before.ends_with("decltype") &&
+          !before.ends_with("decltype ")) {
+        break;  // the parameters
+      }
+      if (c == ' ') begin = i + 1;
+    }
+    if (c == '(' || c == '<' || c == '{') ++depth;
+    if (c == ')' || (c == '>' && !before.ends_with('-')) || c == '}') --depth;
+  }
+  return begin;
+}
+
 }  // namespace
 
 void attach_checked() {
@@ -114,12 +137,7 @@ std::string function_name(std::uint64_t code) {
 
 bool is_library_function(std::string_view symbol) {
   if (symbol.find("sojourn::detail::") != std::string_view::npos) return true;
-  // The name itself stands behind the type that a template's instance returns.
-  std::size_t end = symbol.find_first_of("(<");
-  std::string_view name = symbol.substr(0, end);
-  if (std::size_t space = name.rfind(' '); space != std::string_view::npos) {
-    name.remove_prefix(space + 1);
-  }
+  std::string_view name = symbol.substr(name_begin(symbol));
   for (std::string_view ours :
        {"sojourn::", "sojourn_", "std::", "__gthread", "__gnu_cxx::", "__wrap_", "_Unwind_"}) {
     if (name.starts_with(ours)) return true;

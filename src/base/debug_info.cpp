@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/checked.hpp"
 #include "base/symbols.hpp"
 
 #if __has_include(<elfutils/libdw.h>)
@@ -355,10 +356,17 @@ class debug_info {
         const char* name = dw_.diename(&die);
         // The compiler's own, such as the range of a range-based for, have names with two
         // underscores.
-        if (name != nullptr) return {name, is_pointer(die, *within)};
+        if (name != nullptr && !is_of_library(*at, i)) return {name, is_pointer(die, *within)};
       } while (dw_.siblingof(&die, &die) == 0);
     }
     return {};
+  }
+
+  /// True when the scope stands in an inlined function of the runtime or the standard library.
+  bool is_of_library(position& at, std::size_t scope) const {
+    while (dw_.tag(&at.scopes[scope]) == DW_TAG_lexical_block && scope > 0) --scope;
+    return dw_.tag(&at.scopes[scope]) == DW_TAG_inlined_subroutine &&
+           is_library_function(name_of(at.scopes[scope]));
   }
 
   /// The type of a variable or member, without const, volatile and other names.

@@ -33,7 +33,9 @@ struct frame_variable {
 
 /// The local variable or argument that holds the byte at `offset_from_cfa` (mostly
 /// negative) in the frame of the function at `pc`: of the innermost inlined function that has one
-/// there, of blocks that are open at `pc` only. Without name when unknown: `program` has no debug
+/// there, of blocks that are open at `pc` only. What the runtime or the standard library declares
+/// in a function of theirs that was inlined does not count: the variables of the program that it
+/// works on do, and its own may be unset. Without name when unknown: `program` has no debug
 /// information on variables (it needs -g; -g1 has only lines), or the byte holds what the compiler
 /// put there.
 frame_variable variable_at(const std::string& program, std::uint64_t pc,

@@ -45,7 +45,7 @@ constexpr int outermost_line = __LINE__ - 3;
 std::uint64_t cfa;
 
 struct place {
-  std::int64_t first_low, first_high, second, inner, inlined, other;
+  std::int64_t first_low, first_high, second, inner, inlined, other, of_runtime;
 };
 place places;
 
@@ -57,6 +57,24 @@ std::int64_t offset_of(const volatile void* byte) {
   volatile char in_the_inlined[24] = {};
   places.inlined = offset_of(&in_the_inlined[n]);
   note_caller();
+}
+
+}  // namespace debug_info_under_test
+namespace sojourn::detail {
+[[gnu::always_inline]] inline void with_array_of_the_runtime(int n) {
+  volatile char in_the_runtime[24] = {};
+  debug_info_under_test::places.of_runtime = debug_info_under_test::offset_of(&in_the_runtime[n]);
+  debug_info_under_test::note_caller();
+}
+}  // namespace sojourn::detail
+namespace debug_info_under_test {
+
+[[gnu::noinline]] void frame_with_the_runtime(int n) {
+  cfa = reinterpret_cast<std::uint64_t>(__builtin_dwarf_cfa());
+  volatile long own[4] = {};
+  places.first_low = offset_of(&own[n]);
+  sojourn::detail::with_array_of_the_runtime(n);
+  (void)own[n];
 }
 
 [[gnu::noinline]] long frame_of_interest(int n) {
@@ -101,6 +119,16 @@ TEST(debug_info, names_inlined_functions_innermost_first_each_with_its_line) {
   EXPECT_EQ(frames[2].line, outermost_line);
   EXPECT_FALSE(frames[2].inlined);
   for (const source_frame& f : frames) EXPECT_TRUE(ends_with(f.file, "debug_info_test.cpp"));
+}
+
+TEST(debug_info, names_no_variable_of_what_the_runtime_had_inlined) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the address sanitizer lays out the variables of a frame itself";
+#endif
+  if (!why_no_debug_info().empty()) GTEST_SKIP() << why_no_debug_info();
+  frame_with_the_runtime(0);
+  EXPECT_EQ(variable_at(program, called_from, places.first_low), "own");
+  EXPECT_EQ(variable_at(program, called_from, places.of_runtime), "");
 }
 
 TEST(debug_info, names_the_variable_that_holds_a_byte_of_a_frame) {

@@ -99,7 +99,8 @@ void file_writer::finish() {
 }
 
 file_reader::file_reader(const std::string& path) : path_(path) {
-  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe, which is no file, is opened at once, too.
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) throw error(format("%s cannot be opened (%s)", path.c_str(), std::strerror(errno)));
   struct stat status{};
   bool is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);

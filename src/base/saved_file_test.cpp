@@ -2,6 +2,7 @@
 #include "base/saved_file.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -91,6 +92,14 @@ TEST_F(saved_file, refuses_every_shorter_file_and_every_changed_byte) {
     put(other);
     EXPECT_NE(refusal(), "") << "byte " << n;
   }
+}
+
+TEST_F(saved_file, a_pipe_that_nobody_writes_to_is_no_file) {
+  unlink(path.c_str());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  alarm(10);
+  EXPECT_EQ(refusal(), path + " is no file");
+  alarm(0);
 }
 
 TEST_F(saved_file, tells_that_it_cannot_be_made) {

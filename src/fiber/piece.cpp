@@ -17,7 +17,7 @@
 namespace sojourn::detail {
 
 scope_hooks on_scope{[](void*) {}, [](void*) {}};
-thread_hooks on_thread{[](piece*) {}, [](piece*) {}, [](piece*) {}};
+thread_hooks on_thread{[](piece*) { return false; }, [](piece*) {}, [](piece*) {}};
 broken_rules broken{};
 std::size_t pieces_in_use = 0;
 

@@ -179,9 +179,10 @@ inline mark* older_mark(const piece* p, const mark* m) {
 }
 
 /// Set by the floor above: what becomes of a ready piece that `departs_to` another rank, in place
-/// of running; told that a thread's base is a fiber of this rank, and that it is no more.
+/// of running (false: it runs after all); told that a thread's base is a fiber of this rank, and
+/// that it is no more.
 struct thread_hooks {
-  void (*departs)(piece* p);
+  bool (*departs)(piece* p);
   void (*here)(piece* p);
   void (*gone)(piece* p);
 };

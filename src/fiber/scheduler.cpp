@@ -312,9 +312,7 @@ int run_ready(int most) {
       set_aside(p);
     } else if (slots[p->slot].being_read != 0) [[unlikely]] {
       make_ready(p, p->word);  // later
-    } else if (p->departs_to != no_rank) [[unlikely]] {
-      on_thread.departs(p);
-    } else {
+    } else if (p->departs_to == no_rank || !on_thread.departs(p)) [[likely]] {
       resume(p);
     }
     ++ran;

@@ -78,8 +78,10 @@ extern std::atomic<void (*)()> at_next_turn;
 /// Told when a handler's stack becomes a fiber (set by the floor above).
 extern void (*on_fiber_made)(piece* p);
 
-/// The word of a piece that waited for what only this rank can tell it: it looks here again, so it
-/// runs here before it may leave.
+/// The word of a piece whose next statement is good on any rank: it gave its turn, or looks again
+/// for the result that it waited for. One with another word runs here before it may leave.
+inline constexpr long goes_anywhere = 1;
+/// The word of a piece that waited for what only this rank can tell it.
 inline constexpr long woken_here = 4;
 
 /// Queues a suspended piece; it resumes with `word` (not 0).

@@ -18,6 +18,8 @@ enum class outcome : std::uint8_t { none, value, exception };
 
 struct ticket {
   static constexpr std::size_t inline_bytes = 64;
+  /// In `asked`: a thread's result has its reader, who may just be on its way to another rank.
+  static constexpr std::int32_t joined = -2;
 
   ticket_id id = 0;  ///< 0 while it is not open.
   std::uint32_t generation = 1;
@@ -25,7 +27,7 @@ struct ticket {
   bool dropped = false;  ///< Nobody will ask: the result frees it.
   outcome has = outcome::none;
   std::int16_t thread_at = -1;  ///< Of a thread's result: the rank its base is at, or goes to.
-  std::int32_t asked = -1;      ///< Rank whose reply room this request holds, or -1.
+  std::int32_t asked = -1;  ///< Rank whose reply room this request holds; -1: none; or `joined`.
   std::uint32_t bytes = 0;
   std::uint32_t thread_moves = 0;  ///< How often it has moved by then.
   piece* waiter = nullptr;

@@ -8,6 +8,7 @@
 
 #include "base/checked.hpp"
 #include "base/symbols.hpp"
+#include "memory/address_map.hpp"
 
 namespace sojourn::detail {
 
@@ -16,13 +17,16 @@ namespace {
 // Those that a call preserves, in DWARF's numbers (the processors' ABI supplements).
 #if defined(__x86_64__)
 constexpr int saved_registers[] = {3, 6, 12, 13, 14, 15};  // rbx, rbp, r12 to r15
+constexpr int frame_register = 6;
 #else
 constexpr int saved_registers[] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29};
+constexpr int frame_register = 29;
 #endif
 static_assert(std::size(saved_registers) <= std::size(frame{}.saved));
 
 struct walk {
   std::vector<frame>* frames;
+  std::uint64_t from;  ///< Frames before the first that lies in [from, hi) are the walker's.
   std::uint64_t hi;
   std::size_t most;
 };
@@ -33,7 +37,7 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
   std::uint64_t low = _Unwind_GetCFA(context);
   std::uint64_t code = _Unwind_GetIP(context);
   if (code == 0) return _URC_END_OF_STACK;
-  if (w->frames->empty() && low >= w->hi) return _URC_NO_REASON;  // a signal handler's own stack
+  if (w->frames->empty() && (low < w->from || low >= w->hi)) return _URC_NO_REASON;
   if (!w->frames->empty()) w->frames->back().high = low;
   // Two words lie between a mark and the frames below it (sojourn_call_marked_checked); what the
   // unwinder would read above is not here when the frames have moved.
@@ -45,13 +49,6 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
   return _URC_NO_REASON;
 }
 
-bool is_users(std::uint64_t code) {
-  static std::unordered_map<std::uint64_t, bool> known;
-  auto [entry, fresh] = known.try_emplace(code, false);
-  if (fresh) entry->second = !is_library_function(symbolise(code));
-  return entry->second;
-}
-
 }  // namespace
 
 int saved_register(std::size_t i) {
@@ -60,9 +57,30 @@ int saved_register(std::size_t i) {
 
 std::vector<frame> frames_below(std::uint64_t hi, std::size_t most) {
   std::vector<frame> frames;
-  walk w{&frames, hi, most};
+  walk w{&frames, 0, hi, most};  // but those of a signal handler's own stack, above
   _Unwind_Backtrace(visit, &w);
   return frames;
+}
+
+std::vector<frame> frames_between(std::uint64_t sp, std::uint64_t hi) {
+  std::vector<frame> frames;
+  walk w{&frames, sp, hi, ~std::size_t{0}};
+  _Unwind_Backtrace(visit, &w);
+  auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  if (frames.empty() || addresses.in_stacks(here)) return frames;
+  // Who leaves a stack keeps nothing in registers (switch_*.S): what the unwinder finds in them
+  // there is the walker's.
+  for (std::size_t i = 0; i < std::size(saved_registers); ++i) {
+    if (saved_registers[i] != frame_register) frames.front().saved[i] = 0;
+  }
+  return frames;
+}
+
+bool is_users(std::uint64_t code) {
+  static std::unordered_map<std::uint64_t, bool> known;
+  auto [entry, fresh] = known.try_emplace(code, false);
+  if (fresh) entry->second = !is_library_function(symbolise(code));
+  return entry->second;
 }
 
 std::uint64_t user_code(std::uint64_t hi) {

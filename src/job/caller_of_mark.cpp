@@ -20,8 +20,9 @@ bool read_word(pid_t pid, std::uint64_t address, std::uint64_t& word) {
 
 std::uint64_t caller_of_mark(pid_t pid, std::uint64_t mark) {
   // As sojourn_call_marked leaves them on both architectures (fiber/switch_*.S): the word behind
-  // the mark's sp points to its frame, which is the frame pointer and the return address.
-  constexpr std::uint64_t frame_bytes_max = 64;
+  // the mark's sp points to its frame, which is the frame pointer and the return address. In checked
+  // mode a page's end lies between the two.
+  constexpr std::uint64_t frame_bytes_max = 4096 + 64;
   std::uint64_t sp = 0;
   std::uint64_t frame = 0;
   std::uint64_t caller = 0;

@@ -16,6 +16,7 @@
 
 #include "base/check.hpp"
 #include "base/saved_file.hpp"
+#include "fiber/call_below.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "fiber/timers.hpp"
@@ -31,7 +32,6 @@
 #include "migrate/stale_report.hpp"
 #include "migrate/threads.hpp"
 #include "object/records.hpp"
-#include "observe/stack_walk.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/checkpoint.hpp"
 #include "sojourn/clock.hpp"
@@ -205,6 +205,7 @@ void save_rank(const std::string& path, const checkpoint_set& set, const root_by
   file_writer to(rank_file(path, set.generation, job.me));
   to.put(checkpoint_file::rank);
   to.put(set);
+  to.put(job.me);
   std::size_t type_size = std::strlen(root.type);
   to.put(type_size);
   to.bytes(root.type, type_size);
@@ -400,6 +401,9 @@ void restore_rank(const std::string& path, const checkpoint_set& set) {
     file_reader from(file);
     if (from.get<checkpoint_file>() != checkpoint_file::rank || from.get<checkpoint_set>() != set) {
       throw error(file + " belongs to another checkpoint");
+    }
+    if (int rank = from.get<int>(); rank != job.me) {
+      throw error(format("%s is the part of rank %d", file.c_str(), rank));
     }
     load_rank(from);
   } catch (const error& e) {

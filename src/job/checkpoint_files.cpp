@@ -79,7 +79,7 @@ checkpoint_set read_set(const std::string& path) try {
 }
 
 std::uint64_t generation_at(const std::string& path) {
-  if (access(path.c_str(), F_OK) != 0 && errno == ENOENT) return 0;
+  if (access(path.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return 0;
   try {
     return read_set(path).generation;
   } catch (const error&) {

@@ -20,6 +20,7 @@
 
 #include "base/check.hpp"
 #include "base/symbols.hpp"
+#include "fiber/call_below.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
 #include "job/launcher_report.hpp"

@@ -12,6 +12,7 @@
 #include "fiber/ticket_table.hpp"
 #include "fiber/timers.hpp"
 #include "memory/address_map.hpp"
+#include "message/own_requests.hpp"
 #include "message/programs.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
@@ -84,6 +85,7 @@ struct task {
 
 struct dispatcher_state {
   active_transport* transport = nullptr;
+  own_requests own;
   peer* peers = nullptr;  // one for each rank
   const user_handler* handlers = nullptr;
   std::size_t handler_count = 0;
@@ -151,8 +153,10 @@ bool counts_as_traffic(std::uint16_t handler) {
 /// The first that waits for room to `to` may go on.
 bool sender_may_go(int to) {
   const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
-  return !p.senders.empty() &&
-         dispatcher.transport->has_room(to, message_class::request, p.senders.front().bytes);
+  if (p.senders.empty()) return false;
+  std::size_t bytes = p.senders.front().bytes;
+  return to == job.me ? dispatcher.own.has_room(bytes)
+                      : dispatcher.transport->has_room(to, message_class::request, bytes);
 }
 bool caller_may_go(const peer& p) { return !p.callers.empty() && p.unanswered < unanswered_max; }
 
@@ -226,17 +230,12 @@ void run_user_handler(void* context) {
 // refers to it, and a handler that blocks is known by its answer's ticket.
 const arrival* entered = nullptr;
 
-/// True when something has become ready, which then runs before more messages are looked at.
-bool deliver(arrival& a, void*) {
-  if (counts_as_traffic(a.handler)) {
-    ++dispatcher.moved.received;
-  } else {
-    ++dispatcher.moved_collective.received;
-  }
-  if (a.handler < first_user_handler) {
-    runtime_handlers[a.handler](a);
-    return anything_ready();
-  }
+void consume_call(const arrival& a) {
+  if (a.source == job.me) return dispatcher.own.consume();
+  dispatcher.transport->consume(a);
+}
+
+void deliver_to_user(arrival& a) {
   std::size_t index = a.handler - first_user_handler;
   if (index >= dispatcher.handler_count) {
     die("a message from rank %d names handler %zu of %zu: it does not come from this program",
@@ -252,7 +251,7 @@ bool deliver(arrival& a, void*) {
   if (fibers_unfinished() > fibers_max) [[unlikely]] {
     ticket_id answer = a.ticket;
     int source = a.source;
-    dispatcher.transport->consume(a);
+    consume_call(a);
     if (answer == 0)
       die("more than %zu computations are blocked here and rank %d calls", fibers_max, source);
     send_exception(answer, std::make_exception_ptr(error(format(
@@ -260,7 +259,7 @@ bool deliver(arrival& a, void*) {
                                "there; start fewer at a time",
                                job.me, fibers_max))));
     if (scope != nullptr) on_scope.left(scope);
-    return anything_ready();
+    return;
   }
   ++counts.handlers_run;
   entered = &a;
@@ -270,7 +269,33 @@ bool deliver(arrival& a, void*) {
       handler.run, {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket}, &a};
   bool blocked = run_handler(run_user_handler, &call, !handler.may_migrate, scope);
   if (scope != nullptr && !blocked) on_scope.left(scope);
+}
+
+/// True when something has become ready, which then runs before more messages are looked at.
+bool deliver(arrival& a, void*) {
+  if (counts_as_traffic(a.handler)) {
+    ++dispatcher.moved.received;
+  } else {
+    ++dispatcher.moved_collective.received;
+  }
+  if (a.handler < first_user_handler) {
+    runtime_handlers[a.handler](a);
+  } else {
+    deliver_to_user(a);
+  }
   return anything_ready();
+}
+
+/// As many as from another rank at a look.
+int deliver_own() {
+  int delivered = 0;
+  do {
+    ++dispatcher.moved.received;
+    arrival a = dispatcher.own.next();
+    deliver_to_user(a);
+    ++delivered;
+  } while (!dispatcher.own.empty() && !anything_ready() && delivered < messages_a_round);
+  return delivered;
 }
 
 int run_tasks() {
@@ -336,6 +361,63 @@ void suspend_for_room(int to, std::size_t bytes, bool needs_credit) {
       &w);
 }
 
+/// For a call, or null.
+[[gnu::always_inline]] inline std::byte* reserve_call(int to, std::size_t bytes) {
+  return to == job.me ? dispatcher.own.reserve(bytes)
+                      : dispatcher.transport->reserve(to, message_class::request, bytes);
+}
+
+template <bool SameProgram>
+[[gnu::noinline]] std::byte* reserve_call_when_room(int to, std::size_t bytes, bool answered) {
+  if (SameProgram && runs_other_program(to)) refuse_unnamed_call(to);
+  std::byte* room = nullptr;
+  while (room == nullptr) {
+    suspend_for_room(to, bytes, answered);
+    if (!answered || dispatcher.peers[static_cast<std::size_t>(to)].unanswered < unanswered_max) {
+      room = reserve_call(to, bytes);
+    }
+  }
+  return room;
+}
+
+/// To ranks of this program, or of any.
+template <bool SameProgram>
+[[gnu::always_inline]] inline outgoing begin_call(int to, std::size_t bytes, bool answered) {
+  constexpr std::uint32_t closed = SameProgram ? ~std::uint32_t{0} : peer::number_of_senders;
+  const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  std::byte* room = nullptr;
+  if ((p.senders_waiting & closed) == 0 && (!answered || p.unanswered < unanswered_max))
+      [[likely]] {
+    room = reserve_call(to, bytes);
+  }
+  if (room == nullptr) [[unlikely]]
+    room = reserve_call_when_room<SameProgram>(to, bytes, answered);
+  if (to != job.me) {
+    ++counts.requests_sent;
+    counts.request_bytes += bytes + header_bytes;
+  }
+  if (!answered) return {room, 0};
+  // Looked up again: what waited may go on in a job that was restored, whose tables lie elsewhere.
+  dispatcher.peers[static_cast<std::size_t>(to)].unanswered += to != job.me;  // here: no message
+  return {room, open_ticket(to)->id};
+}
+
+template <bool SameProgram>
+[[gnu::noinline]] outgoing begin_in_scope(void* scope, int to, std::size_t bytes, bool answered) {
+  if (SameProgram && runs_other_program(to)) refuse_unnamed_call(to);
+  const scope_ticket weight = scopes_on_wire.take(scope);
+  const std::size_t before = (bytes + 7) / 8 * 8;
+  const outgoing out = begin_call<SameProgram>(to, before + sizeof(scope_ticket), answered);
+  dispatcher.request_scope = weight;
+  dispatcher.request_scope_at = static_cast<std::byte*>(out.payload) + before;
+  return out;
+}
+
+[[noreturn]] void refuse_length(std::size_t bytes) {
+  throw error(format(
+      "arguments of %zu bytes are too long for a call: move large data with put and get", bytes));
+}
+
 [[gnu::always_inline]] inline void check_rank(int to) {
   if (to < 0 || to >= job.count) {
     throw error(format("there is no rank %d: this job has ranks 0 to %d", to, job.count - 1));
@@ -372,6 +454,7 @@ void close_to_other_programs() {
 void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cores) {
   void* room = runtime_memory(sizeof(active_transport));
   dispatcher.transport = ::new (room) active_transport(transport_memory, rank, ranks, cores);
+  dispatcher.own.attach(rank, dispatcher.transport->payload_max());
   dispatcher.peers = runtime_array<peer>(static_cast<std::size_t>(ranks));
   // A copy where the scan does not look: its address is left on many stacks.
   const auto& table = user_handlers();
@@ -385,12 +468,13 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
   };
 }
 
-void request::consume() { dispatcher.transport->consume(*entered); }
+void request::consume() { consume_call(*entered); }
 
 void dispatch_until(bool (*done)()) {
   for (;;) {
     // Messages first: they are what this rank has just been waiting for.
     int did = dispatcher.transport->poll(deliver, nullptr, messages_a_round);
+    if (!dispatcher.own.empty()) did += deliver_own();
     if (anything_ready()) did += run_ready(pieces_a_round);
     if (dispatcher.tasks_waiting != 0) did += run_tasks();
     did += retry_senders();
@@ -477,69 +561,16 @@ void commit_message(int to, message_class kind, runtime_message handler, std::ui
 
 namespace {
 
-/// Suspends until there is room, and not too much is unanswered.
-template <bool SameProgram>
-[[gnu::noinline, gnu::cold]] std::byte* wait_for_room(int to, std::size_t bytes, bool answered) {
-  if (SameProgram && runs_other_program(to)) refuse_unnamed_call(to);
-  for (;;) {
-    suspend_for_room(to, bytes, answered);
-    // It may go on in a job that was restored, whose tables lie elsewhere.
-    if (dispatcher.peers[static_cast<std::size_t>(to)].unanswered >= unanswered_max && answered) {
-      continue;
-    }
-    std::byte* room = dispatcher.transport->reserve(to, message_class::request, bytes);
-    if (room != nullptr) return room;
-  }
-}
-
-/// Room for a request of `bytes`, with what its finish scope needs.
-template <bool SameProgram>
-[[gnu::always_inline]] inline outgoing take_room(int to, std::size_t bytes, bool answered) {
-  constexpr std::uint32_t closed = SameProgram ? ~std::uint32_t{0} : peer::number_of_senders;
-  peer* p = &dispatcher.peers[static_cast<std::size_t>(to)];
-  std::byte* room = nullptr;
-  if ((p->senders_waiting & closed) == 0 && (p->unanswered < unanswered_max || !answered))
-      [[likely]] {
-    room = dispatcher.transport->reserve(to, message_class::request, bytes);
-  }
-  if (room == nullptr) [[unlikely]] {
-    room = wait_for_room<SameProgram>(to, bytes, answered);
-    p = &dispatcher.peers[static_cast<std::size_t>(to)];
-  }
-  if (to != job.me) {
-    ++counts.requests_sent;
-    counts.request_bytes += bytes + header_bytes;
-  }
-  if (!answered) return {room, 0};
-  p->unanswered += to != job.me;  // what is answered here takes no message
-  return {room, open_ticket(to)->id};
-}
-
-template <bool SameProgram>
-[[gnu::noinline]] outgoing begin_in_scope(int to, std::size_t bytes, bool answered, void* scope) {
-  if (SameProgram && runs_other_program(to)) refuse_unnamed_call(to);
-  scope_ticket weight = scopes_on_wire.take(scope);
-  std::size_t total = (bytes + 7) / 8 * 8 + sizeof(scope_ticket);
-  outgoing out = take_room<SameProgram>(to, total, answered);
-  dispatcher.request_scope = weight;
-  dispatcher.request_scope_at = out.payload + total - sizeof(scope_ticket);
-  return out;
-}
-
 /// To ranks of this program, or of any.
 template <bool SameProgram>
 [[gnu::always_inline]] inline outgoing begin(int to, std::size_t bytes, bool answered) {
   check_rank(to);
-  if (bytes > dispatcher.transport->payload_max()) {
-    throw error(
-        format("arguments of %zu bytes are too long for a call: move large data with put "
-               "and get",
-               bytes));
-  }
-  if (piece* p = running_piece(); p != nullptr && p->scope != nullptr) [[unlikely]] {
-    return begin_in_scope<SameProgram>(to, bytes, answered, p->scope);
-  }
-  return take_room<SameProgram>(to, bytes, answered);
+  if (bytes > dispatcher.transport->payload_max()) [[unlikely]]
+    refuse_length(bytes);
+  const piece* runs = running_piece();
+  if (runs != nullptr && runs->scope != nullptr) [[unlikely]]
+    return begin_in_scope<SameProgram>(runs->scope, to, bytes, answered);
+  return begin_call<SameProgram>(to, bytes, answered);
 }
 
 }  // namespace
@@ -560,6 +591,7 @@ void commit_request(int to, std::uint16_t handler, ticket_id ticket) {
     dispatcher.request_scope_at = nullptr;
   }
   ++dispatcher.moved.sent;
+  if (to == job.me) return dispatcher.own.commit(handler, flags, ticket);
   dispatcher.transport->commit(to, message_class::request, handler, flags, ticket);
 }
 
@@ -630,7 +662,7 @@ void each_waiting_sender(void (*visit)(const piece* waiter, int to, void* contex
 
 bool dispatcher_idle() {
   return dispatcher.tasks_waiting == 0 && dispatcher.waiting_senders == 0 &&
-         dispatcher.waiting_replies == 0;
+         dispatcher.waiting_replies == 0 && dispatcher.own.empty();
 }
 
 }  // namespace sojourn::detail

@@ -103,7 +103,10 @@ struct {
   unsigned starts = 0;
   bool stands_still = false;
   kept_thread* starting = nullptr;
-  started_thread started;
+  // Of the thread whose body begins, when it was kept.
+  bool was_kept = false;
+  std::uint32_t moves = 0;
+  balance_record balance;
 
   int asked = 0;       // peers with asked
   int not_asked = 0;   // peers with neither asked nor knows, but this rank
@@ -173,9 +176,9 @@ bool may_go(const balance_record& record, int to) {
 }
 
 bool may_go(const piece* p, int to) {
-  // Its word tells that it has run here since it came, and that it needs no second look at anything
-  // of this rank.
-  if (!p->is_thread_base() || p->word != 1 || p->departs_to != no_rank || p->pinned) return false;
+  // Its word tells that it has run here since it came, too.
+  if (!p->is_thread_base() || p->word != goes_anywhere || p->departs_to != no_rank || p->pinned)
+    return false;
   if (slots[p->slot].being_read != 0 || reason_whole_stays(p) != nullptr) return false;
   return may_go(p->extra != nullptr ? p->extra->balance : balance_record{}, to);
 }
@@ -506,21 +509,26 @@ bool keep_thread(request& message) {
 
 void thread_taken(request& message) {
   kept_thread* k = std::exchange(state.starting, nullptr);
-  if (k == nullptr) {
-    state.started = {};
-    return message.consume();
-  }
-  state.started = {k->moves, k->balance};
+  if (k == nullptr) return message.consume();
+  state.was_kept = true;
+  state.moves = k->moves;
+  state.balance = k->balance;
   free_kept(k);
 }
 
 void stand_still(bool on) { state.stands_still = on; }
 bool threads_are_kept() { return state.kept != 0; }
 
-started_thread thread_started(const thread_options& options) {
-  started_thread s = std::exchange(state.started, {});
-  if (options.affinity) s.balance.affinity = static_cast<std::int16_t>(options.affinity.where());
-  return s;
+bool thread_started(piece* p, const thread_options& options) {
+  p->moves = 0;
+  if (state.was_kept) [[unlikely]] {
+    state.was_kept = false;
+    p->moves = state.moves;
+    if (state.balance.matters()) extra_of(p).balance = state.balance;
+  }
+  if (options.affinity) [[unlikely]]
+    extra_of(p).balance.affinity = static_cast<std::int16_t>(options.affinity.where());
+  return state.stands_still;
 }
 
 void handover_departs(balance_record& record, int to, bool leaves) {

@@ -35,14 +35,12 @@ void attach_balance();
 /// Hands threads to ranks of this program only. Requires: programs are attached.
 void balance_among_own_program();
 
-/// Of the thread whose body begins.
-struct started_thread {
-  std::uint32_t moves = 0;
-  balance_record balance;
-};
-started_thread thread_started(const thread_options& options);
+/// Tells the piece of a thread whose body begins what is known of the thread. True when it is to give
+/// its turn before its first statement.
+bool thread_started(piece* p, const thread_options& options);
 
-/// While it stands still nothing is handed over; threads that are kept start, until none is.
+/// While it stands still nothing is handed over; threads that are kept start, until none is, and
+/// none goes on to its first statement: it might start others, and they others still.
 void stand_still(bool on);
 bool threads_are_kept();
 

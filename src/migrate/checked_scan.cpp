@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migrate/checked_scan.hpp"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -13,6 +15,7 @@
 #include "base/checked.hpp"
 #include "base/debug_info.hpp"
 #include "base/symbols.hpp"
+#include "fiber/call_below.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/switch.hpp"
 #include "fiber/user_frames.hpp"
@@ -32,9 +35,8 @@ namespace {
 /// One look at the frames of a departure; the walk is made when the first word is suspect.
 class departure_check {
  public:
-  departure_check(std::uint64_t sp, std::uint64_t hi, std::uint64_t slot_high, const mark* base,
-                  int to)
-      : sp_(sp), hi_(hi), slot_high_(slot_high), base_(base), to_(to) {}
+  departure_check(const piece* p, std::uint64_t hi, const mark* base, int to)
+      : piece_(p), sp_(p->sp), hi_(hi), slot_high_(slots.high(p->slot)), base_(base), to_(to) {}
 
   void run() {
     if (base_ != nullptr) arguments();
@@ -49,6 +51,10 @@ class departure_check {
         if (base_ != nullptr && at >= cleared_from && !is_link(word)) to_caller(at, word);
       } else if (word - job.my_heap < job.my_heap_bytes && is_destroyed(word)) {
         to_destroyed(at, word);
+      } else if (addresses.in_stacks(word) && slots.index_of(word) != piece_->slot &&
+                 !slots.is_guard(word)) {
+        // Nothing lies in a guard page: such words are ends of stacks, or other numbers.
+        stop(at, word, "the stack of another fiber, which stays", remedy());
       }
     }
     if (!frames_.empty()) clear_what_it_left();
@@ -72,8 +78,9 @@ class departure_check {
 
   void to_private_memory(std::uint64_t at, std::uint64_t word) {
     if (is_allocated_object(word)) {
-      return stop(at, word, "this rank's private heap",
-                  "pass the data by value, or keep it in the global heap");
+      std::string into = format("this rank's private heap, to an allocation of %zu bytes",
+                                malloc_usable_size(reinterpret_cast<void*>(word)));
+      return stop(at, word, into.c_str(), remedy());
     }
     for (std::size_t i = 1; i < frames().size(); ++i) {
       if (frames()[i].low - 8 == at && frames()[i].code + 1 == word) return to_library(i);
@@ -103,8 +110,7 @@ class departure_check {
   }
 
   void to_caller(std::uint64_t at, std::uint64_t word) {
-    stop(at, word, "the frames of its callers, which stay",
-         "pass the data by value, or keep it in the global heap");
+    stop(at, word, "the frames of its callers, which stay", remedy());
   }
 
   void to_destroyed(std::uint64_t at, std::uint64_t word) {
@@ -124,16 +130,15 @@ class departure_check {
   }
 
   const std::vector<frame>& frames() {
-    // A thread that others move is sent from the scheduler's stack, and a walk from here would name
-    // frames of that one: nothing is told then, but by the scan.
-    auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
-    if (!addresses.in_stacks(here)) return frames_;
-    if (frames_.empty()) {
-      frames_ = frames_below(hi_);
-      // Younger ones are this check's own, and stay.
-      std::erase_if(frames_, [this](const frame& f) { return f.high <= sp_; });
-    }
+    if (frames_.empty()) frames_ = frames_between(sp_, hi_);
     return frames_;
+  }
+
+  const char* remedy() const {
+    bool heap_comes_along = base_ == nullptr && piece_->is_thread_base();
+    return heap_comes_along
+               ? "pass the data by value, or keep it on thread_heap() or in the global heap"
+               : "pass the data by value, or keep it in the global heap";
   }
 
   const frame* frame_of(std::uint64_t at) {
@@ -158,8 +163,7 @@ class departure_check {
   std::string activation() {
     std::string name = "?";
     for (const frame& f : frames()) {
-      std::string symbol = symbolise(f.code);
-      if (!is_library_function(symbol)) name = function_name(f.code);
+      if (is_users(f.code)) name = function_name(f.code);
     }
     return name;
   }
@@ -173,56 +177,83 @@ class departure_check {
     return false;
   }
 
-  void stop(std::uint64_t at, std::uint64_t word, const char* into, const char* remedy) {
+  void stop(std::uint64_t at, std::uint64_t word, const char* into, const char* instead) {
     const frame* f = frame_of(at);
     if (f == nullptr) return;
     // Frames of our own hold values of the runtime, copies of arguments that the frames of their
-    // function hold, too, and registers of older frames.
-    if (is_library_function(symbolise(f->code))) return stop_in_register(f, word, into, remedy);
-    frame_variable variable = variable_of(at);
-    if (variable.is_pointer || !knows_variables("/proc/self/exe", f->code)) {
-      return stop_in(*f, at, word, into, remedy, variable.name);
+    // function hold, too, and registers of older frames; below the youngest lie such registers.
+    if (at < f->low || !is_users(f->code)) {
+      return stop_in_register(f, word, into, instead);
     }
+    frame_variable variable = variable_of(at);
+    if (variable.is_pointer) return stop_in(*f, at, word, into, instead, variable.name);
+    if (!knows_variables("/proc/self/exe", f->code)) return warn_of(*f, at, word, into, instead);
     // What no variable holds is dead, or a register that was saved here.
-    stop_in_register(f, word, into, remedy);
+    stop_in_register(f, word, into, instead);
   }
 
   /// Of the frames from `saver` to the oldest, one may hold the word in a register.
   void stop_in_register(const frame* saver, std::uint64_t word, const char* into,
-                        const char* remedy) {
+                        const char* instead) {
     for (const frame* f = saver; f != frames().data() + frames().size(); ++f) {
-      if (is_library_function(symbolise(f->code))) continue;
+      if (!is_users(f->code)) continue;
       bool known = knows_variables("/proc/self/exe", f->code);
       for (std::size_t i = 0; i < std::size(f->saved); ++i) {
         if (f->saved[i] != word || saved_register(i) < 0) continue;
-        if (!known) return stop_in(*f, 0, word, into, remedy, {});
+        if (!known) return warn_of(*f, 0, word, into, instead);
         frame_variable variable =
             variable_in_register("/proc/self/exe", f->code, saved_register(i));
-        if (variable.is_pointer) return stop_in(*f, 0, word, into, remedy, variable.name);
+        if (variable.is_pointer) return stop_in(*f, 0, word, into, instead, variable.name);
       }
       if (!known) return;
     }
   }
 
-  void stop_if_named(std::uint64_t at, std::uint64_t word, const char* into, const char* remedy) {
+  void stop_if_named(std::uint64_t at, std::uint64_t word, const char* into, const char* instead) {
     const frame* f = frame_of(at);
     if (f == nullptr) return;
     frame_variable variable = variable_of(at);
-    if (variable.is_pointer) stop_in(*f, at, word, into, remedy, variable.name);
+    if (variable.is_pointer) stop_in(*f, at, word, into, instead, variable.name);
   }
 
-  void stop_in(const frame& f, std::uint64_t at, std::uint64_t word, const char* into,
-               const char* remedy, const std::string& variable) {
-    std::string function = function_name(f.code);
-    if (is_excused(function) || has_guard(std::max(f.low, sp_), f.high)) return;
+  /// A scan_allow in the frame, or SOJOURN_ALLOW, says that it is no mistake.
+  bool is_allowed(const frame& f, const std::string& function) const {
+    return is_excused(function) || has_guard(std::max(f.low, sp_), f.high);
+  }
+
+  /// The function, where it goes, and the word: `at` is its address, or 0 of one in a register.
+  std::string describe(const frame& f, std::uint64_t at, std::uint64_t word,
+                       const std::string& variable) const {
     std::string what = variable.empty() ? "a word" : "`" + variable + "`";
     std::string place = at == 0 ? "in a register"
                                 : format("%llu bytes below its frame's end",
                                          static_cast<unsigned long long>(f.high - at));
-    die("`%s` migrates to rank %d with %s (0x%llx, %s), a pointer into %s: %s; if it is not used "
-        "there, sojourn::scan_allow or SOJOURN_ALLOW='%s:why' says so (docs/pitfalls.md)",
-        function.c_str(), to_, what.c_str(), static_cast<unsigned long long>(word), place.c_str(),
-        into, remedy, function.c_str());
+    return format("`%s` migrates to rank %d with %s (0x%llx, %s)", function_name(f.code).c_str(),
+                  to_, what.c_str(), static_cast<unsigned long long>(word), place.c_str());
+  }
+
+  void stop_in(const frame& f, std::uint64_t at, std::uint64_t word, const char* into,
+               const char* instead, const std::string& variable) {
+    std::string function = function_name(f.code);
+    if (is_allowed(f, function)) return;
+    die("%s, a pointer into %s: %s; if it is not used there, sojourn::scan_allow or "
+        "SOJOURN_ALLOW='%s:why' says so (docs/pitfalls.md)",
+        describe(f, at, word, variable).c_str(), into, instead, function.c_str());
+  }
+
+  /// Without debug information on variables the word may as well be dead, which must not end a
+  /// correct program. Once a function.
+  void warn_of(const frame& f, std::uint64_t at, std::uint64_t word, const char* into,
+               const char* instead) {
+    std::string function = function_name(f.code);
+    if (is_allowed(f, function)) return;
+    ++counts.scan_warnings;
+    static std::set<std::string> named;
+    if (!named.insert(function).second) return;
+    std::fprintf(stderr,
+                 "sojourn: rank %d: warning: %s that looks like a pointer into %s: %s; built with "
+                 "-g, checked mode knows whether it is one, and ends the job (docs/pitfalls.md)\n",
+                 job.me, describe(f, at, word, {}).c_str(), into, instead);
   }
 
   // Walks and debug information leave addresses of the private heap on this stack, below the frames
@@ -244,6 +275,7 @@ class departure_check {
     return !name.empty() && !name.starts_with("0x");
   }
 
+  const piece* piece_;
   std::uint64_t sp_, hi_, slot_high_;
   const mark* base_;
   int to_;
@@ -255,7 +287,13 @@ class departure_check {
 void check_departure(const piece* p, std::uint64_t hi, bool caller_waits, const mark* oldest,
                      int to) {
   if (running.watched != 0) check_watched(p->sp, caller_waits ? p->hi : hi, "migrates");
-  if (scan_is_enabled()) departure_check(p->sp, hi, slots.high(p->slot), oldest, to).run();
+  if (!scan_is_enabled()) return;
+  departure_check check(p, hi, oldest, to);
+  if (addresses.in_stacks(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)))) {
+    return check.run();
+  }
+  // What others move leaves from the scheduler's stack.
+  call_below(p, [](void* c) { static_cast<departure_check*>(c)->run(); }, &check);
 }
 
 bool describe_caller_access(std::uint64_t address, bool writes, char* text, std::size_t room) {
@@ -268,7 +306,7 @@ bool describe_caller_access(std::uint64_t address, bool writes, char* text, std:
   std::uint64_t caller = *reinterpret_cast<const std::uint64_t*>(p->hi - 8);
   std::string activation = "?";
   for (const frame& f : frames_below(p->hi)) {
-    if (!is_library_function(symbolise(f.code))) activation = function_name(f.code);
+    if (is_users(f.code)) activation = function_name(f.code);
   }
   std::snprintf(text, room,
                 "activation `%s` moved to rank %d and %s the frame of its caller `%s` on "

@@ -7,11 +7,14 @@
 //   - it points to the start of an object that the C library's allocator holds now (freed ones are
 //     told apart),
 //   - it points into the frames of callers, and lies where the stack was cleared when the
-//   activation
-//     began (sojourn_call_marked_checked), so that only the activation itself can have written it,
+//     activation began (sojourn_call_marked_checked), so that only the activation itself can have
+//     written it,
+//   - it points into the stack of another fiber,
 //   - it is the return address of a frame in a library, which the unwinder walks through,
 //   - it points into a library, or to an object that was destroyed, and debug information names the
 //     variable that it is.
+// Of the first three, debug information tells dead words from variables and from registers that
+// hold one; where it is missing, they are warned of.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +26,7 @@ namespace sojourn::detail {
 
 /// Ends the job when [p->sp, hi) must not go to rank `to`. `oldest`: the mark it ends at, or null;
 /// `caller_waits`: the frames above `hi` wait for what moves. Requires: called below those frames,
-/// on their stack.
+/// on their stack, or, when the whole piece moves, on the scheduler's; the piece is in place.
 void check_departure(const piece* p, std::uint64_t hi, bool caller_waits, const mark* oldest,
                      int to);
 

@@ -207,6 +207,7 @@ void on_piece_to_read(arrival& a) {
     send_result(what.done, nullptr, 0);
     return filled(p, source);
   }
+  if (p->is_thread_base()) base_announced(p, source);
   by_parts[what.done] = {p, source, total_of(all)};
   // Nothing else may come where the parts will.
   if (p->in_place_from < p->hi) ++slots[p->slot].being_read;
@@ -228,7 +229,7 @@ void on_piece_part(arrival& a) {
   receiving r = coming->second;
   by_parts.erase(coming);
   if (r.coming->in_place_from < r.coming->hi) --slots[r.coming->slot].being_read;
-  filled(r.coming, r.source);
+  filled(r.coming, r.source, true);
 }
 
 void on_extent_returns(arrival& a) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migrate/scan.hpp"
 
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,18 +51,25 @@ bool is_stale(std::uint64_t word) {
   return word - top_low < top_bytes || word - first_heap_low < first_heap_high - first_heap_low;
 }
 
-/// The lowest mapping in [from, to), or `to`.
-std::uint64_t lowest_mapping(std::uint64_t from, std::uint64_t to) {
-  std::uint64_t lowest = to;
+struct address_range {
+  std::uint64_t low, high;
+};
+
+/// From the lowest mapping that begins in [from, to) to the end of the highest.
+address_range mappings(std::uint64_t from, std::uint64_t to) {
+  address_range all{to, from};
   std::FILE* maps = std::fopen("/proc/self/maps", "re");
-  if (maps == nullptr) return lowest;
+  if (maps == nullptr) return all;
   char row[512];
   while (std::fgets(row, sizeof row, maps) != nullptr) {
-    std::uint64_t low = std::strtoull(row, nullptr, 16);
-    if (low >= from) lowest = std::min(lowest, low);
+    char* dash = row;
+    std::uint64_t low = std::strtoull(row, &dash, 16);
+    if (low < from || low >= to || *dash != '-') continue;
+    all.low = std::min(all.low, low);
+    all.high = std::max(all.high, std::uint64_t{std::strtoull(dash + 1, nullptr, 16)});
   }
   std::fclose(maps);
-  return lowest;
+  return all;
 }
 
 }  // namespace
@@ -85,13 +93,15 @@ void attach_scan() {
   std::uint64_t region_end = addresses.base + addresses.bytes;
   first_heap_low = reinterpret_cast<std::uint64_t>(&end);
   first_heap_high = reinterpret_cast<std::uint64_t>(sbrk(0));
-  std::uint64_t lowest = lowest_mapping(region_end, user_end);
-  std::uint64_t lowest_below = lowest_mapping(first_heap_high, addresses.base);
-  if (lowest == user_end && lowest_below < addresses.base) {
-    // Not even the first stack lies at the top: qemu-user maps upwards, from below the region.
-    top_low = lowest_below;
-    top_bytes = std::min(addresses.base - top_low, room_for_mappings);
+  // The kernel maps downwards from the first stack, where these bytes lie; qemu-user and valgrind
+  // have both below the region, and map upwards.
+  if (getauxval(AT_RANDOM) < addresses.base) {
+    address_range below = mappings(first_heap_high, addresses.base);
+    top_low = below.low;
+    top_bytes =
+        std::min(addresses.base - top_low, std::max(room_for_mappings, below.high - below.low));
   } else {
+    std::uint64_t lowest = mappings(region_end, user_end).low;
     top_low = lowest - std::min(lowest - region_end, room_for_mappings);
     top_bytes = user_end - top_low;
   }

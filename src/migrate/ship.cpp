@@ -25,7 +25,7 @@ namespace {
 
 // What move_activations returns when nothing moved; `runs_there` is what it is resumed with
 // elsewhere.
-constexpr long stayed = 1;
+constexpr long stayed = 3;
 
 std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
 
@@ -125,6 +125,8 @@ long move_pieces(std::uint64_t rank, std::uint64_t how, std::uint64_t sp) {
     check_departure(left, hi, waits, end.oldest, to);
   }
   if (end.oldest == nullptr) {
+    if (left->is_thread_base()) [[unlikely]]
+      base_moves_itself(left, to);
     depart(left, nullptr, to);
     abandon_stack();
   }
@@ -304,7 +306,7 @@ std::byte* room_for_arrival(piece* p) {
   return room;
 }
 
-void filled(piece* p, int source) {
+void filled(piece* p, int source, bool announced) {
   stack_slot& slot = slots[p->slot];
   // Checked mode: the callers' part of the stack is inaccessible, so that a frame which refers to
   // it ends the job and is named.
@@ -313,7 +315,7 @@ void filled(piece* p, int source) {
   }
   make_ready(p, runs_there);
   if (p->is_thread_base()) [[unlikely]]
-    base_arrives(p, source);
+    base_arrives(p, source, announced);
 }
 
 void attach_migration() {

@@ -62,8 +62,9 @@ std::uint16_t write_tail(const departure& d, std::byte* room);
 std::size_t read_tail(piece* p, const arrival& a, const std::byte* from, std::size_t bytes);
 /// Fills in a piece that has come but for its bytes and what the tail says.
 void describe_arrival(piece* p, const arrival& a, const piece_header& header, std::size_t bytes);
-/// Where its bytes are to be copied; to be followed by filled() when they are.
+/// Where its bytes are to be copied; to be followed by filled() when they are. `announced`: home
+/// was told before that it comes (base_announced).
 std::byte* room_for_arrival(piece* p);
-void filled(piece* p, int source);
+void filled(piece* p, int source, bool announced = false);
 
 }  // namespace sojourn::detail

@@ -180,7 +180,6 @@ void move_from_here(piece* p, const ask& a) {
     return;
   }
   if (const stay_reason* why = reason_whole_stays(p)) return answer(a, *why);
-  if (p->word == woken_here) return answer(a, waits_here);
   if (p->word == 0) {
     if (p->waits == wait_cause::ticket) {
       // It asks for the result again where it arrives.
@@ -189,7 +188,7 @@ void move_from_here(piece* p, const ask& a) {
       return answer(a, waits_here);
     }
     p->waits = wait_cause::none;
-    make_ready(p, 1);
+    make_ready(p, goes_anywhere);
   }
   extra_of(p).asked_to_move = a.answer;
   p->departs_to = a.to;
@@ -201,7 +200,7 @@ void ask_on_from_home(const ask& a) {
   if (t == nullptr || t->thread_at < 0) return answer(a, is_unknown);
   if (t->has != outcome::none) return answer(a, has_finished);
   if (t->thread_at != job.me) return send_ask(t->thread_at, a);
-  threads.kept.emplace(a.thread, a);  // it has not started
+  threads.kept.emplace(a.thread, a);  // it has not started, or its bytes are still coming
 }
 
 void ask_home(const ask& a) {
@@ -295,11 +294,23 @@ void on_stale(arrival& a) {
   with_kept(thread, ask_home);
 }
 
+/// A thread's base is about to leave for `to`.
+void base_departs(piece* p, int to) {
+  threads.here.erase(p);
+  thread_departs(p->thread, ++p->moves, to);
+}
+
 /// A ready piece that was asked to move. Scheduler's stack.
-void departs(piece* p) {
+bool departs(piece* p) {
   int to = std::exchange(p->departs_to, no_rank);
   ticket_id asked = std::exchange(p->extra->asked_to_move, 0);
   ticket_id thread = p->thread;
+  if (p->word != goes_anywhere) {
+    // It has come here by itself, say, to an object of this rank. Asked again when it has run.
+    threads.kept.emplace(thread, ask{thread, asked, to, false});
+    handle_soon(thread);
+    return false;
+  }
   place(p);
   const stay_reason* why = reason_whole_stays(p);
   if (asked == 0) handover_departs(p->extra->balance, to, why == nullptr);
@@ -311,6 +322,7 @@ void departs(piece* p) {
   }
   if (asked != 0) answer({thread, asked, to, false}, why == nullptr ? moved : *why);
   with_kept(thread, handle);
+  return true;
 }
 
 void is_here(piece* p) {
@@ -334,7 +346,7 @@ void leave_or_stay(piece* left, int to) {
     make_ready_first(left, reinterpret_cast<long>(refused));
     return;
   }
-  base_departs(left, to);
+  base_moves_itself(left, to);
   send_whole(left, to);
 }
 
@@ -381,15 +393,21 @@ ticket* thread_ticket(ticket_id thread) {
   return t;
 }
 
-void join_here(ticket_id thread) {
-  const ticket* t = thread_ticket(thread);
-  if (t->waiter != nullptr || t->notify != nullptr) {
+/// The same, when no fiber joins the thread yet.
+ticket* unjoined_ticket(ticket_id thread) {
+  ticket* t = thread_ticket(thread);
+  if (t->asked == ticket::joined) {
     throw error("the thread is being joined by another fiber already: one joins, and tells others");
   }
+  return t;
+}
+
+void join_here(ticket_id thread) {
+  unjoined_ticket(thread)->asked = ticket::joined;
   ticket_take(thread, nullptr, 0);
 }
 void detach_here(ticket_id thread) {
-  thread_ticket(thread);
+  unjoined_ticket(thread);
   ticket_drop(thread);
 }
 bool finished_here(ticket_id thread) { return thread_ticket(thread)->has != outcome::none; }
@@ -487,12 +505,12 @@ ticket_id thread_open(int rank) {
 void thread_begins(ticket_id thread, const thread_options& options) {
   piece* p = running_piece();
   p->thread = thread;
-  started_thread started = thread_started(options);
-  p->moves = started.moves;
-  if (started.balance.matters()) extra_of(p).balance = started.balance;
+  const bool gives_turn = thread_started(p, options);
   if (options.pinned) p->pinned = true;
   p->shares_stack = options.shared_stack;
   if (!options.name.empty()) extra_of(p).name = options.name;
+  if (gives_turn) [[unlikely]]
+    give_turn();
 }
 
 namespace {
@@ -608,14 +626,17 @@ void thread_arrives(ticket_id thread, std::uint32_t moves, int from) {
 
 void ask_on(ticket_id thread) { with_kept(thread, handle); }
 
-void base_departs(piece* p, int to) {
-  threads.here.erase(p);
-  thread_departs(p->thread, ++p->moves, to);
+void base_moves_itself(piece* p, int to) {
+  base_departs(p, to);
+  // As if it had gone there, and then on at once. It may never stand still to be moved.
+  with_kept(p->thread, [](const ask& a) { answer(a, moved); });
 }
 
-void base_arrives(piece* p, int from) {
+void base_announced(const piece* p, int from) { thread_arrives(p->thread, p->moves, from); }
+
+void base_arrives(piece* p, int from, bool announced) {
   threads.here.insert(p);
-  thread_arrives(p->thread, p->moves, from);
+  if (!announced) thread_arrives(p->thread, p->moves, from);
   if (p->extra != nullptr) handover_arrives(p->extra->balance, from);
   with_kept(p->thread, handle);
 }

@@ -52,10 +52,12 @@ void load_threads(file_reader& from);
 void save_thread(const piece* p, file_writer& to);
 void load_thread(piece* p, file_reader& from);
 
-/// A thread's base is about to leave for `to`.
-void base_departs(piece* p, int to);
-/// It has arrived, from `from`.
-void base_arrives(piece* p, int from);
+/// A thread's base, which ran, is about to leave for `to`.
+void base_moves_itself(piece* p, int to);
+/// It has arrived, from `from`. When its bytes come in parts, it was announced before: bases that
+/// come home are counted in the order in which they left.
+void base_arrives(piece* p, int from, bool announced);
+void base_announced(const piece* p, int from);
 
 /// The same of a thread that has not started.
 void thread_departs(ticket_id thread, std::uint32_t moves, int to);

@@ -96,7 +96,11 @@ XTCALL xthread_create_at(xthread_t* xptr, int nid, int pid, void (*function)(voi
   if (rank < 0) return XT_NO_PLACE;
   if (bytes > XT_ARGUMENT_MAX) return XT_TOO_LONG;
   detail::c_argument given{};
-  given.function = detail::function_index(reinterpret_cast<void (*)()>(function));
+  try {
+    given.function = detail::function_index(reinterpret_cast<void (*)()>(function));
+  } catch (const error&) {
+    return XT_NO_FUNCTION;
+  }
   given.bytes = static_cast<std::uint32_t>(bytes);
   if (bytes != 0) std::memcpy(given.data.data(), argument, bytes);
   *xptr = detail::name_of(spawn_on(rank, detail::run_c_function, given));
@@ -161,6 +165,8 @@ const char* xthread_strerror(XTCALL result) {
       return "the argument of a thread is too long";
     case XT_FAILED:
       return "an exception left the thread, or it joins itself";
+    case XT_NO_FUNCTION:
+      return "the function is NULL, or not of this program but of a shared library";
     default:
       return "no result of a call on threads";
   }

@@ -9,6 +9,7 @@
 
 #include <cstring>
 
+#include "fiber/call_below.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/switch.hpp"
 
@@ -56,21 +57,6 @@ void walk_carefully(void (*how)(void*, walk*), void* context, walk* w) {
   walks = 0;
 }
 
-std::uint64_t word_at(std::uint64_t address) {
-  return *reinterpret_cast<const std::uint64_t*>(address);
-}
-
-/// The call that a suspended stack waits in, from what switch_*.S has saved at `sp`.
-call_context caller_of(std::uint64_t sp) {
-  bool at_mark = word_at(sp) == reinterpret_cast<std::uint64_t>(&sojourn_resume_marked);
-#if defined(__x86_64__)
-  std::uint64_t saved = at_mark ? word_at(sp + 8) : sp + 8;
-#elif defined(__aarch64__)
-  std::uint64_t saved = at_mark ? word_at(sp + 8) : sp + 16;
-#endif
-  return {word_at(saved + 8), saved + 16, word_at(saved)};
-}
-
 struct registers {
   std::uint64_t pc;
   std::uint64_t sp;
@@ -88,13 +74,8 @@ registers registers_of(const void* context) {
 
 }  // namespace
 
-void call_below(const piece* p, void (*fn)(void*), void* argument) {
-  call_context caller = caller_of(p->sp);
-  sojourn_call_as_if_from(&caller, fn, argument);
-}
-
 std::size_t walk_suspended(const piece* p, std::uint64_t* frames, std::size_t most) {
-  call_context from = caller_of(p->sp);
+  call_context from = caller_of(p);
   walk w{from.pc, p->hi, false, false, frames, most, 0};
   walk_carefully(
       [](void* c, walk* argument) {

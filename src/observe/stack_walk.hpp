@@ -9,22 +9,6 @@
 
 namespace sojourn::detail {
 
-/// Registers that an unwinder needs to go on from a call. In this order: the assembly knows it.
-struct call_context {
-  std::uint64_t pc;
-  std::uint64_t sp;
-  std::uint64_t frame;
-};
-
-/// Calls fn(argument) so that an unwinder, started in it, finds `from` as its caller
-/// (walk_*.S).
-extern "C" void sojourn_call_as_if_from(const call_context* from, void (*fn)(void*),
-                                        void* argument);
-
-/// Calls fn(argument) where an unwinder that is started in it finds the frames of a suspended
-/// piece. Requires: it is in place, and this is not its stack.
-void call_below(const piece* p, void (*fn)(void*), void* argument);
-
 /// Call addresses of a suspended piece, youngest first, without the frames that belong to older
 /// pieces. Requires: it is in place; scheduler's stack. Returns how many.
 std::size_t walk_suspended(const piece* p, std::uint64_t* frames, std::size_t most);

@@ -81,10 +81,14 @@ refuses 2 "--grain" "$bin/uts" --grain 0
 refuses 2 "--processes" "$bin/phold" --processes 0
 refuses 2 "--lookahead" "$bin/phold" --lookahead 0
 refuses 2 "--remote" "$bin/phold" --remote 2
+for option in --lookahead --delay --end --remote; do
+  refuses 2 "$option: nan is no number" "$bin/phold" $option nan
+done
 refuses 2 "--requests" "$bin/counting_network" --requests
 
 accepts "tree of 3 keys" "$bin/btree" --keys "$work/few" --ops 50
 accepts "tree of 3 keys" "$bin/btree" --keys "$work/few" --ops 50 --ints --workload E
+accepts '"nodes": 4130071' "$bin/uts" --tree T1 --json
 accepts '"nodes": 4112897' "$bin/uts" --tree T3 --json
 accepts '"checksum"' "$bin/phold" --end 5 --check --json
 accepts '"migrations_per_operation"' "$bin/counting_network" --requests 10 --json

@@ -326,6 +326,38 @@ int computation() {
   return 0;
 }
 
+struct bell {
+  bool rung = false;
+  void ring() { rung = true; }
+};
+/// One thread after the other, without a wait.
+void starts_the_next(global_ptr<bell> until, global_ptr<board> results) {
+  if (until.local()->rung) return results.local()->note(1);
+  spawn(starts_the_next, until, results).detach();
+}
+
+/// Threads that are on their way to their start stand still too: else no end would be in sight.
+int never_ending() {
+  struct chain {
+    global_ptr<bell> until;
+    global_ptr<board> results;
+  };
+  chain c;
+  if (restored()) {
+    c = restored_root<chain>();
+  } else {
+    c = {make<bell>(rank_me()), make<board>(rank_me())};
+    spawn(starts_the_next, c.until, c.results).detach();
+  }
+  barrier();
+  if (!restored()) checkpoint(path, c);
+  c.until.call<&bell::ring>();
+  while (c.results.call<&board::total>() == 0) yield();
+  long ended = reduce(c.results.call<&board::total>(), std::plus<>());
+  if (rank_me() == 0) std::printf("answer %ld\n", ended);
+  return 0;
+}
+
 // What refuses a checkpoint, each in a job of its own.
 
 checkpoint_refusal why_not() {
@@ -392,12 +424,18 @@ void is_refused_itself() {
   std::printf("a thread wrote a checkpoint\n");
 }
 
+/// What was started runs until it waits.
+void let_start() {
+  for (int i = 0; i < 20; ++i) yield();
+}
+
 int refusals() {
   auto g = make<gate>(rank_me());
   auto expect = [](checkpoint_refusal got, checkpoint_refusal wanted, const char* what) {
     if (got != wanted) std::printf("rank %d: %s: %d\n", rank_me(), what, static_cast<int>(got));
   };
   auto tried = [&](thread t, checkpoint_refusal wanted, const char* what) {
+    let_start();
     barrier();
     expect(why_not(), wanted, what);
     g.call<&gate::let>(1);
@@ -414,6 +452,7 @@ int refusals() {
   tried(only(has_a_stay), checkpoint_refusal::stays, "a thread with a stay");
   of_the_program.lock();
   thread waiter = spawn(waits_for_a_static_mutex);
+  let_start();
   barrier();
   expect(why_not(), checkpoint_refusal::waits_outside, "a static mutex is waited for");
   of_the_program.unlock();
@@ -455,6 +494,7 @@ int main(int argc, char** argv) {
   return run(argc, argv, [&] {
     if (scenario == "states") return states();
     if (scenario == "computation") return computation();
+    if (scenario == "never_ending") return never_ending();
     if (scenario == "warnings") return warnings();
     if (scenario == "waits_too_early") return waits_too_early();
     return refusals();

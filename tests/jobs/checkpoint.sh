@@ -47,6 +47,20 @@ for policy in steal diffuse; do
   done
 done
 
+# Threads that start others for ever do not keep it from coming to an end, and go on.
+for policy in none steal; do
+  rm -f "$state"*
+  try run -n 2 --balance $policy "$program" "$state" never_ending
+  expect_status 0
+  expect_out '^answer 2$'
+  try run --balance $policy --restore "$state" "$program" "$state" never_ending
+  expect_status 0
+  expect_out '^answer 2$'
+done
+rm -f "$state"*
+try run -n 4 "$program" "$state" states
+expect_status 0
+
 # What is no whole checkpoint of this job is refused.
 part=$(find "$work" -name 'state.*.1')
 whole='all files of a checkpoint must be as they were written'
@@ -69,6 +83,16 @@ printf 'x' | dd of="$part" bs=1 seek=5000 conv=notrunc 2>/dev/null
 refused "$part is damaged: its checksum is not that of its content: $whole" --restore "$state"
 rm "$part"
 refused "$part cannot be opened (No such file or directory): $whole" --restore "$state"
+cp "${part%.1}.2" "$part"
+refused "$part is the part of rank 2: $whole" --restore "$state"
+# Of an earlier generation, and of another job.
+rm -rf "$work/other"
+mkdir "$work/other"
+try run -n 4 "$program" "$work/other/state" states
+expect_status 0
+cp "$work/other/${part##*/}" "$part"
+refused "$part belongs to another checkpoint: $whole" --restore "$state"
+rm -r "$work/other"
 cp "$work/kept" "$part"
 refused "$state was written by 4 ranks, and this job has 2: run it with -n 4" -n 2 --restore "$state"
 refused "$part is one rank's part of a checkpoint: $named" --restore "$part"

@@ -326,6 +326,46 @@ void requests_are_served_while_replies_keep_coming() {
   barrier();
 }
 
+std::vector<int> began;
+
+/// More threads than there is room for, some with long arguments; and other ranks are served in
+/// between.
+void a_rank_s_calls_of_itself_begin_in_their_order() {
+  constexpr int calls = 5000;
+  began.clear();
+  barrier();
+  std::uint64_t suspensions = counters_now().suspensions_for_room;
+  std::uint64_t messages = counters_now().requests_sent;
+  for (int i = 0; i < calls; ++i) {
+    if (i % 100 == 0) {
+      rpc_ff(
+          rank_me(),
+          [](int n, block<20000> b) {
+            began.push_back(n);
+            CHECK(b.b == pattern<20000>(static_cast<unsigned>(n)).b);
+          },
+          i, pattern<20000>(static_cast<unsigned>(i)));
+    } else {
+      spawn([](int n) { began.push_back(n); }, i).detach();
+    }
+  }
+  CHECK(counters_now().suspensions_for_room > suspensions);
+  CHECK_EQUAL(counters_now().requests_sent, messages);
+  while (began.size() < calls) yield();
+  for (int i = 0; i < calls; ++i) CHECK_EQUAL(began[static_cast<std::size_t>(i)], i);
+  barrier();
+}
+
+bool told;
+
+void a_rank_that_calls_itself_without_end_hears_others() {
+  told = false;
+  barrier();
+  rpc_ff((rank_me() + 1) % rank_count(), [] { told = true; });
+  while (!told) rpc(rank_me(), plus_one, 1).get();
+  barrier();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -345,6 +385,10 @@ int main(int argc, char** argv) {
                  one_way_messages_pass_calls_that_wait_for_answers);
     check::claim("requests are served while replies keep coming",
                  requests_are_served_while_replies_keep_coming);
+    check::claim("a rank's calls of itself begin in their order",
+                 a_rank_s_calls_of_itself_begin_in_their_order);
+    check::claim("a rank that calls itself without end hears others",
+                 a_rank_that_calls_itself_without_end_hears_others);
     return check::verdict();
   });
 }

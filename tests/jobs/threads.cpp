@@ -25,6 +25,7 @@ rank_t next() { return (rank_me() + 1) % rank_count(); }
 struct board {
   std::vector<long> notes;
   void note(long value) { notes.push_back(value); }
+  rank_t runs_on() const { return rank_me(); }
   long count() const { return static_cast<long>(notes.size()); }
   long sum() const {
     long s = 0;
@@ -152,6 +153,33 @@ void a_detached_one_is_forgotten() {
   while (b.call<&board::count>() < 10) yield();
   CHECK_EQUAL(before, 10u);
   destroy(b);
+}
+
+/// One fiber joins, wherever it has been moved meanwhile; the others are told.
+void one_fiber_joins() {
+  if (rank_me() != 0) return;
+  for (int round = 0; round < 20; ++round) {
+    auto g = make<gate>(0);
+    thread t = spawn_on(last(), [](global_ptr<gate> at) { at.call<&gate::pass>(); }, g);
+    thread joiner = spawn([](thread::id_type id) { thread::of_id(id).join(); }, t.id());
+    while (why_not(joiner, round % 2 == 0 ? last() : 0) != thread_refusal::none) yield();
+    CHECK_THROWS(error, t.join());
+    CHECK_THROWS(error, t.detach());
+    g.call<&gate::let>();
+    joiner.join();
+    CHECK_THROWS(thread_error, t.finished());
+    destroy(g);
+  }
+  thread alone = spawn([] {
+    CHECK_THROWS(error, self().join());
+    activate(
+        [](rank_t there) {
+          migrate_to(there);
+          CHECK_THROWS(error, self().join());
+        },
+        last());
+  });
+  alone.join();
 }
 
 struct shape {
@@ -337,6 +365,68 @@ void its_base_moves_while_an_activation_is_away() {
   destroy(b);
 }
 
+/// A thread follows an access, or says that all of it is to go: home is told as of any move.
+void one_that_moved_by_an_access_is_found() {
+  if (rank_me() != 0) return;
+  auto b = make<board>(last());
+  auto g = make<gate>(0);
+  for (bool by_access : {true, false}) {
+    thread t = spawn(
+        [](global_ptr<gate> at, global_ptr<board> to, bool access) {
+          if (access) {
+            to.call<&board::runs_on>(via::migrate);
+          } else {
+            migrate_to(to.where(), via::migrate.all());
+          }
+          at.call<&gate::pass>();
+        },
+        g, b, by_access);
+    while (t.where() != last()) yield();
+    migrate(t, 0);
+    while (t.where() != 0) yield();
+    g.call<&gate::let>();
+    t.join();
+    g.local()->open = false;
+  }
+  destroy(g);
+  destroy(b);
+}
+
+/// A thread that only ever moves itself is moved: as if just before it went on.
+void one_that_never_stands_still_is_moved() {
+  if (rank_me() != 0 || rank_count() < 2) return;
+  stop_source source;
+  thread t = spawn(
+      [](stop_token token) {
+        while (!token.stop_requested()) migrate(self(), next());
+      },
+      source.token());
+  for (int i = 0; i < 100; ++i) migrate(t, i % rank_count());
+  source.request_stop();
+  t.join();
+}
+
+/// It has been in a queue of this rank: it locks its mutex here before it goes elsewhere.
+void one_whose_wait_has_timed_out_is_moved_later() {
+  if (rank_me() != 0) return;
+  static mutex guard;
+  static condition_variable never_notified;
+  static long here_first;
+  here_first = 0;
+  for (int i = 0; i < 50; ++i) {
+    thread t = spawn([] {
+      std::unique_lock lock(guard);
+      never_notified.wait_for(lock, std::chrono::microseconds(50));
+      if (rank_me() != 0) return;
+      lock.unlock();
+      ++here_first;
+    });
+    while (!t.finished() && why_not(t, last()) != thread_refusal::none) yield();
+    t.join();
+  }
+  CHECK_EQUAL(here_first, 50);
+}
+
 void refusals_say_why() {
   if (rank_count() < 2) return;
   auto g = make<gate>(rank_me());
@@ -379,6 +469,16 @@ void refusals_say_why() {
       },
       g);
   CHECK_EQUAL(refused(after_start(in_finish)), thread_refusal::stays);
+  thread initialises = spawn(
+      [](global_ptr<gate> at) {
+        static const long value = [](global_ptr<gate> gate_here) {
+          while (!gate_here.local()->open) yield();
+          return 1L;
+        }(at);
+        CHECK_EQUAL(value, 1);
+      },
+      g);
+  CHECK_EQUAL(refused(after_start(initialises)), thread_refusal::initialises);
   static sojourn::mutex guard;
   thread locks = spawn(
       [](global_ptr<gate> at) {
@@ -393,7 +493,9 @@ void refusals_say_why() {
   CHECK_EQUAL(refused(after_start(waits)), thread_refusal::waits_here);
   opened.count_down();
   g.call<&gate::let>();
-  for (thread t : {stays, pinned, catches, in_method, in_finish, locks, waits}) t.join();
+  for (thread t : {stays, pinned, catches, in_method, in_finish, initialises, locks, waits}) {
+    t.join();
+  }
   destroy(g);
 }
 
@@ -492,8 +594,14 @@ void bytes_are_copied_once_or_twice() {
 void worker(int steps, unsigned seed, global_ptr<board> to) {
   std::minstd_rand random(seed);
   long sum = 0;
+  // Some have a heap, and come later than others that left behind them.
+  if (seed % 3 == 0) (void)thread_heap()->allocate(50'000);
   for (int i = 0; i < steps; ++i) {
-    switch (random() % 5) {
+    switch (random() % 6) {
+      case 5:
+        // Whoever moves it meanwhile, the method runs where its object is.
+        sum -= to.call<&board::runs_on>(via::migrate) == to.where() ? 0 : 1'000'000;
+        break;
       case 0:
         migrate(self(), static_cast<rank_t>(random() % static_cast<unsigned>(rank_count())));
         break;
@@ -662,6 +770,7 @@ int main(int argc, char** argv) {
     check::claim("the name is good everywhere", the_name_is_good_everywhere);
     check::claim("a finished one is known until joined", a_finished_one_is_known_until_joined);
     check::claim("a detached one is forgotten", a_detached_one_is_forgotten);
+    check::claim("one fiber joins", one_fiber_joins);
     check::claim("a thread visits all ranks with its locals",
                  a_thread_visits_all_ranks_with_its_locals);
     check::claim("both approaches go on with the next statement",
@@ -671,6 +780,10 @@ int main(int argc, char** argv) {
     check::claim("one that sleeps is moved", one_that_sleeps_is_moved);
     check::claim("its base moves while an activation is away",
                  its_base_moves_while_an_activation_is_away);
+    check::claim("one that moved by an access is found", one_that_moved_by_an_access_is_found);
+    check::claim("one that never stands still is moved", one_that_never_stands_still_is_moved);
+    check::claim("one whose wait has timed out is moved later",
+                 one_whose_wait_has_timed_out_is_moved_later);
     check::claim("refusals say why", refusals_say_why);
     check::claim("a name goes along", a_name_goes_along);
     check::claim("heaps and large frames travel", heaps_and_large_frames_travel);

@@ -70,6 +70,8 @@ static int body(int argc, char** argv) {
   CLAIM(xthread_migrate(one, xthread_nodes(), 0) == XT_NO_PLACE);
   CLAIM(xthread_migrate(one, 0, -1) == XT_NO_PLACE);
   CLAIM(xthread_create(&one, travels, too_long, sizeof too_long) == XT_TOO_LONG);
+  CLAIM(xthread_create(&one, NULL, NULL, 0) == XT_NO_FUNCTION);
+  CLAIM(xthread_migrate(NULL, 0, 0) == XT_UNKNOWN);
   CLAIM(strlen(xthread_strerror(XT_PINNED)) > 10);
   return failures != 0;
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC2034
-# What the launcher's tests share. A test is started as: sh test.sh SOJOURN FAKE_RANK
+# What tests that start jobs share. A test is started as: sh test.sh SOJOURN FAKE_RANK
 # and is a sequence of claims; the first that does not hold ends it with what was seen.
 
 sojourn=$1
@@ -11,12 +11,13 @@ out=$work/out
 err=$work/err
 unset SOJOURN_SHARE SOJOURN_RANK SOJOURN_JOB_FDS
 
+# A test may say in `context` what it is at.
 fail() {
-  echo "FAILED: $*" >&2
+  echo "FAILED: ${context-}$*" >&2
   echo "--- status ${status-none}, standard output (its end):" >&2
   [ ! -f "$out" ] || tail -c 2000 "$out" >&2
   echo "--- standard error (its end):" >&2
-  [ ! -f "$err" ] || tail -c 2000 "$err" >&2
+  [ ! -f "$err" ] || tail -c 4000 "$err" >&2
   exit 1
 }
 

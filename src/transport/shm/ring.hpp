@@ -239,24 +239,27 @@ class ring_reader {
 
   /// The next message, or null. The same one until it is consumed.
   [[gnu::always_inline]] message_header* next() {
-    if (is_next(start_)) {
-      if (next_ != start_) start_again();
-      return start_;
+    // Read once: what lies in shared memory may make the compiler think that these change, too.
+    message_header* const start = start_;
+    message_header* const next = next_;
+    const std::uint32_t number = number_;
+    if (!has_number(start, number)) {
+      if (!has_number(next, number)) [[likely]]
+        return nullptr;
+      // What looks like a message may be a payload behind one that has just come to the start.
+      if (!has_number(start, number)) [[likely]]
+        return next;
     }
-    if (!is_next(next_)) return nullptr;
-    // What looks like a message may be a payload behind one that has just come to the start.
-    if (is_next(start_)) [[unlikely]] {
-      if (next_ != start_) start_again();
-      return start_;
-    }
-    return next_;
+    if (next != start) start_again();
+    return start;
   }
 
   [[gnu::always_inline]] bool has_message() const {
     // Messages are often as long as the last: its further lines are asked for along with the
     // first, not one transfer later.
     for (std::size_t i = 1; i <= more_lines_; ++i) __builtin_prefetch(more_at_ + i * line);
-    return is_next(start_) || is_next(next_);
+    const std::uint32_t number = number_;
+    return has_number(start_, number) || has_number(next_, number);
   }
 
   /// Frees the message that next() returned. True when the writer was told.
@@ -291,8 +294,8 @@ class ring_reader {
  private:
   static constexpr std::size_t more_lines_max = 8;
 
-  bool is_next(const message_header* header) const {
-    return header->word.load(std::memory_order_acquire) >> 32 == number_;
+  static bool has_number(const message_header* header, std::uint32_t number) {
+    return header->word.load(std::memory_order_acquire) >> 32 == number;
   }
   void start_again() {
     position_ = (position_ + capacity_ - 1) & ~(capacity_ - 1);

@@ -176,30 +176,33 @@ bool shm_transport::has_room(int to, message_class kind, std::size_t bytes) cons
 int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int most) {
   int delivered = 0;
   // Replies first; but who always has one waiting must serve requests too.
-  message_class first = message_class::reply;
+  message_class kind = message_class::reply;
   if (replies_in_a_row_ >= most) [[unlikely]] {
     replies_in_a_row_ = 0;
-    first = message_class::request;
+    kind = message_class::request;
   }
-  for (message_class kind :
-       {first, first == message_class::reply ? message_class::request : message_class::reply}) {
-    int source = first_source_;
-    for (int n = 0; n < ranks_; ++n, source = source + 1 == ranks_ ? 0 : source + 1) {
-      ring_reader& ring = peers_[source].in[at(kind)];
-      message_header* header = ring.next();
-      for (int i = 0; header != nullptr; header = ring.next()) {
+  peer* const end = peers_ + ranks_;
+  peer* const first = peers_ + first_source_;
+  for (int classes = 0; classes < 2; ++classes, kind = other(kind)) {
+    peer* p = first;
+    do {
+      peer* const from = p;
+      if (++p == end) p = peers_;
+      message_header* header = from->in[at(kind)].next();
+      if (header == nullptr) [[likely]]
+        continue;
+      const int source = static_cast<int>(from - peers_);
+      for (int i = 0; header != nullptr && i < most; header = from->in[at(kind)].next(), ++i) {
         arrival a = arrival_of(header, source, kind);
         ++delivered;
-        if (deliver(a, context)) [[likely]] {
-          // The header behind was just written by the sender, so that a look at it now waits for a
-          // line from there: what has become ready runs first, and another rank is first next time.
-          first_source_ = source + 1 == ranks_ ? 0 : source + 1;
-          replies_in_a_row_ = kind == message_class::reply ? replies_in_a_row_ + 1 : 0;
-          return delivered;
-        }
-        if (++i == most) break;
+        if (!deliver(a, context)) continue;
+        // The header behind was just written by the sender, so that a look at it now waits for a
+        // line from there: what has become ready runs first, and another rank is first next time.
+        first_source_ = static_cast<int>(p - peers_);
+        replies_in_a_row_ = kind == message_class::reply ? replies_in_a_row_ + 1 : 0;
+        return delivered;
       }
-    }
+    } while (p != first);
   }
   replies_in_a_row_ = 0;
   return delivered;

@@ -101,6 +101,9 @@ class shm_transport final : public transport {
     ring_reader in[2];
   };
   static std::size_t at(message_class kind) { return static_cast<std::size_t>(kind); }
+  static message_class other(message_class kind) {
+    return kind == message_class::reply ? message_class::request : message_class::reply;
+  }
   arrival arrival_of(const message_header* header, int source, message_class kind);
   std::byte* reserve_long(int to, message_class kind, std::size_t bytes);
   int find_blocks(std::size_t bytes) const;

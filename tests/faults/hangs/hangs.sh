@@ -1,55 +1,30 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2154
+# shellcheck disable=SC1091,SC2034,SC2154
 # What is said of programs that hang, word for word, with the heap shared and not; and that nothing is
 # said of those that do not.
 # Usage: hangs.sh SOJOURN HANGS RANKS SANITIZED
 # What runs is interrupted and walked too slowly under the address sanitizer for the claims on ranks that
 # compute and hold something: SANITIZED is 1 there.
 set -u
-sojourn=$1
+. "$(dirname "$0")/../../launcher/lib.sh"
 hangs=$2
 ranks=$3
 sanitized=${4-0}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-out=$work/out
-err=$work/err
-unset SOJOURN_SHARE SOJOURN_RANK SOJOURN_JOB_FDS
 
-fail() {
-  echo "FAILED: $ranks ranks, --share $share: $*" >&2
-  echo "--- status ${status-none}, standard error:" >&2
-  cat "$err" >&2
-  exit 1
-}
-
-# try OPTIONS... HOW
-try() {
-  status=0
-  timeout 30 "$sojourn" run -n "$ranks" --share "$share" "$@" >"$out" 2>"$err" </dev/null || status=$?
-}
+# job OPTIONS... HOW
+job() { try run -n "$ranks" --share "$share" "$@"; }
 
 # Lines of source are named where the compiler left them, and a busy host makes hangs old.
 unlined() { sed -E 's/ \([a-z_.]*\.[ch]pp:[0-9]+\)//g; s/^(  .*), for [0-9.]+ s/\1/' "$err"; }
 
-expect_status() { [ "$status" -eq "$1" ] || fail "expected status $1"; }
 expect_line() { unlined | grep -qxF -e "$1" || fail "no line is: $1"; }
 expect_begin() { unlined | grep -q -e "^$1" || fail "no line begins: $1"; }
-expect_silence() { [ ! -s "$err" ] || fail 'something was said'; }
 expect_deadlock() {
   expect_status 1
   expect_line "sojourn run: no fiber of any rank can go on, and no message is on its way"
   expect_line "sojourn run: deadlock: $1"
   expect_line "sojourn run: the job was ended; its exit status is 1"
-}
-until_true() {
-  i=0
-  until "$@"; do
-    i=$((i + 1))
-    [ "$i" -lt 250 ] || return 1
-    sleep 0.02
-  done
 }
 said() { grep -q -e "$1" "$err"; }
 
@@ -61,7 +36,7 @@ report_of() {
   : >"$err"
   "$sojourn" run -n "$ranks" --share "$share" "$@" >"$out" 2>"$err" </dev/null &
   launcher=$!
-  until_true said "$pattern" || fail "nothing said is like: $pattern"
+  until_true 5000 said "$pattern" || fail "nothing said is like: $pattern"
   length=$(wc -c <"$err")
   sleep 1
   kill -0 $launcher || fail 'the job ended'
@@ -73,9 +48,10 @@ report_of() {
 
 last=$((ranks - 1))
 for share in on off; do
+  context="$ranks ranks, --share $share: "
   # At once: without a watchdog, too.
-  started=$(date +%s)
-  try --watchdog 0 "$hangs" circle
+  began=$(date +%s)
+  job --watchdog 0 "$hangs" circle
   case $ranks in
     1) chain='' ;;
     2) chain='rank 1 `passes_on`, which waits for ' ;;
@@ -83,33 +59,33 @@ for share in on off; do
   esac
   [ "$ranks" -gt 1 ] || chain='rank 0 `passes_on`, which waits for '
   expect_deadlock "rank 0 \`waits_for_the_first\` waits for ${chain}rank 0 \`waits_for_the_first\` again"
-  [ $(($(date +%s) - started)) -le 3 ] || fail 'a proven deadlock took seconds to be seen'
+  [ $(($(date +%s) - began)) -le 3 ] || fail 'a proven deadlock took seconds to be seen'
 
   # Ranks that ask each other for threads do so once, and are found to hang all the same.
   for policy in steal diffuse; do
-    try --watchdog 0 --balance $policy "$hangs" circle
+    job --watchdog 0 --balance $policy "$hangs" circle
     expect_deadlock "rank 0 \`waits_for_the_first\` waits for ${chain}rank 0 \`waits_for_the_first\` again"
   done
 
   # The fiber that holds a mutex is what the one that waits for it waits for.
-  try --watchdog 0 "$hangs" mutexes
+  job --watchdog 0 "$hangs" mutexes
   expect_deadlock "rank $last \`waits_for_both\` waits for rank $last \`locks_left_then_right\`, which waits for a sojourn::mutex held by rank $last \`locks_right_then_left\`, which waits for a sojourn::mutex held by rank $last \`locks_left_then_right\` again"
   expect_begin "  \`locks_right_then_left\` waits for a sojourn::mutex that \`locks_left_then_right\` holds"
   # shellcheck disable=SC2016
   for how in 'condition waits_for_a_change` waits in a sojourn::condition_variable' \
     'semaphore waits_for_a_place` waits for a sojourn::semaphore' \
     'latch waits_until_opened` waits for a sojourn::latch'; do
-    try --watchdog 0 "$hangs" "${how%% *}"
+    job --watchdog 0 "$hangs" "${how%% *}"
     expect_deadlock "rank $last \`${how#* }"
   done
 
   # A thread that has a name is told by it, whatever characters that has.
-  try --watchdog 0 --report "$work/report" "$hangs" named
+  job --watchdog 0 --report "$work/report" "$hangs" named
   expect_deadlock "rank $last \`starts_a_sleeper\` waits for rank $last thread \`sleeper\`: \`waits_until_opened\`, which waits for a sojourn::latch"
   # shellcheck disable=SC2016
   expect_begin '  thread `sleeper`: `waits_until_opened` waits for a sojourn::latch'
   [ "$(grep -c '"thread": "sleeper"' "$work/report")" -eq 1 ] || fail 'the report lacks the name'
-  try --watchdog 0 --report "$work/report" "$hangs" named_oddly
+  job --watchdog 0 --report "$work/report" "$hangs" named_oddly
   # shellcheck disable=SC2016
   expect_begin '  thread `an "odd"?? one of 23 ch`: `waits_until_opened` waits for a sojourn::latch'
   grep -qF '"thread": "an \"odd\"?? one of 23 ch"' "$work/report" || fail 'the report lacks the odd name'
@@ -121,10 +97,10 @@ for share in on off; do
   fi
 
   # A job with sleepers is no deadlock, and no hang however long they sleep, until they have woken.
-  try --watchdog 0.5 "$hangs" sleepers
+  job --watchdog 0.5 "$hangs" sleepers
   expect_status 0
-  expect_silence
-  try --watchdog 0 "$hangs" sleep_then_circle
+  expect_no_err
+  job --watchdog 0 "$hangs" sleep_then_circle
   expect_status 1
   expect_begin "sojourn run: deadlock: rank 0 \`waits_for_the_first\` waits for "
 
@@ -133,7 +109,7 @@ for share in on off; do
   launcher=$!
   sleep 0.5
   kill -USR1 $launcher
-  until_true said '^sojourn run: rank' || fail 'no report of a job that sleeps'
+  until_true 5000 said '^sojourn run: rank' || fail 'no report of a job that sleeps'
   # shellcheck disable=SC2016
   expect_begin '  `sleeps_for` sleeps for another [56][0-9][0-9] s; called by'
   kill $launcher
@@ -161,14 +137,16 @@ for share in on off; do
     expect_begin "  \`locks_left\` waits for a sojourn::mutex that \`computes_for_ever\` holds"
   fi
   if [ "$sanitized" -eq 0 ]; then
-    # One of its fibers holds the lock that it waits for.
+    # One of its fibers holds the lock that it waits for; checked mode would not let it wait.
+    export SOJOURN_CHECKED=0
     report_of "^sojourn run: .*which is $where in \`holds_the_lock\`" --watchdog 0.3 "$hangs" locks
+    unset SOJOURN_CHECKED
     expect_line ' and has 2 other fibers, the newest first:'
     expect_begin "  \`holds_the_lock\` waits for the answer of rank $((1 % ranks))"
     expect_begin "  \`locks_twice\` waits for the answer of rank [0-9]"
   fi
 
-  try "$hangs" many
+  job "$hangs" many
   said ', which waits for up to 9[0-9][0-9] more$' || fail 'the circle is longer'
 
   if [ "$ranks" -eq 1 ]; then
@@ -183,30 +161,30 @@ for share in on off; do
     program=$!
     sleep 0.5
     kill -USR1 $program
-    until_true said '^sojourn: rank 0 computes in `computes_for_ever`' || fail 'SIGUSR1 without launcher'
+    until_true 5000 said '^sojourn: rank 0 computes in `computes_for_ever`' || fail 'SIGUSR1 without launcher'
     kill $program
     wait $program
     status=0
-    try --watchdog 0.3 "$hangs" all_compute
+    job --watchdog 0.3 "$hangs" all_compute
     expect_status 0
-    expect_silence
+    expect_no_err
     continue
   fi
 
-  try "$hangs" barrier_in_handler
+  job "$hangs" barrier_in_handler
   expect_deadlock 'rank 0 `asks_who_waits` waits for rank 1 `joins_the_barrier`, which waits in barrier() for rank 0 `asks_who_waits` again'
   expect_line '  `joins_the_barrier` waits in barrier() for rank 0; its caller is rank 0'
   expect_line '  `asks_who_waits` waits for the answer of rank 1, `joins_the_barrier`; called by `main`'
 
-  try "$hangs" finish
+  job "$hangs" finish
   expect_deadlock 'rank 0 `waits_for_all` waits in finish() for rank 0 `joins_the_barrier`, which waits in barrier() for rank 1 `main`, which has returned and waits for rank 1 `never_ends`, which waits for rank 0 `joins_the_barrier` again'
 
   # An activation that has moved is named where it is.
-  try "$hangs" visit
+  job "$hangs" visit
   expect_deadlock "rank 0 \`main\` waits for rank $last \`visit\`, which waits in barrier() for rank 0 \`main\` again"
 
   # A barrier that one rank does not join because its program has ended.
-  try "$hangs" end
+  job "$hangs" end
   expect_status 134
   # The address sanitizer takes the signal, and the rank says so itself.
   expect_begin '\(  \|sojourn: rank 0: \)ranks disagree about a collective operation: rank 0 is in barrier() and rank '"$last"' at the end of its program;'
@@ -216,7 +194,7 @@ for share in on off; do
   env --default-signal=QUIT "$sojourn" run -n "$ranks" --share "$share" --watchdog 1 \
     --report "$work/report" "$hangs" computes >"$out" 2>"$err" </dev/null &
   launcher=$!
-  until_true said '^sojourn run: everything' || fail 'the watchdog said nothing'
+  until_true 5000 said '^sojourn run: everything' || fail 'the watchdog said nothing'
   expect_line "sojourn run: no rank has sent a message or run a fiber for 1 s"
   expect_line "sojourn run: everything waits for rank $last, which computes in \`computes_for_ever\`"
   expect_begin "rank $last (pid [0-9]*) has been computing for 1.[0-9] s in \`computes_for_ever\`; called by \`main\`"
@@ -232,7 +210,7 @@ for share in on off; do
       rank) kill -USR1 "$rank_pid" ;;
       quit) kill -QUIT $launcher "$rank_pid" ;;
     esac
-    until_true said '^sojourn run: everything waits' || fail "no report for $target"
+    until_true 5000 said '^sojourn run: everything waits' || fail "no report for $target"
     expect_begin 'sojourn run: a report was asked for'
     kill -0 $launcher || fail "the job ended with $target"
   done
@@ -241,7 +219,7 @@ for share in on off; do
   wait $launcher || status=$?
   expect_status 131
 
-  try --watchdog 0.5 --report "$work/report" "$hangs" circle
+  job --watchdog 0.5 --report "$work/report" "$hangs" circle
   expect_status 1
   if command -v python3 >/dev/null; then
     python3 - "$work/report" "$ranks" <<'PYTHON' || fail 'the report is not as it should be'
@@ -276,7 +254,7 @@ PYTHON
   kill -STOP "$rank_pid"
   sleep 1
   kill -USR1 $launcher
-  until_true said '^sojourn run: rank' || fail 'nothing was said of a stopped rank'
+  until_true 5000 said '^sojourn run: rank' || fail 'nothing was said of a stopped rank'
   expect_begin "rank $last (pid [0-9]*) has been in a system call for [0-9.]* s in \`sleeps\`"
   kill -CONT "$rank_pid"
   kill $launcher
@@ -285,8 +263,8 @@ PYTHON
 
   # Healthy jobs, however slow, are left alone.
   for how in calls bursts; do
-    try --watchdog 1 "$hangs" $how
+    job --watchdog 1 "$hangs" $how
     expect_status 0
-    expect_silence
+    expect_no_err
   done
 done

@@ -11,7 +11,7 @@ export SOJOURN_CHECKED
 
 expect_mistake() {
   expect_status 134
-  expect_err '`tree::walk.*` migrates to rank 1 with .* a pointer into this rank.s private heap'
+  expect_err '`tree::walk` migrates to rank 1 with .* a pointer into this rank.s private heap'
 }
 expect_silence() {
   expect_status 0
