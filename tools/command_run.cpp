@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "sojourn/errors.hpp"
@@ -28,6 +29,8 @@ constexpr const char* examples = R"(Examples:
   sojourn run -n 4 --share off ./btree      ranks that reach each other by messages alone
   sojourn run --restore state ./sort        goes on from a checkpoint that ./sort wrote
   sojourn run -n 16 --dry-run ./btree       what would be started, and on which cores
+  sojourn run -n 1 ./master : -n 3 ./worker --fast
+                                            one job of two programs: rank 0, and ranks 1 to 3
   SOJOURN_VIA='node::child=migrate' sojourn run -n 4 ./btree
                                             another policy at one call site, without a rebuild
 
@@ -37,14 +40,19 @@ signal otherwise, 130 after Ctrl-C, and 2 when the job could not be started.
 
 struct run_formatter : CLI::Formatter {
   std::string make_usage(const CLI::App*, std::string) const override {
-    return "\nUsage: sojourn run [OPTIONS] PROGRAM [ARGUMENTS...]\n";
+    return "\nUsage: sojourn run [OPTIONS] PROGRAM [ARGUMENTS...] [: -n N PROGRAM "
+           "[ARGUMENTS...]]...\n"
+           "\nA word ':' ends a program's arguments; the ranks of the next one follow. Its only "
+           "option is -n.\n";
   }
 };
 
 /// The options of `sojourn run`, as text: we check their values, so that each mistake gets a
 /// sentence that says what is right.
 struct run_options {
-  CLI::App app{"Starts N processes of one program on this host, as one job, and watches them."};
+  CLI::App app{
+      "Starts N processes of one program, or of several, on this host, as one job, and watches "
+      "them."};
   std::string ranks;
   std::string share;
   std::string stats_json;
@@ -146,9 +154,8 @@ double parse_seconds(const std::string& text) {
   return seconds;
 }
 
-}  // namespace
-
-run_request parse_run(const std::vector<std::string>& words) {
+/// Reads what stands before a first ':'.
+run_request parse_job(const std::vector<std::string>& words) {
   run_options options;
   // The first word that is neither an option nor an option's value is the program; all words after
   // it are the program's, whatever they look like.
@@ -188,6 +195,7 @@ run_request parse_run(const std::vector<std::string>& words) {
   if (options.app.count("--restore") != 0 && options.restore.empty()) {
     throw error("--restore takes the name of a checkpoint");
   }
+  request.says_ranks = options.app.count("--ranks") != 0;
   request.options.restore = options.restore;
   request.options.rank_count = options.app.count("--ranks") != 0 ? parse_rank_count(options.ranks)
                                : !options.restore.empty() ? checkpoint_rank_count(options.restore)
@@ -214,13 +222,93 @@ run_request parse_run(const std::vector<std::string>& words) {
   return request;
 }
 
+constexpr const char* between_programs = ":";
+
+/// The words of one program behind a ':': "-n 3 ./worker arguments".
+launch_part parse_part(const std::vector<std::string>& words) {
+  constexpr const char* how = "'sojourn run -n 1 ./a : -n 3 ./b'";
+  std::optional<std::string> number;
+  std::size_t program = 0;
+  while (program < words.size() && words[program].size() > 1 && words[program][0] == '-') {
+    const std::string& word = words[program++];
+    if (word == "--") break;
+    constexpr std::string_view long_name = "--ranks";
+    if (word == "-n" || word == long_name) {
+      if (program == words.size()) throw error(word + " takes a value");
+      number = words[program++];
+    } else if (word.rfind("-n", 0) == 0) {
+      number = word.substr(2);
+    } else if (word.rfind(std::string(long_name) + "=", 0) == 0) {
+      number = word.substr(long_name.size() + 1);
+    } else {
+      throw error(
+          fmt::format("behind a ':' stand -n and a program only, and {} is for the whole "
+                      "job: put it before the first program",
+                      shell_word(word)));
+    }
+  }
+  if (program == words.size()) {
+    throw error(fmt::format("no program was given behind a ':'; {} starts a job of two", how));
+  }
+  if (!number) {
+    throw error(
+        fmt::format("each program of a job of several says its number of ranks, and {} "
+                    "does not: {}",
+                    shell_word(words[program]), how));
+  }
+  return {parse_rank_count(*number),
+          {words.begin() + static_cast<std::ptrdiff_t>(program), words.end()}};
+}
+
+/// Words up to the next ':' or the end.
+std::vector<std::string> take_part(const std::vector<std::string>& words, std::size_t& at) {
+  auto first = words.begin() + static_cast<std::ptrdiff_t>(at);
+  auto end = std::find(first, words.end(), between_programs);
+  at = static_cast<std::size_t>(end - words.begin());
+  return {first, end};
+}
+
+}  // namespace
+
+run_request parse_run(const std::vector<std::string>& all) {
+  std::size_t end = 0;
+  std::vector<std::string> words = take_part(all, end);
+  run_request request = parse_job(words);
+  if (!request.help.empty() || end == all.size()) return request;
+  if (!request.options.restore.empty()) {
+    throw error("--restore is for jobs of one program, and this one has several");
+  }
+  if (!request.says_ranks) {
+    throw error(
+        fmt::format("each program of a job of several says its number of ranks, and {} "
+                    "does not: 'sojourn run -n 1 ./a : -n 3 ./b'",
+                    shell_word(request.options.command.front())));
+  }
+  request.options.parts.push_back({request.options.rank_count, request.options.command});
+  while (end < all.size()) {
+    ++end;
+    request.options.parts.push_back(parse_part(take_part(all, end)));
+  }
+  int ranks = 0;
+  for (const launch_part& part : request.options.parts) ranks += part.rank_count;
+  if (ranks > ranks_max) {
+    throw error(fmt::format("a job has at most {} ranks, and the programs of this one have {}",
+                            ranks_max, ranks));
+  }
+  request.options.rank_count = ranks;
+  return request;
+}
 std::string describe_plan(const launch_plan& plan) {
   const launch_options& options = plan.options;
   std::string text = fmt::format("ranks:       {}\n", options.rank_count);
-  text += fmt::format("program:     {}\n", plan.program);
-  text += "command:    ";
-  for (const std::string& word : options.command) text += " " + shell_word(word);
-  text += fmt::format("\nheap:        {}\n",
+  for (const planned_part& part : plan.parts) {
+    std::string whose = plan.parts.size() > 1 ? ", " + ranks_text(part) : "";
+    text += fmt::format("program:     {}{}\n", part.program, whose);
+    text += "command:    ";
+    for (const std::string& word : part.command) text += " " + shell_word(word);
+    text += "\n";
+  }
+  text += fmt::format("heap:        {}\n",
                       options.share_heap ? "shared by the ranks" : "reached by messages");
   if (!options.restore.empty()) text += fmt::format("restores:    {}\n", options.restore);
   text += fmt::format("cores:       {} allowed\n", plan.cores);
@@ -273,7 +361,7 @@ int run_command(const std::vector<std::string>& words) {
   }
   stats_file file(request.stats_json);
   launch_result result = launch(plan);
-  if (request.stats) fmt::print(stderr, "{}", stats_table(result));
+  if (request.stats) fmt::print(stderr, "{}", stats_table(plan, result));
   if (!request.stats_json.empty()) {
     std::string failure = file.write(stats_json(plan, result));
     if (!failure.empty()) {

@@ -17,7 +17,8 @@ struct run_request {
   std::string report;      ///< The same.
   std::string balance;     ///< The policy of load balance, or "": the environment says which.
   bool dry_run = false;
-  std::string help;  ///< Not empty: show this and do nothing else.
+  bool says_ranks = false;  ///< Not as many as cores.
+  std::string help;         ///< Not empty: show this and do nothing else.
 };
 
 /// Reads the words after `sojourn run`. Throws sojourn::error with one sentence.

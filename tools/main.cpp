@@ -39,6 +39,8 @@ Try this:
                                     what would be started, and on which cores
   sojourn run -n 4 --stats ./program
                                     messages, migrations and calls, counted
+  sojourn run -n 1 ./master : -n 3 ./worker
+                                    two programs, in one job
   ./program                         without the command: a job of one rank
 )";
 

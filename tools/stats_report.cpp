@@ -91,12 +91,21 @@ int open_beside(std::string& path) {
 
 }  // namespace
 
-std::string stats_table(const launch_result& result) {
+std::string ranks_text(const planned_part& part) {
+  if (part.rank_count == 1) return fmt::format("rank {}", part.first_rank);
+  return fmt::format("ranks {} to {}", part.first_rank, part.first_rank + part.rank_count - 1);
+}
+
+std::string stats_table(const launch_plan& plan, const launch_result& result) {
   std::vector<row> rows = rows_of(result);
   std::erase_if(rows, [](const row& r) { return r.sum == 0; });
   std::string text =
       fmt::format("{} {}, {:.3f} s\n", result.counters.size(),
                   result.counters.size() == 1 ? "rank" : "ranks", result.elapsed_seconds);
+  for (const planned_part& part : plan.parts) {
+    if (plan.parts.size() == 1) break;
+    text += fmt::format("{}: {}\n", ranks_text(part), shell_word(part.command.front()));
+  }
   if (rows.empty()) return text + "no rank counted anything: the program made no use of Sojourn\n";
 
   std::size_t ranks = result.counters.size();
@@ -125,6 +134,13 @@ std::string stats_json(const launch_plan& plan, const launch_result& result) {
   json["ranks"] = plan.options.rank_count;
   json["program"] = plan.program;
   json["command"] = plan.options.command;
+  for (const planned_part& part : plan.parts) {
+    if (plan.parts.size() == 1) break;
+    json["programs"].push_back({{"first_rank", part.first_rank},
+                                {"ranks", part.rank_count},
+                                {"program", part.program},
+                                {"command", part.command}});
+  }
   json["status"] = result.status;
   if (result.failed_rank >= 0) json["failed_rank"] = result.failed_rank;
   json["elapsed_seconds"] = result.elapsed_seconds;

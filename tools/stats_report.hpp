@@ -8,13 +8,18 @@
 
 namespace sojourn::tools {
 
+/// "rank 0", "ranks 1 to 3"
+std::string ranks_text(const planned_part& part);
+
 /// Counters, each rank's and their sum, without the rows that are all zero. At most eight ranks
 /// stand side by side.
-std::string stats_table(const launch_result& result);
+std::string stats_table(const launch_plan& plan, const launch_result& result);
 
 /// {"ranks": N, "program": "…", "command": […], "status": S, "failed_rank": R (of a job that
 /// failed), "elapsed_seconds": T,
 ///  "counters": {"name": {"per_rank": […], "sum": X}, …}}
+/// A job of several programs has "programs": [{"first_rank": F, "ranks": N, "program", "command"},
+/// …] too; "program" and "command" are then those of rank 0.
 std::string stats_json(const launch_plan& plan, const launch_result& result);
 
 /// The file that --stats-json names: known to be writable before the job starts, written in one

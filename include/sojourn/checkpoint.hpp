@@ -28,6 +28,7 @@ enum class checkpoint_refusal : std::uint8_t {
   waits_outside,      ///< A thread waits for, or holds, an object that is not saved.
   continues,          ///< The continuation of a future waits.
   not_written,        ///< The files could not be written.
+  several_programs,   ///< The ranks do not all run the same program.
 };
 
 /// Thrown by checkpoint() on every rank: nothing was written then, an older checkpoint of that name

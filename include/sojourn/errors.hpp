@@ -15,8 +15,21 @@ struct error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A rank runs another program than the caller, and what was asked of it only ranks of one program
+/// can do for each other; what() names both. (docs/mpmd.md)
+struct different_program : error {
+  using error::error;
+};
+
+/// A call by a name that the rank's program does not export, or exports with another signature;
+/// what() tells both sides'. (docs/mpmd.md)
+struct not_exported : error {
+  using error::error;
+};
+
 /// An exception of a type that is not registered, thrown on another rank. Standard exceptions and
-/// types named in SOJOURN_EXCEPTION arrive as themselves instead.
+/// types named in SOJOURN_EXCEPTION arrive as themselves instead; between programs, those named in
+/// both.
 class remote_exception : public error {
  public:
   remote_exception(std::string type_name, const std::string& what, int rank)
@@ -36,12 +49,13 @@ namespace detail {
 /// How exceptions of one type become bytes and exceptions again.
 struct exception_kind {
   const std::type_info* type;
+  std::size_t bytes;  ///< How many these are; 0: that depends.
   /// Writes at most `room` bytes of the exception in flight, returns how many.
   std::size_t (*encode)(const void* exception, char* bytes, std::size_t room);
   void (*rethrow)(const char* bytes, std::size_t size);
 };
 
-/// Called before main only, in the same order in every rank of one program.
+/// Called before main only.
 bool register_exception(const exception_kind& kind);
 
 template <class E>
@@ -76,7 +90,8 @@ constexpr exception_kind kind_of() {
   static_assert(std::is_trivially_copyable_v<E> || std::is_constructible_v<E, std::string>,
                 "sojourn: an exception travels when it is trivially copyable or constructible "
                 "from the string that its what() returns");
-  return {&typeid(E), &encode_exception<E>, &rethrow_as<E>};
+  return {&typeid(E), std::is_trivially_copyable_v<E> ? sizeof(E) : 0, &encode_exception<E>,
+          &rethrow_as<E>};
 }
 
 }  // namespace detail

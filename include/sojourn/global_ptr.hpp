@@ -18,6 +18,11 @@
 
 namespace sojourn {
 
+namespace detail {
+template <class M, class T, class... A>
+struct named_access;
+}  // namespace detail
+
 /// The job-wide address of a T. A plain 64-bit value: it travels, and lies in other objects. There
 /// is no operator*, so that no access is remote by accident.
 template <class T>
@@ -100,6 +105,33 @@ class global_ptr {
     requires(!detail::begins_with_access<A...>)
   auto async(A&&... arguments) const {
     return async<Method>(detail::access(via::rpc), std::forward<A>(arguments)...);
+  }
+
+  /// The same by a method's name, of a class that another program may have (mpmd.hpp): runs it at
+  /// the owner. `via::migrate` moves only to ranks of the same program, and is an rpc otherwise.
+  /// Errors: not_exported too.
+  template <class Method, class... A>
+  auto call(detail::access how, A&&... arguments) const -> typename Method::result {
+    using access = detail::named_access<Method, T, A...>;
+    return access::call(address_, how, typename access::arguments(std::forward<A>(arguments)...));
+  }
+  template <class Method, class... A>
+    requires(!detail::begins_with_access<A...>)
+  auto call(A&&... arguments) const -> typename Method::result {
+    return call<Method>(detail::access(via::rpc), std::forward<A>(arguments)...);
+  }
+  /// Starts it; also of an object of this rank it runs later, as rpc.
+  template <class Method, class... A>
+    requires(!detail::begins_with_access<A...>)
+  auto async(A&&... arguments) const -> future<typename Method::result> {
+    using access = detail::named_access<Method, T, A...>;
+    return future<typename Method::result>::of_ticket(
+        access::start(address_, access::owner_of(address_),
+                      typename access::arguments(std::forward<A>(arguments)...)));
+  }
+  template <class Method, class... A>
+  auto async(detail::access, A&&... arguments) const -> future<typename Method::result> {
+    return async<Method>(std::forward<A>(arguments)...);
   }
 
  private:

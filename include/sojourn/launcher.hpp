@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting a job: N processes of one program on this host, watched until all have ended. This is
-// what `sojourn run` does; programs that start jobs themselves may use it too. Ranks do not need
-// it.
+// Starting a job: N processes of one program, or of several, on this host, watched until all have
+// ended. This is what `sojourn run` does; programs that start jobs themselves may use it too. Ranks
+// do not need it.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,18 @@ enum class binding {
   off,
 };
 
-struct launch_options {
-  int rank_count = 1;                ///< 1 to 1024.
+/// One program of a job of several: ranks that follow each other.
+struct launch_part {
+  int rank_count = 1;
   std::vector<std::string> command;  ///< The program, looked up along PATH, and its arguments.
+};
+
+struct launch_options {
+  int rank_count = 1;                ///< Of the whole job, 1 to 1024.
+  std::vector<std::string> command;  ///< The program, looked up along PATH, and its arguments.
+  /// The programs of a job of several, in the order of their ranks; empty: all ranks run `command`.
+  /// plan_launch makes `rank_count` their sum, and `command` the first one's.
+  std::vector<launch_part> parts = {};
   binding bind = binding::automatic;
   bool label = false;      ///< Put "[rank] " before each line that a rank writes.
   bool share_heap = true;  ///< Ranks map each other's objects; otherwise they send messages only.
@@ -33,14 +42,26 @@ struct launch_options {
   std::function<void(const std::string& json)> on_hang_report = {};
 };
 
+/// A program of a job, with its ranks.
+struct planned_part {
+  int first_rank = 0;
+  int rank_count = 1;
+  std::vector<std::string> command;
+  std::string program;  ///< The file that will be executed.
+};
+
 /// What a job would be started as: the options, checked, and what follows from them and this host.
 struct launch_plan {
   launch_options options;
-  std::string program;            ///< The file that will be executed.
-  int cores = 1;                  ///< Cores that the job may use, at least 1.
-  std::vector<int> core_of_rank;  ///< Empty when ranks are not bound.
-  std::string warning;            ///< One sentence about what was asked and cannot be had, or "".
+  std::string program;              ///< The file that rank 0 executes.
+  std::vector<planned_part> parts;  ///< At least one; together they have all ranks, in order.
+  int cores = 1;                    ///< Cores that the job may use, at least 1.
+  std::vector<int> core_of_rank;    ///< Empty when ranks are not bound.
+  std::string warning;              ///< One sentence about what was asked and cannot be had, or "".
 };
+
+/// The part of `plan` that a rank belongs to, by its place in launch_plan::parts.
+std::size_t part_of_rank(const launch_plan& plan, int rank);
 
 /// What became of a job.
 struct launch_result {

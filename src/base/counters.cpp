@@ -57,6 +57,8 @@ constexpr const char* names[] = {
     "marshalled_bytes",
     "marshal_copies",
     "messages_refused",
+    "name_cache_hits",
+    "name_cache_misses",
 };
 static_assert(std::size(names) == counters::count());
 

@@ -25,6 +25,7 @@
 #include "memory/arena_extents.hpp"
 #include "memory/global_heap.hpp"
 #include "message/dispatcher.hpp"
+#include "message/programs.hpp"
 #include "migrate/balance.hpp"
 #include "migrate/reading.hpp"
 #include "migrate/scan.hpp"
@@ -61,6 +62,13 @@ struct failure {
 
 [[noreturn]] void refuse(checkpoint_refusal why, const std::string& text) {
   throw checkpoint_error(why, "no checkpoint was written: " + text);
+}
+
+/// Every rank knows it, so that none waits for the others.
+void refuse_several_programs() {
+  if (!several_programs) return;
+  refuse(checkpoint_refusal::several_programs,
+         "the ranks of this job run several programs, and a checkpoint is of one");
 }
 
 /// Before anything suspends: the frames of main that are left would go on meanwhile.
@@ -360,6 +368,7 @@ void attach_checkpoint(std::uint64_t secret) { self.secret = secret; }
 
 void checkpoint_now(const std::string& path, const root_bytes& root) {
   refuse_unless_main();
+  refuse_several_programs();
   barrier();
   self.main = running_piece();
   freeze([](const piece* p) { return p != self.main && !p->runs_frozen; });

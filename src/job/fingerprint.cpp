@@ -11,6 +11,13 @@
 #include <immintrin.h>
 #endif
 
+#include "message/dispatcher.hpp"
+#include "migrate/ship.hpp"
+#include "rpc/exceptions.hpp"
+#include "rpc/rpc.hpp"
+#include "sojourn/detail/named.hpp"
+#include "sojourn/detail/running.hpp"
+
 extern "C" char __executable_start;
 extern "C" char etext;
 
@@ -55,6 +62,21 @@ std::uint64_t compute() {
 std::uint64_t fingerprint() {
   static const std::uint64_t at_the_start = compute();
   return at_the_start;
+}
+
+std::uint64_t wire_fingerprint() {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  // The layout of the region and of the segment has been compared before.
+  std::size_t words[] = {static_cast<std::size_t>(runtime_message::count_),
+                         static_cast<std::size_t>(fixed_handler::count_),
+                         static_cast<std::size_t>(collective::end_of_program),
+                         sizeof(scope_ticket),
+                         sizeof(encoded_exception),
+                         sizeof(stay_reason),
+                         sizeof(named_header),
+                         checked()};
+  mix(hash, words, sizeof words);
+  return hash;
 }
 
 }  // namespace sojourn::detail

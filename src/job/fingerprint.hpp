@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which ranks may exchange stacks: those of one program, with equal libraries and thread-local
-// addresses. Ranks compare fingerprints when the job starts.
+// addresses; and which may exchange messages at all. Ranks compare fingerprints when the job
+// starts.
 #pragma once
 
 #include <cstdint>
@@ -10,5 +11,9 @@ namespace sojourn::detail {
 /// As it was at the first call, when the job starts: libraries that are loaded later (reports load
 /// one for debug information) change nothing. Requires: that call is on the worker thread.
 std::uint64_t fingerprint();
+
+/// Of what messages between programs are made of: numbers of handlers, and sizes of what they hold.
+/// Equal in all ranks of a job.
+std::uint64_t wire_fingerprint();
 
 }  // namespace sojourn::detail

@@ -53,7 +53,10 @@ struct crash_record {
 struct alignas(64) rank_block {
   std::atomic<rank_state> state;
   std::atomic<std::int32_t> pid;
-  std::uint64_t fingerprint;  ///< Equal in ranks that may exchange stacks.
+  std::uint32_t part;              ///< Which of the job's programs the launcher started here.
+  char program[64];                ///< Its name; NUL-terminated.
+  std::uint64_t fingerprint;       ///< Equal in ranks that may exchange stacks.
+  std::uint64_t wire_fingerprint;  ///< Equal in ranks that may exchange messages.
   crash_record crash;
 };
 

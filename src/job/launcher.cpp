@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -70,6 +71,9 @@ class job_memory {
                         !plan.core_of_rank.empty())) {
     try {
       segment_ = map_job(fds_.segment);
+      for (int rank = 0; rank < plan.options.rank_count; ++rank) {
+        segment_->ranks[rank].part = static_cast<std::uint32_t>(part_of_rank(plan, rank));
+      }
       if (!plan.options.restore.empty()) go_on_from(plan.options.restore);
     } catch (...) {
       close_fds();
@@ -151,6 +155,12 @@ std::string shell_word(const std::string& word) {
   return text + "'";
 }
 
+std::size_t part_of_rank(const launch_plan& plan, int rank) {
+  std::size_t part = plan.parts.size() - 1;
+  while (part > 0 && rank < plan.parts[part].first_rank) --part;
+  return part;
+}
+
 std::string command_line(const launch_options& options) {
   std::string text;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -163,20 +173,42 @@ std::string command_line(const launch_options& options) {
     }
     text += setting.substr(0, equals + 1) + shell_word(setting.substr(equals + 1)) + ' ';
   }
-  text += "sojourn run -n " + std::to_string(options.rank_count);
+  auto ranks = [](int count) { return " -n " + std::to_string(count); };
+  auto words = [&](const std::vector<std::string>& command) {
+    for (const std::string& word : command) text += ' ' + shell_word(word);
+  };
+  bool several = !options.parts.empty();
+  text += "sojourn run" + ranks(several ? options.parts.front().rank_count : options.rank_count);
   if (options.bind != binding::automatic) {
     text += options.bind == binding::wanted ? " --bind" : " --no-bind";
   }
   if (options.label) text += " --label";
   if (!options.share_heap) text += " --share off";
   if (!options.restore.empty()) text += " --restore " + shell_word(options.restore);
-  for (const std::string& word : options.command) text += ' ' + shell_word(word);
+  words(several ? options.parts.front().command : options.command);
+  for (std::size_t part = 1; part < options.parts.size(); ++part) {
+    text += " :" + ranks(options.parts[part].rank_count);
+    words(options.parts[part].command);
+  }
   return text;
 }
 
 int cores_allowed() { return std::min(static_cast<int>(affinity_cores().size()), quota_cores()); }
 
 launch_plan plan_launch(launch_options options) {
+  if (!options.parts.empty()) {
+    long ranks = 0;
+    for (const launch_part& part : options.parts) {
+      if (part.rank_count < 1) throw error("each program of a job has at least one rank");
+      if (part.command.empty()) throw error("no program was given");
+      ranks += part.rank_count;
+    }
+    options.rank_count = static_cast<int>(std::min<long>(ranks, INT_MAX));
+    options.command = options.parts.front().command;
+    if (!options.restore.empty() && options.parts.size() > 1) {
+      throw error("--restore is for jobs of one program, and this one has several");
+    }
+  }
   if (options.rank_count < 1 || options.rank_count > rank_count_max) {
     throw error("a job has from 1 to " + std::to_string(rank_count_max) + " ranks, not " +
                 std::to_string(options.rank_count));
@@ -186,7 +218,15 @@ launch_plan plan_launch(launch_options options) {
   if (!options.restore.empty()) check_restore(options);
 
   launch_plan plan;
-  plan.program = find_program(options.command.front());
+  if (options.parts.empty()) {
+    plan.parts.push_back({0, options.rank_count, options.command, {}});
+  }
+  for (int first = 0; const launch_part& part : options.parts) {
+    plan.parts.push_back({first, part.rank_count, part.command, {}});
+    first += part.rank_count;
+  }
+  for (planned_part& part : plan.parts) part.program = find_program(part.command.front());
+  plan.program = plan.parts.front().program;
   plan.cores = cores_allowed();
   if (options.bind != binding::off) {
     if (plan.cores >= options.rank_count) {

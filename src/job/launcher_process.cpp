@@ -156,7 +156,8 @@ std::string describe(const start_failure& failure, const launch_plan& plan) {
            std::to_string(plan.core_of_rank[static_cast<std::size_t>(failure.rank)]) + ": " +
            reason + "; --no-bind starts the job unbound";
   }
-  return "cannot start '" + plan.options.command.front() + "': " + reason;
+  return "cannot start '" + plan.parts[part_of_rank(plan, failure.rank)].command.front() +
+         "': " + reason;
 }
 
 using cpu_set_owner = std::unique_ptr<cpu_set_t, decltype([](cpu_set_t* set) { CPU_FREE(set); })>;
@@ -231,11 +232,12 @@ void process_state::restore_in_child() const {
 
 std::vector<started_rank> start_ranks(const launch_plan& plan, const job_fds& fds,
                                       const process_state& state) {
-  std::vector<char*> arguments;
-  for (const std::string& argument : plan.options.command) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));
+  std::vector<std::vector<char*>> arguments;
+  for (const planned_part& part : plan.parts) {
+    std::vector<char*>& words = arguments.emplace_back();
+    for (const std::string& word : part.command) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
   }
-  arguments.push_back(nullptr);
 
   descriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (nothing.get() < 0) throw error(std::string("cannot open /dev/null: ") + std::strerror(errno));
@@ -256,6 +258,7 @@ std::vector<started_rank> start_ranks(const launch_plan& plan, const job_fds& fd
       pipe_ends output = make_pipe();
       pipe_ends errors = make_pipe();
       rank_environment environment(rank, plan, fds);
+      std::size_t part = part_of_rank(plan, rank);
       int core = plan.core_of_rank.empty() ? -1 : plan.core_of_rank[static_cast<std::size_t>(rank)];
       CPU_ZERO_S(cores_bytes, cores.get());
       if (core >= 0) CPU_SET_S(static_cast<std::size_t>(core), cores_bytes, cores.get());
@@ -269,8 +272,8 @@ std::vector<started_rank> start_ranks(const launch_plan& plan, const job_fds& fd
                             cores.get(),
                             cores_bytes,
                             fds,
-                            plan.program.c_str(),
-                            arguments.data(),
+                            plan.parts[part].program.c_str(),
+                            arguments[part].data(),
                             environment.data(),
                             &state};
       pid_t pid = fork();

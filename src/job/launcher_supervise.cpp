@@ -227,10 +227,19 @@ void supervisor::meet_deadlines() {
     for (const rank_process& rank : ranks_) running.push_back(rank.running);
     if (std::optional<hang_view> view = hangs_.look(running)) {
       for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-        if (view->ranks[rank].pid == 0) view->ranks[rank].pid = ranks_[rank].pid;
+        rank_view& told = view->ranks[rank];
+        if (told.pid == 0) told.pid = ranks_[rank].pid;
+        const planned_part& part = part_of(static_cast<int>(rank));
+        if (plan_.parts.size() > 1) told.program = part.command.front();
+        // The first of a part that still runs tells for all of it.
+        if (static_cast<int>(rank) != part.first_rank &&
+            !view->ranks[static_cast<std::size_t>(part.first_rank)].file.empty()) {
+          told.file = view->ranks[static_cast<std::size_t>(part.first_rank)].file;
+          continue;
+        }
+        told.file = executable_of(static_cast<pid_t>(told.pid));
+        if (told.file.empty()) told.file = part.program;
       }
-      std::string file = executable_of(static_cast<pid_t>(view->ranks.front().pid));
-      view->program = file.empty() ? symbol_file_ : file;
       report_hang(*view);
     }
   }
@@ -374,6 +383,7 @@ void supervisor::fail(const rank_end& end) {
   }
   status_ = job_status(*first_failure_, block(first_failure_->rank).crash);
 
+  symbol_file_ = part_of(first_failure_->rank).program;
   // A rank may be the child of a wrapper, so what a living rank executes is the better source of
   // names. Only a rank with the same fingerprint runs the same file.
   const rank_block& dead = block(first_failure_->rank);
@@ -476,7 +486,7 @@ std::string supervisor::failure_report() const {
     end.killed_for_memory =
         kills_for_memory_of_group() > kills_for_memory_ || log_says_killed_for_memory(end.pid);
   }
-  const std::string& program = plan_.options.command.front();
+  const std::string& program = part_of(end.rank).command.front();
   std::string text = death_report(end, block(end.rank).crash, program, symbol_file_, sender_);
   // The program has said why, and each rank would say the same.
   bool exited =
@@ -489,8 +499,10 @@ std::string supervisor::failure_report() const {
     if (rank == end.rank) continue;
     rank_end other = end_of(rank);
     if (refused && is_refusal(other)) continue;
+    std::string named = plan_.parts.size() > 1 ? ", " + part_of(rank).command.front() : "";
     text += "sojourn run: then rank " + std::to_string(rank) + " (pid " +
-            std::to_string(other.pid) + ") " + describe_end(other, block(rank).crash) + "\n";
+            std::to_string(other.pid) + named + ") " + describe_end(other, block(rank).crash) +
+            "\n";
   }
   if (ranks_.size() > 1 && !refused) {
     text += "sojourn run: the job was ended; its exit status is " + std::to_string(status_) + "\n";

@@ -86,6 +86,7 @@ class supervisor {
   rank_end end_of(int rank) const;
   void look_at_sender();
   const rank_block& block(int rank) const { return job_.ranks[rank]; }
+  const planned_part& part_of(int rank) const { return plan_.parts[part_of_rank(plan_, rank)]; }
   bool all_ended() const { return running_ == 0; }
   bool streams_open() const;
   bool output_pending() const;

@@ -36,6 +36,8 @@
 #include "memory/global_heap.hpp"
 #include "memory/stack_slots.hpp"
 #include "message/dispatcher.hpp"
+#include "message/programs.hpp"
+#include "migrate/balance.hpp"
 #include "migrate/ship.hpp"
 #include "object/records.hpp"
 #include "object/sites.hpp"
@@ -167,6 +169,28 @@ void arrive() {
   }
 }
 
+/// Ranks that were started as one program must be one; all must speak of the same messages.
+void compare_ranks() {
+  const rank_block* first = nullptr;  // of its part
+  for (int r = 0; r < job.count; ++r) {
+    const rank_block& rank = block_of(r);
+    if (first == nullptr || rank.part != first->part) first = &rank;
+    if (rank.fingerprint != first->fingerprint) {
+      throw error(
+          format("ranks %td and %d run different programs or libraries, so their stacks cannot be "
+                 "exchanged: start the same executable on every rank, or the programs as those of "
+                 "several: sojourn run -n 1 ./a : -n 1 ./b",
+                 first - &block_of(0), r));
+    }
+    if (rank.wire_fingerprint != block_of(0).wire_fingerprint) {
+      throw error(
+          format("ranks 0 (%s) and %d (%s) were built with different versions of Sojourn, or one "
+                 "without checked mode: build them with the same",
+                 block_of(0).program, r, rank.program));
+    }
+  }
+}
+
 /// Until every rank has attached or could not.
 void wait_for_all() {
   job_segment& s = *self.segment;
@@ -178,14 +202,7 @@ void wait_for_all() {
     syscall(SYS_futex, &s.start_arrived, FUTEX_WAIT, seen, nullptr, nullptr, 0);
   }
   if (s.start_failed.load() != 0) std::_Exit(status_not_started);  // that rank said why
-  for (int r = 0; r < job.count; ++r) {
-    if (block_of(r).fingerprint != block_of(0).fingerprint) {
-      throw error(
-          format("ranks 0 and %d run different programs or libraries, so their stacks "
-                 "cannot be exchanged: start the same executable on every rank",
-                 r));
-    }
-  }
+  compare_ranks();
 }
 
 struct quiet {
@@ -245,9 +262,9 @@ void say_alone(const char* why, bool proven) {
   hang_view view;
   view.why = why;
   view.proven = proven;
-  view.program = "/proc/self/exe";
   view.ranks.resize(1);
   rank_view& only = view.ranks[0];
+  only.file = "/proc/self/exe";
   watch_area area = self.segment->watch();
   std::uint32_t wanted = area.of(0).report_wanted.load();
   bool answered = area.of(0).report_given.load() == wanted;
@@ -293,6 +310,13 @@ void watch_alone() {
   }
 }
 
+void introduce_myself() {
+  rank_block& mine = block_of(job.me);
+  std::snprintf(mine.program, sizeof mine.program, "%s", program_invocation_short_name);
+  mine.fingerprint = fingerprint();
+  mine.wire_fingerprint = wire_fingerprint();
+}
+
 void live() {
   job_segment& s = *self.segment;
   attach_scheduler(addresses.worker_stack(),
@@ -304,6 +328,7 @@ void live() {
   attach_scopes();
   attach_bulk();
   attach_kept();
+  attach_names();
   attach_stop();
   attach_migration();
   attach_sites();
@@ -313,10 +338,13 @@ void live() {
   attach_crash_report(block_of(job.me), self.alone);
   attach_watch(s.watch(), {!self.alone, [] { return static_cast<const piece*>(self.parked); },
                            deadlocked, ring});
-  block_of(job.me).fingerprint = fingerprint();
+  introduce_myself();
   attach_checkpoint(s.secret);
   if (s.restore_path[0] != 0) restore_rank(s.restore_path, s.restored);
   wait_for_all();
+  attach_programs([](int r) { return rank_program{block_of(r).fingerprint, block_of(r).program}; });
+  close_to_other_programs();
+  balance_among_own_program();
   self.started = true;
   wire().begin();
   run_main(main_fiber, nullptr);

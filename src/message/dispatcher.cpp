@@ -14,6 +14,7 @@
 #include "fiber/timers.hpp"
 #include "memory/address_map.hpp"
 #include "message/own_requests.hpp"
+#include "message/programs.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/tasks.hpp"
@@ -43,7 +44,8 @@ struct user_handler {
   bool may_migrate;
 };
 std::vector<user_handler>& user_handlers() {
-  static std::vector<user_handler> table;  // filled before main, in any order of initialisation
+  // Filled before main, in any order of initialisation; the fixed ones stand first.
+  static std::vector<user_handler> table(static_cast<std::size_t>(fixed_handler::count_));
   return table;
 }
 runtime_handler runtime_handlers[first_user_handler];
@@ -67,6 +69,10 @@ struct late_reply {
 /// of the queues' memory left on their stacks would be taken for pointers of the program by the
 /// scan.
 struct peer {
+  // In senders_waiting, of a rank of another program: what calls without a name look at anyhow.
+  static constexpr std::uint32_t of_other_program = 1u << 31;
+  static constexpr std::uint32_t number_of_senders = of_other_program - 1;
+
   std::uint32_t unanswered = 0;
   std::uint32_t senders_waiting = 0;
   std::uint32_t replies_waiting = 0;
@@ -121,6 +127,10 @@ void count_other_message(runtime_message kind, std::size_t bytes) {
     case runtime_message::threads_handed:
       ++counts.balance_messages;
       counts.balance_bytes += bytes;
+      break;
+    case runtime_message::entry_told:
+      ++counts.replies_sent;
+      counts.reply_bytes += bytes;
       break;
     case runtime_message::bulk_put:
     case runtime_message::bulk_get:
@@ -362,7 +372,9 @@ void suspend_for_room(int to, std::size_t bytes, bool needs_credit) {
                       : dispatcher.transport->reserve(to, message_class::request, bytes);
 }
 
+template <bool SameProgram>
 [[gnu::noinline]] std::byte* reserve_call_when_room(int to, std::size_t bytes, bool answered) {
+  if (SameProgram && runs_other_program(to)) refuse_unnamed_call(to);
   std::byte* room = nullptr;
   while (room == nullptr) {
     suspend_for_room(to, bytes, answered);
@@ -373,14 +385,18 @@ void suspend_for_room(int to, std::size_t bytes, bool needs_credit) {
   return room;
 }
 
+/// To ranks of this program, or of any.
+template <bool SameProgram>
 [[gnu::always_inline]] inline outgoing begin_call(int to, std::size_t bytes, bool answered) {
+  constexpr std::uint32_t closed = SameProgram ? ~std::uint32_t{0} : peer::number_of_senders;
   const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
   std::byte* room = nullptr;
-  if (p.senders_waiting == 0 && (!answered || p.unanswered < unanswered_max)) [[likely]] {
+  if ((p.senders_waiting & closed) == 0 && (!answered || p.unanswered < unanswered_max))
+      [[likely]] {
     room = reserve_call(to, bytes);
   }
   if (room == nullptr) [[unlikely]]
-    room = reserve_call_when_room(to, bytes, answered);
+    room = reserve_call_when_room<SameProgram>(to, bytes, answered);
   if (to != job.me) {
     ++counts.requests_sent;
     counts.request_bytes += bytes + header_bytes;
@@ -391,10 +407,12 @@ void suspend_for_room(int to, std::size_t bytes, bool needs_credit) {
   return {room, open_ticket(to)->id};
 }
 
+template <bool SameProgram>
 [[gnu::noinline]] outgoing begin_in_scope(void* scope, int to, std::size_t bytes, bool answered) {
+  if (SameProgram && runs_other_program(to)) refuse_unnamed_call(to);
   const scope_ticket weight = scopes_on_wire.take(scope);
   const std::size_t before = (bytes + 7) / 8 * 8;
-  const outgoing out = begin_call(to, before + sizeof(scope_ticket), answered);
+  const outgoing out = begin_call<SameProgram>(to, before + sizeof(scope_ticket), answered);
   dispatcher.request_scope = weight;
   dispatcher.request_scope_at = static_cast<std::byte*>(out.payload) + before;
   return out;
@@ -405,7 +423,7 @@ void suspend_for_room(int to, std::size_t bytes, bool needs_credit) {
       "arguments of %zu bytes are too long for a call: move large data with put and get", bytes));
 }
 
-void check_rank(int to) {
+[[gnu::always_inline]] inline void check_rank(int to) {
   if (to < 0 || to >= job.count) {
     throw error(format("there is no rank %d: this job has ranks 0 to %d", to, job.count - 1));
   }
@@ -441,6 +459,17 @@ namespace {
 }
 
 }  // namespace
+
+void on_request(fixed_handler which, request_handler handler, bool may_migrate) {
+  user_handlers()[static_cast<std::size_t>(which)] = {handler, may_migrate};
+}
+
+void close_to_other_programs() {
+  for (int r = 0; r < job.count; ++r) {
+    if (!runs_other_program(r)) continue;
+    dispatcher.peers[static_cast<std::size_t>(r)].senders_waiting |= peer::of_other_program;
+  }
+}
 
 void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cores) {
   void* room = runtime_memory(sizeof(active_transport));
@@ -547,7 +576,8 @@ void commit_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id t
 }
 
 std::byte* try_reserve_request(int to, std::size_t bytes) {
-  if (dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting != 0) return nullptr;
+  const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  if ((p.senders_waiting & peer::number_of_senders) != 0) return nullptr;
   return dispatcher.transport->reserve(to, message_class::request, bytes);
 }
 
@@ -579,14 +609,28 @@ void commit_message(int to, message_class kind, runtime_message handler, std::ui
   dispatcher.transport->commit(to, kind, static_cast<std::uint16_t>(handler), flags, ticket);
 }
 
-outgoing begin_request(int to, std::size_t bytes, bool answered) {
+namespace {
+
+/// To ranks of this program, or of any.
+template <bool SameProgram>
+[[gnu::always_inline]] inline outgoing begin(int to, std::size_t bytes, bool answered) {
   check_rank(to);
   if (bytes > dispatcher.transport->payload_max()) [[unlikely]]
     refuse_length(bytes);
   const piece* runs = running_piece();
   if (runs != nullptr && runs->scope != nullptr) [[unlikely]]
-    return begin_in_scope(runs->scope, to, bytes, answered);
-  return begin_call(to, bytes, answered);
+    return begin_in_scope<SameProgram>(runs->scope, to, bytes, answered);
+  return begin_call<SameProgram>(to, bytes, answered);
+}
+
+}  // namespace
+
+outgoing begin_request(int to, std::size_t bytes, bool answered) {
+  return begin<true>(to, bytes, answered);
+}
+
+outgoing begin_fixed_request(int to, std::size_t bytes, bool answered) {
+  return begin<false>(to, bytes, answered);
 }
 
 void commit_request(int to, std::uint16_t handler, ticket_id ticket) {

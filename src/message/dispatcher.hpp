@@ -47,8 +47,26 @@ enum class runtime_message : std::uint16_t {
   threads_handed,  ///< Threads that have not started.
   kept_read,       ///< Asks a rank for a part of what it keeps (marshalled.hpp).
   kept_ended,      ///< It need keep it no longer.
+  entry_told,      ///< The answer to a name: where its function is (rpc/named.cpp).
   count_
 };
+/// Request handlers of the runtime: the first of the table, so that they have the same numbers in
+/// all programs of a job. They run as users' do.
+enum class fixed_handler : std::uint16_t {
+  named_function,  ///< A call of a function by its name (rpc/named.hpp).
+  named_method,    ///< The same of a method, whose frames stay.
+  thread_home,     ///< Asks a thread's home (migrate/threads.cpp).
+  count_
+};
+/// Requires: the dispatcher is not attached yet.
+void on_request(fixed_handler which, request_handler handler, bool may_migrate);
+constexpr std::uint16_t handler_number(fixed_handler which) {
+  return static_cast<std::uint16_t>(static_cast<unsigned>(runtime_message::count_) +
+                                    static_cast<unsigned>(which));
+}
+/// As begin_request, of a message for a fixed handler: to ranks of all programs.
+outgoing begin_fixed_request(int to, std::size_t payload_bytes, bool answered);
+
 using runtime_handler = void (*)(arrival& message);
 void on_message(runtime_message kind, runtime_handler handler);
 
@@ -75,6 +93,9 @@ extern scope_wire scopes_on_wire;
 
 /// Requires: the region and the segment are mapped, handlers registered.
 void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cores);
+
+/// From now on begin_request refuses ranks of other programs. Requires: programs are attached.
+void close_to_other_programs();
 
 /// Runs fibers and handlers until done() holds.
 void dispatch_until(bool (*done)());

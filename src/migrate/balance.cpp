@@ -14,6 +14,7 @@
 #include "memory/address_map.hpp"
 #include "memory/runtime_resource.hpp"
 #include "message/dispatcher.hpp"
+#include "message/programs.hpp"
 #include "migrate/ship.hpp"
 #include "migrate/threads.hpp"
 #include "sojourn/clock.hpp"
@@ -368,11 +369,17 @@ void diffuse(bool idle) {
   tell_load(own);
 }
 
-/// The ranks whose numbers differ from this one's in one bit.
+/// The ranks whose numbers, among the ranks of this program, differ from this one's in one bit.
 std::vector<int> neighbours_in_hypercube() {
+  std::vector<int> ranks;
+  std::size_t mine = 0;
+  for (int r = 0; r < job.count; ++r) {
+    if (r == job.me) mine = ranks.size();
+    if (!runs_other_program(r)) ranks.push_back(r);
+  }
   std::vector<int> all;
-  for (int bit = 1; bit < job.count; bit <<= 1) {
-    if ((job.me ^ bit) < job.count) all.push_back(job.me ^ bit);
+  for (std::size_t bit = 1; bit < ranks.size(); bit <<= 1) {
+    if ((mine ^ bit) < ranks.size()) all.push_back(ranks[mine ^ bit]);
   }
   return all;
 }
@@ -466,12 +473,19 @@ void attach_balance() {
   state.peers = runtime_array<peer>(static_cast<std::size_t>(job.count));
   state.not_asked = job.count - 1;
   state.random.seed(static_cast<unsigned>(job.me) + 1);
-  state.neighbours = neighbours_in_hypercube();
   on_message(runtime_message::steal_ask, on_steal_ask);
   on_message(runtime_message::steal_nothing, on_steal_nothing);
   on_message(runtime_message::load_told, on_load_told);
   on_message(runtime_message::threads_handed, on_threads_handed);
   set_policy(policy_from_environment());
+}
+
+void balance_among_own_program() {
+  state.neighbours = neighbours_in_hypercube();
+  for (int r = 0; r < job.count; ++r) {
+    // As one that has nothing to spare and never will: it is not asked.
+    if (runs_other_program(r)) set_known(r, false, true);
+  }
 }
 
 bool keep_thread(request& message) {

@@ -32,6 +32,8 @@ struct balance_record {
 
 /// Registers the handlers and reads SOJOURN_BALANCE. Throws sojourn::error.
 void attach_balance();
+/// Hands threads to ranks of this program only. Requires: programs are attached.
+void balance_among_own_program();
 
 /// Tells the piece of a thread whose body begins what is known of the thread. True when it is to
 /// give its turn before its first statement.

@@ -9,6 +9,7 @@
 #include "fiber/stack_copy.hpp"
 #include "fiber/ticket_table.hpp"
 #include "message/dispatcher.hpp"
+#include "message/programs.hpp"
 #include "migrate/balance.hpp"
 #include "migrate/checked_scan.hpp"
 #include "migrate/reading.hpp"
@@ -331,6 +332,10 @@ long move_activations(int to, via how) {
         format("there is no rank %d to migrate to: this job has ranks 0 to %d", to, job.count - 1));
   }
   if (to == job.me) return runs_there;
+  if (runs_other_program(to)) [[unlikely]] {
+    ++counts.migrations_refused;
+    return stayed;
+  }
   SOJOURN_CHECK(running_piece() != nullptr, "a migration outside of any fiber");
   wire().prepare(to, message_class::request);
   return capture_stack(move_pieces, static_cast<std::uint64_t>(to),

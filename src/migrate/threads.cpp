@@ -14,6 +14,7 @@
 #include "memory/address_map.hpp"
 #include "memory/thread_arena.hpp"
 #include "message/dispatcher.hpp"
+#include "message/programs.hpp"
 #include "migrate/ship.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/tasks.hpp"
@@ -144,8 +145,24 @@ constexpr stay_reason is_unknown{
     thread_refusal::unknown,
     "there is no such thread: it was joined, or has ended detached, or never was one"};
 
-/// The texts are literals, at the same addresses in all ranks.
-void answer(ticket_id to, const stay_reason& why) { send_result(to, &why, sizeof why); }
+constexpr stay_reason runs_other{thread_refusal::other_program, "the rank runs another program"};
+
+std::string refusal_text(const stay_reason& why, int to) {
+  if (why.kind == thread_refusal::unknown || why.kind == thread_refusal::finished) return why.text;
+  std::string reason =
+      why.kind == thread_refusal::other_program ? why_no_stack_goes(job.me, to) : why.text;
+  return format("the thread does not move to rank %d: %s", to, reason.c_str());
+}
+
+/// The texts are literals, at the same addresses in all ranks of this program; another one hears
+/// the whole sentence.
+void answer(const ask& a, const stay_reason& why) {
+  if (why.kind != thread_refusal::none && runs_other_program(home_of(a.answer))) {
+    thread_error refused(why.kind, refusal_text(why, a.to));
+    return send_exception(a.answer, std::make_exception_ptr(refused));
+  }
+  send_result(a.answer, &why, sizeof why);
+}
 
 void send_ask(int to, const ask& a) {
   send_reply(to, runtime_message::thread_ask, 0, a.thread, &a, sizeof a);
@@ -155,19 +172,20 @@ void handle(const ask& a);
 
 /// The base is here, suspended.
 void move_from_here(piece* p, const ask& a) {
-  if (a.to == job.me) return answer(a.answer, moved);
+  if (a.to == job.me) return answer(a, moved);
+  if (runs_other_program(a.to)) return answer(a, runs_other);
   if (p->departs_to != no_rank) {
     // It is about to leave; asked again where it arrives.
     threads.kept.emplace(a.thread, a);
     return;
   }
-  if (const stay_reason* why = reason_whole_stays(p)) return answer(a.answer, *why);
+  if (const stay_reason* why = reason_whole_stays(p)) return answer(a, *why);
   if (p->word == 0) {
     if (p->waits == wait_cause::ticket) {
       // It asks for the result again where it arrives.
       find_ticket(p->waits_for)->waiter = nullptr;
     } else if (p->waits != wait_cause::timer || !cancel_timer(p)) {
-      return answer(a.answer, waits_here);
+      return answer(a, waits_here);
     }
     p->waits = wait_cause::none;
     make_ready(p, goes_anywhere);
@@ -179,8 +197,8 @@ void move_from_here(piece* p, const ask& a) {
 /// Home knows where to ask on.
 void ask_on_from_home(const ask& a) {
   const ticket* t = find_ticket(a.thread);
-  if (t == nullptr || t->thread_at < 0) return answer(a.answer, is_unknown);
-  if (t->has != outcome::none) return answer(a.answer, has_finished);
+  if (t == nullptr || t->thread_at < 0) return answer(a, is_unknown);
+  if (t->has != outcome::none) return answer(a, has_finished);
   if (t->thread_at != job.me) return send_ask(t->thread_at, a);
   threads.kept.emplace(a.thread, a);  // it has not started, or its bytes are still coming
 }
@@ -302,7 +320,7 @@ bool departs(piece* p) {
   } else {
     make_ready_first(p, p->word);
   }
-  if (asked != 0) answer(asked, why == nullptr ? moved : *why);
+  if (asked != 0) answer({thread, asked, to, false}, why == nullptr ? moved : *why);
   with_kept(thread, handle);
   return true;
 }
@@ -338,14 +356,12 @@ long move_self(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
 }
 
 [[noreturn]] void refuse(const stay_reason& why, rank_t to) {
-  if (why.kind == thread_refusal::unknown || why.kind == thread_refusal::finished) {
-    throw thread_error(why.kind, why.text);
-  }
-  throw thread_error(why.kind, format("the thread does not move to rank %d: %s", to, why.text));
+  throw thread_error(why.kind, refusal_text(why, to));
 }
 
 void migrate_self(int to) {
   if (to == job.me) return;
+  if (runs_other_program(to)) refuse(runs_other, to);
   long word = capture_stack(move_self, static_cast<std::uint64_t>(to), 0);
   if (word != runs_there) refuse(*reinterpret_cast<const stay_reason*>(word), to);
 }
@@ -401,14 +417,49 @@ rank_t where_here(ticket_id thread) {
   return t->thread_at;
 }
 
-/// Calls fn(thread) at the thread's home.
-template <class F>
-auto at_home(ticket_id thread, F fn) {
+/// What is asked of a thread's home. In a message, for another program may ask.
+enum class home_question : std::uint64_t { join, detach, finished, where };
+struct home_request {
+  ticket_id thread;
+  home_question question;
+};
+
+std::int64_t answer_here(const home_request& r) {
+  switch (r.question) {
+    case home_question::join:
+      join_here(r.thread);
+      break;
+    case home_question::detach:
+      detach_here(r.thread);
+      break;
+    case home_question::finished:
+      return finished_here(r.thread);
+    case home_question::where:
+      return where_here(r.thread);
+  }
+  return 0;
+}
+
+void on_home_request(request& message) {
+  home_request r;
+  SOJOURN_CHECK(message.bytes == sizeof r, "a question to a thread's home has %u bytes",
+                message.bytes);
+  std::memcpy(&r, message.payload, sizeof r);
+  ticket_id asked = message.ticket;
+  message.consume();
+  send_outcome<std::int64_t>(asked, [&] { return answer_here(r); });
+}
+
+std::int64_t ask_its_home(ticket_id thread, home_question question) {
   if (thread == 0) throw thread_error(thread_refusal::unknown, "this names no thread");
+  home_request r{thread, question};
   int home = home_of(thread);
-  if (home == job.me) return fn(thread);
+  if (home == job.me) return answer_here(r);
   if (home >= job.count) refuse(is_unknown, job.me);
-  return rpc(home, fn, thread).get();
+  outgoing out = begin_fixed_request(home, sizeof r, true);
+  std::memcpy(out.payload, &r, sizeof r);
+  commit_request(home, handler_number(fixed_handler::thread_home), out.ticket);
+  return take_value<std::int64_t>(out.ticket);
 }
 
 // As bytes: the reason, then the text.
@@ -423,7 +474,7 @@ std::size_t encode_error(const void* exception, char* bytes, std::size_t room) {
   throw thread_error(static_cast<thread_refusal>(bytes[0]), std::string(bytes + 1, size - 1));
 }
 [[maybe_unused]] const bool error_travels =
-    register_exception({&typeid(thread_error), encode_error, rethrow_error});
+    register_exception({&typeid(thread_error), 0, encode_error, rethrow_error});
 
 }  // namespace
 
@@ -440,6 +491,7 @@ void attach_threads() {
   on_message(runtime_message::thread_moved, on_moved);
   on_message(runtime_message::thread_query, on_query);
   on_message(runtime_message::thread_stale, on_stale);
+  on_request(fixed_handler::thread_home, on_home_request, true);
   on_thread = {departs, is_here, is_gone};
 }
 
@@ -577,7 +629,7 @@ void ask_on(ticket_id thread) { with_kept(thread, handle); }
 void base_moves_itself(piece* p, int to) {
   base_departs(p, to);
   // As if it had gone there, and then on at once. It may never stand still to be moved.
-  with_kept(p->thread, [](const ask& a) { answer(a.answer, moved); });
+  with_kept(p->thread, [](const ask& a) { answer(a, moved); });
 }
 
 void base_announced(const piece* p, int from) { thread_arrives(p->thread, p->moves, from); }
@@ -622,6 +674,7 @@ void load_thread(piece* p, file_reader& from) {
 }
 
 void migrate_self_by_switch(int to) {
+  if (runs_other_program(to)) refuse(runs_other, to);
   long word = runs_there;
   if (to != job.me) {
     word = leave(
@@ -659,11 +712,15 @@ void set_affinity(affinity to) {
 
 void thread::join() {
   if (id_ != 0 && self() == *this) throw error("a thread joins itself, and would wait for ever");
-  detail::at_home(id_, detail::join_here);
+  detail::ask_its_home(id_, detail::home_question::join);
 }
-void thread::detach() { detail::at_home(id_, detail::detach_here); }
-bool thread::finished() const { return detail::at_home(id_, detail::finished_here); }
-rank_t thread::where() const { return detail::at_home(id_, detail::where_here); }
+void thread::detach() { detail::ask_its_home(id_, detail::home_question::detach); }
+bool thread::finished() const {
+  return detail::ask_its_home(id_, detail::home_question::finished) != 0;
+}
+rank_t thread::where() const {
+  return static_cast<rank_t>(detail::ask_its_home(id_, detail::home_question::where));
+}
 
 void migrate(thread t, rank_t to) {
   if (to < 0 || to >= rank_count()) {

@@ -16,6 +16,7 @@
 #include "base/saved_file.hpp"
 #include "base/symbols.hpp"
 #include "message/dispatcher.hpp"
+#include "message/programs.hpp"
 #include "object/sites.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/detail/checked.hpp"
@@ -70,6 +71,8 @@ std::string name_of(const object_kind& kind) {
 }
 
 std::string who(const code_site& site) {
+  if (runs_other_program(site.rank)) return "a function on " + rank_and_program(site.rank);
+  if (site.code == 0) return format("a call by name on rank %d", site.rank);
   return format("`%s` on rank %d", function_name(site.code - 1).c_str(), site.rank);
 }
 
@@ -251,6 +254,8 @@ void check_copy(std::uint64_t address, std::size_t count, object_kind element, c
   if (owner == job.me) return look_at_copy(c);
   // What is no address of the heap is refused by the copy itself.
   if (owner < 0 || owner >= job.count) return;
+  // Descriptions of types are this program's own.
+  if (runs_other_program(owner)) c.element.type = nullptr;
   send_reply(owner, runtime_message::check_copy, 0, 0, &c, sizeof c);
 }
 

@@ -137,9 +137,11 @@ std::string operation_of(const fiber_record& fiber) {
 /// The wait-for graph.
 class graph {
  public:
-  graph(const hang_view& view, code_places& places) : view_(view) {
+  explicit graph(const hang_view& view) : view_(view) {
+    std::map<std::string, code_places> places_of;
     for (std::size_t r = 0; r < view.ranks.size(); ++r) {
       const rank_view& rank = view.ranks[r];
+      code_places& places = places_of.try_emplace(rank.file, rank.file).first->second;
       int number = static_cast<int>(r);
       first_.push_back(static_cast<int>(nodes_.size()));
       if (rank.condition == rank_condition::computing) {
@@ -516,7 +518,8 @@ std::string running_text(const node& n) {
 
 std::string rank_text(const graph& waits, const rank_view& rank, int number) {
   std::string text = "rank " + std::to_string(number);
-  if (rank.pid != 0) text += " (pid " + std::to_string(rank.pid) + ")";
+  std::string program = rank.program.empty() ? "" : ", " + rank.program;
+  if (rank.pid != 0) text += " (pid " + std::to_string(rank.pid) + program + ")";
   auto mine = [number](const node& n) { return n.rank == number; };
   std::size_t alive = 0;
   switch (rank.condition) {
@@ -599,6 +602,7 @@ std::string json_of(const hang_view& view, const graph& waits, const std::string
   for (std::size_t r = 0; r < view.ranks.size(); ++r) {
     const rank_view& rank = view.ranks[r];
     json += "    {\"rank\": " + std::to_string(r) + ", \"pid\": " + std::to_string(rank.pid) +
+            (rank.program.empty() ? "" : ", \"program\": " + json_text(rank.program)) +
             ", \"state\": \"" + json_name(rank.condition) +
             "\", \"fibers_alive\": " + std::to_string(rank.report.fibers_alive) + ", \"stack\": ";
     std::string fibers;
@@ -632,8 +636,7 @@ std::string json_of(const hang_view& view, const graph& waits, const std::string
 }  // namespace
 
 hang_report explain(const hang_view& view, const std::string& speaker) {
-  code_places places(view.program);
-  graph waits(view, places);
+  graph waits(view);
   hang_report report;
   report.sentence = waits.sentence();
   report.text = speaker + view.why + "\n";

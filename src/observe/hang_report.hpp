@@ -21,6 +21,8 @@ enum class rank_condition {
 };
 
 struct rank_view {
+  std::string program;  ///< As its user calls it, in a job of several; else "".
+  std::string file;     ///< That names its functions.
   rank_condition condition = rank_condition::absent;
   std::int64_t pid = 0;
   bool in_system_call = false;
@@ -32,7 +34,6 @@ struct hang_view {
   std::string why;      ///< Why this is reported: a clause for people.
   bool proven = false;  ///< Nothing can happen any more.
   std::vector<rank_view> ranks;
-  std::string program;  ///< The file that names the functions.
 };
 
 struct hang_report {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <typeinfo>
 #include <variant>
@@ -30,12 +31,12 @@ namespace {
 /// For types whose only state is their type.
 template <class E>
 exception_kind plain_kind() {
-  return {&typeid(E), [](const void*, char*, std::size_t) { return std::size_t{0}; },
+  return {&typeid(E), 0, [](const void*, char*, std::size_t) { return std::size_t{0}; },
           [](const char*, std::size_t) { throw E(); }};
 }
 
 exception_kind system_error_kind() {
-  return {&typeid(std::system_error),
+  return {&typeid(std::system_error), 0,
           [](const void* exception, char* bytes, std::size_t room) {
             const auto& e = *static_cast<const std::system_error*>(exception);
             int words[2] = {e.code().value(), e.code().category() == std::generic_category()};
@@ -58,9 +59,12 @@ exception_kind system_error_kind() {
           }};
 }
 
+/// The first of the table are the same in all programs.
+constexpr std::size_t standard_kinds = 30;
+
 std::vector<exception_kind>& kinds() {
   static std::vector<exception_kind> table = [] {
-    return std::vector<exception_kind>{
+    std::vector<exception_kind> standard{
         kind_of<std::logic_error>(),
         kind_of<std::invalid_argument>(),
         kind_of<std::domain_error>(),
@@ -72,6 +76,8 @@ std::vector<exception_kind>& kinds() {
         kind_of<std::underflow_error>(),
         kind_of<error>(),
         kind_of<malformed_message>(),
+        kind_of<different_program>(),
+        kind_of<not_exported>(),
         plain_kind<std::exception>(),
         plain_kind<std::bad_alloc>(),
         plain_kind<std::bad_array_new_length>(),
@@ -91,6 +97,8 @@ std::vector<exception_kind>& kinds() {
         kind_of<short>(),
         kind_of<unsigned long>(),
     };
+    SOJOURN_CHECK(standard.size() == standard_kinds, "%zu standard exceptions", standard.size());
+    return standard;
   }();
   return table;
 }
@@ -108,6 +116,30 @@ std::uint32_t put_text(encoded_exception& to, std::size_t at, const std::string&
   return static_cast<std::uint32_t>(size);
 }
 
+/// Names of types that are longer arrive without their end, and so as another type.
+constexpr std::size_t name_max = 368;
+/// Of a registered type: the text behind them may be long.
+constexpr std::size_t bytes_max = 640;
+
+/// Those of this program, by their names.
+const exception_kind* registered_kind(std::string_view name) {
+  const auto& all = kinds();
+  for (std::size_t i = standard_kinds; i < all.size(); ++i) {
+    if (name == all[i].type->name()) return &all[i];
+  }
+  return nullptr;
+}
+
+std::string what_of(const std::exception_ptr& exception, const std::type_info& type) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "an exception of type " + demangled(type.name());
+  }
+}
+
 }  // namespace
 
 bool register_exception(const exception_kind& kind) {
@@ -117,45 +149,58 @@ bool register_exception(const exception_kind& kind) {
 
 void encode(const std::exception_ptr& exception, encoded_exception& to) {
   to.rank = job.me;
-  to.name_size = 0;
-  to.kind = encoded_exception::unregistered;
+  to.name_size = to.bytes_size = 0;
   const std::type_info* type = exception.__cxa_exception_type();
-  for (std::uint32_t i = 0; i < kinds().size(); ++i) {
+  // An exception_ptr is the object's address (Itanium C++ ABI, as libstdc++ implements it).
+  const void* object = *reinterpret_cast<void* const*>(&exception);
+  for (std::uint32_t i = 0; i < standard_kinds; ++i) {
     if (*kinds()[i].type != *type) continue;
     to.kind = i;
-    // An exception_ptr is the object's address (Itanium C++ ABI, as libstdc++ implements it).
-    const void* object = *reinterpret_cast<void* const*>(&exception);
     to.size =
         static_cast<std::uint32_t>(kinds()[i].encode(object, to.text, encoded_exception::text_max));
     return;
   }
-  try {
-    std::rethrow_exception(exception);
-  } catch (const remote_exception& e) {
+  to.kind = encoded_exception::by_name;
+  std::string name = type->name();
+  std::string what;
+  const exception_kind* kind = registered_kind(name);
+  if (kind == nullptr && *type == typeid(remote_exception)) {
     // Thrown on yet another rank: it keeps its first name and rank.
+    const auto& e = *static_cast<const remote_exception*>(object);
+    to.kind = encoded_exception::by_plain_name;
     to.rank = e.rank();
-    to.name_size = put_text(to, 0, e.type_name().substr(0, 256));
-    to.size = put_text(to, to.name_size, e.what());
-  } catch (const std::exception& e) {
-    to.name_size = put_text(to, 0, demangled(type->name()).substr(0, 256));
-    to.size = put_text(to, to.name_size, e.what());
-  } catch (...) {
-    to.name_size = put_text(to, 0, demangled(type->name()).substr(0, 256));
-    to.size = put_text(to, to.name_size, "an exception of type " + demangled(type->name()));
+    name = e.type_name();
+    what = e.what();
+  } else {
+    what = what_of(exception, *type);
   }
+  to.name_size = static_cast<std::uint16_t>(put_text(to, 0, name.substr(0, name_max)));
+  if (kind != nullptr) {
+    to.bytes_size =
+        static_cast<std::uint16_t>(kind->encode(object, to.text + to.name_size, bytes_max));
+  }
+  to.size = put_text(to, std::size_t{to.name_size} + to.bytes_size, what);
 }
 
 void rethrow(const void* bytes, std::size_t size) {
   encoded_exception e;
   std::memcpy(&e, bytes, std::min(size, sizeof e));
   bool fits = size >= offsetof(encoded_exception, text) && size <= sizeof e &&
-              e.name_size <= encoded_exception::text_max && e.size <= encoded_exception::text_max;
+              e.name_size <= encoded_exception::text_max && e.size <= encoded_exception::text_max &&
+              e.bytes_size <= encoded_exception::text_max;
   if (!fits || e.bytes() != size) {
     throw malformed_message(format("an exception of %zu bytes is malformed", size));
   }
-  if (e.kind < kinds().size()) kinds()[e.kind].rethrow(e.text, e.size);
-  throw remote_exception(std::string(e.text, e.name_size),
-                         std::string(e.text + e.name_size, e.size), e.rank);
+  if (e.kind < standard_kinds) kinds()[e.kind].rethrow(e.text, e.size);
+  std::string name(e.text, e.name_size);
+  const char* own = e.text + e.name_size;
+  std::string what(own + e.bytes_size, e.size);
+  if (e.kind == encoded_exception::by_plain_name) throw remote_exception(name, what, e.rank);
+  if (const exception_kind* kind = registered_kind(name);
+      kind != nullptr && (kind->bytes == 0 || kind->bytes == e.bytes_size)) {
+    kind->rethrow(own, e.bytes_size);
+  }
+  throw remote_exception(demangled(name.c_str()), what, e.rank);
 }
 
 }  // namespace sojourn::detail

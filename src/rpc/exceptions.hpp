@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exceptions as bytes: standard and registered types by their index in the program's table, others
-// by name, what() and rank.
+// Exceptions as bytes: standard types by their index in the table, which all programs have; others
+// by name, with what() and rank, and the bytes of the registered ones: for who has registered them,
+// too.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +13,18 @@ namespace sojourn::detail {
 struct encoded_exception {
   static constexpr std::size_t text_max = 1024;
 
-  std::uint32_t kind;       ///< Index in the table, or unregistered.
-  std::int32_t rank;        ///< Where it was thrown.
-  std::uint32_t name_size;  ///< Of the type's name, at the start of `text`; unregistered only.
-  std::uint32_t size;       ///< Of what follows.
+  std::uint32_t kind;        ///< Index among the standard types, or by name.
+  std::int32_t rank;         ///< Where it was thrown.
+  std::uint16_t name_size;   ///< Of the type's mangled name, at the start of `text`; else 0.
+  std::uint16_t bytes_size;  ///< Of a registered type's own bytes, which follow the name.
+  std::uint32_t size;        ///< Of what follows.
   char text[text_max];
 
-  static constexpr std::uint32_t unregistered = ~0u;
-  std::size_t bytes() const { return offsetof(encoded_exception, text) + name_size + size; }
+  static constexpr std::uint32_t by_name = ~0u;
+  static constexpr std::uint32_t by_plain_name = ~1u;  ///< The same; the name is not mangled.
+  std::size_t bytes() const {
+    return offsetof(encoded_exception, text) + name_size + bytes_size + size;
+  }
 };
 
 void encode(const std::exception_ptr& exception, encoded_exception& to);

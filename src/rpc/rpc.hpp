@@ -20,6 +20,8 @@ void attach_scopes();
 void attach_bulk();
 void attach_kept();
 void attach_stop();
+/// Takes what the program exports. Throws sojourn::error.
+void attach_names();
 /// Collective operations by name; `end_of_program` is the runtime's own, after the body returned.
 enum class collective : std::uint8_t { none, barrier, reduce, broadcast, gather, end_of_program };
 const char* name_of(collective operation);

@@ -18,6 +18,7 @@
 #include "fiber/ticket_table.hpp"
 #include "fiber/user_frames.hpp"
 #include "message/dispatcher.hpp"
+#include "message/programs.hpp"
 #include "rpc/exceptions.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/counters.hpp"
@@ -218,7 +219,7 @@ void ticket_take(ticket_id id, void* into, std::size_t bytes) {
 
 void ticket_drop(ticket_id id) {
   std::uint64_t here = 0;
-  if (checked() && running_piece() != nullptr) [[unlikely]]
+  if (checked() && running_piece() != nullptr && !runs_other_program(home_of(id))) [[unlikely]]
     here = user_code(running_piece()->hi);
   if (home_of(id) == job.me) return drop_here(id, here);
   send_reply(home_of(id), runtime_message::drop_ticket, 0, id, &here, here != 0 ? sizeof here : 0);

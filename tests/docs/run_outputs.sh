@@ -37,7 +37,9 @@ while IFS='	' read -r place marker; do
   for word in $options; do
     case $word in *=*) variables="$variables $word" ;; esac
   done
-  options=$(printf '%s\n' "$options" | tr ' ' '\n' | grep -v = | tr '\n' ' ')
+  # Before a ':' stands another program of the job.
+  options=$(printf '%s\n' "$options" | tr ' ' '\n' | grep -v = | tr '\n' ' ' |
+    sed "s|\([^ ]*\) : |$bin/job_doc_\1 : |g")
   for share in on off; do
     # shellcheck disable=SC2086  # lists of words
     env $variables "$sojourn" run --share "$share" $options "$bin/job_doc_$program" >"$work/got" 2>"$work/errors"

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls by name as the templates see them: what a caller knows of a name, what a program exports
+// under it, and the two ends of a call. What is looked up is compiled in src/rpc/named.cpp.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <new>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "sojourn/detail/checked.hpp"
+#include "sojourn/detail/method.hpp"
+#include "sojourn/detail/result.hpp"
+#include "sojourn/detail/type_text.hpp"
+#include "sojourn/detail/wire.hpp"
+#include "sojourn/travels.hpp"
+
+namespace sojourn::detail {
+
+/// A name as a template argument.
+template <std::size_t Size>
+struct fixed_name {
+  char text[Size]{};
+
+  consteval fixed_name() = default;
+  consteval fixed_name(const char (&literal)[Size]) {
+    for (std::size_t i = 0; i < Size; ++i) text[i] = literal[i];
+  }
+  constexpr std::string_view view() const { return {text, Size - 1}; }
+};
+
+/// "counter" and "add" as "counter.add".
+template <std::size_t A, std::size_t B>
+consteval fixed_name<A + B> dotted(const fixed_name<A>& a, const fixed_name<B>& b) {
+  fixed_name<A + B> both;
+  for (std::size_t i = 0; i + 1 < A; ++i) both.text[i] = a.text[i];
+  both.text[A - 1] = '.';
+  for (std::size_t i = 0; i < B; ++i) both.text[A + i] = b.text[i];
+  return both;
+}
+
+/// What the message of a call begins with; then, when the caller knows no entry, the name and the
+/// signature, each with its NUL, up to a multiple of 16 bytes; then the arguments.
+struct named_header {
+  std::uint64_t key;
+  std::uint32_t entry;  ///< Of the receiver's table, or no_entry.
+  std::uint32_t text_bytes;
+
+  static constexpr std::uint32_t no_entry = ~0u;
+};
+
+struct export_entry;
+
+/// What this rank, as a caller, knows of a name. In static storage: frames that migrate refer to
+/// it.
+struct name_stub {
+  std::uint64_t key;  ///< Of the name, the signature, and the sizes of what travels as bytes.
+  const char* name;
+  const char* signature;
+  /// By rank, one more than the entry in the table there; 0 when not known. (MRPC, stub caching)
+  const std::uint32_t* entries;
+  const export_entry* here;  ///< What this program exports so, or null.
+  name_stub* next;           ///< Known to this rank, in the same bucket.
+  bool is_known;
+};
+
+/// What nobody knows yet.
+extern const std::uint32_t no_entries[];
+
+/// What a program exports under a name.
+struct export_entry {
+  using runner = void (*)(const export_entry& entry, request& message, const std::byte* arguments);
+
+  std::uint64_t key;
+  runner run;
+  void (*call_here)();  ///< Of a method: R (const export_entry&, T&, A&&…).
+  name_stub* stub;
+  std::uint32_t argument_bytes;
+  bool is_method;
+  alignas(16) std::byte implementation[16];  ///< A function or method pointer; or nothing.
+};
+
+/// Before run(). What is wrong is said when the job starts.
+void add_export(const export_entry& entry);
+
+/// Room for the arguments of a call; no suspension between this and commit_named. Suspends as
+/// begin_request.
+outgoing begin_named(name_stub& stub, int to, std::size_t argument_bytes, bool answered);
+void commit_named(int to, bool is_method, ticket_id ticket);
+/// Throws not_exported: an object of this rank is called by a name that its program does not know.
+[[noreturn]] void not_exported_here(const name_stub& stub);
+/// A message that is shorter than its arguments: an error for the caller.
+void refuse_malformed(const export_entry& entry, request& message);
+
+/// FNV-1a.
+constexpr std::uint64_t mix_key(std::uint64_t hash, std::string_view bytes) {
+  for (char c : bytes) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+/// What is copied as bytes must have as many on both sides; incomplete types are objects.
+template <class T>
+constexpr std::uint64_t mix_size(std::uint64_t hash) {
+  if constexpr (!std::is_void_v<T>) {
+    if constexpr (travels<T>) hash = (hash ^ sizeof(T)) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+template <class R, class... P>
+constexpr text_buffer call_text(std::string_view of_class, bool is_const) {
+  text_list parameters;
+  (parameters.add(type_text<P>()), ...);
+  text_buffer text = type_text<R>();
+  if (!of_class.empty()) text = text + " " + of_class + "::";
+  return text + "(" + parameters.view() + (is_const ? ") const" : ")");
+}
+
+/// A signature taken apart: R(P…), R (T::*)(P…) or R (T::*)(P…) const.
+template <class Signature>
+struct signature_of {
+  static_assert(std::is_void_v<Signature>,
+                "sojourn: the signature of a method is R(P...), or R (T::*)(P...), const or not");
+};
+template <class R, class... P>
+struct signature_of<R(P...)> {
+  using result = R;
+  using arguments = std::tuple<travelling_parameter<P>...>;
+  using object = void;
+  using implementation = R (*)(P...);
+  static constexpr bool is_method = false;
+  static constexpr std::size_t arity = sizeof...(P);
+  static constexpr bool parameters_travel =
+      ((parameter_travels<P> && travels<travelling_parameter<P>>) && ...);
+  static constexpr text_buffer text() { return call_text<R, P...>("", false); }
+  static constexpr std::uint64_t mix_sizes(std::uint64_t hash) {
+    hash = mix_size<R>(hash);
+    ((hash = mix_size<travelling_parameter<P>>(hash)), ...);
+    return hash;
+  }
+};
+template <class T, class R, class... P>
+struct signature_of<R (T::*)(P...)> : signature_of<R(P...)> {
+  using object = T;
+  using implementation = R (T::*)(P...);
+  static constexpr bool is_method = true;
+  static constexpr text_buffer text() { return call_text<R, P...>(type_text<T>().view(), false); }
+};
+template <class T, class R, class... P>
+struct signature_of<R (T::*)(P...) const> : signature_of<R(P...)> {
+  using object = const T;
+  using implementation = R (T::*)(P...) const;
+  static constexpr bool is_method = true;
+  static constexpr text_buffer text() { return call_text<R, P...>(type_text<T>().view(), true); }
+};
+
+template <class Signature>
+struct signature_text {
+  static constexpr std::size_t size = signature_of<Signature>::text().size();
+  static constexpr std::array<char, size + 1> value = [] {
+    std::array<char, size + 1> chars{};
+    text_buffer text = signature_of<Signature>::text();
+    for (std::size_t i = 0; i < size; ++i) chars[i] = text.view()[i];
+    return chars;
+  }();
+};
+
+/// One name with its signature, as both ends of a call have it.
+template <fixed_name Name, class Signature>
+struct named {
+  using signature = signature_of<Signature>;
+  using result = typename signature::result;
+  using arguments = typename signature::arguments;
+  using object = typename signature::object;
+
+  static constexpr std::uint64_t key = [] {
+    std::uint64_t hash = mix_key(0xcbf29ce484222325u, Name.view());
+    hash = mix_key(hash ^ '\n',
+                   {signature_text<Signature>::value.data(), signature_text<Signature>::size});
+    return signature::mix_sizes(hash);
+  }();
+  inline static constinit name_stub stub = {
+      key, Name.text, signature_text<Signature>::value.data(), no_entries, nullptr, nullptr, false};
+
+  /// As bad_access and checked mode look for it.
+  static const char* method_text() {
+    static const std::string text = "Method = &" + std::string(Name.view()) + "]";
+    return text.c_str();
+  }
+};
+
+/// The arguments of a call as they lie in its message.
+template <class... A>
+struct function_arguments {
+  std::tuple<A...> values;
+};
+template <class T, class... A>
+struct method_arguments {
+  T* object;
+  std::tuple<A...> values;
+};
+template <class Named, class = typename Named::arguments>
+struct message_of;
+template <class Named, class... A>
+struct message_of<Named, std::tuple<A...>> {
+  using type =
+      std::conditional_t<Named::signature::is_method,
+                         method_arguments<typename Named::object, A...>, function_arguments<A...>>;
+};
+
+/// The caller's end: sends a call; returns the ticket of its answer, or 0.
+template <class Named, class... First>
+ticket_id send_named(int to, bool answered, typename Named::arguments values, First... first) {
+  using message = typename message_of<Named>::type;
+  outgoing out = begin_named(Named::stub, to, sizeof(message), answered);
+  if constexpr (alignof(message) <= 16) {
+    ::new (static_cast<void*>(out.payload)) message{first..., std::move(values)};
+  } else {
+    message m{first..., std::move(values)};
+    std::memcpy(out.payload, static_cast<const void*>(&m), sizeof m);
+  }
+  commit_named(to, Named::signature::is_method, out.ticket);
+  return out.ticket;
+}
+
+/// The callee's end, for one implementation.
+template <class Named, class Implementation>
+struct exported {
+  using result = typename Named::result;
+  using message = typename message_of<Named>::type;
+
+  static Implementation implementation_of(const export_entry& entry) {
+    room<Implementation> copy;
+    std::memcpy(static_cast<void*>(&copy.value), entry.implementation, sizeof(Implementation));
+    return copy.value;
+  }
+
+  static void run(const export_entry& entry, request& m, const std::byte* bytes) {
+    room<message> arguments;
+    std::memcpy(static_cast<void*>(&arguments.value), bytes, sizeof(message));
+    Implementation implementation = implementation_of(entry);
+    ticket_id answer = m.ticket;
+    [[maybe_unused]] int source = m.source;
+    m.consume();
+    if constexpr (Named::signature::is_method) check_object(*arguments.value.object, source);
+    carry_out(implementation, arguments.value, answer);
+  }
+
+  /// Holds nothing of this rank but, of a method, the object: may migrate otherwise.
+  static void carry_out(Implementation implementation, message& m, ticket_id answer) noexcept {
+    auto call = [&]() -> result {
+      return std::apply(
+          [&](auto&... a) -> result {
+            if constexpr (Named::signature::is_method) {
+              return std::invoke(implementation, *m.object, std::move(a)...);
+            } else {
+              return implementation(std::move(a)...);
+            }
+          },
+          m.values);
+    };
+    if (answer != 0) return send_outcome<result>(answer, call);
+    std::exception_ptr failure;
+    try {
+      call();
+      return;
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    one_way_failed(failure);
+  }
+
+  template <class T>
+  static void check_object(T& object, int source) {
+    if (checked()) [[unlikely]] {
+      check_access(reinterpret_cast<std::uint64_t>(&object), kind_of_object<T>(),
+                   Named::method_text(), {0, source});
+    }
+  }
+
+  template <class T, class... A>
+  static result call_here(const export_entry& entry, T& object, A&&... a) {
+    check_object(object, job.me);
+    return std::invoke(implementation_of(entry), object, std::forward<A>(a)...);
+  }
+
+  template <class... A>
+  static void (*pointer_to_call_here(std::type_identity<std::tuple<A...>>))() {
+    return reinterpret_cast<void (*)()>(&call_here<typename Named::object, A...>);
+  }
+
+  static void add(Implementation implementation) {
+    static_assert(sizeof(Implementation) <= sizeof(export_entry::implementation));
+    export_entry entry{};
+    entry.key = Named::key;
+    entry.run = run;
+    entry.stub = &Named::stub;
+    entry.argument_bytes = sizeof(message);
+    entry.is_method = Named::signature::is_method;
+    if constexpr (Named::signature::is_method) {
+      entry.call_here = pointer_to_call_here(std::type_identity<typename Named::arguments>{});
+    }
+    std::memcpy(entry.implementation, static_cast<const void*>(&implementation),
+                sizeof(Implementation));
+    add_export(entry);
+  }
+};
+
+/// Access to an object by a method's name.
+template <class M, class T, class... A>
+struct named_access {
+  using named = typename M::named;
+  using result = typename M::result;
+  using arguments = typename M::arguments;
+
+  static_assert(named::signature::is_method,
+                "sojourn: this name is one of a function, not of a method: call it with rpc");
+  static_assert(
+      !named::signature::is_method ||
+          std::is_same_v<std::remove_const_t<T>, std::remove_const_t<typename named::object>>,
+      "sojourn: this is not a method of the object that the global_ptr points to");
+  static_assert(std::is_const_v<typename named::object> || !std::is_const_v<T>,
+                "sojourn: a method that is not const cannot be called through a "
+                "global_ptr<const T>");
+  static_assert(std::is_constructible_v<arguments, A...> && sizeof...(A) == named::signature::arity,
+                "sojourn: the arguments of this access do not fit the method's parameters");
+
+  [[gnu::noinline]] static result call(std::uint64_t address, access how, arguments a) {
+    int owner = owner_of(address);
+    via chosen = job.overrides ? override_access(how, named::method_text()) : how.how;
+    if (owner == job.me ||
+        (chosen.how() == via::mechanism::migrate && migrate_activations(owner, chosen))) {
+      return call_here(address, a);
+    }
+    return take_value<result>(start(address, owner, std::move(a)));
+  }
+
+  static ticket_id start(std::uint64_t address, int owner, arguments a) {
+    ++counts.calls_remote;
+    return send_named<named>(owner, true, std::move(a),
+                             reinterpret_cast<typename named::object*>(address));
+  }
+
+  static int owner_of(std::uint64_t address) {
+    std::uint64_t owner = (address - job.heap) >> job.heap_shift;
+    if (owner >= static_cast<std::uint64_t>(job.count)) bad_access(address, named::method_text());
+    return static_cast<int>(owner);
+  }
+
+ private:
+  // The object's rank is this one; so is its program, for frames go to no other.
+  static result call_here(std::uint64_t address, arguments& a) {
+    const export_entry* entry = named::stub.here;
+    if (entry == nullptr) not_exported_here(named::stub);
+    auto* object = reinterpret_cast<typename named::object*>(address);
+    method_guard guard;
+    return std::apply(
+        [&]<class... B>(B&... b) -> result {
+          auto call =
+              reinterpret_cast<result (*)(const export_entry&, typename named::object&, B&&...)>(
+                  entry->call_here);
+          return call(*entry, *object, std::move(b)...);
+        },
+        a);
+  }
+};
+
+}  // namespace sojourn::detail

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which ranks run the same program. Ranks of one program share addresses of code: they exchange
+// stacks, and name functions by index. Between programs go only messages that mean the same in all
+// of them: the runtime's own, and calls by name (rpc/named.hpp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sojourn::detail {
+
+/// What a rank has told of itself.
+struct rank_program {
+  std::uint64_t fingerprint;  ///< Equal in ranks that may exchange stacks.
+  const char* name;           ///< For people; stays where it is.
+};
+/// Requires: the ranks have told. To be called before any message is sent.
+void attach_programs(rank_program (*of_rank)(int rank));
+
+/// The ranks of this job do not all run one program.
+extern bool several_programs;
+bool is_of_other_program(int rank);
+/// True when `rank` runs another program than this one does.
+inline bool runs_other_program(int rank) { return several_programs && is_of_other_program(rank); }
+
+/// "rank 2 (worker)"
+std::string rank_and_program(int rank);
+/// Why the stack of what runs on rank `from` does not go to `to`: a sentence without its end.
+std::string why_no_stack_goes(int from, int to);
+/// Throws different_program: a call of a function without a name.
+[[noreturn]] void refuse_unnamed_call(int to);
+
+}  // namespace sojourn::detail
