@@ -409,6 +409,8 @@ void restore_rank(const std::string& path, const checkpoint_set& set) {
   } catch (const error& e) {
     refuse_to_restore(e.what(), whole);
   }
+  // A job that was killed as soon as its checkpoint was whole has left the one before.
+  remove_others(path, set.generation, job.me, job.count);
   self.restored = self.they_stand = true;
   freeze([](const piece* p) { return p->restored; });
   after_next_barrier = let_restored_go;

@@ -8,18 +8,23 @@
 using namespace sojourn;
 using namespace std::chrono_literals;
 
+template <class Visits>
+[[gnu::noinline]] void count_in(Visits& visits) {
+  ++visits[0];
+}
+
 // bad
 void count_bad() {
   std::vector<long> visits{1};  // on the rank where it began
   sleep_for(200ms);             // moved meanwhile, by whoever knows its name
-  ++visits[0];
+  count_in(visits);
 }
 
 // good
 void count_good() {
   std::pmr::vector<long> visits(1, 1L, thread_heap());  // comes along
   sleep_for(200ms);
-  ++visits[0];
+  count_in(visits);
 }
 
 int main(int argc, char** argv) {
