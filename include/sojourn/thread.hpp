@@ -133,10 +133,9 @@ std::pmr::memory_resource* thread_heap();
 /// The running thread moves itself: this returns there, and not before, whoever else moves it.
 /// Another one, wherever it is, moves when it is ready, sleeps, or waits for a result; this returns
 /// when it has left. One that goes elsewhere by itself before counts as moved: it might have been
-/// there, and gone on. A thread is where its
-/// oldest frames are: an activation of it that is elsewhere stays there, and returns to where they
-/// are then. Suspends. Errors: thread_error, and then nothing has moved; sojourn::error when there
-/// is no such rank.
+/// there, and gone on. A thread is where its oldest frames are: an activation of it that is
+/// elsewhere stays there, and returns to where they are then. Suspends. Errors: thread_error, and
+/// then nothing has moved; sojourn::error when there is no such rank.
 void migrate(thread t, rank_t to);
 
 namespace detail {

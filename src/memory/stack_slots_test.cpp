@@ -12,6 +12,7 @@
 #include <new>
 #include <vector>
 
+#include "memory/region_test.hpp"
 #include "no_guard_pages.hpp"
 #include "under_memcheck.hpp"
 
@@ -19,19 +20,8 @@ namespace {
 
 using namespace sojourn::detail;
 
-constexpr std::uint64_t gib = std::uint64_t{1} << 30;
 constexpr std::size_t slot_bytes = 256 << 10;
 constexpr std::size_t page = 4096;
-
-// Claims are made in a child process, which may map the region: it exits with the line of the first
-// that does not hold.
-#define CLAIM(condition)                                           \
-  do {                                                             \
-    if (!(condition)) {                                            \
-      std::fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
-      _exit(1);                                                    \
-    }                                                              \
-  } while (false)
 
 char* at(std::uint64_t address) { return reinterpret_cast<char*>(address); }
 

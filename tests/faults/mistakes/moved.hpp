@@ -3,6 +3,7 @@
 // argument `bad` they have in their frames what must stay on its rank.
 #pragma once
 
+#include <array>
 #include <cstring>
 #include <vector>
 
@@ -35,4 +36,16 @@ inline void hand_over(sojourn::balance_policy policy, void (*body)()) {
 inline void waits_for_handover() {
   while (not_moved() && !any_was_handed_over) sojourn::yield();
   sojourn::rpc(0, [] { any_was_handed_over = true; }).get();
+}
+
+/// What is handed over, with a pointer to memory of its rank and without.
+inline void works_bad() {
+  std::vector<long> factors{2, 3, 5};
+  waits_for_handover();
+  reads(factors.data());
+}
+inline void works_good() {
+  std::array<long, 3> factors{2, 3, 5};
+  waits_for_handover();
+  reads(factors.data());
 }

@@ -1,21 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that a rank hands to neighbours that have fewer: by load balance, without being asked.
-#include <array>
-#include <vector>
-
 #include "moved.hpp"
 using namespace sojourn;
-
-void works_bad() {
-  std::vector<long> factors{2, 3, 5};
-  waits_for_handover();
-  reads(factors.data());
-}
-void works_good() {
-  std::array<long, 3> factors{2, 3, 5};
-  waits_for_handover();
-  reads(factors.data());
-}
 
 int main(int argc, char** argv) {
   return run(argc, argv, [bad = is_bad(argc, argv)] {
