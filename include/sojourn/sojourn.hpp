@@ -4,6 +4,7 @@
 #pragma once
 
 #include "sojourn/activate.hpp"
+#include "sojourn/aggregate.hpp"
 #include "sojourn/balance.hpp"
 #include "sojourn/checkpoint.hpp"
 #include "sojourn/clock.hpp"
