@@ -100,7 +100,8 @@ void make_room(bundle& b) {
 }
 
 [[gnu::noinline]] std::byte* begin_run(int to, std::uint16_t handler, std::uint32_t stride) {
-  if (to == job.me || stride > bundled_bytes_max) return nullptr;
+  // Alone it is refused.
+  if (to == job.me || stride > bundled_bytes_max || is_lost(to)) return nullptr;
   bundle& b = bundles[to];
   void* scope = running_piece()->scope;
   // Sending suspends, and others may fill it meanwhile.
@@ -128,6 +129,13 @@ void make_room(bundle& b) {
   b.run = b.next;
   b.next += sizeof(run_header) + stride;
   return b.next - stride;
+}
+
+/// It has been sent, or is not wanted any more.
+void empty(bundle& b, int to) {
+  b.next = b.first;
+  --bundles_waiting;
+  hold_back(to, false);
 }
 
 void handle_bundle(request& message);
@@ -209,6 +217,11 @@ bool try_send_bundle(int to) {
   if (bundles == nullptr) return true;
   bundle& b = bundles[to];
   if (b.is_empty()) return true;
+  if (is_lost(to)) {
+    b.handler = bundle::no_run;
+    empty(b, to);
+    return true;
+  }
   std::byte* room = wire().reserve(to, message_class::request, bundle_bytes(to));
   if (room == nullptr) return false;
   if (b.handler != bundle::no_run) b.close_run();
@@ -219,9 +232,7 @@ bool try_send_bundle(int to) {
   ++counts.bundles_sent;
   commit_message(to, message_class::request, static_cast<runtime_message>(bundle_handler),
                  b.scope != nullptr ? flag_scope : std::uint16_t{0}, 0);
-  b.next = b.first;
-  --bundles_waiting;
-  hold_back(to, false);
+  empty(b, to);
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <typeinfo>
+#include <vector>
 
 #include "base/check.hpp"
 #include "base/checked.hpp"
@@ -183,7 +184,7 @@ bool ticket_ready(ticket_id& id) {
 void ticket_adopt(ticket_id& id) {
   if (home_of(id) == job.me) return;
   int home = home_of(id);
-  ticket_id mine = ticket_open();
+  ticket_id mine = open_answer(home);
   send_reply(home, runtime_message::forward_result, 0, id, &mine, sizeof mine);
   id = mine;
 }
@@ -275,6 +276,29 @@ held_result ticket_hold(ticket_id id) {
 }
 
 void ticket_release(const held_result& result) { free_ticket(static_cast<ticket*>(result.ticket)); }
+
+void fail_answers_of(int rank) {
+  struct search {
+    int rank;
+    std::vector<ticket_id> found;
+  } of{rank, {}};
+  each_open_ticket(
+      [](const ticket& t, void* context) {
+        auto* s = static_cast<search*>(context);
+        bool is_there = t.asked == s->rank || t.thread_at == s->rank;
+        if (t.has == outcome::none && is_there) s->found.push_back(t.id);
+      },
+      &of);
+  for (const ticket_id id : of.found) {
+    const ticket* t = find_ticket(id);
+    if (t == nullptr || t->taken_by == taker::nobody) continue;
+    try {
+      throw_rank_lost(rank, t->thread_at == rank ? "a thread" : "an answer");
+    } catch (...) {
+      send_exception(id, std::current_exception());
+    }
+  }
+}
 
 void send_exception(ticket_id id, const std::exception_ptr& exception) {
   encoded_exception e;
