@@ -15,6 +15,7 @@
 #include "base/checked.hpp"
 #include "base/copy_short.hpp"
 #include "base/symbols.hpp"
+#include "fiber/result_memory.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "fiber/user_frames.hpp"
@@ -209,7 +210,27 @@ namespace {
 
 void ticket_wait(ticket_id& id) { wait_for_result(id); }
 
+namespace {
+
+/// As long as the fiber waits without leaving its stack, a result may be copied there: no more
+/// copies. True when it was; the ticket is free then.
+[[gnu::noinline]] bool landed_in_place(ticket_id& id, void* into, std::size_t bytes) {
+  ticket_adopt(id);
+  ticket* t = find_ticket(id);
+  if (t == nullptr || t->has != outcome::none || t->asked < 0) return false;
+  bool is_here = false;
+  land_result(t, {into, bytes, [](void* here) { *static_cast<bool*>(here) = true; },
+                  [](void*, ticket_id) {}, &is_here});
+  while (!is_here && t->has == outcome::none && take_reply_in_place(t->asked)) {
+  }
+  if (!is_here) t->taken_by = taker::asker;
+  return is_here;
+}
+
+}  // namespace
+
 void ticket_take(ticket_id id, void* into, std::size_t bytes) {
+  if (bytes > ticket::inline_bytes && landed_in_place(id, into, bytes)) return;
   ticket* t = wait_for_result(id);
   if (t->has == outcome::exception) rethrow_and_free(t);
   if (t->bytes != bytes) [[unlikely]]
@@ -251,9 +272,7 @@ std::byte* begin_result(ticket_id id, std::size_t bytes) {
     complete(id, nullptr, 0, outcome::value);
     return nullptr;
   }
-  void* memory = std::malloc(bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return static_cast<std::byte*>(memory);
+  return results.take(bytes);
 }
 
 void commit_result(ticket_id id, std::byte* room, std::size_t bytes, bool is_kept) {
