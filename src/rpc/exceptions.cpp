@@ -60,7 +60,7 @@ exception_kind system_error_kind() {
 }
 
 /// The first of the table are the same in all programs.
-constexpr std::size_t standard_kinds = 30;
+constexpr std::size_t standard_kinds = 31;
 
 std::vector<exception_kind>& kinds() {
   static std::vector<exception_kind> table = [] {
