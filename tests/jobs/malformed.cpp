@@ -114,13 +114,13 @@ void mutated_messages_are_refused_or_are_values() {
 
 void an_object_outside_of_the_heap_is_refused() {
   int to = next_rank();
-  using add = method<&counter::add>::request<counter>;
+  using add = detail::method<&counter::add>::request<counter>;
   add::payload_type payload{reinterpret_cast<counter*>(&runs), {1L}};
   std::vector<std::byte> bytes(sizeof payload);
   std::memcpy(bytes.data(), static_cast<const void*>(&payload), sizeof payload);
   CHECK_THROWS(malformed_message, send(to, add::handler, bytes).get());
 
-  using append = method<&counter::append>::marshalled<counter, false>;
+  using append = detail::method<&counter::append>::marshalled<counter, false>;
   std::string text = "text";
   std::vector<std::byte> message(append::head_room + header_room + measure(text).whole);
   append::head head{&runs};
