@@ -53,8 +53,8 @@ std::size_t copy_out(const grpc::ByteBuffer& from, std::vector<char>& to) {
 class echo_service : public grpc::Service {
  public:
   echo_service() : out_(bytes_max, 'y'), in_(bytes_max) {
-    using handler = grpc::internal::RpcMethodHandler<echo_service, grpc::ByteBuffer,
-                                                     grpc::ByteBuffer>;
+    using handler =
+        grpc::internal::RpcMethodHandler<echo_service, grpc::ByteBuffer, grpc::ByteBuffer>;
     AddMethod(new grpc::internal::RpcServiceMethod(
         sync_method, grpc::internal::RpcMethod::NORMAL_RPC,
         new handler([](echo_service* self, grpc::ServerContext*, const grpc::ByteBuffer* request,
