@@ -33,6 +33,8 @@ int run_benchmarks(const std::string& name, const settings& chosen, bool as_json
   if (name == "migrate" || name == "all") bench_migrate(result, here, complete);
   if (name == "calls" || name == "all") bench_calls(result, here, complete);
   if (name == "threads" || name == "all") bench_threads(result, here, complete);
+  if (name == "rpc" || name == "all") bench_rpc(result, here, complete);
+  if (name == "am" || name == "all") bench_am(result, here, complete);
   if (name == "uts" || name == "all") bench_uts(result, here, complete);
   if (name == "phold" || name == "all") bench_phold(result, here, complete);
   if (name == "checked" || name == "all") bench_checked(result, here, complete);
@@ -55,10 +57,11 @@ int main(int argc, char** argv) {
   std::string name;
   bool as_json = false;
   bench::settings chosen;
-  app.add_option("name", name, "ping, migrate, calls, threads, uts, phold, checked, or all of them")
+  app.add_option("name", name,
+                 "ping, migrate, calls, threads, rpc, am, uts, phold, checked, or all of them")
       ->required()
-      ->check(
-          CLI::IsMember({"ping", "migrate", "calls", "threads", "uts", "phold", "checked", "all"}));
+      ->check(CLI::IsMember(
+          {"ping", "migrate", "calls", "threads", "rpc", "am", "uts", "phold", "checked", "all"}));
   app.add_flag("--json", as_json, "Print one JSON object instead of a table");
   app.add_option("--pairs", chosen.work.pairs, "Interleaved pairs for each figure, at least 11")
       ->check(CLI::Range(bench::effort::pairs_min, 100'000))
