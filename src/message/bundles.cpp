@@ -153,20 +153,21 @@ bundled_handler run_of_calls;
 /// Goes on to the end, or until a call has blocked and another goes on.
 void go_through(request& message) {
   const std::uint64_t mine = opened.reader;
-  while (opened.next != bundle_end || opened.left != 0) {
-    if (opened.left == 0) {
+  while (opened.next != bundle_end) {
+    if (opened.next == opened.run_end) {
       run_header header;
       const auto rest = static_cast<std::size_t>(bundle_end - opened.next);
       if (rest < sizeof header) malformed(message, "ends in the middle");
       std::memcpy(&header, opened.next, sizeof header);
       if (header.handler >= functions().size()) malformed(message, "names no function");
-      if (header.count > (rest - sizeof header) / functions()[header.handler].stride) {
+      const bundled_function& called = functions()[header.handler];
+      if (header.count > (rest - sizeof header) / called.stride) {
         malformed(message, "ends in the middle");
       }
       opened.next += sizeof header;
-      opened.left = header.count;
+      opened.run_end = opened.next + std::size_t{header.count} * called.stride;
       counts.handlers_run += header.count;
-      run_of_calls = functions()[header.handler].run;
+      run_of_calls = called.run;
     }
     run_of_calls();
     if (opened.reader != mine) return;
@@ -177,7 +178,7 @@ void go_through(request& message) {
 void handle_bundle(request& message) {
   --counts.handlers_run;  // the bundle itself is none
   opened.next = message.payload;
-  opened.left = 0;
+  opened.run_end = message.payload;
   bundle_end = message.payload + message.bytes;
   go_through(message);
 }

@@ -116,7 +116,7 @@ void run_call(ticket_id answer, Call&& call) noexcept {
 template <class F, class R, class... A>
 struct callable_request {
   struct payload_type {
-    travelling_callable<F> fn;
+    [[no_unique_address]] travelling_callable<F> fn;
     std::tuple<A...> arguments;
   };
 
