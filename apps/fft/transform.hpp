@@ -31,9 +31,9 @@ struct settings {
 struct result {
   double seconds = 0;  ///< Of the repeat in the middle, as everything below.
   double fastest = 0;
-  time_split split;
+  time_split split{};
   sojourn::counters spent;
-  errors found;  ///< On rank 0; of the last repeat.
+  errors found{};  ///< On rank 0; of the last repeat.
 };
 
 /// Collective. Suspends.
