@@ -83,28 +83,11 @@ class share {
     }
   }
 
-  /// Block (i, k) or (k, j) for sub-step 3 of step k, when it is not mine.
-  template <class Visit>
-  void for_missing(std::size_t k, Visit visit) {
-    if (!mine_.has_inner(k)) return;
-    const std::size_t end = shape().blocks();
-    if (!mine_.has_column(k)) {
-      for (std::size_t i = mine_.my_next_row(k); i < end; i += mine_.row_stride()) visit(i, k);
-    }
-    if (!mine_.has_row(k)) {
-      for (std::size_t j = mine_.my_next_column(k); j < end; j += mine_.column_stride()) {
-        visit(k, j);
-      }
-    }
-  }
   void use_visitors(std::size_t k) {
     mine_.use_own_border(k);
-    for_missing(k, [&](std::size_t i, std::size_t j) {
-      use(k, i, j, visitor(places_.border(k, i, j)));
+    mine_.for_missing(k, [&](std::size_t i, std::size_t j) {
+      mine_.use(k, i, j, visitor(places_.border(k, i, j)));
     });
-  }
-  void use(std::size_t k, std::size_t i, std::size_t j, const double* block) {
-    (i == k ? mine_.of_row(j) : mine_.of_column(i)) = block;
   }
   double* visitor(std::size_t place) const { return at_.visitors.local() + place; }
   /// The pivot block of step k, once it is here.
@@ -149,7 +132,7 @@ class share {
 
   std::size_t missing(std::size_t k) {
     std::size_t count = 0;
-    for_missing(k, [&](std::size_t, std::size_t) { ++count; });
+    mine_.for_missing(k, [&](std::size_t, std::size_t) { ++count; });
     return count;
   }
 
@@ -197,7 +180,7 @@ void fetch_border(share& here, const shares& all, std::size_t k,
     sojourn::future<std::vector<double>> block;
   };
   std::vector<asked> flying;
-  here.for_missing(k, [&](std::size_t i, std::size_t j) {
+  here.mine().for_missing(k, [&](std::size_t i, std::size_t j) {
     const rank_t owner = here.shape().owner(i, j);
     flying.push_back({i, j,
                       sojourn::rpc(
@@ -210,7 +193,7 @@ void fetch_border(share& here, const shares& all, std::size_t k,
   fetched.resize(flying.size());
   for (std::size_t n = 0; n < flying.size(); ++n) {
     fetched[n] = flying[n].block.get();
-    here.use(k, flying[n].i, flying[n].j, fetched[n].data());
+    here.mine().use(k, flying[n].i, flying[n].j, fetched[n].data());
   }
 }
 
@@ -265,7 +248,7 @@ void factorize_one_sided(share& here, const std::vector<addresses>& all, exchang
     });
     sojourn::barrier();
     if (by == exchange::fetch) {
-      here.for_missing(k, [&](std::size_t i, std::size_t j) {
+      mine.for_missing(k, [&](std::size_t i, std::size_t j) {
         const auto place = here.shape().place(i, j) * here.shape().block_numbers();
         sojourn::get(all[static_cast<std::size_t>(here.shape().owner(i, j))].blocks +
                          static_cast<std::ptrdiff_t>(place),

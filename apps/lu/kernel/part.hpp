@@ -152,6 +152,20 @@ class part {
     return who;
   }
 
+  /// Blocks (i, k) and (k, j) that sub-step 3 of step k needs here and that are others': visit(i, j).
+  template <class Visit>
+  void for_missing(std::size_t k, Visit visit) const {
+    if (!has_inner(k)) return;
+    if (!has_column(k)) {
+      for (std::size_t i = my_next_row(k); i < layout_.blocks(); i += row_stride()) visit(i, k);
+    }
+    if (!has_row(k)) {
+      for (std::size_t j = my_next_column(k); j < layout_.blocks(); j += column_stride()) {
+        visit(k, j);
+      }
+    }
+  }
+
   // ---- What there is to compute ---------------------------------------------------------------
 
   /// Sub-step 1, of the pivot's owner.
@@ -174,9 +188,10 @@ class part {
     }
   }
 
-  /// Where block (i, k) and block (k, j) are while sub-step 3 needs them.
-  const double*& of_column(std::size_t i) { return of_column_[i]; }
-  const double*& of_row(std::size_t j) { return of_row_[j]; }
+  /// Where block (i, k) or (k, j) is while sub-step 3 of step k needs it.
+  void use(std::size_t k, std::size_t i, std::size_t j, const double* block) {
+    (i == k ? of_row_[j] : of_column_[i]) = block;
+  }
   void use_own_border(std::size_t k) {
     if (has_column(k)) {
       for (std::size_t i = my_next_row(k); i < layout_.blocks(); i += row_stride()) {
@@ -195,9 +210,20 @@ class part {
   void update_inner(std::size_t k, Between between) {
     for (std::size_t i = my_next_row(k); i < layout_.blocks(); i += row_stride()) {
       for (std::size_t j = my_next_column(k); j < layout_.blocks(); j += column_stride()) {
-        update(at(i, j), of_column_[i], of_row_[j], layout_.block);
+        update_one(i, j);
       }
       between();
+    }
+  }
+  /// The same in two parts: the next pivot block, when it is mine, and then all others.
+  void update_next_pivot(std::size_t k) {
+    if (k + 1 < layout_.blocks() && is_mine(k + 1, k + 1)) update_one(k + 1, k + 1);
+  }
+  void update_others(std::size_t k) {
+    for (std::size_t i = my_next_row(k); i < layout_.blocks(); i += row_stride()) {
+      for (std::size_t j = my_next_column(k); j < layout_.blocks(); j += column_stride()) {
+        if (i != k + 1 || j != k + 1) update_one(i, j);
+      }
     }
   }
 
@@ -214,12 +240,8 @@ class part {
         p.factor_pivot(k);
       }
       p.solve_border(k, one.data(), [](std::size_t, std::size_t) {});
-      for (std::size_t i = p.my_next_row(k); i < l.blocks(); i += p.row_stride()) {
-        p.of_column(i) = p.has_column(k) ? p.at(i, k) : p.numbers_;
-      }
-      for (std::size_t j = p.my_next_column(k); j < l.blocks(); j += p.column_stride()) {
-        p.of_row(j) = p.has_row(k) ? p.at(k, j) : p.numbers_;
-      }
+      p.use_own_border(k);
+      p.for_missing(k, [&](std::size_t i, std::size_t j) { p.use(k, i, j, p.numbers_); });
       p.update_inner(k, [] {});
     }
   }
@@ -228,6 +250,9 @@ class part {
   std::size_t next(std::size_t k, int which, int of) const {
     const auto n = static_cast<std::size_t>(of);
     return k + 1 + (static_cast<std::size_t>(which) + n - (k + 1) % n) % n;
+  }
+  void update_one(std::size_t i, std::size_t j) {
+    update(at(i, j), of_column_[i], of_row_[j], layout_.block);
   }
   template <class Visit>
   void for_mine(Visit visit) {
