@@ -4,6 +4,7 @@
 #pragma once
 
 #include "sojourn/activate.hpp"
+#include "sojourn/aggregate.hpp"
 #include "sojourn/balance.hpp"
 #include "sojourn/checkpoint.hpp"
 #include "sojourn/clock.hpp"
@@ -17,6 +18,7 @@
 #include "sojourn/mpmd.hpp"
 #include "sojourn/non_blocking.hpp"
 #include "sojourn/objects.hpp"
+#include "sojourn/one_sided.hpp"
 #include "sojourn/rank.hpp"
 #include "sojourn/rpc.hpp"
 #include "sojourn/sleep.hpp"
