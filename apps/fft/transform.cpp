@@ -83,12 +83,14 @@ void remap_by_puts(share& here, const std::vector<global_ptr<complex>>& blocks) 
   part& mine = here.mine();
   const std::size_t chunk = mine.shape().chunk();
   const auto my_place = static_cast<std::ptrdiff_t>(rank_me()) * static_cast<std::ptrdiff_t>(chunk);
+  sojourn::completions done;
   for (int round = 1; round < sojourn::rank_count(); ++round) {
     const rank_t to = mine.partner(round);
     sojourn::put(std::span<const complex>(mine.outgoing(to), chunk),
-                 blocks[static_cast<std::size_t>(to)] + my_place);
+                 blocks[static_cast<std::size_t>(to)] + my_place, done);
   }
   mine.keep_own();
+  done.wait();
   sojourn::barrier();
 }
 

@@ -73,13 +73,13 @@ class share {
   const layout& shape() const { return mine_.shape(); }
 
   /// Before anything can come.
-  void begin(exchange by) {
+  void begin() {
     steps_.clear();
     for (std::size_t k = 0; k < shape().blocks(); ++k) {
       const bool waits = mine_.has_border(k) && !mine_.is_mine(k, k);
-      const std::size_t border = by == exchange::send ? missing(k) : 0;
-      steps_.push_back(
-          std::make_unique<step>(waits ? 1 : 0, static_cast<std::ptrdiff_t>(border)));
+      std::ptrdiff_t border = 0;
+      mine_.for_missing(k, [&](std::size_t, std::size_t) { ++border; });
+      steps_.push_back(std::make_unique<step>(waits ? 1 : 0, border));
     }
   }
 
@@ -109,17 +109,11 @@ class share {
     std::ranges::copy(block, visitor(place));
     steps_[k]->border_here.count_down();
   }
-  /// My block (i, j) of row or column k, as soon as it is solved. Suspends.
-  std::vector<double> solved(std::size_t k, std::size_t i, std::size_t j) {
-    steps_[k]->border_solved.wait();
-    const double* from = mine_.at(i, j);
-    return {from, from + shape().block_numbers()};
-  }
-
   // ---- What those tell ------------------------------------------------------------------------
 
   void wait_for_pivot(std::size_t k) { steps_[k]->pivot_here.wait(); }
   void wait_for_border(std::size_t k) { steps_[k]->border_here.wait(); }
+  void wait_until_solved(std::size_t k) { steps_[k]->border_solved.wait(); }
   void say_solved(std::size_t k) { steps_[k]->border_solved.count_down(); }
 
  private:
@@ -130,18 +124,15 @@ class share {
     sojourn::latch border_solved{1};
   };
 
-  std::size_t missing(std::size_t k) {
-    std::size_t count = 0;
-    mine_.for_missing(k, [&](std::size_t, std::size_t) { ++count; });
-    return count;
-  }
-
   visiting places_;
   std::size_t count_;
   addresses at_;
   part mine_;
   std::vector<std::unique_ptr<step>> steps_;
 };
+
+/// Meanwhile others may need room for what they send, or blocks of this rank.
+void serve_others() { sojourn::yield(); }
 
 using shares = std::vector<global_ptr<share>>;
 
@@ -160,46 +151,42 @@ void send_pivot(share& here, const shares& all, std::size_t k) {
   }
 }
 
-void send_border(share& here, const shares& all, std::size_t k, std::size_t i, std::size_t j) {
-  here.for_consumers(k, j, [&](rank_t to) {
-    sojourn::rpc_ff(
-        to,
-        [](global_ptr<share> s, std::size_t step, std::size_t place, sojourn::view<double> block) {
-          s.local()->take_border(step, place, block);
-        },
-        all[static_cast<std::size_t>(to)], k, here.places().border(k, i, j),
-        argument(here, here.mine().at(i, j)));
-  });
+void send_border(share& here, global_ptr<share> there, std::size_t k, std::size_t i,
+                 std::size_t j) {
+  sojourn::rpc_ff(
+      there.where(),
+      [](global_ptr<share> s, std::size_t step, std::size_t place, sojourn::view<double> block) {
+        s.local()->take_border(step, place, block);
+      },
+      there, k, here.places().border(k, i, j), argument(here, here.mine().at(i, j)));
 }
 
-/// Calls for all, then waits for all.
-void fetch_border(share& here, const shares& all, std::size_t k,
-                  std::vector<std::vector<double>>& fetched) {
-  struct asked {
-    std::size_t i, j;
-    sojourn::future<std::vector<double>> block;
-  };
-  std::vector<asked> flying;
+/// One call to each rank that has some of what is missing; it answers with a call for each block, as
+/// soon as all are solved. So blocks come in any order, and are copied out of a message once.
+void ask_for_border(share& here, const shares& all, std::size_t k) {
+  const global_ptr<share> me = all[static_cast<std::size_t>(rank_me())];
+  rank_t asked = -1;
   here.mine().for_missing(k, [&](std::size_t i, std::size_t j) {
     const rank_t owner = here.shape().owner(i, j);
-    flying.push_back({i, j,
-                      sojourn::rpc(
-                          owner,
-                          [](global_ptr<share> s, std::size_t step, std::size_t y, std::size_t x) {
-                            return s.local()->solved(step, y, x);
-                          },
-                          all[static_cast<std::size_t>(owner)], k, i, j)});
+    if (owner == asked) return;  // A column has one owner in my row, and comes before the row.
+    asked = owner;
+    sojourn::rpc_ff(
+        owner,
+        [](global_ptr<share> s, std::size_t step, global_ptr<share> asking) {
+          share& mine = *s.local();
+          mine.wait_until_solved(step);
+          mine.mine().for_border(step, [&](std::size_t y, std::size_t x) {
+            mine.for_consumers(step, x, [&](rank_t to) {
+              if (to == asking.where()) send_border(mine, asking, step, y, x);
+            });
+          });
+        },
+        all[static_cast<std::size_t>(owner)], k, me);
   });
-  fetched.resize(flying.size());
-  for (std::size_t n = 0; n < flying.size(); ++n) {
-    fetched[n] = flying[n].block.get();
-    here.mine().use(k, flying[n].i, flying[n].j, fetched[n].data());
-  }
 }
 
 void factorize_by_calls(share& here, const shares& all, exchange by) {
   part& mine = here.mine();
-  std::vector<std::vector<double>> fetched;
   for (std::size_t k = 0; k < here.shape().blocks(); ++k) {
     if (mine.is_mine(k, k)) {
       mine.factor_pivot(k);
@@ -207,23 +194,22 @@ void factorize_by_calls(share& here, const shares& all, exchange by) {
     }
     here.wait_for_pivot(k);
     mine.solve_border(k, here.pivot(k), [&](std::size_t i, std::size_t j) {
-      if (by == exchange::send) send_border(here, all, k, i, j);
+      if (by == exchange::fetch) return;
+      here.for_consumers(k, j, [&](rank_t to) {
+        send_border(here, all[static_cast<std::size_t>(to)], k, i, j);
+      });
     });
     here.say_solved(k);
-    if (by == exchange::send) {
-      here.wait_for_border(k);
-      here.use_visitors(k);
-    } else {
-      mine.use_own_border(k);
-      fetch_border(here, all, k, fetched);
-    }
-    // Others may need room for what they send, or blocks, meanwhile.
-    mine.update_inner(k, [] { sojourn::yield(); });
+    if (by == exchange::fetch) ask_for_border(here, all, k);
+    here.wait_for_border(k);
+    here.use_visitors(k);
+    mine.update_inner(k, [] { serve_others(); });
   }
 }
 
-void put_block(const share& here, const double* block, global_ptr<double> to) {
-  sojourn::put(std::span<const double>(block, here.shape().block_numbers()), to);
+void put_block(const share& here, const double* block, global_ptr<double> to,
+               sojourn::completions& done) {
+  sojourn::put(std::span<const double>(block, here.shape().block_numbers()), to, done);
 }
 
 void factorize_one_sided(share& here, const std::vector<addresses>& all, exchange by) {
@@ -232,31 +218,36 @@ void factorize_one_sided(share& here, const std::vector<addresses>& all, exchang
   const auto visitors = [&](rank_t to, std::size_t place) {
     return all[static_cast<std::size_t>(to)].visitors + static_cast<std::ptrdiff_t>(place);
   };
+  sojourn::completions done;
   for (std::size_t k = 0; k < here.shape().blocks(); ++k) {
     if (mine.is_mine(k, k)) {
       mine.factor_pivot(k);
       for (rank_t to : mine.pivot_consumers(k)) {
-        put_block(here, here.pivot(k), visitors(to, places.pivot(k)));
+        put_block(here, here.pivot(k), visitors(to, places.pivot(k)), done);
       }
+      done.wait();
     }
     sojourn::barrier();
     mine.solve_border(k, here.pivot(k), [&](std::size_t i, std::size_t j) {
       if (by == exchange::fetch) return;
       here.for_consumers(k, j, [&](rank_t to) {
-        put_block(here, mine.at(i, j), visitors(to, places.border(k, i, j)));
+        put_block(here, mine.at(i, j), visitors(to, places.border(k, i, j)), done);
       });
     });
+    done.wait();
     sojourn::barrier();
     if (by == exchange::fetch) {
       mine.for_missing(k, [&](std::size_t i, std::size_t j) {
         const auto place = here.shape().place(i, j) * here.shape().block_numbers();
         sojourn::get(all[static_cast<std::size_t>(here.shape().owner(i, j))].blocks +
                          static_cast<std::ptrdiff_t>(place),
-                     std::span(here.visitor(places.border(k, i, j)), here.shape().block_numbers()));
+                     std::span(here.visitor(places.border(k, i, j)), here.shape().block_numbers()),
+                     done);
       });
+      done.wait();
     }
     here.use_visitors(k);
-    mine.update_inner(k, [] {});
+    mine.update_inner(k, [] { serve_others(); });
   }
 }
 
@@ -288,7 +279,7 @@ result factorize(const settings& chosen) {
   std::vector<result> all;
   for (split_meter& meter : meters) {
     my_share.mine().fill(chosen.seed);
-    my_share.begin(chosen.by);
+    my_share.begin();
     meter.start();
     if (chosen.how == form::rpc) {
       factorize_by_calls(my_share, all_shares, chosen.by);

@@ -166,6 +166,19 @@ class part {
     }
   }
 
+  /// My blocks of column and row k: visit(i, j).
+  template <class Visit>
+  void for_border(std::size_t k, Visit visit) const {
+    if (has_column(k)) {
+      for (std::size_t i = my_next_row(k); i < layout_.blocks(); i += row_stride()) visit(i, k);
+    }
+    if (has_row(k)) {
+      for (std::size_t j = my_next_column(k); j < layout_.blocks(); j += column_stride()) {
+        visit(k, j);
+      }
+    }
+  }
+
   // ---- What there is to compute ---------------------------------------------------------------
 
   /// Sub-step 1, of the pivot's owner.
@@ -174,18 +187,10 @@ class part {
   /// Sub-step 2: my blocks of column and row k; done(i, j) after each.
   template <class Done>
   void solve_border(std::size_t k, const double* pivot, Done done) {
-    if (has_column(k)) {
-      for (std::size_t i = my_next_row(k); i < layout_.blocks(); i += row_stride()) {
-        solve_column(at(i, k), pivot, layout_.block);
-        done(i, k);
-      }
-    }
-    if (has_row(k)) {
-      for (std::size_t j = my_next_column(k); j < layout_.blocks(); j += column_stride()) {
-        solve_row(at(k, j), pivot, layout_.block);
-        done(k, j);
-      }
-    }
+    for_border(k, [&](std::size_t i, std::size_t j) {
+      (i == k ? solve_row : solve_column)(at(i, j), pivot, layout_.block);
+      done(i, j);
+    });
   }
 
   /// Where block (i, k) or (k, j) is while sub-step 3 of step k needs it.
@@ -193,16 +198,7 @@ class part {
     (i == k ? of_row_[j] : of_column_[i]) = block;
   }
   void use_own_border(std::size_t k) {
-    if (has_column(k)) {
-      for (std::size_t i = my_next_row(k); i < layout_.blocks(); i += row_stride()) {
-        of_column_[i] = at(i, k);
-      }
-    }
-    if (has_row(k)) {
-      for (std::size_t j = my_next_column(k); j < layout_.blocks(); j += column_stride()) {
-        of_row_[j] = at(k, j);
-      }
-    }
+    for_border(k, [&](std::size_t i, std::size_t j) { use(k, i, j, at(i, j)); });
   }
 
   /// Sub-step 3: my blocks behind row and column k; between() after each row of them.
