@@ -94,11 +94,6 @@ class share {
   const double* pivot(std::size_t k) const {
     return mine_.is_mine(k, k) ? mine_.at(k, k) : visitor(places_.pivot(k));
   }
-  template <class Visit>
-  void for_consumers(std::size_t k, std::size_t j, Visit visit) const {
-    for (rank_t to : j == k ? mine_.column_consumers(k) : mine_.row_consumers(k)) visit(to);
-  }
-
   // ---- Calls by other ranks -------------------------------------------------------------------
 
   void take_pivot(std::size_t k, sojourn::view<double> block) {
@@ -141,14 +136,14 @@ sojourn::view<double> argument(const share& s, const double* block) {
 }
 
 void send_pivot(share& here, const shares& all, std::size_t k) {
-  for (rank_t to : here.mine().pivot_consumers(k)) {
+  here.mine().for_consumers(k, k, k, [&](rank_t to) {
     sojourn::rpc_ff(
         to,
         [](global_ptr<share> s, std::size_t step, sojourn::view<double> block) {
           s.local()->take_pivot(step, block);
         },
         all[static_cast<std::size_t>(to)], k, argument(here, here.pivot(k)));
-  }
+  });
 }
 
 void send_border(share& here, global_ptr<share> there, std::size_t k, std::size_t i,
@@ -176,7 +171,7 @@ void ask_for_border(share& here, const shares& all, std::size_t k) {
           share& mine = *s.local();
           mine.wait_until_solved(step);
           mine.mine().for_border(step, [&](std::size_t y, std::size_t x) {
-            mine.for_consumers(step, x, [&](rank_t to) {
+            mine.mine().for_consumers(step, y, x, [&](rank_t to) {
               if (to == asking.where()) send_border(mine, asking, step, y, x);
             });
           });
@@ -195,7 +190,7 @@ void factorize_by_calls(share& here, const shares& all, exchange by) {
     here.wait_for_pivot(k);
     mine.solve_border(k, here.pivot(k), [&](std::size_t i, std::size_t j) {
       if (by == exchange::fetch) return;
-      here.for_consumers(k, j, [&](rank_t to) {
+      mine.for_consumers(k, i, j, [&](rank_t to) {
         send_border(here, all[static_cast<std::size_t>(to)], k, i, j);
       });
     });
@@ -222,15 +217,15 @@ void factorize_one_sided(share& here, const std::vector<addresses>& all, exchang
   for (std::size_t k = 0; k < here.shape().blocks(); ++k) {
     if (mine.is_mine(k, k)) {
       mine.factor_pivot(k);
-      for (rank_t to : mine.pivot_consumers(k)) {
+      mine.for_consumers(k, k, k, [&](rank_t to) {
         put_block(here, here.pivot(k), visitors(to, places.pivot(k)), done);
-      }
+      });
       done.wait();
     }
     sojourn::barrier();
     mine.solve_border(k, here.pivot(k), [&](std::size_t i, std::size_t j) {
       if (by == exchange::fetch) return;
-      here.for_consumers(k, j, [&](rank_t to) {
+      mine.for_consumers(k, i, j, [&](rank_t to) {
         put_block(here, mine.at(i, j), visitors(to, places.border(k, i, j)), done);
       });
     });

@@ -127,31 +127,23 @@ class part {
     return (has_column(k) && my_next_row(k) < layout_.blocks()) ||
            (has_row(k) && my_next_column(k) < layout_.blocks());
   }
-  /// Who needs the pivot block of step k besides its owner. Requires: I am that.
-  std::vector<int> pivot_consumers(std::size_t k) const {
-    std::vector<int> who = column_consumers(k);
-    const std::vector<int> more = row_consumers(k);
-    who.insert(who.end(), more.begin(), more.end());
-    return who;
-  }
-  /// Who else needs my blocks of column k: my row of processors, as far as they have columns.
-  std::vector<int> column_consumers(std::size_t k) const {
-    std::vector<int> who;
-    for (int round = 1; round < layout_.columns(); ++round) {
-      const int c = (column_ + round) % layout_.columns();
-      if (next(k, c, layout_.columns()) < layout_.blocks()) who.push_back(layout_.at(row_, c));
+  /// Who else needs my block (i, j) of column or row k: of a column my row of processors, of a row my
+  /// column of them, as far as they have something behind k; of the pivot block both. visit(rank).
+  template <class Visit>
+  void for_consumers(std::size_t k, std::size_t i, std::size_t j, Visit visit) const {
+    if (i == k) {
+      for (int round = 1; round < layout_.rows(); ++round) {
+        const int r = (row_ + round) % layout_.rows();
+        if (next(k, r, layout_.rows()) < layout_.blocks()) visit(layout_.at(r, column_));
+      }
     }
-    return who;
-  }
-  std::vector<int> row_consumers(std::size_t k) const {
-    std::vector<int> who;
-    for (int round = 1; round < layout_.rows(); ++round) {
-      const int r = (row_ + round) % layout_.rows();
-      if (next(k, r, layout_.rows()) < layout_.blocks()) who.push_back(layout_.at(r, column_));
+    if (j == k) {
+      for (int round = 1; round < layout_.columns(); ++round) {
+        const int c = (column_ + round) % layout_.columns();
+        if (next(k, c, layout_.columns()) < layout_.blocks()) visit(layout_.at(row_, c));
+      }
     }
-    return who;
   }
-
   /// Blocks (i, k) and (k, j) that sub-step 3 of step k needs here and that are others': visit(i, j).
   template <class Visit>
   void for_missing(std::size_t k, Visit visit) const {

@@ -57,9 +57,8 @@ struct state {
 };
 
 void send_pivot(state& s, std::size_t k) {
-  for (int to : s.mine.pivot_consumers(k)) {
-    s.sends.send(s.mine.at(k, k), s.block(), to, pivot_tag);
-  }
+  s.mine.for_consumers(
+      k, k, k, [&](int to) { s.sends.send(s.mine.at(k, k), s.block(), to, pivot_tag); });
 }
 /// The pivot block of step k; waits for it.
 const double* pivot(state& s, std::size_t k) {
@@ -85,10 +84,9 @@ void factorize(state& s) {
       mine.use(k, i, j, room);
     });
     mine.solve_border(k, pivot(s, k), [&](std::size_t i, std::size_t j) {
-      const bool in_row = i == k;
-      for (int to : in_row ? mine.row_consumers(k) : mine.column_consumers(k)) {
-        s.sends.send(mine.at(i, j), s.block(), to, in_row ? row_tag : column_tag);
-      }
+      mine.for_consumers(k, i, j, [&](int to) {
+        s.sends.send(mine.at(i, j), s.block(), to, i == k ? row_tag : column_tag);
+      });
     });
     mine.use_own_border(k);
     s.receives.wait();
@@ -135,14 +133,15 @@ void factorize_best(state& s) {
     s.sends.wait();  // for what was packed in the step before
     if (!of_column.empty()) {
       const std::size_t count = pack(of_column, s.packed.data());
-      for (int to : mine.column_consumers(k)) {
+      mine.for_consumers(k, k + 1, k, [&](int to) {
         s.sends.send(s.packed.data(), count, to, column_tag);
-      }
+      });
     }
     if (!of_row.empty()) {
       double* to_pack = &s.packed[blocks * s.block()];
       const std::size_t count = pack(of_row, to_pack);
-      for (int to : mine.row_consumers(k)) s.sends.send(to_pack, count, to, row_tag);
+      mine.for_consumers(k, k, k + 1,
+                         [&](int to) { s.sends.send(to_pack, count, to, row_tag); });
     }
     mine.use_own_border(k);
     s.receives.wait();
