@@ -120,6 +120,10 @@ std::byte* try_reserve_request(int to, std::size_t bytes);
 void when_room(int to, std::size_t bytes, void (*go)(void*), void* context, piece* waiter);
 /// Suspends the running fiber until there is room.
 std::byte* reserve_request(int to, std::size_t bytes);
+/// Suspends the running fiber until there may be room for a request of `bytes`.
+void wait_for_room(int to, std::size_t bytes);
+/// Says whether a bundle of calls for `to` waits: whatever else is sent there sends it first.
+void hold_back(int to, bool held);
 /// Publishes what was reserved.
 void commit_message(int to, message_class kind, runtime_message handler, std::uint16_t flags,
                     ticket_id ticket);

@@ -47,7 +47,7 @@ void complete(ticket_id id, const void* bytes, std::size_t size, outcome how) {
     answered_by(t->asked);
     t->asked = -1;
   }
-  if (how == outcome::exception && t->dropped && t->thread_at >= 0) [[unlikely]] {
+  if (how == outcome::exception && t->taken_by == taker::nobody && t->thread_at >= 0) [[unlikely]] {
     detached_thread_failed(bytes, size);
   }
   complete_ticket(t, bytes, size, how);
@@ -122,7 +122,7 @@ void drop_here(ticket_id id, std::uint64_t dropped_at) {
   ticket* t = find_ticket(id);
   if (t == nullptr) return;
   if (t->has == outcome::none) {
-    t->dropped = true;
+    t->taken_by = taker::nobody;
     t->notify_context = reinterpret_cast<void*>(dropped_at);
     return;
   }
@@ -246,7 +246,7 @@ void send_result(ticket_id id, const void* bytes, std::size_t size) {
 std::byte* begin_result(ticket_id id, std::size_t bytes) {
   if (home_of(id) != job.me) return reserve_reply(home_of(id), runtime_message::result, bytes);
   ticket* t = find_ticket(id);
-  if (t == nullptr || t->dropped) {
+  if (t == nullptr || t->taken_by == taker::nobody) {
     complete(id, nullptr, 0, outcome::value);
     return nullptr;
   }
