@@ -63,7 +63,8 @@ result run_atomic(simulation& sim) {
                   interact(sim.space, here[i], *p.local(), forces[i], forces[j - first], &in_reach);
               continue;
             }
-            const sites position = sojourn::load(p);
+            // Not load(), see em3d.
+            const sites position = sojourn::load_async(p).get();
             sites force;
             e.inter += interact(sim.space, here[i], position, forces[i], force, &in_reach);
             if (!in_reach) continue;
@@ -96,8 +97,9 @@ result run_prefetch(simulation& sim) {
     room.push_back(sojourn::make_array<sites>(sojourn::rank_me(), places.size()));
   }
   const auto rooms = sojourn::gather_all(room);
+  sojourn::completions done;
 
-  const auto done = run_steps(
+  const result all_steps = run_steps(
       sim, [&] { return std::vector<sites>(mine.positions().begin(), mine.positions().end()); },
       [&](energies& e) {
         e.intra = sim.moving.predict(mine.positions(), mine.own_forces());
@@ -110,17 +112,19 @@ result run_prefetch(simulation& sim) {
           for (std::size_t begin = 0, end = 0; begin < places.size(); begin = end) {
             // As many as lie next to each other: nearly always all.
             for (end = begin + 1; end < places.size() && places[end] == places[end - 1] + 1;) ++end;
-            sojourn::get(mine.of_rank[r] + places[begin], into.subspan(begin, end - begin));
+            sojourn::get(mine.of_rank[r] + places[begin], into.subspan(begin, end - begin), done);
           }
         }
         e.inter = add_pairs(sim.chosen, sim.space, near, with::own, positions, mine.forces);
+        done.wait();
         e.inter += add_pairs(sim.chosen, sim.space, near, with::others, positions, mine.forces);
         for (std::size_t r = 0; r < near.wanted.size(); ++r) {
           if (near.wanted[r].empty()) continue;
           sojourn::put(std::span<const sites>(mine.forces)
                            .subspan(near.first_slot[r], near.wanted[r].size()),
-                       rooms[r][me]);
+                       rooms[r][me], done);
         }
+        done.wait();
         sojourn::barrier();
         for (std::size_t r = 0; r < near.given.size(); ++r) {
           const sites* force = room[r].local();
@@ -128,10 +132,10 @@ result run_prefetch(simulation& sim) {
         }
         e.kinetic = sim.moving.correct(mine.own_forces());
       });
-  for (std::size_t r = 0; r < room.size(); ++r) {
-    sojourn::destroy_array(room[r], near.given[r].size());
+  for (std::size_t i = 0; i < room.size(); ++i) {
+    sojourn::destroy_array(room[i], near.given[i].size());
   }
-  return done;
+  return all_steps;
 }
 
 }  // namespace
