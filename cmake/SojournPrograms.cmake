@@ -55,13 +55,17 @@ endfunction()
 # apps/NAME: main.cpp is the executable NAME, the other sources are the library app_NAME, which the
 # tests, the benchmarks and the tour link too. apps/common is what they share; apps/tour shows the
 # others, so it links all of them. apps/NAME/kernel is what knows nothing of Sojourn: part of
-# app_NAME, and of NAME_mpi.
+# app_NAME, and of NAME_mpi. Its loops are aligned: where one falls by chance may make a difference of
+# a half, and the two copies are compared.
 function(sojourn_add_apps)
   set(root "${PROJECT_SOURCE_DIR}/apps")
   file(GLOB mains CONFIGURE_DEPENDS "${root}/*/main.cpp")
   # The parts first, in case a folder has no main.cpp yet.
   file(GLOB parts CONFIGURE_DEPENDS "${root}/*/*.cpp" "${root}/*/kernel/*.cpp")
   list(FILTER parts EXCLUDE REGEX "(_test|/main)\\.cpp$")
+  file(GLOB kernels CONFIGURE_DEPENDS "${root}/*/kernel/*.cpp")
+  set_source_files_properties(${kernels} PROPERTIES COMPILE_OPTIONS
+                                                    "-falign-functions=64;-falign-loops=64")
   set(names "")
   foreach(part IN LISTS parts)
     string(REGEX REPLACE "^.*/apps/([^/]+)/.*$" "\\1" name "${part}")
