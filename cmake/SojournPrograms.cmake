@@ -36,6 +36,22 @@ function(sojourn_add_command)
   sojourn_warnings(sojourn_command)
 endfunction()
 
+# Where FFTW is found, apps/fft compares what it computes with it.
+function(sojourn_use_fftw target)
+  if(CMAKE_CROSSCOMPILING)
+    return() # What is found is for this machine.
+  endif()
+  find_path(SOJOURN_FFTW_INCLUDE fftw3.h)
+  find_library(SOJOURN_FFTW_LIBRARY fftw3)
+  if(SOJOURN_FFTW_INCLUDE AND SOJOURN_FFTW_LIBRARY)
+    target_compile_definitions(${target} PRIVATE SOJOURN_APPS_FFTW=1)
+    target_include_directories(${target} SYSTEM PRIVATE "${SOJOURN_FFTW_INCLUDE}")
+    target_link_libraries(${target} PRIVATE "${SOJOURN_FFTW_LIBRARY}")
+  else()
+    message(STATUS "${target} checks itself without FFTW, which was not found (libfftw3-dev)")
+  endif()
+endfunction()
+
 # apps/NAME: main.cpp is the executable NAME, the other sources are the library app_NAME, which the
 # tests, the benchmarks and the tour link too. apps/common is what they share; apps/tour shows the
 # others, so it links all of them. apps/NAME/kernel is what knows nothing of Sojourn: part of
@@ -63,6 +79,9 @@ function(sojourn_add_apps)
     target_include_directories(app_${name} PUBLIC "${root}")
     target_link_libraries(app_${name} PUBLIC sojourn_program)
     sojourn_warnings(app_${name})
+    if(name STREQUAL "fft")
+      sojourn_use_fftw(app_fft)
+    endif()
     list(APPEND libraries app_${name})
   endforeach()
   if(TARGET app_common)
@@ -115,6 +134,9 @@ function(sojourn_add_mpi_apps)
     target_link_libraries(${name}_mpi PRIVATE MPI::MPI_CXX CLI11::CLI11 fmt::fmt-header-only
                                               nlohmann_json::nlohmann_json)
     sojourn_warnings(${name}_mpi)
+    if(name STREQUAL "fft")
+      sojourn_use_fftw(fft_mpi)
+    endif()
   endforeach()
 endfunction()
 

@@ -21,7 +21,8 @@ constexpr int ranks = 2;
 struct variant {
   std::string name;
   arguments options;
-  arguments best;  ///< In their place for the best MPI form that we can write.
+  arguments best;          ///< In their place for the best MPI form that we can write.
+  arguments of_sojourn{};  ///< Besides, where the MPI forms have no such choice.
 };
 
 /// An option whose values are gone through once, for a table like the paper's figure 11.
@@ -37,7 +38,28 @@ struct application {
   sweep along;
 };
 
-std::vector<application> applications() { return {}; }
+application fft() {
+  const arguments options{"--log2", "20", "--repeats", "15"};
+  variant million{"1M", options, options};
+  million.best.push_back("--best");
+  return {"fft", "FFT of 2^20 points", {million}, {}};
+}
+
+application lu() {
+  application app{"lu", "LU in blocks of 16", {}, {}};
+  for (const char* exchange : {"send", "fetch"}) {
+    for (const auto& [size, repeats] : {std::pair{"512", "31"}, {"2048", "5"}}) {
+      const arguments options{"--size", size, "--repeats", repeats};
+      variant v{fmt::format("{}_{}", size, exchange), options, options};
+      v.best.push_back("--best");
+      v.of_sojourn = {"--exchange", exchange};
+      app.variants.push_back(std::move(v));
+    }
+  }
+  return app;
+}
+
+std::vector<application> applications() { return {fft(), lu()}; }
 
 /// Who takes part in a round: a form, as a column of the tables.
 struct form {
@@ -65,6 +87,7 @@ application_run start(const installation& here, const application& app, const va
   const bool off = form.ends_with("_off");
   arguments options{"--form", form.substr(0, form.find('_'))};
   options.insert(options.end(), v.options.begin(), v.options.end());
+  options.insert(options.end(), v.of_sojourn.begin(), v.of_sojourn.end());
   return application_run::of_sojourn(here, ranks, app.name, options,
                                      {{"SOJOURN_SHARE", off ? "off" : "on"}});
 }

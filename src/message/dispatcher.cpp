@@ -324,6 +324,11 @@ bool deliver(arrival& a, void*) {
   }
   return anything_ready();
 }
+/// The same where something is ready beforehand, as a fiber that yields: it asked for messages to run.
+bool deliver_all(arrival& a, void*) {
+  (void)deliver(a, nullptr);
+  return false;
+}
 
 /// As many as from another rank at a look.
 int deliver_own() {
@@ -568,7 +573,8 @@ void request::consume() { consume_call(*entered); }
 void dispatch_until(bool (*done)()) {
   for (;;) {
     // Messages first: they are what this rank has just been waiting for.
-    int did = dispatcher.transport->poll(deliver, nullptr, messages_a_round);
+    int did = dispatcher.transport->poll(anything_ready() ? deliver_all : deliver, nullptr,
+                                         messages_a_round);
     if (!dispatcher.own.empty()) did += deliver_own();
     if (anything_ready()) did += run_ready(pieces_a_round);
     if (dispatcher.tasks_waiting != 0) did += run_tasks();
