@@ -200,6 +200,25 @@ struct checked_method_request {
 template <class... A>
 inline constexpr bool reads_in_place = (is_a<A, view> || ...);
 
+/// While one lives, arguments are read from a message. That is freed before the answer is sent: the
+/// answer tells its sender how far its messages have been read, which can then use the same lines.
+class reading_in_place {
+ public:
+  reading_in_place(request& message, const char* called) : message_(message) {
+    begin_reading_in_place(called);
+  }
+  reading_in_place(const reading_in_place&) = delete;
+  reading_in_place& operator=(const reading_in_place&) = delete;
+  ~reading_in_place() {
+    end_reading_in_place();
+    message_.consume();
+  }
+
+ private:
+  non_blocking promise_;  // checked mode tells of a wait that needs no switch, too
+  request& message_;
+};
+
 /// `Head`, as it is, and then the arguments. The handlers' frames hold what the arguments own, so
 /// they stay.
 template <class Head, class... A>
@@ -208,7 +227,8 @@ struct marshalled_request {
       std::is_empty_v<Head> ? 0 : (sizeof(Head) + 15) / 16 * 16;
   using values = incoming_values<A...>;
 
-  /// Calls run(head, values, answer).
+  /// Calls run(head, values, answer, reads): what reads() returns lives while the arguments are
+  /// used, and no longer.
   template <class Run>
   static void handle(request& message, [[maybe_unused]] const char* called, Run run) {
     room<Head> head;
@@ -226,19 +246,11 @@ struct marshalled_request {
       return;
     }
     if constexpr (in_place) {
-      if (in.is_whole()) {
-        begin_reading_in_place(called);
-        {
-          non_blocking promise;  // checked mode tells of a wait that needs no switch, too
-          run(head.value, in, answer);
-        }
-        end_reading_in_place();
-        message.consume();
-        return;
-      }
+      if (in.is_whole())
+        return run(head.value, in, answer, [&] { return reading_in_place(message, called); });
     }
     message.consume();
-    run(head.value, in, answer);
+    run(head.value, in, answer, [] { return true; });
   }
 
   inline static receive_buffers buffers;
@@ -255,10 +267,13 @@ struct marshalled_call : marshalled_request<travelling_callable<F>, A...> {
   using base = marshalled_request<head, A...>;
 
   static void handle(request& message) {
-    base::handle(
-        message, callable_name<F>(), [](head& fn, typename base::values& in, ticket_id answer) {
-          run_call<R>(answer, [&]() -> R { return std::apply(fn.get(), std::move(in.get())); });
-        });
+    base::handle(message, callable_name<F>(),
+                 [](head& fn, typename base::values& in, ticket_id answer, auto reads) {
+                   run_call<R>(answer, [&]() -> R {
+                     [[maybe_unused]] auto reading = reads();
+                     return std::apply(fn.get(), std::move(in.get()));
+                   });
+                 });
   }
 
   inline static const std::uint16_t handler = register_request_handler(&handle, false);
@@ -281,21 +296,23 @@ struct marshalled_method : marshalled_request<method_head<Checked>, A...> {
   using base = marshalled_request<head, A...>;
 
   static void handle(request& message) {
-    base::handle(
-        message, method_name<Method>(), [](head& to, typename base::values& in, ticket_id answer) {
-          send_outcome<R>(answer, [&]() -> R {
-            T* object = static_cast<T*>(to.object);
-            if constexpr (Checked) {
-              check_access(reinterpret_cast<std::uint64_t>(object), kind_of_object<T>(),
-                           method_name<Method>(), to.site);
-            } else {
-              object_here(object);
-            }
-            std::conditional_t<std::is_const_v<T>, const C, C>* as_declared = object;
-            return std::apply([&](A&... a) -> R { return (as_declared->*Method)(std::move(a)...); },
-                              in.get());
-          });
-        });
+    base::handle(message, method_name<Method>(),
+                 [](head& to, typename base::values& in, ticket_id answer, auto reads) {
+                   send_outcome<R>(answer, [&]() -> R {
+                     [[maybe_unused]] auto reading = reads();
+                     T* object = static_cast<T*>(to.object);
+                     if constexpr (Checked) {
+                       check_access(reinterpret_cast<std::uint64_t>(object), kind_of_object<T>(),
+                                    method_name<Method>(), to.site);
+                     } else {
+                       object_here(object);
+                     }
+                     std::conditional_t<std::is_const_v<T>, const C, C>* as_declared = object;
+                     return std::apply(
+                         [&](A&... a) -> R { return (as_declared->*Method)(std::move(a)...); },
+                         in.get());
+                   });
+                 });
   }
 
   inline static const std::uint16_t handler = register_request_handler(&handle, false);
@@ -314,7 +331,7 @@ ticket_id send_marshalled_request(int to, const typename Request::head& head, bo
     if constexpr (Request::head_room != 0) std::memcpy(out.payload, &head, sizeof head);
     return out;
   };
-  if (size.is_long()) [[unlikely]] {
+  if (size.is_long(whole_request_max)) [[unlikely]] {
     wait_for_room_to_keep(size.whole);
     kept_message kept(size, std::move(arguments)...);
     outgoing out = begin(kept.bytes());
