@@ -48,8 +48,8 @@ function(sojourn_add_install)
     COMPONENT sojourn
     FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 
-  # The benchmarks find `sojourn` beside them, as in the build tree. Peers that need an MPI or Boost are
-  # apart, so that the package does not bring those in.
+  # The benchmarks find `sojourn` beside them, as in the build tree. Peers that need a library of
+  # their own are apart, so that the package does not bring those in.
   get_property(targets DIRECTORY "${PROJECT_SOURCE_DIR}" PROPERTY BUILDSYSTEM_TARGETS)
   list(FILTER targets INCLUDE REGEX "^(bench_|peer_|(counting_network|btree|btree_unchecked|uts|phold)$|(em3d|water|fft|lu)(_mpi)?$)")
   set(has_benchmarks FALSE)
@@ -61,7 +61,7 @@ function(sojourn_add_install)
     endif()
     set(component sojourn)
     set(has_benchmarks TRUE)
-    if(target MATCHES "^peer_(mpi_|boost_)|_mpi$")
+    if(target MATCHES "^peer_(mpi|boost|ucx|grpc|capnp)(_|$)|_mpi$")
       set(component peers)
       set(has_peers TRUE)
     endif()
@@ -121,8 +121,8 @@ function(sojourn_add_install)
   sojourn_add_package(${has_peers})
 endfunction()
 
-# cpack: the package `sojourn`, and `sojourn-peers` with the programs on MPI and Boost that `sojourn bench`
-# compares with. What the executables need is read from them; building programs needs a compiler besides.
+# cpack: the package `sojourn`, and `sojourn-peers` with the programs on MPI, Boost, UCX, gRPC and Cap'n
+# Proto that `sojourn bench` compares with. What the executables need is read from them; building programs needs a compiler besides.
 function(sojourn_add_package has_peers)
   set(CPACK_PACKAGE_NAME sojourn)
   set(CPACK_PACKAGE_VENDOR "the Sojourn authors")
@@ -158,7 +158,7 @@ the benchmarks and the documents.")
       string(APPEND CPACK_DEBIAN_PEERS_PACKAGE_DEPENDS ", openmpi-bin")
     endif()
     set(CPACK_DEBIAN_PEERS_DESCRIPTION
-        "The programs on MPI and Boost that 'sojourn bench' compares Sojourn with.")
+        "The programs on MPI, Boost, UCX, gRPC and Cap'n Proto that 'sojourn bench' compares Sojourn with.")
   endif()
   include(CPack)
 endfunction()

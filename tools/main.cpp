@@ -27,7 +27,7 @@ constexpr const char* help = R"(Sojourn: programs whose data is spread over many
 Usage: sojourn COMMAND [OPTIONS...]
 
   sojourn run -n 4 ./program ...    start four ranks of a program as one job
-  sojourn bench NAME ...            measure: ping, migrate, calls, threads, uts …
+  sojourn bench NAME ...            measure: ping, migrate, calls, threads, rpc, uts …
   sojourn doctor                    check whether jobs can run here, and what is missing
   sojourn new NAME                  write a small project to begin with
   sojourn run --help                the options of a command, with examples

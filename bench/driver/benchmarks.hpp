@@ -36,6 +36,13 @@ void bench_checked(report& result, const installation& here, const settings& cho
 /// Threads that move: the tables of Sang and Rego; starting and joining; a million that wait.
 void bench_threads(report& result, const installation& here, const settings& chosen);
 
+/// Remote calls against active messages, MPI, UCX, gRPC and Cap'n Proto: Table 8 of Chang,
+/// Czajkowski and von Eicken.
+void bench_rpc(report& result, const installation& here, const settings& chosen);
+
+/// The bare active message by size beside the others' messages: their Table 9.
+void bench_am(report& result, const installation& here, const settings& chosen);
+
 /// Searching an unbalanced tree with threads that load balance spreads over two ranks.
 void bench_uts(report& result, const installation& here, const settings& chosen);
 

@@ -58,6 +58,12 @@ std::string installation::mpi_missing(const std::string& peer) const {
   return "";
 }
 
+std::string installation::peer_missing(const std::string& peer, const std::string& library) const {
+  if (has(peer)) return "";
+  if (!is_build_tree_) return peer + " is not installed (the package sojourn-peers holds it)";
+  return library + " was not found when this was built (./dev bench installs it)";
+}
+
 std::string comma_list(const std::vector<double>& numbers) {
   std::string text;
   for (const double number : numbers) {

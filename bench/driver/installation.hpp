@@ -32,6 +32,9 @@ class installation {
   arguments mpi_job(int ranks, const std::string& peer) const;
   std::string mpi_missing(const std::string& peer) const;
 
+  /// Why a peer that is built where its library was found is not there: empty when it is.
+  std::string peer_missing(const std::string& peer, const std::string& library) const;
+
  private:
   std::filesystem::path folder_;
   bool is_build_tree_;

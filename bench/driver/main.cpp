@@ -36,6 +36,8 @@ int run_benchmarks(const std::string& name, const settings& chosen, bool as_json
   if (name == "migrate" || name == "all") bench_migrate(result, here, complete);
   if (name == "calls" || name == "all") bench_calls(result, here, complete);
   if (name == "threads" || name == "all") bench_threads(result, here, complete);
+  if (name == "rpc" || name == "all") bench_rpc(result, here, complete);
+  if (name == "am" || name == "all") bench_am(result, here, complete);
   if (name == "uts" || name == "all") bench_uts(result, here, complete);
   if (name == "phold" || name == "all") bench_phold(result, here, complete);
   for (const std::string& application : application_names()) {
@@ -63,7 +65,8 @@ int main(int argc, char** argv) {
   std::string name;
   bool as_json = false;
   bench::settings chosen;
-  std::vector<std::string> names{"ping", "migrate", "calls", "threads", "uts", "phold", "checked"};
+  std::vector<std::string> names{"ping", "migrate", "calls", "threads", "rpc",
+                                 "am",   "uts",     "phold", "checked"};
   for (const std::string& application : bench::application_names()) names.push_back(application);
   app.add_option("name", name, fmt::format("{}, or all of them", fmt::join(names, ", ")))
       ->required();

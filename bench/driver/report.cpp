@@ -18,21 +18,30 @@ std::string nanoseconds(double value) {
 }  // namespace
 
 void report::add_ratio(const std::string& group, const std::string& key, const std::string& what,
-                       double reach, const comparison& pairs) {
-  figure result{group,
-                key,
-                what,
-                rounded(pairs.ratio_median),
-                reach,
-                nanoseconds(pairs.ours_ns),
-                nanoseconds(pairs.peer_ns),
-                rounded(pairs.ratio_min),
-                static_cast<int>(pairs.ratios.size())};
-  add_value(result);
-  json_[group][key + "_min"] = rounded(pairs.ratio_min);
-  json_[group][key + "_pairs"] = pairs.ratios.size();
-  json_[group][key + "_ours_ns"] = rounded(pairs.ours_ns);
-  json_[group][key + "_peer_ns"] = rounded(pairs.peer_ns);
+                       std::optional<double> reach, const comparison& pairs) {
+  add_ratios(group, key, what, reach, false, pairs);
+}
+
+void report::add_rate_ratio(const std::string& group, const std::string& key,
+                            const std::string& what, std::optional<double> reach,
+                            const comparison& pairs) {
+  comparison rates = pairs;
+  for (double& ratio : rates.ratios) ratio = 1 / ratio;
+  rates.ratio_median = median(rates.ratios);
+  rates.ratio_min = minimum(rates.ratios);
+  add_ratios(group, key, what, reach, true, rates);
+}
+
+void report::add_ratios(const std::string& group, const std::string& key, const std::string& what,
+                        std::optional<double> reach, bool at_least, const comparison& pairs) {
+  nlohmann::json& found = json_[group];
+  found[key + "_min"] = rounded(pairs.ratio_min);
+  found[key + "_pairs"] = pairs.ratios.size();
+  found[key + "_ours_ns"] = rounded(pairs.ours_ns);
+  found[key + "_peer_ns"] = rounded(pairs.peer_ns);
+  add_value({group, key, what, rounded(pairs.ratio_median), reach, nanoseconds(pairs.ours_ns),
+             nanoseconds(pairs.peer_ns), rounded(pairs.ratio_min),
+             static_cast<int>(pairs.ratios.size()), at_least});
 }
 
 void report::add_value(figure result) {
@@ -44,8 +53,8 @@ void report::add_value(figure result) {
 }
 
 void report::add_missing(const std::string& group, const std::string& key, const std::string& what,
-                         double reach, const std::string& why) {
-  add_value({group, key, what, std::nullopt, reach, "-", "-", std::nullopt, 0});
+                         std::optional<double> reach, const std::string& why, bool at_least) {
+  add_value({group, key, what, std::nullopt, reach, "-", "-", std::nullopt, 0, at_least});
   add_text(fmt::format("{}.{} was not measured: {}", group, key, why));
 }
 
@@ -64,10 +73,11 @@ void report::print_table() const {
     const std::string pairs = f.pairs > 0 ? fmt::format("{}", f.pairs) : "-";
     fmt::print("{:<{}}  {:>10} {:>10} {:>8} {:>8} {:>6} {:>7}  {}\n", f.what, what_width, f.ours,
                f.peer, value, least, pairs,
-               fmt::format("{} {:g}", f.at_least ? ">=" : "<=", f.reach),
-               !f.value  ? "not measured"
-               : f.met() ? "met"
-                         : "MISSED");
+               f.reach ? fmt::format("{} {:g}", f.at_least ? ">=" : "<=", *f.reach) : "-",
+               !f.value   ? "not measured"
+               : !f.reach ? "shown"
+               : f.met()  ? "met"
+                          : "MISSED");
   }
   for (const std::string& text : texts_) fmt::print("\n{}\n", text);
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MPI's message cost: blocking send and receive between two ranks.
+// MPI's message cost between two ranks.
 //
-//   ping     round trip of `bytes` bytes each way, received in the user's buffer
+//   ping     round trip of `bytes` bytes each way by blocking send and receive, received in the
+//            user's buffer
+//   rate     one message of `bytes` bytes, one way, of many: MPI_Isend and MPI_Irecv in windows of
+//            64 with one MPI_Waitall each, and at the end one message back
 //
 // Between two commands every rank sleeps in read() on its own FIFO, because a rank that waited in
 // MPI would spin on a core that is being measured.
@@ -11,6 +14,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 
 #include "common/command_channel.hpp"
 
@@ -31,12 +35,39 @@ void ping_pong(int me, std::uint64_t round_trips, std::vector<char>& out, std::v
   }
 }
 
-std::vector<double> measure(int me, const bench::batch_plan& plan) {
-  std::vector<char> out(std::max<std::size_t>(plan.bytes, 1), 'x');
+constexpr std::size_t window = 64;
+
+/// Each message of a window has a buffer of its own, as MPI requires of what is under way.
+void stream(int me, std::uint64_t messages, std::vector<char>& out, std::vector<char>& in,
+            std::size_t bytes) {
+  const int count = static_cast<int>(bytes);
+  std::array<MPI_Request, window> requests;
+  for (std::uint64_t done = 0; done < messages;) {
+    const std::size_t now = std::min<std::uint64_t>(window, messages - done);
+    for (std::size_t i = 0; i < now; ++i) {
+      if (me == 0)
+        MPI_Isend(out.data() + i * bytes, count, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &requests[i]);
+      else
+        MPI_Irecv(in.data() + i * bytes, count, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &requests[i]);
+    }
+    MPI_Waitall(static_cast<int>(now), requests.data(), MPI_STATUSES_IGNORE);
+    done += now;
+  }
+  if (me == 0)
+    MPI_Recv(in.data(), 1, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  else
+    MPI_Send(out.data(), 1, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+}
+
+std::vector<double> measure(int me, const bench::command& what) {
+  const std::size_t bytes = what.plan.bytes;
+  const bool one_way = what.operation == "rate";
+  std::vector<char> out(std::max<std::size_t>(bytes * (one_way ? window : 1), 1), 'x');
   std::vector<char> in(out.size());
   MPI_Barrier(MPI_COMM_WORLD);
-  return bench::time_batches(
-      plan, [&](std::uint64_t count) { ping_pong(me, count, out, in, plan.bytes); });
+  return bench::time_batches(what.plan, [&](std::uint64_t count) {
+    one_way ? stream(me, count, out, in, bytes) : ping_pong(me, count, out, in, bytes);
+  });
 }
 
 }  // namespace
@@ -57,12 +88,12 @@ int main(int argc, char** argv) {
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   if (options.commands.empty()) {
-    const std::vector<double> round_trips = measure(me, options.plan);
+    const std::vector<double> round_trips = measure(me, {options.operation, options.plan});
     if (me == 0) bench::print_samples("mpi", options, round_trips);
   } else {
     bench::command_channel channel(options, me);
     while (auto next = channel.next()) {
-      const std::vector<double> round_trips = measure(me, next->plan);
+      const std::vector<double> round_trips = measure(me, *next);
       if (me == 0) channel.answer(round_trips);
     }
   }

@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "base/copy_short.hpp"
 #include "base/saved_file.hpp"
+#include "fiber/result_memory.hpp"
 #include "fiber/scheduler.hpp"
 #include "memory/address_map.hpp"
 #include "sojourn/clock.hpp"
@@ -71,7 +72,7 @@ ticket* open_ticket(int asked) {
 
 void free_ticket(ticket* t) {
   if (t->large != nullptr) [[unlikely]] {
-    std::free(t->large);
+    results.give_back(t->large, t->bytes);
     t->large = nullptr;
   }
   auto index = static_cast<std::uint32_t>(t->id) & index_mask;
@@ -127,8 +128,7 @@ void complete_ticket(ticket* t, const void* bytes, std::size_t size, outcome how
   if (t->taken_by != taker::asker && taken_without_reader(t, bytes, size, how)) [[unlikely]]
     return;
   if (size > ticket::inline_bytes) {
-    t->large = std::malloc(size);
-    if (t->large == nullptr) die("no memory for a result of %zu bytes", size);
+    t->large = results.take(size);
     std::memcpy(t->large, bytes, size);
   } else {
     copy_short(t->small, bytes, size);
@@ -139,7 +139,7 @@ void complete_ticket(ticket* t, const void* bytes, std::size_t size, outcome how
 void complete_ticket_with(ticket* t, void* memory, std::size_t size, outcome how) {
   if (t->has != outcome::none ||
       (t->taken_by != taker::asker && taken_without_reader(t, memory, size, how))) {
-    return std::free(memory);
+    return results.give_back(memory, size);
   }
   t->large = memory;
   tell(t, size, how);
@@ -184,8 +184,7 @@ void load_tickets(file_reader& from, void (*send_on)(ticket_id id, ticket_id to)
     ticket& t = tickets.first[i];
     from.get(t);
     if (t.large != nullptr) {
-      t.large = std::malloc(t.bytes);
-      if (t.large == nullptr) throw std::bad_alloc();
+      t.large = results.take(t.bytes);
       from.bytes(t.large, t.bytes);
     }
     if (!t.is_awaited()) continue;

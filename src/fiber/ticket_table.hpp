@@ -49,7 +49,7 @@ struct ticket {
   piece* waiter = nullptr;
   void (*notify)(void*) = nullptr;
   void* notify_context = nullptr;
-  void* large = nullptr;  ///< Malloc'd, when the result does not fit below.
+  void* large = nullptr;  ///< Of `results`, when the result does not fit below.
   alignas(16) std::byte small[inline_bytes];
 
   /// Somebody who is no fiber is told of the result.
@@ -89,7 +89,7 @@ void free_ticket(ticket* t);
 
 /// Stores a result, once, and wakes whoever waits. A result for a ticket that has one is ignored.
 void complete_ticket(ticket* t, const void* bytes, std::size_t size, outcome how = outcome::value);
-/// The same with bytes in memory of malloc's, which it takes over.
+/// The same with bytes in memory of `results`, which it takes over.
 void complete_ticket_with(ticket* t, void* memory, std::size_t size, outcome how);
 
 /// In checked mode: told of an exception that comes for a ticket which was dropped, with the code

@@ -337,6 +337,12 @@ void live() {
   attach_dispatcher(reinterpret_cast<std::byte*>(&s) + s.transport_offset, job.me, job.count,
                     static_cast<int>(s.cores));
   attach_bundles();
+  attach_losses({&s.ranks_lost, [](int r) { return block_of(r).lost.load() != 0; },
+                 [](int r) {
+                   fail_answers_of(r);
+                   fail_finishes(r);
+                   fail_collective();
+                 }});
   attach_crash_report(block_of(job.me), self.alone);
   attach_watch(s.watch(), {!self.alone, [] { return static_cast<const piece*>(self.parked); },
                            deadlocked, ring});

@@ -100,7 +100,8 @@ void make_room(bundle& b) {
 }
 
 [[gnu::noinline]] std::byte* begin_run(int to, std::uint16_t handler, std::uint32_t stride) {
-  if (to == job.me || stride > bundled_bytes_max) return nullptr;
+  // Alone it is refused.
+  if (to == job.me || stride > bundled_bytes_max || is_lost(to)) return nullptr;
   bundle& b = bundles[to];
   void* scope = running_piece()->scope;
   // Sending suspends, and others may fill it meanwhile.
@@ -130,6 +131,13 @@ void make_room(bundle& b) {
   return b.next - stride;
 }
 
+/// It has been sent, or is not wanted any more.
+void empty(bundle& b, int to) {
+  b.next = b.first;
+  --bundles_waiting;
+  hold_back(to, false);
+}
+
 void handle_bundle(request& message);
 const std::uint16_t bundle_handler = register_request_handler(handle_bundle, false);
 
@@ -145,20 +153,21 @@ bundled_handler run_of_calls;
 /// Goes on to the end, or until a call has blocked and another goes on.
 void go_through(request& message) {
   const std::uint64_t mine = opened.reader;
-  while (opened.next != bundle_end || opened.left != 0) {
-    if (opened.left == 0) {
+  while (opened.next != bundle_end) {
+    if (opened.next == opened.run_end) {
       run_header header;
       const auto rest = static_cast<std::size_t>(bundle_end - opened.next);
       if (rest < sizeof header) malformed(message, "ends in the middle");
       std::memcpy(&header, opened.next, sizeof header);
       if (header.handler >= functions().size()) malformed(message, "names no function");
-      if (header.count > (rest - sizeof header) / functions()[header.handler].stride) {
+      const bundled_function& called = functions()[header.handler];
+      if (header.count > (rest - sizeof header) / called.stride) {
         malformed(message, "ends in the middle");
       }
       opened.next += sizeof header;
-      opened.left = header.count;
+      opened.run_end = opened.next + std::size_t{header.count} * called.stride;
       counts.handlers_run += header.count;
-      run_of_calls = functions()[header.handler].run;
+      run_of_calls = called.run;
     }
     run_of_calls();
     if (opened.reader != mine) return;
@@ -169,7 +178,7 @@ void go_through(request& message) {
 void handle_bundle(request& message) {
   --counts.handlers_run;  // the bundle itself is none
   opened.next = message.payload;
-  opened.left = 0;
+  opened.run_end = message.payload;
   bundle_end = message.payload + message.bytes;
   go_through(message);
 }
@@ -209,6 +218,11 @@ bool try_send_bundle(int to) {
   if (bundles == nullptr) return true;
   bundle& b = bundles[to];
   if (b.is_empty()) return true;
+  if (is_lost(to)) {
+    b.handler = bundle::no_run;
+    empty(b, to);
+    return true;
+  }
   std::byte* room = wire().reserve(to, message_class::request, bundle_bytes(to));
   if (room == nullptr) return false;
   if (b.handler != bundle::no_run) b.close_run();
@@ -219,9 +233,7 @@ bool try_send_bundle(int to) {
   ++counts.bundles_sent;
   commit_message(to, message_class::request, static_cast<runtime_message>(bundle_handler),
                  b.scope != nullptr ? flag_scope : std::uint16_t{0}, 0);
-  b.next = b.first;
-  --bundles_waiting;
-  hold_back(to, false);
+  empty(b, to);
   return true;
 }
 

@@ -19,6 +19,7 @@
 #include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/tasks.hpp"
+#include "sojourn/errors.hpp"
 #include "sojourn/rank.hpp"
 
 namespace sojourn::detail {
@@ -74,7 +75,9 @@ struct peer {
   static constexpr std::uint32_t of_other_program = 1u << 31;
   // A bundle of calls waits to go there.
   static constexpr std::uint32_t has_bundle = 1u << 30;
-  static constexpr std::uint32_t number_of_senders = has_bundle - 1;
+  // It has ended.
+  static constexpr std::uint32_t is_lost = 1u << 29;
+  static constexpr std::uint32_t number_of_senders = is_lost - 1;
 
   std::uint32_t unanswered = 0;
   std::uint32_t senders_waiting = 0;
@@ -103,6 +106,9 @@ struct dispatcher_state {
   traffic moved_collective{};
   void (*around_sleep)(bool falls_asleep) = nullptr;
   int (*each_round)(bool idle) = nullptr;
+  losses told{};
+  std::uint32_t losses_seen = 0;
+  int first_lost = no_rank;
   unsigned rounds_with_sleepers = 0;
   bool sleepers_are_due = false;
   // Between begin_request and commit_request.
@@ -179,7 +185,10 @@ bool bundle_is_sent(int to) {
          try_send_bundle(to);
 }
 
+bool has_new_loss();
+
 bool someone_can_send() {
+  if (has_new_loss()) return true;
   if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) return false;
   for (std::size_t to = 0; to < static_cast<std::size_t>(job.count); ++to) {
     const peer& p = dispatcher.peers[to];
@@ -363,8 +372,6 @@ int wake_sleepers(bool idle) {
   return wake_due(now_ns());
 }
 
-void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), woken_here); }
-
 void queue_sender(int to, const pending_send& sender) {
   peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
   if (sender.needs_credit && p.unanswered >= unanswered_max) {
@@ -383,7 +390,42 @@ struct room_wait {
   bool needs_credit;
 };
 
+void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), woken_here); }
+
+bool has_new_loss() {
+  return dispatcher.told.count != nullptr &&
+         dispatcher.told.count->load(std::memory_order_relaxed) != dispatcher.losses_seen;
+}
+
+/// Fails what waits for ranks that have ended since.
+[[gnu::noinline]] int meet_losses() {
+  dispatcher.losses_seen = dispatcher.told.count->load();
+  for (int rank = 0; rank < job.count; ++rank) {
+    if (!dispatcher.told.is_lost(rank) || is_lost(rank)) continue;
+    peer& p = dispatcher.peers[static_cast<std::size_t>(rank)];
+    p.senders_waiting |= peer::is_lost;
+    if (dispatcher.first_lost == no_rank) dispatcher.first_lost = rank;
+    // They find out for themselves. Messages of the runtime that wait for room wait on.
+    for (auto* queue : {&p.senders, &p.callers}) {
+      std::deque<pending_send> stay;
+      for (const pending_send& s : *queue) {
+        if (s.go != wake_sender) {
+          stay.push_back(s);
+          continue;
+        }
+        --dispatcher.waiting_senders;
+        if (queue == &p.senders) --p.senders_waiting;
+        s.go(s.context);
+      }
+      queue->swap(stay);
+    }
+    dispatcher.told.fail_waits(rank);
+  }
+  return 1;
+}
+
 void suspend_for_room(int to, std::size_t bytes, bool needs_credit) {
+  if (is_lost(to)) throw_rank_lost(to, "a message");
   ++counts.suspensions_for_room;
   room_wait w{to, bytes, needs_credit};
   leave(
@@ -405,6 +447,7 @@ void suspend_for_room(int to, std::size_t bytes, bool needs_credit) {
 template <bool SameProgram>
 [[gnu::noinline]] std::byte* reserve_call_when_room(int to, std::size_t bytes, bool answered) {
   if (SameProgram && runs_other_program(to)) refuse_unnamed_call(to);
+  if (is_lost(to)) throw_rank_lost(to, "a call");
   // What this fiber has called before goes first; nobody else may wait then.
   const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
   bool my_turn = (p.senders_waiting & peer::has_bundle) != 0;
@@ -416,6 +459,7 @@ template <bool SameProgram>
       if (std::byte* room = reserve_call(to, bytes)) return room;
     }
     suspend_for_room(to, bytes, answered);
+    if (is_lost(to)) throw_rank_lost(to, "a call");
   }
 }
 
@@ -542,6 +586,10 @@ void dispatch_until(bool (*done)()) {
     if (dispatcher.each_round != nullptr) [[unlikely]]
       did += dispatcher.each_round(did == 0 && !anything_ready());
     if (did > 0 || anything_ready()) continue;
+    if (has_new_loss()) [[unlikely]] {
+      meet_losses();
+      continue;
+    }
     if (done()) return;
     if (dispatcher.tasks_waiting == 0 && !anything_ready())
       dispatcher.transport->wait(someone_can_send, dispatcher.around_sleep, next_timer_ns);
@@ -631,6 +679,7 @@ std::byte* reserve_request(int to, std::size_t bytes) {
                "with put and get",
                bytes, dispatcher.transport->payload_max()));
   }
+  if (is_lost(to)) throw_rank_lost(to, "a message");
   std::byte* room = try_reserve_request(to, bytes);
   while (room == nullptr) {
     suspend_for_room(to, bytes, false);
@@ -638,6 +687,24 @@ std::byte* reserve_request(int to, std::size_t bytes) {
     room = dispatcher.transport->reserve(to, message_class::request, bytes);
   }
   return room;
+}
+
+bool is_lost(int rank) {
+  return (dispatcher.peers[static_cast<std::size_t>(rank)].senders_waiting & peer::is_lost) != 0;
+}
+
+void attach_losses(const losses& told) { dispatcher.told = told; }
+
+int first_lost_rank() { return dispatcher.first_lost; }
+
+void throw_rank_lost(int rank, const char* to_do) {
+  throw rank_lost(
+      rank, format("%s needs rank %d, which has ended in the middle of the job", to_do, rank));
+}
+
+ticket_id open_answer(int rank) {
+  dispatcher.peers[static_cast<std::size_t>(rank)].unanswered += rank != job.me;
+  return open_ticket(rank)->id;
 }
 
 void wait_for_room(int to, std::size_t bytes) { suspend_for_room(to, bytes, false); }

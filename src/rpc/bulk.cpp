@@ -110,7 +110,7 @@ void by_messages(int owner, runtime_message kind, std::uint64_t address, std::si
     std::byte* room = reserve_request(owner, sizeof r + (carries_data ? n : 0));
     std::memcpy(room, &r, sizeof r);
     fill(room + sizeof r, next, n);
-    ticket_id ticket = ticket_open();
+    ticket_id ticket = open_answer(owner);
     if (owner != job.me) ++counts.bulk_messages;
     commit_message(owner, message_class::request, kind, 0, ticket);
     flying.push_back({ticket, next, n});

@@ -76,7 +76,7 @@ ticket_id ask(rank_t owner, std::uint64_t address, std::size_t bytes) {
   const word_of_range asked{address, bytes};
   std::byte* at = reserve_request(owner, sizeof asked);
   std::memcpy(at, &asked, sizeof asked);
-  const ticket_id ticket = ticket_open();
+  const ticket_id ticket = open_answer(owner);
   ++counts.bulk_messages;
   commit_message(owner, message_class::request, runtime_message::bulk_get, 0, ticket);
   return ticket;

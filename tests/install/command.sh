@@ -24,13 +24,19 @@ bin/sojourn run -n 2 echo started >out 2>err || fail 'cannot start two ranks'
 if [ -e "$prefix/libexec/sojourn/bench_driver" ]; then
   bin/sojourn bench ping --help >out 2>err || fail 'the benchmarks were not found'
 
-  # A copy without the MPI peers, as of a package that leaves them out, and then without any.
+  # A copy without the peers on other libraries, as of a package that leaves them out, and then
+  # without any.
   mkdir -p copy/libexec
   cp -r "$prefix/bin" copy/bin
   cp -r "$prefix/libexec/sojourn" copy/libexec/sojourn
-  rm -f copy/libexec/sojourn/peer_mpi_*
+  rm -f copy/libexec/sojourn/peer_mpi_* copy/libexec/sojourn/peer_ucx_am \
+    copy/libexec/sojourn/peer_grpc copy/libexec/sojourn/peer_capnp
   copy/bin/sojourn bench ping --quick >out 2>err || fail 'it needs the MPI peers'
   grep -q 'peer_mpi_pingpong is not installed' out err || fail 'it does not say which peer is missing'
+  copy/bin/sojourn bench am --quick >out 2>err || fail 'it needs the peers of messages'
+  for peer in peer_mpi_pingpong peer_ucx_am peer_grpc peer_capnp; do
+    grep -q "$peer is not installed" out || fail "it does not say that $peer is missing"
+  done
   rm -r copy/libexec
 fi
 [ -d copy ] || { mkdir copy && cp -r "$prefix/bin" copy/bin; }

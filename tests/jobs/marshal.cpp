@@ -375,6 +375,7 @@ void each_byte_is_copied_once_a_side() {
   // From rank 0 to rank 1, counted at both ends.
   constexpr std::size_t n = 10'000;
   constexpr std::uint64_t bytes = n * sizeof(double);
+  constexpr std::uint64_t aligned = 16;  // the count of elements, before a long block
   auto counted = [](auto call, auto& before_there, auto& after_there) {
     auto now = [] { return counters_now(); };
     before_there = rpc(1, now).get();
@@ -392,14 +393,14 @@ void each_byte_is_copied_once_a_side() {
         counted([&] { rpc(1, [](std::vector<double> v) { return v.size(); }, values).get(); },
                 before, after);
     auto there = after - before;
-    CHECK_EQUAL(here.marshalled_bytes, bytes + 8);
-    CHECK_EQUAL(here.marshal_copies, bytes + 8);
+    CHECK_EQUAL(here.marshalled_bytes, bytes + aligned);
+    CHECK_EQUAL(here.marshal_copies, bytes + aligned);
     CHECK_EQUAL(there.marshal_copies, bytes + 8);
     // A view is not copied at the receiver; what outlives the message is, once.
     here = counted([&] { rpc(1, [](view<double> v) { return v.size(); }, view(values)).get(); },
                    before, after);
     there = after - before;
-    CHECK_EQUAL(here.marshal_copies, bytes + 8);
+    CHECK_EQUAL(here.marshal_copies, bytes + aligned);
     CHECK_EQUAL(there.marshal_copies, 8u);
     here = counted(
         [&] {

@@ -46,6 +46,13 @@ constexpr std::size_t padding(std::size_t at, std::size_t alignment) {
   return (alignment - at % alignment) % alignment;
 }
 
+/// Of a block of so many bytes in a message. Long ones lie at a multiple of 16, as memory from an
+/// allocator does: on Zen 3 and 4 the processor's string copy, which memcpy uses, takes 14 times as
+/// long when the target lies 1 to 15 bytes behind the source, modulo the size of a page.
+constexpr std::size_t block_alignment(std::size_t bytes, std::size_t alignment) {
+  return bytes >= 2048 ? 16 : alignment;
+}
+
 /// Where blocks go that stay out of a message.
 class block_keeper {
  public:
@@ -83,6 +90,7 @@ class basic_sizer {
     skeleton_ += bytes;
   }
   void block(const void*, std::size_t bytes, std::size_t alignment, bool) {
+    alignment = block_alignment(bytes, alignment);
     whole_ += padding(whole_, alignment) + bytes;
     if (bytes >= block_min) {
       skeleton_ += sizeof(std::uint64_t);
@@ -139,7 +147,7 @@ class basic_writer {
       return put(&address, sizeof address);
     }
     static constexpr std::byte zeros[16] = {};
-    put(zeros, padding(static_cast<std::size_t>(at_ - first_), alignment));
+    put(zeros, padding(static_cast<std::size_t>(at_ - first_), block_alignment(bytes, alignment)));
     put(from, bytes);
   }
   void enter() {}
@@ -221,7 +229,7 @@ class basic_reader {
   }
   void block(void* to, std::size_t bytes, std::size_t alignment) {
     if (stays_out(bytes)) return read_block(to, bytes);
-    align(alignment);
+    align(block_alignment(bytes, alignment));
     get(to, bytes);
   }
   /// The bytes where they lie, to be copied from there; null when they must be read with block().
@@ -272,7 +280,7 @@ class basic_reader {
     source_->read(address, to, bytes);
   }
   const std::byte* skip(std::size_t bytes, std::size_t alignment) {
-    align(alignment);
+    align(block_alignment(bytes, alignment));
     if (bytes > left()) [[unlikely]]
       malformed("it ends too early");
     return std::exchange(at_, at_ + bytes);

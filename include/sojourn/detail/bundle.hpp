@@ -19,9 +19,9 @@ extern unsigned bundling;
 
 /// The bundle that this rank goes through; there is one at a time.
 struct opened_bundle {
-  const std::byte* next;  ///< The next payload of this run.
-  std::uint32_t left;     ///< Payloads of this run from there on.
-  std::uint64_t reader;   ///< Changes when a call blocks and others take over what is left.
+  const std::byte* next;     ///< The next payload of this run.
+  const std::byte* run_end;  ///< Behind its last one.
+  std::uint64_t reader;      ///< Changes when a call blocks and others take over what is left.
 };
 extern opened_bundle opened;
 
@@ -47,15 +47,15 @@ struct bundled_call {
 
   static void run_all() {
     const std::uint64_t mine = opened.reader;
-    while (opened.left != 0) {
-      room<payload_type> payload;
-      std::memcpy(static_cast<void*>(&payload.value), opened.next, sizeof(payload_type));
-      // Before the call: whoever takes over begins behind it.
-      opened.next += stride;
-      --opened.left;
-      run_call<R>(0, [&]() -> R {
-        return std::apply(payload.value.fn.get(), std::move(payload.value.arguments));
-      });
+    for (;;) {
+      std::exception_ptr failure;
+      try {
+        run_until_one_throws(mine);
+        return;
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      one_way_failed(failure);
       if (opened.reader != mine) return;
     }
   }
@@ -71,6 +71,21 @@ struct bundled_call {
   }
 
   inline static const std::uint16_t handler = register_bundled_handler(&run_all, stride);
+
+ private:
+  // What costs in it is stores: those behind one that misses the caches wait for it.
+  static void run_until_one_throws(std::uint64_t mine) {
+    const std::byte* next = opened.next;
+    const std::byte* const end = opened.run_end;
+    while (next != end) {
+      room<payload_type> payload;
+      std::memcpy(static_cast<void*>(&payload.value), next, sizeof(payload_type));
+      // Before the call: whoever takes over begins behind it.
+      opened.next = next += stride;
+      std::apply(payload.value.fn.get(), std::move(payload.value.arguments));
+      if (opened.reader != mine) return;
+    }
+  }
 };
 
 }  // namespace sojourn::detail

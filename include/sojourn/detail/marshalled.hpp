@@ -24,6 +24,9 @@
 namespace sojourn::detail {
 
 /// Longer values are not written into the message whole. A rank has 8 MiB for its long messages.
+/// Arguments of a MiB just go whole, for memory that both ranks have in use is quicker than
+/// pages that the system must find first; a result would be copied once more, into its ticket.
+inline constexpr std::size_t whole_request_max = (1u << 20) + (64u << 10);
 inline constexpr std::size_t whole_max = 512u << 10;
 
 /// In front of marshalled values, at a multiple of 16, as the values behind it are.
@@ -234,7 +237,7 @@ class incoming_values : public incoming {
 struct measured {
   std::size_t whole;
   std::size_t skeleton;
-  bool is_long() const { return whole > whole_max; }
+  bool is_long(std::size_t whole_at_most) const { return whole > whole_at_most; }
 };
 template <class... T>
 measured measure(const T&... values) {
@@ -312,7 +315,7 @@ void commit_result(ticket_id id, std::byte* room, std::size_t bytes, bool is_kep
 template <class R>
 void send_marshalled_result(ticket_id id, R&& value) {
   measured size = measure(value);
-  if (size.is_long()) [[unlikely]] {
+  if (size.is_long(whole_max)) [[unlikely]] {
     kept_message kept(size, std::move(value));
     std::size_t bytes = kept.bytes();
     std::byte* room = begin_result(id, bytes);

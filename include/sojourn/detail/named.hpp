@@ -285,11 +285,12 @@ struct exported {
       [[maybe_unused]] int source = m.source;
       m.consume();
       const auto values = [&]() -> auto& { return arguments.value.values; };
+      const auto reads = [] { return true; };
       if constexpr (Named::signature::is_method) {
         check_object(*arguments.value.object, source);
-        carry_out(implementation, answer, values, *arguments.value.object);
+        carry_out(implementation, answer, reads, values, *arguments.value.object);
       } else {
-        carry_out(implementation, answer, values);
+        carry_out(implementation, answer, reads, values);
       }
     } else {
       request rest = m;
@@ -307,25 +308,26 @@ struct exported {
     Implementation implementation = implementation_of(entry);
     [[maybe_unused]] int source = m.source;
     reading::handle(m, Named::method_text(),
-                    [&](head& to, typename reading::values& in, ticket_id answer) {
+                    [&](head& to, typename reading::values& in, ticket_id answer, auto reads) {
                       stays_here stays;
                       const auto values = [&]() -> auto& { return in.get(); };
                       if constexpr (Named::signature::is_method) {
                         auto& object = *static_cast<typename Named::object*>(to.object);
                         check_object(object, source);
-                        carry_out(implementation, answer, values, object);
+                        carry_out(implementation, answer, reads, values, object);
                       } else {
-                        carry_out(implementation, answer, values);
+                        carry_out(implementation, answer, reads, values);
                       }
                     });
   }
 
-  /// `values()`: the arguments. Holds nothing of this rank but, of a method, the object, and what
-  /// they own: may migrate otherwise.
-  template <class Values, class... Object>
-  static void carry_out(Implementation implementation, ticket_id answer, Values values,
+  /// `values()`: the arguments, used while what reads() returns lives. Holds nothing of this rank
+  /// but, of a method, the object, and what they own: may migrate otherwise.
+  template <class Reads, class Values, class... Object>
+  static void carry_out(Implementation implementation, ticket_id answer, Reads reads, Values values,
                         Object&... object) noexcept {
     run_call<result>(answer, [&]() -> result {
+      [[maybe_unused]] auto reading = reads();
       return std::apply(
           [&](auto&... a) -> result {
             if constexpr (sizeof...(Object) != 0) {

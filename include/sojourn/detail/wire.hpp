@@ -116,7 +116,7 @@ void run_call(ticket_id answer, Call&& call) noexcept {
 template <class F, class R, class... A>
 struct callable_request {
   struct payload_type {
-    travelling_callable<F> fn;
+    [[no_unique_address]] travelling_callable<F> fn;
     std::tuple<A...> arguments;
   };
 
@@ -207,6 +207,25 @@ struct checked_method_request {
 template <class... A>
 inline constexpr bool reads_in_place = (is_a<A, view> || ...);
 
+/// While one lives, arguments are read from a message. That is freed before the answer is sent: the
+/// answer tells its sender how far its messages have been read, which can then use the same lines.
+class message_reading {
+ public:
+  message_reading(request& message, const char* called) : message_(message) {
+    begin_reading_in_place(called);
+  }
+  message_reading(const message_reading&) = delete;
+  message_reading& operator=(const message_reading&) = delete;
+  ~message_reading() {
+    end_reading_in_place();
+    message_.consume();
+  }
+
+ private:
+  non_blocking promise_;  // checked mode tells of a wait that needs no switch, too
+  request& message_;
+};
+
 /// `Head`, as it is, and then the arguments. The handlers' frames hold what the arguments own, so
 /// they stay.
 template <class Head, class... A>
@@ -215,7 +234,8 @@ struct marshalled_request {
       std::is_empty_v<Head> ? 0 : (sizeof(Head) + 15) / 16 * 16;
   using values = incoming_values<A...>;
 
-  /// Calls run(head, values, answer).
+  /// Calls run(head, values, answer, reads): what reads() returns lives while the arguments are
+  /// used, and no longer.
   template <class Run>
   static void handle(request& message, [[maybe_unused]] const char* called, Run run) {
     room<Head> head;
@@ -233,19 +253,11 @@ struct marshalled_request {
       return;
     }
     if constexpr (in_place) {
-      if (in.is_whole()) {
-        begin_reading_in_place(called);
-        {
-          non_blocking promise;  // checked mode tells of a wait that needs no switch, too
-          run(head.value, in, answer);
-        }
-        end_reading_in_place();
-        message.consume();
-        return;
-      }
+      if (in.is_whole())
+        return run(head.value, in, answer, [&] { return message_reading(message, called); });
     }
     message.consume();
-    run(head.value, in, answer);
+    run(head.value, in, answer, [] { return true; });
   }
 
   inline static receive_buffers buffers;
@@ -262,10 +274,13 @@ struct marshalled_call : marshalled_request<travelling_callable<F>, A...> {
   using base = marshalled_request<head, A...>;
 
   static void handle(request& message) {
-    base::handle(
-        message, callable_name<F>(), [](head& fn, typename base::values& in, ticket_id answer) {
-          run_call<R>(answer, [&]() -> R { return std::apply(fn.get(), std::move(in.get())); });
-        });
+    base::handle(message, callable_name<F>(),
+                 [](head& fn, typename base::values& in, ticket_id answer, auto reads) {
+                   run_call<R>(answer, [&]() -> R {
+                     [[maybe_unused]] auto reading = reads();
+                     return std::apply(fn.get(), std::move(in.get()));
+                   });
+                 });
   }
 
   inline static const std::uint16_t handler = register_request_handler(&handle, false);
@@ -289,8 +304,9 @@ struct marshalled_method : marshalled_request<method_head<Checked>, A...> {
 
   static void handle(request& message) {
     base::handle(message, method_name<Method>(),
-                 [](head& to, typename base::values& in, ticket_id answer) {
+                 [](head& to, typename base::values& in, ticket_id answer, auto reads) {
                    send_outcome<R>(answer, [&]() -> R {
+                     [[maybe_unused]] auto reading = reads();
                      T* object = static_cast<T*>(to.object);
                      if constexpr (Checked) {
                        check_access(reinterpret_cast<std::uint64_t>(object), kind_of_object<T>(),
@@ -312,7 +328,7 @@ template <class Begin, class Commit, class... A>
 ticket_id send_marshalled(std::size_t head_room, Begin begin, Commit commit, A&... arguments) {
   stays_here stays;
   measured size = measure(arguments...);
-  if (size.is_long()) [[unlikely]] {
+  if (size.is_long(whole_request_max)) [[unlikely]] {
     wait_for_room_to_keep(size.whole);
     kept_message kept(size, std::move(arguments)...);
     outgoing out = begin(head_room + kept.bytes());

@@ -107,6 +107,7 @@ class shm_transport final : public transport {
   arrival arrival_of(const message_header* header, int source, message_class kind);
   std::byte* reserve_long(int to, message_class kind, std::size_t bytes);
   int find_blocks(std::size_t bytes) const;
+  int free_blocks(int count, int begin, int end) const;
   void wake(int rank);
   void tell_writers();
   bool requests_arrived() const;
@@ -117,6 +118,7 @@ class shm_transport final : public transport {
   wake_line* wake_;
   int rank_;
   int ranks_;
+  int next_block_ = 0;        // for a long message
   int first_source_ = 0;      // whose turn it is to be polled first
   int replies_in_a_row_ = 0;  // polls that ended with a reply, one after the other
   unsigned replies_in_place_ = 0;
