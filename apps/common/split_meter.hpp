@@ -84,8 +84,10 @@ inline unit_costs measure_unit_costs() {
 class split_meter {
  public:
   /// Collective. Suspends. Begins when all ranks are here.
-  void start() {
-    cost_ = measure_unit_costs();
+  void start() { start(measure_unit_costs()); }
+  /// The same with what was measured before, for the next of several runs.
+  void start(const unit_costs& cost) {
+    cost_ = cost;
     sojourn::barrier();
     before_ = sojourn::counters_now();
     start_ns_ = sojourn::now_ns();

@@ -270,12 +270,13 @@ result factorize(const settings& chosen) {
   const auto all_shares = sojourn::gather_all(here);
   const auto all_addresses = sojourn::gather_all(my_share.at());
 
+  const unit_costs cost = measure_unit_costs();
   std::vector<split_meter> meters(static_cast<std::size_t>(chosen.repeats));
   std::vector<result> all;
   for (split_meter& meter : meters) {
     my_share.mine().fill(chosen.seed);
     my_share.begin();
-    meter.start();
+    meter.start(cost);
     if (chosen.how == form::rpc) {
       factorize_by_calls(my_share, all_shares, chosen.by);
     } else {

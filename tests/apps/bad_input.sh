@@ -64,7 +64,7 @@ for program in btree tour counting_network; do
   refuses 2 "--requesters" "$bin/$program" --requesters 0
   refuses 2 "--requesters" "$bin/$program" --requesters -3
 done
-for program in btree tour counting_network uts phold em3d water; do
+for program in btree tour counting_network uts phold em3d water fft lu; do
   refuses 2 "--frobnicate" "$bin/$program" --frobnicate
   refuses 2 "superfluous" "$bin/$program" superfluous
   refuses 1 "cannot write the figures to $work/no/such" "$bin/$program" --json "$work/no/such"
@@ -84,6 +84,17 @@ for program in em3d water; do
   refuses 2 "--steps" "$bin/$program" --steps 0
   refuses 2 "--steps" "$bin/$program" --steps -1
 done
+for program in fft lu; do
+  refuses 2 "--form" "$bin/$program" --form mpi
+  refuses 2 "--repeats" "$bin/$program" --repeats 0
+  refuses 2 "--seed" "$bin/$program" --seed x
+done
+refuses 2 "--log2" "$bin/fft" --log2 0
+refuses 2 "--log2" "$bin/fft" --log2 29
+refuses 2 "--exchange" "$bin/lu" --exchange steal
+refuses 2 "--size 500 is not a multiple of --block 16" "$bin/lu" --size 500
+refuses 2 "--block must be a multiple of 4, and it is 6" "$bin/lu" --size 12 --block 6
+refuses 2 "--size 16 is not a multiple of --block 32" "$bin/lu" --size 16 --block 32
 refuses 2 "--nodes" "$bin/em3d" --nodes 1
 refuses 2 "--remote" "$bin/em3d" --remote 101
 refuses 2 "--degree" "$bin/em3d" --degree 0
@@ -103,6 +114,8 @@ accepts '"nodes": 4130071' "$bin/uts" --tree T1 --json
 accepts '"nodes": 4112897' "$bin/uts" --tree T3 --json
 accepts '"checksum"' "$bin/phold" --end 5 --check --json
 accepts '"marshalling"' "$bin/em3d" --nodes 50 --steps 5 --json
+accepts '"error_inverse"' "$bin/fft" --log2 8 --json
+accepts '"residual"' "$bin/lu" --size 64 --json
 accepts '"marshalling"' "$bin/water" --molecules 8 --steps 2 --json
 accepts '"migrations_per_operation"' "$bin/counting_network" --requests 10 --json
 accepts "tree of 3 keys" "$bin/btree" --keys "$work/few" --ops 50 --json "$work/figures"

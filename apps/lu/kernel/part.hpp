@@ -193,14 +193,15 @@ class part {
     for_border(k, [&](std::size_t i, std::size_t j) { use(k, i, j, at(i, j)); });
   }
 
-  /// Sub-step 3: my blocks behind row and column k; between() after each row of them.
+  /// Sub-step 3: my blocks behind row and column k; between() after each sixteen of them.
   template <class Between>
   void update_inner(std::size_t k, Between between) {
+    unsigned updated = 0;
     for (std::size_t i = my_next_row(k); i < layout_.blocks(); i += row_stride()) {
       for (std::size_t j = my_next_column(k); j < layout_.blocks(); j += column_stride()) {
         update_one(i, j);
+        if (++updated % 16 == 0) between();
       }
-      between();
     }
   }
   /// The same in two parts: the next pivot block, when it is mine, and then all others.
