@@ -37,7 +37,27 @@ struct application {
   sweep along;
 };
 
-std::vector<application> applications() { return {}; }
+variant with_best(std::string name, arguments options) {
+  arguments best = options;
+  best.emplace_back("--best");
+  return {std::move(name), std::move(options), std::move(best)};
+}
+
+std::vector<application> applications() {
+  const auto em3d = [](const char* name, const char* steps) {
+    return with_best(name, {"--variant", name, "--remote", "100", "--steps", steps});
+  };
+  const auto water = [](const char* name) {
+    return with_best(name, {"--variant", name, "--steps", "5"});
+  };
+  return {
+      {"em3d",
+       "EM3D",
+       {em3d("base", "50"), em3d("ghost", "1000"), em3d("bulk", "10000")},
+       {"--remote", {"10", "40", "70", "100"}}},
+      {"water", "Water", {water("atomic"), water("prefetch")}, {}},
+  };
+}
 
 /// Who takes part in a round: a form, as a column of the tables.
 struct form {
