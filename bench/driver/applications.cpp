@@ -38,20 +38,40 @@ struct application {
   sweep along;
 };
 
+/// The MPI program's best form takes the same options and one more.
+variant with_best(std::string name, const arguments& options) {
+  variant v{std::move(name), options, options};
+  v.best.emplace_back("--best");
+  return v;
+}
+
+application em3d() {
+  const auto of = [](const char* name, const char* steps) {
+    return with_best(name, {"--variant", name, "--remote", "100", "--steps", steps});
+  };
+  return {"em3d",
+          "EM3D",
+          {of("base", "50"), of("ghost", "1000"), of("bulk", "10000")},
+          {"--remote", {"10", "40", "70", "100"}}};
+}
+
+application water() {
+  const auto of = [](const char* name) {
+    return with_best(name, {"--variant", name, "--steps", "5"});
+  };
+  return {"water", "Water", {of("atomic"), of("prefetch")}, {}};
+}
+
 application fft() {
-  const arguments options{"--log2", "20", "--repeats", "15"};
-  variant million{"1M", options, options};
-  million.best.push_back("--best");
-  return {"fft", "FFT of 2^20 points", {million}, {}};
+  return {"fft", "FFT of 2^20 points", {with_best("1M", {"--log2", "20", "--repeats", "15"})}, {}};
 }
 
 application lu() {
   application app{"lu", "LU in blocks of 16", {}, {}};
   for (const char* exchange : {"send", "fetch"}) {
     for (const auto& [size, repeats] : {std::pair{"512", "31"}, {"2048", "5"}}) {
-      const arguments options{"--size", size, "--repeats", repeats};
-      variant v{fmt::format("{}_{}", size, exchange), options, options};
-      v.best.push_back("--best");
+      variant v =
+          with_best(fmt::format("{}_{}", size, exchange), {"--size", size, "--repeats", repeats});
       v.of_sojourn = {"--exchange", exchange};
       app.variants.push_back(std::move(v));
     }
@@ -59,7 +79,7 @@ application lu() {
   return app;
 }
 
-std::vector<application> applications() { return {fft(), lu()}; }
+std::vector<application> applications() { return {em3d(), water(), fft(), lu()}; }
 
 /// Who takes part in a round: a form, as a column of the tables.
 struct form {
