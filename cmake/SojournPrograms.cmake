@@ -36,19 +36,39 @@ function(sojourn_add_command)
   sojourn_warnings(sojourn_command)
 endfunction()
 
+# Where FFTW is found, apps/fft compares what it computes with it.
+function(sojourn_use_fftw target)
+  if(CMAKE_CROSSCOMPILING)
+    return() # What is found is for this machine.
+  endif()
+  find_path(SOJOURN_FFTW_INCLUDE fftw3.h)
+  find_library(SOJOURN_FFTW_LIBRARY fftw3)
+  if(SOJOURN_FFTW_INCLUDE AND SOJOURN_FFTW_LIBRARY)
+    target_compile_definitions(${target} PRIVATE SOJOURN_APPS_FFTW=1)
+    target_include_directories(${target} SYSTEM PRIVATE "${SOJOURN_FFTW_INCLUDE}")
+    target_link_libraries(${target} PRIVATE "${SOJOURN_FFTW_LIBRARY}")
+  else()
+    message(STATUS "${target} checks itself without FFTW, which was not found (libfftw3-dev)")
+  endif()
+endfunction()
+
 # apps/NAME: main.cpp is the executable NAME, the other sources are the library app_NAME, which the
 # tests, the benchmarks and the tour link too. apps/common is what they share; apps/tour shows the
-# others, so it links all of them.
+# others, so it links all of them. apps/NAME/kernel is what knows nothing of Sojourn: part of
+# app_NAME, and of NAME_mpi. Its loops are aligned: where one falls by chance may make a difference of
+# a half, and the two copies are compared.
 function(sojourn_add_apps)
   set(root "${PROJECT_SOURCE_DIR}/apps")
   file(GLOB mains CONFIGURE_DEPENDS "${root}/*/main.cpp")
   # The parts first, in case a folder has no main.cpp yet.
-  file(GLOB parts CONFIGURE_DEPENDS "${root}/*/*.cpp")
+  file(GLOB parts CONFIGURE_DEPENDS "${root}/*/*.cpp" "${root}/*/kernel/*.cpp")
   list(FILTER parts EXCLUDE REGEX "(_test|/main)\\.cpp$")
+  file(GLOB kernels CONFIGURE_DEPENDS "${root}/*/kernel/*.cpp")
+  set_source_files_properties(${kernels} PROPERTIES COMPILE_OPTIONS
+                                                    "-falign-functions=64;-falign-loops=64")
   set(names "")
   foreach(part IN LISTS parts)
-    cmake_path(GET part PARENT_PATH folder)
-    cmake_path(GET folder FILENAME name)
+    string(REGEX REPLACE "^.*/apps/([^/]+)/.*$" "\\1" name "${part}")
     list(APPEND names ${name})
     list(APPEND parts_of_${name} "${part}")
   endforeach()
@@ -59,6 +79,9 @@ function(sojourn_add_apps)
     target_include_directories(app_${name} PUBLIC "${root}")
     target_link_libraries(app_${name} PUBLIC sojourn_program)
     sojourn_warnings(app_${name})
+    if(name STREQUAL "fft")
+      sojourn_use_fftw(app_fft)
+    endif()
     list(APPEND libraries app_${name})
   endforeach()
   if(TARGET app_common)
@@ -87,6 +110,33 @@ function(sojourn_add_apps)
       target_link_libraries(${name} PRIVATE ${libraries})
     endif()
     sojourn_warnings(${name})
+  endforeach()
+endfunction()
+
+# apps/NAME/mpi: the executable NAME_mpi, the application written for MPI. It has the sources of
+# apps/NAME/kernel too, compiled without any of Sojourn's flags.
+function(sojourn_add_mpi_apps)
+  set(root "${PROJECT_SOURCE_DIR}/apps")
+  file(GLOB mains CONFIGURE_DEPENDS "${root}/*/mpi/main.cpp")
+  if(NOT mains)
+    return()
+  endif()
+  find_package(MPI QUIET COMPONENTS CXX)
+  foreach(main IN LISTS mains)
+    string(REGEX REPLACE "^.*/apps/([^/]+)/mpi/main.cpp$" "\\1" name "${main}")
+    if(NOT MPI_CXX_FOUND)
+      message(STATUS "${name}_mpi is left out: no MPI was found (./dev bench installs OpenMPI)")
+      continue()
+    endif()
+    file(GLOB sources CONFIGURE_DEPENDS "${root}/${name}/mpi/*.cpp" "${root}/${name}/kernel/*.cpp")
+    add_executable(${name}_mpi ${sources})
+    target_include_directories(${name}_mpi PRIVATE "${root}")
+    target_link_libraries(${name}_mpi PRIVATE MPI::MPI_CXX CLI11::CLI11 fmt::fmt-header-only
+                                              nlohmann_json::nlohmann_json)
+    sojourn_warnings(${name}_mpi)
+    if(name STREQUAL "fft")
+      sojourn_use_fftw(fft_mpi)
+    endif()
   endforeach()
 endfunction()
 

@@ -58,6 +58,7 @@ struct run_options {
   std::string stats_json;
   std::string balance;
   std::string watchdog;
+  std::string grace;
   std::string report;
   std::string restore;
   bool bind = false;
@@ -80,6 +81,8 @@ struct run_options {
          "Hand ready threads to idle ranks: none, steal or diffuse [none]");
     text("--watchdog", watchdog, "SECONDS",
          "Report what all ranks wait for after so long without progress; 0: never [10]");
+    text("--grace", grace, "SECONDS",
+         "How long the others go on when a rank has died; their waits for it fail [0.1]");
     text("--report", report, "FILE", "Write such reports, also those asked for, to FILE as JSON");
     text("--restore", restore, "PATH",
          "Go on from the checkpoint that the program wrote to PATH, on as many ranks");
@@ -142,14 +145,14 @@ std::string parse_balance(const std::string& text) {
   throw error("--balance is 'none', 'steal' or 'diffuse', not '" + text + "'");
 }
 
-double parse_seconds(const std::string& text) {
+double parse_seconds(const char* option, const char* of_0, const std::string& text) {
   constexpr double most = 1e6;
   double seconds = 0;
   auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (failure != std::errc() || end != text.data() + text.size() || !(seconds >= 0) ||
       seconds > most) {
-    throw error(fmt::format(
-        "--watchdog takes a number of seconds from 0 (never) to {:.0f}, not '{}'", most, text));
+    throw error(fmt::format("{} takes a number of seconds from 0{} to {:.0f}, not '{}'", option,
+                            of_0, most, text));
   }
   return seconds;
 }
@@ -210,7 +213,10 @@ run_request parse_job(const std::vector<std::string>& words) {
   }
   if (options.app.count("--balance") != 0) request.balance = parse_balance(options.balance);
   if (options.app.count("--watchdog") != 0) {
-    request.options.watchdog_seconds = parse_seconds(options.watchdog);
+    request.options.watchdog_seconds = parse_seconds("--watchdog", " (never)", options.watchdog);
+  }
+  if (options.app.count("--grace") != 0) {
+    request.options.grace_seconds = parse_seconds("--grace", "", options.grace);
   }
   if (options.app.count("--report") != 0 && options.report.empty()) {
     throw error("--report takes the name of a file");

@@ -11,25 +11,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string>
-#include <utility>
 
+#include "common/command_line.hpp"
 #include "common/measure.hpp"
 
 namespace apps {
-
-/// Ends the program: rank 0 says `what()`, one sentence. Thrown by every rank alike, because all
-/// see the same command line and the same files.
-class refusal : public std::runtime_error {
- public:
-  refusal(int status, const std::string& what) : std::runtime_error(what), status_(status) {}
-  /// 2 for a bad option or bad input, 1 for all that failed later.
-  int status() const { return status_; }
-
- private:
-  int status_;
-};
 
 /// Says something on rank 0 only; once, whatever the number of ranks.
 inline void say(std::FILE* stream, const std::string& text) {
@@ -42,19 +29,9 @@ inline void say(std::FILE* stream, const std::string& text) {
 /// rank. Returns the exit status. --help and errors are printed by rank 0 alone.
 template <class Body>
 int run_application(CLI::App& options, int argc, char** argv, Body body) {
-  int parsed = 0;
-  std::string text;
-  try {
-    options.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    const bool help = e.get_exit_code() == 0;
-    parsed = help ? 0 : 2;
-    text = help ? options.help() : fmt::format("{}: {}\n", options.get_name(), e.what());
-    if (text.empty()) throw;
-  }
+  const parsed command_line = parse(options, argc, argv);
   return sojourn::run(argc, argv, [&]() -> int {
-    int status = parsed;
-    std::string last_words = text;
+    auto [status, last_words] = command_line;
     if (last_words.empty()) {
       try {
         status = body();
@@ -67,17 +44,6 @@ int run_application(CLI::App& options, int argc, char** argv, Body body) {
     // The first rank that returns a status ends the job: let it be the one that has spoken.
     return sojourn::rank_me() == 0 ? status : 0;
   });
-}
-
-/// CLI::Range lets "nan" through, which lies in no range.
-inline CLI::Validator number_between(double least, double most) {
-  CLI::Validator in_range = CLI::Range(least, most);
-  in_range.operation([in_range](std::string& text) {
-    double value = 0;
-    const bool is_nan = CLI::detail::lexical_cast(text, value) && std::isnan(value);
-    return is_nan ? fmt::format("{} is no number", text) : in_range(text);
-  });
-  return in_range;
 }
 
 /// `--via rpc|migrate`
@@ -93,45 +59,21 @@ inline const char* name_of(sojourn::via how) {
   return how == sojourn::via::rpc ? "rpc" : "migrate";
 }
 
-/// `--json [FILE]`: figures for machines, in FILE or, without one, on standard output; the readable
-/// report then goes to standard error.
-class json_report {
+/// `--json [FILE]`, see json_option; collective where others must be told.
+class json_report : public json_option {
  public:
-  void add_to(CLI::App& options) {
-    option_ = options.add_option("--json", path_, "Write the figures as JSON too")
-                  ->expected(0, 1)
-                  ->option_text("[FILE]");
-  }
-  /// Where the readable report goes.
-  std::FILE* readable() const { return *option_ && path_.empty() ? stderr : stdout; }
-
   /// Collective. Opens the file before the work begins. Throws refusal.
   void open() {
-    if (path_.empty()) return;
-    if (sojourn::rank_me() == 0) file_ = std::fopen(path_.c_str(), "w");
-    const bool opened = sojourn::broadcast(file_ != nullptr);
-    if (!opened) throw refusal(1, fmt::format("cannot write the figures to {}", path_));
+    if (path().empty()) return;
+    const bool opened = sojourn::rank_me() != 0 || open_file();
+    if (!sojourn::broadcast(opened)) throw failure();
   }
   /// Throws refusal when the disk is full; rank 0 writes, so the others must be told: collective.
   void write(const nlohmann::ordered_json& figures) {
-    if (!*option_) return;
-    bool written = true;
-    if (sojourn::rank_me() == 0) {
-      std::FILE* out = file_ != nullptr ? file_ : stdout;
-      const std::string text = figures.dump(2) + "\n";
-      written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
-      written = std::fflush(out) == 0 && written;
-      if (file_ != nullptr) written = std::fclose(std::exchange(file_, nullptr)) == 0 && written;
-    }
-    if (!sojourn::broadcast(written)) {
-      throw refusal(1, fmt::format("cannot write the figures to {}", path_));
-    }
+    if (!given()) return;
+    const bool written = sojourn::rank_me() != 0 || write_here(figures);
+    if (!sojourn::broadcast(written)) throw failure();
   }
-
- private:
-  CLI::Option* option_ = nullptr;
-  std::string path_;
-  std::FILE* file_ = nullptr;
 };
 
 inline nlohmann::ordered_json to_json(const figures& f) {

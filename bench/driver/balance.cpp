@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
+#include "driver/application_run.hpp"
 #include "driver/benchmarks.hpp"
 
 namespace bench {
@@ -12,40 +12,10 @@ namespace {
 
 double rounded(double value) { return std::round(value * 1000) / 1000; }
 
-/// One run of an application, which says on a file what it measured. No rank is bound, so that two
-/// jobs side by side do not get the same core.
-class run_of {
- public:
-  run_of(const installation& here, int ranks, const std::string& program, const arguments& options)
-      : program_(program),
-        file_((folder_.path() / "figures.json").string()),
-        process_(words(here, ranks, program, options, file_)) {}
-
-  /// Waits for the end. Errors: failure when it did not end well.
-  nlohmann::json figures() {
-    if (const int status = process_.wait(); status != 0) {
-      throw failure(fmt::format("{} ended with status {}", program_, status));
-    }
-    std::ifstream in(file_);
-    return nlohmann::json::parse(in);
-  }
-  double nanoseconds() { return figures().at("seconds").get<double>() * 1e9; }
-
- private:
-  static arguments words(const installation& here, int ranks, const std::string& program,
-                         const arguments& options, const std::string& file) {
-    arguments all{here.program("sojourn"), "run",       "-n",
-                  std::to_string(ranks),   "--no-bind", here.program(program)};
-    all.insert(all.end(), options.begin(), options.end());
-    all.insert(all.end(), {"--json", file});
-    return all;
-  }
-
-  std::string program_;
-  temporary_directory folder_;
-  std::string file_;
-  child_process process_;
-};
+application_run run_of(const installation& here, int ranks, const std::string& program,
+                       const arguments& options) {
+  return application_run::of_sojourn(here, ranks, program, options);
+}
 
 }  // namespace
 
@@ -56,8 +26,8 @@ void bench_uts(report& result, const installation& here, const settings& chosen)
     return [&, ranks] { return run_of(here, ranks, "uts", options).nanoseconds(); };
   };
   const auto side_by_side = [&] {
-    run_of left(here, 1, "uts", options);
-    run_of right(here, 1, "uts", options);
+    application_run left = run_of(here, 1, "uts", options);
+    application_run right = run_of(here, 1, "uts", options);
     return (left.nanoseconds() + right.nanoseconds()) / 2;
   };
   const samples all = interleave(chosen.work.rounds(),

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "driver/installation.hpp"
 #include "driver/measure.hpp"
@@ -47,6 +48,12 @@ void bench_uts(report& result, const installation& here, const settings& chosen)
 
 /// Simulating processes that are threads, and move with their events.
 void bench_phold(report& result, const installation& here, const settings& chosen);
+
+/// The applications that are written three times: by remote calls, one-sided and for MPI. Their
+/// names, and the benchmark of one.
+std::vector<std::string> application_names();
+void bench_application(report& result, const installation& here, const settings& chosen,
+                       const std::string& name);
 
 /// Says on standard error what is being measured; one line that the next one replaces.
 void tell_progress(const std::string& what);

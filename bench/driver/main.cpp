@@ -2,12 +2,15 @@
 //
 // `sojourn bench NAME` ends up here: compares Sojourn with its peers on this machine.
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <vector>
 
 #include "driver/benchmarks.hpp"
 
@@ -37,6 +40,11 @@ int run_benchmarks(const std::string& name, const settings& chosen, bool as_json
   if (name == "am" || name == "all") bench_am(result, here, complete);
   if (name == "uts" || name == "all") bench_uts(result, here, complete);
   if (name == "phold" || name == "all") bench_phold(result, here, complete);
+  for (const std::string& application : application_names()) {
+    if (name == application || name == "all") {
+      bench_application(result, here, complete, application);
+    }
+  }
   if (name == "checked" || name == "all") bench_checked(result, here, complete);
   if (chosen.work.quick)
     result.add_text("A trial run: too few pairs for a figure that is worth quoting.");
@@ -57,11 +65,13 @@ int main(int argc, char** argv) {
   std::string name;
   bool as_json = false;
   bench::settings chosen;
-  app.add_option("name", name,
-                 "ping, migrate, calls, threads, rpc, am, uts, phold, checked, or all of them")
-      ->required()
-      ->check(CLI::IsMember(
-          {"ping", "migrate", "calls", "threads", "rpc", "am", "uts", "phold", "checked", "all"}));
+  std::vector<std::string> names{"ping", "migrate", "calls", "threads", "rpc",
+                                 "am",   "uts",     "phold", "checked"};
+  for (const std::string& application : bench::application_names()) names.push_back(application);
+  app.add_option("name", name, fmt::format("{}, or all of them", fmt::join(names, ", ")))
+      ->required();
+  names.emplace_back("all");
+  app.get_option("name")->check(CLI::IsMember(names));
   app.add_flag("--json", as_json, "Print one JSON object instead of a table");
   app.add_option("--pairs", chosen.work.pairs, "Interleaved pairs for each figure, at least 11")
       ->check(CLI::Range(bench::effort::pairs_min, 100'000))

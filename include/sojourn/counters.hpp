@@ -49,15 +49,17 @@ struct counters {
   std::uint64_t messages_refused = 0;     ///< Malformed ones that came to this rank.
   std::uint64_t name_cache_hits = 0;      ///< Calls by name that knew where the function is.
   std::uint64_t name_cache_misses = 0;    ///< Those that carried the name.
+  std::uint64_t bundles_sent = 0;         ///< Messages that held several calls (aggregate.hpp).
+  std::uint64_t calls_bundled = 0;        ///< Calls in them.
 
   /// Messages a program's own calls and migrations sent to other ranks.
   std::uint64_t messages() const { return requests_sent + replies_sent + migrations; }
   std::uint64_t bytes() const { return request_bytes + reply_bytes + migration_bytes; }
 
   static constexpr std::size_t count() { return sizeof(counters) / sizeof(std::uint64_t); }
-  std::array<std::uint64_t, 37> values() const {
-    static_assert(count() == 37);
-    using array = std::array<std::uint64_t, 37>;
+  std::array<std::uint64_t, 39> values() const {
+    static_assert(count() == 39);
+    using array = std::array<std::uint64_t, 39>;
     return __builtin_bit_cast(array, *this);
   }
   counters& operator-=(const counters& before);

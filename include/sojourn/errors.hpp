@@ -27,6 +27,19 @@ struct not_exported : error {
   using error::error;
 };
 
+/// A rank has ended in the middle of the job, and what was waited for needs it: the answer of a
+/// call, a thread or object there, a collective operation, a finish. The job is lost: the launcher
+/// ends it a moment later (`sojourn run --grace`). Whoever catches this has that long to save what
+/// it can; where nobody does, the rank ends without a word, for the launcher tells of the first.
+class rank_lost : public error {
+ public:
+  rank_lost(int rank, const std::string& what) : error(what), rank_(rank) {}
+  int rank() const { return rank_; }
+
+ private:
+  int rank_;
+};
+
 /// An exception of a type that is not registered, thrown on another rank. Standard exceptions and
 /// types named in SOJOURN_EXCEPTION arrive as themselves instead; between programs, those named in
 /// both.

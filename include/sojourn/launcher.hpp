@@ -38,6 +38,9 @@ struct launch_options {
   /// Report what everything waits for when no rank has made progress for so long. 0: never. What is
   /// proven to hang is reported, and ended, at once in any case.
   double watchdog_seconds = 10;
+  /// How long the other ranks go on when one has ended in the middle of the job: their waits for it
+  /// fail with rank_lost. Never less than a tenth.
+  double grace_seconds = 0.1;
   /// Gets each such report as JSON; may be empty.
   std::function<void(const std::string& json)> on_hang_report = {};
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <new>
 #include <span>
 #include <type_traits>
@@ -23,6 +24,12 @@ void heap_free(void* object, std::size_t bytes, std::size_t alignment);
 /// system lets one rank read another's memory, otherwise through messages.
 void bulk_get(std::uint64_t from, void* to, std::size_t bytes);
 void bulk_put(const void* from, std::uint64_t to, std::size_t bytes);
+
+/// Plain loads and stores reach these bytes.
+[[gnu::always_inline]] inline bool in_reach(std::uint64_t address, std::size_t bytes) {
+  const std::uint64_t offset = address - job.reach;
+  return offset < job.reach_bytes && bytes <= job.reach_bytes - offset;
+}
 
 template <class T, class... A>
 global_ptr<T> make_here(A... arguments) {
@@ -181,14 +188,27 @@ template <class T>
   static_assert(travels<value>, "sojourn: what is loaded must travel");
   detail::before_copy(from, 1);
   detail::room<value> r;
-  detail::bulk_get(from.address(), &r.value, sizeof(value));
+  if (detail::in_reach(from.address(), sizeof(value))) [[likely]] {
+    std::memcpy(static_cast<void*>(&r.value), reinterpret_cast<const void*>(from.address()),
+                sizeof(value));
+    detail::counts.bulk_bytes += sizeof(value);
+    detail::counts.bulk_copies += sizeof(value);
+  } else {
+    detail::bulk_get(from.address(), &r.value, sizeof(value));
+  }
   return r.value;
 }
 template <class T>
 [[gnu::always_inline]] inline void store(global_ptr<T> to, const std::type_identity_t<T>& value) {
   static_assert(travels<T>, "sojourn: what is stored must travel");
   detail::before_copy(to, 1);
-  detail::bulk_put(&value, to.address(), sizeof(T));
+  if (detail::in_reach(to.address(), sizeof(T))) [[likely]] {
+    std::memcpy(reinterpret_cast<void*>(to.address()), &value, sizeof(T));
+    detail::counts.bulk_bytes += sizeof(T);
+    detail::counts.bulk_copies += sizeof(T);
+  } else {
+    detail::bulk_put(&value, to.address(), sizeof(T));
+  }
 }
 
 }  // namespace sojourn

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sojourn/detail/bundle.hpp"
 #include "sojourn/detail/wire.hpp"
 #include "sojourn/future.hpp"
 #include "sojourn/rank.hpp"
@@ -84,10 +85,20 @@ auto rpc(rank_t rank, F fn, A... arguments) {
 
 /// The same without a reply: nothing tells when it is done, but a surrounding `finish` waits for
 /// it. An exception that leaves `fn` ends the job, or is rethrown by the surrounding `finish`.
+/// Calls from one rank to another begin in the order in which they were made. With aggregation
+/// (aggregate.hpp) many small ones go in one message.
 template <class F, class... A>
 void rpc_ff(rank_t rank, F fn, A... arguments) {
   using call = detail::checked_call<F, A...>;
-  if constexpr (call::good) (void)call::send(rank, fn, false, arguments...);
+  if constexpr (call::good) {
+    if constexpr (call::is_plain_call) {
+      using bundled = detail::bundled_call<F, typename call::result, A...>;
+      if constexpr (bundled::fits) {
+        if (detail::bundling != 0 && bundled::add(rank, fn, arguments...)) return;
+      }
+    }
+    (void)call::send(rank, fn, false, arguments...);
+  }
 }
 
 }  // namespace sojourn

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "sojourn/activate.hpp"
+#include "sojourn/aggregate.hpp"
 #include "sojourn/balance.hpp"
 #include "sojourn/checkpoint.hpp"
 #include "sojourn/clock.hpp"
@@ -14,9 +15,11 @@
 #include "sojourn/future.hpp"
 #include "sojourn/global_ptr.hpp"
 #include "sojourn/inline_string.hpp"
+#include "sojourn/monitor.hpp"
 #include "sojourn/mpmd.hpp"
 #include "sojourn/non_blocking.hpp"
 #include "sojourn/objects.hpp"
+#include "sojourn/one_sided.hpp"
 #include "sojourn/rank.hpp"
 #include "sojourn/rpc.hpp"
 #include "sojourn/sleep.hpp"

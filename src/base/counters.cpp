@@ -59,6 +59,8 @@ constexpr const char* names[] = {
     "messages_refused",
     "name_cache_hits",
     "name_cache_misses",
+    "bundles_sent",
+    "calls_bundled",
 };
 static_assert(std::size(names) == counters::count());
 

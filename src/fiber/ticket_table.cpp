@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "base/copy_short.hpp"
 #include "base/saved_file.hpp"
+#include "fiber/result_memory.hpp"
 #include "fiber/scheduler.hpp"
 #include "memory/address_map.hpp"
 #include "sojourn/clock.hpp"
@@ -58,7 +59,7 @@ ticket* open_ticket(int asked) {
   }
   ticket& t = tickets.first[index];
   t.id = id_of(index, t.generation);
-  t.dropped = false;
+  t.taken_by = taker::asker;
   t.has = outcome::none;
   t.thread_at = -1;
   t.asked = asked;
@@ -71,7 +72,7 @@ ticket* open_ticket(int asked) {
 
 void free_ticket(ticket* t) {
   if (t->large != nullptr) [[unlikely]] {
-    std::free(t->large);
+    results.give_back(t->large, t->bytes);
     t->large = nullptr;
   }
   auto index = static_cast<std::uint32_t>(t->id) & index_mask;
@@ -84,10 +85,22 @@ void free_ticket(ticket* t) {
 
 namespace {
 
-/// True when nobody will ask for it: the ticket is free again.
-bool dropped_before(ticket* t, const void* bytes, std::size_t size, outcome how) {
-  if (!t->dropped) [[likely]]
+/// True when that was all: the ticket is free again.
+[[gnu::noinline]] bool taken_without_reader(ticket* t, const void* bytes, std::size_t size,
+                                            outcome how) {
+  if (t->taken_by == taker::memory) {
+    landing there;
+    std::memcpy(&there, t->small, sizeof there);
+    if (how == outcome::value && size == there.bytes) {
+      copy_short(there.into, bytes, size);
+      free_ticket(t);
+      there.landed(there.context);
+      return true;
+    }
+    t->taken_by = taker::asker;
+    there.failed(there.context, t->id);
     return false;
+  }
   if (how == outcome::exception && on_dropped_exception != nullptr) {
     on_dropped_exception(bytes, size, reinterpret_cast<std::uint64_t>(t->notify_context));
   }
@@ -112,10 +125,10 @@ inline void tell(ticket* t, std::size_t size, outcome how) {
 
 void complete_ticket(ticket* t, const void* bytes, std::size_t size, outcome how) {
   if (t->has != outcome::none) return;
-  if (dropped_before(t, bytes, size, how)) return;
+  if (t->taken_by != taker::asker && taken_without_reader(t, bytes, size, how)) [[unlikely]]
+    return;
   if (size > ticket::inline_bytes) {
-    t->large = std::malloc(size);
-    if (t->large == nullptr) die("no memory for a result of %zu bytes", size);
+    t->large = results.take(size);
     std::memcpy(t->large, bytes, size);
   } else {
     copy_short(t->small, bytes, size);
@@ -124,9 +137,18 @@ void complete_ticket(ticket* t, const void* bytes, std::size_t size, outcome how
 }
 
 void complete_ticket_with(ticket* t, void* memory, std::size_t size, outcome how) {
-  if (t->has != outcome::none || dropped_before(t, memory, size, how)) return std::free(memory);
+  if (t->has != outcome::none ||
+      (t->taken_by != taker::asker && taken_without_reader(t, memory, size, how))) {
+    return results.give_back(memory, size);
+  }
   t->large = memory;
   tell(t, size, how);
+}
+
+void land_result(ticket* t, const landing& there) {
+  static_assert(sizeof there <= ticket::inline_bytes);
+  std::memcpy(t->small, &there, sizeof there);
+  t->taken_by = taker::memory;
 }
 
 void wait_for(ticket* t) {
@@ -162,8 +184,7 @@ void load_tickets(file_reader& from, void (*send_on)(ticket_id id, ticket_id to)
     ticket& t = tickets.first[i];
     from.get(t);
     if (t.large != nullptr) {
-      t.large = std::malloc(t.bytes);
-      if (t.large == nullptr) throw std::bad_alloc();
+      t.large = results.take(t.bytes);
       from.bytes(t.large, t.bytes);
     }
     if (!t.is_awaited()) continue;

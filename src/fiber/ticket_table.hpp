@@ -17,6 +17,21 @@ class file_reader;
 /// `kept`: a value whose rank keeps a part of it until it is taken or dropped.
 enum class outcome : std::uint8_t { none, value, exception, kept };
 
+/// Who takes a result: whoever asks for the ticket; nobody, and it frees the ticket; or memory of
+/// this rank, as its `landing` says.
+enum class taker : std::uint8_t { asker, nobody, memory };
+
+/// Where a result goes that nobody asks for by its ticket. Lies in the ticket.
+struct landing {
+  void* into;
+  std::uint64_t bytes;
+  void (*landed)(void* context);  ///< Told once the bytes are there; the ticket is free then.
+  /// Told in its place, of an exception or of other than `bytes` bytes: the ticket has a reader
+  /// again, and this result.
+  void (*failed)(void* context, ticket_id id);
+  void* context;
+};
+
 struct ticket {
   static constexpr std::size_t inline_bytes = 64;
   /// In `asked`: a thread's result has its reader, who may just be on its way to another rank.
@@ -25,7 +40,7 @@ struct ticket {
   ticket_id id = 0;  ///< 0 while it is not open.
   std::uint32_t generation = 1;
   std::uint32_t next_free = 0;
-  bool dropped = false;  ///< Nobody will ask: the result frees it.
+  taker taken_by = taker::asker;
   outcome has = outcome::none;
   std::int16_t thread_at = -1;  ///< Of a thread's result: the rank its base is at, or goes to.
   std::int32_t asked = -1;  ///< Rank whose reply room this request holds; -1: none; or `joined`.
@@ -34,7 +49,7 @@ struct ticket {
   piece* waiter = nullptr;
   void (*notify)(void*) = nullptr;
   void* notify_context = nullptr;
-  void* large = nullptr;  ///< Malloc'd, when the result does not fit below.
+  void* large = nullptr;  ///< Of `results`, when the result does not fit below.
   alignas(16) std::byte small[inline_bytes];
 
   /// Somebody who is no fiber is told of the result.
@@ -65,13 +80,16 @@ inline ticket* find_ticket(ticket_id id) {
 }
 inline bool ticket_is_open(ticket_id id) { return find_ticket(id) != nullptr; }
 
+/// The result of `t` lands there. Requires: it is not here yet, and nobody waits for it.
+void land_result(ticket* t, const landing& there);
+
 /// A new ticket, for the answer of a request to rank `asked` (-1: of none).
 ticket* open_ticket(int asked);
 void free_ticket(ticket* t);
 
 /// Stores a result, once, and wakes whoever waits. A result for a ticket that has one is ignored.
 void complete_ticket(ticket* t, const void* bytes, std::size_t size, outcome how = outcome::value);
-/// The same with bytes in memory of malloc's, which it takes over.
+/// The same with bytes in memory of `results`, which it takes over.
 void complete_ticket_with(ticket* t, void* memory, std::size_t size, outcome how);
 
 /// In checked mode: told of an exception that comes for a ticket which was dropped, with the code

@@ -289,6 +289,9 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   std::string type = demangle(exception.__cxa_exception_type()->name());
   try {
     std::rethrow_exception(exception);
+  } catch (const rank_lost&) {
+    std::fflush(nullptr);
+    std::_Exit(status_rank_lost);  // the launcher tells of that rank
   } catch (const std::exception& e) {
     die("an exception of type %s is not caught: %s", type.c_str(), e.what());
   } catch (...) {

@@ -53,12 +53,16 @@ struct crash_record {
 struct alignas(64) rank_block {
   std::atomic<rank_state> state;
   std::atomic<std::int32_t> pid;
-  std::uint32_t part;              ///< Which of the job's programs the launcher started here.
-  char program[64];                ///< Its name; NUL-terminated.
-  std::uint64_t fingerprint;       ///< Equal in ranks that may exchange stacks.
-  std::uint64_t wire_fingerprint;  ///< Equal in ranks that may exchange messages.
+  std::uint32_t part;               ///< Which of the job's programs the launcher started here.
+  char program[64];                 ///< Its name; NUL-terminated.
+  std::uint64_t fingerprint;        ///< Equal in ranks that may exchange stacks.
+  std::uint64_t wire_fingerprint;   ///< Equal in ranks that may exchange messages.
+  std::atomic<std::uint32_t> lost;  ///< 1: it has ended in the middle of the job.
   crash_record crash;
 };
+
+/// Exit status of a rank that ends because another did.
+inline constexpr int status_rank_lost = 75;
 
 struct job_segment {
   std::uint64_t magic;
@@ -74,6 +78,7 @@ struct job_segment {
   std::uint64_t clock_ahead_ns;              ///< Of now_ns(), to go on from its time.
   std::atomic<std::uint32_t> start_arrived;  ///< Ranks that attached or could not; a futex.
   std::atomic<std::uint32_t> start_failed;   ///< Those that could not; nobody goes on then.
+  std::atomic<std::uint32_t> ranks_lost;     ///< How many.
   rank_block ranks[1];                       ///< `rank_count` of them.
 
   /// Where the page of a rank's counts is, from the segment's start. Behind the blocks, so that a

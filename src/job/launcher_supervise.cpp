@@ -346,8 +346,11 @@ void supervisor::on_rank_end(int rank) {
     if (ending_ == ending::none) {
       fail(end);
     } else if (ending_ == ending::failure && !killed_ && rank != first_failure_->rank) {
-      also_failed_.push_back(rank);
+      bool for_others = end.wait_status && WIFEXITED(*end.wait_status) &&
+                        WEXITSTATUS(*end.wait_status) == status_rank_lost;
+      if (!for_others) also_failed_.push_back(rank);
     }
+    tell_of_loss(rank);
   } else if (end.state == rank_state::absent) {
     never_joined_.push_back(rank);
   }
@@ -400,8 +403,19 @@ void supervisor::fail(const rank_end& end) {
     }
   }
   look_at_sender();
+  const auto grace =
+      std::chrono::ceil<milliseconds>(std::chrono::duration<double>(plan_.options.grace_seconds));
   kill_at_ =
-      clock::now() + (end.state == rank_state::finished ? last_words_after_finish : last_words);
+      clock::now() +
+      std::max(grace, end.state == rank_state::finished ? last_words_after_finish : last_words);
+}
+
+/// The waits of the others for it fail.
+void supervisor::tell_of_loss(int lost) {
+  if (job_.ranks[lost].lost.exchange(1) != 0) return;
+  job_.ranks_lost.fetch_add(1);
+  watch_area area = job_.watch();
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) area.wake(rank);
 }
 
 /// The frames that wait for what died lie in another rank's memory, which is there until we end

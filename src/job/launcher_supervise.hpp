@@ -85,6 +85,7 @@ class supervisor {
 
   rank_end end_of(int rank) const;
   void look_at_sender();
+  void tell_of_loss(int lost);
   const rank_block& block(int rank) const { return job_.ranks[rank]; }
   const planned_part& part_of(int rank) const { return plan_.parts[part_of_rank(plan_, rank)]; }
   bool all_ended() const { return running_ == 0; }
@@ -94,7 +95,7 @@ class supervisor {
   watched_stream& errors_of(std::size_t rank) { return streams_[rank * 2 + 1]; }
 
   const launch_plan& plan_;
-  const job_segment& job_;
+  job_segment& job_;
   hang_watcher hangs_;
   std::vector<pid_t> strangers_;
   std::vector<rank_process> ranks_;

@@ -35,6 +35,7 @@
 #include "memory/address_map.hpp"
 #include "memory/global_heap.hpp"
 #include "memory/stack_slots.hpp"
+#include "message/bundles.hpp"
 #include "message/dispatcher.hpp"
 #include "message/programs.hpp"
 #include "migrate/balance.hpp"
@@ -335,6 +336,13 @@ void live() {
   attach_records();
   attach_dispatcher(reinterpret_cast<std::byte*>(&s) + s.transport_offset, job.me, job.count,
                     static_cast<int>(s.cores));
+  attach_bundles();
+  attach_losses({&s.ranks_lost, [](int r) { return block_of(r).lost.load() != 0; },
+                 [](int r) {
+                   fail_answers_of(r);
+                   fail_finishes(r);
+                   fail_collective();
+                 }});
   attach_crash_report(block_of(job.me), self.alone);
   attach_watch(s.watch(), {!self.alone, [] { return static_cast<const piece*>(self.parked); },
                            deadlocked, ring});

@@ -148,6 +148,8 @@ void map_region(const address_map& map, int rank, int heap_fd) {
   job.my_heap_bytes = partition;
   job.quick_heap_bytes = job.checked ? 0 : partition;
   job.heap_shared = heap_fd >= 0;
+  job.reach = job.heap_shared ? map.heap : first;
+  job.reach_bytes = job.heap_shared ? partition * static_cast<std::uint64_t>(job.count) : partition;
 }
 
 namespace {

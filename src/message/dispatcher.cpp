@@ -13,11 +13,13 @@
 #include "fiber/ticket_table.hpp"
 #include "fiber/timers.hpp"
 #include "memory/address_map.hpp"
+#include "message/bundles.hpp"
 #include "message/own_requests.hpp"
 #include "message/programs.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/tasks.hpp"
+#include "sojourn/errors.hpp"
 #include "sojourn/rank.hpp"
 
 namespace sojourn::detail {
@@ -71,7 +73,11 @@ struct late_reply {
 struct peer {
   // In senders_waiting, of a rank of another program: what calls without a name look at anyhow.
   static constexpr std::uint32_t of_other_program = 1u << 31;
-  static constexpr std::uint32_t number_of_senders = of_other_program - 1;
+  // A bundle of calls waits to go there.
+  static constexpr std::uint32_t has_bundle = 1u << 30;
+  // It has ended.
+  static constexpr std::uint32_t is_lost = 1u << 29;
+  static constexpr std::uint32_t number_of_senders = is_lost - 1;
 
   std::uint32_t unanswered = 0;
   std::uint32_t senders_waiting = 0;
@@ -100,6 +106,9 @@ struct dispatcher_state {
   traffic moved_collective{};
   void (*around_sleep)(bool falls_asleep) = nullptr;
   int (*each_round)(bool idle) = nullptr;
+  losses told{};
+  std::uint32_t losses_seen = 0;
+  int first_lost = no_rank;
   unsigned rounds_with_sleepers = 0;
   bool sleepers_are_due = false;
   // Between begin_request and commit_request.
@@ -163,13 +172,30 @@ bool sender_may_go(int to) {
   return to == job.me ? dispatcher.own.has_room(bytes)
                       : dispatcher.transport->has_room(to, message_class::request, bytes);
 }
+bool bundle_may_go(int to) {
+  return (dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting & peer::has_bundle) != 0 &&
+         dispatcher.transport->has_room(to, message_class::request, bundle_bytes(to));
+}
 bool caller_may_go(const peer& p) { return !p.callers.empty() && p.unanswered < unanswered_max; }
 
+/// What was bundled for `to` goes before what waits to be sent there. Only when something waits:
+/// a sender or caller.
+bool bundle_is_sent(int to) {
+  return (dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting & peer::has_bundle) == 0 ||
+         try_send_bundle(to);
+}
+
+bool has_new_loss();
+
 bool someone_can_send() {
+  if (has_new_loss()) return true;
   if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) return false;
   for (std::size_t to = 0; to < static_cast<std::size_t>(job.count); ++to) {
     const peer& p = dispatcher.peers[to];
-    if (sender_may_go(static_cast<int>(to)) || caller_may_go(p)) return true;
+    if (sender_may_go(static_cast<int>(to)) || caller_may_go(p) ||
+        bundle_may_go(static_cast<int>(to))) {
+      return true;
+    }
     if (!p.replies.empty() &&
         dispatcher.transport->has_room(static_cast<int>(to), message_class::reply,
                                        p.replies.front().bytes.size())) {
@@ -199,7 +225,7 @@ int retry_senders() {
       ++done;
     }
     // One a round: the sender fills the room before the next is asked.
-    if (caller_may_go(p)) {
+    if (caller_may_go(p) && bundle_is_sent(to)) {
       pending_send s = p.callers.front();
       p.callers.pop_front();
       --dispatcher.waiting_senders;
@@ -207,7 +233,7 @@ int retry_senders() {
       ++done;
       run_ready(1);
     }
-    if (sender_may_go(to)) {
+    if (sender_may_go(to) && bundle_is_sent(to) && sender_may_go(to)) {
       pending_send s = p.senders.front();
       p.senders.pop_front();
       --p.senders_waiting;
@@ -229,6 +255,10 @@ struct handler_call {
 void run_user_handler(void* context) {
   auto* call = static_cast<handler_call*>(context);
   call->run(call->message);
+}
+
+void run_rest_of_bundle(void* context) {
+  rest_of_bundle(static_cast<handler_call*>(context)->message);
 }
 
 // The message whose handler was entered last, until that returned or blocked: request::consume
@@ -273,6 +303,10 @@ void deliver_to_user(arrival& a) {
   handler_call call{
       handler.run, {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket}, &a};
   bool blocked = run_handler(run_user_handler, &call, !handler.may_migrate, scope);
+  while (blocked && is_bundle(handler.run)) {
+    if (scope != nullptr) on_scope.joined(scope);
+    blocked = run_handler(run_rest_of_bundle, &call, true, scope);
+  }
   if (scope != nullptr && !blocked) on_scope.left(scope);
 }
 
@@ -289,6 +323,11 @@ bool deliver(arrival& a, void*) {
     deliver_to_user(a);
   }
   return anything_ready();
+}
+/// The same where something is ready beforehand, as a fiber that yields: it asked for messages to run.
+bool deliver_all(arrival& a, void*) {
+  (void)deliver(a, nullptr);
+  return false;
 }
 
 /// As many as from another rank at a look.
@@ -333,8 +372,6 @@ int wake_sleepers(bool idle) {
   return wake_due(now_ns());
 }
 
-void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), woken_here); }
-
 void queue_sender(int to, const pending_send& sender) {
   peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
   if (sender.needs_credit && p.unanswered >= unanswered_max) {
@@ -353,7 +390,42 @@ struct room_wait {
   bool needs_credit;
 };
 
+void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), woken_here); }
+
+bool has_new_loss() {
+  return dispatcher.told.count != nullptr &&
+         dispatcher.told.count->load(std::memory_order_relaxed) != dispatcher.losses_seen;
+}
+
+/// Fails what waits for ranks that have ended since.
+[[gnu::noinline]] int meet_losses() {
+  dispatcher.losses_seen = dispatcher.told.count->load();
+  for (int rank = 0; rank < job.count; ++rank) {
+    if (!dispatcher.told.is_lost(rank) || is_lost(rank)) continue;
+    peer& p = dispatcher.peers[static_cast<std::size_t>(rank)];
+    p.senders_waiting |= peer::is_lost;
+    if (dispatcher.first_lost == no_rank) dispatcher.first_lost = rank;
+    // They find out for themselves. Messages of the runtime that wait for room wait on.
+    for (auto* queue : {&p.senders, &p.callers}) {
+      std::deque<pending_send> stay;
+      for (const pending_send& s : *queue) {
+        if (s.go != wake_sender) {
+          stay.push_back(s);
+          continue;
+        }
+        --dispatcher.waiting_senders;
+        if (queue == &p.senders) --p.senders_waiting;
+        s.go(s.context);
+      }
+      queue->swap(stay);
+    }
+    dispatcher.told.fail_waits(rank);
+  }
+  return 1;
+}
+
 void suspend_for_room(int to, std::size_t bytes, bool needs_credit) {
+  if (is_lost(to)) throw_rank_lost(to, "a message");
   ++counts.suspensions_for_room;
   room_wait w{to, bytes, needs_credit};
   leave(
@@ -375,20 +447,26 @@ void suspend_for_room(int to, std::size_t bytes, bool needs_credit) {
 template <bool SameProgram>
 [[gnu::noinline]] std::byte* reserve_call_when_room(int to, std::size_t bytes, bool answered) {
   if (SameProgram && runs_other_program(to)) refuse_unnamed_call(to);
-  std::byte* room = nullptr;
-  while (room == nullptr) {
-    suspend_for_room(to, bytes, answered);
-    if (!answered || dispatcher.peers[static_cast<std::size_t>(to)].unanswered < unanswered_max) {
-      room = reserve_call(to, bytes);
+  if (is_lost(to)) throw_rank_lost(to, "a call");
+  // What this fiber has called before goes first; nobody else may wait then.
+  const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  bool my_turn = (p.senders_waiting & peer::has_bundle) != 0;
+  if (my_turn) send_bundle(to);
+  my_turn = my_turn && (p.senders_waiting & peer::number_of_senders) == 0;
+  for (;; my_turn = true) {
+    if (my_turn &&
+        (!answered || dispatcher.peers[static_cast<std::size_t>(to)].unanswered < unanswered_max)) {
+      if (std::byte* room = reserve_call(to, bytes)) return room;
     }
+    suspend_for_room(to, bytes, answered);
+    if (is_lost(to)) throw_rank_lost(to, "a call");
   }
-  return room;
 }
 
 /// To ranks of this program, or of any.
 template <bool SameProgram>
 [[gnu::always_inline]] inline outgoing begin_call(int to, std::size_t bytes, bool answered) {
-  constexpr std::uint32_t closed = SameProgram ? ~std::uint32_t{0} : peer::number_of_senders;
+  constexpr std::uint32_t closed = SameProgram ? ~std::uint32_t{0} : ~peer::of_other_program;
   const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
   std::byte* room = nullptr;
   if ((p.senders_waiting & closed) == 0 && (!answered || p.unanswered < unanswered_max))
@@ -495,16 +573,23 @@ void request::consume() { consume_call(*entered); }
 void dispatch_until(bool (*done)()) {
   for (;;) {
     // Messages first: they are what this rank has just been waiting for.
-    int did = dispatcher.transport->poll(deliver, nullptr, messages_a_round);
+    int did = dispatcher.transport->poll(anything_ready() ? deliver_all : deliver, nullptr,
+                                         messages_a_round);
     if (!dispatcher.own.empty()) did += deliver_own();
     if (anything_ready()) did += run_ready(pieces_a_round);
     if (dispatcher.tasks_waiting != 0) did += run_tasks();
     did += retry_senders();
+    if (bundles_waiting != 0) [[unlikely]]
+      did += send_due_bundles(did == 0 && !anything_ready());
     if (next_timer_ns != never_ns) [[unlikely]]
       did += wake_sleepers(did == 0);
     if (dispatcher.each_round != nullptr) [[unlikely]]
       did += dispatcher.each_round(did == 0 && !anything_ready());
     if (did > 0 || anything_ready()) continue;
+    if (has_new_loss()) [[unlikely]] {
+      meet_losses();
+      continue;
+    }
     if (done()) return;
     if (dispatcher.tasks_waiting == 0 && !anything_ready())
       dispatcher.transport->wait(someone_can_send, dispatcher.around_sleep, next_timer_ns);
@@ -577,7 +662,7 @@ void commit_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id t
 
 std::byte* try_reserve_request(int to, std::size_t bytes) {
   const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
-  if ((p.senders_waiting & peer::number_of_senders) != 0) return nullptr;
+  if ((p.senders_waiting & peer::number_of_senders) != 0 || !bundle_is_sent(to)) return nullptr;
   return dispatcher.transport->reserve(to, message_class::request, bytes);
 }
 
@@ -594,6 +679,7 @@ std::byte* reserve_request(int to, std::size_t bytes) {
                "with put and get",
                bytes, dispatcher.transport->payload_max()));
   }
+  if (is_lost(to)) throw_rank_lost(to, "a message");
   std::byte* room = try_reserve_request(to, bytes);
   while (room == nullptr) {
     suspend_for_room(to, bytes, false);
@@ -601,6 +687,32 @@ std::byte* reserve_request(int to, std::size_t bytes) {
     room = dispatcher.transport->reserve(to, message_class::request, bytes);
   }
   return room;
+}
+
+bool is_lost(int rank) {
+  return (dispatcher.peers[static_cast<std::size_t>(rank)].senders_waiting & peer::is_lost) != 0;
+}
+
+void attach_losses(const losses& told) { dispatcher.told = told; }
+
+int first_lost_rank() { return dispatcher.first_lost; }
+
+void throw_rank_lost(int rank, const char* to_do) {
+  throw rank_lost(
+      rank, format("%s needs rank %d, which has ended in the middle of the job", to_do, rank));
+}
+
+ticket_id open_answer(int rank) {
+  dispatcher.peers[static_cast<std::size_t>(rank)].unanswered += rank != job.me;
+  return open_ticket(rank)->id;
+}
+
+void wait_for_room(int to, std::size_t bytes) { suspend_for_room(to, bytes, false); }
+
+void hold_back(int to, bool held) {
+  std::uint32_t& waiting = dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting;
+  waiting = held ? waiting | peer::has_bundle : waiting & ~peer::has_bundle;
+  want_rounds(held);
 }
 
 void commit_message(int to, message_class kind, runtime_message handler, std::uint16_t flags,

@@ -3,6 +3,7 @@
 // with back-pressure. What the messages mean is told by the floors above, which register handlers.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -120,6 +121,26 @@ std::byte* try_reserve_request(int to, std::size_t bytes);
 void when_room(int to, std::size_t bytes, void (*go)(void*), void* context, piece* waiter);
 /// Suspends the running fiber until there is room.
 std::byte* reserve_request(int to, std::size_t bytes);
+/// Suspends the running fiber until there may be room for a request of `bytes`.
+void wait_for_room(int to, std::size_t bytes);
+/// Ranks that have ended, as far as others have been told: waits for them fail. Once.
+struct losses {
+  const std::atomic<std::uint32_t>* count;  ///< How many.
+  bool (*is_lost)(int rank);
+  void (*fail_waits)(int rank);  ///< Of the floor above; on the scheduler's stack.
+};
+void attach_losses(const losses& told);
+bool is_lost(int rank);
+/// One that is known to be lost, or no_rank.
+int first_lost_rank();
+/// Throws rank_lost: `to_do` needs the rank.
+[[noreturn]] void throw_rank_lost(int rank, const char* to_do);
+
+/// A new ticket for an answer of `rank`, which is counted as one that is not there yet.
+ticket_id open_answer(int rank);
+
+/// Says whether a bundle of calls for `to` waits: whatever else is sent there sends it first.
+void hold_back(int to, bool held);
 /// Publishes what was reserved.
 void commit_message(int to, message_class kind, runtime_message handler, std::uint16_t flags,
                     ticket_id ticket);

@@ -387,7 +387,7 @@ void migrate_base(ticket_id thread, int to) {
 /// The ticket of a thread whose home is here.
 ticket* thread_ticket(ticket_id thread) {
   ticket* t = find_ticket(thread);
-  if (t == nullptr || t->thread_at < 0 || t->dropped) {
+  if (t == nullptr || t->thread_at < 0 || t->taken_by == taker::nobody) {
     refuse(is_unknown, job.me);
   }
   return t;

@@ -18,6 +18,8 @@ bool watch_area::ask(int rank, std::uint32_t request) const {
   return shm::wake_sleeper(wakes_[rank]);
 }
 
+void watch_area::wake(int rank) const { (void)shm::wake_sleeper(wakes_[rank]); }
+
 bool watch_area::nothing_can_happen() const {
   // A rank that sleeps in both passes, in one epoch, slept in between; it sends nothing then, and
   // its counts and its time to wake are those of its falling asleep. So all counts are of the

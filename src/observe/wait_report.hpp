@@ -122,6 +122,8 @@ class watch_area {
   /// Asks a rank for a report: one that sleeps is woken, one that runs answers when it has nothing
   /// else to do. True when it slept.
   bool ask(int rank, std::uint32_t request) const;
+  /// It looks for what has changed.
+  void wake(int rank) const;
 
   /// True when it is proven that nothing will happen in this job any more: every rank sleeps,
   /// none until a time, all messages sent were received, and both were so, without a break, at one

@@ -32,6 +32,11 @@ bool in_my_heap(const bulk_request& r) {
 }
 
 void refuse(ticket_id ticket, const bulk_request& r) {
+  if (ticket == 0) {
+    die("a store of %llu bytes at 0x%llx, which do not lie in the heap of rank %d",
+        static_cast<unsigned long long>(r.bytes), static_cast<unsigned long long>(r.address),
+        job.me);
+  }
   send_exception(ticket, std::make_exception_ptr(
                              error(format("%llu bytes at 0x%llx do not lie in the heap of rank %d",
                                           static_cast<unsigned long long>(r.bytes),
@@ -46,7 +51,7 @@ void on_put(arrival& a) {
   if (good) std::memcpy(reinterpret_cast<void*>(r.address), a.payload + sizeof r, r.bytes);
   wire().consume(a);
   if (!good) return refuse(ticket, r);
-  send_result(ticket, nullptr, 0);
+  if (ticket != 0) send_result(ticket, nullptr, 0);
 }
 
 void on_get(arrival& a) {
@@ -105,7 +110,7 @@ void by_messages(int owner, runtime_message kind, std::uint64_t address, std::si
     std::byte* room = reserve_request(owner, sizeof r + (carries_data ? n : 0));
     std::memcpy(room, &r, sizeof r);
     fill(room + sizeof r, next, n);
-    ticket_id ticket = ticket_open();
+    ticket_id ticket = open_answer(owner);
     if (owner != job.me) ++counts.bulk_messages;
     commit_message(owner, message_class::request, kind, 0, ticket);
     flying.push_back({ticket, next, n});

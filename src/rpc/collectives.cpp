@@ -48,15 +48,17 @@ std::string place_of(collective operation) {
   return format("in %s()", name_of(operation));
 }
 
+/// The fiber that waits looks again.
+void look_again() {
+  if (waiting == 0) return;
+  complete_ticket(find_ticket(std::exchange(waiting, 0)), nullptr, 0);
+}
+
 void on_collective(arrival& a) {
   arrived.push_back(
       {a.ticket, a.source, static_cast<collective>(a.flags), {a.payload, a.payload + a.bytes}});
   wire().consume(a);
-  if (waiting != 0) {
-    ticket_id w = waiting;
-    waiting = 0;
-    complete_ticket(find_ticket(w), nullptr, 0);
-  }
+  look_again();
 }
 
 void send_to(int to, const void* bytes, std::size_t size) {
@@ -93,6 +95,7 @@ std::vector<std::byte> take_from(int source) {
           "call the same ones in the same order, one after the other",
           place_of(current).c_str());
     }
+    if (first_lost_rank() != no_rank) throw_rank_lost(first_lost_rank(), place_of(current).c_str());
     missing = source;
     ticket_id mine = waiting = ticket_open();
     ticket_take(mine, nullptr, 0);
@@ -132,6 +135,8 @@ void spread(void* value, std::size_t bytes, int root) {
 }
 
 }  // namespace
+
+void fail_collective() { look_again(); }
 
 void attach_collectives() { on_message(runtime_message::collective, on_collective); }
 

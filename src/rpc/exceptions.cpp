@@ -59,8 +59,25 @@ exception_kind system_error_kind() {
           }};
 }
 
+exception_kind rank_lost_kind() {
+  return {&typeid(rank_lost), 0,
+          [](const void* exception, char* bytes, std::size_t room) {
+            const auto& e = *static_cast<const rank_lost*>(exception);
+            const int rank = e.rank();
+            std::memcpy(bytes, &rank, sizeof rank);
+            const std::size_t size = std::min(std::strlen(e.what()), room - sizeof rank);
+            std::memcpy(bytes + sizeof rank, e.what(), size);
+            return sizeof rank + size;
+          },
+          [](const char* bytes, std::size_t size) {
+            int rank;
+            std::memcpy(&rank, bytes, sizeof rank);
+            throw rank_lost(rank, std::string(bytes + sizeof rank, size - sizeof rank));
+          }};
+}
+
 /// The first of the table are the same in all programs.
-constexpr std::size_t standard_kinds = 31;
+constexpr std::size_t standard_kinds = 32;
 
 std::vector<exception_kind>& kinds() {
   static std::vector<exception_kind> table = [] {
@@ -88,6 +105,7 @@ std::vector<exception_kind>& kinds() {
         plain_kind<std::bad_variant_access>(),
         plain_kind<std::bad_weak_ptr>(),
         system_error_kind(),
+        rank_lost_kind(),
         kind_of<int>(),
         kind_of<long>(),
         kind_of<unsigned>(),

@@ -51,6 +51,12 @@ void load_stops(file_reader& from);
 /// Called at the end of this rank's next barrier, once. Null: nothing is.
 extern void (*after_next_barrier)();
 
+/// A rank has ended: what waits for it here fails with rank_lost: answers and threads, finishes
+/// that have sent something anywhere, collective operations.
+void fail_answers_of(int rank);
+void fail_finishes(int rank);
+void fail_collective();
+
 /// Finds the program's table of functions. Throws sojourn::error when it was linked without one.
 void attach_functions();
 

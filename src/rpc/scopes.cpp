@@ -7,6 +7,7 @@
 #include <cstring>
 #include <exception>
 #include <unordered_map>
+#include <vector>
 
 #include "base/check.hpp"
 #include "fiber/scheduler.hpp"
@@ -14,6 +15,7 @@
 #include "message/dispatcher.hpp"
 #include "rpc/exceptions.hpp"
 #include "rpc/rpc.hpp"
+#include "sojourn/errors.hpp"
 #include "sojourn/finish.hpp"
 
 namespace sojourn::detail {
@@ -148,6 +150,22 @@ ticket_id finish_of(const void* scope) {
   return scope == nullptr ? 0 : static_cast<const account*>(scope)->id;
 }
 
+void fail_finishes(int rank) {
+  std::vector<ticket_id> open;
+  for (const auto& [id, a] : accounts) {
+    const ticket* t = a->at_home() ? find_ticket(id) : nullptr;
+    // Which ranks its weight is on is not known.
+    if (t != nullptr && t->has == outcome::none && a->out != 0) open.push_back(id);
+  }
+  for (const ticket_id id : open) {
+    try {
+      throw_rank_lost(rank, "a finish");
+    } catch (...) {
+      send_exception(id, std::current_exception());
+    }
+  }
+}
+
 void attach_scopes() {
   on_scope = {joined, left};
   scopes_on_wire = {take, available, give};
@@ -194,11 +212,16 @@ void finish_end(finish_frame& frame, const std::exception_ptr& failure) {
   running_piece()->scope = frame.outer_scope;
   ticket_id id = a->id;
   left(a);
-  ticket_take(id, nullptr, 0);
-  accounts.erase(id);
-  delete a;
-  running.holds = frame.outer;
   std::exception_ptr inside;
+  try {
+    ticket_take(id, nullptr, 0);
+    accounts.erase(id);
+    delete a;
+  } catch (const rank_lost&) {
+    // Its computations may still come to an end, and its weight come back.
+    inside = std::current_exception();
+  }
+  running.holds = frame.outer;
   auto found = failures.find(id);
   if (found != failures.end()) {
     inside = found->second;

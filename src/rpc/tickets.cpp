@@ -9,11 +9,13 @@
 #include <set>
 #include <string>
 #include <typeinfo>
+#include <vector>
 
 #include "base/check.hpp"
 #include "base/checked.hpp"
 #include "base/copy_short.hpp"
 #include "base/symbols.hpp"
+#include "fiber/result_memory.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "fiber/user_frames.hpp"
@@ -47,7 +49,7 @@ void complete(ticket_id id, const void* bytes, std::size_t size, outcome how) {
     answered_by(t->asked);
     t->asked = -1;
   }
-  if (how == outcome::exception && t->dropped && t->thread_at >= 0) [[unlikely]] {
+  if (how == outcome::exception && t->taken_by == taker::nobody && t->thread_at >= 0) [[unlikely]] {
     detached_thread_failed(bytes, size);
   }
   complete_ticket(t, bytes, size, how);
@@ -122,7 +124,7 @@ void drop_here(ticket_id id, std::uint64_t dropped_at) {
   ticket* t = find_ticket(id);
   if (t == nullptr) return;
   if (t->has == outcome::none) {
-    t->dropped = true;
+    t->taken_by = taker::nobody;
     t->notify_context = reinterpret_cast<void*>(dropped_at);
     return;
   }
@@ -183,7 +185,7 @@ bool ticket_ready(ticket_id& id) {
 void ticket_adopt(ticket_id& id) {
   if (home_of(id) == job.me) return;
   int home = home_of(id);
-  ticket_id mine = ticket_open();
+  ticket_id mine = open_answer(home);
   send_reply(home, runtime_message::forward_result, 0, id, &mine, sizeof mine);
   id = mine;
 }
@@ -208,7 +210,27 @@ namespace {
 
 void ticket_wait(ticket_id& id) { wait_for_result(id); }
 
+namespace {
+
+/// As long as the fiber waits without leaving its stack, a result may be copied there: no more
+/// copies. True when it was; the ticket is free then.
+[[gnu::noinline]] bool landed_in_place(ticket_id& id, void* into, std::size_t bytes) {
+  ticket_adopt(id);
+  ticket* t = find_ticket(id);
+  if (t == nullptr || t->has != outcome::none || t->asked < 0) return false;
+  bool is_here = false;
+  land_result(t, {into, bytes, [](void* here) { *static_cast<bool*>(here) = true; },
+                  [](void*, ticket_id) {}, &is_here});
+  while (!is_here && t->has == outcome::none && take_reply_in_place(t->asked)) {
+  }
+  if (!is_here) t->taken_by = taker::asker;
+  return is_here;
+}
+
+}  // namespace
+
 void ticket_take(ticket_id id, void* into, std::size_t bytes) {
+  if (bytes > ticket::inline_bytes && landed_in_place(id, into, bytes)) return;
   ticket* t = wait_for_result(id);
   if (t->has == outcome::exception) rethrow_and_free(t);
   if (t->bytes != bytes) [[unlikely]]
@@ -246,13 +268,11 @@ void send_result(ticket_id id, const void* bytes, std::size_t size) {
 std::byte* begin_result(ticket_id id, std::size_t bytes) {
   if (home_of(id) != job.me) return reserve_reply(home_of(id), runtime_message::result, bytes);
   ticket* t = find_ticket(id);
-  if (t == nullptr || t->dropped) {
+  if (t == nullptr || t->taken_by == taker::nobody) {
     complete(id, nullptr, 0, outcome::value);
     return nullptr;
   }
-  void* memory = std::malloc(bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return static_cast<std::byte*>(memory);
+  return results.take(bytes);
 }
 
 void commit_result(ticket_id id, std::byte* room, std::size_t bytes, bool is_kept) {
@@ -275,6 +295,29 @@ held_result ticket_hold(ticket_id id) {
 }
 
 void ticket_release(const held_result& result) { free_ticket(static_cast<ticket*>(result.ticket)); }
+
+void fail_answers_of(int rank) {
+  struct search {
+    int rank;
+    std::vector<ticket_id> found;
+  } of{rank, {}};
+  each_open_ticket(
+      [](const ticket& t, void* context) {
+        auto* s = static_cast<search*>(context);
+        bool is_there = t.asked == s->rank || t.thread_at == s->rank;
+        if (t.has == outcome::none && is_there) s->found.push_back(t.id);
+      },
+      &of);
+  for (const ticket_id id : of.found) {
+    const ticket* t = find_ticket(id);
+    if (t == nullptr || t->taken_by == taker::nobody) continue;
+    try {
+      throw_rank_lost(rank, t->thread_at == rank ? "a thread" : "an answer");
+    } catch (...) {
+      send_exception(id, std::current_exception());
+    }
+  }
+}
 
 void send_exception(ticket_id id, const std::exception_ptr& exception) {
   encoded_exception e;

@@ -66,12 +66,14 @@ struct job_view {
   /// my_heap_bytes, or 0 in checked mode: every access then takes the way that remote ones take,
   /// where there is time to look, and local ones pay nothing for it otherwise.
   std::uint64_t quick_heap_bytes = 0;
-  std::uint64_t heap = 0;      ///< First address of rank 0's partition.
-  unsigned heap_shift = 63;    ///< log2 of a partition's bytes.
-  bool heap_shared = false;    ///< Other ranks' partitions are mapped here.
-  bool overrides = false;      ///< SOJOURN_VIA names call sites.
-  bool checked = false;        ///< Checked mode is on.
-  bool slow_accesses = false;  ///< One of these: a remote access asks this alone.
+  std::uint64_t reach = 0;        ///< First address of the heaps that are mapped here …
+  std::uint64_t reach_bytes = 0;  ///< … this rank's own, or all ranks'.
+  std::uint64_t heap = 0;         ///< First address of rank 0's partition.
+  unsigned heap_shift = 63;       ///< log2 of a partition's bytes.
+  bool heap_shared = false;       ///< Other ranks' partitions are mapped here.
+  bool overrides = false;         ///< SOJOURN_VIA names call sites.
+  bool checked = false;           ///< Checked mode is on.
+  bool slow_accesses = false;     ///< One of these: a remote access asks this alone.
 };
 extern job_view job;
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <functional>
+#include <optional>
+
+#include "common/fault.hpp"
+#include "gups/forms.hpp"
+
+namespace apps::gups {
+namespace {
+
+// This rank's words; set before the first update may come.
+std::uint64_t* words;
+std::uint64_t word_mask;
+
+void apply(std::uint64_t update) { words[update & word_mask] ^= update; }
+
+}  // namespace
+
+result run_rpc(const settings& chosen, bool bundled) {
+  const int me = sojourn::rank_me();
+  std::vector<std::uint64_t> table = new_table(chosen, me);
+  const places of(chosen, sojourn::rank_count());
+  words = table.data();
+  word_mask = of.mask;
+
+  split_meter meter;
+  meter.start();
+  sojourn::finish([&] {
+    std::optional<sojourn::aggregated> bundles;
+    if (bundled) bundles.emplace(sojourn::aggregation{.bytes = chosen.bundle_bytes});
+    update_stream stream = updates_of(chosen, me);
+    for (std::uint64_t i = 0; i < chosen.updates; ++i) {
+      const std::uint64_t update = stream.next();
+      const int owner = of.rank_of(update);
+      if (owner == me) {
+        apply(update);
+      } else {
+        sojourn::rpc_ff(owner, [](std::uint64_t u) { apply(u); }, update);
+      }
+    }
+  });
+  meter.stop();
+  return checked(chosen, meter, table);
+}
+
+result checked(const settings& chosen, const split_meter& meter, std::span<std::uint64_t> table) {
+  const int ranks = sojourn::rank_count();
+  const int me = sojourn::rank_me();
+  result r;
+  r.fault = first_fault(fault_of(count_errors(chosen, ranks, me, table)));
+  r.seconds = meter.seconds();
+  r.split = meter.split(seconds_alone(chosen, me));
+  r.spent = meter.spent();
+  return r;
+}
+
+}  // namespace apps::gups

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Applications that are written three times over the same kernels: by remote calls, one-sided (the
+// part of Split-C in the paper) and for MPI. Another one is a row of the table below.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "driver/application_run.hpp"
+#include "driver/benchmarks.hpp"
+
+namespace bench {
+namespace {
+
+constexpr int ranks = 2;
+
+/// One way to exchange the data, in all three forms. Every run of an application takes `--form`
+/// (Sojourn's alone), these options, and `--json FILE`, and says there `seconds` and `split`.
+struct variant {
+  std::string name;
+  arguments options;
+  arguments best;          ///< In their place for the best MPI form that we can write.
+  arguments of_sojourn{};  ///< Besides, where the MPI forms have no such choice.
+};
+
+/// An option whose values are gone through once, for a table like the paper's figure 11.
+struct sweep {
+  std::string option;
+  arguments values;
+};
+
+struct application {
+  std::string name;
+  std::string what;
+  std::vector<variant> variants;
+  sweep along;
+};
+
+application fft() {
+  const arguments options{"--log2", "20", "--repeats", "15"};
+  variant million{"1M", options, options};
+  million.best.push_back("--best");
+  return {"fft", "FFT of 2^20 points", {million}, {}};
+}
+
+application lu() {
+  application app{"lu", "LU in blocks of 16", {}, {}};
+  for (const char* exchange : {"send", "fetch"}) {
+    for (const auto& [size, repeats] : {std::pair{"512", "31"}, {"2048", "5"}}) {
+      const arguments options{"--size", size, "--repeats", repeats};
+      variant v{fmt::format("{}_{}", size, exchange), options, options};
+      v.best.push_back("--best");
+      v.of_sojourn = {"--exchange", exchange};
+      app.variants.push_back(std::move(v));
+    }
+  }
+  return app;
+}
+
+std::vector<application> applications() { return {fft(), lu()}; }
+
+/// Who takes part in a round: a form, as a column of the tables.
+struct form {
+  std::string name;
+  std::string title;
+};
+const std::vector<form>& forms() {
+  static const std::vector<form> all{{"rpc_off", "rpc, share off"},
+                                     {"onesided_off", "one-sided, share off"},
+                                     {"rpc", "rpc"},
+                                     {"onesided", "one-sided"},
+                                     {"mpi", "MPI"},
+                                     {"mpi_best", "MPI, best"}};
+  return all;
+}
+bool is_mpi(const std::string& form) { return form.rfind("mpi", 0) == 0; }
+
+double rounded(double value) { return std::round(value * 1000) / 1000; }
+std::string milliseconds(double ns) { return fmt::format("{:.2f} ms", ns * 1e-6); }
+
+application_run start(const installation& here, const application& app, const variant& v,
+                      const std::string& form) {
+  if (form == "mpi") return application_run::of_mpi(here, ranks, app.name + "_mpi", v.options);
+  if (form == "mpi_best") return application_run::of_mpi(here, ranks, app.name + "_mpi", v.best);
+  const bool off = form.ends_with("_off");
+  arguments options{"--form", form.substr(0, form.find('_'))};
+  options.insert(options.end(), v.options.begin(), v.options.end());
+  options.insert(options.end(), v.of_sojourn.begin(), v.of_sojourn.end());
+  return application_run::of_sojourn(here, ranks, app.name, options,
+                                     {{"SOJOURN_SHARE", off ? "off" : "on"}});
+}
+
+/// What the rounds of one variant gave.
+struct outcome {
+  std::string variant;
+  samples times;
+  std::map<std::string, std::vector<nlohmann::json>> figures;  // by form, of each round
+
+  /// The run whose time is the median.
+  const nlohmann::json& middle(const std::string& form) const {
+    const std::vector<double>& all = times.find(form)->second;
+    std::vector<std::size_t> order(all.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::ranges::sort(order, {}, [&](std::size_t i) { return all[i]; });
+    return figures.find(form)->second[order[order.size() / 2]];
+  }
+};
+
+outcome measure(const installation& here, const settings& chosen, const application& app,
+                const variant& v, bool with_mpi) {
+  tell_progress(fmt::format("{}: {}", app.name, v.name));
+  outcome result{v.name, {}, {}};
+  std::vector<contender> contenders;
+  for (const form& f : forms()) {
+    if (is_mpi(f.name) && !with_mpi) continue;
+    contenders.push_back({f.name, [&, name = f.name] {
+                            nlohmann::json figures = start(here, app, v, name).figures();
+                            const double ns = figures.at("seconds").get<double>() * 1e9;
+                            result.figures[name].push_back(std::move(figures));
+                            return ns;
+                          }});
+  }
+  result.times = interleave(chosen.work.rounds(), contenders);
+  return result;
+}
+
+/// The variant that does worst against another form, with details for each.
+struct worst {
+  std::string variant;
+  comparison pairs;
+};
+worst compare_all(report& result, const application& app, const std::vector<outcome>& outcomes,
+                  const std::string& key, const std::string& ours, const std::string& peer) {
+  worst found;
+  for (const outcome& o : outcomes) {
+    const comparison pairs = compare(o.times, ours, peer);
+    result.add_detail(app.name, key + "_" + o.variant, rounded(pairs.ratio_median));
+    result.add_detail(app.name, key + "_" + o.variant + "_min", rounded(pairs.ratio_min));
+    if (found.variant.empty() || pairs.ratio_median > found.pairs.ratio_median) {
+      found = {o.variant, pairs};
+    }
+  }
+  result.add_detail(app.name, key + "_worst", found.variant);
+  return found;
+}
+
+void add_figure(report& result, const application& app, const std::string& key,
+                const std::string& what, double reach, const worst& w) {
+  result.add_value({app.name, key, fmt::format("{} ({})", what, w.variant),
+                    rounded(w.pairs.ratio_median), reach, milliseconds(w.pairs.ours_ns),
+                    milliseconds(w.pairs.peer_ns), rounded(w.pairs.ratio_min),
+                    static_cast<int>(w.pairs.ratios.size())});
+  result.add_detail(app.name, key + "_min", rounded(w.pairs.ratio_min));
+  result.add_detail(app.name, key + "_pairs", w.pairs.ratios.size());
+}
+
+std::string times_table(const application& app, const std::vector<outcome>& outcomes) {
+  std::string text = fmt::format("{}, {} ranks: ms, medians\n{:<10}", app.what, ranks, "variant");
+  for (const form& f : forms()) text += fmt::format(" {:>20}", f.title);
+  text += "\n";
+  for (const outcome& o : outcomes) {
+    text += fmt::format("{:<10}", o.variant);
+    for (const form& f : forms()) {
+      const auto found = o.times.find(f.name);
+      text += found == o.times.end() ? fmt::format(" {:>20}", "-")
+                                     : fmt::format(" {:>20.3f}", median(found->second) * 1e-6);
+    }
+    text += "\n";
+  }
+  text.pop_back();
+  return text;
+}
+
+std::string split_header(const std::string& first) {
+  return fmt::format("{:<10} {:<20} {:>8} {:>8} {:>8} {:>8} {:>8} {:>12}\n", first, "form", "all",
+                     "cpu", "net", "threads", "sync", "marshalling");
+}
+/// A bar of the paper's figures 11 and 12: percent of `whole`, the one-sided form's time.
+std::string split_row(const std::string& first, const std::string& form,
+                      const nlohmann::json& split, double whole) {
+  const auto percent = [&](const char* part) { return split.at(part).get<double>() / whole * 100; };
+  return fmt::format("{:<10} {:<20} {:>8.1f} {:>8.1f} {:>8.1f} {:>8.1f} {:>8.1f} {:>12.1f}\n",
+                     first, form, percent("total"), percent("cpu"), percent("net"),
+                     percent("threads"), percent("sync"), percent("marshalling"));
+}
+
+void add_splits(report& result, const application& app, const std::vector<outcome>& outcomes) {
+  std::string text =
+      fmt::format("{}: where the time goes, percent of the one-sided form's with share off\n{}",
+                  app.what, split_header("variant"));
+  nlohmann::json rows = nlohmann::json::array();
+  for (const outcome& o : outcomes) {
+    const double whole = o.middle("onesided_off").at("split").at("total").get<double>();
+    for (const form& f : forms()) {
+      if (!o.times.contains(f.name)) continue;
+      const nlohmann::json& split = o.middle(f.name).at("split");
+      text += split_row(o.variant, f.title, split, whole);
+      rows.push_back({{"variant", o.variant}, {"form", f.name}, {"split", split}});
+    }
+  }
+  text.pop_back();
+  result.add_text(text);
+  result.add_detail(app.name, "split", rows);
+}
+
+void add_sweep(report& result, const installation& here, const application& app) {
+  if (app.along.option.empty()) return;
+  tell_progress(fmt::format("{}: {}", app.name, app.along.option));
+  std::string text =
+      fmt::format("{}: the same by {}, one run each, share off, percent of the one-sided form\n{}",
+                  app.what, app.along.option, split_header(app.along.option));
+  nlohmann::json rows = nlohmann::json::array();
+  for (const variant& v : app.variants) {
+    for (const std::string& value : app.along.values) {
+      variant at = v;
+      const auto option = std::ranges::find(at.options, app.along.option);
+      if (option == at.options.end()) {
+        at.options.insert(at.options.end(), {app.along.option, value});
+      } else {
+        *std::next(option) = value;
+      }
+      double whole = 0;
+      for (const char* form : {"onesided_off", "rpc_off"}) {
+        const nlohmann::json split = start(here, app, at, form).figures().at("split");
+        if (whole == 0) whole = split.at("total").get<double>();
+        text += split_row(value, fmt::format("{}, {}", v.name, form), split, whole);
+        rows.push_back(
+            {{"variant", v.name}, {app.along.option, value}, {"form", form}, {"split", split}});
+      }
+    }
+  }
+  text.pop_back();
+  result.add_text(text);
+  result.add_detail(app.name, "sweep", rows);
+}
+
+}  // namespace
+
+std::vector<std::string> application_names() {
+  std::vector<std::string> names;
+  for (const application& app : applications()) names.push_back(app.name);
+  return names;
+}
+
+void bench_application(report& result, const installation& here, const settings& chosen,
+                       const std::string& name) {
+  const auto all = applications();
+  const application& app =
+      *std::ranges::find_if(all, [&](const application& a) { return a.name == name; });
+  const std::string no_mpi = here.mpi_missing(app.name + "_mpi");
+
+  std::vector<outcome> outcomes;
+  for (const variant& v : app.variants) {
+    outcomes.push_back(measure(here, chosen, app, v, no_mpi.empty()));
+  }
+  const auto against = [&](const char* key, const char* ours, const char* peer) {
+    return compare_all(result, app, outcomes, key, ours, peer);
+  };
+  add_figure(result, app, "rpc_over_onesided", app.what + ": rpc over one-sided, share off", 1.3,
+             against("rpc_over_onesided", "rpc_off", "onesided_off"));
+  const auto show = [&](const char* key, const char* ours, const char* peer) {
+    const worst w = against(key, ours, peer);
+    result.add_detail(app.name, key, rounded(w.pairs.ratio_median));
+    return fmt::format("{}.{}: {:.3g} ({})", app.name, key, w.pairs.ratio_median, w.variant);
+  };
+  std::string shown = show("rpc_over_onesided_shared", "rpc", "onesided");
+  const std::string what = app.what + ": rpc over MPI";
+  if (no_mpi.empty()) {
+    add_figure(result, app, "rpc_over_mpi", what, 1.0, against("rpc_over_mpi", "rpc", "mpi"));
+    shown += "\n" + show("rpc_over_mpi_best", "rpc", "mpi_best");
+    shown += "\n" + show("mpi_best_over_mpi", "mpi_best", "mpi");
+  } else {
+    result.add_missing(app.name, "rpc_over_mpi", what, 1.0, no_mpi);
+  }
+  result.add_text(times_table(app, outcomes));
+  result.add_text(shown);
+  add_splits(result, app, outcomes);
+  add_sweep(result, here, app);
+}
+
+}  // namespace bench

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many small calls in few messages.
+#include <cstdio>
+#include <sojourn/sojourn.hpp>
+#include <vector>
+
+using namespace sojourn;
+
+std::vector<long> bins(1000);  // of each rank
+
+void count(unsigned bin) { ++bins[bin]; }
+
+int main(int argc, char** argv) {
+  return run(argc, argv, [] {
+    const auto ranks = static_cast<unsigned>(rank_count());
+    finish([&] {
+      aggregated here;
+      for (unsigned i = 0; i < 100'000; ++i) {
+        const unsigned value = i * 2654435761u >> 8;
+        rpc_ff(static_cast<rank_t>(value % ranks), count, value / ranks % 1000);
+      }
+    });
+    barrier();  // also the other ranks' calls have been made
+    long mine = 0;
+    for (long n : bins) mine += n;
+    const long all = reduce(mine, [](long a, long b) { return a + b; });
+    if (rank_me() == 0) std::printf("%ld values a rank\n", all / rank_count());
+  });
+}

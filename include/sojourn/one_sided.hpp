@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// One-sided access to any rank's heap: atomic words, and copies that are begun now and waited for
+// later (split-phase). What is co-located costs plain loads and stores. Plain copies: objects.hpp.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "sojourn/objects.hpp"
+
+namespace sojourn {
+
+// ---- Atomic words -------------------------------------------------------------------------------
+
+/// A word of some rank's heap that several ranks read and change, by atomic_load and the others
+/// below; its owner does so by these methods. The size of T is that of an integer, float or double.
+/// Never suspends. Each operation on it is ordered with all others (as std::atomic's default).
+template <class T>
+class global_atomic {
+  static_assert(std::is_trivially_copyable_v<T> && std::atomic<T>::is_always_lock_free,
+                "sojourn: a global_atomic holds an integer, a floating point number or a "
+                "global_ptr");
+
+ public:
+  using value_type = T;
+
+  global_atomic() = default;
+  explicit global_atomic(T value) : value_(value) {}
+
+  T load() const { return word().load(); }
+  void store(T value) { word().store(value); }
+  T exchange(T value) { return word().exchange(value); }
+  /// Returns what was there: `expected` when it is `desired` now.
+  T compare_exchange(T expected, T desired) {
+    word().compare_exchange_strong(expected, desired);
+    return expected;
+  }
+  /// Each returns what was there.
+  T fetch_add(T value) { return word().fetch_add(value); }
+  T fetch_sub(T value) { return word().fetch_sub(value); }
+  T fetch_and(T value) { return word().fetch_and(value); }
+  T fetch_or(T value) { return word().fetch_or(value); }
+  T fetch_xor(T value) { return word().fetch_xor(value); }
+  T fetch_min(T value) {
+    return change([value](T was) { return value < was ? value : was; });
+  }
+  T fetch_max(T value) {
+    return change([value](T was) { return was < value ? value : was; });
+  }
+
+ private:
+  std::atomic_ref<T> word() const { return std::atomic_ref<T>(value_); }
+  template <class Change>
+  T change(Change to) {
+    T was = load();
+    while (!word().compare_exchange_weak(was, to(was))) {
+    }
+    return was;
+  }
+
+  alignas(sizeof(T)) mutable T value_{};
+};
+
+// ---- Split-phase --------------------------------------------------------------------------------
+
+namespace detail {
+
+/// What one `completions` waits for.
+struct split_operations;
+
+void split_get(split_operations*& in, std::uint64_t from, void* to, std::size_t bytes);
+void split_put(split_operations*& in, const void* from, std::uint64_t to, std::size_t bytes);
+/// A call without a reply went to `rank`.
+void split_call(split_operations*& in, rank_t rank);
+void split_wait(split_operations* in);
+void split_end(split_operations* in) noexcept;
+
+/// Owner of an object that has to be reached by a message. Errors: sojourn::error.
+rank_t owner_of_word(std::uint64_t address);
+
+}  // namespace detail
+
+/// Counts the split-phase operations of a fiber: those that name it are begun when they return,
+/// complete when wait() has returned. Until then the memory they read into is not read, and that
+/// which they read from is not changed. The fiber stays on its rank while one lives. Several may
+/// be open. Reused, it allocates nothing.
+/// Source: Split-C's split-phase assignment and sync(), the one-sided side of MRPC's comparisons.
+class completions {
+ public:
+  completions() = default;
+  /// Waits; an error that wait() would have thrown is dropped.
+  ~completions() {
+    if (operations_ != nullptr) detail::split_end(operations_);
+  }
+  completions(const completions&) = delete;
+  completions& operator=(const completions&) = delete;
+
+  /// Suspends until all that was begun is complete: what was read is here, what was written is
+  /// there. It may then be used again. Errors: sojourn::error when an address was in no heap.
+  void wait() {
+    if (operations_ != nullptr) detail::split_wait(operations_);
+  }
+
+  detail::split_operations*& operations() { return operations_; }  ///< For implementers.
+
+ private:
+  detail::stays_here stays_;
+  detail::split_operations* operations_ = nullptr;
+};
+
+/// Begins get: elements of any rank's heap come to `to`. Suspends: only when the way to the owner
+/// is full, or for long copies.
+template <class T>
+void get(global_ptr<const T> from, std::span<T> to, completions& done) {
+  static_assert(travels<T>, "sojourn: the elements of a get must travel");
+  detail::before_copy(from, to.size());
+  detail::split_get(done.operations(), from.address(), to.data(), to.size_bytes());
+}
+template <class T>
+void get(global_ptr<T> from, std::span<T> to, completions& done) {
+  get(global_ptr<const T>(from), to, done);
+}
+/// Begins put.
+template <class T>
+void put(std::span<const T> from, global_ptr<T> to, completions& done) {
+  static_assert(travels<T>, "sojourn: the elements of a put must travel");
+  detail::before_copy(to, from.size());
+  detail::split_put(done.operations(), from.data(), to.address(), from.size_bytes());
+}
+template <class T>
+void put(std::span<T> from, global_ptr<T> to, completions& done) {
+  put(std::span<const T>(from), to, done);
+}
+/// Begins the copy of one element to `to`.
+template <class T>
+void load(global_ptr<T> from, std::remove_const_t<T>& to, completions& done) {
+  if (detail::in_reach(from.address(), sizeof(T))) [[likely]] {
+    to = load(from);
+    return;
+  }
+  get(global_ptr<const std::remove_const_t<T>>(from), std::span<std::remove_const_t<T>>(&to, 1),
+      done);
+}
+/// Begins the copy of `value`, which is read before it returns.
+template <class T>
+void store(global_ptr<T> to, const std::type_identity_t<T>& value, completions& done) {
+  if (detail::in_reach(to.address(), sizeof(T))) [[likely]]
+    return store(to, value);
+  put(std::span<const T>(&value, 1), to, done);
+}
+
+/// get, put and load with a future each. The memory is that of this rank, and stays until then.
+/// Never suspend.
+template <class T>
+future<void> get_async(global_ptr<const T> from, std::span<T> to) {
+  if (detail::in_reach(from.address(), to.size_bytes())) {
+    get(from, to);
+    return future<void>::of_value();
+  }
+  return future<void>::of_value().then([from, to] { get(from, to); });
+}
+template <class T>
+future<void> get_async(global_ptr<T> from, std::span<T> to) {
+  return get_async(global_ptr<const T>(from), to);
+}
+template <class T>
+future<void> put_async(std::span<const T> from, global_ptr<T> to) {
+  if (detail::in_reach(to.address(), from.size_bytes())) {
+    put(from, to);
+    return future<void>::of_value();
+  }
+  return future<void>::of_value().then([from, to] { put(from, to); });
+}
+template <class T>
+future<void> put_async(std::span<T> from, global_ptr<T> to) {
+  return put_async(std::span<const T>(from), to);
+}
+template <class T>
+future<std::remove_const_t<T>> load_async(global_ptr<T> from) {
+  using value = std::remove_const_t<T>;
+  if (detail::in_reach(from.address(), sizeof(T))) return future<value>::of_value(load(from));
+  return rpc(
+      detail::owner_of_word(from.address()),
+      [](global_ptr<const value> p) { return *detail::object_here(p.local()); },
+      global_ptr<const value>(from));
+}
+
+// ---- Atomic words of any rank -------------------------------------------------------------------
+
+namespace detail {
+
+/// Runs Operation on the word, here or at its owner.
+template <class Operation, class T, class... A>
+auto on_word(global_ptr<global_atomic<T>> p, A... operands) {
+  before_copy(p, 1);
+  if (in_reach(p.address(), sizeof(T))) [[likely]]
+    return Operation()(*p.local(), operands...);
+  return rpc(
+             owner_of_word(p.address()),
+             [](global_ptr<global_atomic<T>> q, A... a) {
+               return Operation()(*object_here(q.local()), a...);
+             },
+             p, operands...)
+      .get();
+}
+/// The same, waited for in `done`. What it returns is dropped.
+template <class Operation, class T, class... A>
+void on_word_split(completions& done, global_ptr<global_atomic<T>> p, A... operands) {
+  before_copy(p, 1);
+  if (in_reach(p.address(), sizeof(T))) [[likely]] {
+    (void)Operation()(*p.local(), operands...);
+    return;
+  }
+  const rank_t owner = owner_of_word(p.address());
+  split_call(done.operations(), owner);
+  rpc_ff(
+      owner,
+      [](global_ptr<global_atomic<T>> q, A... a) {
+        (void)Operation()(*object_here(q.local()), a...);
+      },
+      p, operands...);
+}
+
+struct word_load {
+  auto operator()(auto& w) const { return w.load(); }
+};
+struct word_store {
+  // What is returned is not used: a call with a reply needs none either.
+  void operator()(auto& w, auto v) const { w.store(v); }
+};
+struct word_exchange {
+  auto operator()(auto& w, auto v) const { return w.exchange(v); }
+};
+struct word_compare_exchange {
+  auto operator()(auto& w, auto e, auto d) const { return w.compare_exchange(e, d); }
+};
+struct word_add {
+  auto operator()(auto& w, auto v) const { return w.fetch_add(v); }
+};
+struct word_sub {
+  auto operator()(auto& w, auto v) const { return w.fetch_sub(v); }
+};
+struct word_and {
+  auto operator()(auto& w, auto v) const { return w.fetch_and(v); }
+};
+struct word_or {
+  auto operator()(auto& w, auto v) const { return w.fetch_or(v); }
+};
+struct word_xor {
+  auto operator()(auto& w, auto v) const { return w.fetch_xor(v); }
+};
+struct word_min {
+  auto operator()(auto& w, auto v) const { return w.fetch_min(v); }
+};
+struct word_max {
+  auto operator()(auto& w, auto v) const { return w.fetch_max(v); }
+};
+
+}  // namespace detail
+
+/// Operations on a word of any rank; each is one atomic step there. An instruction where the word
+/// can be reached, a call of its owner otherwise. Suspend: then. Errors: sojourn::error when the
+/// address is in no heap; different_program.
+template <class T>
+T atomic_load(global_ptr<global_atomic<T>> p) {
+  return detail::on_word<detail::word_load>(p);
+}
+template <class T>
+void atomic_store(global_ptr<global_atomic<T>> p, std::type_identity_t<T> value) {
+  detail::on_word<detail::word_store>(p, value);
+}
+template <class T>
+T atomic_exchange(global_ptr<global_atomic<T>> p, std::type_identity_t<T> value) {
+  return detail::on_word<detail::word_exchange>(p, value);
+}
+/// Returns what was there: `expected` when it is `desired` now.
+template <class T>
+T atomic_compare_exchange(global_ptr<global_atomic<T>> p, std::type_identity_t<T> expected,
+                          std::type_identity_t<T> desired) {
+  return detail::on_word<detail::word_compare_exchange>(p, expected, desired);
+}
+
+/// atomic_fetch_NAME returns what was there; atomic_NAME begins the same and is complete when
+/// `done` is.
+#define SOJOURN_ATOMIC(NAME)                                                             \
+  template <class T>                                                                     \
+  T atomic_fetch_##NAME(global_ptr<global_atomic<T>> p, std::type_identity_t<T> value) { \
+    return detail::on_word<detail::word_##NAME>(p, value);                               \
+  }                                                                                      \
+  template <class T>                                                                     \
+  void atomic_##NAME(global_ptr<global_atomic<T>> p, std::type_identity_t<T> value,      \
+                     completions& done) {                                                \
+    detail::on_word_split<detail::word_##NAME>(done, p, value);                          \
+  }
+SOJOURN_ATOMIC(add)
+SOJOURN_ATOMIC(sub)
+SOJOURN_ATOMIC(and)
+SOJOURN_ATOMIC(or)
+SOJOURN_ATOMIC(xor)
+SOJOURN_ATOMIC(min)
+SOJOURN_ATOMIC(max)
+#undef SOJOURN_ATOMIC
+template <class T>
+void atomic_store(global_ptr<global_atomic<T>> p, std::type_identity_t<T> value,
+                  completions& done) {
+  detail::on_word_split<detail::word_store>(done, p, value);
+}
+
+}  // namespace sojourn

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "message/bundles.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "base/check.hpp"
+#include "fiber/scheduler.hpp"
+#include "memory/address_map.hpp"
+#include "memory/runtime_resource.hpp"
+#include "message/dispatcher.hpp"
+#include "message/programs.hpp"
+#include "sojourn/aggregate.hpp"
+#include "sojourn/clock.hpp"
+#include "sojourn/counters.hpp"
+#include "sojourn/errors.hpp"
+
+namespace sojourn::detail {
+
+unsigned bundling = 0;
+opened_bundle opened{};
+std::size_t bundles_waiting = 0;
+
+namespace {
+
+constexpr std::size_t bytes_min = 256;
+constexpr std::size_t bytes_max = std::size_t{1} << 20;
+// While the rank has other things to do: its rounds between two looks; a power of two.
+constexpr unsigned looks_at_the_clock = 16;
+
+/// Before the payloads of a run.
+struct run_header {
+  std::uint32_t handler;
+  std::uint32_t count;
+};
+
+struct bundled_function {
+  bundled_handler run;
+  std::uint32_t stride;
+};
+std::vector<bundled_function>& functions() {
+  static std::vector<bundled_function> table;  // filled before main, in any order
+  return table;
+}
+
+/// What waits to go to one rank.
+struct bundle {
+  static constexpr std::uint32_t no_run = ~std::uint32_t{0};
+
+  std::byte* first = nullptr;
+  std::byte* next = nullptr;
+  std::byte* end = nullptr;
+  std::byte* run = nullptr;  ///< The header of the last run.
+  std::uint32_t handler = no_run;
+  void* scope = nullptr;  ///< Whose finish all of it counts in, and the weight for it.
+  scope_ticket weight{};
+  std::uint64_t since = 0;  ///< now_ns() when its first call was made.
+
+  bool is_empty() const { return next == first; }
+  std::size_t bytes() const { return static_cast<std::size_t>(next - first); }
+  bool takes(std::uint32_t h, std::uint32_t stride, const void* s) const {
+    return handler == h && static_cast<std::size_t>(end - next) >= stride && scope == s;
+  }
+  void close_run() {
+    const auto payloads = static_cast<std::size_t>(next - run) - sizeof(run_header);
+    const run_header header{handler,
+                            static_cast<std::uint32_t>(payloads / functions()[handler].stride)};
+    std::memcpy(run, &header, sizeof header);
+    counts.calls_bundled += header.count;
+    handler = no_run;
+  }
+};
+
+bundle* bundles;  // one for each rank
+aggregation chosen;
+
+/// What `how` asks for holds from now on.
+void begin_bundling(const aggregation& how) {
+  if (how.bytes < bytes_min || how.bytes > bytes_max) {
+    throw error(
+        format("bundles of %zu bytes: a bundle has %zu to %zu", how.bytes, bytes_min, bytes_max));
+  }
+  chosen = how;
+  chosen.bytes = how.bytes / 8 * 8;
+  if (bundles == nullptr) bundles = runtime_array<bundle>(static_cast<std::size_t>(job.count));
+  ++bundling;
+}
+
+/// An empty bundle has memory of the size that is wanted now.
+void make_room(bundle& b) {
+  const auto has = static_cast<std::size_t>(b.end - b.first);
+  if (has == chosen.bytes) return;
+  if (has != 0) runtime_resource()->deallocate(b.first, has);
+  b.first = static_cast<std::byte*>(runtime_resource()->allocate(chosen.bytes));
+  b.next = b.first;
+  b.end = b.first + chosen.bytes;
+}
+
+[[gnu::noinline]] std::byte* begin_run(int to, std::uint16_t handler, std::uint32_t stride) {
+  // Alone it is refused.
+  if (to == job.me || stride > bundled_bytes_max || is_lost(to)) return nullptr;
+  bundle& b = bundles[to];
+  void* scope = running_piece()->scope;
+  // Sending suspends, and others may fill it meanwhile.
+  while (!b.is_empty() && (b.scope != scope || static_cast<std::size_t>(b.end - b.next) <
+                                                   sizeof(run_header) + stride)) {
+    send_bundle(to);
+  }
+  if (b.is_empty()) {
+    if (runs_other_program(to)) return nullptr;
+    scope_ticket weight{};
+    if (scope != nullptr) {
+      if (scopes_on_wire.available(scope) == 0) return nullptr;  // to wait for weight it goes alone
+      weight = scopes_on_wire.take(scope);
+    }
+    make_room(b);
+    b.scope = scope;
+    b.weight = weight;
+    b.since = now_ns();
+    ++bundles_waiting;
+    hold_back(to, true);
+  } else if (b.handler != bundle::no_run) {
+    b.close_run();
+  }
+  b.handler = handler;
+  b.run = b.next;
+  b.next += sizeof(run_header) + stride;
+  return b.next - stride;
+}
+
+/// It has been sent, or is not wanted any more.
+void empty(bundle& b, int to) {
+  b.next = b.first;
+  --bundles_waiting;
+  hold_back(to, false);
+}
+
+void handle_bundle(request& message);
+const std::uint16_t bundle_handler = register_request_handler(handle_bundle, false);
+
+// Of the bundle that is gone through: where it ends, and what goes through this run.
+const std::byte* bundle_end;
+bundled_handler run_of_calls;
+
+[[noreturn, gnu::cold]] void malformed(const request& message, const char* what) {
+  die("a bundle of calls from rank %d %s: it does not come from this program", message.source,
+      what);
+}
+
+/// Goes on to the end, or until a call has blocked and another goes on.
+void go_through(request& message) {
+  const std::uint64_t mine = opened.reader;
+  while (opened.next != bundle_end) {
+    if (opened.next == opened.run_end) {
+      run_header header;
+      const auto rest = static_cast<std::size_t>(bundle_end - opened.next);
+      if (rest < sizeof header) malformed(message, "ends in the middle");
+      std::memcpy(&header, opened.next, sizeof header);
+      if (header.handler >= functions().size()) malformed(message, "names no function");
+      const bundled_function& called = functions()[header.handler];
+      if (header.count > (rest - sizeof header) / called.stride) {
+        malformed(message, "ends in the middle");
+      }
+      opened.next += sizeof header;
+      opened.run_end = opened.next + std::size_t{header.count} * called.stride;
+      counts.handlers_run += header.count;
+      run_of_calls = called.run;
+    }
+    run_of_calls();
+    if (opened.reader != mine) return;
+  }
+  message.consume();
+}
+
+void handle_bundle(request& message) {
+  --counts.handlers_run;  // the bundle itself is none
+  opened.next = message.payload;
+  opened.run_end = message.payload;
+  bundle_end = message.payload + message.bytes;
+  go_through(message);
+}
+
+}  // namespace
+
+std::uint16_t register_bundled_handler(bundled_handler handler, std::uint32_t stride) {
+  functions().push_back({handler, stride});
+  if (functions().size() > 0xffff) die("a program has at most 65,000 different remote calls");
+  return static_cast<std::uint16_t>(functions().size() - 1);
+}
+
+std::byte* room_in_bundle(int to, std::uint16_t handler, std::uint32_t stride) {
+  if (static_cast<unsigned>(to) >= static_cast<unsigned>(job.count)) [[unlikely]]
+    return nullptr;  // the call itself will say so
+  bundle& b = bundles[to];
+  if (!b.takes(handler, stride, running_piece()->scope)) [[unlikely]]
+    return begin_run(to, handler, stride);
+  std::byte* at = b.next;
+  b.next += stride;
+  return at;
+}
+
+bool is_bundle(request_handler handler) { return handler == handle_bundle; }
+
+void rest_of_bundle(request& message) {
+  ++opened.reader;
+  go_through(message);
+}
+
+std::size_t bundle_bytes(int to) {
+  const bundle& b = bundles[to];
+  return b.is_empty() ? 0 : b.bytes() + (b.scope != nullptr ? sizeof(scope_ticket) : 0);
+}
+
+bool try_send_bundle(int to) {
+  if (bundles == nullptr) return true;
+  bundle& b = bundles[to];
+  if (b.is_empty()) return true;
+  if (is_lost(to)) {
+    b.handler = bundle::no_run;
+    empty(b, to);
+    return true;
+  }
+  std::byte* room = wire().reserve(to, message_class::request, bundle_bytes(to));
+  if (room == nullptr) return false;
+  if (b.handler != bundle::no_run) b.close_run();
+  std::memcpy(room, b.first, b.bytes());
+  if (b.scope != nullptr) std::memcpy(room + b.bytes(), &b.weight, sizeof b.weight);
+  ++counts.requests_sent;
+  counts.request_bytes += bundle_bytes(to) + header_bytes;
+  ++counts.bundles_sent;
+  commit_message(to, message_class::request, static_cast<runtime_message>(bundle_handler),
+                 b.scope != nullptr ? flag_scope : std::uint16_t{0}, 0);
+  empty(b, to);
+  return true;
+}
+
+void send_bundle(int to) {
+  while (!try_send_bundle(to)) wait_for_room(to, bundle_bytes(to));
+}
+
+int send_due_bundles(bool idle) {
+  static unsigned looks = 0;
+  if (!idle && ++looks % looks_at_the_clock != 0) return 0;
+  const std::uint64_t now = idle ? 0 : now_ns();
+  const auto age = static_cast<std::uint64_t>(std::max<std::int64_t>(chosen.age.count(), 0));
+  int sent = 0;
+  for (int to = 0; to < job.count && bundles_waiting != 0; ++to) {
+    const bundle& b = bundles[to];
+    if (b.is_empty() || (!idle && now - b.since < age)) continue;
+    sent += try_send_bundle(to);
+  }
+  return sent;
+}
+
+void attach_bundles() {
+  const char* text = std::getenv("SOJOURN_AGGREGATE");
+  if (text == nullptr || std::strcmp(text, "off") == 0) return;
+  if (std::strcmp(text, "on") != 0) {
+    throw error(format("SOJOURN_AGGREGATE=%s is neither on nor off", text));
+  }
+  begin_bundling({});
+}
+
+}  // namespace sojourn::detail
+
+namespace sojourn {
+
+aggregated::aggregated(const aggregation& how) : before_(detail::chosen) {
+  detail::begin_bundling(how);
+}
+
+aggregated::~aggregated() {
+  --detail::bundling;
+  detail::chosen = before_;
+  if (detail::bundling == 0) flush();
+}
+
+void flush() {
+  for (int to = 0; detail::bundles_waiting != 0 && to < detail::job.count; ++to) {
+    detail::send_bundle(to);
+  }
+}
+
+}  // namespace sojourn

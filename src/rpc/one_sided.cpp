@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Split-phase copies between ranks that share no heap. A read is a request whose answer is copied
+// to its place when it comes. Writes have no answers: at the end one question to each rank that was
+// written to, which comes there behind them all, is answered (messages of a pair keep their order).
+#include "sojourn/one_sided.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/check.hpp"
+#include "fiber/ticket_table.hpp"
+#include "memory/address_map.hpp"
+#include "message/dispatcher.hpp"
+#include "rpc/rpc.hpp"
+#include "sojourn/aggregate.hpp"
+#include "sojourn/counters.hpp"
+
+namespace sojourn::detail {
+
+struct split_operations {
+  /// A read whose place may not be written to by others than its fiber: a stack, which may be out
+  /// of its place while the fiber waits.
+  struct waiting_read {
+    ticket_id ticket;
+    void* to;
+    std::size_t bytes;
+  };
+
+  std::size_t landing = 0;   ///< Reads on their way to their places.
+  ticket_id all_landed = 0;  ///< Completed when there is none any more.
+  std::vector<ticket_id> failed;
+  std::vector<waiting_read> reads;
+  std::vector<bool> written;  ///< Ranks that were written to.
+  bool has_written = false;
+};
+
+namespace {
+
+// Longer ones are copied at once, by one copy where the system does that.
+constexpr std::size_t message_bytes_max = 4096;
+// Reads at a time of one fiber: bounds the tickets.
+constexpr std::size_t reads_max = 16384;
+
+std::vector<split_operations*> unused;
+
+split_operations& begin(split_operations*& in) {
+  if (in == nullptr) {
+    if (unused.empty()) unused.push_back(new split_operations);
+    in = unused.back();
+    unused.pop_back();
+    in->written.resize(static_cast<std::size_t>(job.count));
+  }
+  return *in;
+}
+
+struct word_of_range {
+  std::uint64_t address;
+  std::uint64_t bytes;
+};
+
+void landed(void* context) {
+  auto* all = static_cast<split_operations*>(context);
+  if (--all->landing != 0 || all->all_landed == 0) return;
+  complete_ticket(find_ticket(all->all_landed), nullptr, 0);
+}
+
+void failed_to_land(void* context, ticket_id id) {
+  static_cast<split_operations*>(context)->failed.push_back(id);
+  landed(context);
+}
+
+/// Asks for bytes, none or some.
+ticket_id ask(rank_t owner, std::uint64_t address, std::size_t bytes) {
+  const word_of_range asked{address, bytes};
+  std::byte* at = reserve_request(owner, sizeof asked);
+  std::memcpy(at, &asked, sizeof asked);
+  const ticket_id ticket = open_answer(owner);
+  ++counts.bulk_messages;
+  commit_message(owner, message_class::request, runtime_message::bulk_get, 0, ticket);
+  return ticket;
+}
+
+void take_reads(split_operations& all) {
+  if (all.landing != 0) {
+    const ticket_id mine = all.all_landed = ticket_open();
+    ticket_take(mine, nullptr, 0);
+    all.all_landed = 0;
+  }
+  // All are taken, also when one fails.
+  std::exception_ptr failure;
+  for (const split_operations::waiting_read& read : std::exchange(all.reads, {})) {
+    try {
+      ticket_take(read.ticket, read.to, read.bytes);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }
+  for (const ticket_id id : std::exchange(all.failed, {})) {
+    try {
+      ticket_take(id, nullptr, 0);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+/// Returns when all that was sent has been done.
+void wait_for_writes(split_operations& all) {
+  if (!std::exchange(all.has_written, false)) return;
+  std::vector<ticket_id> answers;
+  for (rank_t r = 0; r < job.count; ++r) {
+    if (!all.written[static_cast<std::size_t>(r)]) continue;
+    all.written[static_cast<std::size_t>(r)] = false;
+    answers.push_back(
+        ask(r, addresses.heap + (static_cast<std::uint64_t>(r) << addresses.heap_shift), 0));
+  }
+  for (const ticket_id answer : answers) ticket_take(answer, nullptr, 0);
+}
+
+}  // namespace
+
+rank_t owner_of_word(std::uint64_t address) {
+  const std::uint64_t owner = (address - job.heap) >> job.heap_shift;
+  if (owner >= static_cast<std::uint64_t>(job.count)) {
+    throw error(format("0x%llx does not lie in the heap of a rank of this job",
+                       static_cast<unsigned long long>(address)));
+  }
+  return static_cast<rank_t>(owner);
+}
+
+void split_get(split_operations*& in, std::uint64_t from, void* to, std::size_t bytes) {
+  const rank_t owner = owner_of_word(from);
+  if (bytes > message_bytes_max || bytes == 0 || in_reach(from, bytes))
+    return bulk_get(from, to, bytes);
+  split_operations& all = begin(in);
+  if (all.landing + all.reads.size() >= reads_max) take_reads(all);
+  counts.bulk_bytes += bytes;
+  const ticket_id ticket = ask(owner, from, bytes);
+  if (addresses.in_stacks(reinterpret_cast<std::uint64_t>(to))) {
+    counts.bulk_copies += 3 * bytes;  // into the message, into the ticket, into place
+    all.reads.push_back({ticket, to, bytes});
+    return;
+  }
+  counts.bulk_copies += 2 * bytes;
+  ++all.landing;
+  land_result(find_ticket(ticket), {to, bytes, landed, failed_to_land, &all});
+}
+
+void split_put(split_operations*& in, const void* from, std::uint64_t to, std::size_t bytes) {
+  const rank_t owner = owner_of_word(to);
+  if (bytes > message_bytes_max || bytes == 0 || in_reach(to, bytes))
+    return bulk_put(from, to, bytes);
+  split_call(in, owner);
+  counts.bulk_bytes += bytes;
+  counts.bulk_copies += 2 * bytes;
+  if (bundling != 0 && bytes == sizeof(std::uint64_t)) {
+    std::uint64_t value;
+    std::memcpy(&value, from, sizeof value);
+    // Alone or with others, it goes the same way as the question for its end.
+    const auto write = [](std::uint64_t address, std::uint64_t v) {
+      std::memcpy(object_here(reinterpret_cast<std::uint64_t*>(address)), &v, sizeof v);
+    };
+    using call = bundled_call<decltype(write), void, std::uint64_t, std::uint64_t>;
+    if (call::add(owner, write, to, value)) return;
+  }
+  const word_of_range wanted{to, bytes};
+  std::byte* at = reserve_request(owner, sizeof wanted + bytes);
+  std::memcpy(at, &wanted, sizeof wanted);
+  std::memcpy(at + sizeof wanted, from, bytes);
+  ++counts.bulk_messages;
+  commit_message(owner, message_class::request, runtime_message::bulk_put, 0, 0);
+}
+
+void split_call(split_operations*& in, rank_t rank) {
+  split_operations& all = begin(in);
+  all.written[static_cast<std::size_t>(rank)] = true;
+  all.has_written = true;
+}
+
+void split_wait(split_operations* in) {
+  wait_for_writes(*in);
+  take_reads(*in);
+}
+
+void split_end(split_operations* in) noexcept {
+  try {
+    split_wait(in);
+  } catch (...) {
+    // wait() tells.
+  }
+  unused.push_back(in);
+}
+
+}  // namespace sojourn::detail

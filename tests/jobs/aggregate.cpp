@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// Aggregation: bundled calls mean what calls mean, in the order in which they were made, and cost
+// a part of a message.
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+
+using namespace sojourn;
+
+namespace {
+
+rank_t next() { return (rank_me() + 1) % rank_count(); }
+bool alone() { return rank_count() == 1; }
+
+long done;
+/// Once all ranks' calls are done.
+long everywhere() {
+  barrier();
+  return reduce(done, std::plus<>{});
+}
+void restart() {
+  barrier();
+  done = 0;
+  barrier();
+}
+void wait_until(bool (*holds)()) {
+  while (!holds()) yield();
+}
+
+void many_calls_take_few_messages() {
+  restart();
+  constexpr long calls = 10'000;
+  const counters before = counters_now();
+  finish([] {
+    aggregated here;
+    for (long i = 0; i < calls; ++i) rpc_ff(next(), [](long n) { done += n; }, i);
+  });
+  const counters spent = counters_now() - before;
+  CHECK_EQUAL(everywhere(), rank_count() * (calls * (calls - 1) / 2));
+  if (!alone()) {
+    CHECK_EQUAL(spent.calls_bundled, calls);
+    // A call takes 8 bytes of a bundle, as the header of all does.
+    const std::size_t a_bundle = (aggregation{}.bytes - 8) / 8;
+    CHECK(spent.bundles_sent >= calls / a_bundle);
+    CHECK(spent.bundles_sent <= calls / a_bundle + 2);
+    CHECK_EQUAL(spent.requests_sent, spent.bundles_sent);
+  }
+  barrier();
+}
+
+// What came from each rank.
+std::vector<std::vector<int>> seen;
+void note(rank_t from, int value) { seen[static_cast<std::size_t>(from)].push_back(value); }
+
+struct box {
+  void put_in(rank_t from, int value) { note(from, value); }
+  void append(rank_t from, const std::vector<int>& values) {
+    for (int v : values) note(from, v);
+  }
+};
+
+/// Numbers in order, by whatever way a call can go.
+void any_mixture_of_calls_keeps_its_order() {
+  if (alone()) return;  // methods of local objects are called at once
+  seen.assign(static_cast<std::size_t>(rank_count()), {});
+  barrier();
+  std::mt19937 random(static_cast<unsigned>(rank_me()) + 1);
+  auto where = make<box>(next());
+  constexpr int numbers = 3000;
+  finish([&] {
+    aggregated here({.bytes = 1024});
+    const rank_t me = rank_me();
+    for (int i = 0; i < numbers;) {
+      switch (random() % 7) {
+        case 0:
+        case 1:
+          rpc_ff(next(), [](rank_t from, int n) { note(from, n); }, me, i++);
+          break;
+        case 2:
+          rpc_ff(next(), [](int n, rank_t from) { note(from, n); }, i++, me);
+          break;
+        case 3: {
+          std::array<char, 600> much{};
+          rpc_ff(
+              next(), [](rank_t from, int n, std::array<char, 600>) { note(from, n); }, me, i++,
+              much);
+          break;
+        }
+        case 4:
+          rpc_ff(
+              next(), [](rank_t from, int n, const std::string&) { note(from, n); }, me, i++,
+              std::string("text"));
+          break;
+        case 5:
+          where.call<&box::put_in>(me, i++);
+          break;
+        default:
+          (void)where.async<&box::append>(me, std::vector<int>{i, i + 1});
+          i += 2;
+      }
+      if (random() % 100 == 0) yield();
+      if (random() % 500 == 0) flush();
+    }
+  });
+  barrier();
+  const auto& from_before =
+      seen[static_cast<std::size_t>((rank_me() + rank_count() - 1) % rank_count())];
+  CHECK(from_before.size() >= numbers);
+  CHECK(std::is_sorted(from_before.begin(), from_before.end()));
+  destroy(where);
+  barrier();
+}
+
+bool released;
+long waiting_now;
+void a_call_that_blocks_does_not_hold_up_those_behind_it() {
+  restart();
+  released = false;
+  waiting_now = 0;
+  barrier();
+  finish([] {
+    aggregated here;
+    for (int i = 0; i < 200; ++i) {
+      // Only what comes behind them in the bundle lets them go on.
+      rpc_ff(next(), [] {
+        ++waiting_now;
+        wait_until([] { return released; });
+        ++done;
+      });
+      rpc_ff(next(), [](long) { ++done; }, 1L);
+    }
+    rpc_ff(next(), [] { released = true; });
+  });
+  CHECK_EQUAL(everywhere(), 400 * rank_count());
+  CHECK_EQUAL(waiting_now, 200);
+  barrier();
+}
+
+void calls_made_by_bundled_calls_are_waited_for() {
+  restart();
+  finish([] {
+    aggregated here;
+    for (int i = 0; i < 500; ++i) {
+      rpc_ff(
+          next(),
+          [](int depth) {
+            struct relay {
+              static void on(int left) {
+                ++done;
+                if (left > 0) rpc_ff(next(), on, left - 1);
+              }
+            };
+            relay::on(depth);
+          },
+          i % 5);
+    }
+  });
+  CHECK_EQUAL(everywhere(), 500 * 3 * rank_count());
+  barrier();
+}
+
+void an_exception_of_a_bundled_call_reaches_its_finish() {
+  restart();
+  CHECK_THROWS(std::domain_error, finish([] {
+                 aggregated here;
+                 for (int i = 0; i < 100; ++i) {
+                   rpc_ff(
+                       next(),
+                       [](int n) {
+                         ++done;
+                         if (n == 50) throw std::domain_error("fifty");
+                       },
+                       i);
+                 }
+               }));
+  CHECK_EQUAL(everywhere(), 100 * rank_count());
+  barrier();
+}
+
+void finishes_do_not_wait_for_the_calls_of_others() {
+  restart();
+  released = false;
+  barrier();
+  aggregated here;
+  finish([] {
+    // In one bundle only if it were sent whole.
+    for (int i = 0; i < 10; ++i) rpc_ff(next(), [] { ++done; });
+    finish([] {
+      for (int i = 0; i < 10; ++i) rpc_ff(next(), [] { ++done; });
+    });
+    rpc_ff(next(), [] { ++done; });
+  });
+  flush();
+  CHECK_EQUAL(everywhere(), 21 * rank_count());
+  barrier();
+}
+
+void what_is_bundled_goes_when_the_rank_has_nothing_else_to_do() {
+  restart();
+  aggregated here;
+  rpc_ff(next(), [] { ++done; });
+  wait_until([] { return done == 1; });
+  CHECK_EQUAL(done, 1);
+  barrier();
+}
+
+void what_is_old_goes_while_the_rank_is_busy() {
+  restart();
+  aggregated here({.age = std::chrono::microseconds(1)});
+  rpc_ff(next(), [] { ++done; });
+  // Always something ready: never idle.
+  bool stop = false;
+  auto busy = future<void>::of_value().then([&] {
+    while (!stop) yield();
+  });
+  wait_until([] { return done == 1; });
+  stop = true;
+  busy.get();
+  CHECK_EQUAL(done, 1);
+  barrier();
+}
+
+void an_answer_sees_what_was_bundled_before() {
+  restart();
+  aggregated here;
+  for (int round = 1; round <= 300; ++round) {
+    rpc_ff(next(), [] { ++done; });
+    rpc_ff(next(), [](int) { ++done; }, round);
+    CHECK_EQUAL(rpc(next(), [] { return done; }).get(), 2 * round);
+  }
+  barrier();
+}
+
+void more_than_the_rings_hold_is_bounded() {
+  restart();
+  finish([] {
+    aggregated here({.bytes = 64 << 10});
+    for (long i = 0; i < 300'000; ++i) rpc_ff(next(), [](long, long, long) { ++done; }, i, i, i);
+  });
+  CHECK_EQUAL(everywhere(), 300'000 * rank_count());
+  barrier();
+}
+
+void sizes_out_of_range_are_refused() {
+  CHECK_THROWS(error, aggregated({.bytes = 100}));
+  CHECK_THROWS(error, aggregated({.bytes = 2 << 20}));
+  CHECK_THROWS(error, rpc_ff(rank_count(), [] {}));
+  aggregated here;
+  CHECK_THROWS(error, rpc_ff(rank_count(), [] {}));
+  CHECK_THROWS(error, rpc_ff(-1, [] {}));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run(argc, argv, [] {
+    check::claim("many calls take few messages", many_calls_take_few_messages);
+    check::claim("any mixture of calls keeps its order", any_mixture_of_calls_keeps_its_order);
+    check::claim("a call that blocks does not hold up those behind it",
+                 a_call_that_blocks_does_not_hold_up_those_behind_it);
+    check::claim("calls made by bundled calls are waited for",
+                 calls_made_by_bundled_calls_are_waited_for);
+    check::claim("an exception of a bundled call reaches its finish",
+                 an_exception_of_a_bundled_call_reaches_its_finish);
+    check::claim("finishes do not wait for the calls of others",
+                 finishes_do_not_wait_for_the_calls_of_others);
+    check::claim("what is bundled goes when the rank has nothing else to do",
+                 what_is_bundled_goes_when_the_rank_has_nothing_else_to_do);
+    check::claim("what is old goes while the rank is busy",
+                 what_is_old_goes_while_the_rank_is_busy);
+    check::claim("an answer sees what was bundled before", an_answer_sees_what_was_bundled_before);
+    check::claim("more than the rings hold is bounded", more_than_the_rings_hold_is_bounded);
+    check::claim("sizes out of range are refused", sizes_out_of_range_are_refused);
+    return check::verdict();
+  });
+}

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC1091,SC2154
+# What waits for a rank that has died fails with rank_lost; the job ends as it did before.
+. "$(dirname "$0")/../launcher/lib.sh"
+ulimit -c 0
+program=$2
+
+for share in on off; do
+  for how in call method future thread finish finish_elsewhere barrier reduce again; do
+    for ranks in 2 3; do
+      try run -n $ranks --share $share --grace 3 "$program" $how
+      expect_status 137
+      expect_faster_than_ms 6000
+      expect_err 'rank 1 (pid [0-9]*, .*) was killed by SIGKILL'
+      rank=0
+      while [ $rank -lt $ranks ]; do
+        [ $rank -eq 1 ] || expect_out "rank $rank: lost 1: .* needs rank 1, which has ended"
+        rank=$((rank + 1))
+      done
+      [ $ranks -eq 2 ] || expect_out 'rank 0: rank 2 answers 2'
+    done
+  done
+  for how in room bundles; do
+    try run -n 2 --share $share --grace 3 "$program" $how
+    expect_status 137
+    expect_out 'rank 0: lost 1: .* needs rank 1'
+  done
+done
+# Where the heap is shared nobody is asked.
+for how in gets puts atomics; do
+  SOJOURN_READ_MEMORY=off
+  export SOJOURN_READ_MEMORY
+  try run -n 2 --share off --grace 3 "$program" $how
+  expect_status 137
+  expect_out 'rank 0: lost 1: .* needs rank 1'
+done
+
+# Those that do not expect it say nothing, and do not outlive it.
+try run -n 4 "$program" call uncaught
+expect_status 137
+expect_faster_than_ms 3000
+expect_err 'rank 1 (pid [0-9]*, .*) was killed by SIGKILL'
+grep -q -e 'then rank' "$err" && fail 'the others are named'
+grep -q -e 'not caught' "$err" && fail 'the others complain'
+true
