@@ -13,7 +13,9 @@
 //                      that the caller keeps; rpc_moved B: half of there and back of one that is
 //                      given away
 //   memcpy B           copies as many bytes from one buffer to another, on rank 0
-//   rate B             one-way calls with B bytes: nanoseconds each, until all have run
+//   rate B             one-way calls with B bytes: nanoseconds each, until all have run;
+//   rate_aggregated B:
+//                      the same in bundles
 //   switch N           N fibers yield in turn: nanoseconds a switch
 //   served N           calls from rank 1 to rank 0, where N fibers yield: nanoseconds a call, and
 //                      switches of rank 0 a call
@@ -26,7 +28,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -65,7 +66,6 @@ void deliver(T& buffer, const T& arrived) {
 struct target {
   double value = 1;
   words numbers{};
-  mutex turn;
 
   std::pair<global_ptr<double>, global_ptr<double>> places() {
     return {global_ptr<double>(&value), global_ptr<double>(numbers.data())};
@@ -79,11 +79,6 @@ struct target {
   }
   /// Blocks once: it becomes a thread then.
   void threaded() { yield(); }
-  void atomic() {
-    const std::lock_guard<mutex> alone(turn);
-    yield();
-  }
-  void atomic_simple() { const std::lock_guard<mutex> alone(turn); }
   double read() const { return value; }
   void write(double v) { value = v; }
   words read_numbers() const { return numbers; }
@@ -108,10 +103,17 @@ struct target {
   }
 };
 
+/// Its methods run one at a time.
+struct guarded : monitor {
+  void threaded() { yield(); }
+  void nothing() {}
+};
+
 using nothing_by_name = method<"bench.target.nothing", void (target::*)()>;
 using exchange_by_name = method<"bench.target.exchange", block (target::*)(const block&)>;
 
 global_ptr<target> object;
+global_ptr<guarded> guarded_object;
 global_ptr<double> value_there;
 global_ptr<double> numbers_there;
 
@@ -125,8 +127,8 @@ void call_by_name() { object.call<nothing_by_name>(); }
 void call_one_word() { object.call<&target::one_word>(1); }
 void call_two_words() { object.call<&target::two_words>(1, 2); }
 void call_threaded() { object.call<&target::threaded>(); }
-void call_atomic() { object.call<&target::atomic>(); }
-void call_atomic_simple() { object.call<&target::atomic_simple>(); }
+void call_atomic() { guarded_object.call<&guarded::threaded>(); }
+void call_atomic_simple() { guarded_object.call<&guarded::nothing>(); }
 
 void load_double() { numbers_received[0] = load(value_there); }
 void store_double() { store(value_there, numbers_sent[0]); }
@@ -329,9 +331,11 @@ std::vector<double> copy_in_one_process(const bench::batch_plan& plan) {
 std::uint64_t calls_run;  // on rank 1, of those one way
 
 template <std::size_t Bytes>
-std::vector<double> time_rate(const bench::batch_plan& plan) {
+std::vector<double> time_rate(const bench::batch_plan& plan, bool bundled) {
   using payload = std::array<std::byte, Bytes>;
-  return bench::time_batches(plan, [](std::uint64_t count) {
+  return bench::time_batches(plan, [bundled](std::uint64_t count) {
+    std::optional<aggregated> bundles;
+    if (bundled) bundles.emplace();
     payload argument{};
     for (std::uint64_t i = 0; i < count; ++i) {
       bench::touch(&argument);
@@ -427,6 +431,7 @@ std::vector<double> time_locks(const bench::batch_plan& plan) {
 
 void make_target() {
   object = make<target>(1);
+  guarded_object = make<guarded>(1);
   const auto places = object.call<&target::places>();
   value_there = places.first;
   numbers_there = places.second;
@@ -454,8 +459,9 @@ bench::figures measure(const bench::command& next) {
   if (operation == "rpc_vector") return time_calls(plan, call_with_large_vector);
   if (operation == "rpc_moved") return one_way(time_calls(plan, exchange_large_vector));
   if (operation == "memcpy") return copy_in_one_process(plan);
-  if (operation == "rate" && plan.bytes == 8) return time_rate<8>(plan);
-  if (operation == "rate" && plan.bytes == 64) return time_rate<64>(plan);
+  if (operation == "rate" && plan.bytes == 8) return time_rate<8>(plan, false);
+  if (operation == "rate" && plan.bytes == 64) return time_rate<64>(plan, false);
+  if (operation == "rate_aggregated" && plan.bytes == 8) return time_rate<8>(plan, true);
   if (operation == "switch") return time_switches_among(plan);
   if (operation == "served") return time_served(plan);
   if (operation == "create") return time_creation(plan);
