@@ -122,6 +122,9 @@ void when_room(int to, std::size_t bytes, void (*go)(void*), void* context, piec
 std::byte* reserve_request(int to, std::size_t bytes);
 /// Suspends the running fiber until there may be room for a request of `bytes`.
 void wait_for_room(int to, std::size_t bytes);
+/// Room for a bundle to `to`, which may be this rank; null when there is none. And its commit.
+std::byte* try_reserve_bundle(int to, std::size_t bytes);
+void commit_bundle(int to, runtime_message handler, std::uint16_t flags);
 /// Says whether a bundle of calls for `to` waits: whatever else is sent there sends it first.
 void hold_back(int to, bool held);
 /// Publishes what was reserved.
