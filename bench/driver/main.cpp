@@ -38,6 +38,7 @@ int run_benchmarks(const std::string& name, const settings& chosen, bool as_json
   if (name == "threads" || name == "all") bench_threads(result, here, complete);
   if (name == "uts" || name == "all") bench_uts(result, here, complete);
   if (name == "phold" || name == "all") bench_phold(result, here, complete);
+  if (name == "gups" || name == "all") bench_gups(result, here, complete);
   for (const std::string& application : application_names()) {
     if (name == application || name == "all") {
       bench_application(result, here, complete, application);
@@ -63,7 +64,8 @@ int main(int argc, char** argv) {
   std::string name;
   bool as_json = false;
   bench::settings chosen;
-  std::vector<std::string> names{"ping", "migrate", "calls", "threads", "uts", "phold", "checked"};
+  std::vector<std::string> names{"ping", "migrate", "calls", "threads",
+                                 "uts",  "phold",   "gups",  "checked"};
   for (const std::string& application : bench::application_names()) names.push_back(application);
   app.add_option("name", name, fmt::format("{}, or all of them", fmt::join(names, ", ")))
       ->required();
