@@ -6,51 +6,65 @@ namespace {
 
 using sojourn::global_ptr;
 
-/// A load for each value, where it is needed.
+/// A load for each value, where it is needed. (load_async, because load asks the system for the
+/// bytes where the heap is not shared: it needs no part of the owner, but takes longer.)
 result run_base(field& f) {
   const std::array pointers{f.pointers_of(e), f.pointers_of(h)};
   return run_steps(f, [&](kind k) {
     const global_ptr<const node>* from = pointers[k].data();
     update_all(f.nodes(k), f.weights[k], f.chosen.degree, [=](std::size_t edge) {
       const global_ptr<const node> p = from[edge];
-      return p.is_local() ? p.local()->value : sojourn::load(p).value;
+      return p.is_local() ? p.local()->value : sojourn::load_async(p).get().value;
     });
     sojourn::barrier();
   });
 }
 
-/// A get for each ghost, all on their way before the first is waited for.
+/// Where my nodes begin among the ghosts of each rank.
+std::vector<global_ptr<node>> ghosts_elsewhere(const field& f, kind k) {
+  std::vector<global_ptr<node>> ghosts;
+  for (int r = 0; r < sojourn::rank_count(); ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    ghosts.push_back(f.of_rank[k][i] + count_at(f.chosen, sojourn::rank_count(), r) +
+                     f.from[k].given_at[i]);
+  }
+  return ghosts;
+}
+
+/// A store for each ghost, made by the owner of the node, which knows who needs it; all are on
+/// their way before anybody waits.
 result run_ghost(field& f) {
+  const std::array into{ghosts_elsewhere(f, e), ghosts_elsewhere(f, h)};
+  sojourn::completions done;
   return run_steps(f, [&](kind k) {
-    const std::span<node> ghosts = f.ghosts(other(k));
-    f.for_each_ghost(other(k), [&](std::uint32_t ghost, global_ptr<node> p) {
-      ghosts[ghost] = sojourn::load(p);
-    });
-    f.update(k);
+    const kind needed = other(k);
+    const node* values = f.nodes(needed).data();
+    for (std::size_t r = 0; r < into[needed].size(); ++r) {
+      global_ptr<node> ghost = into[needed][r];
+      for (const std::uint32_t place : f.from[needed].given[r]) {
+        sojourn::store(ghost, values[place], done);
+        ghost = ghost + 1;
+      }
+    }
+    done.wait();
     sojourn::barrier();
+    f.update(k);
   });
 }
 
 /// A put to each rank that needs values, with all of them.
 result run_bulk(field& f) {
-  std::vector<node> values;
-  const std::vector<int> linked = f.linked();
-  // Where my nodes lie among the other's ghosts.
-  std::array<std::vector<global_ptr<node>>, 2> into;
-  for (const kind k : {e, h}) {
-    for (int r = 0; r < sojourn::rank_count(); ++r) {
-      const auto i = static_cast<std::size_t>(r);
-      into[k].push_back(f.of_rank[k][i] + count_at(f.chosen, sojourn::rank_count(), r) +
-                        f.from[k].given_at[i]);
-    }
-  }
+  const std::array into{ghosts_elsewhere(f, e), ghosts_elsewhere(f, h)};
+  std::vector<std::vector<node>> values(f.from[e].given.size());
+  sojourn::completions done;
   return run_steps(f, [&](kind k) {
     const kind needed = other(k);
-    for (const int r : linked) {
-      const auto i = static_cast<std::size_t>(r);
-      f.collect(needed, i, values);
-      if (!values.empty()) sojourn::put(std::span<const node>(values), into[needed][i]);
+    for (std::size_t r = 0; r < values.size(); ++r) {
+      f.collect(needed, r, values[r]);
+      if (values[r].empty()) continue;
+      sojourn::put(std::span<const node>(values[r]), into[needed][r], done);
     }
+    done.wait();
     sojourn::barrier();
     f.update(k);
   });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "common/arrivals.hpp"
 #include "em3d/field.hpp"
 
 namespace apps::em3d {
@@ -20,57 +21,41 @@ result run_base(field& f) {
 }
 
 /// Where this rank's ghosts arrive, by calls of other ranks.
-class mailbox {
- public:
-  /// `messages`: of how many calls a kind's ghosts come.
-  mailbox(field& f, std::array<std::size_t, 2> messages) : field_(f), messages_(messages) {
-    here = this;
-  }
+struct mailbox {
+  explicit mailbox(field& f) : ghosts{f.ghosts(e), f.ghosts(h)} { here = this; }
 
   void take(kind k, std::uint32_t ghost, node value) {
-    field_.ghosts(k)[ghost] = value;
-    count(k);
+    ghosts[k][ghost] = value;
+    came[k].arrived();
   }
   void take_all(kind k, std::uint32_t first, sojourn::view<node> values) {
-    std::ranges::copy(values, field_.ghosts(k).begin() + first);
-    count(k);
+    std::ranges::copy(values, ghosts[k].begin() + first);
+    came[k].arrived();
   }
-  /// Until all of them have come.
-  void wait(kind k) {
-    if (messages_[k] > 0) complete_[k].acquire();
-  }
+
+  std::array<std::span<node>, 2> ghosts;
+  arrivals came[2];
 
   static inline mailbox* here;
-
- private:
-  void count(kind k) {
-    if (++arrived_[k] < messages_[k]) return;
-    arrived_[k] = 0;
-    complete_[k].release();
-  }
-
-  field& field_;
-  std::array<std::size_t, 2> messages_;
-  std::array<std::size_t, 2> arrived_{};
-  sojourn::semaphore complete_[2]{sojourn::semaphore(0), sojourn::semaphore(0)};
 };
 
 /// A call for each ghost, made by the owner of the node, which knows who needs it; all are on their
 /// way before anybody waits.
 result run_ghost(field& f) {
-  mailbox box(f, {f.from[e].ghosts(), f.from[h].ghosts()});
+  mailbox box(f);
   return run_steps(f, [&](kind k) {
     const kind needed = other(k);
-    const std::span<const node> values = f.nodes(needed);
+    const exchange& x = f.from[needed];
+    const node* values = f.nodes(needed).data();
     for (int r = 0; r < sojourn::rank_count(); ++r) {
-      std::uint32_t ghost = f.from[needed].given_at[static_cast<std::size_t>(r)];
-      for (const std::uint32_t place : f.from[needed].given[static_cast<std::size_t>(r)]) {
+      std::uint32_t ghost = x.given_at[static_cast<std::size_t>(r)];
+      for (const std::uint32_t place : x.given[static_cast<std::size_t>(r)]) {
         sojourn::rpc_ff(
             r, [](kind of, std::uint32_t g, node n) { mailbox::here->take(of, g, n); }, needed,
             ghost++, values[place]);
       }
     }
-    box.wait(needed);
+    box.came[needed].wait(x.ghosts());
     f.update(k);
     sojourn::barrier();
   });
@@ -78,10 +63,10 @@ result run_ghost(field& f) {
 
 /// A call to each rank that needs values, with all of them.
 result run_bulk(field& f) {
+  mailbox box(f);
   const std::vector<int> linked = f.linked();
-  mailbox box(f, {linked.size(), linked.size()});
   std::vector<node> values;
-  const auto done = run_steps(f, [&](kind k) {
+  return run_steps(f, [&](kind k) {
     const kind needed = other(k);
     for (const int r : linked) {
       const auto i = static_cast<std::size_t>(r);
@@ -93,10 +78,9 @@ result run_bulk(field& f) {
           },
           needed, f.from[needed].given_at[i], sojourn::view(values));
     }
-    box.wait(needed);
+    box.came[needed].wait(linked.size());
     f.update(k);
   });
-  return done;
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ constexpr int ranks = 2;
 struct variant {
   std::string name;
   arguments options;
-  arguments best;  ///< In their place for the best MPI form that we can write.
+  arguments best;       ///< In their place for the best MPI form that we can write.
+  environment extra{};  ///< For Sojourn's forms.
 };
 
 /// An option whose values are gone through once, for a table like the paper's figure 11.
@@ -37,7 +38,30 @@ struct application {
   sweep along;
 };
 
-std::vector<application> applications() { return {}; }
+variant with_best(std::string name, arguments options) {
+  arguments best = options;
+  best.emplace_back("--best");
+  return {std::move(name), std::move(options), std::move(best)};
+}
+
+std::vector<application> applications() {
+  const auto em3d = [](const char* name, const char* steps) {
+    return with_best(name, {"--variant", name, "--remote", "100", "--steps", steps});
+  };
+  variant bundled = em3d("ghost", "1000");
+  bundled.name = "bundled";
+  bundled.extra = {{"SOJOURN_AGGREGATE", "on"}};
+  const auto water = [](const char* name) {
+    return with_best(name, {"--variant", name, "--steps", "5"});
+  };
+  return {
+      {"em3d",
+       "EM3D",
+       {em3d("base", "50"), em3d("ghost", "1000"), bundled, em3d("bulk", "10000")},
+       {"--remote", {"10", "40", "70", "100"}}},
+      {"water", "Water", {water("atomic"), water("prefetch")}, {}},
+  };
+}
 
 /// Who takes part in a round: a form, as a column of the tables.
 struct form {
@@ -65,8 +89,9 @@ application_run start(const installation& here, const application& app, const va
   const bool off = form.ends_with("_off");
   arguments options{"--form", form.substr(0, form.find('_'))};
   options.insert(options.end(), v.options.begin(), v.options.end());
-  return application_run::of_sojourn(here, ranks, app.name, options,
-                                     {{"SOJOURN_SHARE", off ? "off" : "on"}});
+  environment extra = v.extra;
+  extra.emplace_back("SOJOURN_SHARE", off ? "off" : "on");
+  return application_run::of_sojourn(here, ranks, app.name, options, extra);
 }
 
 /// What the rounds of one variant gave.

@@ -25,7 +25,8 @@ namespace sojourn {
 ///
 /// With a pointer to a member function as signature, a method of a class that need not be complete
 /// where it is called: `method<"counter.add", long (counter::*)(long)>`, called as
-/// `p.call<counter_add>(5)`. Parameters are values or const&, and travel; so does the result.
+/// `p.call<counter_add>(5)`. Parameters are values or const& that marshal.hpp lists; so is the
+/// result. With those that own memory, `via::migrate` is an rpc.
 template <detail::fixed_name Name, class Signature>
 struct method {
   using named = detail::named<Name, Signature>;
@@ -33,11 +34,11 @@ struct method {
   using arguments = typename named::arguments;
 
   static_assert(detail::signature_of<Signature>::parameters_travel,
-                "sojourn: a parameter of this method cannot travel: take it by value or const&, "
-                "trivially copyable (no pointer), or declare travels<T>");
-  static_assert(travels<result>,
-                "sojourn: the result of this method cannot travel: return a value that is "
-                "trivially copyable (no pointer, no reference), or declare travels<T>");
+                "sojourn: a parameter of this method cannot travel: take values or const& of types "
+                "that sojourn/marshal.hpp lists: no pointers, no shared_ptr");
+  static_assert(detail::is_result<result>,
+                "sojourn: the result of this method cannot travel: return a value of a type that "
+                "sojourn/marshal.hpp lists: no pointer, no reference, no view");
 
   static constexpr std::string_view name() { return Name.view(); }
   /// As errors show it; the same whichever compiler built the program.

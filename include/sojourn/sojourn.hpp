@@ -15,6 +15,7 @@
 #include "sojourn/future.hpp"
 #include "sojourn/global_ptr.hpp"
 #include "sojourn/inline_string.hpp"
+#include "sojourn/monitor.hpp"
 #include "sojourn/mpmd.hpp"
 #include "sojourn/non_blocking.hpp"
 #include "sojourn/objects.hpp"

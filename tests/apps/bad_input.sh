@@ -64,7 +64,7 @@ for program in btree tour counting_network; do
   refuses 2 "--requesters" "$bin/$program" --requesters 0
   refuses 2 "--requesters" "$bin/$program" --requesters -3
 done
-for program in btree tour counting_network uts phold; do
+for program in btree tour counting_network uts phold em3d water; do
   refuses 2 "--frobnicate" "$bin/$program" --frobnicate
   refuses 2 "superfluous" "$bin/$program" superfluous
   refuses 1 "cannot write the figures to $work/no/such" "$bin/$program" --json "$work/no/such"
@@ -78,6 +78,17 @@ refuses 2 "--requests" "$bin/counting_network" --requests 0
 for program in uts phold; do refuses 2 "--policy" "$bin/$program" --policy fair; done
 refuses 2 "--tree" "$bin/uts" --tree T0
 refuses 2 "--grain" "$bin/uts" --grain 0
+for program in em3d water; do
+  refuses 2 "--form" "$bin/$program" --form mpi
+  refuses 2 "--variant" "$bin/$program" --variant best
+  refuses 2 "--steps" "$bin/$program" --steps 0
+  refuses 2 "--steps" "$bin/$program" --steps -1
+done
+refuses 2 "--nodes" "$bin/em3d" --nodes 1
+refuses 2 "--remote" "$bin/em3d" --remote 101
+refuses 2 "--degree" "$bin/em3d" --degree 0
+refuses 2 "--molecules" "$bin/water" --molecules 1
+refuses 2 "--step-fs: nan is no number" "$bin/water" --step-fs nan
 refuses 2 "--processes" "$bin/phold" --processes 0
 refuses 2 "--lookahead" "$bin/phold" --lookahead 0
 refuses 2 "--remote" "$bin/phold" --remote 2
@@ -91,6 +102,8 @@ accepts "tree of 3 keys" "$bin/btree" --keys "$work/few" --ops 50 --ints --workl
 accepts '"nodes": 4130071' "$bin/uts" --tree T1 --json
 accepts '"nodes": 4112897' "$bin/uts" --tree T3 --json
 accepts '"checksum"' "$bin/phold" --end 5 --check --json
+accepts '"marshalling"' "$bin/em3d" --nodes 50 --steps 5 --json
+accepts '"marshalling"' "$bin/water" --molecules 8 --steps 2 --json
 accepts '"migrations_per_operation"' "$bin/counting_network" --requests 10 --json
 accepts "tree of 3 keys" "$bin/btree" --keys "$work/few" --ops 50 --json "$work/figures"
 grep -qF '"operations_per_second"' "$work/figures" || { echo "no figures"; failures=$((failures + 1)); }

@@ -120,6 +120,42 @@ void objects_are_made_called_and_destroyed_by_name() {
   }
 }
 
+void values_that_own_memory_pass_between_programs() {
+  for (rank_t r : ranks_of('f')) {
+    CHECK(rpc(r, repeat(), std::string("word"), 3).get() == std::vector<std::string>(3, "word"));
+    CHECK_EQUAL(rpc(r, repeat(), std::string(), 0).get().size(), 0);
+    CHECK_EQUAL(rpc(r, total(), std::vector<long>{1, 2, 39}).get(), 42);
+    CHECK_EQUAL(rpc(r, total(), std::vector<long>(300'000, 2)).get(), 600'000);
+    std::string text(4'000'000, 'a');
+    text[1] = 'b';
+    std::string back = rpc(r, reversed(), text).get();
+    CHECK(back.size() == text.size() && back[back.size() - 2] == 'b');
+
+    global_ptr<counter> c = make<counter_interface::create>(r, 5L);
+    std::vector<std::pair<std::string, long>> all{{"a", 1}, {"b", 2}, {"a", 3}};
+    CHECK((c.call<counter_interface::add_all>(all) ==
+           std::map<std::string, long>{{"a", 4}, {"b", 2}}));
+    CHECK((c.async<counter_interface::add_all>(via::migrate, all).get() ==
+           std::map<std::string, long>{{"a", 4}, {"b", 2}}));
+    CHECK_EQUAL(c.call<counter_interface::value>(), 17);
+    c.call<counter_interface::destroy>();
+  }
+  // A method that waits keeps what it was given.
+  for (rank_t f : ranks_of('f')) {
+    for (rank_t s : ranks_of('s')) {
+      CHECK((rpc(f, priced(), s, std::vector<int>{1, 2, 3}).get() == std::vector<int>{11, 12, 13}));
+    }
+  }
+  barrier();
+  if (rank_me() == 0) {
+    for (rank_t r : ranks_of('f')) {
+      finish([&] { rpc_ff(r, keep(), std::make_unique<std::string>(1000, 'k')); });
+      CHECK(rpc(r, kept()).get() == std::string(1000, 'k'));
+    }
+  }
+  barrier();
+}
+
 void what_a_constructor_throws_arrives() {
   CHECK(has(text_of<std::invalid_argument>(
                 [] { make<counter_interface::create>(ranks_of('f').front(), -1L); }),
@@ -480,6 +516,7 @@ int run_claims() {
   CLAIM(what_is_called_may_call_other_programs);
   CLAIM(many_calls_are_in_flight_at_once);
   CLAIM(objects_are_made_called_and_destroyed_by_name);
+  CLAIM(values_that_own_memory_pass_between_programs);
   CLAIM(what_a_constructor_throws_arrives);
   CLAIM(object_pointers_pass_between_programs);
   CLAIM(bytes_are_copied_between_programs);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <numeric>
+
 #include "interface.hpp"
 
 namespace mpmd {
@@ -11,11 +13,21 @@ struct counter {
   long add(long more) { return n += more; }
   long value() const { return n; }
   rank_t where() const { return rank_me(); }
+  std::map<std::string, long> add_all(const std::vector<std::pair<std::string, long>>& all) {
+    std::map<std::string, long> added;
+    for (const auto& [name, more] : all) {
+      n += more;
+      added[name] += more;
+    }
+    return added;
+  }
 };
 
 namespace {
 
 long notes = 0;
+
+std::optional<std::string> last_kept;
 
 long squared(int x) { return static_cast<long>(x) * x; }
 
@@ -57,6 +69,20 @@ using namespace mpmd;
 int main(int argc, char** argv) {
   exports<who>([] { return 'f'; });
   exports<square>(&squared);
+  exports<repeat>([](const std::string& word, int times) {
+    return std::vector<std::string>(static_cast<std::size_t>(times), word);
+  });
+  exports<total>([](std::span<const long> values) {
+    return std::accumulate(values.begin(), values.end(), 0L);
+  });
+  exports<priced>([](rank_t shop, std::vector<int> items) {
+    for (int& item : items) item = rpc(shop, price(), item).get();
+    return items;
+  });
+  exports<reversed>([](std::string text) { return std::string(text.rbegin(), text.rend()); });
+  exports<keep>([](std::unique_ptr<std::string> text) { last_kept = *text; });
+  exports<kept>([] { return std::exchange(last_kept, std::nullopt); });
+  exports<counter_interface::add_all>(&counter::add_all);
   exports<sum>([](std::array<double, 40> values, const std::array<int, 3>& more) {
     double all = more[0] + more[1] + more[2];
     for (double v : values) all += v;

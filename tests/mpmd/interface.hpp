@@ -4,7 +4,14 @@
 #pragma once
 
 #include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "jobs/check.hpp"
 
@@ -23,6 +30,10 @@ struct counter_interface : remote_class<counter, "counter"> {
   using add = method<"add", long(long)>;
   using value = method<"value", long() const>;
   using where = method<"where", rank_t() const>;
+  /// Adds all, and says what it added, by name.
+  using add_all =
+      method<"add_all",
+             std::map<std::string, long>(const std::vector<std::pair<std::string, long>>&)>;
 };
 using square = method<"farm.square", long(int)>;
 using sum = method<"farm.sum", double(std::array<double, 40>, const std::array<int, 3>&)>;
@@ -34,6 +45,13 @@ using number_of_notes = method<"farm.number_of_notes", long()>;
 using note = method<"farm.note", void(int)>;
 using throws = method<"farm.throws", void(int kind)>;
 using spawns = method<"farm.spawns", thread(int milliseconds)>;
+using repeat = method<"farm.repeat", std::vector<std::string>(const std::string&, int)>;
+using total = method<"farm.total", long(std::span<const long>)>;
+/// Waits in the shop, with what it was given.
+using priced = method<"farm.priced", std::vector<int>(rank_t shop, std::vector<int> items)>;
+using reversed = method<"farm.reversed", std::string(std::string)>;
+using keep = method<"farm.keep", void(std::unique_ptr<std::string>)>;
+using kept = method<"farm.kept", std::optional<std::string>()>;
 /// Called by one claim only.
 using seen_once = method<"farm.seen_once", void(int)>;
 

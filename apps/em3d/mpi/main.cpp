@@ -271,7 +271,7 @@ class exchange_persistent {
     }
     auto& requests = requests_[needed];
     const int count = static_cast<int>(requests.size());
-    MPI_Startall(count, requests.data());
+    if (count > 0) MPI_Startall(count, requests.data());
     MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE);
     field_.update(k);
   }

@@ -59,6 +59,9 @@ struct named_header {
 
 struct export_entry;
 
+/// In the place of an object, for functions.
+struct travelling_nothing {};
+
 /// What this rank, as a caller, knows of a name. In static storage: frames that migrate refer to
 /// it.
 struct name_stub {
@@ -112,7 +115,7 @@ constexpr std::uint64_t mix_key(std::uint64_t hash, std::string_view bytes) {
 template <class T>
 constexpr std::uint64_t mix_size(std::uint64_t hash) {
   if constexpr (!std::is_void_v<T>) {
-    if constexpr (travels<T>) hash = (hash ^ sizeof(T)) * 0x100000001b3u;
+    if constexpr (is_plain<T>) hash = (hash ^ sizeof(T)) * 0x100000001b3u;
   }
   return hash;
 }
@@ -141,7 +144,10 @@ struct signature_of<R(P...)> {
   static constexpr bool is_method = false;
   static constexpr std::size_t arity = sizeof...(P);
   static constexpr bool parameters_travel =
-      ((parameter_travels<P> && travels<travelling_parameter<P>>) && ...);
+      ((parameter_travels<P> && marshals<travelling_parameter<P>>) && ...);
+  static constexpr bool has_plain_arguments = (is_plain<travelling_parameter<P>> && ...);
+  /// The frames of an access own nothing, so that they may migrate.
+  static constexpr bool is_plain_access = has_plain_arguments && is_plain<R>;
   static constexpr text_buffer text() { return call_text<R, P...>("", false); }
   static constexpr std::uint64_t mix_sizes(std::uint64_t hash) {
     hash = mix_size<R>(hash);
@@ -218,19 +224,43 @@ struct message_of<Named, std::tuple<A...>> {
                          method_arguments<typename Named::object, A...>, function_arguments<A...>>;
 };
 
+/// What values that own memory lie behind, in place of message_of.
+template <class Named>
+using named_head =
+    std::conditional_t<Named::signature::is_method, method_head<false>, travelling_nothing>;
+
 /// The caller's end: sends a call; returns the ticket of its answer, or 0.
 template <class Named, class... First>
 ticket_id send_named(int to, bool answered, typename Named::arguments values, First... first) {
-  using message = typename message_of<Named>::type;
-  outgoing out = begin_named(Named::stub, to, sizeof(message), answered);
-  if constexpr (alignof(message) <= 16) {
-    ::new (static_cast<void*>(out.payload)) message{first..., std::move(values)};
+  if constexpr (Named::signature::has_plain_arguments) {
+    using message = typename message_of<Named>::type;
+    outgoing out = begin_named(Named::stub, to, sizeof(message), answered);
+    if constexpr (alignof(message) <= 16) {
+      ::new (static_cast<void*>(out.payload)) message{first..., std::move(values)};
+    } else {
+      message m{first..., std::move(values)};
+      std::memcpy(out.payload, static_cast<const void*>(&m), sizeof m);
+    }
+    commit_named(to, Named::signature::is_method, out.ticket);
+    return out.ticket;
   } else {
-    message m{first..., std::move(values)};
-    std::memcpy(out.payload, static_cast<const void*>(&m), sizeof m);
+    const named_head<Named> head{const_cast<void*>(static_cast<const void*>(first))...};
+    return std::apply(
+        [&](auto&... value) {
+          return send_marshalled(
+              marshalled_request<named_head<Named>>::head_room,
+              [&](std::size_t bytes) {
+                outgoing out = begin_named(Named::stub, to, bytes, answered);
+                if constexpr (sizeof...(First) != 0) std::memcpy(out.payload, &head, sizeof head);
+                return out;
+              },
+              [&](const outgoing& out) {
+                commit_named(to, Named::signature::is_method, out.ticket);
+              },
+              value...);
+        },
+        values);
   }
-  commit_named(to, Named::signature::is_method, out.ticket);
-  return out.ticket;
 }
 
 /// The callee's end, for one implementation.
@@ -245,39 +275,69 @@ struct exported {
     return copy.value;
   }
 
+  /// `bytes`: of `m`, behind its header.
   static void run(const export_entry& entry, request& m, const std::byte* bytes) {
-    room<message> arguments;
-    std::memcpy(static_cast<void*>(&arguments.value), bytes, sizeof(message));
-    Implementation implementation = implementation_of(entry);
-    ticket_id answer = m.ticket;
-    [[maybe_unused]] int source = m.source;
-    m.consume();
-    if constexpr (Named::signature::is_method) check_object(*arguments.value.object, source);
-    carry_out(implementation, arguments.value, answer);
+    if constexpr (Named::signature::has_plain_arguments) {
+      room<message> arguments;
+      std::memcpy(static_cast<void*>(&arguments.value), bytes, sizeof(message));
+      Implementation implementation = implementation_of(entry);
+      ticket_id answer = m.ticket;
+      [[maybe_unused]] int source = m.source;
+      m.consume();
+      const auto values = [&]() -> auto& { return arguments.value.values; };
+      if constexpr (Named::signature::is_method) {
+        check_object(*arguments.value.object, source);
+        carry_out(implementation, answer, values, *arguments.value.object);
+      } else {
+        carry_out(implementation, answer, values);
+      }
+    } else {
+      request rest = m;
+      rest.payload = bytes;
+      rest.bytes = static_cast<std::uint32_t>(m.bytes - (bytes - m.payload));
+      read_and_run(std::type_identity<typename Named::arguments>{}, entry, rest);
+    }
   }
 
-  /// Holds nothing of this rank but, of a method, the object: may migrate otherwise.
-  static void carry_out(Implementation implementation, message& m, ticket_id answer) noexcept {
-    auto call = [&]() -> result {
+  template <class... A>
+  static void read_and_run(std::type_identity<std::tuple<A...>>, const export_entry& entry,
+                           request& m) {
+    using head = named_head<Named>;
+    using reading = marshalled_request<head, A...>;
+    Implementation implementation = implementation_of(entry);
+    [[maybe_unused]] int source = m.source;
+    reading::handle(m, Named::method_text(),
+                    [&](head& to, typename reading::values& in, ticket_id answer) {
+                      stays_here stays;
+                      const auto values = [&]() -> auto& { return in.get(); };
+                      if constexpr (Named::signature::is_method) {
+                        auto& object = *static_cast<typename Named::object*>(to.object);
+                        check_object(object, source);
+                        carry_out(implementation, answer, values, object);
+                      } else {
+                        carry_out(implementation, answer, values);
+                      }
+                    });
+  }
+
+  /// `values()`: the arguments. Holds nothing of this rank but, of a method, the object, and what
+  /// they own: may migrate otherwise.
+  template <class Values, class... Object>
+  static void carry_out(Implementation implementation, ticket_id answer, Values values,
+                        Object&... object) noexcept {
+    run_call<result>(answer, [&]() -> result {
       return std::apply(
           [&](auto&... a) -> result {
-            if constexpr (Named::signature::is_method) {
-              return std::invoke(implementation, *m.object, std::move(a)...);
+            if constexpr (sizeof...(Object) != 0) {
+              return in_turn(object..., [&]() -> result {
+                return std::invoke(implementation, object..., std::move(a)...);
+              });
             } else {
               return implementation(std::move(a)...);
             }
           },
-          m.values);
-    };
-    if (answer != 0) return send_outcome<result>(answer, call);
-    std::exception_ptr failure;
-    try {
-      call();
-      return;
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    one_way_failed(failure);
+          values());
+    });
   }
 
   template <class T>
@@ -291,7 +351,9 @@ struct exported {
   template <class T, class... A>
   static result call_here(const export_entry& entry, T& object, A&&... a) {
     check_object(object, job.me);
-    return std::invoke(implementation_of(entry), object, std::forward<A>(a)...);
+    return in_turn(object, [&]() -> result {
+      return std::invoke(implementation_of(entry), object, std::forward<A>(a)...);
+    });
   }
 
   template <class... A>
@@ -305,7 +367,11 @@ struct exported {
     entry.key = Named::key;
     entry.run = run;
     entry.stub = &Named::stub;
-    entry.argument_bytes = sizeof(message);
+    if constexpr (Named::signature::has_plain_arguments) {
+      entry.argument_bytes = sizeof(message);
+    } else {
+      entry.argument_bytes = marshalled_request<named_head<Named>>::head_room + header_room;
+    }
     entry.is_method = Named::signature::is_method;
     if constexpr (Named::signature::is_method) {
       entry.call_here = pointer_to_call_here(std::type_identity<typename Named::arguments>{});
@@ -338,9 +404,13 @@ struct named_access {
   [[gnu::noinline]] static result call(std::uint64_t address, access how, arguments a) {
     int owner = owner_of(address);
     via chosen = job.overrides ? override_access(how, named::method_text()) : how.how;
-    if (owner == job.me ||
-        (chosen.how() == via::mechanism::migrate && migrate_activations(owner, chosen))) {
-      return call_here(address, a);
+    if (owner == job.me) return call_here(address, a);
+    if constexpr (named::signature::is_plain_access) {
+      if (chosen.how() == via::mechanism::migrate && migrate_activations(owner, chosen)) {
+        return call_here(address, a);
+      }
+    } else {
+      counts.migrations_refused += chosen.how() == via::mechanism::migrate;
     }
     return take_value<result>(start(address, owner, std::move(a)));
   }

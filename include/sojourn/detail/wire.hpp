@@ -16,6 +16,7 @@
 #include "sojourn/detail/marshalled.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/ticket.hpp"
+#include "sojourn/monitor.hpp"
 #include "sojourn/non_blocking.hpp"
 #include "sojourn/travels.hpp"
 
@@ -134,6 +135,16 @@ struct callable_request {
   inline static const std::uint16_t handler = register_request_handler(&handle, true);
 };
 
+/// Runs it on an object of this rank; C is the class that has it.
+template <auto Method, class T, class C, class R, class... A>
+[[gnu::always_inline]] inline R call_method(T* object, std::tuple<A...>& arguments) {
+  std::conditional_t<std::is_const_v<T>, const C, C>* as_declared = object;
+  return in_turn(*object, [&]() -> R {
+    return std::apply([&](A&... a) -> R { return (as_declared->*Method)(std::move(a)...); },
+                      arguments);
+  });
+}
+
 /// Payload and handler of a call of `Method` on an object of the receiving rank. Its
 /// frames hold `this`, so they stay.
 template <auto Method, class T, class C, class R, class... A>
@@ -151,10 +162,8 @@ struct method_request {
     ticket_id answer = message.ticket;
     message.consume();
     send_outcome<R>(answer, [&]() -> R {
-      std::conditional_t<std::is_const_v<T>, const C, C>* object =
-          object_here(payload.value.object);
-      return std::apply([&](A&... a) -> R { return (object->*Method)(std::move(a)...); },
-                        payload.value.arguments);
+      return call_method<Method, T, C, R>(object_here(payload.value.object),
+                                          payload.value.arguments);
     });
   }
 
@@ -184,10 +193,8 @@ struct checked_method_request {
     message.consume();
     check_access(reinterpret_cast<std::uint64_t>(payload.value.object), kind_of_object<T>(),
                  method_name<Method>(), payload.value.site);
-    std::conditional_t<std::is_const_v<T>, const C, C>* object = payload.value.object;
     send_outcome<R>(answer, [&]() -> R {
-      return std::apply([&](A&... a) -> R { return (object->*Method)(std::move(a)...); },
-                        payload.value.arguments);
+      return call_method<Method, T, C, R>(payload.value.object, payload.value.arguments);
     });
   }
 
@@ -281,56 +288,62 @@ struct marshalled_method : marshalled_request<method_head<Checked>, A...> {
   using base = marshalled_request<head, A...>;
 
   static void handle(request& message) {
-    base::handle(
-        message, method_name<Method>(), [](head& to, typename base::values& in, ticket_id answer) {
-          send_outcome<R>(answer, [&]() -> R {
-            T* object = static_cast<T*>(to.object);
-            if constexpr (Checked) {
-              check_access(reinterpret_cast<std::uint64_t>(object), kind_of_object<T>(),
-                           method_name<Method>(), to.site);
-            } else {
-              object_here(object);
-            }
-            std::conditional_t<std::is_const_v<T>, const C, C>* as_declared = object;
-            return std::apply([&](A&... a) -> R { return (as_declared->*Method)(std::move(a)...); },
-                              in.get());
-          });
-        });
+    base::handle(message, method_name<Method>(),
+                 [](head& to, typename base::values& in, ticket_id answer) {
+                   send_outcome<R>(answer, [&]() -> R {
+                     T* object = static_cast<T*>(to.object);
+                     if constexpr (Checked) {
+                       check_access(reinterpret_cast<std::uint64_t>(object), kind_of_object<T>(),
+                                    method_name<Method>(), to.site);
+                     } else {
+                       object_here(object);
+                     }
+                     return call_method<Method, T, C, R>(object, in.get());
+                   });
+                 });
   }
 
   inline static const std::uint16_t handler = register_request_handler(&handle, false);
 };
+
+/// Sends values in a message. begin(bytes): room for it, of which the first `head_room` are the
+/// caller's; commit(out) sends it.
+template <class Begin, class Commit, class... A>
+ticket_id send_marshalled(std::size_t head_room, Begin begin, Commit commit, A&... arguments) {
+  stays_here stays;
+  measured size = measure(arguments...);
+  if (size.is_long()) [[unlikely]] {
+    wait_for_room_to_keep(size.whole);
+    kept_message kept(size, std::move(arguments)...);
+    outgoing out = begin(head_room + kept.bytes());
+    kept.write(out.payload + head_room);
+    commit(out);
+    return out.ticket;
+  }
+  outgoing out = begin(head_room + header_room + size.whole);
+  std::exception_ptr failure = write_whole(out.payload + head_room, size.whole, arguments...);
+  commit(out);
+  if (failure != nullptr) [[unlikely]] {
+    if (out.ticket != 0) ticket_drop(out.ticket);
+    std::rethrow_exception(failure);
+  }
+  return out.ticket;
+}
 
 /// Sends a request whose arguments are marshalled. `ticket_of` gives the ticket for it when it is
 /// not `answered`.
 template <class Request, class TicketOf, class... A>
 ticket_id send_marshalled_request(int to, const typename Request::head& head, bool answered,
                                   TicketOf ticket_of, A&... arguments) {
-  stays_here stays;
-  measured size = measure(arguments...);
-  auto begin = [&](std::size_t bytes) {
-    outgoing out = begin_request(to, Request::head_room + bytes, answered);
-    if (!answered) out.ticket = ticket_of();
-    if constexpr (Request::head_room != 0) std::memcpy(out.payload, &head, sizeof head);
-    return out;
-  };
-  if (size.is_long()) [[unlikely]] {
-    wait_for_room_to_keep(size.whole);
-    kept_message kept(size, std::move(arguments)...);
-    outgoing out = begin(kept.bytes());
-    kept.write(out.payload + Request::head_room);
-    commit_request(to, Request::handler, out.ticket);
-    return out.ticket;
-  }
-  outgoing out = begin(header_room + size.whole);
-  std::exception_ptr failure =
-      write_whole(out.payload + Request::head_room, size.whole, arguments...);
-  commit_request(to, Request::handler, out.ticket);
-  if (failure != nullptr) [[unlikely]] {
-    if (out.ticket != 0) ticket_drop(out.ticket);
-    std::rethrow_exception(failure);
-  }
-  return out.ticket;
+  return send_marshalled(
+      Request::head_room,
+      [&](std::size_t bytes) {
+        outgoing out = begin_request(to, bytes, answered);
+        if (!answered) out.ticket = ticket_of();
+        if constexpr (Request::head_room != 0) std::memcpy(out.payload, &head, sizeof head);
+        return out;
+      },
+      [&](const outgoing& out) { commit_request(to, Request::handler, out.ticket); }, arguments...);
 }
 template <class Request, class... A>
 ticket_id send_marshalled_tuple(int to, const typename Request::head& head, bool answered,

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line and the report that all forms of Water share.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "common/command_line.hpp"
+#include "common/time_split.hpp"
+#include "water/kernel/molecules.hpp"
+
+namespace apps::water {
+
+inline void add_options(CLI::App& options, settings& chosen) {
+  options
+      .add_option("--variant", chosen.variant,
+                  "How molecules of other ranks are reached: atomic, each read where a pair needs "
+                  "it and each pair's force added by itself; prefetch, all of a rank read before "
+                  "the pairs are computed and all forces returned after")
+      ->check(CLI::IsMember({"atomic", "prefetch"}))
+      ->capture_default_str();
+  options.add_option("--molecules", chosen.molecules, "In the whole job")
+      ->check(CLI::Range(2u, 100'000u))
+      ->capture_default_str();
+  options.add_option("--steps", chosen.steps, "Steps in time that are measured")
+      ->check(CLI::Range(1u, 1'000u))
+      ->capture_default_str();
+  options.add_option("--warm-up", chosen.warm_up, "Steps before those")
+      ->check(CLI::Range(0u, 1'000u))
+      ->capture_default_str();
+  options.add_option("--step-fs", chosen.step_fs, "Length of a step in femtoseconds")
+      ->check(number_between(0.01, 1))
+      ->capture_default_str();
+  options.add_option("--seed", chosen.seed, "Of the first velocities")->capture_default_str();
+}
+
+/// Throws refusal: there are fewer molecules than ranks.
+inline void check_settings(const settings& chosen, int ranks) {
+  if (chosen.molecules < static_cast<std::uint32_t>(ranks)) {
+    throw refusal(2,
+                  fmt::format("--molecules: {} are too few for {} ranks", chosen.molecules, ranks));
+  }
+}
+
+inline std::string report_text(const settings& s, const std::string& form, int ranks,
+                               double seconds, const energies& e, const time_split& split) {
+  return fmt::format(
+      "water {}, {}: {} molecules on {} ranks, {} steps of {} fs, verified\n"
+      "intramolecular {:.3f}, intermolecular {:.3f}, kinetic {:.3f}, together {:.3f} kcal/mol\n"
+      "{:.3f} ms a step\n{}",
+      s.variant, form, s.molecules, ranks, s.steps, s.step_fs, e.intra, e.inter, e.kinetic,
+      e.total(), seconds / s.steps * 1e3, to_text(split));
+}
+
+inline nlohmann::ordered_json report_json(const settings& s, const std::string& form, int ranks,
+                                          double seconds, const energies& e,
+                                          const time_split& split) {
+  return {{"variant", s.variant},      {"form", form},         {"ranks", ranks},
+          {"molecules", s.molecules},  {"steps", s.steps},     {"intramolecular", e.intra},
+          {"intermolecular", e.inter}, {"kinetic", e.kinetic}, {"seconds", seconds},
+          {"split", to_json(split)}};
+}
+
+}  // namespace apps::water
