@@ -35,7 +35,9 @@ result run_rpc(const settings& chosen, bool bundled) {
     for (std::uint64_t i = 0; i < chosen.updates; ++i) {
       const std::uint64_t update = stream.next();
       const int owner = of.rank_of(update);
-      if (owner == me) {
+      // Bundled, those of this rank too: no branch goes to and fro at random, and its words are
+      // updated many at a time.
+      if (!bundled && owner == me) {
         apply(update);
       } else {
         sojourn::rpc_ff(owner, [](std::uint64_t u) { apply(u); }, update);

@@ -23,6 +23,7 @@ struct variant {
   arguments options;
   arguments best;          ///< In their place for the best MPI form that we can write.
   arguments of_sojourn{};  ///< Besides, where the MPI forms have no such choice.
+  environment extra{};     ///< For Sojourn's forms.
 };
 
 /// An option whose values are gone through once, for a table like the paper's figure 11.
@@ -49,9 +50,12 @@ application em3d() {
   const auto of = [](const char* name, const char* steps) {
     return with_best(name, {"--variant", name, "--remote", "100", "--steps", steps});
   };
+  variant bundled = of("ghost", "1000");
+  bundled.name = "bundled";
+  bundled.extra = {{"SOJOURN_AGGREGATE", "on"}};
   return {"em3d",
           "EM3D",
-          {of("base", "50"), of("ghost", "1000"), of("bulk", "10000")},
+          {of("base", "50"), of("ghost", "1000"), bundled, of("bulk", "10000")},
           {"--remote", {"10", "40", "70", "100"}}};
 }
 
@@ -108,8 +112,9 @@ application_run start(const installation& here, const application& app, const va
   arguments options{"--form", form.substr(0, form.find('_'))};
   options.insert(options.end(), v.options.begin(), v.options.end());
   options.insert(options.end(), v.of_sojourn.begin(), v.of_sojourn.end());
-  return application_run::of_sojourn(here, ranks, app.name, options,
-                                     {{"SOJOURN_SHARE", off ? "off" : "on"}});
+  environment extra = v.extra;
+  extra.emplace_back("SOJOURN_SHARE", off ? "off" : "on");
+  return application_run::of_sojourn(here, ranks, app.name, options, extra);
 }
 
 /// What the rounds of one variant gave.

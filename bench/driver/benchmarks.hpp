@@ -49,6 +49,9 @@ void bench_uts(report& result, const installation& here, const settings& chosen)
 /// Simulating processes that are threads, and move with their events.
 void bench_phold(report& result, const installation& here, const settings& chosen);
 
+/// Random updates and reads of a table, aggregated and not: GUPS and indexgather.
+void bench_gups(report& result, const installation& here, const settings& chosen);
+
 /// The applications that are written three times: by remote calls, one-sided and for MPI. Their
 /// names, and the benchmark of one.
 std::vector<std::string> application_names();

@@ -40,6 +40,7 @@ int run_benchmarks(const std::string& name, const settings& chosen, bool as_json
   if (name == "am" || name == "all") bench_am(result, here, complete);
   if (name == "uts" || name == "all") bench_uts(result, here, complete);
   if (name == "phold" || name == "all") bench_phold(result, here, complete);
+  if (name == "gups" || name == "all") bench_gups(result, here, complete);
   for (const std::string& application : application_names()) {
     if (name == application || name == "all") {
       bench_application(result, here, complete, application);
@@ -66,7 +67,7 @@ int main(int argc, char** argv) {
   bool as_json = false;
   bench::settings chosen;
   std::vector<std::string> names{"ping", "migrate", "calls", "threads", "rpc",
-                                 "am",   "uts",     "phold", "checked"};
+                                 "am",   "uts",     "phold", "gups",    "checked"};
   for (const std::string& application : bench::application_names()) names.push_back(application);
   app.add_option("name", name, fmt::format("{}, or all of them", fmt::join(names, ", ")))
       ->required();

@@ -50,6 +50,7 @@ std::vector<bundled_function>& functions() {
 struct bundle {
   open_run* open = nullptr;
   std::byte* first = nullptr;
+  std::size_t memory = 0;    ///< Bytes from there on.
   std::byte* run = nullptr;  ///< The header of the last run.
   scope_ticket weight{};     ///< For the scope that all of it counts in.
   std::uint64_t since = 0;   ///< now_ns() when its first call was made.
@@ -95,14 +96,16 @@ void end_bundling(const aggregation& before) {
   if (--bundling == 0) open_runs = nullptr;
 }
 
-/// An empty bundle has memory of the size that is wanted now.
+/// An empty bundle has memory of the size that is wanted now, of which the ticket of its scope, in
+/// the same message, takes a part.
 void make_room(bundle& b) {
-  const auto has = static_cast<std::size_t>(b.open->end - b.first);
-  if (has == chosen.bytes) return;
-  if (has != 0) runtime_resource()->deallocate(b.first, has);
-  b.first = static_cast<std::byte*>(runtime_resource()->allocate(chosen.bytes));
-  b.open->next = b.first;
-  b.open->end = b.first + chosen.bytes;
+  if (b.memory != chosen.bytes) {
+    if (b.memory != 0) runtime_resource()->deallocate(b.first, b.memory);
+    b.memory = chosen.bytes;
+    b.first = static_cast<std::byte*>(runtime_resource()->allocate(b.memory));
+    b.open->next = b.first;
+  }
+  b.open->end = b.first + b.memory - (b.open->scope != nullptr ? sizeof(scope_ticket) : 0);
 }
 
 /// It has been sent, or is not wanted any more.
@@ -166,18 +169,17 @@ std::uint16_t register_bundled_handler(bundled_handler handler, std::uint32_t st
 }
 
 std::byte* room_in_new_run(int to, std::uint16_t handler, std::uint32_t stride) {
-  if (to < 0 || to >= job.count || to == job.me || stride > bundled_bytes_max || is_lost(to)) {
-    return nullptr;
-  }
+  if (to < 0 || to >= job.count || stride > bundled_bytes_max || is_lost(to)) return nullptr;
   bundle& b = bundles[to];
   void* scope = running_piece()->scope;
   // Sending suspends, and others may fill it meanwhile.
   while (!b.is_empty() && (b.open->scope != scope || b.room() < sizeof(run_header) + stride)) {
     send_bundle(to);
     // Polling at sends (MRPC §4.2): of two ranks that only send, the first that finds no room would
-    // go through all of the other's calls, which then finds room for ever and takes none. A handler
-    // that waited would become a fiber; the rank looks at its messages anyhow when it ends.
-    if (running_piece() != spare_piece()) give_turn();
+    // go through all of the other's calls, which then finds room for ever and takes none. Each turn
+    // one message is taken, so two for each sent. A handler that waited would become a fiber; the
+    // rank looks at its messages anyhow when it ends.
+    for (int turn = 0; turn < 2 && running_piece() != spare_piece(); ++turn) give_turn();
   }
   if (b.is_empty()) {
     if (runs_other_program(to)) return nullptr;
@@ -186,8 +188,8 @@ std::byte* room_in_new_run(int to, std::uint16_t handler, std::uint32_t stride) 
       if (scopes_on_wire.available(scope) == 0) return nullptr;  // to wait for weight it goes alone
       weight = scopes_on_wire.take(scope);
     }
-    make_room(b);
     b.open->scope = scope;
+    make_room(b);
     b.weight = weight;
     b.since = now_ns();
     ++bundles_waiting;
@@ -224,17 +226,19 @@ bool try_send_bundle(int to) {
     empty(b, to);
     return true;
   }
-  std::byte* room = wire().reserve(to, message_class::request, bundle_bytes(to));
+  std::byte* room = try_reserve_bundle(to, bundle_bytes(to));
   if (room == nullptr) return false;
   b.close_run();
   const bool in_scope = b.open->scope != nullptr;
   std::memcpy(room, b.first, b.bytes());
   if (in_scope) std::memcpy(room + b.bytes(), &b.weight, sizeof b.weight);
-  ++counts.requests_sent;
-  counts.request_bytes += bundle_bytes(to) + header_bytes;
+  if (to != job.me) {
+    ++counts.requests_sent;
+    counts.request_bytes += bundle_bytes(to) + header_bytes;
+  }
   ++counts.bundles_sent;
-  commit_message(to, message_class::request, static_cast<runtime_message>(bundle_handler),
-                 in_scope ? flag_scope : std::uint16_t{0}, 0);
+  commit_bundle(to, static_cast<runtime_message>(bundle_handler),
+                in_scope ? flag_scope : std::uint16_t{0});
   empty(b, to);
   return true;
 }

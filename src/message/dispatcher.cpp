@@ -164,17 +164,19 @@ bool counts_as_traffic(std::uint16_t handler) {
   return handler != static_cast<std::uint16_t>(runtime_message::collective);
 }
 
-/// The first that waits for room to `to` may go on.
-bool sender_may_go(int to) {
-  const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
-  if (p.senders.empty()) return false;
-  std::size_t bytes = p.senders.front().bytes;
+bool has_room(int to, std::size_t bytes) {
   return to == job.me ? dispatcher.own.has_room(bytes)
                       : dispatcher.transport->has_room(to, message_class::request, bytes);
 }
+
+/// The first that waits for room to `to` may go on.
+bool sender_may_go(int to) {
+  const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  return !p.senders.empty() && has_room(to, p.senders.front().bytes);
+}
 bool bundle_may_go(int to) {
   return (dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting & peer::has_bundle) != 0 &&
-         dispatcher.transport->has_room(to, message_class::request, bundle_bytes(to));
+         has_room(to, bundle_bytes(to));
 }
 bool caller_may_go(const peer& p) { return !p.callers.empty() && p.unanswered < unanswered_max; }
 
@@ -324,7 +326,8 @@ bool deliver(arrival& a, void*) {
   }
   return anything_ready();
 }
-/// The same where something is ready beforehand, as a fiber that yields: it asked for messages to run.
+/// The same where something is ready beforehand, as a fiber that yields: it asked for messages to
+/// run.
 bool deliver_all(arrival& a, void*) {
   (void)deliver(a, nullptr);
   return false;
@@ -705,6 +708,14 @@ void throw_rank_lost(int rank, const char* to_do) {
 ticket_id open_answer(int rank) {
   dispatcher.peers[static_cast<std::size_t>(rank)].unanswered += rank != job.me;
   return open_ticket(rank)->id;
+}
+
+std::byte* try_reserve_bundle(int to, std::size_t bytes) { return reserve_call(to, bytes); }
+
+void commit_bundle(int to, runtime_message handler, std::uint16_t flags) {
+  if (to != job.me) return commit_message(to, message_class::request, handler, flags, 0);
+  ++dispatcher.moved.sent;
+  dispatcher.own.commit(static_cast<std::uint16_t>(handler), flags, 0);
 }
 
 void wait_for_room(int to, std::size_t bytes) { suspend_for_room(to, bytes, false); }

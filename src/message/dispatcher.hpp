@@ -139,6 +139,9 @@ int first_lost_rank();
 /// A new ticket for an answer of `rank`, which is counted as one that is not there yet.
 ticket_id open_answer(int rank);
 
+/// Room for a bundle to `to`, which may be this rank; null when there is none. And its commit.
+std::byte* try_reserve_bundle(int to, std::size_t bytes);
+void commit_bundle(int to, runtime_message handler, std::uint16_t flags);
 /// Says whether a bundle of calls for `to` waits: whatever else is sent there sends it first.
 void hold_back(int to, bool held);
 /// Publishes what was reserved.

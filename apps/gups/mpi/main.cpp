@@ -135,11 +135,13 @@ void run_isend(part& p) {
   MPI_Waitall(static_cast<int>(window), sent.data(), MPI_STATUSES_IGNORE);
 }
 
-/// Two buffers for each rank: one is filled while the other is on its way.
+/// Two buffers for each rank: one is filled while the other is on its way. This rank's own updates
+/// are gathered, too: no branch goes to and fro at random, and its words are updated many at a
+/// time, which takes half the time where they miss the caches.
 class outbox {
  public:
   outbox(part& p, inbox& in, std::size_t words)
-      : in_(in), words_(words), lanes_(static_cast<std::size_t>(p.ranks)) {
+      : part_(p), in_(in), words_(words), lanes_(static_cast<std::size_t>(p.ranks)) {
     for (lane& l : lanes_) {
       for (auto& b : l.values) b.resize(words);
       l.next = l.values[0].data();
@@ -152,6 +154,7 @@ class outbox {
     *l.next++ = update;
     if (l.next == l.end) send(to, l, tag_updates);
   }
+  void apply_own() { send(part_.me, lanes_[static_cast<std::size_t>(part_.me)], 0); }
   void send_last(int to) { send(to, lanes_[static_cast<std::size_t>(to)], tag_end); }
   void wait() {
     for (lane& l : lanes_) MPI_Waitall(2, l.sent.data(), MPI_STATUSES_IGNORE);
@@ -168,6 +171,11 @@ class outbox {
 
   void send(int to, lane& l, int tag) {
     std::uint64_t* first = l.values[l.filling].data();
+    if (to == part_.me) {
+      for (const std::uint64_t* u = first; u != l.next; ++u) part_.apply(*u);
+      l.next = first;
+      return;
+    }
     MPI_Isend(first, static_cast<int>(l.next - first), MPI_UINT64_T, to, tag, MPI_COMM_WORLD,
               &l.sent[l.filling]);
     l.filling ^= 1;
@@ -183,6 +191,7 @@ class outbox {
     l.end = l.next + words_;
   }
 
+  part& part_;
   inbox& in_;
   const std::size_t words_;
   std::vector<lane> lanes_;
@@ -192,7 +201,12 @@ void run_aggregated(part& p) {
   const std::size_t words = p.chosen.bundle_bytes / sizeof(std::uint64_t);
   inbox in(p, words, 4);
   outbox out(p, in, words);
-  p.for_each_update([&](int owner, std::uint64_t update) { out.add(owner, update); });
+  update_stream stream = updates_of(p.chosen, p.me);
+  for (std::uint64_t i = 0; i < p.chosen.updates; ++i) {
+    const std::uint64_t update = stream.next();
+    out.add(p.of.rank_of(update), update);
+  }
+  out.apply_own();
   for (int r = 0; r < p.ranks; ++r) {
     if (r != p.me) out.send_last(r);
   }
