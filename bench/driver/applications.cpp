@@ -38,20 +38,18 @@ struct application {
   sweep along;
 };
 
-application fft() {
-  const arguments options{"--log2", "20", "--repeats", "15"};
-  variant million{"1M", options, options};
-  million.best.push_back("--best");
-  return {"fft", "FFT of 2^20 points", {million}, {}};
+variant with_best(std::string name, arguments options) {
+  arguments best = options;
+  best.emplace_back("--best");
+  return {std::move(name), std::move(options), std::move(best), {}};
 }
 
 application lu() {
   application app{"lu", "LU in blocks of 16", {}, {}};
   for (const char* exchange : {"send", "fetch"}) {
     for (const auto& [size, repeats] : {std::pair{"512", "31"}, {"2048", "5"}}) {
-      const arguments options{"--size", size, "--repeats", repeats};
-      variant v{fmt::format("{}_{}", size, exchange), options, options};
-      v.best.push_back("--best");
+      variant v = with_best(fmt::format("{}_{}", size, exchange),
+                            {"--size", size, "--repeats", repeats});
       v.of_sojourn = {"--exchange", exchange};
       app.variants.push_back(std::move(v));
     }
@@ -59,7 +57,23 @@ application lu() {
   return app;
 }
 
-std::vector<application> applications() { return {fft(), lu()}; }
+std::vector<application> applications() {
+  const auto em3d = [](const char* name, const char* steps) {
+    return with_best(name, {"--variant", name, "--remote", "100", "--steps", steps});
+  };
+  const auto water = [](const char* name) {
+    return with_best(name, {"--variant", name, "--steps", "5"});
+  };
+  return {
+      {"em3d",
+       "EM3D",
+       {em3d("base", "50"), em3d("ghost", "1000"), em3d("bulk", "10000")},
+       {"--remote", {"10", "40", "70", "100"}}},
+      {"water", "Water", {water("atomic"), water("prefetch")}, {}},
+      {"fft", "FFT", {with_best("1M", {"--log2", "20", "--repeats", "15"})}, {}},
+      lu(),
+  };
+}
 
 /// Who takes part in a round: a form, as a column of the tables.
 struct form {
