@@ -38,18 +38,40 @@ struct application {
   sweep along;
 };
 
-variant with_best(std::string name, arguments options) {
-  arguments best = options;
-  best.emplace_back("--best");
-  return {std::move(name), std::move(options), std::move(best), {}};
+/// The MPI program's best form takes the same options and one more.
+variant with_best(std::string name, const arguments& options) {
+  variant v{std::move(name), options, options};
+  v.best.emplace_back("--best");
+  return v;
+}
+
+application em3d() {
+  const auto of = [](const char* name, const char* steps) {
+    return with_best(name, {"--variant", name, "--remote", "100", "--steps", steps});
+  };
+  return {"em3d",
+          "EM3D",
+          {of("base", "50"), of("ghost", "1000"), of("bulk", "10000")},
+          {"--remote", {"10", "40", "70", "100"}}};
+}
+
+application water() {
+  const auto of = [](const char* name) {
+    return with_best(name, {"--variant", name, "--steps", "5"});
+  };
+  return {"water", "Water", {of("atomic"), of("prefetch")}, {}};
+}
+
+application fft() {
+  return {"fft", "FFT of 2^20 points", {with_best("1M", {"--log2", "20", "--repeats", "15"})}, {}};
 }
 
 application lu() {
   application app{"lu", "LU in blocks of 16", {}, {}};
   for (const char* exchange : {"send", "fetch"}) {
     for (const auto& [size, repeats] : {std::pair{"512", "31"}, {"2048", "5"}}) {
-      variant v = with_best(fmt::format("{}_{}", size, exchange),
-                            {"--size", size, "--repeats", repeats});
+      variant v =
+          with_best(fmt::format("{}_{}", size, exchange), {"--size", size, "--repeats", repeats});
       v.of_sojourn = {"--exchange", exchange};
       app.variants.push_back(std::move(v));
     }
@@ -57,23 +79,7 @@ application lu() {
   return app;
 }
 
-std::vector<application> applications() {
-  const auto em3d = [](const char* name, const char* steps) {
-    return with_best(name, {"--variant", name, "--remote", "100", "--steps", steps});
-  };
-  const auto water = [](const char* name) {
-    return with_best(name, {"--variant", name, "--steps", "5"});
-  };
-  return {
-      {"em3d",
-       "EM3D",
-       {em3d("base", "50"), em3d("ghost", "1000"), em3d("bulk", "10000")},
-       {"--remote", {"10", "40", "70", "100"}}},
-      {"water", "Water", {water("atomic"), water("prefetch")}, {}},
-      {"fft", "FFT", {with_best("1M", {"--log2", "20", "--repeats", "15"})}, {}},
-      lu(),
-  };
-}
+std::vector<application> applications() { return {em3d(), water(), fft(), lu()}; }
 
 /// Who takes part in a round: a form, as a column of the tables.
 struct form {

@@ -15,6 +15,7 @@
 
 #include "memory/stack_slots.hpp"
 #include "sojourn/detail/mark.hpp"
+#include "sojourn/detail/running.hpp"
 #include "sojourn/detail/waiters.hpp"
 
 namespace sojourn::detail {
@@ -40,7 +41,7 @@ struct thread_extra;
 class file_writer;
 class file_reader;
 
-struct piece {
+struct piece : fiber_view {
   // Where it is.
   std::uint64_t sp = 0;             ///< Youngest byte; the resume address lies there.
   std::uint64_t hi = 0;             ///< One past the oldest byte.
@@ -80,7 +81,6 @@ struct piece {
   bool marks_hold_exceptions = false;  ///< An open mark has saved some; seen at suspension.
   bool has_pinned_fork = false;        ///< A mark of one is open in it; likewise.
   fp_control fp = {};
-  void* scope = nullptr;  ///< Finish scope it counts in.
 
   // Ties.
   piece* refers_to = nullptr;      ///< Parent whose frames a by-reference child uses.

@@ -25,6 +25,7 @@ void (*sojourn_marked_call)() = sojourn_call_marked;
 namespace sojourn::detail {
 
 leaving handover;
+fiber_view* running_fiber = nullptr;
 piece* first_ready = nullptr;
 std::atomic<void (*)()> at_next_turn{nullptr};
 void (*on_fiber_made)(piece* p) = [](piece*) {};
@@ -121,10 +122,10 @@ void become_fiber(piece* p) {
 /// Back on the scheduler's stack after a stack left.
 void after_leaving() {
   confirm_switch();
-  piece* p = handover.current;
+  piece* p = running_piece();
   if (p == nullptr) return;  // an abandoned stack
   leave_action action = handover.action;
-  handover.current = nullptr;
+  running_fiber = nullptr;
   handover.action = nullptr;
   if (action == nullptr) {
     if (running.mutexes != nullptr) [[unlikely]]
@@ -155,7 +156,7 @@ void resume(piece* p) {
   }
   if (p->fp != scheduler.usual_fp) [[unlikely]]
     write_fp(p->fp);
-  handover.current = p;
+  running_fiber = p;
   ++counts.switches;
   announce_switch(slots.low(p->slot), slots.high(p->slot));
   switch_stack(&sojourn_scheduler_sp, p->sp, p->word);
@@ -191,7 +192,7 @@ void run_on(piece* p, void (*fn)(void*), void* context) {
   running.holds = nullptr;
   running.static_inits = 0;
   set_method_depth(0);
-  handover.current = p;
+  running_fiber = p;
 #if SOJOURN_ASAN
   forget_frames(slots.low(p->slot) + stack_slots::guard_bytes, p->hi);
   entry e{fn, context};
@@ -216,8 +217,8 @@ void attach_scheduler(std::uint64_t stack_low, std::uint64_t stack_high) {
 }
 
 piece* suspend_running(std::uint64_t sp) {
-  piece* p = handover.current;
-  handover.current = nullptr;
+  piece* p = running_piece();
+  running_fiber = nullptr;
   handover.sp = reinterpret_cast<void*>(sp);
   if (p == scheduler.spare) become_fiber(p);
   record_suspension(p);
@@ -244,7 +245,7 @@ piece* block(piece* left) {
 }
 
 bool someone_goes_on_if_blocked() {
-  const piece* p = handover.current;
+  const piece* p = running_piece();
   for (const mark* m = running.youngest; m != nullptr && reinterpret_cast<std::uint64_t>(m) < p->hi;
        m = m->outer) {
     if (is_fork(m->kind)) return true;
@@ -421,7 +422,7 @@ void restore_exceptions(mark& m) {
   m.events &= static_cast<std::uint8_t>(~mark::saved_exceptions);
 }
 
-ticket_id running_result() { return handover.current->result; }
+ticket_id running_result() { return running_piece()->result; }
 
 void finish_piece() {
   if (running.mutexes != nullptr) [[unlikely]]

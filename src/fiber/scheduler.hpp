@@ -19,7 +19,6 @@ using leave_action = void (*)(piece* left, void* context);
 
 /// What a stack that leaves hands over.
 struct leaving {
-  piece* current = nullptr;       ///< What runs; null on the scheduler's own stack.
   leave_action action = nullptr;  ///< Null when the stack has ended.
   void* context = nullptr;
   void* sp = nullptr;
@@ -32,7 +31,7 @@ extern leaving handover;
 /// Suspends the running stack and runs `action`. Returns the word it is resumed with. Inline: every
 /// return between a resumed stack and its user's code is mispredicted.
 [[gnu::always_inline]] inline long leave(leave_action action, void* context) {
-  SOJOURN_CHECK(handover.current != nullptr,
+  SOJOURN_CHECK(running_fiber != nullptr,
                 "a wait outside of any fiber: in a non-blocking handler, before run() or after it");
   handover.action = action;
   asm("" : "+r"(context));  // gcc 13 warns of a local's address kept here; it is used up below
@@ -117,7 +116,7 @@ void run_main(void (*fn)(void*), void* context);
 int called_by(const piece* p);
 
 /// The running piece; null on the scheduler's own stack outside a handler.
-inline piece* running_piece() { return handover.current; }
+inline piece* running_piece() { return static_cast<piece*>(running_fiber); }
 /// Drops a suspended piece: it has finished, or its bytes have left this rank.
 void retire(piece* p);
 

@@ -20,7 +20,7 @@
 
 namespace sojourn::detail {
 
-unsigned bundling = 0;
+open_run* open_runs = nullptr;
 opened_bundle opened{};
 std::size_t bundles_waiting = 0;
 
@@ -46,35 +46,30 @@ std::vector<bundled_function>& functions() {
   return table;
 }
 
-/// What waits to go to one rank.
+/// What waits to go to one rank; the rest of it is in `open`.
 struct bundle {
-  static constexpr std::uint32_t no_run = ~std::uint32_t{0};
-
+  open_run* open = nullptr;
   std::byte* first = nullptr;
-  std::byte* next = nullptr;
-  std::byte* end = nullptr;
   std::byte* run = nullptr;  ///< The header of the last run.
-  std::uint32_t handler = no_run;
-  void* scope = nullptr;  ///< Whose finish all of it counts in, and the weight for it.
-  scope_ticket weight{};
-  std::uint64_t since = 0;  ///< now_ns() when its first call was made.
+  scope_ticket weight{};     ///< For the scope that all of it counts in.
+  std::uint64_t since = 0;   ///< now_ns() when its first call was made.
 
-  bool is_empty() const { return next == first; }
-  std::size_t bytes() const { return static_cast<std::size_t>(next - first); }
-  bool takes(std::uint32_t h, std::uint32_t stride, const void* s) const {
-    return handler == h && static_cast<std::size_t>(end - next) >= stride && scope == s;
-  }
+  bool is_empty() const { return open->next == first; }
+  std::size_t bytes() const { return static_cast<std::size_t>(open->next - first); }
+  std::size_t room() const { return static_cast<std::size_t>(open->end - open->next); }
   void close_run() {
-    const auto payloads = static_cast<std::size_t>(next - run) - sizeof(run_header);
-    const run_header header{handler,
-                            static_cast<std::uint32_t>(payloads / functions()[handler].stride)};
+    if (open->handler == open_run::none) return;
+    const auto payloads = static_cast<std::size_t>(open->next - run) - sizeof(run_header);
+    const std::size_t count = payloads / functions()[open->handler].stride;
+    const run_header header{open->handler, static_cast<std::uint32_t>(count)};
     std::memcpy(run, &header, sizeof header);
     counts.calls_bundled += header.count;
-    handler = no_run;
+    open->handler = open_run::none;
   }
 };
 
-bundle* bundles;  // one for each rank
+bundle* bundles;        // one for each rank
+unsigned bundling = 0;  // how often it was asked for
 aggregation chosen;
 
 /// What `how` asks for holds from now on.
@@ -85,55 +80,34 @@ void begin_bundling(const aggregation& how) {
   }
   chosen = how;
   chosen.bytes = how.bytes / 8 * 8;
-  if (bundles == nullptr) bundles = runtime_array<bundle>(static_cast<std::size_t>(job.count));
+  if (bundles == nullptr) {
+    const auto ranks = static_cast<std::size_t>(job.count);
+    bundles = runtime_array<bundle>(ranks);
+    auto* runs = runtime_array<open_run>(ranks);
+    for (std::size_t to = 0; to < ranks; ++to) bundles[to].open = runs + to;
+  }
   ++bundling;
+  open_runs = bundles[0].open;
+}
+
+void end_bundling(const aggregation& before) {
+  chosen = before;
+  if (--bundling == 0) open_runs = nullptr;
 }
 
 /// An empty bundle has memory of the size that is wanted now.
 void make_room(bundle& b) {
-  const auto has = static_cast<std::size_t>(b.end - b.first);
+  const auto has = static_cast<std::size_t>(b.open->end - b.first);
   if (has == chosen.bytes) return;
   if (has != 0) runtime_resource()->deallocate(b.first, has);
   b.first = static_cast<std::byte*>(runtime_resource()->allocate(chosen.bytes));
-  b.next = b.first;
-  b.end = b.first + chosen.bytes;
-}
-
-[[gnu::noinline]] std::byte* begin_run(int to, std::uint16_t handler, std::uint32_t stride) {
-  // Alone it is refused.
-  if (to == job.me || stride > bundled_bytes_max || is_lost(to)) return nullptr;
-  bundle& b = bundles[to];
-  void* scope = running_piece()->scope;
-  // Sending suspends, and others may fill it meanwhile.
-  while (!b.is_empty() && (b.scope != scope || static_cast<std::size_t>(b.end - b.next) <
-                                                   sizeof(run_header) + stride)) {
-    send_bundle(to);
-  }
-  if (b.is_empty()) {
-    if (runs_other_program(to)) return nullptr;
-    scope_ticket weight{};
-    if (scope != nullptr) {
-      if (scopes_on_wire.available(scope) == 0) return nullptr;  // to wait for weight it goes alone
-      weight = scopes_on_wire.take(scope);
-    }
-    make_room(b);
-    b.scope = scope;
-    b.weight = weight;
-    b.since = now_ns();
-    ++bundles_waiting;
-    hold_back(to, true);
-  } else if (b.handler != bundle::no_run) {
-    b.close_run();
-  }
-  b.handler = handler;
-  b.run = b.next;
-  b.next += sizeof(run_header) + stride;
-  return b.next - stride;
+  b.open->next = b.first;
+  b.open->end = b.first + chosen.bytes;
 }
 
 /// It has been sent, or is not wanted any more.
 void empty(bundle& b, int to) {
-  b.next = b.first;
+  b.open->next = b.first;
   --bundles_waiting;
   hold_back(to, false);
 }
@@ -191,14 +165,40 @@ std::uint16_t register_bundled_handler(bundled_handler handler, std::uint32_t st
   return static_cast<std::uint16_t>(functions().size() - 1);
 }
 
-std::byte* room_in_bundle(int to, std::uint16_t handler, std::uint32_t stride) {
-  if (static_cast<unsigned>(to) >= static_cast<unsigned>(job.count)) [[unlikely]]
-    return nullptr;  // the call itself will say so
+std::byte* room_in_new_run(int to, std::uint16_t handler, std::uint32_t stride) {
+  if (to < 0 || to >= job.count || to == job.me || stride > bundled_bytes_max || is_lost(to)) {
+    return nullptr;
+  }
   bundle& b = bundles[to];
-  if (!b.takes(handler, stride, running_piece()->scope)) [[unlikely]]
-    return begin_run(to, handler, stride);
-  std::byte* at = b.next;
-  b.next += stride;
+  void* scope = running_piece()->scope;
+  // Sending suspends, and others may fill it meanwhile.
+  while (!b.is_empty() && (b.open->scope != scope || b.room() < sizeof(run_header) + stride)) {
+    send_bundle(to);
+    // Polling at sends (MRPC §4.2): of two ranks that only send, the first that finds no room would
+    // go through all of the other's calls, which then finds room for ever and takes none. A handler
+    // that waited would become a fiber; the rank looks at its messages anyhow when it ends.
+    if (running_piece() != spare_piece()) give_turn();
+  }
+  if (b.is_empty()) {
+    if (runs_other_program(to)) return nullptr;
+    scope_ticket weight{};
+    if (scope != nullptr) {
+      if (scopes_on_wire.available(scope) == 0) return nullptr;  // to wait for weight it goes alone
+      weight = scopes_on_wire.take(scope);
+    }
+    make_room(b);
+    b.open->scope = scope;
+    b.weight = weight;
+    b.since = now_ns();
+    ++bundles_waiting;
+    hold_back(to, true);
+  } else {
+    b.close_run();
+  }
+  b.open->handler = handler;
+  b.run = b.open->next;
+  std::byte* at = b.run + sizeof(run_header);
+  b.open->next = at + stride;
   return at;
 }
 
@@ -211,7 +211,8 @@ void rest_of_bundle(request& message) {
 
 std::size_t bundle_bytes(int to) {
   const bundle& b = bundles[to];
-  return b.is_empty() ? 0 : b.bytes() + (b.scope != nullptr ? sizeof(scope_ticket) : 0);
+  if (b.is_empty()) return 0;
+  return b.bytes() + (b.open->scope != nullptr ? sizeof(scope_ticket) : 0);
 }
 
 bool try_send_bundle(int to) {
@@ -219,20 +220,21 @@ bool try_send_bundle(int to) {
   bundle& b = bundles[to];
   if (b.is_empty()) return true;
   if (is_lost(to)) {
-    b.handler = bundle::no_run;
+    b.open->handler = open_run::none;
     empty(b, to);
     return true;
   }
   std::byte* room = wire().reserve(to, message_class::request, bundle_bytes(to));
   if (room == nullptr) return false;
-  if (b.handler != bundle::no_run) b.close_run();
+  b.close_run();
+  const bool in_scope = b.open->scope != nullptr;
   std::memcpy(room, b.first, b.bytes());
-  if (b.scope != nullptr) std::memcpy(room + b.bytes(), &b.weight, sizeof b.weight);
+  if (in_scope) std::memcpy(room + b.bytes(), &b.weight, sizeof b.weight);
   ++counts.requests_sent;
   counts.request_bytes += bundle_bytes(to) + header_bytes;
   ++counts.bundles_sent;
   commit_message(to, message_class::request, static_cast<runtime_message>(bundle_handler),
-                 b.scope != nullptr ? flag_scope : std::uint16_t{0}, 0);
+                 in_scope ? flag_scope : std::uint16_t{0}, 0);
   empty(b, to);
   return true;
 }
@@ -273,9 +275,8 @@ aggregated::aggregated(const aggregation& how) : before_(detail::chosen) {
 }
 
 aggregated::~aggregated() {
-  --detail::bundling;
-  detail::chosen = before_;
-  if (detail::bundling == 0) flush();
+  detail::end_bundling(before_);
+  if (detail::open_runs == nullptr) flush();
 }
 
 void flush() {

@@ -156,7 +156,7 @@ void split_put(split_operations*& in, const void* from, std::uint64_t to, std::s
   split_call(in, owner);
   counts.bulk_bytes += bytes;
   counts.bulk_copies += 2 * bytes;
-  if (bundling != 0 && bytes == sizeof(std::uint64_t)) {
+  if (open_runs != nullptr && bytes == sizeof(std::uint64_t)) {
     std::uint64_t value;
     std::memcpy(&value, from, sizeof value);
     // Alone or with others, it goes the same way as the question for its end.

@@ -55,7 +55,7 @@ class inbox {
  public:
   /// For messages of `words` updates; `ahead` of them are posted.
   inbox(part& p, std::size_t words, std::size_t ahead)
-      : part_(p), words_(words), values_(words * ahead), posted_(ahead) {
+      : part_(p), words_(words), values_(words * ahead), posted_(ahead, MPI_REQUEST_NULL) {
     if (p.ranks == 1) return;
     for (oldest_ = 0; oldest_ < ahead; ++oldest_) post();
     oldest_ = 0;

@@ -55,8 +55,8 @@ struct state {
 };
 
 void send_pivot(state& s, std::size_t k) {
-  s.mine.for_consumers(
-      k, k, k, [&](int to) { s.sends.send(s.mine.at(k, k), s.block(), to, pivot_tag); });
+  s.mine.for_consumers(k, k, k,
+                       [&](int to) { s.sends.send(s.mine.at(k, k), s.block(), to, pivot_tag); });
 }
 /// The pivot block of step k; waits for it.
 const double* pivot(state& s, std::size_t k) {

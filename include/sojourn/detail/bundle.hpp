@@ -14,8 +14,18 @@
 
 namespace sojourn::detail {
 
-/// While it is not 0, calls without a reply are bundled.
-extern unsigned bundling;
+/// What the bundle to a rank takes without a call of the runtime: payloads of the function that the
+/// last ones were of, made in the same finish scope, as long as there is room.
+struct open_run {
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+  std::byte* next = nullptr;  ///< Where the next one goes.
+  std::byte* end = nullptr;   ///< Of the room.
+  void* scope = nullptr;
+  std::uint32_t handler = none;
+};
+/// One for each rank while calls without a reply are bundled; null while they are not.
+extern open_run* open_runs;
 
 /// The bundle that this rank goes through; there is one at a time.
 struct opened_bundle {
@@ -31,10 +41,24 @@ using bundled_handler = void (*)();
 /// Adds one; before main only. `stride`: bytes of a payload, a multiple of 8.
 std::uint16_t register_bundled_handler(bundled_handler handler, std::uint32_t stride);
 
+/// What room_in_bundle does when the open run does not take it, or there is no such rank.
+std::byte* room_in_new_run(int to, std::uint16_t handler, std::uint32_t stride);
 /// Room for a payload in the bundle to rank `to`, 8-byte aligned, to be filled before anything
-/// else is done; null when this call cannot be bundled. Suspends when a full bundle finds no room.
-/// Errors: sojourn::error when there is no such rank.
-std::byte* room_in_bundle(int to, std::uint16_t handler, std::uint32_t stride);
+/// else is done; null when this call cannot be bundled, which the call itself then explains.
+/// Suspends when a full bundle finds no room. Requires: calls are bundled.
+[[gnu::always_inline]] inline std::byte* room_in_bundle(int to, std::uint16_t handler,
+                                                        std::uint32_t stride) {
+  if (static_cast<unsigned>(to) < static_cast<unsigned>(job.count)) [[likely]] {
+    open_run& run = open_runs[to];
+    if (run.handler == handler && static_cast<std::size_t>(run.end - run.next) >= stride &&
+        run.scope == running_fiber->scope) [[likely]] {
+      std::byte* at = run.next;
+      run.next += stride;
+      return at;
+    }
+  }
+  return room_in_new_run(to, handler, stride);
+}
 /// Longer payloads go alone.
 inline constexpr std::size_t bundled_bytes_max = 512;
 

@@ -58,6 +58,13 @@ inline void set_method_depth(std::uint32_t depth) {
   counts.methods = (counts.methods & ~method_guard::depth_mask) | depth;
 }
 
+/// Of the descriptor of a fiber, what calls look at; the scheduler knows the rest.
+struct fiber_view {
+  void* scope = nullptr;  ///< Finish scope it counts in.
+};
+/// Of what runs; null on the scheduler's own stack.
+extern fiber_view* running_fiber;
+
 struct job_view {
   int me = 0;
   int count = 1;
