@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Remote calls of functions: futures, exceptions, what a handler may do.
 #include <array>
+#include <atomic>
 #include <functional>
 #include <future>
 #include <memory>
