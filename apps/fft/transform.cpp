@@ -56,8 +56,8 @@ class share {
   sojourn::semaphore all_here_{0};
 };
 
-/// What of a chunk goes in a call: long enough that a call's cost does not show, short enough that it
-/// is still in the second-level cache when it is copied the second time.
+/// What of a chunk goes in a call: long enough that a call's cost does not show, short enough that
+/// it is still in the second-level cache when it is copied the second time.
 constexpr std::size_t elements_a_call = (64u << 10) / sizeof(complex);
 
 void remap_by_calls(share& here, const std::vector<global_ptr<share>>& shares) {
@@ -73,7 +73,8 @@ void remap_by_calls(share& here, const std::vector<global_ptr<share>>& shares) {
             there.local()->place(at, elements);
           },
           shares[static_cast<std::size_t>(to)], my_place + done,
-          sojourn::view<complex>(mine.outgoing(to) + done, std::min(elements_a_call, chunk - done)));
+          sojourn::view<complex>(mine.outgoing(to) + done,
+                                 std::min(elements_a_call, chunk - done)));
     }
   }
   mine.keep_own();
@@ -135,9 +136,8 @@ result transform(const settings& chosen) {
     }
     cpu.add([&] { mine.last_steps(); });
     meter.stop();
-    all.push_back({.seconds = meter.seconds(),
-                   .split = meter.split(cpu.seconds()),
-                   .spent = meter.spent()});
+    all.push_back(
+        {.seconds = meter.seconds(), .split = meter.split(cpu.seconds()), .spent = meter.spent()});
   }
   std::ranges::sort(all, {}, &result::seconds);
   result middle = all[all.size() / 2];

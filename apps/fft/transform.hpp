@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A discrete Fourier transform by all ranks: steps on a cyclic layout, a re-mapping in which each
-// rank sends a chunk to each other one, steps on the blocked layout. Two forms differ in how a chunk
-// gets to its place. Source: MRPC §5.4.
+// rank sends a chunk to each other one, steps on the blocked layout. Two forms differ in how a
+// chunk gets to its place. Source: MRPC §5.4.
 #pragma once
 
 #include <sojourn/sojourn.hpp>

@@ -18,8 +18,8 @@ using sojourn::rank_me;
 using sojourn::rank_t;
 
 /// Blocks of other ranks that a rank works with: for some steps at a time, because a sender may be
-/// ahead. It is so by as many steps as its row or column of the grid has ranks at most, for it needs
-/// blocks of each of them in turn.
+/// ahead. It is so by as many steps as its row or column of the grid has ranks at most, for it
+/// needs blocks of each of them in turn.
 class visiting {
  public:
   explicit visiting(const layout& l)
@@ -156,8 +156,8 @@ void send_border(share& here, global_ptr<share> there, std::size_t k, std::size_
       there, k, here.places().border(k, i, j), argument(here, here.mine().at(i, j)));
 }
 
-/// One call to each rank that has some of what is missing; it answers with a call for each block, as
-/// soon as all are solved. So blocks come in any order, and are copied out of a message once.
+/// One call to each rank that has some of what is missing; it answers with a call for each block,
+/// as soon as all are solved. So blocks come in any order, and are copied out of a message once.
 void ask_for_border(share& here, const shares& all, std::size_t k) {
   const global_ptr<share> me = all[static_cast<std::size_t>(rank_me())];
   rank_t asked = -1;

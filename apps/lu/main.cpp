@@ -9,7 +9,8 @@
 int main(int argc, char** argv) {
   using namespace apps::lu;
   CLI::App options(
-      "Factors a dense matrix into L and U, in blocks that are dealt out in two dimensions. In each\n"
+      "Factors a dense matrix into L and U, in blocks that are dealt out in two dimensions. In "
+      "each\n"
       "step the pivot block and then the blocks of its row and column go to those that need them,\n"
       "by calls (--form rpc) or by puts and gets (--form onesided). Checked: A - LU, or for large\n"
       "matrices what it makes of random vectors.",

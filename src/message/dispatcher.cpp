@@ -326,8 +326,7 @@ bool deliver(arrival& a, void*) {
   }
   return anything_ready();
 }
-/// The same where something is ready beforehand, as a fiber that yields: it asked for messages to
-/// run.
+/// The same where something is ready beforehand, as a fiber that yields: it lets messages run.
 bool deliver_all(arrival& a, void*) {
   (void)deliver(a, nullptr);
   return false;

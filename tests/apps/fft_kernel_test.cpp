@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The butterfly computes the definition, however many processors share it, and its check notices what
-// is wrong.
+// The butterfly computes the definition, however many processors share it, and its check notices
+// what is wrong.
 #include <gtest/gtest.h>
 
 #include <algorithm>

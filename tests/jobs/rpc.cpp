@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Remote calls of functions: futures, exceptions, what a handler may do.
 #include <array>
+#include <atomic>
 #include <functional>
 #include <future>
 #include <memory>
@@ -338,6 +339,33 @@ void calls_to_this_rank_run_later_and_side_by_side() {
   for (int i = 0; i < 50; ++i) CHECK_EQUAL(all[static_cast<std::size_t>(i)].get(), i);
 }
 
+// Calls that have arrived, seen by a rank that has not looked for messages since.
+std::uint64_t handled_at_yield = 0;
+
+void one_yield_lets_arrived_calls_run() {
+  constexpr std::uint64_t calls = 10;
+  if (rank_count() == 1 || !check::system_copies()) return;  // What is put goes by a message there.
+  auto sent = make<std::uint64_t>(rank_me(), 0u);
+  const auto all = gather_all(sent);
+  barrier();
+  if (rank_me() == 1) {
+    for (std::uint64_t i = 0; i < calls; ++i) rpc_ff(0, [] { ++handled_at_yield; });
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    store(all[0], 1u);
+  }
+  if (rank_me() == 0) {
+    const auto until = now_ns() + 10'000'000'000;
+    while (*const_cast<volatile std::uint64_t*>(sent.local()) == 0 && now_ns() < until) {
+    }
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    CHECK_EQUAL(handled_at_yield, 0u);
+    yield();
+    CHECK_EQUAL(handled_at_yield, calls);
+  }
+  barrier();
+  destroy(sent);
+}
+
 void bad_ranks_are_refused() {
   CHECK_THROWS(error, rpc(rank_count(), twice, 1));
   CHECK_THROWS(error, rpc(-1, twice, 1));
@@ -364,6 +392,8 @@ int main(int argc, char** argv) {
     check::claim("a tree of calls adds up", a_tree_of_calls);
     check::claim("calls to this rank run later and side by side",
                  calls_to_this_rank_run_later_and_side_by_side);
+    check::claim("one yield lets the calls that have arrived from a rank run",
+                 one_yield_lets_arrived_calls_run);
     check::claim("bad ranks and functions are refused", bad_ranks_are_refused);
     return check::verdict();
   });

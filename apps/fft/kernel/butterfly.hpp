@@ -76,10 +76,11 @@ struct constant {
 
 }  // namespace detail
 
-/// The steps within the cyclic layout, of the points that processor p has: point m is row p + P·m of
-/// the large butterfly, whose roots are those of m + `shift`, with shift = p / P. With shift 0 it is
-/// a transform of its own, and point i ends as bin reversed(i). In place. Two distances are combined
-/// at once (radix 4), and what fits the first-level cache is finished before the next is begun.
+/// The steps within the cyclic layout, of the points that processor p has: point m is row p + P·m
+/// of the large butterfly, whose roots are those of m + `shift`, with shift = p / P. With shift 0
+/// it is a transform of its own, and point i ends as bin reversed(i). In place. Two distances are
+/// combined at once (radix 4), and what fits the first-level cache is finished before the next is
+/// begun.
 class cyclic_steps {
  public:
   /// Requires: `size` is a power of two; 0 <= shift < 1.
@@ -180,7 +181,8 @@ class cyclic_steps {
 /// Requires: `parts` is a power of two.
 inline void blocked_steps(complex* rows, std::size_t parts, std::size_t columns) {
   using namespace detail;
-  std::vector<constant> roots;  // of the distance parts / 2; every second one of the next, and so on
+  std::vector<constant>
+      roots;  // of the distance parts / 2; every second one of the next, and so on
   for (std::size_t j = 0; j < parts / 2; ++j) {
     roots.emplace_back(root(static_cast<double>(j) / static_cast<double>(parts)));
   }

@@ -30,8 +30,7 @@ std::vector<complex> inverse(const layout& l, const std::vector<complex>& spectr
   cyclic_steps(l.points(), 0).run(conjugates.data());
   std::vector<complex> points(spectrum.size());
   for (std::size_t i = 0; i < points.size(); ++i) {
-    points[reversed(i, l.log2_points)] =
-        std::conj(conjugates[i]) / static_cast<double>(l.points());
+    points[reversed(i, l.log2_points)] = std::conj(conjugates[i]) / static_cast<double>(l.points());
   }
   return points;
 }
@@ -70,7 +69,8 @@ errors compare(const layout& l, std::uint64_t seed, const std::vector<complex>& 
   e.energy = static_cast<double>(std::abs(of_bins - of_points) / of_points);
 
   const double typical = std::sqrt(static_cast<double>(of_bins));
-  const std::uint64_t some[] = {0, 1, l.points() / 2, mix64(seed), mix64(seed + 1), mix64(seed + 2)};
+  const std::uint64_t some[] = {
+      0, 1, l.points() / 2, mix64(seed), mix64(seed + 1), mix64(seed + 2)};
   for (std::uint64_t k : some) {
     const std::size_t bin = k % l.points();
     e.bins = std::max(e.bins, std::abs(spectrum[bin] - by_definition(points, bin)) / typical);
@@ -78,9 +78,9 @@ errors compare(const layout& l, std::uint64_t seed, const std::vector<complex>& 
 
 #if defined(SOJOURN_APPS_FFTW)
   std::vector<complex> wanted(points.size());
-  fftw_plan plan =
-      fftw_plan_dft_1d(static_cast<int>(points.size()), reinterpret_cast<fftw_complex*>(points.data()),
-                       reinterpret_cast<fftw_complex*>(wanted.data()), FFTW_FORWARD, FFTW_ESTIMATE);
+  fftw_plan plan = fftw_plan_dft_1d(
+      static_cast<int>(points.size()), reinterpret_cast<fftw_complex*>(points.data()),
+      reinterpret_cast<fftw_complex*>(wanted.data()), FFTW_FORWARD, FFTW_ESTIMATE);
   fftw_execute(plan);
   fftw_destroy_plan(plan);
   e.fftw = distance(spectrum, wanted);

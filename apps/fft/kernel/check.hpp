@@ -14,10 +14,11 @@ namespace apps::fft {
 
 /// Relative errors: of a vector's length, where it is one.
 struct errors {
-  std::optional<double> fftw;  ///< Distance from what FFTW computes, where it was there to build with.
-  double inverse = 0;          ///< Distance of the inverse transform from the signal.
-  double energy = 0;           ///< Of Parseval's sum.
-  double bins = 0;             ///< Of the worst of some bins that are summed up by the definition.
+  std::optional<double>
+      fftw;            ///< Distance from what FFTW computes, where it was there to build with.
+  double inverse = 0;  ///< Distance of the inverse transform from the signal.
+  double energy = 0;   ///< Of Parseval's sum.
+  double bins = 0;     ///< Of the worst of some bins that are summed up by the definition.
 };
 
 /// An error of a bit and a half per step would be the worst case; the mean is far below.

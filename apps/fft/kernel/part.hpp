@@ -38,7 +38,8 @@ struct layout {
   }
   /// The bin that element i of processor p's block ends as.
   std::size_t bin(int p, std::size_t i) const {
-    const std::size_t row = static_cast<std::size_t>(p) * share() + i % chunk() * parts() + i / chunk();
+    const std::size_t row =
+        static_cast<std::size_t>(p) * share() + i % chunk() * parts() + i / chunk();
     return reversed(row, log2_points);
   }
 };
@@ -74,7 +75,9 @@ class part {
   /// Phase 1: log n - log P steps on the cyclic layout.
   void first_steps() { steps_.run(rows_); }
   /// Phase 2: what processor `to` gets from here, and where what comes from `from` belongs.
-  const complex* outgoing(int to) const { return rows_ + static_cast<std::size_t>(to) * layout_.chunk(); }
+  const complex* outgoing(int to) const {
+    return rows_ + static_cast<std::size_t>(to) * layout_.chunk();
+  }
   complex* incoming(int from) { return block_ + static_cast<std::size_t>(from) * layout_.chunk(); }
   void keep_own() {
     if (rows_ != block_) std::copy_n(outgoing(me_), layout_.chunk(), incoming(me_));

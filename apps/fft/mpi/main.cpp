@@ -104,8 +104,7 @@ int main(int argc, char** argv) {
     report.found = check(report.shape, chosen.seed, results);
     apps::mpi::say(json.readable(), report.text());
     json.write(report.json());
-    const auto wrong =
-        apps::mpi::rank_me() == 0 ? fault(report.shape, report.found) : std::nullopt;
+    const auto wrong = apps::mpi::rank_me() == 0 ? fault(report.shape, report.found) : std::nullopt;
     if (apps::mpi::broadcast(!wrong)) return 0;
     throw apps::refusal(1, wrong.value_or("the spectrum is wrong"));
   });

@@ -101,8 +101,8 @@ std::optional<std::string> fault(const residual& r) {
 
 std::string to_text(const residual& r) {
   return fmt::format("{} is {:.2e} of |A|·n·eps; allowed is {}",
-                     r.is_whole ? "|A - LU|" : "the largest |Ax - L(Ux)| of eight random x", r.value,
-                     bound);
+                     r.is_whole ? "|A - LU|" : "the largest |Ax - L(Ux)| of eight random x",
+                     r.value, bound);
 }
 
 }  // namespace apps::lu

@@ -11,8 +11,8 @@
 
 namespace apps::lu {
 
-/// Up to this size all of A - L·U is computed; a larger one is multiplied with random vectors, which
-/// takes n² instead of n³ operations and misses a wrong element in one of 2⁸ runs at most.
+/// Up to this size all of A - L·U is computed; a larger one is multiplied with random vectors,
+/// which takes n² instead of n³ operations and misses a wrong element in one of 2⁸ runs at most.
 inline constexpr std::size_t whole_max = 1024;
 inline constexpr int probes = 8;
 
@@ -21,8 +21,9 @@ struct residual {
   double value = 0;
   bool is_whole = false;  ///< ‖A - L·U‖; otherwise the largest ‖A·x - L·(U·x)‖, x of -1 and 1.
 };
-/// Without pivots a diagonally dominant matrix grows by 2 at most, and sums of n products have errors
-/// of n·ε, in the worst case. So this is generous, and one block that is stale misses it by far.
+/// Without pivots a diagonally dominant matrix grows by 2 at most, and sums of n products have
+/// errors of n·ε, in the worst case. So this is generous, and one block that is stale misses it by
+/// far.
 inline constexpr double bound = 1;
 
 /// `numbers`: the blocks of processor 0, then those of processor 1, …

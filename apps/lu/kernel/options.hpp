@@ -65,18 +65,12 @@ struct report {
         seconds * 1e3, fastest * 1e3, gflops(), to_text(split), to_text(found));
   }
   nlohmann::ordered_json json() const {
-    return {{"size", shape.size},
-            {"block", shape.block},
-            {"ranks", shape.processors},
-            {"form", form},
-            {"exchange", exchange},
-            {"repeats", repeats},
-            {"seconds", seconds},
-            {"fastest_seconds", fastest},
-            {"gflops", gflops()},
-            {"split", to_json(split)},
-            {"residual", found.value},
-            {"residual_is_of_whole_matrix", found.is_whole},
+    return {{"size", shape.size},        {"block", shape.block},
+            {"ranks", shape.processors}, {"form", form},
+            {"exchange", exchange},      {"repeats", repeats},
+            {"seconds", seconds},        {"fastest_seconds", fastest},
+            {"gflops", gflops()},        {"split", to_json(split)},
+            {"residual", found.value},   {"residual_is_of_whole_matrix", found.is_whole},
             {"residual_bound", bound}};
   }
 };

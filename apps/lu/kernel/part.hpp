@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each of P processors has of a matrix in blocks, and what it does with it in each step. Blocks
-// are dealt out in two dimensions, as the squares of a carpet: those of a processor are in every
-// R-th row and every C-th column.
+// What each of P processors has of a matrix in blocks, and what it does with it in each step.
+// Blocks are dealt out in two dimensions, as the squares of a carpet: those of a processor are in
+// every R-th row and every C-th column.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 namespace apps::lu {
 
 struct layout {
-  std::size_t size = 512;   ///< Rows and columns of the matrix.
-  std::size_t block = 16;   ///< Rows and columns of a block.
+  std::size_t size = 512;  ///< Rows and columns of the matrix.
+  std::size_t block = 16;  ///< Rows and columns of a block.
   int processors = 1;
 
   std::size_t blocks() const { return size / block; }
@@ -70,8 +70,8 @@ struct layout {
   }
 };
 
-/// An element of the matrix, the same on every processor. The diagonal is larger than what else is in
-/// a row, so that no pivots need be looked for.
+/// An element of the matrix, the same on every processor. The diagonal is larger than what else is
+/// in a row, so that no pivots need be looked for.
 inline double element(std::uint64_t seed, const layout& l, std::size_t i, std::size_t j) {
   const double random = static_cast<double>(mix64(seed + i * l.size + j) >> 11) * 0x1p-52 - 1;
   return i == j ? static_cast<double>(l.size) + random : random;
@@ -127,8 +127,9 @@ class part {
     return (has_column(k) && my_next_row(k) < layout_.blocks()) ||
            (has_row(k) && my_next_column(k) < layout_.blocks());
   }
-  /// Who else needs my block (i, j) of column or row k: of a column my row of processors, of a row my
-  /// column of them, as far as they have something behind k; of the pivot block both. visit(rank).
+  /// Who else needs my block (i, j) of column or row k: of a column my row of processors, of a row
+  /// my column of them, as far as they have something behind k; of the pivot block both.
+  /// visit(rank).
   template <class Visit>
   void for_consumers(std::size_t k, std::size_t i, std::size_t j, Visit visit) const {
     if (i == k) {
@@ -144,7 +145,8 @@ class part {
       }
     }
   }
-  /// Blocks (i, k) and (k, j) that sub-step 3 of step k needs here and that are others': visit(i, j).
+  /// Blocks (i, k) and (k, j) that sub-step 3 of step k needs here and that are others': visit(i,
+  /// j).
   template <class Visit>
   void for_missing(std::size_t k, Visit visit) const {
     if (!has_inner(k)) return;

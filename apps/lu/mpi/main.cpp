@@ -41,7 +41,6 @@ struct state {
       : numbers(l.count(apps::mpi::rank_me()) * l.block_numbers()),
         pivot_room(l.block_numbers()),
         visitors(2 * l.blocks() * l.block_numbers()),
-        packed(2 * l.blocks() * l.block_numbers()),
         mine(l, apps::mpi::rank_me(), numbers.data()) {}
 
   const layout& shape() const { return mine.shape(); }
@@ -50,15 +49,14 @@ struct state {
   std::vector<double> numbers;
   std::vector<double> pivot_room;
   std::vector<double> visitors;
-  std::vector<double> packed;
   requests receives;
   requests sends;
   part mine;
 };
 
 void send_pivot(state& s, std::size_t k) {
-  s.mine.for_consumers(
-      k, k, k, [&](int to) { s.sends.send(s.mine.at(k, k), s.block(), to, pivot_tag); });
+  s.mine.for_consumers(k, k, k,
+                       [&](int to) { s.sends.send(s.mine.at(k, k), s.block(), to, pivot_tag); });
 }
 /// The pivot block of step k; waits for it.
 const double* pivot(state& s, std::size_t k) {
@@ -70,14 +68,17 @@ const double* pivot(state& s, std::size_t k) {
   return s.pivot_room.data();
 }
 
-/// As the other forms: block by block, each as soon as it is solved.
-void factorize(state& s) {
+/// As the other forms: block by block, each as soon as it is solved. With `next_pivot_first` that
+/// block is updated, factored and sent before the others are updated.
+void factorize(state& s, bool next_pivot_first) {
   part& mine = s.mine;
+  const auto make_pivot = [&](std::size_t k) {
+    if (k == s.shape().blocks() || !mine.is_mine(k, k)) return;
+    mine.factor_pivot(k);
+    send_pivot(s, k);
+  };
   for (std::size_t k = 0; k < s.shape().blocks(); ++k) {
-    if (mine.is_mine(k, k)) {
-      mine.factor_pivot(k);
-      send_pivot(s, k);
-    }
+    if (k == 0 || !next_pivot_first) make_pivot(k);
     mine.for_missing(k, [&](std::size_t i, std::size_t j) {
       double* room = &s.visitors[(i == k ? s.shape().blocks() + j : i) * s.block()];
       s.receives.receive(room, s.block(), s.shape().owner(i, j), i == k ? row_tag : column_tag);
@@ -90,69 +91,15 @@ void factorize(state& s) {
     });
     mine.use_own_border(k);
     s.receives.wait();
-    mine.update_inner(k, [] {});
+    if (next_pivot_first) {
+      mine.update_next_pivot(k);
+      make_pivot(k + 1);
+      mine.update_others(k);
+    } else {
+      mine.update_inner(k, [] {});
+    }
     s.sends.wait();
   }
-}
-
-/// All blocks of a column or row that a rank has go in one message, and the next pivot block is
-/// updated, factored and sent before the others are updated.
-void factorize_best(state& s) {
-  part& mine = s.mine;
-  const std::size_t blocks = s.shape().blocks();
-  const auto pack = [&](std::vector<const double*> from, double* to) {
-    for (std::size_t n = 0; n < from.size(); ++n) std::copy_n(from[n], s.block(), to + n * s.block());
-    return from.size() * s.block();
-  };
-  for (std::size_t k = 0; k < blocks; ++k) {
-    if (k == 0 && mine.is_mine(0, 0)) {
-      mine.factor_pivot(0);
-      send_pivot(s, 0);
-    }
-    std::size_t columns = 0;
-    std::size_t rows = 0;
-    mine.for_missing(k, [&](std::size_t i, std::size_t j) {
-      double* room = &s.visitors[(i == k ? blocks + rows++ : columns++) * s.block()];
-      mine.use(k, i, j, room);
-    });
-    const int my_row = apps::mpi::rank_me() / s.shape().columns();
-    const int my_column = apps::mpi::rank_me() % s.shape().columns();
-    if (columns > 0) {
-      s.receives.receive(s.visitors.data(), columns * s.block(),
-                         s.shape().at(my_row, s.shape().column_of(k)), column_tag);
-    }
-    if (rows > 0) {
-      s.receives.receive(&s.visitors[blocks * s.block()], rows * s.block(),
-                         s.shape().at(s.shape().row_of(k), my_column), row_tag);
-    }
-    std::vector<const double*> of_column;
-    std::vector<const double*> of_row;
-    mine.solve_border(k, pivot(s, k), [&](std::size_t i, std::size_t j) {
-      (i == k ? of_row : of_column).push_back(mine.at(i, j));
-    });
-    s.sends.wait();  // for what was packed in the step before
-    if (!of_column.empty()) {
-      const std::size_t count = pack(of_column, s.packed.data());
-      mine.for_consumers(k, k + 1, k, [&](int to) {
-        s.sends.send(s.packed.data(), count, to, column_tag);
-      });
-    }
-    if (!of_row.empty()) {
-      double* to_pack = &s.packed[blocks * s.block()];
-      const std::size_t count = pack(of_row, to_pack);
-      mine.for_consumers(k, k, k + 1,
-                         [&](int to) { s.sends.send(to_pack, count, to, row_tag); });
-    }
-    mine.use_own_border(k);
-    s.receives.wait();
-    mine.update_next_pivot(k);
-    if (k + 1 < blocks && mine.is_mine(k + 1, k + 1)) {
-      mine.factor_pivot(k + 1);
-      send_pivot(s, k + 1);
-    }
-    mine.update_others(k);
-  }
-  s.sends.wait();
 }
 
 /// On rank 0, of all ranks' blocks.
@@ -177,7 +124,7 @@ apps::lu::residual check_all(state& s, std::uint64_t seed) {
 int main(int argc, char** argv) {
   CLI::App options(
       "The factorization of `lu` by MPI: blocks go by MPI_Isend and MPI_Irecv as soon as they are\n"
-      "solved, or, with --best, all of a rank in one message, and the next pivot block first.",
+      "solved; with --best the next pivot block is made before the other blocks are updated.",
       "lu_mpi");
   apps::lu::options chosen;
   bool best = false;
@@ -197,7 +144,7 @@ int main(int argc, char** argv) {
     for (apps::mpi::stopwatch& watch : watches) {
       s.mine.fill(chosen.seed);
       watch.start();
-      best ? factorize_best(s) : factorize(s);
+      factorize(s, best);
       watch.stop();
     }
     apps::cpu_meter cpu;
