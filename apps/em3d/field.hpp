@@ -82,8 +82,9 @@ struct field {
   /// The values that rank `r` needs of mine, in its order.
   void collect(kind k, std::size_t r, std::vector<node>& into) const {
     const node* values = at[k].local();
-    into.clear();
-    for (const std::uint32_t place : from[k].given[r]) into.push_back(values[place]);
+    const std::vector<std::uint32_t>& places = from[k].given[r];
+    into.resize(places.size());
+    for (std::size_t i = 0; i < places.size(); ++i) into[i] = values[places[i]];
   }
 
   const settings chosen;

@@ -38,8 +38,9 @@ struct field {
     update_here(nodes(k), weights[k], chosen.degree, from[other(k)].sources, all[other(k)].data());
   }
   void collect(kind k, std::size_t r, std::vector<node>& into) const {
-    into.clear();
-    for (const std::uint32_t place : from[k].given[r]) into.push_back(all[k][place]);
+    const std::vector<std::uint32_t>& places = from[k].given[r];
+    into.resize(places.size());
+    for (std::size_t i = 0; i < places.size(); ++i) into[i] = all[k][places[i]];
   }
 
   const settings chosen;
