@@ -218,7 +218,7 @@ TEST(gups, lost_double_and_misplaced_updates_are_noticed) {
     change(table);
     return gups::count_errors(s, ranks, me, table);
   };
-  EXPECT_GT(mine.size(), 300u);
+  EXPECT_GT(mine.size(), 100u);
   EXPECT_EQ(errors([](auto&) {}), 0u);
   EXPECT_EQ(errors([&](auto& table) { table[of.word_of(mine[7])] ^= mine[7]; }), 1u);
   EXPECT_EQ(errors([&](auto& table) {
