@@ -23,10 +23,11 @@ struct unit_costs {
   double call = 0;      ///< A one-way call with a word: its message built, found, entered, left.
   double byte = 0;      ///< Of arguments: copied in at one end and out at the other.
   double awaited = 0;   ///< What a call costs more when its result is waited for.
+  double bundled = 0;   ///< As `call`, among many in one message (aggregate.hpp).
 };
 
 /// Measures them with calls of this rank to itself, which go through the same code as all others
-/// but not through the rings to other ranks. Suspends. Some 3 ms.
+/// but not through the rings to other ranks. Suspends. Some 5 ms.
 inline unit_costs measure_unit_costs() {
   static std::uint64_t handled;
   constexpr int batch = 64;
@@ -49,6 +50,7 @@ inline unit_costs measure_unit_costs() {
             sojourn::rank_me(), [](const decltype(argument)& a) { handled += a[0] == 0 ? 1u : 2u; },
             argument);
       }
+      sojourn::flush();  // where all calls are bundled (SOJOURN_AGGREGATE)
       while (handled != wanted) sojourn::yield();
     });
   };
@@ -73,6 +75,20 @@ inline unit_costs measure_unit_costs() {
   cost.call = one_way(std::array<std::uint64_t, 1>{});
   using block = std::array<std::uint64_t, 128>;
   cost.byte = std::max(0.0, one_way(block{}) - cost.call) / (sizeof(block) - 8);
+  {
+    const sojourn::aggregated bundles;
+    cost.bundled =
+        ns_each([&] {
+          const std::uint64_t wanted = handled + batch * rounds;
+          for (int i = 0; i < batch * rounds; ++i) {
+            sojourn::rpc_ff(
+                sojourn::rank_me(), [](std::uint64_t a) { handled += a; }, std::uint64_t{1});
+          }
+          sojourn::flush();
+          while (handled != wanted) sojourn::yield();
+        }) /
+        rounds;
+  }
   cost.awaited = std::max(0.0, answered([](std::uint64_t) {}) - cost.call);
   // One that yields once is left and resumed once.
   cost.fiber = std::max(0.0, answered([](std::uint64_t) { sojourn::yield(); }) - cost.call -
@@ -109,7 +125,7 @@ class split_meter {
   /// `cpu_seconds`: what this rank's computing takes alone, on data of its own. Collective.
   ///   threads = switches × a switch + fibers × a fiber
   ///   sync = answered calls × what waiting adds + messages of collectives × a call
-  ///   marshalling = handled calls × a call + bytes sent × a byte
+  ///   marshalling = handled calls × a call, alone or bundled + bytes sent × a byte
   /// Each is counted where it happens; a call's two ends are on two ranks, so only the sum over the
   /// ranks, and with it the average, is right.
   time_split split(double cpu_seconds) const {
@@ -119,7 +135,8 @@ class split_meter {
     mine.cpu = cpu_seconds;
     mine.threads = n(spent_.switches) * cost_.switched + n(spent_.fibers_made) * cost_.fiber;
     mine.sync = n(spent_.replies_sent) * cost_.awaited + n(spent_.collective_messages) * cost_.call;
-    mine.marshalling = n(spent_.handlers_run) * cost_.call +
+    mine.marshalling = (n(spent_.handlers_run) - n(spent_.calls_bundled)) * cost_.call +
+                       n(spent_.calls_bundled) * cost_.bundled +
                        n(spent_.request_bytes + spent_.reply_bytes) * cost_.byte;
     const time_split sum = sojourn::reduce(mine, [](const time_split& a, const time_split& b) {
       return time_split{a.total + b.total,     a.cpu + b.cpu,   a.net + b.net,
@@ -142,11 +159,8 @@ class split_meter {
 
 /// Of this rank's, for machines.
 inline nlohmann::ordered_json to_json(const unit_costs& c) {
-  return {{"switch_ns", c.switched},
-          {"fiber_ns", c.fiber},
-          {"call_ns", c.call},
-          {"byte_ns", c.byte},
-          {"awaited_ns", c.awaited}};
+  return {{"switch_ns", c.switched}, {"fiber_ns", c.fiber},     {"call_ns", c.call},
+          {"byte_ns", c.byte},       {"awaited_ns", c.awaited}, {"bundled_ns", c.bundled}};
 }
 
 }  // namespace apps

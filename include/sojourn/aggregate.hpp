@@ -25,9 +25,9 @@ struct aggregation {
 /// activation, is an rpc. The fiber that made this object stays on its rank. They nest: the
 /// innermost one's sizes hold. SOJOURN_AGGREGATE=on does the same for a whole run.
 /// Memory: `bytes` for each rank that is sent to.
+/// Calls of a rank to itself are bundled as others are.
 /// Suspends: at the end, when the way to a rank is full. A call that finds its bundle full lets
-/// messages that have come run first. Errors: sojourn::error on a size out of
-/// range.
+/// messages that have come run first. Errors: sojourn::error on a size out of range.
 class aggregated {
  public:
   explicit aggregated(const aggregation& how = {});

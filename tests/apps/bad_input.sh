@@ -64,7 +64,7 @@ for program in btree tour counting_network; do
   refuses 2 "--requesters" "$bin/$program" --requesters 0
   refuses 2 "--requesters" "$bin/$program" --requesters -3
 done
-for program in btree tour counting_network uts phold em3d water fft lu; do
+for program in btree tour counting_network uts phold em3d water fft lu gups indexgather; do
   refuses 2 "--frobnicate" "$bin/$program" --frobnicate
   refuses 2 "superfluous" "$bin/$program" superfluous
   refuses 1 "cannot write the figures to $work/no/such" "$bin/$program" --json "$work/no/such"
@@ -96,6 +96,13 @@ refuses 2 "--size 500 is not a multiple of --block 16" "$bin/lu" --size 500
 refuses 2 "--block must be a multiple of 4, and it is 6" "$bin/lu" --size 12 --block 6
 refuses 2 "--size 16 is not a multiple of --block 32" "$bin/lu" --size 16 --block 32
 refuses 2 "--nodes" "$bin/em3d" --nodes 1
+for program in gups indexgather; do
+  refuses 2 "--form" "$bin/$program" --form mpi
+  refuses 2 "--log2" "$bin/$program" --log2 99
+  refuses 2 "--bundle" "$bin/$program" --bundle 8
+done
+refuses 2 "--updates" "$bin/gups" --updates 0
+refuses 2 "--reads" "$bin/indexgather" --reads 0
 refuses 2 "--remote" "$bin/em3d" --remote 101
 refuses 2 "--degree" "$bin/em3d" --degree 0
 refuses 2 "--molecules" "$bin/water" --molecules 1

@@ -10,11 +10,13 @@
 
 #include "common/time_split.hpp"
 #include "em3d/kernel/graph.hpp"
+#include "gups/kernel/updates.hpp"
 #include "water/kernel/molecules.hpp"
 
 namespace {
 
 namespace em3d = apps::em3d;
+namespace gups = apps::gups;
 namespace water = apps::water;
 
 TEST(em3d, ghosts_come_in_the_order_in_which_they_are_expected) {
@@ -182,6 +184,49 @@ TEST(water, wrong_energies_and_places_are_noticed) {
   auto moved = r.positions;
   moved[4].at[2][1] += 1e-6;
   EXPECT_NE(water::difference(s, r.last, moved, r), "");
+}
+
+TEST(gups, a_stream_that_begins_later_goes_on_as_the_first_does) {
+  gups::update_stream all(0);
+  constexpr std::uint64_t apart = 1000;
+  for (std::uint64_t n = 0; n < 3 * apart; ++n) {
+    gups::update_stream later(n);
+    const std::uint64_t update = all.next();
+    EXPECT_EQ(later.next(), update);
+  }
+  // x^64 is x^2 + x + 1.
+  EXPECT_EQ(gups::update_stream(63).next(), 7u);
+}
+
+TEST(gups, lost_double_and_misplaced_updates_are_noticed) {
+  const gups::settings s{.log2_words = 6, .updates = 500};
+  constexpr int ranks = 3;
+  constexpr int me = 1;
+  const gups::places of(s, ranks);
+  std::vector<std::uint64_t> mine;  // all updates of rank 1's words
+  for (int r = 0; r < ranks; ++r) {
+    gups::update_stream stream = gups::updates_of(s, r);
+    for (std::uint64_t i = 0; i < s.updates; ++i) {
+      const std::uint64_t update = stream.next();
+      ASSERT_LT(of.rank_of(update), ranks);
+      if (of.rank_of(update) == me) mine.push_back(update);
+    }
+  }
+  const auto errors = [&](auto change) {
+    std::vector<std::uint64_t> table = gups::new_table(s, me);
+    for (const std::uint64_t u : mine) table[of.word_of(u)] ^= u;
+    change(table);
+    return gups::count_errors(s, ranks, me, table);
+  };
+  EXPECT_GT(mine.size(), 100u);
+  EXPECT_EQ(errors([](auto&) {}), 0u);
+  EXPECT_EQ(errors([&](auto& table) { table[of.word_of(mine[7])] ^= mine[7]; }), 1u);
+  EXPECT_EQ(errors([&](auto& table) {
+              const std::uint64_t word = of.word_of(mine[7]);
+              table[word] ^= mine[7];
+              table[(word + 1) & of.mask] ^= mine[7];
+            }),
+            2u);
 }
 
 TEST(time_split, parts_add_up_to_the_whole_and_the_rest_is_net) {
