@@ -75,6 +75,7 @@ void remap_by_calls(share& here, const std::vector<global_ptr<share>>& shares) {
           shares[static_cast<std::size_t>(to)], my_place + done,
           sojourn::view<complex>(mine.outgoing(to) + done,
                                  std::min(elements_a_call, chunk - done)));
+      sojourn::yield();  // What has come from others is copied while it is in a cache.
     }
   }
   mine.keep_own();

@@ -83,7 +83,6 @@ class part {
   /// `numbers` has room for all blocks of processor `me`. Requires: no fault().
   part(const layout& l, int me, double* numbers)
       : layout_(l),
-        me_(me),
         row_(me / l.columns()),
         column_(me % l.columns()),
         numbers_(numbers),
@@ -256,7 +255,6 @@ class part {
   }
 
   layout layout_;
-  int me_;
   int row_;
   int column_;
   double* numbers_;
