@@ -350,6 +350,7 @@ void one_yield_lets_arrived_calls_run() {
   barrier();
   if (rank_me() == 1) {
     for (std::uint64_t i = 0; i < calls; ++i) rpc_ff(0, [] { ++handled_at_yield; });
+    flush();  // with SOJOURN_AGGREGATE=on
     std::atomic_thread_fence(std::memory_order_seq_cst);
     store(all[0], 1u);
   }
