@@ -305,7 +305,7 @@ incoming::incoming(const std::byte* message, std::size_t bytes, int source,
     if (skeleton_at_ == 0) {
       if (bytes_ > left - sizeof place) malformed("it is shorter than its header says");
       copy = buffer_->room(bytes_);
-      std::memcpy(copy, values_ + sizeof place, bytes_);
+      if (bytes_ != 0) std::memcpy(copy, values_ + sizeof place, bytes_);
       counts.marshal_copies += bytes_;
     }
     values_ = copy;

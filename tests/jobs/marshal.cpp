@@ -435,6 +435,12 @@ static long allocations;
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment,
+                                     const std::nothrow_t&) noexcept {
+  ++allocations;
+  auto a = static_cast<std::size_t>(alignment);
+  return std::aligned_alloc(a, (bytes + a - 1) / a * a);
+}
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
