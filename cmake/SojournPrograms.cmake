@@ -212,6 +212,9 @@ function(sojourn_add_benchmarks)
       continue()
     endif()
     add_executable(${name} "${source}")
+    if(name STREQUAL "peer_capnp")
+      set_target_properties(${name} PROPERTIES CXX_STANDARD 17) # as its schema
+    endif()
     target_include_directories(${name} PRIVATE "${folder}" "${folder}/peers")
     target_link_libraries(${name} PRIVATE Threads::Threads)
     if(library)
@@ -272,6 +275,8 @@ function(sojourn_compile_schema schema)
     DEPENDS "${schema}"
     VERBATIM)
   add_library(peer_capnp_schema STATIC "${out}/${name}.c++" "${out}/${name}.h")
+  # Cap'n Proto 0.9's comparisons are ambiguous in C++20, as clang reads them.
+  set_target_properties(peer_capnp_schema PROPERTIES CXX_STANDARD 17)
   target_include_directories(peer_capnp_schema SYSTEM PUBLIC "${out}")
   target_link_libraries(peer_capnp_schema PUBLIC PkgConfig::peer_capnp)
 endfunction()
