@@ -128,8 +128,9 @@ void views() {
   allocates_nothing([&] { (void)rpc(next(), waits, std::string_view("some words")).get(); });
 }
 
+long done = 0;
+
 void one_way_calls() {
-  static long done;
   allocates_nothing([] {
     rpc_ff(next(), [] { ++done; });
     rpc(next(), [] {}).get();
@@ -139,6 +140,7 @@ void one_way_calls() {
     for (int i = 0; i < 10; ++i) rpc_ff(next(), [](long n) { done += n; }, 1L);
     rpc(next(), [] {}).get();
   });
+  CHECK(done > 10'000);
 }
 
 }  // namespace
