@@ -33,6 +33,7 @@ struct split_operations {
   std::vector<ticket_id> failed;
   std::vector<waiting_read> reads;
   std::vector<bool> written;  ///< Ranks that were written to.
+  std::vector<ticket_id> answers;
   bool has_written = false;
 };
 
@@ -90,34 +91,36 @@ void take_reads(split_operations& all) {
   }
   // All are taken, also when one fails.
   std::exception_ptr failure;
-  for (const split_operations::waiting_read& read : std::exchange(all.reads, {})) {
+  for (const split_operations::waiting_read& read : all.reads) {
     try {
       ticket_take(read.ticket, read.to, read.bytes);
     } catch (...) {
       failure = std::current_exception();
     }
   }
-  for (const ticket_id id : std::exchange(all.failed, {})) {
+  for (const ticket_id id : all.failed) {
     try {
       ticket_take(id, nullptr, 0);
     } catch (...) {
       failure = std::current_exception();
     }
   }
+  all.reads.clear();
+  all.failed.clear();
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 /// Returns when all that was sent has been done.
 void wait_for_writes(split_operations& all) {
   if (!std::exchange(all.has_written, false)) return;
-  std::vector<ticket_id> answers;
+  all.answers.clear();
   for (rank_t r = 0; r < job.count; ++r) {
     if (!all.written[static_cast<std::size_t>(r)]) continue;
     all.written[static_cast<std::size_t>(r)] = false;
-    answers.push_back(
+    all.answers.push_back(
         ask(r, addresses.heap + (static_cast<std::uint64_t>(r) << addresses.heap_shift), 0));
   }
-  for (const ticket_id answer : answers) ticket_take(answer, nullptr, 0);
+  for (const ticket_id answer : all.answers) ticket_take(answer, nullptr, 0);
 }
 
 }  // namespace
@@ -186,10 +189,12 @@ void split_wait(split_operations* in) {
 }
 
 void split_end(split_operations* in) noexcept {
-  try {
-    split_wait(in);
-  } catch (...) {
-    // wait() tells.
+  // wait() tells of errors. After one of the writes the reads are still on their way here.
+  for (const auto step : {wait_for_writes, take_reads}) {
+    try {
+      step(*in);
+    } catch (...) {
+    }
   }
   unused.push_back(in);
 }

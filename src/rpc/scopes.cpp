@@ -15,6 +15,7 @@
 #include "message/dispatcher.hpp"
 #include "rpc/exceptions.hpp"
 #include "rpc/rpc.hpp"
+#include "sojourn/aggregate.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/finish.hpp"
 
@@ -211,6 +212,7 @@ void finish_end(finish_frame& frame, const std::exception_ptr& failure) {
   // The piece may be another one now: a fork inside the scope was cut here.
   running_piece()->scope = frame.outer_scope;
   ticket_id id = a->id;
+  flush();  // what is bundled is waited for
   left(a);
   std::exception_ptr inside;
   try {

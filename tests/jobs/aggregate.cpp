@@ -210,6 +210,20 @@ void what_is_bundled_goes_when_the_rank_has_nothing_else_to_do() {
   barrier();
 }
 
+void finish_sends_what_is_bundled_though_the_rank_is_busy() {
+  restart();
+  aggregated here({.age = std::chrono::hours(1)});
+  bool stop = false;
+  auto busy = future<void>::of_value().then([&] {
+    while (!stop) yield();
+  });
+  finish([] { rpc_ff(next(), [] { ++done; }); });
+  stop = true;
+  busy.get();
+  CHECK_EQUAL(everywhere(), rank_count());
+  barrier();
+}
+
 void what_is_old_goes_while_the_rank_is_busy() {
   restart();
   aggregated here({.age = std::chrono::microseconds(1)});
@@ -272,6 +286,8 @@ int main(int argc, char** argv) {
                  finishes_do_not_wait_for_the_calls_of_others);
     check::claim("what is bundled goes when the rank has nothing else to do",
                  what_is_bundled_goes_when_the_rank_has_nothing_else_to_do);
+    check::claim("finish sends what is bundled though the rank is busy",
+                 finish_sends_what_is_bundled_though_the_rank_is_busy);
     check::claim("what is old goes while the rank is busy",
                  what_is_old_goes_while_the_rank_is_busy);
     check::claim("an answer sees what was bundled before", an_answer_sees_what_was_bundled_before);

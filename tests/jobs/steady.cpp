@@ -128,6 +128,22 @@ void views() {
   allocates_nothing([&] { (void)rpc(next(), waits, std::string_view("some words")).get(); });
 }
 
+void one_sided_access() {
+  auto there = make_array<long>(next(), 4);
+  static std::array<long, 4> here;
+  completions all;
+  allocates_nothing([&] {
+    long on_the_stack = 0;
+    for (std::ptrdiff_t i = 0; i < 4; ++i) store(there + i, i + 0L, all);
+    all.wait();
+    for (std::ptrdiff_t i = 0; i < 4; ++i) load(there + i, here[static_cast<std::size_t>(i)], all);
+    load(there + 3, on_the_stack, all);
+    all.wait();
+    if (on_the_stack != 3) ++allocations;
+  });
+  destroy_array(there, 4);
+}
+
 long done = 0;
 
 void one_way_calls() {
@@ -150,6 +166,7 @@ int main(int argc, char** argv) {
     check::claim("calls allocate nothing", calls);
     check::claim("long arguments and results allocate nothing", long_arguments_and_results);
     check::claim("views allocate nothing", views);
+    check::claim("one-sided access allocates nothing", one_sided_access);
     check::claim("one-way calls allocate nothing", one_way_calls);
     return check::verdict();
   });
