@@ -51,7 +51,7 @@ outcome run_program(std::vector<std::string> words) {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  pid_t child = fork();
+  pid_t child = ::fork();
   if (child == 0) {
     if (nothing >= 0) dup2(nothing, STDIN_FILENO);
     dup2(output[1], STDOUT_FILENO);

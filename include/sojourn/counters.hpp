@@ -51,15 +51,18 @@ struct counters {
   std::uint64_t name_cache_misses = 0;    ///< Those that carried the name.
   std::uint64_t bundles_sent = 0;         ///< Messages that held several calls (aggregate.hpp).
   std::uint64_t calls_bundled = 0;        ///< Calls in them.
+  std::uint64_t forks = 0;          ///< Children begun: fork, async on a local object, par_for.
+  std::uint64_t forks_blocked = 0;  ///< Those that blocked on their caller's stack.
+  std::uint64_t forks_on_heap = 0;  ///< Those that had a context of their own from the start.
 
   /// Messages a program's own calls and migrations sent to other ranks.
   std::uint64_t messages() const { return requests_sent + replies_sent + migrations; }
   std::uint64_t bytes() const { return request_bytes + reply_bytes + migration_bytes; }
 
   static constexpr std::size_t count() { return sizeof(counters) / sizeof(std::uint64_t); }
-  std::array<std::uint64_t, 39> values() const {
-    static_assert(count() == 39);
-    using array = std::array<std::uint64_t, 39>;
+  std::array<std::uint64_t, 42> values() const {
+    static_assert(count() == 42);
+    using array = std::array<std::uint64_t, 42>;
     return __builtin_bit_cast(array, *this);
   }
   counters& operator-=(const counters& before);

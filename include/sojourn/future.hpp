@@ -19,7 +19,8 @@ namespace sojourn {
 
 /// The result of something started with `rpc`, `async` or `then`. Movable; may outlive the frame
 /// it was made in and may travel with the frames that hold it. Waiting suspends the fiber, never
-/// the rank. A future that is destroyed unread drops its result.
+/// the rank. A future that is destroyed unread drops its result; that of a child which refers to
+/// the frames of its caller (fork) waits for it first.
 template <class T>
 class [[nodiscard]] future {
  public:
@@ -42,13 +43,13 @@ class [[nodiscard]] future {
 
   /// True when get() would not wait. Never suspends.
   bool ready() const {
-    return state_ == state::value || (state_ == state::ticket && detail::ticket_ready(ticket_));
+    return state_ == state::value || (has_ticket() && detail::ticket_ready(ticket_));
   }
 
   /// Suspends until the result is here. Requires: valid().
   void wait() {
     check();
-    if (state_ == state::ticket) detail::ticket_wait(ticket_);
+    if (has_ticket()) detail::ticket_wait(ticket_);
   }
 
   /// Suspends until the result is here and moves it out, or rethrows what the call threw.
@@ -91,7 +92,7 @@ class [[nodiscard]] future {
         detail::post_task(&run, self, static_cast<continuation*>(self)->scope);
       }
     };
-    bool by_ticket = state_ == state::ticket;
+    bool by_ticket = has_ticket();
     auto* c = new continuation{std::move(*this), std::move(fn), result, detail::join_scope()};
     if (by_ticket) {
       detail::ticket_adopt(c->source.ticket_);
@@ -118,9 +119,17 @@ class [[nodiscard]] future {
     f.state_ = state::ticket;
     return f;
   }
+  /// The same of a child that refers to frames of whoever makes this.
+  static future of_child(detail::ticket_id ticket) {
+    future f;
+    f.ticket_ = ticket;
+    f.state_ = state::child;
+    return f;
+  }
 
  private:
-  enum class state : unsigned char { empty, value, ticket };
+  enum class state : unsigned char { empty, value, ticket, child };
+  bool has_ticket() const { return state_ >= state::ticket; }
 
   void check() const {
     if (state_ == state::empty) {
@@ -132,7 +141,8 @@ class [[nodiscard]] future {
   void reset() {
     if (state_ == state::value) {
       if constexpr (!std::is_void_v<T>) value_.value.~T();
-    } else if (state_ == state::ticket) {
+    } else if (has_ticket()) {
+      if (state_ == state::child) detail::ticket_wait(ticket_);
       detail::ticket_drop(ticket_);
     }
     state_ = state::empty;

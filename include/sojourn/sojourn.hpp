@@ -12,6 +12,7 @@
 #include "sojourn/counters.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/finish.hpp"
+#include "sojourn/fork.hpp"
 #include "sojourn/future.hpp"
 #include "sojourn/global_ptr.hpp"
 #include "sojourn/inline_string.hpp"

@@ -61,6 +61,9 @@ constexpr const char* names[] = {
     "name_cache_misses",
     "bundles_sent",
     "calls_bundled",
+    "forks",
+    "forks_blocked",
+    "forks_on_heap",
 };
 static_assert(std::size(names) == counters::count());
 

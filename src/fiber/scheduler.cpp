@@ -119,6 +119,14 @@ void become_fiber(piece* p) {
   }
 }
 
+piece* make_spare() {
+  piece* p = new_piece();
+  p->slot = slots.acquire();
+  p->hi = slots.high(p->slot);
+  p->keeps_slot = true;
+  return p;
+}
+
 /// Back on the scheduler's stack after a stack left.
 void after_leaving() {
   confirm_switch();
@@ -133,7 +141,10 @@ void after_leaving() {
     // A computation that ends with another rounding mode takes it along.
     if (read_fp() != scheduler.usual_fp) [[unlikely]]
       write_fp(scheduler.usual_fp);
-    if (p != scheduler.spare) retire(p);
+    if (p == scheduler.spare) return;
+    retire(p);
+    // Now, not when a message waits for it.
+    if (scheduler.spare == nullptr) scheduler.spare = make_spare();
     return;
   }
   if (p == scheduler.spare) become_fiber(p);
@@ -161,14 +172,6 @@ void resume(piece* p) {
   announce_switch(slots.low(p->slot), slots.high(p->slot));
   switch_stack(&sojourn_scheduler_sp, p->sp, p->word);
   after_leaving();
-}
-
-piece* make_spare() {
-  piece* p = new_piece();
-  p->slot = slots.acquire();
-  p->hi = slots.high(p->slot);
-  p->keeps_slot = true;
-  return p;
 }
 
 #if SOJOURN_ASAN
@@ -239,6 +242,7 @@ piece* block(piece* left) {
     check_watched(left->sp, m != nullptr ? reinterpret_cast<std::uint64_t>(m->sp) : left->hi,
                   "waits");
   if (m == nullptr) return left;
+  ++counts.forks_blocked;
   piece* younger = cut(left, m);
   make_ready_first(left, 1);
   return younger;
@@ -324,20 +328,24 @@ int run_ready(int most) {
 
 namespace {
 
-inline bool run_on_spare(piece* p, void (*fn)(void*), void* context, bool pinned, void* scope) {
+inline bool run_on_spare(piece* p, void (*fn)(void*), void* context, bool pinned, void* scope,
+                         bool goes_on) {
   p->pinned = pinned;
   p->shares_stack = false;
   p->scope = scope;
   run_on(p, fn, context);
-  return scheduler.spare != p;
+  if (scheduler.spare == p) return false;
+  // Here, before the returns to who polls: each is mispredicted after another stack has run.
+  if (goes_on && first_ready == p) run_ready(1);
+  return true;
 }
 
 /// On a stack where others lie, or without a guard page.
 [[gnu::noinline]] bool run_on_used_spare(piece* p, void (*fn)(void*), void* context, bool pinned,
-                                         void* scope) {
+                                         void* scope, bool goes_on) {
   std::uint32_t slot = p->slot;
   clear_slot(slot, p->hi);
-  bool blocked = run_on_spare(p, fn, context, pinned, scope);
+  bool blocked = run_on_spare(p, fn, context, pinned, scope, goes_on);
   slots.check(slot);
   return blocked;
 }
@@ -359,15 +367,15 @@ inline bool run_on_spare(piece* p, void (*fn)(void*), void* context, bool pinned
 
 }  // namespace
 
-bool run_handler(void (*fn)(void*), void* context, bool pinned, void* scope) {
+bool run_handler(void (*fn)(void*), void* context, bool pinned, void* scope, bool goes_on) {
   if (scheduler.spare == nullptr) scheduler.spare = make_spare();
   piece* p = scheduler.spare;
   if (slots[p->slot].being_read != 0) [[unlikely]]
     p = another_spare();
   if (slots[p->slot].in_place != nullptr) {
-    return run_on_used_spare(p, fn, context, pinned, scope);
+    return run_on_used_spare(p, fn, context, pinned, scope, goes_on);
   }
-  return run_on_spare(p, fn, context, pinned, scope);
+  return run_on_spare(p, fn, context, pinned, scope, goes_on);
 }
 
 void run_main(void (*fn)(void*), void* context) {
@@ -398,6 +406,15 @@ void retire(piece* p) {
 
 const piece* spare_piece() { return scheduler.spare; }
 int called_by(const piece* p) { return p == scheduler.spare ? handover.called_by : p->called_by; }
+
+bool running_keeps_its_stack() {
+  const piece* p = running_piece();
+  if (p == nullptr || p->hi != slots.high(p->slot)) return false;
+  if (slots.is_main(p->slot)) return true;
+  // What becomes a fiber when it blocks must not be one too many.
+  return p->keeps_slot && !p->shares_stack && slots[p->slot].users == 1 &&
+         (p != scheduler.spare || scheduler.fibers_resident < resident_fibers_max);
+}
 
 std::size_t fibers_unfinished() { return pieces_in_use - (scheduler.spare != nullptr); }
 

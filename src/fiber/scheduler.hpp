@@ -104,9 +104,10 @@ void set_aside(piece* p);
 void restore_resident();
 
 /// Runs fn(context) on a spare stack; when it blocks it has become a fiber and this returns.
-/// Scheduler's stack only. `pinned`: its frames never leave this rank.
+/// Scheduler's stack only. `pinned`: its frames never leave this rank. `goes_on`: a fiber that is
+/// alone ready when it has blocked runs again at once, once.
 /// True when it blocked: its count in `scope` is the fiber's from then on.
-bool run_handler(void (*fn)(void*), void* context, bool pinned, void* scope);
+bool run_handler(void (*fn)(void*), void* context, bool pinned, void* scope, bool goes_on = false);
 
 /// Runs fn(context) as the rank's main fiber, until it first blocks or ends. Once.
 void run_main(void (*fn)(void*), void* context);
@@ -122,6 +123,10 @@ void retire(piece* p);
 
 /// The stack that waits for the next handler; no fiber. May be null.
 const piece* spare_piece();
+
+/// True when no other computation can come in the place of the running one's frames, whatever it
+/// waits for.
+bool running_keeps_its_stack();
 
 /// Pieces that are on this rank and have not finished.
 std::size_t fibers_unfinished();

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/copy_short.hpp"
@@ -151,6 +152,22 @@ void land_result(ticket* t, const landing& there) {
   t->taken_by = taker::memory;
 }
 
+namespace {
+ticket_id waited_for_last = 0;  // by a fiber that has not stood by since; 0: by none
+ticket_id stands_by = 0;        // the one that did last
+}  // namespace
+
+bool wake_to_stand_by() {
+  ticket* t = find_ticket(std::exchange(waited_for_last, 0));
+  if (t == nullptr || t->waiter == nullptr || t->asked < 0 || !t->waiter->is_in_place()) {
+    return false;
+  }
+  t->waiter->waits = wait_cause::none;
+  make_ready(std::exchange(t->waiter, nullptr), goes_anywhere);
+  stands_by = t->id;
+  return true;
+}
+
 void wait_for(ticket* t) {
   SOJOURN_CHECK(t->waiter == nullptr && t->notify == nullptr,
                 "two fibers wait for one result: a future has one reader");
@@ -160,6 +177,7 @@ void wait_for(ticket* t) {
         waiter->since = ticks();
         waiter->waits = wait_cause::ticket;
         waiter->waits_for = static_cast<ticket*>(context)->id;
+        if (waiter->waits_for != stands_by) waited_for_last = waiter->waits_for;
       },
       t);
 }

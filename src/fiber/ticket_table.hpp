@@ -101,6 +101,11 @@ extern void (*on_dropped_result)(const void* bytes, std::size_t size);
 /// Suspends the running piece until `t` has a result. Requires: nobody waits for it yet.
 void wait_for(ticket* t);
 
+/// Nothing is to be done, so the fiber that waited last for another rank's answer waits on its own
+/// stack, where it meets the answer a switch earlier: it becomes ready, once a wait. False when
+/// there is none.
+bool wake_to_stand_by();
+
 /// Writes all tickets. `sent_on_to` tells to which other ticket the result of one goes when it is
 /// there. In a run that goes on from there, load_tickets has `send_on` told.
 void save_tickets(file_writer& to, ticket_id (*sent_on_to)(const ticket& t));

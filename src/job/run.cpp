@@ -25,6 +25,7 @@
 #include "base/checked.hpp"
 #include "base/doctor_hint.hpp"
 #include "base/symbols.hpp"
+#include "fiber/forks.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "job/checkpoint.hpp"
@@ -323,6 +324,7 @@ void live() {
   attach_scheduler(addresses.worker_stack(),
                    addresses.worker_stack() + address_map::worker_stack_bytes);
   attach_tickets();
+  attach_forks();
   attach_functions();
   attach_rpc();
   attach_collectives();

@@ -304,8 +304,9 @@ void deliver_to_user(arrival& a) {
   const user_handler& handler = dispatcher.handlers[index];
   handler_call call{
       handler.run, {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket}, &a};
-  bool blocked = run_handler(run_user_handler, &call, !handler.may_migrate, scope);
-  while (blocked && is_bundle(handler.run)) {
+  const bool bundled = is_bundle(handler.run);
+  bool blocked = run_handler(run_user_handler, &call, !handler.may_migrate, scope, !bundled);
+  while (blocked && bundled) {
     if (scope != nullptr) on_scope.joined(scope);
     blocked = run_handler(run_rest_of_bundle, &call, true, scope);
   }
@@ -593,8 +594,9 @@ void dispatch_until(bool (*done)()) {
       continue;
     }
     if (done()) return;
-    if (dispatcher.tasks_waiting == 0 && !anything_ready())
-      dispatcher.transport->wait(someone_can_send, dispatcher.around_sleep, next_timer_ns);
+    if (dispatcher.tasks_waiting != 0 || anything_ready()) continue;
+    if (dispatcher.transport->spins_for_replies() && wake_to_stand_by()) continue;
+    dispatcher.transport->wait(someone_can_send, dispatcher.around_sleep, next_timer_ns);
   }
 }
 
@@ -608,6 +610,11 @@ void* join_scope() {
 void post_task(void (*fn)(void*), void* context, void* scope) {
   ++dispatcher.tasks_waiting;
   dispatcher.tasks.push_back({fn, context, scope});
+}
+
+void post_task_first(void (*fn)(void*), void* context, void* scope) {
+  ++dispatcher.tasks_waiting;
+  dispatcher.tasks.push_front({fn, context, scope});
 }
 
 void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket,

@@ -101,11 +101,23 @@ void calls() {
   destroy(x);
 }
 
+/// Has results of as many calls here at once: chance would have it some time, and makes the buffers
+/// then.
+template <class Call>
+void make_buffers(Call call) {
+  std::array<decltype(call()), 8> all;
+  for (auto& f : all) f = call();
+  for (auto& f : all) f.wait();
+  for (auto& f : all) (void)f.get();
+}
+
 void long_arguments_and_results() {
   auto p = make<object>(next());
+  make_buffers([&] { return p.async<&object::read>(); });
   allocates_nothing([&] { (void)p.call<&object::read>(); });
   allocates_nothing([&] { p.call<&object::write>(words{}); });
   static kib bytes;
+  make_buffers([] { return rpc(next(), [](const kib& in) { return in; }, bytes); });
   allocates_nothing([] { (void)rpc(next(), [](const kib& in) { return in; }, bytes).get(); });
   // Several at a time.
   allocates_nothing([] {

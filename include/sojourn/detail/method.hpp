@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sojourn/counters.hpp"
+#include "sojourn/detail/forked.hpp"
 #include "sojourn/detail/wire.hpp"
 #include "sojourn/future.hpp"
 #include "sojourn/via.hpp"
@@ -148,20 +149,8 @@ struct checked_method {
   [[gnu::always_inline]] static inline future<result> fork_with(std::tuple<P...>*, T* object,
                                                                 B&&... b) {
     auto body = [](T* o, auto... c) -> result { return invoke(o, std::move(c)...); };
-    marked_frame<result, decltype(body), T*, outliving<P, B>...> frame(
-        body, object, outlive<P>(std::forward<B>(b))...);
-    call_under(frame, mark_kind::fork_pinned, &frame.inner);
-    if (frame.events != 0) [[unlikely]] {
-      if (frame.events & mark::threw) return failed(frame);
-      if (!frame.settle()) return future<result>::of_ticket(frame.ticket);
-    }
-    if constexpr (std::is_void_v<result>) {
-      return future<result>::of_value();
-    } else {
-      auto f = future<result>::of_value(std::move(frame.result.value));
-      if constexpr (!std::is_trivially_destructible_v<result>) frame.result.value.~result();
-      return f;
-    }
+    return call_forked<mark_kind::fork_pinned, result>(body, object,
+                                                       outlive<P>(std::forward<B>(b))...);
   }
 
   // In checked mode every access comes here, also those to objects of this rank.
@@ -234,16 +223,6 @@ struct checked_method {
 
   static void* object_address(global_ptr<T> p) {
     return const_cast<void*>(static_cast<const void*>(p.local()));
-  }
-
-  template <class Frame>
-  static future<result> failed(Frame& frame) {
-    ticket_id ticket = ticket_open();
-    send_exception(ticket, frame.failure.value);
-    frame.failure.value.~exception_ptr();
-    frame.events &= static_cast<std::uint8_t>(~mark::threw);
-    frame.settle();
-    return future<result>::of_ticket(ticket);
   }
 
   static int checked_owner(std::uint64_t address) {

@@ -14,6 +14,8 @@ namespace sojourn::detail {
 void* join_scope();
 /// Runs fn(context) soon on this rank, as the computation that join_scope() counted.
 void post_task(void (*fn)(void*), void* context, void* scope);
+/// The same, before all that were posted so far.
+void post_task_first(void (*fn)(void*), void* context, void* scope);
 
 /// Makes `id` a ticket that is at home on this rank, asking its home to forward when it is not.
 void ticket_adopt(ticket_id& id);

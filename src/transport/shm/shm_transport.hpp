@@ -83,6 +83,7 @@ class shm_transport final : public transport {
 
   int poll(bool (*deliver)(arrival&, void*), void* context, int most) override;
   void prepare(int to, message_class kind) { peers_[to].out[at(kind)].prepare(); }
+  bool spins_for_replies() const { return reply_spins_ != 0; }
   bool poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) override;
   void consume(const arrival& message) override;
   bool anything_arrived() const override;

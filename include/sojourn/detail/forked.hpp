@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Children: calls under a fork mark, which leaves the caller to go on when the callee blocks.
+#pragma once
+
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "sojourn/counters.hpp"
+#include "sojourn/detail/activation.hpp"
+#include "sojourn/detail/tasks.hpp"
+#include "sojourn/future.hpp"
+
+namespace sojourn::detail {
+
+/// What a fork has to look at: one word, 0 where children run in place and nobody asks for work.
+extern unsigned forks_attend;
+
+/// Looks. True when this child gets a context of its own (SOJOURN_EXECUTION=heap). `refers`: it
+/// refers to frames of the running fiber.
+bool fork_on_heap(bool refers);
+
+/// A child of its own context before it runs: what the caller of a remote function would send.
+template <class R, class F, class... A>
+struct heap_child {
+  F fn;
+  std::tuple<A...> arguments;
+  ticket_id result;
+  void* scope;
+
+  static void run(void* self) {
+    std::unique_ptr<heap_child> child(static_cast<heap_child*>(self));
+    send_outcome<R>(child->result,
+                    [&]() -> R { return std::apply(child->fn, std::move(child->arguments)); });
+  }
+};
+
+template <mark_kind Kind, class R>
+future<R> future_of_child(ticket_id ticket) {
+  return Kind == mark_kind::fork_by_reference ? future<R>::of_child(ticket)
+                                              : future<R>::of_ticket(ticket);
+}
+
+template <mark_kind Kind, class R, class F, class... A>
+[[gnu::noinline]] future<R> start_on_heap(F fn, A... arguments) {
+  using child = heap_child<R, F, A...>;
+  const ticket_id result = ticket_open();
+  auto* made = new child{std::move(fn), {std::move(arguments)...}, result, join_scope()};
+  post_task_first(&child::run, made, made->scope);
+  return future_of_child<Kind, R>(result);
+}
+
+/// The future of a child that threw before anybody waited for it.
+template <class R, class Frame>
+[[gnu::noinline]] future<R> failed_child(Frame& frame) {
+  const ticket_id ticket = ticket_open();
+  send_exception(ticket, frame.failure.value);
+  frame.failure.value.~exception_ptr();
+  frame.events &= static_cast<std::uint8_t>(~mark::threw);
+  frame.settle();
+  return future<R>::of_ticket(ticket);
+}
+
+/// Calls fn(arguments…) on this stack under a mark. When it blocks it is cut off, and this returns
+/// with a ticket for its result. Plevyak et al., Hybrid Execution, §3.2.2, where each caller had to
+/// be compiled for that.
+template <mark_kind Kind, class R, class F, class... A>
+[[gnu::always_inline]] inline future<R> call_forked(F&& fn, A&&... arguments) {
+  ++counts.forks;
+  if (forks_attend != 0) [[unlikely]] {
+    if (fork_on_heap(Kind == mark_kind::fork_by_reference)) {
+      return start_on_heap<Kind, R, std::decay_t<F>, std::decay_t<A>...>(
+          std::forward<F>(fn), std::forward<A>(arguments)...);
+    }
+  }
+  marked_frame<R, std::decay_t<F>, std::decay_t<A>...> frame(std::forward<F>(fn),
+                                                             std::forward<A>(arguments)...);
+  call_under(frame, Kind, &frame.inner, &frame.arguments, sizeof frame.arguments);
+  if (frame.events != 0) [[unlikely]] {
+    if (frame.events & mark::threw) return failed_child<R>(frame);
+    if (!frame.settle()) return future_of_child<Kind, R>(frame.ticket);
+  }
+  if constexpr (std::is_void_v<R>) {
+    return future<R>::of_value();
+  } else {
+    auto f = future<R>::of_value(std::move(frame.result.value));
+    if constexpr (!std::is_trivially_destructible_v<R>) frame.result.value.~R();
+    return f;
+  }
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Children that run in place first: a fork is a call until it blocks.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+#include <utility>
+
+#include "sojourn/detail/forked.hpp"
+#include "sojourn/travels.hpp"
+
+namespace sojourn {
+
+namespace detail {
+
+template <class F, class... A>
+struct checked_fork {
+  static constexpr bool fits = std::is_invocable_v<F, A...>;
+  static_assert(fits,
+                "sojourn: the arguments of this fork do not fit the function: it takes as many, by "
+                "value or const&");
+  using result = typename std::conditional_t<fits, std::invoke_result<F, A...>,
+                                             std::type_identity<void>>::type;
+  /// Its frames refer to nothing of this rank, unless by what it calls.
+  static constexpr bool may_leave =
+      is_captureless<F> && (travels<A> && ...) && fits && travels<result>;
+};
+
+}  // namespace detail
+
+/// Calls fn(arguments…) and returns the future of its result. The child runs at once, on the
+/// caller's stack: while it does not block this costs little more than a call. When it blocks, its
+/// frames are set aside, the caller goes on here, and the child goes on when what it waits for is
+/// there. Any function may block, and need not say so.
+///
+/// A child that is a function or a callable without captures, with arguments and a result that
+/// travel, may migrate, and an idle rank may take over what its caller still has to do. Any other
+/// may refer to frames of its caller, by a capture or a pointer: it stays on its rank, and a future
+/// of it that is destroyed unread waits for it. What a child throws comes out of get().
+///
+/// SOJOURN_EXECUTION=heap gives each child a stack of its own from the start.
+/// Suspends: never. Source: Plevyak, Karamcheti, Zhang and Chien, §3; Mohr, Kranz and Halstead,
+/// Lazy Task Creation (1991).
+template <class F, class... A>
+[[gnu::always_inline]] inline auto fork(F&& fn, A&&... arguments)
+    -> future<typename detail::checked_fork<std::decay_t<F>, std::decay_t<A>...>::result> {
+  using checked = detail::checked_fork<std::decay_t<F>, std::decay_t<A>...>;
+  using R = typename checked::result;
+  constexpr auto kind =
+      checked::may_leave ? detail::mark_kind::fork : detail::mark_kind::fork_by_reference;
+  return detail::call_forked<kind, R>(std::forward<F>(fn), std::forward<A>(arguments)...);
+}
+
+/// Calls all of them, each as a child of its own but the last, and returns when all have returned.
+/// What one threw is rethrown then, the last one's first. Suspends.
+template <std::invocable First, std::invocable... More>
+void par_invoke(First&& first, More&&... more) {
+  if constexpr (sizeof...(More) == 0) {
+    first();
+  } else {
+    auto child = fork([&first] { first(); });
+    par_invoke(std::forward<More>(more)...);
+    child.get();
+  }
+}
+
+namespace detail {
+
+/// A callable as an argument that travels when it has no captures.
+template <class F>
+struct carried {
+  F call;
+};
+
+[[noreturn]] void refuse_grain();
+
+/// The older half is a child, until `grain` are left.
+template <class I, class Body>
+void run_range(I first, I last, I grain, const Body& body) {
+  if (last - first <= grain) {
+    for (; first != last; ++first) body(first);
+    return;
+  }
+  const I middle = first + (last - first) / 2;
+  auto older = [&] {
+    if constexpr (is_captureless<Body>) {
+      return fork([](I f, I l, I g, carried<Body> b) { run_range(f, l, g, b.call); }, first, middle,
+                  grain, carried<Body>{body});
+    } else {
+      return fork([&] { run_range(first, middle, grain, body); });
+    }
+  }();
+  run_range(middle, last, grain, body);
+  older.get();
+}
+
+template <class T, class I, class Body, class Combine>
+T reduce_range(I first, I last, I grain, const Body& body, const Combine& combine) {
+  if (last - first <= grain) {
+    T sum = body(first);
+    while (++first != last) sum = combine(std::move(sum), body(first));
+    return sum;
+  }
+  const I middle = first + (last - first) / 2;
+  auto older = [&] {
+    if constexpr (is_captureless<Body> && is_captureless<Combine> && travels<T>) {
+      return fork([](I f, I l, I g, carried<Body> b,
+                     carried<Combine> c) { return reduce_range<T>(f, l, g, b.call, c.call); },
+                  first, middle, grain, carried<Body>{body}, carried<Combine>{combine});
+    } else {
+      return fork([&] { return reduce_range<T>(first, middle, grain, body, combine); });
+    }
+  }();
+  T younger = reduce_range<T>(middle, last, grain, body, combine);
+  return combine(older.get(), std::move(younger));
+}
+
+}  // namespace detail
+
+/// Calls body(i) for each i of [first, last), in halves that are children, and returns when all
+/// have returned. Of each run of `grain` the calls come one after the other: one that blocks holds
+/// up those behind it in its run, and no others. A body without captures may be run by idle ranks
+/// too. What a body throws is rethrown at the end; the rest of its run is left out. Suspends.
+/// Errors: sojourn::error when `grain` is not positive.
+template <std::integral I, std::invocable<I> Body>
+void par_for(I first, std::type_identity_t<I> last, const Body& body,
+             std::type_identity_t<I> grain = 1) {
+  if (grain < 1) detail::refuse_grain();
+  if (first < last) detail::run_range<I>(first, last, grain, body);
+}
+
+/// combine(… combine(body(first), body(first + 1)) …) over [first, last) in that order, however it
+/// is bracketed: `combine` is associative; `identity` is the result of an empty range. Otherwise as
+/// par_for.
+template <std::integral I, class T, std::invocable<I> Body, class Combine>
+T par_reduce(I first, std::type_identity_t<I> last, T identity, const Body& body,
+             const Combine& combine, std::type_identity_t<I> grain = 1) {
+  if (grain < 1) detail::refuse_grain();
+  if (!(first < last)) return identity;
+  return detail::reduce_range<T, I>(first, last, grain, body, combine);
+}
+
+}  // namespace sojourn

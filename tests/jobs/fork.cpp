@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// Children run in place until they block, and mean the same wherever they run: in place, cut off,
+// or on stacks of their own (SOJOURN_EXECUTION=heap).
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+
+using namespace sojourn;
+
+namespace {
+
+rank_t next() { return (rank_me() + 1) % rank_count(); }
+
+bool on_heap() {
+  const char* way = std::getenv("SOJOURN_EXECUTION");
+  return way != nullptr && std::strcmp(way, "heap") == 0;
+}
+
+long there(long x) {
+  return rpc(next(), [](long y) { return y; }, x).get();
+}
+long fibonacci(long n) {
+  if (n < 2) return n;
+  auto older = fork(fibonacci, n - 1);
+  const long younger = fibonacci(n - 2);
+  return older.get() + younger;
+}
+/// Blocks in each leaf.
+long fibonacci_there(long n) {
+  if (n < 2) return there(n);
+  auto older = fork(fibonacci_there, n - 1);
+  const long younger = fibonacci_there(n - 2);
+  return older.get() + younger;
+}
+
+void children_that_do_not_block_run_at_once() {
+  int step = 0;
+  const counters before = counters_now();
+  auto child = fork([&] { return ++step; });
+  const int seen = step;
+  const counters made = counters_now() - before;
+  CHECK_EQUAL(made.forks, 1u);
+  if (on_heap()) {
+    CHECK_EQUAL(made.forks_on_heap, 1u);
+    CHECK_EQUAL(seen, 0);
+    CHECK(!child.ready());
+  } else {
+    CHECK_EQUAL(seen, 1);
+    CHECK(child.ready());
+    CHECK_EQUAL(made.forks_on_heap + made.forks_blocked + made.cuts + made.switches, 0u);
+  }
+  CHECK_EQUAL(child.get(), 1);
+  CHECK_EQUAL(fibonacci(16), 987);
+}
+
+void the_caller_goes_on_when_a_child_blocks() {
+  std::string order;
+  const counters before = counters_now();
+  latch let(1);
+  auto child = fork([&] {
+    order += on_heap() ? "" : "a";
+    let.wait();
+    order += "c";
+    return 7;
+  });
+  order += on_heap() ? "ab" : "b";
+  let.count_down();
+  CHECK_EQUAL(child.get(), 7);
+  CHECK_EQUAL(order, std::string("abc"));
+  const counters made = counters_now() - before;
+  // On a stack of its own it is no caller's that it blocks on; and the latch was open by then.
+  CHECK_EQUAL(made.forks_blocked, on_heap() ? 0u : 1u);
+  CHECK_EQUAL(fibonacci_there(10), 55);
+}
+
+void a_child_that_blocked_goes_on_in_place() {
+  const counters before = counters_now();
+  std::array<future<long>, 4> all;
+  for (long i = 0; i < 4; ++i) all[static_cast<std::size_t>(i)] = fork(there, i);
+  long sum = 0;
+  for (auto& f : all) sum += f.get();
+  CHECK_EQUAL(sum, 6);
+  if (!on_heap()) CHECK_EQUAL((counters_now() - before).forks_blocked, 4u);
+}
+
+void exceptions_come_out_of_get() {
+  auto at_once = fork([](int x) -> int { throw std::out_of_range(std::to_string(x)); }, 3);
+  auto later = fork(
+      [](int x) -> int {
+        (void)there(x);
+        throw std::length_error(std::to_string(x));
+      },
+      4);
+  auto nothing = fork([] { throw std::domain_error("none"); });
+  auto good = fork(there, 5L);
+  CHECK_THROWS(std::length_error, later.get());
+  CHECK_THROWS(std::out_of_range, at_once.get());
+  CHECK_THROWS(std::domain_error, nothing.get());
+  CHECK_EQUAL(good.get(), 5);
+  // One that nobody asks for is nobody's.
+  {
+    const auto dropped = fork([] { throw std::domain_error("dropped"); });
+  }
+}
+
+void a_child_refers_to_its_callers_frame() {
+  std::array<long, 64> local{};
+  {
+    auto child = fork([&] {
+      for (std::size_t i = 0; i < local.size(); ++i) local[i] = there(static_cast<long>(i));
+    });
+    local[0] = 1;  // meanwhile, and the child then sets it
+    child.get();
+  }
+  CHECK_EQUAL(std::accumulate(local.begin(), local.end(), 0L), 63L * 64 / 2);
+}
+
+long last_written;
+void leave_by_exception() {
+  std::array<long, 32> local{};
+  auto child = fork([&] {
+    for (std::size_t i = 0; i < local.size(); ++i) local[i] = there(static_cast<long>(i));
+    last_written = local.back();
+  });
+  throw std::runtime_error("before the child has ended");
+}
+
+void a_future_of_such_a_child_waits_for_it() {
+  long local = 0;
+  {
+    const auto dropped = fork([&] { local = there(3); });
+  }
+  CHECK_EQUAL(local, 3);
+  last_written = 0;
+  CHECK_THROWS(std::runtime_error, leave_by_exception());
+  CHECK_EQUAL(last_written, 31);
+}
+
+void results_own_memory() {
+  auto short_one = fork([n = 3] { return std::vector<int>(static_cast<std::size_t>(n), 4); });
+  auto long_one =
+      fork([n = 70000L] { return std::string(static_cast<std::size_t>(there(n)), 'x'); });
+  CHECK_EQUAL(short_one.get().size(), 3u);
+  CHECK_EQUAL(long_one.get().size(), 70000u);
+  auto moved = fork(there, 9L);
+  future<long> other = std::move(moved);
+  CHECK_EQUAL(other.then([](long x) { return 2 * x; }).get(), 18);
+}
+
+void loops_run_each_index_once() {
+  for (const int n : {0, 1, 2, 7, 100, 1000}) {
+    for (const int grain : {1, 3, 64, 5000}) {
+      std::vector<int> times(static_cast<std::size_t>(n));
+      par_for(0, n, [&](int i) { ++times[static_cast<std::size_t>(i)]; }, grain);
+      CHECK(times == std::vector<int>(static_cast<std::size_t>(n), 1));
+      const long sum = par_reduce(
+          0, n, 0L, [](int i) { return static_cast<long>(i); },
+          [](long a, long b) { return a + b; }, grain);
+      CHECK_EQUAL(sum, static_cast<long>(n) * (n - 1) / 2);
+    }
+  }
+  // In order, however it is bracketed.
+  const std::string letters = par_reduce(
+      0, 26, std::string("none"), [&](int i) { return std::string(1, static_cast<char>('a' + i)); },
+      [](std::string a, const std::string& b) { return a + b; });
+  CHECK_EQUAL(letters, std::string("abcdefghijklmnopqrstuvwxyz"));
+  CHECK_EQUAL(par_reduce(3, 3, 17, [](int i) { return i; }, std::plus<>{}), 17);
+  CHECK_THROWS(error, par_for(0, 3, [](int) {}, 0));
+}
+
+void bodies_that_block_do_so_together() {
+  constexpr int bodies = 200;
+  latch all(bodies);
+  int ended = 0;
+  // Ends only when each waits while the others come.
+  par_for(0, bodies, [&](int) {
+    all.arrive_and_wait();
+    ++ended;
+  });
+  CHECK_EQUAL(ended, bodies);
+  const counters before = counters_now();
+  par_for(0, bodies, [&](int i) { CHECK_EQUAL(there(i), i); });
+  if (!on_heap()) CHECK((counters_now() - before).forks_blocked >= bodies - 1u);
+}
+
+void what_a_body_throws_comes_out_at_the_end() {
+  int ended = 0;
+  CHECK_THROWS(std::out_of_range, par_for(0, 50, [&](int i) {
+                 (void)there(i);
+                 if (i == 20) throw std::out_of_range("20");
+                 ++ended;
+               }));
+  CHECK_EQUAL(ended, 49);
+  int calls = 0;
+  par_invoke([&] { calls += static_cast<int>(there(1)); }, [&] { calls += 10; },
+             [&] { calls += static_cast<int>(there(100)); });
+  CHECK_EQUAL(calls, 111);
+}
+
+/// More children than have stacks of their own at a time, all blocked, each referring to a frame.
+void very_many_children_block() {
+  const int children = sanitized ? 1500 : 5000;
+  std::vector<long> values(static_cast<std::size_t>(children));
+  latch let(1);
+  std::vector<future<void>> all;
+  for (int i = 0; i < children; ++i) {
+    all.push_back(fork([&, i] {
+      let.wait();
+      values[static_cast<std::size_t>(i)] = i;
+    }));
+    if (i % 100 == 0) yield();
+  }
+  let.count_down();
+  for (auto& f : all) f.get();
+  for (int i = 0; i < children; ++i) CHECK_EQUAL(values[static_cast<std::size_t>(i)], i);
+}
+
+// ---- Random trees, against their serial evaluation ----------------------------------------------
+
+struct tree {
+  std::uint64_t seed;
+  std::uint64_t serial(int depth) const;
+  std::uint64_t parallel(int depth) const;
+};
+
+std::uint64_t mixed(std::uint64_t x) {
+  x = (x ^ (x >> 31)) * 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9u;
+  return x ^ (x >> 32);
+}
+tree child_of(const tree& t, std::uint64_t i) { return {mixed(t.seed + 0x1234567 * (i + 1))}; }
+unsigned children_of(const tree& t, int depth) {
+  return depth == 0 ? 0u : static_cast<unsigned>(t.seed >> 8) % 4;
+}
+bool throws(const tree& t) { return t.seed % 61 == 0; }
+
+std::uint64_t tree::serial(int depth) const {
+  std::uint64_t sum = seed;
+  for (unsigned i = 0; i < children_of(*this, depth); ++i) {
+    try {
+      sum = mixed(sum + child_of(*this, i).serial(depth - 1));
+    } catch (const std::range_error&) {
+      sum = mixed(sum + 1);
+    }
+  }
+  if (throws(*this)) throw std::range_error("as it goes");
+  return sum;
+}
+
+std::uint64_t evaluate(tree t, int depth);
+
+void block_somehow(const tree& t) {
+  switch (t.seed % 7) {
+    case 0:
+      yield();
+      break;
+    case 1:
+      (void)there(1);
+      break;
+    case 2:
+      (void)rpc(static_cast<rank_t>(t.seed / 7 % static_cast<unsigned>(rank_count())), [] {
+        yield();
+      }).get();
+      break;
+    default:
+      break;
+  }
+}
+
+std::uint64_t tree::parallel(int depth) const {
+  std::vector<future<std::uint64_t>> all;
+  const unsigned n = children_of(*this, depth);
+  block_somehow({mixed(seed + 1)});
+  for (unsigned i = 0; i < n; ++i) {
+    const tree c = child_of(*this, i);
+    switch (c.seed % 5) {
+      case 0:
+        all.push_back(fork(evaluate, c, depth - 1));
+        break;
+      case 1:
+        all.push_back(rpc(static_cast<rank_t>(c.seed % static_cast<unsigned>(rank_count())),
+                          evaluate, c, depth - 1));
+        break;
+      default:
+        all.push_back(fork([c, depth, this] {
+          block_somehow(*this);
+          return c.parallel(depth - 1);
+        }));
+    }
+  }
+  block_somehow(*this);
+  std::uint64_t sum = seed;
+  for (auto& f : all) {
+    try {
+      sum = mixed(sum + f.get());
+    } catch (const std::range_error&) {
+      sum = mixed(sum + 1);
+    }
+    block_somehow({mixed(sum)});
+  }
+  if (throws(*this)) throw std::range_error("as it goes");
+  return sum;
+}
+
+std::uint64_t evaluate(tree t, int depth) { return t.parallel(depth); }
+
+void random_trees_give_what_serial_ones_do() {
+  const int trees = sanitized ? 20 : 60;
+  for (int i = 0; i < trees; ++i) {
+    const tree t{mixed(static_cast<std::uint64_t>(i * 64 + rank_me()))};
+    std::uint64_t wanted = 0;
+    std::uint64_t found = 0;
+    try {
+      wanted = t.serial(7);
+    } catch (const std::range_error&) {
+      wanted = 1;
+    }
+    try {
+      found = t.parallel(7);
+    } catch (const std::range_error&) {
+      found = 1;
+    }
+    CHECK_EQUAL(found, wanted);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run(argc, argv, [] {
+    check::claim("children that do not block run at once", children_that_do_not_block_run_at_once);
+    check::claim("the caller goes on when a child blocks", the_caller_goes_on_when_a_child_blocks);
+    check::claim("a child that blocked goes on in place", a_child_that_blocked_goes_on_in_place);
+    check::claim("exceptions come out of get", exceptions_come_out_of_get);
+    check::claim("a child refers to its caller's frame", a_child_refers_to_its_callers_frame);
+    check::claim("a future of such a child waits for it", a_future_of_such_a_child_waits_for_it);
+    check::claim("results own memory", results_own_memory);
+    check::claim("loops run each index once", loops_run_each_index_once);
+    check::claim("bodies that block do so together", bodies_that_block_do_so_together);
+    check::claim("what a body throws comes out at the end",
+                 what_a_body_throws_comes_out_at_the_end);
+    check::claim("very many children block", very_many_children_block);
+    check::claim("random trees give what serial ones do", random_trees_give_what_serial_ones_do);
+    return check::verdict();
+  });
+}
