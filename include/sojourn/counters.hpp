@@ -51,18 +51,20 @@ struct counters {
   std::uint64_t name_cache_misses = 0;    ///< Those that carried the name.
   std::uint64_t bundles_sent = 0;         ///< Messages that held several calls (aggregate.hpp).
   std::uint64_t calls_bundled = 0;        ///< Calls in them.
-  std::uint64_t forks = 0;          ///< Children begun: fork, async on a local object, par_for.
-  std::uint64_t forks_blocked = 0;  ///< Those that blocked on their caller's stack.
-  std::uint64_t forks_on_heap = 0;  ///< Those that had a context of their own from the start.
+  std::uint64_t forks = 0;           ///< Children begun: fork, async on a local object, par_for.
+  std::uint64_t forks_blocked = 0;   ///< Those that blocked on their caller's stack.
+  std::uint64_t forks_on_heap = 0;   ///< Those that had a context of their own from the start.
+  std::uint64_t steals = 0;          ///< Stretches of stack given to ranks without work.
+  std::uint64_t steals_refused = 0;  ///< Not given, for they held addresses of this rank.
 
   /// Messages a program's own calls and migrations sent to other ranks.
   std::uint64_t messages() const { return requests_sent + replies_sent + migrations; }
   std::uint64_t bytes() const { return request_bytes + reply_bytes + migration_bytes; }
 
   static constexpr std::size_t count() { return sizeof(counters) / sizeof(std::uint64_t); }
-  std::array<std::uint64_t, 42> values() const {
-    static_assert(count() == 42);
-    using array = std::array<std::uint64_t, 42>;
+  std::array<std::uint64_t, 44> values() const {
+    static_assert(count() == 44);
+    using array = std::array<std::uint64_t, 44>;
     return __builtin_bit_cast(array, *this);
   }
   counters& operator-=(const counters& before);
@@ -81,10 +83,15 @@ inline constexpr std::size_t counts_page_bytes = 4096;
 #endif
 
 /// The counts in a page of their own, which a job's memory is mapped over: whatever ends the rank,
-/// the launcher can read them.
+/// the launcher can read them. With them, what other ranks tell this one without a message.
 struct alignas(counts_page_bytes) counts_page : counters {
   std::uint64_t methods{};  ///< Calls on local objects, and depth: see method_guard. No counter.
   std::uint64_t yields{};   ///< Begun; each ends with a switch. Tells polling from progress.
+
+  /// For forks to look at, also from other ranks: see at_fork. Apart from what is counted often.
+  alignas(64) std::uint32_t at_forks{};
+  /// Bit r, written by rank r: it has nothing to do, and takes over what a fork here left to do.
+  std::uint64_t hungry[16]{};
 
   /// The counts, `methods` included.
   counters now() const;

@@ -64,6 +64,8 @@ constexpr const char* names[] = {
     "forks",
     "forks_blocked",
     "forks_on_heap",
+    "steals",
+    "steals_refused",
 };
 static_assert(std::size(names) == counters::count());
 

@@ -11,14 +11,20 @@
 
 namespace sojourn::detail {
 
-unsigned forks_attend = 0;
+void (*on_fork)() = [] {};
 
-bool fork_on_heap(bool refers) {
+bool attend_fork(mark_kind kind) {
+  if (children_run_in_place()) {
+    on_fork();
+    return false;
+  }
   // Frames that a child refers to must be in place while it runs.
-  if (refers && !running_keeps_its_stack()) return false;
+  if (is_by_reference(kind) && !running_keeps_its_stack()) return false;
   ++counts.forks_on_heap;
   return true;
 }
+
+bool children_run_in_place() { return (counts.at_forks & at_fork::on_heap) == 0; }
 
 void attach_forks() {
   const char* text = std::getenv("SOJOURN_EXECUTION");
@@ -26,7 +32,7 @@ void attach_forks() {
   if (way != "hybrid" && way != "heap") {
     throw error(format("SOJOURN_EXECUTION=%s is neither hybrid nor heap", text));
   }
-  forks_attend = way == "heap" ? 1 : 0;
+  if (way == "heap") counts.at_forks = at_fork::on_heap;
 }
 
 void refuse_grain() {

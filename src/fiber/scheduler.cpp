@@ -152,9 +152,8 @@ void after_leaving() {
   action(p, handover.context);
 }
 
-void resume(piece* p) {
-  place(p);
-  forget_frames(slots.low(p->slot) + stack_slots::guard_bytes, p->sp);
+/// What `running` says is of `p` from now on.
+inline void take_up(piece* p) {
   running.youngest = p->youngest;
   running.base = p->base;
   running.holds = p->holds;
@@ -168,6 +167,12 @@ void resume(piece* p) {
   if (p->fp != scheduler.usual_fp) [[unlikely]]
     write_fp(p->fp);
   running_fiber = p;
+}
+
+void resume(piece* p) {
+  place(p);
+  forget_frames(slots.low(p->slot) + stack_slots::guard_bytes, p->sp);
+  take_up(p);
   ++counts.switches;
   announce_switch(slots.low(p->slot), slots.high(p->slot));
   switch_stack(&sojourn_scheduler_sp, p->sp, p->word);
@@ -227,6 +232,8 @@ piece* suspend_running(std::uint64_t sp) {
   record_suspension(p);
   return p;
 }
+
+void go_on(piece* p) { take_up(p); }
 
 void abandon_stack() {
   announce_switch(handover.scheduler_low, handover.scheduler_high);

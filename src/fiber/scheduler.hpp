@@ -57,6 +57,8 @@ extern leaving handover;
 piece* suspend_running(std::uint64_t sp);
 /// Leaves the running stack for good.
 [[noreturn]] void abandon_stack();
+/// In place of that: `p`, whose youngest frames that stack still has, runs again.
+void go_on(piece* p);
 
 /// To be called by an action when the piece that left must wait: cuts it at its youngest open
 /// fork, whose older side then runs at once, and returns what waits: the younger part, or the whole

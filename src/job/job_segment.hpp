@@ -101,6 +101,9 @@ struct job_segment {
     return *reinterpret_cast<const counts_page*>(reinterpret_cast<const char*>(this) +
                                                  counts_offset(rank, static_cast<int>(rank_count)));
   }
+  counts_page& counts_of(int rank) {
+    return const_cast<counts_page&>(static_cast<const job_segment*>(this)->counts_of(rank));
+  }
   watch_area watch();
 };
 

@@ -41,6 +41,7 @@
 #include "message/programs.hpp"
 #include "migrate/balance.hpp"
 #include "migrate/ship.hpp"
+#include "migrate/steal.hpp"
 #include "object/records.hpp"
 #include "object/sites.hpp"
 #include "observe/hang_report.hpp"
@@ -355,6 +356,7 @@ void live() {
   attach_programs([](int r) { return rank_program{block_of(r).fingerprint, block_of(r).program}; });
   close_to_other_programs();
   balance_among_own_program();
+  attach_steal([](int rank) -> counts_page& { return self.segment->counts_of(rank); });
   self.started = true;
   wire().begin();
   run_main(main_fiber, nullptr);

@@ -35,6 +35,8 @@ constexpr std::uint32_t unanswered_max = 65536;
 // Ready pieces between two looks at the messages, and messages from one rank at a look.
 constexpr int pieces_a_round = 32;
 constexpr int messages_a_round = 16;
+// Fewer than there are before a rank sleeps, on crowded cores too.
+constexpr unsigned looks_until_idle = 32;
 // While some sleep and there is work: rounds, or replies taken in place, between two looks at the
 // clock; a power of two.
 constexpr unsigned rounds_a_look_at_the_clock = 16;
@@ -106,6 +108,8 @@ struct dispatcher_state {
   traffic moved_collective{};
   void (*around_sleep)(bool falls_asleep) = nullptr;
   int (*each_round)(bool idle) = nullptr;
+  void (*when_idle)(bool idle) = [](bool) {};
+  unsigned looks_in_vain = 0;  // since the rank has nothing to do
   losses told{};
   std::uint32_t losses_seen = 0;
   int first_lost = no_rank;
@@ -190,6 +194,7 @@ bool bundle_is_sent(int to) {
 bool has_new_loss();
 
 bool someone_can_send() {
+  if (++dispatcher.looks_in_vain == looks_until_idle) dispatcher.when_idle(true);
   if (has_new_loss()) return true;
   if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) return false;
   for (std::size_t to = 0; to < static_cast<std::size_t>(job.count); ++to) {
@@ -596,7 +601,9 @@ void dispatch_until(bool (*done)()) {
     if (done()) return;
     if (dispatcher.tasks_waiting != 0 || anything_ready()) continue;
     if (dispatcher.transport->spins_for_replies() && wake_to_stand_by()) continue;
+    dispatcher.looks_in_vain = 0;
     dispatcher.transport->wait(someone_can_send, dispatcher.around_sleep, next_timer_ns);
+    if (dispatcher.looks_in_vain >= looks_until_idle) dispatcher.when_idle(false);
   }
 }
 
@@ -810,6 +817,8 @@ void call_around_sleep(void (*around_sleep)(bool falls_asleep)) {
 }
 
 void call_each_round(int (*fn)(bool idle)) { dispatcher.each_round = fn; }
+
+void call_when_idle(void (*fn)(bool idle)) { dispatcher.when_idle = fn; }
 
 void want_rounds(bool wanted) {
   // As a sender that waits: where it matters that one does, one number is looked at for all.

@@ -49,6 +49,7 @@ enum class runtime_message : std::uint16_t {
   kept_read,       ///< Asks a rank for a part of what it keeps (marshalled.hpp).
   kept_ended,      ///< It need keep it no longer.
   entry_told,      ///< The answer to a name: where its function is (rpc/named.cpp).
+  forks_here,      ///< Somebody forks on this rank (migrate/steal.hpp).
   count_
 };
 /// Request handlers of the runtime: the first of the table, so that they have the same numbers in
@@ -151,6 +152,9 @@ void commit_message(int to, message_class kind, runtime_message handler, std::ui
 /// Sets what is called once a round of the loop; it returns how much it did. `idle`: there was
 /// nothing else to do. Scheduler's stack.
 void call_each_round(int (*fn)(bool idle));
+/// Called when this rank has had nothing to do for about a microsecond, and when it has again. It
+/// sends nothing.
+void call_when_idle(void (*fn)(bool idle));
 /// As long as it is wanted this rank is not idle, and a fiber whose calls are answered in place
 /// lets the loop go round. Any stack.
 void want_rounds(bool wanted);

@@ -14,12 +14,19 @@
 
 namespace sojourn::detail {
 
-/// What a fork has to look at: one word, 0 where children run in place and nobody asks for work.
-extern unsigned forks_attend;
+/// Why a fork looks closer: bits of counts_page::at_forks, which is 0 mostly.
+struct at_fork {
+  static constexpr std::uint32_t on_heap = 1;  ///< Children have contexts of their own.
+  static constexpr std::uint32_t first = 2;    ///< Other ranks do not know that this one forks.
+  static constexpr std::uint32_t hungry = 4;   ///< A rank has nothing to do.
+  /// Of the first child that could leave its rank, others are told.
+  static constexpr std::uint32_t seen_by(mark_kind kind) {
+    return kind == mark_kind::fork ? on_heap | first | hungry : on_heap | hungry;
+  }
+};
 
-/// Looks. True when this child gets a context of its own (SOJOURN_EXECUTION=heap). `refers`: it
-/// refers to frames of the running fiber.
-bool fork_on_heap(bool refers);
+/// Looks closer. True when this child gets a context of its own (SOJOURN_EXECUTION=heap).
+bool attend_fork(mark_kind kind);
 
 /// A child of its own context before it runs: what the caller of a remote function would send.
 template <class R, class F, class... A>
@@ -68,8 +75,8 @@ template <class R, class Frame>
 template <mark_kind Kind, class R, class F, class... A>
 [[gnu::always_inline]] inline future<R> call_forked(F&& fn, A&&... arguments) {
   ++counts.forks;
-  if (forks_attend != 0) [[unlikely]] {
-    if (fork_on_heap(Kind == mark_kind::fork_by_reference)) {
+  if ((counts.at_forks & at_fork::seen_by(Kind)) != 0) [[unlikely]] {
+    if (attend_fork(Kind)) {
       return start_on_heap<Kind, R, std::decay_t<F>, std::decay_t<A>...>(
           std::forward<F>(fn), std::forward<A>(arguments)...);
     }

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks without work take over what forks of others leave to do: the oldest stretch of a stack that
+// may leave, and no other.
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+#include "check.hpp"
+
+using namespace sojourn;
+
+namespace {
+
+bool steals_are_off() {
+  const char* text = std::getenv("SOJOURN_STEAL");
+  return rank_count() == 1 || (text != nullptr && std::strcmp(text, "off") == 0) ||
+         (sanitized && text == nullptr);
+}
+
+long fibonacci(long n) {
+  if (n < 2) return n;
+  auto older = fork(fibonacci, n - 1);
+  const long younger = fibonacci(n - 2);
+  return older.get() + younger;
+}
+long serial_fibonacci(long n) {
+  return n < 2 ? n : serial_fibonacci(n - 1) + serial_fibonacci(n - 2);
+}
+
+/// Of all ranks, while rank 0 alone does `work` and the others wait.
+template <class Work>
+counters counted_while_one_works(Work work) {
+  barrier();
+  const counters before = counters_now();
+  barrier();
+  if (rank_me() == 0) work();
+  barrier();
+  const counters mine = counters_now() - before;
+  counters all = mine;
+  all.forks = reduce(mine.forks, std::plus<>{});
+  all.steals = reduce(mine.steals, std::plus<>{});
+  all.steals_refused = reduce(mine.steals_refused, std::plus<>{});
+  all.migrations = reduce(mine.migrations, std::plus<>{});
+  return all;
+}
+
+void a_tree_started_on_one_rank_uses_the_others() {
+  counters made;
+  // By chance the other ranks' processes do not run meanwhile, on crowded cores.
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    const std::uint64_t forks_here = counters_now().forks;
+    made = counted_while_one_works([] { CHECK_EQUAL(fibonacci(25), serial_fibonacci(25)); });
+    // Each fork once, wherever.
+    CHECK_EQUAL(made.forks, 121392u);
+    const bool helped = rank_me() != 0 && counters_now().forks != forks_here;
+    if (steals_are_off()) {
+      CHECK_EQUAL(made.steals, 0u);
+      return;
+    }
+    if (reduce(helped ? 1 : 0, std::plus<>{}) > 0) break;
+  }
+  CHECK(made.steals > 0);
+  CHECK_EQUAL(made.migrations, made.steals);
+}
+
+/// Its frame has the address of private memory while it forks.
+long with_private_memory(long n) {
+  std::vector<long> results(2);
+  if (n < 2) return n;
+  auto older = fork(with_private_memory, n - 1);
+  results[0] = with_private_memory(n - 2);
+  results[1] = older.get();
+  return results[0] + results[1];
+}
+void frames_with_addresses_of_this_rank_stay() {
+  const counters made =
+      counted_while_one_works([] { CHECK_EQUAL(with_private_memory(20), serial_fibonacci(20)); });
+  CHECK_EQUAL(made.steals, 0u);
+}
+
+long by_reference(long n) {
+  if (n < 2) return n;
+  auto older = fork([&] { return by_reference(n - 1); });
+  const long younger = by_reference(n - 2);
+  return older.get() + younger;
+}
+void children_that_refer_to_their_callers_stay() {
+  const counters made =
+      counted_while_one_works([] { CHECK_EQUAL(by_reference(22), serial_fibonacci(22)); });
+  CHECK_EQUAL(made.steals, 0u);
+}
+
+struct held {
+  static long call(long n) {
+    const stay here;
+    if (n < 2) return n;
+    auto older = fork(call, n - 1);
+    const long younger = call(n - 2);
+    return older.get() + younger;
+  }
+};
+void frames_that_stay_are_not_given() {
+  const counters made =
+      counted_while_one_works([] { CHECK_EQUAL(held::call(20), serial_fibonacci(20)); });
+  CHECK_EQUAL(made.steals, 0u);
+}
+
+// ---- Random trees of children that may leave, against their serial evaluation -------------------
+
+std::uint64_t mixed(std::uint64_t x) {
+  x = (x ^ (x >> 31)) * 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9u;
+  return x ^ (x >> 32);
+}
+std::uint64_t child_of(std::uint64_t seed, unsigned i) { return mixed(seed + 0x1234567 * (i + 1)); }
+unsigned children_of(std::uint64_t seed, int depth) {
+  return depth == 0 ? 0u : static_cast<unsigned>(seed >> 8) % 4;
+}
+bool throws(std::uint64_t seed) { return seed % 61 == 0; }
+
+std::uint64_t serial(std::uint64_t seed, int depth) {
+  std::uint64_t sum = seed;
+  for (unsigned i = 0; i < children_of(seed, depth); ++i) {
+    try {
+      sum = mixed(sum + serial(child_of(seed, i), depth - 1));
+    } catch (const std::range_error&) {
+      sum = mixed(sum + 1);
+    }
+  }
+  if (throws(seed)) throw std::range_error("as it goes");
+  return sum;
+}
+
+rank_t rank_of(std::uint64_t seed) {
+  return static_cast<rank_t>(seed % static_cast<unsigned>(rank_count()));
+}
+
+void block_somehow(std::uint64_t seed) {
+  switch (seed % 13) {
+    case 0:
+      yield();
+      break;
+    case 1:
+      (void)rpc(rank_of(seed / 13), [](int x) { return x; }, 1).get();
+      break;
+    case 2:
+      rpc(rank_of(seed / 13), [] { yield(); }).get();
+      break;
+    case 3:
+      migrate_to(rank_of(seed / 13));
+      break;
+    default:
+      break;
+  }
+}
+
+std::uint64_t parallel(std::uint64_t seed, int depth);
+
+std::uint64_t inside_a_handler(std::uint64_t seed, int depth) {
+  try {
+    throw 1;
+  } catch (int) {
+    // Its frames hold an exception while the child runs.
+    auto child = fork(parallel, seed, depth);
+    return child.get();
+  }
+}
+
+std::uint64_t parallel(std::uint64_t seed, int depth) {
+  std::array<future<std::uint64_t>, 4> all;
+  const unsigned n = children_of(seed, depth);
+  block_somehow(mixed(seed + 1));
+  for (unsigned i = 0; i < n; ++i) {
+    const std::uint64_t c = child_of(seed, i);
+    switch (c % 11) {
+      case 0:
+        all[i] = rpc(rank_of(c / 11), parallel, c, depth - 1);
+        break;
+      case 1:
+        all[i] =
+            fork([](std::uint64_t s, int d) { return activate(parallel, s, d); }, c, depth - 1);
+        break;
+      case 2:
+        all[i] = fork([c, depth] { return parallel(c, depth - 1); });
+        break;
+      case 3:
+        all[i] = fork(inside_a_handler, c, depth - 1);
+        break;
+      default:
+        all[i] = fork(parallel, c, depth - 1);
+    }
+  }
+  block_somehow(mixed(seed + 2));
+  std::uint64_t sum = seed;
+  for (unsigned i = 0; i < n; ++i) {
+    try {
+      sum = mixed(sum + all[i].get());
+    } catch (const std::range_error&) {
+      sum = mixed(sum + 1);
+    }
+    block_somehow(mixed(sum));
+  }
+  if (throws(seed)) throw std::range_error("as it goes");
+  return sum;
+}
+
+template <class Evaluate>
+std::uint64_t value_of(Evaluate evaluate, std::uint64_t seed, int depth) {
+  try {
+    return evaluate(seed, depth);
+  } catch (const std::range_error&) {
+    return 1;
+  }
+}
+
+void random_trees(bool one_rank_starts) {
+  const int trees = sanitized ? 20 : 80;
+  for (int i = 0; i < trees; ++i) {
+    if (one_rank_starts) barrier();
+    if (one_rank_starts && rank_me() != 0) continue;
+    const std::uint64_t seed = mixed(static_cast<std::uint64_t>(i * 64 + rank_me()));
+    CHECK_EQUAL(value_of(parallel, seed, 9), value_of(serial, seed, 9));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run(argc, argv, [] {
+    check::claim("a tree started on one rank uses the others",
+                 a_tree_started_on_one_rank_uses_the_others);
+    check::claim("frames with addresses of this rank stay",
+                 frames_with_addresses_of_this_rank_stay);
+    check::claim("children that refer to their callers stay",
+                 children_that_refer_to_their_callers_stay);
+    check::claim("frames that stay are not given", frames_that_stay_are_not_given);
+    check::claim("random trees of one rank give what serial ones do", [] { random_trees(true); });
+    check::claim("random trees of all ranks give what serial ones do", [] { random_trees(false); });
+    return check::verdict();
+  });
+}
