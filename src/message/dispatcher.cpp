@@ -35,8 +35,8 @@ constexpr std::uint32_t unanswered_max = 65536;
 // Ready pieces between two looks at the messages, and messages from one rank at a look.
 constexpr int pieces_a_round = 32;
 constexpr int messages_a_round = 16;
-// Fewer than there are before a rank sleeps, on crowded cores too.
-constexpr unsigned looks_until_idle = 32;
+// Fewer than there are, on crowded cores too, before a rank lets others have its core.
+constexpr unsigned looks_until_idle = 16;
 // While some sleep and there is work: rounds, or replies taken in place, between two looks at the
 // clock; a power of two.
 constexpr unsigned rounds_a_look_at_the_clock = 16;
