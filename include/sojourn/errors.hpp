@@ -27,6 +27,12 @@ struct not_exported : error {
   using error::error;
 };
 
+/// A continuation was dropped without a reply: what waits for it gets this. Or it was asked to
+/// reply a second time. what() names the function that made it.
+struct continuation_error : error {
+  using error::error;
+};
+
 /// A rank has ended in the middle of the job, and what was waited for needs it: the answer of a
 /// call, a thread or object there, a collective operation, a finish. The job is lost: the launcher
 /// ends it a moment later (`sojourn run --grace`). Whoever catches this has that long to save what

@@ -2,9 +2,11 @@
 // Futures: a value, or a ticket for one.
 #pragma once
 
+#include <array>
 #include <cassert>
 #include <exception>
 #include <memory>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -119,6 +121,11 @@ class [[nodiscard]] future {
     f.state_ = state::ticket;
     return f;
   }
+  /// Its ticket; null when it holds its value. Errors: as get().
+  detail::ticket_id* to_wait_for() {
+    check();
+    return has_ticket() ? &ticket_ : nullptr;
+  }
   /// The same of a child that refers to frames of whoever makes this.
   static future of_child(detail::ticket_id ticket) {
     future f;
@@ -164,6 +171,28 @@ class [[nodiscard]] future {
   detail::room<detail::stored<T>> value_;
   state state_ = state::empty;
 };
+
+/// Suspends until all of them are ready, once, and is woken once, however many are not; takes no
+/// result. Requires: each is valid(). Source: Plevyak et al., §3.1.
+template <class... T>
+void touch(future<T>&... futures) {
+  std::array<detail::ticket_id*, sizeof...(T)> waited_for{};
+  std::size_t count = 0;
+  const auto add = [&](detail::ticket_id* t) {
+    if (t != nullptr) waited_for[count++] = t;
+  };
+  (add(futures.to_wait_for()), ...);
+  if (count != 0) detail::tickets_wait(waited_for.data(), count);
+}
+/// The same for any number of futures of one type.
+template <class T>
+void touch(std::span<future<T>> futures) {
+  std::vector<detail::ticket_id*> waited_for;
+  for (future<T>& f : futures) {
+    if (detail::ticket_id* t = f.to_wait_for()) waited_for.push_back(t);
+  }
+  if (!waited_for.empty()) detail::tickets_wait(waited_for.data(), waited_for.size());
+}
 
 /// The future of all results, in order; void becomes std::monostate. Never suspends.
 template <class... T>

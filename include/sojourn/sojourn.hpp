@@ -9,6 +9,7 @@
 #include "sojourn/checkpoint.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
+#include "sojourn/continuation.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/finish.hpp"

@@ -77,7 +77,7 @@ exception_kind rank_lost_kind() {
 }
 
 /// The first of the table are the same in all programs.
-constexpr std::size_t standard_kinds = 32;
+constexpr std::size_t standard_kinds = 33;
 
 std::vector<exception_kind>& kinds() {
   static std::vector<exception_kind> table = [] {
@@ -95,6 +95,7 @@ std::vector<exception_kind>& kinds() {
         kind_of<malformed_message>(),
         kind_of<different_program>(),
         kind_of<not_exported>(),
+        kind_of<continuation_error>(),
         plain_kind<std::exception>(),
         plain_kind<std::bad_alloc>(),
         plain_kind<std::bad_array_new_length>(),

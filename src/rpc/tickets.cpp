@@ -212,6 +212,39 @@ void ticket_wait(ticket_id& id) { wait_for_result(id); }
 
 namespace {
 
+/// One of the results is here that the ticket `context` waits for; it counts what is missing.
+void one_of_several(void* context) {
+  ticket* all = find_ticket(reinterpret_cast<ticket_id>(context));
+  if (all == nullptr) return;
+  const auto missing = reinterpret_cast<std::uintptr_t>(all->notify_context) - 1;
+  all->notify_context = reinterpret_cast<void*>(missing);
+  if (missing == 0) complete_ticket(all, nullptr, 0);
+}
+
+}  // namespace
+
+void tickets_wait(ticket_id* const* ids, std::size_t count) {
+  ticket* all = nullptr;
+  std::uintptr_t missing = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    ticket_adopt(*ids[i]);
+    ticket* t = find_ticket(*ids[i]);
+    SOJOURN_CHECK(t != nullptr, "a wait for a result that was taken before");
+    if (t->has != outcome::none) continue;
+    SOJOURN_CHECK(t->waiter == nullptr && t->notify == nullptr,
+                  "two fibers wait for one result: a future has one reader");
+    if (all == nullptr) all = open_ticket(-1);
+    t->notify = one_of_several;
+    t->notify_context = reinterpret_cast<void*>(all->id);
+    ++missing;
+  }
+  if (all == nullptr) return;
+  all->notify_context = reinterpret_cast<void*>(missing);
+  ticket_take(all->id, nullptr, 0);
+}
+
+namespace {
+
 /// As long as the fiber waits without leaving its stack, a result may be copied there: no more
 /// copies. True when it was; the ticket is free then.
 [[gnu::noinline]] bool landed_in_place(ticket_id& id, void* into, std::size_t bytes) {

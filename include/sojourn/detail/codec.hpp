@@ -221,11 +221,17 @@ consteval bool holds_reference() {
   }
 }
 
+/// Whose copy must not stay behind with the right that the value is; moved into a message, or saved
+/// once it is sure to go.
+template <class T>
+inline constexpr bool leaves_by_move = false;
+
 /// Written as the bytes that it is. A bool, an optional and a variant are not: their bytes may be
 /// of no value.
 template <class T>
-inline constexpr bool is_bytes = travels<T> && !holds_reference<T>() && !is_a<T, std::optional> &&
-                                 !is_a<T, std::variant> && !std::is_same_v<T, bool>;
+inline constexpr bool is_bytes =
+    travels<T> && !leaves_by_move<T> && !holds_reference<T>() && !is_a<T, std::optional> &&
+    !is_a<T, std::variant> && !std::is_same_v<T, bool>;
 template <class A, class B>
 inline constexpr bool is_bytes<std::pair<A, B>> = is_bytes<A> && is_bytes<B>;
 template <class... T>

@@ -41,3 +41,20 @@
 #else
 #error "Sojourn knows x86-64 and aarch64"
 #endif
+
+#include <cstdint>
+
+namespace sojourn::detail {
+
+/// Of the running frame: what lies above it, up to its stack's end, are frames.
+[[gnu::always_inline]] inline std::uintptr_t stack_pointer() {
+  std::uintptr_t sp;
+#if defined(__x86_64__)
+  asm volatile("mov %%rsp, %0" : "=r"(sp));
+#else
+  asm volatile("mov %0, sp" : "=r"(sp));
+#endif
+  return sp;
+}
+
+}  // namespace sojourn::detail

@@ -26,6 +26,8 @@ void ticket_take(ticket_id id, void* into, std::size_t bytes);
 /// Suspends until the result is here; does not take it. Away from home the result is fetched, and
 /// `id` becomes a ticket of this rank.
 void ticket_wait(ticket_id& id);
+/// Suspends until all results are here, once; takes none. As ticket_wait for each.
+void tickets_wait(ticket_id* const* ids, std::size_t count);
 /// Frees the ticket now or when its result comes. An exception that nobody asked for is dropped.
 void ticket_drop(ticket_id id);
 /// Calls notify(context) on the dispatcher when the result is here, at once when it is. Requires:

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Continuations: the right to answer somebody's wait, as a value.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "sojourn/detail/result.hpp"
+#include "sojourn/detail/running.hpp"
+#include "sojourn/errors.hpp"
+#include "sojourn/future.hpp"
+#include "sojourn/global_ptr.hpp"
+#include "sojourn/rpc.hpp"
+#include "sojourn/travels.hpp"
+
+namespace sojourn {
+
+template <class T>
+class continuation;
+
+namespace detail {
+
+/// In the frame of a caller that waits for a reply: where that goes while the continuation has not
+/// left the frames of what was called. The ticket is made when it does, or when the call returns
+/// and the continuation is still somewhere: a chain that replies at once makes none. (Plevyak et
+/// al., §3.2.3)
+template <class T>
+struct reply_place {
+  enum class state : unsigned char { open, replied, dropped, by_ticket };
+
+  continuation<T>* holder = nullptr;  ///< While `open`.
+  const fiber_view* fiber = running_fiber;
+  const mark* under = running.youngest;
+  ticket_id ticket = 0;
+  state is = state::open;
+  room<stored<T>> value;
+};
+
+/// Of the code that made a continuation; `made_at` is an address in it.
+[[noreturn]] void throw_dropped(std::uint64_t made_at);
+[[noreturn]] void throw_no_reply_left(std::uint64_t made_at);
+void fail_dropped(ticket_id id, std::uint64_t made_at);
+
+/// The parameters of a function or method that takes a continuation first.
+template <class... P>
+struct passes_continuation : std::false_type {};
+template <class T, class... P>
+struct passes_continuation<continuation<T>, P...> : std::true_type {
+  using result = T;
+};
+template <class F>
+struct continuation_passing : std::false_type {};
+template <class R, class... P>
+struct continuation_passing<R (*)(P...)> : passes_continuation<P...> {};
+template <class R, class C, class... P>
+struct continuation_passing<R (C::*)(P...)> : passes_continuation<P...> {};
+template <class R, class C, class... P>
+struct continuation_passing<R (C::*)(P...) const> : passes_continuation<P...> {};
+template <class F>
+  requires requires { &F::operator(); }
+struct continuation_passing<F> : continuation_passing<decltype(&F::operator())> {};
+
+}  // namespace detail
+
+/// Whoever holds it may answer the wait that it stands for, once: by calling it. It can be passed
+/// on, stored in objects, and sent to other ranks as an argument; the answer goes straight to the
+/// one that waits. Made by call_cc and make_continuation. Movable.
+///
+/// One that is destroyed without having replied fails the wait with continuation_error.
+/// Source: Plevyak, Karamcheti, Zhang and Chien, §2 and §3.2.3.
+template <class T>
+class continuation {
+ public:
+  using value_type = T;
+
+  /// Stands for no wait.
+  continuation() = default;
+  continuation(continuation&& other) noexcept { steal(other); }
+  continuation& operator=(continuation&& other) noexcept {
+    if (this != &other) {
+      drop();
+      steal(other);
+    }
+    return *this;
+  }
+  ~continuation() { drop(); }
+
+  /// False once it has replied or was moved from.
+  explicit operator bool() const { return is_ == state::in_place || is_ == state::ticket; }
+
+  /// The answer. Never suspends. Errors: continuation_error when it has replied before.
+  template <class... V>
+    requires(sizeof...(V) == (std::is_void_v<T> ? 0 : 1))
+  void operator()(V&&... value) {
+    switch (std::exchange(is_, state::empty)) {
+      case state::empty:
+      case state::sent:
+        detail::throw_no_reply_left(made_at_);
+      case state::in_place:
+        if constexpr (!std::is_void_v<T>) {
+          ::new (static_cast<void*>(&place_->value.value)) T(std::forward<V>(value)...);
+        }
+        place_->is = place::state::replied;
+        return;
+      case state::ticket:
+        if constexpr (std::is_void_v<T>) {
+          detail::send_result(ticket_, nullptr, 0);
+        } else {
+          detail::send_value<T>(ticket_, T(std::forward<V>(value)...));
+        }
+    }
+  }
+  /// The wait ends by `failure`. As operator().
+  void fail(const std::exception_ptr& failure) {
+    if (!*this) detail::throw_no_reply_left(made_at_);
+    make_ticket();
+    is_ = state::empty;
+    detail::send_exception(ticket_, failure);
+  }
+
+  /// For implementers. Of a caller's frame; or of a ticket.
+  continuation(detail::reply_place<T>& caller, std::uint64_t made_at)
+      : place_(&caller), made_at_(made_at), is_(state::in_place) {
+    caller.holder = this;
+  }
+  continuation(detail::ticket_id ticket, std::uint64_t made_at)
+      : ticket_(ticket), made_at_(made_at), is_(state::ticket) {}
+  void make_ticket() {
+    if (is_ != state::in_place) return;
+    place* from = place_;
+    ticket_ = from->ticket = detail::ticket_open();
+    from->is = place::state::by_ticket;
+    is_ = state::ticket;
+  }
+
+  /// Among arguments that own memory. It has gone then, whatever becomes of this.
+  template <class Archive>
+  void save(Archive& archive) const {
+    auto* self = const_cast<continuation*>(this);
+    self->make_ticket();
+    archive(self->ticket_, self->made_at_);
+    if (is_ == state::ticket) self->is_ = state::sent;
+  }
+  template <class Archive>
+  void load(Archive& archive) {
+    drop();
+    archive(ticket_, made_at_);
+    is_ = ticket_ != 0 ? state::ticket : state::empty;
+  }
+
+ private:
+  using place = detail::reply_place<T>;
+  enum class state : unsigned char { empty, in_place, ticket, sent };
+
+  void steal(continuation& other) {
+    // The address of the caller's frame means something to younger frames that cannot leave
+    // without it, and to nobody else.
+    if (other.is_ == state::in_place && !is_below(*other.place_)) other.make_ticket();
+    made_at_ = other.made_at_;
+    is_ = std::exchange(other.is_, state::empty);
+    if (is_ == state::in_place) {
+      place_ = other.place_;
+      place_->holder = this;
+    } else {
+      ticket_ = other.ticket_;
+    }
+  }
+  bool is_below(const place& p) const {
+    const std::uintptr_t sp = detail::stack_pointer();
+    return reinterpret_cast<std::uintptr_t>(this) - sp <
+               reinterpret_cast<std::uintptr_t>(&p) - sp &&
+           p.under == detail::running.youngest && p.fiber == detail::running_fiber;
+  }
+  void drop() {
+    if (is_ == state::in_place) place_->is = place::state::dropped;
+    if (is_ == state::ticket) detail::fail_dropped(ticket_, made_at_);
+    is_ = state::empty;
+  }
+
+  union {
+    place* place_ = nullptr;
+    detail::ticket_id ticket_;
+  };
+  std::uint64_t made_at_ = 0;
+  state is_ = state::empty;
+};
+
+/// Its bytes are the same everywhere once it has left the frames of its caller, and leaving makes
+/// it so.
+template <class T>
+inline constexpr bool travels<continuation<T>> = true;
+namespace detail {
+template <class T>
+inline constexpr bool leaves_by_move<continuation<T>> = true;
+}
+
+/// A continuation, and the future of its answer. Never suspends.
+template <class T>
+[[gnu::noinline]] std::pair<continuation<T>, future<T>> make_continuation() {
+  const detail::ticket_id ticket = detail::ticket_open();
+  return {continuation<T>(ticket, reinterpret_cast<std::uint64_t>(__builtin_return_address(0))),
+          future<T>::of_ticket(ticket)};
+}
+
+/// Calls fn(continuation, arguments…) and returns what the continuation is called with, by whoever
+/// and whenever. While nobody but `fn` and what it calls has had it, this costs a call and a
+/// return. Suspends: when the answer is not there when fn returns, and in fn. What fn throws before
+/// it has replied is thrown here.
+template <class F, class... A>
+  requires detail::continuation_passing<std::decay_t<F>>::value
+[[gnu::noinline]] auto call_cc(F&& fn, A&&... arguments) ->
+    typename detail::continuation_passing<std::decay_t<F>>::result {
+  using T = typename detail::continuation_passing<std::decay_t<F>>::result;
+  using state = typename detail::reply_place<T>::state;
+  const auto made_at = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));
+  detail::reply_place<T> place;
+  // What is in the place, however this is left.
+  struct destroy_value {
+    detail::reply_place<T>& of;
+    ~destroy_value() {
+      if constexpr (!std::is_void_v<T>) {
+        if (of.is == state::replied) of.value.value.~T();
+      }
+    }
+  } destroyer{place};
+  std::forward<F>(fn)(continuation<T>(place, made_at), std::forward<A>(arguments)...);
+  if (place.is == state::open) place.holder->make_ticket();
+  if (place.is == state::by_ticket) return detail::take_value<T>(place.ticket);
+  if (place.is == state::dropped) detail::throw_dropped(made_at);
+  if constexpr (!std::is_void_v<T>) return std::move(place.value.value);
+}
+
+/// The same on another rank: calls fn(continuation, arguments…) there, and returns the future of
+/// the answer, which comes straight from the rank that gives it. Otherwise as rpc_ff.
+template <class F, class... A>
+  requires detail::continuation_passing<F>::value
+auto rpc_cc(rank_t rank, F fn, A... arguments) {
+  auto [answer, result] = make_continuation<typename detail::continuation_passing<F>::result>();
+  rpc_ff(rank, fn, std::move(answer), std::move(arguments)...);
+  return std::move(result);
+}
+
+/// call_cc of a method, on the object's rank: in place where that is here. Errors: as call.
+template <auto Method, class T, class... A>
+  requires detail::continuation_passing<decltype(Method)>::value
+auto call_cc(global_ptr<T> p, A... arguments) ->
+    typename detail::continuation_passing<decltype(Method)>::result {
+  using R = typename detail::continuation_passing<decltype(Method)>::result;
+  using method = detail::checked_method<Method, T, continuation<R>, A...>;
+  if (p.is_local()) {
+    return call_cc([&](continuation<R> answer) {
+      method::invoke(p.local(), std::move(answer), std::move(arguments)...);
+    });
+  }
+  return rpc_cc(
+             p.where(),
+             [](continuation<R> answer, global_ptr<T> object, A... a) {
+               method::invoke(object.local(), std::move(answer), std::move(a)...);
+             },
+             p, std::move(arguments)...)
+      .get();
+}
+
+}  // namespace sojourn

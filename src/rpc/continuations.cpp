@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/check.hpp"
+#include "base/symbols.hpp"
+#include "sojourn/continuation.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+std::string maker(std::uint64_t made_at) {
+  // A return address may lie behind its function.
+  return made_at == 0 ? "nobody" : "`" + symbolise(made_at - 1) + "`";
+}
+std::string text_of_dropped(std::uint64_t made_at) {
+  return format(
+      "the continuation that %s made was dropped without a reply, so nobody will answer "
+      "what waits for it",
+      maker(made_at).c_str());
+}
+}  // namespace
+
+void throw_dropped(std::uint64_t made_at) { throw continuation_error(text_of_dropped(made_at)); }
+
+void throw_no_reply_left(std::uint64_t made_at) {
+  throw continuation_error(
+      format("a reply by a continuation, made by %s, that has replied already or was moved from",
+             maker(made_at).c_str()));
+}
+
+void fail_dropped(ticket_id id, std::uint64_t made_at) {
+  send_exception(id, std::make_exception_ptr(continuation_error(text_of_dropped(made_at))));
+}
+
+}  // namespace sojourn::detail
