@@ -4,6 +4,7 @@
 
 #include <mutex>
 #include <type_traits>
+#include <utility>
 
 #include "sojourn/sync.hpp"
 
@@ -12,6 +13,7 @@ namespace sojourn {
 class monitor;
 
 namespace detail {
+struct may_reenter {};
 /// Calls call(), a method's, on `object`.
 template <class C, class Call>
 [[gnu::always_inline]] inline decltype(auto) in_turn(C& object, Call&& call);
@@ -38,12 +40,30 @@ class monitor {
   mutable mutex turn_;
 };
 
+/// A T whose methods run one at a time for each object, though T says nothing of it:
+/// make<exclusive<T>>(rank, …) makes one, and a method of T is called through the global_ptr as
+/// ever. As a monitor otherwise, but a method may call one of its own object, also by way of others
+/// on the same stack, and has its turn at once. Who waits for its turn is set aside as who waits
+/// for a result is. Objects that wait for each other's turns are a deadlock, which is reported.
+/// Source: the implicit locks of Plevyak et al., §2.
+template <class T>
+class exclusive : public T, public monitor, private detail::may_reenter {
+ public:
+  template <class... A>
+    requires std::is_constructible_v<T, A...>
+  explicit exclusive(A&&... arguments) : T(std::forward<A>(arguments)...) {}
+};
+
 namespace detail {
 
 template <class C, class Call>
 [[gnu::always_inline]] inline decltype(auto) in_turn([[maybe_unused]] C& object, Call&& call) {
   if constexpr (std::is_base_of_v<monitor, C>) {
-    const std::lock_guard turn(static_cast<const monitor&>(object).turn_);
+    mutex& turn_of_object = static_cast<const monitor&>(object).turn_;
+    if constexpr (std::is_base_of_v<may_reenter, C>) {
+      if (turn_of_object.is_mine()) return call();
+    }
+    const std::lock_guard turn(turn_of_object);
     return call();
   } else {
     return call();

@@ -54,6 +54,10 @@ class mutex : private detail::mutex_state {
     return true;
   }
 
+  /// True when this fiber would wait for itself if it locked it. (In a child, what its caller has
+  /// locked is another's: the caller may go on, and unlock it.) Never suspends.
+  bool is_mine() const { return locked && holds(); }
+
   /// Several are unlocked in any order. Never suspends.
   /// Errors: sojourn::error when this fiber does not hold it.
   void unlock() {
@@ -72,6 +76,7 @@ class mutex : private detail::mutex_state {
     before = detail::running.mutexes;
     detail::running.mutexes = this;
   }
+  bool holds() const;
   void wait_for_turn();
   void pass_on();
 };

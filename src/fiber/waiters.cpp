@@ -61,7 +61,7 @@ bool wait_in(waiters& queue, std::uint64_t deadline_ns = never_ns) {
 }
 
 /// The link to `m` in the list of what the running fiber holds, or null.
-mutex_state** link_to(mutex_state* m) {
+mutex_state** link_to(const mutex_state* m) {
   for (mutex_state** link = &running.mutexes; *link != nullptr; link = &(*link)->before) {
     if (*link == m) return link;
   }
@@ -70,7 +70,7 @@ mutex_state** link_to(mutex_state* m) {
 
 /// True when the running fiber holds `m` where it would wait for it: in what is older than a fork
 /// goes on, and may unlock it.
-bool would_wait_for_itself(mutex_state* m) {
+bool would_wait_for_itself(const mutex_state* m) {
   const piece* p = running_piece();
   if (p == nullptr || link_to(m) == nullptr) return false;
   for (const mark* k = running.youngest; k != nullptr && reinterpret_cast<std::uint64_t>(k) < p->hi;
@@ -124,6 +124,8 @@ void refuse_count(const waiters& object, std::ptrdiff_t count) {
 }  // namespace sojourn::detail
 
 namespace sojourn {
+
+bool mutex::holds() const { return detail::would_wait_for_itself(this); }
 
 void mutex::wait_for_turn() {
   if (detail::would_wait_for_itself(this)) {

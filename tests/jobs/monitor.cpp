@@ -108,6 +108,46 @@ void a_method_that_calls_its_own_object_is_refused() {
   destroy(p);
 }
 
+/// Knows of no lock.
+struct list {
+  std::vector<long> values;
+
+  void add(long v) {
+    const std::size_t at = values.size();
+    yield();
+    values.insert(values.begin() + static_cast<std::ptrdiff_t>(at), v);
+  }
+  long count() const { return static_cast<long>(values.size()); }
+  long add_several(global_ptr<exclusive<list>> self, int n);
+  long add_by_another(global_ptr<exclusive<list>> self, global_ptr<exclusive<list>> other, int n) {
+    return other.call<&list::add_several>(self, n);
+  }
+};
+long list::add_several(global_ptr<exclusive<list>> self, int n) {
+  for (long i = 0; i < n; ++i) self.call<&list::add>(i);
+  return self.call<&list::count>();
+}
+
+void an_exclusive_object_calls_itself() {
+  auto p = make<exclusive<list>>(rank_me());
+  auto q = make<exclusive<list>>(rank_me());
+  // Others at the same time, from every rank.
+  barrier();
+  std::vector<future<long>> all;
+  for (int i = 0; i < 10; ++i) all.push_back(p.async<&list::add_several>(p, 5));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    CHECK_EQUAL(all[i].get(), static_cast<long>(i + 1) * 5);
+  }
+  // By way of another object, on the same stack.
+  CHECK_EQUAL(p.call<&list::add_by_another>(p, q, 3), 53);
+  CHECK_EQUAL(q.call<&list::count>(), 0);
+  auto there = make<exclusive<list>>(next(), list{{1, 2}});
+  CHECK_EQUAL(there.call<&list::add_several>(there, 4), 6);
+  destroy(there);
+  destroy(q);
+  destroy(p);
+}
+
 void different_objects_do_not_wait_for_each_other() {
   auto here = make<exclusive_sum>(rank_me());
   auto there = make<exclusive_sum>(next());
@@ -143,6 +183,7 @@ int main(int argc, char** argv) {
                  a_method_that_throws_gives_its_turn_back);
     check::claim("a method that calls its own object is refused",
                  a_method_that_calls_its_own_object_is_refused);
+    check::claim("an exclusive object calls itself", an_exclusive_object_calls_itself);
     check::claim("different objects do not wait for each other",
                  different_objects_do_not_wait_for_each_other);
     check::claim("a method that does not wait costs no fiber",
