@@ -66,67 +66,76 @@ void par_invoke(First&& first, More&&... more) {
 
 namespace detail {
 
-/// A callable as an argument that travels when it has no captures.
+/// A callable as an argument: of this rank, by reference; or anywhere, by value.
 template <class F>
-struct carried {
+struct carried_here {
+  const F& call;
+};
+template <class F>
+struct carried_anywhere {
   F call;
 };
 
 [[noreturn]] void refuse_grain();
 
+}  // namespace detail
+
+template <class F>
+inline constexpr bool travels<detail::carried_here<F>> = false;
+
+namespace detail {
+
 /// The older half is a child, until `grain` are left.
 template <class I, class Body>
-void run_range(I first, I last, I grain, const Body& body) {
+void run_range(I first, I last, I grain, Body body) {
   if (last - first <= grain) {
-    for (; first != last; ++first) body(first);
+    for (; first != last; ++first) body.call(first);
     return;
   }
   const I middle = first + (last - first) / 2;
-  auto older = [&] {
-    if constexpr (is_captureless<Body>) {
-      return fork([](I f, I l, I g, carried<Body> b) { run_range(f, l, g, b.call); }, first, middle,
-                  grain, carried<Body>{body});
-    } else {
-      return fork([&] { run_range(first, middle, grain, body); });
-    }
-  }();
-  run_range(middle, last, grain, body);
+  auto older = fork(run_range<I, Body>, first, middle, grain, body);
+  run_range<I, Body>(middle, last, grain, body);
   older.get();
 }
 
 template <class T, class I, class Body, class Combine>
-T reduce_range(I first, I last, I grain, const Body& body, const Combine& combine) {
+T reduce_range(I first, I last, I grain, Body body, Combine combine) {
   if (last - first <= grain) {
-    T sum = body(first);
-    while (++first != last) sum = combine(std::move(sum), body(first));
+    T sum = body.call(first);
+    while (++first != last) sum = combine.call(std::move(sum), body.call(first));
     return sum;
   }
   const I middle = first + (last - first) / 2;
-  auto older = [&] {
-    if constexpr (is_captureless<Body> && is_captureless<Combine> && travels<T>) {
-      return fork([](I f, I l, I g, carried<Body> b,
-                     carried<Combine> c) { return reduce_range<T>(f, l, g, b.call, c.call); },
-                  first, middle, grain, carried<Body>{body}, carried<Combine>{combine});
-    } else {
-      return fork([&] { return reduce_range<T>(first, middle, grain, body, combine); });
-    }
-  }();
-  T younger = reduce_range<T>(middle, last, grain, body, combine);
-  return combine(older.get(), std::move(younger));
+  auto older = fork(reduce_range<T, I, Body, Combine>, first, middle, grain, body, combine);
+  T younger = reduce_range<T, I, Body, Combine>(middle, last, grain, body, combine);
+  return combine.call(older.get(), std::move(younger));
 }
 
 }  // namespace detail
 
+/// Says of a loop that its body may run on any rank of the program, with that rank's variables.
+struct anywhere_t {};
+inline constexpr anywhere_t anywhere;
+
 /// Calls body(i) for each i of [first, last), in halves that are children, and returns when all
 /// have returned. Of each run of `grain` the calls come one after the other: one that blocks holds
-/// up those behind it in its run, and no others. A body without captures may be run by idle ranks
-/// too. What a body throws is rethrown at the end; the rest of its run is left out. Suspends.
+/// up those behind it in its run, and no others. All run on this rank. What a body throws is
+/// rethrown at the end; the rest of its run is left out. Suspends.
 /// Errors: sojourn::error when `grain` is not positive.
 template <std::integral I, std::invocable<I> Body>
 void par_for(I first, std::type_identity_t<I> last, const Body& body,
              std::type_identity_t<I> grain = 1) {
   if (grain < 1) detail::refuse_grain();
-  if (first < last) detail::run_range<I>(first, last, grain, body);
+  if (first < last) detail::run_range<I>(first, last, grain, detail::carried_here<Body>{body});
+}
+/// The same on idle ranks, too. Requires: the body has no captures.
+template <std::integral I, std::invocable<I> Body>
+void par_for(anywhere_t, I first, std::type_identity_t<I> last, Body body,
+             std::type_identity_t<I> grain = 1) {
+  static_assert(detail::is_captureless<Body>,
+                "sojourn: the body of a loop that may run anywhere cannot capture variables");
+  if (grain < 1) detail::refuse_grain();
+  if (first < last) detail::run_range<I>(first, last, grain, detail::carried_anywhere<Body>{body});
 }
 
 /// combine(… combine(body(first), body(first + 1)) …) over [first, last) in that order, however it
@@ -137,7 +146,20 @@ T par_reduce(I first, std::type_identity_t<I> last, T identity, const Body& body
              const Combine& combine, std::type_identity_t<I> grain = 1) {
   if (grain < 1) detail::refuse_grain();
   if (!(first < last)) return identity;
-  return detail::reduce_range<T, I>(first, last, grain, body, combine);
+  return detail::reduce_range<T, I>(first, last, grain, detail::carried_here<Body>{body},
+                                    detail::carried_here<Combine>{combine});
+}
+/// The same on idle ranks, too. Requires: neither has captures, and a T travels.
+template <std::integral I, class T, std::invocable<I> Body, class Combine>
+T par_reduce(anywhere_t, I first, std::type_identity_t<I> last, T identity, Body body,
+             Combine combine, std::type_identity_t<I> grain = 1) {
+  static_assert(detail::is_captureless<Body> && detail::is_captureless<Combine> && travels<T>,
+                "sojourn: a reduction that may run anywhere has a body and a combination without "
+                "captures, of a type that travels");
+  if (grain < 1) detail::refuse_grain();
+  if (!(first < last)) return identity;
+  return detail::reduce_range<T, I>(first, last, grain, detail::carried_anywhere<Body>{body},
+                                    detail::carried_anywhere<Combine>{combine});
 }
 
 }  // namespace sojourn

@@ -35,8 +35,10 @@ constexpr std::uint32_t unanswered_max = 65536;
 // Ready pieces between two looks at the messages, and messages from one rank at a look.
 constexpr int pieces_a_round = 32;
 constexpr int messages_a_round = 16;
-// Fewer than there are, on crowded cores too, before a rank lets others have its core.
-constexpr unsigned looks_until_idle = 16;
+// With a core each: some round trips, so that a rank that waits for an answer is not idle; else
+// fewer than there are before a rank lets others have its core.
+constexpr unsigned looks_until_idle = 512;
+constexpr unsigned looks_until_idle_when_crowded = 16;
 // While some sleep and there is work: rounds, or replies taken in place, between two looks at the
 // clock; a power of two.
 constexpr unsigned rounds_a_look_at_the_clock = 16;
@@ -110,6 +112,7 @@ struct dispatcher_state {
   int (*each_round)(bool idle) = nullptr;
   void (*when_idle)(bool idle) = [](bool) {};
   unsigned looks_in_vain = 0;  // since the rank has nothing to do
+  unsigned looks_until_idle = 0;
   losses told{};
   std::uint32_t losses_seen = 0;
   int first_lost = no_rank;
@@ -194,7 +197,7 @@ bool bundle_is_sent(int to) {
 bool has_new_loss();
 
 bool someone_can_send() {
-  if (++dispatcher.looks_in_vain == looks_until_idle) dispatcher.when_idle(true);
+  if (++dispatcher.looks_in_vain == dispatcher.looks_until_idle) dispatcher.when_idle(true);
   if (has_new_loss()) return true;
   if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) return false;
   for (std::size_t to = 0; to < static_cast<std::size_t>(job.count); ++to) {
@@ -560,6 +563,8 @@ void close_to_other_programs() {
 void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cores) {
   void* room = runtime_memory(sizeof(active_transport));
   dispatcher.transport = ::new (room) active_transport(transport_memory, rank, ranks, cores);
+  dispatcher.looks_until_idle =
+      dispatcher.transport->spins_for_replies() ? looks_until_idle : looks_until_idle_when_crowded;
   dispatcher.own.attach(rank, dispatcher.transport->payload_max());
   dispatcher.peers = runtime_array<peer>(static_cast<std::size_t>(ranks));
   // A copy where the scan does not look: its address is left on many stacks.
@@ -603,7 +608,7 @@ void dispatch_until(bool (*done)()) {
     if (dispatcher.transport->spins_for_replies() && wake_to_stand_by()) continue;
     dispatcher.looks_in_vain = 0;
     dispatcher.transport->wait(someone_can_send, dispatcher.around_sleep, next_timer_ns);
-    if (dispatcher.looks_in_vain >= looks_until_idle) dispatcher.when_idle(false);
+    if (dispatcher.looks_in_vain >= dispatcher.looks_until_idle) dispatcher.when_idle(false);
   }
 }
 

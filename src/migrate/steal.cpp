@@ -80,14 +80,14 @@ struct stretch {
   mark* older;
 };
 
-/// What the end of `p` allows.
+/// What the end of the running piece allows.
 bool may_leave_whole(const piece* p) {
   return p->base != nullptr && !p->pinned && !p->by_reference && !p->keeps_slot &&
          !p->is_thread_base();
 }
 
-/// True when nothing in these frames keeps them here. (The gate of ship.hpp is of what is younger
-/// than a mark; this has a younger end, too.)
+/// True when nothing in these frames of the running piece keeps them here. (The gate of ship.hpp is
+/// of suspended pieces and what is younger than a mark; this has a younger end, too.)
 bool is_clean(const piece* p, const stretch& s) {
   if (s.younger->events & mark::saved_exceptions) return false;
   if (method_depth(*s.younger) != (s.older != nullptr ? method_depth(*s.older) : p->base_methods)) {
@@ -95,7 +95,7 @@ bool is_clean(const piece* p, const stretch& s) {
   }
   const std::uint64_t low = address_of(s.younger->sp);
   const std::uint64_t high = s.older != nullptr ? address_of(s.older->sp) : p->hi;
-  for (const hold* h = p->holds; h != nullptr && address_of(h) < high; h = h->outer) {
+  for (const hold* h = running.holds; h != nullptr && address_of(h) < high; h = h->outer) {
     if (address_of(h) >= low) return false;
   }
   for (const piece* child = p->referrers; child != nullptr; child = child->next_referrer) {
@@ -110,12 +110,14 @@ bool is_clean(const piece* p, const stretch& s) {
   return true;
 }
 
-/// The oldest that may leave; its `younger` is null when there is none.
+/// The oldest stretch of the running piece that may leave; its `younger` is null when there is
+/// none.
 stretch choose(const piece* p) {
   static std::vector<stretch> candidates;
   candidates.clear();
-  if (p->static_inits != 0 || p->mutexes != nullptr) return {};
-  for (mark* m = p->youngest; m != nullptr;) {
+  if (running.static_inits != 0 || running.mutexes != nullptr) return {};
+  if (p->scope != nullptr && scopes_on_wire.available(p->scope) == 0) return {};
+  for (mark* m = running.youngest; m != nullptr && address_of(m) < p->hi;) {
     mark* older = older_mark(p, m);
     if (m->kind == mark_kind::fork &&
         (older != nullptr ? may_travel(older->kind) : may_leave_whole(p))) {
@@ -129,29 +131,28 @@ stretch choose(const piece* p) {
   return {};
 }
 
-/// Runs below the frames of the fiber, which goes on when this returns whether it gave something
-/// (1) or not (0).
-long give_oldest(std::uint64_t rank, std::uint64_t, std::uint64_t sp) {
-  const int to = static_cast<int>(rank);
+struct gift {
+  stretch what;
+  int to;
+};
+
+/// Runs below the frames of the fiber, which goes on when this returns.
+long give(std::uint64_t context, std::uint64_t, std::uint64_t sp) {
+  const gift g = *reinterpret_cast<const gift*>(context);
   piece* p = suspend_running(sp);
-  const stretch s = choose(p);
-  if (s.younger == nullptr || (p->scope != nullptr && scopes_on_wire.available(p->scope) == 0)) {
-    go_on(p);
-    return 0;
-  }
-  piece* runs = cut(p, s.younger);
-  piece* given = s.older != nullptr ? cut(p, s.older) : p;
+  piece* runs = cut(p, g.what.younger);
+  mark* older = g.what.older;
+  piece* given = older != nullptr ? cut(p, older) : p;
   const ticket_id result = given->result;
-  const bool waits = s.older != nullptr && !is_fork(s.older->kind);
   ++counts.steals;
-  send_whole(given, to);
-  if (waits) {
+  send_whole(given, g.to);
+  if (older != nullptr && is_fork(older->kind)) {
+    make_ready(p, 1);
+  } else if (older != nullptr) {
     piece* waiter = find_ticket(result)->waiter = block(p);
     waiter->since = ticks();
     waiter->waits = wait_cause::ticket;
     waiter->waits_for = result;
-  } else if (s.older != nullptr) {
-    make_ready(p, 1);
   }
   go_on(runs);
   return 1;
@@ -176,7 +177,8 @@ void serve() {
   std::atomic_ref(counts.at_forks).fetch_and(~at_fork::hungry);
   const int to = someone_hungry();
   if (to == no_rank) return;
-  if (capture_stack(give_oldest, static_cast<std::uint64_t>(to), 0) != 0) {
+  if (const gift g{choose(running_piece()), to}; g.what.younger != nullptr) {
+    capture_stack(give, address_of(&g), 0);
     hunger_of(to, counts).fetch_and(~bit_of(to));
     state.passed_over = 0;
   } else {

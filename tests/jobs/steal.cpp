@@ -92,6 +92,37 @@ void children_that_refer_to_their_callers_stay() {
   CHECK_EQUAL(made.steals, 0u);
 }
 
+int run_here;  // of each rank
+
+void loops_stay_unless_they_say_so() {
+  run_here = 0;
+  const counters made = counted_while_one_works([] {
+    par_for(0, 300, [](int i) {
+      ++run_here;
+      CHECK_EQUAL(serial_fibonacci(12), 144);
+      (void)i;
+    });
+    CHECK_EQUAL(run_here, 300);
+  });
+  CHECK_EQUAL(made.steals, 0u);
+  const long wanted = 400 * serial_fibonacci(12);
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    const counters spread = counted_while_one_works([&] {
+      const long sum = par_reduce(
+          anywhere, 0, 400, 0L, [](int) { return serial_fibonacci(12); }, std::plus<>{}, 4);
+      CHECK_EQUAL(sum, wanted);
+    });
+    if (steals_are_off() || spread.steals > 0) return;
+  }
+  CHECK(!"no rank took a part of the loop");
+}
+
+void bodies_anywhere_run_once_each() {
+  run_here = 0;
+  (void)counted_while_one_works([] { par_for(anywhere, 0, 5000, [](int) { ++run_here; }); });
+  CHECK_EQUAL(reduce(run_here, std::plus<>{}), 5000);
+}
+
 struct held {
   static long call(long n) {
     const stay here;
@@ -235,6 +266,8 @@ int main(int argc, char** argv) {
                  frames_with_addresses_of_this_rank_stay);
     check::claim("children that refer to their callers stay",
                  children_that_refer_to_their_callers_stay);
+    check::claim("loops stay unless they say so", loops_stay_unless_they_say_so);
+    check::claim("bodies anywhere run once each", bodies_anywhere_run_once_each);
     check::claim("frames that stay are not given", frames_that_stay_are_not_given);
     check::claim("random trees of one rank give what serial ones do", [] { random_trees(true); });
     check::claim("random trees of all ranks give what serial ones do", [] { random_trees(false); });
