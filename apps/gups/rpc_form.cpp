@@ -28,7 +28,7 @@ void send_updates(const settings& chosen, const places& of) {
     if (!Bundled && owner == me) {
       apply(update);
     } else {
-      sojourn::rpc_ff(owner, [](std::uint64_t u) { apply(u); }, update);
+      sojourn::rpc_ff(owner, sojourn::nonblocking([](std::uint64_t u) { apply(u); }), update);
     }
     if (!Bundled && i % updates_between_looks == 0) sojourn::yield();
   }

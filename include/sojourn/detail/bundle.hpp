@@ -99,6 +99,10 @@ struct bundled_call {
  private:
   // What costs in it is stores: those behind one that misses the caches wait for it.
   static void run_until_one_throws(std::uint64_t mine) {
+    if constexpr (is_nonblocking<F>) {
+      if (!checked()) [[likely]]
+        return run_straight_until_one_throws();
+    }
     const std::byte* next = opened.next;
     const std::byte* const end = opened.run_end;
     while (next != end) {
@@ -108,6 +112,27 @@ struct bundled_call {
       opened.next = next += stride;
       std::apply(payload.value.fn.get(), std::move(payload.value.arguments));
       if (opened.reader != mine) return;
+    }
+  }
+
+  /// None waits, so nobody takes over, and where the run is need not be known outside.
+  static void run_straight_until_one_throws() {
+    struct progress {
+      const std::byte* next = opened.next;
+      progress() { begin_promise(promise_of_handler::nonblocking, callable_name<F>()); }
+      progress(const progress&) = delete;
+      progress& operator=(const progress&) = delete;
+      [[gnu::always_inline]] ~progress() {
+        end_promise();
+        opened.next = next;
+      }
+    } run;
+    const std::byte* const end = opened.run_end;
+    while (run.next != end) {
+      room<payload_type> payload;
+      std::memcpy(static_cast<void*>(&payload.value), run.next, sizeof(payload_type));
+      run.next += stride;
+      std::apply(payload.value.fn.get().fn, std::move(payload.value.arguments));
     }
   }
 };
