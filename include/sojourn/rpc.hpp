@@ -94,7 +94,7 @@ void rpc_ff(rank_t rank, F fn, A... arguments) {
     if constexpr (call::is_plain_call) {
       using bundled = detail::bundled_call<F, typename call::result, A...>;
       if constexpr (bundled::fits) {
-        if (detail::open_runs != nullptr && bundled::add(rank, fn, arguments...)) return;
+        if (bundled::add(rank, fn, arguments...)) return;
       }
     }
     (void)call::send(rank, fn, false, arguments...);

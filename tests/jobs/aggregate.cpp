@@ -301,6 +301,23 @@ void more_than_the_rings_hold_is_bounded() {
   barrier();
 }
 
+void a_call_that_is_longer_than_a_bundle_goes_alone() {
+  restart();
+  const counters before = counters_now();
+  finish([] {
+    aggregated here({.bytes = 256});
+    std::array<long, 50> values{};
+    values[49] = 1;
+    for (int i = 0; i < 100; ++i) {
+      rpc_ff(next(), [](std::array<long, 50> v) { done += v[49]; }, values);
+      rpc_ff(next(), [](long v) { done += v; }, 1L);
+    }
+  });
+  CHECK_EQUAL((counters_now() - before).calls_bundled, 100);
+  CHECK_EQUAL(everywhere(), 200 * rank_count());
+  barrier();
+}
+
 void sizes_out_of_range_are_refused() {
   CHECK_THROWS(error, aggregated({.bytes = 100}));
   CHECK_THROWS(error, aggregated({.bytes = 2 << 20}));
@@ -335,6 +352,8 @@ int main(int argc, char** argv) {
                  what_is_old_goes_while_the_rank_is_busy);
     check::claim("an answer sees what was bundled before", an_answer_sees_what_was_bundled_before);
     check::claim("more than the rings hold is bounded", more_than_the_rings_hold_is_bounded);
+    check::claim("a call that is longer than a bundle goes alone",
+                 a_call_that_is_longer_than_a_bundle_goes_alone);
     check::claim("sizes out of range are refused", sizes_out_of_range_are_refused);
     return check::verdict();
   });
