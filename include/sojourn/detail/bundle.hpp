@@ -90,13 +90,14 @@ struct bundled_call {
       ::new (static_cast<void*>(at)) payload_type{callable, {std::move(arguments)...}};
       return true;
     }
-    return add_to_new_run(to, callable, arguments...);
+    return add_to_new_run(to, callable, B(std::move(arguments))...);
   }
 
  private:
+  // By value: what a caller holds in registers stays there.
   template <class... B>
   [[gnu::noinline]] static bool add_to_new_run(int to, travelling_callable<F> callable,
-                                               B&... arguments) {
+                                               B... arguments) {
     std::byte* at = room_in_new_run(to, called);
     if (at == nullptr) return false;
     ::new (static_cast<void*>(at)) payload_type{callable, {std::move(arguments)...}};
