@@ -77,31 +77,51 @@ struct bundled_call {
     }
   }
 
-  /// False when it has to go alone.
+  /// Requires: calls to `to` are bundled (open_run_count).
   template <class... B>
-  [[gnu::always_inline]] static bool add(int to, F fn, B&... arguments) {
-    if (static_cast<unsigned>(to) >= open_run_count) return false;
+  [[gnu::always_inline]] static void send(int to, F fn, B&... arguments) {
     const travelling_callable<F> callable(fn);
-    open_run& run = open_runs[to];
-    if (run.called == &called && run.next <= run.last && run.scope == running_fiber->scope)
-        [[likely]] {
-      std::byte* at = run.next;
-      run.next = at + stride;
-      ::new (static_cast<void*>(at)) payload_type{callable, {std::move(arguments)...}};
-      return true;
-    }
-    return add_to_new_run(to, callable, B(std::move(arguments))...);
+    if (!add_to_open_run(to, callable, arguments...)) [[unlikely]]
+      add_to_new_run_or_send(to, callable, B(std::move(arguments))...);
+  }
+  /// The same, but false when it has to go alone.
+  template <class... B>
+  static bool add(int to, F fn, B&... arguments) {
+    const travelling_callable<F> callable(fn);
+    return add_to_open_run(to, callable, arguments...) ||
+           add_to_new_run(to, callable, arguments...);
   }
 
  private:
-  // By value: what a caller holds in registers stays there.
   template <class... B>
-  [[gnu::noinline]] static bool add_to_new_run(int to, travelling_callable<F> callable,
-                                               B... arguments) {
+  [[gnu::always_inline]] static bool add_to_open_run(int to, const travelling_callable<F>& callable,
+                                                     B&... arguments) {
+    open_run& run = open_runs[to];
+    if (run.called != &called || run.next > run.last || run.scope != running_fiber->scope)
+        [[unlikely]] {
+      return false;
+    }
+    std::byte* at = run.next;
+    run.next = at + stride;
+    ::new (static_cast<void*>(at)) payload_type{callable, {std::move(arguments)...}};
+    return true;
+  }
+  template <class... B>
+  static bool add_to_new_run(int to, const travelling_callable<F>& callable, B&... arguments) {
     std::byte* at = room_in_new_run(to, called);
     if (at == nullptr) return false;
     ::new (static_cast<void*>(at)) payload_type{callable, {std::move(arguments)...}};
     return true;
+  }
+  // By value: what a caller holds in registers stays there.
+  template <class... B>
+  [[gnu::noinline]] static void add_to_new_run_or_send(int to, travelling_callable<F> callable,
+                                                       B... arguments) {
+    if (add_to_new_run(to, callable, arguments...)) return;
+    using alone = callable_request<F, R, A...>;
+    send_request<alone, payload_type>(to, false, [&](void* room) {
+      ::new (room) payload_type{callable, {std::move(arguments)...}};
+    });
   }
 
   inline static const bundled_function called{&run_all, stride};
