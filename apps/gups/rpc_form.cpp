@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <functional>
-#include <optional>
 
 #include "common/fault.hpp"
 #include "gups/forms.hpp"
@@ -17,6 +16,24 @@ constexpr std::uint64_t updates_between_looks = 256;
 
 void apply(std::uint64_t update) { words[update & word_mask] ^= update; }
 
+/// Bundled, those of this rank too: no branch goes to and fro at random, and its words are updated
+/// many at a time. So the two are two loops: in one the compiler may ask first whose an update is.
+template <bool Bundled>
+void send_updates(const settings& chosen, const places& of) {
+  const int me = sojourn::rank_me();
+  update_stream stream = updates_of(chosen, me);
+  for (std::uint64_t i = 0; i < chosen.updates; ++i) {
+    const std::uint64_t update = stream.next();
+    const int owner = of.rank_of(update);
+    if (!Bundled && owner == me) {
+      apply(update);
+    } else {
+      sojourn::rpc_ff(owner, sojourn::nonblocking([](std::uint64_t u) { apply(u); }), update);
+    }
+    if (!Bundled && i % updates_between_looks == 0) sojourn::yield();
+  }
+}
+
 }  // namespace
 
 result run_rpc(const settings& chosen, bool bundled) {
@@ -29,20 +46,11 @@ result run_rpc(const settings& chosen, bool bundled) {
   split_meter meter;
   meter.start();
   sojourn::finish([&] {
-    std::optional<sojourn::aggregated> bundles;
-    if (bundled) bundles.emplace(sojourn::aggregation{.bytes = chosen.bundle_bytes});
-    update_stream stream = updates_of(chosen, me);
-    for (std::uint64_t i = 0; i < chosen.updates; ++i) {
-      const std::uint64_t update = stream.next();
-      const int owner = of.rank_of(update);
-      // Bundled, those of this rank too: no branch goes to and fro at random, and its words are
-      // updated many at a time.
-      if (!bundled && owner == me) {
-        apply(update);
-      } else {
-        sojourn::rpc_ff(owner, [](std::uint64_t u) { apply(u); }, update);
-      }
-      if (!bundled && i % updates_between_looks == 0) sojourn::yield();
+    if (bundled) {
+      const sojourn::aggregated bundles({.bytes = chosen.bundle_bytes});
+      send_updates<true>(chosen, of);
+    } else {
+      send_updates<false>(chosen, of);
     }
   });
   meter.stop();

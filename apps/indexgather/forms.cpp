@@ -20,7 +20,8 @@ void take(std::uint32_t slot, std::uint64_t value) {
 }
 void look_up(sojourn::rank_t from, std::uint32_t word, std::uint32_t slot) {
   sojourn::rpc_ff(
-      from, [](std::uint32_t s, std::uint64_t value) { take(s, value); }, slot, words[word]);
+      from, sojourn::nonblocking([](std::uint32_t s, std::uint64_t value) { take(s, value); }),
+      slot, words[word]);
 }
 
 result checked(const settings& chosen, const split_meter& meter,

@@ -20,6 +20,11 @@ int main(int argc, char** argv) {
         rpc_ff(static_cast<rank_t>(value % ranks), count, value / ranks % 1000);
       }
     });
+    finish([&] {
+      aggregated here;
+      const rank_t next = (rank_me() + 1) % rank_count();
+      for (unsigned bin = 0; bin < 1000; ++bin) rpc_ff(next, nonblocking(count), bin);
+    });
     barrier();  // also the other ranks' calls have been made
     long mine = 0;
     for (long n : bins) mine += n;

@@ -3,7 +3,11 @@
 // of a flag, or nothing.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <functional>
+#include <type_traits>
+#include <utility>
 
 #include "sojourn/detail/checked.hpp"
 
@@ -28,6 +32,30 @@ class non_blocking {
  private:
   void promise();
   bool open_ = false;
+};
+
+/// A function, or a callable without captures, that never waits: what `non_blocking` promises for a
+/// stretch of code, promised to those who call it. rpc_ff(rank, nonblocking(fn), arguments…) and
+/// rpc take it as they take `fn`. Its call waits for no room in a ring either, so it sends nothing.
+/// What is gained: a run of such calls in a bundle (aggregate.hpp) writes nothing for each but what
+/// they write themselves. Errors: one that waits nevertheless ends the program with its name, in
+/// checked mode always, otherwise where it is called from a bundle.
+/// Source: Concert, §3.2.1, the schema of methods that do not block.
+template <class F>
+struct nonblocking {
+  [[no_unique_address]] F fn;
+
+  nonblocking()
+    requires std::default_initializable<F>
+  = default;
+  constexpr explicit nonblocking(F function) : fn(std::move(function)) {}
+
+  template <class... A>
+    requires std::is_invocable_v<const F&, A...>
+  [[gnu::always_inline]] std::invoke_result_t<const F&, A...> operator()(A&&... arguments) const {
+    const non_blocking promise;
+    return std::invoke(fn, std::forward<A>(arguments)...);
+  }
 };
 
 /// While one lives, checked mode lets the frame that holds it migrate with words that look like

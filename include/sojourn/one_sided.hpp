@@ -216,12 +216,10 @@ void on_word_split(completions& done, global_ptr<global_atomic<T>> p, A... opera
   }
   const rank_t owner = owner_of_word(p.address());
   split_call(done.operations(), owner);
-  rpc_ff(
-      owner,
-      [](global_ptr<global_atomic<T>> q, A... a) {
-        (void)Operation()(*object_here(q.local()), a...);
-      },
-      p, operands...);
+  rpc_ff(owner, nonblocking([](global_ptr<global_atomic<T>> q, A... a) {
+           (void)Operation()(*object_here(q.local()), a...);
+         }),
+         p, operands...);
 }
 
 struct word_load {

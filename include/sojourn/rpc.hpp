@@ -88,13 +88,14 @@ auto rpc(rank_t rank, F fn, A... arguments) {
 /// Calls from one rank to another begin in the order in which they were made. With aggregation
 /// (aggregate.hpp) many small ones go in one message.
 template <class F, class... A>
-void rpc_ff(rank_t rank, F fn, A... arguments) {
+inline void rpc_ff(rank_t rank, F fn, A... arguments) {
   using call = detail::checked_call<F, A...>;
   if constexpr (call::good) {
     if constexpr (call::is_plain_call) {
       using bundled = detail::bundled_call<F, typename call::result, A...>;
       if constexpr (bundled::fits) {
-        if (detail::open_runs != nullptr && bundled::add(rank, fn, arguments...)) return;
+        if (static_cast<unsigned>(rank) < detail::open_run_count)
+          return bundled::send(rank, fn, arguments...);
       }
     }
     (void)call::send(rank, fn, false, arguments...);

@@ -20,6 +20,7 @@
 namespace sojourn::detail {
 
 open_run* open_runs = nullptr;
+unsigned open_run_count = 0;
 opened_bundle opened{};
 std::size_t bundles_waiting = 0;
 
@@ -36,12 +37,8 @@ struct run_header {
   std::uint32_t count;
 };
 
-struct bundled_function {
-  bundled_handler run;
-  std::uint32_t stride;
-};
-std::vector<bundled_function>& functions() {
-  static std::vector<bundled_function> table;  // filled before main, in any order
+std::vector<const bundled_function*>& functions() {
+  static std::vector<const bundled_function*> table;  // filled before main, in any order
   return table;
 }
 
@@ -49,22 +46,23 @@ std::vector<bundled_function>& functions() {
 struct bundle {
   open_run* open = nullptr;
   std::byte* first = nullptr;
-  std::size_t memory = 0;    ///< Bytes from there on.
+  std::byte* end = nullptr;  ///< Of the room for runs.
+  std::size_t memory = 0;    ///< Bytes from `first` on.
   std::byte* run = nullptr;  ///< The header of the last run.
   scope_ticket weight{};     ///< For the scope that all of it counts in.
   std::uint64_t since = 0;   ///< now_ns() when its first call was made.
 
   bool is_empty() const { return open->next == first; }
   std::size_t bytes() const { return static_cast<std::size_t>(open->next - first); }
-  std::size_t room() const { return static_cast<std::size_t>(open->end - open->next); }
+  std::size_t room() const { return static_cast<std::size_t>(end - open->next); }
   void close_run() {
-    if (open->handler == open_run::none) return;
+    if (open->called == nullptr) return;
     const auto payloads = static_cast<std::size_t>(open->next - run) - sizeof(run_header);
-    const std::size_t count = payloads / functions()[open->handler].stride;
-    const run_header header{open->handler, static_cast<std::uint32_t>(count)};
+    const std::size_t count = payloads / open->called->stride;
+    const run_header header{open->called->handler, static_cast<std::uint32_t>(count)};
     std::memcpy(run, &header, sizeof header);
     counts.calls_bundled += header.count;
-    open->handler = open_run::none;
+    open->called = nullptr;
   }
 };
 
@@ -88,11 +86,12 @@ void begin_bundling(const aggregation& how) {
   }
   ++bundling;
   open_runs = bundles[0].open;
+  open_run_count = static_cast<unsigned>(job.count);
 }
 
 void end_bundling(const aggregation& before) {
   chosen = before;
-  if (--bundling == 0) open_runs = nullptr;
+  if (--bundling == 0) open_run_count = 0;
 }
 
 /// An empty bundle has memory of the size that is wanted now, of which the ticket of its scope, in
@@ -104,7 +103,7 @@ void make_room(bundle& b) {
     b.first = static_cast<std::byte*>(runtime_resource()->allocate(b.memory));
     b.open->next = b.first;
   }
-  b.open->end = b.first + b.memory - (b.open->scope != nullptr ? sizeof(scope_ticket) : 0);
+  b.end = b.first + b.memory - (b.open->scope != nullptr ? sizeof(scope_ticket) : 0);
 }
 
 /// It has been sent, or is not wanted any more.
@@ -136,7 +135,7 @@ void go_through(request& message) {
       if (rest < sizeof header) malformed(message, "ends in the middle");
       std::memcpy(&header, opened.next, sizeof header);
       if (header.handler >= functions().size()) malformed(message, "names no function");
-      const bundled_function& called = functions()[header.handler];
+      const bundled_function& called = *functions()[header.handler];
       if (header.count > (rest - sizeof header) / called.stride) {
         malformed(message, "ends in the middle");
       }
@@ -161,14 +160,17 @@ void handle_bundle(request& message) {
 
 }  // namespace
 
-std::uint16_t register_bundled_handler(bundled_handler handler, std::uint32_t stride) {
-  functions().push_back({handler, stride});
+bundled_function::bundled_function(bundled_handler runs, std::uint32_t bytes)
+    : run(runs), stride(bytes), handler(static_cast<std::uint32_t>(functions().size())) {
+  functions().push_back(this);
   if (functions().size() > 0xffff) die("a program has at most 65,000 different remote calls");
-  return static_cast<std::uint16_t>(functions().size() - 1);
 }
 
-std::byte* room_in_new_run(int to, std::uint16_t handler, std::uint32_t stride) {
-  if (to < 0 || to >= job.count || stride > bundled_bytes_max || is_lost(to)) return nullptr;
+std::byte* room_in_new_run(int to, const bundled_function& called) {
+  const std::uint32_t stride = called.stride;
+  if (sizeof(run_header) + stride + sizeof(scope_ticket) > chosen.bytes || is_lost(to)) {
+    return nullptr;
+  }
   bundle& b = bundles[to];
   void* scope = running_piece()->scope;
   // Sending suspends, and others may fill it meanwhile.
@@ -196,7 +198,8 @@ std::byte* room_in_new_run(int to, std::uint16_t handler, std::uint32_t stride) 
   } else {
     b.close_run();
   }
-  b.open->handler = handler;
+  b.open->called = &called;
+  b.open->last = b.end - stride;
   b.run = b.open->next;
   std::byte* at = b.run + sizeof(run_header);
   b.open->next = at + stride;
@@ -221,7 +224,7 @@ bool try_send_bundle(int to) {
   bundle& b = bundles[to];
   if (b.is_empty()) return true;
   if (is_lost(to)) {
-    b.open->handler = open_run::none;
+    b.open->called = nullptr;
     empty(b, to);
     return true;
   }
@@ -279,7 +282,7 @@ aggregated::aggregated(const aggregation& how) : before_(detail::chosen) {
 
 aggregated::~aggregated() {
   detail::end_bundling(before_);
-  if (detail::open_runs == nullptr) flush();
+  if (detail::open_run_count == 0) flush();
 }
 
 void flush() {

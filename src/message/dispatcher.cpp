@@ -25,7 +25,6 @@
 namespace sojourn::detail {
 
 scope_wire scopes_on_wire{};
-const char* reading_in_place = nullptr;
 
 namespace {
 
@@ -536,18 +535,34 @@ std::uint16_t register_request_handler(request_handler handler, bool may_migrate
 
 namespace {
 
-[[noreturn, gnu::cold]] void reader_in_place_waited() {
+// While a handler runs that must not wait: the compiler's name for what it calls.
+const char* promised = nullptr;
+promise_of_handler promise;
+
+[[noreturn, gnu::cold]] void promise_was_broken() {
   // "… [with F = name]", as compilers write it.
-  std::string_view name = reading_in_place;
+  std::string_view name = promised;
   std::size_t begin = name.find("= ");
   if (begin != std::string_view::npos) name = name.substr(begin + 2, name.size() - begin - 3);
-  die("`%.*s` takes a sojourn::view, and waited or migrated while its arguments lay in the "
-      "message; "
-      "a function that waits takes std::span<const T> or std::string_view (docs/marshalling.md)",
-      static_cast<int>(name.size()), name.data());
+  const int length = static_cast<int>(name.size());
+  if (promise == promise_of_handler::view) {
+    die("`%.*s` takes a sojourn::view, and waited or migrated while its arguments lay in the "
+        "message; "
+        "a function that waits takes std::span<const T> or std::string_view (docs/marshalling.md)",
+        length, name.data());
+  }
+  die("`%.*s` promised not to wait (sojourn::nonblocking), and waited or migrated: call it without "
+      "the promise (docs/aggregation.md)",
+      length, name.data());
 }
 
 }  // namespace
+
+void begin_promise(promise_of_handler what, const char* called) {
+  promise = what;
+  promised = called;
+}
+void end_promise() { promised = nullptr; }
 
 void on_request(fixed_handler which, request_handler handler, bool may_migrate) {
   user_handlers()[static_cast<std::size_t>(which)] = {handler, may_migrate};
@@ -574,8 +589,8 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
   dispatcher.handlers = handlers;
   dispatcher.handler_count = table.size();
   on_fiber_made = [](piece* p) {
-    if (reading_in_place != nullptr) [[unlikely]]
-      reader_in_place_waited();
+    if (promised != nullptr) [[unlikely]]
+      promise_was_broken();
     if (entered != nullptr) p->result = entered->ticket;
     if (p->is_thread_base()) on_thread.here(p);
   };

@@ -111,10 +111,6 @@ void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id tic
 std::byte* reserve_reply(int to, runtime_message kind, std::size_t size);
 void commit_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket);
 
-/// While a handler runs that reads its arguments from the message, which it has not consumed: the
-/// compiler's name for what it calls, which must not wait. Null otherwise.
-extern const char* reading_in_place;
-
 /// Room for a request, now or null; for the dispatcher. Earlier senders go first.
 std::byte* try_reserve_request(int to, std::size_t bytes);
 /// Calls go(context) on the dispatcher once there is room for a request of `bytes`.

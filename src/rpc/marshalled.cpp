@@ -393,9 +393,6 @@ void refuse_object(std::uint64_t address) {
   throw malformed_message(what);
 }
 
-void begin_reading_in_place(const char* called) { reading_in_place = called; }
-void end_reading_in_place() { reading_in_place = nullptr; }
-
 void too_long_for_a_message(std::size_t bytes) {
   throw error(
       format("values of %zu bytes are too long for a call, which takes %llu: move them with "

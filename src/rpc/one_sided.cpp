@@ -159,14 +159,15 @@ void split_put(split_operations*& in, const void* from, std::uint64_t to, std::s
   split_call(in, owner);
   counts.bulk_bytes += bytes;
   counts.bulk_copies += 2 * bytes;
-  if (open_runs != nullptr && bytes == sizeof(std::uint64_t)) {
+  if (open_run_count != 0 && bytes == sizeof(std::uint64_t)) {
     std::uint64_t value;
     std::memcpy(&value, from, sizeof value);
     // Alone or with others, it goes the same way as the question for its end.
-    const auto write = [](std::uint64_t address, std::uint64_t v) {
+    const nonblocking write([](std::uint64_t address, std::uint64_t v) {
       std::memcpy(object_here(reinterpret_cast<std::uint64_t*>(address)), &v, sizeof v);
-    };
-    using call = bundled_call<decltype(write), void, std::uint64_t, std::uint64_t>;
+    });
+    using call =
+        bundled_call<std::remove_const_t<decltype(write)>, void, std::uint64_t, std::uint64_t>;
     if (call::add(owner, write, to, value)) return;
   }
   const word_of_range wanted{to, bytes};

@@ -77,7 +77,7 @@ void any_mixture_of_calls_keeps_its_order() {
     aggregated here({.bytes = 1024});
     const rank_t me = rank_me();
     for (int i = 0; i < numbers;) {
-      switch (random() % 7) {
+      switch (random() % 8) {
         case 0:
         case 1:
           rpc_ff(next(), [](rank_t from, int n) { note(from, n); }, me, i++);
@@ -98,6 +98,9 @@ void any_mixture_of_calls_keeps_its_order() {
               std::string("text"));
           break;
         case 5:
+          rpc_ff(next(), nonblocking(note), me, i++);
+          break;
+        case 6:
           where.call<&box::put_in>(me, i++);
           break;
         default:
@@ -183,6 +186,43 @@ void an_exception_of_a_bundled_call_reaches_its_finish() {
   barrier();
 }
 
+void a_nonblocking_call_is_a_call() {
+  CHECK_EQUAL(rpc(next(), nonblocking([](int a, int b) { return a * b; }), 6, 7).get(), 42);
+  CHECK_THROWS(std::domain_error,
+               rpc(next(), nonblocking([] { throw std::domain_error("none"); })).get());
+  restart();
+  released = false;
+  barrier();
+  finish([] {
+    aggregated here;
+    for (int i = 0; i < 300; ++i) {
+      rpc_ff(next(), nonblocking([](int n) { done += n; }), 1);
+      rpc_ff(next(), nonblocking([](int n) { done += n; }), 1);
+      // The next one is run by another.
+      if (i % 3 == 0) rpc_ff(next(), [] { wait_until([] { return released; }); });
+    }
+    rpc_ff(next(), nonblocking([] { released = true; }));
+  });
+  CHECK_EQUAL(everywhere(), 600 * rank_count());
+  barrier();
+}
+
+void each_nonblocking_call_of_a_run_may_throw() {
+  restart();
+  CHECK_THROWS(std::domain_error, finish([] {
+                 aggregated here;
+                 for (int i = 0; i < 100; ++i) {
+                   rpc_ff(next(), nonblocking([](int n) {
+                            ++done;
+                            if (n % 10 == 0) throw std::domain_error("ten");
+                          }),
+                          i);
+                 }
+               }));
+  CHECK_EQUAL(everywhere(), 100 * rank_count());
+  barrier();
+}
+
 void finishes_do_not_wait_for_the_calls_of_others() {
   restart();
   released = false;
@@ -261,6 +301,23 @@ void more_than_the_rings_hold_is_bounded() {
   barrier();
 }
 
+void a_call_that_is_longer_than_a_bundle_goes_alone() {
+  restart();
+  const counters before = counters_now();
+  finish([] {
+    aggregated here({.bytes = 256});
+    std::array<long, 50> values{};
+    values[49] = 1;
+    for (int i = 0; i < 100; ++i) {
+      rpc_ff(next(), [](std::array<long, 50> v) { done += v[49]; }, values);
+      rpc_ff(next(), [](long v) { done += v; }, 1L);
+    }
+  });
+  CHECK_EQUAL((counters_now() - before).calls_bundled, 100);
+  CHECK_EQUAL(everywhere(), 200 * rank_count());
+  barrier();
+}
+
 void sizes_out_of_range_are_refused() {
   CHECK_THROWS(error, aggregated({.bytes = 100}));
   CHECK_THROWS(error, aggregated({.bytes = 2 << 20}));
@@ -282,6 +339,9 @@ int main(int argc, char** argv) {
                  calls_made_by_bundled_calls_are_waited_for);
     check::claim("an exception of a bundled call reaches its finish",
                  an_exception_of_a_bundled_call_reaches_its_finish);
+    check::claim("a nonblocking call is a call", a_nonblocking_call_is_a_call);
+    check::claim("each nonblocking call of a run may throw",
+                 each_nonblocking_call_of_a_run_may_throw);
     check::claim("finishes do not wait for the calls of others",
                  finishes_do_not_wait_for_the_calls_of_others);
     check::claim("what is bundled goes when the rank has nothing else to do",
@@ -292,6 +352,8 @@ int main(int argc, char** argv) {
                  what_is_old_goes_while_the_rank_is_busy);
     check::claim("an answer sees what was bundled before", an_answer_sees_what_was_bundled_before);
     check::claim("more than the rings hold is bounded", more_than_the_rings_hold_is_bounded);
+    check::claim("a call that is longer than a bundle goes alone",
+                 a_call_that_is_longer_than_a_bundle_goes_alone);
     check::claim("sizes out of range are refused", sizes_out_of_range_are_refused);
     return check::verdict();
   });

@@ -23,6 +23,12 @@ struct part {
         table(new_table(s, me)) {}
 
   void apply(std::uint64_t update) { table[of.word_of(update)] ^= update; }
+  /// Those of a message, in a loop that keeps the table's place in registers.
+  void apply(const std::uint64_t* first, const std::uint64_t* last) {
+    std::uint64_t* const words = table.data();
+    const std::uint64_t mask = of.mask;
+    for (; first != last; ++first) words[*first & mask] ^= *first;
+  }
 
   /// Applies the updates of this rank that are its own, and calls send(owner, update) for others.
   template <class Send>
@@ -77,7 +83,7 @@ class inbox {
     int count = 0;
     MPI_Get_count(&status, MPI_UINT64_T, &count);
     const std::uint64_t* updates = &values_[oldest_ * words_];
-    for (int i = 0; i < count; ++i) part_.apply(updates[i]);
+    part_.apply(updates, updates + count);
     ended_ += status.MPI_TAG == tag_end;
     post();
     if (++oldest_ == posted_.size()) oldest_ = 0;
@@ -172,7 +178,7 @@ class outbox {
   void send(int to, lane& l, int tag) {
     std::uint64_t* first = l.values[l.filling].data();
     if (to == part_.me) {
-      for (const std::uint64_t* u = first; u != l.next; ++u) part_.apply(*u);
+      part_.apply(first, l.next);
       l.next = first;
       return;
     }
@@ -201,10 +207,11 @@ void run_aggregated(part& p) {
   const std::size_t words = p.chosen.bundle_bytes / sizeof(std::uint64_t);
   inbox in(p, words, 4);
   outbox out(p, in, words);
+  const places of = p.of;
   update_stream stream = updates_of(p.chosen, p.me);
-  for (std::uint64_t i = 0; i < p.chosen.updates; ++i) {
+  for (std::uint64_t i = p.chosen.updates; i != 0; --i) {
     const std::uint64_t update = stream.next();
-    out.add(p.of.rank_of(update), update);
+    out.add(of.rank_of(update), update);
   }
   out.apply_own();
   for (int r = 0; r < p.ranks; ++r) {

@@ -10,6 +10,7 @@
 
 #include "sojourn/detail/mark.hpp"
 #include "sojourn/detail/result.hpp"
+#include "sojourn/non_blocking.hpp"
 
 namespace sojourn::detail {
 
@@ -17,10 +18,18 @@ template <class F>
 inline constexpr bool is_function_pointer =
     std::is_pointer_v<F> && std::is_function_v<std::remove_pointer_t<F>>;
 
+/// A callable that is marked as one that never waits.
+template <class F>
+inline constexpr bool is_nonblocking = false;
+template <class F>
+inline constexpr bool is_nonblocking<nonblocking<F>> = true;
+
 /// A function or a callable without captures: its frames refer to nothing older than themselves.
 template <class F>
 inline constexpr bool is_captureless =
     is_function_pointer<F> || (std::is_empty_v<F> && std::is_trivially_copyable_v<F>);
+template <class F>
+inline constexpr bool is_captureless<nonblocking<F>> = is_captureless<F>;
 
 /// Lies in the older frame; `F` and the arguments are copied into the younger one before they are
 /// used, and the result is built there, so that the younger frames are complete without this.

@@ -14,18 +14,30 @@
 
 namespace sojourn::detail {
 
+/// Goes through the rest of a run.
+using bundled_handler = void (*)();
+
+/// A function that is called from bundles. Each has one, from before main on.
+struct bundled_function {
+  bundled_function(bundled_handler run, std::uint32_t stride);
+
+  bundled_handler run;
+  std::uint32_t stride;   ///< Bytes of a payload, a multiple of 8.
+  std::uint32_t handler;  ///< What messages name it by.
+};
+
 /// What the bundle to a rank takes without a call of the runtime: payloads of the function that the
 /// last ones were of, made in the same finish scope, as long as there is room.
 struct open_run {
-  static constexpr std::uint32_t none = ~std::uint32_t{0};
-
   std::byte* next = nullptr;  ///< Where the next one goes.
-  std::byte* end = nullptr;   ///< Of the room.
+  std::byte* last = nullptr;  ///< Where the last one may go.
   void* scope = nullptr;
-  std::uint32_t handler = none;
+  const bundled_function* called = nullptr;
 };
-/// One for each rank while calls without a reply are bundled; null while they are not.
+/// One for each rank, and their number while calls without a reply are bundled; 0 while they are
+/// not.
 extern open_run* open_runs;
+extern unsigned open_run_count;
 
 /// The bundle that this rank goes through; there is one at a time.
 struct opened_bundle {
@@ -35,30 +47,11 @@ struct opened_bundle {
 };
 extern opened_bundle opened;
 
-/// Goes through the rest of a run.
-using bundled_handler = void (*)();
-
-/// Adds one; before main only. `stride`: bytes of a payload, a multiple of 8.
-std::uint16_t register_bundled_handler(bundled_handler handler, std::uint32_t stride);
-
-/// What room_in_bundle does when the open run does not take it, or there is no such rank.
-std::byte* room_in_new_run(int to, std::uint16_t handler, std::uint32_t stride);
-/// Room for a payload in the bundle to rank `to`, 8-byte aligned, to be filled before anything
-/// else is done; null when this call cannot be bundled, which the call itself then explains.
-/// Suspends when a full bundle finds no room. Requires: calls are bundled.
-[[gnu::always_inline]] inline std::byte* room_in_bundle(int to, std::uint16_t handler,
-                                                        std::uint32_t stride) {
-  if (static_cast<unsigned>(to) < static_cast<unsigned>(job.count)) [[likely]] {
-    open_run& run = open_runs[to];
-    if (run.handler == handler && static_cast<std::size_t>(run.end - run.next) >= stride &&
-        run.scope == running_fiber->scope) [[likely]] {
-      std::byte* at = run.next;
-      run.next += stride;
-      return at;
-    }
-  }
-  return room_in_new_run(to, handler, stride);
-}
+/// Room for a payload of `called` in the bundle to rank `to`, 8-byte aligned, to be filled before
+/// anything else is done, where the open run does not take it. Null when this call cannot be
+/// bundled, which the call itself then explains. Suspends when a full bundle finds no room.
+/// Requires: calls are bundled, and there is such a rank.
+std::byte* room_in_new_run(int to, const bundled_function& called);
 /// Longer payloads go alone.
 inline constexpr std::size_t bundled_bytes_max = 512;
 
@@ -84,21 +77,61 @@ struct bundled_call {
     }
   }
 
-  /// False when it has to go alone.
+  /// Requires: calls to `to` are bundled (open_run_count).
+  template <class... B>
+  [[gnu::always_inline]] static void send(int to, F fn, B&... arguments) {
+    const travelling_callable<F> callable(fn);
+    if (!add_to_open_run(to, callable, arguments...)) [[unlikely]]
+      add_to_new_run_or_send(to, callable, B(std::move(arguments))...);
+  }
+  /// The same, but false when it has to go alone.
   template <class... B>
   static bool add(int to, F fn, B&... arguments) {
-    travelling_callable<F> callable(fn);
-    std::byte* at = room_in_bundle(to, handler, stride);
+    const travelling_callable<F> callable(fn);
+    return add_to_open_run(to, callable, arguments...) ||
+           add_to_new_run(to, callable, arguments...);
+  }
+
+ private:
+  template <class... B>
+  [[gnu::always_inline]] static bool add_to_open_run(int to, const travelling_callable<F>& callable,
+                                                     B&... arguments) {
+    open_run& run = open_runs[to];
+    if (run.called != &called || run.next > run.last || run.scope != running_fiber->scope)
+        [[unlikely]] {
+      return false;
+    }
+    std::byte* at = run.next;
+    run.next = at + stride;
+    ::new (static_cast<void*>(at)) payload_type{callable, {std::move(arguments)...}};
+    return true;
+  }
+  template <class... B>
+  static bool add_to_new_run(int to, const travelling_callable<F>& callable, B&... arguments) {
+    std::byte* at = room_in_new_run(to, called);
     if (at == nullptr) return false;
     ::new (static_cast<void*>(at)) payload_type{callable, {std::move(arguments)...}};
     return true;
   }
+  // By value: what a caller holds in registers stays there.
+  template <class... B>
+  [[gnu::noinline]] static void add_to_new_run_or_send(int to, travelling_callable<F> callable,
+                                                       B... arguments) {
+    if (add_to_new_run(to, callable, arguments...)) return;
+    using alone = callable_request<F, R, A...>;
+    send_request<alone, payload_type>(to, false, [&](void* room) {
+      ::new (room) payload_type{callable, {std::move(arguments)...}};
+    });
+  }
 
-  inline static const std::uint16_t handler = register_bundled_handler(&run_all, stride);
+  inline static const bundled_function called{&run_all, stride};
 
- private:
   // What costs in it is stores: those behind one that misses the caches wait for it.
   static void run_until_one_throws(std::uint64_t mine) {
+    if constexpr (is_nonblocking<F>) {
+      if (!checked()) [[likely]]
+        return run_straight_until_one_throws();
+    }
     const std::byte* next = opened.next;
     const std::byte* const end = opened.run_end;
     while (next != end) {
@@ -108,6 +141,27 @@ struct bundled_call {
       opened.next = next += stride;
       std::apply(payload.value.fn.get(), std::move(payload.value.arguments));
       if (opened.reader != mine) return;
+    }
+  }
+
+  /// None waits, so nobody takes over, and where the run is need not be known outside.
+  static void run_straight_until_one_throws() {
+    struct progress {
+      const std::byte* next = opened.next;
+      progress() { begin_promise(promise_of_handler::nonblocking, callable_name<F>()); }
+      progress(const progress&) = delete;
+      progress& operator=(const progress&) = delete;
+      [[gnu::always_inline]] ~progress() {
+        end_promise();
+        opened.next = next;
+      }
+    } run;
+    const std::byte* const end = opened.run_end;
+    while (run.next != end) {
+      room<payload_type> payload;
+      std::memcpy(static_cast<void*>(&payload.value), run.next, sizeof(payload_type));
+      run.next += stride;
+      std::apply(payload.value.fn.get().fn, std::move(payload.value.arguments));
     }
   }
 };

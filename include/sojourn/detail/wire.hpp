@@ -65,10 +65,14 @@ template <class T>
   return object;
 }
 
-/// Around a handler that reads its arguments from a message that it has not consumed. `called`: the
-/// compiler's name for what it calls.
-void begin_reading_in_place(const char* called);
-void end_reading_in_place();
+/// What a handler promised when it must not wait.
+enum class promise_of_handler : std::uint8_t {
+  view,        ///< It reads its arguments in a message that it has not consumed.
+  nonblocking  ///< It is one of a run of calls that nobody could take over.
+};
+/// Around such a handler. `called`: the compiler's name for what it calls.
+void begin_promise(promise_of_handler what, const char* called);
+void end_promise();
 
 /// Throws sojourn::error: `address` is null or lies in no rank's heap.
 [[noreturn]] void bad_access(std::uint64_t address, const char* method);
@@ -93,6 +97,11 @@ struct travelling_callable<F, true> {
   explicit travelling_callable(F fn) : index(function_index(reinterpret_cast<void (*)()>(fn))) {}
   F get() const { return reinterpret_cast<F>(function_at(index)); }
   std::uint32_t index;
+};
+template <class F>
+struct travelling_callable<nonblocking<F>, false> : travelling_callable<F> {
+  explicit travelling_callable(const nonblocking<F>& fn) : travelling_callable<F>(fn.fn) {}
+  nonblocking<F> get() const { return nonblocking<F>(travelling_callable<F>::get()); }
 };
 
 /// Runs `call` and sends its outcome, or keeps it when nobody waits for it.
@@ -212,12 +221,12 @@ inline constexpr bool reads_in_place = (is_a<A, view> || ...);
 class message_reading {
  public:
   message_reading(request& message, const char* called) : message_(message) {
-    begin_reading_in_place(called);
+    begin_promise(promise_of_handler::view, called);
   }
   message_reading(const message_reading&) = delete;
   message_reading& operator=(const message_reading&) = delete;
   ~message_reading() {
-    end_reading_in_place();
+    end_promise();
     message_.consume();
   }
 
