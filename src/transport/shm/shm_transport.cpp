@@ -25,8 +25,11 @@ namespace sojourn::detail::shm {
 
 namespace {
 
+// About 0.4 ms: ranks that compute and meet wait for each other for tens of microseconds, and a
+// core of a virtual machine that has gone to sleep in that time may take as long again to come back
+// (apps/lu, 2048 rows: 50 sleeps a factorization and a tenth of its time).
+constexpr int spins_with_a_core_each = 20'000;
 // About ten round trips (bench ping): longer spinning only delays other ranks on this core.
-constexpr int spins_with_a_core_each = 4000;
 constexpr int spins_when_crowded = 20;
 // About three round trips between far cores.
 constexpr int reply_spins_with_a_core_each = 64;
@@ -74,8 +77,10 @@ struct long_payload {
 }  // namespace
 
 layout::layout(int n) : ranks(n) {
-  // Two rings for each pair: keep them within half a GiB of addresses.
-  ring_capacity = 64 << 10;
+  // Two rings for each pair: keep them within half a GiB of addresses. A sender may be that far
+  // ahead of a rank that computes before it has to wait: some hundred messages of 2 KiB. Where
+  // ranks keep up, rings begin again and again, and little of them is used.
+  ring_capacity = 256 << 10;
   while (ring_capacity > (16 << 10) &&
          ring_capacity * 2 * static_cast<std::size_t>(n) * static_cast<std::size_t>(n) >
              (std::size_t{512} << 20)) {
@@ -105,7 +110,7 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores)
       spins_(cores >= ranks ? spins_with_a_core_each : spins_when_crowded),
       reply_spins_(cores >= ranks ? reply_spins_with_a_core_each : 0),
       yields_(cores >= ranks ? yields_with_a_core_each : yields_when_crowded),
-      short_max_(layout_.ring_capacity / 8) {
+      short_max_(std::min<std::size_t>(layout_.ring_capacity / 8, 8 << 10)) {
   const char* copies = std::getenv("SOJOURN_READ_MEMORY");
   if (copies != nullptr && std::strcmp(copies, "on") != 0 && std::strcmp(copies, "off") != 0) {
     throw error(format("SOJOURN_READ_MEMORY=%s is neither on nor off", copies));
