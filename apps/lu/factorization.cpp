@@ -51,6 +51,9 @@ struct addresses {
   global_ptr<double> visitors;
 };
 
+/// A pivot block's column, or its row.
+enum class side : std::uint8_t { column, row };
+
 /// One rank's blocks, in the heap that all reach.
 class share {
  public:
@@ -108,16 +111,20 @@ class share {
 
   void wait_for_pivot(std::size_t k) { steps_[k]->pivot_here.wait(); }
   void wait_for_border(std::size_t k) { steps_[k]->border_here.wait(); }
-  void wait_until_solved(std::size_t k) { steps_[k]->border_solved.wait(); }
-  void say_solved(std::size_t k) { steps_[k]->border_solved.count_down(); }
+  void wait_until_solved(std::size_t k, side s) { solved(k, s).wait(); }
+  void say_solved(std::size_t k, side s) { solved(k, s).count_down(); }
 
  private:
   struct step {
     step(std::ptrdiff_t pivot, std::ptrdiff_t border) : pivot_here(pivot), border_here(border) {}
     sojourn::latch pivot_here;
     sojourn::latch border_here;
-    sojourn::latch border_solved{1};
+    sojourn::latch column_solved{1};
+    sojourn::latch row_solved{1};
   };
+  sojourn::latch& solved(std::size_t k, side s) {
+    return s == side::column ? steps_[k]->column_solved : steps_[k]->row_solved;
+  }
 
   visiting places_;
   std::size_t count_;
@@ -156,46 +163,61 @@ void send_border(share& here, global_ptr<share> there, std::size_t k, std::size_
       there, k, here.places().border(k, i, j), argument(here, here.mine().at(i, j)));
 }
 
-/// One call to each rank that has some of what is missing; it answers with a call for each block,
-/// as soon as all are solved. So blocks come in any order, and are copied out of a message once.
+/// The answer to a rank that asked: a call for each block, as soon as all of that side are solved.
+/// So blocks come in any order, and are copied out of a message once.
+void send_solved(share& here, global_ptr<share> asking, std::size_t k, side s) {
+  here.wait_until_solved(k, s);
+  const auto send = [&](std::size_t i, std::size_t j) { send_border(here, asking, k, i, j); };
+  if (s == side::column) {
+    here.mine().for_border_column(k, send);
+  } else {
+    here.mine().for_border_row(k, send);
+  }
+}
+
+/// Asks the ranks that have what is missing: of the column the one in my row of ranks, of the row
+/// the one in my column of them.
 void ask_for_border(share& here, const shares& all, std::size_t k) {
   const global_ptr<share> me = all[static_cast<std::size_t>(rank_me())];
   rank_t asked = -1;
   here.mine().for_missing(k, [&](std::size_t i, std::size_t j) {
     const rank_t owner = here.shape().owner(i, j);
-    if (owner == asked) return;  // A column has one owner in my row, and comes before the row.
+    if (owner == asked) return;
     asked = owner;
     sojourn::rpc_ff(
         owner,
-        [](global_ptr<share> s, std::size_t step, global_ptr<share> asking) {
-          share& mine = *s.local();
-          mine.wait_until_solved(step);
-          mine.mine().for_border(step, [&](std::size_t y, std::size_t x) {
-            mine.mine().for_consumers(step, y, x, [&](rank_t to) {
-              if (to == asking.where()) send_border(mine, asking, step, y, x);
-            });
-          });
+        [](global_ptr<share> mine, std::size_t step, side s, global_ptr<share> asking) {
+          send_solved(*mine.local(), asking, step, s);
         },
-        all[static_cast<std::size_t>(owner)], k, me);
+        all[static_cast<std::size_t>(owner)], k, i == k ? side::row : side::column, me);
   });
+}
+
+/// Those that have asked already get theirs now; the next block here takes longer than to send one.
+void answer(share& here, std::size_t k, side s) {
+  here.say_solved(k, s);
+  serve_others();
 }
 
 void factorize_by_calls(share& here, const shares& all, exchange by) {
   part& mine = here.mine();
   for (std::size_t k = 0; k < here.shape().blocks(); ++k) {
+    if (by == exchange::fetch) ask_for_border(here, all, k);
     if (mine.is_mine(k, k)) {
       mine.factor_pivot(k);
       send_pivot(here, all, k);
     }
     here.wait_for_pivot(k);
-    mine.solve_border(k, here.pivot(k), [&](std::size_t i, std::size_t j) {
+    const auto solved = [&](std::size_t i, std::size_t j) {
       if (by == exchange::fetch) return;
       mine.for_consumers(k, i, j, [&](rank_t to) {
         send_border(here, all[static_cast<std::size_t>(to)], k, i, j);
       });
-    });
-    here.say_solved(k);
-    if (by == exchange::fetch) ask_for_border(here, all, k);
+    };
+    mine.solve_border_column(k, here.pivot(k), solved);
+    if (by == exchange::fetch) answer(here, k, side::column);
+    mine.solve_border_row(k, here.pivot(k), solved);
+    if (by == exchange::fetch) answer(here, k, side::row);
     here.wait_for_border(k);
     here.use_visitors(k);
     mine.update_inner(k, [] { serve_others(); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One-sided copies: a memcpy where the heap is shared, one copy by the system where ranks may read
-// each other's memory, and messages where neither is so.
+// each other's memory, and messages where neither is so, or where a short read is answered sooner.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -20,6 +20,10 @@ namespace {
 constexpr std::size_t copied_at_once = 8u << 20;
 constexpr std::size_t sent_at_once = 128u << 10;
 constexpr std::size_t in_flight_max = 4;
+// Up to here an answer that comes at once takes less time than a copy by the system.
+constexpr std::size_t asked_for_max = 2048;
+// Copies by the system before an owner that did not answer at once is asked again.
+constexpr std::uint32_t asked_again_after = 256;
 
 struct bulk_request {
   std::uint64_t address;
@@ -119,9 +123,43 @@ void by_messages(int owner, runtime_message kind, std::uint64_t address, std::si
   while (!flying.empty()) take_first();
 }
 
+std::uint32_t* copies_before_asking;  // of each rank
+
+/// Asks the owner, and waits for about a round trip. False when the answer is not here by then:
+/// the owner computes, has others to answer first or has no core, or there is something else to do
+/// here. The answer, when it comes, is dropped then. So a read never depends on its owner; a write
+/// could not be taken back in this way, and always goes by the system.
+bool get_at_once(int owner, std::uint64_t from, void* to, std::size_t bytes) {
+  if (bytes > asked_for_max) return false;
+  std::uint32_t& before = copies_before_asking[owner];
+  if (before != 0) {
+    --before;
+    return false;
+  }
+  const bulk_request r{from, bytes};
+  std::byte* room = try_reserve_request(owner, sizeof r);
+  if (room == nullptr) return false;
+  std::memcpy(room, &r, sizeof r);
+  const ticket_id id = open_answer(owner);
+  ++counts.bulk_messages;
+  commit_message(owner, message_class::request, runtime_message::bulk_get, 0, id);
+  const ticket* answer = find_ticket(id);
+  while (answer->has == outcome::none && take_reply_in_place(owner)) {
+  }
+  if (answer->has == outcome::none) {
+    before = asked_again_after;
+    ticket_drop(id);
+    return false;
+  }
+  counts.bulk_copies += 3 * bytes;  // into the message, into the ticket, into place
+  ticket_take(id, to, bytes);
+  return true;
+}
+
 }  // namespace
 
 void attach_bulk() {
+  copies_before_asking = runtime_array<std::uint32_t>(static_cast<std::size_t>(job.count));
   on_message(runtime_message::bulk_put, on_put);
   on_message(runtime_message::bulk_get, on_get);
 }
@@ -136,6 +174,7 @@ void bulk_get(std::uint64_t from, void* to, std::size_t bytes) {
       std::memcpy(into + at, reinterpret_cast<const std::byte*>(from) + at, n);
     });
   }
+  if (get_at_once(owner, from, to, bytes)) return;
   bool copied = true;
   in_turns(bytes, copied_at_once, [&](std::size_t at, std::size_t n) {
     if (copied) copied = wire().read_memory(owner, from + at, into + at, n);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace apps::lu {
@@ -61,25 +62,33 @@ double whole_distance(const layout& l, std::uint64_t seed, const std::vector<dou
   return largest;
 }
 
+/// One number for each random vector: all are gone through together, so that elements are made
+/// once.
+using probed = std::array<double, probes>;
+
+void add(probed& to, double factor, const probed& of) {
+  for (std::size_t p = 0; p < probes; ++p) to[p] += factor * of[p];
+}
+
 double probed_distance(const layout& l, std::uint64_t seed, const std::vector<double>& lu) {
   const std::size_t n = l.size;
   double largest = 0;
   random_source random(seed ^ 0x10ca1u);
-  std::vector<double> x(n);
-  std::vector<double> ux(n);
-  for (int probe = 0; probe < probes; ++probe) {
-    for (double& v : x) v = random.below(2) == 0 ? -1 : 1;
-    for (std::size_t i = 0; i < n; ++i) {
-      double sum = 0;
-      for (std::size_t j = i; j < n; ++j) sum += lu[i * n + j] * x[j];
-      ux[i] = sum;
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-      double product = ux[i];
-      for (std::size_t j = 0; j < i; ++j) product += lu[i * n + j] * ux[j];
-      double wanted = 0;
-      for (std::size_t j = 0; j < n; ++j) wanted += element(seed, l, i, j) * x[j];
-      largest = greater(largest, std::abs(wanted - product));
+  std::vector<probed> x(n);
+  std::vector<probed> ux(n);
+  for (probed& all : x) {
+    for (double& v : all) v = random.below(2) == 0 ? -1 : 1;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = i; j < n; ++j) add(ux[i], lu[i * n + j], x[j]);
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    probed product = ux[i];
+    for (std::size_t j = 0; j < i; ++j) add(product, lu[i * n + j], ux[j]);
+    probed wanted{};
+    for (std::size_t j = 0; j < n; ++j) add(wanted, element(seed, l, i, j), x[j]);
+    for (std::size_t p = 0; p < probes; ++p) {
+      largest = greater(largest, std::abs(wanted[p] - product[p]));
     }
   }
   return largest;

@@ -159,17 +159,22 @@ class part {
     }
   }
 
-  /// My blocks of column and row k: visit(i, j).
+  /// My blocks of column k, and of row k: visit(i, j).
+  template <class Visit>
+  void for_border_column(std::size_t k, Visit visit) const {
+    if (!has_column(k)) return;
+    for (std::size_t i = my_next_row(k); i < layout_.blocks(); i += row_stride()) visit(i, k);
+  }
+  template <class Visit>
+  void for_border_row(std::size_t k, Visit visit) const {
+    if (!has_row(k)) return;
+    for (std::size_t j = my_next_column(k); j < layout_.blocks(); j += column_stride()) visit(k, j);
+  }
+  /// Both, the column first.
   template <class Visit>
   void for_border(std::size_t k, Visit visit) const {
-    if (has_column(k)) {
-      for (std::size_t i = my_next_row(k); i < layout_.blocks(); i += row_stride()) visit(i, k);
-    }
-    if (has_row(k)) {
-      for (std::size_t j = my_next_column(k); j < layout_.blocks(); j += column_stride()) {
-        visit(k, j);
-      }
-    }
+    for_border_column(k, visit);
+    for_border_row(k, visit);
   }
 
   // ---- What there is to compute ---------------------------------------------------------------
@@ -179,11 +184,23 @@ class part {
 
   /// Sub-step 2: my blocks of column and row k; done(i, j) after each.
   template <class Done>
-  void solve_border(std::size_t k, const double* pivot, Done done) {
-    for_border(k, [&](std::size_t i, std::size_t j) {
-      (i == k ? solve_row : solve_column)(at(i, j), pivot, layout_.block);
+  void solve_border_column(std::size_t k, const double* pivot, Done done) {
+    for_border_column(k, [&](std::size_t i, std::size_t j) {
+      solve_column(at(i, j), pivot, layout_.block);
       done(i, j);
     });
+  }
+  template <class Done>
+  void solve_border_row(std::size_t k, const double* pivot, Done done) {
+    for_border_row(k, [&](std::size_t i, std::size_t j) {
+      solve_row(at(i, j), pivot, layout_.block);
+      done(i, j);
+    });
+  }
+  template <class Done>
+  void solve_border(std::size_t k, const double* pivot, Done done) {
+    solve_border_column(k, pivot, done);
+    solve_border_row(k, pivot, done);
   }
 
   /// Where block (i, k) or (k, j) is while sub-step 3 of step k needs it.

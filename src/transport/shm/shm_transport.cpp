@@ -37,6 +37,11 @@ constexpr int spins_without_pause = 2000;
 // A yield costs 0.2 to 1.3 us; a sleep and a wake 2 to 15 us.
 constexpr int yields_with_a_core_each = 10;
 constexpr int yields_when_crowded = 60;
+// And between two yields, in all some 0.4 ms: ranks that compute and meet wait for each other for
+// tens of microseconds, and a core of a virtual machine that falls asleep may take as long again to
+// come back (apps/lu, 2048 rows: 50 sleeps a factorization, a tenth of its time). Where ranks share
+// a core after all, yielding lets the other one on.
+constexpr int spins_a_yield_with_a_core_each = 1600;
 // Pauses between two looks at the clock: about a microsecond.
 constexpr int pauses_a_look_at_the_clock = 32;
 
@@ -74,8 +79,10 @@ struct long_payload {
 }  // namespace
 
 layout::layout(int n) : ranks(n) {
-  // Two rings for each pair: keep them within half a GiB of addresses.
-  ring_capacity = 64 << 10;
+  // Two rings for each pair: keep them within half a GiB of addresses. A sender may be that far
+  // ahead of a rank that computes before it has to wait: some hundred messages of 2 KiB. Where
+  // ranks keep up, rings begin again and again, and little of them is used.
+  ring_capacity = 256 << 10;
   while (ring_capacity > (16 << 10) &&
          ring_capacity * 2 * static_cast<std::size_t>(n) * static_cast<std::size_t>(n) >
              (std::size_t{512} << 20)) {
@@ -105,7 +112,8 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores)
       spins_(cores >= ranks ? spins_with_a_core_each : spins_when_crowded),
       reply_spins_(cores >= ranks ? reply_spins_with_a_core_each : 0),
       yields_(cores >= ranks ? yields_with_a_core_each : yields_when_crowded),
-      short_max_(layout_.ring_capacity / 8) {
+      spins_a_yield_(cores >= ranks ? spins_a_yield_with_a_core_each : 0),
+      short_max_(std::min<std::size_t>(layout_.ring_capacity / 8, 8 << 10)) {
   const char* copies = std::getenv("SOJOURN_READ_MEMORY");
   if (copies != nullptr && std::strcmp(copies, "on") != 0 && std::strcmp(copies, "off") != 0) {
     throw error(format("SOJOURN_READ_MEMORY=%s is neither on nor off", copies));
@@ -332,7 +340,13 @@ void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_a
   tell_writers();
   for (int i = 0; i < yields_; ++i) {
     sched_yield();
-    if (anything_arrived() || other_work() || is_late()) return;
+    if (is_late()) return;
+    for (int spin = 0;; ++spin) {
+      if (anything_arrived() || other_work()) return;
+      if (spin >= spins_a_yield_) break;
+      pause_briefly();
+      if (spin % pauses_a_look_at_the_clock == 0 && is_late()) return;
+    }
   }
   wake_line& mine = wake_[rank_];
   mine.asleep.store(1, std::memory_order_seq_cst);

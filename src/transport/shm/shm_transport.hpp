@@ -126,6 +126,7 @@ class shm_transport final : public transport {
   int spins_;
   int reply_spins_;
   int yields_;
+  int spins_a_yield_;
   bool fences_ = false;
   bool membarrier_ = false;
   bool memory_refused_ = false;
