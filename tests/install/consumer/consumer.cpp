@@ -42,7 +42,7 @@ struct object {
   long count = 0;
   name text = "object";
 
-  void touch() noexcept { ++count; }
+  void touch_remote() noexcept { ++count; }
   bool touched() const { return count != 0; }
   std::optional<int> maybe() const { return count > 1000 ? std::nullopt : std::optional<int>(7); }
   std::variant<int, double> either() const { return 2.5; }
@@ -73,7 +73,7 @@ static void check(bool holds, const char* what) {
   std::exit(1);
 }
 
-static void touch(global_ptr<object> p, via how) { p.call<&object::touch>(how); }
+static void touch_remote(global_ptr<object> p, via how) { p.call<&object::touch_remote>(how); }
 static bool touched(global_ptr<object> p, via how) { return p.call<&object::touched>(how); }
 static std::optional<int> maybe(global_ptr<object> p, via how) {
   return p.call<&object::maybe>(how);
@@ -103,7 +103,7 @@ static long nested(global_ptr<object> p, via how) {
 }
 
 static void activations(global_ptr<object> p, via how) {
-  activate(touch, p, how);
+  activate(touch_remote, p, how);
   check(activate(touched, p, how), "touched");
   check(activate(maybe, p, how) == 7, "optional");
   check(std::get<double>(activate(either, p, how)) == 2.5, "variant");
@@ -122,7 +122,7 @@ static void activations(global_ptr<object> p, via how) {
 static void futures(global_ptr<object> p, via how) {
   auto letters = p.async<&object::letters>(how);
   auto doubled = p.async<&object::twice>(how, released(5));
-  auto nothing = p.async<&object::touch>(how);
+  auto nothing = p.async<&object::touch_remote>(how);
   auto later = p.async<&object::maybe>(how);
   auto moved = std::move(later);
   auto text = p.async<&object::rename>(how, name("async")).then([](name n) { return n.str(); });
