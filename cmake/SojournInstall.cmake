@@ -61,7 +61,7 @@ function(sojourn_add_install)
     endif()
     set(component sojourn)
     set(has_benchmarks TRUE)
-    if(target MATCHES "^peer_(mpi|boost|ucx|grpc|capnp)(_|$)|_mpi$")
+    if(target MATCHES "^peer_(mpi|boost|ucx|grpc|capnp|tbb|openmp)(_|$)|_mpi$")
       set(component peers)
       set(has_peers TRUE)
     endif()
@@ -121,8 +121,8 @@ function(sojourn_add_install)
   sojourn_add_package(${has_peers})
 endfunction()
 
-# cpack: the package `sojourn`, and `sojourn-peers` with the programs on MPI, Boost, UCX, gRPC and Cap'n
-# Proto that `sojourn bench` compares with. What the executables need is read from them; building programs needs a compiler besides.
+# cpack: the package `sojourn`, and `sojourn-peers` with the programs on MPI, Boost, UCX, gRPC, Cap'n
+# Proto, oneTBB and OpenMP that `sojourn bench` compares with. What the executables need is read from them; building programs needs a compiler besides.
 function(sojourn_add_package has_peers)
   set(CPACK_PACKAGE_NAME sojourn)
   set(CPACK_PACKAGE_VENDOR "the Sojourn authors")
@@ -158,7 +158,7 @@ the benchmarks and the documents.")
       string(APPEND CPACK_DEBIAN_PEERS_PACKAGE_DEPENDS ", openmpi-bin")
     endif()
     set(CPACK_DEBIAN_PEERS_DESCRIPTION
-        "The programs on MPI, Boost, UCX, gRPC and Cap'n Proto that 'sojourn bench' compares Sojourn with.")
+        "The programs on MPI, Boost, UCX, gRPC, Cap'n Proto, oneTBB and OpenMP that 'sojourn bench' compares Sojourn with.")
   endif()
   include(CPack)
 endfunction()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The main of a benchmark that rank 0 measures with rank 1, one batch at a time as the driver
+// The main of a benchmark that rank 0 measures with the others, one batch at a time as the driver
 // commands, or one alone.
 #pragma once
 
@@ -25,9 +25,11 @@ template <class Measure>
 int lead(const std::string& name, const process_options& options, Measure measure) {
   const auto answer_to = [&](const command& next) -> figures {
     if (next.operation != "cpus") return measure(next);
-    return std::vector<double>{
-        static_cast<double>(sched_getcpu()),
-        static_cast<double>(sojourn::rpc(1, [] { return sched_getcpu(); }).get())};
+    std::vector<double> cpus;
+    for (int rank = 0; rank < sojourn::rank_count(); ++rank) {
+      cpus.push_back(static_cast<double>(sojourn::rpc(rank, [] { return sched_getcpu(); }).get()));
+    }
+    return cpus;
   };
   if (options.commands.empty()) {
     const figures found = answer_to({options.operation, options.plan});

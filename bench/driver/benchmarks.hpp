@@ -36,6 +36,10 @@ void bench_checked(report& result, const installation& here, const settings& cho
 /// Threads that move: the tables of Sang and Rego; starting and joining; a million that wait.
 void bench_threads(report& result, const installation& here, const settings& chosen);
 
+/// Forks in place against calls, stacks of their own, oneTBB and OpenMP: Tables 2 and 3 of Plevyak,
+/// Karamcheti, Zhang and Chien.
+void bench_hybrid(report& result, const installation& here, const settings& chosen);
+
 /// Remote calls against active messages, MPI, UCX, gRPC and Cap'n Proto: Table 8 of Chang,
 /// Czajkowski and von Eicken.
 void bench_rpc(report& result, const installation& here, const settings& chosen);

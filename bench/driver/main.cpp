@@ -36,6 +36,7 @@ int run_benchmarks(const std::string& name, const settings& chosen, bool as_json
   if (name == "migrate" || name == "all") bench_migrate(result, here, complete);
   if (name == "calls" || name == "all") bench_calls(result, here, complete);
   if (name == "threads" || name == "all") bench_threads(result, here, complete);
+  if (name == "hybrid" || name == "all") bench_hybrid(result, here, complete);
   if (name == "rpc" || name == "all") bench_rpc(result, here, complete);
   if (name == "am" || name == "all") bench_am(result, here, complete);
   if (name == "uts" || name == "all") bench_uts(result, here, complete);
@@ -66,7 +67,7 @@ int main(int argc, char** argv) {
   std::string name;
   bool as_json = false;
   bench::settings chosen;
-  std::vector<std::string> names{"ping", "migrate", "calls", "threads", "rpc",
+  std::vector<std::string> names{"ping", "migrate", "calls", "threads", "hybrid", "rpc",
                                  "am",   "uts",     "phold", "gups",    "checked"};
   for (const std::string& application : bench::application_names()) names.push_back(application);
   app.add_option("name", name, fmt::format("{}, or all of them", fmt::join(names, ", ")))

@@ -87,10 +87,13 @@ std::string worker::receive() {
   throw failure(name_ + " has not answered for a minute");
 }
 
-std::vector<double> worker::ask(const std::string& operation, const batch_plan& plan) {
+void worker::tell(const std::string& operation, const batch_plan& plan) {
   std::ostringstream line;
   line << operation << ' ' << plan.iterations << ' ' << plan.repeats << ' ' << plan.bytes << '\n';
   send(line.str());
+}
+
+std::vector<double> worker::answer_to(const std::string& operation) {
   const std::string answer = receive();
   if (answer.rfind("error", 0) == 0) throw failure(name_ + ": " + answer.substr(6));
   std::istringstream words(answer);

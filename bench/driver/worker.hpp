@@ -24,7 +24,13 @@ class worker {
 
   /// Runs one command and returns its figures.
   /// Errors: failure when the process refuses, has ended, or says nothing for a minute.
-  std::vector<double> ask(const std::string& operation, const batch_plan& plan);
+  std::vector<double> ask(const std::string& operation, const batch_plan& plan) {
+    tell(operation, plan);
+    return answer_to(operation);
+  }
+  /// The two halves of ask(), for workers that run at the same time.
+  void tell(const std::string& operation, const batch_plan& plan);
+  std::vector<double> answer_to(const std::string& operation);
 
   /// The median of ask(): one batch's figure.
   double median_of(const std::string& operation, const batch_plan& plan);
