@@ -232,7 +232,7 @@ void add_instructions(report& result, const installation& here, const settings& 
     return;
   }
   tell_progress("hybrid: counting instructions under callgrind");
-  const instruction_count count(here, "bench_hybrid", chosen.work.quick ? 5'000 : 50'000);
+  const instruction_count count(here, "bench_hybrid", chosen.work.quick ? 20'000 : 50'000);
   std::map<std::string, double> cost;
   for (const char* kind :
        {"plain", "may_block", "may_end", "fork", "cc", "ready", "blocked", "cc_blocked"}) {
