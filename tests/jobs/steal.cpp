@@ -49,7 +49,7 @@ counters counted_while_one_works(Work work) {
 void a_tree_started_on_one_rank_uses_the_others() {
   counters made;
   // By chance the other ranks' processes do not run meanwhile, on crowded cores.
-  for (int attempt = 0; attempt < 20; ++attempt) {
+  for (int attempt = 0; attempt < 200; ++attempt) {
     const std::uint64_t forks_here = counters_now().forks;
     made = counted_while_one_works([] { CHECK_EQUAL(fibonacci(25), serial_fibonacci(25)); });
     // Each fork once, wherever.
@@ -106,7 +106,7 @@ void loops_stay_unless_they_say_so() {
   });
   CHECK_EQUAL(made.steals, 0u);
   const long wanted = 400 * serial_fibonacci(12);
-  for (int attempt = 0; attempt < 20; ++attempt) {
+  for (int attempt = 0; attempt < 200; ++attempt) {
     const counters spread = counted_while_one_works([&] {
       const long sum = par_reduce(
           anywhere, 0, 400, 0L, [](int) { return serial_fibonacci(12); }, std::plus<>{}, 4);
