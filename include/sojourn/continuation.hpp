@@ -30,7 +30,7 @@ namespace detail {
 /// al., §3.2.3)
 template <class T>
 struct reply_place {
-  enum class state : unsigned char { open, replied, dropped, by_ticket };
+  enum class state : unsigned char { open, replied, dropped, by_ticket, taken };
 
   continuation<T>* holder = nullptr;  ///< While `open`.
   const fiber_view* fiber = running_fiber;
@@ -96,23 +96,19 @@ class continuation {
   template <class... V>
     requires(sizeof...(V) == (std::is_void_v<T> ? 0 : 1))
   void operator()(V&&... value) {
-    switch (std::exchange(is_, state::empty)) {
-      case state::empty:
-      case state::sent:
-        detail::throw_no_reply_left(made_at_);
-      case state::in_place:
-        if constexpr (!std::is_void_v<T>) {
-          ::new (static_cast<void*>(&place_->value.value)) T(std::forward<V>(value)...);
-        }
-        place_->is = place::state::replied;
-        return;
-      case state::ticket:
-        if constexpr (std::is_void_v<T>) {
-          detail::send_result(ticket_, nullptr, 0);
-        } else {
-          detail::send_value<T>(ticket_, T(std::forward<V>(value)...));
-        }
+    if (!*this) detail::throw_no_reply_left(made_at_);
+    // It has replied once the value is made: what its constructor throws leaves the right to reply.
+    if (is_ == state::in_place) {
+      if constexpr (!std::is_void_v<T>) {
+        ::new (static_cast<void*>(&place_->value.value)) T(std::forward<V>(value)...);
+      }
+      place_->is = place::state::replied;
+    } else if constexpr (std::is_void_v<T>) {
+      detail::send_result(ticket_, nullptr, 0);
+    } else {
+      detail::send_value<T>(ticket_, T(std::forward<V>(value)...));
     }
+    is_ = state::empty;
   }
   /// The wait ends by `failure`. As operator().
   void fail(const std::exception_ptr& failure) {
@@ -218,18 +214,23 @@ template <class F, class... A>
   using state = typename detail::reply_place<T>::state;
   const auto made_at = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));
   detail::reply_place<T> place;
-  // What is in the place, however this is left.
-  struct destroy_value {
+  // However this is left: the value is destroyed, and a reply that nobody waits for any more
+  // dropped.
+  struct leave_place {
     detail::reply_place<T>& of;
-    ~destroy_value() {
+    ~leave_place() {
       if constexpr (!std::is_void_v<T>) {
         if (of.is == state::replied) of.value.value.~T();
       }
+      if (of.is == state::by_ticket) detail::ticket_drop(of.ticket);
     }
-  } destroyer{place};
+  } at_end{place};
   std::forward<F>(fn)(continuation<T>(place, made_at), std::forward<A>(arguments)...);
   if (place.is == state::open) place.holder->make_ticket();
-  if (place.is == state::by_ticket) return detail::take_value<T>(place.ticket);
+  if (place.is == state::by_ticket) {
+    place.is = state::taken;
+    return detail::take_value<T>(place.ticket);
+  }
   if (place.is == state::dropped) detail::throw_dropped(made_at);
   if constexpr (!std::is_void_v<T>) return std::move(place.value.value);
 }

@@ -228,6 +228,33 @@ void failures_are_answers() {
                                   }).get());
 }
 
+struct picky {
+  explicit picky(int v) : value(v) {
+    if (v < 0) throw std::domain_error("negative");
+  }
+  int value;
+};
+
+void a_value_that_cannot_be_made_leaves_the_right_to_reply() {
+  const auto tries_twice = [](continuation<picky> c) {
+    CHECK_THROWS(std::domain_error, c(-1));
+    CHECK(static_cast<bool>(c));
+    c(4);
+  };
+  CHECK_EQUAL(call_cc(tries_twice).value, 4);
+  auto [c, result] = make_continuation<picky>();
+  CHECK_THROWS(std::domain_error, c(-1));
+  c(5);
+  CHECK_EQUAL(result.get().value, 5);
+  // The caller has gone, by an exception; a late reply is nobody's.
+  std::optional<continuation<int>> kept;
+  CHECK_THROWS(std::out_of_range, call_cc([&](continuation<int> late) {
+                 kept = std::move(late);
+                 throw std::out_of_range("after it was stored");
+               }));
+  (*kept)(3);
+}
+
 // ---- Whatever its frames do ---------------------------------------------------------------------
 
 /// Goes on with the continuation in ways that `seed` says, and replies with a number that it also
@@ -341,6 +368,8 @@ int main(int argc, char** argv) {
                  one_that_is_dropped_is_an_error_that_names_its_maker);
     check::claim("a second reply is an error", a_second_reply_is_an_error);
     check::claim("failures are answers", failures_are_answers);
+    check::claim("a value that cannot be made leaves the right to reply",
+                 a_value_that_cannot_be_made_leaves_the_right_to_reply);
     check::claim("it goes where its frames go", it_goes_where_its_frames_go);
     check::claim("a set is waited for once", a_set_is_waited_for_once);
     return check::verdict();
