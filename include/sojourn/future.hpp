@@ -29,8 +29,8 @@ class [[nodiscard]] future {
   using value_type = T;
 
   /// No result to wait for; valid() is false.
-  future() = default;
-  future(future&& other) noexcept { steal(other); }
+  future() : ticket_(0) {}
+  future(future&& other) noexcept : ticket_(0) { steal(other); }
   future& operator=(future&& other) noexcept {
     if (this != &other) {
       reset();
@@ -57,8 +57,7 @@ class [[nodiscard]] future {
   /// Suspends until the result is here and moves it out, or rethrows what the call threw.
   /// Requires: valid(); it is not afterwards.
   T get() {
-    check();
-    if (state_ == state::value) {
+    if (state_ == state::value) [[likely]] {
       state_ = state::empty;
       if constexpr (!std::is_void_v<T>) {
         T result = std::move(value_.value);
@@ -68,6 +67,7 @@ class [[nodiscard]] future {
         return;
       }
     }
+    check();
     state_ = state::empty;
     return detail::take_value<T>(ticket_);
   }
@@ -161,14 +161,16 @@ class [[nodiscard]] future {
         ::new (static_cast<void*>(&value_.value)) T(std::move(other.value_.value));
         other.value_.value.~T();
       }
-    } else {
+    } else if (has_ticket()) {
       ticket_ = other.ticket_;
     }
     other.state_ = state::empty;
   }
 
-  mutable detail::ticket_id ticket_ = 0;  // of this rank once anyone has looked
-  detail::room<detail::stored<T>> value_;
+  union {
+    mutable detail::ticket_id ticket_;  // of this rank once anyone has looked
+    detail::room<detail::stored<T>> value_;
+  };
   state state_ = state::empty;
 };
 

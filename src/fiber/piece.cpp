@@ -68,11 +68,12 @@ ticket_id ticket_of_mark(const mark* m) {
 /// The older side's floating-point control: its own, whatever the younger side set since the mark.
 fp_control fp_of_mark(const mark& m, fp_control now) {
 #if defined(__x86_64__)
-  // Rounding is set in both units alike (fesetround); the mark keeps the word that is cheap to
-  // read.
-  constexpr std::uint32_t rounding = 3;
-  now.mxcsr = m.fp & ~0x3fu;
-  now.x87 = (now.x87 & ~(rounding << 10)) | (m.fp >> 13 & rounding) << 10;
+  // The mark keeps the x87 word alone. What has changed there since has changed in MXCSR, too: the
+  // exceptions that are masked, and the rounding.
+  constexpr std::uint32_t masks = 0x003f, rounding = 0x0c00;
+  const std::uint32_t changed = now.x87 ^ (m.fp & 0xffff);
+  now.mxcsr ^= (changed & masks) << 7 | (changed & rounding) << 3;
+  now.x87 ^= changed;
 #else
   now.mxcsr = m.fp;
 #endif
@@ -281,6 +282,12 @@ void place_with_images(piece* p) {
   }
 }
 
+void make_room_for(piece* p) {
+  piece* younger = p->next_in_slot;
+  evict(younger, younger->hi);
+  p->next_in_slot = std::exchange(younger->next_in_slot, nullptr);
+}
+
 void clear_slot(std::uint32_t index, std::uint64_t hi) {
   slots.check(index);
   for (piece** link = &slots[index].in_place; *link != nullptr;) {
@@ -315,6 +322,22 @@ std::byte* room_for(piece* p) {
 }
 
 void copy_in(piece* p, const std::byte* from) { copy_frames(room_for(p), from, p->bytes()); }
+
+void add_referrer(piece* parent, piece* child) {
+  child->refers_to = parent;
+  child->next_referrer = parent->referrers;
+  child->referred_by = &parent->referrers;
+  if (parent->referrers != nullptr) parent->referrers->referred_by = &child->next_referrer;
+  parent->referrers = child;
+  parent->referred_from = std::min(parent->referred_from, child->refers_under);
+}
+
+void drop_referrer(piece* child) {
+  piece* parent = child->refers_to;
+  *child->referred_by = child->next_referrer;
+  if (child->next_referrer != nullptr) child->next_referrer->referred_by = child->referred_by;
+  if (parent->referrers == nullptr) parent->referred_from = ~std::uint64_t{0};
+}
 
 piece* cut(piece* older, mark* m) {
   piece* younger = new_piece();
@@ -361,24 +384,20 @@ piece* cut(piece* older, mark* m) {
   older->youngest = older_mark(older, m);
 
   // By-reference children stay with the part their marks lie in.
-  for (piece** link = &older->referrers; *link != nullptr;) {
-    piece* child = *link;
-    if (refers_below(child, m)) {
-      *link = child->next_referrer;
-      child->refers_to = younger;
-      child->next_referrer = younger->referrers;
-      younger->referrers = child;
-    } else {
-      link = &child->next_referrer;
+  if (older->referred_from <= reinterpret_cast<std::uint64_t>(m)) {
+    piece* child = std::exchange(older->referrers, nullptr);
+    older->referred_from = ~std::uint64_t{0};
+    while (child != nullptr) {
+      piece* next = child->next_referrer;
+      add_referrer(refers_below(child, m) ? younger : older, child);
+      child = next;
     }
   }
   if (is_by_reference(m->kind)) {
     younger->by_reference = true;
-    younger->refers_to = older;
     younger->refers_under =
         m->outer != nullptr ? reinterpret_cast<std::uint64_t>(m->outer) : ~std::uint64_t{0};
-    younger->next_referrer = older->referrers;
-    older->referrers = younger;
+    add_referrer(older, younger);
   }
   younger->scope = older->scope;
   // A piece counts in the scope at its base; an open finish counts for what runs inside it.

@@ -86,7 +86,9 @@ struct piece : fiber_view {
   piece* refers_to = nullptr;      ///< Parent whose frames a by-reference child uses.
   std::uint64_t refers_under = 0;  ///< Address of the parent's mark that those frames lie under.
   piece* referrers = nullptr;      ///< Such children of this one; a list by next_referrer.
+  std::uint64_t referred_from = ~std::uint64_t{0};  ///< None of their refers_under is lower.
   piece* next_referrer = nullptr;
+  piece** referred_by = nullptr;  ///< What points to this in that list.
   piece* next_in_slot = nullptr;  ///< List of stack_slot::in_place.
   piece* next_ready = nullptr;    ///< Of what is ready, or waits in `waits_on`.
   std::byte* image = nullptr;
@@ -154,6 +156,8 @@ inline void place(piece* p) {
   }
   place_with_images(p);
 }
+/// The same for what has just been cut, which alone was in place below `p`; on that slot, too.
+void make_room_for(piece* p);
 /// Makes images of everything in place below `hi` in a slot.
 void clear_slot(std::uint32_t slot, std::uint64_t hi);
 /// Copies the bytes of `p`, wherever they are, to `to`.
@@ -172,6 +176,10 @@ piece* cut(piece* older, mark* m);
 inline bool refers_below(const piece* child, const mark* m) {
   return child->refers_under <= reinterpret_cast<std::uint64_t>(m);
 }
+/// Makes `child` one that refers to frames of `parent`; and ends that.
+void add_referrer(piece* parent, piece* child);
+void drop_referrer(piece* child);
+
 /// The next older open mark of `p`, or null.
 inline mark* older_mark(const piece* p, const mark* m) {
   mark* o = m->outer;

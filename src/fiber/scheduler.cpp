@@ -34,7 +34,8 @@ namespace {
 
 struct scheduler_state {
   piece* ready_last = nullptr;
-  piece* spare = nullptr;  // a stack for the next handler
+  piece* round_last = nullptr;  // run_ready runs those before it, and it, now
+  piece* spare = nullptr;       // a stack for the next handler
   std::size_t fibers_resident = 0;
   fp_control usual_fp = {};
   bool (*stands)(const piece* p) = nullptr;
@@ -138,6 +139,7 @@ void after_leaving() {
   if (action == nullptr) {
     if (running.mutexes != nullptr) [[unlikely]]
       ended_with_mutex();
+    slots.check(p->slot);
     // A computation that ends with another rounding mode takes it along.
     if (read_fp() != scheduler.usual_fp) [[unlikely]]
       write_fp(scheduler.usual_fp);
@@ -255,17 +257,55 @@ piece* block(piece* left) {
   return younger;
 }
 
-bool someone_goes_on_if_blocked() {
-  const piece* p = running_piece();
+namespace {
+
+bool is_below_fork(const piece* p) {
   for (const mark* m = running.youngest; m != nullptr && reinterpret_cast<std::uint64_t>(m) < p->hi;
        m = m->outer) {
     if (is_fork(m->kind)) return true;
   }
-  // Checked mode: a wait is then looked at where it suspends.
-  return running.watched != 0;
+  return false;
 }
 
-void make_ready(piece* p, long word) {
+/// Runs below the frames that wait, which are cut off; the older side goes on.
+long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp) {
+  piece* p = suspend_running(sp);
+  reinterpret_cast<leave_action>(action)(p, reinterpret_cast<void*>(context));
+  first_ready = p->next_ready;  // where block() has put it
+  if (scheduler.round_last == p) scheduler.round_last = nullptr;
+  make_room_for(p);
+  forget_frames(slots.low(p->slot) + stack_slots::guard_bytes, p->sp);
+  take_up(p);
+  ++counts.switches;
+  announce_switch(slots.low(p->slot), slots.high(p->slot));
+  void* nowhere;
+  switch_stack(&nowhere, p->sp, p->word);
+  __builtin_unreachable();
+}
+
+}  // namespace
+
+long leave_under_mark(leave_action action, void* context) {
+  // So often in a row, then messages are looked for.
+  constexpr unsigned times = 16;
+  static unsigned in_a_row = 0;
+  const piece* p = running_piece();
+  if (p == nullptr || !is_below_fork(p) || ++in_a_row % times == 0 || scheduler.stands != nullptr ||
+      slots[p->slot].being_read != 0 || p->departs_to != no_rank) {
+    return leave(action, context);
+  }
+  return capture_stack(go_on_at_fork, reinterpret_cast<std::uint64_t>(action),
+                       reinterpret_cast<std::uint64_t>(context));
+}
+
+bool someone_goes_on_if_blocked() {
+  // Checked mode: a wait is then looked at where it suspends.
+  return is_below_fork(running_piece()) || running.watched != 0;
+}
+
+namespace {
+
+void append_ready(piece* p, long word) {
   p->word = word;
   p->next_ready = nullptr;
   if (first_ready == nullptr) {
@@ -276,10 +316,18 @@ void make_ready(piece* p, long word) {
   scheduler.ready_last = p;
 }
 
+}  // namespace
+
+void make_ready(piece* p, long word) {
+  append_ready(p, word);
+  scheduler.round_last = p;
+}
+
 void make_ready_first(piece* p, long word) {
   p->word = word;
   p->next_ready = first_ready;
   if (first_ready == nullptr) scheduler.ready_last = p;
+  if (scheduler.round_last == nullptr) scheduler.round_last = p;
   first_ready = p;
 }
 
@@ -309,26 +357,26 @@ void give_turn() {
   ++counts.yields;
   if (at_next_turn.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     at_next_turn.exchange(nullptr)();
-  leave([](piece* left, void*) { make_ready(block(left), 1); }, nullptr);
+  leave_to_wait([](piece* left, void*) { append_ready(block(left), 1); }, nullptr);
 }
 
 int run_ready(int most) {
-  // Those that are ready now: a fiber that yields again and again must not keep messages waiting.
-  piece* last = scheduler.ready_last;
+  // Not those that yield meanwhile: who does so again and again must not keep messages waiting.
+  scheduler.round_last = first_ready != nullptr ? scheduler.ready_last : nullptr;
   int ran = 0;
   while (first_ready != nullptr && ran < most) {
     piece* p = first_ready;
     first_ready = p->next_ready;
-    bool was_last = p == last;
+    if (p == scheduler.round_last) scheduler.round_last = nullptr;
     if (scheduler.stands != nullptr && scheduler.stands(p)) [[unlikely]] {
       set_aside(p);
     } else if (slots[p->slot].being_read != 0) [[unlikely]] {
-      make_ready(p, p->word);  // later
+      append_ready(p, p->word);  // later
     } else if (p->departs_to == no_rank || !on_thread.departs(p)) [[likely]] {
       resume(p);
     }
     ++ran;
-    if (was_last) break;
+    if (scheduler.round_last == nullptr) break;
   }
   return ran;
 }
@@ -398,11 +446,7 @@ void retire(piece* p) {
                 "a computation ended before the children that refer to its frames");
   drop_in_place(p);
   if (p->is_thread_base()) on_thread.gone(p);
-  if (p->refers_to != nullptr) {
-    piece** link = &p->refers_to->referrers;
-    while (*link != p) link = &(*link)->next_referrer;
-    *link = p->next_referrer;
-  }
+  if (p->refers_to != nullptr) drop_referrer(p);
   if (p->scope != nullptr) on_scope.left(p->scope);
   if (p->keeps_slot) {
     --scheduler.fibers_resident;
@@ -436,13 +480,14 @@ void resumed_after_cut() { confirm_switch(); }
 
 void save_exceptions(mark& m) {
   if (broken.exceptions_at_marks) return;
-  m.exceptions = *running.exceptions;
+  m.caught = running.exceptions->caught;
+  m.uncaught = running.exceptions->uncaught;
   *running.exceptions = {};
   m.events |= mark::saved_exceptions;
 }
 
 void restore_exceptions(mark& m) {
-  *running.exceptions = m.exceptions;
+  *running.exceptions = {m.caught, m.uncaught};
   m.events &= static_cast<std::uint8_t>(~mark::saved_exceptions);
 }
 
@@ -451,8 +496,8 @@ ticket_id running_result() { return running_piece()->result; }
 void finish_piece() {
   if (running.mutexes != nullptr) [[unlikely]]
     ended_with_mutex();
-  leave([](piece* p, void*) { retire(p); }, nullptr);
-  __builtin_trap();
+  handover.action = nullptr;
+  abandon_stack();
 }
 
 }  // namespace sojourn::detail

@@ -52,6 +52,14 @@ extern leaving handover;
   return word;
 }
 
+/// Leaves to wait, with an action that calls block(). Inline but where a mark is open: its older
+/// side may then go on without a way over the scheduler's stack.
+long leave_under_mark(leave_action action, void* context);
+[[gnu::always_inline]] inline long leave_to_wait(leave_action action, void* context) {
+  if (running.youngest != nullptr) return leave_under_mark(action, context);
+  return leave(action, context);
+}
+
 /// Makes the running piece a suspended one whose youngest byte is at `sp`, while code still runs
 /// below it. That code then may do what actions do, and ends with abandon_stack.
 piece* suspend_running(std::uint64_t sp);
@@ -90,7 +98,8 @@ void make_ready(piece* p, long word);
 void make_ready_first(piece* p, long word);
 inline bool anything_ready() { return first_ready != nullptr; }
 
-/// Runs at most `most` ready pieces; returns how many. Scheduler's stack only.
+/// Runs at most `most` of the pieces that are ready, and of those that become so meanwhile other
+/// than by giving their turn; returns how many. Scheduler's stack only.
 int run_ready(int most);
 
 /// From now on ready pieces of which stands(p) holds are set aside in place of running, in the

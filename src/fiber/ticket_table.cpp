@@ -171,7 +171,7 @@ bool wake_to_stand_by() {
 void wait_for(ticket* t) {
   SOJOURN_CHECK(t->waiter == nullptr && t->notify == nullptr,
                 "two fibers wait for one result: a future has one reader");
-  leave(
+  leave_to_wait(
       [](piece* running_piece, void* context) {
         piece* waiter = static_cast<ticket*>(context)->waiter = block(running_piece);
         waiter->since = ticks();

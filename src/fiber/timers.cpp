@@ -161,7 +161,7 @@ void sleep_until_ns(std::uint64_t deadline_ns) {
   }
   do {
     // Woken early, it may be on another rank, whose clock is the same.
-    leave(
+    leave_to_wait(
         [](piece* left, void* context) {
           std::uint64_t deadline = *static_cast<std::uint64_t*>(context);
           piece* sleeper = block(left);

@@ -41,7 +41,7 @@ bool wait_in(waiters& queue, std::uint64_t deadline_ns = never_ns) {
     waiters* queue;
     std::uint64_t deadline_ns;
   } wanted{&queue, deadline_ns};
-  long word = leave(
+  long word = leave_to_wait(
       [](piece* left, void* context) {
         place to = *static_cast<place*>(context);
         piece* waiter = block(left);

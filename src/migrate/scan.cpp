@@ -241,8 +241,7 @@ READS_FRAMES void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t 
   if (!enabled) return;
   if (base != nullptr) {
     // Frames reach their callers' by what they were given.
-    const auto* word = reinterpret_cast<const std::uint64_t*>(
-        reinterpret_cast<const std::byte*>(base) + base->arguments_at);
+    const auto* word = reinterpret_cast<const std::uint64_t*>(base + 1);
     for (std::size_t i = 0; i < base->argument_words; ++i, ++word) {
       if (*word - hi < slot_high - hi && *word % 8 == 0) [[unlikely]] {
         ++counts.scan_warnings;

@@ -35,14 +35,21 @@ inline constexpr bool is_captureless<nonblocking<F>> = is_captureless<F>;
 /// used, and the result is built there, so that the younger frames are complete without this.
 template <class R, class F, class... A>
 struct marked_frame : mark {
-  F fn;
-  std::tuple<A...> arguments;
+  std::tuple<A...> arguments;  ///< First, as marks say of them.
+  [[no_unique_address]] F fn;
   room<stored<R>> result;
   room<std::exception_ptr> failure;  ///< Constructed when `threw`.
 
   template <class G, class... B>
   explicit marked_frame(G&& g, B&&... b)
-      : fn(std::forward<G>(g)), arguments(std::forward<B>(b)...) {}
+      : arguments(std::forward<B>(b)...), fn(std::forward<G>(g)) {}
+
+  /// Opens the mark and runs `fn` under it.
+  [[gnu::always_inline]] void run_under(mark_kind as) {
+    // Of what is aligned to more, padding comes first, where anything may lie.
+    constexpr bool behind_mark = sizeof(mark) % alignof(std::tuple<A...>) == 0;
+    call_under(*this, as, &inner, behind_mark ? sizeof arguments : 0);
+  }
 
   /// Copies, runs, catches everything and leaves the catch block; then compares (CUT, Finish).
   static void inner(mark* self) noexcept {
@@ -114,7 +121,7 @@ template <mark_kind Kind, class R, class F, class... A>
 [[gnu::always_inline]] inline R call_activation(F&& fn, A&&... arguments) {
   marked_frame<R, std::decay_t<F>, std::decay_t<A>...> frame(std::forward<F>(fn),
                                                              std::forward<A>(arguments)...);
-  call_under(frame, Kind, &frame.inner, &frame.arguments, sizeof frame.arguments);
+  frame.run_under(Kind);
   if (frame.events != 0) [[unlikely]] {
     if (!frame.settle()) return take_value<R>(frame.ticket);
   }

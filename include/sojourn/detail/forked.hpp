@@ -83,7 +83,7 @@ template <mark_kind Kind, class R, class F, class... A>
   }
   marked_frame<R, std::decay_t<F>, std::decay_t<A>...> frame(std::forward<F>(fn),
                                                              std::forward<A>(arguments)...);
-  call_under(frame, Kind, &frame.inner, &frame.arguments, sizeof frame.arguments);
+  frame.run_under(Kind);
   if (frame.events != 0) [[unlikely]] {
     if (frame.events & mark::threw) return failed_child<R>(frame);
     if (!frame.settle()) return future_of_child<Kind, R>(frame.ticket);

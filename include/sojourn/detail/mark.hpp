@@ -52,11 +52,11 @@ struct mark {
   ticket_id ticket;  ///< Where the result goes; valid once `was_cut`.
   mark_kind kind;
   std::uint8_t events;
-  std::uint16_t argument_words;  ///< Of the callee, this many bytes behind the mark: for the scan
-  std::uint32_t arguments_at;    ///< of what leaves with it.
+  std::uint16_t argument_words;  ///< Behind the mark, of the callee: for the scan of what leaves.
   std::uint32_t methods;         ///< Open on the older side; in 32 bits of method_guard's word.
   std::uint32_t fp;              ///< The older side's floating-point control word.
-  exception_globals exceptions;  ///< The older side's, when `saved_exceptions`.
+  std::uint32_t uncaught;        ///< The older side's exceptions, when `saved_exceptions`; and …
+  void* caught;
 };
 
 inline std::uint32_t method_depth(const mark& m) {
@@ -86,7 +86,9 @@ void restore_exceptions(mark& m);
 
 [[gnu::always_inline]] inline void save_fp_control(mark& m) {
 #if defined(__x86_64__)
-  asm volatile("stmxcsr %0" : "=m"(m.fp));
+  // The x87 word, as reading MXCSR takes longer than the rest of a mark: fesetround and the like
+  // change both alike.
+  asm volatile("fnstcw %0" : "=m"(m.fp));
 #elif defined(__aarch64__)
   std::uint64_t fpcr;
   asm volatile("mrs %0, fpcr" : "=r"(fpcr));
@@ -94,20 +96,15 @@ void restore_exceptions(mark& m);
 #endif
 }
 
-/// Opens `m` and calls inner(&m) under it.
+/// Opens `m` and calls inner(&m) under it. The callee's arguments are so many bytes behind it.
 [[gnu::always_inline]] inline void call_under(mark& m, mark_kind kind, void (*inner)(mark*),
-                                              const void* arguments = nullptr,
                                               std::size_t argument_bytes = 0) {
   m.outer = running.youngest;
   m.methods = static_cast<std::uint32_t>(counts.methods);
   m.kind = kind;
   m.events = 0;
-  std::size_t words = argument_bytes / sizeof(std::uint64_t);
+  const std::size_t words = argument_bytes / sizeof(std::uint64_t);
   m.argument_words = static_cast<std::uint16_t>(words < 0xffff ? words : 0xffff);
-  m.arguments_at = arguments == nullptr
-                       ? 0
-                       : static_cast<std::uint32_t>(static_cast<const char*>(arguments) -
-                                                    reinterpret_cast<const char*>(&m));
   save_fp_control(m);
   mark* open = &m;
   asm(""
