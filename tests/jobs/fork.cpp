@@ -2,6 +2,7 @@
 // Children run in place until they block, and mean the same wherever they run: in place, cut off,
 // or on stacks of their own (SOJOURN_EXECUTION=heap).
 #include <array>
+#include <cfenv>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -208,6 +209,38 @@ void what_a_body_throws_comes_out_at_the_end() {
 }
 
 /// More children than have stacks of their own at a time, all blocked, each referring to a frame.
+[[gnu::noinline]] double third() {
+  volatile double one = 1, three = 3;
+  volatile double ratio = one / three;
+  return ratio;
+}
+const double nearest_third = third();
+
+void a_child_that_waits_keeps_its_rounding_to_itself() {
+  std::fesetround(FE_DOWNWARD);
+  auto child = fork([] {
+    const int from_caller = std::fegetround();
+    std::fesetround(FE_UPWARD);
+    (void)there(1);
+    const int own = std::fegetround();
+    const bool is_upward = third() > nearest_third;
+    std::fesetround(FE_TONEAREST);
+    return std::array{from_caller, own, static_cast<int>(is_upward)};
+  });
+  const int while_it_waits = std::fegetround();
+  const bool is_downward = third() == nearest_third;  // which is below it
+  const auto [from_caller, own, is_upward] = child.get();
+  const int afterwards = std::fegetround();
+  std::fesetround(FE_TONEAREST);
+  // On a stack of its own it begins as every fiber does.
+  if (!on_heap()) CHECK_EQUAL(from_caller, FE_DOWNWARD);
+  CHECK_EQUAL(own, FE_UPWARD);
+  CHECK_EQUAL(is_upward, 1);
+  CHECK_EQUAL(while_it_waits, FE_DOWNWARD);
+  CHECK(is_downward);
+  CHECK_EQUAL(afterwards, FE_DOWNWARD);
+}
+
 void very_many_children_block() {
   const int children = sanitized ? 1500 : 5000;
   std::vector<long> values(static_cast<std::size_t>(children));
@@ -349,6 +382,8 @@ int main(int argc, char** argv) {
     check::claim("bodies that block do so together", bodies_that_block_do_so_together);
     check::claim("what a body throws comes out at the end",
                  what_a_body_throws_comes_out_at_the_end);
+    check::claim("a child that waits keeps its rounding to itself",
+                 a_child_that_waits_keeps_its_rounding_to_itself);
     check::claim("very many children block", very_many_children_block);
     check::claim("random trees give what serial ones do", random_trees_give_what_serial_ones_do);
     return check::verdict();
