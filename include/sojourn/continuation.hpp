@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sojourn/detail/registers.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/errors.hpp"

@@ -16,13 +16,23 @@ std::uint64_t word_at(std::uint64_t address) {
 // From what switch_*.S has saved at `sp`.
 call_context caller_of(const piece* p) {
   std::uint64_t sp = p->sp;
-  bool at_mark = word_at(sp) == reinterpret_cast<std::uint64_t>(&sojourn_resume_marked);
+  const std::uint64_t resume = word_at(sp);
+  const auto is = [resume](const char& label) {
+    return resume == reinterpret_cast<std::uint64_t>(&label);
+  };
 #if defined(__x86_64__)
-  std::uint64_t saved = at_mark ? word_at(sp + 8) : sp + 8;
-#elif defined(__aarch64__)
-  std::uint64_t saved = at_mark ? word_at(sp + 8) : sp + 16;
+#ifndef SOJOURN_NO_CHECKED
+  if (is(sojourn_resume_marked_checked[0])) {
+    return {word_at(sp + 56), word_at(sp + 64) + 16, word_at(sp + 48)};
+  }
 #endif
-  return {word_at(saved + 8), saved + 16, word_at(saved)};
+  if (is(sojourn_resume_marked[0])) return {word_at(sp + 56), sp + 64, word_at(sp + 48)};
+  return {word_at(sp + 16), sp + 24, word_at(sp + 8)};
+#elif defined(__aarch64__)
+  const std::uint64_t saved = sp + 16;
+  const std::uint64_t bytes = is(sojourn_resume_marked[0]) ? 160 : 16;
+  return {word_at(saved + 8), saved + bytes, word_at(saved)};
+#endif
 }
 
 void call_below(const piece* p, void (*fn)(void*), void* argument) {

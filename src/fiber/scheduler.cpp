@@ -16,14 +16,15 @@
 extern "C" {
 void* sojourn_scheduler_sp;
 #if defined(__x86_64__) && !defined(SOJOURN_NO_CHECKED)
-void sojourn_call_marked();
-void sojourn_call_marked_checked();
-void (*sojourn_marked_call)() = sojourn_call_marked;
+sojourn::detail::marked_call sojourn_call_marked_checked;
 #endif
 }
 
 namespace sojourn::detail {
 
+#if defined(__x86_64__) && !defined(SOJOURN_NO_CHECKED)
+marked_calls call_marked{sojourn_call_marked, sojourn_call_marked_to_stay};
+#endif
 leaving handover;
 fiber_view* running_fiber = nullptr;
 piece* first_ready = nullptr;
@@ -221,7 +222,7 @@ void attach_scheduler(std::uint64_t stack_low, std::uint64_t stack_high) {
   handover.scheduler_high = stack_high;
   scheduler.usual_fp = read_fp();
 #if defined(__x86_64__) && !defined(SOJOURN_NO_CHECKED)
-  if (checked()) sojourn_marked_call = sojourn_call_marked_checked;
+  if (checked()) call_marked = {sojourn_call_marked_checked, sojourn_call_marked_checked};
 #endif
   running.exceptions = reinterpret_cast<exception_globals*>(abi::__cxa_get_globals());
 }

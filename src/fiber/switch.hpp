@@ -11,6 +11,9 @@ extern "C" {
 extern void* sojourn_scheduler_sp;
 /// Where the older side of a mark resumes after a cut; compared, never called.
 extern const char sojourn_resume_marked[];
+#if defined(__x86_64__)
+extern const char sojourn_resume_marked_checked[];
+#endif
 /// The code of switch_*.S; compared, never called. Between two of its instructions the unwinder's
 /// table knows neither stack.
 extern const char sojourn_switch[];

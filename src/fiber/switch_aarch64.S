@@ -4,8 +4,9 @@
    context is its stack pointer, the word there a resume address:
 
        saved by sojourn_switch          saved by sojourn_call_marked
-       sp -> [ resume, 0      ]         sp -> [ resume_marked, x29 ]
-             [ x29, x30       ]               [ x29, x30           ]
+       sp -> [ resume, 0      ]         sp -> [ resume_marked, 0              ]
+             [ x29, x30       ]               [ x29, x30                      ]
+                                              [ x19 to x28, low d8 to d15     ]
 
    A resumed context receives a word in x0. Returns are made by a jump here too, so there are no
    branch targets (BTI): behind a call there is none to jump to. Nor are return addresses signed
@@ -137,26 +138,58 @@ sojourn_capture:
     .cfi_endproc
     .size   sojourn_capture, . - sojourn_capture
 
-/* Marked call.
-     x9  inner function        x0  its argument: the mark, whose first word takes the saved sp
-   Returns when the callee does, or when it is resumed after a cut; the mark tells which. The
-   callee-saved registers are zeroed, as on x86-64, so that no stale pointer into older frames is
-   saved in a younger frame that may travel. */
+/* Marked calls: functions by the procedure call standard.
+     x0  the mark, whose first word takes the saved sp, and argument of
+     x1  the inner function
+   They return when the callee does, or when they are resumed after a cut; the mark tells which.
+   Here, the callee-saved registers are zeroed, as on x86-64, so that no stale pointer into older
+   frames is saved in a younger frame that may travel. */
+    .macro  save_registers
+    stp     x29, x30, [sp, #-160]!
+    .cfi_adjust_cfa_offset 160
+    .cfi_rel_offset x29, 0
+    .cfi_rel_offset x30, 8
+    stp     x19, x20, [sp, #16]
+    .cfi_rel_offset x19, 16
+    .cfi_rel_offset x20, 24
+    stp     x21, x22, [sp, #32]
+    .cfi_rel_offset x21, 32
+    .cfi_rel_offset x22, 40
+    stp     x23, x24, [sp, #48]
+    .cfi_rel_offset x23, 48
+    .cfi_rel_offset x24, 56
+    stp     x25, x26, [sp, #64]
+    .cfi_rel_offset x25, 64
+    .cfi_rel_offset x26, 72
+    stp     x27, x28, [sp, #80]
+    .cfi_rel_offset x27, 80
+    .cfi_rel_offset x28, 88
+    stp     d8, d9, [sp, #96]
+    .cfi_rel_offset d8, 96
+    .cfi_rel_offset d9, 104
+    stp     d10, d11, [sp, #112]
+    .cfi_rel_offset d10, 112
+    .cfi_rel_offset d11, 120
+    stp     d12, d13, [sp, #128]
+    .cfi_rel_offset d12, 128
+    .cfi_rel_offset d13, 136
+    stp     d14, d15, [sp, #144]
+    .cfi_rel_offset d14, 144
+    .cfi_rel_offset d15, 152
+    adr     x10, .Lresume_marked
+    stp     x10, xzr, [sp, #-16]!
+    .cfi_adjust_cfa_offset 16
+    mov     x11, sp
+    str     x11, [x0]
+    .endm
+
     .globl  sojourn_call_marked
     .type   sojourn_call_marked, %function
     .p2align 4
 sojourn_call_marked:
     .cfi_startproc
-    stp     x29, x30, [sp, #-16]!
-    .cfi_def_cfa_offset 16
-    .cfi_offset x29, -16
-    .cfi_offset x30, -8
-    mov     x29, sp
-    .cfi_def_cfa_register x29
-    adr     x10, .Lresume_marked
-    stp     x10, x29, [sp, #-16]!
-    mov     x11, sp
-    str     x11, [x0]
+    save_registers
+    mov     x29, xzr
     mov     x19, xzr
     mov     x20, xzr
     mov     x21, xzr
@@ -167,24 +200,65 @@ sojourn_call_marked:
     mov     x26, xzr
     mov     x27, xzr
     mov     x28, xzr
-    blr     x9
-.Lleave:
-    mov     sp, x29
-    ldp     x29, x30, [sp], #16
-    .cfi_def_cfa sp, 0
-    .cfi_restore x29
-    .cfi_restore x30
-    ret
+    blr     x1
     .globl  sojourn_resume_marked
 sojourn_resume_marked:                  /* for who reads a suspended stack */
 .Lresume_marked:
-    .cfi_def_cfa x29, 16
-    .cfi_offset x29, -16
-    .cfi_offset x30, -8
-    ldr     x29, [sp, #8]
-    b       .Lleave
+    add     sp, sp, #16
+    .cfi_adjust_cfa_offset -16
+    ldp     x19, x20, [sp, #16]
+    .cfi_restore x19
+    .cfi_restore x20
+    ldp     x21, x22, [sp, #32]
+    .cfi_restore x21
+    .cfi_restore x22
+    ldp     x23, x24, [sp, #48]
+    .cfi_restore x23
+    .cfi_restore x24
+    ldp     x25, x26, [sp, #64]
+    .cfi_restore x25
+    .cfi_restore x26
+    ldp     x27, x28, [sp, #80]
+    .cfi_restore x27
+    .cfi_restore x28
+    ldp     d8, d9, [sp, #96]
+    .cfi_restore d8
+    .cfi_restore d9
+    ldp     d10, d11, [sp, #112]
+    .cfi_restore d10
+    .cfi_restore d11
+    ldp     d12, d13, [sp, #128]
+    .cfi_restore d12
+    .cfi_restore d13
+    ldp     d14, d15, [sp, #144]
+    .cfi_restore d14
+    .cfi_restore d15
+    ldp     x29, x30, [sp], #160
+    .cfi_adjust_cfa_offset -160
+    .cfi_restore x29
+    .cfi_restore x30
+    ret
     .cfi_endproc
     .size   sojourn_call_marked, . - sojourn_call_marked
+
+/* The same where nothing younger leaves without the older frames: the callee has preserved the
+   registers. */
+    .globl  sojourn_call_marked_to_stay
+    .type   sojourn_call_marked_to_stay, %function
+    .p2align 4
+sojourn_call_marked_to_stay:
+    .cfi_startproc
+    save_registers
+    blr     x1
+    add     sp, sp, #16
+    .cfi_adjust_cfa_offset -16
+    ldp     x29, x30, [sp], #160
+    .cfi_adjust_cfa_offset -160
+    .cfi_restore x29
+    .cfi_restore x30
+    ret
+    .cfi_endproc
+    .size   sojourn_call_marked_to_stay, . - sojourn_call_marked_to_stay
 
 /* Runs fn(argument) on an empty stack; comes back when that stack leaves or ends.
      x0  where to save this stack pointer     x1  the empty stack's top, 16-aligned

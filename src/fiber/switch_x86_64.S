@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
    Leaving one stack for another on x86-64 (System V ABI).
 
-   Each entry point but sojourn_capture is called from inline assembly only, which names every
-   register but rbp and rsp as clobbered: the compiler then saves what lives, and only that. A
-   suspended context is its stack
-   pointer. The word there is a resume address; what lies above it is known to the code at that
-   address alone, so whoever resumes a context needs no kinds:
+   Each entry point but sojourn_capture and the marked calls is called from inline assembly only,
+   which names every register but rbp and rsp as clobbered: the compiler then saves what lives, and
+   only that. A suspended context is its stack pointer. The word there is a resume address; what
+   lies above it is known to the code at that address alone, so whoever resumes a context needs no
+   kinds:
 
        saved by sojourn_switch          saved by sojourn_call_marked
-       sp -> [ resume             ]     sp -> [ resume_marked          ]
-             [ rbp                ]           [ rbp of call_marked     ]
-             [ return address     ]           ...
+       sp -> [ resume             ]     sp -> [ resume_marked               ]
+             [ rbp                ]           [ r15, r14, r13, r12, rbx, rbp ]
+             [ return address     ]           [ return address              ]
 
    A resumed context receives a word in rax. Returns are made by a jump: a `ret` would be predicted
    by the calls of the stack that was left, always wrongly. x87 and MXCSR control words are kept by
@@ -111,52 +111,95 @@ sojourn_capture:
     .cfi_endproc
     .size   sojourn_capture, . - sojourn_capture
 
-/* Marked call; called from inline assembly only, which names every register as clobbered but rbp.
-     rax  inner function        rdi  its argument: the mark, whose first word takes the saved sp
-   Returns when the callee does, or when it is resumed after a cut; the mark tells which.
-   The callee-saved registers hold values of the older frames: they are zeroed, so that no stale
-   pointer into those frames is saved in a younger frame that may travel. */
+/* Marked calls: functions by the C ABI, so that the callers of a fork that never is one save nothing.
+     rdi  the mark, whose first word takes the saved sp, and argument of
+     rsi  the inner function
+   They return when the callee does, or when they are resumed after a cut; the mark tells which.
+   Here, the callee-saved registers hold values of the older frames: they are zeroed, so that no
+   stale pointer into those frames is saved in a younger frame that may travel. */
+    .macro  save_registers
+    push    rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset rbp, 0
+    push    rbx
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset rbx, 0
+    push    r12
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset r12, 0
+    push    r13
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset r13, 0
+    push    r14
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset r14, 0
+    push    r15
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset r15, 0
+    push    offset .Lresume_marked
+    .cfi_adjust_cfa_offset 8
+    mov     [rdi], rsp
+    .endm
+
     .globl  sojourn_call_marked
     .type   sojourn_call_marked, @function
     .p2align 4
 sojourn_call_marked:
     .cfi_startproc
-    push    rbp
-    .cfi_def_cfa_offset 16
-    .cfi_offset rbp, -16
-    mov     rbp, rsp
-    .cfi_def_cfa_register rbp
-    and     rsp, -16
-    push    rbp
-    push    offset .Lresume_marked
-    mov     [rdi], rsp
+    save_registers
     xor     ebx, ebx
+    xor     ebp, ebp
     xor     r12d, r12d
     xor     r13d, r13d
     xor     r14d, r14d
     xor     r15d, r15d
-    call    rax
-    leave
-    .cfi_def_cfa rsp, 8
-    .cfi_restore rbp
-    ret
+    call    rsi
+    add     rsp, 8
+    .cfi_adjust_cfa_offset -8
     .globl  sojourn_resume_marked
 sojourn_resume_marked:                  /* for who reads a suspended stack */
 .Lresume_marked:
-    .cfi_def_cfa rbp, 16
-    .cfi_offset rbp, -16
+    pop     r15
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore r15
+    pop     r14
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore r14
+    pop     r13
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore r13
+    pop     r12
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore r12
+    pop     rbx
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore rbx
     pop     rbp
-    leave
-    .cfi_def_cfa rsp, 8
+    .cfi_adjust_cfa_offset -8
     .cfi_restore rbp
     ret
     .cfi_endproc
     .size   sojourn_call_marked, . - sojourn_call_marked
 
-/* The same in checked mode, chosen by sojourn_marked_call. The younger frames begin at a page
-   boundary, so that on another rank what lies above can be made inaccessible; their first word is
-   where the caller goes on, so that it can be named there. The stack below is cleared as far as
-   SOJOURN_CLEARED_BYTES, so that the younger frames hold no words of earlier calls. */
+/* The same where nothing younger leaves without the older frames. */
+    .globl  sojourn_call_marked_to_stay
+    .type   sojourn_call_marked_to_stay, @function
+    .p2align 4
+sojourn_call_marked_to_stay:
+    .cfi_startproc
+    save_registers
+    call    rsi
+    add     rsp, 56                     /* the callee has preserved them */
+    .cfi_adjust_cfa_offset -56
+    ret
+    .cfi_endproc
+    .size   sojourn_call_marked_to_stay, . - sojourn_call_marked_to_stay
+
+/* The first in checked mode. The younger frames begin at a page boundary, so that on another rank
+   what lies above can be made inaccessible; their first word is where the caller goes on, so that
+   it can be named there. The stack below is cleared as far as SOJOURN_CLEARED_BYTES, so that the
+   younger frames hold no words of earlier calls. What is saved lies as in the others, and above it
+   the frame that all this is in. */
     .globl  sojourn_call_marked_checked
     .type   sojourn_call_marked_checked, @function
     .p2align 4
@@ -167,28 +210,44 @@ sojourn_call_marked_checked:
     .cfi_offset rbp, -16
     mov     rbp, rsp
     .cfi_def_cfa_register rbp
-    sub     rsp, 16
+    sub     rsp, 80
     and     rsp, -4096
-    add     rsp, 16
+    add     rsp, 72
     push    rbp
-    push    offset .Lresume_marked
+    push    [rbp + 8]
+    push    [rbp]
+    push    rbx
+    push    r12
+    push    r13
+    push    r14
+    push    r15
+    push    offset .Lresume_marked_checked
     mov     [rdi], rsp
     push    [rbp + 8]
     push    0
     mov     rdx, rdi
-    mov     rsi, rax
     lea     rdi, [rsp - 4080]
     mov     ecx, 510
     xor     eax, eax
     rep stosq
     mov     rdi, rdx
-    mov     rax, rsi
     xor     ebx, ebx
     xor     r12d, r12d
     xor     r13d, r13d
     xor     r14d, r14d
     xor     r15d, r15d
-    call    rax
+    call    rsi
+    add     rsp, 24
+    .globl  sojourn_resume_marked_checked
+sojourn_resume_marked_checked:
+.Lresume_marked_checked:
+    pop     r15
+    pop     r14
+    pop     r13
+    pop     r12
+    pop     rbx
+    add     rsp, 16
+    pop     rbp
     leave
     .cfi_def_cfa rsp, 8
     .cfi_restore rbp

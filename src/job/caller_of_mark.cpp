@@ -19,16 +19,16 @@ bool read_word(pid_t pid, std::uint64_t address, std::uint64_t& word) {
 }  // namespace
 
 std::uint64_t caller_of_mark(pid_t pid, std::uint64_t mark) {
-  // As sojourn_call_marked leaves them on both architectures (fiber/switch_*.S): the word behind
-  // the mark's sp points to its frame, which is the frame pointer and the return address. In
-  // checked mode a page's end lies between the two.
-  constexpr std::uint64_t frame_bytes_max = 4096 + 64;
+  // As sojourn_call_marked leaves it (fiber/switch_*.S).
+#if defined(__x86_64__)
+  constexpr std::uint64_t caller_at = 56;
+#else
+  constexpr std::uint64_t caller_at = 24;
+#endif
   std::uint64_t sp = 0;
-  std::uint64_t frame = 0;
   std::uint64_t caller = 0;
   if (!read_word(pid, mark + offsetof(sojourn::detail::mark, sp), sp) ||
-      !read_word(pid, sp + 8, frame) || frame - sp > frame_bytes_max ||
-      !read_word(pid, frame + 8, caller)) {
+      !read_word(pid, sp + caller_at, caller)) {
     return 0;
   }
   return caller;

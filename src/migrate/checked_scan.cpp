@@ -125,7 +125,7 @@ class departure_check {
     auto low = reinterpret_cast<std::uint64_t>(base_);
     auto high = low + sizeof(mark) + base_->argument_words * sizeof(std::uint64_t);
     if (word - low <= high - low) return true;
-    return word == reinterpret_cast<const std::uint64_t*>(hi_)[1];
+    return word == reinterpret_cast<const std::uint64_t*>(hi_)[8];
   }
 
   const std::vector<frame>& frames() {

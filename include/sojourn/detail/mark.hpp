@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks: resumable boundaries in a stack. `call_marked` saves where the older side can go on and
+// Marks: resumable boundaries in a stack. A marked call saves where the older side can go on and
 // calls; when the callee returns, the mark is simply dropped; when the younger side has been cut
 // off meanwhile, whoever has its result resumes the older side here instead.
 #pragma once
@@ -8,21 +8,36 @@
 #include <cstdint>
 #include <exception>
 
-#include "sojourn/detail/registers.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/ticket.hpp"
 
-#if defined(__x86_64__) && !defined(SOJOURN_NO_CHECKED)
+namespace sojourn::detail {
+struct mark;
+using marked_call = void(mark* m, void (*inner)(mark*)) noexcept;
+}  // namespace sojourn::detail
+
 extern "C" {
-/// What call_marked calls: checked mode has a marked call of its own.
-extern void (*sojourn_marked_call)();
+/// Calls inner(m), having saved in m->sp where this can be resumed. The second: of a mark under
+/// which nothing leaves. (fiber/switch_*.S)
+sojourn::detail::marked_call sojourn_call_marked, sojourn_call_marked_to_stay;
 }
-#define SOJOURN_MARKED_CALL "call *sojourn_marked_call(%%rip)"
-#else
-#define SOJOURN_MARKED_CALL "call sojourn_call_marked"
-#endif
 
 namespace sojourn::detail {
+
+#if defined(__x86_64__) && !defined(SOJOURN_NO_CHECKED)
+/// Checked mode has a marked call of its own.
+struct marked_calls {
+  marked_call* may_leave;
+  marked_call* stays;
+};
+extern marked_calls call_marked;
+#else
+struct marked_calls {
+  static constexpr marked_call* may_leave = sojourn_call_marked;
+  static constexpr marked_call* stays = sojourn_call_marked_to_stay;
+};
+inline constexpr marked_calls call_marked;
+#endif
 
 enum class mark_kind : std::uint8_t {
   activation,               ///< The older side waits for the result; may migrate.
@@ -47,7 +62,7 @@ constexpr bool is_by_reference(mark_kind k) {
 struct mark {
   enum event : std::uint8_t { was_cut = 1, threw = 2, saved_exceptions = 4 };
 
-  void* sp;          ///< Where the older side resumes; written by call_marked.
+  void* sp;          ///< Where the older side resumes; written by the marked call.
   mark* outer;       ///< Next older open mark.
   ticket_id ticket;  ///< Where the result goes; valid once `was_cut`.
   mark_kind kind;
@@ -67,22 +82,6 @@ inline std::uint32_t method_depth(const mark& m) {
 void save_exceptions(mark& m);
 /// Restores them, at return and when the older side resumes after a cut (CUT.md, Exceptions).
 void restore_exceptions(mark& m);
-
-/// Calls inner(&m) under `m`. Inline, so that the compiler saves only what lives across the call
-/// instead of every callee-saved register.
-[[gnu::always_inline]] inline void call_marked(void (*inner)(mark*), mark* m) {
-#if defined(__x86_64__)
-  void* fn = reinterpret_cast<void*>(inner);
-  asm volatile(SOJOURN_MARKED_CALL : "+a"(fn), "+D"(m) : : "rsi", "rdx", SOJOURN_CLOBBERS);
-#elif defined(__aarch64__)
-  register void* fn asm("x9") = reinterpret_cast<void*>(inner);
-  register mark* x0 asm("x0") = m;
-  asm volatile("bl sojourn_call_marked"
-               : "+r"(fn), "+r"(x0)
-               :
-               : "x1", "x2", "x3", SOJOURN_CLOBBERS);
-#endif
-}
 
 [[gnu::always_inline]] inline void save_fp_control(mark& m) {
 #if defined(__x86_64__)
@@ -115,7 +114,7 @@ void restore_exceptions(mark& m);
           (reinterpret_cast<std::uintptr_t>(in_flight->caught) | in_flight->uncaught) != 0, 0)) {
     save_exceptions(m);
   }
-  call_marked(inner, &m);
+  (may_travel(kind) ? call_marked.may_leave : call_marked.stays)(&m, inner);
 }
 
 /// True in the inner function of `m`, at its end, when the older side is still here to return to.
