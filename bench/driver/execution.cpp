@@ -61,7 +61,7 @@ application em3d_flow() {
   };
   const auto high = [](const char* form, in_paper paper) {
     return configuration{
-        fmt::format("{} near", form), {"--form", form, "--remote", "1", "--steps", "50"}, paper};
+        fmt::format("{} near", form), {"--form", form, "--remote", "1", "--steps", "30"}, paper};
   };
   return {"em3d-flow",
           "em3d_flow",
