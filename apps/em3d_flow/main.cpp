@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // sojourn run -n 4 em3d_flow --form forward
+#include <algorithm>
 #include <optional>
 
 #include "common/application.hpp"
