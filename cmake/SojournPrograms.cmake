@@ -54,7 +54,7 @@ endfunction()
 
 # apps/NAME: main.cpp is the executable NAME, the other sources are the library app_NAME, which the
 # tests, the benchmarks and the tour link too. apps/common is what they share; apps/tour shows the
-# others, so it links all of them. apps/NAME/kernel is what knows nothing of Sojourn: part of
+# others, so it links all of them; apps/em3d_flow has the graph of apps/em3d. apps/NAME/kernel is what knows nothing of Sojourn: part of
 # app_NAME, and of NAME_mpi. Its loops are aligned: where one falls by chance may make a difference of
 # a half, and the two copies are compared.
 function(sojourn_add_apps)
@@ -90,6 +90,9 @@ function(sojourn_add_apps)
         target_link_libraries(${library} PUBLIC app_common)
       endif()
     endforeach()
+  endif()
+  if(TARGET app_em3d_flow)
+    target_link_libraries(app_em3d_flow PUBLIC app_em3d)
   endif()
   if(TARGET app_tour)
     list(REMOVE_ITEM libraries app_tour)

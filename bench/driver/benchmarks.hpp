@@ -62,6 +62,12 @@ std::vector<std::string> application_names();
 void bench_application(report& result, const installation& here, const settings& chosen,
                        const std::string& name);
 
+/// The applications of many small children, in place and each on the heap: Tables 4 to 6 of
+/// Plevyak, Karamcheti, Zhang and Chien. Their names, and the benchmark of one.
+std::vector<std::string> execution_names();
+void bench_execution(report& result, const installation& here, const settings& chosen,
+                     const std::string& name);
+
 /// Says on standard error what is being measured; one line that the next one replaces.
 void tell_progress(const std::string& what);
 

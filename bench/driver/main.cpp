@@ -37,6 +37,9 @@ int run_benchmarks(const std::string& name, const settings& chosen, bool as_json
   if (name == "calls" || name == "all") bench_calls(result, here, complete);
   if (name == "threads" || name == "all") bench_threads(result, here, complete);
   if (name == "hybrid" || name == "all") bench_hybrid(result, here, complete);
+  for (const std::string& application : execution_names()) {
+    if (name == application || name == "all") bench_execution(result, here, complete, application);
+  }
   if (name == "rpc" || name == "all") bench_rpc(result, here, complete);
   if (name == "am" || name == "all") bench_am(result, here, complete);
   if (name == "uts" || name == "all") bench_uts(result, here, complete);
@@ -69,7 +72,9 @@ int main(int argc, char** argv) {
   bench::settings chosen;
   std::vector<std::string> names{"ping", "migrate", "calls", "threads", "hybrid", "rpc",
                                  "am",   "uts",     "phold", "gups",    "checked"};
-  for (const std::string& application : bench::application_names()) names.push_back(application);
+  for (const auto& applications : {bench::application_names(), bench::execution_names()}) {
+    names.insert(names.end(), applications.begin(), applications.end());
+  }
   app.add_option("name", name, fmt::format("{}, or all of them", fmt::join(names, ", ")))
       ->required();
   names.emplace_back("all");

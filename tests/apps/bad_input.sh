@@ -64,7 +64,7 @@ for program in btree tour counting_network; do
   refuses 2 "--requesters" "$bin/$program" --requesters 0
   refuses 2 "--requesters" "$bin/$program" --requesters -3
 done
-for program in btree tour counting_network uts phold em3d water fft lu gups indexgather; do
+for program in btree tour counting_network uts phold em3d water fft lu gups indexgather sor em3d_flow; do
   refuses 2 "--frobnicate" "$bin/$program" --frobnicate
   refuses 2 "superfluous" "$bin/$program" superfluous
   refuses 1 "cannot write the figures to $work/no/such" "$bin/$program" --json "$work/no/such"
@@ -96,6 +96,15 @@ refuses 2 "--size 500 is not a multiple of --block 16" "$bin/lu" --size 500
 refuses 2 "--block must be a multiple of 4, and it is 6" "$bin/lu" --size 12 --block 6
 refuses 2 "--size 16 is not a multiple of --block 32" "$bin/lu" --size 16 --block 32
 refuses 2 "--nodes" "$bin/em3d" --nodes 1
+refuses 2 "--size" "$bin/sor" --size 2
+refuses 2 "--block" "$bin/sor" --block 0
+refuses 2 "--block 41 is more than --size 40" "$bin/sor" --size 40 --block 41
+refuses 2 "--iterations" "$bin/sor" --iterations 0
+refuses 2 "--form" "$bin/em3d_flow" --form rpc
+refuses 2 "--nodes" "$bin/em3d_flow" --nodes 1
+refuses 2 "--remote" "$bin/em3d_flow" --remote 101
+refuses 2 "--degree" "$bin/em3d_flow" --degree 0
+refuses 2 "--steps" "$bin/em3d_flow" --steps 0
 for program in gups indexgather; do
   refuses 2 "--form" "$bin/$program" --form mpi
   refuses 2 "--log2" "$bin/$program" --log2 99
@@ -120,6 +129,8 @@ accepts "tree of 3 keys" "$bin/btree" --keys "$work/few" --ops 50 --ints --workl
 accepts '"nodes": 4130071' "$bin/uts" --tree T1 --json
 accepts '"nodes": 4112897' "$bin/uts" --tree T3 --json
 accepts '"checksum"' "$bin/phold" --end 5 --check --json
+accepts '"forks_blocked"' "$bin/sor" --size 40 --block 8 --json
+accepts '"forks_blocked"' "$bin/em3d_flow" --nodes 50 --json
 accepts '"marshalling"' "$bin/em3d" --nodes 50 --steps 5 --json
 accepts '"error_inverse"' "$bin/fft" --log2 8 --json
 accepts '"residual"' "$bin/lu" --size 64 --json
