@@ -51,7 +51,7 @@ function(sojourn_add_install)
   # The benchmarks find `sojourn` beside them, as in the build tree. Peers that need a library of
   # their own are apart, so that the package does not bring those in.
   get_property(targets DIRECTORY "${PROJECT_SOURCE_DIR}" PROPERTY BUILDSYSTEM_TARGETS)
-  list(FILTER targets INCLUDE REGEX "^(bench_|peer_|(counting_network|btree|btree_unchecked|uts|phold)$|(em3d|water|fft|lu|gups|indexgather)(_mpi)?$)")
+  list(FILTER targets INCLUDE REGEX "^(bench_|peer_|(counting_network|btree|btree_unchecked|uts|phold|mdforce)$|(em3d|water|fft|lu|gups|indexgather)(_mpi)?$)")
   set(has_benchmarks FALSE)
   set(has_peers FALSE)
   foreach(target IN LISTS targets)

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 #include "common/arrivals.hpp"
@@ -33,10 +32,9 @@ class atom {
 
 /// What this rank knows of an atom of another one, and what it has for it, in a step.
 struct cached_atom {
-  enum class state : std::uint8_t { absent, coming, here };
   vec position;
   vec force;
-  state is = state::absent;
+  bool is_here = false;  ///< The position is.
 };
 
 /// Forces of a rank's pairs on an atom of another rank, together.
@@ -78,7 +76,7 @@ class part {
   part(const part&) = delete;
   part& operator=(const part&) = delete;
 
-  /// Collective. Suspends.
+  /// All forces, once more. Collective. Suspends.
   void step() {
     for (std::size_t k = 0; k < own_.size(); ++k) mine_.local()[k].begin();
     for (const auto& atoms : others_) {
@@ -86,15 +84,16 @@ class part {
     }
     sojourn::barrier();  // From here on forces of others come.
 
-    std::vector<sojourn::future<void>> atoms;
-    atoms.reserve(own_.size());
+    std::vector<sojourn::future<void>> children;
     for (std::size_t k = 0; k < own_.size(); ++k) {
-      atoms.push_back(sojourn::fork([this, k] { interact_with_all(k); }));
-      // Other ranks wait for coordinates meanwhile, and this one for theirs.
-      if (k % atoms_a_turn == atoms_a_turn - 1) sojourn::yield();
+      children.clear();
+      for (const std::uint32_t j : pairs_.of(k)) {
+        children.push_back(sojourn::fork([this, k, j] { interact(k, j); }));
+      }
+      sojourn::touch(std::span(children));
+      for (auto& c : children) c.get();
+      sojourn::yield();  // Other ranks wait for coordinates from here.
     }
-    sojourn::touch(std::span(atoms));
-    for (auto& a : atoms) a.get();
 
     std::vector<increment> increments;
     for (std::size_t r = 0; r < others_.size(); ++r) {
@@ -128,21 +127,6 @@ class part {
   }
 
  private:
-  static constexpr std::size_t atoms_a_turn = 16;
-  static inline part* here;
-
-  /// A child for each pair of one of this rank's atoms.
-  void interact_with_all(std::size_t k) {
-    const auto partners = pairs_.of(k);
-    std::vector<sojourn::future<void>> children;
-    children.reserve(partners.size());
-    for (const std::uint32_t j : partners) {
-      children.push_back(sojourn::fork([this, k, j] { interact(k, j); }));
-    }
-    sojourn::touch(std::span(children));
-    for (auto& c : children) c.get();
-  }
-
   /// One pair. Suspends when the other atom's coordinates are not on this rank.
   void interact(std::size_t k, std::uint32_t j) {
     atom& first = mine_.local()[k];
@@ -154,31 +138,21 @@ class part {
       second.local()->add(-1 * f);
       return;
     }
-    const vec position = position_of(j);
-    const vec f = force_between_(own_[k], first.position(), j, position);
+    const vec f = force_between_(own_[k], first.position(), j, position_of(j));
     first.add(f);
     cache_[j].force -= f;
   }
 
-  vec position_of(std::uint32_t j) {
+  /// No two children that wait ask for the same atom: they are of one atom's pairs.
+  const vec& position_of(std::uint32_t j) {
     cached_atom& c = cache_[j];
-    if (c.is == cached_atom::state::here) {
+    if (c.is_here) {
       ++met_.cached;
       return c.position;
     }
-    if (c.is == cached_atom::state::coming) {
-      ++met_.waited;
-      return sojourn::call_cc([this, j](sojourn::continuation<vec> answer) {
-        waiting_[j].push_back(std::move(answer));
-      });
-    }
     ++met_.fetched;
-    c.is = cached_atom::state::coming;
     c.position = all_[j].call<&atom::coordinates>(sojourn::via::rpc);
-    c.is = cached_atom::state::here;
-    if (auto those = waiting_.extract(j)) {
-      for (auto& answer : those.mapped()) answer(c.position);
-    }
+    c.is_here = true;
     return c.position;
   }
 
@@ -188,12 +162,12 @@ class part {
   const global_ptr<atom> mine_;
   std::vector<global_ptr<atom>> all_;
   std::vector<std::vector<std::uint32_t>> others_;  // of each rank, that pairs here need
-  std::vector<cached_atom> cache_;                  // by number
-  /// Children that need an atom's coordinates while they are on their way for another child.
-  std::unordered_map<std::uint32_t, std::vector<sojourn::continuation<vec>>> waiting_;
+  std::vector<cached_atom> cache_;                  // by number in the chain
   encounters met_;
   std::uint64_t givers_ = 0;  // ranks that have forces for atoms here
   arrivals given_;
+
+  static inline part* here;
 };
 
 /// What is wrong with the numbers of things, on this rank.

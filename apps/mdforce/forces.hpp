@@ -13,13 +13,12 @@ namespace apps::mdforce {
 /// What the children of pairs met. Each is one of these.
 struct encounters {
   std::uint64_t local = 0;    ///< Both atoms are this rank's.
-  std::uint64_t cached = 0;   ///< The other's coordinates had been fetched.
-  std::uint64_t waited = 0;   ///< They were on their way, for another child.
+  std::uint64_t cached = 0;   ///< The other's coordinates had been fetched before.
   std::uint64_t fetched = 0;  ///< It called the other atom's rank for them.
 
-  std::uint64_t pairs() const { return local + cached + waited + fetched; }
+  std::uint64_t pairs() const { return local + cached + fetched; }
   friend encounters operator+(const encounters& a, const encounters& b) {
-    return {a.local + b.local, a.cached + b.cached, a.waited + b.waited, a.fetched + b.fetched};
+    return {a.local + b.local, a.cached + b.cached, a.fetched + b.fetched};
   }
 };
 
@@ -31,8 +30,7 @@ struct result {
   sojourn::counters spent;   ///< The same.
   std::string fault;         ///< What differs from one loop; empty when nothing does.
 
-  /// Invocations of another rank, one for each atom fetched in a step; and all other pairs, which
-  /// were computed without one.
+  /// Pairs that called another rank, and pairs that did not.
   std::uint64_t remote() const { return met.fetched; }
   std::uint64_t local() const { return met.pairs() - met.fetched; }
 };

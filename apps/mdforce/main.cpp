@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <sojourn/sojourn.hpp>
 
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
 #include "common/application.hpp"
 #include "mdforce/forces.hpp"
 #include "mdforce/kernel/options.hpp"
@@ -17,17 +21,17 @@ std::string report_text(const settings& s, const result& r) {
     return b == 0 ? std::string("all local")
                   : fmt::format("{:.2f} : 1", static_cast<double>(a) / static_cast<double>(b));
   };
-  const double pairs = static_cast<double>(r.met.pairs());
+  const double ns_a_pair = 1e9 / static_cast<double>(std::max<std::uint64_t>(r.met.pairs(), 1));
   return fmt::format(
       "mdforce {}: {} atoms on {} ranks, cutoff {} Å, {} steps, verified\n"
       "{:.3f} ms a step, {:.1f} ns a pair; one loop takes {:.3f} ms a step, {:.1f} ns a pair\n"
-      "{} pairs: {} of atoms of one rank, {} with the other in the cache, {} waited for it on its\n"
-      "way, {} fetched it\n"
-      "{} local invocations, {} remote: {}\n"
-      "{} forks, of which {} blocked and {} had a context on the heap; {} messages\n",
+      "{} pairs: {} of atoms of one rank, {} found the other's coordinates in the cache, {} "
+      "fetched\n"
+      "them; so {} local invocations and {} remote, {}\n"
+      "{} forks: {} blocked, {} had a context on the heap; {} messages\n",
       s.layout, s.atoms, sojourn::rank_count(), s.cutoff, s.steps, r.seconds / s.steps * 1e3,
-      r.seconds / pairs * 1e9, r.seconds_alone / s.steps * 1e3, r.seconds_alone / pairs * 1e9,
-      r.met.pairs(), r.met.local, r.met.cached, r.met.waited, r.met.fetched, r.local(), r.remote(),
+      r.seconds * ns_a_pair, r.seconds_alone / s.steps * 1e3, r.seconds_alone * ns_a_pair,
+      r.met.pairs(), r.met.local, r.met.cached, r.met.fetched, r.local(), r.remote(),
       ratio(r.local(), r.remote()), r.spent.forks, r.spent.forks_blocked, r.spent.forks_on_heap,
       r.spent.messages());
 }
@@ -43,7 +47,6 @@ nlohmann::ordered_json report_json(const settings& s, const result& r) {
           {"pairs", r.met.pairs()},
           {"pairs_of_one_rank", r.met.local},
           {"cache_hits", r.met.cached},
-          {"cache_waits", r.met.waited},
           {"cache_misses", r.met.fetched},
           {"local", r.local()},
           {"remote", r.remote()},

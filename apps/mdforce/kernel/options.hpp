@@ -22,7 +22,7 @@ inline void add_options(CLI::App& options, settings& chosen) {
   options
       .add_option("--cutoff", chosen.cutoff,
                   "Atoms further apart have no forces on each other; in angstrom")
-      ->check(number_between(1, 100))
+      ->check(number_between(1, 30))
       ->capture_default_str();
   options.add_option("--steps", chosen.steps, "How often all forces are computed")
       ->check(CLI::Range(1u, 100'000u))
