@@ -64,7 +64,7 @@ for program in btree tour counting_network; do
   refuses 2 "--requesters" "$bin/$program" --requesters 0
   refuses 2 "--requesters" "$bin/$program" --requesters -3
 done
-for program in btree tour counting_network uts phold em3d water fft lu gups indexgather sor em3d_flow; do
+for program in btree tour counting_network uts phold em3d water fft lu gups indexgather sor em3d_flow mdforce; do
   refuses 2 "--frobnicate" "$bin/$program" --frobnicate
   refuses 2 "superfluous" "$bin/$program" superfluous
   refuses 1 "cannot write the figures to $work/no/such" "$bin/$program" --json "$work/no/such"
@@ -116,6 +116,11 @@ refuses 2 "--remote" "$bin/em3d" --remote 101
 refuses 2 "--degree" "$bin/em3d" --degree 0
 refuses 2 "--molecules" "$bin/water" --molecules 1
 refuses 2 "--step-fs: nan is no number" "$bin/water" --step-fs nan
+refuses 2 "--atoms" "$bin/mdforce" --atoms 0
+refuses 2 "--steps" "$bin/mdforce" --steps 0
+refuses 2 "--layout" "$bin/mdforce" --layout block
+refuses 2 "--cutoff" "$bin/mdforce" --cutoff 0
+refuses 2 "--cutoff: nan is no number" "$bin/mdforce" --cutoff nan
 refuses 2 "--processes" "$bin/phold" --processes 0
 refuses 2 "--lookahead" "$bin/phold" --lookahead 0
 refuses 2 "--remote" "$bin/phold" --remote 2
@@ -135,6 +140,7 @@ accepts '"marshalling"' "$bin/em3d" --nodes 50 --steps 5 --json
 accepts '"error_inverse"' "$bin/fft" --log2 8 --json
 accepts '"residual"' "$bin/lu" --size 64 --json
 accepts '"marshalling"' "$bin/water" --molecules 8 --steps 2 --json
+accepts '"forks_on_heap"' "$bin/mdforce" --atoms 50 --json
 accepts '"migrations_per_operation"' "$bin/counting_network" --requests 10 --json
 accepts "tree of 3 keys" "$bin/btree" --keys "$work/few" --ops 50 --json "$work/figures"
 grep -qF '"operations_per_second"' "$work/figures" || { echo "no figures"; failures=$((failures + 1)); }
