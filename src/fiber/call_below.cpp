@@ -26,11 +26,12 @@ call_context caller_of(const piece* p) {
     return {word_at(sp + 56), word_at(sp + 64) + 16, word_at(sp + 48)};
   }
 #endif
-  if (is(sojourn_resume_marked[0])) return {word_at(sp + 56), sp + 64, word_at(sp + 48)};
-  return {word_at(sp + 16), sp + 24, word_at(sp + 8)};
+  if (is(sojourn_resume_fork[0])) return {word_at(sp + 56), sp + 64, word_at(sp + 48)};
+  const std::uint64_t saved = is(sojourn_resume_marked[0]) ? word_at(sp + 8) : sp + 8;
+  return {word_at(saved + 8), saved + 16, word_at(saved)};
 #elif defined(__aarch64__)
-  const std::uint64_t saved = sp + 16;
-  const std::uint64_t bytes = is(sojourn_resume_marked[0]) ? 160 : 16;
+  const std::uint64_t saved = is(sojourn_resume_marked[0]) ? word_at(sp + 8) : sp + 16;
+  const std::uint64_t bytes = is(sojourn_resume_fork[0]) ? 160 : 16;
   return {word_at(saved + 8), saved + bytes, word_at(saved)};
 #endif
 }

@@ -17,14 +17,13 @@ extern "C" {
 void* sojourn_scheduler_sp;
 #if defined(__x86_64__) && !defined(SOJOURN_NO_CHECKED)
 sojourn::detail::marked_call sojourn_call_marked_checked;
+sojourn_marked_calls_t sojourn_marked_calls{sojourn_call_marked, sojourn_fork_marked,
+                                            sojourn_fork_marked_to_stay};
 #endif
 }
 
 namespace sojourn::detail {
 
-#if defined(__x86_64__) && !defined(SOJOURN_NO_CHECKED)
-marked_calls call_marked{sojourn_call_marked, sojourn_call_marked_to_stay};
-#endif
 leaving handover;
 fiber_view* running_fiber = nullptr;
 piece* first_ready = nullptr;
@@ -222,7 +221,10 @@ void attach_scheduler(std::uint64_t stack_low, std::uint64_t stack_high) {
   handover.scheduler_high = stack_high;
   scheduler.usual_fp = read_fp();
 #if defined(__x86_64__) && !defined(SOJOURN_NO_CHECKED)
-  if (checked()) call_marked = {sojourn_call_marked_checked, sojourn_call_marked_checked};
+  if (checked()) {
+    marked_call* const each = sojourn_call_marked_checked;
+    sojourn_marked_calls = {each, each, each};
+  }
 #endif
   running.exceptions = reinterpret_cast<exception_globals*>(abi::__cxa_get_globals());
 }

@@ -9,8 +9,9 @@
 extern "C" {
 /// Where the scheduler resumes when a stack leaves or ends. Named in switch_*.S.
 extern void* sojourn_scheduler_sp;
-/// Where the older side of a mark resumes after a cut; compared, never called.
+/// Where the older sides of marks resume after a cut; compared, never called.
 extern const char sojourn_resume_marked[];
+extern const char sojourn_resume_fork[];
 #if defined(__x86_64__)
 extern const char sojourn_resume_marked_checked[];
 #endif

@@ -3,10 +3,10 @@
    register but x29 and sp is named as clobbered by the inline assembly that calls. A suspended
    context is its stack pointer, the word there a resume address:
 
-       saved by sojourn_switch          saved by sojourn_call_marked
-       sp -> [ resume, 0      ]         sp -> [ resume_marked, 0              ]
-             [ x29, x30       ]               [ x29, x30                      ]
-                                              [ x19 to x28, low d8 to d15     ]
+       by sojourn_switch         by sojourn_call_marked          by sojourn_fork_marked
+       sp -> [ resume, 0 ]       sp -> [ resume_marked, x29 ]    sp -> [ resume_fork, 0          ]
+             [ x29, x30  ]             [ x29, x30           ]          [ x29, x30                ]
+                                                                       [ x19 to x28, d8 to d15   ]
 
    A resumed context receives a word in x0. Returns are made by a jump here too, so there are no
    branch targets (BTI): behind a call there is none to jump to. Nor are return addresses signed
@@ -138,12 +138,57 @@ sojourn_capture:
     .cfi_endproc
     .size   sojourn_capture, . - sojourn_capture
 
-/* Marked calls: functions by the procedure call standard.
+/* Marked call of an activation.
      x0  the mark, whose first word takes the saved sp, and argument of
      x1  the inner function
-   They return when the callee does, or when they are resumed after a cut; the mark tells which.
-   Here, the callee-saved registers are zeroed, as on x86-64, so that no stale pointer into older
-   frames is saved in a younger frame that may travel. */
+   Returns when the callee does, or when it is resumed after a cut; the mark tells which. The
+   callee-saved registers are zeroed, as on x86-64, so that no stale pointer into older frames is
+   saved in a younger frame that may travel. */
+    .globl  sojourn_call_marked
+    .type   sojourn_call_marked, %function
+    .p2align 4
+sojourn_call_marked:
+    .cfi_startproc
+    stp     x29, x30, [sp, #-16]!
+    .cfi_def_cfa_offset 16
+    .cfi_offset x29, -16
+    .cfi_offset x30, -8
+    mov     x29, sp
+    .cfi_def_cfa_register x29
+    adr     x10, .Lresume_marked
+    stp     x10, x29, [sp, #-16]!
+    mov     x11, sp
+    str     x11, [x0]
+    mov     x19, xzr
+    mov     x20, xzr
+    mov     x21, xzr
+    mov     x22, xzr
+    mov     x23, xzr
+    mov     x24, xzr
+    mov     x25, xzr
+    mov     x26, xzr
+    mov     x27, xzr
+    mov     x28, xzr
+    blr     x1
+.Lleave:
+    mov     sp, x29
+    ldp     x29, x30, [sp], #16
+    .cfi_def_cfa sp, 0
+    .cfi_restore x29
+    .cfi_restore x30
+    ret
+    .globl  sojourn_resume_marked
+sojourn_resume_marked:                  /* for who reads a suspended stack */
+.Lresume_marked:
+    .cfi_def_cfa x29, 16
+    .cfi_offset x29, -16
+    .cfi_offset x30, -8
+    ldr     x29, [sp, #8]
+    b       .Lleave
+    .cfi_endproc
+    .size   sojourn_call_marked, . - sojourn_call_marked
+
+/* The same of a fork: functions by the procedure call standard. */
     .macro  save_registers
     stp     x29, x30, [sp, #-160]!
     .cfi_adjust_cfa_offset 160
@@ -176,17 +221,17 @@ sojourn_capture:
     stp     d14, d15, [sp, #144]
     .cfi_rel_offset d14, 144
     .cfi_rel_offset d15, 152
-    adr     x10, .Lresume_marked
+    adr     x10, .Lresume_fork
     stp     x10, xzr, [sp, #-16]!
     .cfi_adjust_cfa_offset 16
     mov     x11, sp
     str     x11, [x0]
     .endm
 
-    .globl  sojourn_call_marked
-    .type   sojourn_call_marked, %function
+    .globl  sojourn_fork_marked
+    .type   sojourn_fork_marked, %function
     .p2align 4
-sojourn_call_marked:
+sojourn_fork_marked:
     .cfi_startproc
     save_registers
     mov     x29, xzr
@@ -201,9 +246,9 @@ sojourn_call_marked:
     mov     x27, xzr
     mov     x28, xzr
     blr     x1
-    .globl  sojourn_resume_marked
-sojourn_resume_marked:                  /* for who reads a suspended stack */
-.Lresume_marked:
+    .globl  sojourn_resume_fork
+sojourn_resume_fork:                  /* for who reads a suspended stack */
+.Lresume_fork:
     add     sp, sp, #16
     .cfi_adjust_cfa_offset -16
     ldp     x19, x20, [sp, #16]
@@ -239,14 +284,14 @@ sojourn_resume_marked:                  /* for who reads a suspended stack */
     .cfi_restore x30
     ret
     .cfi_endproc
-    .size   sojourn_call_marked, . - sojourn_call_marked
+    .size   sojourn_fork_marked, . - sojourn_fork_marked
 
 /* The same where nothing younger leaves without the older frames: the callee has preserved the
    registers. */
-    .globl  sojourn_call_marked_to_stay
-    .type   sojourn_call_marked_to_stay, %function
+    .globl  sojourn_fork_marked_to_stay
+    .type   sojourn_fork_marked_to_stay, %function
     .p2align 4
-sojourn_call_marked_to_stay:
+sojourn_fork_marked_to_stay:
     .cfi_startproc
     save_registers
     blr     x1
@@ -258,7 +303,7 @@ sojourn_call_marked_to_stay:
     .cfi_restore x30
     ret
     .cfi_endproc
-    .size   sojourn_call_marked_to_stay, . - sojourn_call_marked_to_stay
+    .size   sojourn_fork_marked_to_stay, . - sojourn_fork_marked_to_stay
 
 /* Runs fn(argument) on an empty stack; comes back when that stack leaves or ends.
      x0  where to save this stack pointer     x1  the empty stack's top, 16-aligned

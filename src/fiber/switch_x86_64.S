@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
    Leaving one stack for another on x86-64 (System V ABI).
 
-   Each entry point but sojourn_capture and the marked calls is called from inline assembly only,
-   which names every register but rbp and rsp as clobbered: the compiler then saves what lives, and
-   only that. A suspended context is its stack pointer. The word there is a resume address; what
-   lies above it is known to the code at that address alone, so whoever resumes a context needs no
-   kinds:
+   Each entry point but sojourn_capture and those of forks is called from inline assembly only, which
+   names every register but rbp and rsp as clobbered: the compiler then saves what lives, and only
+   that. A suspended context is its stack pointer. The word there is a resume address; what lies
+   above it is known to the code at that address alone, so whoever resumes a context needs no kinds:
 
-       saved by sojourn_switch          saved by sojourn_call_marked
-       sp -> [ resume             ]     sp -> [ resume_marked               ]
-             [ rbp                ]           [ r15, r14, r13, r12, rbx, rbp ]
-             [ return address     ]           [ return address              ]
+       by sojourn_switch            by sojourn_call_marked       by sojourn_fork_marked
+       sp -> [ resume         ]     sp -> [ resume_marked  ]     sp -> [ resume_fork                ]
+             [ rbp            ]           [ its rbp        ]           [ r15, r14, r13, r12, rbx, rbp ]
+             [ return address ]           ...                          [ return address             ]
 
    A resumed context receives a word in rax. Returns are made by a jump: a `ret` would be predicted
    by the calls of the stack that was left, always wrongly. x87 and MXCSR control words are kept by
@@ -111,12 +110,51 @@ sojourn_capture:
     .cfi_endproc
     .size   sojourn_capture, . - sojourn_capture
 
-/* Marked calls: functions by the C ABI, so that the callers of a fork that never is one save nothing.
+/* Marked call of an activation; called from inline assembly only, which names every register as clobbered but rbp.
      rdi  the mark, whose first word takes the saved sp, and argument of
      rsi  the inner function
-   They return when the callee does, or when they are resumed after a cut; the mark tells which.
-   Here, the callee-saved registers hold values of the older frames: they are zeroed, so that no
-   stale pointer into those frames is saved in a younger frame that may travel. */
+   Returns when the callee does, or when it is resumed after a cut; the mark tells which.
+   The callee-saved registers hold values of the older frames: they are zeroed, so that no stale
+   pointer into those frames is saved in a younger frame that may travel. */
+    .globl  sojourn_call_marked
+    .type   sojourn_call_marked, @function
+    .p2align 4
+sojourn_call_marked:
+    .cfi_startproc
+    push    rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset rbp, -16
+    mov     rbp, rsp
+    .cfi_def_cfa_register rbp
+    and     rsp, -16
+    push    rbp
+    push    offset .Lresume_marked
+    mov     [rdi], rsp
+    xor     ebx, ebx
+    xor     r12d, r12d
+    xor     r13d, r13d
+    xor     r14d, r14d
+    xor     r15d, r15d
+    call    rsi
+    leave
+    .cfi_def_cfa rsp, 8
+    .cfi_restore rbp
+    ret
+    .globl  sojourn_resume_marked
+sojourn_resume_marked:                  /* for who reads a suspended stack */
+.Lresume_marked:
+    .cfi_def_cfa rbp, 16
+    .cfi_offset rbp, -16
+    pop     rbp
+    leave
+    .cfi_def_cfa rsp, 8
+    .cfi_restore rbp
+    ret
+    .cfi_endproc
+    .size   sojourn_call_marked, . - sojourn_call_marked
+
+/* The same of a fork: functions by the C ABI. Trees of forks are mostly leaves, which then save no
+   registers for a fork that they do not come to. */
     .macro  save_registers
     push    rbp
     .cfi_adjust_cfa_offset 8
@@ -136,15 +174,15 @@ sojourn_capture:
     push    r15
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset r15, 0
-    push    offset .Lresume_marked
+    push    offset .Lresume_fork
     .cfi_adjust_cfa_offset 8
     mov     [rdi], rsp
     .endm
 
-    .globl  sojourn_call_marked
-    .type   sojourn_call_marked, @function
+    .globl  sojourn_fork_marked
+    .type   sojourn_fork_marked, @function
     .p2align 4
-sojourn_call_marked:
+sojourn_fork_marked:
     .cfi_startproc
     save_registers
     xor     ebx, ebx
@@ -156,9 +194,9 @@ sojourn_call_marked:
     call    rsi
     add     rsp, 8
     .cfi_adjust_cfa_offset -8
-    .globl  sojourn_resume_marked
-sojourn_resume_marked:                  /* for who reads a suspended stack */
-.Lresume_marked:
+    .globl  sojourn_resume_fork
+sojourn_resume_fork:                  /* for who reads a suspended stack */
+.Lresume_fork:
     pop     r15
     .cfi_adjust_cfa_offset -8
     .cfi_restore r15
@@ -179,13 +217,13 @@ sojourn_resume_marked:                  /* for who reads a suspended stack */
     .cfi_restore rbp
     ret
     .cfi_endproc
-    .size   sojourn_call_marked, . - sojourn_call_marked
+    .size   sojourn_fork_marked, . - sojourn_fork_marked
 
 /* The same where nothing younger leaves without the older frames. */
-    .globl  sojourn_call_marked_to_stay
-    .type   sojourn_call_marked_to_stay, @function
+    .globl  sojourn_fork_marked_to_stay
+    .type   sojourn_fork_marked_to_stay, @function
     .p2align 4
-sojourn_call_marked_to_stay:
+sojourn_fork_marked_to_stay:
     .cfi_startproc
     save_registers
     call    rsi
@@ -193,12 +231,12 @@ sojourn_call_marked_to_stay:
     .cfi_adjust_cfa_offset -56
     ret
     .cfi_endproc
-    .size   sojourn_call_marked_to_stay, . - sojourn_call_marked_to_stay
+    .size   sojourn_fork_marked_to_stay, . - sojourn_fork_marked_to_stay
 
-/* The first in checked mode. The younger frames begin at a page boundary, so that on another rank
+/* Either in checked mode: a function by the C ABI. The younger frames begin at a page boundary, so that on another rank
    what lies above can be made inaccessible; their first word is where the caller goes on, so that
    it can be named there. The stack below is cleared as far as SOJOURN_CLEARED_BYTES, so that the
-   younger frames hold no words of earlier calls. What is saved lies as in the others, and above it
+   younger frames hold no words of earlier calls. What is saved lies as for a fork, and above it
    the frame that all this is in. */
     .globl  sojourn_call_marked_checked
     .type   sojourn_call_marked_checked, @function

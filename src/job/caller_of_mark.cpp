@@ -19,18 +19,23 @@ bool read_word(pid_t pid, std::uint64_t address, std::uint64_t& word) {
 }  // namespace
 
 std::uint64_t caller_of_mark(pid_t pid, std::uint64_t mark) {
-  // As sojourn_call_marked leaves it (fiber/switch_*.S).
+  // As fiber/switch_*.S leaves it. Of an activation the word behind the mark's sp points to a frame
+  // right there, which is the frame pointer and the return address. Otherwise registers lie
+  // between, on aarch64 behind those two.
 #if defined(__x86_64__)
   constexpr std::uint64_t caller_at = 56;
 #else
   constexpr std::uint64_t caller_at = 24;
 #endif
+  constexpr std::uint64_t near = 64;
   std::uint64_t sp = 0;
+  std::uint64_t frame = 0;
   std::uint64_t caller = 0;
   if (!read_word(pid, mark + offsetof(sojourn::detail::mark, sp), sp) ||
-      !read_word(pid, sp + caller_at, caller)) {
+      !read_word(pid, sp + 8, frame)) {
     return 0;
   }
+  if (!read_word(pid, frame - sp <= near ? frame + 8 : sp + caller_at, caller)) return 0;
   return caller;
 }
 

@@ -367,6 +367,17 @@ int run_tasks() {
   return ran;
 }
 
+/// What is ready, and tasks, which make other things ready, until neither is there or it has been
+/// enough.
+int run_what_is_here() {
+  int ran = 0;
+  for (int tasks = 1; tasks != 0 && ran < pieces_a_round; ran += tasks) {
+    if (anything_ready()) ran += run_ready(pieces_a_round);
+    tasks = dispatcher.tasks_waiting != 0 ? run_tasks() : 0;
+  }
+  return ran;
+}
+
 /// A look at the clock, but not at every call: true when a sleeper's time has come.
 [[gnu::noinline]] bool look_for_sleepers() {
   if (++dispatcher.rounds_with_sleepers % rounds_a_look_at_the_clock == 0 &&
@@ -604,8 +615,7 @@ void dispatch_until(bool (*done)()) {
     int did = dispatcher.transport->poll(anything_ready() ? deliver_all : deliver, nullptr,
                                          messages_a_round);
     if (!dispatcher.own.empty()) did += deliver_own();
-    if (anything_ready()) did += run_ready(pieces_a_round);
-    if (dispatcher.tasks_waiting != 0) did += run_tasks();
+    did += run_what_is_here();
     did += retry_senders();
     if (bundles_waiting != 0) [[unlikely]]
       did += send_due_bundles(did == 0 && !anything_ready());

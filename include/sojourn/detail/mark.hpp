@@ -8,36 +8,36 @@
 #include <cstdint>
 #include <exception>
 
+#include "sojourn/detail/registers.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/ticket.hpp"
 
 namespace sojourn::detail {
+
 struct mark;
 using marked_call = void(mark* m, void (*inner)(mark*)) noexcept;
+
 }  // namespace sojourn::detail
 
 extern "C" {
-/// Calls inner(m), having saved in m->sp where this can be resumed. The second: of a mark under
-/// which nothing leaves. (fiber/switch_*.S)
-sojourn::detail::marked_call sojourn_call_marked, sojourn_call_marked_to_stay;
+/// Call inner(m), having saved in m->sp where this can be resumed (fiber/switch_*.S). That of an
+/// activation is no function, but called by `call_marked`. The last: of a mark under which
+/// nothing leaves.
+sojourn::detail::marked_call sojourn_call_marked, sojourn_fork_marked, sojourn_fork_marked_to_stay;
+#if defined(__x86_64__) && !defined(SOJOURN_NO_CHECKED)
+#define SOJOURN_CALL_MARKED "call *sojourn_marked_calls(%%rip)"
+/// Those in use: checked mode has another.
+extern struct sojourn_marked_calls_t {
+  sojourn::detail::marked_call* activation;
+  sojourn::detail::marked_call* fork;
+  sojourn::detail::marked_call* fork_to_stay;
+} sojourn_marked_calls;
+#elif defined(__x86_64__)
+#define SOJOURN_CALL_MARKED "call sojourn_call_marked"
+#endif
 }
 
 namespace sojourn::detail {
-
-#if defined(__x86_64__) && !defined(SOJOURN_NO_CHECKED)
-/// Checked mode has a marked call of its own.
-struct marked_calls {
-  marked_call* may_leave;
-  marked_call* stays;
-};
-extern marked_calls call_marked;
-#else
-struct marked_calls {
-  static constexpr marked_call* may_leave = sojourn_call_marked;
-  static constexpr marked_call* stays = sojourn_call_marked_to_stay;
-};
-inline constexpr marked_calls call_marked;
-#endif
 
 enum class mark_kind : std::uint8_t {
   activation,               ///< The older side waits for the result; may migrate.
@@ -83,6 +83,29 @@ void save_exceptions(mark& m);
 /// Restores them, at return and when the older side resumes after a cut (CUT.md, Exceptions).
 void restore_exceptions(mark& m);
 
+/// Calls inner(m) under `m`, of an activation. Inline, so that the compiler saves only what lives
+/// across the call instead of every callee-saved register.
+[[gnu::always_inline]] inline void call_marked(mark* m, void (*inner)(mark*)) {
+#if defined(__x86_64__)
+  asm volatile(SOJOURN_CALL_MARKED : "+D"(m), "+S"(inner) : : "rax", "rdx", SOJOURN_CLOBBERS);
+#elif defined(__aarch64__)
+  register mark* x0 asm("x0") = m;
+  register auto x1 asm("x1") = inner;
+  asm volatile("bl sojourn_call_marked"
+               : "+r"(x0), "+r"(x1)
+               :
+               : "x2", "x3", "x9", SOJOURN_CLOBBERS);
+#endif
+}
+/// The same of a fork.
+[[gnu::always_inline]] inline void call_fork_marked(mark* m, void (*inner)(mark*), bool may_leave) {
+#if defined(__x86_64__) && !defined(SOJOURN_NO_CHECKED)
+  (may_leave ? sojourn_marked_calls.fork : sojourn_marked_calls.fork_to_stay)(m, inner);
+#else
+  (may_leave ? sojourn_fork_marked : sojourn_fork_marked_to_stay)(m, inner);
+#endif
+}
+
 [[gnu::always_inline]] inline void save_fp_control(mark& m) {
 #if defined(__x86_64__)
   // The x87 word, as reading MXCSR takes longer than the rest of a mark: fesetround and the like
@@ -114,7 +137,11 @@ void restore_exceptions(mark& m);
           (reinterpret_cast<std::uintptr_t>(in_flight->caught) | in_flight->uncaught) != 0, 0)) {
     save_exceptions(m);
   }
-  (may_travel(kind) ? call_marked.may_leave : call_marked.stays)(&m, inner);
+  if (is_fork(kind)) {
+    call_fork_marked(&m, inner, may_travel(kind));
+  } else {
+    call_marked(&m, inner);
+  }
 }
 
 /// True in the inner function of `m`, at its end, when the older side is still here to return to.
