@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sojourn/sojourn.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -21,7 +20,8 @@ std::string report_text(const settings& s, const result& r) {
     return b == 0 ? std::string("all local")
                   : fmt::format("{:.2f} : 1", static_cast<double>(a) / static_cast<double>(b));
   };
-  const double ns_a_pair = 1e9 / static_cast<double>(std::max<std::uint64_t>(r.met.pairs(), 1));
+  const auto pairs = static_cast<double>(r.met.pairs());
+  const double ns_a_pair = pairs > 0 ? 1e9 / pairs : 0;
   return fmt::format(
       "mdforce {}: {} atoms on {} ranks, cutoff {} Å, {} steps, verified\n"
       "{:.3f} ms a step, {:.1f} ns a pair; one loop takes {:.3f} ms a step, {:.1f} ns a pair\n"
