@@ -31,9 +31,11 @@ struct by_fork {
     void join() {}
   };
   template <class T>
-  struct child : future<T> {
+  struct child {
+    future<T> result;
     template <class F, class... A>
-    [[gnu::always_inline]] child(group&, F f, A... arguments) : future<T>(fork(f, arguments...)) {}
+    [[gnu::always_inline]] child(group&, F f, A... arguments) : result(fork(f, arguments...)) {}
+    T get() { return result.get(); }
   };
 };
 

@@ -289,11 +289,11 @@ long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp
 }  // namespace
 
 long leave_under_mark(leave_action action, void* context) {
-  // So often in a row, then messages are looked for.
-  constexpr unsigned times = 16;
-  static unsigned in_a_row = 0;
+  // The scheduler looks for messages, which others wait for.
+  constexpr unsigned once_in = 16;
+  static unsigned waits = 0;
   const piece* p = running_piece();
-  if (p == nullptr || !is_below_fork(p) || ++in_a_row % times == 0 || scheduler.stands != nullptr ||
+  if (p == nullptr || !is_below_fork(p) || ++waits % once_in == 0 || scheduler.stands != nullptr ||
       slots[p->slot].being_read != 0 || p->departs_to != no_rank) {
     return leave(action, context);
   }

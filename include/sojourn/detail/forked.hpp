@@ -91,9 +91,13 @@ template <mark_kind Kind, class R, class F, class... A>
   if constexpr (std::is_void_v<R>) {
     return future<R>::of_value();
   } else {
-    auto f = future<R>::of_value(std::move(frame.result.value));
-    if constexpr (!std::is_trivially_destructible_v<R>) frame.result.value.~R();
-    return f;
+    struct destroy_result {
+      R& value;
+      ~destroy_result() {
+        if constexpr (!std::is_trivially_destructible_v<R>) value.~R();
+      }
+    } at_end{frame.result.value};
+    return future<R>::of_value(std::move(frame.result.value));  // in its place
   }
 }
 
