@@ -6,15 +6,25 @@
 //   fib N, fib_both N, tak, qsort, queens, list   the programs of common/fork_kernels.hpp with
 //                                                 fork; forward: the list by continuations
 //   plain, fork, blocked, …                       calls in a loop: see `loops`
-//   count.plain, …                                the same once, without a warm-up, for counting
+//   CALLER.plain, …                               the same in a frame of that schema: see `callers`
+//   count.plain, …                                any of them once, without a warm-up, for counting
 //                                                 their instructions under callgrind
+//   request.nonblocking, …                        up to 400 requests of rank 0 to itself, see
+//                                                 `requests`: it handles them between
+//                                                 counting_begins() and counting_ends()
 //
 // Commands arrive at rank 0, which sleeps in read() between them; other ranks wait in a barrier.
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <optional>
+#include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include <sojourn/sojourn.hpp>
 
@@ -70,10 +80,74 @@ BENCH_OPAQUE void increment_cc(continuation<word> answer, word value) { answer(v
 
 /// What a child waits for, or finds: the loops differ in which comes first.
 BENCH_OPAQUE word take(future<word>* from) { return from->get(); }
+/// The same with a frame of each schema in between.
+BENCH_OPAQUE word take_below(future<word>* from) { return take(from) + 1; }
+BENCH_OPAQUE word take_forked(future<word>* from) { return fork(take, from).get() + 1; }
+BENCH_OPAQUE void take_cc(continuation<word> answer, future<word>* from) { answer(take(from) + 1); }
+word take_below_cc(future<word>* from) { return call_cc(take_cc, from); }
 
 /// What the continuation-passing child leaves for somebody else to answer.
 continuation<word> kept_answer;
 BENCH_OPAQUE void keep_answer(continuation<word> answer, word) { kept_answer = std::move(answer); }
+/// A child that calls it, or one that replies at once; and with a frame in between.
+using passing = void (*)(continuation<word>, word);
+template <passing Callee>
+word child_of_cc(word value) {
+  return call_cc(Callee, value);
+}
+template <passing Callee>
+BENCH_OPAQUE word cc_below(word value) {
+  return call_cc(Callee, value) + 1;
+}
+template <passing Callee>
+BENCH_OPAQUE void cc_cc(continuation<word> answer, word value) {
+  answer(call_cc(Callee, value) + 1);
+}
+template <passing Callee>
+word cc_below_cc(word value) {
+  return call_cc(cc_cc<Callee>, value);
+}
+
+/// The child finds what it takes.
+template <word (*Child)(future<word>*)>
+word find(word count) {
+  word sum = 0;
+  for (word i = 0; i < count; ++i) {
+    auto [answer, result] = make_continuation<word>();
+    answer(i);
+    sum += fork(Child, &result).get();
+  }
+  return sum;
+}
+/// It waits for it, and its caller goes on.
+template <word (*Child)(future<word>*)>
+word wait_for(word count) {
+  word sum = 0;
+  for (word i = 0; i < count; ++i) {
+    auto [answer, result] = make_continuation<word>();
+    auto child = fork(Child, &result);
+    answer(i);
+    sum += child.get();
+  }
+  return sum;
+}
+/// The child's callee replies before it returns; or its caller does so in its place, later.
+template <word (*Child)(word)>
+word reply_at_once(word count) {
+  word sum = 0;
+  for (word i = 0; i < count; ++i) sum += fork([](word v) { return Child(v); }, i).get();
+  return sum;
+}
+template <word (*Child)(word)>
+word reply_later(word count) {
+  word sum = 0;
+  for (word i = 0; i < count; ++i) {
+    auto child = fork([](word v) { return Child(v); }, i);
+    kept_answer(i);
+    sum += child.get();
+  }
+  return sum;
+}
 
 struct loop {
   const char* name;
@@ -120,44 +194,151 @@ const std::array loops{
            for (word i = 0; i < count; ++i) sum += call_cc(increment_cc, i);
            return sum;
          }},
-    loop{"ready",
-         [](word count) {
-           word sum = 0;
-           for (word i = 0; i < count; ++i) {
-             auto [answer, result] = make_continuation<word>();
-             answer(i);
-             sum += fork(take, &result).get();
-           }
-           return sum;
-         }},
-    loop{"blocked",
-         [](word count) {
-           word sum = 0;
-           for (word i = 0; i < count; ++i) {
-             auto [answer, result] = make_continuation<word>();
-             auto child = fork(take, &result);
-             answer(i);
-             sum += child.get();
-           }
-           return sum;
-         }},
-    loop{"cc_blocked",
-         [](word count) {
-           word sum = 0;
-           for (word i = 0; i < count; ++i) {
-             auto child = fork([](word v) { return call_cc(keep_answer, v); }, i);
-             kept_answer(i);
-             sum += child.get();
-           }
-           return sum;
-         }},
+    loop{"ready", find<take>},
+    loop{"blocked", wait_for<take>},
+    loop{"mb_ready", find<take_below>},
+    loop{"mb_blocked", wait_for<take_below>},
+    loop{"mb_fork_ready", find<take_forked>},
+    loop{"mb_fork_blocked", wait_for<take_forked>},
+    loop{"cp_ready", find<take_below_cc>},
+    loop{"cp_blocked", wait_for<take_below_cc>},
+    loop{"cc_ready", reply_at_once<child_of_cc<increment_cc>>},
+    loop{"cc_blocked", reply_later<child_of_cc<keep_answer>>},
+    loop{"mb_cc_ready", reply_at_once<cc_below<increment_cc>>},
+    loop{"mb_cc_blocked", reply_later<cc_below<keep_answer>>},
+    loop{"cp_cc_ready", reply_at_once<cc_below_cc<increment_cc>>},
+    loop{"cp_cc_blocked", reply_later<cc_below_cc<keep_answer>>},
 };
 
-const loop* find_loop(std::string_view name) {
-  for (const loop& each : loops) {
-    if (name == each.name) return &each;
+using numbered = word (*)(word which, word count);
+word run_loop(word which, word count) { return loops[which].run(count); }
+
+struct caller {
+  const char* name;
+  numbered run;
+};
+/// In whose frames a loop runs: of a child that has been set aside before, and goes on in a context
+/// of its own; of a function that never waits, one that may, and one that takes a continuation.
+const std::array callers{
+    caller{"parallel",
+           [](word which, word count) {
+             return fork(
+                        [](word w, word n) {
+                          yield();
+                          return run_loop(w, n);
+                        },
+                        which, count)
+                 .get();
+           }},
+    caller{"nb", [](word which, word count) { return nonblocking(run_loop)(which, count); }},
+    caller{"mb", [](word which, word count) { return fork(run_loop, which, count).get(); }},
+    caller{"cp",
+           [](word which, word count) {
+             return call_cc(
+                 [](continuation<word> answer, word w, word n) { answer(run_loop(w, n)); }, which,
+                 count);
+           }},
+};
+
+/// The loop and, before a dot, its caller; without one main's fiber calls.
+bool find_loop(std::string_view name, numbered& run, word& which) {
+  const auto by_name = [](const auto& table, std::string_view wanted) {
+    return std::find_if(table.begin(), table.end(),
+                        [&](const auto& each) { return wanted == each.name; });
+  };
+  run = run_loop;
+  if (const auto dot = name.find('.'); dot != name.npos) {
+    const auto in = by_name(callers, name.substr(0, dot));
+    if (in == callers.end()) return false;
+    run = in->run;
+    name.remove_prefix(dot + 1);
   }
-  return nullptr;
+  const auto found = by_name(loops, name);
+  which = static_cast<word>(found - loops.begin());
+  return found != loops.end();
+}
+
+// ---- Requests from the message buffer ----------------------------------------------------------
+
+/// They stay in the rank's own queue until it looks there: more do not fit.
+constexpr word requests_max = 400;
+/// What the requests of two loops take, and who may answer it.
+std::array<future<word>, requests_max> slots;
+std::array<continuation<word>, requests_max> slot_answers;
+
+void fill_slot(word i) { std::tie(slot_answers[i], slots[i]) = make_continuation<word>(); }
+word take_slot(word i) { return slots[i].get() + 1; }
+void answer_slot(word i) { slot_answers[i](i); }
+void forward_cc(continuation<word> answer, word value) {
+  rpc_ff(rank_me(), increment_cc, std::move(answer), value);
+}
+
+word tallied = 0;
+BENCH_OPAQUE void tally(word i) { tallied += i + 1; }
+
+struct request {
+  const char* name;
+  void (*send)(rank_t me, word i, future<word>& answer);
+  bool bundled = false;
+};
+/// A rank's requests to itself lie in a queue as another rank's do in its ring, and the same code
+/// handles them. Two requests an iteration where one answers what the other takes, or one forwards
+/// to the other. Those without an answer add to `tallied`.
+const std::array requests{
+    request{"nonblocking",
+            [](rank_t me, word i, future<word>& answer) {
+              answer = rpc(me, nonblocking(increment), i);
+            }},
+    request{"may_block", [](rank_t me, word i,
+                            future<word>& answer) { answer = rpc(me, increment_or_wait, i); }},
+    request{"found",
+            [](rank_t me, word i, future<word>& answer) {
+              fill_slot(i);
+              rpc_ff(me, answer_slot, i);
+              answer = rpc(me, take_slot, i);
+            }},
+    request{"waited",
+            [](rank_t me, word i, future<word>& answer) {
+              fill_slot(i);
+              answer = rpc(me, take_slot, i);
+              rpc_ff(me, answer_slot, i);
+            }},
+    request{"cc",
+            [](rank_t me, word i, future<word>& answer) { answer = rpc_cc(me, increment_cc, i); }},
+    request{"forwarded",
+            [](rank_t me, word i, future<word>& answer) { answer = rpc_cc(me, forward_cc, i); }},
+    request{"one_way", [](rank_t me, word i, future<word>&) { rpc_ff(me, nonblocking(tally), i); }},
+    request{"bundled_nonblocking",
+            [](rank_t me, word i, future<word>&) { rpc_ff(me, nonblocking(tally), i); }, true},
+    request{"bundled_may_block", [](rank_t me, word i, future<word>&) { rpc_ff(me, tally, i); },
+            true},
+};
+
+/// The driver has callgrind count from the entry of one to the entry of the other.
+extern "C" BENCH_OPAQUE void counting_begins() { bench::touch(nullptr); }
+extern "C" BENCH_OPAQUE void counting_ends() { bench::touch(nullptr); }
+
+/// Sends them all, and then looks at them. False when an answer is wrong.
+bool handle_requests(const request& kind, word count) {
+  std::vector<future<word>> answers(count);
+  tallied = 0;
+  {
+    std::optional<aggregated> in_one_bundle;
+    if (kind.bundled)
+      in_one_bundle.emplace(aggregation{.bytes = 16384, .age = std::chrono::hours(1)});
+    for (word i = 0; i < count; ++i) kind.send(rank_me(), i, answers[i]);
+  }
+  auto last = rpc(rank_me(), increment, 0UL);
+  counting_begins();
+  last.wait();
+  // One that was forwarded comes behind the last one.
+  if (answers.back().valid()) answers.back().wait();
+  counting_ends();
+  word sum = tallied;
+  for (future<word>& each : answers) {
+    if (each.valid()) sum += each.get();
+  }
+  return sum == count * (count + 1) / 2;
 }
 
 bench::figures measure(const bench::command& next) {
@@ -166,13 +347,25 @@ bench::figures measure(const bench::command& next) {
         "list", next.plan, [](const kernels::node* first) { return call_cc(forward, first, 0L); });
   }
   if (auto found = kernels::time_way<by_fork>(next.operation, next.plan)) return found;
-  constexpr std::string_view count = "count.";
-  const bool counted = next.operation.starts_with(count);
-  const loop* const chosen =
-      find_loop(counted ? next.operation.substr(count.size()) : next.operation);
-  if (chosen == nullptr) return std::nullopt;
+  std::string_view name = next.operation;
+  const auto takes_prefix = [&](std::string_view prefix) {
+    if (!name.starts_with(prefix)) return false;
+    name.remove_prefix(prefix.size());
+    return true;
+  };
+  if (takes_prefix("request.")) {
+    if (next.plan.iterations < 1 || next.plan.iterations > requests_max) return std::nullopt;
+    for (const request& kind : requests) {
+      if (name == kind.name && handle_requests(kind, next.plan.iterations)) return std::vector{0.0};
+    }
+    return std::nullopt;
+  }
+  const bool counted = takes_prefix("count.");
+  numbered chosen;
+  word which = 0;
+  if (!find_loop(name, chosen, which)) return std::nullopt;
   const auto run = [&](word iterations) {
-    const word sum = chosen->run(iterations);
+    const word sum = chosen(which, iterations);
     bench::touch(&sum);
   };
   if (!counted) return bench::time_batches(next.plan, run);

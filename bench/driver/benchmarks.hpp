@@ -71,6 +71,10 @@ void bench_execution(report& result, const installation& here, const settings& c
 /// Says on standard error what is being measured; one line that the next one replaces.
 void tell_progress(const std::string& what);
 
+/// Instructions of calls, of falling back and of handling requests, by caller and callee: Table 2
+/// and Figure 8 of Plevyak, Karamcheti, Zhang and Chien. Requires: valgrind is in PATH.
+void add_schema_tables(report& result, const installation& here);
+
 /// Where one migration's time goes, in the categories of the paper's Table 5.
 /// `shipped_bytes` is what a migration of the counting network's kind ships.
 void add_breakdown(report& result, worker& ours, worker& raw, double shipped_bytes,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "driver/installation.hpp"
@@ -20,15 +21,28 @@ class instruction_count {
       : program_(here.program(program)), iterations_(iterations) {}
 
   /// The difference of two runs, of which one does the operation so many times more often: starting
-  /// and ending cancel out. Errors: failure when a run does not end well.
-  double an_iteration(const std::string& operation) const;
+  /// and ending cancel out. Each operation is counted once; `heap`: under SOJOURN_EXECUTION=heap.
+  /// Errors: failure when a run does not end well.
+  double an_iteration(const std::string& operation, bool heap = false) const;
+
+  /// The same of so many iterations, between the program's first calls of `counting_begins` and
+  /// `counting_ends`.
+  double a_marked_iteration(const std::string& operation, std::uint64_t iterations) const;
 
  private:
-  double of_run(const std::string& operation, std::uint64_t iterations) const;
+  struct callgrind_run {
+    std::string operation;
+    arguments options;
+    environment variables;
+    std::string profile;  ///< Which of the files that it writes.
+  };
+  double difference(const callgrind_run& run, std::uint64_t iterations) const;
+  double of_run(const callgrind_run& run, std::uint64_t iterations) const;
 
   std::string program_;
   std::uint64_t iterations_;
   temporary_directory scratch_;
+  mutable std::map<std::string, double> found_;
 };
 
 }  // namespace bench

@@ -246,6 +246,7 @@ void add_instructions(report& result, const installation& here, const settings& 
                       each.reach, fmt::format("{:.2f}", ours), fmt::format("{:.2f}", base),
                       std::nullopt, 0});
   }
+  add_schema_tables(result, here);
 }
 
 /// The time of the forking fib on 1 rank over twice that on 2, over the same ratio of two copies
