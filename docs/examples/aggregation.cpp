@@ -10,6 +10,13 @@ std::vector<long> bins(1000);  // of each rank
 
 void count(unsigned bin) { ++bins[bin]; }
 
+struct histogram {
+  long bins[8] = {};
+  long add(unsigned bin) { return ++bins[bin % 8]; }
+};
+template <>
+inline constexpr bool sojourn::nonblocking_method<&histogram::add> = true;
+
 int main(int argc, char** argv) {
   return run(argc, argv, [] {
     const auto ranks = static_cast<unsigned>(rank_count());
@@ -25,6 +32,8 @@ int main(int argc, char** argv) {
       const rank_t next = (rank_me() + 1) % rank_count();
       for (unsigned bin = 0; bin < 1000; ++bin) rpc_ff(next, nonblocking(count), bin);
     });
+    auto small = make<histogram>((rank_me() + 1) % rank_count());
+    for (unsigned bin = 0; bin < 100; ++bin) small.call<&histogram::add>(bin);
     barrier();  // also the other ranks' calls have been made
     long mine = 0;
     for (long n : bins) mine += n;

@@ -37,9 +37,10 @@ class non_blocking {
 /// A function, or a callable without captures, that never waits: what `non_blocking` promises for a
 /// stretch of code, promised to those who call it. rpc_ff(rank, nonblocking(fn), arguments…) and
 /// rpc take it as they take `fn`. Its call waits for no room in a ring either, so it sends nothing.
-/// What is gained: a run of such calls in a bundle (aggregate.hpp) writes nothing for each but what
-/// they write themselves. Errors: one that waits nevertheless ends the program with its name, in
-/// checked mode always, otherwise where it is called from a bundle.
+/// What is gained: a call from another rank runs on the dispatcher's stack, and a run of such calls
+/// in a bundle (aggregate.hpp) writes nothing for each but what they write themselves. Errors: one
+/// that waits nevertheless ends the program with its name, in checked mode always, otherwise where
+/// it is called from another rank.
 /// Source: Concert, §3.2.1, the schema of methods that do not block.
 template <class F>
 struct nonblocking {
@@ -57,6 +58,21 @@ struct nonblocking {
     return std::invoke(fn, std::forward<A>(arguments)...);
   }
 };
+
+/// Says of a method, where it is specialised, that it never waits:
+///
+///   template <> inline constexpr bool sojourn::nonblocking_method<&cell::value> = true;
+///
+/// Before the first access that names it, and the same in all files. Calls of it from other ranks
+/// then run without a stack of their own. Errors: as nonblocking.
+template <auto Method>
+inline constexpr bool nonblocking_method = false;
+
+namespace detail {
+struct no_promise {};
+template <bool Promises>
+using promise_if = std::conditional_t<Promises, non_blocking, no_promise>;
+}  // namespace detail
 
 /// While one lives, checked mode lets the frame that holds it migrate with words that look like
 /// pointers to what stays behind. `reason` is a literal, for the reader. The same from outside:

@@ -29,6 +29,7 @@ fiber_view* running_fiber = nullptr;
 piece* first_ready = nullptr;
 std::atomic<void (*)()> at_next_turn{nullptr};
 void (*on_fiber_made)(piece* p) = [](piece*) {};
+void (*on_wait_outside_fiber)() = [] {};
 
 namespace {
 
@@ -229,8 +230,15 @@ void attach_scheduler(std::uint64_t stack_low, std::uint64_t stack_high) {
   running.exceptions = reinterpret_cast<exception_globals*>(abi::__cxa_get_globals());
 }
 
+void waits_outside_fiber() {
+  on_wait_outside_fiber();
+  die("a wait outside of any fiber: in a non-blocking handler, before run() or after it");
+}
+
 piece* suspend_running(std::uint64_t sp) {
   piece* p = running_piece();
+  if (p == nullptr) [[unlikely]]
+    waits_outside_fiber();
   running_fiber = nullptr;
   handover.sp = reinterpret_cast<void*>(sp);
   if (p == scheduler.spare) become_fiber(p);
@@ -263,6 +271,7 @@ piece* block(piece* left) {
 namespace {
 
 bool is_below_fork(const piece* p) {
+  if (p == nullptr) return false;
   for (const mark* m = running.youngest; m != nullptr && reinterpret_cast<std::uint64_t>(m) < p->hi;
        m = m->outer) {
     if (is_fork(m->kind)) return true;
@@ -293,7 +302,7 @@ long leave_under_mark(leave_action action, void* context) {
   constexpr unsigned once_in = 16;
   static unsigned waits = 0;
   const piece* p = running_piece();
-  if (p == nullptr || !is_below_fork(p) || ++waits % once_in == 0 || scheduler.stands != nullptr ||
+  if (!is_below_fork(p) || ++waits % once_in == 0 || scheduler.stands != nullptr ||
       slots[p->slot].being_read != 0 || p->departs_to != no_rank) {
     return leave(action, context);
   }

@@ -28,11 +28,16 @@ struct leaving {
 };
 extern leaving handover;
 
+/// Ends the program: somebody waits who is no fiber. The hook may tell more (set by the floor
+/// above).
+[[noreturn]] void waits_outside_fiber();
+extern void (*on_wait_outside_fiber)();
+
 /// Suspends the running stack and runs `action`. Returns the word it is resumed with. Inline: every
 /// return between a resumed stack and its user's code is mispredicted.
 [[gnu::always_inline]] inline long leave(leave_action action, void* context) {
-  SOJOURN_CHECK(running_fiber != nullptr,
-                "a wait outside of any fiber: in a non-blocking handler, before run() or after it");
+  if (running_fiber == nullptr) [[unlikely]]
+    waits_outside_fiber();
   handover.action = action;
   asm("" : "+r"(context));  // gcc 13 warns of a local's address kept here; it is used up below
   handover.context = context;

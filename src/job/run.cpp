@@ -361,6 +361,7 @@ void live() {
   wire().begin();
   run_main(main_fiber, nullptr);
   dispatch_until(rank_is_done);
+  end_continuations();
   if (self.status == 0) block_of(job.me).state.store(rank_state::finished);
 }
 

@@ -47,6 +47,7 @@ constexpr std::size_t fibers_max = 2'000'000;
 struct user_handler {
   request_handler run;
   bool may_migrate;
+  const char* promises = nullptr;  ///< Of one that never waits: the name of what it calls.
 };
 std::vector<user_handler>& user_handlers() {
   // Filled before main, in any order of initialisation; the fixed ones stand first.
@@ -311,6 +312,13 @@ void deliver_to_user(arrival& a) {
   const user_handler& handler = dispatcher.handlers[index];
   handler_call call{
       handler.run, {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket}, &a};
+  // Of a scope, a fiber knows.
+  if (handler.promises != nullptr && scope == nullptr) {
+    begin_promise(promise_of_handler::nonblocking, handler.promises);
+    handler.run(call.message);
+    end_promise();
+    return;
+  }
   const bool bundled = is_bundle(handler.run);
   bool blocked = run_handler(run_user_handler, &call, !handler.may_migrate, scope, !bundled);
   while (blocked && bundled) {
@@ -536,9 +544,10 @@ void on_message(runtime_message kind, runtime_handler handler) {
   runtime_handlers[static_cast<std::size_t>(kind)] = handler;
 }
 
-std::uint16_t register_request_handler(request_handler handler, bool may_migrate) {
+std::uint16_t register_request_handler(request_handler handler, bool may_migrate,
+                                       const char* promises) {
   auto& table = user_handlers();
-  table.push_back({handler, may_migrate});
+  table.push_back({handler, may_migrate, promises});
   std::size_t index = table.size() - 1 + first_user_handler;
   if (index > 0xffff) die("a program has at most 65,000 different remote calls");
   return static_cast<std::uint16_t>(index);
@@ -599,6 +608,9 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
   std::copy(table.begin(), table.end(), handlers);
   dispatcher.handlers = handlers;
   dispatcher.handler_count = table.size();
+  on_wait_outside_fiber = [] {
+    if (promised != nullptr) promise_was_broken();
+  };
   on_fiber_made = [](piece* p) {
     if (promised != nullptr) [[unlikely]]
       promise_was_broken();

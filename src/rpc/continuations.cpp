@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/check.hpp"
 #include "base/symbols.hpp"
+#include "rpc/rpc.hpp"
 #include "sojourn/continuation.hpp"
 
 namespace sojourn::detail {
@@ -16,7 +17,10 @@ std::string text_of_dropped(std::uint64_t made_at) {
       "what waits for it",
       maker(made_at).c_str());
 }
+bool ended = false;
 }  // namespace
+
+void end_continuations() { ended = true; }
 
 void throw_dropped(std::uint64_t made_at) { throw continuation_error(text_of_dropped(made_at)); }
 
@@ -27,6 +31,7 @@ void throw_no_reply_left(std::uint64_t made_at) {
 }
 
 void fail_dropped(ticket_id id, std::uint64_t made_at) {
+  if (ended) return;
   send_exception(id, std::make_exception_ptr(continuation_error(text_of_dropped(made_at))));
 }
 

@@ -57,6 +57,10 @@ void fail_answers_of(int rank);
 void fail_finishes(int rank);
 void fail_collective();
 
+/// Nobody waits for an answer any more: continuations among the program's variables are destroyed
+/// at its exit.
+void end_continuations();
+
 /// Finds the program's table of functions. Throws sojourn::error when it was linked without one.
 void attach_functions();
 

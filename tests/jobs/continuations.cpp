@@ -3,6 +3,7 @@
 // and answered once.
 #include <sys/resource.h>
 
+#include <array>
 #include <deque>
 #include <optional>
 #include <random>
@@ -191,6 +192,13 @@ std::string text_of(Body body) {
   return "nothing was thrown";
 }
 
+/// Still has its right to reply when the program ends.
+std::array<continuation<long>, 8> kept_for_ever;
+
+void one_may_outlive_the_job() {
+  for (auto& each : kept_for_ever) each = make_continuation<long>().first;
+}
+
 void one_that_is_dropped_is_an_error_that_names_its_maker() {
   CHECK(text_of([] { (void)forgets(); }).find("forgets()") != std::string::npos);
   CHECK(text_of([] { (void)forgets_there().get(); }).find("dropped") != std::string::npos);
@@ -364,6 +372,7 @@ int main(int argc, char** argv) {
                  a_reply_comes_straight_from_the_last_rank);
     check::claim("a million forwards take no memory", a_million_forwards_take_no_memory);
     check::claim("with arguments that own memory", with_arguments_that_own_memory);
+    check::claim("one may outlive the job", one_may_outlive_the_job);
     check::claim("one that is dropped is an error that names its maker",
                  one_that_is_dropped_is_an_error_that_names_its_maker);
     check::claim("a second reply is an error", a_second_reply_is_an_error);

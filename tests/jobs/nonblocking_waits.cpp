@@ -1,21 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function in a bundle breaks its promise not to wait: behind it in the run are others, which
-// would be called twice if another took over.
+// A function or method breaks its promise not to wait: in a bundle, where behind it in the run are
+// others, which would be called twice if another took over; or alone, where it has no stack of its
+// own to wait on. The argument says which, and how.
+#include <string>
+#include <string_view>
+
 #include "check.hpp"
 
 using namespace sojourn;
 
 namespace {
-void give_way(int) { yield(); }
-}  // namespace
 
-int main(int argc, char** argv) {
-  return run(argc, argv, [] {
+rank_t next() { return (rank_me() + 1) % rank_count(); }
+
+struct counter {
+  int count = 0;
+  int add_later(int n) {
+    yield();
+    return count += n;
+  }
+};
+
+void give_way(int) { yield(); }
+long ask(long n) {
+  return rpc(next(), [](long m) { return m + 1; }, n).get();
+}
+long fork_and_ask(long n) {
+  auto child = fork(ask, n);
+  return child.get();
+}
+long go(rank_t where) {
+  migrate_to(where);
+  return rank_me();
+}
+long go_as_activation(rank_t where) { return activate(go, where); }
+long sleep_a_little(long n) {
+  sleep_for(std::chrono::milliseconds(n));
+  return n;
+}
+
+void wait_as(std::string_view how) {
+  if (how == "bundle") {
     finish([] {
       aggregated here;
       for (int i = 0; i < 10; ++i) {
-        rpc_ff((rank_me() + 1) % rank_count(), nonblocking([](int n) { give_way(n); }), i);
+        rpc_ff(next(), nonblocking([](int n) { give_way(n); }), i);
       }
     });
+  } else if (how == "ask") {
+    rpc(next(), nonblocking([](long n) { return ask(n); }), 1L).get();
+  } else if (how == "fork") {
+    rpc(next(), nonblocking([](long n) { return fork_and_ask(n); }), 1L).get();
+  } else if (how == "sleep") {
+    rpc(next(), nonblocking([](long n) { return sleep_a_little(n); }), 1L).get();
+  } else if (how == "migrate") {
+    rpc(next(), nonblocking([](rank_t to) { return go_as_activation(to); }), rank_me()).get();
+  } else if (how == "string") {
+    rpc(next(), nonblocking([](std::string text) {
+          yield();
+          return text;
+        }),
+        std::string(100, 'x'))
+        .get();
+  }
+}
+
+}  // namespace
+
+template <>
+inline constexpr bool sojourn::nonblocking_method<&counter::add_later> = true;
+
+int main(int argc, char** argv) {
+  return run(argc, argv, [&] {
+    const std::string_view how = argc > 1 ? argv[1] : "bundle";
+    if (how == "method") {
+      auto there = make<counter>(next());
+      there.call<&counter::add_later>(via::rpc, 1);
+    } else {
+      wait_as(how);
+    }
+    return 0;
   });
 }

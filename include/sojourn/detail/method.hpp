@@ -110,8 +110,10 @@ struct checked_method {
   template <class... B>
   [[gnu::always_inline]] static inline result invoke(T* object, B&&... b) {
     method_guard guard;
-    return in_turn(*object,
-                   [&]() -> result { return (as_object(object)->*Method)(std::forward<B>(b)...); });
+    return in_turn(*object, [&]() -> result {
+      [[maybe_unused]] const promise_if<nonblocking_method<Method>> promise;
+      return (as_object(object)->*Method)(std::forward<B>(b)...);
+    });
   }
 
   [[gnu::noinline]] static result call_remote(global_ptr<T> p, access how, arguments a) {

@@ -38,7 +38,10 @@ using request_handler = void (*)(request& message);
 
 /// Adds a handler; before main only, so that all ranks of one program have the same table.
 /// `may_migrate`: what the handler calls may leave this rank with the frames of the handler.
-std::uint16_t register_request_handler(request_handler handler, bool may_migrate);
+/// `promises`: the compiler's name for what it calls when that never waits; it then runs on the
+/// dispatcher's stack.
+std::uint16_t register_request_handler(request_handler handler, bool may_migrate,
+                                       const char* promises = nullptr);
 
 /// Room for a request's payload, 16-byte aligned. No suspension between this and commit_request.
 /// Suspends when there is no room or too many of this rank's requests to `to` are unanswered.
@@ -68,7 +71,7 @@ template <class T>
 /// What a handler promised when it must not wait.
 enum class promise_of_handler : std::uint8_t {
   view,        ///< It reads its arguments in a message that it has not consumed.
-  nonblocking  ///< It is one of a run of calls that nobody could take over.
+  nonblocking  ///< It has no stack of its own, or is one of a run of calls.
 };
 /// Around such a handler. `called`: the compiler's name for what it calls.
 void begin_promise(promise_of_handler what, const char* called);
@@ -121,6 +124,11 @@ void run_call(ticket_id answer, Call&& call) noexcept {
   one_way_failed(failure);
 }
 
+template <class F>
+const char* callable_name() {
+  return __PRETTY_FUNCTION__;
+}
+
 /// Payload and handler of a call of `F` with arguments `A`, by value.
 template <class F, class R, class... A>
 struct callable_request {
@@ -141,7 +149,8 @@ struct callable_request {
     });
   }
 
-  inline static const std::uint16_t handler = register_request_handler(&handle, true);
+  inline static const std::uint16_t handler =
+      register_request_handler(&handle, true, is_nonblocking<F> ? callable_name<F>() : nullptr);
 };
 
 /// Runs it on an object of this rank; C is the class that has it.
@@ -149,9 +158,21 @@ template <auto Method, class T, class C, class R, class... A>
 [[gnu::always_inline]] inline R call_method(T* object, std::tuple<A...>& arguments) {
   std::conditional_t<std::is_const_v<T>, const C, C>* as_declared = object;
   return in_turn(*object, [&]() -> R {
+    [[maybe_unused]] const promise_if<nonblocking_method<Method>> promise;
     return std::apply([&](A&... a) -> R { return (as_declared->*Method)(std::move(a)...); },
                       arguments);
   });
+}
+
+template <auto Method>
+const char* method_name() {
+  return __PRETTY_FUNCTION__;
+}
+/// Null where it makes none, or a call may have to wait for its turn.
+template <auto Method, class T>
+const char* promise_of_method() {
+  constexpr bool promises = nonblocking_method<Method> && !std::is_base_of_v<monitor, T>;
+  return promises ? method_name<Method>() : nullptr;
 }
 
 /// Payload and handler of a call of `Method` on an object of the receiving rank. Its
@@ -176,13 +197,9 @@ struct method_request {
     });
   }
 
-  inline static const std::uint16_t handler = register_request_handler(&handle, false);
+  inline static const std::uint16_t handler =
+      register_request_handler(&handle, false, promise_of_method<Method, T>());
 };
-
-template <auto Method>
-const char* method_name() {
-  return __PRETTY_FUNCTION__;
-}
 
 /// The same in checked mode, where the owner looks at the object first, and tells who asked.
 template <auto Method, class T, class C, class R, class... A>
@@ -207,7 +224,8 @@ struct checked_method_request {
     });
   }
 
-  inline static const std::uint16_t handler = register_request_handler(&handle, false);
+  inline static const std::uint16_t handler =
+      register_request_handler(&handle, false, promise_of_method<Method, T>());
 };
 
 // ---- Requests whose arguments are marshalled ----------------------------------------------------
@@ -272,11 +290,6 @@ struct marshalled_request {
   inline static receive_buffers buffers;
 };
 
-template <class F>
-const char* callable_name() {
-  return __PRETTY_FUNCTION__;
-}
-
 template <class F, class R, class... A>
 struct marshalled_call : marshalled_request<travelling_callable<F>, A...> {
   using head = travelling_callable<F>;
@@ -292,7 +305,8 @@ struct marshalled_call : marshalled_request<travelling_callable<F>, A...> {
                  });
   }
 
-  inline static const std::uint16_t handler = register_request_handler(&handle, false);
+  inline static const std::uint16_t handler =
+      register_request_handler(&handle, false, is_nonblocking<F> ? callable_name<F>() : nullptr);
 };
 
 /// `Checked`: as checked_method_request.
@@ -328,7 +342,8 @@ struct marshalled_method : marshalled_request<method_head<Checked>, A...> {
                  });
   }
 
-  inline static const std::uint16_t handler = register_request_handler(&handle, false);
+  inline static const std::uint16_t handler =
+      register_request_handler(&handle, false, promise_of_method<Method, T>());
 };
 
 /// Sends values in a message. begin(bytes): room for it, of which the first `head_room` are the
