@@ -172,6 +172,8 @@ std::byte* room_in_new_run(int to, const bundled_function& called) {
     return nullptr;
   }
   bundle& b = bundles[to];
+  if (running_piece() == nullptr) [[unlikely]]
+    waits_outside_fiber();
   void* scope = running_piece()->scope;
   // Sending suspends, and others may fill it meanwhile.
   while (!b.is_empty() && (b.open->scope != scope || b.room() < sizeof(run_header) + stride)) {

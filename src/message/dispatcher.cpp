@@ -312,8 +312,8 @@ void deliver_to_user(arrival& a) {
   const user_handler& handler = dispatcher.handlers[index];
   handler_call call{
       handler.run, {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket}, &a};
-  // Of a scope, a fiber knows.
-  if (handler.promises != nullptr && scope == nullptr) {
+  // Its scope, and bundles, are a fiber's; checked mode tells more of one.
+  if (handler.promises != nullptr && scope == nullptr && bundles_waiting == 0 && !checked()) {
     begin_promise(promise_of_handler::nonblocking, handler.promises);
     handler.run(call.message);
     end_promise();

@@ -336,7 +336,8 @@ long move_activations(int to, via how) {
     ++counts.migrations_refused;
     return stayed;
   }
-  SOJOURN_CHECK(running_piece() != nullptr, "a migration outside of any fiber");
+  if (running_piece() == nullptr) [[unlikely]]
+    waits_outside_fiber();
   wire().prepare(to, message_class::request);
   return capture_stack(move_pieces, static_cast<std::uint64_t>(to),
                        std::bit_cast<std::uint64_t>(how));

@@ -176,7 +176,8 @@ void attach_scopes() {
 }
 
 void one_way_failed(const std::exception_ptr& failure) {
-  void* scope = running_piece()->scope;
+  const piece* p = running_piece();
+  void* scope = p != nullptr ? p->scope : nullptr;
   encoded_exception e;
   encode(failure, e);
   if (scope == nullptr) {
@@ -195,6 +196,8 @@ void one_way_failed(const std::exception_ptr& failure) {
 }
 
 void finish_begin(finish_frame& frame) {
+  if (running_piece() == nullptr) [[unlikely]]
+    waits_outside_fiber();
   frame.outer = running.holds;
   running.holds = &frame;
   piece* p = running_piece();

@@ -55,6 +55,12 @@ void wait_as(std::string_view how) {
     rpc(next(), nonblocking([](long n) { return sleep_a_little(n); }), 1L).get();
   } else if (how == "migrate") {
     rpc(next(), nonblocking([](rank_t to) { return go_as_activation(to); }), rank_me()).get();
+  } else if (how == "throw") {
+    rpc_ff(next(), nonblocking([](int n) {
+             if (n == 1) throw std::domain_error("of one that never waits");
+           }),
+           1);
+    barrier();
   } else if (how == "string") {
     rpc(next(), nonblocking([](std::string text) {
           yield();
