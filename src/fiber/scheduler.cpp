@@ -36,6 +36,8 @@ namespace {
 struct scheduler_state {
   piece* ready_last = nullptr;
   piece* round_last = nullptr;  // run_ready runs those before it, and it, now
+  bool round_ends = false;      // messages come first
+  piece* begun = nullptr;       // what run_on began with, until it is retired
   piece* spare = nullptr;       // a stack for the next handler
   std::size_t fibers_resident = 0;
   fp_control usual_fp = {};
@@ -279,6 +281,11 @@ bool is_below_fork(const piece* p) {
   return false;
 }
 
+/// No frame of its own stays, nor one that a caller inlines it into.
+[[gnu::noinline]] void forget_free_frames(const piece* p) {
+  forget_frames(slots.low(p->slot) + stack_slots::guard_bytes, p->sp);
+}
+
 /// Runs below the frames that wait, which are cut off; the older side goes on.
 long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp) {
   piece* p = suspend_running(sp);
@@ -286,9 +293,9 @@ long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp
   first_ready = p->next_ready;  // where block() has put it
   if (scheduler.round_last == p) scheduler.round_last = nullptr;
   make_room_for(p);
-  forget_frames(slots.low(p->slot) + stack_slots::guard_bytes, p->sp);
   take_up(p);
   ++counts.switches;
+  forget_free_frames(p);
   announce_switch(slots.low(p->slot), slots.high(p->slot));
   void* nowhere;
   switch_stack(&nowhere, p->sp, p->word);
@@ -302,7 +309,9 @@ long leave_under_mark(leave_action action, void* context) {
   constexpr unsigned once_in = 16;
   static unsigned waits = 0;
   const piece* p = running_piece();
-  if (!is_below_fork(p) || ++waits % once_in == 0 || scheduler.stands != nullptr ||
+  const bool below_fork = is_below_fork(p);
+  if (below_fork && ++waits % once_in == 0) scheduler.round_ends = true;
+  if (!below_fork || scheduler.round_ends || scheduler.stands != nullptr ||
       slots[p->slot].being_read != 0 || p->departs_to != no_rank) {
     return leave(action, context);
   }
@@ -375,6 +384,7 @@ void give_turn() {
 int run_ready(int most) {
   // Not those that yield meanwhile: who does so again and again must not keep messages waiting.
   scheduler.round_last = first_ready != nullptr ? scheduler.ready_last : nullptr;
+  scheduler.round_ends = false;
   int ran = 0;
   while (first_ready != nullptr && ran < most) {
     piece* p = first_ready;
@@ -388,33 +398,35 @@ int run_ready(int most) {
       resume(p);
     }
     ++ran;
-    if (scheduler.round_last == nullptr) break;
+    if (scheduler.round_last == nullptr || scheduler.round_ends) break;
   }
   return ran;
 }
 
 namespace {
 
-inline bool run_on_spare(piece* p, void (*fn)(void*), void* context, bool pinned, void* scope,
-                         bool goes_on) {
+inline handler_end run_on_spare(piece* p, void (*fn)(void*), void* context, bool pinned,
+                                void* scope, bool goes_on) {
   p->pinned = pinned;
   p->shares_stack = false;
   p->scope = scope;
+  scheduler.begun = p;
   run_on(p, fn, context);
-  if (scheduler.spare == p) return false;
+  if (scheduler.begun == nullptr) return handler_end::fiber_ended;
+  if (scheduler.spare == p) return handler_end::returned;
   // Here, before the returns to who polls: each is mispredicted after another stack has run.
   if (goes_on && first_ready == p) run_ready(1);
-  return true;
+  return handler_end::fiber_waits;
 }
 
 /// On a stack where others lie, or without a guard page.
-[[gnu::noinline]] bool run_on_used_spare(piece* p, void (*fn)(void*), void* context, bool pinned,
-                                         void* scope, bool goes_on) {
+[[gnu::noinline]] handler_end run_on_used_spare(piece* p, void (*fn)(void*), void* context,
+                                                bool pinned, void* scope, bool goes_on) {
   std::uint32_t slot = p->slot;
   clear_slot(slot, p->hi);
-  bool blocked = run_on_spare(p, fn, context, pinned, scope, goes_on);
+  const handler_end end = run_on_spare(p, fn, context, pinned, scope, goes_on);
   slots.check(slot);
-  return blocked;
+  return end;
 }
 
 /// In a slot that nobody reads.
@@ -434,7 +446,7 @@ inline bool run_on_spare(piece* p, void (*fn)(void*), void* context, bool pinned
 
 }  // namespace
 
-bool run_handler(void (*fn)(void*), void* context, bool pinned, void* scope, bool goes_on) {
+handler_end run_handler(void (*fn)(void*), void* context, bool pinned, void* scope, bool goes_on) {
   if (scheduler.spare == nullptr) scheduler.spare = make_spare();
   piece* p = scheduler.spare;
   if (slots[p->slot].being_read != 0) [[unlikely]]
@@ -457,6 +469,7 @@ void retire(piece* p) {
   SOJOURN_CHECK(p->referrers == nullptr,
                 "a computation ended before the children that refer to its frames");
   drop_in_place(p);
+  if (p == scheduler.begun) scheduler.begun = nullptr;
   if (p->is_thread_base()) on_thread.gone(p);
   if (p->refers_to != nullptr) drop_referrer(p);
   if (p->scope != nullptr) on_scope.left(p->scope);

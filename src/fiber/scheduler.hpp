@@ -119,11 +119,15 @@ void set_aside(piece* p);
 /// A fiber of this rank came from an earlier run.
 void restore_resident();
 
+/// How run_handler came to an end. A fiber, which waits or has ended, counts in the handler's scope
+/// itself.
+enum class handler_end : std::uint8_t { returned, fiber_waits, fiber_ended };
+
 /// Runs fn(context) on a spare stack; when it blocks it has become a fiber and this returns.
 /// Scheduler's stack only. `pinned`: its frames never leave this rank. `goes_on`: a fiber that is
 /// alone ready when it has blocked runs again at once, once.
-/// True when it blocked: its count in `scope` is the fiber's from then on.
-bool run_handler(void (*fn)(void*), void* context, bool pinned, void* scope, bool goes_on = false);
+handler_end run_handler(void (*fn)(void*), void* context, bool pinned, void* scope,
+                        bool goes_on = false);
 
 /// Runs fn(context) as the rank's main fiber, until it first blocks or ends. Once.
 void run_main(void (*fn)(void*), void* context);

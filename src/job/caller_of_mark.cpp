@@ -27,7 +27,7 @@ std::uint64_t caller_of_mark(pid_t pid, std::uint64_t mark) {
 #else
   constexpr std::uint64_t caller_at = 24;
 #endif
-  constexpr std::uint64_t near = 64;
+  constexpr std::uint64_t near = 24;
   std::uint64_t sp = 0;
   std::uint64_t frame = 0;
   std::uint64_t caller = 0;

@@ -12,6 +12,7 @@
 #include "base/copy_short.hpp"
 #include "fiber/ticket_table.hpp"
 #include "fiber/timers.hpp"
+#include "fiber/waiters.hpp"
 #include "memory/address_map.hpp"
 #include "message/bundles.hpp"
 #include "message/own_requests.hpp"
@@ -316,16 +317,18 @@ void deliver_to_user(arrival& a) {
   if (handler.promises != nullptr && scope == nullptr && bundles_waiting == 0 && !checked()) {
     begin_promise(promise_of_handler::nonblocking, handler.promises);
     handler.run(call.message);
+    if (running.mutexes != nullptr) [[unlikely]]
+      ended_with_mutex();
     end_promise();
     return;
   }
   const bool bundled = is_bundle(handler.run);
-  bool blocked = run_handler(run_user_handler, &call, !handler.may_migrate, scope, !bundled);
-  while (blocked && bundled) {
+  handler_end end = run_handler(run_user_handler, &call, !handler.may_migrate, scope, !bundled);
+  while (bundled && end == handler_end::fiber_waits) {
     if (scope != nullptr) on_scope.joined(scope);
-    blocked = run_handler(run_rest_of_bundle, &call, true, scope);
+    end = run_handler(run_rest_of_bundle, &call, true, scope);
   }
-  if (scope != nullptr && !blocked) on_scope.left(scope);
+  if (scope != nullptr && end == handler_end::returned) on_scope.left(scope);
 }
 
 /// True when something has become ready, which then runs before more messages are looked at.
@@ -368,8 +371,8 @@ int run_tasks() {
     dispatcher.tasks.pop_front();
     --dispatcher.tasks_waiting;
     handover.called_by = no_rank;
-    bool blocked = run_handler(t.fn, t.context, true, t.scope);
-    if (t.scope != nullptr && !blocked) on_scope.left(t.scope);
+    const handler_end end = run_handler(t.fn, t.context, true, t.scope);
+    if (t.scope != nullptr && end == handler_end::returned) on_scope.left(t.scope);
     ++ran;
   }
   return ran;
@@ -876,8 +879,8 @@ void run_kept(std::uint16_t handler, const request& message, void* scope) {
   entered = &a;
   handover.called_by = message.source;
   handler_call call{h.run, message, &a};
-  bool blocked = run_handler(run_user_handler, &call, !h.may_migrate, scope);
-  if (scope != nullptr && !blocked) on_scope.left(scope);
+  const handler_end end = run_handler(run_user_handler, &call, !h.may_migrate, scope);
+  if (scope != nullptr && end == handler_end::returned) on_scope.left(scope);
   entered = nullptr;
 }
 

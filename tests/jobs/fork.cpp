@@ -3,6 +3,7 @@
 // or on stacks of their own (SOJOURN_EXECUTION=heap).
 #include <array>
 #include <cfenv>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -208,6 +209,57 @@ void what_a_body_throws_comes_out_at_the_end() {
   CHECK_EQUAL(calls, 111);
 }
 
+// ---- Handlers and tasks that leave a child behind -----------------------------------------------
+
+int children_ended = 0;
+void end_later(int) {
+  sleep_for(std::chrono::milliseconds(2));
+  ++children_ended;
+}
+void leave_a_child(int i) { const auto forgotten = fork(end_later, i); }
+
+void a_finish_waits_for_what_its_handlers_left_behind() {
+  children_ended = 0;
+  barrier();
+  finish([] {
+    for (int i = 0; i < 5; ++i) rpc_ff(next(), leave_a_child, i);
+  });
+  barrier();
+  CHECK_EQUAL(children_ended, 5);
+  finish([] {
+    for (int i = 0; i < 5; ++i) {
+      const auto forgotten = future<int>::of_value(i).then(leave_a_child);
+    }
+  });
+  CHECK_EQUAL(children_ended, 10);
+}
+
+latch* crowd_goes = nullptr;
+void stay_in_the_crowd() { crowd_goes->wait(); }
+
+/// Where stacks are shared, too: more fibers wait than have one of their own.
+void a_bundle_is_done_once_whatever_it_leaves_behind() {
+  latch let(1);
+  crowd_goes = &let;
+  children_ended = 0;
+  barrier();
+  finish([] {
+    const int crowd = sanitized ? 20 : 1100;
+    for (int i = 0; i < crowd; ++i) rpc_ff(next(), stay_in_the_crowd);
+    for (int round = 0; round < 5; ++round) {
+      {
+        aggregated here;
+        for (int i = 0; i < 10; ++i) rpc_ff(next(), leave_a_child, i);
+      }
+      there(round);
+    }
+    barrier();
+    crowd_goes->count_down();
+  });
+  barrier();
+  CHECK_EQUAL(children_ended, 50);
+}
+
 [[gnu::noinline]] double third() {
   volatile double one = 1, three = 3;
   volatile double ratio = one / three;
@@ -384,6 +436,10 @@ int main(int argc, char** argv) {
     check::claim("bodies that block do so together", bodies_that_block_do_so_together);
     check::claim("what a body throws comes out at the end",
                  what_a_body_throws_comes_out_at_the_end);
+    check::claim("a finish waits for what its handlers left behind",
+                 a_finish_waits_for_what_its_handlers_left_behind);
+    check::claim("a bundle is done once, whatever it leaves behind",
+                 a_bundle_is_done_once_whatever_it_leaves_behind);
     check::claim("a child that waits keeps its rounding to itself",
                  a_child_that_waits_keeps_its_rounding_to_itself);
     check::claim("very many children block", very_many_children_block);
