@@ -9,6 +9,10 @@
 //   CALLER.plain, …                               the same in a frame of that schema: see `callers`
 //   count.plain, …                                any of them once, without a warm-up, for counting
 //                                                 their instructions under callgrind
+//   waits.mb, …, finds.mb, …                      up to 400 forks whose children wait, or do not
+//                                                 have to, see `fork_kinds`: rank 0 forks between
+//                                                 counting_begins() and counting_ends(), and
+//                                                 answers and joins them afterwards
 //   request.nonblocking, …                        up to 400 requests of rank 0 to itself, see
 //                                                 `requests`: it handles them between
 //                                                 counting_begins() and counting_ends()
@@ -86,9 +90,15 @@ BENCH_OPAQUE word take_forked(future<word>* from) { return fork(take, from).get(
 BENCH_OPAQUE void take_cc(continuation<word> answer, future<word>* from) { answer(take(from) + 1); }
 word take_below_cc(future<word>* from) { return call_cc(take_cc, from); }
 
-/// What the continuation-passing child leaves for somebody else to answer.
-continuation<word> kept_answer;
-BENCH_OPAQUE void keep_answer(continuation<word> answer, word) { kept_answer = std::move(answer); }
+/// What of some children comes later: what they wait for, and who may answer it. Of a
+/// continuation-passing one it is the answer that it leaves to somebody else.
+constexpr word slots_max = 400;
+std::array<future<word>, slots_max> slots;
+std::array<continuation<word>, slots_max> slot_answers;
+
+BENCH_OPAQUE void keep_answer(continuation<word> answer, word slot) {
+  slot_answers[slot % slots_max] = std::move(answer);
+}
 /// A child that calls it, or one that replies at once; and with a frame in between.
 using passing = void (*)(continuation<word>, word);
 template <passing Callee>
@@ -143,7 +153,7 @@ word reply_later(word count) {
   word sum = 0;
   for (word i = 0; i < count; ++i) {
     auto child = fork([](word v) { return Child(v); }, i);
-    kept_answer(i);
+    slot_answers[i % slots_max](i);
     sum += child.get();
   }
   return sum;
@@ -258,15 +268,78 @@ bool find_loop(std::string_view name, numbered& run, word& which) {
   return found != loops.end();
 }
 
+/// The driver has callgrind count from the entry of one to the entry of the other.
+extern "C" BENCH_OPAQUE void counting_begins() { bench::touch(nullptr); }
+extern "C" BENCH_OPAQUE void counting_ends() { bench::touch(nullptr); }
+
+void fill_slot(word i) { std::tie(slot_answers[i], slots[i]) = make_continuation<word>(); }
+
+// ---- Forks alone, without what comes after them
+// --------------------------------------------------
+
+/// What is forked, for what comes later and for what is there.
+struct fork_kind {
+  const char* name;
+  future<word> (*waits)(word slot);
+  future<word> (*finds)(word slot);
+  bool replies;  ///< What comes later is its own answer; otherwise it replies with one more.
+  word adds;     ///< What the frames between add to it.
+};
+
+template <word (*Child)(future<word>*)>
+future<word> fork_taker(word slot) {
+  return fork(Child, &slots[slot]);
+}
+template <word (*Child)(word)>
+future<word> fork_replier(word slot) {
+  return fork([](word s) { return Child(s); }, slot);
+}
+template <word (*Child)(future<word>*)>
+constexpr fork_kind taking(const char* name, word adds) {
+  return {name, fork_taker<Child>, fork_taker<Child>, false, adds};
+}
+template <word (*Waiting)(word), word (*Replying)(word)>
+constexpr fork_kind replying(const char* name, word adds) {
+  return {name, fork_replier<Waiting>, fork_replier<Replying>, true, adds};
+}
+
+const std::array fork_kinds{
+    taking<take>("mb", 0),
+    taking<take_below>("mb_mb", 1),
+    taking<take_forked>("mb_mb_forked", 1),
+    taking<take_below_cc>("cp_mb", 1),
+    replying<child_of_cc<keep_answer>, child_of_cc<increment_cc>>("cp", 0),
+    replying<cc_below<keep_answer>, cc_below<increment_cc>>("mb_cp", 1),
+    replying<cc_below_cc<keep_answer>, cc_below_cc<increment_cc>>("cp_cp", 1),
+};
+
+/// Forks them all, and then answers and joins them: twice, the first time for the memory that it
+/// takes. False when a sum is wrong.
+bool count_forks(const fork_kind& kind, bool waits, word count) {
+  std::vector<future<word>> children(count);
+  const auto fork_one = waits ? kind.waits : kind.finds;
+  const word added = kind.adds + (kind.replies && !waits ? 1 : 0);
+  for (const bool counted : {false, true}) {
+    for (word i = 0; i < count && !kind.replies; ++i) {
+      fill_slot(i);
+      if (!waits) slot_answers[i](i);
+    }
+    if (counted) counting_begins();
+    for (word i = 0; i < count; ++i) children[i] = fork_one(i);
+    if (counted) counting_ends();
+    for (word i = 0; i < count && waits; ++i) slot_answers[i](i);
+    word sum = 0;
+    for (future<word>& each : children) sum += each.get();
+    if (sum != count * (count - 1) / 2 + count * added) return false;
+  }
+  return true;
+}
+
 // ---- Requests from the message buffer ----------------------------------------------------------
 
 /// They stay in the rank's own queue until it looks there: more do not fit.
-constexpr word requests_max = 400;
-/// What the requests of two loops take, and who may answer it.
-std::array<future<word>, requests_max> slots;
-std::array<continuation<word>, requests_max> slot_answers;
+constexpr word requests_max = slots_max;
 
-void fill_slot(word i) { std::tie(slot_answers[i], slots[i]) = make_continuation<word>(); }
 word take_slot(word i) { return slots[i].get() + 1; }
 void answer_slot(word i) { slot_answers[i](i); }
 void forward_cc(continuation<word> answer, word value) {
@@ -314,10 +387,6 @@ const std::array requests{
             true},
 };
 
-/// The driver has callgrind count from the entry of one to the entry of the other.
-extern "C" BENCH_OPAQUE void counting_begins() { bench::touch(nullptr); }
-extern "C" BENCH_OPAQUE void counting_ends() { bench::touch(nullptr); }
-
 /// Sends them all, and then looks at them. False when an answer is wrong.
 bool handle_requests(const request& kind, word count) {
   std::vector<future<word>> answers(count);
@@ -353,6 +422,15 @@ bench::figures measure(const bench::command& next) {
     name.remove_prefix(prefix.size());
     return true;
   };
+  if (const bool waits = takes_prefix("waits."); waits || takes_prefix("finds.")) {
+    if (next.plan.iterations < 1 || next.plan.iterations > slots_max) return std::nullopt;
+    for (const fork_kind& kind : fork_kinds) {
+      if (name == kind.name && count_forks(kind, waits, next.plan.iterations)) {
+        return std::vector{0.0};
+      }
+    }
+    return std::nullopt;
+  }
   if (takes_prefix("request.")) {
     if (next.plan.iterations < 1 || next.plan.iterations > requests_max) return std::nullopt;
     for (const request& kind : requests) {

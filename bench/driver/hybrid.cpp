@@ -223,8 +223,9 @@ void add_instructions(report& result, const installation& here, const settings& 
                  "may_block", "may_end"},
       difference{"fork_extra_instructions", "fork that does not block over a call, instructions",
                  45, "fork", "plain"},
-      difference{"fallback_instructions", "fork that blocks over one that does not, instructions",
-                 300, "blocked", "ready"}};
+      difference{"fallback_instructions",
+                 "fork that blocks over one that does not, until its caller goes on", 300,
+                 "waits.mb", "finds.mb"}};
   if (!in_path("valgrind")) {
     for (const difference& each : differences) {
       result.add_missing("hybrid", each.key, each.what, each.reach, valgrind_missing);
@@ -239,6 +240,9 @@ void add_instructions(report& result, const installation& here, const settings& 
     cost[kind] = count.an_iteration(fmt::format("count.{}", kind));
     result.add_detail("hybrid", fmt::format("{}_instructions", kind), cost[kind]);
   }
+  for (const char* kind : {"waits.mb", "finds.mb"}) cost[kind] = count.a_marked_iteration(kind);
+  result.add_detail("hybrid", "fallback_and_join_instructions",
+                    cost.at("blocked") - cost.at("ready"));
   for (const difference& each : differences) {
     const double ours = cost.at(each.ours);
     const double base = cost.at(each.base);

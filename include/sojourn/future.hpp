@@ -67,9 +67,7 @@ class [[nodiscard]] future {
         return;
       }
     }
-    check();
-    state_ = state::empty;
-    return detail::take_value<T>(ticket_);
+    return take(std::exchange(state_, state::empty), ticket_);
   }
 
   /// Calls fn(result) on this rank once the result is here, in a fiber of its own, and returns the
@@ -138,13 +136,19 @@ class [[nodiscard]] future {
   enum class state : unsigned char { empty, value, ticket, child };
   bool has_ticket() const { return state_ >= state::ticket; }
 
-  void check() const {
-    if (state_ == state::empty) {
+  // Without the address of the future, which then need not lie in memory.
+  [[gnu::noinline]] static T take(state was, detail::ticket_id ticket) {
+    check(was);
+    return detail::take_value<T>(ticket);
+  }
+  static void check(state is) {
+    if (is == state::empty) {
       throw error(
           "future: there is no result to wait for (it was moved from, or get() was called "
           "before)");
     }
   }
+  void check() const { check(state_); }
   void reset() {
     if (state_ == state::value) {
       if constexpr (!std::is_void_v<T>) value_.value.~T();

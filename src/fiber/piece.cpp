@@ -33,9 +33,7 @@ constexpr std::uint64_t everywhere = ~std::uint64_t{0};
 
 void* at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
-void ensure_image(piece* p) {
-  std::size_t bytes = p->bytes();
-  if (p->image_capacity >= bytes) return;
+[[gnu::noinline]] void get_image(piece* p, std::size_t bytes) {
   std::free(p->image);
   // Pieces that come again and again need about the same; of very many, each byte counts.
   p->image_capacity = p->shares_stack ? bytes : std::max<std::size_t>(bytes, 512);
@@ -45,39 +43,17 @@ void ensure_image(piece* p) {
     throw std::bad_alloc();
   }
 }
-
-/// Gives the younger part of what was cut at `m` the mutexes that its frames have locked.
-[[gnu::noinline]] void split_mutexes(piece* older, piece* younger, const mark* m) {
-  mutex_state** links[] = {&older->mutexes, &younger->mutexes};
-  for (mutex_state* held = older->mutexes; held != nullptr; held = held->before) {
-    mutex_state**& link = links[held_below(*held, m)];
-    *link = held;
-    link = &held->before;
-  }
-  *links[0] = *links[1] = nullptr;
+inline void ensure_image(piece* p) {
+  if (p->image_capacity < p->bytes()) [[unlikely]]
+    get_image(p, p->bytes());
 }
 
 /// What a mark's address would be worth as the name of a result (rule broken on purpose).
-ticket_id ticket_of_mark(const mark* m) {
+[[gnu::noinline]] ticket_id ticket_of_mark(const mark* m) {
   static std::unordered_map<const mark*, ticket_id> names;
   ticket_id& id = names[m];
   if (!ticket_is_open(id)) id = ticket_open();
   return id;
-}
-
-/// The older side's floating-point control: its own, whatever the younger side set since the mark.
-fp_control fp_of_mark(const mark& m, fp_control now) {
-#if defined(__x86_64__)
-  // The mark keeps the x87 word alone. What has changed there since has changed in MXCSR, too: the
-  // exceptions that are masked, and the rounding.
-  constexpr std::uint32_t masks = 0x003f, rounding = 0x0c00;
-  const std::uint32_t changed = now.x87 ^ (m.fp & 0xffff);
-  now.mxcsr ^= (changed & masks) << 7 | (changed & rounding) << 3;
-  now.x87 ^= changed;
-#else
-  now.mxcsr = m.fp;
-#endif
-  return now;
 }
 
 /// Moves the bytes of `p` below `until` from their place to the image.
@@ -282,10 +258,11 @@ void place_with_images(piece* p) {
   }
 }
 
-void make_room_for(piece* p) {
-  piece* younger = p->next_in_slot;
-  evict(younger, younger->hi);
-  p->next_in_slot = std::exchange(younger->next_in_slot, nullptr);
+void make_image(piece* p) {
+  ensure_image(p);
+  copy_frames(p->image, at(p->sp), p->bytes());
+  p->in_place_from = p->hi;
+  ++counts.images_out;
 }
 
 void clear_slot(std::uint32_t index, std::uint64_t hi) {
@@ -339,74 +316,90 @@ void drop_referrer(piece* child) {
   if (parent->referrers == nullptr) parent->referred_from = ~std::uint64_t{0};
 }
 
-piece* cut(piece* older, mark* m) {
+namespace {
+
+/// A piece counts in the scope at its base; an open finish counts for what runs inside it. The
+/// older side goes on in the scope it was in at the mark: finishes opened since are the younger's.
+[[gnu::noinline]] void split_holds(piece* older, piece* younger, hold*& holds) {
+  younger->holds = holds;
+  for (; holds != nullptr && reinterpret_cast<std::uint64_t>(holds) < younger->hi;
+       holds = holds->outer) {
+    if (holds->is_finish) older->scope = holds->outer_scope;
+  }
+  if (reinterpret_cast<std::uint64_t>(holds) >= older->hi) holds = nullptr;
+}
+
+/// By-reference children stay with the part their marks lie in.
+[[gnu::noinline]] void split_referrers(piece* older, piece* younger, const mark* m) {
+  piece* child = std::exchange(older->referrers, nullptr);
+  older->referred_from = ~std::uint64_t{0};
+  while (child != nullptr) {
+    piece* next = child->next_referrer;
+    add_referrer(refers_below(child, m) ? younger : older, child);
+    child = next;
+  }
+}
+
+/// Gives the younger part of what was cut at `m` the mutexes that its frames have locked.
+[[gnu::noinline]] void split_mutexes(piece* older, piece* younger, const mark* m) {
+  mutex_state** links[] = {&older->mutexes, &younger->mutexes};
+  for (mutex_state* held = older->mutexes; held != nullptr; held = held->before) {
+    mutex_state**& link = links[held_below(*held, m)];
+    *link = held;
+    link = &held->before;
+  }
+  *links[0] = *links[1] = nullptr;
+}
+
+}  // namespace
+
+piece* divide(piece* older, mark* m, std::uint64_t sp, hold*& holds) {
   piece* younger = new_piece();
-  auto boundary = reinterpret_cast<std::uint64_t>(m->sp);
+  const auto boundary = reinterpret_cast<std::uint64_t>(m->sp);
   younger->slot = older->slot;
-  younger->sp = younger->in_place_from = older->sp;
+  younger->sp = younger->in_place_from = sp;
   younger->hi = boundary;
   younger->base = m;
-  younger->result = broken.ticket_per_cut ? ticket_of_mark(m) : ticket_open();
-  younger->youngest =
-      reinterpret_cast<std::uint64_t>(older->youngest) < boundary ? older->youngest : nullptr;
-  younger->exceptions = older->exceptions;
-  // Which side is initialising a static is not known: both count as doing so, and stay.
-  younger->static_inits = older->static_inits;
-  younger->methods = older->methods;
-  younger->base_methods = older->methods = method_depth(*m);
-  younger->marks_hold_exceptions = older->marks_hold_exceptions;
-  younger->has_pinned_fork = older->has_pinned_fork;
+  younger->result = broken.ticket_per_cut ? ticket_of_mark(m) : open_ticket(-1)->id;
+  younger->base_methods = method_depth(*m);
   younger->thread = older->thread;
-  younger->fp = older->fp;
   younger->pinned = m->kind == mark_kind::fork_pinned;
-
+  younger->scope = older->scope;
   m->ticket = younger->result;
   m->events |= mark::was_cut;
 
-  // The older side goes on in the scope it was in at the mark: finishes opened since are the
-  // younger's.
-  void* scope = older->scope;
-  for (hold* h = older->holds; h != nullptr && reinterpret_cast<std::uint64_t>(h) < boundary;
-       h = h->outer) {
-    if (h->is_finish) scope = h->outer_scope;
-  }
-  if (older->holds != nullptr && reinterpret_cast<std::uint64_t>(older->holds) < boundary) {
-    younger->holds = older->holds;
-    hold* h = older->holds;
-    while (h != nullptr && reinterpret_cast<std::uint64_t>(h) < boundary) h = h->outer;
-    older->holds = reinterpret_cast<std::uint64_t>(h) < older->hi ? h : nullptr;
-  }
-  if (older->mutexes != nullptr) [[unlikely]]
-    split_mutexes(older, younger, m);
-  older->exceptions = {};
-  older->fp = fp_of_mark(*m, older->fp);
-  older->sp = older->in_place_from = boundary;
-  older->youngest = older_mark(older, m);
-
-  // By-reference children stay with the part their marks lie in.
-  if (older->referred_from <= reinterpret_cast<std::uint64_t>(m)) {
-    piece* child = std::exchange(older->referrers, nullptr);
-    older->referred_from = ~std::uint64_t{0};
-    while (child != nullptr) {
-      piece* next = child->next_referrer;
-      add_referrer(refers_below(child, m) ? younger : older, child);
-      child = next;
-    }
-  }
+  if (holds != nullptr && reinterpret_cast<std::uint64_t>(holds) < boundary) [[unlikely]]
+    split_holds(older, younger, holds);
+  if (older->scope != nullptr) on_scope.joined(older->scope);
+  if (older->referred_from <= reinterpret_cast<std::uint64_t>(m)) [[unlikely]]
+    split_referrers(older, younger, m);
   if (is_by_reference(m->kind)) {
     younger->by_reference = true;
     younger->refers_under =
         m->outer != nullptr ? reinterpret_cast<std::uint64_t>(m->outer) : ~std::uint64_t{0};
     add_referrer(older, younger);
   }
-  younger->scope = older->scope;
-  // A piece counts in the scope at its base; an open finish counts for what runs inside it.
-  older->scope = scope;
-  if (scope != nullptr) on_scope.joined(scope);
-  // Beside the older part, which is in place.
-  younger->next_in_slot = older->next_in_slot;
-  older->next_in_slot = younger;
   ++counts.cuts;
+  return younger;
+}
+
+piece* cut(piece* older, mark* m) {
+  piece* younger = divide(older, m, older->sp, older->holds);
+  younger->youngest =
+      reinterpret_cast<std::uint64_t>(older->youngest) < younger->hi ? older->youngest : nullptr;
+  younger->exceptions = std::exchange(older->exceptions, {});
+  // Which side is initialising a static is not known: both count as doing so, and stay.
+  younger->static_inits = older->static_inits;
+  younger->methods = std::exchange(older->methods, younger->base_methods);
+  younger->marks_hold_exceptions = older->marks_hold_exceptions;
+  younger->has_pinned_fork = older->has_pinned_fork;
+  younger->fp = std::exchange(older->fp, fp_of_mark(*m, older->fp));
+  if (older->mutexes != nullptr) [[unlikely]]
+    split_mutexes(older, younger, m);
+  older->sp = older->in_place_from = younger->hi;
+  older->youngest = older_mark(older, m);
+  // Beside the older part, which is in place.
+  younger->next_in_slot = std::exchange(older->next_in_slot, younger);
   return younger;
 }
 

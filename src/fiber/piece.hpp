@@ -27,6 +27,22 @@ struct fp_control {
   friend bool operator==(fp_control, fp_control) = default;
 };
 
+/// That of the older side of `m`: its own, whatever the younger side, which has `now`, set since.
+inline fp_control fp_of_mark(const mark& m, fp_control now) {
+#if defined(__x86_64__)
+  // The mark keeps the x87 word alone. What has changed there since has changed in MXCSR, too: the
+  // exceptions that are masked, and the rounding.
+  constexpr std::uint32_t masks = 0x003f, rounding = 0x0c00;
+  const std::uint32_t changed = now.x87 ^ (m.fp & 0xffff);
+  if (changed == 0) return now;
+  now.mxcsr ^= (changed & masks) << 7 | (changed & rounding) << 3;
+  now.x87 ^= changed;
+#else
+  now.mxcsr = m.fp;
+#endif
+  return now;
+}
+
 inline constexpr int no_rank = -1;
 
 /// What a suspended piece that is not ready waits for: whether it can be woken early, to go
@@ -156,8 +172,8 @@ inline void place(piece* p) {
   }
   place_with_images(p);
 }
-/// The same for what has just been cut, which alone was in place below `p`; on that slot, too.
-void make_room_for(piece* p);
+/// Makes an image of a piece of which bytes are in place, but in no slot's list; anywhere.
+void make_image(piece* p);
 /// Makes images of everything in place below `hi` in a slot.
 void clear_slot(std::uint32_t slot, std::uint64_t hi);
 /// Copies the bytes of `p`, wherever they are, to `to`.
@@ -171,6 +187,9 @@ void copy_in(piece* p, const std::byte* from);
 /// result goes to a new ticket, recorded in the mark. Requires: `older` is in place. O(1) but for
 /// by-reference children.
 piece* cut(piece* older, mark* m);
+/// What cut() does however the state of `older` is kept: the new piece, from `sp` on, knows what it
+/// is and what it is tied to. `holds`: the youngest of both sides; then of the older side.
+piece* divide(piece* older, mark* m, std::uint64_t sp, hold*& holds);
 /// True when the frames that the by-reference `child` uses are younger than its parent's open mark
 /// `m`. (The mark it began under may be gone: the frame that made it may have returned.)
 inline bool refers_below(const piece* child, const mark* m) {

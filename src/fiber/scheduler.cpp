@@ -257,7 +257,7 @@ void abandon_stack() {
   __builtin_unreachable();
 }
 
-piece* block(piece* left) {
+piece* block_below_mark(piece* left) {
   mark* m = left->youngest;
   while (m != nullptr && !is_fork(m->kind)) m = older_mark(left, m);
   if (running.watched != 0) [[unlikely]]
@@ -272,48 +272,86 @@ piece* block(piece* left) {
 
 namespace {
 
-bool is_below_fork(const piece* p) {
-  if (p == nullptr) return false;
-  for (const mark* m = running.youngest; m != nullptr && reinterpret_cast<std::uint64_t>(m) < p->hi;
+/// The youngest open fork of the running piece, or null.
+mark* youngest_fork() {
+  const piece* p = running_piece();
+  if (p == nullptr) return nullptr;
+  for (mark* m = running.youngest; m != nullptr && reinterpret_cast<std::uint64_t>(m) < p->hi;
        m = m->outer) {
-    if (is_fork(m->kind)) return true;
+    if (is_fork(m->kind)) return m;
   }
-  return false;
+  return nullptr;
+}
+
+/// Cuts the running piece, whose youngest byte is at `sp`, at its youngest fork. As suspending it,
+/// cut() and taking up the older side would, without a way over the descriptor of that.
+piece* cut_running(piece* p, mark* m, std::uint64_t sp) {
+  piece* younger = divide(p, m, sp, running.holds);
+  for (mark* each = running.youngest; each != m; each = each->outer) {
+    younger->youngest = running.youngest;
+    if (each->events & mark::saved_exceptions) younger->marks_hold_exceptions = true;
+  }
+  running.youngest = older_mark(p, m);
+  younger->static_inits = running.static_inits;
+  younger->methods = method_depth();
+  set_method_depth(younger->base_methods);
+  if (running.exceptions->caught != nullptr || running.exceptions->uncaught != 0) [[unlikely]] {
+    if (!broken.exceptions_per_piece) {
+      younger->exceptions = std::exchange(*running.exceptions, {});
+    }
+  }
+  younger->fp = read_fp();
+  const fp_control fp = fp_of_mark(*m, younger->fp);
+  if (fp != younger->fp) [[unlikely]]
+    write_fp(fp);
+  return younger;
 }
 
 /// No frame of its own stays, nor one that a caller inlines it into.
-[[gnu::noinline]] void forget_free_frames(const piece* p) {
-  forget_frames(slots.low(p->slot) + stack_slots::guard_bytes, p->sp);
+[[gnu::noinline]] void forget_free_frames(const piece* p, std::uint64_t sp) {
+  forget_frames(slots.low(p->slot) + stack_slots::guard_bytes, sp);
 }
+
+/// Where what leaves under a fork is cut off.
+mark* cut_at;
 
 /// Runs below the frames that wait, which are cut off; the older side goes on.
 long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp) {
-  piece* p = suspend_running(sp);
-  reinterpret_cast<leave_action>(action)(p, reinterpret_cast<void*>(context));
-  first_ready = p->next_ready;  // where block() has put it
-  if (scheduler.round_last == p) scheduler.round_last = nullptr;
-  make_room_for(p);
-  take_up(p);
+  piece* p = running_piece();
+  if (p == scheduler.spare) become_fiber(p);
+  running_fiber = nullptr;
+  const auto resume_at = reinterpret_cast<std::uint64_t>(cut_at->sp);
+  piece* younger = cut_running(p, cut_at, sp);
+  ++counts.forks_blocked;
+  reinterpret_cast<leave_action>(action)(younger, reinterpret_cast<void*>(context));
+  make_image(younger);
+  running_fiber = p;
   ++counts.switches;
-  forget_free_frames(p);
+  forget_free_frames(p, resume_at);
   announce_switch(slots.low(p->slot), slots.high(p->slot));
   void* nowhere;
-  switch_stack(&nowhere, p->sp, p->word);
+  switch_stack(&nowhere, resume_at, 1);
   __builtin_unreachable();
+}
+
+[[gnu::noinline]] long leave_whole(leave_action action, void* context) {
+  return leave(action, context);
 }
 
 }  // namespace
 
+// What leaves becomes an image: no frame of this function is among what is copied.
 long leave_under_mark(leave_action action, void* context) {
   // The scheduler looks for messages, which others wait for.
   constexpr unsigned once_in = 16;
   static unsigned waits = 0;
+  cut_at = youngest_fork();
+  if (cut_at == nullptr) return leave_whole(action, context);
   const piece* p = running_piece();
-  const bool below_fork = is_below_fork(p);
-  if (below_fork && ++waits % once_in == 0) scheduler.round_ends = true;
-  if (!below_fork || scheduler.round_ends || scheduler.stands != nullptr ||
-      slots[p->slot].being_read != 0 || p->departs_to != no_rank) {
-    return leave(action, context);
+  if (++waits % once_in == 0) scheduler.round_ends = true;
+  if (scheduler.round_ends || scheduler.stands != nullptr || slots[p->slot].being_read != 0 ||
+      slots[p->slot].unguarded || p->departs_to != no_rank || running.mutexes != nullptr) {
+    return leave_whole(action, context);
   }
   return capture_stack(go_on_at_fork, reinterpret_cast<std::uint64_t>(action),
                        reinterpret_cast<std::uint64_t>(context));
@@ -321,7 +359,7 @@ long leave_under_mark(leave_action action, void* context) {
 
 bool someone_goes_on_if_blocked() {
   // Checked mode: a wait is then looked at where it suspends.
-  return is_below_fork(running_piece()) || running.watched != 0;
+  return youngest_fork() != nullptr || running.watched != 0;
 }
 
 namespace {

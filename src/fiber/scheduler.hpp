@@ -76,7 +76,12 @@ void go_on(piece* p);
 /// To be called by an action when the piece that left must wait: cuts it at its youngest open
 /// fork, whose older side then runs at once, and returns what waits: the younger part, or the whole
 /// (CUT.md, Operations 2).
-piece* block(piece* left);
+piece* block_below_mark(piece* left);
+inline piece* block(piece* left) {
+  if (left->youngest == nullptr && running.watched == 0) [[likely]]
+    return left;
+  return block_below_mark(left);
+}
 
 /// True when the running piece would be cut if it blocked, so that somebody has work meanwhile.
 bool someone_goes_on_if_blocked();

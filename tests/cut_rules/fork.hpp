@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forks: the caller goes on when the callee first blocks. Users have none yet; this is the thinnest
-// use of marks that makes one, and it is what the tests of cutting need most.
+// Forks: the caller goes on when the callee first blocks. The thinnest use of marks that makes one:
+// it tells what happened, and lets a test say where the mark lies.
 #pragma once
 
 #include <type_traits>
@@ -16,7 +16,7 @@ namespace cut_rules {
 template <sojourn::detail::mark_kind Kind, class R, class Frame>
 [[gnu::always_inline]] inline sojourn::future<R> run_fork(Frame& frame) {
   using namespace sojourn::detail;
-  call_under(frame, Kind, &frame.inner);
+  const std::uint64_t returned = frame.run_under(Kind);
   if (frame.events & mark::threw) {
     ticket_id ticket = ticket_open();
     send_exception(ticket, frame.failure.value);
@@ -30,6 +30,7 @@ template <sojourn::detail::mark_kind Kind, class R, class Frame>
     return sojourn::future<R>::of_ticket(frame.ticket);
   }
   happened(event::fork_returned);
+  frame.keep(returned);
   return sojourn::future<R>::of_value(std::move(frame.result.value));
 }
 

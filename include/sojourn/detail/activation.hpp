@@ -3,6 +3,7 @@
 // the younger frame while it runs, and brings the result to the older side however it comes.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <tuple>
 #include <type_traits>
@@ -31,28 +32,53 @@ inline constexpr bool is_captureless =
 template <class F>
 inline constexpr bool is_captureless<nonblocking<F>> = is_captureless<F>;
 
+/// Results that the younger side returns as functions do.
+template <class R>
+inline constexpr bool in_register =
+    std::is_integral_v<R> || std::is_enum_v<R> || std::is_pointer_v<R>;
+template <class R>
+std::uint64_t to_register(R value) {
+  if constexpr (std::is_pointer_v<R>) {
+    return reinterpret_cast<std::uint64_t>(value);
+  } else {
+    return static_cast<std::uint64_t>(value);
+  }
+}
+template <class R>
+R from_register(std::uint64_t word) {
+  if constexpr (std::is_pointer_v<R>) {
+    return reinterpret_cast<R>(word);
+  } else {
+    return static_cast<R>(word);
+  }
+}
+
 /// Lies in the older frame; `F` and the arguments are copied into the younger one before they are
 /// used, and the result is built there, so that the younger frames are complete without this.
 template <class R, class F, class... A>
 struct marked_frame : mark {
   std::tuple<A...> arguments;  ///< First, as marks say of them.
   [[no_unique_address]] F fn;
-  room<stored<R>> result;
+  room<stored<R>> result;            ///< Where the older side finds it.
   room<std::exception_ptr> failure;  ///< Constructed when `threw`.
 
   template <class G, class... B>
   explicit marked_frame(G&& g, B&&... b)
       : arguments(std::forward<B>(b)...), fn(std::forward<G>(g)) {}
 
-  /// Opens the mark and runs `fn` under it.
-  [[gnu::always_inline]] void run_under(mark_kind as) {
+  /// Opens the mark and runs `fn` under it. Returns what belongs into `result`, of results that
+  /// come in a register.
+  [[gnu::always_inline]] std::uint64_t run_under(mark_kind as) {
     // Of what is aligned to more, padding comes first, where anything may lie.
     constexpr bool behind_mark = sizeof(mark) % alignof(std::tuple<A...>) == 0;
-    call_under(*this, as, &inner, behind_mark ? sizeof arguments : 0);
+    return call_under(*this, as, &inner, behind_mark ? sizeof arguments : 0);
+  }
+  [[gnu::always_inline]] void keep([[maybe_unused]] std::uint64_t returned) {
+    if constexpr (in_register<R>) result.value = from_register<R>(returned);
   }
 
   /// Copies, runs, catches everything and leaves the catch block; then compares (CUT, Finish).
-  static void inner(mark* self) noexcept {
+  static std::uint64_t inner(mark* self) noexcept {
     auto* frame = static_cast<marked_frame*>(self);
     try {
       room<stored<R>> value;
@@ -67,17 +93,20 @@ struct marked_frame : mark {
       }
       if (older_side_is_here(frame)) [[likely]] {
         running.youngest = frame->outer;
-        if constexpr (!std::is_void_v<R>) {
+        if constexpr (in_register<R>) {
+          return to_register(value.value);
+        } else if constexpr (!std::is_void_v<R>) {
           ::new (static_cast<void*>(&frame->result.value)) R(std::move(value.value));
           value.value.~R();
         }
-        return;
+        return 0;
       }
       finish_elsewhere(std::move(value.value));
     } catch (...) {
       hold_exception();
     }
     failed(frame);
+    return 0;
   }
 
   /// The older side is not waiting in this call: the result goes by ticket.
@@ -121,10 +150,11 @@ template <mark_kind Kind, class R, class F, class... A>
 [[gnu::always_inline]] inline R call_activation(F&& fn, A&&... arguments) {
   marked_frame<R, std::decay_t<F>, std::decay_t<A>...> frame(std::forward<F>(fn),
                                                              std::forward<A>(arguments)...);
-  frame.run_under(Kind);
+  const std::uint64_t returned = frame.run_under(Kind);
   if (frame.events != 0) [[unlikely]] {
     if (!frame.settle()) return take_value<R>(frame.ticket);
   }
+  frame.keep(returned);
   if constexpr (!std::is_void_v<R>) {
     if constexpr (std::is_trivially_destructible_v<R>) {
       return std::move(frame.result.value);

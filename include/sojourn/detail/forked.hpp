@@ -58,15 +58,41 @@ template <mark_kind Kind, class R, class F, class... A>
   return future_of_child<Kind, R>(result);
 }
 
-/// The future of a child that threw before anybody waited for it.
+/// The future of a child that has returned, in its place.
 template <class R, class Frame>
-[[gnu::noinline]] future<R> failed_child(Frame& frame) {
-  const ticket_id ticket = ticket_open();
-  send_exception(ticket, frame.failure.value);
-  frame.failure.value.~exception_ptr();
-  frame.events &= static_cast<std::uint8_t>(~mark::threw);
-  frame.settle();
-  return future<R>::of_ticket(ticket);
+[[gnu::always_inline]] inline future<R> future_in_place(Frame& frame, std::uint64_t returned) {
+  frame.keep(returned);
+  if constexpr (std::is_void_v<R>) {
+    return future<R>::of_value();
+  } else {
+    struct destroy_result {
+      R& value;
+      ~destroy_result() {
+        if constexpr (!std::is_trivially_destructible_v<R>) value.~R();
+      }
+    } at_end{frame.result.value};
+    return future<R>::of_value(std::move(frame.result.value));
+  }
+}
+
+/// The future of a child that did not just return: one that blocked, or threw before anybody
+/// waited for it.
+template <mark_kind Kind, class R, class Frame>
+[[gnu::noinline]] future<R> future_after_events(Frame& frame, std::uint64_t returned) {
+  if (frame.events == mark::was_cut) [[likely]] {
+    resumed_after_cut();
+    return future_of_child<Kind, R>(frame.ticket);
+  }
+  if (frame.events & mark::threw) {
+    const ticket_id ticket = ticket_open();
+    send_exception(ticket, frame.failure.value);
+    frame.failure.value.~exception_ptr();
+    frame.events &= static_cast<std::uint8_t>(~mark::threw);
+    frame.settle();
+    return future<R>::of_ticket(ticket);
+  }
+  if (!frame.settle()) return future_of_child<Kind, R>(frame.ticket);
+  return future_in_place<R>(frame, returned);
 }
 
 /// Calls fn(arguments…) on this stack under a mark. When it blocks it is cut off, and this returns
@@ -83,22 +109,10 @@ template <mark_kind Kind, class R, class F, class... A>
   }
   marked_frame<R, std::decay_t<F>, std::decay_t<A>...> frame(std::forward<F>(fn),
                                                              std::forward<A>(arguments)...);
-  frame.run_under(Kind);
-  if (frame.events != 0) [[unlikely]] {
-    if (frame.events & mark::threw) return failed_child<R>(frame);
-    if (!frame.settle()) return future_of_child<Kind, R>(frame.ticket);
-  }
-  if constexpr (std::is_void_v<R>) {
-    return future<R>::of_value();
-  } else {
-    struct destroy_result {
-      R& value;
-      ~destroy_result() {
-        if constexpr (!std::is_trivially_destructible_v<R>) value.~R();
-      }
-    } at_end{frame.result.value};
-    return future<R>::of_value(std::move(frame.result.value));  // in its place
-  }
+  const std::uint64_t returned = frame.run_under(Kind);
+  if (frame.events != 0) [[unlikely]]
+    return future_after_events<Kind, R>(frame, returned);
+  return future_in_place<R>(frame, returned);
 }
 
 }  // namespace sojourn::detail

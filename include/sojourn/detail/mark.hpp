@@ -15,7 +15,10 @@
 namespace sojourn::detail {
 
 struct mark;
-using marked_call = void(mark* m, void (*inner)(mark*)) noexcept;
+/// Runs the younger side. Returns its result when that is a number or an address (in_register).
+using inner_function = std::uint64_t(mark*) noexcept;
+/// Returns what `inner` does; nothing that counts when this was resumed after a cut.
+using marked_call = std::uint64_t(mark* m, inner_function* inner) noexcept;
 
 }  // namespace sojourn::detail
 
@@ -85,24 +88,31 @@ void restore_exceptions(mark& m);
 
 /// Calls inner(m) under `m`, of an activation. Inline, so that the compiler saves only what lives
 /// across the call instead of every callee-saved register.
-[[gnu::always_inline]] inline void call_marked(mark* m, void (*inner)(mark*)) {
+[[gnu::always_inline]] inline std::uint64_t call_marked(mark* m, inner_function* inner) {
 #if defined(__x86_64__)
-  asm volatile(SOJOURN_CALL_MARKED : "+D"(m), "+S"(inner) : : "rax", "rdx", SOJOURN_CLOBBERS);
+  std::uint64_t result;
+  asm volatile(SOJOURN_CALL_MARKED
+               : "=a"(result), "+D"(m), "+S"(inner)
+               :
+               : "rdx", SOJOURN_CLOBBERS);
+  return result;
 #elif defined(__aarch64__)
-  register mark* x0 asm("x0") = m;
+  register auto x0 asm("x0") = reinterpret_cast<std::uint64_t>(m);
   register auto x1 asm("x1") = inner;
   asm volatile("bl sojourn_call_marked"
                : "+r"(x0), "+r"(x1)
                :
                : "x2", "x3", "x9", SOJOURN_CLOBBERS);
+  return x0;
 #endif
 }
 /// The same of a fork.
-[[gnu::always_inline]] inline void call_fork_marked(mark* m, void (*inner)(mark*), bool may_leave) {
+[[gnu::always_inline]] inline std::uint64_t call_fork_marked(mark* m, inner_function* inner,
+                                                             bool may_leave) {
 #if defined(__x86_64__) && !defined(SOJOURN_NO_CHECKED)
-  (may_leave ? sojourn_marked_calls.fork : sojourn_marked_calls.fork_to_stay)(m, inner);
+  return (may_leave ? sojourn_marked_calls.fork : sojourn_marked_calls.fork_to_stay)(m, inner);
 #else
-  (may_leave ? sojourn_fork_marked : sojourn_fork_marked_to_stay)(m, inner);
+  return (may_leave ? sojourn_fork_marked : sojourn_fork_marked_to_stay)(m, inner);
 #endif
 }
 
@@ -119,8 +129,9 @@ void restore_exceptions(mark& m);
 }
 
 /// Opens `m` and calls inner(&m) under it. The callee's arguments are so many bytes behind it.
-[[gnu::always_inline]] inline void call_under(mark& m, mark_kind kind, void (*inner)(mark*),
-                                              std::size_t argument_bytes = 0) {
+[[gnu::always_inline]] inline std::uint64_t call_under(mark& m, mark_kind kind,
+                                                       inner_function* inner,
+                                                       std::size_t argument_bytes = 0) {
   m.outer = running.youngest;
   m.methods = static_cast<std::uint32_t>(counts.methods);
   m.kind = kind;
@@ -137,11 +148,7 @@ void restore_exceptions(mark& m);
           (reinterpret_cast<std::uintptr_t>(in_flight->caught) | in_flight->uncaught) != 0, 0)) {
     save_exceptions(m);
   }
-  if (is_fork(kind)) {
-    call_fork_marked(&m, inner, may_travel(kind));
-  } else {
-    call_marked(&m, inner);
-  }
+  return is_fork(kind) ? call_fork_marked(&m, inner, may_travel(kind)) : call_marked(&m, inner);
 }
 
 /// True in the inner function of `m`, at its end, when the older side is still here to return to.
