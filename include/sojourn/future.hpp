@@ -78,27 +78,26 @@ class [[nodiscard]] future {
     check();
     using R = decltype(detail::call_with(fn, std::declval<future&>()));
     detail::ticket_id result = detail::ticket_open();
-    struct continuation {
+    struct continuation : detail::task {
       future source;
       F fn;
       detail::ticket_id result;
-      void* scope;
-      static void run(void* self) {
+      static void run(detail::task* self) {
         std::unique_ptr<continuation> c(static_cast<continuation*>(self));
         detail::send_outcome<R>(c->result,
                                 [&]() -> R { return detail::call_with(c->fn, c->source); });
       }
-      static void post(void* self) {
-        detail::post_task(&run, self, static_cast<continuation*>(self)->scope);
-      }
     };
     bool by_ticket = has_ticket();
-    auto* c = new continuation{std::move(*this), std::move(fn), result, detail::join_scope()};
+    auto* c = new continuation{
+        {&continuation::run, detail::join_scope()}, std::move(*this), std::move(fn), result};
     if (by_ticket) {
       detail::ticket_adopt(c->source.ticket_);
-      detail::ticket_on_ready(c->source.ticket_, &continuation::post, c);
+      detail::ticket_on_ready(
+          c->source.ticket_,
+          [](void* posted) { detail::post_task(static_cast<continuation*>(posted)); }, c);
     } else {
-      continuation::post(c);
+      detail::post_task(c);
     }
     return future<R>::of_ticket(result);
   }

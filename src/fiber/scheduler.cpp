@@ -12,6 +12,7 @@
 #include "fiber/waiters.hpp"
 #include "fiber/watched.hpp"
 #include "sojourn/counters.hpp"
+#include "sojourn/detail/tasks.hpp"
 
 extern "C" {
 void* sojourn_scheduler_sp;
@@ -27,6 +28,7 @@ namespace sojourn::detail {
 leaving handover;
 fiber_view* running_fiber = nullptr;
 piece* first_ready = nullptr;
+task_queue posted;
 std::atomic<void (*)()> at_next_turn{nullptr};
 void (*on_fiber_made)(piece* p) = [](piece*) {};
 void (*on_wait_outside_fiber)() = [] {};
@@ -132,7 +134,7 @@ piece* make_spare() {
 }
 
 /// Back on the scheduler's stack after a stack left.
-void after_leaving() {
+[[gnu::always_inline]] inline void after_leaving() {
   confirm_switch();
   piece* p = running_piece();
   if (p == nullptr) return;  // an abandoned stack
@@ -174,7 +176,7 @@ inline void take_up(piece* p) {
   running_fiber = p;
 }
 
-void resume(piece* p) {
+[[gnu::always_inline]] inline void resume(piece* p) {
   place(p);
   forget_frames(slots.low(p->slot) + stack_slots::guard_bytes, p->sp);
   take_up(p);
@@ -199,7 +201,7 @@ void enter(void* e) {
 }
 #endif
 
-void run_on(piece* p, void (*fn)(void*), void* context) {
+[[gnu::always_inline]] inline void run_on(piece* p, void (*fn)(void*), void* context) {
   running.youngest = nullptr;
   running.base = reinterpret_cast<const void*>(p->hi);
   running.holds = nullptr;
@@ -419,7 +421,9 @@ void give_turn() {
   leave_to_wait([](piece* left, void*) { append_ready(block(left), 1); }, nullptr);
 }
 
-int run_ready(int most) {
+namespace {
+
+[[gnu::always_inline]] inline int run_round(int most) {
   // Not those that yield meanwhile: who does so again and again must not keep messages waiting.
   scheduler.round_last = first_ready != nullptr ? scheduler.ready_last : nullptr;
   scheduler.round_ends = false;
@@ -441,10 +445,14 @@ int run_ready(int most) {
   return ran;
 }
 
+}  // namespace
+
+int run_ready(int most) { return run_round(most); }
+
 namespace {
 
-inline handler_end run_on_spare(piece* p, void (*fn)(void*), void* context, bool pinned,
-                                void* scope, bool goes_on) {
+[[gnu::always_inline]] inline handler_end run_on_spare(piece* p, void (*fn)(void*), void* context,
+                                                       bool pinned, void* scope, bool goes_on) {
   p->pinned = pinned;
   p->shares_stack = false;
   p->scope = scope;
@@ -484,7 +492,10 @@ inline handler_end run_on_spare(piece* p, void (*fn)(void*), void* context, bool
 
 }  // namespace
 
-handler_end run_handler(void (*fn)(void*), void* context, bool pinned, void* scope, bool goes_on) {
+namespace {
+
+[[gnu::always_inline]] inline handler_end run_on_a_spare(void (*fn)(void*), void* context,
+                                                         bool pinned, void* scope, bool goes_on) {
   if (scheduler.spare == nullptr) scheduler.spare = make_spare();
   piece* p = scheduler.spare;
   if (slots[p->slot].being_read != 0) [[unlikely]]
@@ -494,6 +505,43 @@ handler_end run_handler(void (*fn)(void*), void* context, bool pinned, void* sco
   }
   return run_on_spare(p, fn, context, pinned, scope, goes_on);
 }
+
+void run_task(void* context) {
+  auto* t = static_cast<task*>(context);
+  t->run(t);
+}
+
+[[gnu::always_inline]] inline int run_tasks(int most) {
+  int ran = 0;
+  for (; posted.first != nullptr && ran < most; ++ran) {
+    task* t = posted.first;
+    posted.first = t->next;
+    void* scope = t->scope;
+    handover.called_by = no_rank;
+    const handler_end end = run_on_a_spare(run_task, t, true, scope, false);
+    if (scope != nullptr && end == handler_end::returned) on_scope.left(scope);
+  }
+  return ran;
+}
+
+}  // namespace
+
+handler_end run_handler(void (*fn)(void*), void* context, bool pinned, void* scope, bool goes_on) {
+  return run_on_a_spare(fn, context, pinned, scope, goes_on);
+}
+
+// In one function: each return on the scheduler's stack is mispredicted after another stack has
+// run.
+int run_what_is_here(int most) {
+  int ran = 0;
+  for (int tasks = 1; tasks != 0 && ran < most; ran += tasks) {
+    ran += run_round(most);
+    tasks = run_tasks(most);
+  }
+  return ran;
+}
+
+void count_in_scope(void* scope) { on_scope.joined(scope); }
 
 void run_main(void (*fn)(void*), void* context) {
   piece* p = new_piece();

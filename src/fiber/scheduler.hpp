@@ -111,6 +111,9 @@ inline bool anything_ready() { return first_ready != nullptr; }
 /// Runs at most `most` of the pieces that are ready, and of those that become so meanwhile other
 /// than by giving their turn; returns how many. Scheduler's stack only.
 int run_ready(int most);
+/// The same with tasks (sojourn/detail/tasks.hpp), which make other things ready, until neither is
+/// there or it has been enough: `most` of each at a time.
+int run_what_is_here(int most);
 
 /// From now on ready pieces of which stands(p) holds are set aside in place of running, in the
 /// order in which they came. Null: no more are.

@@ -6,16 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SOJOURN_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SOJOURN_ASAN 1
-#endif
-#endif
-#ifndef SOJOURN_ASAN
-#define SOJOURN_ASAN 0
-#endif
+#include "sojourn/detail/asan.hpp"
 
 #if SOJOURN_ASAN
 #include <sanitizer/asan_interface.h>

@@ -91,12 +91,6 @@ struct peer {
   std::deque<pending_send> callers;  // wait for answers to earlier calls
   std::deque<late_reply> replies;
 };
-struct task {
-  void (*fn)(void*);
-  void* context;
-  void* scope;
-};
-
 struct dispatcher_state {
   active_transport* transport = nullptr;
   own_requests own;
@@ -105,8 +99,6 @@ struct dispatcher_state {
   std::size_t handler_count = 0;
   std::size_t waiting_senders = 0;
   std::size_t waiting_replies = 0;
-  std::deque<task> tasks;
-  std::size_t tasks_waiting = 0;
   traffic moved{};
   traffic moved_collective{};
   void (*around_sleep)(bool falls_asleep) = nullptr;
@@ -363,32 +355,6 @@ int deliver_own() {
   return delivered;
 }
 
-int run_tasks() {
-  int ran = 0;
-  entered = nullptr;
-  while (dispatcher.tasks_waiting != 0 && ran < pieces_a_round) {
-    task t = dispatcher.tasks.front();
-    dispatcher.tasks.pop_front();
-    --dispatcher.tasks_waiting;
-    handover.called_by = no_rank;
-    const handler_end end = run_handler(t.fn, t.context, true, t.scope);
-    if (t.scope != nullptr && end == handler_end::returned) on_scope.left(t.scope);
-    ++ran;
-  }
-  return ran;
-}
-
-/// What is ready, and tasks, which make other things ready, until neither is there or it has been
-/// enough.
-int run_what_is_here() {
-  int ran = 0;
-  for (int tasks = 1; tasks != 0 && ran < pieces_a_round; ran += tasks) {
-    if (anything_ready()) ran += run_ready(pieces_a_round);
-    tasks = dispatcher.tasks_waiting != 0 ? run_tasks() : 0;
-  }
-  return ran;
-}
-
 /// A look at the clock, but not at every call: true when a sleeper's time has come.
 [[gnu::noinline]] bool look_for_sleepers() {
   if (++dispatcher.rounds_with_sleepers % rounds_a_look_at_the_clock == 0 &&
@@ -617,7 +583,7 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
   on_fiber_made = [](piece* p) {
     if (promised != nullptr) [[unlikely]]
       promise_was_broken();
-    if (entered != nullptr) p->result = entered->ticket;
+    if (handover.called_by != no_rank) p->result = entered->ticket;
     if (p->is_thread_base()) on_thread.here(p);
   };
 }
@@ -630,7 +596,7 @@ void dispatch_until(bool (*done)()) {
     int did = dispatcher.transport->poll(anything_ready() ? deliver_all : deliver, nullptr,
                                          messages_a_round);
     if (!dispatcher.own.empty()) did += deliver_own();
-    did += run_what_is_here();
+    did += run_what_is_here(pieces_a_round);
     did += retry_senders();
     if (bundles_waiting != 0) [[unlikely]]
       did += send_due_bundles(did == 0 && !anything_ready());
@@ -644,29 +610,12 @@ void dispatch_until(bool (*done)()) {
       continue;
     }
     if (done()) return;
-    if (dispatcher.tasks_waiting != 0 || anything_ready()) continue;
+    if (posted.first != nullptr || anything_ready()) continue;
     if (dispatcher.transport->spins_for_replies() && wake_to_stand_by()) continue;
     dispatcher.looks_in_vain = 0;
     dispatcher.transport->wait(someone_can_send, dispatcher.around_sleep, next_timer_ns);
     if (dispatcher.looks_in_vain >= dispatcher.looks_until_idle) dispatcher.when_idle(false);
   }
-}
-
-void* join_scope() {
-  piece* running_now = running_piece();
-  void* scope = running_now != nullptr ? running_now->scope : nullptr;
-  if (scope != nullptr) on_scope.joined(scope);
-  return scope;
-}
-
-void post_task(void (*fn)(void*), void* context, void* scope) {
-  ++dispatcher.tasks_waiting;
-  dispatcher.tasks.push_back({fn, context, scope});
-}
-
-void post_task_first(void (*fn)(void*), void* context, void* scope) {
-  ++dispatcher.tasks_waiting;
-  dispatcher.tasks.push_front({fn, context, scope});
 }
 
 void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket,
@@ -894,7 +843,7 @@ void each_waiting_sender(void (*visit)(const piece* waiter, int to, void* contex
 }
 
 bool dispatcher_idle() {
-  return dispatcher.tasks_waiting == 0 && dispatcher.waiting_senders == 0 &&
+  return posted.first == nullptr && dispatcher.waiting_senders == 0 &&
          dispatcher.waiting_replies == 0 && dispatcher.own.empty();
 }
 

@@ -39,7 +39,7 @@ struct stretch {
   std::uint64_t bytes;
 };
 
-struct sent {
+struct sent : task {
   departure d;
   reading_header what;
   std::vector<page_range> heap;
@@ -106,8 +106,8 @@ struct part_header {
 };
 
 /// The receiver may not read: in a fiber, for it waits for room.
-void send_parts(void* context) {
-  auto* s = static_cast<sent*>(context);
+void send_parts(task* self) {
+  auto* s = static_cast<sent*>(self);
   piece* p = s->d.leaving;
   // What is on its way arrives, also while the program's fibers stand still.
   running_piece()->runs_frozen = true;
@@ -141,7 +141,7 @@ void on_done(void* context) {
     return;
   }
   // The receiver has said where it wants them.
-  post_task(send_parts, s, nullptr);
+  post_task(s);
 }
 
 std::size_t message_bytes(const sent& s) {
@@ -260,7 +260,7 @@ bool has_heap(const piece* p) { return heap_of(p) != nullptr; }
 
 void let_read(const departure& d) {
   piece* p = d.leaving;
-  auto* s = new sent{d, {}, {}};
+  auto* s = new sent{{send_parts, nullptr}, d, {}, {}};
   std::uint64_t image_bytes = p->in_place_from - p->sp;
   s->what = {p->bytes(), reinterpret_cast<std::uint64_t>(p->image), image_bytes, ticket_open(), {}};
   if (thread_arena* heap = heap_of(p); heap != nullptr) {

@@ -2,6 +2,7 @@
 #include "migrate/threads.hpp"
 
 #include <cstring>
+#include <memory>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -247,8 +248,14 @@ bool is_early(const question& q, int from) {
 
 /// When what runs has left its stack.
 void handle_soon(ticket_id thread) {
-  post_task([](void* of) { with_kept(reinterpret_cast<ticket_id>(of), handle); },
-            reinterpret_cast<void*>(thread), nullptr);
+  struct handling : task {
+    ticket_id thread;
+    static void run(task* self) {
+      const std::unique_ptr<handling> of(static_cast<handling*>(self));
+      with_kept(of->thread, handle);
+    }
+  };
+  post_task(new handling{{&handling::run, nullptr}, thread});
 }
 
 void consider(const question& q, int from) {

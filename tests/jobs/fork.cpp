@@ -157,6 +157,17 @@ void results_own_memory() {
   CHECK_EQUAL(other.then([](long x) { return 2 * x; }).get(), 18);
 }
 
+void captures_are_aligned() {
+  struct alignas(128) line {
+    long word = 0;
+  };
+  const auto place = [](const line& l) { return reinterpret_cast<std::uintptr_t>(&l) % 128; };
+  for (long i = 0; i < 5; ++i) {
+    CHECK_EQUAL(fork([l = line{i}, place] { return place(l); }).get(), 0u);
+    CHECK_EQUAL(fork(place, line{i}).get(), 0u);
+  }
+}
+
 void loops_run_each_index_once() {
   for (const int n : {0, 1, 2, 7, 100, 1000}) {
     for (const int grain : {1, 3, 64, 5000}) {
@@ -432,6 +443,7 @@ int main(int argc, char** argv) {
     check::claim("a child refers to its caller's frame", a_child_refers_to_its_callers_frame);
     check::claim("a future of such a child waits for it", a_future_of_such_a_child_waits_for_it);
     check::claim("results own memory", results_own_memory);
+    check::claim("captures are aligned", captures_are_aligned);
     check::claim("loops run each index once", loops_run_each_index_once);
     check::claim("bodies that block do so together", bodies_that_block_do_so_together);
     check::claim("what a body throws comes out at the end",

@@ -171,6 +171,20 @@ void one_way_calls() {
   CHECK(done > 10'000);
 }
 
+void children_and_continuations() {
+  const auto twice = [](long n) { return 2 * n; };
+  allocates_nothing([&] { (void)fork(twice, 1L).get(); });
+  std::array<long, 12> here{};  // a longer one
+  allocates_nothing([&] { (void)fork([here] { return here[3]; }).get(); });
+  allocates_nothing([] { fork(yield).get(); });
+  allocates_nothing([&] {
+    std::array<future<long>, 8> all;
+    for (auto& f : all) f = fork(twice, 2L);
+    for (auto& f : all) (void)f.get();
+  });
+  allocates_nothing([&] { (void)rpc(next(), [] { return 3L; }).then(twice).get(); });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -180,6 +194,7 @@ int main(int argc, char** argv) {
     check::claim("views allocate nothing", views);
     check::claim("one-sided access allocates nothing", one_sided_access);
     check::claim("one-way calls allocate nothing", one_way_calls);
+    check::claim("children and continuations allocate nothing", children_and_continuations);
     return check::verdict();
   });
 }

@@ -30,13 +30,12 @@ bool attend_fork(mark_kind kind);
 
 /// A child of its own context before it runs: what the caller of a remote function would send.
 template <class R, class F, class... A>
-struct heap_child {
+struct heap_child : task {
   F fn;
   std::tuple<A...> arguments;
   ticket_id result;
-  void* scope;
 
-  static void run(void* self) {
+  static void run(task* self) {
     std::unique_ptr<heap_child> child(static_cast<heap_child*>(self));
     send_outcome<R>(child->result,
                     [&]() -> R { return std::apply(child->fn, std::move(child->arguments)); });
@@ -53,8 +52,8 @@ template <mark_kind Kind, class R, class F, class... A>
 [[gnu::noinline]] future<R> start_on_heap(F fn, A... arguments) {
   using child = heap_child<R, F, A...>;
   const ticket_id result = ticket_open();
-  auto* made = new child{std::move(fn), {std::move(arguments)...}, result, join_scope()};
-  post_task_first(&child::run, made, made->scope);
+  post_task_first(
+      new child{{&child::run, join_scope()}, std::move(fn), {std::move(arguments)...}, result});
   return future_of_child<Kind, R>(result);
 }
 

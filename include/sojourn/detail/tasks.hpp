@@ -3,19 +3,95 @@
 // only when it blocks.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <new>
 #include <type_traits>
 #include <utility>
 
+#include "sojourn/detail/asan.hpp"
+#include "sojourn/detail/running.hpp"
 #include "sojourn/detail/ticket.hpp"
 
 namespace sojourn::detail {
 
+/// A finish scope counts one computation more.
+void count_in_scope(void* scope);
 /// The running fiber's finish scope, or null; it counts one computation more, which post_task runs.
-void* join_scope();
-/// Runs fn(context) soon on this rank, as the computation that join_scope() counted.
-void post_task(void (*fn)(void*), void* context, void* scope);
+inline void* join_scope() {
+  void* scope = running_fiber != nullptr ? running_fiber->scope : nullptr;
+  if (scope != nullptr) count_in_scope(scope);
+  return scope;
+}
+
+/// Memory of short tasks: what one gives back, the next of about its size takes. As much stays as
+/// there was at once.
+class task_memory {
+ public:
+  /// Throws std::bad_alloc.
+  void* take(std::size_t bytes) {
+    const std::size_t size = place(bytes);
+    if (size >= free_.size()) return ::operator new(bytes);
+    if (free_[size] == nullptr) return ::operator new((size + 1) * unit);
+    return std::exchange(free_[size], free_[size]->next);
+  }
+  /// `bytes` as they were asked for.
+  void give_back(void* memory, std::size_t bytes) {
+    const std::size_t size = place(bytes);
+    if (size >= free_.size()) return ::operator delete(memory, bytes);
+    free_[size] = ::new (memory) free_block{free_[size]};
+  }
+
+ private:
+  static constexpr std::size_t unit = 64;
+  struct free_block {
+    free_block* next;
+  };
+  static constexpr std::size_t place(std::size_t bytes) { return (bytes - 1) / unit; }
+
+  std::array<free_block*, 4> free_{};
+};
+inline task_memory memory_of_tasks;
+
+/// Base of what a task works on.
+struct task {
+  void (*run)(task* self);
+  void* scope;  ///< That join_scope() counted it in.
+  task* next = nullptr;
+
+#if !SOJOURN_ASAN  // It finds uses of what was freed, not of what was given back here.
+  static void* operator new(std::size_t bytes) { return memory_of_tasks.take(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) {
+    memory_of_tasks.give_back(memory, bytes);
+  }
+  static void* operator new(std::size_t bytes, std::align_val_t alignment) {
+    return ::operator new(bytes, alignment);
+  }
+  static void operator delete(void* memory, std::size_t bytes, std::align_val_t alignment) {
+    ::operator delete(memory, bytes, alignment);
+  }
+#endif
+};
+
+/// Those that wait, linked by task::next.
+struct task_queue {
+  task* first = nullptr;
+  task* last = nullptr;
+};
+extern task_queue posted;
+
+/// Calls t->run(t) soon on this rank, once, on a stack of its own.
+inline void post_task(task* t) {
+  t->next = nullptr;
+  (posted.first == nullptr ? posted.first : posted.last->next) = t;
+  posted.last = t;
+}
 /// The same, before all that were posted so far.
-void post_task_first(void (*fn)(void*), void* context, void* scope);
+inline void post_task_first(task* t) {
+  t->next = posted.first;
+  if (posted.first == nullptr) posted.last = t;
+  posted.first = t;
+}
 
 /// Makes `id` a ticket that is at home on this rank, asking its home to forward when it is not.
 void ticket_adopt(ticket_id& id);
