@@ -168,18 +168,13 @@ bool wake_to_stand_by() {
   return true;
 }
 
-void wait_for(ticket* t) {
-  SOJOURN_CHECK(t->waiter == nullptr && t->notify == nullptr,
-                "two fibers wait for one result: a future has one reader");
-  leave_to_wait(
-      [](piece* running_piece, void* context) {
-        piece* waiter = static_cast<ticket*>(context)->waiter = block(running_piece);
-        waiter->since = ticks();
-        waiter->waits = wait_cause::ticket;
-        waiter->waits_for = static_cast<ticket*>(context)->id;
-        if (waiter->waits_for != stands_by) waited_for_last = waiter->waits_for;
-      },
-      t);
+void block_for(piece* left, void* awaited) {
+  auto* t = static_cast<ticket*>(awaited);
+  piece* waiter = t->waiter = block(left);
+  waiter->since = ticks();
+  waiter->waits = wait_cause::ticket;
+  waiter->waits_for = t->id;
+  if (waiter->waits_for != stands_by) waited_for_last = waiter->waits_for;
 }
 
 void save_tickets(file_writer& to, ticket_id (*sent_on_to)(const ticket& t)) {

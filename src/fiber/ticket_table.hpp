@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/check.hpp"
+#include "fiber/scheduler.hpp"
 #include "sojourn/detail/ticket.hpp"
 
 namespace sojourn::detail {
@@ -98,8 +100,15 @@ extern void (*on_dropped_exception)(const void* bytes, std::size_t size, std::ui
 /// Told of a kept result that comes for such a ticket. Never null when one comes.
 extern void (*on_dropped_result)(const void* bytes, std::size_t size);
 
-/// Suspends the running piece until `t` has a result. Requires: nobody waits for it yet.
-void wait_for(ticket* t);
+/// The action of what leaves to wait for the ticket `awaited`.
+void block_for(piece* left, void* awaited);
+/// Suspends the running piece until `t` has a result. Requires: nobody waits for it yet. Inline, as
+/// leave() is.
+[[gnu::always_inline]] inline void wait_for(ticket* t) {
+  SOJOURN_CHECK(t->waiter == nullptr && t->notify == nullptr,
+                "two fibers wait for one result: a future has one reader");
+  leave_to_wait(block_for, t);
+}
 
 /// Nothing is to be done, so the fiber that waited last for another rank's answer waits on its own
 /// stack, where it meets the answer a switch earlier: it becomes ready, once a wait. False when

@@ -195,7 +195,8 @@ namespace {
 /// Suspends until `id` has its result; `id` is a ticket of this rank then.
 [[gnu::always_inline]] inline ticket* wait_for_result(ticket_id& id) {
   for (;;) {
-    ticket_adopt(id);
+    if (home_of(id) != job.me) [[unlikely]]
+      ticket_adopt(id);
     ticket* t = find_ticket(id);
     SOJOURN_CHECK(t != nullptr, "a wait for a result that was taken before");
     while (t->has == outcome::none && t->asked >= 0 && take_reply_in_place(t->asked)) {
