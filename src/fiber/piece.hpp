@@ -110,7 +110,7 @@ struct piece : fiber_view {
   std::byte* image = nullptr;
   std::size_t image_capacity = 0;
 
-  std::uint64_t since = 0;  ///< ticks() when it began to wait for a result or for room.
+  std::uint64_t since = 0;  ///< ticks() when it began to wait (wait_clock.hpp).
   wait_cause waits = wait_cause::none;
   std::uint32_t timer = 0;      ///< Its place in the heap of timers; 0: it has none.
   ticket_id waits_for = 0;      ///< A ticket of this rank.

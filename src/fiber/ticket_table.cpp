@@ -11,8 +11,8 @@
 #include "base/saved_file.hpp"
 #include "fiber/result_memory.hpp"
 #include "fiber/scheduler.hpp"
+#include "fiber/wait_clock.hpp"
 #include "memory/address_map.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/detail/running.hpp"
 
 namespace sojourn::detail {
@@ -171,7 +171,7 @@ bool wake_to_stand_by() {
 void block_for(piece* left, void* awaited) {
   auto* t = static_cast<ticket*>(awaited);
   piece* waiter = t->waiter = block(left);
-  waiter->since = ticks();
+  wait_times.begins(waiter);
   waiter->waits = wait_cause::ticket;
   waiter->waits_for = t->id;
   if (waiter->waits_for != stands_by) waited_for_last = waiter->waits_for;

@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "base/saved_file.hpp"
 #include "fiber/scheduler.hpp"
+#include "fiber/wait_clock.hpp"
 #include "fiber/waiters.hpp"
 #include "memory/address_map.hpp"
 #include "sojourn/clock.hpp"
@@ -165,7 +166,7 @@ void sleep_until_ns(std::uint64_t deadline_ns) {
         [](piece* left, void* context) {
           std::uint64_t deadline = *static_cast<std::uint64_t*>(context);
           piece* sleeper = block(left);
-          sleeper->since = ticks();
+          wait_times.begins(sleeper);
           sleeper->waits = wait_cause::timer;
           set_timer(sleeper, deadline);
         },

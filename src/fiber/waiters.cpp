@@ -6,7 +6,7 @@
 #include "base/check.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/timers.hpp"
-#include "sojourn/clock.hpp"
+#include "fiber/wait_clock.hpp"
 #include "sojourn/sync.hpp"
 
 // Of the executable, from the linker: its variables lie between them.
@@ -45,7 +45,7 @@ bool wait_in(waiters& queue, std::uint64_t deadline_ns = never_ns) {
       [](piece* left, void* context) {
         place to = *static_cast<place*>(context);
         piece* waiter = block(left);
-        waiter->since = ticks();
+        wait_times.begins(waiter);
         waiter->waits_on = to.queue;
         waiter->next_ready = nullptr;
         if (to.queue->first == nullptr) {

@@ -12,6 +12,7 @@
 #include "base/copy_short.hpp"
 #include "fiber/ticket_table.hpp"
 #include "fiber/timers.hpp"
+#include "fiber/wait_clock.hpp"
 #include "fiber/waiters.hpp"
 #include "memory/address_map.hpp"
 #include "message/bundles.hpp"
@@ -430,7 +431,7 @@ void suspend_for_room(int to, std::size_t bytes, bool needs_credit) {
       [](piece* left, void* context) {
         room_wait asked = *static_cast<room_wait*>(context);
         piece* waiter = block(left);
-        waiter->since = ticks();
+        wait_times.begins(waiter);
         queue_sender(asked.to, {asked.bytes, wake_sender, waiter, asked.needs_credit, waiter});
       },
       &w);
@@ -598,6 +599,7 @@ void dispatch_until(bool (*done)()) {
     if (!dispatcher.own.empty()) did += deliver_own();
     did += run_what_is_here(pieces_a_round);
     did += retry_senders();
+    wait_times.end_round();
     if (bundles_waiting != 0) [[unlikely]]
       did += send_due_bundles(did == 0 && !anything_ready());
     if (next_timer_ns != never_ns) [[unlikely]]
@@ -678,7 +680,7 @@ std::byte* try_reserve_request(int to, std::size_t bytes) {
 
 void when_room(int to, std::size_t bytes, void (*go)(void*), void* context, piece* waiter) {
   ++counts.suspensions_for_room;
-  waiter->since = ticks();
+  wait_times.begins(waiter);
   queue_sender(to, {bytes, go, context, false, waiter});
 }
 
