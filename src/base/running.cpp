@@ -7,7 +7,9 @@ namespace {
 exception_globals before_the_worker_starts;
 }
 
-running_state running{nullptr, nullptr, nullptr, &before_the_worker_starts, 0, 0, nullptr};
+// In one cache line: a fork reads and writes most of it.
+alignas(64) running_state running{nullptr, nullptr, nullptr, &before_the_worker_starts,
+                                  0,       0,       nullptr};
 job_view job;
 
 }  // namespace sojourn::detail

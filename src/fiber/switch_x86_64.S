@@ -181,7 +181,7 @@ sojourn_resume_marked:                  /* for who reads a suspended stack */
 
     .globl  sojourn_fork_marked
     .type   sojourn_fork_marked, @function
-    .p2align 4
+    .p2align 6
 sojourn_fork_marked:
     .cfi_startproc
     save_registers
@@ -222,7 +222,7 @@ sojourn_resume_fork:                  /* for who reads a suspended stack */
 /* The same where nothing younger leaves without the older frames. */
     .globl  sojourn_fork_marked_to_stay
     .type   sojourn_fork_marked_to_stay, @function
-    .p2align 4
+    .p2align 6
 sojourn_fork_marked_to_stay:
     .cfi_startproc
     save_registers
