@@ -263,14 +263,28 @@ namespace {
 
 }  // namespace
 
-void ticket_take(ticket_id id, void* into, std::size_t bytes) {
-  if (bytes > ticket::inline_bytes && landed_in_place(id, into, bytes)) return;
+namespace {
+
+[[gnu::always_inline]] inline void take(ticket_id id, void* into, std::size_t bytes) {
   ticket* t = wait_for_result(id);
   if (t->has == outcome::exception) rethrow_and_free(t);
   if (t->bytes != bytes) [[unlikely]]
     refuse_result(t, bytes);
   copy_short(into, t->data(), bytes);
   free_ticket(t);
+}
+
+}  // namespace
+
+void ticket_take(ticket_id id, void* into, std::size_t bytes) {
+  if (bytes > ticket::inline_bytes && landed_in_place(id, into, bytes)) return;
+  take(id, into, bytes);
+}
+
+std::uint64_t ticket_take_word(ticket_id id, std::size_t bytes) {
+  std::uint64_t word = 0;
+  take(id, &word, bytes);
+  return word;
 }
 
 void ticket_drop(ticket_id id) {

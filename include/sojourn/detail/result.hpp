@@ -4,6 +4,8 @@
 // that does work is compiled in src/rpc.
 #pragma once
 
+#include <cstdint>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <type_traits>
@@ -58,7 +60,12 @@ R take_value(ticket_id id) {
   } else if constexpr (travels<R> && std::is_trivially_default_constructible_v<R> &&
                        std::is_trivially_copyable_v<R>) {
     R r;  // where the caller wants it
-    ticket_take(id, &r, sizeof(R));
+    if constexpr (sizeof(R) <= sizeof(std::uint64_t)) {
+      const std::uint64_t word = ticket_take_word(id, sizeof(R));
+      std::memcpy(&r, &word, sizeof(R));
+    } else {
+      ticket_take(id, &r, sizeof(R));
+    }
     return r;
   } else if constexpr (travels<R>) {
     room<R> r;

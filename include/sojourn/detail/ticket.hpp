@@ -23,6 +23,9 @@ bool ticket_ready(ticket_id& id);
 /// Suspends until the result is here, copies its `bytes` bytes to `into` and frees the ticket; an
 /// exception is rethrown instead. Works on any rank: away from home it asks home to forward.
 void ticket_take(ticket_id id, void* into, std::size_t bytes);
+/// The same of at most eight bytes, which it returns in the low bytes of a word: who ends with that
+/// needs no return of its own, which would be mispredicted after the wait.
+std::uint64_t ticket_take_word(ticket_id id, std::size_t bytes);
 /// Suspends until the result is here; does not take it. Away from home the result is fetched, and
 /// `id` becomes a ticket of this rank.
 void ticket_wait(ticket_id& id);
