@@ -301,19 +301,19 @@ std::byte* room_for(piece* p) {
 void copy_in(piece* p, const std::byte* from) { copy_frames(room_for(p), from, p->bytes()); }
 
 void add_referrer(piece* parent, piece* child) {
+  piece** link = &parent->referrers;
+  while (*link != nullptr && (*link)->refers_under < child->refers_under) {
+    link = &(*link)->next_referrer;
+  }
   child->refers_to = parent;
-  child->next_referrer = parent->referrers;
-  child->referred_by = &parent->referrers;
-  if (parent->referrers != nullptr) parent->referrers->referred_by = &child->next_referrer;
-  parent->referrers = child;
-  parent->referred_from = std::min(parent->referred_from, child->refers_under);
+  child->referred_by = link;
+  child->next_referrer = std::exchange(*link, child);
+  if (piece* next = child->next_referrer) next->referred_by = &child->next_referrer;
 }
 
 void drop_referrer(piece* child) {
-  piece* parent = child->refers_to;
   *child->referred_by = child->next_referrer;
-  if (child->next_referrer != nullptr) child->next_referrer->referred_by = child->referred_by;
-  if (parent->referrers == nullptr) parent->referred_from = ~std::uint64_t{0};
+  if (piece* next = child->next_referrer) next->referred_by = child->referred_by;
 }
 
 namespace {
@@ -331,13 +331,15 @@ namespace {
 
 /// By-reference children stay with the part their marks lie in.
 [[gnu::noinline]] void split_referrers(piece* older, piece* younger, const mark* m) {
-  piece* child = std::exchange(older->referrers, nullptr);
-  older->referred_from = ~std::uint64_t{0};
-  while (child != nullptr) {
-    piece* next = child->next_referrer;
-    add_referrer(refers_below(child, m) ? younger : older, child);
-    child = next;
+  younger->referrers = older->referrers;
+  younger->referrers->referred_by = &younger->referrers;
+  piece** link = &younger->referrers;
+  while (*link != nullptr && refers_below(*link, m)) {
+    (*link)->refers_to = younger;
+    link = &(*link)->next_referrer;
   }
+  older->referrers = std::exchange(*link, nullptr);
+  if (older->referrers != nullptr) older->referrers->referred_by = &older->referrers;
 }
 
 /// Gives the younger part of what was cut at `m` the mutexes that its frames have locked.
@@ -371,7 +373,7 @@ piece* divide(piece* older, mark* m, std::uint64_t sp, hold*& holds) {
   if (holds != nullptr && reinterpret_cast<std::uint64_t>(holds) < boundary) [[unlikely]]
     split_holds(older, younger, holds);
   if (older->scope != nullptr) on_scope.joined(older->scope);
-  if (older->referred_from <= reinterpret_cast<std::uint64_t>(m)) [[unlikely]]
+  if (older->referrers != nullptr && refers_below(older->referrers, m)) [[unlikely]]
     split_referrers(older, younger, m);
   if (is_by_reference(m->kind)) {
     younger->by_reference = true;

@@ -101,8 +101,8 @@ struct piece : fiber_view {
   // Ties.
   piece* refers_to = nullptr;      ///< Parent whose frames a by-reference child uses.
   std::uint64_t refers_under = 0;  ///< Address of the parent's mark that those frames lie under.
-  piece* referrers = nullptr;      ///< Such children of this one; a list by next_referrer.
-  std::uint64_t referred_from = ~std::uint64_t{0};  ///< None of their refers_under is lower.
+  piece* referrers = nullptr;      ///< Such children of this one; a list by next_referrer, the
+                                   ///< lowest refers_under first: in front are those of a cut.
   piece* next_referrer = nullptr;
   piece** referred_by = nullptr;  ///< What points to this in that list.
   piece* next_in_slot = nullptr;  ///< List of stack_slot::in_place.

@@ -168,6 +168,29 @@ void captures_are_aligned() {
   }
 }
 
+void children_of_children_belong_to_them() {
+  constexpr long count = 300;
+  std::vector<long> sums(count);
+  std::vector<future<void>> children;
+  for (long i = 0; i < count; ++i) {
+    children.push_back(fork([&sums, i] {
+      std::array<long, 3> parts{};
+      std::array<future<void>, 3> theirs;
+      for (long k = 0; k < 3; ++k) {
+        theirs[static_cast<std::size_t>(k)] = fork([&parts, i, k] {
+          yield();
+          parts[static_cast<std::size_t>(k)] = i + k;
+          yield();
+        });
+      }
+      touch(std::span(theirs));
+      for (const long part : parts) sums[static_cast<std::size_t>(i)] += part;
+    }));
+  }
+  for (future<void>& each : children) each.get();
+  for (long i = 0; i < count; ++i) CHECK_EQUAL(sums[static_cast<std::size_t>(i)], 3 * i + 3);
+}
+
 void loops_run_each_index_once() {
   for (const int n : {0, 1, 2, 7, 100, 1000}) {
     for (const int grain : {1, 3, 64, 5000}) {
@@ -442,6 +465,7 @@ int main(int argc, char** argv) {
     check::claim("exceptions come out of get", exceptions_come_out_of_get);
     check::claim("a child refers to its caller's frame", a_child_refers_to_its_callers_frame);
     check::claim("a future of such a child waits for it", a_future_of_such_a_child_waits_for_it);
+    check::claim("children of children belong to them", children_of_children_belong_to_them);
     check::claim("results own memory", results_own_memory);
     check::claim("captures are aligned", captures_are_aligned);
     check::claim("loops run each index once", loops_run_each_index_once);
