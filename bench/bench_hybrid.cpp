@@ -141,13 +141,7 @@ word wait_for(word count) {
   }
   return sum;
 }
-/// The child's callee replies before it returns; or its caller does so in its place, later.
-template <word (*Child)(word)>
-word reply_at_once(word count) {
-  word sum = 0;
-  for (word i = 0; i < count; ++i) sum += fork([](word v) { return Child(v); }, i).get();
-  return sum;
-}
+/// Its callee leaves the answer to its caller, which replies.
 template <word (*Child)(word)>
 word reply_later(word count) {
   word sum = 0;
@@ -206,18 +200,7 @@ const std::array loops{
          }},
     loop{"ready", find<take>},
     loop{"blocked", wait_for<take>},
-    loop{"mb_ready", find<take_below>},
-    loop{"mb_blocked", wait_for<take_below>},
-    loop{"mb_fork_ready", find<take_forked>},
-    loop{"mb_fork_blocked", wait_for<take_forked>},
-    loop{"cp_ready", find<take_below_cc>},
-    loop{"cp_blocked", wait_for<take_below_cc>},
-    loop{"cc_ready", reply_at_once<child_of_cc<increment_cc>>},
     loop{"cc_blocked", reply_later<child_of_cc<keep_answer>>},
-    loop{"mb_cc_ready", reply_at_once<cc_below<increment_cc>>},
-    loop{"mb_cc_blocked", reply_later<cc_below<keep_answer>>},
-    loop{"cp_cc_ready", reply_at_once<cc_below_cc<increment_cc>>},
-    loop{"cp_cc_blocked", reply_later<cc_below_cc<keep_answer>>},
 };
 
 using numbered = word (*)(word which, word count);
@@ -274,8 +257,7 @@ extern "C" BENCH_OPAQUE void counting_ends() { bench::touch(nullptr); }
 
 void fill_slot(word i) { std::tie(slot_answers[i], slots[i]) = make_continuation<word>(); }
 
-// ---- Forks alone, without what comes after them
-// --------------------------------------------------
+// ---- Forks alone, without what comes after them ------------------------------------------------
 
 /// What is forked, for what comes later and for what is there.
 struct fork_kind {

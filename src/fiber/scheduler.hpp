@@ -73,10 +73,11 @@ piece* suspend_running(std::uint64_t sp);
 /// In place of that: `p`, whose youngest frames that stack still has, runs again.
 void go_on(piece* p);
 
+/// What block() does of a piece with open marks.
+piece* block_below_mark(piece* left);
 /// To be called by an action when the piece that left must wait: cuts it at its youngest open
 /// fork, whose older side then runs at once, and returns what waits: the younger part, or the whole
 /// (CUT.md, Operations 2).
-piece* block_below_mark(piece* left);
 inline piece* block(piece* left) {
   if (left->youngest == nullptr && running.watched == 0) [[likely]]
     return left;
