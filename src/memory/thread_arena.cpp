@@ -442,13 +442,16 @@ void thread_arena::list(page_range* table) const {
   for_each_used_range([&](page_range r) { *table++ = r; });
 }
 
-void thread_arena::leave() {
-  // Each header goes with its extent.
-  for (extent* e = first_; e != nullptr;) {
-    extent* next = e->next;
-    extents.retire(e->address(), e->bytes(), std::uint64_t{e->touched} * page);
-    e = next;
+std::vector<extent_use> thread_arena::extents_in_use() const {
+  std::vector<extent_use> all;
+  for (extent* e = first_; e != nullptr; e = e->next) {
+    all.push_back({e->address(), e->bytes(), std::uint64_t{e->touched} * page});
   }
+  return all;
+}
+
+void thread_arena::leave(const std::vector<extent_use>& left) {
+  for (const extent_use& e : left) extents.retire(e.address, e.bytes, e.touched);
 }
 
 thread_arena* thread_arena::arrive(const arena_descriptor& descriptor, const page_range* table) {

@@ -25,6 +25,13 @@ struct page_range {
   std::uint64_t bytes;
 };
 
+/// An extent of an arena; only its first `touched` bytes may have memory behind them.
+struct extent_use {
+  std::uint64_t address;
+  std::uint64_t bytes;
+  std::uint64_t touched;
+};
+
 /// What the next rank is told of an arena, with a table of `entries()` ranges: the extents first,
 /// whole, then what is in use of them, in the same order. Bytes that may travel.
 struct arena_descriptor {
@@ -61,9 +68,12 @@ class thread_arena final : public std::pmr::memory_resource {
   /// Bytes that travel: live blocks, what is free between them, and the arena's own records.
   std::size_t used_pages_bytes() { return describe().bytes; }
 
+  /// What `leave` is to be told once the thread has gone: the arena's own records may be another's
+  /// by then.
+  std::vector<extent_use> extents_in_use() const;
   /// The thread is gone and its bytes were copied out: this rank may use the memory otherwise. Here
-  /// the arena does not exist any more.
-  void leave();
+  /// the arena does not exist any more. Reads nothing of it.
+  static void leave(const std::vector<extent_use>& extents);
   /// Puts memory behind an arena that comes: then the caller copies the bytes of the ranges in use
   /// to their addresses, and the arena is here, at the address that is returned. Ends the rank when
   /// the table is none. Throws std::bad_alloc.

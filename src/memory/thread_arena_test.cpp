@@ -61,7 +61,7 @@ luggage pack(thread_arena* arena) {
     to += l.ranges()[i].bytes;
   }
   CLAIM(to == l.bytes.data() + l.bytes.size());
-  arena->leave();
+  thread_arena::leave(arena->extents_in_use());
   return l;
 }
 

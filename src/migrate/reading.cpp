@@ -10,6 +10,7 @@
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
 #include "fiber/ticket_table.hpp"
+#include "memory/stretch_index.hpp"
 #include "memory/thread_arena.hpp"
 #include "message/dispatcher.hpp"
 #include "migrate/threads.hpp"
@@ -43,17 +44,12 @@ struct sent : task {
   departure d;
   reading_header what;
   std::vector<page_range> heap;
+  std::vector<extent_use> extents;  // of the heap, as they were when the thread left
   bool is_over = false;
-
-  bool has(const page_range& extent) const {
-    for (std::uint32_t i = 0; i < what.heap.extents; ++i) {
-      if (heap[i].address == extent.address) return true;
-    }
-    return false;
-  }
 };
-/// Heaps that are being read, by thread.
-std::unordered_map<ticket_id, sent*> heaps_sent;
+/// Extents of the heaps that others read here. That they have read them this rank may hear late:
+/// after the extents were given back where they are of, and have come here with another thread.
+stretch_index<sent> extents_sent;
 /// A piece whose bytes come in parts.
 struct receiving {
   piece* coming;
@@ -91,13 +87,19 @@ void forget(sent* s) {
   if (s->is_over) return;
   s->is_over = true;
   piece* p = s->d.leaving;
-  if (thread_arena* heap = heap_of(p); heap != nullptr) {
-    heap->leave();
+  if (heap_of(p) != nullptr) {
+    for (const extent_use& e : s->extents) extents_sent.remove(e.address);
+    thread_arena::leave(s->extents);
     p->extra->heap = nullptr;
-    heaps_sent.erase(p->thread);
   }
   if (p->in_place_from < p->hi) --slots[p->slot].being_read;
   retire(p);
+}
+
+/// An extent comes that was given back, or its own thread brings it: what this rank sent in it has
+/// been read, and the thread gone on, whatever this rank has heard.
+void forget_sent_in(const page_range& extent) {
+  while (sent* s = extents_sent.find_overlapping(extent.address, extent.bytes)) forget(s);
 }
 
 struct part_header {
@@ -190,10 +192,7 @@ void on_piece_to_read(arrival& a) {
 
   auto room = reinterpret_cast<std::uint64_t>(room_for_arrival(p));
   if (what.heap.arena != 0) {
-    // It may be back before this rank has heard that it was read elsewhere.
-    if (auto was_sent = heaps_sent.find(p->thread); was_sent != heaps_sent.end()) {
-      forget(was_sent->second);
-    }
+    for (std::size_t i = 0; i < heap.size() && i < what.heap.extents; ++i) forget_sent_in(heap[i]);
     thread_arena::arrive(what.heap, heap.data());
   }
   std::vector<stretch> all = stretches_of(what, p->sp, room, heap.data());
@@ -236,13 +235,7 @@ void on_extent_returns(arrival& a) {
   page_range extent;
   std::memcpy(&extent, a.payload, sizeof extent);
   wire().consume(a);
-  // The thread has ended, so whoever was to read its heap here has done so.
-  for (auto& [thread, s] : heaps_sent) {
-    if (s->has(extent)) {
-      forget(s);
-      break;
-    }
-  }
+  forget_sent_in(extent);
   extents.give_back(extent.address, extent.bytes);
 }
 
@@ -254,20 +247,21 @@ void attach_reading() {
   on_message(runtime_message::extent_returns, on_extent_returns);
 }
 
-bool anything_is_read() { return !heaps_sent.empty() || !by_parts.empty(); }
+bool anything_is_read() { return !extents_sent.empty() || !by_parts.empty(); }
 
 bool has_heap(const piece* p) { return heap_of(p) != nullptr; }
 
 void let_read(const departure& d) {
   piece* p = d.leaving;
-  auto* s = new sent{{send_parts, nullptr}, d, {}, {}};
+  auto* s = new sent{{send_parts, nullptr}, d, {}, {}, {}};
   std::uint64_t image_bytes = p->in_place_from - p->sp;
   s->what = {p->bytes(), reinterpret_cast<std::uint64_t>(p->image), image_bytes, ticket_open(), {}};
   if (thread_arena* heap = heap_of(p); heap != nullptr) {
     s->what.heap = heap->describe();
     s->heap.resize(s->what.heap.entries());
     heap->list(s->heap.data());
-    heaps_sent[p->thread] = s;
+    s->extents = heap->extents_in_use();
+    for (const extent_use& e : s->extents) extents_sent.add(e.address, e.bytes, s);
   }
   // What the message says must hold until the other rank has read.
   if (image_bytes < p->bytes()) ++slots[p->slot].being_read;

@@ -555,6 +555,73 @@ void heaps_and_large_frames_travel() {
   destroy(b);
 }
 
+/// What two threads and three ranks tell each other while one of the ranks looks at no messages.
+using stage = global_ptr<global_atomic<int>>;
+
+bool is_at(stage s, int least) { return atomic_load(s) >= least; }
+void wait_in_the_dispatcher(stage s, int least) {
+  while (!is_at(s, least)) yield();
+}
+void wait_deaf(stage s, int least) {
+  while (!is_at(s, least)) usleep(200);
+}
+
+constexpr std::size_t block_bytes = 2u << 20;  // left memory of this length is given back at once
+
+/// Its heap is of rank 2; it ends there.
+void is_read_late(stage s) {
+  std::pmr::vector<char> block(block_bytes, 'a', thread_heap());
+  migrate(self(), 0);
+  wait_in_the_dispatcher(s, 1);
+  atomic_store(s, 2);
+  migrate(self(), 1);
+  migrate(self(), 2);
+}
+/// It comes to rank 0 in the place of that, and stays until rank 0 has heard what became of it.
+void comes_in_its_place(stage s) {
+  std::pmr::vector<char> block(block_bytes, 'b', thread_heap());
+  atomic_store(s, 5);
+  migrate(self(), 0);
+  wait_in_the_dispatcher(s, 7);
+  bool whole = true;
+  for (char c : block) whole = whole && c == 'b';
+  atomic_store(s, whole ? 8 : 9);
+}
+
+/// That a heap has been read, its sender hears behind whatever else that rank had to answer. By
+/// then the extents may be another thread's, which is here.
+void a_heap_may_come_where_another_was_read() {
+  const char* share = std::getenv("SOJOURN_SHARE");
+  const bool shared = share == nullptr || std::strcmp(share, "off") != 0;
+  if (rank_count() < 3 || !shared || !check::system_copies()) return;
+  const auto s = broadcast(rank_me() == 0 ? make<global_atomic<int>>(0, 0) : stage(), 0);
+  auto nothing = [] {};
+  if (rank_me() == 0) {
+    std::vector<future<void>> asked;
+    // More than are delivered before another rank's requests have a turn.
+    for (int i = 0; i < 100; ++i) asked.push_back(rpc(1, nothing));
+    atomic_store(s, 1);
+    wait_in_the_dispatcher(s, 2);  // the thread has left
+    atomic_store(s, 3);
+    wait_deaf(s, 6);
+    for (auto& a : asked) a.get();
+    rpc(1, nothing).get();  // behind the word that the heap was read
+    atomic_store(s, 7);
+    wait_in_the_dispatcher(s, 8);
+    CHECK_EQUAL(atomic_load(s), 8);
+  } else if (rank_me() == 1) {
+    wait_deaf(s, 3);
+  } else if (rank_me() == 2) {
+    spawn(is_read_late, s).join();
+    thread second = spawn(comes_in_its_place, s);
+    wait_in_the_dispatcher(s, 5);  // it has left
+    atomic_store(s, 6);
+    second.join();
+  }
+  barrier();
+  if (rank_me() == 0) destroy(s);
+}
+
 template <std::size_t Bytes>
 [[gnu::noinline]] void carry_once(global_ptr<board> to) {
   volatile char frame[Bytes];
@@ -787,6 +854,7 @@ int main(int argc, char** argv) {
     check::claim("refusals say why", refusals_say_why);
     check::claim("a name goes along", a_name_goes_along);
     check::claim("heaps and large frames travel", heaps_and_large_frames_travel);
+    check::claim("a heap may come where another was read", a_heap_may_come_where_another_was_read);
     check::claim("bytes are copied once or twice", bytes_are_copied_once_or_twice);
     check::claim("random moves lose nothing", random_moves_lose_nothing);
     check::claim("many wait and wake", many_wait_and_wake_in_order);
