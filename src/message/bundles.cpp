@@ -111,6 +111,7 @@ void empty(bundle& b, int to) {
   b.open->next = b.first;
   --bundles_waiting;
   hold_back(to, false);
+  if (b.open->scope != nullptr) on_scope.left(b.open->scope);
 }
 
 void handle_bundle(request& message);
@@ -190,6 +191,9 @@ std::byte* room_in_new_run(int to, const bundled_function& called) {
     if (scope != nullptr) {
       if (scopes_on_wire.available(scope) == 0) return nullptr;  // to wait for weight it goes alone
       weight = scopes_on_wire.take(scope);
+      // The bundle counts as a computation of its scope here: the address of the scope's part on
+      // this rank is then no other scope's as long as calls are compared with it.
+      on_scope.joined(scope);
     }
     b.open->scope = scope;
     make_room(b);

@@ -241,6 +241,48 @@ void finishes_do_not_wait_for_the_calls_of_others() {
   barrier();
 }
 
+// What the last call of each chain has set, on its rank.
+std::array<bool, 8> ended;
+
+/// The part of a scope that a rank keeps is forgotten when the rank has nothing of it left, and the
+/// next scope's may lie at the same address: what is bundled for the one is not the other's.
+void scopes_that_pass_a_rank_one_after_the_other_are_told_apart() {
+  restart();
+  ended = {};
+  barrier();
+  aggregated here({.age = std::chrono::hours(1)});
+  barrier();
+  if (rank_me() == 0) {
+    auto chain = [](std::size_t i) {
+      finish([&] {
+        rpc_ff(
+            next(),
+            [](std::size_t k) {
+              rpc_ff(
+                  next(),
+                  [](std::size_t n) {
+                    sleep_for(std::chrono::milliseconds(2));
+                    ended[n] = true;
+                  },
+                  k);
+            },
+            i);
+      });
+      const rank_t where = 2 % rank_count();
+      CHECK(rpc(where, [](std::size_t n) { return ended[n]; }, i).get());
+    };
+    std::vector<future<void>> chains;
+    for (std::size_t i = 0; i < ended.size(); ++i) chains.push_back(fork([&, i] { chain(i); }));
+    for (auto& each : chains) each.get();
+  } else if (rank_me() == 1) {
+    // All are there when it looks.
+    const std::uint64_t until = now_ns() + 20'000'000;
+    while (now_ns() < until) {
+    }
+  }
+  barrier();
+}
+
 void what_is_bundled_goes_when_the_rank_has_nothing_else_to_do() {
   restart();
   aggregated here;
@@ -344,6 +386,8 @@ int main(int argc, char** argv) {
                  each_nonblocking_call_of_a_run_may_throw);
     check::claim("finishes do not wait for the calls of others",
                  finishes_do_not_wait_for_the_calls_of_others);
+    check::claim("scopes that pass a rank one after the other are told apart",
+                 scopes_that_pass_a_rank_one_after_the_other_are_told_apart);
     check::claim("what is bundled goes when the rank has nothing else to do",
                  what_is_bundled_goes_when_the_rank_has_nothing_else_to_do);
     check::claim("finish sends what is bundled though the rank is busy",
