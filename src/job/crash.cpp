@@ -44,6 +44,7 @@ namespace sojourn::detail {
 
 namespace {
 
+job_segment* segment;
 rank_block* own;
 crash_record* record;
 bool alone;
@@ -110,6 +111,9 @@ void note_origin() {
   record->mark = base;
   record->waiting_at = home_of(p->result) + 1;
 }
+
+/// Before anything that takes time: another rank may die of this one's death, and sooner.
+void note_order() { record->order.store(segment->deaths_begun.fetch_add(1) + 1); }
 
 void say_what(const char* text) {
   std::snprintf(record->message, sizeof record->message, "%s", text);
@@ -228,6 +232,7 @@ void note_early_exit(int status, void*) {
       own->state.load() != rank_state::attached || record->written.load() != 0) {
     return;
   }
+  note_order();
   std::snprintf(
       record->message, sizeof record->message,
       "exit(%d) was called in the middle of the job: return from the body of run() instead",
@@ -245,6 +250,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   int expected = 0;
   int thread = gettid();
   if (first_thread.compare_exchange_strong(expected, thread)) {
+    if (record->order.load() == 0) note_order();
     bool on_worker = pthread_equal(worker, pthread_self()) != 0;
     record->signal = signal;
     record->in_thread = on_worker ? 0 : 1;
@@ -301,9 +307,10 @@ void on_signal(int signal, siginfo_t* info, void* context) {
 
 }  // namespace
 
-void attach_crash_report(rank_block& block, bool without_launcher) {
-  own = &block;
-  record = &block.crash;
+void attach_crash_report(job_segment& of_job, int rank, bool without_launcher) {
+  segment = &of_job;
+  own = &of_job.ranks[rank];
+  record = &own->crash;
   alone = without_launcher;
   std::set_terminate(on_terminate);
 #if !SOJOURN_ASAN

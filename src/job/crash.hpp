@@ -6,8 +6,8 @@
 
 namespace sojourn::detail {
 
-/// Writes to `block` when this process dies; without a launcher (`alone`) says it on stderr
-/// instead. Requires: called on the worker thread, which gets a signal stack.
-void attach_crash_report(rank_block& block, bool alone);
+/// Writes to this rank's block when this process dies; without a launcher (`alone`) says it on
+/// stderr instead. Requires: called on the worker thread, which gets a signal stack.
+void attach_crash_report(job_segment& segment, int rank, bool alone);
 
 }  // namespace sojourn::detail

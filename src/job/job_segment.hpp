@@ -32,6 +32,7 @@ enum class rank_state : std::uint32_t { absent, attached, finished };
 struct crash_record {
   static constexpr std::uint64_t no_address = ~std::uint64_t{0};
 
+  std::atomic<std::uint32_t> order;        ///< 1: the first rank to die in this way. 0: it lives.
   std::atomic<std::uint32_t> written;      ///< 1 once the rest is valid.
   std::int32_t signal;                     ///< 0 when the message alone tells why.
   std::uint64_t address;                   ///< Faulting address, or no_address.
@@ -79,6 +80,7 @@ struct job_segment {
   std::atomic<std::uint32_t> start_arrived;  ///< Ranks that attached or could not; a futex.
   std::atomic<std::uint32_t> start_failed;   ///< Those that could not; nobody goes on then.
   std::atomic<std::uint32_t> ranks_lost;     ///< How many.
+  std::atomic<std::uint32_t> deaths_begun;   ///< Of ranks that say why; see crash_record::order.
   rank_block ranks[1];                       ///< `rank_count` of them.
 
   /// Where the page of a rank's counts is, from the segment's start. Behind the blocks, so that a

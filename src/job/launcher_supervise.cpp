@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "job/caller_of_mark.hpp"
+#include "job/kernel_files.hpp"
 #include "job/kernel_kills.hpp"
 #include "sojourn/errors.hpp"
 
@@ -41,6 +42,10 @@ constexpr milliseconds look_again_max{500};
 constexpr milliseconds refusal_patience{200};
 constexpr milliseconds refusal_look{10};
 
+// The rank that died first may still be writing its report when others have ended.
+constexpr milliseconds dying_patience{500};
+constexpr milliseconds look_at_dying{10};
+
 // Between two Ctrl-\ that end the job.
 constexpr milliseconds quit_patience{2000};
 
@@ -56,6 +61,11 @@ std::string executable_of(pid_t pid) {
 std::string host_name() {
   char name[256] = "";
   return gethostname(name, sizeof name - 1) == 0 ? name : "?";
+}
+
+/// A place in the order of the deaths that were announced; those that were not come last.
+std::uint32_t began_to_die(const rank_block& block) {
+  return block.crash.order.load(std::memory_order_acquire) - 1;
 }
 
 bool crash_is_written(const rank_block& block) {
@@ -253,7 +263,13 @@ void supervisor::meet_deadlines() {
     release_errors(all);
     if (!all) look_at_held_at_ = now + refusal_look;
   }
-  if (due(kill_at_)) kill_ranks();
+  if (due(kill_at_)) {
+    if (first_is_still_dying(now)) {
+      kill_at_ = now + look_at_dying;
+    } else {
+      kill_ranks();
+    }
+  }
   if (due(give_up_at_) && !all_ended()) {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       if (!ranks_[rank].running) continue;
@@ -345,7 +361,12 @@ void supervisor::on_rank_end(int rank) {
   if (is_failure(end)) {
     if (ending_ == ending::none) {
       fail(end);
-    } else if (ending_ == ending::failure && !killed_ && rank != first_failure_->rank) {
+    } else if (first_failure_ && rank == first_failure_->rank) {
+      // It was still dying when its record named it.
+      first_failure_ = end;
+      status_ = job_status(end, block(rank).crash);
+      if (sender_ == 0) look_at_sender();
+    } else if (ending_ == ending::failure && !killed_) {
       bool for_others = end.wait_status && WIFEXITED(*end.wait_status) &&
                         WEXITSTATUS(*end.wait_status) == status_rank_lost;
       if (!for_others) also_failed_.push_back(rank);
@@ -375,14 +396,14 @@ void supervisor::check_never_joined() {
 void supervisor::fail(const rank_end& end) {
   ending_ = ending::failure;
   first_failure_ = end;
-  // A rank that has reported its own death died first, even if it takes longer to be gone.
-  if (!crash_is_written(block(end.rank))) {
-    for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-      if (!crash_is_written(block(rank))) continue;
-      first_failure_ = end_of(rank);
-      if (rank != end.rank) also_failed_.push_back(end.rank);
-      break;
-    }
+  // A rank that began to die earlier died first, even if it takes longer to be gone.
+  int first = end.rank;
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+    if (began_to_die(block(rank)) < began_to_die(block(first))) first = rank;
+  }
+  if (first != end.rank) {
+    first_failure_ = end_of(first);
+    also_failed_.push_back(end.rank);
   }
   status_ = job_status(*first_failure_, block(first_failure_->rank).crash);
 
@@ -408,6 +429,16 @@ void supervisor::fail(const rank_end& end) {
   kill_at_ =
       clock::now() +
       std::max(grace, end.state == rank_state::finished ? last_words_after_finish : last_words);
+  patience_ends_at_ = *kill_at_ + dying_patience;
+}
+
+/// A core takes as long as it takes: a second Ctrl-C ends it.
+bool supervisor::first_is_still_dying(time now) const {
+  if (ending_ != ending::failure || !first_failure_) return false;
+  if (!ranks_[static_cast<std::size_t>(first_failure_->rank)].running) return false;
+  if (now < patience_ends_at_) return true;
+  std::int32_t pid = block(first_failure_->rank).pid.load(std::memory_order_relaxed);
+  return read_field("/proc/" + std::to_string(pid) + "/status", "CoreDumping") == "1";
 }
 
 /// The waits of the others for it fail.

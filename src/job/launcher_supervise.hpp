@@ -84,6 +84,7 @@ class supervisor {
   std::string failure_report() const;
 
   rank_end end_of(int rank) const;
+  bool first_is_still_dying(time now) const;
   void look_at_sender();
   void tell_of_loss(int lost);
   const rank_block& block(int rank) const { return job_.ranks[rank]; }
@@ -121,6 +122,7 @@ class supervisor {
   time started_;
   time ended_;
   std::optional<time> kill_at_;
+  time patience_ends_at_;           ///< For the rank that died first, when it is still dying.
   std::optional<time> give_up_at_;  ///< When to stop waiting for ranks that SIGKILL did not end.
   std::optional<time> close_streams_at_;
   std::optional<time> drop_output_at_;

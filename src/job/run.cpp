@@ -40,6 +40,7 @@
 #include "message/dispatcher.hpp"
 #include "message/programs.hpp"
 #include "migrate/balance.hpp"
+#include "migrate/reading.hpp"
 #include "migrate/ship.hpp"
 #include "migrate/steal.hpp"
 #include "object/records.hpp"
@@ -343,10 +344,11 @@ void live() {
   attach_losses({&s.ranks_lost, [](int r) { return block_of(r).lost.load() != 0; },
                  [](int r) {
                    fail_answers_of(r);
+                   fail_arrivals_from(r);
                    fail_finishes(r);
                    fail_collective();
                  }});
-  attach_crash_report(block_of(job.me), self.alone);
+  attach_crash_report(s, job.me, self.alone);
   attach_watch(s.watch(), {!self.alone, [] { return static_cast<const piece*>(self.parked); },
                            deadlocked, ring});
   introduce_myself();
@@ -387,6 +389,8 @@ int cannot_start(const std::exception& e) {
 void* worker(void*) {
   try {
     live();
+  } catch (const rank_lost&) {
+    self.status = status_rank_lost;  // the launcher tells of that rank
   } catch (const std::exception& e) {
     if (!self.started) {
       self.status = cannot_start(e);

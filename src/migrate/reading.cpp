@@ -241,6 +241,21 @@ void on_extent_returns(arrival& a) {
 
 }  // namespace
 
+void fail_arrivals_from(int rank) {
+  for (auto at = by_parts.begin(); at != by_parts.end();) {
+    auto coming = at++;
+    if (coming->second.source != rank) continue;
+    const ticket_id result = coming->second.coming->result;
+    by_parts.erase(coming);
+    if (result == 0) continue;
+    try {
+      throw_rank_lost(rank, "a computation that comes from there");
+    } catch (...) {
+      send_exception(result, std::current_exception());
+    }
+  }
+}
+
 void attach_reading() {
   on_message(runtime_message::piece_to_read, on_piece_to_read);
   on_message(runtime_message::piece_part, on_piece_part);

@@ -13,6 +13,10 @@ void attach_reading();
 /// Has the other rank read the piece, which is suspended and nobody's any more.
 void let_read(const departure& d);
 
+/// A rank has ended: what was to be read there will not come, and whoever waits for its result gets
+/// rank_lost. Scheduler's stack.
+void fail_arrivals_from(int rank);
+
 /// Bytes of a stack or a heap are on their way, from this rank or to it.
 bool anything_is_read();
 

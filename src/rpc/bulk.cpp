@@ -174,6 +174,7 @@ void bulk_get(std::uint64_t from, void* to, std::size_t bytes) {
       std::memcpy(into + at, reinterpret_cast<const std::byte*>(from) + at, n);
     });
   }
+  if (is_lost(owner)) throw_rank_lost(owner, "a get");
   if (get_at_once(owner, from, to, bytes)) return;
   bool copied = true;
   in_turns(bytes, copied_at_once, [&](std::size_t at, std::size_t n) {
@@ -200,6 +201,7 @@ void bulk_put(const void* from, std::uint64_t to, std::size_t bytes) {
       std::memcpy(reinterpret_cast<std::byte*>(to) + at, source + at, n);
     });
   }
+  if (is_lost(owner)) throw_rank_lost(owner, "a put");
   bool copied = true;
   in_turns(bytes, copied_at_once, [&](std::size_t at, std::size_t n) {
     if (copied) copied = wire().write_memory(owner, to + at, source + at, n);

@@ -149,7 +149,7 @@ void read_by_messages(int home, std::uint64_t holder, std::uint64_t address, std
       read_request r{holder, address + next, n};
       std::byte* room = reserve_request(home, sizeof r);
       std::memcpy(room, &r, sizeof r);
-      ticket_id ticket = ticket_open();
+      ticket_id ticket = open_answer(home);
       ++counts.bulk_messages;
       commit_message(home, message_class::request, runtime_message::kept_read, 0, ticket);
       flying.push_back({ticket, next, n});
@@ -325,6 +325,8 @@ void incoming::expect(std::uint64_t address, std::size_t bytes) {
   try {
     read_kept_block(home_, holder_, address, &last, 1);
     read_kept_block(home_, holder_, address + bytes - 1, &last, 1);
+  } catch (const rank_lost&) {
+    throw;
   } catch (const error&) {
     malformed("a block that it names is not there");
   }

@@ -183,6 +183,8 @@ void one_way_failed(const std::exception_ptr& failure) {
   if (scope == nullptr) {
     try {
       rethrow(&e, e.bytes());
+    } catch (const rank_lost&) {
+      std::terminate();  // without a word: the launcher tells of that rank
     } catch (const std::exception& x) {
       die("an exception left a one-way call (rpc_ff) outside of any finish: %s", x.what());
     } catch (...) {

@@ -70,7 +70,8 @@ class transport {
                     std::uint64_t deadline_ns = no_deadline) = 0;
 
   /// Copies between this rank's memory and another's, once, without the other rank's doing
-  /// anything. False when the system does not let it: nothing is copied then.
+  /// anything. False when the system does not let it, or the other rank's process has ended: what
+  /// was copied before counts for nothing then. Throws sojourn::error when no memory is there.
   virtual bool read_memory(int from, std::uint64_t address, void* to, std::size_t bytes) = 0;
   virtual bool write_memory(int to, std::uint64_t address, const void* from, std::size_t bytes) = 0;
 };

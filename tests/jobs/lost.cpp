@@ -1,13 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank that dies while others wait for it, in the way the argument says. lost.sh reads what the
 // others say.
+#include <unistd.h>
+#include <unwind.h>
+
 #include <csignal>
 #include <cstdio>
+#include <fstream>
+#include <memory_resource>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "sojourn/sojourn.hpp"
+
+namespace {
+// Set in a rank that dies slowly: who is to die meanwhile, of that.
+pid_t dies_meanwhile = 0;
+}  // namespace
+
+// A rank that dies notes its stack. (--wrap)
+extern "C" _Unwind_Reason_Code __real__Unwind_Backtrace(_Unwind_Trace_Fn, void*);
+extern "C" _Unwind_Reason_Code __wrap__Unwind_Backtrace(_Unwind_Trace_Fn visit, void* context) {
+  if (dies_meanwhile != 0) {
+    kill(dies_meanwhile, SIGUSR2);
+    usleep(300'000);
+  }
+  return __real__Unwind_Backtrace(visit, context);
+}
 
 namespace {
 
@@ -29,7 +50,85 @@ struct object {
   }
 };
 
+char state_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  return text.empty() ? '?' : text[text.rfind(')') + 2];
+}
+
+/// The launcher stands still for a while: a rank that ends meanwhile has no memory any more, and
+/// nobody is told of that.
+void stop_launcher() {
+  const pid_t launcher = getppid();
+  if (fork() == 0) {
+    usleep(400'000);
+    kill(launcher, SIGCONT);
+    _exit(0);
+  }
+  kill(launcher, SIGSTOP);
+}
+
+/// Nothing else happens on this rank until the process is a zombie.
+void outlive(pid_t process) {
+  while (state_of(process) != 'Z') usleep(1000);
+}
+
+bool may_die = false;
+pid_t pid_of_one_that_dies() {
+  may_die = true;
+  return getpid();
+}
+void outlive_the_victim(pid_t process) {
+  stop_launcher();
+  outlive(process);
+}
+
+constexpr std::size_t long_bytes = 2u << 20;
+std::vector<char> long_values() {
+  may_die = true;
+  return std::vector<char>(long_bytes);
+}
+void take(const std::vector<char>& all) { std::printf("%zu bytes came\n", all.size()); }
+void visits() {
+  std::pmr::vector<char> all(long_bytes, 'x', thread_heap());
+  rpc_ff(0, outlive_the_victim, getpid());
+  may_die = true;
+  migrate_to(0);
+  std::printf("%zu bytes came\n", all.size());
+}
+
+/// What the victim has sent last is still to be read from its memory when that is gone.
+void use_what_is_gone(std::string_view how, global_ptr<object> there) {
+  if (how == "thread_gone") return spawn_on(victim, visits).join();
+  if (how == "argument_gone") return sleep_long();
+  const pid_t process = rpc(victim, [] { return getpid(); }).get();
+  future<std::vector<char>> result;
+  if (how == "result_gone") result = rpc(victim, long_values);
+  if (how != "result_gone") rpc(victim, pid_of_one_that_dies).get();
+  outlive_the_victim(process);
+  std::vector<char> all(1u << 20);
+  const auto bytes = global_ptr<char>::at(there.address());
+  if (how == "get_gone") get(bytes, std::span<char>(all));
+  if (how == "put_gone") put(std::span<const char>(all), bytes);
+  if (how == "result_gone") (void)result.get();
+}
+void end_before_it_is_used(std::string_view how) {
+  if (how == "argument_gone") {
+    rpc_ff(0, outlive_the_victim, getpid());
+    rpc_ff(0, take, long_values());
+  }
+  while (!may_die || state_of(getppid()) != 'T') yield();
+  std::raise(SIGKILL);
+}
+
+[[gnu::noinline]] void die_slowly() {
+  dies_meanwhile = rpc(0, [] { return getpid(); }).get();
+  *static_cast<volatile int*>(nullptr) = 0;
+}
+
 void wait(std::string_view how, global_ptr<object> there) {
+  if (how.ends_with("_gone")) use_what_is_gone(how, there);
   if (how == "call") rpc(victim, sleep_long).get();
   if (how == "method") there.call<&object::wait>();
   if (how == "future") {
@@ -84,6 +183,7 @@ int main(int argc, char** argv) {
   const std::string_view how = argc > 1 ? argv[1] : "call";
   const bool uncaught = argc > 2;
   return run(argc, argv, [=] {
+    if (how == "slowly") std::signal(SIGUSR2, [](int) { std::abort(); });
     const auto there =
         broadcast(rank_me() == victim ? make<object>(victim) : global_ptr<object>(), victim);
     barrier();
@@ -95,6 +195,8 @@ int main(int argc, char** argv) {
         }
         std::raise(SIGKILL);
       }
+      if (how.ends_with("_gone")) end_before_it_is_used(how);
+      if (how == "slowly") die_slowly();
       die_later();
     }
     if (uncaught) wait(how, there);

@@ -35,6 +35,32 @@ for how in gets puts atomics; do
   expect_out 'rank 0: lost 1: .* needs rank 1'
 done
 
+# One that has gone before the launcher, which is stopped, can tell of it: the system refuses to copy
+# to and from its memory then. That is no fault of who copies, which waits for the launcher's word.
+for how in get_gone put_gone result_gone thread_gone; do
+  try run -n 2 --share off --grace 1 "$program" $how
+  expect_status 137
+  expect_err 'rank 1 (pid [0-9]*, .*) was killed by SIGKILL'
+  expect_out 'rank 0: lost 1: .* needs rank 1, which has ended'
+  grep -q -e 'then rank' -e 'not caught' -e ': rank 0' "$err" && fail 'rank 0 is blamed'
+done
+try run -n 2 "$program" argument_gone
+expect_status 137
+expect_err 'rank 1 (pid [0-9]*, .*) was killed by SIGKILL'
+expect_no_out
+grep -q -e 'then rank' -e 'left a one-way call' -e ': rank 0' "$err" && fail 'rank 0 is blamed'
+
+# The one that began to die first is the cause, also when another one ends sooner. (The address
+# sanitizer reports for itself.)
+if [ "${3-0}" -eq 0 ]; then
+  try run -n 2 "$program" slowly
+  expect_status 139
+  expect_err '^sojourn run: rank 1 (pid [0-9]*, .*) was killed by SIGSEGV'
+  expect_err 'through a null pointer'
+  expect_err 'die_slowly'
+  expect_err '^sojourn run: then rank 0 (pid [0-9]*) was killed by SIGABRT'
+fi
+
 # Those that do not expect it say nothing, and do not outlive it.
 try run -n 4 "$program" call uncaught
 expect_status 137

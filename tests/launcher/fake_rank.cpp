@@ -43,6 +43,7 @@ rank_block& own_block() { return job().ranks[rank()]; }
 /// Writes a crash record as a rank's signal handler does.
 void write_record(int signal, const char* message) {
   crash_record& crash = own_block().crash;
+  crash.order.store(job().deaths_begun.fetch_add(1) + 1);
   crash.signal = signal;
   crash.address = 0xdead0;
   crash.frames[0] = reinterpret_cast<std::uint64_t>(&inner_function);

@@ -382,6 +382,9 @@ bool shm_transport::copy_memory(int rank, std::uint64_t there, void* here, std::
     ssize_t n = write ? process_vm_writev(pid, &local, 1, &remote, 1, 0)
                       : process_vm_readv(pid, &local, 1, &remote, 1, 0);
     if (n <= 0) {
+      // Its memory is gone as soon as it begins to end; that it was lost, and what of, the launcher
+      // tells a moment later. A message to it waits for that word.
+      if (errno == ESRCH) return false;
       if (done == 0 && (errno == EPERM || errno == ENOSYS)) {
         memory_refused_ = true;
         return false;
