@@ -10,10 +10,12 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "job/job_segment.hpp"
+#include "job/kernel_files.hpp"
 #include "job/launcher_binding.hpp"
 #include "job/launcher_process.hpp"
 #include "job/launcher_supervise.hpp"
@@ -195,6 +197,22 @@ std::string command_line(const launch_options& options) {
 
 int cores_allowed() { return std::min(static_cast<int>(affinity_cores().size()), quota_cores()); }
 
+namespace {
+
+/// What SOJOURN_CORES says, or `allowed`.
+int cores_to_count_on(int allowed) {
+  const char* text = std::getenv("SOJOURN_CORES");
+  if (text == nullptr) return allowed;
+  const std::optional<long> cores = parse_number(text);
+  if (!cores || *cores < 1 || *cores > rank_count_max) {
+    throw error("SOJOURN_CORES=" + std::string(text) + " is no number of cores from 1 to " +
+                std::to_string(rank_count_max));
+  }
+  return static_cast<int>(*cores);
+}
+
+}  // namespace
+
 launch_plan plan_launch(launch_options options) {
   if (!options.parts.empty()) {
     long ranks = 0;
@@ -227,15 +245,16 @@ launch_plan plan_launch(launch_options options) {
   }
   for (planned_part& part : plan.parts) part.program = find_program(part.command.front());
   plan.program = plan.parts.front().program;
-  plan.cores = cores_allowed();
+  const int allowed = cores_allowed();
+  plan.cores = cores_to_count_on(allowed);
   if (options.bind != binding::off) {
-    if (plan.cores >= options.rank_count) {
+    if (allowed >= options.rank_count) {
       std::vector<int> order = binding_order(affinity_cores(), &hardware_threads_beside);
       order.resize(static_cast<std::size_t>(options.rank_count));
       plan.core_of_rank = std::move(order);
     } else if (options.bind == binding::wanted) {
       plan.warning = "ranks are not bound, for " + std::to_string(options.rank_count) +
-                     " ranks want as many cores and the job may use " + std::to_string(plan.cores);
+                     " ranks want as many cores and the job may use " + std::to_string(allowed);
     }
   }
   plan.options = std::move(options);

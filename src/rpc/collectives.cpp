@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collective operations over a tree of fan-out 16 whose subtrees are ranges of ranks, so that
 // values are combined in rank order. A wide tree suits more ranks than cores: the ranks of a core
-// are scheduled once to go up and once to come down, whatever their number.
+// are scheduled once to go up and once to come down, whatever their number. Where each rank has a
+// core, a barrier has no tree: a rank tells those 1, 2, 4, ... behind it, one after the other, and
+// waits for those as far before it (dissemination; Hensgen, Finkel and Manber, 1988). On two ranks
+// both messages are on their way at once, where a tree's go up first and then down.
 #include "sojourn/collectives.hpp"
 
 #include <algorithm>
@@ -72,17 +75,21 @@ void send_to(int to, const void* bytes, std::size_t size) {
              size);
 }
 
+/// Ends the job if rank `c.source` was in another operation when it sent this. All ranks number
+/// their operations alike, so that it need not be the rank that this one waits for.
+void check_agreement(const contribution& c) {
+  if (c.sequence != sequence || c.operation == current) return;
+  die("ranks disagree about a collective operation: rank %d is %s and rank %d %s; each rank must "
+      "call the same ones in the same order",
+      job.me, place_of(current).c_str(), c.source, place_of(c.operation).c_str());
+}
+
 /// Suspends until the contribution of `source` to the current operation is here.
 std::vector<std::byte> take_from(int source) {
   for (;;) {
     for (auto& c : arrived) {
+      check_agreement(c);
       if (c.sequence == sequence && c.source == source) {
-        if (c.operation != current) {
-          die("ranks disagree about a collective operation: rank %d is %s and rank %d %s; each "
-              "rank "
-              "must call the same ones in the same order",
-              job.me, place_of(current).c_str(), source, place_of(c.operation).c_str());
-        }
         std::vector<std::byte> bytes = std::move(c.bytes);
         c = std::move(arrived.back());
         arrived.pop_back();
@@ -95,6 +102,7 @@ std::vector<std::byte> take_from(int source) {
           "call the same ones in the same order, one after the other",
           place_of(current).c_str());
     }
+    if (take_reply_in_place(source)) continue;
     if (first_lost_rank() != no_rank) throw_rank_lost(first_lost_rank(), place_of(current).c_str());
     missing = source;
     ticket_id mine = waiting = ticket_open();
@@ -175,6 +183,20 @@ void reduce_bytes(void* value, std::size_t bytes, combine_function combine) {
   ++sequence;
   spread(value, bytes, 0);
 }
+
+namespace {
+
+void meet() {
+  if (!wire().spins_for_replies()) return reduce_bytes(nullptr, 0, nullptr);
+  begin(collective::barrier);
+  for (int step = 1; step < job.count; step *= 2) {
+    if (step != 1) ++sequence;
+    send_to((job.me + step) % job.count, nullptr, 0);
+    take_from((job.me - step + job.count) % job.count);
+  }
+}
+
+}  // namespace
 
 void broadcast_bytes(void* value, std::size_t bytes, int root) {
   if (root < 0 || root >= job.count) {
@@ -271,7 +293,7 @@ std::vector<value_bytes> gather_values(const value_bytes& mine, bool failed, int
 }  // namespace detail
 
 void barrier() {
-  detail::reduce_bytes(nullptr, 0, nullptr);
+  detail::meet();
   if (detail::after_next_barrier != nullptr) [[unlikely]] {
     std::exchange(detail::after_next_barrier, nullptr)();
   }
