@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -71,11 +72,27 @@ ticket* open_ticket(int asked) {
   return &t;
 }
 
-void free_ticket(ticket* t) {
-  if (t->large != nullptr) [[unlikely]] {
+namespace {
+
+std::exception_ptr* thrown_at(ticket& t) {
+  static_assert(sizeof(std::exception_ptr) <= ticket::inline_bytes);
+  return std::launder(reinterpret_cast<std::exception_ptr*>(t.small));
+}
+
+[[gnu::noinline]] void give_back_result(ticket* t) {
+  if (t->has == outcome::thrown) {
+    std::destroy_at(thrown_at(*t));
+  } else {
     results.give_back(t->large, t->bytes);
-    t->large = nullptr;
   }
+  t->large = nullptr;
+}
+
+}  // namespace
+
+void free_ticket(ticket* t) {
+  if (t->large != nullptr) [[unlikely]]
+    give_back_result(t);
   auto index = static_cast<std::uint32_t>(t->id) & index_mask;
   t->id = 0;
   ++t->generation;
@@ -146,6 +163,18 @@ void complete_ticket_with(ticket* t, void* memory, std::size_t size, outcome how
   tell(t, size, how);
 }
 
+void complete_ticket_thrown(ticket* t, const std::exception_ptr& exception) {
+  if (t->has != outcome::none) return;
+  if (t->taken_by != taker::asker && taken_without_reader(t, nullptr, 0, outcome::thrown)) return;
+  t->large = ::new (static_cast<void*>(t->small)) std::exception_ptr(exception);
+  tell(t, sizeof(std::exception_ptr), outcome::thrown);
+}
+
+const std::exception_ptr& thrown_of(const ticket& t) {
+  SOJOURN_CHECK(t.has == outcome::thrown, "a ticket that has no exception of this rank");
+  return *thrown_at(const_cast<ticket&>(t));
+}
+
 void land_result(ticket* t, const landing& there) {
   static_assert(sizeof there <= ticket::inline_bytes);
   std::memcpy(t->small, &there, sizeof there);
@@ -177,12 +206,28 @@ void block_for(piece* left, void* awaited) {
   if (waiter->waits_for != stands_by) waited_for_last = waiter->waits_for;
 }
 
-void save_tickets(file_writer& to, ticket_id (*sent_on_to)(const ticket& t)) {
+void save_tickets(file_writer& to, ticket_id (*sent_on_to)(const ticket& t),
+                  std::vector<std::byte> (*encoded)(const std::exception_ptr& exception)) {
   to.put(used);
   to.put(free_list);
   to.put(open_count);
   for (std::uint32_t i = 1; i < used; ++i) {
     const ticket& t = tickets.first[i];
+    if (t.id != 0 && t.has == outcome::thrown) {
+      // Another process does not have the object: that run gets what another rank would.
+      const std::vector<std::byte> bytes = encoded(thrown_of(t));
+      ticket as_bytes = t;
+      as_bytes.has = outcome::exception;
+      as_bytes.bytes = static_cast<std::uint32_t>(bytes.size());
+      const bool fits = bytes.size() <= ticket::inline_bytes;
+      if (fits) {
+        as_bytes.large = nullptr;
+        std::memcpy(as_bytes.small, bytes.data(), bytes.size());
+      }
+      to.put(as_bytes);
+      if (!fits) to.bytes(bytes.data(), bytes.size());
+      continue;
+    }
     to.put(t);
     if (t.large != nullptr) to.bytes(t.large, t.bytes);
     if (t.is_awaited()) to.put(sent_on_to(t));

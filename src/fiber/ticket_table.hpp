@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <vector>
 
 #include "base/check.hpp"
 #include "fiber/scheduler.hpp"
@@ -16,8 +18,9 @@ struct piece;
 class file_writer;
 class file_reader;
 
-/// `kept`: a value whose rank keeps a part of it until it is taken or dropped.
-enum class outcome : std::uint8_t { none, value, exception, kept };
+/// `exception`: as bytes, which may have come from another rank. `kept`: a value whose rank keeps a
+/// part of it until it is taken or dropped. `thrown`: an exception of this rank, as itself.
+enum class outcome : std::uint8_t { none, value, exception, kept, thrown };
 
 /// Who takes a result: whoever asks for the ticket; nobody, and it frees the ticket; or memory of
 /// this rank, as its `landing` says.
@@ -51,7 +54,9 @@ struct ticket {
   piece* waiter = nullptr;
   void (*notify)(void*) = nullptr;
   void* notify_context = nullptr;
-  void* large = nullptr;  ///< Of `results`, when the result does not fit below.
+  /// Of `results`, when the result does not fit below. Where a std::exception_ptr lies below, that
+  /// place: so that who frees a ticket looks at one word.
+  void* large = nullptr;
   alignas(16) std::byte small[inline_bytes];
 
   /// Somebody who is no fiber is told of the result.
@@ -93,6 +98,10 @@ void free_ticket(ticket* t);
 void complete_ticket(ticket* t, const void* bytes, std::size_t size, outcome how = outcome::value);
 /// The same with bytes in memory of `results`, which it takes over.
 void complete_ticket_with(ticket* t, void* memory, std::size_t size, outcome how);
+/// The same with an exception that was thrown on this rank: `thrown`.
+void complete_ticket_thrown(ticket* t, const std::exception_ptr& exception);
+/// Requires: `t` has it.
+const std::exception_ptr& thrown_of(const ticket& t);
 
 /// In checked mode: told of an exception that comes for a ticket which was dropped, with the code
 /// that dropped it, kept in notify_context (set by the floor above). Null otherwise.
@@ -116,8 +125,10 @@ void block_for(piece* left, void* awaited);
 bool wake_to_stand_by();
 
 /// Writes all tickets. `sent_on_to` tells to which other ticket the result of one goes when it is
-/// there. In a run that goes on from there, load_tickets has `send_on` told.
-void save_tickets(file_writer& to, ticket_id (*sent_on_to)(const ticket& t));
+/// there; `encoded` gives the bytes of an exception that has been kept as itself. In a run that
+/// goes on from there, load_tickets has `send_on` told.
+void save_tickets(file_writer& to, ticket_id (*sent_on_to)(const ticket& t),
+                  std::vector<std::byte> (*encoded)(const std::exception_ptr& exception));
 void load_tickets(file_reader& from, void (*send_on)(ticket_id id, ticket_id to));
 
 /// Open tickets of this rank.

@@ -219,7 +219,7 @@ void save_rank(const std::string& path, const checkpoint_set& set, const root_by
   for (piece* p = first_standing(); p != nullptr; p = p->next_ready) to.put(p);
   to.put(static_cast<piece*>(nullptr));
   save_timers(to);
-  save_tickets(to, forwarded_to);
+  save_tickets(to, forwarded_to, encoded);
   for (int r = 0; r < job.count; ++r) to.put(unanswered_by(r));
   save_threads(to);
   save_stops(to);

@@ -3,7 +3,10 @@
 // scopes, bulk transfers. This header is what the job floor needs of them; the rest is public.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <vector>
 
 #include "sojourn/detail/ticket.hpp"
 
@@ -41,6 +44,8 @@ bool is_finish(ticket_id ticket);
 ticket_id finish_of(const void* scope);
 /// The ticket, on another rank, that waits for the result of `t`; 0 when none does.
 ticket_id forwarded_to(const ticket& t);
+/// An exception as another rank would get it.
+std::vector<std::byte> encoded(const std::exception_ptr& exception);
 /// Has it wait: `to` is at home on another rank.
 void forward_result(ticket_id id, ticket_id to);
 /// A finish scope has computations or a part of its weight here.

@@ -31,10 +31,19 @@ namespace sojourn::detail {
 
 namespace {
 
-/// Ends the job: nobody else would hear of it.
-[[noreturn]] void detached_thread_failed(const void* bytes, std::size_t size) {
+/// An exception that came as bytes.
+std::exception_ptr decoded(const void* bytes, std::size_t size) {
   try {
     rethrow(bytes, size);
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+/// Ends the job: nobody else would hear of it.
+[[noreturn]] void detached_thread_failed(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
   } catch (const std::exception& e) {
     die("an exception left a detached thread: %s", e.what());
   } catch (...) {
@@ -42,15 +51,22 @@ namespace {
   }
 }
 
+void answered(ticket* t) {
+  if (t->asked < 0) return;
+  answered_by(t->asked);
+  t->asked = -1;
+}
+
+bool is_of_detached_thread(const ticket* t) {
+  return t->taken_by == taker::nobody && t->thread_at >= 0;
+}
+
 void complete(ticket_id id, const void* bytes, std::size_t size, outcome how) {
   ticket* t = find_ticket(id);
   if (t == nullptr) return;
-  if (t->asked >= 0) {
-    answered_by(t->asked);
-    t->asked = -1;
-  }
-  if (how == outcome::exception && t->taken_by == taker::nobody && t->thread_at >= 0) [[unlikely]] {
-    detached_thread_failed(bytes, size);
+  answered(t);
+  if (how == outcome::exception && is_of_detached_thread(t)) [[unlikely]] {
+    detached_thread_failed(decoded(bytes, size));
   }
   complete_ticket(t, bytes, size, how);
 }
@@ -79,7 +95,12 @@ struct forwarding {
 void forward_now(void* context) {
   auto* f = static_cast<forwarding*>(context);
   ticket* t = find_ticket(f->id);
-  send_reply(home_of(f->to), runtime_message::result, flags_of(t->has), f->to, t->data(), t->bytes);
+  if (t->has == outcome::thrown) {
+    send_exception(f->to, thrown_of(*t));
+  } else {
+    send_reply(home_of(f->to), runtime_message::result, flags_of(t->has), f->to, t->data(),
+               t->bytes);
+  }
   free_ticket(t);
   delete f;
 }
@@ -91,25 +112,21 @@ void on_forward_result(arrival& a) {
   ticket_id id = a.ticket;
   wire().consume(a);
   if (find_ticket(id) == nullptr) {
-    encoded_exception e;
-    encode(std::make_exception_ptr(error(format("rank %d has no such result: its future was read "
-                                                "before",
-                                                job.me))),
-           e);
-    send_reply(home_of(to), runtime_message::result, flag_exception, to, &e, e.bytes());
+    send_exception(to, std::make_exception_ptr(error(format(
+                           "rank %d has no such result: its future was read before", job.me))));
     return;
   }
   forward_result(id, to);
 }
 
 /// Says once a function that it dropped a future without looking whether its call had failed.
-void name_dropped_exception(const void* bytes, std::size_t size, std::uint64_t dropped_at) {
+void name_dropped(const std::exception_ptr& exception, std::uint64_t dropped_at) {
   std::string function = function_name(dropped_at);
   static std::set<std::string> named;
   if (dropped_at == 0 || is_excused(function) || !named.insert(function).second) return;
   std::string what = "an exception that is no std::exception";
   try {
-    rethrow(bytes, size);
+    std::rethrow_exception(exception);
   } catch (const std::exception& e) {
     what = demangle(typeid(e).name()) + ": " + e.what();
   } catch (...) {
@@ -118,6 +135,9 @@ void name_dropped_exception(const void* bytes, std::size_t size, std::uint64_t d
                "sojourn: rank %d: warning: `%s` dropped the future of a call that threw %s; get() "
                "tells (docs/pitfalls.md)\n",
                job.me, function.c_str(), what.c_str());
+}
+void name_dropped_exception(const void* bytes, std::size_t size, std::uint64_t dropped_at) {
+  name_dropped(decoded(bytes, size), dropped_at);
 }
 
 void drop_here(ticket_id id, std::uint64_t dropped_at) {
@@ -131,6 +151,7 @@ void drop_here(ticket_id id, std::uint64_t dropped_at) {
   if (t->has == outcome::exception && checked()) {
     name_dropped_exception(t->data(), t->bytes, dropped_at);
   }
+  if (t->has == outcome::thrown && checked()) name_dropped(thrown_of(*t), dropped_at);
   if (t->has == outcome::kept) drop_kept_result(t->data(), t->bytes);
   free_ticket(t);
 }
@@ -144,7 +165,14 @@ void on_drop_ticket(arrival& a) {
   drop_here(id, dropped_at);
 }
 
+bool is_exception(outcome how) { return how == outcome::exception || how == outcome::thrown; }
+
 [[noreturn]] void rethrow_and_free(ticket* t) {
+  if (t->has == outcome::thrown) {
+    std::exception_ptr thrown = thrown_of(*t);
+    free_ticket(t);
+    std::rethrow_exception(std::move(thrown));
+  }
   encoded_exception copy;
   std::size_t size = t->bytes;
   std::memcpy(&copy, t->data(), std::min(size, sizeof copy));
@@ -267,7 +295,8 @@ namespace {
 
 [[gnu::always_inline]] inline void take(ticket_id id, void* into, std::size_t bytes) {
   ticket* t = wait_for_result(id);
-  if (t->has == outcome::exception) rethrow_and_free(t);
+  if (is_exception(t->has)) [[unlikely]]
+    rethrow_and_free(t);
   if (t->bytes != bytes) [[unlikely]]
     refuse_result(t, bytes);
   copy_short(into, t->data(), bytes);
@@ -329,16 +358,14 @@ void commit_result(ticket_id id, std::byte* room, std::size_t bytes, bool is_kep
     return commit_reply(home_of(id), runtime_message::result, flags_of(how), id);
   }
   ticket* t = find_ticket(id);
-  if (t->asked >= 0) {
-    answered_by(t->asked);
-    t->asked = -1;
-  }
+  answered(t);
   complete_ticket_with(t, room, bytes, how);
 }
 
 held_result ticket_hold(ticket_id id) {
   ticket* t = wait_for_result(id);
-  if (t->has == outcome::exception) rethrow_and_free(t);
+  if (is_exception(t->has)) [[unlikely]]
+    rethrow_and_free(t);
   return {t->data(), t->bytes, t};
 }
 
@@ -368,11 +395,28 @@ void fail_answers_of(int rank) {
 }
 
 void send_exception(ticket_id id, const std::exception_ptr& exception) {
+  ++counts.exceptions_sent;
+  if (home_of(id) != job.me) {
+    encoded_exception e;
+    encode(exception, e);
+    return send_reply(home_of(id), runtime_message::result, flag_exception, id, &e, e.bytes());
+  }
+  // Whatever its type: the object is in this process, as its ticket is.
+  ticket* t = find_ticket(id);
+  if (t == nullptr) return;
+  answered(t);
+  if (is_of_detached_thread(t)) detached_thread_failed(exception);
+  if (t->taken_by == taker::nobody && t->has == outcome::none && checked()) {
+    name_dropped(exception, reinterpret_cast<std::uint64_t>(t->notify_context));
+  }
+  complete_ticket_thrown(t, exception);
+}
+
+std::vector<std::byte> encoded(const std::exception_ptr& exception) {
   encoded_exception e;
   encode(exception, e);
-  ++counts.exceptions_sent;
-  if (home_of(id) == job.me) return complete(id, &e, e.bytes(), outcome::exception);
-  send_reply(home_of(id), runtime_message::result, flag_exception, id, &e, e.bytes());
+  const auto* bytes = reinterpret_cast<const std::byte*>(&e);
+  return {bytes, bytes + e.bytes()};
 }
 
 }  // namespace sojourn::detail

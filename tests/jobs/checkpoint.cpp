@@ -222,6 +222,26 @@ void has_forks(roots r) {
   r.results.call<&board::note>(sum);
 }
 
+struct unregistered {};
+/// Futures that have what their children threw: objects of the process that made the checkpoint.
+void has_exceptions(roots r) {
+  auto brief = fork([]() -> int { throw std::out_of_range("x"); });
+  auto wordy = fork([]() -> int { throw std::out_of_range(std::string(200, 'x')); });
+  auto unknown = fork([]() -> int { throw unregistered(); });
+  wait_at(r, rank_me());
+  long sum = 0;
+  for (future<int>* child : {&brief, &wordy, &unknown}) {
+    try {
+      sum += child->get();
+    } catch (const std::out_of_range& e) {
+      sum += static_cast<long>(std::strlen(e.what()));
+    } catch (...) {  // of a type that a restored job cannot know
+      sum += 1000;
+    }
+  }
+  r.results.call<&board::note>(sum);
+}
+
 roots begin() {
   roots r;
   r.results = make<board>(0);
@@ -252,7 +272,8 @@ roots begin() {
   add(r, spawn_on(0, stops_it, r, thread::id_type{0}));
   add(r, spawn_on(last(), walks, r));
   add(r, spawn_on(last(), has_forks, r));
-  const int waiters = 4 * rank_count() + 8 + 11;
+  add(r, spawn_on(last(), has_exceptions, r));
+  const int waiters = 4 * rank_count() + 8 + 12;
   while (r.results.call<&board::waiters>() < waiters) yield();
   return r;
 }

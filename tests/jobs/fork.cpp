@@ -113,6 +113,80 @@ void exceptions_come_out_of_get() {
   }
 }
 
+/// A type that nobody registered. Counts the objects that there are.
+struct no_solution {
+  explicit no_solution(int at) : depth(at) { ++alive; }
+  no_solution(const no_solution& other) : depth(other.depth) { ++alive; }
+  ~no_solution() { --alive; }
+  no_solution& operator=(const no_solution&) = default;
+  int depth;
+  static inline int alive = 0;
+};
+int fails(int depth) { throw no_solution(depth); }
+int fails_later(int depth) {
+  (void)there(depth);
+  throw no_solution(depth);
+}
+
+/// What is thrown comes out as a no_solution of `depth`.
+template <class F>
+void check_no_solution(int depth, F f) {
+  try {
+    f();
+    CHECK(!"thrown");
+  } catch (const no_solution& e) {
+    CHECK_EQUAL(e.depth, depth);
+  }
+}
+
+void exceptions_of_any_type_stay_themselves_on_their_rank() {
+  int x = 3;
+  check_no_solution(1, [] { fork(fails, 1).get(); });
+  check_no_solution(2, [] { fork(fails_later, 2).get(); });
+  check_no_solution(3, [&] { fork([&] { return fails(x); }).get(); });
+  check_no_solution(3, [&] { fork([&] { return fails_later(x); }).get(); });
+  check_no_solution(3, [&] { par_invoke([&] { fails(x); }, [] {}); });
+  check_no_solution(4, [] { par_for(0, 8, [](int i) { i == 4 ? fails(i) : there(i); }); });
+  check_no_solution(5, [] { fork([] { return fork(fails, 5).get(); }).get(); });
+  check_no_solution(6, [] { rpc(rank_me(), fails, 6).get(); });
+  check_no_solution(7, [] { fork(fails, 7).then([](int y) { return y; }).get(); });
+  check_no_solution(8, [] {
+    auto first = fork(fails, 8);
+    auto second = fork(fails_later, 9);
+    touch(first, second);
+    first.get();
+  });
+  {
+    const auto dropped = fork(fails, 1);
+    const auto dropped_before_it_throws = fork(
+        [](int y) {
+          yield();
+          return fails(y);
+        },
+        2);
+  }
+  yield();
+  barrier();
+  CHECK_EQUAL(no_solution::alive, 0);
+}
+
+int gets_elsewhere(int depth) {
+  auto child = fork(fails, depth);
+  migrate_to(next());
+  return child.get();
+}
+void an_exception_that_is_asked_for_elsewhere_travels_as_bytes() {
+  if (rank_count() == 1) return;
+  try {
+    activate(gets_elsewhere, 1);
+    CHECK(!"thrown");
+  } catch (const remote_exception& e) {
+    CHECK(e.type_name().ends_with("no_solution"));
+  }
+  barrier();
+  CHECK_EQUAL(no_solution::alive, 0);
+}
+
 void a_child_refers_to_its_callers_frame() {
   std::array<long, 64> local{};
   {
@@ -463,6 +537,10 @@ int main(int argc, char** argv) {
     check::claim("the caller goes on when a child blocks", the_caller_goes_on_when_a_child_blocks);
     check::claim("several children wait together", several_children_wait_together);
     check::claim("exceptions come out of get", exceptions_come_out_of_get);
+    check::claim("exceptions of any type stay themselves on their rank",
+                 exceptions_of_any_type_stay_themselves_on_their_rank);
+    check::claim("an exception that is asked for elsewhere travels as bytes",
+                 an_exception_that_is_asked_for_elsewhere_travels_as_bytes);
     check::claim("a child refers to its caller's frame", a_child_refers_to_its_callers_frame);
     check::claim("a future of such a child waits for it", a_future_of_such_a_child_waits_for_it);
     check::claim("children of children belong to them", children_of_children_belong_to_them);
