@@ -426,6 +426,9 @@ int run_job(int, char**, int (*body)(void*), void* context) {
     map_region(map_from_environment(job.count), job.me, heap_fd);
     self.segment = static_cast<job_segment*>(
         move_mapping_to_runtime_memory(self.segment, self.segment->segment_bytes));
+    // Rings and blocks, most of which nobody has touched: a core would hold, and so fill, them all.
+    madvise(reinterpret_cast<std::byte*>(self.segment) + self.segment->transport_offset,
+            self.segment->segment_bytes - self.segment->transport_offset, MADV_DONTDUMP);
     slots.attach(job.me, new_watch);
     attach_heap(self.segment->secret);
     void* stack = reinterpret_cast<void*>(addresses.worker_stack());

@@ -139,6 +139,9 @@ void map_region(const address_map& map, int rank, int heap_fd) {
     throw error(format("the heap cannot be mapped: %s%s", std::strerror(errno), doctor_hint));
   }
   close(fd);
+  // A core would hold all of it, and fill the memory with zeroes to do so. Of its own partition
+  // this rank says what it uses (global_heap.cpp); others are in the cores of their ranks.
+  madvise(reinterpret_cast<void*>(where), size, MADV_DONTDUMP);
   addresses = map;
   private_end = map.stacks;
   private_next = map.worker_stack() + address_map::worker_stack_bytes + (1u << 20);

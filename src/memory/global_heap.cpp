@@ -23,12 +23,14 @@ namespace {
 constexpr std::size_t page = 4096;
 // Runs at least this long give their memory back to the system when they are freed.
 constexpr std::size_t give_back = 1u << 20;
+// What a core holds beyond what was used.
+constexpr std::size_t least_dumped = 1u << 20;
 
 /// Runs of pages, first fit by size, neighbours merged. Its records lie in private memory.
 class page_runs final : public std::pmr::memory_resource {
  public:
   page_runs(std::uint64_t first, std::uint64_t bytes)
-      : first_(first), next_(first), end_(first + bytes) {}
+      : first_(first), next_(first), dumped_(first), end_(first + bytes) {}
 
   /// The books, then each stretch of pages that hold something, behind its address and length.
   void save(file_writer& to) const {
@@ -45,6 +47,7 @@ class page_runs final : public std::pmr::memory_resource {
   }
   void load(file_reader& from) {
     from.get(next_);
+    want_in_cores();
     by_address_.clear();
     by_size_.clear();
     for (auto n = from.get<std::size_t>(); n > 0; --n) {
@@ -93,6 +96,7 @@ class page_runs final : public std::pmr::memory_resource {
     if (bytes > end_ - next_) throw std::bad_alloc();
     std::uint64_t address = next_;
     next_ += bytes;
+    if (next_ > dumped_) want_in_cores();
     return reinterpret_cast<void*>(address);
   }
 
@@ -121,6 +125,15 @@ class page_runs final : public std::pmr::memory_resource {
     }
   }
 
+  /// What is used is in a core of this rank. In steps, for each takes a system call.
+  void want_in_cores() {
+    std::uint64_t step = std::max<std::uint64_t>(least_dumped, (next_ - first_) / 8);
+    std::uint64_t until = next_ + std::min(end_ - next_, step / page * page);
+    if (until <= dumped_) return;
+    madvise(reinterpret_cast<void*>(dumped_), until - dumped_, MADV_DODUMP);
+    dumped_ = until;
+  }
+
   bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
 
   void insert(std::uint64_t address, std::size_t bytes) {
@@ -141,6 +154,7 @@ class page_runs final : public std::pmr::memory_resource {
 
   std::uint64_t first_;
   std::uint64_t next_;
+  std::uint64_t dumped_;  ///< Up to here the partition is in cores.
   std::uint64_t end_;
   std::map<std::uint64_t, std::size_t> by_address_;
   std::multimap<std::size_t, std::uint64_t> by_size_;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job that ends badly in the way its argument says. deaths.sh reads what is said then.
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
 #include <stdexcept>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "sojourn/sojourn.hpp"
 
@@ -33,7 +37,50 @@ template <int Bytes>
 [[gnu::noinline]] void throws() { throw std::logic_error("out of a noexcept function"); }
 void quiet() noexcept { throws(); }
 
+[[gnu::noinline]] void aborts() { std::abort(); }
+
+/// Parts of this process's memory, and whether a core holds them.
+struct mapping {
+  std::uint64_t from;
+  std::uint64_t to;
+  bool of_job;  ///< Shared memory of the runtime.
+  bool in_core;
+};
+std::vector<mapping> mappings() {
+  std::vector<mapping> all;
+  std::ifstream file("/proc/self/smaps");
+  for (std::string line; std::getline(file, line);) {
+    unsigned long from = 0, to = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2) {
+      all.push_back({from, to, line.find("/memfd:sojourn") != std::string::npos, true});
+    } else if (line.starts_with("VmFlags:")) {
+      all.back().in_core = line.find(" dd") == std::string::npos;
+    }
+  }
+  return all;
+}
+
+/// A core of this rank holds its objects, not those of others, and little else that is shared.
+int cores() {
+  constexpr std::size_t count = 10, bytes = 4u << 20;
+  std::vector<std::uint64_t> mine;
+  for (std::size_t i = 0; i < count; ++i) mine.push_back(make_array<char>(0, bytes).address());
+  const std::uint64_t other = make<long>(rank_count() - 1).address();
+  std::uint64_t of_job = 0;
+  for (const mapping& m : mappings()) {
+    if (m.of_job && m.in_core) of_job += m.to - m.from;
+    for (const std::uint64_t object : mine) {
+      for (const std::uint64_t byte : {object, object + bytes - 1}) {
+        if (m.from <= byte && byte < m.to && !m.in_core) return 3;
+      }
+    }
+    if (rank_count() > 1 && m.from <= other && other < m.to && m.in_core && m.of_job) return 4;
+  }
+  return of_job >= count * bytes && of_job < 2 * count * bytes ? 0 : 5;
+}
+
 int die(std::string_view how) {
+  if (how == "cores") return cores();
   rank_t victim = rank_count() - 1;
   if (how == "recursion") return rpc(victim, [] { return recursion<64>(0); }).get();
   if (how == "frames_16k") return rpc(victim, [] { return recursion<16 << 10>(0); }).get();
@@ -62,7 +109,7 @@ int die(std::string_view how) {
   if (how == "rpc_ff_int") rpc_ff(victim, [] { throw 5; });
   if (how == "terminate") rpc(victim, [] { std::terminate(); }).get();
   if (how == "noexcept") rpc(victim, [] { quiet(); }).get();
-  if (how == "abort") rpc(victim, [] { std::abort(); }).get();
+  if (how == "abort") rpc(victim, aborts).get();
   if (how == "exit") rpc(victim, [] { std::_Exit(9); }).get();
   if (how == "status") return rank_me() == 0 ? 7 : 0;
   if (how == "stack_of_caller") {

@@ -2,9 +2,33 @@
 # shellcheck shell=sh disable=SC1091,SC2154
 # How programs die, and what is said then: the reason, the rank and an exit status that tells.
 . "$(dirname "$0")/../launcher/lib.sh"
-ulimit -c 0
 program=$2
 sanitized=$3
+
+# A core holds what is used: not the terabytes that are only mapped.
+for share in on off; do
+  for ranks in 1 2; do
+    try run -n $ranks --share $share "$program" cores
+    expect_status 0
+  done
+done
+# And a real one, where those who start the test allow cores and the system writes them to files
+# here. Blocks of 512 bytes: at most a GiB, should it hold more after all.
+if [ "$sanitized" = 0 ] && grep -q '^core[^/|]*$' /proc/sys/kernel/core_pattern &&
+  (ulimit -c 2000000) 2>/dev/null; then
+  status=0
+  (ulimit -c 2000000 && cd "$work" && "$sojourn" run -n 2 "$program" abort) >"$out" 2>"$err" || status=$?
+  expect_status 134
+  expect_err 'rank 1 .* was killed by SIGABRT (aborted), core dumped'
+  core=$(ls "$work"/core*)
+  [ "$(du -k "$core" | cut -f 1)" -lt 65536 ] || fail "the core has $(du -k "$core" | cut -f 1) KiB"
+  if command -v gdb >/dev/null; then
+    gdb -batch -ex backtrace "$program" "$core" >"$work/gdb" 2>&1
+    grep -q '^#[0-9]* .* deaths::aborts ()' "$work/gdb" || fail "gdb says: $(tail -n 20 "$work/gdb")"
+  fi
+  rm -f "$core"
+fi
+ulimit -c 0
 
 # dies RANKS HOW STATUS TEXT...: one rank has its heap shared, several have not.
 dies() {
