@@ -9,6 +9,7 @@
 #include "doctor_parts.hpp"
 #include "sojourn/doctor.hpp"
 #include "sojourn/errors.hpp"
+#include "words.hpp"
 
 #ifndef SOJOURN_VERSION
 #define SOJOURN_VERSION "0.1.0"
@@ -64,7 +65,7 @@ int doctor_command(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (word == as_rank) return be_rank();
     if (word == "--help" || word == "-h") {
-      fmt::print("{}", help);
+      print(help);
       return 0;
     }
     if (word != "--json") {
@@ -95,10 +96,10 @@ int doctor_command(const std::vector<std::string>& words) {
                                {"remedy", f.remedy}});
     }
     // Names of files and the words of programs may be anything.
-    fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print(all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else {
-    for (const finding& f : findings) fmt::print("{}", as_text(f));
-    fmt::print("\n{}, {}\n", counted(failures, "failure"), counted(warnings, "warning"));
+    for (const finding& f : findings) print(as_text(f));
+    print(fmt::format("\n{}, {}\n", counted(failures, "failure"), counted(warnings, "warning")));
   }
   return failures == 0 ? 0 : 1;
 }

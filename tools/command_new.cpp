@@ -19,6 +19,7 @@
 
 #include "command_run.hpp"
 #include "sojourn/errors.hpp"
+#include "words.hpp"
 
 namespace sojourn::tools {
 namespace {
@@ -164,7 +165,7 @@ int new_command(const std::vector<std::string>& words) {
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
+    print(app.help());
     return 0;
   } catch (const CLI::ParseError&) {
     throw error("takes one NAME and no options; 'sojourn new --help' shows an example");

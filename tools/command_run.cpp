@@ -13,6 +13,7 @@
 
 #include "sojourn/errors.hpp"
 #include "stats_report.hpp"
+#include "words.hpp"
 
 extern char** environ;
 
@@ -157,6 +158,17 @@ double parse_seconds(const char* option, const char* of_0, const std::string& te
   return seconds;
 }
 
+/// A number or an option in the place of a file's name is one that was forgotten.
+void check_file_name(const run_options& options, const char* option, const char* what,
+                     const std::string& name) {
+  if (options.app.count(option) == 0) return;
+  if (name.empty()) throw error(fmt::format("{} takes the name of {}", option, what));
+  bool is_number = name.find_first_not_of("0123456789") == std::string::npos;
+  if (name.front() != '-' && !is_number) return;
+  throw error(fmt::format("{} takes the name of {}, not {}; write ./{} for one of that name",
+                          option, what, shell_word(name), shell_word(name)));
+}
+
 /// Reads what stands before a first ':'.
 run_request parse_job(const std::vector<std::string>& words) {
   run_options options;
@@ -188,15 +200,15 @@ run_request parse_job(const std::vector<std::string>& words) {
     throw error(fmt::format("{}; 'sojourn run --help' lists the options", failure.what()));
   }
   if (options.bind && options.no_bind) throw error("--bind and --no-bind exclude each other");
+  check_file_name(options, "--restore", "a checkpoint", options.restore);
+  check_file_name(options, "--stats-json", "a file", options.stats_json);
+  check_file_name(options, "--report", "a file", options.report);
   if (program < words.size()) {
     request.options.command.assign(words.begin() + static_cast<std::ptrdiff_t>(program),
                                    words.end());
   }
   if (request.options.command.empty()) {
     throw error("no program was given; 'sojourn run --help' shows how");
-  }
-  if (options.app.count("--restore") != 0 && options.restore.empty()) {
-    throw error("--restore takes the name of a checkpoint");
   }
   request.says_ranks = options.app.count("--ranks") != 0;
   request.options.restore = options.restore;
@@ -208,18 +220,12 @@ run_request parse_job(const std::vector<std::string>& words) {
                                            : binding::automatic;
   request.options.label = options.label;
   request.options.share_heap = share_wanted(options.share);
-  if (options.app.count("--stats-json") != 0 && options.stats_json.empty()) {
-    throw error("--stats-json takes the name of a file");
-  }
   if (options.app.count("--balance") != 0) request.balance = parse_balance(options.balance);
   if (options.app.count("--watchdog") != 0) {
     request.options.watchdog_seconds = parse_seconds("--watchdog", " (never)", options.watchdog);
   }
   if (options.app.count("--grace") != 0) {
     request.options.grace_seconds = parse_seconds("--grace", "", options.grace);
-  }
-  if (options.app.count("--report") != 0 && options.report.empty()) {
-    throw error("--report takes the name of a file");
   }
   request.report = options.report;
   request.stats = options.stats;
@@ -328,14 +334,16 @@ std::string describe_plan(const launch_plan& plan) {
     }
     text += "\n";
   }
-  text += fmt::format("environment: SOJOURN_RANK=(0 to {}) SOJOURN_JOB_FDS=(three descriptors)\n",
-                      options.rank_count - 1);
+  text += fmt::format(
+      "environment: SOJOURN_RANK=(0 to {}) SOJOURN_JOB_FDS=(three descriptors) SOJOURN_JOB=(one "
+      "word)\n",
+      options.rank_count - 1);
   text += fmt::format("             SOJOURN_SHARE={}\n", options.share_heap ? "on" : "off");
   for (char** entry = environ; *entry != nullptr; ++entry) {
     std::string_view variable = *entry;
     auto begins = [&](std::string_view name) { return variable.rfind(name, 0) == 0; };
     if (begins("SOJOURN_") && !begins("SOJOURN_RANK=") && !begins("SOJOURN_JOB_FDS=") &&
-        !begins("SOJOURN_SHARE=")) {
+        !begins("SOJOURN_JOB=") && !begins("SOJOURN_SHARE=")) {
       std::size_t equals = variable.find('=');
       text += fmt::format(
           "             {}={}\n", variable.substr(0, equals),
@@ -348,7 +356,7 @@ std::string describe_plan(const launch_plan& plan) {
 int run_command(const std::vector<std::string>& words) {
   run_request request = parse_run(words);
   if (!request.help.empty()) {
-    fmt::print("{}", request.help);
+    print(request.help);
     return 0;
   }
   // What ranks inherit, and --dry-run shows.
@@ -357,21 +365,21 @@ int run_command(const std::vector<std::string>& words) {
   request.options.on_hang_report = [&report,
                                     wanted = !request.report.empty()](const std::string& json) {
     std::string failure = wanted ? report.write(json) : "";
-    if (!failure.empty()) fmt::print(stderr, "sojourn run: {}\n", failure);
+    if (!failure.empty()) complain(fmt::format("sojourn run: {}\n", failure));
   };
   launch_plan plan = plan_launch(request.options);
-  if (!plan.warning.empty()) fmt::print(stderr, "sojourn run: {}\n", plan.warning);
+  if (!plan.warning.empty()) complain(fmt::format("sojourn run: {}\n", plan.warning));
   if (request.dry_run) {
-    fmt::print("{}", describe_plan(plan));
+    print(describe_plan(plan));
     return 0;
   }
   stats_file file(request.stats_json);
   launch_result result = launch(plan);
-  if (request.stats) fmt::print(stderr, "{}", stats_table(plan, result));
+  if (request.stats) complain(stats_table(plan, result));
   if (!request.stats_json.empty()) {
     std::string failure = file.write(stats_json(plan, result));
     if (!failure.empty()) {
-      fmt::print(stderr, "sojourn run: {}\n", failure);
+      complain(fmt::format("sojourn run: {}\n", failure));
       if (result.status == 0) return 1;
     }
   }

@@ -3,7 +3,7 @@
 // stands in a file command_NAME; this one finds out which is meant.
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <vector>
@@ -12,6 +12,7 @@
 #include "command_doctor.hpp"
 #include "command_new.hpp"
 #include "command_run.hpp"
+#include "words.hpp"
 
 #ifndef SOJOURN_VERSION
 #define SOJOURN_VERSION "0.1.0"
@@ -47,7 +48,7 @@ Try this:
 int dispatch(const std::vector<std::string>& words) {
   using namespace sojourn::tools;
   if (words.empty()) {
-    fmt::print(stderr, "sojourn: no command was given; 'sojourn --help' lists them\n");
+    complain("sojourn: no command was given; 'sojourn --help' lists them\n");
     return status_not_started;
   }
   const std::string& command = words.front();
@@ -57,26 +58,33 @@ int dispatch(const std::vector<std::string>& words) {
   if (command == "doctor") return doctor_command(rest);
   if (command == "new") return new_command(rest);
   if (command == "--help" || command == "-h" || command == "help") {
-    fmt::print("{}", help);
+    print(help);
     return 0;
   }
   if (command == "--version") {
-    fmt::print("sojourn {}\n", SOJOURN_VERSION);
+    print(fmt::format("sojourn {}\n", SOJOURN_VERSION));
     return 0;
   }
-  fmt::print(stderr, "sojourn: there is no {} '{}'; 'sojourn --help' lists what there is\n",
-             command.rfind('-', 0) == 0 ? "option" : "command", command);
+  complain(fmt::format("sojourn: there is no {} '{}'; 'sojourn --help' lists what there is\n",
+                       command.rfind('-', 0) == 0 ? "option" : "command", command));
   return status_not_started;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  using namespace sojourn::tools;
   std::vector<std::string> words(argv + 1, argv + argc);
+  std::string who = "sojourn" + (words.empty() ? "" : " " + words.front());
+  int status = status_not_started;
   try {
-    return dispatch(words);
+    status = dispatch(words);
   } catch (const std::exception& failure) {
-    fmt::print(stderr, "sojourn {}: {}\n", words.empty() ? "" : words.front(), failure.what());
-    return status_not_started;
+    complain(fmt::format("{}: {}\n", who, failure.what()));
   }
+  if (int reason = finish_output(); reason != 0) {
+    complain(fmt::format("{}: cannot write to standard output: {}\n", who, std::strerror(reason)));
+    if (status == 0) status = 1;
+  }
+  return status;
 }

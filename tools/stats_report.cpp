@@ -3,12 +3,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -68,19 +70,44 @@ std::string lines(const std::vector<std::vector<std::string>>& cells) {
   return text;
 }
 
-/// Writes all of `text`; 0 or an errno.
+/// Writes all of `text`; 0 or an errno. A pipe that is open without blocking, and that nobody reads
+/// from for so long, is given up.
 int write_all(int fd, const std::string& text) {
+  constexpr int patience_ms = 2000;
   for (std::size_t done = 0; done < text.size();) {
     ssize_t count = ::write(fd, text.data() + done, text.size() - done);
     if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) {
+      pollfd room{fd, POLLOUT, 0};
+      if (poll(&room, 1, patience_ms) == 0) return EAGAIN;
+      continue;
+    }
     if (count < 0) return errno;
     done += static_cast<std::size_t>(count);
   }
   return 0;
 }
 
+/// The words after "cannot write FILE".
+const char* reason_text(int reason) {
+  return reason == ENXIO || reason == EAGAIN ? "nobody reads from this pipe"
+                                             : std::strerror(reason);
+}
+
+/// A reader that goes ends a write with an error, not this process.
+class without_sigpipe {
+ public:
+  without_sigpipe() { before_ = std::signal(SIGPIPE, SIG_IGN); }
+  ~without_sigpipe() { std::signal(SIGPIPE, before_); }
+  without_sigpipe(const without_sigpipe&) = delete;
+  without_sigpipe& operator=(const without_sigpipe&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
 std::string cannot_write(const std::string& name, int reason) {
-  return fmt::format("cannot write '{}': {}", name, std::strerror(reason));
+  return fmt::format("cannot write '{}': {}", name, reason_text(reason));
 }
 
 /// A new file beside `path`, open for writing; its name replaces `path`. -1 and errno on failure.
@@ -176,7 +203,9 @@ stats_file::stats_file(const std::string& name) : name_(name), path_(name) {
 
 std::string stats_file::write(const std::string& text) const {
   if (!is_replaced_) {
-    int fd = open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    // Opened or written to in the ordinary way, a pipe without a reader keeps us for ever.
+    without_sigpipe ignored;
+    int fd = open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     int reason = fd < 0 ? errno : write_all(fd, text);
     if (fd >= 0) close(fd);
     return reason == 0 ? "" : cannot_write(name_, reason);

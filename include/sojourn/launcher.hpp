@@ -70,7 +70,7 @@ std::size_t part_of_rank(const launch_plan& plan, int rank);
 struct launch_result {
   /// 0 when every rank ended well; the first failing rank's exit status, or 128 + its signal; 1
   /// when nothing could happen in the job any more; 128 + signal when a signal to the launcher
-  /// ended the job; 141 when the launcher's output was closed.
+  /// ended the job; 141 when the launcher's standard output was closed.
   int status = 0;
   int failed_rank = -1;        ///< The rank that ended the job by failing, or -1.
   double elapsed_seconds = 0;  ///< From the start of the first rank to the end of the last.
@@ -78,8 +78,13 @@ struct launch_result {
   std::vector<std::vector<std::uint64_t>> counters;
 };
 
-/// `word` as a shell reads it back: quoted where that is needed.
+/// `word` as a shell reads it back: quoted where that is needed, as $'\x1b' where it has control
+/// characters.
 std::string shell_word(const std::string& word);
+
+/// `text` as it may be shown on a terminal: control characters but newlines and tabs, and bytes
+/// that are no UTF-8, as "\x1b".
+std::string printable(const std::string& text);
 
 /// The command that runs such a job, with the SOJOURN_ settings of this process's environment.
 std::string command_line(const launch_options& options);
@@ -102,9 +107,10 @@ launch_plan plan_launch(launch_options options);
 /// SIGHUP end the job: SIGTERM to all ranks, SIGKILL half a second later or at a second signal.
 /// SIGUSR1 and SIGQUIT have all that the job waits for reported on standard error; a second SIGQUIT
 /// within two seconds ends the job. A job in which nothing can happen any more is reported so, and
-/// ended.
+/// ended. What the ranks have left running when the last of them has ended is ended too.
 ///
-/// Requires: this process has one thread; it stays until launch() returns, for ranks die with it.
+/// Requires: this process has one thread; it stays until launch() returns, for ranks die with it,
+/// and what they have started: a child of this process, the job's guard, sees to that.
 /// Blocks those signals and SIGCHLD meanwhile. Not for use by ranks.
 /// Errors: `error`, with one sentence, when the ranks could not be started; none is left then.
 launch_result launch(const launch_plan& plan);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/printable.hpp"
 #include "sojourn/detail/running.hpp"
 
 namespace sojourn::detail {
@@ -14,7 +15,8 @@ namespace {
 char words[512];
 bool reported_elsewhere = false;
 
-void say(const char* text) {
+void say(char* text) {
+  make_printable(text);
   if (reported_elsewhere) return;
   if (job.count > 1) {
     std::fprintf(stderr, "sojourn: rank %d: %s\n", job.me, text);

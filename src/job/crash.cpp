@@ -19,6 +19,7 @@
 #include <typeinfo>
 
 #include "base/check.hpp"
+#include "base/printable.hpp"
 #include "base/symbols.hpp"
 #include "fiber/call_below.hpp"
 #include "fiber/scheduler.hpp"
@@ -48,10 +49,12 @@ job_segment* segment;
 rank_block* own;
 crash_record* record;
 bool alone;
+std::atomic<bool> worker_ended;
 
 #if !SOJOURN_ASAN
 
 pthread_t worker;
+pid_t sender_outside;  ///< Of the signal that was sent on to the worker.
 
 struct walk {
   std::uint64_t
@@ -165,9 +168,9 @@ void describe(int signal, const siginfo_t* info, bool writes, const piece* runni
   bool faulted = info->si_code > 0 && info->si_code != SI_KERNEL;
   if (signal == SIGABRT && last_words()[0] != 0) {
     say_what(last_words());
-  } else if (info->si_code <= 0 && info->si_pid != getpid()) {
+  } else if (info->si_code <= 0 && (info->si_pid != getpid() || sender_outside != 0)) {
     std::snprintf(record->message, sizeof record->message, "process %d sent the signal",
-                  static_cast<int>(info->si_pid));
+                  static_cast<int>(sender_outside != 0 ? sender_outside : info->si_pid));
   } else if (calls) {
     say_what(address < null_page ? "a call through a null pointer to a function"
                                  : "a call of an address where no code is");
@@ -205,6 +208,7 @@ void describe(int signal, const siginfo_t* info, bool writes, const piece* runni
 /// is broken here, such as the allocator's lock, may end or stop that one, but not this.
 void say_alone(int signal) {
   char line[768];
+  make_printable(record->message);
   int n = std::snprintf(line, sizeof line, "sojourn: %s%s%s\n", strsignal(signal),
                         record->message[0] != 0 ? ": " : "", record->message);
   if (n > 0) (void)!write(2, line, static_cast<std::size_t>(n));
@@ -244,7 +248,19 @@ void note_early_exit(int status, void*) {
   _Unwind_Backtrace(visit, &w);
 }
 
+/// A signal from outside comes to any thread, as a rule to the first, which only waits for the
+/// worker's end: what the worker does is what one wants to know. True when it was sent on there.
+bool sent_on_to_worker(int signal, const siginfo_t* info) {
+  bool from_outside = info->si_code <= 0 && info->si_pid != getpid();
+  if (!from_outside || worker_ended.load() || pthread_equal(worker, pthread_self()) != 0) {
+    return false;
+  }
+  sender_outside = info->si_pid;
+  return pthread_kill(worker, signal) == 0;
+}
+
 void on_signal(int signal, siginfo_t* info, void* context) {
+  if (sent_on_to_worker(signal, info)) return;
   if (signal == SIGSEGV || signal == SIGBUS) abandon_faulty_walk();
   static std::atomic<int> first_thread = 0;
   int expected = 0;
@@ -335,5 +351,7 @@ void attach_crash_report(job_segment& of_job, int rank, bool without_launcher) {
   }
 #endif
 }
+
+void worker_ends() { worker_ended.store(true); }
 
 }  // namespace sojourn::detail

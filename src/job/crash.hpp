@@ -10,4 +10,7 @@ namespace sojourn::detail {
 /// stderr instead. Requires: called on the worker thread, which gets a signal stack.
 void attach_crash_report(job_segment& segment, int rank, bool alone);
 
+/// The calling thread, the worker, is about to end: signals from outside are no longer for it.
+void worker_ends();
+
 }  // namespace sojourn::detail

@@ -126,6 +126,9 @@ inline constexpr std::uint64_t job_segment_magic = [] {
 /// shared).
 inline constexpr const char* rank_variable = "SOJOURN_RANK";
 inline constexpr const char* job_fds_variable = "SOJOURN_JOB_FDS";
+/// What the programs of a job, and all that they start, find themselves in: a word that no other
+/// job has, by which what is left of the job is found when the launcher is killed.
+inline constexpr const char* job_name_variable = "SOJOURN_JOB";
 
 /// Creates the job's memfds and fills in the header. Throws sojourn::error with one sentence.
 /// (bootstrap.cpp; used by the launcher and by a program that is a job of one rank.)

@@ -14,9 +14,11 @@
 #include <string_view>
 #include <utility>
 
+#include "base/printable.hpp"
 #include "job/job_segment.hpp"
 #include "job/kernel_files.hpp"
 #include "job/launcher_binding.hpp"
+#include "job/launcher_guard.hpp"
 #include "job/launcher_process.hpp"
 #include "job/launcher_supervise.hpp"
 #include "memory/address_map.hpp"
@@ -142,7 +144,15 @@ void check_restore(const launch_options& options) {
   }
 }
 
+std::string hexadecimal_byte(char c) {
+  constexpr char digits[] = "0123456789abcdef";
+  auto byte = static_cast<unsigned char>(c);
+  return {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+}
+
 }  // namespace
+
+std::string printable(const std::string& text) { return detail::printable(text); }
 
 int checkpoint_rank_count(const std::string& path) {
   return static_cast<int>(read_set(path).ranks);
@@ -152,6 +162,18 @@ std::string shell_word(const std::string& word) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^";
   if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  auto is_shown_so = [](char c) {
+    return c != '\n' && c != '\t' && printable(std::string(1, c)).size() == 1;
+  };
+  if (printable(word) != word || word.find_first_of("\n\t") != std::string::npos) {
+    // Of each byte by itself: what is part of a character that can be shown may be escaped too.
+    std::string text = "$'";
+    for (char c : word) {
+      if (c == '\'' || c == '\\') text += '\\';
+      text += is_shown_so(c) ? std::string(1, c) : hexadecimal_byte(c);
+    }
+    return text + "'";
+  }
   std::string text = "'";
   for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return text + "'";
@@ -168,9 +190,10 @@ std::string command_line(const launch_options& options) {
   for (char** variable = environ; *variable != nullptr; ++variable) {
     std::string setting = *variable;
     std::size_t equals = setting.find('=');
-    // The heap's is among the options; the others of a rank are never inherited by one.
+    // The heap's is among the options, and in a rank of another job stands that one's name; what
+    // else a rank has been given, it has removed.
     if (setting.rfind("SOJOURN_", 0) != 0 || equals == std::string::npos ||
-        setting.rfind("SOJOURN_SHARE=", 0) == 0) {
+        setting.rfind("SOJOURN_SHARE=", 0) == 0 || setting.rfind("SOJOURN_JOB=", 0) == 0) {
       continue;
     }
     text += setting.substr(0, equals + 1) + shell_word(setting.substr(equals + 1)) + ' ';
@@ -264,11 +287,18 @@ launch_plan plan_launch(launch_options options) {
 launch_result launch(const launch_plan& plan) {
   int rank_count = plan.options.rank_count;
   process_state state(open_files_needed(rank_count));
+  job_guard guard;
+  // The guard is among them: it has nothing to do with the job as long as this process lives.
   std::vector<pid_t> strangers = adopted_children({});
   job_memory memory(plan);
-  supervisor watch(plan, memory.segment(), memory.fds().bell,
-                   start_ranks(plan, memory.fds(), state), state.awaited_signals(),
-                   std::move(strangers));
+  std::vector<started_rank> ranks;
+  try {
+    ranks = start_ranks(plan, memory.fds(), state, guard.job_name(), strangers);
+  } catch (const start_interrupted& interrupted) {
+    return {128 + interrupted.signal, -1, 0, read_counters(memory.segment(), rank_count)};
+  }
+  supervisor watch(plan, memory.segment(), memory.fds().bell, ranks, state.awaited_signals(),
+                   std::move(strangers), guard);
   watch.run();
   return {watch.status(), watch.failed_rank(), watch.elapsed_seconds(),
           read_counters(memory.segment(), rank_count)};

@@ -23,6 +23,9 @@ constexpr std::size_t chunk_bytes = 4096;
 
 constexpr std::size_t read_bytes = 64 * 1024;
 
+/// Not on the stack, which may be limited to less (ulimit -s). The launcher has one thread.
+char read_buffer[read_bytes];
+
 }  // namespace
 
 output_sink::output_sink(int fd) : fd_(fd) {
@@ -104,15 +107,14 @@ output_stream::output_stream(output_stream&& other) noexcept
 
 void output_stream::read_some() {
   if (!is_open()) return;
-  char buffer[read_bytes];
-  std::size_t size = finishing_ ? std::min(sizeof buffer, remaining_) : sizeof buffer;
-  ssize_t count = size == 0 ? 0 : read(fd_, buffer, size);
+  std::size_t size = finishing_ ? std::min(read_bytes, remaining_) : read_bytes;
+  ssize_t count = size == 0 ? 0 : read(fd_, read_buffer, size);
   if (count < 0 && (errno == EINTR || (errno == EAGAIN && !finishing_))) return;
   if (count <= 0) {
     close_now();
     return;
   }
-  take({buffer, static_cast<std::size_t>(count)});
+  take({read_buffer, static_cast<std::size_t>(count)});
   if (finishing_) {
     remaining_ -= static_cast<std::size_t>(count);
     if (remaining_ == 0) close_now();
@@ -122,9 +124,8 @@ void output_stream::read_some() {
 void output_stream::read_unless_said(std::string& said) {
   if (!is_open()) return;
   std::string text;
-  char buffer[read_bytes];
-  for (ssize_t count; (count = read(fd_, buffer, sizeof buffer)) > 0;) {
-    text.append(buffer, static_cast<std::size_t>(count));
+  for (ssize_t count; (count = read(fd_, read_buffer, read_bytes)) > 0;) {
+    text.append(read_buffer, static_cast<std::size_t>(count));
   }
   if (text.empty() || text == said) return;
   if (said.empty()) said = text;

@@ -3,8 +3,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,12 +69,14 @@ pipe_ends make_pipe() {
 /// an enclosing job has set.
 class rank_environment {
  public:
-  rank_environment(int rank, const launch_plan& plan, const job_fds& fds) {
+  rank_environment(int rank, const launch_plan& plan, const job_fds& fds,
+                   const std::string& job_name) {
     std::vector<std::string> own = {
         std::string(rank_variable) + "=" + std::to_string(rank),
         std::string(job_fds_variable) + "=" + std::to_string(fds.segment) + "," +
             std::to_string(fds.heap) + "," + std::to_string(fds.bell),
         std::string("SOJOURN_SHARE=") + (plan.options.share_heap ? "on" : "off"),
+        std::string(job_name_variable) + "=" + job_name,
     };
     for (char** entry = environ; *entry != nullptr; ++entry) {
       std::string_view text = *entry;
@@ -139,13 +143,41 @@ struct child_context {
   _exit(127);
 }
 
+/// Waits for the end of a process that was sent SIGKILL. Bounded: the kernel may not be able to end
+/// one (a hung file system), and the launcher must not wait for that.
+void wait_for_killed(pid_t pid, int patience_ms) {
+  for (int i = 0; i < patience_ms && waitpid(pid, nullptr, WNOHANG) == 0; ++i) poll(nullptr, 0, 1);
+}
+
 void end_ranks(const std::vector<started_rank>& ranks) {
+  constexpr int patience_ms = 400;
   for (const started_rank& rank : ranks) kill(rank.pid, SIGKILL);
   for (const started_rank& rank : ranks) {
-    while (waitpid(rank.pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    wait_for_killed(rank.pid, patience_ms);
     close(rank.output);
     close(rank.errors);
+  }
+}
+
+/// Reads from `failures` until it ends, or one child could not become a rank: true then. An exec
+/// may take as long as a file system does, so signals that end the job are heard meanwhile.
+bool read_failure(int failures, const sigset_t& ending_signals, start_failure& failure) {
+  descriptor signals(signalfd(-1, &ending_signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (signals.get() < 0) {
+    throw error(std::string("cannot wait for signals: ") + std::strerror(errno));
+  }
+  for (;;) {
+    pollfd waits[] = {{failures, POLLIN, 0}, {signals.get(), POLLIN, 0}};
+    if (poll(waits, 2, -1) < 0) continue;
+    signalfd_siginfo info;
+    if (waits[1].revents != 0 &&
+        read(signals.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+      throw start_interrupted{static_cast<int>(info.ssi_signo)};
+    }
+    if (waits[0].revents == 0) continue;
+    ssize_t count = read(failures, &failure, sizeof failure);
+    if (count < 0 && errno == EINTR) continue;
+    return count == static_cast<ssize_t>(sizeof failure);
   }
 }
 
@@ -193,15 +225,17 @@ process_state::process_state(rlim_t open_files) {
     if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);
   }
 
-  sigemptyset(&awaited_);
   // Ctrl-C ends the job even when a shell without job control started it in the background and so
   // had it ignored. nohup, which ignores SIGHUP, is respected.
-  for (int signal : {SIGINT, SIGTERM, SIGCHLD, SIGUSR1}) sigaddset(&awaited_, signal);
+  sigemptyset(&ending_);
+  for (int signal : {SIGINT, SIGTERM}) sigaddset(&ending_, signal);
   for (int signal : {SIGHUP, SIGQUIT}) {
     struct sigaction before;
     sigaction(signal, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) sigaddset(&awaited_, signal);
+    if (before.sa_handler != SIG_IGN) sigaddset(&ending_, signal);
   }
+  awaited_ = ending_;
+  for (int signal : {SIGCHLD, SIGUSR1}) sigaddset(&awaited_, signal);
   pthread_sigmask(SIG_BLOCK, &awaited_, &mask_before_);
 
   struct sigaction action{};
@@ -231,7 +265,8 @@ void process_state::restore_in_child() const {
 }
 
 std::vector<started_rank> start_ranks(const launch_plan& plan, const job_fds& fds,
-                                      const process_state& state) {
+                                      const process_state& state, const std::string& job_name,
+                                      const std::vector<pid_t>& strangers) {
   std::vector<std::vector<char*>> arguments;
   for (const planned_part& part : plan.parts) {
     std::vector<char*>& words = arguments.emplace_back();
@@ -257,7 +292,7 @@ std::vector<started_rank> start_ranks(const launch_plan& plan, const job_fds& fd
     for (int rank = 0; rank < plan.options.rank_count; ++rank) {
       pipe_ends output = make_pipe();
       pipe_ends errors = make_pipe();
-      rank_environment environment(rank, plan, fds);
+      rank_environment environment(rank, plan, fds, job_name);
       std::size_t part = part_of_rank(plan, rank);
       int core = plan.core_of_rank.empty() ? -1 : plan.core_of_rank[static_cast<std::size_t>(rank)];
       CPU_ZERO_S(cores_bytes, cores.get());
@@ -292,16 +327,32 @@ std::vector<started_rank> start_ranks(const launch_plan& plan, const job_fds& fd
 
     failures.write = descriptor();
     start_failure failure;
-    ssize_t count;
-    while ((count = read(failures.read.get(), &failure, sizeof failure)) < 0 && errno == EINTR) {
+    if (read_failure(failures.read.get(), state.ending_signals(), failure)) {
+      throw error(describe(failure, plan));
     }
-    if (count == static_cast<ssize_t>(sizeof failure)) throw error(describe(failure, plan));
   } catch (...) {
     end_ranks(ranks);
+    // A wrapper may have started something already.
+    end_adopted(strangers);
     throw;
   }
   return ranks;
 }
+
+namespace {
+
+bool holds(const std::vector<pid_t>& pids, pid_t pid) {
+  return std::find(pids.begin(), pids.end(), pid) != pids.end();
+}
+
+std::string name_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+}  // namespace
 
 std::vector<pid_t> adopted_children(const std::vector<pid_t>& except) {
   std::vector<pid_t> children;
@@ -320,9 +371,36 @@ std::vector<pid_t> adopted_children(const std::vector<pid_t>& except) {
     if (bracket == std::string::npos || bracket + 4 >= text.size()) continue;
     if (std::atoi(text.c_str() + bracket + 4) != getpid()) continue;
     pid_t pid = std::atoi(name.c_str());
-    if (std::find(except.begin(), except.end(), pid) == except.end()) children.push_back(pid);
+    if (!holds(except, pid)) children.push_back(pid);
   }
   return children;
+}
+
+void reap_adopted(const std::vector<pid_t>& except) {
+  for (;;) {
+    siginfo_t info{};
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+    // One that is not ours to wait for hides those behind it; the job's end will find them.
+    if (holds(except, info.si_pid)) return;
+    waitpid(info.si_pid, nullptr, WNOHANG);
+  }
+}
+
+std::vector<std::string> end_adopted(const std::vector<pid_t>& except) {
+  constexpr int patience_ms = 20;
+  std::vector<std::string> ended;
+  // Each round ends one generation and adopts the next.
+  for (int round = 0; round < 8; ++round) {
+    std::vector<pid_t> running = adopted_children(except);
+    std::erase_if(running, [](pid_t pid) { return waitpid(pid, nullptr, WNOHANG) != 0; });
+    if (running.empty()) break;
+    for (pid_t pid : running) {
+      ended.push_back(name_of(pid) + " (pid " + std::to_string(pid) + ")");
+      kill(pid, SIGKILL);
+    }
+    for (pid_t pid : running) wait_for_killed(pid, patience_ms);
+  }
+  return ended;
 }
 
 }  // namespace sojourn::detail

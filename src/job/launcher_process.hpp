@@ -31,14 +31,17 @@ class process_state {
   process_state(const process_state&) = delete;
   process_state& operator=(const process_state&) = delete;
 
-  /// The signals that end the job, and SIGCHLD; blocked.
+  /// The signals that the launcher acts on: those that end the job, SIGUSR1 and SIGCHLD; blocked.
   const sigset_t& awaited_signals() const { return awaited_; }
+  /// Of those, the ones that end a job which is not running yet.
+  const sigset_t& ending_signals() const { return ending_; }
 
   /// Gives the calling process, a fresh child, the state from before.
   void restore_in_child() const;
 
  private:
   sigset_t awaited_;
+  sigset_t ending_;
   sigset_t mask_before_;
   struct sigaction pipe_before_;
   struct sigaction file_size_before_;
@@ -53,13 +56,26 @@ struct started_rank {
   int errors;  ///< The same for standard error.
 };
 
-/// Starts all ranks of the plan. When one cannot be started, ends those that were and throws
-/// sojourn::error.
-std::vector<started_rank> start_ranks(const launch_plan& plan, const job_fds& fds,
-                                      const process_state& state);
+/// A signal came that ends the job while ranks were being started; none is left.
+struct start_interrupted {
+  int signal;
+};
 
-/// Children of this process that it did not start as ranks: orphans of ranks, adopted. Those in
-/// `except` are left out. Empty where the kernel does not say.
+/// Starts all ranks of the plan. When one cannot be started, ends those that were and throws
+/// sojourn::error; when a signal comes meanwhile, start_interrupted. `job_name` is put into their
+/// environment. `strangers` are children of this process that have nothing to do with the job.
+std::vector<started_rank> start_ranks(const launch_plan& plan, const job_fds& fds,
+                                      const process_state& state, const std::string& job_name,
+                                      const std::vector<pid_t>& strangers);
+
+/// Children of this process but for those in `except`: what ranks started, adopted when its parent
+/// ended. Also those that have ended and were not waited for. Empty where the kernel does not say.
 std::vector<pid_t> adopted_children(const std::vector<pid_t>& except);
+
+/// Waits for those of them that have ended.
+void reap_adopted(const std::vector<pid_t>& except);
+
+/// Ends those that have not, and what they have started; tells their names and numbers.
+std::vector<std::string> end_adopted(const std::vector<pid_t>& except);
 
 }  // namespace sojourn::detail

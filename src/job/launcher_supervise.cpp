@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/printable.hpp"
 #include "job/caller_of_mark.hpp"
 #include "job/kernel_files.hpp"
 #include "job/kernel_kills.hpp"
@@ -49,6 +50,8 @@ constexpr milliseconds look_at_dying{10};
 // Between two Ctrl-\ that end the job.
 constexpr milliseconds quit_patience{2000};
 
+constexpr std::size_t orphans_named = 8;
+
 constexpr int launcher_writer = 1 << 30;  // In the place of a stream's number.
 
 std::string executable_of(pid_t pid) {
@@ -76,9 +79,10 @@ bool crash_is_written(const rank_block& block) {
 
 supervisor::supervisor(const launch_plan& plan, job_segment& job, int bell,
                        const std::vector<started_rank>& ranks, const sigset_t& signals,
-                       std::vector<pid_t> strangers)
+                       std::vector<pid_t> strangers, job_guard& guard)
     : plan_(plan),
       job_(job),
+      guard_(guard),
       hangs_(job, bell, plan.options.watchdog_seconds),
       strangers_(std::move(strangers)),
       running_(static_cast<int>(ranks.size())),
@@ -127,7 +131,7 @@ bool supervisor::output_pending() const {
 }
 
 void supervisor::run() {
-  while (!all_ended() || streams_open() || output_pending() || !reported_) {
+  while (!all_ended() || end_orphans_at_ || streams_open() || output_pending() || !reported_) {
     wait_for_events();
     // Signals first: Ctrl-C reaches the ranks as well, and their deaths by it are not failures.
     take_signals();
@@ -136,8 +140,8 @@ void supervisor::run() {
       if (sink->failure() != 0) on_output_failure(*sink);
     }
     meet_deadlines();
-    if (all_ended() && !streams_open() && !reported_) {
-      if (first_failure_) say(failure_report());
+    if (all_ended() && !end_orphans_at_ && !streams_open() && !reported_) {
+      if (first_failure_) report_failure();
       reported_ = true;
     }
   }
@@ -157,7 +161,7 @@ void supervisor::wait_for_events() {
   }
 
   int timeout_ms = -1;
-  bool must_report = all_ended() && !streams_open() && !output_pending();
+  bool must_report = all_ended() && !end_orphans_at_ && !streams_open() && !output_pending();
   if (must_report) {
     timeout_ms = 0;
   } else if (std::optional<time> deadline = next_deadline()) {
@@ -179,8 +183,9 @@ std::optional<supervisor::time> supervisor::next_deadline() const {
   auto consider = [&](std::optional<time> deadline) {
     if (deadline && (!next || *deadline < *next)) next = deadline;
   };
-  for (const std::optional<time>& deadline : {kill_at_, give_up_at_, close_streams_at_,
-                                              drop_output_at_, look_at_held_at_, look_again_at_}) {
+  for (const std::optional<time>& deadline :
+       {tell_death_at_, kill_at_, give_up_at_, end_orphans_at_, close_streams_at_, drop_output_at_,
+        look_at_held_at_, look_again_at_}) {
     consider(deadline);
   }
   if (ending_ == ending::none && !all_ended()) consider(hangs_.next_deadline());
@@ -263,6 +268,10 @@ void supervisor::meet_deadlines() {
     release_errors(all);
     if (!all) look_at_held_at_ = now + refusal_look;
   }
+  if (due(tell_death_at_)) {
+    say(death_text());
+    death_told_ = true;
+  }
   if (due(kill_at_)) {
     if (first_is_still_dying(now)) {
       kill_at_ = now + look_at_dying;
@@ -280,6 +289,7 @@ void supervisor::meet_deadlines() {
     on_all_ended();
   }
   if (due(look_again_at_)) check_never_joined();
+  if (due(end_orphans_at_)) end_orphans();
   if (due(close_streams_at_)) {
     for (watched_stream& s : streams_) s.stream.finish();
   }
@@ -325,6 +335,9 @@ void supervisor::reap() {
     on_rank_end(static_cast<int>(i));
     if (all_ended()) on_all_ended();
   }
+  // What ranks left behind, when it ends, is ours to wait for.
+  reap_adopted(not_orphans());
+  if (end_orphans_at_ && adopted_children(not_orphans()).empty()) end_orphans_at_.reset();
 }
 
 /// From now on reads what ranks that have joined say, or what all say.
@@ -426,9 +439,10 @@ void supervisor::fail(const rank_end& end) {
   look_at_sender();
   const auto grace =
       std::chrono::ceil<milliseconds>(std::chrono::duration<double>(plan_.options.grace_seconds));
-  kill_at_ =
-      clock::now() +
-      std::max(grace, end.state == rank_state::finished ? last_words_after_finish : last_words);
+  const auto least = end.state == rank_state::finished ? last_words_after_finish : last_words;
+  kill_at_ = clock::now() + std::max(grace, least);
+  // By then its report is complete.
+  if (grace > least) tell_death_at_ = clock::now() + least;
   patience_ends_at_ = *kill_at_ + dying_patience;
 }
 
@@ -463,7 +477,9 @@ void supervisor::look_at_sender() {
 }
 
 void supervisor::on_output_failure(const output_sink& sink) {
-  if (ending_ != ending::none) return;
+  // What cannot be written to standard error alone is lost, as any program's would be; there is
+  // nowhere to say so, and the job is worth more than its warnings.
+  if (ending_ != ending::none || &sink != sinks_.front().get()) return;
   ending_ = ending::output_lost;
   if (sink.failure() == EPIPE) {
     status_ = 128 + SIGPIPE;  // As if SIGPIPE had ended us: whoever reads has gone on purpose.
@@ -487,7 +503,16 @@ void supervisor::on_all_ended() {
   kill_at_.reset();
   give_up_at_.reset();
   look_again_at_.reset();
-  if (ending_ != ending::none) end_orphans();
+  tell_death_at_.reset();
+  // Without the guard there is no child, as a rule, and so none to look for.
+  guard_.dismiss();
+  reap_adopted(not_orphans());
+  if (ending_ != ending::none) {
+    end_orphans();
+  } else if (!adopted_children(not_orphans()).empty()) {
+    // A filter behind a pipe (`> >(tee log)`) may have the last words of its rank to write.
+    end_orphans_at_ = ended_ + pipe_patience;
+  }
   close_streams_at_ = ended_ + pipe_patience;
   if (ending_ == ending::signal) drop_output_at_ = ended_ + reader_patience;
 }
@@ -506,26 +531,35 @@ void supervisor::kill_ranks() {
   if (!all_ended()) give_up_at_ = clock::now() + kill_patience;
 }
 
-void supervisor::end_orphans() {
-  // Each round ends one generation and adopts the next.
-  for (int round = 0; round < 8; ++round) {
-    std::vector<pid_t> except = strangers_;
-    for (const rank_process& rank : ranks_) except.push_back(rank.pid);
-    std::vector<pid_t> orphans = adopted_children(except);
-    if (orphans.empty()) return;
-    for (pid_t pid : orphans) kill(pid, SIGKILL);
-    // Bounded: the kernel may not be able to end one, and the job's end must not wait for it.
-    for (pid_t pid : orphans) {
-      for (int i = 0; i < 20 && waitpid(pid, nullptr, WNOHANG) == 0; ++i) poll(nullptr, 0, 1);
-    }
+/// Children of this process that are no orphans of ranks.
+std::vector<pid_t> supervisor::not_orphans() const {
+  std::vector<pid_t> pids = strangers_;
+  for (const rank_process& rank : ranks_) {
+    if (rank.running) pids.push_back(rank.pid);
   }
+  return pids;
+}
+
+void supervisor::end_orphans() {
+  std::vector<std::string> ended = end_adopted(not_orphans());
+  if (ending_ != ending::none || ended.empty()) return;
+  // Nobody would expect it.
+  std::string which = ended.front();
+  for (std::size_t i = 1; i < ended.size() && i < orphans_named; ++i) which += ", " + ended[i];
+  if (ended.size() > orphans_named) which += " …";
+  say("sojourn run: " + std::to_string(ended.size()) +
+      (ended.size() == 1 ? " process that a rank" : " processes that ranks") +
+      " had left running ended with the job: " + which + "\n");
 }
 
 void supervisor::say(const std::string& text) {
-  sinks_.back()->put(launcher_writer, "", text, true);
+  sinks_.back()->put(launcher_writer, "", printable(text), true);
 }
 
-std::string supervisor::failure_report() const {
+void supervisor::report_failure() { say((death_told_ ? "" : death_text()) + end_text()); }
+
+/// Who has died, and of what.
+std::string supervisor::death_text() const {
   rank_end end = *first_failure_;
   if (end.wait_status && WIFSIGNALED(*end.wait_status) && WTERMSIG(*end.wait_status) == SIGKILL) {
     end.killed_for_memory =
@@ -533,13 +567,23 @@ std::string supervisor::failure_report() const {
   }
   const std::string& program = part_of(end.rank).command.front();
   std::string text = death_report(end, block(end.rank).crash, program, symbol_file_, sender_);
-  // The program has said why, and each rank would say the same.
-  bool exited =
-      end.wait_status && WIFEXITED(*end.wait_status) && block(end.rank).crash.written.load() == 0;
-  bool refused = is_refusal(end) && exited;
-  if (!exited) {
+  if (!is_plain_exit(end)) {
     text += "  on host " + host_name() + "; to run it again: " + command_line(plan_.options) + "\n";
   }
+  if (!all_ended() && kill_at_) {
+    std::string left = std::to_string(plan_.options.grace_seconds);
+    left.erase(left.find_last_not_of('0') + 1);
+    if (left.back() == '.') left.pop_back();
+    text += "sojourn run: the other ranks may go on for " + left + " s (--grace)\n";
+  }
+  return text;
+}
+
+/// What its death has led to.
+std::string supervisor::end_text() const {
+  const rank_end& end = *first_failure_;
+  bool refused = is_refusal(end) && is_plain_exit(end);
+  std::string text;
   for (int rank : also_failed_) {
     if (rank == end.rank) continue;
     rank_end other = end_of(rank);
@@ -553,6 +597,12 @@ std::string supervisor::failure_report() const {
     text += "sojourn run: the job was ended; its exit status is " + std::to_string(status_) + "\n";
   }
   return text;
+}
+
+/// The program has said why.
+bool supervisor::is_plain_exit(const rank_end& end) const {
+  return end.wait_status && WIFEXITED(*end.wait_status) &&
+         block(end.rank).crash.written.load() == 0;
 }
 
 }  // namespace sojourn::detail

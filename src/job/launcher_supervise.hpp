@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "job/job_segment.hpp"
+#include "job/launcher_guard.hpp"
 #include "job/launcher_hangs.hpp"
 #include "job/launcher_output.hpp"
 #include "job/launcher_process.hpp"
@@ -24,10 +25,10 @@ namespace sojourn::detail {
 class supervisor {
  public:
   /// `job` outlives this object. Ranks ring `bell`. `signals` are blocked. `strangers` are children
-  /// of this process that have nothing to do with the job.
+  /// of this process that have nothing to do with the job. `guard` is dismissed when it has ended.
   supervisor(const launch_plan& plan, job_segment& job, int bell,
              const std::vector<started_rank>& ranks, const sigset_t& signals,
-             std::vector<pid_t> strangers);
+             std::vector<pid_t> strangers, job_guard& guard);
   ~supervisor();
   supervisor(const supervisor&) = delete;
   supervisor& operator=(const supervisor&) = delete;
@@ -80,8 +81,12 @@ class supervisor {
   void signal_ranks(int signal);
   void kill_ranks();
   void end_orphans();
+  std::vector<pid_t> not_orphans() const;
   void say(const std::string& text);
-  std::string failure_report() const;
+  void report_failure();
+  std::string death_text() const;
+  std::string end_text() const;
+  bool is_plain_exit(const rank_end& end) const;
 
   rank_end end_of(int rank) const;
   bool first_is_still_dying(time now) const;
@@ -97,6 +102,7 @@ class supervisor {
 
   const launch_plan& plan_;
   job_segment& job_;
+  job_guard& guard_;
   hang_watcher hangs_;
   std::vector<pid_t> strangers_;
   std::vector<rank_process> ranks_;
@@ -117,13 +123,16 @@ class supervisor {
   std::uint64_t kills_for_memory_;  ///< As the control group counts them, before the job.
   bool killed_ = false;
   bool all_ended_noted_ = false;
+  bool death_told_ = false;
   bool reported_ = false;
 
   time started_;
   time ended_;
+  std::optional<time> tell_death_at_;  ///< When the others go on for a while.
   std::optional<time> kill_at_;
   time patience_ends_at_;           ///< For the rank that died first, when it is still dying.
   std::optional<time> give_up_at_;  ///< When to stop waiting for ranks that SIGKILL did not end.
+  std::optional<time> end_orphans_at_;  ///< Some are left after a job that ended well.
   std::optional<time> close_streams_at_;
   std::optional<time> drop_output_at_;
   std::optional<time> quit_again_until_;  ///< A second Ctrl-\ until then ends the job.

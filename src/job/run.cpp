@@ -24,6 +24,7 @@
 #include "base/check.hpp"
 #include "base/checked.hpp"
 #include "base/doctor_hint.hpp"
+#include "base/printable.hpp"
 #include "base/symbols.hpp"
 #include "fiber/forks.hpp"
 #include "fiber/scheduler.hpp"
@@ -381,7 +382,13 @@ int cannot_start(const std::exception& e) {
   }
   // Ranks that cannot start mostly cannot for the same reason: the first says it.
   bool first = self.segment == nullptr || self.segment->start_failed.fetch_add(1) == 0;
-  if (first) std::fprintf(stderr, "sojourn: %s%s\n", what, hint);
+  if (first) {
+    // Settings of the user's are quoted in it.
+    char sentence[1024];
+    std::snprintf(sentence, sizeof sentence, "sojourn: %s%s", what, hint);
+    make_printable(sentence);
+    std::fprintf(stderr, "%s\n", sentence);
+  }
   if (self.segment != nullptr) arrive();
   return status_not_started;
 }
@@ -399,6 +406,7 @@ void* worker(void*) {
       self.status = 1;
     }
   }
+  worker_ends();
   self.ended.store(true);
   if (self.alone) ring();
   return nullptr;

@@ -39,6 +39,56 @@ refused "cannot start '/': Is a directory" run /
 refused "cannot write '/nonexistent/f': No such file" run --stats-json /nonexistent/f hostname
 refused "cannot write '$work': Is a directory" run --stats-json "$work" hostname
 
+# A number or an option that stands where a file is to be named was meant for something else.
+for option in --stats-json --report --restore; do
+  refused "$option takes the name of .*, not -n; write ./-n for" run $option -n 2 hostname
+  refused "$option takes the name of .*, not 4; write ./4 for" run $option 4 hostname
+  refused "$option takes the name of" run $option '' hostname
+done
+(cd "$work" && "$sojourn" run -n 1 --stats-json ./4 true) || fail 'a file cannot have a number for a name'
+[ -s "$work/4" ] || fail 'a file of that name is not written'
+
+# What is echoed of the user's words cannot command a terminal.
+escape=$(printf '\033[2J')
+for words in "$escape" "run $escape" "run -n $escape true" "run --$escape true" "run --share $escape true" \
+  "run --stats-json /nonexistent/$escape true" "new $escape/x" "doctor $escape"; do
+  # shellcheck disable=SC2086
+  try $words
+  [ "$status" -ne 0 ] || fail "accepted: $words"
+  if grep -q -F "$escape" "$err" "$out"; then fail "echoed as it is: $words"; fi
+done
+expect_err '\\x1b\[2J'
+try run -n 1 --dry-run hostname "$escape"
+expect_status 0
+expect_out "'\\\\x1b\\[2J'"
+
+# Output that cannot be written is no success.
+if [ -w /dev/full ]; then
+  for words in --help --version 'run --help' 'run -n 1 --dry-run true' 'doctor --help' 'new --help'; do
+    context="$words: "
+    status=0
+    # shellcheck disable=SC2086
+    "$sojourn" $words >/dev/full 2>"$err" || status=$?
+    expect_status 1
+    expect_err 'cannot write to standard output: No space left'
+    # With standard error full too there is only the status.
+    status=0
+    # shellcheck disable=SC2086
+    "$sojourn" $words >/dev/full 2>&1 || status=$?
+    expect_status 1
+  done
+  context=''
+fi
+# A sentence that cannot be written changes no status.
+for descriptor in '&-' /dev/full; do
+  [ "$descriptor" = '&-' ] || [ -w "$descriptor" ] || continue
+  for words in '' walk 'run ./absent' 'run -n 0 true' 'doctor --walk' 'new'; do
+    status=0
+    eval '"$sojourn" '"$words"' >"$out" 2>'"$descriptor" || status=$?
+    expect_status 2
+  done
+done
+
 printf 'text\n' >"$work/not-executable"
 refused 'Permission denied' run "$work/not-executable"
 # What only exec finds out: no rank is left running then.

@@ -151,3 +151,19 @@ died 9 'rank 0 .* exited with status 9'
 try run -n 2 sh -c 'seq 2000; [ $SOJOURN_RANK = 1 ] || exec sleep 60; kill -9 $$'
 expect_status 137
 [ "$(wc -l <"$out")" -eq 4000 ] || fail 'output before a death was lost'
+
+# With a grace the death is told when it is known; the job's end later.
+"$sojourn" run -n 2 --grace 60 "$fake" join print=stays-82 sleep_ms=50 1:record=11 1:die=11 sleep_ms=60000 \
+  >"$out" 2>"$err" &
+launcher=$!
+until_true 5000 grep -q 'rank 1 .* was killed by SIGSEGV' "$err" || fail 'the death is told at the end only'
+until_true 1000 grep -q '^sojourn run: the other ranks may go on for 60 s (--grace)$' "$err" || fail 'the grace is not told'
+expect_err 'fake::inner_function()'
+alive stays-82 || fail 'the others were ended before their grace'
+kill -TERM $launcher
+status=0
+wait $launcher || status=$?
+expect_status 139
+expect_err 'the job was ended; its exit status is 139'
+[ "$(grep -c 'was killed by SIGSEGV' "$err")" -eq 1 ] || fail 'the death is told twice'
+expect_gone stays-82

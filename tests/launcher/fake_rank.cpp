@@ -3,6 +3,7 @@
 // that the launcher is tested apart from the runtime, deaths included that the runtime never dies.
 //
 // fake_rank WORD…: each word is done in turn.
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -65,6 +66,17 @@ void print_job() {
               job().share_heap, job().cores, job().bound);
 }
 
+/// Has whoever opens the file wait, an exec too, as a file system may that does not answer: until
+/// this process ends, or the kernel's patience (/proc/sys/fs/lease-break-time).
+void lease(const char* path) {
+  std::signal(SIGIO, SIG_IGN);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0 || fcntl(fd, F_SETLEASE, F_WRLCK) != 0) {
+    std::perror("fake_rank: lease");
+    _exit(99);
+  }
+}
+
 /// Does one word; those that begin with "N:" only on rank N.
 void act(std::string word) {
   std::size_t colon = word.find(':');
@@ -102,6 +114,8 @@ void act(std::string word) {
   } else if (word == "die") {
     std::fflush(stdout);
     die_of(number);
+  } else if (word == "lease") {
+    lease(value.c_str());
   } else if (word == "ignore_term") {
     std::signal(SIGTERM, SIG_IGN);
   } else if (word == "exit") {

@@ -95,6 +95,18 @@ if [ -w /dev/full ]; then
   expect_err 'cannot write .*No space left'
 fi
 
+# Standard error that cannot be written keeps no job from its end, nor its status from being told.
+for descriptor in '&-' /dev/full; do
+  [ "$descriptor" = '&-' ] || [ -w "$descriptor" ] || continue
+  for job in '139 join 1:record=11 1:die=11 sleep_ms=60000' '7 join 0:exit=7 sleep_ms=60000' \
+    '0 join complain=text finish print=done'; do
+    status=0
+    eval '"$sojourn" run -n 2 --stats "$fake" '"${job#* }"' >"$out" 2>'"$descriptor" || status=$?
+    expect_status "${job%% *}"
+  done
+  [ "$(grep -c '^done$' "$out")" -eq 2 ] || fail 'output is lost with standard error'
+done
+
 # Closed standard descriptors do not become pipes or the job's memory.
 status=0
 "$sojourn" run -n 2 "$fake" join print=text finish >&- 2>"$err" <&- || status=$?
@@ -110,17 +122,20 @@ expect_out '^0 reads 2$'
 expect_out '^1 reads 0$'
 expect_out '^2 reads 0$'
 
-# A descendant that keeps a rank's pipe open does not keep the job.
+# A descendant that keeps a rank's pipe open does not keep the job: it is ended with it, and named.
 mark=1234.5672
 try run -n 2 sh -c "sleep $mark & echo started"
 expect_status 0
 expect_faster_than_ms 2000
 [ "$(grep -c started "$out")" -eq 2 ] || fail 'output was lost'
-for process in /proc/[0-9]*; do
-  if tr '\0' ' ' 2>/dev/null <"$process/cmdline" | grep -q "^sleep $mark"; then
-    kill -9 "${process#/proc/}"
-  fi
-done 2>/dev/null
+expect_err '^sojourn run: 2 processes that ranks had left running ended with the job: sleep (pid [0-9]*), sleep'
+[ "$(wc -l <"$err")" -eq 1 ] || fail 'that takes more than a line'
+expect_gone "^sleep $mark"
+# One that ends soon after its rank has the time to write what it has read.
+try run -n 2 sh -c '(sleep 0.05; echo late) & echo early'
+expect_status 0
+expect_no_err
+[ "$(grep -c late "$out")" -eq 2 ] || fail 'the last words of a descendant were lost'
 
 # On a terminal, text without a newline is a prompt: it is shown although the rank now waits.
 if command -v script >/dev/null; then

@@ -70,6 +70,49 @@ grep -q '"calls_local":{"per_rank":\[7,7,7,7\],"sum":28}' "$work/flat" ||
 grep -q '"collective_messages":{"per_rank":\[[1-9][0-9]*,[1-9][0-9]*,' "$work/flat" ||
   fail 'the messages of a killed rank are lost'
 
+has_two_threads() { [ "$(ls "/proc/$1/task" | wc -l)" -ge 2 ]; }
+
+# A signal from outside comes to the thread that waits for the worker's end: the worker's stack is
+# told, and who sent it.
+if [ "$(nm "$real" 2>/dev/null | grep -c __asan_init)" = 0 ]; then
+  for signal in ABRT:134 SEGV:139 BUS:135; do
+    : >"$out"
+    "$sojourn" run -n 2 "$real" wait >"$out" 2>"$err" &
+    launcher=$!
+    until_true 5000 lines_in "$out" 2 || fail 'the ranks did not start'
+    sleep 0.2
+    kill -${signal%:*} "$(sed -n 's/^rank 1 of 2 is //p' "$out")"
+    status=0
+    wait $launcher || status=$?
+    expect_status ${signal#*:}
+    expect_err "rank 1 .* was killed by SIG${signal%:*}"
+    expect_err "process $$ sent the signal"
+    expect_err ' at [^ ]*real_rank.cpp:[0-9]*$'
+    if grep -q 'run_job\|beside the one that runs' "$err"; then fail 'the stack of another thread is told'; fi
+  done
+  # So too without a launcher.
+  "$real" wait >"$out" 2>"$err" &
+  alone=$!
+  until_true 5000 has_two_threads $alone || fail 'the program did not start'
+  sleep 0.2
+  kill -ABRT $alone
+  status=0
+  wait $alone || status=$?
+  expect_status 134
+  expect_err "process $$ sent the signal"
+  expect_err ' at [^ ]*real_rank.cpp:[0-9]*$'
+fi
+
+# Fibers and the worker have stacks of their own, so little is needed of the system's.
+if [ "$(nm "$real" 2>/dev/null | grep -c __asan_init)" = 0 ]; then
+  for how in well:0 segv:139 throw:134; do
+    status=0
+    (ulimit -s 64 && "$sojourn" run -n 2 --stats "$real" ${how%:*}) >"$out" 2>"$err" || status=$?
+    expect_status ${how#*:}
+  done
+  expect_err 'thrown on purpose'
+fi
+
 # Ranks wait for the last one to start without looking again and again.
 : >"$out"
 "$sojourn" run -n 3 sh -c 'echo $$; [ $SOJOURN_RANK != 0 ] || sleep 1.2; exec "$0"' "$real" \

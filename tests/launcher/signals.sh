@@ -93,6 +93,65 @@ finish
 expect_status 137
 expect_gone stays-98
 
+# So does what they have started, unless it has cleared its environment, but not what other jobs
+# have: neither Ctrl-C nor the launcher's end reaches the guard that sees to it.
+"$sojourn" run -n 1 sh -c 'sleep 1234.5674; true' &
+other=$!
+"$sojourn" run -n 2 sh -c 'sleep 1234.5675 & (setsid sleep 1234.5676 &) ; echo started; wait' >"$out" 2>"$err" &
+launcher=$!
+until_true 5000 lines_in "$out" 2 || fail 'the ranks did not start'
+until_true 5000 alive '^sleep 1234.5676' || fail 'their helpers did not start'
+until_true 5000 alive '^sleep 1234.5674' || fail 'the other job did not start'
+kill -9 $launcher
+finish
+expect_status 137
+expect_gone '^sleep 1234.5675'
+expect_gone '^sleep 1234.5676'
+alive '^sleep 1234.5674' || fail 'the helper of another job was ended'
+kill -TERM $other
+wait $other 2>/dev/null
+expect_gone '^sleep 1234.5674'
+# A job inside of a job: its launcher is ended with the outer one's, and its ranks with that.
+"$sojourn" run -n 1 "$sojourn" run -n 2 sh -c '(setsid sleep 1234.5677 &); echo started; sleep 1234.5677' \
+  >"$out" 2>"$err" &
+launcher=$!
+until_true 5000 lines_in "$out" 2 || fail 'the inner job did not start'
+kill -9 $launcher
+finish
+expect_gone 'sleep 1234.5677'
+# Nothing of all this is left after a job, either, whose wrapper forks.
+for how in TERM INT; do
+  : >"$out"
+  "$sojourn" run -n 2 sh -c '"$0" print=stays-101 sleep_ms=60000 & wait' "$fake" >"$out" 2>"$err" &
+  launcher=$!
+  until_true 5000 lines_in "$out" 2 || fail 'the ranks did not start'
+  kill -$how $launcher
+  finish
+  expect_gone stays-101
+done
+
+# While a rank's program cannot be opened yet, the launcher hears signals all the same.
+cp "$fake" "$work/slow"
+"$fake" "lease=$work/slow" print=leased sleep_ms=20000 >"$work/leased" 2>&1 &
+holder=$!
+until_true 5000 test -s "$work/leased" || fail 'the file is not leased'
+if grep -q leased "$work/leased"; then
+  for signal in TERM:143 INT:130; do
+    # The first rank is there, with what it has started; the second one's program is not.
+    "$sojourn" run -n 1 sh -c '(setsid sleep 1234.5678 &); sleep 1234.5678' : -n 1 "$work/slow" \
+      >"$out" 2>"$err" &
+    launcher=$!
+    until_true 5000 alive '^sleep 1234.5678' || fail 'the first rank did not start'
+    kill -${signal%:*} $launcher
+    finish
+    expect_status ${signal#*:}
+    expect_faster_than_ms 1500
+    expect_gone ": -n 1 $work/slow\|^sleep 1234.5678"
+  done
+fi
+kill $holder
+wait $holder 2>/dev/null
+
 # Ctrl-C while nobody reads the output.
 mkfifo "$work/fifo"
 sleep 5 <"$work/fifo" &

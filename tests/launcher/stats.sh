@@ -66,6 +66,26 @@ expect_out '"ranks": 1'
 try run -n 1 --stats-json /dev/null true
 expect_status 0
 [ -c /dev/null ] || fail '/dev/null was replaced'
+# A pipe without a reader keeps neither the job nor the command.
+mkfifo "$work/pipe"
+try run -n 2 --stats-json "$work/pipe" echo text
+expect_status 1
+expect_out '^text$'
+expect_err "cannot write '.*/pipe': nobody reads from this pipe"
+expect_faster_than_ms 5000
+cat "$work/pipe" >"$work/read" &
+try run -n 2 --stats-json "$work/pipe" sleep 0.3
+wait
+expect_status 0
+grep -q '"ranks": 2' "$work/read" || fail 'a pipe that is read gets nothing'
+# A reader that does not read, and one that goes.
+if command -v timeout >/dev/null; then
+  sleep 4 <"$work/pipe" &
+  try run -n 1024 --stats-json "$work/pipe" true
+  expect_status 1
+  expect_err "cannot write '.*/pipe': nobody reads"
+  kill $!
+fi
 # The folder goes while the job runs.
 mkdir "$work/gone"
 try run -n 1 --stats-json "$work/gone/f" rmdir "$work/gone"

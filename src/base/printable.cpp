@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/printable.hpp"
+
+#include <cstddef>
+
+namespace sojourn::detail {
+namespace {
+
+bool is_control(unsigned char c) { return (c < ' ' && c != '\n' && c != '\t') || c == 0x7f; }
+
+/// Length of the UTF-8 sequence that `text` begins with; 0 when it begins with none, or with one of
+/// the control characters from U+0080 to U+009F.
+std::size_t sequence_length(std::string_view text) {
+  auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  auto continues = [&](std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i <= last; ++i) {
+      if ((byte(i) & 0xc0) != 0x80) return false;
+    }
+    return true;
+  };
+  unsigned first = byte(0);
+  if (first >= 0xc2 && first <= 0xdf && continues(1, 1)) {
+    return first == 0xc2 && byte(1) < 0xa0 ? 0 : 2;
+  }
+  if (first >= 0xe0 && first <= 0xef && continues(1, 2)) {
+    bool overlong = first == 0xe0 && byte(1) < 0xa0;
+    bool surrogate = first == 0xed && byte(1) > 0x9f;
+    return overlong || surrogate ? 0 : 3;
+  }
+  if (first >= 0xf0 && first <= 0xf4 && continues(1, 3)) {
+    bool overlong = first == 0xf0 && byte(1) < 0x90;
+    bool too_large = first == 0xf4 && byte(1) > 0x8f;
+    return overlong || too_large ? 0 : 4;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string shown;
+  while (!text.empty()) {
+    auto c = static_cast<unsigned char>(text.front());
+    std::size_t length = c < 0x80 ? (is_control(c) ? 0 : 1) : sequence_length(text);
+    if (length == 0) {
+      shown += {'\\', 'x', digits[c >> 4], digits[c & 15]};
+      length = 1;
+    } else {
+      shown += text.substr(0, length);
+    }
+    text.remove_prefix(length);
+  }
+  return shown;
+}
+
+void make_printable(char* text) {
+  for (; *text != 0; ++text) {
+    if (is_control(static_cast<unsigned char>(*text))) *text = '?';
+  }
+}
+
+}  // namespace sojourn::detail
