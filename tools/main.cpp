@@ -2,9 +2,14 @@
 // The `sojourn` command: starts jobs and benchmarks, checks the host. Each of its own commands
 // stands in a file command_NAME; this one finds out which is meant.
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <ucontext.h>
 
+#include <cstddef>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -70,11 +75,30 @@ int dispatch(const std::vector<std::string>& words) {
   return status_not_started;
 }
 
-}  // namespace
+/// Runs `run` on a stack of its own when the limit on this one's (ulimit -s) is too low for what
+/// reads debug information.
+void with_large_stack(const std::function<void()>& run) {
+  constexpr std::size_t enough = std::size_t{1} << 20;
+  constexpr std::size_t bytes = std::size_t{8} << 20;
+  rlimit limit{};
+  bool is_small = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < enough;
+  void* stack = is_small ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0)
+                         : MAP_FAILED;
+  ucontext_t here;
+  ucontext_t there;
+  if (stack == MAP_FAILED || getcontext(&there) != 0) return run();
+  there.uc_stack.ss_sp = stack;
+  there.uc_stack.ss_size = bytes;
+  there.uc_link = &here;
+  static const std::function<void()>* job;
+  job = &run;
+  makecontext(&there, [] { (*job)(); }, 0);
+  swapcontext(&here, &there);
+}
 
-int main(int argc, char** argv) {
+int run_and_report(const std::vector<std::string>& words) {
   using namespace sojourn::tools;
-  std::vector<std::string> words(argv + 1, argv + argc);
   std::string who = "sojourn" + (words.empty() ? "" : " " + words.front());
   int status = status_not_started;
   try {
@@ -86,5 +110,14 @@ int main(int argc, char** argv) {
     complain(fmt::format("{}: cannot write to standard output: {}\n", who, std::strerror(reason)));
     if (status == 0) status = 1;
   }
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  int status = 0;
+  with_large_stack([&] { status = run_and_report(words); });
   return status;
 }
