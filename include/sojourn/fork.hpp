@@ -38,7 +38,8 @@ struct checked_fork {
 /// may refer to frames of its caller, by a capture or a pointer: it stays on its rank, and a future
 /// of it that is destroyed unread waits for it. What a child throws comes out of get().
 ///
-/// SOJOURN_EXECUTION=heap gives each child a stack of its own from the start.
+/// SOJOURN_EXECUTION=heap gives each child a stack of its own from the start, on which it stays on
+/// its rank: `via::migrate` in it, outside an activation, is an rpc.
 /// Suspends: never. Source: Plevyak, Karamcheti, Zhang and Chien, §3; Mohr, Kranz and Halstead,
 /// Lazy Task Creation (1991).
 template <class F, class... A>

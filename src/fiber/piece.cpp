@@ -227,7 +227,7 @@ void place_with_images(piece* p) {
   p->stamp = last_stamp;
   piece* oldest = p;
   if (!broken.ancestors_in_place) {
-    while (oldest->refers_to != nullptr) {
+    while (oldest->refers_to != nullptr && oldest->refers_to->slot == p->slot) {
       // The parent may by now need less stack than the mark it called the child under.
       oldest->refers_to->needed_from = std::max(oldest->hi, oldest->refers_to->sp);
       oldest = oldest->refers_to;
@@ -256,6 +256,9 @@ void place_with_images(piece* p) {
     enlist(q);
     if (q == oldest) break;
   }
+  // A child on a stack of its own: its caller's frames are in another slot.
+  piece* parent = oldest->refers_to;
+  if (parent != nullptr && parent->slot != p->slot && !broken.ancestors_in_place) place(parent);
 }
 
 void make_image(piece* p) {
@@ -300,20 +303,28 @@ std::byte* room_for(piece* p) {
 
 void copy_in(piece* p, const std::byte* from) { copy_frames(room_for(p), from, p->bytes()); }
 
-void add_referrer(piece* parent, piece* child) {
-  piece** link = &parent->referrers;
+void add_referrer(piece* parent, referrer* child) {
+  referrer** link = &parent->referrers;
   while (*link != nullptr && (*link)->refers_under < child->refers_under) {
     link = &(*link)->next_referrer;
   }
   child->refers_to = parent;
   child->referred_by = link;
   child->next_referrer = std::exchange(*link, child);
-  if (piece* next = child->next_referrer) next->referred_by = &child->next_referrer;
+  if (referrer* next = child->next_referrer) next->referred_by = &child->next_referrer;
 }
 
-void drop_referrer(piece* child) {
+void drop_referrer(referrer* child) {
   *child->referred_by = child->next_referrer;
-  if (piece* next = child->next_referrer) next->referred_by = child->referred_by;
+  if (referrer* next = child->next_referrer) next->referred_by = child->referred_by;
+  *child = referrer{};
+}
+
+void hand_over_referrer(referrer* from, referrer* to) {
+  *to = *from;
+  *to->referred_by = to;
+  if (referrer* next = to->next_referrer) next->referred_by = &to->next_referrer;
+  *from = referrer{};
 }
 
 namespace {
@@ -333,7 +344,7 @@ namespace {
 [[gnu::noinline]] void split_referrers(piece* older, piece* younger, const mark* m) {
   younger->referrers = older->referrers;
   younger->referrers->referred_by = &younger->referrers;
-  piece** link = &younger->referrers;
+  referrer** link = &younger->referrers;
   while (*link != nullptr && refers_below(*link, m)) {
     (*link)->refers_to = younger;
     link = &(*link)->next_referrer;

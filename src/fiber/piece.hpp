@@ -57,7 +57,7 @@ struct thread_extra;
 class file_writer;
 class file_reader;
 
-struct piece : fiber_view {
+struct piece : fiber_view, referrer {
   // Where it is.
   std::uint64_t sp = 0;             ///< Youngest byte; the resume address lies there.
   std::uint64_t hi = 0;             ///< One past the oldest byte.
@@ -99,12 +99,8 @@ struct piece : fiber_view {
   fp_control fp = {};
 
   // Ties.
-  piece* refers_to = nullptr;      ///< Parent whose frames a by-reference child uses.
-  std::uint64_t refers_under = 0;  ///< Address of the parent's mark that those frames lie under.
-  piece* referrers = nullptr;      ///< Such children of this one; a list by next_referrer, the
-                                   ///< lowest refers_under first: in front are those of a cut.
-  piece* next_referrer = nullptr;
-  piece** referred_by = nullptr;  ///< What points to this in that list.
+  referrer* referrers = nullptr;  ///< By-reference children of this one: their lowest first, so
+                                  ///< that those of a cut are in front.
   piece* next_in_slot = nullptr;  ///< List of stack_slot::in_place.
   piece* next_ready = nullptr;    ///< Of what is ready, or waits in `waits_on`.
   std::byte* image = nullptr;
@@ -192,12 +188,14 @@ piece* cut(piece* older, mark* m);
 piece* divide(piece* older, mark* m, std::uint64_t sp, hold*& holds);
 /// True when the frames that the by-reference `child` uses are younger than its parent's open mark
 /// `m`. (The mark it began under may be gone: the frame that made it may have returned.)
-inline bool refers_below(const piece* child, const mark* m) {
+inline bool refers_below(const referrer* child, const mark* m) {
   return child->refers_under <= reinterpret_cast<std::uint64_t>(m);
 }
 /// Makes `child` one that refers to frames of `parent`; and ends that.
-void add_referrer(piece* parent, piece* child);
-void drop_referrer(piece* child);
+void add_referrer(piece* parent, referrer* child);
+void drop_referrer(referrer* child);
+/// Has `to` refer in the place of `from`.
+void hand_over_referrer(referrer* from, referrer* to);
 
 /// The next older open mark of `p`, or null.
 inline mark* older_mark(const piece* p, const mark* m) {

@@ -11,6 +11,7 @@
 #include "fiber/stack_copy.hpp"
 #include "fiber/waiters.hpp"
 #include "fiber/watched.hpp"
+#include "memory/runtime_resource.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/tasks.hpp"
 
@@ -494,12 +495,17 @@ namespace {
 
 namespace {
 
-[[gnu::always_inline]] inline handler_end run_on_a_spare(void (*fn)(void*), void* context,
-                                                         bool pinned, void* scope, bool goes_on) {
+[[gnu::always_inline]] inline piece* ready_spare() {
   if (scheduler.spare == nullptr) scheduler.spare = make_spare();
   piece* p = scheduler.spare;
   if (slots[p->slot].being_read != 0) [[unlikely]]
     p = another_spare();
+  return p;
+}
+
+[[gnu::always_inline]] inline handler_end run_on_a_spare(void (*fn)(void*), void* context,
+                                                         bool pinned, void* scope, bool goes_on) {
+  piece* p = ready_spare();
   if (slots[p->slot].in_place != nullptr) {
     return run_on_used_spare(p, fn, context, pinned, scope, goes_on);
   }
@@ -511,6 +517,23 @@ void run_task(void* context) {
   t->run(t);
 }
 
+/// The frames that it refers to come in place, and stay so as long as it runs (place()). They lie
+/// in another slot: that of a fiber which shares its stack with nobody (attend_fork).
+[[gnu::noinline]] handler_end run_by_reference(task* t) {
+  piece* p = ready_spare();
+  SOJOURN_CHECK(t->refers->refers_to->slot != p->slot,
+                "a child would run in the place of the frames that it refers to");
+  hand_over_referrer(t->refers, p);
+  p->by_reference = true;
+  place(p->refers_to);
+  const handler_end end = run_on_a_spare(run_task, t, true, t->scope, false);
+  if (end == handler_end::returned) {
+    drop_referrer(p);
+    p->by_reference = false;
+  }
+  return end;
+}
+
 [[gnu::always_inline]] inline int run_tasks(int most) {
   int ran = 0;
   for (; posted.first != nullptr && ran < most; ++ran) {
@@ -518,7 +541,8 @@ void run_task(void* context) {
     posted.first = t->next;
     void* scope = t->scope;
     handover.called_by = no_rank;
-    const handler_end end = run_on_a_spare(run_task, t, true, scope, false);
+    const handler_end end = t->refers != nullptr ? run_by_reference(t)
+                                                 : run_on_a_spare(run_task, t, true, scope, false);
     if (scope != nullptr && end == handler_end::returned) on_scope.left(scope);
   }
   return ran;
@@ -539,6 +563,14 @@ int run_what_is_here(int most) {
     tasks = run_tasks(most);
   }
   return ran;
+}
+
+void* memory_for_short_tasks(std::size_t bytes) { return runtime_resource()->allocate(bytes); }
+
+void refer_to_caller(referrer& tie) {
+  tie.refers_under = running.youngest != nullptr ? reinterpret_cast<std::uint64_t>(running.youngest)
+                                                 : ~std::uint64_t{0};
+  add_referrer(running_piece(), &tie);
 }
 
 void count_in_scope(void* scope) { on_scope.joined(scope); }

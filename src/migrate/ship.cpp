@@ -195,7 +195,7 @@ const stay_reason* reason_beyond_marks(const piece* p, const mark* oldest, std::
     if (oldest == nullptr || held_below(*m, oldest)) return &holds_mutex;
   }
   if (!broken.by_reference_stays) {
-    for (const piece* child = p->referrers; child != nullptr; child = child->next_referrer) {
+    for (const referrer* child = p->referrers; child != nullptr; child = child->next_referrer) {
       if (oldest == nullptr || refers_below(child, oldest)) return &referred_to;
     }
   }

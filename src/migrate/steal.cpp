@@ -98,7 +98,7 @@ bool is_clean(const piece* p, const stretch& s) {
   for (const hold* h = running.holds; h != nullptr && address_of(h) < high; h = h->outer) {
     if (address_of(h) >= low) return false;
   }
-  for (const piece* child = p->referrers; child != nullptr; child = child->next_referrer) {
+  for (const referrer* child = p->referrers; child != nullptr; child = child->next_referrer) {
     if (refers_below(child, s.younger)) continue;
     if (s.older == nullptr || refers_below(child, s.older)) return false;
   }

@@ -220,6 +220,60 @@ void a_future_of_such_a_child_waits_for_it() {
   CHECK_EQUAL(last_written, 31);
 }
 
+void frames_that_a_child_refers_to_do_not_leave() {
+  const long sum = activate([] {
+    long local = 1;
+    const rank_t before = rank_me();
+    auto child = fork([&] {
+      for (int i = 0; i < 5; ++i) yield();
+      local += there(41);
+    });
+    migrate_to(next());  // refused
+    CHECK_EQUAL(rank_me(), before);
+    child.get();
+    return local;
+  });
+  CHECK_EQUAL(sum, 42);
+}
+
+// How far the next two are.
+int phase;
+void wait_for_phase(rank_t home, int wanted) {
+  while (rpc(home, [] { return phase; }).get() < wanted) {
+  }
+}
+/// Its stack is free on its rank while it is elsewhere, and another fiber takes it.
+void leaves_and_comes_back(rank_t home) {
+  migrate_to(next());
+  rpc(home, [] { phase = 1; }).get();
+  wait_for_phase(home, 2);
+  migrate_to(home);
+  phase = 3;
+  while (phase < 4) yield();
+}
+long waits_for_a_child_that_refers() {
+  long local = 1;
+  auto child = fork([&] {
+    phase = 2;
+    while (phase < 3) yield();
+    local += 41;
+    phase = 4;
+  });
+  child.get();
+  return local;
+}
+void a_child_finds_its_callers_frame_though_another_came_in_its_place() {
+  if (rank_me() != 0) return;
+  for (int i = 0; i < 3; ++i) {
+    phase = 0;
+    auto visitor = rpc(rank_me(), leaves_and_comes_back, rank_me());
+    while (phase < 1) yield();
+    auto caller = rpc(rank_me(), waits_for_a_child_that_refers);
+    CHECK_EQUAL(caller.get(), 42);
+    visitor.get();
+  }
+}
+
 void results_own_memory() {
   auto short_one = fork([n = 3] { return std::vector<int>(static_cast<std::size_t>(n), 4); });
   auto long_one =
@@ -544,6 +598,10 @@ int main(int argc, char** argv) {
     check::claim("a child refers to its caller's frame", a_child_refers_to_its_callers_frame);
     check::claim("a future of such a child waits for it", a_future_of_such_a_child_waits_for_it);
     check::claim("children of children belong to them", children_of_children_belong_to_them);
+    check::claim("frames that a child refers to do not leave",
+                 frames_that_a_child_refers_to_do_not_leave);
+    check::claim("a child finds its caller's frame though another came in its place",
+                 a_child_finds_its_callers_frame_though_another_came_in_its_place);
     check::claim("results own memory", results_own_memory);
     check::claim("captures are aligned", captures_are_aligned);
     check::claim("loops run each index once", loops_run_each_index_once);

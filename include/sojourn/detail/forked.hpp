@@ -34,11 +34,16 @@ struct heap_child : task {
   F fn;
   std::tuple<A...> arguments;
   ticket_id result;
+  referrer tie;  ///< Of one by reference.
 
+  /// Whoever has the result finds the callable and the arguments destroyed, as of a call in place.
   static void run(task* self) {
     std::unique_ptr<heap_child> child(static_cast<heap_child*>(self));
-    send_outcome<R>(child->result,
-                    [&]() -> R { return std::apply(child->fn, std::move(child->arguments)); });
+    send_outcome<R>(child->result, [&]() -> R {
+      F fn = std::move(child->fn);
+      std::tuple<A...> arguments = std::move(child->arguments);
+      return std::apply(fn, std::move(arguments));
+    });
   }
 };
 
@@ -52,8 +57,13 @@ template <mark_kind Kind, class R, class F, class... A>
 [[gnu::noinline]] future<R> start_on_heap(F fn, A... arguments) {
   using child = heap_child<R, F, A...>;
   const ticket_id result = ticket_open();
-  post_task_first(
-      new child{{&child::run, join_scope()}, std::move(fn), {std::move(arguments)...}, result});
+  auto* begun =
+      new child{{&child::run, join_scope()}, std::move(fn), {std::move(arguments)...}, result, {}};
+  if constexpr (is_by_reference(Kind)) {
+    refer_to_caller(begun->tie);
+    begun->refers = &begun->tie;
+  }
+  post_task_first(begun);
   return future_of_child<Kind, R>(result);
 }
 

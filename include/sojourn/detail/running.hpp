@@ -65,6 +65,16 @@ struct fiber_view {
 /// Of what runs; null on the scheduler's own stack.
 extern fiber_view* running_fiber;
 
+struct piece;
+/// What uses frames of a fiber that goes on meanwhile, as a child does whose call captured its
+/// caller's variables: one of that fiber's list of such, the lowest `refers_under` first.
+struct referrer {
+  piece* refers_to = nullptr;      ///< Null: to no other frames than its own.
+  std::uint64_t refers_under = 0;  ///< Address of the mark there that those frames lie under.
+  referrer* next_referrer = nullptr;
+  referrer** referred_by = nullptr;  ///< What points to this in that list.
+};
+
 struct job_view {
   int me = 0;
   int count = 1;

@@ -24,6 +24,10 @@ inline void* join_scope() {
   return scope;
 }
 
+/// The runtime's own memory, so that an address of it which is left on a stack is not taken for a
+/// pointer of the program; never given back. Throws std::bad_alloc.
+void* memory_for_short_tasks(std::size_t bytes);
+
 /// Memory of short tasks: what one gives back, the next of about its size takes. As much stays as
 /// there was at once.
 class task_memory {
@@ -32,7 +36,7 @@ class task_memory {
   void* take(std::size_t bytes) {
     const std::size_t size = place(bytes);
     if (size >= free_.size()) return ::operator new(bytes);
-    if (free_[size] == nullptr) return ::operator new((size + 1) * unit);
+    if (free_[size] == nullptr) return memory_for_short_tasks((size + 1) * unit);
     return std::exchange(free_[size], free_[size]->next);
   }
   /// `bytes` as they were asked for.
@@ -58,6 +62,7 @@ struct task {
   void (*run)(task* self);
   void* scope;  ///< That join_scope() counted it in.
   task* next = nullptr;
+  referrer* refers = nullptr;  ///< Not null: it uses frames of the fiber that posted it.
 
 #if !SOJOURN_ASAN  // It finds uses of what was freed, not of what was given back here.
   static void* operator new(std::size_t bytes) { return memory_of_tasks.take(bytes); }
@@ -92,6 +97,10 @@ inline void post_task_first(task* t) {
   if (posted.first == nullptr) posted.last = t;
   posted.first = t;
 }
+
+/// The running fiber's frames are what `tie` refers to, of a task that is to be posted: they stay
+/// on this rank, and are in place while that runs.
+void refer_to_caller(referrer& tie);
 
 /// Makes `id` a ticket that is at home on this rank, asking its home to forward when it is not.
 void ticket_adopt(ticket_id& id);
