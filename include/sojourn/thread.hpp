@@ -180,7 +180,8 @@ struct thread_request {
     thread_ends();
   }
 
-  inline static const std::uint16_t handler = register_request_handler(&handle, true);
+  inline static const std::uint16_t handler =
+      register_request_handler(&handle, true, nullptr, sizeof(payload_type));
 };
 
 /// The same with arguments that are marshalled. Its oldest frames own them, so it stays.

@@ -16,6 +16,7 @@
 #include "fiber/waiters.hpp"
 #include "memory/address_map.hpp"
 #include "message/bundles.hpp"
+#include "message/message_reader.hpp"
 #include "message/own_requests.hpp"
 #include "message/programs.hpp"
 #include "sojourn/clock.hpp"
@@ -50,13 +51,19 @@ struct user_handler {
   request_handler run;
   bool may_migrate;
   const char* promises = nullptr;  ///< Of one that never waits: the name of what it calls.
+  std::size_t keeps = 0;           ///< Of one that starts threads: bytes that it keeps at least.
 };
 std::vector<user_handler>& user_handlers() {
   // Filled before main, in any order of initialisation; the fixed ones stand first.
   static std::vector<user_handler> table(static_cast<std::size_t>(fixed_handler::count_));
   return table;
 }
-runtime_handler runtime_handlers[first_user_handler];
+/// The handlers of the runtime's own messages. A message of fewer bytes than `least` is refused.
+struct bounded_handler {
+  runtime_handler run = nullptr;
+  std::size_t least = ~std::size_t{0};
+};
+bounded_handler runtime_handlers[first_user_handler];
 
 /// A sender that waits for room.
 struct pending_send {
@@ -281,11 +288,12 @@ void deliver_to_user(arrival& a) {
         a.source, index, dispatcher.handler_count);
   }
   void* scope = nullptr;
+  if (!is_of_this_job(a.ticket)) [[unlikely]]
+    refuse_arrival(a, "is to be answered to a rank that is not there");
   if (a.flags & flag_scope) {
-    a.bytes -= sizeof(scope_ticket);
-    scope_ticket ticket;
-    std::memcpy(&ticket, a.payload + a.bytes, sizeof ticket);
-    scope = scopes_on_wire.give(ticket);
+    message_reader from(a);
+    scope = scopes_on_wire.give(a, from.take_last<scope_ticket>());
+    a.bytes = from.left();
   }
   if (fibers_unfinished() > fibers_max) [[unlikely]] {
     ticket_id answer = a.ticket;
@@ -332,7 +340,10 @@ bool deliver(arrival& a, void*) {
     ++dispatcher.moved_collective.received;
   }
   if (a.handler < first_user_handler) {
-    runtime_handlers[a.handler](a);
+    const bounded_handler& handler = runtime_handlers[a.handler];
+    if (a.bytes < handler.least) [[unlikely]]
+      refuse_arrival(a, "is shorter than any of its kind");
+    handler.run(a);
   } else {
     deliver_to_user(a);
   }
@@ -510,14 +521,14 @@ template <bool SameProgram>
 
 active_transport& wire() { return *dispatcher.transport; }
 
-void on_message(runtime_message kind, runtime_handler handler) {
-  runtime_handlers[static_cast<std::size_t>(kind)] = handler;
+void on_message(runtime_message kind, runtime_handler handler, std::size_t least) {
+  runtime_handlers[static_cast<std::size_t>(kind)] = {handler, least};
 }
 
 std::uint16_t register_request_handler(request_handler handler, bool may_migrate,
-                                       const char* promises) {
+                                       const char* promises, std::size_t keeps) {
   auto& table = user_handlers();
-  table.push_back({handler, may_migrate, promises});
+  table.push_back({handler, may_migrate, promises, keeps});
   std::size_t index = table.size() - 1 + first_user_handler;
   if (index > 0xffff) die("a program has at most 65,000 different remote calls");
   return static_cast<std::uint16_t>(index);
@@ -822,6 +833,13 @@ void want_rounds(bool wanted) {
 }
 
 std::uint16_t handler_entered() { return entered->handler; }
+
+bool starts_thread(std::uint16_t handler, std::size_t bytes) {
+  const std::size_t index = std::size_t{handler} - first_user_handler;
+  if (index >= dispatcher.handler_count) return false;
+  const std::size_t keeps = dispatcher.handlers[index].keeps;
+  return keeps != 0 && bytes >= keeps;
+}
 
 void run_kept(std::uint16_t handler, const request& message, void* scope) {
   const user_handler& h = dispatcher.handlers[handler - first_user_handler];

@@ -70,7 +70,10 @@ constexpr std::uint16_t handler_number(fixed_handler which) {
 outgoing begin_fixed_request(int to, std::size_t payload_bytes, bool answered);
 
 using runtime_handler = void (*)(arrival& message);
-void on_message(runtime_message kind, runtime_handler handler);
+/// Sets the handler of a kind of messages, which have `least` bytes or more: shorter ones end the
+/// rank with a report and never come to the handler. message_reader.hpp has a form that names what
+/// they begin with.
+void on_message(runtime_message kind, runtime_handler handler, std::size_t least = 0);
 
 /// Flags of a message.
 inline constexpr std::uint16_t flag_exception = 1;  ///< The bytes of a result are an exception.
@@ -89,7 +92,7 @@ struct scope_ticket {
 struct scope_wire {
   scope_ticket (*take)(void* scope);        ///< Suspends when there is none here.
   std::uint64_t (*available)(void* scope);  ///< What take would give without suspending, or 0.
-  void* (*give)(const scope_ticket& ticket);
+  void* (*give)(const arrival& message, const scope_ticket& ticket);
 };
 extern scope_wire scopes_on_wire;
 
@@ -156,6 +159,8 @@ void call_when_idle(void (*fn)(bool idle));
 void want_rounds(bool wanted);
 /// The index of the handler that was entered last. Requires: it has not suspended.
 std::uint16_t handler_entered();
+/// True when `handler` starts threads (thread.hpp), from messages of so many bytes.
+bool starts_thread(std::uint16_t handler, std::size_t bytes);
 /// Runs a handler on a message that was kept: as one that has just arrived, but for consume(),
 /// which it must not call. Scheduler's stack. The scope's count is the handler's.
 void run_kept(std::uint16_t handler, const request& message, void* scope);

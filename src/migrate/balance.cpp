@@ -14,6 +14,7 @@
 #include "memory/address_map.hpp"
 #include "memory/runtime_resource.hpp"
 #include "message/dispatcher.hpp"
+#include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "migrate/ship.hpp"
 #include "migrate/threads.hpp"
@@ -71,7 +72,7 @@ struct handed_thread {
   std::uint32_t moves;
   std::int32_t source;
   std::uint16_t handler;
-  bool has_scope;
+  std::uint8_t has_scope;
   balance_record balance;
 };
 
@@ -410,10 +411,8 @@ void on_steal_ask(arrival& a) {
   call_each_round(round);
 }
 
-void on_steal_nothing(arrival& a) {
+void on_steal_nothing(arrival& a, const std::uint32_t& given) {
   int from = a.source;
-  std::uint32_t given;
-  std::memcpy(&given, a.payload, sizeof given);
   wire().consume(a);
   peer& p = state.peers[from];
   counts.steals_empty += p.asked;
@@ -421,27 +420,31 @@ void on_steal_nothing(arrival& a) {
   set_known(from, false, !is_old);
 }
 
-void on_load_told(arrival& a) {
-  std::memcpy(&state.peers[a.source].load, a.payload, sizeof(int));
+void on_load_told(arrival& a, const int& told) {
+  // What is no load would overflow where loads are compared.
+  if (told < 0) refuse_arrival(a, "is below zero");
+  state.peers[a.source].load = told;
   wire().consume(a);
 }
 
 void on_threads_handed(arrival& a) {
-  const std::byte* at = a.payload;
-  const std::byte* end = at + a.bytes;
-  while (at < end) {
-    handed_thread h;
-    std::memcpy(&h, at, sizeof h);
+  message_reader all(a);
+  while (all.left() > 0) {
+    const auto h = all.take<handed_thread>();
+    (void)all.take_bytes(rounded_up(sizeof h) - sizeof h);
+    const std::byte* payload = all.take_bytes(rounded_up(h.bytes));
+    if (!starts_thread(h.handler, h.bytes)) refuse_arrival(a, "holds what starts no thread");
+    (void)checked_ticket(a, h.thread);
+    (void)checked_rank(a, h.source);
     kept_thread* k = new_kept(h.bytes);
-    k->scope = h.has_scope ? scopes_on_wire.give(h.scope) : nullptr;
+    k->scope = h.has_scope ? scopes_on_wire.give(a, h.scope) : nullptr;
     k->thread = h.thread;
     k->bytes = h.bytes;
     k->moves = h.moves;
     k->source = h.source;
     k->handler = h.handler;
     k->balance = h.balance;
-    std::memcpy(k->payload(), at + rounded_up(sizeof h), h.bytes);
-    at += handed_bytes(h.bytes);
+    std::memcpy(k->payload(), payload, h.bytes);
     note_arrival(k->balance);
     keep(k);
     thread_arrives(k->thread, k->moves, a.source);
@@ -474,8 +477,8 @@ void attach_balance() {
   state.not_asked = job.count - 1;
   state.random.seed(static_cast<unsigned>(job.me) + 1);
   on_message(runtime_message::steal_ask, on_steal_ask);
-  on_message(runtime_message::steal_nothing, on_steal_nothing);
-  on_message(runtime_message::load_told, on_load_told);
+  on_message<std::uint32_t, on_steal_nothing>(runtime_message::steal_nothing);
+  on_message<int, on_load_told>(runtime_message::load_told);
   on_message(runtime_message::threads_handed, on_threads_handed);
   set_policy(policy_from_environment());
 }

@@ -13,6 +13,7 @@
 #include "memory/stretch_index.hpp"
 #include "memory/thread_arena.hpp"
 #include "message/dispatcher.hpp"
+#include "message/message_reader.hpp"
 #include "migrate/threads.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/tasks.hpp"
@@ -55,6 +56,14 @@ struct receiving {
   piece* coming;
   int source;
   std::uint64_t left;
+  std::vector<stretch> to;  ///< Where this rank said that it wants them.
+
+  bool has_room(std::uint64_t address, std::uint64_t bytes) const {
+    return std::any_of(to.begin(), to.end(), [&](const stretch& s) {
+      const std::uint64_t offset = address - s.to;
+      return offset < s.bytes && bytes <= s.bytes - offset;
+    });
+  }
 };
 std::unordered_map<ticket_id, receiving> by_parts;
 
@@ -175,18 +184,29 @@ void send_late(void* context) {
   send(room, s);
 }
 
-void on_piece_to_read(arrival& a) {
-  piece_header header;
+/// What such a message begins with.
+struct head_to_read {
+  piece_header piece;
   reading_header what;
-  std::memcpy(&header, a.payload, sizeof header);
-  std::memcpy(&what, a.payload + sizeof header, sizeof what);
-  const std::byte* rest = a.payload + sizeof header + sizeof what;
-  std::size_t rest_bytes = a.bytes - sizeof header - sizeof what;
+};
+static_assert(sizeof(head_to_read) == sizeof(piece_header) + sizeof(reading_header));
+
+void on_piece_to_read(arrival& a, const head_to_read& head) {
+  const reading_header& what = head.what;
+  message_reader rest(a, sizeof head);
   piece* p = new_piece();
-  rest_bytes -= read_tail(p, a, rest, rest_bytes);
-  std::vector<page_range> heap(rest_bytes / sizeof(page_range));
-  if (!heap.empty()) std::memcpy(heap.data(), rest, heap.size() * sizeof(page_range));
-  describe_arrival(p, a, header, what.bytes);
+  read_tail(p, a, rest);
+  (void)checked_ticket(a, what.done);
+  if (what.image_bytes > what.bytes) refuse_arrival(a, "has more of an image than there is of it");
+  const bool has_table = what.heap.arena != 0;
+  std::vector<page_range> heap(has_table ? what.heap.entries() : 0);
+  if (rest.left() != heap.size() * sizeof(page_range))
+    refuse_arrival(a, "has another table of a thread's heap than it says");
+  if (!heap.empty()) std::memcpy(heap.data(), rest.next(), rest.left());
+  describe_arrival(p, a, head.piece, what.bytes);
+  const thread_arena* named = heap_of(p);
+  if (reinterpret_cast<std::uint64_t>(named) != what.heap.arena)
+    refuse_arrival(a, "brings another heap than the thread has");
   int source = a.source;
   wire().consume(a);
 
@@ -207,19 +227,19 @@ void on_piece_to_read(arrival& a) {
     return filled(p, source);
   }
   if (p->is_thread_base()) base_announced(p, source);
-  by_parts[what.done] = {p, source, total_of(all)};
+  by_parts[what.done] = {p, source, total_of(all), all};
   // Nothing else may come where the parts will.
   if (p->in_place_from < p->hi) ++slots[p->slot].being_read;
   send_result(what.done, &room, sizeof room);
 }
 
-void on_piece_part(arrival& a) {
-  part_header header;
-  std::memcpy(&header, a.payload, sizeof header);
+void on_piece_part(arrival& a, const part_header& header) {
   std::size_t bytes = a.bytes - sizeof header;
   auto coming = by_parts.find(header.done);
-  SOJOURN_CHECK(coming != by_parts.end() && bytes <= coming->second.left,
-                "rank %d sent a part of a stack that does not come from there", a.source);
+  if (coming == by_parts.end() || coming->second.source != a.source ||
+      bytes > coming->second.left || !coming->second.has_room(header.to, bytes)) {
+    refuse_arrival(a, "is not of a piece that comes from there, or not for where that goes");
+  }
   copy_frames(reinterpret_cast<void*>(header.to), a.payload + sizeof header, bytes);
   counts.migration_copies += bytes;
   wire().consume(a);
@@ -231,9 +251,7 @@ void on_piece_part(arrival& a) {
   filled(r.coming, r.source, true);
 }
 
-void on_extent_returns(arrival& a) {
-  page_range extent;
-  std::memcpy(&extent, a.payload, sizeof extent);
+void on_extent_returns(arrival& a, const page_range& extent) {
   wire().consume(a);
   forget_sent_in(extent);
   extents.give_back(extent.address, extent.bytes);
@@ -257,9 +275,9 @@ void fail_arrivals_from(int rank) {
 }
 
 void attach_reading() {
-  on_message(runtime_message::piece_to_read, on_piece_to_read);
-  on_message(runtime_message::piece_part, on_piece_part);
-  on_message(runtime_message::extent_returns, on_extent_returns);
+  on_message<head_to_read, on_piece_to_read>(runtime_message::piece_to_read);
+  on_message<part_header, on_piece_part>(runtime_message::piece_part);
+  on_message<page_range, on_extent_returns>(runtime_message::extent_returns);
 }
 
 bool anything_is_read() { return !extents_sent.empty() || !by_parts.empty(); }

@@ -9,6 +9,7 @@
 #include "fiber/stack_copy.hpp"
 #include "fiber/ticket_table.hpp"
 #include "message/dispatcher.hpp"
+#include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "migrate/balance.hpp"
 #include "migrate/checked_scan.hpp"
@@ -146,16 +147,17 @@ long move_pieces(std::uint64_t rank, std::uint64_t how, std::uint64_t sp) {
   abandon_stack();
 }
 
-void on_piece(arrival& a) {
-  piece_header header;
-  std::memcpy(&header, a.payload, sizeof header);
-  const std::byte* frames = a.payload + sizeof header;
-  std::size_t bytes = a.bytes - sizeof header;
+void on_piece(arrival& a, const piece_header& header) {
+  message_reader frames(a, sizeof header);
   piece* p = new_piece();
-  if (a.flags & (flag_thread | flag_scope)) [[unlikely]]
-    bytes -= read_tail(p, a, frames, bytes);
+  if (a.flags & (flag_thread | flag_scope)) [[unlikely]] {
+    read_tail(p, a, frames);
+    if (p->extra != nullptr && p->extra->heap != nullptr)
+      refuse_arrival(a, "brings a thread without its heap");
+  }
+  const std::size_t bytes = frames.left();
   describe_arrival(p, a, header, bytes);
-  copy_frames(room_for_arrival(p), frames, bytes);
+  copy_frames(room_for_arrival(p), frames.next(), bytes);
   counts.migration_copies += bytes;
   int source = a.source;
   wire().consume(a);
@@ -267,28 +269,24 @@ std::uint16_t write_tail(const departure& d, std::byte* room) {
   return flags;
 }
 
-std::size_t read_tail(piece* p, const arrival& a, const std::byte* from, std::size_t bytes) {
-  std::size_t before = bytes;
-  if (a.flags & flag_scope) {
-    bytes -= sizeof(scope_ticket);
-    scope_ticket scope;
-    std::memcpy(&scope, from + bytes, sizeof scope);
-    p->scope = scopes_on_wire.give(scope);
-  }
-  if (a.flags & flag_thread) bytes -= read_trailer(p, from, bytes);
-  return before - bytes;
+void read_tail(piece* p, const arrival& a, message_reader& from) {
+  if (a.flags & flag_scope) p->scope = scopes_on_wire.give(a, from.take_last<scope_ticket>());
+  if (a.flags & flag_thread) read_trailer(p, a, from);
 }
 
 void describe_arrival(piece* p, const arrival& a, const piece_header& header, std::size_t bytes) {
+  if (!addresses.in_stacks(header.sp)) refuse_arrival(a, "begins at an address that is no stack's");
   std::uint32_t slot = slots.index_of(header.sp);
-  SOJOURN_CHECK(addresses.in_stacks(header.sp) && header.sp + bytes <= slots.high(slot),
-                "rank %d sent %zu bytes of a stack at 0x%llx, which is not in a stack", a.source,
-                bytes, static_cast<unsigned long long>(header.sp));
+  if (bytes > slots.high(slot) - header.sp) refuse_arrival(a, "is longer than its stack");
+  if (header.sp - slots.low(slot) < stack_slots::guard_bytes)
+    refuse_arrival(a, "begins in the guard page of its stack");
+  if (header.youngest != nullptr && address_of(header.youngest) - header.sp >= bytes)
+    refuse_arrival(a, "names a mark that is not in it");
   p->slot = slot;
   p->sp = header.sp;
   p->hi = header.sp + bytes;
   p->base = header.base;
-  p->result = a.ticket;
+  p->result = checked_ticket(a, a.ticket);
   p->youngest = header.youngest;
   p->fp = header.fp;
   p->methods = p->base_methods = header.methods;
@@ -323,7 +321,7 @@ void attach_migration() {
   attach_threads();
   attach_balance();
   attach_reading();
-  on_message(runtime_message::piece, on_piece);
+  on_message<piece_header, on_piece>(runtime_message::piece);
 }
 
 long move_activations(int to, via how) {

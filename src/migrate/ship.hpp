@@ -12,6 +12,8 @@
 
 namespace sojourn::detail {
 
+class message_reader;
+
 /// Register the handlers of this floor.
 void attach_migration();
 
@@ -58,9 +60,10 @@ piece_header header_of(const piece* p);
 std::size_t tail_bytes(const piece* p);
 /// Writes it; returns the message's flags.
 std::uint16_t write_tail(const departure& d, std::byte* room);
-/// Reads it from the end of a message, `bytes` from `from`; returns how many it is.
-std::size_t read_tail(piece* p, const arrival& a, const std::byte* from, std::size_t bytes);
-/// Fills in a piece that has come but for its bytes and what the tail says.
+/// Takes it from the end of a message.
+void read_tail(piece* p, const arrival& a, message_reader& from);
+/// Fills in a piece that has come but for its bytes and what the tail says. Ends the rank when they
+/// do not belong in a stack.
 void describe_arrival(piece* p, const arrival& a, const piece_header& header, std::size_t bytes);
 /// Where its bytes are to be copied; to be followed by filled() when they are. `announced`: home
 /// was told before that it comes (base_announced).

@@ -15,6 +15,7 @@
 #include "memory/address_map.hpp"
 #include "memory/thread_arena.hpp"
 #include "message/dispatcher.hpp"
+#include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "migrate/ship.hpp"
 #include "sojourn/counters.hpp"
@@ -30,7 +31,7 @@ struct ask {
   ticket_id thread;
   ticket_id answer;  ///< Takes a stay_reason.
   int to;
-  bool by_hint;  ///< Sent where the asker had found it before.
+  std::uint8_t by_hint;  ///< Sent where the asker had found it before.
 };
 struct question {
   ticket_id thread;
@@ -264,29 +265,26 @@ void consider(const question& q, int from) {
   if (!on_its_way) send_reply(from, runtime_message::thread_stale, 0, q.thread, nullptr, 0);
 }
 
-template <class T>
-T read(arrival& a) {
-  T value;
-  SOJOURN_CHECK(a.bytes == sizeof value, "a message on a thread has %zu bytes, not %zu",
-                static_cast<std::size_t>(a.bytes), sizeof value);
-  std::memcpy(&value, a.payload, sizeof value);
-  wire().consume(a);
-  return value;
+void on_ask(arrival& message, const ask& a) {
+  (void)checked_ticket(message, a.thread);
+  (void)checked_ticket(message, a.answer);
+  (void)checked_rank(message, a.to);
+  wire().consume(message);
+  handle(a);
 }
 
-void on_ask(arrival& a) { handle(read<ask>(a)); }
-
-void on_moved(arrival& a) {
+void on_moved(arrival& a, const news& n) {
   ticket* t = find_ticket(a.ticket);
-  news n = read<news>(a);
+  (void)checked_rank(a, n.to);
+  wire().consume(a);
   if (t == nullptr || n.moves <= t->thread_moves) return;
   t->thread_at = static_cast<std::int16_t>(n.to);
   t->thread_moves = n.moves;
 }
 
-void on_query(arrival& a) {
+void on_query(arrival& a, const question& q) {
   int from = a.source;
-  question q = read<question>(a);
+  wire().consume(a);
   // A base that came home from there may be behind this message, in another queue.
   if (is_early(q, from)) {
     threads.late_questions.push_back({q, from});
@@ -296,7 +294,7 @@ void on_query(arrival& a) {
 }
 
 void on_stale(arrival& a) {
-  ticket_id thread = a.ticket;
+  ticket_id thread = checked_ticket(a, a.ticket);
   wire().consume(a);
   with_kept(thread, ask_home);
 }
@@ -449,8 +447,7 @@ std::int64_t answer_here(const home_request& r) {
 
 void on_home_request(request& message) {
   home_request r;
-  SOJOURN_CHECK(message.bytes == sizeof r, "a question to a thread's home has %u bytes",
-                message.bytes);
+  if (message.bytes < sizeof r) return refuse_request(message, sizeof r);
   std::memcpy(&r, message.payload, sizeof r);
   ticket_id asked = message.ticket;
   message.consume();
@@ -478,6 +475,7 @@ std::size_t encode_error(const void* exception, char* bytes, std::size_t room) {
   return size + 1;
 }
 [[noreturn]] void rethrow_error(const char* bytes, std::size_t size) {
+  if (size == 0) throw malformed_message("a thread_error of no bytes is malformed");
   throw thread_error(static_cast<thread_refusal>(bytes[0]), std::string(bytes + 1, size - 1));
 }
 [[maybe_unused]] const bool error_travels =
@@ -494,9 +492,9 @@ void attach_threads() {
   threads.hints = runtime_array<hint>(hint_count);
   threads.homecomings_from = runtime_array<std::uint32_t>(static_cast<std::size_t>(job.count));
   threads.homecomings_to = runtime_array<std::uint32_t>(static_cast<std::size_t>(job.count));
-  on_message(runtime_message::thread_ask, on_ask);
-  on_message(runtime_message::thread_moved, on_moved);
-  on_message(runtime_message::thread_query, on_query);
+  on_message<ask, on_ask>(runtime_message::thread_ask);
+  on_message<news, on_moved>(runtime_message::thread_moved);
+  on_message<question, on_query>(runtime_message::thread_query);
   on_message(runtime_message::thread_stale, on_stale);
   on_request(fixed_handler::thread_home, on_home_request, true);
   on_thread = {departs, is_here, is_gone};
@@ -588,16 +586,13 @@ void write_trailer(const piece* p, std::byte* room) {
   std::memcpy(room, &t, sizeof t);
 }
 
-std::size_t read_trailer(piece* p, const std::byte* from, std::size_t bytes) {
-  thread_trailer t;
-  std::memcpy(&t, from + bytes - sizeof t, sizeof t);
-  p->thread = t.thread;
+void read_trailer(piece* p, const arrival& a, message_reader& from) {
+  const auto t = from.take_last<thread_trailer>();
+  p->thread = checked_ticket(a, t.thread);
   p->moves = t.moves;
-  if (!t.has_extra) return sizeof t;
+  if (!t.has_extra) return;
   p->extra = new_extra();
-  std::memcpy(static_cast<void*>(p->extra), from + bytes - sizeof t - sizeof(thread_extra),
-              sizeof(thread_extra));
-  return sizeof t + sizeof(thread_extra);
+  *p->extra = from.take_last<thread_extra>();
 }
 
 void thread_departs(ticket_id thread, std::uint32_t moves, int to) {

@@ -15,6 +15,8 @@
 
 namespace sojourn::detail {
 
+struct arrival;
+class message_reader;
 class thread_arena;
 
 /// What only some threads have; travels with the base.
@@ -41,8 +43,8 @@ thread_extra& extra_of(piece* p);
 std::size_t trailer_bytes(const piece* p);
 /// Writes them.
 void write_trailer(const piece* p, std::byte* room);
-/// Reads them from the end of a message, `bytes` from `from`; returns how many they were.
-std::size_t read_trailer(piece* p, const std::byte* from, std::size_t bytes);
+/// Takes them from the end of a message.
+void read_trailer(piece* p, const arrival& a, message_reader& from);
 
 /// What this rank knows of threads, but for those that are here; and so in a run that goes on from
 /// there.

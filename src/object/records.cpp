@@ -16,6 +16,7 @@
 #include "base/saved_file.hpp"
 #include "base/symbols.hpp"
 #include "message/dispatcher.hpp"
+#include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "object/sites.hpp"
 #include "sojourn/clock.hpp"
@@ -188,18 +189,15 @@ void look_at_copy(const copy& c) {
   }
 }
 
-void on_check_copy(arrival& a) {
-  copy c;
-  SOJOURN_CHECK(a.bytes == sizeof c, "a message on a copy has %zu bytes",
-                static_cast<std::size_t>(a.bytes));
-  std::memcpy(&c, a.payload, sizeof c);
+void on_check_copy(arrival& a, const copy& c) {
+  if (c.element.bytes == 0) refuse_arrival(a, "is of elements of no bytes");
   wire().consume(a);
   look_at_copy(c);
 }
 
 }  // namespace
 
-void attach_records() { on_message(runtime_message::check_copy, on_check_copy); }
+void attach_records() { on_message<copy, on_check_copy>(runtime_message::check_copy); }
 
 void save_records(file_writer& to) {
   to.put(objects.records.size());

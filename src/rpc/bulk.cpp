@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "fiber/ticket_table.hpp"
 #include "message/dispatcher.hpp"
+#include "message/message_reader.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/objects.hpp"
@@ -47,10 +48,8 @@ void refuse(ticket_id ticket, const bulk_request& r) {
                                           static_cast<unsigned long long>(r.address), job.me))));
 }
 
-void on_put(arrival& a) {
-  bulk_request r;
-  std::memcpy(&r, a.payload, sizeof r);
-  ticket_id ticket = a.ticket;
+void on_put(arrival& a, const bulk_request& r) {
+  ticket_id ticket = checked_ticket(a, a.ticket);
   bool good = in_my_heap(r) && a.bytes == sizeof r + r.bytes;
   if (good) std::memcpy(reinterpret_cast<void*>(r.address), a.payload + sizeof r, r.bytes);
   wire().consume(a);
@@ -58,12 +57,10 @@ void on_put(arrival& a) {
   if (ticket != 0) send_result(ticket, nullptr, 0);
 }
 
-void on_get(arrival& a) {
-  bulk_request r;
-  std::memcpy(&r, a.payload, sizeof r);
-  ticket_id ticket = a.ticket;
+void on_get(arrival& a, const bulk_request& r) {
+  ticket_id ticket = checked_ticket(a, a.ticket);
   wire().consume(a);
-  if (!in_my_heap(r)) return refuse(ticket, r);
+  if (!in_my_heap(r) || r.bytes > sent_at_once) return refuse(ticket, r);
   send_result(ticket, reinterpret_cast<const void*>(r.address), r.bytes);
 }
 
@@ -160,8 +157,8 @@ bool get_at_once(int owner, std::uint64_t from, void* to, std::size_t bytes) {
 
 void attach_bulk() {
   copies_before_asking = runtime_array<std::uint32_t>(static_cast<std::size_t>(job.count));
-  on_message(runtime_message::bulk_put, on_put);
-  on_message(runtime_message::bulk_get, on_get);
+  on_message<bulk_request, on_put>(runtime_message::bulk_put);
+  on_message<bulk_request, on_get>(runtime_message::bulk_get);
 }
 
 void bulk_get(std::uint64_t from, void* to, std::size_t bytes) {

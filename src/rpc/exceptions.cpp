@@ -4,6 +4,7 @@
 #include <cxxabi.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -28,6 +29,17 @@ namespace sojourn::detail {
 
 namespace {
 
+/// What an exception that came from elsewhere begins with.
+template <class Head>
+Head head_of(const char* bytes, std::size_t size) {
+  if (size < sizeof(Head)) {
+    throw malformed_message(format("an exception of %zu bytes is malformed", size));
+  }
+  Head head;
+  std::memcpy(&head, bytes, sizeof head);
+  return head;
+}
+
 /// For types whose only state is their type.
 template <class E>
 exception_kind plain_kind() {
@@ -46,8 +58,7 @@ exception_kind system_error_kind() {
             return sizeof words + size;
           },
           [](const char* bytes, std::size_t size) {
-            int words[2];
-            std::memcpy(words, bytes, sizeof words);
+            const auto words = head_of<std::array<int, 2>>(bytes, size);
             const auto& category = words[1] ? std::generic_category() : std::system_category();
             // what() is "text: message of the code": the constructor adds the second part.
             std::string what(bytes + sizeof words, size - sizeof words);
@@ -70,8 +81,7 @@ exception_kind rank_lost_kind() {
             return sizeof rank + size;
           },
           [](const char* bytes, std::size_t size) {
-            int rank;
-            std::memcpy(&rank, bytes, sizeof rank);
+            const int rank = head_of<int>(bytes, size);
             throw rank_lost(rank, std::string(bytes + sizeof rank, size - sizeof rank));
           }};
 }
@@ -207,6 +217,9 @@ void rethrow(const void* bytes, std::size_t size) {
   bool fits = size >= offsetof(encoded_exception, text) && size <= sizeof e &&
               e.name_size <= encoded_exception::text_max && e.size <= encoded_exception::text_max &&
               e.bytes_size <= encoded_exception::text_max;
+  if (fits && e.kind < standard_kinds) {
+    fits = kinds()[e.kind].bytes == 0 || kinds()[e.kind].bytes == e.size;
+  }
   if (!fits || e.bytes() != size) {
     throw malformed_message(format("an exception of %zu bytes is malformed", size));
   }

@@ -13,6 +13,7 @@
 #include "base/check.hpp"
 #include "fiber/ticket_table.hpp"
 #include "message/dispatcher.hpp"
+#include "message/message_reader.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/detail/wire.hpp"
 #include "sojourn/rank.hpp"
@@ -116,10 +117,8 @@ void refuse_read(ticket_id ticket, const read_request& r) {
                              static_cast<unsigned long long>(r.address)))));
 }
 
-void on_kept_read(arrival& a) {
-  read_request r{};
-  if (a.bytes >= sizeof r) std::memcpy(&r, a.payload, sizeof r);
-  ticket_id ticket = a.ticket;
+void on_kept_read(arrival& a, const read_request& r) {
+  ticket_id ticket = checked_ticket(a, a.ticket);
   wire().consume(a);
   const kept_values* kept = find_kept(r.holder);
   if (kept == nullptr || r.bytes > asked_at_once || !kept->has(r.address, r.bytes)) {
@@ -186,7 +185,7 @@ void read_kept_block(int home, std::uint64_t holder, std::uint64_t address, void
 }  // namespace
 
 void attach_kept() {
-  on_message(runtime_message::kept_read, on_kept_read);
+  on_message<read_request, on_kept_read>(runtime_message::kept_read);
   on_message(runtime_message::kept_ended, on_kept_ended);
 }
 

@@ -14,6 +14,7 @@
 #include "base/check.hpp"
 #include "memory/address_map.hpp"
 #include "message/dispatcher.hpp"
+#include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/counters.hpp"
@@ -74,11 +75,7 @@ void learn(const told_entry& told, int from) {
   const_cast<std::uint32_t*>(stub->entries)[from] = told.entry + 1;
 }
 
-void on_entry_told(arrival& a) {
-  told_entry told;
-  SOJOURN_CHECK(a.bytes == sizeof told, "the answer to a name has %zu bytes",
-                static_cast<std::size_t>(a.bytes));
-  std::memcpy(&told, a.payload, sizeof told);
+void on_entry_told(arrival& a, const told_entry& told) {
   int from = a.source;
   wire().consume(a);
   learn(told, from);
@@ -218,7 +215,7 @@ void attach_names() {
     ++names.export_count;
   }
   names.exports = table;
-  on_message(runtime_message::entry_told, on_entry_told);
+  on_message<told_entry, on_entry_told>(runtime_message::entry_told);
   on_request(fixed_handler::named_function, on_named, true);
   on_request(fixed_handler::named_method, on_named, false);
 }

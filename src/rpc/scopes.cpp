@@ -13,6 +13,7 @@
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "message/dispatcher.hpp"
+#include "message/message_reader.hpp"
 #include "rpc/exceptions.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/aggregate.hpp"
@@ -84,39 +85,43 @@ scope_ticket take(void* scope) {
   return {a->id, half};
 }
 
-void* give(const scope_ticket& ticket) {
-  account*& a = accounts[ticket.scope];
-  if (a == nullptr) a = new account{ticket.scope};
-  if (a->at_home()) {
-    a->out -= ticket.weight;
-  } else {
-    a->weight += ticket.weight;
-  }
-  ++a->running;
-  return a;
-}
-
-account* mine(ticket_id id) {
+account* mine(const arrival& message, ticket_id id) {
   auto found = accounts.find(id);
-  SOJOURN_CHECK(found != accounts.end() && found->second->at_home(),
-                "a message for finish scope %llx, which is not open here",
-                static_cast<unsigned long long>(id));
+  if (found == accounts.end() || !found->second->at_home()) [[unlikely]]
+    refuse_arrival(message, "is of a finish scope that is not open here");
   return found->second;
 }
 
-void on_returns(arrival& message) {
-  std::uint64_t weight;
-  std::memcpy(&weight, message.payload, sizeof weight);
-  account* a = mine(message.ticket);
-  wire().consume(message);
+/// Weight that was minted here comes back.
+void take_back(const arrival& message, account* a, std::uint64_t weight) {
+  if (weight > a->out) [[unlikely]]
+    refuse_arrival(message, "brings more of a finish scope's weight than was given away");
   a->out -= weight;
+}
+
+void* give(const arrival& message, const scope_ticket& ticket) {
+  if (home_of(ticket.scope) == job.me) {
+    account* a = mine(message, ticket.scope);
+    take_back(message, a, ticket.weight);
+    ++a->running;
+    return a;
+  }
+  account*& a = accounts[checked_ticket(message, ticket.scope)];
+  if (a == nullptr) a = new account{ticket.scope};
+  a->weight += ticket.weight;
+  ++a->running;
+  return a;
+}
+void on_returns(arrival& message, const std::uint64_t& weight) {
+  account* a = mine(message, message.ticket);
+  take_back(message, a, weight);
+  wire().consume(message);
   settle(a);
 }
 
-void on_wants(arrival& message) {
-  ticket_id answer;
-  std::memcpy(&answer, message.payload, sizeof answer);
-  account* a = mine(message.ticket);
+void on_wants(arrival& message, const ticket_id& wanted) {
+  const ticket_id answer = checked_ticket(message, wanted);
+  account* a = mine(message, message.ticket);
   wire().consume(message);
   a->out += minted_at_once;
   send_result(answer, &minted_at_once, sizeof minted_at_once);
@@ -170,8 +175,8 @@ void fail_finishes(int rank) {
 void attach_scopes() {
   on_scope = {joined, left};
   scopes_on_wire = {take, available, give};
-  on_message(runtime_message::scope_returns, on_returns);
-  on_message(runtime_message::scope_wants, on_wants);
+  on_message<std::uint64_t, on_returns>(runtime_message::scope_returns);
+  on_message<ticket_id, on_wants>(runtime_message::scope_wants);
   on_message(runtime_message::scope_failed, on_failed);
 }
 

@@ -15,6 +15,7 @@
 #include "fiber/ticket_table.hpp"
 #include "memory/runtime_resource.hpp"
 #include "message/dispatcher.hpp"
+#include "message/message_reader.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/detail/running.hpp"
 
@@ -70,7 +71,7 @@ known_source& source_of(stop_id id) {
 }
 
 void on_asked(arrival& a) {
-  stop_id id = a.ticket;
+  stop_id id = checked_ticket(a, a.ticket);
   int from = a.source;
   wire().consume(a);
   auto found = sources_known().find(id);
@@ -82,10 +83,10 @@ void on_asked(arrival& a) {
   }
 }
 
-void on_told(arrival& a) {
-  stop_id id = a.ticket;
-  stop_state state;
-  std::memcpy(&state, a.payload, sizeof state);
+void on_told(arrival& a, const stop_state& state) {
+  stop_id id = checked_ticket(a, a.ticket);
+  if (state != stop_state::requested && state != stop_state::gone)
+    refuse_arrival(a, "says nothing that is known of a stop source");
   wire().consume(a);
   settle(sources_known()[id], state);
 }
@@ -94,7 +95,7 @@ void on_told(arrival& a) {
 
 void attach_stop() {
   on_message(runtime_message::stop_asked, on_asked);
-  on_message(runtime_message::stop_told, on_told);
+  on_message<stop_state, on_told>(runtime_message::stop_told);
 }
 
 void save_stops(file_writer& to) {

@@ -20,6 +20,7 @@
 #include "fiber/ticket_table.hpp"
 #include "fiber/user_frames.hpp"
 #include "message/dispatcher.hpp"
+#include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "rpc/exceptions.hpp"
 #include "rpc/rpc.hpp"
@@ -105,10 +106,8 @@ void forward_now(void* context) {
   delete f;
 }
 
-void on_forward_result(arrival& a) {
-  ticket_id to;
-  SOJOURN_CHECK(a.bytes == sizeof to, "a request to forward a result has %zu bytes", a.bytes);
-  std::memcpy(&to, a.payload, sizeof to);
+void on_forward_result(arrival& a, const ticket_id& asked) {
+  const ticket_id to = checked_ticket(a, asked);
   ticket_id id = a.ticket;
   wire().consume(a);
   if (find_ticket(id) == nullptr) {
@@ -198,7 +197,7 @@ ticket_id forwarded_to(const ticket& t) {
 
 void attach_rpc() {
   on_message(runtime_message::result, on_result);
-  on_message(runtime_message::forward_result, on_forward_result);
+  on_message<ticket_id, on_forward_result>(runtime_message::forward_result);
   on_message(runtime_message::drop_ticket, on_drop_ticket);
   on_dropped_result = drop_kept_result;
   if (checked()) on_dropped_exception = name_dropped_exception;

@@ -13,7 +13,7 @@ constexpr message_class both_classes[] = {message_class::request, message_class:
 
 template <class Job>
 struct transport_contract : testing::Test {};
-using jobs = testing::Types<shm_job>;
+using jobs = testing::Types<shm_job, shm_job_near_wrap, shm_job_near_look>;
 struct job_name {
   template <class Job>
   static std::string GetName(int) {

@@ -24,7 +24,8 @@ class shm_job {
  public:
   static constexpr const char* name = "shm";
 
-  explicit shm_job(int ranks) : layout_(ranks) {
+  explicit shm_job(int ranks, std::uint32_t last_number = 0)
+      : layout_(ranks), last_number_(last_number) {
     memory_ = mmap(nullptr, layout_.total_bytes(), PROT_READ | PROT_WRITE,
                    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory_ == MAP_FAILED) throw std::bad_alloc();
@@ -50,16 +51,30 @@ class shm_job {
  private:
   std::unique_ptr<sojourn::detail::shm::shm_transport> make(int rank) {
     // Fewer cores than ranks: waiting ranks sleep early.
-    return std::make_unique<sojourn::detail::shm::shm_transport>(static_cast<std::byte*>(memory_),
-                                                                 rank, layout_.ranks, 1);
+    return std::make_unique<sojourn::detail::shm::shm_transport>(
+        static_cast<std::byte*>(memory_), rank, layout_.ranks, 1, last_number_);
   }
   void begin() {
     for (auto& end : ends_) end->begin();
   }
 
   sojourn::detail::shm::layout layout_;
+  std::uint32_t last_number_;
   void* memory_;
   std::vector<std::unique_ptr<sojourn::detail::shm::shm_transport>> ends_;
+};
+
+/// The same where the numbers of messages are about to begin anew, and where the writer looks after
+/// those of the lap before.
+class shm_job_near_wrap : public shm_job {
+ public:
+  static constexpr const char* name = "shm_near_wrap";
+  explicit shm_job_near_wrap(int ranks) : shm_job(ranks, ~std::uint32_t{0} - 5) {}
+};
+class shm_job_near_look : public shm_job {
+ public:
+  static constexpr const char* name = "shm_near_look";
+  explicit shm_job_near_look(int ranks) : shm_job(ranks, (std::uint32_t{3} << 30) - 5) {}
 };
 
 /// A message as it was received.

@@ -39,9 +39,10 @@ using request_handler = void (*)(request& message);
 /// Adds a handler; before main only, so that all ranks of one program have the same table.
 /// `may_migrate`: what the handler calls may leave this rank with the frames of the handler.
 /// `promises`: the compiler's name for what it calls when that never waits; it then runs on the
-/// dispatcher's stack.
+/// dispatcher's stack. `keeps`: its messages, of at least so many bytes, may be kept for later, and
+/// be handed to other ranks meanwhile (balance.hpp); 0: they are not.
 std::uint16_t register_request_handler(request_handler handler, bool may_migrate,
-                                       const char* promises = nullptr);
+                                       const char* promises = nullptr, std::size_t keeps = 0);
 
 /// Room for a request's payload, 16-byte aligned. No suspension between this and commit_request.
 /// Suspends when there is no room or too many of this rank's requests to `to` are unanswered.

@@ -90,9 +90,12 @@ inline void prefetch_for_writing(const void* where) {
 /// The writer's end. The ring's capacity is a power of two, at least 16 lines.
 class ring_writer {
  public:
-  void attach(ring_memory* memory, std::size_t capacity) {
+  /// `last_number`: that of the message before the first, the same at both ends. Tests begin near
+  /// the numbers' wrap, which four thousand million messages come to.
+  void attach(ring_memory* memory, std::size_t capacity, std::uint32_t last_number = 0) {
     memory_ = memory;
     capacity_ = capacity;
+    number_ = last_number;
   }
 
   /// Room for a message of `bytes`, header included; null when there is none. Requires: bytes <=
@@ -231,9 +234,11 @@ class ring_writer {
 /// The reader's end.
 class ring_reader {
  public:
-  void attach(ring_memory* memory, std::size_t capacity) {
+  void attach(ring_memory* memory, std::size_t capacity, std::uint32_t last_number = 0) {
     memory_ = memory;
     capacity_ = capacity;
+    read_ = last_number;
+    number_ = number_after(last_number);
     start_ = next_ = header_at(memory->data());
   }
 

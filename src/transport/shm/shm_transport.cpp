@@ -74,6 +74,12 @@ struct long_payload {
   std::uint32_t first_block;
   std::uint32_t block_count;
   std::uint64_t bytes;
+
+  bool lies_in_blocks(const layout& all) const {
+    constexpr std::uint32_t there_are = layout::blocks;
+    return first_block < there_are && block_count <= there_are - first_block &&
+           bytes <= std::uint64_t{block_count} * all.block_bytes;
+  }
 };
 
 }  // namespace
@@ -103,7 +109,8 @@ std::size_t layout::total_bytes() const {
   return blocks_offset() + static_cast<std::size_t>(ranks) * blocks * block_bytes;
 }
 
-shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores)
+shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores,
+                             std::uint32_t last_number)
     : layout_(ranks),
       memory_(memory),
       wake_(reinterpret_cast<wake_line*>(memory)),
@@ -128,8 +135,8 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores)
   std::size_t me = static_cast<std::size_t>(rank);
   for (std::size_t other = 0; other < n; ++other) {
     for (std::size_t kind = 0; kind < 2; ++kind) {
-      peers_[other].out[kind].attach(ring(me, other, kind), layout_.ring_capacity);
-      peers_[other].in[kind].attach(ring(other, me, kind), layout_.ring_capacity);
+      peers_[other].out[kind].attach(ring(me, other, kind), layout_.ring_capacity, last_number);
+      peers_[other].in[kind].attach(ring(other, me, kind), layout_.ring_capacity, last_number);
     }
   }
   membarrier_ = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
@@ -264,6 +271,11 @@ arrival shm_transport::arrival_of(const message_header* header, int source, mess
             header};
   if (header->flags & flag_long) [[unlikely]] {
     const auto* payload = reinterpret_cast<const long_payload*>(a.payload);
+    if (a.bytes != sizeof(long_payload) || !payload->lies_in_blocks(layout_)) {
+      die("a long message from rank %d says that it lies where no message does: memory that ranks "
+          "share was overwritten",
+          source);
+    }
     a.payload = memory_ + layout_.blocks_offset() +
                 (static_cast<std::size_t>(source * layout_.blocks) + payload->first_block) *
                     layout_.block_bytes;

@@ -44,7 +44,8 @@ bool wake_sleeper(wake_line& sleeper);
 class shm_transport final : public transport {
  public:
   /// `memory` is the transport's part of the segment. `cores` fewer than ranks: yields early.
-  shm_transport(std::byte* memory, int rank, int ranks, int cores);
+  /// `last_number`: see ring_writer::attach.
+  shm_transport(std::byte* memory, int rank, int ranks, int cores, std::uint32_t last_number = 0);
 
   /// Called once all ranks are attached: learns what they need.
   void begin();

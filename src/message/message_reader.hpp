@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a message of the runtime itself holds, taken apart: nothing is read before it is known to be
+// there, and no rank or address in it is used before it is known to be one of this job. A message
+// that says what cannot be is no call that could be refused: what it was to do is lost, so the rank
+// ends and says who sent it, of what kind it is, and how long.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "message/dispatcher.hpp"
+#include "sojourn/detail/running.hpp"
+#include "sojourn/detail/ticket.hpp"
+
+namespace sojourn::detail {
+
+/// Ends the rank: "rank 0 refuses a message from rank 1: a piece of 12 bytes ends before …".
+[[noreturn, gnu::cold]] void refuse_arrival(const arrival& a, const char* why);
+
+/// The first bytes of a message whose kind was registered with at least as many (on_message).
+template <class Head>
+[[gnu::always_inline]] inline Head head_of(const arrival& a) {
+  static_assert(std::is_trivially_copyable_v<Head>);
+  Head head;
+  std::memcpy(static_cast<void*>(&head), a.payload, sizeof head);
+  return head;
+}
+
+/// Registers a handler that is given the first bytes of a message, which `deliver` has seen to be
+/// there.
+template <class Head, void (*Handle)(arrival&, const Head&)>
+void on_message(runtime_message kind) {
+  on_message(kind, [](arrival& a) { Handle(a, head_of<Head>(a)); }, sizeof(Head));
+}
+
+/// A ticket, a scope or a stop source of some rank of this job.
+inline bool is_of_this_job(ticket_id id) { return home_of(id) < job.count; }
+inline bool is_rank(std::int64_t rank) { return rank >= 0 && rank < job.count; }
+
+/// What a message says of `id` goes to the rank that has it.
+inline ticket_id checked_ticket(const arrival& a, ticket_id id) {
+  if (!is_of_this_job(id)) [[unlikely]]
+    refuse_arrival(a, "names a ticket of a rank that is not there");
+  return id;
+}
+inline int checked_rank(const arrival& a, std::int64_t rank) {
+  if (!is_rank(rank)) [[unlikely]]
+    refuse_arrival(a, "names a rank that is not there");
+  return static_cast<int>(rank);
+}
+
+/// What follows the first bytes, from both ends.
+class message_reader {
+ public:
+  /// Requires: the message has `from` bytes.
+  explicit message_reader(const arrival& a, std::size_t from = 0)
+      : message_(a), next_(a.payload + from), left_(a.bytes - from) {}
+
+  const std::byte* next() const { return next_; }
+  std::size_t left() const { return left_; }
+
+  template <class T>
+  T take() {
+    static_assert(std::is_trivially_copyable_v<T>);
+    T value;
+    std::memcpy(static_cast<void*>(&value), take_bytes(sizeof value), sizeof value);
+    return value;
+  }
+  const std::byte* take_bytes(std::size_t bytes) {
+    need(bytes);
+    const std::byte* first = next_;
+    next_ += bytes;
+    left_ -= bytes;
+    return first;
+  }
+  template <class T>
+  T take_last() {
+    static_assert(std::is_trivially_copyable_v<T>);
+    need(sizeof(T));
+    left_ -= sizeof(T);
+    T value;
+    std::memcpy(static_cast<void*>(&value), next_ + left_, sizeof value);
+    return value;
+  }
+
+ private:
+  void need(std::size_t bytes) const {
+    if (bytes > left_) [[unlikely]]
+      refuse_arrival(message_, "ends before what it says it holds");
+  }
+
+  const arrival& message_;
+  const std::byte* next_;
+  std::size_t left_;
+};
+
+}  // namespace sojourn::detail
