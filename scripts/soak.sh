@@ -7,13 +7,14 @@
 #   aarch64    scripts/soak_aarch64.sh
 #   package    scripts/soak_package.sh
 #   chaos      200 kills of ranks and launchers
+#   programs   4,000 random programs (tests/programs), or SOJOURN_SOAK_PROGRAMS, of a seed that is printed
 #   moves      1,000,000 moves of threads with memory flat, on 2 and on 4 ranks
 # A part that fails does not stop the others; the exit status tells if any did. What each says is in
 # build/soak/PART.log.
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-all='release debug asan release-clang debug-clang valgrind aarch64 package chaos moves'
+all='release debug asan release-clang debug-clang valgrind aarch64 package chaos programs moves'
 [ $# -gt 0 ] || eval "set -- $all"
 for part; do
   case " $all " in
@@ -57,12 +58,19 @@ moves() {
   done
 }
 
+programs() {
+  "$root/dev" build sojourn_command job_programs || return 1
+  sh "$root/tests/programs/run.sh" "$root/build/release/bin/sojourn" \
+    "$root/build/release/bin/tests/job_programs" fresh $((${SOJOURN_SOAK_PROGRAMS:-4000} / 10)) 10
+}
+
 run_part() {
   case $1 in
     valgrind) valgrind_unit_tests ;;
     aarch64) sh "$root/scripts/soak_aarch64.sh" ;;
     package) "$root/dev" build && sh "$root/scripts/soak_package.sh" ;;
     chaos) chaos ;;
+    programs) programs ;;
     moves) moves ;;
     *) "$root/dev" test --preset "$1" ;;
   esac
