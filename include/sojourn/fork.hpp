@@ -34,9 +34,10 @@ struct checked_fork {
 /// there. Any function may block, and need not say so.
 ///
 /// A child that is a function or a callable without captures, with arguments and a result that
-/// travel, may migrate, and an idle rank may take over what its caller still has to do. Any other
-/// may refer to frames of its caller, by a capture or a pointer: it stays on its rank, and a future
-/// of it that is destroyed unread waits for it. What a child throws comes out of get().
+/// travel, may migrate, or begin on a rank that has nothing to do, and such a rank may take over
+/// what its caller still has to do. Any other may refer to frames of its caller, by a capture or a
+/// pointer: it stays on its rank, and a future of it that is destroyed unread waits for it. What a
+/// child throws comes out of get().
 ///
 /// SOJOURN_EXECUTION=heap gives each child a stack of its own from the start, on which it stays on
 /// its rank: `via::migrate` in it, outside an activation, is an rpc.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/forks.hpp"
 
+#include <array>
 #include <cstdlib>
 #include <string_view>
 
@@ -11,17 +12,31 @@
 
 namespace sojourn::detail {
 
-void (*on_fork)() = [] {};
+fork_hooks on_fork;
 
-bool attend_fork(mark_kind kind) {
+child_way attend_fork(mark_kind kind) {
   if (children_run_in_place()) {
-    on_fork();
-    return false;
+    return on_fork.forks(kind) ? child_way::elsewhere : child_way::in_place;
   }
   // Frames that a child refers to must be in place while it runs.
-  if (is_by_reference(kind) && !running_keeps_its_stack()) return false;
+  if (is_by_reference(kind) && !running_keeps_its_stack()) return child_way::in_place;
   ++counts.forks_on_heap;
-  return true;
+  return child_way::on_heap;
+}
+
+[[gnu::noinline]] void clear_room_for_child() {
+  std::array<std::uint64_t, 256> room;
+  room.fill(0);
+  asm volatile("" : : "r"(room.data()) : "memory");
+}
+
+std::uint64_t leave_as_child() { return on_fork.leaves(); }
+void left_child_ends(std::uint64_t began) { on_fork.ends(began); }
+
+void give_turn_to_any() {
+  if ((counts.at_forks & at_fork::hungry) != 0 && on_fork.gives_turn()) [[unlikely]]
+    return;
+  give_turn();
 }
 
 bool children_run_in_place() { return (counts.at_forks & at_fork::on_heap) == 0; }

@@ -318,6 +318,17 @@ piece* cut_running(piece* p, mark* m, std::uint64_t sp) {
 /// Where what leaves under a fork is cut off.
 mark* cut_at;
 
+/// From below frames that were cut off `p`: what is left of it goes on.
+[[noreturn, gnu::always_inline]] inline void go_on_older(piece* p, std::uint64_t resume_at) {
+  running_fiber = p;
+  ++counts.switches;
+  forget_free_frames(p, resume_at);
+  announce_switch(slots.low(p->slot), slots.high(p->slot));
+  void* nowhere;
+  switch_stack(&nowhere, resume_at, 1);
+  __builtin_unreachable();
+}
+
 /// Runs below the frames that wait, which are cut off; the older side goes on.
 long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp) {
   piece* p = running_piece();
@@ -328,13 +339,13 @@ long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp
   ++counts.forks_blocked;
   reinterpret_cast<leave_action>(action)(younger, reinterpret_cast<void*>(context));
   make_image(younger);
-  running_fiber = p;
-  ++counts.switches;
-  forget_free_frames(p, resume_at);
-  announce_switch(slots.low(p->slot), slots.high(p->slot));
-  void* nowhere;
-  switch_stack(&nowhere, resume_at, 1);
-  __builtin_unreachable();
+  go_on_older(p, resume_at);
+}
+
+/// Others need the running piece's stack, or it is to leave itself.
+bool stack_is_wanted(const piece* p) {
+  return scheduler.stands != nullptr || slots[p->slot].being_read != 0 ||
+         slots[p->slot].unguarded || p->departs_to != no_rank;
 }
 
 [[gnu::noinline]] long leave_whole(leave_action action, void* context) {
@@ -352,12 +363,30 @@ long leave_under_mark(leave_action action, void* context) {
   if (cut_at == nullptr) return leave_whole(action, context);
   const piece* p = running_piece();
   if (++waits % once_in == 0) scheduler.round_ends = true;
-  if (scheduler.round_ends || scheduler.stands != nullptr || slots[p->slot].being_read != 0 ||
-      slots[p->slot].unguarded || p->departs_to != no_rank || running.mutexes != nullptr) {
+  if (scheduler.round_ends || stack_is_wanted(p) || running.mutexes != nullptr) {
     return leave_whole(action, context);
   }
   return capture_stack(go_on_at_fork, reinterpret_cast<std::uint64_t>(action),
                        reinterpret_cast<std::uint64_t>(context));
+}
+
+bool younger_may_go() {
+  const piece* p = running_piece();
+  return p != nullptr && running.youngest != nullptr && running.youngest == youngest_fork() &&
+         running.static_inits == 0 && running.watched == 0 && !stack_is_wanted(p);
+}
+
+void go_on_without_younger(bool (*action)(piece* younger, void* context), void* context,
+                           std::uint64_t sp) {
+  piece* p = running_piece();
+  if (p == scheduler.spare) become_fiber(p);
+  running_fiber = nullptr;
+  mark* at = running.youngest;
+  const auto resume_at = reinterpret_cast<std::uint64_t>(at->sp);
+  // Mutexes are held by older frames: the younger ones have not begun.
+  piece* younger = cut_running(p, at, sp);
+  if (!action(younger, context)) make_image(younger);
+  go_on_older(p, resume_at);
 }
 
 bool someone_goes_on_if_blocked() {

@@ -84,6 +84,15 @@ inline piece* block(piece* left) {
   return block_below_mark(left);
 }
 
+/// The youngest open mark of what runs is a fork's, and its older side can go on here with the
+/// younger one gone.
+bool younger_may_go();
+/// Cuts the running piece there, below its frames, which have been made resumable at `sp`. `action`
+/// takes the younger part: true when that has left this rank. The older side goes on, with no way
+/// over the scheduler's stack. Requires: younger_may_go().
+[[noreturn]] void go_on_without_younger(bool (*action)(piece* younger, void* context),
+                                        void* context, std::uint64_t sp);
+
 /// True when the running piece would be cut if it blocked, so that somebody has work meanwhile.
 bool someone_goes_on_if_blocked();
 

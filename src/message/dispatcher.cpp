@@ -10,6 +10,7 @@
 
 #include "base/check.hpp"
 #include "base/copy_short.hpp"
+#include "fiber/forks.hpp"
 #include "fiber/ticket_table.hpp"
 #include "fiber/timers.hpp"
 #include "fiber/wait_clock.hpp"
@@ -871,6 +872,6 @@ bool dispatcher_idle() {
 
 namespace sojourn {
 
-void yield() { detail::give_turn(); }
+void yield() { detail::give_turn_to_any(); }
 
 }  // namespace sojourn

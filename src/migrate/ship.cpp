@@ -59,8 +59,9 @@ void depart_late(void* context) {
 }
 
 /// Sends a piece, which is in place, and forgets it here. `end` is the mark it ended at, when that
-/// is here. The scan only warns: the other rank need not wait for it.
-void depart(piece* p, const mark* end, int to) {
+/// is here. The scan only warns: the other rank need not wait for it. True when its bytes have
+/// left.
+bool depart(piece* p, const mark* end, int to) {
   departure d{p, to, {}};
   if (p->scope != nullptr) d.scope = scopes_on_wire.take(p->scope);
   bool goes_now = p->bytes() < read_from_bytes && (p->thread == 0 || !has_heap(p));
@@ -68,10 +69,16 @@ void depart(piece* p, const mark* end, int to) {
   if (room != nullptr) [[likely]]
     send_piece(room, d);
   scan_frames(p->sp, p->hi, slots.high(p->slot), end);
-  if (room != nullptr) [[likely]]
-    return retire(p);
-  if (!goes_now) return let_read(d);
-  when_room(to, payload_bytes(p), depart_late, new departure(d), p);
+  if (room != nullptr) [[likely]] {
+    retire(p);
+    return true;
+  }
+  if (!goes_now) {
+    let_read(d);
+  } else {
+    when_room(to, payload_bytes(p), depart_late, new departure(d), p);
+  }
+  return false;
 }
 
 /// The older end of what `m` asks to move: a mark, or null for the whole piece.
@@ -237,10 +244,10 @@ const stay_reason* reason_whole_stays(const piece* p) {
   return reason_beyond_marks(p, nullptr, p->hi);
 }
 
-void send_whole(piece* p, int to) {
+bool send_whole(piece* p, int to) {
   if (checked()) [[unlikely]]
     check_departure(p, p->hi, false, nullptr, to);
-  depart(p, nullptr, to);
+  return depart(p, nullptr, to);
 }
 
 piece_header header_of(const piece* p) { return {p->sp, p->base, p->youngest, p->fp, p->methods}; }

@@ -30,9 +30,10 @@ const stay_reason* reason_to_stay(const piece* p, const mark* oldest, std::uint6
 const stay_reason* reason_whole_stays(const piece* p);
 
 /// Looks at the frames of a whole suspended piece, which is in place, and sends it to `to`.
+/// True when it is retired; else it is to stay as it is, in place or an image, until it is.
 /// Requires: it may leave, and whatever it waits for has forgotten it. Called on the scheduler's
 /// stack, or below the frames.
-void send_whole(piece* p, int to);
+bool send_whole(piece* p, int to);
 
 /// Longer stretches are read by the receiver, straight from the suspended stack: one copy, for
 /// which the system is asked, instead of two.

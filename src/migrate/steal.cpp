@@ -26,17 +26,48 @@ namespace sojourn::detail {
 
 namespace {
 
-// Forks that find nothing to give double the number of those that do not look.
-constexpr unsigned passed_over_max = 1023;
 constexpr std::size_t bits = 64;
+
+/// Of ticks(), about so many: what is measured in them is only to be neither wasted nor missed.
+std::uint64_t ticks_of_us(std::uint64_t us) {
+#if defined(__aarch64__)
+  std::uint64_t a_second;
+  asm("mrs %0, cntfrq_el0" : "=r"(a_second));
+  return us * a_second / 1'000'000;
+#else
+  return us * 3000;
+#endif
+}
+
+/// When to look again, after looks that came to nothing: by time, since the next fork may be the
+/// next of many small ones, or follow a long computation. Doubles from `least` to `most`.
+struct pause {
+  std::uint64_t until = 0;
+  std::uint64_t length = 0;
+
+  bool is_over(std::uint64_t now) const { return static_cast<std::int64_t>(now - until) >= 0; }
+  void lengthen(std::uint64_t least, std::uint64_t most, std::uint64_t now) {
+    length = std::clamp(2 * length, least, most);
+    until = now + length;
+  }
+  void end() { length = 0; }
+};
+// Looks in vain take less than this part of the time.
+constexpr std::uint64_t part_of_looks = 16;
+constexpr std::uint64_t pause_max_us = 1000;
+// A child that took less was not worth its way. Then none is given for a while.
+constexpr std::uint64_t worth_giving_us = 10;
 
 struct {
   counts_page& (*page_of)(int rank) = nullptr;
-  bool* forks = nullptr;  // of each other rank: it has told that it forks
-  int forking = 0;        // how many
-  bool hungry = false;    // this rank has shown it
-  unsigned passed_over = 0;
-  unsigned to_pass_over = 0;
+  bool* forks = nullptr;            // of each other rank: it has told that it forks
+  int forking = 0;                  // how many
+  bool hungry = false;              // this rank has shown it
+  bool was_too_small = false;       // the child that it was given last
+  pause of_stretches;               // after looks for one that may leave
+  pause of_children;                // after children that were too small
+  bool gave_too_small = false;      // the last one was so
+  std::uint64_t no_look_until = 0;  // whatever could leave
   std::minstd_rand random;
 } state;
 
@@ -59,11 +90,17 @@ void show_hunger(bool hungry) {
     counts_page& there = state.page_of(r);
     if (hungry) {
       hunger_of(job.me, there).fetch_or(bit_of(job.me));
-      std::atomic_ref(there.at_forks).fetch_or(at_fork::hungry);
+      std::atomic_ref(there.at_forks)
+          .fetch_or(at_fork::hungry | (state.was_too_small ? at_fork::too_small : 0));
     } else {
       hunger_of(job.me, there).fetch_and(~bit_of(job.me));
     }
   }
+  if (hungry) state.was_too_small = false;
+}
+
+void child_ends(std::uint64_t began) {
+  if (began != 0) state.was_too_small = ticks() - began < ticks_of_us(worth_giving_us);
 }
 
 void on_forks_here(arrival& a) {
@@ -110,13 +147,18 @@ bool is_clean(const piece* p, const stretch& s) {
   return true;
 }
 
+/// The finish scope must hear first of more computations elsewhere.
+bool belongs_to_full_scope(const piece* p) {
+  return p->scope != nullptr && scopes_on_wire.available(p->scope) == 0;
+}
+
 /// The oldest stretch of the running piece that may leave; its `younger` is null when there is
 /// none.
 stretch choose(const piece* p) {
   static std::vector<stretch> candidates;
   candidates.clear();
   if (running.static_inits != 0 || running.mutexes != nullptr) return {};
-  if (p->scope != nullptr && scopes_on_wire.available(p->scope) == 0) return {};
+  if (belongs_to_full_scope(p)) return {};
   for (mark* m = running.youngest; m != nullptr && address_of(m) < p->hi;) {
     mark* older = older_mark(p, m);
     if (m->kind == mark_kind::fork &&
@@ -168,24 +210,131 @@ int someone_hungry() {
   return no_rank;
 }
 
-void serve() {
-  if (state.to_pass_over != 0) {
-    --state.to_pass_over;
-    return;
-  }
-  // First: who shows its hunger meanwhile sets it again.
+/// Takes the bit that says so. First: who shows its hunger meanwhile sets it again.
+int take_hungry() {
   std::atomic_ref(counts.at_forks).fetch_and(~at_fork::hungry);
-  const int to = someone_hungry();
-  if (to == no_rank) return;
-  if (const gift g{choose(running_piece()), to}; g.what.younger != nullptr) {
-    capture_stack(give, address_of(&g), 0);
-    hunger_of(to, counts).fetch_and(~bit_of(to));
-    state.passed_over = 0;
-  } else {
-    state.passed_over = std::min(2 * state.passed_over + 1, passed_over_max);
-    state.to_pass_over = state.passed_over;
-  }
+  return someone_hungry();
+}
+/// A rank may be hungry still.
+void look_again() {
   if (someone_hungry() != no_rank) std::atomic_ref(counts.at_forks).fetch_or(at_fork::hungry);
+}
+void has_been_given(int to) { hunger_of(to, counts).fetch_and(~bit_of(to)); }
+
+/// Gives `to` a stretch of the running piece. False when there is none that may leave; none is
+/// looked for then, for a while.
+bool give_stretch(int to, std::uint64_t now) {
+  const gift g{choose(running_piece()), to};
+  if (g.what.younger == nullptr) {
+    const std::uint64_t found_nothing = ticks();
+    const std::uint64_t most = ticks_of_us(pause_max_us);
+    const std::uint64_t least = std::min(part_of_looks * (found_nothing - now), most);
+    state.of_stretches.lengthen(least, most, found_nothing);
+    state.no_look_until = found_nothing + least;
+    return false;
+  }
+  capture_stack(give, address_of(&g), 0);
+  has_been_given(to);
+  state.of_stretches.end();
+  return true;
+}
+
+/// The children that ranks were given were worth it, or it is time to try again.
+bool children_may_go(std::uint64_t now) {
+  if ((counts.at_forks & at_fork::too_small) != 0) {
+    std::atomic_ref(counts.at_forks).fetch_and(~at_fork::too_small);
+    state.of_children.lengthen(ticks_of_us(worth_giving_us), ticks_of_us(pause_max_us), now);
+    state.gave_too_small = true;
+  }
+  return state.of_children.is_over(now);
+}
+
+/// The oldest stretch that may leave goes; when there is none, the child itself is to: true.
+bool serve(mark_kind kind) {
+  const std::uint64_t now = ticks();
+  const bool child_may_go = kind == mark_kind::fork && children_may_go(now) &&
+                            static_cast<std::int64_t>(now - state.no_look_until) >= 0;
+  if (!child_may_go && !state.of_stretches.is_over(now)) return false;
+  const int to = take_hungry();
+  if (to == no_rank) return false;
+  const bool given = give_stretch(to, now);
+  look_again();
+  if (given || !child_may_go || belongs_to_full_scope(running_piece())) return false;
+  if (!std::exchange(state.gave_too_small, false)) state.of_children.end();
+  return true;
+}
+
+// ---- A child that leaves, and a fiber that gives its turn ---------------------------------------
+
+bool send_child(piece* child, void* to) {
+  ++counts.steals;
+  return send_whole(child, *static_cast<const int*>(to));
+}
+
+/// True when a word of these frames keeps them here.
+bool has_stale_pointer(std::uint64_t low, std::uint64_t high) {
+  const std::size_t words = (high - low) / sizeof(std::uint64_t);
+  if (find_stale_pointer(reinterpret_cast<const std::uint64_t*>(low), words) == words) return false;
+  ++counts.steals_refused;
+  return true;
+}
+
+/// Runs below the frames of a child that has not begun its function.
+long give_child(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
+  const std::uint64_t high = address_of(running.youngest->sp);
+  if (high - sp >= read_from_bytes || has_stale_pointer(sp, high)) return 0;
+  int rank = static_cast<int>(to);
+  has_been_given(rank);
+  go_on_without_younger(send_child, &rank, sp);
+}
+
+std::uint64_t child_leaves() {
+  if (!younger_may_go()) return 0;
+  const int to = take_hungry();
+  if (to == no_rank) return 0;
+  const long left = capture_stack(give_child, static_cast<std::uint64_t>(to), 0);
+  // What follows runs where the child is.
+  if (left != 0) return ticks();
+  look_again();
+  // What was found in its way is in that of the next, too.
+  state.of_children.lengthen(ticks_of_us(worth_giving_us), ticks_of_us(pause_max_us), ticks());
+  return 0;
+}
+
+/// What is checked of the running piece, all of which would leave, before it is suspended.
+bool may_leave_in_place_of_waiting(const piece* p) {
+  return may_leave_whole(p) && p->referrers == nullptr && p->departs_to == no_rank &&
+         running.static_inits == 0 && running.mutexes == nullptr && running.watched == 0 &&
+         method_depth() == p->base_methods &&
+         (running.youngest == nullptr || address_of(running.youngest) >= p->hi) &&
+         (running.holds == nullptr || address_of(running.holds) >= p->hi) &&
+         running.exceptions->caught == nullptr && running.exceptions->uncaught == 0 &&
+         !belongs_to_full_scope(p);
+}
+
+long give_whole(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
+  const std::uint64_t high = running_piece()->hi;
+  if (high - sp >= read_from_bytes || has_stale_pointer(sp, high)) return 0;
+  has_been_given(static_cast<int>(to));
+  ++counts.steals;
+  send_whole(suspend_running(sp), static_cast<int>(to));
+  abandon_stack();
+}
+
+/// What an older caller has to do goes; when there is nothing, and another fiber has work for this
+/// rank, the one that gives its turn.
+bool serve_at_turn() {
+  const piece* p = running_piece();
+  const std::uint64_t now = ticks();
+  if (p == nullptr || !state.of_stretches.is_over(now)) return false;
+  const int to = take_hungry();
+  if (to == no_rank) return false;
+  const bool gone = !give_stretch(to, now) && anything_ready() &&
+                    may_leave_in_place_of_waiting(p) &&
+                    capture_stack(give_whole, static_cast<std::uint64_t>(to), 0) != 0;
+  // The rank where this runs now, if it is another, has its own to look after.
+  if (!gone) look_again();
+  return gone;
 }
 
 void tell_that_this_rank_forks() {
@@ -196,10 +345,10 @@ void tell_that_this_rank_forks() {
   }
 }
 
-void look_at_fork() {
-  if (running_piece() == nullptr) return;  // a handler that may not wait
+bool look_at_fork(mark_kind kind) {
+  if (running_piece() == nullptr) return false;  // a handler that may not wait
   if ((counts.at_forks & at_fork::first) != 0) tell_that_this_rank_forks();
-  if ((counts.at_forks & at_fork::hungry) != 0) serve();
+  return (counts.at_forks & at_fork::hungry) != 0 && serve(kind);
 }
 
 bool is_wanted() {
@@ -223,7 +372,7 @@ void attach_steal(counts_page& (*page_of)(int rank)) {
   state.random.seed(static_cast<unsigned>(job.me) + 1);
   on_message(runtime_message::forks_here, on_forks_here);
   if (!wanted || job.count == 1 || !children_run_in_place()) return;
-  on_fork = look_at_fork;
+  on_fork = fork_hooks{look_at_fork, child_leaves, child_ends, serve_at_turn};
   call_when_idle(show_hunger);
   std::atomic_ref(counts.at_forks).fetch_or(at_fork::first);
 }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "check.hpp"
@@ -65,19 +66,23 @@ void a_tree_started_on_one_rank_uses_the_others() {
   CHECK_EQUAL(made.migrations, made.steals);
 }
 
-/// Its frame has the address of private memory while it forks.
+int changed_rank;  // of each rank: frames that did
+
+/// Its frame has the address of private memory while it forks. A child has none when it begins.
 long with_private_memory(long n) {
+  const rank_t began_on = rank_me();
   std::vector<long> results(2);
   if (n < 2) return n;
   auto older = fork(with_private_memory, n - 1);
   results[0] = with_private_memory(n - 2);
   results[1] = older.get();
+  changed_rank += rank_me() != began_on;
   return results[0] + results[1];
 }
 void frames_with_addresses_of_this_rank_stay() {
-  const counters made =
-      counted_while_one_works([] { CHECK_EQUAL(with_private_memory(20), serial_fibonacci(20)); });
-  CHECK_EQUAL(made.steals, 0u);
+  changed_rank = 0;
+  (void)counted_while_one_works([] { CHECK_EQUAL(with_private_memory(20), serial_fibonacci(20)); });
+  CHECK_EQUAL(changed_rank, 0);
 }
 
 long by_reference(long n) {
@@ -125,17 +130,128 @@ void bodies_anywhere_run_once_each() {
 
 struct held {
   static long call(long n) {
+    const rank_t began_on = rank_me();
     const stay here;
     if (n < 2) return n;
     auto older = fork(call, n - 1);
     const long younger = call(n - 2);
-    return older.get() + younger;
+    const long sum = older.get() + younger;
+    changed_rank += rank_me() != began_on;
+    return sum;
   }
 };
 void frames_that_stay_are_not_given() {
-  const counters made =
-      counted_while_one_works([] { CHECK_EQUAL(held::call(20), serial_fibonacci(20)); });
+  changed_rank = 0;
+  (void)counted_while_one_works([] { CHECK_EQUAL(held::call(20), serial_fibonacci(20)); });
+  CHECK_EQUAL(changed_rank, 0);
+}
+
+// ---- Children that do not fork ------------------------------------------------------------------
+
+rank_t leaf(int) {
+  ++run_here;
+  return rank_me();
+}
+/// In a loop, of one caller that may not leave: its frame has an address of its rank.
+int loop_of_leaves(int n, int at_least) {
+  std::vector<future<rank_t>> children;
+  int elsewhere = 0;
+  for (int i = 0; i < n && elsewhere < at_least; ++i) {
+    const std::uint64_t steals = counters_now().steals;
+    children.push_back(fork(leaf, i));
+    elsewhere += counters_now().steals != steals;
+    // Ranks that share this core come to show that they have nothing to do.
+    if (i % 16 == 0) std::this_thread::yield();
+  }
+  int counted = 0;
+  for (auto& child : children) counted += child.get() != rank_me();
+  CHECK_EQUAL(counted, elsewhere);
+  return counted;
+}
+void children_that_do_not_fork_leave_themselves() {
+  run_here = 0;
+  int given = 0;
+  const counters made = counted_while_one_works([&] {
+    const stay here;
+    given = loop_of_leaves(steals_are_off() ? 1000 : 1'000'000, 20);
+    CHECK_EQUAL(given, steals_are_off() ? 0 : 20);
+  });
+  const int ran_elsewhere = reduce(rank_me() == 0 ? 0 : run_here, std::plus<>{});
+  CHECK_EQUAL(ran_elsewhere, broadcast(given, 0));
+  CHECK_EQUAL(made.steals, static_cast<std::uint64_t>(ran_elsewhere));
+  CHECK_EQUAL(made.migrations, made.steals);
+}
+
+/// Children that refer to their caller's frame do not, however long nobody else has anything to do.
+void children_with_captures_do_not() {
+  const counters made = counted_while_one_works([] {
+    int sum = 0;
+    for (int i = 0; i < 20'000; ++i) fork([&] { ++sum; }).get();
+    CHECK_EQUAL(sum, 20'000);
+  });
   CHECK_EQUAL(made.steals, 0u);
+}
+
+int nothing(int x) { return x; }
+/// However many small children came before: what counts is time.
+void small_children_do_not_keep_large_ones_here() {
+  if (steals_are_off()) return;
+  for (int round = 0; round < 3; ++round) {
+    (void)counted_while_one_works([] {
+      const stay here;
+      for (int i = 0; i < 20'000; ++i) CHECK_EQUAL(fork(nothing, i).get(), i);
+      // One that waits for another to have begun elsewhere would wait for ever if none left; the
+      // first one may meet a pause, which is short beside it.
+      int elsewhere = 0;
+      for (int i = 0; i < 40 && elsewhere == 0; ++i) {
+        const auto child_on = fork(
+                                  [](int) {
+                                    const std::uint64_t end = now_ns() + 3'000'000;
+                                    while (now_ns() < end) std::this_thread::yield();
+                                    return rank_me();
+                                  },
+                                  i)
+                                  .get();
+        elsewhere += child_on != rank_me();
+      }
+      CHECK(elsewhere > 0);
+    });
+  }
+}
+
+bool polls, may_rest, has_moved;  // of each rank
+
+/// Gives its turn on rank 0 until it, or the other one, is somewhere else.
+int leaf_that_yields(int) {
+  const std::uint64_t end = now_ns() + 10'000'000'000;
+  while (rank_me() == 0 && !has_moved && now_ns() < end) yield();
+  if (rank_me() == 0) return 0;
+  rpc(0, [] { has_moved = true; }).get();
+  return 1;
+}
+/// They began when all ranks had something to do; the ones that wait for their turn go when one has
+/// not any more.
+void leaves_that_yield_may_leave() {
+  if (steals_are_off()) return;
+  polls = may_rest = has_moved = false;
+  barrier();
+  if (rank_me() != 0) {
+    polls = true;
+    while (!may_rest) yield();
+  } else {
+    for (rank_t r = 1; r < rank_count(); ++r) {
+      while (!rpc(r, [] { return polls; }).get()) yield();
+    }
+    const counters before = counters_now();
+    auto first = fork(leaf_that_yields, 1);
+    auto second = fork(leaf_that_yields, 2);
+    CHECK_EQUAL((counters_now() - before).steals, 0u);
+    for (rank_t r = 1; r < rank_count(); ++r) rpc(r, [] { may_rest = true; }).get();
+    const int moved = first.get() + second.get();
+    CHECK(moved > 0);
+    CHECK_EQUAL((counters_now() - before).steals, static_cast<std::uint64_t>(moved));
+  }
+  barrier();
 }
 
 // ---- Random trees of children that may leave, against their serial evaluation -------------------
@@ -269,6 +385,12 @@ int main(int argc, char** argv) {
     check::claim("loops stay unless they say so", loops_stay_unless_they_say_so);
     check::claim("bodies anywhere run once each", bodies_anywhere_run_once_each);
     check::claim("frames that stay are not given", frames_that_stay_are_not_given);
+    check::claim("children that do not fork leave themselves",
+                 children_that_do_not_fork_leave_themselves);
+    check::claim("children with captures do not", children_with_captures_do_not);
+    check::claim("leaves that yield may leave", leaves_that_yield_may_leave);
+    check::claim("small children do not keep large ones here",
+                 small_children_do_not_keep_large_ones_here);
     check::claim("random trees of one rank give what serial ones do", [] { random_trees(true); });
     check::claim("random trees of all ranks give what serial ones do", [] { random_trees(false); });
     return check::verdict();
