@@ -602,12 +602,23 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
 
 void request::consume() { consume_call(*entered); }
 
-void dispatch_until(bool (*done)()) {
+namespace {
+
+/// `Delayed`: the test mode SOJOURN_DELAY is on.
+template <bool Delayed>
+void dispatch(bool (*done)()) {
   for (;;) {
     // Messages first: they are what this rank has just been waiting for.
     int did = dispatcher.transport->poll(anything_ready() ? deliver_all : deliver, nullptr,
                                          messages_a_round);
-    if (!dispatcher.own.empty()) did += deliver_own();
+    if (!dispatcher.own.empty()) {
+      if (Delayed && dispatcher.transport->holds_own()) {
+        ++did;  // the loop goes round until its time has come
+      } else {
+        did += deliver_own();
+        if (Delayed) dispatcher.transport->own_passed();
+      }
+    }
     did += run_what_is_here(pieces_a_round);
     did += retry_senders();
     wait_times.end_round();
@@ -629,6 +640,12 @@ void dispatch_until(bool (*done)()) {
     dispatcher.transport->wait(someone_can_send, dispatcher.around_sleep, next_timer_ns);
     if (dispatcher.looks_in_vain >= dispatcher.looks_until_idle) dispatcher.when_idle(false);
   }
+}
+
+}  // namespace
+
+void dispatch_until(bool (*done)()) {
+  dispatcher.transport->delays_messages() ? dispatch<true>(done) : dispatch<false>(done);
 }
 
 void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket,

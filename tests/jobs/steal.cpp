@@ -114,7 +114,8 @@ void loops_stay_unless_they_say_so() {
     });
     if (steals_are_off() || spread.steals > 0) return;
   }
-  CHECK(!"no rank took a part of the loop");
+  // What waits in a ring may come when the loop is over.
+  if (!check::messages_are_delayed()) CHECK(!"no rank took a part of the loop");
 }
 
 void bodies_anywhere_run_once_each() {

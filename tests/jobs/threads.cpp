@@ -635,8 +635,8 @@ template <std::size_t Bytes>
 /// Bytes copied, over bytes of stack that moved, in all ranks together.
 template <std::size_t Bytes>
 double copies_of_a_move() {
-  barrier();
   counters before = counters_now();
+  barrier();  // whoever leaves it may begin at once
   auto b = make<board>(rank_me());
   if (rank_me() == 0) spawn(carry_once<Bytes>, b).join();
   barrier();
