@@ -27,6 +27,27 @@ void restart() {
   barrier();
 }
 
+void waits_for_children_and_threads_that_nobody_waits_for() {
+  restart();
+  auto slow = [] {
+    pause_us(1500);
+    ++done;
+  };
+  finish([&] { (void)fork(slow); });
+  CHECK_EQUAL(done, 1);
+  finish([&] {
+    (void)fork([&] { slow(); });
+    spawn(slow).detach();
+    auto dropped = fork(slow);
+  });
+  CHECK_EQUAL(done, 4);
+  barrier();
+  if (rank_me() == 0) {
+    finish([&] { spawn_on(last(), slow).detach(); });
+    CHECK_EQUAL(rpc(last(), [] { return done; }).get(), 5);
+  }
+}
+
 void an_empty_one() {
   finish([] {});
   int x = 0;
@@ -393,6 +414,8 @@ void exceptions_inside() {
 int main(int argc, char** argv) {
   return run(argc, argv, [] {
     check::claim("an empty finish returns", an_empty_one);
+    check::claim("finish waits for children and threads that nobody waits for",
+                 waits_for_children_and_threads_that_nobody_waits_for);
     check::claim("finish waits for slow calls", waits_for_slow_calls);
     check::claim("finish waits for calls whose futures nobody reads",
                  waits_for_calls_whose_futures_nobody_reads);
