@@ -228,7 +228,7 @@ void supervisor::report_hang(const hang_view& view) {
   hang_report report = explain(view, "sojourn run: ");
   say(report.text);
   if (plan_.options.on_hang_report) plan_.options.on_hang_report(report.json);
-  if (!view.proven) return;
+  if (!view.proven && !report.no_main_goes_on) return;
   ending_ = ending::deadlock;
   status_ = status_deadlock;
   say("sojourn run: the job was ended; its exit status is " + std::to_string(status_) + "\n");

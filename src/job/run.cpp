@@ -287,7 +287,7 @@ void say_alone(const char* why, bool proven) {
 /// Nothing can happen in this job any more: whoever watches it ends it.
 void deadlocked() {
   if (!self.alone) return ring();
-  write_report(self.segment->watch().report_of(0));
+  write_report(self.segment->watch().report_of(0), false);
   say_alone("no fiber can go on, and no message is on its way", true);
   std::fflush(nullptr);
   std::_Exit(status_deadlock);

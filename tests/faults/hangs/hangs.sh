@@ -116,6 +116,19 @@ for share in on off; do
   wait $launcher 2>/dev/null
   status=0
 
+  # Fibers that wait for each other are a deadlock whatever else runs: a thread that always wakes
+  # again keeps the job alive no longer than the watchdog's period.
+  job --watchdog 0.3 "$hangs" circle_and_beats
+  expect_status 1
+  expect_line "sojourn run: fibers wait for each other in a circle, whatever else runs"
+  expect_line "sojourn run: the job was ended; its exit status is 1"
+  # A circle begins anywhere.
+  # shellcheck disable=SC2016
+  expect_begin 'sojourn run: deadlock: rank [0-9] `\(passes_on\|waits_for_the_first\)` waits for rank [0-9] `.*again$'
+  # One that other work does not wait for is told once, and that goes on.
+  report_of "^sojourn run: deadlock: rank $last \`locks_.*, which waits for a sojourn::mutex held by rank $last \`locks_.* again" \
+    --watchdog 0.3 "$hangs" mutexes_and_beats
+
   # All wait outside of the runtime, where the watchdog finds them, or ask again and again.
   where='in a system call'
   [ "$ranks" -eq 1 ] && report_of "^sojourn run: rank 0 is $where in \`reads_what_nobody_writes\`" \
@@ -170,6 +183,37 @@ for share in on off; do
     expect_no_err
     continue
   fi
+
+  # A rank that reads a flag again and again does nothing.
+  if [ "$sanitized" -eq 0 ]; then
+    report_of "^sojourn run: everything waits for rank $last, which computes in \`polls_a_flag\`" \
+      --watchdog 0.5 "$hangs" polls_a_flag
+  fi
+  if [ "$sanitized" -eq 0 ] && [ "$share" = on ]; then
+    # One that never comes to its scheduler is told of though others go on.
+    report_of "^sojourn run: rank 0 \`main\`.* waits in barrier() for rank $last, which computes in \`computes_for_ever\`" \
+      --watchdog 0.2 "$hangs" computes_and_beats
+    expect_begin "sojourn run: rank $last has not come to its scheduler for [0-9]* s, and others wait"
+  fi
+
+  # A rank that is stopped is told of as such, though others go on.
+  : >"$err"
+  "$sojourn" run -n "$ranks" --share "$share" --watchdog 0.3 "$hangs" beats >"$out" 2>"$err" </dev/null &
+  launcher=$!
+  sleep 0.3
+  rank_pid=$(tr ' ' '\n' <"/proc/$launcher/task/$launcher/children" | sed -n "${ranks}p")
+  kill -STOP "$rank_pid"
+  until_true 9000 said "^rank $last (pid $rank_pid) is stopped: by a signal" || fail 'the stopped rank is not named'
+  expect_line "sojourn run: rank $last is stopped"
+  kill -CONT "$rank_pid"
+  kill $launcher
+  wait $launcher
+  status=none
+
+  # And one that has not joined is what all others wait for.
+  # shellcheck disable=SC2016
+  report_of '^sojourn run: everything waits for rank 1, which has not joined the job$' \
+    --watchdog 0.3 sh -c '[ "$SOJOURN_RANK" = 1 ] && sleep 30; exec "$1" beats' sh "$hangs"
 
   job "$hangs" barrier_in_handler
   expect_deadlock 'rank 0 `asks_who_waits` waits for rank 1 `joins_the_barrier`, which waits in barrier() for rank 0 `asks_who_waits` again'
