@@ -27,6 +27,9 @@ constexpr milliseconds answer_patience{50};
 constexpr milliseconds stack_patience{100};
 constexpr milliseconds patience{2000};
 constexpr milliseconds brief_patience{300};
+// One that slept answers as soon as it has a core. Where cores are rare and it has much to do, it
+// may come to no sleep, around which it answers, for long.
+constexpr milliseconds wake_patience{150};
 constexpr milliseconds interrupt_again{20};
 constexpr milliseconds look_again{2};
 // Turns given a second by a fiber that polls. A loop that computes gives some, too.
@@ -168,7 +171,8 @@ void hang_watcher::sample(time now) {
     some_poll = some_poll || polls;
     turns += yielded;
     some_wait = some_wait || area_.is_asleep(rank) || polls;
-    some_sleep = some_sleep || area_.sleeps_for_a_time(rank);
+    some_sleep = some_sleep || area_.sleeps_for_a_time(rank) ||
+                 (now - p.runs_since < watchdog_ && has_sleeper(rank, now));
     std::uint64_t moved = __atomic_load_n(&page.bulk_bytes, __ATOMIC_RELAXED);
     bytes_read += moved - std::exchange(p.bytes_read, moved);
     // One that joins does something, too.
@@ -208,6 +212,14 @@ void hang_watcher::sample(time now) {
                             : "no rank has sent a message or run a fiber for %.0f s",
                 seconds < 1 ? seconds : std::floor(seconds)),
          false, false, now});
+}
+
+/// True when a fiber there sleeps on, as far as was told when the rank last fell asleep: it may
+/// only have woken to tell of its waits.
+bool hang_watcher::has_sleeper(int rank, time now) const {
+  std::uint64_t wakes_at = area_.of(rank).wakes_at_ns.load();
+  return wakes_at > job_.clock_ahead_ns &&
+         nanoseconds(wakes_at - job_.clock_ahead_ns) > now.time_since_epoch();
 }
 
 /// Ranks that the others wait for, though some of those go on: each is told of once.
@@ -268,20 +280,17 @@ void hang_watcher::look_for_circle(const std::vector<bool>& running, time now) {
   hang_view view = collect(running, now);
   if (!answered && waited < brief_patience) {
     bool some_wait_long = someone_waits_long(view);
-    bool some_interrupted = false;
+    bool some_come = false;
     bool due = now - request_->interrupted_at >= interrupt_again;
     for (std::size_t rank = 0; rank < running.size(); ++rank) {
       if (!takes_part(rank, running) || has_answered(rank) || has_stack(rank)) continue;
       // One that others wait for, or that never sleeps because a fiber polls.
-      if (was_asleep_[rank] ||
-          (!some_wait_long && now - progress_[rank].runs_since > sample_most)) {
-        continue;
-      }
-      some_interrupted = true;
-      if (due) interrupt(rank);
+      if (!some_wait_long && now - progress_[rank].runs_since > sample_most) continue;
+      some_come = true;
+      if (due && !is_about_to_answer(rank, waited)) interrupt(rank);
     }
     if (due) request_->interrupted_at = now;
-    if (some_interrupted) return;
+    if (some_come) return;
   }
   request_.reset();
   std::vector<told_fiber> circle = circle_of_waits(view, view);
@@ -322,6 +331,10 @@ bool hang_watcher::has_answered(std::size_t rank) const {
 
 bool hang_watcher::has_stack(std::size_t rank) const {
   return area_.of(static_cast<int>(rank)).stack_given.load(std::memory_order_acquire) == number_;
+}
+
+bool hang_watcher::is_about_to_answer(std::size_t rank, nanoseconds waited) const {
+  return was_asleep_[rank] && waited < wake_patience;
 }
 
 void hang_watcher::interrupt(std::size_t rank) {
@@ -366,7 +379,7 @@ std::optional<hang_view> hang_watcher::look(const std::vector<bool>& running) {
       now - request_->interrupted_at >= interrupt_again) {
     request_->interrupted_at = now;
     for (std::size_t rank = 0; rank < running.size(); ++rank) {
-      bool done = has_answered(rank) || has_stack(rank) || was_asleep_[rank];
+      bool done = has_answered(rank) || has_stack(rank) || is_about_to_answer(rank, waited);
       if (takes_part(rank, running) && !done) interrupt(rank);
     }
     return {};

@@ -65,12 +65,14 @@ class hang_watcher {
   bool someone_waits_long(const hang_view& view) const;
   bool is_told(const hang_view& view, const std::vector<told_fiber>& circle) const;
   rank_condition standstill_of(std::size_t rank) const;
+  bool has_sleeper(int rank, time now) const;
   bool sleeps_on(std::size_t rank);
   void start(request r);
   char process_state(std::size_t rank) const;
   bool takes_part(std::size_t rank, const std::vector<bool>& running) const;
   bool has_answered(std::size_t rank) const;
   bool has_stack(std::size_t rank) const;
+  bool is_about_to_answer(std::size_t rank, std::chrono::nanoseconds waited) const;
   void interrupt(std::size_t rank);
   hang_view collect(const std::vector<bool>& running, time now) const;
 
