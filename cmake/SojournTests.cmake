@@ -235,5 +235,6 @@ function(sojourn_add_source_tests)
   add_test(NAME floors COMMAND sh "${PROJECT_SOURCE_DIR}/scripts/check_floors.sh" --print
                                "${PROJECT_SOURCE_DIR}")
   add_test(NAME floors.self_test COMMAND sh "${PROJECT_SOURCE_DIR}/scripts/check_floors_test.sh")
-  set_tests_properties(floors floors.self_test PROPERTIES LABELS "source;quick" TIMEOUT 60)
+  add_test(NAME dev COMMAND sh "${PROJECT_SOURCE_DIR}/scripts/dev_test.sh")
+  set_tests_properties(floors floors.self_test dev PROPERTIES LABELS "source;quick" TIMEOUT 60)
 endfunction()
