@@ -368,6 +368,9 @@ int run_command(const std::vector<std::string>& words) {
     if (!failure.empty()) complain(fmt::format("sojourn run: {}\n", failure));
   };
   launch_plan plan = plan_launch(request.options);
+  for (const std::string& sentence : unknown_settings()) {
+    complain(fmt::format("sojourn run: {}\n", sentence));
+  }
   if (!plan.warning.empty()) complain(fmt::format("sojourn run: {}\n", plan.warning));
   if (request.dry_run) {
     print(describe_plan(plan));

@@ -115,6 +115,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   options.add_option("--think", s.run.think_cycles, "Cycles between two requests")
+      ->check(CLI::Range(std::uint64_t{0}, apps::think_cycles_max))
       ->capture_default_str();
   apps::add_via(options, s.run.how);
   options.add_flag("--ints", s.integers, "64-bit integers as keys and values, instead of texts");

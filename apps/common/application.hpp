@@ -4,6 +4,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <sojourn/launcher.hpp>
 #include <sojourn/sojourn.hpp>
 
 #include <CLI/CLI.hpp>
@@ -40,7 +41,16 @@ int run_application(CLI::App& options, int argc, char** argv, Body body) {
         last_words = fmt::format("{}: {}\n", options.get_name(), e.what());
       }
     }
-    if (!last_words.empty()) say(status == 0 ? stdout : stderr, last_words);
+    // What the user wrote is quoted in a refusal.
+    if (status == 0) {
+      say(stdout, last_words);
+    } else {
+      say(stderr, sojourn::printable(last_words));
+    }
+    if (sojourn::rank_me() == 0 && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
+      say(stderr, options.get_name() + ": cannot write to standard output\n");
+      if (status == 0) status = 1;
+    }
     // The first rank that returns a status ends the job: let it be the one that has spoken.
     return sojourn::rank_me() == 0 ? status : 0;
   });

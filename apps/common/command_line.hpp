@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -40,6 +41,10 @@ inline parsed parse(CLI::App& options, int argc, char** argv) {
   }
 }
 
+/// Most cycles between two requests: some seconds. More is a mistake, as is a negative number,
+/// which would be taken for a very large one.
+inline constexpr std::uint64_t think_cycles_max = std::uint64_t{1} << 34;
+
 /// CLI::Range lets "nan" through, which lies in no range.
 inline CLI::Validator number_between(double least, double most) {
   CLI::Validator in_range = CLI::Range(least, most);
@@ -51,6 +56,18 @@ inline CLI::Validator number_between(double least, double most) {
   return in_range;
 }
 
+/// A number or an option in the place of a file's name is one that was forgotten.
+inline CLI::Validator is_file_name() {
+  return {[](std::string& text) {
+            const bool is_number =
+                !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+            if (!is_number && text.rfind('-', 0) != 0) return std::string();
+            return "takes the name of a file, not " + text + "; write ./" + text +
+                   " for one of that name";
+          },
+          ""};
+}
+
 /// `--json [FILE]`: figures for machines, in FILE or, without one, on standard output; the readable
 /// report then goes to standard error. Rank 0 alone opens and writes; what that comes to is for the
 /// others to be told.
@@ -59,6 +76,7 @@ class json_option {
   void add_to(CLI::App& options) {
     option_ = options.add_option("--json", path_, "Write the figures as JSON too")
                   ->expected(0, 1)
+                  ->check(is_file_name())
                   ->option_text("[FILE]");
   }
   bool given() const { return static_cast<bool>(*option_); }

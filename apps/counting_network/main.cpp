@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 28))
       ->capture_default_str();
   options.add_option("--think", counting.think_cycles, "Cycles between two requests")
+      ->check(CLI::Range(std::uint64_t{0}, apps::think_cycles_max))
       ->capture_default_str();
   apps::add_via(options, counting.how);
   json.add_to(options);

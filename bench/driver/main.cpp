@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
+#include <sojourn/launcher.hpp>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,14 @@ void tell_progress(const std::string& what) {
 namespace {
 
 constexpr int usage_status = 2;
+
+/// `status`, unless what was printed could not be written.
+int with_output(int status) {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return status;
+  std::fprintf(stderr, "sojourn bench: cannot write to standard output\n");
+  return status == 0 ? 1 : status;
+}
 
 int run_benchmarks(const std::string& name, const settings& chosen, bool as_json) {
   const installation here;
@@ -87,15 +97,15 @@ int main(int argc, char** argv) {
   app.add_option("--out", chosen.figures,
                  "Folder for SVG files (default: figures in the build folder, or here)");
   app.failure_message([](const CLI::App*, const CLI::Error& wrong) {
-    return "sojourn bench: " + std::string(wrong.what()) + " (try --help)\n";
+    return sojourn::printable("sojourn bench: " + std::string(wrong.what()) + " (try --help)\n");
   });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& wrong) {
-    return app.exit(wrong) == 0 ? 0 : bench::usage_status;
+    return bench::with_output(app.exit(wrong) == 0 ? 0 : bench::usage_status);
   }
   try {
-    return bench::run_benchmarks(name, chosen, as_json);
+    return bench::with_output(bench::run_benchmarks(name, chosen, as_json));
   } catch (const std::exception& wrong) {
     bench::tell_progress("");
     std::fprintf(stderr, "sojourn bench: %s\n", wrong.what());
