@@ -32,16 +32,17 @@ if(CMAKE_CROSSCOMPILING)
 endif()
 
 # sojourn_job_test(NAME name (SOURCES a.cpp… | PROGRAM target) [RANKS 1 2 4 8] [ARGS …] [LIBS …]
-#                  [SHARE on off] [ENVIRONMENT K=V…] [LABELS …] [EXPECT regex] [TIMEOUT seconds])
+#                  [SHARE on off] [ENVIRONMENT K=V…] [LABELS …] [EXPECT regex] [STATUS n] [TIMEOUT seconds])
 #
 # Builds SOURCES as the program job_NAME (or takes an executable target that exists) and runs
 # `sojourn run -n N program ARGS` for each N of RANKS and each value of SOJOURN_SHARE. A test passes
-# when the job's exit status is 0 or, with EXPECT, when its output matches the regular expression.
+# when the job's exit status is 0 or, with EXPECT, when it is that of STATUS (0) and the job's output
+# matches the regular expression.
 # Tests are named NAME.nN.share_on. PROGRAM allows several calls, with other ARGS or ENVIRONMENT
 # (SOJOURN_VIA=…), to share one executable.
 function(sojourn_job_test)
   cmake_parse_arguments(
-    PARSE_ARGV 0 job "" "NAME;PROGRAM;TIMEOUT;EXPECT" "SOURCES;RANKS;ARGS;LIBS;SHARE;ENVIRONMENT;LABELS")
+    PARSE_ARGV 0 job "" "NAME;PROGRAM;TIMEOUT;EXPECT;STATUS" "SOURCES;RANKS;ARGS;LIBS;SHARE;ENVIRONMENT;LABELS")
   if(job_UNPARSED_ARGUMENTS OR NOT job_NAME OR (NOT job_SOURCES AND NOT job_PROGRAM))
     message(FATAL_ERROR "sojourn_job_test needs NAME and SOURCES or PROGRAM: ${ARGV}")
   endif()
@@ -55,6 +56,18 @@ function(sojourn_job_test)
     set(job_TIMEOUT 60)
   endif()
   math(EXPR timeout "${job_TIMEOUT} * ${SOJOURN_TEST_TIMEOUT_SCALE}")
+  set(expect "")
+  if(job_EXPECT)
+    if(NOT job_STATUS)
+      set(job_STATUS 0)
+    endif()
+    # In a list, which separates by semicolons.
+    string(REPLACE ";" "\\;" regex "${job_EXPECT}")
+    set(expect "${CMAKE_COMMAND}" "-DSTATUS=${job_STATUS}" "-DEXPECT=${regex}" -P
+               "${PROJECT_SOURCE_DIR}/cmake/ExpectOutput.cmake" --)
+  elseif(job_STATUS)
+    message(FATAL_ERROR "sojourn_job_test: STATUS needs EXPECT, the words that tell of the failure: ${ARGV}")
+  endif()
 
   if(job_SOURCES)
     set(job_PROGRAM job_${job_NAME})
@@ -73,8 +86,8 @@ function(sojourn_job_test)
     endif()
     foreach(share IN LISTS job_SHARE)
       set(test ${job_NAME}.n${ranks}.share_${share})
-      add_test(NAME ${test} COMMAND sojourn_command run -n ${ranks} ${SOJOURN_TEST_EMULATOR}
-                                    $<TARGET_FILE:${job_PROGRAM}> ${job_ARGS})
+      add_test(NAME ${test} COMMAND ${expect} $<TARGET_FILE:sojourn_command> run -n ${ranks}
+                                    ${SOJOURN_TEST_EMULATOR} $<TARGET_FILE:${job_PROGRAM}> ${job_ARGS})
       set(labels job ${job_LABELS})
       if(ranks LESS_EQUAL 2)
         list(APPEND labels quick)
@@ -91,9 +104,6 @@ function(sojourn_job_test)
                    LABELS "${labels}"
                    ENVIRONMENT
                    "SOJOURN_SHARE=${share};${SOJOURN_TEST_SMALL_REGION};${job_ENVIRONMENT};${SOJOURN_TEST_ENVIRONMENT}")
-      if(job_EXPECT)
-        set_tests_properties(${test} PROPERTIES PASS_REGULAR_EXPRESSION "${job_EXPECT}")
-      endif()
     endforeach()
   endforeach()
 endfunction()
@@ -236,5 +246,6 @@ function(sojourn_add_source_tests)
                                "${PROJECT_SOURCE_DIR}")
   add_test(NAME floors.self_test COMMAND sh "${PROJECT_SOURCE_DIR}/scripts/check_floors_test.sh")
   add_test(NAME dev COMMAND sh "${PROJECT_SOURCE_DIR}/scripts/dev_test.sh")
-  set_tests_properties(floors floors.self_test dev PROPERTIES LABELS "source;quick" TIMEOUT 60)
+  add_test(NAME expect_output COMMAND sh "${PROJECT_SOURCE_DIR}/scripts/expect_output_test.sh")
+  set_tests_properties(floors floors.self_test dev expect_output PROPERTIES LABELS "source;quick" TIMEOUT 60)
 endfunction()
