@@ -21,7 +21,8 @@ constexpr std::string_view for_users[] = {
 
 /// Those that the launcher sets, and those of ./dev and of tests: no mistakes, and not meant.
 constexpr std::string_view others[] = {
-    "SOJOURN_CMAKE_ARGS", "SOJOURN_JOB", "SOJOURN_JOB_FDS", "SOJOURN_RANK", "SOJOURN_RANKS",
+    "SOJOURN_CMAKE_ARGS", "SOJOURN_DELAY", "SOJOURN_JOB",
+    "SOJOURN_JOB_FDS",    "SOJOURN_RANK",  "SOJOURN_RANKS",
 };
 constexpr std::string_view prefix = "SOJOURN_";
 constexpr std::string_view tests_prefixes[] = {"SOJOURN_TEST_", "SOJOURN_SOAK_", "SOJOURN_FUZZ"};

@@ -72,7 +72,7 @@ known=$(sed -n '/for_users\[\]/,/^};/p' "$root/src/base/settings.cpp" | grep -o 
 [ -n "$known" ] || fail 'the list of settings is not found'
 for name in $(grep -rhE --include='*.cpp' --exclude='*_test.cpp' 'getenv\(|from_environment\(' "$root/src" "$root/include" |
   grep -o '"SOJOURN_[A-Z_]*"' | tr -d '"' | sort -u); do
-  echo "$known" | grep -q -x "$name" || fail "src/base/settings.cpp does not know $name"
+  grep -q "\"$name\"" "$root/src/base/settings.cpp" || fail "src/base/settings.cpp does not know $name"
 done
 for name in $known; do
   grep -rq "$name" "$root/docs" || fail "docs do not explain $name"
