@@ -10,7 +10,7 @@
 # Here, not in the function that needs it first: what it defines is for other folders' calls too.
 include(GoogleTest)
 
-set(SOJOURN_TEST_RANKS_MAX 64 CACHE STRING "Job tests of more ranks than this are left out")
+set(SOJOURN_TEST_RANKS_MAX 512 CACHE STRING "Job tests of more ranks than this are left out")
 set(SOJOURN_TEST_TIMEOUT_SCALE 3 CACHE STRING "Multiplies the time limit of each job test")
 
 # One environment for all tests: ASan may not keep its own copies of frames, for they would not

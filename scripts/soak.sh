@@ -4,6 +4,7 @@
 # soak.sh [PART...]: everything at full count, or the parts that are named; ./dev soak runs it.
 #   release debug asan release-clang debug-clang   all tests of a preset
 #   valgrind   the unit tests under memcheck
+#   tsan       the transport alone under the thread sanitizer, 400,000 calls
 #   aarch64    scripts/soak_aarch64.sh
 #   package    scripts/soak_package.sh
 #   chaos      200 kills of ranks and launchers
@@ -15,7 +16,7 @@
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-all='release debug asan release-clang debug-clang valgrind aarch64 package chaos programs delay moves'
+all='release debug asan release-clang debug-clang valgrind tsan aarch64 package chaos programs delay moves'
 [ $# -gt 0 ] || eval "set -- $all"
 for part; do
   case " $all " in
@@ -42,6 +43,11 @@ valgrind_unit_tests() {
       "$program" || failed=1
   done
   return $failed
+}
+
+tsan() {
+  "$root/dev" build tsan_transport || return 1
+  sh "$root/tests/tsan/run.sh" "$root/build/release/bin/tests/tsan_transport" 400000
 }
 
 chaos() {
@@ -94,6 +100,7 @@ run_part() {
     chaos) chaos ;;
     programs) programs ;;
     delay) delay ;;
+    tsan) tsan ;;
     moves) moves ;;
     *) "$root/dev" test --preset "$1" ;;
   esac

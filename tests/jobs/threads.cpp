@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "fiber/ticket_table.hpp"
 
 using namespace sojourn;
 
@@ -137,7 +138,8 @@ void a_finished_one_is_known_until_joined() {
 
 void a_detached_one_is_forgotten() {
   auto b = make<board>(0);
-  std::size_t before = 0;
+  barrier();  // no ticket is open for another claim
+  const std::size_t tickets = sojourn::detail::tickets_open();
   for (int i = 0; i < 10; ++i) {
     thread t = spawn_on(next(), [](global_ptr<board> to) { to.call<&board::note>(1); }, b);
     if (i % 2 == 0) {
@@ -148,10 +150,13 @@ void a_detached_one_is_forgotten() {
     }
     CHECK_THROWS(thread_error, t.join());
     CHECK_THROWS(thread_error, t.detach());
-    ++before;
   }
   while (b.call<&board::count>() < 10) yield();
-  CHECK_EQUAL(before, 10u);
+  // Its ticket is given back when the news of its end is here.
+  for (int i = 0; i < 10'000 && sojourn::detail::tickets_open() != tickets; ++i) {
+    rpc(next(), [] {}).get();
+  }
+  CHECK_EQUAL(sojourn::detail::tickets_open(), tickets);
   destroy(b);
 }
 
@@ -395,13 +400,24 @@ void one_that_moved_by_an_access_is_found() {
 /// A thread that only ever moves itself is moved: as if just before it went on.
 void one_that_never_stands_still_is_moved() {
   if (rank_me() != 0 || rank_count() < 2) return;
+  static long was_here;  // of each rank
+  auto been_on = [](rank_t r) { return rpc(r, [] { return was_here; }).get(); };
+  for (rank_t r = 0; r < rank_count(); ++r) rpc(r, [] { was_here = 0; }).get();
   stop_source source;
   thread t = spawn(
       [](stop_token token) {
-        while (!token.stop_requested()) migrate(self(), next());
+        while (!token.stop_requested()) {
+          ++was_here;
+          migrate(self(), next());
+        }
       },
       source.token());
-  for (int i = 0; i < 100; ++i) migrate(t, i % rank_count());
+  for (int i = 0; i < 100; ++i) CHECK_EQUAL(why_not(t, i % rank_count()), thread_refusal::none);
+  // It goes on round all ranks, whoever asks for it meanwhile.
+  for (rank_t r = 0; r < rank_count(); ++r) {
+    for (const long before = been_on(r); been_on(r) < before + 2;) yield();
+  }
+  CHECK(!t.finished());
   source.request_stop();
   t.join();
 }
@@ -661,6 +677,7 @@ void bytes_are_copied_once_or_twice() {
 void worker(int steps, unsigned seed, global_ptr<board> to) {
   std::minstd_rand random(seed);
   long sum = 0;
+  long expected = 0;
   // Some have a heap, and come later than others that left behind them.
   if (seed % 3 == 0) (void)thread_heap()->allocate(50'000);
   for (int i = 0; i < steps; ++i) {
@@ -692,13 +709,15 @@ void worker(int steps, unsigned seed, global_ptr<board> to) {
             static_cast<rank_t>(random() % static_cast<unsigned>(rank_count())), 0);
         break;
       default:
-        sum += 1;
+        sum += i;
+        expected += i;
     }
   }
-  to.call<&board::note>(sum < 0 ? -1 : 0);
+  to.call<&board::note>(sum - expected);
 }
 
 void random_moves_lose_nothing() {
+  const std::uint64_t migrations_before = counters_now().migrations;
   constexpr int threads = 24;
   const int steps = sanitized ? 60 : 200;
   auto b = make<board>(rank_me());
@@ -723,8 +742,13 @@ void random_moves_lose_nothing() {
     CHECK(why != thread_refusal::unknown);
   }
   for (thread t : mine) t.join();
+  CHECK_EQUAL(b.call<&board::count>(), threads);
   CHECK_EQUAL(b.call<&board::sum>(), 0);
-  CHECK(moved > 0);
+  // Each is asked again and again until it ends; the refusals are of those that have, or that wait
+  // for what only their rank tells them.
+  CHECK(moved >= threads);
+  const auto migrations = reduce(counters_now().migrations - migrations_before, std::plus<>{});
+  if (rank_count() > 1) CHECK(migrations > static_cast<std::uint64_t>(threads));
   destroy(b);
 }
 
