@@ -216,6 +216,16 @@ bool someone_can_send() {
   return false;
 }
 
+void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), woken_here); }
+
+/// There is room for what `s` sends, or credit. It takes that before what is ready already, which
+/// may be to call there later.
+void run_now(const pending_send& s) {
+  if (s.go != wake_sender) return s.go(s.context);
+  make_ready_first(static_cast<piece*>(s.context), woken_here);
+  run_ready(1);
+}
+
 int retry_senders() {
   if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) [[likely]]
     return 0;
@@ -240,18 +250,16 @@ int retry_senders() {
       pending_send s = p.callers.front();
       p.callers.pop_front();
       --dispatcher.waiting_senders;
-      s.go(s.context);
+      run_now(s);
       ++done;
-      run_ready(1);
     }
     if (sender_may_go(to) && bundle_is_sent(to) && sender_may_go(to)) {
       pending_send s = p.senders.front();
       p.senders.pop_front();
       --p.senders_waiting;
       --dispatcher.waiting_senders;
-      s.go(s.context);
+      run_now(s);
       ++done;
-      run_ready(1);
     }
   }
   return done;
@@ -399,8 +407,6 @@ struct room_wait {
   std::size_t bytes;
   bool needs_credit;
 };
-
-void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), woken_here); }
 
 bool has_new_loss() {
   return dispatcher.told.count != nullptr &&
