@@ -360,6 +360,8 @@ int run_command(const std::vector<std::string>& words) {
     return 0;
   }
   // What ranks inherit, and --dry-run shows.
+  // Ranks then say which frames could not be given to others.
+  if (request.stats) setenv("SOJOURN_STATS", "on", 0);
   if (!request.balance.empty()) setenv("SOJOURN_BALANCE", request.balance.c_str(), 1);
   stats_file report(request.report);
   request.options.on_hang_report = [&report,

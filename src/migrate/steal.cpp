@@ -17,8 +17,11 @@
 #include "memory/runtime_resource.hpp"
 #include "message/dispatcher.hpp"
 #include "message/programs.hpp"
+#include "migrate/reading.hpp"
 #include "migrate/scan.hpp"
 #include "migrate/ship.hpp"
+#include "migrate/stale_report.hpp"
+#include "migrate/stretch_scan.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/errors.hpp"
 
@@ -52,6 +55,7 @@ constexpr std::uint64_t bit_of(int rank) {
 // ---- of the rank that has nothing to do ---------------------------------------------------------
 
 void show_hunger(bool hungry) {
+  std::atomic_ref(counts.at_forks).fetch_or(at_fork::tidy);
   if (hungry == state.hungry || state.forking == 0) return;
   state.hungry = hungry;
   for (int r = 0; r < job.count; ++r) {
@@ -86,6 +90,23 @@ bool may_leave_whole(const piece* p) {
          !p->is_thread_base();
 }
 
+leaving_frames frames_of(const piece* p, const stretch& s) {
+  // What an absent mark is part of cannot be asked; nobody but the runtime has addresses of it.
+  constexpr std::size_t about_a_frame = 256;
+  const mark* older = s.older;
+  const std::uint64_t end = address_of(older != nullptr ? older : p->base) + sizeof(mark);
+  const std::size_t behind =
+      older != nullptr
+          ? (older->argument_words() + older->unwritten_words()) * sizeof(std::uint64_t)
+          : about_a_frame;
+  return {.low = address_of(s.younger->sp),
+          .high = older != nullptr ? address_of(older->sp) : p->hi,
+          .younger = s.younger,
+          .older = address_of(older != nullptr ? older : p->base),
+          .older_end = end + behind,
+          .thread_has_heap = p->thread != 0 && has_heap(p)};
+}
+
 /// True when nothing in these frames of the running piece keeps them here. (The gate of ship.hpp is
 /// of suspended pieces and what is younger than a mark; this has a younger end, too.)
 bool is_clean(const piece* p, const stretch& s) {
@@ -102,12 +123,11 @@ bool is_clean(const piece* p, const stretch& s) {
     if (refers_below(child, s.younger)) continue;
     if (s.older == nullptr || refers_below(child, s.older)) return false;
   }
-  const std::size_t words = (high - low) / sizeof(std::uint64_t);
-  if (find_stale_pointer(reinterpret_cast<const std::uint64_t*>(low), words) != words) {
-    ++counts.steals_refused;
-    return false;
-  }
-  return true;
+  const word_that_stays found = find_word_that_stays(frames_of(p, s));
+  if (found.what == stays_with::nothing) return true;
+  ++counts.steals_refused;
+  report_refused_steal(found, low, high);
+  return false;
 }
 
 /// The oldest stretch of the running piece that may leave; its `younger` is null when there is
@@ -168,15 +188,16 @@ int someone_hungry() {
   return no_rank;
 }
 
-void serve() {
+/// True when it looked at frames.
+bool serve() {
   if (state.to_pass_over != 0) {
     --state.to_pass_over;
-    return;
+    return false;
   }
   // First: who shows its hunger meanwhile sets it again.
   std::atomic_ref(counts.at_forks).fetch_and(~at_fork::hungry);
   const int to = someone_hungry();
-  if (to == no_rank) return;
+  if (to == no_rank) return false;
   if (const gift g{choose(running_piece()), to}; g.what.younger != nullptr) {
     capture_stack(give, address_of(&g), 0);
     hunger_of(to, counts).fetch_and(~bit_of(to));
@@ -186,6 +207,7 @@ void serve() {
     state.to_pass_over = state.passed_over;
   }
   if (someone_hungry() != no_rank) std::atomic_ref(counts.at_forks).fetch_or(at_fork::hungry);
+  return true;
 }
 
 void tell_that_this_rank_forks() {
@@ -196,10 +218,30 @@ void tell_that_this_rank_forks() {
   }
 }
 
+/// Clears the stack of what earlier calls have left there, where the frames of a tree of children
+/// are about to lie: dead addresses among words that the frames have not written yet would keep
+/// them here. Also of what the look itself has left.
+void tidy_stack(bool looked) {
+  constexpr std::size_t of_a_look = 32 << 10;
+  constexpr std::uint64_t pause_ns = 1'000'000;
+  static std::uint64_t tidied_ns = 0;
+  const mark* m = running.youngest;
+  const bool begins_a_tree =
+      m == nullptr || !is_fork(m->kind) || address_of(m) > running_piece()->hi;
+  if (begins_a_tree && now_ns() - tidied_ns >= pause_ns) {
+    std::atomic_ref(counts.at_forks).fetch_and(~at_fork::tidy);
+    clear_used_stack_below();
+    tidied_ns = now_ns();
+  } else if (looked) {
+    clear_stack_below(of_a_look);
+  }
+}
+
 void look_at_fork() {
   if (running_piece() == nullptr) return;  // a handler that may not wait
   if ((counts.at_forks & at_fork::first) != 0) tell_that_this_rank_forks();
-  if ((counts.at_forks & at_fork::hungry) != 0) serve();
+  const bool looks = (counts.at_forks & at_fork::hungry) != 0 && serve();
+  tidy_stack(looks);
 }
 
 bool is_wanted() {
@@ -218,6 +260,7 @@ bool is_wanted() {
 
 void attach_steal(counts_page& (*page_of)(int rank)) {
   const bool wanted = is_wanted();
+  attach_stale_report();
   state.page_of = page_of;
   state.forks = runtime_array<bool>(static_cast<std::size_t>(job.count));
   state.random.seed(static_cast<unsigned>(job.me) + 1);
@@ -225,7 +268,7 @@ void attach_steal(counts_page& (*page_of)(int rank)) {
   if (!wanted || job.count == 1 || !children_run_in_place()) return;
   on_fork = look_at_fork;
   call_when_idle(show_hunger);
-  std::atomic_ref(counts.at_forks).fetch_or(at_fork::first);
+  std::atomic_ref(counts.at_forks).fetch_or(at_fork::first | at_fork::tidy);
 }
 
 }  // namespace sojourn::detail

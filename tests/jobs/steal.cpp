@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks without work take over what forks of others leave to do: the oldest stretch of a stack that
 // may leave, and no other.
+#include <unistd.h>
+
 #include <array>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -78,6 +82,92 @@ void frames_with_addresses_of_this_rank_stay() {
   const counters made =
       counted_while_one_works([] { CHECK_EQUAL(with_private_memory(20), serial_fibonacci(20)); });
   CHECK_EQUAL(made.steals, 0u);
+}
+
+// ---- What looks like an address and is none, and the other way round ----------------------------
+
+/// Forks on rank 0 until another rank took a part: by chance those do not run meanwhile.
+template <class Work>
+void others_help(Work work) {
+  for (int attempt = 0; attempt < 200; ++attempt) {
+    const counters made = counted_while_one_works(work);
+    if (steals_are_off() || made.steals > 0) return;
+  }
+  CHECK(!"no rank took a part");
+}
+
+/// Elements in memory that the C library got since the scan first looked where its heap ends.
+long with_new_memory(int depth) {
+  std::vector<long> mine(1000, depth);
+  if (depth == 0) return mine[7] + 1;
+  auto a = fork(with_new_memory, depth - 1);
+  auto b = fork(with_new_memory, depth - 1);
+  const long sum = a.get() + b.get();
+  for (long x : mine) CHECK_EQUAL(x, depth);
+  return sum;
+}
+void frames_with_addresses_of_new_memory_stay() {
+  const counters made = counted_while_one_works([] {
+    for (int i = 0; i < 10; ++i) CHECK_EQUAL(with_new_memory(10), 1 << 10);
+  });
+  CHECK_EQUAL(made.steals, 0u);
+}
+
+extern "C" char end;
+
+/// A count that lies where the kernel leaves nothing, between the end of the program and its heap.
+long with_a_number(long n, std::uint64_t number) {
+  volatile std::uint64_t mine = number;
+  if (n < 2) return n;
+  auto older = fork(with_a_number, n - 1, number);
+  const long younger = with_a_number(n - 2, number);
+  CHECK(mine == number);
+  return older.get() + younger;
+}
+void numbers_do_not_keep_a_frame() {
+  // By chance there is no gap, or not much of one; then the number is of what follows the heap.
+  const auto program_end = reinterpret_cast<std::uint64_t>(&end);
+  std::uint64_t heap = reinterpret_cast<std::uint64_t>(sbrk(0));
+  std::FILE* maps = std::fopen("/proc/self/maps", "re");
+  CHECK(maps != nullptr);
+  char row[512];
+  while (std::fgets(row, sizeof row, maps) != nullptr) {
+    if (std::strstr(row, "[heap]") != nullptr) heap = std::strtoull(row, nullptr, 16);
+  }
+  std::fclose(maps);
+  const std::uint64_t gap = heap > program_end ? heap - program_end : 0;
+  const std::uint64_t number = gap > (1 << 20)
+                                   ? program_end + gap / 2
+                                   : reinterpret_cast<std::uint64_t>(sbrk(0)) + (1 << 30);
+  for (std::uint64_t n : {number / 8 * 8, number / 8 * 8 + 1}) {
+    others_help([&] { CHECK_EQUAL(with_a_number(20, n), serial_fibonacci(20)); });
+  }
+}
+
+/// Leaves addresses of private memory all over the stack.
+[[gnu::noinline]] void an_earlier_call() {
+  std::vector<char> own(1000);
+  char* volatile pointers[4000];
+  for (auto& p : pointers) p = own.data();
+}
+/// Has room that it does not write all over.
+long with_many_futures(int depth) {
+  if (depth == 0) return fibonacci(10);
+  std::array<future<long>, 40> children;
+  for (std::size_t i = 0; i < 3; ++i) children[i] = fork(with_many_futures, depth - 1);
+  long sum = 0;
+  for (std::size_t i = 0; i < 3; ++i) sum += children[i].get();
+  return sum;
+}
+void what_earlier_calls_left_does_not_keep_a_frame() {
+  others_help([] {
+    an_earlier_call();
+    CHECK_EQUAL(fork(fibonacci, 20).get(), serial_fibonacci(20));
+  });
+  others_help([] {
+    an_earlier_call();
+    CHECK_EQUAL(fork(with_many_futures, 5).get(), 243 * serial_fibonacci(10));
+  });
 }
 
 long by_reference(long n) {
@@ -265,6 +355,11 @@ int main(int argc, char** argv) {
                  a_tree_started_on_one_rank_uses_the_others);
     check::claim("frames with addresses of this rank stay",
                  frames_with_addresses_of_this_rank_stay);
+    check::claim("frames with addresses of new memory stay",
+                 frames_with_addresses_of_new_memory_stay);
+    check::claim("numbers do not keep a frame", numbers_do_not_keep_a_frame);
+    check::claim("what earlier calls left does not keep a frame",
+                 what_earlier_calls_left_does_not_keep_a_frame);
     check::claim("children that refer to their callers stay",
                  children_that_refer_to_their_callers_stay);
     check::claim("loops stay unless they say so", loops_stay_unless_they_say_so);
