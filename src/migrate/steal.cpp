@@ -55,7 +55,8 @@ constexpr std::uint64_t bit_of(int rank) {
 // ---- of the rank that has nothing to do ---------------------------------------------------------
 
 void show_hunger(bool hungry) {
-  std::atomic_ref(counts.at_forks).fetch_or(at_fork::tidy);
+  // What runs next on this rank is no continuation of what forked before.
+  if (!hungry) std::atomic_ref(counts.at_forks).fetch_or(at_fork::tidy);
   if (hungry == state.hungry || state.forking == 0) return;
   state.hungry = hungry;
   for (int r = 0; r < job.count; ++r) {
@@ -227,9 +228,11 @@ void tidy_stack(bool looked) {
   static std::uint64_t tidied_ns = 0;
   const mark* m = running.youngest;
   const bool begins_a_tree =
-      m == nullptr || !is_fork(m->kind) || address_of(m) > running_piece()->hi;
-  if (begins_a_tree && now_ns() - tidied_ns >= pause_ns) {
+      m == nullptr || m->kind != mark_kind::fork || address_of(m) > running_piece()->hi;
+  if ((counts.at_forks & at_fork::tidy) != 0) {
     std::atomic_ref(counts.at_forks).fetch_and(~at_fork::tidy);
+  }
+  if (begins_a_tree && now_ns() - tidied_ns >= pause_ns) {
     clear_used_stack_below();
     tidied_ns = now_ns();
   } else if (looked) {

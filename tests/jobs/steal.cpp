@@ -3,12 +3,18 @@
 // may leave, and no other.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
+#include <span>
 #include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "check.hpp"
@@ -168,6 +174,107 @@ void what_earlier_calls_left_does_not_keep_a_frame() {
     an_earlier_call();
     CHECK_EQUAL(fork(with_many_futures, 5).get(), 243 * serial_fibonacci(10));
   });
+}
+
+// ---- Views, and pointers that travel ------------------------------------------------------------
+
+template <class View>
+long sum_of(View v) {
+  if (v.size() <= 3) return std::accumulate(v.begin(), v.end(), 0L);
+  auto older = fork(sum_of<View>, View(v.begin(), v.begin() + v.size() / 2));
+  const long younger = sum_of(View(v.begin() + v.size() / 2, v.end()));
+  return older.get() + younger;
+}
+struct wrapped {
+  const long* first;
+  std::size_t count;
+};
+long sum_of_wrapped(wrapped w) {
+  if (w.count <= 3) return std::accumulate(w.first, w.first + w.count, 0L);
+  const std::size_t half = w.count / 2;
+  auto older = fork(sum_of_wrapped, wrapped{w.first, half});
+  const long younger = sum_of_wrapped({w.first + half, w.count - half});
+  return older.get() + younger;
+}
+/// By its type a value.
+class opaque {
+ public:
+  opaque(const long* first, std::size_t count) : first_(first), count_(count) {}
+  std::size_t size() const { return count_; }
+  const long* begin() const { return first_; }
+  const long* end() const { return first_ + count_; }
+
+ private:
+  const long* first_;
+  std::size_t count_;
+};
+long sum_of_opaque(opaque v) {
+  if (v.size() <= 3) return std::accumulate(v.begin(), v.end(), 0L);
+  const std::size_t half = v.size() / 2;
+  auto older = fork(sum_of_opaque, opaque(v.begin(), half));
+  const long younger = sum_of_opaque(opaque(v.begin() + half, v.size() - half));
+  return older.get() + younger;
+}
+
+void children_with_views_stay() {
+  static_assert(!detail::leaves<std::span<long>> && !detail::leaves<std::string_view>);
+  static_assert(!detail::leaves<wrapped> && !detail::leaves<std::pair<int, std::span<int>>>);
+  static_assert(detail::leaves<opaque> && detail::leaves<std::pair<int, local_ptr<int>>>);
+  const counters made = counted_while_one_works([] {
+    std::array<long, 2048> here;
+    here.fill(1);
+    const std::vector<long> there(2048, 1);
+    const std::string text(2048, 1);
+    for (int i = 0; i < 20; ++i) {
+      CHECK_EQUAL(fork(sum_of<std::span<const long>>, std::span<const long>(here)).get(), 2048);
+      CHECK_EQUAL(fork(sum_of<std::span<const long>>, std::span<const long>(there)).get(), 2048);
+      CHECK_EQUAL(fork(sum_of<std::string_view>, std::string_view(text)).get(), 2048);
+      CHECK_EQUAL(fork(sum_of_wrapped, wrapped{here.data(), here.size()}).get(), 2048);
+    }
+  });
+  CHECK_EQUAL(made.steals, 0u);
+}
+void hidden_addresses_of_older_frames_stay() {
+  (void)counted_while_one_works([] {
+    std::array<long, 2048> here;
+    here.fill(1);
+    for (int i = 0; i < 100; ++i) {
+      CHECK_EQUAL(fork(sum_of_opaque, opaque(here.data(), here.size())).get(), 2048);
+    }
+  });
+}
+
+long sum_in_place(local_ptr<const long> first, std::size_t count) {
+  if (count <= 3) return std::accumulate(first.get(), first.get() + count, 0L);
+  const std::size_t half = count / 2;
+  auto older = fork(sum_in_place, first, half);
+  const long younger = sum_in_place(first + static_cast<std::ptrdiff_t>(half), count - half);
+  return older.get() + younger;
+}
+void local_pointers_travel_where_heaps_are_shared() {
+  static constexpr std::size_t count = 20000;
+  const auto work = [] {
+    const auto array = make_array<long>(rank_me(), count);
+    std::fill_n(array.local(), count, 1L);
+    const local_ptr<const long> first{local_ptr<long>(array)};
+    CHECK_EQUAL(fork(sum_in_place, first, count).get(), static_cast<long>(count));
+    destroy_array(array, count);
+  };
+  if (detail::job.heap_shared) {
+    others_help(work);
+  } else {
+    CHECK_EQUAL(counted_while_one_works(work).steals, 0u);
+  }
+  // What is not in the global heap is refused at once, with a sentence.
+  long on_the_stack = 1;
+  bool refused = false;
+  try {
+    (void)local_ptr<long>(&on_the_stack);
+  } catch (const error& e) {
+    refused = std::string_view(e.what()).find("not in the global heap") != std::string_view::npos;
+  }
+  CHECK(refused);
+  CHECK(!local_ptr<long>() && local_ptr<long>().get() == nullptr);
 }
 
 long by_reference(long n) {
@@ -360,6 +467,10 @@ int main(int argc, char** argv) {
     check::claim("numbers do not keep a frame", numbers_do_not_keep_a_frame);
     check::claim("what earlier calls left does not keep a frame",
                  what_earlier_calls_left_does_not_keep_a_frame);
+    check::claim("children with views stay", children_with_views_stay);
+    check::claim("hidden addresses of older frames stay", hidden_addresses_of_older_frames_stay);
+    check::claim("local pointers travel where heaps are shared",
+                 local_pointers_travel_where_heaps_are_shared);
     check::claim("children that refer to their callers stay",
                  children_that_refer_to_their_callers_stay);
     check::claim("loops stay unless they say so", loops_stay_unless_they_say_so);
