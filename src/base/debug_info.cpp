@@ -72,8 +72,14 @@ bool find(void* library, const char* name, Function& function) {
   return function != nullptr;
 }
 
+bool is_linked_statically() {
+  // Read back: compilers take it that no array lies at address 0, not even a weak one.
+  const void* volatile dynamic_section = _DYNAMIC;
+  return dynamic_section == nullptr;
+}
+
 const libdw* load() {
-  if (&_DYNAMIC[0] == nullptr || &dlopen == nullptr || &dlsym == nullptr) return nullptr;
+  if (is_linked_statically() || &dlopen == nullptr || &dlsym == nullptr) return nullptr;
   void* library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return nullptr;
   static libdw f;
