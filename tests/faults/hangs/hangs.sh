@@ -28,6 +28,13 @@ expect_deadlock() {
 }
 said() { grep -q -e "$1" "$err"; }
 
+# The processes of a launcher's ranks, in their order; its guard is no rank.
+rank_pids() {
+  tr ' ' '\n' <"/proc/$1/task/$1/children" | while read -r child; do
+    [ "$(cat "/proc/$child/comm")" = sojourn-guard ] || echo "$child"
+  done
+}
+
 # report_of PATTERN OPTIONS… HOW: starts a job that does not end, until a line that matches is said;
 # it goes on, and says no more.
 report_of() {
@@ -201,7 +208,7 @@ for share in on off; do
   "$sojourn" run -n "$ranks" --share "$share" --watchdog 0.3 "$hangs" beats >"$out" 2>"$err" </dev/null &
   launcher=$!
   sleep 0.3
-  rank_pid=$(tr ' ' '\n' <"/proc/$launcher/task/$launcher/children" | sed -n "${ranks}p")
+  rank_pid=$(rank_pids "$launcher" | tail -n 1)
   kill -STOP "$rank_pid"
   until_true 9000 said "^rank $last (pid $rank_pid) is stopped: by a signal" || fail 'the stopped rank is not named'
   expect_line "sojourn run: rank $last is stopped"
@@ -294,7 +301,7 @@ PYTHON
   "$sojourn" run -n "$ranks" --share "$share" --watchdog 0.3 "$hangs" sleeps >"$out" 2>"$err" </dev/null &
   launcher=$!
   sleep 0.2
-  rank_pid=$(tr ' ' '\n' <"/proc/$launcher/task/$launcher/children" | head -n 1)
+  rank_pid=$(rank_pids "$launcher" | head -n 1)
   kill -STOP "$rank_pid"
   sleep 1
   kill -USR1 $launcher
