@@ -133,8 +133,8 @@ for share in on off; do
   # shellcheck disable=SC2016
   expect_begin 'sojourn run: deadlock: rank [0-9] `\(passes_on\|waits_for_the_first\)` waits for rank [0-9] `.*again$'
   # One that other work does not wait for is told once, and that goes on.
-  # More ranks than cores do not always answer in time for that.
-  [ "$ranks" -gt 2 ] || report_of "^sojourn run: deadlock: rank $last \`locks_.*, which waits for a sojourn::mutex held by rank $last \`locks_.* again" \
+  # Several ranks do not always answer in time for that.
+  [ "$ranks" -gt 1 ] || report_of "^sojourn run: deadlock: rank $last \`locks_.*, which waits for a sojourn::mutex held by rank $last \`locks_.* again" \
     --watchdog 0.3 "$hangs" mutexes_and_beats
 
   # All wait outside of the runtime, where the watchdog finds them, or ask again and again.
