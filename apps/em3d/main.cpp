@@ -8,7 +8,7 @@
 #include "em3d/kernel/options.hpp"
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "Electromagnetic waves on an irregular graph (EM3D): each step updates all E nodes from the\n"
       "H nodes they depend on, and then all H nodes. --form says how values of other ranks are\n"
       "had: by calling methods there, or by one-sided loads, gets and puts; --variant in which\n"
@@ -18,9 +18,7 @@ int main(int argc, char** argv) {
   apps::em3d::settings chosen;
   std::string form = "rpc";
   apps::json_report json;
-  options.add_option("--form", form, "rpc, or onesided")
-      ->check(CLI::IsMember({"rpc", "onesided"}))
-      ->capture_default_str();
+  options.add("--form", form, "rpc, or onesided").one_of({"rpc", "onesided"});
   apps::em3d::add_options(options, chosen);
   json.add_to(options);
 

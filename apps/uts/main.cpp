@@ -8,7 +8,7 @@
 #include "uts/search.hpp"
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "Searches a tree whose parts differ in size beyond all foresight (Unbalanced Tree Search),\n"
       "with threads that begin on rank 0. What gets them to other ranks is load balance: try\n"
       "--policy none, steal and diffuse. Checked: nodes, leaves and depth are the published ones.",
@@ -20,14 +20,11 @@ int main(int argc, char** argv) {
   std::vector<std::string> names;
   for (const auto& t : apps::uts::published_trees()) names.emplace_back(t.name);
   options
-      .add_option("--tree", name,
-                  "T1, T1L, T1XL (geometric: 4 million, 102 million, 1.6 thousand million nodes), "
-                  "T3 or T3L (binomial: 4 million, 111 million)")
-      ->check(CLI::IsMember(names))
-      ->capture_default_str();
-  options.add_option("--grain", grain, "Nodes that a thread searches")
-      ->check(CLI::Range(1u, 1u << 30))
-      ->capture_default_str();
+      .add("--tree", name,
+           "T1, T1L, T1XL (geometric: 4 million, 102 million, 1.6 thousand million nodes), "
+           "T3 or T3L (binomial: 4 million, 111 million)")
+      .one_of(names);
+  options.add("--grain", grain, "Nodes that a thread searches").between(1u, 1u << 30);
   policy.add_to(options);
   json.add_to(options);
 

@@ -25,6 +25,9 @@ rank_t next() { return (rank_me() + 1) % rank_count(); }
 /// What threads leave behind; on one rank, reached by rpc.
 struct board {
   std::vector<long> notes;
+  bool enough = false;
+  void say_enough() { enough = true; }
+  bool is_enough() const { return enough; }
   void note(long value) { notes.push_back(value); }
   rank_t runs_on() const { return rank_me(); }
   long count() const { return static_cast<long>(notes.size()); }
@@ -680,7 +683,8 @@ void worker(int steps, unsigned seed, global_ptr<board> to) {
   long expected = 0;
   // Some have a heap, and come later than others that left behind them.
   if (seed % 3 == 0) (void)thread_heap()->allocate(50'000);
-  for (int i = 0; i < steps; ++i) {
+  // On until it has been moved often enough, however slowly that goes.
+  for (int i = 0; i < steps || !to.call<&board::is_enough>(); ++i) {
     switch (random() % 6) {
       case 5:
         // Whoever moves it meanwhile, the method runs where its object is.
@@ -740,12 +744,12 @@ void random_moves_lose_nothing() {
                    .get();
     (why == thread_refusal::none ? moved : not_moved)++;
     CHECK(why != thread_refusal::unknown);
+    if (moved == threads) b.call<&board::say_enough>();
   }
   for (thread t : mine) t.join();
   CHECK_EQUAL(b.call<&board::count>(), threads);
   CHECK_EQUAL(b.call<&board::sum>(), 0);
-  // Each is asked again and again until it ends; the refusals are of those that have, or that wait
-  // for what only their rank tells them.
+  // Refused are those that have ended, and those that wait for what only their rank tells them.
   CHECK(moved >= threads);
   const auto migrations = reduce(counters_now().migrations - migrations_before, std::plus<>{});
   if (rank_count() > 1) CHECK(migrations > static_cast<std::uint64_t>(threads));
