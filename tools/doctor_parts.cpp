@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
+#include <compiled_json.hpp>
 
 #include "command_bench.hpp"
 #include "sojourn/errors.hpp"

@@ -13,7 +13,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <nlohmann/json.hpp>
+#include <compiled_json.hpp>
 #include <numeric>
 #include <utility>
 #include <vector>

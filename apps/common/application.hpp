@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <nlohmann/json.hpp>
+#include <compiled_json.hpp>
 #include <string>
 
 #include "common/command_line.hpp"

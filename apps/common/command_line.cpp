@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <compiled_json.hpp>
 
 namespace apps {
 
@@ -35,14 +35,6 @@ CLI::Validator is_file_name() {
 
 }  // namespace
 
-option& option::in_range(std::int64_t least, std::int64_t most) {
-  option_->check(CLI::Range(least, most));
-  return *this;
-}
-option& option::in_range(double least, double most) {
-  option_->check(number_between(least, most));
-  return *this;
-}
 option& option::one_of(const std::vector<std::string>& words) {
   option_->check(CLI::IsMember(words));
   return *this;
@@ -61,24 +53,42 @@ command_line::command_line(const std::string& description, const std::string& pr
     : app_(std::make_unique<CLI::App>(description, program)) {}
 command_line::~command_line() = default;
 
-option command_line::add(const std::string& name, int& value, const std::string& help) {
-  return option(app_->add_option(name, value, help)->capture_default_str());
+template <class Number>
+option& number_option<Number>::between(Number least, Number most) {
+  if constexpr (std::is_floating_point_v<Number>) {
+    option_->check(number_between(least, most));
+  } else {
+    option_->check(CLI::Range(least, most));
+  }
+  return *this;
 }
-option command_line::add(const std::string& name, unsigned& value, const std::string& help) {
-  return option(app_->add_option(name, value, help)->capture_default_str());
+template class number_option<int>;
+template class number_option<unsigned>;
+template class number_option<unsigned long>;
+template class number_option<double>;
+
+template <class Number>
+number_option<Number> command_line::add(const std::string& name, Number& value,
+                                        const std::string& help) {
+  return number_option<Number>(app_->add_option(name, value, help)->capture_default_str());
 }
-option command_line::add(const std::string& name, unsigned long& value, const std::string& help) {
-  return option(app_->add_option(name, value, help)->capture_default_str());
+template number_option<int> command_line::add(const std::string&, int&, const std::string&);
+template number_option<unsigned> command_line::add(const std::string&, unsigned&,
+                                                   const std::string&);
+template number_option<unsigned long> command_line::add(const std::string&, unsigned long&,
+                                                        const std::string&);
+template number_option<double> command_line::add(const std::string&, double&, const std::string&);
+
+template <class Number>
+number_option<Number> command_line::add(const std::string& name, std::optional<Number>& value,
+                                        const std::string& help) {
+  return number_option<Number>(app_->add_option(name, value, help));
 }
-option command_line::add(const std::string& name, double& value, const std::string& help) {
-  return option(app_->add_option(name, value, help)->capture_default_str());
-}
+template number_option<unsigned> command_line::add(const std::string&, std::optional<unsigned>&,
+                                                   const std::string&);
+
 option command_line::add(const std::string& name, std::string& value, const std::string& help) {
   return option(app_->add_option(name, value, help)->capture_default_str());
-}
-option command_line::add(const std::string& name, std::optional<unsigned>& value,
-                         const std::string& help) {
-  return option(app_->add_option(name, value, help));
 }
 option command_line::add_flag(const std::string& name, bool& value, const std::string& help) {
   return option(app_->add_flag(name, value, help));

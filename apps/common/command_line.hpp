@@ -14,7 +14,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -50,18 +49,6 @@ inline constexpr std::uint64_t think_cycles_max = std::uint64_t{1} << 34;
 /// An option that was added to a command line, which must still be there.
 class option {
  public:
-  /// Values from `least` to `most`, both included. "nan" lies in no range.
-  template <class Number>
-  option& between(Number least, Number most) {
-    using wide = std::conditional_t<std::is_integral_v<Number>, std::int64_t, double>;
-    return in_range(static_cast<wide>(least), static_cast<wide>(most));
-  }
-  /// Of two types, as `between(0.01, 1)`.
-  template <class A, class B>
-  option& between(A least, B most) {
-    using common = std::common_type_t<A, B>;
-    return between(static_cast<common>(least), static_cast<common>(most));
-  }
   option& one_of(const std::vector<std::string>& words);
   /// What --help shows in place of the value that the variable has now.
   option& default_text(const std::string& text);
@@ -69,14 +56,21 @@ class option {
   option& excludes(const std::string& other);
   bool given() const;
 
- private:
+ protected:
   friend class command_line;
   friend class json_option;
   explicit option(CLI::Option* o) : option_(o) {}
-  option& in_range(std::int64_t least, std::int64_t most);
-  option& in_range(double least, double most);
 
   CLI::Option* option_;
+};
+
+/// One whose values are of type int, unsigned, unsigned long or double.
+template <class Number>
+class number_option : public option {
+ public:
+  using option::option;
+  /// Values from `least` to `most`, both included. "nan" lies in no range.
+  option& between(Number least, Number most);
 };
 
 /// The options of a program, and --help. An option is bound to a variable, whose value at that time
@@ -88,12 +82,12 @@ class command_line {
   command_line(const command_line&) = delete;
   command_line& operator=(const command_line&) = delete;
 
-  option add(const std::string& name, int& value, const std::string& help);
-  option add(const std::string& name, unsigned& value, const std::string& help);
-  option add(const std::string& name, unsigned long& value, const std::string& help);
-  option add(const std::string& name, double& value, const std::string& help);
+  template <class Number>
+  number_option<Number> add(const std::string& name, Number& value, const std::string& help);
+  template <class Number>
+  number_option<Number> add(const std::string& name, std::optional<Number>& value,
+                            const std::string& help);
   option add(const std::string& name, std::string& value, const std::string& help);
-  option add(const std::string& name, std::optional<unsigned>& value, const std::string& help);
   option add_flag(const std::string& name, bool& value, const std::string& help);
 
   /// One word for each value that the variable may have; it has one of them now.

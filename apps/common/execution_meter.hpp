@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <compiled_json.hpp>
 #include <span>
 #include <string>
 #include <vector>

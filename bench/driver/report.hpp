@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <compiled_json.hpp>
 
 #include "driver/measure.hpp"
 

@@ -8,11 +8,17 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "memory/address_map.hpp"
 #include "memory/stack_slots.hpp"
 #include "migrate/scan.hpp"
+#include "sojourn/detail/asan.hpp"
+
+#if SOJOURN_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
 
 // Words of frames are read as they lie there, red zones of the address sanitizer included.
 #define READS_FRAMES __attribute__((no_sanitize("address", "alignment")))
@@ -28,6 +34,21 @@ constexpr int asked_one_by_one = 16;
 std::uint64_t page_bytes() {
   static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   return bytes;
+}
+
+/// The address sanitizer keeps its notes in a range that numbers of 2^31 and more fall into; no
+/// program has an address of it.
+bool lies_in_shadow([[maybe_unused]] std::uint64_t word, [[maybe_unused]] std::uint64_t user_end) {
+#if SOJOURN_ASAN
+  static const auto shadow = [user_end] {
+    std::size_t scale = 0, offset = 0;
+    __asan_get_shadow_mapping(&scale, &offset);
+    return std::pair<std::uint64_t, std::uint64_t>(offset, offset + (user_end >> scale));
+  }();
+  return word - shadow.first < shadow.second - shadow.first;
+#else
+  return false;
+#endif
 }
 
 class look {
@@ -105,6 +126,7 @@ class look {
   }
 
   bool is_private(std::uint64_t word) {
+    if (lies_in_shadow(word, private_.user_end)) return false;
     if (++asked_ <= asked_one_by_one) return is_mapped(word);
     if (mappings_.empty()) mappings_ = mappings_now();
     auto after = std::upper_bound(mappings_.begin(), mappings_.end(), word,

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <compiled_json.hpp>
 #include <string>
 
 #include "common/command_line.hpp"

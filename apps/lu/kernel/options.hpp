@@ -6,7 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <compiled_json.hpp>
 #include <string>
 
 #include "common/command_line.hpp"
