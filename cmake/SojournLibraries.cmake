@@ -9,6 +9,8 @@ function(sojourn_add_libraries)
   find_package(nlohmann_json CONFIG REQUIRED)
   set(folder "${PROJECT_SOURCE_DIR}/libraries")
   add_library(program_libraries STATIC "${folder}/json.cpp")
+  # Optimizing all of its members takes most of a minute, and nothing waits for them.
+  set_source_files_properties("${folder}/json.cpp" PROPERTIES COMPILE_OPTIONS "-O0;-g0")
   target_include_directories(program_libraries PUBLIC "${folder}")
   target_link_libraries(program_libraries PUBLIC nlohmann_json::nlohmann_json)
   # Not the distribution's libfmt.so, which would bring libstdc++.so back in, beside the static C++

@@ -62,6 +62,7 @@ function(sojourn_add_apps)
   # The command line knows nothing of Sojourn and has none of its flags: NAME_mpi has it too.
   set(command_line "${root}/common/command_line.cpp")
   add_library(command_line STATIC "${command_line}")
+  set_source_files_properties("${command_line}" PROPERTIES COMPILE_OPTIONS -O0)
   target_include_directories(command_line PUBLIC "${root}")
   target_link_libraries(command_line PUBLIC program_libraries PRIVATE CLI11::CLI11)
   sojourn_warnings(command_line)

@@ -346,7 +346,7 @@ struct numbered {
 /// Slower than who calls, so that the way is full.
 void begins(const numbered& n) {
   calls_begun_early += n.number != calls_begun++;
-  for (int i = 0; i < 50'000; ++i) asm volatile("");
+  for (int i = 0; i < (sanitized ? 1'000'000 : 50'000); ++i) asm volatile("");
 }
 
 /// More fibers are ready than run in a round, some of them to call, while another waits for room to
