@@ -78,6 +78,9 @@ function(sojourn_job_test)
                                                       "${PROJECT_SOURCE_DIR}/tests")
     target_link_libraries(${job_PROGRAM} PRIVATE sojourn::sojourn ${job_LIBS})
     sojourn_warnings(${job_PROGRAM})
+    if(NOT job_SOURCES MATCHES "\\.c$")
+      sojourn_precompiled(${job_PROGRAM})
+    endif()
   endif()
 
   foreach(ranks IN LISTS job_RANKS)
@@ -144,6 +147,7 @@ function(sojourn_unit_test target)
   target_include_directories(${target} PRIVATE ${unit_INCLUDES} "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(${target} PRIVATE ${unit_LIBS} sojourn::sojourn GTest::gtest_main)
   sojourn_warnings(${target})
+  sojourn_precompiled(${target} sojourn::sojourn GTest::gtest_main)
   set(environment "")
   if(SOJOURN_TEST_ENVIRONMENT)
     set(environment ENVIRONMENT "${SOJOURN_TEST_ENVIRONMENT}")
@@ -177,7 +181,7 @@ function(sojourn_add_unit_tests)
 
   # In release the sources have -g1, which knows no variables.
   set_source_files_properties("${PROJECT_SOURCE_DIR}/src/base/debug_info_test.cpp"
-                              PROPERTIES COMPILE_OPTIONS -g)
+                              PROPERTIES COMPILE_OPTIONS -g SKIP_PRECOMPILE_HEADERS ON)
 
   get_property(app_libraries GLOBAL PROPERTY SOJOURN_APP_LIBRARIES)
   foreach(library IN LISTS app_libraries)
