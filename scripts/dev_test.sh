@@ -34,6 +34,7 @@ END
 stand_in ctest <<'END'
 preset=$(basename "$2")
 echo "tested $preset"
+echo "asked $preset $*"
 case " $FAILING " in *" $preset "*) exit 8 ;; esac
 END
 
@@ -52,6 +53,8 @@ says '^tested release$'
 says '^tested asan$'
 says '^dev: tests of preset release: passed$'
 says '^dev: tests of preset asan: passed$'
+says '^asked asan .*-L quick'
+if grep -q '^asked release .*-L quick' "$work/said"; then fail 'release leaves tests out'; fi
 
 FAILING=release
 try -R btree
@@ -75,4 +78,5 @@ says '^dev: tests of preset release: did not build$'
 BROKEN='' FAILING=debug
 try --preset debug
 expect 1
+if grep -q -e '-L quick' "$work/said"; then fail 'a preset that was asked for leaves tests out'; fi
 says '^dev: tests failed in: debug\.$'

@@ -60,7 +60,7 @@ struct marked_frame : mark {
   std::tuple<A...> arguments;  ///< First, as marks say of them.
   [[no_unique_address]] F fn;
   /// Where the older side finds it. The last two are words of their own, as marks say of them.
-  alignas(std::uint64_t) room<stored<R>> result;
+  alignas(std::uint64_t) alignas(room<stored<R>>) room<stored<R>> result;
   room<std::exception_ptr> failure;  ///< Constructed when `threw`.
 
   template <class G, class... B>
