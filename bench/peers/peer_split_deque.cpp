@@ -130,6 +130,9 @@ class worker {
     task& t = tasks_[head_ - 1];
     if (all_stolen_ || (split_ >= head_ && !take_back())) {
       wait_for(t);
+      // What was stolen back meanwhile may have been spawned on top of it; nothing is shared now.
+      is_all_stolen_.store(true, std::memory_order_release);
+      all_stolen_ = true;
       --head_;
       return;
     }
