@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
       "uts");
   std::string name = "T1";
   std::uint32_t grain = apps::uts::search_options{}.grain;
+  bool alone = false;
   apps::balance_option policy;
   apps::json_report json;
   std::vector<std::string> names;
@@ -25,6 +26,8 @@ int main(int argc, char** argv) {
            "T3 or T3L (binomial: 4 million, 111 million)")
       .one_of(names);
   options.add("--grain", grain, "Nodes that a thread searches").between(1u, 1u << 30);
+  options.add_flag("--alone", alone,
+                   "By a loop on rank 0, without threads: what they compare with");
   policy.add_to(options);
   json.add_to(options);
 
@@ -32,14 +35,15 @@ int main(int argc, char** argv) {
     json.open();
     policy.apply();
     const apps::uts::published_tree& wanted = *apps::uts::find_tree(name);
-    const auto r = apps::uts::search({.tree = wanted.tree, .grain = grain});
+    const auto r = alone ? apps::uts::search_by_loop(wanted.tree)
+                         : apps::uts::search({.tree = wanted.tree, .grain = grain});
     if (r.found != wanted.size) {
       throw apps::refusal(
           1, fmt::format("{} has {} nodes, {} leaves and depth {}, but {}, {} and {} were found",
                          name, wanted.size.nodes, wanted.size.leaves, wanted.size.depth,
                          r.found.nodes, r.found.leaves, r.found.depth));
     }
-    const char* how = sojourn::name_of(sojourn::balance_now());
+    const char* how = alone ? "alone" : sojourn::name_of(sojourn::balance_now());
     const double share = static_cast<double>(r.busiest) / static_cast<double>(r.found.nodes);
     apps::say(
         json.readable(),

@@ -173,13 +173,15 @@ int shm_transport::free_blocks(int count, int begin, int end) const {
   return -1;
 }
 
-/// Those that do not fit into the nearest caches go round in the first half of the blocks: lines
-/// that the reader has just read are in its caches, and writing to them at once takes three times
-/// as long (1 MiB).
+/// Those that do not fit into the nearest caches go round, in 4 MiB or in as much as two of them
+/// take: lines that the reader has just read are in its caches, and writing to them at once takes
+/// three times as long (1 MiB).
 int shm_transport::find_blocks(std::size_t bytes) const {
   constexpr std::size_t goes_round_from = 32u << 10;
+  constexpr int round_blocks = 16;
   int count = static_cast<int>((bytes + layout_.block_bytes - 1) / layout_.block_bytes);
-  int first = bytes < goes_round_from ? -1 : free_blocks(count, next_block_, layout_.blocks / 2);
+  const int round_end = std::min(std::max(round_blocks, 2 * count), layout::blocks);
+  int first = bytes < goes_round_from ? -1 : free_blocks(count, next_block_, round_end);
   return first >= 0 ? first : free_blocks(count, 0, layout_.blocks);
 }
 

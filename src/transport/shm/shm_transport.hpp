@@ -22,7 +22,7 @@ struct layout {
   std::size_t ring_capacity;
   std::size_t ring_stride;           ///< Bytes of one ring with its line.
   std::size_t block_bytes;           ///< Of one block for long messages.
-  static constexpr int blocks = 32;  ///< A rank's own; runs of them hold one long message.
+  static constexpr int blocks = 64;  ///< A rank's own; runs of them hold one long message.
 
   std::size_t wake_offset() const { return 0; }
   std::size_t rings_offset() const;
