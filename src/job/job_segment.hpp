@@ -54,10 +54,13 @@ struct crash_record {
 struct alignas(64) rank_block {
   std::atomic<rank_state> state;
   std::atomic<std::int32_t> pid;
-  std::uint32_t part;               ///< Which of the job's programs the launcher started here.
-  char program[64];                 ///< Its name; NUL-terminated.
-  std::uint64_t fingerprint;        ///< Equal in ranks that may exchange stacks.
-  std::uint64_t wire_fingerprint;   ///< Equal in ranks that may exchange messages.
+  std::uint32_t part;              ///< Which of the job's programs the launcher started here.
+  char program[64];                ///< Its name; NUL-terminated.
+  std::uint64_t fingerprint;       ///< Equal in ranks that may exchange stacks.
+  std::uint64_t wire_fingerprint;  ///< Equal in ranks that may exchange messages.
+  std::uint64_t region_bytes;      ///< These three are equal in all ranks.
+  std::uint64_t stack_bytes;       ///< Of a fiber.
+  std::uint64_t page_bytes;
   std::atomic<std::uint32_t> lost;  ///< 1: it has ended in the middle of the job.
   crash_record crash;
 };

@@ -179,11 +179,28 @@ void arrive() {
   }
 }
 
+/// Addresses must mean the same in all ranks.
+void compare_memory(const rank_block& rank, int r) {
+  const rank_block& first = block_of(0);
+  auto compare = [r](std::uint64_t of_first, std::uint64_t here, unsigned shift, const char* what) {
+    if (of_first == here) return;
+    throw error(
+        format("rank 0 has %s=%llu and rank %d has %llu: start all ranks of a job with the "
+               "same",
+               what, static_cast<unsigned long long>(of_first >> shift), r,
+               static_cast<unsigned long long>(here >> shift)));
+  };
+  compare(first.region_bytes, rank.region_bytes, 30, "SOJOURN_REGION_GIB");
+  compare(first.stack_bytes, rank.stack_bytes, 10, "SOJOURN_STACK_KIB");
+  compare(first.page_bytes, rank.page_bytes, 0, "pages of bytes");
+}
+
 /// Ranks that were started as one program must be one; all must speak of the same messages.
 void compare_ranks() {
   const rank_block* first = nullptr;  // of its part
   for (int r = 0; r < job.count; ++r) {
     const rank_block& rank = block_of(r);
+    compare_memory(rank, r);
     if (first == nullptr || rank.part != first->part) first = &rank;
     if (rank.fingerprint != first->fingerprint) {
       throw error(
@@ -353,6 +370,9 @@ void introduce_myself() {
   std::snprintf(mine.program, sizeof mine.program, "%s", program_invocation_short_name);
   mine.fingerprint = fingerprint();
   mine.wire_fingerprint = wire_fingerprint();
+  mine.region_bytes = addresses.bytes;
+  mine.stack_bytes = std::uint64_t{1} << addresses.slot_shift;
+  mine.page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 void live() {

@@ -509,7 +509,8 @@ void the_oldest_gets_its_turn() {
         spawn_on(0, thread_options{.affinity = affinity{}}, link).detach();
       }
     };
-    thread first = spawn([] { rpc(0, [] { told = true; }).get(); });
+    thread first = spawn_on(0, thread_options{.affinity = affinity{}},
+                            [] { rpc(0, [] { told = true; }).get(); });
     spawn(chain::link).detach();
     spawn(chain::link).detach();
     first.join();

@@ -141,7 +141,8 @@ void a_finished_one_is_known_until_joined() {
 
 void a_detached_one_is_forgotten() {
   auto b = make<board>(0);
-  barrier();  // no ticket is open for another claim
+  barrier();
+  // Of other claims, messages that close a few may still be on their way.
   const std::size_t tickets = sojourn::detail::tickets_open();
   for (int i = 0; i < 10; ++i) {
     thread t = spawn_on(next(), [](global_ptr<board> to) { to.call<&board::note>(1); }, b);
@@ -156,10 +157,10 @@ void a_detached_one_is_forgotten() {
   }
   while (b.call<&board::count>() < 10) yield();
   // Its ticket is given back when the news of its end is here.
-  for (int i = 0; i < 10'000 && sojourn::detail::tickets_open() != tickets; ++i) {
+  for (int i = 0; i < 10'000 && sojourn::detail::tickets_open() > tickets; ++i) {
     rpc(next(), [] {}).get();
   }
-  CHECK_EQUAL(sojourn::detail::tickets_open(), tickets);
+  CHECK(sojourn::detail::tickets_open() <= tickets);
   destroy(b);
 }
 
