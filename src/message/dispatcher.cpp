@@ -15,6 +15,7 @@
 #include "fiber/wait_clock.hpp"
 #include "fiber/waiters.hpp"
 #include "memory/address_map.hpp"
+#include "memory/global_heap.hpp"
 #include "message/bundles.hpp"
 #include "message/message_reader.hpp"
 #include "message/own_requests.hpp"
@@ -643,6 +644,8 @@ void dispatch(bool (*done)()) {
     if (posted.first != nullptr || anything_ready()) continue;
     if (dispatcher.transport->spins_for_replies() && wake_to_stand_by()) continue;
     dispatcher.looks_in_vain = 0;
+    if (heap_bytes_kept != 0) [[unlikely]]
+      trim_heap();
     dispatcher.transport->wait(someone_can_send, dispatcher.around_sleep, next_timer_ns);
     if (dispatcher.looks_in_vain >= dispatcher.looks_until_idle) dispatcher.when_idle(false);
   }
