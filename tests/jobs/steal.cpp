@@ -75,6 +75,36 @@ void a_tree_started_on_one_rank_uses_the_others() {
   CHECK_EQUAL(made.migrations, made.steals);
 }
 
+/// Forks on rank 0 until another rank has asked for a part and was refused; none gets one.
+template <class Work>
+void others_are_refused(Work work) {
+  for (int attempt = 0; attempt < 200; ++attempt) {
+    const counters made = counted_while_one_works(work);
+    CHECK_EQUAL(made.steals, 0u);
+    if (steals_are_off() || made.steals_refused > 0) return;
+  }
+  CHECK(!"no rank asked for a part");
+}
+
+int runs_that_stay;  // of what may not leave rank 0, on this rank
+
+/// Forks on rank 0, with children beside them that may leave, until another rank has taken of
+/// those; it gets no others.
+template <class Work>
+void others_take_none(Work work) {
+  for (int attempt = 0; attempt < 200; ++attempt) {
+    runs_that_stay = 0;
+    const counters made = counted_while_one_works([&] {
+      work();
+      CHECK(runs_that_stay > 0);
+      CHECK_EQUAL(fibonacci(20), serial_fibonacci(20));
+    });
+    if (rank_me() != 0) CHECK_EQUAL(runs_that_stay, 0);
+    if (steals_are_off() || made.steals > 0) return;
+  }
+  CHECK(!"no rank took a part");
+}
+
 /// Its frame has the address of private memory while it forks.
 long with_private_memory(long n) {
   std::vector<long> results(2);
@@ -85,9 +115,7 @@ long with_private_memory(long n) {
   return results[0] + results[1];
 }
 void frames_with_addresses_of_this_rank_stay() {
-  const counters made =
-      counted_while_one_works([] { CHECK_EQUAL(with_private_memory(20), serial_fibonacci(20)); });
-  CHECK_EQUAL(made.steals, 0u);
+  others_are_refused([] { CHECK_EQUAL(with_private_memory(20), serial_fibonacci(20)); });
 }
 
 // ---- What looks like an address and is none, and the other way round ----------------------------
@@ -113,10 +141,9 @@ long with_new_memory(int depth) {
   return sum;
 }
 void frames_with_addresses_of_new_memory_stay() {
-  const counters made = counted_while_one_works([] {
+  others_are_refused([] {
     for (int i = 0; i < 10; ++i) CHECK_EQUAL(with_new_memory(10), 1 << 10);
   });
-  CHECK_EQUAL(made.steals, 0u);
 }
 
 extern "C" char end;
@@ -180,6 +207,7 @@ void what_earlier_calls_left_does_not_keep_a_frame() {
 
 template <class View>
 long sum_of(View v) {
+  ++runs_that_stay;
   if (v.size() <= 3) return std::accumulate(v.begin(), v.end(), 0L);
   auto older = fork(sum_of<View>, View(v.begin(), v.begin() + v.size() / 2));
   const long younger = sum_of(View(v.begin() + v.size() / 2, v.end()));
@@ -190,6 +218,7 @@ struct wrapped {
   std::size_t count;
 };
 long sum_of_wrapped(wrapped w) {
+  ++runs_that_stay;
   if (w.count <= 3) return std::accumulate(w.first, w.first + w.count, 0L);
   const std::size_t half = w.count / 2;
   auto older = fork(sum_of_wrapped, wrapped{w.first, half});
@@ -220,7 +249,7 @@ void children_with_views_stay() {
   static_assert(!detail::leaves<std::span<long>> && !detail::leaves<std::string_view>);
   static_assert(!detail::leaves<wrapped> && !detail::leaves<std::pair<int, std::span<int>>>);
   static_assert(detail::leaves<opaque> && detail::leaves<std::pair<int, local_ptr<int>>>);
-  const counters made = counted_while_one_works([] {
+  others_take_none([] {
     std::array<long, 2048> here;
     here.fill(1);
     const std::vector<long> there(2048, 1);
@@ -232,7 +261,6 @@ void children_with_views_stay() {
       CHECK_EQUAL(fork(sum_of_wrapped, wrapped{here.data(), here.size()}).get(), 2048);
     }
   });
-  CHECK_EQUAL(made.steals, 0u);
 }
 void hidden_addresses_of_older_frames_stay() {
   (void)counted_while_one_works([] {
@@ -245,6 +273,7 @@ void hidden_addresses_of_older_frames_stay() {
 }
 
 long sum_in_place(local_ptr<const long> first, std::size_t count) {
+  ++runs_that_stay;
   if (count <= 3) return std::accumulate(first.get(), first.get() + count, 0L);
   const std::size_t half = count / 2;
   auto older = fork(sum_in_place, first, half);
@@ -263,7 +292,7 @@ void local_pointers_travel_where_heaps_are_shared() {
   if (detail::job.heap_shared) {
     others_help(work);
   } else {
-    CHECK_EQUAL(counted_while_one_works(work).steals, 0u);
+    others_take_none(work);
   }
   // What is not in the global heap is refused at once, with a sentence.
   long on_the_stack = 1;
@@ -278,30 +307,30 @@ void local_pointers_travel_where_heaps_are_shared() {
 }
 
 long by_reference(long n) {
+  ++runs_that_stay;
   if (n < 2) return n;
   auto older = fork([&] { return by_reference(n - 1); });
   const long younger = by_reference(n - 2);
   return older.get() + younger;
 }
 void children_that_refer_to_their_callers_stay() {
-  const counters made =
-      counted_while_one_works([] { CHECK_EQUAL(by_reference(22), serial_fibonacci(22)); });
-  CHECK_EQUAL(made.steals, 0u);
+  others_take_none([] { CHECK_EQUAL(by_reference(22), serial_fibonacci(22)); });
 }
 
 int run_here;  // of each rank
 
 void loops_stay_unless_they_say_so() {
   run_here = 0;
-  const counters made = counted_while_one_works([] {
+  others_take_none([] {
+    run_here = 0;
     par_for(0, 300, [](int i) {
       ++run_here;
+      ++runs_that_stay;
       CHECK_EQUAL(serial_fibonacci(12), 144);
       (void)i;
     });
     CHECK_EQUAL(run_here, 300);
   });
-  CHECK_EQUAL(made.steals, 0u);
   const long wanted = 400 * serial_fibonacci(12);
   for (int attempt = 0; attempt < 200; ++attempt) {
     const counters spread = counted_while_one_works([&] {
@@ -324,6 +353,7 @@ void bodies_anywhere_run_once_each() {
 struct held {
   static long call(long n) {
     const stay here;
+    ++runs_that_stay;
     if (n < 2) return n;
     auto older = fork(call, n - 1);
     const long younger = call(n - 2);
@@ -331,9 +361,7 @@ struct held {
   }
 };
 void frames_that_stay_are_not_given() {
-  const counters made =
-      counted_while_one_works([] { CHECK_EQUAL(held::call(20), serial_fibonacci(20)); });
-  CHECK_EQUAL(made.steals, 0u);
+  others_take_none([] { CHECK_EQUAL(held::call(20), serial_fibonacci(20)); });
 }
 
 // ---- Random trees of children that may leave, against their serial evaluation -------------------
