@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads: names good everywhere, moved by themselves and by others, at any time.
+#include <unistd.h>
+
 #include <array>
 #include <cfenv>
 #include <chrono>
+#include <cstdio>
 #include <functional>
 #include <map>
 #include <memory_resource>
@@ -757,6 +760,48 @@ void random_moves_lose_nothing() {
   destroy(b);
 }
 
+long resident_kib() {
+  long all = 0, resident = 0;
+  std::FILE* f = std::fopen("/proc/self/statm", "re");
+  CHECK(f != nullptr && std::fscanf(f, "%ld %ld", &all, &resident) == 2);
+  std::fclose(f);
+  return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/// Their tokens still say what they came to, on both ranks, and that takes a bit or two.
+void stop_sources_leave_no_memory_behind() {
+  if (rank_me() != 0) return;
+  stop_token first, last_one;
+  const auto see = [](int count) {
+    for (int i = 0; i < count; ++i) {
+      stop_source source;
+      CHECK(!rpc(next(), [](stop_token t) { return t.stop_requested(); }, source.token()).get());
+      if (i % 2 == 0) source.request_stop();
+    }
+  };
+  const bool slow = sanitized || check::messages_are_delayed();
+  see(slow ? 50 : 1000);
+  const auto resident_there = [] { return rpc(next(), resident_kib).get(); };
+  const long here = resident_kib();
+  const long there = resident_there();
+  {
+    stop_source one, other;
+    first = one.token();
+    last_one = other.token();
+    for (stop_token t : {first, last_one}) {
+      CHECK(rpc(next(), [](stop_token u) { return u.stop_possible(); }, t).get());
+    }
+    one.request_stop();
+  }
+  see(slow ? 100 : 40'000);
+  CHECK(slow || resident_kib() - here < 1500);
+  CHECK(slow || resident_there() - there < 1500);
+  for (rank_t r : {rank_me(), next()}) {
+    CHECK(rpc(r, [](stop_token t) { return t.wait() && t.stop_requested(); }, first).get());
+    CHECK(!rpc(r, [](stop_token t) { return t.wait() || t.stop_possible(); }, last_one).get());
+  }
+}
+
 void many_wait_and_wake_in_order() {
   if (rank_me() != 0) return;
   // Emulators have little room for stacks.
@@ -890,6 +935,7 @@ int main(int argc, char** argv) {
     check::claim("many share one stack", many_share_one_stack);
     check::claim("those that share a stack travel", those_that_share_a_stack_travel);
     check::claim("one is asked to stop wherever it is", one_is_asked_to_stop_wherever_it_is);
+    check::claim("stop sources leave no memory behind", stop_sources_leave_no_memory_behind);
     return check::verdict();
   });
 }
