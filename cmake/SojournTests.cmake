@@ -128,15 +128,24 @@ function(sojourn_compile_fail_test)
     message(FATAL_ERROR "sojourn_compile_fail_test needs NAME, SOURCE and EXPECT: ${ARGV}")
   endif()
   cmake_path(ABSOLUTE_PATH fail_SOURCE BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
-  add_test(
-    NAME compile_fail.${fail_NAME}
-    COMMAND
-      "${CMAKE_COMMAND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}" "-DSOURCE=${fail_SOURCE}"
-      "-DEXPECT=${fail_EXPECT}"
+  set(command
+      "${CMAKE_COMMAND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}"
       "-DINCLUDES=$<JOIN:$<TARGET_PROPERTY:sojourn,INTERFACE_INCLUDE_DIRECTORIES>,|>"
       "-DOPTIONS=$<JOIN:$<TARGET_PROPERTY:sojourn,INTERFACE_COMPILE_OPTIONS>,|>"
-      -P "${PROJECT_SOURCE_DIR}/cmake/CompileFail.cmake")
-  set_tests_properties(compile_fail.${fail_NAME} PROPERTIES LABELS "compile;quick" TIMEOUT 300)
+      "-DHEADER=${PROJECT_BINARY_DIR}/generated/compile_fail.hpp")
+  set(script -P "${PROJECT_SOURCE_DIR}/cmake/CompileFail.cmake")
+  get_property(has_header GLOBAL PROPERTY SOJOURN_COMPILE_FAIL_HEADER)
+  if(NOT has_header)
+    set_property(GLOBAL PROPERTY SOJOURN_COMPILE_FAIL_HEADER ON)
+    add_test(NAME compile_fail.header COMMAND ${command} ${script})
+    set_tests_properties(compile_fail.header PROPERTIES LABELS "compile;quick" TIMEOUT 300
+                                                        FIXTURES_SETUP compile_fail_header)
+  endif()
+  add_test(NAME compile_fail.${fail_NAME} COMMAND ${command} "-DSOURCE=${fail_SOURCE}"
+                                                  "-DEXPECT=${fail_EXPECT}" ${script})
+  set_tests_properties(
+    compile_fail.${fail_NAME} PROPERTIES LABELS "compile;quick" TIMEOUT 300
+                                         FIXTURES_REQUIRED compile_fail_header)
 endfunction()
 
 # sojourn_unit_test(target sources… [LIBS …]): one GoogleTest executable; ctest sees each TEST.
