@@ -8,9 +8,9 @@
 #include <sojourn/sojourn.hpp>
 
 #include <cmath>
+#include <compiled_json.hpp>
 #include <cstdint>
 #include <cstdio>
-#include <compiled_json.hpp>
 #include <string>
 
 #include "common/command_line.hpp"

@@ -7,9 +7,9 @@
 #include <sojourn/sojourn.hpp>
 
 #include <algorithm>
+#include <compiled_json.hpp>
 #include <cstdint>
 #include <functional>
-#include <compiled_json.hpp>
 #include <span>
 #include <string>
 #include <vector>

@@ -28,9 +28,7 @@ TEST(report, a_ratio_is_the_median_of_the_rounds_with_its_companions) {
   EXPECT_NE(table_of(result).find("met"), std::string::npos);
 }
 
-samples five_rounds() {
-  return {{"ours", {10, 20, 30, 40, 50}}, {"peer", {10, 10, 10, 10, 10}}};
-}
+samples five_rounds() { return {{"ours", {10, 20, 30, 40, 50}}, {"peer", {10, 10, 10, 10, 10}}}; }
 
 TEST(report, quartiles_stand_beside_a_median_and_in_the_table_the_least_does_not) {
   report result;

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
 #include <compiled_json.hpp>
+#include <cstdint>
 #include <string>
 
 #include "common/command_line.hpp"

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <compiled_json.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <compiled_json.hpp>
 #include <string>
 
 #include "common/command_line.hpp"
