@@ -34,7 +34,10 @@ struct {
   long* object;
 } named;
 
-long sum(long a, long b) { return a + b; }
+/// Of whatever bytes came, so that it may overflow.
+long sum(long a, long b) {
+  return static_cast<long>(static_cast<unsigned long>(a) + static_cast<unsigned long>(b));
+}
 const auto add = [](long a, long b) { return sum(a, b); };
 using plain_call = callable_request<decltype(add), long, long, long>;
 [[maybe_unused]] const auto join = [](std::string text, std::vector<int> numbers) {
