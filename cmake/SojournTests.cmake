@@ -36,8 +36,8 @@ endif()
 #
 # Builds SOURCES as the program job_NAME (or takes an executable target that exists) and runs
 # `sojourn run -n N program ARGS` for each N of RANKS and each value of SOJOURN_SHARE. A test passes
-# when the job's exit status is 0 or, with EXPECT, when it is that of STATUS (0; 0|139 is either) and the job's output
-# matches the regular expression.
+# when the job's exit status is 0 or, with EXPECT, when it is that of STATUS (0; 0|139 is either) and the
+# job's output matches the regular expression.
 # Tests are named NAME.nN.share_on. PROGRAM allows several calls, with other ARGS or ENVIRONMENT
 # (SOJOURN_VIA=…), to share one executable.
 function(sojourn_job_test)

@@ -27,7 +27,7 @@ for word; do printf '%s=installed ' "$word"; done
 END
 stand_in cmake <<'END'
 case $1 in
-  --preset) mkdir -p "build/$2" && touch "build/$2/build.ninja" ;;
+  --preset) echo "configured $*" && mkdir -p "build/$2" && touch "build/$2/build.ninja" ;;
   --build) case " $BROKEN " in *" $(basename "$2") "*) exit 1 ;; esac ;;
 esac
 END
@@ -54,6 +54,8 @@ says '^tested asan$'
 says '^dev: tests of preset release: passed$'
 says '^dev: tests of preset asan: passed$'
 says '^asked asan .*-L quick'
+says '^configured --preset asan .*SOJOURN_BUILD_APPS=OFF'
+if grep -q '^configured --preset release .*APPS=OFF' "$work/said"; then fail 'release is without applications'; fi
 if grep -q '^asked release .*-L quick' "$work/said"; then fail 'release leaves tests out'; fi
 
 FAILING=release

@@ -102,8 +102,6 @@ run_part() {
     delay) delay ;;
     tsan) tsan ;;
     moves) moves ;;
-    # With the applications, which ./dev test leaves out there.
-    asan) SOJOURN_CMAKE_ARGS="${SOJOURN_CMAKE_ARGS-} -DSOJOURN_BUILD_APPS=ON" "$root/dev" test --preset asan ;;
     *) "$root/dev" test --preset "$1" ;;
   esac
 }
