@@ -11,15 +11,19 @@
 //   am_ticket B        the same as `am`, with a ticket that the caller waits for
 //   rpc_view B, rpc_vector B     a call with B bytes: copied from where they arrive, as a vector
 //                      that the caller keeps; rpc_moved B: half of there and back of one that is
-//                      given away
+//                      given away; view_stream B: one-way calls, until all have run
 //   memcpy B           copies as many bytes from one buffer to another, on rank 0
-//   rate B             one-way calls with B bytes: nanoseconds each, until all have run;
-//   rate_aggregated B:
-//                      the same in bundles
+//   rate B             one-way calls with B bytes, 8 or 64: nanoseconds each, until all have run
+//   bundled B          one-way calls with 8 bytes, in bundles of B bytes
+//   window_put B, …    as peer_mpi_window has them, on rank 1's heap: window_get, window_fetch_add,
+//                      window_put_signal
 //   switch N           N fibers yield in turn: nanoseconds a switch
 //   served N           calls from rank 1 to rank 0, where N fibers yield: nanoseconds a call, and
 //                      switches of rank 0 a call
 //   create             starting a fiber for a handler that blocks; sync: one lock or unlock
+//
+// What calls deliver is checked: after a batch the receiver has the sender's bytes, and numbers of
+// one-way calls add up.
 //
 // Commands arrive at rank 0, which sleeps in read() between them.
 
@@ -37,6 +41,7 @@
 
 #include <sojourn/sojourn.hpp>
 
+#include "common/payload.hpp"
 #include "common/request_reply.hpp"
 #include "common/switches.hpp"
 #include "common/two_ranks.hpp"
@@ -201,10 +206,15 @@ void beside_another_fiber(std::uint64_t count, Call call) {
   other.join();
 }
 
+/// Which of the buffers of a rank's user a call fills with what the other rank's user sends: there,
+/// here, or the object's numbers.
+enum class delivers : std::uint8_t { nothing, there, both_ways, to_object, from_object };
+
 struct named_call {
   std::string_view name;
   void (*call)();
   bool switches;  ///< Another fiber is ready when the caller waits.
+  delivers what = delivers::nothing;
 };
 constexpr std::array calls{
     named_call{"simple", call_nothing, false},
@@ -223,19 +233,19 @@ constexpr std::array calls{
     named_call{"store", store_double, false},
     named_call{"read", read_double, false},
     named_call{"write", write_double, false},
-    named_call{"put", put_numbers, false},
-    named_call{"get", get_numbers, false},
-    named_call{"write_array", write_array, false},
-    named_call{"read_array", read_array, false},
-    named_call{"write_vector", write_vector, false},
-    named_call{"write_view", write_view, false},
-    named_call{"read_vector", read_vector, false},
-    named_call{"block", call_with_block, false},
-    named_call{"bytes", call_with_bytes, false},
-    named_call{"view", call_with_view, false},
-    named_call{"echo", exchange_block, false},
-    named_call{"echo_function", exchange_by_function, false},
-    named_call{"echo_by_name", exchange_named, false},
+    named_call{"put", put_numbers, false, delivers::to_object},
+    named_call{"get", get_numbers, false, delivers::from_object},
+    named_call{"write_array", write_array, false, delivers::to_object},
+    named_call{"read_array", read_array, false, delivers::from_object},
+    named_call{"write_vector", write_vector, false, delivers::to_object},
+    named_call{"write_view", write_view, false, delivers::to_object},
+    named_call{"read_vector", read_vector, false, delivers::from_object},
+    named_call{"block", call_with_block, false, delivers::there},
+    named_call{"bytes", call_with_bytes, false, delivers::there},
+    named_call{"view", call_with_view, false, delivers::there},
+    named_call{"echo", exchange_block, false, delivers::both_ways},
+    named_call{"echo_function", exchange_by_function, false, delivers::both_ways},
+    named_call{"echo_by_name", exchange_named, false, delivers::both_ways},
 };
 
 const named_call* find_call(std::string_view name) {
@@ -249,6 +259,64 @@ void repeat(const named_call& which, std::uint64_t count) {
   bench::touch(&numbers_sent);
   if (which.switches) return beside_another_fiber(count, which.call);
   for (std::uint64_t i = 0; i < count; ++i) which.call();
+}
+
+// ---- What arrives ------------------------------------------------------------------------------
+
+void fill_buffers() {
+  bench::fill_payload(sent.data(), sent.size(), rank_me());
+  received = {};
+  for (std::size_t i = 0; i < doubles; ++i) {
+    numbers_sent[i] = static_cast<double>(i) + 100.0 * (rank_me() + 1);
+  }
+  numbers_received = {};
+}
+bool has_block(rank_t from) {
+  block wanted;
+  bench::fill_payload(wanted.data(), wanted.size(), from);
+  return received == wanted;
+}
+bool has_numbers(const words& numbers, rank_t from) {
+  for (std::size_t i = 0; i < doubles; ++i) {
+    if (numbers[i] != static_cast<double>(i) + 100.0 * (from + 1)) return false;
+  }
+  return true;
+}
+
+void prepare(delivers what) {
+  fill_buffers();
+  rpc(1, fill_buffers).get();
+  if (what == delivers::from_object) {
+    object.call<&target::write_numbers>(rpc(1, [] { return numbers_sent; }).get());
+  }
+  if (what == delivers::to_object) object.call<&target::write_numbers>(words{});
+}
+bool has_arrived(delivers what) {
+  const auto there = [] { return rpc(1, [] { return has_block(0); }).get(); };
+  switch (what) {
+    case delivers::nothing:
+      return true;
+    case delivers::there:
+      return there();
+    case delivers::both_ways:
+      return there() && has_block(1);
+    case delivers::to_object:
+      return has_numbers(object.call<&target::read_numbers>(), 0);
+    case delivers::from_object:
+      return has_numbers(numbers_received, 1);
+  }
+  return false;
+}
+
+void require(bool right, std::string_view operation) {
+  if (!right) throw std::runtime_error(std::string(operation) + ": other bytes arrived than sent");
+}
+
+std::vector<double> time_call(const named_call& which, const bench::batch_plan& plan) {
+  prepare(which.what);
+  auto found = bench::time_batches(plan, [&](std::uint64_t count) { repeat(which, count); });
+  require(has_arrived(which.what), which.name);
+  return found;
 }
 
 counters counted_on_both() {
@@ -278,8 +346,22 @@ std::vector<double> count_call(const named_call& which, std::uint64_t count) {
 template <class Message>
 std::vector<double> time_messages(const bench::batch_plan& plan, std::size_t there,
                                   std::size_t back) {
-  return bench::time_batches(plan,
-                             [&](std::uint64_t count) { Message::exchange(count, there, back); });
+  const auto fill = [] {
+    bench::fill_payload(bench::table.out.data(), bench::table.out.size(), rank_me());
+    bench::table.in = {};
+  };
+  fill();
+  rpc(1, fill).get();
+  auto found = bench::time_batches(
+      plan, [&](std::uint64_t count) { Message::exchange(count, there, back); });
+  const bool here = bench::is_payload(bench::table.in.data(), back, 1);
+  const bool other =
+      rpc(
+          1, [](std::size_t bytes) { return bench::is_payload(bench::table.in.data(), bytes, 0); },
+          there)
+          .get();
+  require(here && other, "an active message");
+  return found;
 }
 
 /// A large buffer of this rank's user.
@@ -287,70 +369,275 @@ std::vector<std::byte>& large() {
   static std::vector<std::byte> bytes;
   return bytes;
 }
+/// Of how many calls it was filled by another rank.
+std::uint64_t large_arrived;
 
-template <class Call>
-std::vector<double> time_calls(const bench::batch_plan& plan, Call call) {
-  large().assign(plan.bytes, std::byte{1});
-  return bench::time_batches(plan, [&](std::uint64_t count) {
-    for (std::uint64_t i = 0; i < count; ++i) call();
-  });
+/// The buffers of both ranks' users; a call's number stands in front of its bytes.
+void prepare_large(std::size_t bytes) {
+  const auto make = [](std::size_t count, rank_t from) {
+    large().resize(count);
+    large().shrink_to_fit();
+    from >= 0 ? bench::fill_payload(large().data(), count, from)
+              : static_cast<void>(std::fill(large().begin(), large().end(), std::byte{0}));
+    large_arrived = 0;
+  };
+  make(bytes, 0);
+  rpc(1, make, bytes, rank_t{-1}).get();
+}
+bool has_large(std::size_t bytes, std::uint64_t number) {
+  return large().size() == bytes && bench::has_number(large().data(), bytes, number) &&
+         bench::is_payload(large().data(), bytes, 0);
 }
 
-void call_with_large_view() {
+/// `call` is told its number, which it writes in front of what it sends.
+template <class Call>
+std::vector<double> time_large(std::string_view name, const bench::batch_plan& plan, Call call) {
+  prepare_large(plan.bytes);
+  std::uint64_t number = 0;
+  auto found = bench::time_batches(plan, [&](std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) call(number++);
+  });
+  // Behind all one-way calls.
+  auto last = rpc(
+      1,
+      [](std::size_t bytes, std::uint64_t n) {
+        return large_arrived == n + 1 && has_large(bytes, n);
+      },
+      plan.bytes, number - 1);
+  require(last.get(), name);
+  return found;
+}
+
+void number_large(std::uint64_t number) {
+  bench::number_payload(large().data(), large().size(), number);
+  bench::touch(large().data());
+}
+void take_view(view<std::byte> v) {
+  if (!v.empty()) std::memcpy(large().data(), v.data(), std::min(v.size(), large().size()));
+  bench::touch(large().data());
+  ++large_arrived;
+}
+
+void call_with_large_view(std::uint64_t number) {
+  number_large(number);
+  rpc(1, take_view, view<std::byte>(large())).get();
+}
+/// Keeps what it is given in place of the buffer: delivered without another copy.
+void call_with_large_vector(std::uint64_t number) {
+  number_large(number);
   rpc(
       1,
-      [](view<std::byte> v) {
-        large().resize(v.size());
-        std::memcpy(large().data(), v.data(), v.size());
+      [](std::vector<std::byte> v) {
+        large() = std::move(v);
         bench::touch(large().data());
+        ++large_arrived;
       },
-      view<std::byte>(large()))
+      large())
       .get();
 }
-void call_with_large_vector() {
-  rpc(1, [](const std::vector<std::byte>& v) { bench::touch(v.data()); }, large()).get();
+
+/// Half of there and back of a vector that is given away, both times.
+std::vector<double> time_moved(const bench::batch_plan& plan) {
+  prepare_large(plan.bytes);
+  std::uint64_t number = 0;
+  auto both = bench::time_batches(plan, [&](std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      number_large(number++);
+      large() = rpc(1, [](std::vector<std::byte> v) { return v; }, std::move(large())).get();
+    }
+  });
+  require(has_large(plan.bytes, number - 1), "rpc_moved");
+  for (double& nanoseconds : both) nanoseconds /= 2;
+  return both;
 }
 
-void exchange_large_vector() {
-  large() = rpc(1, [](std::vector<std::byte> v) { return v; }, std::move(large())).get();
-}
-std::vector<double> one_way(std::vector<double> round_trips) {
-  for (double& nanoseconds : round_trips) nanoseconds /= 2;
-  return round_trips;
+/// One-way calls with a view; a batch ends when all have run.
+std::vector<double> time_view_stream(const bench::batch_plan& plan) {
+  prepare_large(plan.bytes);
+  std::uint64_t number = 0;
+  auto found = bench::time_batches(plan, [&](std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      number_large(number++);
+      rpc_ff(1, take_view, view<std::byte>(large()));
+    }
+    rpc(1, [] {}).get();
+  });
+  auto last = rpc(
+      1,
+      [](std::size_t bytes, std::uint64_t n) {
+        return large_arrived == n && has_large(bytes, n - 1);
+      },
+      plan.bytes, number);
+  require(last.get(), "view_stream");
+  return found;
 }
 
 std::vector<double> copy_in_one_process(const bench::batch_plan& plan) {
+  large().resize(plan.bytes);
   std::vector<std::byte> to(plan.bytes);
-  return time_calls(plan, [&] {
-    bench::touch(large().data());
-    std::memcpy(to.data(), large().data(), plan.bytes);
-    bench::touch(to.data());
+  return bench::time_batches(plan, [&](std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      bench::touch(large().data());
+      std::memcpy(to.data(), large().data(), plan.bytes);
+      bench::touch(to.data());
+    }
   });
 }
 
-std::uint64_t calls_run;  // on rank 1, of those one way
+// Of one-way calls on rank 1: how many have run, and the sum of their numbers.
+std::uint64_t calls_run;
+std::uint64_t numbers_run;
 
-template <std::size_t Bytes>
-std::vector<double> time_rate(const bench::batch_plan& plan, bool bundled) {
-  using payload = std::array<std::byte, Bytes>;
-  return bench::time_batches(plan, [bundled](std::uint64_t count) {
+template <std::size_t Words>
+std::vector<double> time_rate(const bench::batch_plan& plan,
+                              const std::optional<aggregation>& bundle) {
+  using payload = std::array<std::uint64_t, Words>;
+  return bench::time_batches(plan, [&bundle](std::uint64_t count) {
     std::optional<aggregated> bundles;
-    if (bundled) bundles.emplace();
+    if (bundle) bundles.emplace(*bundle);
     payload argument{};
     for (std::uint64_t i = 0; i < count; ++i) {
-      bench::touch(&argument);
+      argument.back() = i;
       rpc_ff(
           1,
           [](const payload& p) {
             bench::touch(&p);
             ++calls_run;
+            numbers_run += p.back();
           },
           argument);
     }
     // Calls from one rank run in their order: all have run when this one does.
-    if (rpc(1, [] { return std::exchange(calls_run, 0); }).get() != count)
-      throw std::runtime_error("one-way calls were lost");
+    const auto [run, sum] =
+        rpc(1, [] {
+          return std::pair(std::exchange(calls_run, 0), std::exchange(numbers_run, 0));
+        }).get();
+    if (run != count) throw std::runtime_error("one-way calls were lost");
+    require(sum == count * (count - 1) / 2, "rate");
   });
+}
+
+// ---- One-sided ---------------------------------------------------------------------------------
+
+constexpr std::size_t window_bytes_max = std::size_t{1} << 20;
+
+/// A rank's part: a signal, a counter, and bytes.
+struct window_part {
+  alignas(64) global_atomic<std::uint64_t> signal;
+  alignas(64) global_atomic<std::uint64_t> counter;
+  alignas(64) std::array<std::byte, window_bytes_max> bytes;
+};
+/// Both ranks' parts, on both ranks; and the bytes of the user.
+std::array<global_ptr<window_part>, 2> windows;
+std::vector<std::byte> window_buffer;
+
+struct window_places {
+  global_ptr<std::byte> bytes;
+  global_ptr<global_atomic<std::uint64_t>> signal, counter;
+};
+std::array<window_places, 2> places_of_windows;
+
+void make_windows() {
+  const auto make_here = [] {
+    const auto p = make<window_part>(rank_me());
+    window_part& mine = *p.local();
+    return std::pair(p, window_places{global_ptr<std::byte>(mine.bytes.data()),
+                                      global_ptr(&mine.signal), global_ptr(&mine.counter)});
+  };
+  const auto here = make_here();
+  const auto there = rpc(1, make_here).get();
+  windows = {here.first, there.first};
+  places_of_windows = {here.second, there.second};
+  rpc(
+      1,
+      [](std::array<global_ptr<window_part>, 2> w, std::array<window_places, 2> p) {
+        windows = w;
+        places_of_windows = p;
+      },
+      windows, places_of_windows)
+      .get();
+}
+
+window_part& my_window() { return *windows[static_cast<std::size_t>(rank_me())].local(); }
+
+void prepare_window(std::size_t bytes) {
+  window_buffer.assign(bytes, std::byte{0});
+  bench::fill_payload(window_buffer.data(), bytes, rank_me());
+  bench::fill_payload(my_window().bytes.data(), bytes, rank_me());
+  my_window().signal.store(0);
+  my_window().counter.store(0);
+}
+
+void put_and_signal(std::uint64_t number) {
+  const window_places& to = places_of_windows[static_cast<std::size_t>(1 - rank_me())];
+  bench::number_payload(window_buffer.data(), window_buffer.size(), number);
+  put(std::span<const std::byte>(window_buffer), to.bytes);
+  atomic_store(to.signal, number);
+}
+void take_signal(std::uint64_t number, std::vector<std::byte>& in) {
+  // A rank that shares no memory must look for messages to be written to.
+  constexpr int looks = 1000;
+  for (int look = 0; my_window().signal.load() != number;) {
+    if (++look % looks == 0) yield();
+  }
+  std::memcpy(in.data(), my_window().bytes.data(), in.size());
+  if (!bench::has_number(in.data(), in.size(), number)) {
+    throw std::runtime_error("a signal came before what it signals");
+  }
+}
+/// This rank's part in so many signals there and back; rank 0 begins.
+void exchange_signals(std::uint64_t first, std::uint64_t count) {
+  std::vector<std::byte> in(window_buffer.size());
+  for (std::uint64_t number = first; number < first + count; ++number) {
+    if (rank_me() == 0) put_and_signal(number);
+    take_signal(number, in);
+    if (rank_me() == 1) put_and_signal(number);
+  }
+  require(bench::is_payload(in.data(), in.size(), 1 - rank_me()), "window_put_signal");
+}
+
+bench::figures time_window(std::string_view operation, const bench::batch_plan& plan) {
+  if (plan.bytes > window_bytes_max) return std::nullopt;
+  if (!windows[0]) make_windows();
+  prepare_window(plan.bytes);
+  rpc(1, prepare_window, plan.bytes).get();
+  const window_places& there = places_of_windows[1];
+  std::uint64_t number = 0;
+  if (operation == "window_put_signal") {
+    number = 1;
+    auto both = bench::time_batches(plan, [&](std::uint64_t count) {
+      auto other = rpc(1, exchange_signals, number, count);
+      exchange_signals(number, count);
+      number += count;
+      other.get();
+    });
+    for (double& nanoseconds : both) nanoseconds /= 2;
+    return both;
+  }
+  const auto time_each = [&](auto access) {
+    return bench::time_batches(plan, [&](std::uint64_t count) {
+      for (std::uint64_t i = 0; i < count; ++i, ++number) {
+        bench::touch(window_buffer.data());
+        access();
+      }
+    });
+  };
+  std::vector<double> found;
+  if (operation == "window_put") {
+    found = time_each([&] { put(std::span<const std::byte>(window_buffer), there.bytes); });
+    auto arrived = rpc(
+        1, [](std::size_t n) { return bench::is_payload(my_window().bytes.data(), n, 0); },
+        plan.bytes);
+    require(arrived.get(), operation);
+  } else if (operation == "window_get") {
+    found = time_each([&] { get(there.bytes, std::span<std::byte>(window_buffer)); });
+    require(bench::is_payload(window_buffer.data(), plan.bytes, 1), operation);
+  } else if (operation == "window_fetch_add") {
+    found = time_each([&] { require(atomic_fetch_add(there.counter, 1) == number, operation); });
+  } else {
+    return std::nullopt;
+  }
+  return found;
 }
 
 bool yielding;
@@ -441,8 +728,7 @@ bench::figures measure(const bench::command& next) {
   if (!object) make_target();
   const bench::batch_plan& plan = next.plan;
   const std::string_view operation = next.operation;
-  if (const named_call* call = find_call(operation))
-    return bench::time_batches(plan, [call](std::uint64_t count) { repeat(*call, count); });
+  if (const named_call* call = find_call(operation)) return time_call(*call, plan);
   constexpr std::string_view counting = "count.";
   if (operation.starts_with(counting)) {
     const named_call* call = find_call(operation.substr(counting.size()));
@@ -455,13 +741,15 @@ bench::figures measure(const bench::command& next) {
     if (operation == "am_ticket")
       return time_messages<bench::request_ticket>(plan, plan.bytes, plan.bytes);
   }
-  if (operation == "rpc_view") return time_calls(plan, call_with_large_view);
-  if (operation == "rpc_vector") return time_calls(plan, call_with_large_vector);
-  if (operation == "rpc_moved") return one_way(time_calls(plan, exchange_large_vector));
+  if (operation == "rpc_view") return time_large(operation, plan, call_with_large_view);
+  if (operation == "rpc_vector") return time_large(operation, plan, call_with_large_vector);
+  if (operation == "rpc_moved") return time_moved(plan);
+  if (operation == "view_stream") return time_view_stream(plan);
   if (operation == "memcpy") return copy_in_one_process(plan);
-  if (operation == "rate" && plan.bytes == 8) return time_rate<8>(plan, false);
-  if (operation == "rate" && plan.bytes == 64) return time_rate<64>(plan, false);
-  if (operation == "rate_aggregated" && plan.bytes == 8) return time_rate<8>(plan, true);
+  if (operation == "rate" && plan.bytes == 8) return time_rate<1>(plan, std::nullopt);
+  if (operation == "rate" && plan.bytes == 64) return time_rate<8>(plan, std::nullopt);
+  if (operation == "bundled") return time_rate<1>(plan, aggregation{.bytes = plan.bytes});
+  if (operation.starts_with("window_")) return time_window(operation, plan);
   if (operation == "switch") return time_switches_among(plan);
   if (operation == "served") return time_served(plan);
   if (operation == "create") return time_creation(plan);

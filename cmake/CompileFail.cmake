@@ -1,11 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Run by ctest (sojourn_compile_fail_test) as
-#   cmake -DCOMPILER=… -DSOURCE=… -DEXPECT=regex -DINCLUDES=a|b -DOPTIONS=-x|-y -P CompileFail.cmake
+#   cmake -DCOMPILER=… -DSOURCE=… -DEXPECT=regex -DINCLUDES=a|b -DOPTIONS=-x|-y -DHEADER=h -P CompileFail.cmake
+#
+# Without EXPECT it precompiles HEADER, which all sources then begin with: most of the time that
+# each takes would go there.
 
 string(REPLACE "|" ";-I" INCLUDES "-I${INCLUDES}")
 string(REPLACE "|" ";" OPTIONS "${OPTIONS}")
 set(FLAGS -std=c++20 ${INCLUDES} ${OPTIONS})
+
+if(NOT EXPECT)
+  file(WRITE "${HEADER}" "#include <sojourn/sojourn.hpp>\n")
+  execute_process(COMMAND "${COMPILER}" ${FLAGS} -x c++-header "${HEADER}" -o "${HEADER}.gch"
+                          COMMAND_ERROR_IS_FATAL ANY)
+  return()
+endif()
+list(APPEND FLAGS -include "${HEADER}")
 
 file(READ "${SOURCE}" text)
 if(text MATCHES "SOJOURN_EXPECT_ERROR")

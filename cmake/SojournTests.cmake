@@ -10,7 +10,7 @@
 # Here, not in the function that needs it first: what it defines is for other folders' calls too.
 include(GoogleTest)
 
-set(SOJOURN_TEST_RANKS_MAX 64 CACHE STRING "Job tests of more ranks than this are left out")
+set(SOJOURN_TEST_RANKS_MAX 512 CACHE STRING "Job tests of more ranks than this are left out")
 set(SOJOURN_TEST_TIMEOUT_SCALE 3 CACHE STRING "Multiplies the time limit of each job test")
 
 # One environment for all tests: ASan may not keep its own copies of frames, for they would not
@@ -32,16 +32,17 @@ if(CMAKE_CROSSCOMPILING)
 endif()
 
 # sojourn_job_test(NAME name (SOURCES a.cpp… | PROGRAM target) [RANKS 1 2 4 8] [ARGS …] [LIBS …]
-#                  [SHARE on off] [ENVIRONMENT K=V…] [LABELS …] [EXPECT regex] [TIMEOUT seconds])
+#                  [SHARE on off] [ENVIRONMENT K=V…] [LABELS …] [EXPECT regex] [STATUS n] [TIMEOUT seconds])
 #
 # Builds SOURCES as the program job_NAME (or takes an executable target that exists) and runs
 # `sojourn run -n N program ARGS` for each N of RANKS and each value of SOJOURN_SHARE. A test passes
-# when the job's exit status is 0 or, with EXPECT, when its output matches the regular expression.
+# when the job's exit status is 0 or, with EXPECT, when it is that of STATUS (0; 0|139 is either) and the
+# job's output matches the regular expression.
 # Tests are named NAME.nN.share_on. PROGRAM allows several calls, with other ARGS or ENVIRONMENT
 # (SOJOURN_VIA=…), to share one executable.
 function(sojourn_job_test)
   cmake_parse_arguments(
-    PARSE_ARGV 0 job "" "NAME;PROGRAM;TIMEOUT;EXPECT" "SOURCES;RANKS;ARGS;LIBS;SHARE;ENVIRONMENT;LABELS")
+    PARSE_ARGV 0 job "" "NAME;PROGRAM;TIMEOUT;EXPECT;STATUS" "SOURCES;RANKS;ARGS;LIBS;SHARE;ENVIRONMENT;LABELS")
   if(job_UNPARSED_ARGUMENTS OR NOT job_NAME OR (NOT job_SOURCES AND NOT job_PROGRAM))
     message(FATAL_ERROR "sojourn_job_test needs NAME and SOURCES or PROGRAM: ${ARGV}")
   endif()
@@ -55,6 +56,11 @@ function(sojourn_job_test)
     set(job_TIMEOUT 60)
   endif()
   math(EXPR timeout "${job_TIMEOUT} * ${SOJOURN_TEST_TIMEOUT_SCALE}")
+  if(job_EXPECT AND NOT job_STATUS)
+    set(job_STATUS 0)
+  elseif(job_STATUS AND NOT job_EXPECT)
+    message(FATAL_ERROR "sojourn_job_test: STATUS needs EXPECT, the words that tell of the failure: ${ARGV}")
+  endif()
 
   if(job_SOURCES)
     set(job_PROGRAM job_${job_NAME})
@@ -65,6 +71,9 @@ function(sojourn_job_test)
                                                       "${PROJECT_SOURCE_DIR}/tests")
     target_link_libraries(${job_PROGRAM} PRIVATE sojourn::sojourn ${job_LIBS})
     sojourn_warnings(${job_PROGRAM})
+    if(NOT job_SOURCES MATCHES "\\.c$")
+      sojourn_precompiled(${job_PROGRAM})
+    endif()
   endif()
 
   foreach(ranks IN LISTS job_RANKS)
@@ -73,8 +82,16 @@ function(sojourn_job_test)
     endif()
     foreach(share IN LISTS job_SHARE)
       set(test ${job_NAME}.n${ranks}.share_${share})
-      add_test(NAME ${test} COMMAND sojourn_command run -n ${ranks} ${SOJOURN_TEST_EMULATOR}
-                                    $<TARGET_FILE:${job_PROGRAM}> ${job_ARGS})
+      set(command $<TARGET_FILE:sojourn_command> run -n ${ranks} ${SOJOURN_TEST_EMULATOR}
+                  $<TARGET_FILE:${job_PROGRAM}> ${job_ARGS})
+      if(job_EXPECT)
+        # Not in the list: a bracket of a regular expression would keep what follows together.
+        add_test(NAME ${test}
+                 COMMAND "${CMAKE_COMMAND}" "-DSTATUS=${job_STATUS}" "-DEXPECT=${job_EXPECT}" -P
+                         "${PROJECT_SOURCE_DIR}/cmake/ExpectOutput.cmake" -- ${command})
+      else()
+        add_test(NAME ${test} COMMAND ${command})
+      endif()
       set(labels job ${job_LABELS})
       if(ranks LESS_EQUAL 2)
         list(APPEND labels quick)
@@ -91,9 +108,6 @@ function(sojourn_job_test)
                    LABELS "${labels}"
                    ENVIRONMENT
                    "SOJOURN_SHARE=${share};${SOJOURN_TEST_SMALL_REGION};${job_ENVIRONMENT};${SOJOURN_TEST_ENVIRONMENT}")
-      if(job_EXPECT)
-        set_tests_properties(${test} PROPERTIES PASS_REGULAR_EXPRESSION "${job_EXPECT}")
-      endif()
     endforeach()
   endforeach()
 endfunction()
@@ -114,15 +128,24 @@ function(sojourn_compile_fail_test)
     message(FATAL_ERROR "sojourn_compile_fail_test needs NAME, SOURCE and EXPECT: ${ARGV}")
   endif()
   cmake_path(ABSOLUTE_PATH fail_SOURCE BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
-  add_test(
-    NAME compile_fail.${fail_NAME}
-    COMMAND
-      "${CMAKE_COMMAND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}" "-DSOURCE=${fail_SOURCE}"
-      "-DEXPECT=${fail_EXPECT}"
+  set(command
+      "${CMAKE_COMMAND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}"
       "-DINCLUDES=$<JOIN:$<TARGET_PROPERTY:sojourn,INTERFACE_INCLUDE_DIRECTORIES>,|>"
       "-DOPTIONS=$<JOIN:$<TARGET_PROPERTY:sojourn,INTERFACE_COMPILE_OPTIONS>,|>"
-      -P "${PROJECT_SOURCE_DIR}/cmake/CompileFail.cmake")
-  set_tests_properties(compile_fail.${fail_NAME} PROPERTIES LABELS "compile;quick" TIMEOUT 300)
+      "-DHEADER=${PROJECT_BINARY_DIR}/generated/compile_fail.hpp")
+  set(script -P "${PROJECT_SOURCE_DIR}/cmake/CompileFail.cmake")
+  get_property(has_header GLOBAL PROPERTY SOJOURN_COMPILE_FAIL_HEADER)
+  if(NOT has_header)
+    set_property(GLOBAL PROPERTY SOJOURN_COMPILE_FAIL_HEADER ON)
+    add_test(NAME compile_fail.header COMMAND ${command} ${script})
+    set_tests_properties(compile_fail.header PROPERTIES LABELS "compile;quick" TIMEOUT 300
+                                                        FIXTURES_SETUP compile_fail_header)
+  endif()
+  add_test(NAME compile_fail.${fail_NAME} COMMAND ${command} "-DSOURCE=${fail_SOURCE}"
+                                                  "-DEXPECT=${fail_EXPECT}" ${script})
+  set_tests_properties(
+    compile_fail.${fail_NAME} PROPERTIES LABELS "compile;quick" TIMEOUT 300
+                                         FIXTURES_REQUIRED compile_fail_header)
 endfunction()
 
 # sojourn_unit_test(target sources… [LIBS …]): one GoogleTest executable; ctest sees each TEST.
@@ -134,6 +157,7 @@ function(sojourn_unit_test target)
   target_include_directories(${target} PRIVATE ${unit_INCLUDES} "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(${target} PRIVATE ${unit_LIBS} sojourn::sojourn GTest::gtest_main)
   sojourn_warnings(${target})
+  sojourn_precompiled(${target} sojourn::sojourn GTest::gtest_main)
   set(environment "")
   if(SOJOURN_TEST_ENVIRONMENT)
     set(environment ENVIRONMENT "${SOJOURN_TEST_ENVIRONMENT}")
@@ -167,7 +191,7 @@ function(sojourn_add_unit_tests)
 
   # In release the sources have -g1, which knows no variables.
   set_source_files_properties("${PROJECT_SOURCE_DIR}/src/base/debug_info_test.cpp"
-                              PROPERTIES COMPILE_OPTIONS -g)
+                              PROPERTIES COMPILE_OPTIONS -g SKIP_PRECOMPILE_HEADERS ON)
 
   get_property(app_libraries GLOBAL PROPERTY SOJOURN_APP_LIBRARIES)
   foreach(library IN LISTS app_libraries)
@@ -235,5 +259,7 @@ function(sojourn_add_source_tests)
   add_test(NAME floors COMMAND sh "${PROJECT_SOURCE_DIR}/scripts/check_floors.sh" --print
                                "${PROJECT_SOURCE_DIR}")
   add_test(NAME floors.self_test COMMAND sh "${PROJECT_SOURCE_DIR}/scripts/check_floors_test.sh")
-  set_tests_properties(floors floors.self_test PROPERTIES LABELS "source;quick" TIMEOUT 60)
+  add_test(NAME dev COMMAND sh "${PROJECT_SOURCE_DIR}/scripts/dev_test.sh")
+  add_test(NAME expect_output COMMAND sh "${PROJECT_SOURCE_DIR}/scripts/expect_output_test.sh")
+  set_tests_properties(floors floors.self_test dev expect_output PROPERTIES LABELS "source;quick" TIMEOUT 60)
 endfunction()

@@ -4,17 +4,19 @@
 # soak.sh [PART...]: everything at full count, or the parts that are named; ./dev soak runs it.
 #   release debug asan release-clang debug-clang   all tests of a preset
 #   valgrind   the unit tests under memcheck
+#   tsan       the transport alone under the thread sanitizer, 400,000 calls
 #   aarch64    scripts/soak_aarch64.sh
 #   package    scripts/soak_package.sh
 #   chaos      200 kills of ranks and launchers
 #   programs   4,000 random programs (tests/programs), or SOJOURN_SOAK_PROGRAMS, of a seed that is printed
+#   delay      tests/jobs under 50 seeds of SOJOURN_DELAY; SOJOURN_DELAY_SEEDS='3 17' runs these
 #   moves      1,000,000 moves of threads with memory flat, on 2 and on 4 ranks
 # A part that fails does not stop the others; the exit status tells if any did. What each says is in
 # build/soak/PART.log.
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-all='release debug asan release-clang debug-clang valgrind aarch64 package chaos programs moves'
+all='release debug asan release-clang debug-clang valgrind tsan aarch64 package chaos programs delay moves'
 [ $# -gt 0 ] || eval "set -- $all"
 for part; do
   case " $all " in
@@ -43,6 +45,11 @@ valgrind_unit_tests() {
   return $failed
 }
 
+tsan() {
+  "$root/dev" build tsan_transport || return 1
+  sh "$root/tests/tsan/run.sh" "$root/build/release/bin/tests/tsan_transport" 400000
+}
+
 chaos() {
   "$root/dev" build sojourn_command btree || return 1
   sh "$root/tests/faults/chaos.sh" "$root/build/release/bin/sojourn" \
@@ -64,6 +71,27 @@ programs() {
     "$root/build/release/bin/tests/job_programs" fresh $((${SOJOURN_SOAK_PROGRAMS:-4000} / 10)) 10
 }
 
+# Each seed with another number of ranks, and with the heap shared or not. Left out is what counts
+# wake-ups and times, and a gibibyte.
+delay() {
+  "$root/dev" build || return 1
+  failed=0
+  for seed in ${SOJOURN_DELAY_SEEDS:-$(seq 1 50)}; do
+    case $((seed % 6)) in
+      0) way=n2.share_on ;;
+      1) way=n4.share_off ;;
+      2) way=n8.share_on ;;
+      3) way=n2.share_off ;;
+      4) way=n4.share_on ;;
+      5) way=n8.share_off ;;
+    esac
+    echo "--- SOJOURN_DELAY=$seed $way"
+    SOJOURN_DELAY=$seed nice ctest --test-dir "$root/build/release/tests/jobs" -j 2 \
+      --output-on-failure -R "\\.$way\$" -E '^(idle|counters|steady|marshal_1gib)' || failed=1
+  done
+  return $failed
+}
+
 run_part() {
   case $1 in
     valgrind) valgrind_unit_tests ;;
@@ -71,6 +99,8 @@ run_part() {
     package) "$root/dev" build && sh "$root/scripts/soak_package.sh" ;;
     chaos) chaos ;;
     programs) programs ;;
+    delay) delay ;;
+    tsan) tsan ;;
     moves) moves ;;
     *) "$root/dev" test --preset "$1" ;;
   esac

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <compiled_json.hpp>
 
 #include "doctor_parts.hpp"
 #include "sojourn/doctor.hpp"

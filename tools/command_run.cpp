@@ -360,6 +360,8 @@ int run_command(const std::vector<std::string>& words) {
     return 0;
   }
   // What ranks inherit, and --dry-run shows.
+  // Ranks then say which frames could not be given to others.
+  if (request.stats) setenv("SOJOURN_STATS", "on", 0);
   if (!request.balance.empty()) setenv("SOJOURN_BALANCE", request.balance.c_str(), 1);
   stats_file report(request.report);
   request.options.on_hang_report = [&report,
@@ -368,6 +370,9 @@ int run_command(const std::vector<std::string>& words) {
     if (!failure.empty()) complain(fmt::format("sojourn run: {}\n", failure));
   };
   launch_plan plan = plan_launch(request.options);
+  for (const std::string& sentence : unknown_settings()) {
+    complain(fmt::format("sojourn run: {}\n", sentence));
+  }
   if (!plan.warning.empty()) complain(fmt::format("sojourn run: {}\n", plan.warning));
   if (request.dry_run) {
     print(describe_plan(plan));

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <CLI/Version.hpp>
+#include <compiled_json.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
 
 #include "command_bench.hpp"
 #include "sojourn/errors.hpp"

@@ -10,10 +10,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <compiled_json.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
 #include <vector>

@@ -90,7 +90,7 @@ int run_experiment(settings& s) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "Fills a B-link tree whose pages lie on all ranks with the keys of a file, and runs a "
       "workload "
       "on\nit: YCSB's A to E, or the paper's (10,000 keys). Checked: every answer, the structure "
@@ -98,24 +98,17 @@ int main(int argc, char** argv) {
       "the tree,\nand that it equals std::map.",
       "btree");
   settings s;
-  options.add_option("--keys", s.keys, "A file of keys, one a line")->capture_default_str();
-  options.add_option("--fanout", s.tree.fanout, "Most keys or children of a page")
-      ->check(CLI::Range(2, 128))
-      ->capture_default_str();
-  options.add_option("--layout", s.layout, "Where new pages go")
-      ->check(CLI::IsMember({"random", "subtree"}))
-      ->capture_default_str();
-  options.add_option("--workload", s.workload, "What is asked for")
-      ->check(CLI::IsMember({"A", "B", "C", "D", "E", "paper"}))
-      ->capture_default_str();
-  options.add_option("--ops", s.run.operations, "Of all requesters together")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 28))
-      ->capture_default_str();
-  options.add_option("--requesters", s.run.requesters, "In the whole job, spread over the ranks")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  options.add_option("--think", s.run.think_cycles, "Cycles between two requests")
-      ->capture_default_str();
+  options.add("--keys", s.keys, "A file of keys, one a line");
+  options.add("--fanout", s.tree.fanout, "Most keys or children of a page").between(2, 128);
+  options.add("--layout", s.layout, "Where new pages go").one_of({"random", "subtree"});
+  options.add("--workload", s.workload, "What is asked for")
+      .one_of({"A", "B", "C", "D", "E", "paper"});
+  options.add("--ops", s.run.operations, "Of all requesters together")
+      .between(std::uint64_t{1}, std::uint64_t{1} << 28);
+  options.add("--requesters", s.run.requesters, "In the whole job, spread over the ranks")
+      .between(1, 4096);
+  options.add("--think", s.run.think_cycles, "Cycles between two requests")
+      .between(std::uint64_t{0}, apps::think_cycles_max);
   apps::add_via(options, s.run.how);
   options.add_flag("--ints", s.integers, "64-bit integers as keys and values, instead of texts");
   s.json.add_to(options);

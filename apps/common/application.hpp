@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the applications' command lines share: options by CLI11, one sentence and a status when
+// What the applications' command lines share: options, one sentence and a status when
 // something is wrong, and figures as JSON beside the readable report.
 #pragma once
 
 #include <fmt/format.h>
+#include <sojourn/launcher.hpp>
 #include <sojourn/sojourn.hpp>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
+#include <compiled_json.hpp>
 #include <cstdint>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "common/command_line.hpp"
@@ -28,8 +28,8 @@ inline void say(std::FILE* stream, const std::string& text) {
 /// Parses the command line into what `options` is bound to and runs `body`, an int(), on every
 /// rank. Returns the exit status. --help and errors are printed by rank 0 alone.
 template <class Body>
-int run_application(CLI::App& options, int argc, char** argv, Body body) {
-  const parsed command_line = parse(options, argc, argv);
+int run_application(command_line& options, int argc, char** argv, Body body) {
+  const parsed command_line = options.parse(argc, argv);
   return sojourn::run(argc, argv, [&]() -> int {
     auto [status, last_words] = command_line;
     if (last_words.empty()) {
@@ -37,23 +37,28 @@ int run_application(CLI::App& options, int argc, char** argv, Body body) {
         status = body();
       } catch (const refusal& e) {
         status = e.status();
-        last_words = fmt::format("{}: {}\n", options.get_name(), e.what());
+        last_words = fmt::format("{}: {}\n", options.name(), e.what());
       }
     }
-    if (!last_words.empty()) say(status == 0 ? stdout : stderr, last_words);
+    // What the user wrote is quoted in a refusal.
+    if (status == 0) {
+      say(stdout, last_words);
+    } else {
+      say(stderr, sojourn::printable(last_words));
+    }
+    if (sojourn::rank_me() == 0 && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
+      say(stderr, options.name() + ": cannot write to standard output\n");
+      if (status == 0) status = 1;
+    }
     // The first rank that returns a status ends the job: let it be the one that has spoken.
     return sojourn::rank_me() == 0 ? status : 0;
   });
 }
 
 /// `--via rpc|migrate`
-inline CLI::Option* add_via(CLI::App& options, sojourn::via& how) {
-  auto set = [&how](const std::string& name) {
-    how = name == "rpc" ? sojourn::via::rpc : sojourn::via::migrate;
-  };
-  return options.add_option_function<std::string>("--via", set, "How remote objects are reached")
-      ->check(CLI::IsMember({"rpc", "migrate"}))
-      ->default_str("migrate");
+inline void add_via(command_line& options, sojourn::via& how) {
+  options.add_choice("--via", how, {{"rpc", sojourn::via::rpc}, {"migrate", sojourn::via::migrate}},
+                     "How remote objects are reached");
 }
 inline const char* name_of(sojourn::via how) {
   return how == sojourn::via::rpc ? "rpc" : "migrate";

@@ -4,24 +4,24 @@
 
 #include <sojourn/sojourn.hpp>
 
-#include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
+
+#include "common/command_line.hpp"
 
 namespace apps {
 
 /// Without the option the policy is what `sojourn run --balance` says.
 class balance_option {
  public:
-  void add_to(CLI::App& options) {
-    option_ = options
-                  .add_option("--policy", text_,
-                              "How threads get to ranks that have nothing to do [what "
-                              "`sojourn run --balance` says]")
-                  ->check(CLI::IsMember({"none", "steal", "diffuse"}));
+  void add_to(command_line& options) {
+    option_ = options.add("--policy", text_, "How threads get to ranks that have nothing to do")
+                  .one_of({"none", "steal", "diffuse"})
+                  .default_text("what `sojourn run --balance` says");
   }
   /// Collective.
   void apply() const {
-    if (!*option_) return;
+    if (!option_->given()) return;
     for (auto p : {sojourn::balance_policy::none, sojourn::balance_policy::steal,
                    sojourn::balance_policy::diffuse}) {
       if (text_ == sojourn::name_of(p)) sojourn::balance(p);
@@ -29,7 +29,7 @@ class balance_option {
   }
 
  private:
-  CLI::Option* option_ = nullptr;
+  std::optional<option> option_;
   std::string text_;
 };
 

@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // What command lines share that know nothing of Sojourn: those of applications, and those of the
-// MPI programs they are compared with.
+// MPI programs they are compared with. CLI11 does the work, in one source: it is a header of which
+// each source that includes it compiles all.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
-#include <nlohmann/json.hpp>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace apps {
 
@@ -30,60 +41,103 @@ struct parsed {
   int status = 0;
   std::string last_words;
 };
-inline parsed parse(CLI::App& options, int argc, char** argv) {
-  try {
-    options.parse(argc, argv);
-    return {};
-  } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return {0, options.help()};
-    return {2, options.get_name() + ": " + e.what() + "\n"};
-  }
-}
 
-/// CLI::Range lets "nan" through, which lies in no range.
-inline CLI::Validator number_between(double least, double most) {
-  CLI::Validator in_range = CLI::Range(least, most);
-  in_range.operation([in_range](std::string& text) {
-    double value = 0;
-    const bool is_nan = CLI::detail::lexical_cast(text, value) && std::isnan(value);
-    return is_nan ? text + " is no number" : in_range(text);
-  });
-  return in_range;
-}
+/// Most cycles between two requests: some seconds. More is a mistake, as is a negative number,
+/// which would be taken for a very large one.
+inline constexpr std::uint64_t think_cycles_max = std::uint64_t{1} << 34;
+
+/// An option that was added to a command line, which must still be there.
+class option {
+ public:
+  option& one_of(const std::vector<std::string>& words);
+  /// What --help shows in place of the value that the variable has now.
+  option& default_text(const std::string& text);
+  /// Refuses a command line that has the other option too.
+  option& excludes(const std::string& other);
+  bool given() const;
+
+ protected:
+  friend class command_line;
+  friend class json_option;
+  explicit option(CLI::Option* o) : option_(o) {}
+
+  CLI::Option* option_;
+};
+
+/// One whose values are of type int, unsigned, unsigned long or double.
+template <class Number>
+class number_option : public option {
+ public:
+  using option::option;
+  /// Values from `least` to `most`, both included. "nan" lies in no range.
+  option& between(Number least, Number most);
+};
+
+/// The options of a program, and --help. An option is bound to a variable, whose value at that time
+/// is the default that --help shows.
+class command_line {
+ public:
+  command_line(const std::string& description, const std::string& program);
+  ~command_line();
+  command_line(const command_line&) = delete;
+  command_line& operator=(const command_line&) = delete;
+
+  template <class Number>
+  number_option<Number> add(const std::string& name, Number& value, const std::string& help);
+  template <class Number>
+  number_option<Number> add(const std::string& name, std::optional<Number>& value,
+                            const std::string& help);
+  option add(const std::string& name, std::string& value, const std::string& help);
+  option add_flag(const std::string& name, bool& value, const std::string& help);
+
+  /// One word for each value that the variable may have; it has one of them now.
+  template <class T>
+  option add_choice(const std::string& name, T& value,
+                    std::initializer_list<std::pair<const char*, T>> choices,
+                    const std::string& help) {
+    std::vector<std::string> words;
+    std::vector<T> values;
+    std::string now;
+    for (const auto& [word, meaning] : choices) {
+      words.emplace_back(word);
+      values.push_back(meaning);
+      if (meaning == value) now = word;
+    }
+    auto set = [&value, values](std::size_t chosen) { value = values[chosen]; };
+    return add_words(name, std::move(words), set, help).default_text(now);
+  }
+
+  parsed parse(int argc, char** argv);
+  /// Of the program.
+  std::string name() const;
+
+ private:
+  friend class json_option;
+  option add_words(const std::string& name, std::vector<std::string> words,
+                   std::function<void(std::size_t)> set, const std::string& help);
+
+  std::unique_ptr<CLI::App> app_;
+};
 
 /// `--json [FILE]`: figures for machines, in FILE or, without one, on standard output; the readable
 /// report then goes to standard error. Rank 0 alone opens and writes; what that comes to is for the
 /// others to be told.
 class json_option {
  public:
-  void add_to(CLI::App& options) {
-    option_ = options.add_option("--json", path_, "Write the figures as JSON too")
-                  ->expected(0, 1)
-                  ->option_text("[FILE]");
-  }
-  bool given() const { return static_cast<bool>(*option_); }
+  void add_to(command_line& options);
+  bool given() const { return option_->given(); }
   const std::string& path() const { return path_; }
   /// Where the readable report goes.
   std::FILE* readable() const { return given() && path_.empty() ? stderr : stdout; }
 
   /// False when the file cannot be opened.
-  bool open_file() {
-    file_ = std::fopen(path_.c_str(), "w");
-    return file_ != nullptr;
-  }
+  bool open_file();
   /// False when the disk is full.
-  bool write_here(const nlohmann::ordered_json& figures) {
-    std::FILE* out = file_ != nullptr ? file_ : stdout;
-    const std::string text = figures.dump(2) + "\n";
-    bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
-    written = std::fflush(out) == 0 && written;
-    if (file_ != nullptr) written = std::fclose(std::exchange(file_, nullptr)) == 0 && written;
-    return written;
-  }
+  bool write_here(const nlohmann::ordered_json& figures);
   refusal failure() const { return {1, "cannot write the figures to " + path_}; }
 
  private:
-  CLI::Option* option_ = nullptr;
+  std::optional<option> option_;
   std::string path_;
   std::FILE* file_ = nullptr;
 };

@@ -7,9 +7,9 @@
 #include <sojourn/sojourn.hpp>
 
 #include <algorithm>
+#include <compiled_json.hpp>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>

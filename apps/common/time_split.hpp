@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <compiled_json.hpp>
 #include <string>
 
 namespace apps {

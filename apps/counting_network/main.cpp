@@ -7,21 +7,18 @@
 #include "counting_network/counting_network.hpp"
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "Requesters on all ranks draw numbers from an 8x8 bitonic counting network whose balancers\n"
       "lie on the ranks in turn. Checked: exactly 0, 1, ... n-1 were handed out, each once.",
       "counting_network");
   apps::counting_options counting;
   apps::json_report json;
-  options
-      .add_option("--requesters", counting.requesters, "In the whole job, spread over the ranks")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  options.add_option("--requests", counting.requests, "Of all requesters together")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 28))
-      ->capture_default_str();
-  options.add_option("--think", counting.think_cycles, "Cycles between two requests")
-      ->capture_default_str();
+  options.add("--requesters", counting.requesters, "In the whole job, spread over the ranks")
+      .between(1, 4096);
+  options.add("--requests", counting.requests, "Of all requesters together")
+      .between(std::uint64_t{1}, std::uint64_t{1} << 28);
+  options.add("--think", counting.think_cycles, "Cycles between two requests")
+      .between(std::uint64_t{0}, apps::think_cycles_max);
   apps::add_via(options, counting.how);
   json.add_to(options);
 

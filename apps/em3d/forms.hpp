@@ -24,4 +24,8 @@ result run_rpc(const settings& chosen);
 /// Values are had by loads, gets and puts: no method runs at the other end. Collective. Suspends.
 result run_onesided(const settings& chosen);
 
+/// As the bulk variant of these, and each put is followed by a signal in place of a barrier.
+/// Collective. Suspends.
+result run_put_and_signal(const settings& chosen);
+
 }  // namespace apps::em3d

@@ -8,7 +8,7 @@
 #include "em3d/kernel/options.hpp"
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "Electromagnetic waves on an irregular graph (EM3D): each step updates all E nodes from the\n"
       "H nodes they depend on, and then all H nodes. --form says how values of other ranks are\n"
       "had: by calling methods there, or by one-sided loads, gets and puts; --variant in which\n"
@@ -18,16 +18,20 @@ int main(int argc, char** argv) {
   apps::em3d::settings chosen;
   std::string form = "rpc";
   apps::json_report json;
-  options.add_option("--form", form, "rpc, or onesided")
-      ->check(CLI::IsMember({"rpc", "onesided"}))
-      ->capture_default_str();
+  options.add("--form", form, "rpc, onesided, or signal: puts with signals, of --variant bulk")
+      .one_of({"rpc", "onesided", "signal"});
   apps::em3d::add_options(options, chosen);
   json.add_to(options);
 
   return apps::run_application(options, argc, argv, [&]() -> int {
     apps::em3d::check_settings(chosen, sojourn::rank_count());
     json.open();
-    const auto r = form == "rpc" ? apps::em3d::run_rpc(chosen) : apps::em3d::run_onesided(chosen);
+    if (form == "signal" && chosen.variant != "bulk") {
+      throw apps::refusal(2, "--form signal is of --variant bulk alone");
+    }
+    const auto r = form == "rpc"      ? apps::em3d::run_rpc(chosen)
+                   : form == "signal" ? apps::em3d::run_put_and_signal(chosen)
+                                      : apps::em3d::run_onesided(chosen);
     if (!r.fault.empty()) throw apps::refusal(1, r.fault);
     const int ranks = sojourn::rank_count();
     apps::say(json.readable(), apps::em3d::report_text(chosen, form, ranks, r.seconds, r.split));

@@ -70,6 +70,45 @@ result run_bulk(field& f) {
   });
 }
 
+/// The same put, and behind it a word of this rank's at the receiver that says of which phase it
+/// is: nobody waits for ranks that send it nothing. Each rank hears from each that it is linked
+/// with in every phase, so that none gets more than one ahead, whose ghosts are of the other kind.
+result run_signal(field& f) {
+  using word = sojourn::global_atomic<std::uint64_t>;
+  const auto ranks = static_cast<std::size_t>(sojourn::rank_count());
+  const int me = sojourn::rank_me();
+  const std::array into{ghosts_elsewhere(f, e), ghosts_elsewhere(f, h)};
+  const std::vector<int> linked = f.linked();
+  std::array<global_ptr<word>, 2> mine;
+  std::array<std::vector<global_ptr<word>>, 2> signals;
+  for (const kind k : {e, h}) {
+    mine[k] = sojourn::make_array<word>(me, ranks);
+    signals[k] = sojourn::gather_all(mine[k]);
+  }
+  std::array<std::uint64_t, 2> phases{};
+  std::vector<node> values;
+  sojourn::completions signalled;
+  const result r = run_steps(f, [&](kind k) {
+    const kind needed = other(k);
+    const std::uint64_t phase = ++phases[needed];
+    for (const int to : linked) {
+      const auto i = static_cast<std::size_t>(to);
+      f.collect(needed, i, values);
+      if (!values.empty()) sojourn::put(std::span<const node>(values), into[needed][i]);
+      sojourn::atomic_store(signals[needed][i] + me, phase, signalled);
+    }
+    for (const int from : linked) {
+      const word& signal = mine[needed].local()[from];
+      while (signal.load() < phase) sojourn::yield();
+    }
+    f.update(k);
+  });
+  signalled.wait();
+  sojourn::barrier();
+  for (const kind k : {e, h}) sojourn::destroy_array(mine[k], ranks);
+  return r;
+}
+
 }  // namespace
 
 result run_onesided(const settings& chosen) {
@@ -77,6 +116,11 @@ result run_onesided(const settings& chosen) {
   if (chosen.variant == "base") return run_base(f);
   if (chosen.variant == "ghost") return run_ghost(f);
   return run_bulk(f);
+}
+
+result run_put_and_signal(const settings& chosen) {
+  field f(chosen);
+  return run_signal(f);
 }
 
 }  // namespace apps::em3d

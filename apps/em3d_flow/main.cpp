@@ -25,7 +25,7 @@ std::uint32_t remote_at_random(int ranks) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "The waves of em3d, fine-grained: a child for each node (EM3D). --form pull: it reads the\n"
       "values that the node depends on; push: it writes the node's value to all that depend on "
       "it;\n"
@@ -37,28 +37,17 @@ int main(int argc, char** argv) {
   std::string name = "pull";
   std::optional<std::uint32_t> remote;
   apps::json_report json;
-  options.add_option("--form", name, "pull, push or forward")
-      ->check(CLI::IsMember({"pull", "push", "forward"}))
-      ->capture_default_str();
-  options.add_option("--nodes", chosen.nodes, "In the whole job, half E and half H")
-      ->check(CLI::Range(2u, 1'000'000u))
-      ->capture_default_str();
-  options.add_option("--degree", chosen.degree, "Neighbours that a node depends on")
-      ->check(CLI::Range(1u, 100u))
-      ->capture_default_str();
-  options
-      .add_option(
-          "--remote", remote,
-          "Percent of the neighbours that lie on other ranks (default: as many as when they "
-          "are placed at random)")
-      ->check(CLI::Range(0u, 100u));
-  options.add_option("--steps", chosen.steps, "Updates of all nodes that are measured")
-      ->check(CLI::Range(1u, 1'000'000u))
-      ->capture_default_str();
-  options.add_option("--warm-up", chosen.warm_up, "Updates before those")
-      ->check(CLI::Range(0u, 1'000'000u))
-      ->capture_default_str();
-  options.add_option("--seed", chosen.seed, "Of the graph")->capture_default_str();
+  options.add("--form", name, "pull, push or forward").one_of({"pull", "push", "forward"});
+  options.add("--nodes", chosen.nodes, "In the whole job, half E and half H")
+      .between(2u, 1'000'000u);
+  options.add("--degree", chosen.degree, "Neighbours that a node depends on").between(1u, 100u);
+  options.add("--remote", remote, "Percent of the neighbours that lie on other ranks")
+      .between(0u, 100u)
+      .default_text("as many as when they are placed at random");
+  options.add("--steps", chosen.steps, "Updates of all nodes that are measured")
+      .between(1u, 1'000'000u);
+  options.add("--warm-up", chosen.warm_up, "Updates before those").between(0u, 1'000'000u);
+  options.add("--seed", chosen.seed, "Of the graph");
   json.add_to(options);
 
   return apps::run_application(options, argc, argv, [&]() -> int {

@@ -7,7 +7,7 @@
 #include "fft/transform.hpp"
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "Transforms complex points by Fourier: a butterfly whose first steps are local in a cyclic\n"
       "layout and whose last are in a blocked one. In between each rank sends a chunk to each\n"
       "other, as arguments of calls (--form rpc) or by puts (--form onesided). Checked: against\n"
@@ -17,15 +17,9 @@ int main(int argc, char** argv) {
   apps::fft::form how = apps::fft::form::rpc;
   apps::json_report json;
   chosen.add_to(options);
-  options
-      .add_option_function<std::string>(
-          "--form",
-          [&](const std::string& name) {
-            how = name == "rpc" ? apps::fft::form::rpc : apps::fft::form::one_sided;
-          },
-          "How chunks get to their places")
-      ->check(CLI::IsMember({"rpc", "onesided"}))
-      ->default_str("rpc");
+  options.add_choice("--form", how,
+                     {{"rpc", apps::fft::form::rpc}, {"onesided", apps::fft::form::one_sided}},
+                     "How chunks get to their places");
   json.add_to(options);
 
   return apps::run_application(options, argc, argv, [&]() -> int {

@@ -8,7 +8,7 @@
 #include "gups/kernel/options.hpp"
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "Random updates of a table that is spread over the ranks (GUPS, RandomAccess): each rank\n"
       "xors numbers of a random stream into the words that they name. --form says how: rpc, a\n"
       "call for each, many in one message; plain, each in a message of its own; onesided, an\n"
@@ -18,9 +18,7 @@ int main(int argc, char** argv) {
   apps::gups::settings chosen;
   std::string form = "rpc";
   apps::json_report json;
-  options.add_option("--form", form, "rpc, plain or onesided")
-      ->check(CLI::IsMember({"rpc", "plain", "onesided"}))
-      ->capture_default_str();
+  options.add("--form", form, "rpc, plain or onesided").one_of({"rpc", "plain", "onesided"});
   apps::gups::add_options(options, chosen);
   json.add_to(options);
 

@@ -8,7 +8,7 @@
 #include "indexgather/kernel/options.hpp"
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "Random reads of a table that is spread over the ranks (bale's indexgather). --form says\n"
       "how: rpc, a call there and one back for each, many in one message; onesided, a load for\n"
       "each, all on their way before the first is waited for. indexgather_mpi is the same for\n"
@@ -17,9 +17,7 @@ int main(int argc, char** argv) {
   apps::indexgather::settings chosen;
   std::string form = "rpc";
   apps::json_report json;
-  options.add_option("--form", form, "rpc or onesided")
-      ->check(CLI::IsMember({"rpc", "onesided"}))
-      ->capture_default_str();
+  options.add("--form", form, "rpc or onesided").one_of({"rpc", "onesided"});
   apps::indexgather::add_options(options, chosen);
   json.add_to(options);
 

@@ -8,7 +8,7 @@
 
 int main(int argc, char** argv) {
   using namespace apps::lu;
-  CLI::App options(
+  apps::command_line options(
       "Factors a dense matrix into L and U, in blocks that are dealt out in two dimensions. In "
       "each\n"
       "step the pivot block and then the blocks of its row and column go to those that need them,\n"
@@ -20,20 +20,11 @@ int main(int argc, char** argv) {
   exchange by = exchange::send;
   apps::json_report json;
   chosen.add_to(options);
-  options
-      .add_option_function<std::string>(
-          "--form",
-          [&](const std::string& name) { how = name == "rpc" ? form::rpc : form::one_sided; },
-          "How blocks get to other ranks")
-      ->check(CLI::IsMember({"rpc", "onesided"}))
-      ->default_str("rpc");
-  options
-      .add_option_function<std::string>(
-          "--exchange",
-          [&](const std::string& name) { by = name == "send" ? exchange::send : exchange::fetch; },
-          "Blocks of a step's row and column: sent when they are solved, or fetched when needed")
-      ->check(CLI::IsMember({"send", "fetch"}))
-      ->default_str("send");
+  options.add_choice("--form", how, {{"rpc", form::rpc}, {"onesided", form::one_sided}},
+                     "How blocks get to other ranks");
+  options.add_choice(
+      "--exchange", by, {{"send", exchange::send}, {"fetch", exchange::fetch}},
+      "Blocks of a step's row and column: sent when they are solved, or fetched when needed");
   json.add_to(options);
 
   return apps::run_application(options, argc, argv, [&]() -> int {

@@ -60,7 +60,7 @@ nlohmann::ordered_json report_json(const settings& s, const result& r) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "Nonbonded forces between the atoms of a molecule like a protein (MD-Force): a child for\n"
       "each pair of atoms within the cutoff. Coordinates of other ranks' atoms are fetched when a\n"
       "pair first needs them, and cached; forces on such atoms go to their rank together.\n"

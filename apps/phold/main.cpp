@@ -8,7 +8,7 @@
 #include "phold/simulation.hpp"
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "Simulates processes that send each other events (PHOLD). Each process is a thread, which\n"
       "keeps its pending events in its own heap and takes them along when load balance moves it.\n"
       "The checksum is the same on any number of ranks, under every policy; --check compares it\n"
@@ -19,31 +19,19 @@ int main(int argc, char** argv) {
   bool check = false;
   apps::balance_option policy;
   apps::json_report json;
-  options.add_option("--processes", chosen.processes, "In the whole job")
-      ->check(CLI::Range(1u, 100'000u))
-      ->capture_default_str();
-  options.add_option("--events", chosen.events, "Of each process in the beginning")
-      ->check(CLI::Range(1u, 10'000u))
-      ->capture_default_str();
-  options.add_option("--lookahead", chosen.lookahead, "Least time from an event to what it causes")
-      ->check(apps::number_between(1e-6, 1e6))
-      ->capture_default_str();
-  options.add_option("--delay", chosen.mean_delay, "Mean of the time that is added to that")
-      ->check(apps::number_between(0, 1e6))
-      ->capture_default_str();
-  options.add_option("--end", chosen.end, "Time at which the simulation ends")
-      ->check(apps::number_between(0, 1e9))
-      ->capture_default_str();
-  options.add_option("--work", chosen.work, "Rounds of computation for an event")
-      ->check(CLI::Range(0u, 1u << 30))
-      ->capture_default_str();
-  options.add_option("--remote", chosen.remote, "Share of events that go to another process")
-      ->check(apps::number_between(0, 1))
-      ->capture_default_str();
-  options.add_option("--seed", chosen.seed, "Of all random numbers")->capture_default_str();
-  options.add_option("--begin", begin, "Where processes begin: spread over the ranks, or on one")
-      ->check(CLI::IsMember({"spread", "one"}))
-      ->capture_default_str();
+  options.add("--processes", chosen.processes, "In the whole job").between(1u, 100'000u);
+  options.add("--events", chosen.events, "Of each process in the beginning").between(1u, 10'000u);
+  options.add("--lookahead", chosen.lookahead, "Least time from an event to what it causes")
+      .between(1e-6, 1e6);
+  options.add("--delay", chosen.mean_delay, "Mean of the time that is added to that")
+      .between(0, 1e6);
+  options.add("--end", chosen.end, "Time at which the simulation ends").between(0, 1e9);
+  options.add("--work", chosen.work, "Rounds of computation for an event").between(0u, 1u << 30);
+  options.add("--remote", chosen.remote, "Share of events that go to another process")
+      .between(0, 1);
+  options.add("--seed", chosen.seed, "Of all random numbers");
+  options.add("--begin", begin, "Where processes begin: spread over the ranks, or on one")
+      .one_of({"spread", "one"});
   options.add_flag("--affinity", chosen.affinity,
                    "Each process prefers the rank that has its mailbox");
   options.add_flag("--check", check, "Compare with a simulation by one loop");

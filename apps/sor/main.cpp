@@ -4,7 +4,7 @@
 #include "sor/relaxation.hpp"
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "Relaxes a square grid whose blocks are dealt out to the ranks (SOR). An iteration forks a\n"
       "child for each point, which calls its four neighbours and computes the new value, and then\n"
       "one that puts it in place. Children inside a block end where they began; those at its edge\n"
@@ -13,20 +13,11 @@ int main(int argc, char** argv) {
       "sor");
   apps::sor::settings chosen;
   apps::json_report json;
-  options.add_option("--size", chosen.size, "Rows of the grid, and columns")
-      ->check(CLI::Range(3u, 4096u))
-      ->capture_default_str();
-  options.add_option("--block", chosen.block, "Rows of a block, and columns")
-      ->check(CLI::Range(1u, 4096u))
-      ->capture_default_str();
-  options.add_option("--iterations", chosen.iterations, "That are measured")
-      ->check(CLI::Range(1u, 1'000'000u))
-      ->capture_default_str();
-  options.add_option("--warm-up", chosen.warm_up, "Iterations before those")
-      ->check(CLI::Range(0u, 1'000'000u))
-      ->capture_default_str();
-  options.add_option("--seed", chosen.seed, "Of the values at the beginning")
-      ->capture_default_str();
+  options.add("--size", chosen.size, "Rows of the grid, and columns").between(3u, 4096u);
+  options.add("--block", chosen.block, "Rows of a block, and columns").between(1u, 4096u);
+  options.add("--iterations", chosen.iterations, "That are measured").between(1u, 1'000'000u);
+  options.add("--warm-up", chosen.warm_up, "Iterations before those").between(0u, 1'000'000u);
+  options.add("--seed", chosen.seed, "Of the values at the beginning");
   json.add_to(options);
 
   return apps::run_application(options, argc, argv, [&]() -> int {

@@ -187,28 +187,21 @@ class tour {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "Fills a B-link tree with the keys of a file, runs YCSB C and A on it and draws numbers from "
       "a\n"
       "counting network: each by remote calls and by migration, in turns. Prints one table.",
       "tour");
   settings s;
-  options.add_option("--keys", s.keys, "A file of keys, one a line")->capture_default_str();
-  options
-      .add_option("--ops", s.operations, "Operations of each run (default: as many as take 0.2 s)")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 28));
-  options.add_option("--requesters", s.requesters, "In the whole job, spread over the ranks")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  options.add_option("--rounds", s.rounds, "Runs each way")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  options.add_option("--fanout", s.tree.fanout, "Most keys or children of a page")
-      ->check(CLI::Range(2, 128))
-      ->capture_default_str();
-  options.add_option("--layout", s.layout, "Where new pages go")
-      ->check(CLI::IsMember({"random", "subtree"}))
-      ->capture_default_str();
+  options.add("--keys", s.keys, "A file of keys, one a line");
+  options.add("--ops", s.operations, "Operations of each run")
+      .between(std::uint64_t{1}, std::uint64_t{1} << 28)
+      .default_text("as many as take 0.2 s");
+  options.add("--requesters", s.requesters, "In the whole job, spread over the ranks")
+      .between(1, 4096);
+  options.add("--rounds", s.rounds, "Runs each way").between(1, 1000);
+  options.add("--fanout", s.tree.fanout, "Most keys or children of a page").between(2, 128);
+  options.add("--layout", s.layout, "Where new pages go").one_of({"random", "subtree"});
   s.json.add_to(options);
 
   return apps::run_application(options, argc, argv, [&]() -> int {

@@ -8,26 +8,26 @@
 #include "uts/search.hpp"
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "Searches a tree whose parts differ in size beyond all foresight (Unbalanced Tree Search),\n"
       "with threads that begin on rank 0. What gets them to other ranks is load balance: try\n"
       "--policy none, steal and diffuse. Checked: nodes, leaves and depth are the published ones.",
       "uts");
   std::string name = "T1";
   std::uint32_t grain = apps::uts::search_options{}.grain;
+  bool alone = false;
   apps::balance_option policy;
   apps::json_report json;
   std::vector<std::string> names;
   for (const auto& t : apps::uts::published_trees()) names.emplace_back(t.name);
   options
-      .add_option("--tree", name,
-                  "T1, T1L, T1XL (geometric: 4 million, 102 million, 1.6 thousand million nodes), "
-                  "T3 or T3L (binomial: 4 million, 111 million)")
-      ->check(CLI::IsMember(names))
-      ->capture_default_str();
-  options.add_option("--grain", grain, "Nodes that a thread searches")
-      ->check(CLI::Range(1u, 1u << 30))
-      ->capture_default_str();
+      .add("--tree", name,
+           "T1, T1L, T1XL (geometric: 4 million, 102 million, 1.6 thousand million nodes), "
+           "T3 or T3L (binomial: 4 million, 111 million)")
+      .one_of(names);
+  options.add("--grain", grain, "Nodes that a thread searches").between(1u, 1u << 30);
+  options.add_flag("--alone", alone,
+                   "By a loop on rank 0, without threads: what they compare with");
   policy.add_to(options);
   json.add_to(options);
 
@@ -35,14 +35,15 @@ int main(int argc, char** argv) {
     json.open();
     policy.apply();
     const apps::uts::published_tree& wanted = *apps::uts::find_tree(name);
-    const auto r = apps::uts::search({.tree = wanted.tree, .grain = grain});
+    const auto r = alone ? apps::uts::search_by_loop(wanted.tree)
+                         : apps::uts::search({.tree = wanted.tree, .grain = grain});
     if (r.found != wanted.size) {
       throw apps::refusal(
           1, fmt::format("{} has {} nodes, {} leaves and depth {}, but {}, {} and {} were found",
                          name, wanted.size.nodes, wanted.size.leaves, wanted.size.depth,
                          r.found.nodes, r.found.leaves, r.found.depth));
     }
-    const char* how = sojourn::name_of(sojourn::balance_now());
+    const char* how = alone ? "alone" : sojourn::name_of(sojourn::balance_now());
     const double share = static_cast<double>(r.busiest) / static_cast<double>(r.found.nodes);
     apps::say(
         json.readable(),

@@ -83,4 +83,19 @@ tally search_alone(const tree& t) {
   return found;
 }
 
+search_result search_by_loop(const tree& t) {
+  search_result r;
+  sojourn::barrier();
+  if (sojourn::rank_me() == 0) {
+    const std::uint64_t start_ns = sojourn::now_ns();
+    r.found = search_alone(t);
+    r.seconds = static_cast<double>(sojourn::now_ns() - start_ns) * 1e-9;
+    r.busiest = r.found.nodes;
+  }
+  r.found = sojourn::broadcast(r.found);
+  r.busiest = sojourn::broadcast(r.busiest);
+  r.seconds = sojourn::broadcast(r.seconds);
+  return r;
+}
+
 }  // namespace apps::uts

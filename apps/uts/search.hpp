@@ -35,4 +35,7 @@ search_result search(const search_options& options);
 /// The same by a loop, on this rank alone.
 tally search_alone(const tree& t);
 
+/// That loop on rank 0, timed; the others wait. Collective. Suspends.
+search_result search_by_loop(const tree& t);
+
 }  // namespace apps::uts

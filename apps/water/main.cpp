@@ -8,7 +8,7 @@
 #include "water/kernel/options.hpp"
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "Liquid water by molecular dynamics: forces inside molecules and between all pairs of them.\n"
       "--form says how molecules of other ranks are reached: by calling their methods, or by\n"
       "one-sided loads, gets and puts; --variant in which portions. water_mpi is the same for "
@@ -19,9 +19,7 @@ int main(int argc, char** argv) {
   apps::water::settings chosen;
   std::string form = "rpc";
   apps::json_report json;
-  options.add_option("--form", form, "rpc, or onesided")
-      ->check(CLI::IsMember({"rpc", "onesided"}))
-      ->capture_default_str();
+  options.add("--form", form, "rpc, or onesided").one_of({"rpc", "onesided"});
   apps::water::add_options(options, chosen);
   json.add_to(options);
 

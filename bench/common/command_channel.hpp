@@ -32,6 +32,7 @@ struct process_options {
   std::string commands;  // path of the FIFO to read commands from; ".<rank>" is appended
   std::string answers;   // path of the FIFO to write answers to
   std::vector<int> cpus{0, 1};
+  bool cpus_given = false;
   std::string operation;
   batch_plan plan;
 };
@@ -60,6 +61,7 @@ inline process_options parse_options(int argc, char** argv, std::string_view def
       options.answers = value;
     } else if (name == "--cpus") {
       options.cpus = parse_cpus(value);
+      options.cpus_given = true;
     } else if (name == "--operation") {
       options.operation = value;
     } else if (name == "--bytes") {

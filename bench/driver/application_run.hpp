@@ -3,7 +3,7 @@
 // One run of an application, which says on a file what it measured.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <compiled_json.hpp>
 #include <string>
 
 #include "driver/installation.hpp"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <functional>
 #include <iterator>
 #include <span>
@@ -23,10 +23,11 @@ constexpr int ranks = 2;
 struct variant {
   std::string name;
   arguments options;
-  arguments best;          ///< In their place for the best MPI form that we can write.
-  arguments of_sojourn{};  ///< Besides, where the MPI forms have no such choice.
-  environment extra{};     ///< For Sojourn's forms.
-  int rounds_part = 1;     ///< One of so many rounds, where a run takes long.
+  arguments best;           ///< In their place for the best MPI form that we can write.
+  arguments of_sojourn{};   ///< Besides, where the MPI forms have no such choice.
+  environment extra{};      ///< For Sojourn's forms.
+  int rounds_part = 1;      ///< One of so many rounds, where a run takes long.
+  bool has_signal = false;  ///< There is a form of puts that are followed by signals.
 };
 
 /// An option whose values are gone through once, for a table like the paper's figure 11.
@@ -34,6 +35,22 @@ struct sweep {
   std::string option;
   arguments values;
 };
+
+/// A row of Table 10 of Chang, Czajkowski and von Eicken (1999): seconds in Split-C, CC++/Nexus and
+/// CC++/MRPC on 4 and 8 processors of an IBM SP; 0 where it has none.
+struct row_of_paper {
+  const char* application;
+  const char* variant;
+  const char* title;
+  double sc4, nx4, cc4, sc8, nx8, cc8;
+};
+constexpr std::array<row_of_paper, 6> table_10{
+    {{"em3d", "base", "em3d-gp", 68, 4743, 136, 69.4, 4610, 114},
+     {"em3d", "bulk", "em3d-bulk", 0.26, 2.26, 0.29, 0.16, 2.89, 0.18},
+     {"water", "atomic", "water-atomic 512", 1.79, 59.2, 10.0, 1.14, 39.0, 5.54},
+     {"water", "prefetch", "water-prefetch 512", 1.40, 21.1, 4.89, 0.75, 12.3, 2.58},
+     {"fft", "1M", "fft 1M", 1.62, 39.5, 3.36, 0.78, 38.4, 1.80},
+     {"lu", "512_send", "lu", 0.81, 0, 2.91, 0.51, 0, 2.55}}};
 
 struct application {
   std::string name;
@@ -56,9 +73,11 @@ application em3d() {
   variant bundled = of("ghost", "1000");
   bundled.name = "bundled";
   bundled.extra = {{"SOJOURN_AGGREGATE", "on"}};
+  variant bulk = of("bulk", "10000");
+  bulk.has_signal = true;
   return {"em3d",
           "EM3D",
-          {of("base", "50"), of("ghost", "1000"), bundled, of("bulk", "10000")},
+          {of("base", "50"), of("ghost", "1000"), bundled, bulk},
           {"--remote", {"10", "40", "70", "100"}}};
 }
 
@@ -95,17 +114,15 @@ struct form {
   std::string title;
 };
 const std::vector<form>& forms() {
-  static const std::vector<form> all{{"rpc_off", "rpc, share off"},
-                                     {"onesided_off", "one-sided, share off"},
-                                     {"rpc", "rpc"},
-                                     {"onesided", "one-sided"},
-                                     {"mpi", "MPI"},
-                                     {"mpi_best", "MPI, best"}};
+  static const std::vector<form> all{
+      {"rpc_off", "rpc, share off"},      {"onesided_off", "one-sided, share off"},
+      {"signal_off", "put, signal, off"}, {"rpc", "rpc"},
+      {"onesided", "one-sided"},          {"mpi", "MPI"},
+      {"mpi_best", "MPI, best"}};
   return all;
 }
 bool is_mpi(const std::string& form) { return form.rfind("mpi", 0) == 0; }
 
-double rounded(double value) { return std::round(value * 1000) / 1000; }
 std::string milliseconds(double ns) { return fmt::format("{:.2f} ms", ns * 1e-6); }
 
 application_run start(const installation& here, const application& app, const variant& v,
@@ -159,6 +176,7 @@ std::vector<outcome> measure(const installation& here, const settings& chosen,
     tell_progress(fmt::format("{}: {}", app.name, v.name));
     results.push_back({v.name, {}, {}});
     for (const form& f : forms()) {
+      if (f.name == "signal_off" && !v.has_signal) continue;
       if (!is_mpi(f.name)) add(name_in(v, f.name), v, f.name);
     }
   }
@@ -189,8 +207,7 @@ worst compare_all(report& result, const application& app, const std::vector<outc
   worst found;
   for (const outcome& o : outcomes) {
     const comparison pairs = compare(o.times, ours, peer);
-    result.add_detail(app.name, key + "_" + o.variant, rounded(pairs.ratio_median));
-    result.add_detail(app.name, key + "_" + o.variant + "_min", rounded(pairs.ratio_min));
+    result.add_ratio_detail(app.name, key + "_" + o.variant, pairs);
     if (found.variant.empty() || pairs.ratio_median > found.pairs.ratio_median) {
       found = {o.variant, pairs};
     }
@@ -201,12 +218,9 @@ worst compare_all(report& result, const application& app, const std::vector<outc
 
 void add_figure(report& result, const application& app, const std::string& key,
                 const std::string& what, double reach, const worst& w) {
-  result.add_value({app.name, key, fmt::format("{} ({})", what, w.variant),
-                    rounded(w.pairs.ratio_median), reach, milliseconds(w.pairs.ours_ns),
-                    milliseconds(w.pairs.peer_ns), rounded(w.pairs.ratio_min),
-                    static_cast<int>(w.pairs.ratios.size())});
-  result.add_detail(app.name, key + "_min", rounded(w.pairs.ratio_min));
-  result.add_detail(app.name, key + "_pairs", w.pairs.ratios.size());
+  result.add_ratio_of({app.name, key, fmt::format("{} ({})", what, w.variant), std::nullopt, reach,
+                       milliseconds(w.pairs.ours_ns), milliseconds(w.pairs.peer_ns), std::nullopt},
+                      w.pairs);
 }
 
 std::string times_table(const application& app, const std::vector<outcome>& outcomes) {
@@ -224,6 +238,58 @@ std::string times_table(const application& app, const std::vector<outcome>& outc
   }
   text.pop_back();
   return text;
+}
+
+/// The paper's columns, and ours: the one-sided form for Split-C, calls for CC++, both without
+/// shared memory; MPI is beside.
+void add_table_10(report& result, const application& app, const std::vector<outcome>& outcomes) {
+  const auto paper_cell = [](double seconds, double split_c) {
+    if (seconds == 0) return std::string("-");
+    if (seconds == split_c) return fmt::format("{:g}", seconds);
+    return fmt::format("{:g} ({:.2g}x)", seconds, seconds / split_c);
+  };
+  std::string text = fmt::format(
+      "{}: Table 10 of the paper, seconds (over Split-C)\n{:<20} {:>7} {:>12} {:>12} {:>7} {:>12} "
+      "{:>12}   {:>10} {:>18} {:>18}\n",
+      app.what, "", "SC4", "NX4", "CC4", "SC8", "NX8", "CC8", "one-sided", "calls", "MPI");
+  nlohmann::json rows = nlohmann::json::array();
+  for (const row_of_paper& p : table_10) {
+    if (app.name != p.application) continue;
+    const auto o = std::ranges::find(outcomes, p.variant, &outcome::variant);
+    if (o == outcomes.end()) continue;
+    const auto seconds = [&](const char* form) {
+      const auto found = o->times.find(form);
+      return found == o->times.end() ? 0 : median(found->second) * 1e-9;
+    };
+    const double base = seconds("onesided_off");
+    const auto cell = [&](const char* form) {
+      if (seconds(form) == 0) return std::string("-");
+      return fmt::format("{:.4g} ({:.2g}x)", seconds(form), seconds(form) / base);
+    };
+    text +=
+        fmt::format("{:<20} {:>7} {:>12} {:>12} {:>7} {:>12} {:>12}   {:>10.4g} {:>18} {:>18}\n",
+                    p.title, paper_cell(p.sc4, p.sc4), paper_cell(p.nx4, p.sc4),
+                    paper_cell(p.cc4, p.sc4), paper_cell(p.sc8, p.sc8), paper_cell(p.nx8, p.sc8),
+                    paper_cell(p.cc8, p.sc8), base, cell("rpc_off"), cell("mpi"));
+    rows.push_back({{"row", p.title},
+                    {"variant", p.variant},
+                    {"onesided_seconds", base},
+                    {"rpc_seconds", seconds("rpc_off")},
+                    {"mpi_seconds", seconds("mpi")},
+                    {"paper_seconds",
+                     {{"SC4", p.sc4},
+                      {"NX4", p.nx4},
+                      {"CC4", p.cc4},
+                      {"SC8", p.sc8},
+                      {"NX8", p.nx8},
+                      {"CC8", p.cc8}}}});
+  }
+  if (rows.empty()) return;
+  text +=
+      "Ours: 2 ranks, of so many steps as the options say; the paper does not say how many its "
+      "seconds are of.";
+  result.add_text(text);
+  result.add_detail(app.name, "table_10", rows);
 }
 
 std::string split_header(const std::string& first) {
@@ -318,10 +384,20 @@ void bench_application(report& result, const installation& here, const settings&
   };
   add_figure(result, app, "rpc_over_onesided", app.what + ": rpc over one-sided, share off", 1.3,
              against("rpc_over_onesided", "rpc_off", "onesided_off"));
+  for (const outcome& o : outcomes) {
+    if (!o.times.contains("signal_off")) continue;
+    const comparison pairs = compare(o.times, "rpc_off", "signal_off");
+    result.add_ratio_of(
+        {app.name, "rpc_over_put_signal",
+         fmt::format("{}: rpc over puts with signals, share off ({})", app.what, o.variant),
+         std::nullopt, std::nullopt, milliseconds(pairs.ours_ns), milliseconds(pairs.peer_ns),
+         std::nullopt},
+        pairs);
+  }
   const auto show = [&](const char* key, const char* ours, const char* peer) {
     const worst w = against(key, ours, peer);
-    result.add_detail(app.name, key, rounded(w.pairs.ratio_median));
-    return fmt::format("{}.{}: {:.3g} ({})", app.name, key, w.pairs.ratio_median, w.variant);
+    result.add_ratio_detail(app.name, key, w.pairs);
+    return fmt::format("{}.{}: {} ({})", app.name, key, ratio_text(w.pairs), w.variant);
   };
   std::string shown = show("rpc_over_onesided_shared", "rpc", "onesided");
   const std::string what = app.what + ": rpc over MPI";
@@ -333,6 +409,7 @@ void bench_application(report& result, const installation& here, const settings&
     result.add_missing(app.name, "rpc_over_mpi", what, 1.0, no_mpi);
   }
   result.add_text(times_table(app, outcomes));
+  add_table_10(result, app, outcomes);
   result.add_text(shown);
   add_splits(result, app, outcomes);
   add_sweep(result, here, app);

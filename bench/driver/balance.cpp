@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "driver/application_run.hpp"
 #include "driver/benchmarks.hpp"
@@ -10,12 +11,29 @@
 namespace bench {
 namespace {
 
-double rounded(double value) { return std::round(value * 1000) / 1000; }
-
 application_run run_of(const installation& here, int ranks, const std::string& program,
                        const arguments& options) {
   return application_run::of_sojourn(here, ranks, program, options);
 }
+
+std::string milliseconds(double ns) { return fmt::format("{:.1f} ms", ns * 1e-6); }
+
+/// What runs of PHOLD have handled, and in which order: the same under every policy, on any ranks.
+class checksums {
+ public:
+  /// Errors: failure when it is not what the first run handled.
+  void compare(const nlohmann::json& figures) {
+    const std::string found = fmt::format("{} events with checksum {}", figures.at("events").dump(),
+                                          figures.at("checksum").get<std::string>());
+    if (first_.empty()) first_ = found;
+    if (found == first_) return;
+    throw failure(fmt::format("phold, policy {}, handled {}, but the first run {}",
+                              figures.at("policy").get<std::string>(), found, first_));
+  }
+
+ private:
+  std::string first_;
+};
 
 }  // namespace
 
@@ -30,23 +48,32 @@ void bench_uts(report& result, const installation& here, const settings& chosen)
     application_run right = run_of(here, 1, "uts", options);
     return (left.nanoseconds() + right.nanoseconds()) / 2;
   };
-  const samples all = interleave(chosen.work.rounds(),
-                                 {{"one", batch(1)}, {"two", batch(2)}, {"copies", side_by_side}});
+  const auto loop = [&] {
+    return run_of(here, 1, "uts", {"--tree", "T1", "--alone"}).nanoseconds();
+  };
+  const samples all =
+      interleave(chosen.work.rounds(),
+                 {{"loop", loop}, {"one", batch(1)}, {"two", batch(2)}, {"copies", side_by_side}});
   // The time on one rank over twice that on two, over the same ratio of the copies, which do two
   // trees in the time of one: it falls out.
-  const comparison two = compare(all, "two", "copies");
+  comparison two = compare(all, "two", "copies");
   std::vector<double> efficiencies;
   for (const double ratio : two.ratios) efficiencies.push_back(1 / (2 * ratio));
-  const double efficiency = rounded(median(efficiencies));
-  result.add_value({"uts", "efficiency_2", "speed on 2 ranks over that of 2 copies side by side",
-                    efficiency, 0.9, fmt::format("{:.1f} ms", two.ours_ns * 1e-6),
-                    fmt::format("{:.1f} ms", two.peer_ns * 1e-6), rounded(minimum(efficiencies)),
-                    static_cast<int>(efficiencies.size()), true});
-  result.add_detail("uts", "efficiency_2_min", rounded(minimum(efficiencies)));
-  result.add_detail("uts", "efficiency_2_pairs", efficiencies.size());
-  result.add_detail("uts", "seconds_1", rounded(median(all.at("one")) * 1e-9));
-  result.add_detail("uts", "seconds_2", rounded(median(all.at("two")) * 1e-9));
-  result.add_detail("uts", "seconds_side_by_side", rounded(median(all.at("copies")) * 1e-9));
+  two.take_ratios(std::move(efficiencies));
+  result.add_ratio_of(
+      {"uts", "efficiency_2", "speed on 2 ranks over that of 2 copies side by side", std::nullopt,
+       0.9, milliseconds(two.ours_ns), milliseconds(two.peer_ns), std::nullopt, 0, true},
+      two);
+  const comparison over_loop = inverse(compare(all, "two", "loop"));
+  result.add_ratio_of({"uts", "speedup_2", "speed on 2 ranks over that of one loop without threads",
+                       std::nullopt, std::nullopt, milliseconds(over_loop.ours_ns),
+                       milliseconds(over_loop.peer_ns), std::nullopt, 0, true},
+                      over_loop);
+  for (const auto& [name, key] :
+       {std::pair{"loop", "seconds_loop"}, std::pair{"one", "seconds_1"},
+        std::pair{"two", "seconds_2"}, std::pair{"copies", "seconds_side_by_side"}}) {
+    result.add_detail("uts", key, to_thousandths(median(all.find(name)->second) * 1e-9));
+  }
 
   std::string text =
       fmt::format("One run of each on 2 ranks\n{:>6} {:>9} {:>9} {:>10} {:>9} {:>8}\n", "tree",
@@ -70,12 +97,19 @@ void bench_uts(report& result, const installation& here, const settings& chosen)
 void bench_phold(report& result, const installation& here, const settings& chosen) {
   tell_progress("phold: begun on one rank and balanced, and begun on two");
   const arguments load{"--end", chosen.work.quick ? "50" : "200", "--work", "1000"};
+  checksums handled;
+  const auto figures = [&](const char* begin, const char* policy, const arguments& more = {}) {
+    arguments options = load;
+    options.insert(options.end(), {"--begin", begin, "--policy", policy});
+    options.insert(options.end(), more.begin(), more.end());
+    nlohmann::json found = run_of(here, 2, "phold", options).figures();
+    handled.compare(found);
+    return found;
+  };
+  // The first run compares itself with a simulation by one loop, and all others with the first.
+  figures("spread", "none", {"--check"});
   const auto batch = [&](const char* begin, const char* policy) {
-    return [&, begin, policy] {
-      arguments options = load;
-      options.insert(options.end(), {"--begin", begin, "--policy", policy});
-      return run_of(here, 2, "phold", options).nanoseconds();
-    };
+    return [&, begin, policy] { return figures(begin, policy).at("seconds").get<double>() * 1e9; };
   };
   const samples all = interleave(chosen.work.rounds(), {{"balanced", batch("one", "steal")},
                                                         {"diffused", batch("one", "diffuse")},
@@ -84,10 +118,8 @@ void bench_phold(report& result, const installation& here, const settings& chose
   result.add_ratio("phold", "steal_over_spread",
                    "PHOLD begun on 1 rank of 2 and balanced, over begun on both", 1.15,
                    compare(all, "balanced", "spread"));
-  result.add_detail("phold", "diffuse_over_spread",
-                    rounded(compare(all, "diffused", "spread").ratio_median));
-  result.add_detail("phold", "none_over_spread",
-                    rounded(compare(all, "left", "spread").ratio_median));
+  result.add_ratio_detail("phold", "diffuse_over_spread", compare(all, "diffused", "spread"));
+  result.add_ratio_detail("phold", "none_over_spread", compare(all, "left", "spread"));
 }
 
 }  // namespace bench

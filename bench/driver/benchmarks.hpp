@@ -16,6 +16,8 @@
 
 namespace bench {
 
+class messaging_peers;
+
 struct settings {
   effort work;
   std::filesystem::path figures;  // folder that SVG files are written to
@@ -44,8 +46,27 @@ void bench_hybrid(report& result, const installation& here, const settings& chos
 /// Czajkowski and von Eicken.
 void bench_rpc(report& result, const installation& here, const settings& chosen);
 
+/// Bandwidth of calls by size beside memcpy, MPI and UCX.
+void add_bandwidth(report& result, worker& ours, const messaging_peers& peers,
+                   const settings& chosen);
+
 /// The bare active message by size beside the others' messages: their Table 9.
 void bench_am(report& result, const installation& here, const settings& chosen);
+
+/// Broadcasts and reductions of 2 to 8 ranks against OpenMPI's.
+void bench_collectives(report& result, const installation& here, const settings& chosen);
+
+/// How long calls take while others are under way: the 50th, 99th and 99.9th percentile.
+void bench_load(report& result, const installation& here, const settings& chosen);
+
+/// Round trips of several pairs at once, and of one pair among many ranks that wait.
+void bench_scaling(report& result, const installation& here, const settings& chosen);
+
+/// Memory of a rank, and jobs that begin and end, against mpirun's.
+void bench_start(report& result, const installation& here, const settings& chosen);
+
+/// One-sided access against MPI's windows in shared memory.
+void bench_onesided(report& result, const installation& here, const settings& chosen);
 
 /// Searching an unbalanced tree with threads that load balance spreads over two ranks.
 void bench_uts(report& result, const installation& here, const settings& chosen);
@@ -88,5 +109,9 @@ void add_thread_breakdown(report& result, worker& ours, worker& raw, std::uint64
 /// The counting network's throughput and bandwidth against requesters (the paper's Figures 2 and
 /// 3), as tables and SVG files.
 void add_network_figures(report& result, const installation& here, const settings& chosen);
+
+/// The B-tree's throughput and bandwidth, by calls and by migration: the paper's Tables 1 to 4.
+void add_btree_tables(report& result, const installation& here, const settings& chosen,
+                      double ticks_a_ns);
 
 }  // namespace bench

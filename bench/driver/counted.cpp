@@ -40,13 +40,15 @@ double instruction_count::an_iteration(const std::string& operation, bool heap) 
   return found_[name] = difference({operation, {}, variables, ".profile"}, iterations_);
 }
 
-double instruction_count::a_marked_iteration(const std::string& operation) const {
-  if (const auto known = found_.find(operation); known != found_.end()) return known->second;
+double instruction_count::a_marked_iteration(const std::string& operation, bool heap) const {
+  const std::string name = heap ? operation + " on the heap" : operation;
+  if (const auto known = found_.find(name); known != found_.end()) return known->second;
   constexpr std::uint64_t iterations = 200;
-  return found_[operation] =
+  const environment variables{{"SOJOURN_EXECUTION", heap ? "heap" : "hybrid"}};
+  return found_[name] =
              difference({operation,
                          {"--zero-before=counting_begins", "--dump-before=counting_ends"},
-                         {},
+                         variables,
                          ".profile.1"},
                         iterations);
 }

@@ -27,7 +27,7 @@ class instruction_count {
 
   /// The same of 200 iterations and of twice as many, which are the most that the program does,
   /// between its first calls of `counting_begins` and `counting_ends`.
-  double a_marked_iteration(const std::string& operation) const;
+  double a_marked_iteration(const std::string& operation, bool heap = false) const;
 
  private:
   struct callgrind_run {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <tuple>
+#include <utility>
 
 #include "driver/benchmarks.hpp"
 #include "driver/counted.hpp"
@@ -22,23 +24,26 @@ struct program {
   std::uint64_t size;
   std::uint64_t repeats;  // of one run, so that a batch takes a millisecond or so
   double parallel, hybrid, c;
+  bool forks_each_call = true;  ///< Counts in the means: of the others' calls none is a fork.
 };
 constexpr std::array<program, 6> table_3{{
     {"fib", "fib(29)", "tree.fib", "fib", 29, 1, 13.12, 0.70, 1.10},
     {"tak", "tak(18,12,6)", "tree.tak", "tak", 0, 5, 152.87, 6.75, 7.00},
     {"qsort", "qsort(10000)", "tree.qsort", "qsort", 0, 2, 2.90, 0.23, 0.16},
     {"queens", "nqueens(8)", "tree.queens", "queens", 0, 50, 3.37, 0.60, 0.38},
-    {"forward", "list of 128, forwarded", "tree.forward", "", 0, 1000, 1.34, 0.81, 0.78},
+    {"forward", "list of 128, forwarded", "tree.forward", "", 0, 1000, 1.34, 0.81, 0.78, false},
     {"list", "list of 128, returned", "tree.list", "list", 0, 1000, 1.34, 0.87, 0.78},
 }};
 constexpr const char* over_cpp = "Table 3 with a fork a call, over the same calls: geometric mean";
 constexpr const char* worst_over_cpp = "the same, the program that does worst";
+constexpr const char* over_hand = "the same over the programs as one would write them";
+constexpr const char* over_deque = "the same over Lace's split deque, written by hand";
 constexpr const char* over_tbb = "fib with a fork a call, one worker, over oneTBB's tasks";
 constexpr const char* over_openmp = "the same over OpenMP's tasks";
 constexpr const char* over_boost = "a child on the heap over a boost::context, run and destroyed";
 constexpr const char* of_two_cores = "speed of fib on 2 ranks over that of 2 copies side by side";
 
-double rounded(double value) { return std::round(value * 1000) / 1000; }
+double rounded(double value) { return to_thousandths(value); }
 
 struct peer {
   std::string name;
@@ -54,13 +59,13 @@ peer start_peer(const installation& here, const std::string& name, const std::st
 /// Of each round, the geometric mean over the programs of one contender over another.
 comparison geometric_mean(const std::vector<comparison>& programs) {
   comparison all;
+  std::vector<double> means;
   for (std::size_t round = 0; round < programs.front().ratios.size(); ++round) {
     double sum = 0;
     for (const comparison& each : programs) sum += std::log(each.ratios[round]);
-    all.ratios.push_back(std::exp(sum / static_cast<double>(programs.size())));
+    means.push_back(std::exp(sum / static_cast<double>(programs.size())));
   }
-  all.ratio_median = median(all.ratios);
-  all.ratio_min = minimum(all.ratios);
+  all.take_ratios(std::move(means));
   for (const comparison& each : programs) {
     all.ours_ns += each.ours_ns;
     all.peer_ns += each.peer_ns;
@@ -80,19 +85,22 @@ class sequential_table {
         plain_(start_peer(here, "peer_cpp", cpus_)),
         tbb_(start_peer(here, "peer_tbb", cpus_)),
         openmp_(start_peer(here, "peer_openmp", cpus_)),
+        deque_(start_peer(here, "peer_split_deque", cpus_)),
         context_(start_peer(here, "peer_boost_context", cpus_)) {
     if (!plain_.process) throw failure(here.program("peer_cpp"));
   }
 
   void measure() {
     std::vector<comparison> over_tree;
+    std::vector<comparison> over_by_hand;
     std::vector<comparison> over_heap;
     std::string text = fmt::format(
-        "Table 3: microseconds on one rank, and over the same calls without forks (beside: what "
-        "the paper's figures give)\n"
-        "{:24} {:>9} {:>9} {:>9}  {:>6} {:>6} {:>6} {:>7} {:>7}   {:>11} {:>9}\n",
-        "program", "by hand", "calls", "hybrid", "hand", "hybrid", "heap", "oneTBB", "OpenMP",
-        "hybrid / C", "heap / C");
+        "Table 3: microseconds on one rank, and over the same calls without forks; beside, the "
+        "paper's seconds on a SPARC\n"
+        "{:24} {:>9} {:>9} {:>9} {:>9}  {:>6} {:>6} {:>6} {:>6} {:>7} {:>7}   {:>8} {:>8} {:>6}  "
+        "{:>10} {:>8}\n",
+        "program", "by hand", "calls", "hybrid", "heap", "hand", "hybrid", "heap", "deque",
+        "oneTBB", "OpenMP", "parallel", "hybrid", "C", "hybrid / C", "heap / C");
     nlohmann::json rows = nlohmann::json::array();
     const char* worst = "";
     comparison of_worst;
@@ -103,9 +111,12 @@ class sequential_table {
         return all.contains(form) ? compare(all, form, "tree").ratio_median : 0;
       };
       const comparison hybrid = compare(all, "hybrid", "tree");
-      over_tree.push_back(hybrid);
-      over_heap.push_back(compare(all, "heap", "hybrid"));
-      if (hybrid.ratio_median > of_worst.ratio_median) {
+      if (each.forks_each_call) {
+        over_tree.push_back(hybrid);
+        over_by_hand.push_back(compare(all, "hybrid", "hand"));
+        over_heap.push_back(compare(all, "heap", "hybrid"));
+      }
+      if (each.forks_each_call && hybrid.ratio_median > of_worst.ratio_median) {
         of_worst = hybrid;
         worst = each.name;
       }
@@ -114,21 +125,27 @@ class sequential_table {
       };
       const auto of = [&](const char* form) { return median(all.at(form)) * 1e-3; };
       text += fmt::format(
-          "{:24} {:>9.2f} {:>9.2f} {:>9.2f}  {:>6.2f} {:>6.2f} {:>6.1f} {:>7} {:>7}   {:>11.2f} "
-          "{:>9.2f}\n",
-          each.title, of("hand"), of("tree"), of("hybrid"), over("hand"), over("hybrid"),
-          over("heap"), or_dash(over("tbb")), or_dash(over("openmp")), each.hybrid / each.c,
+          "{:24} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f}  {:>6.2f} {:>6.2f} {:>6.1f} {:>6} {:>7} {:>7} "
+          "  {:>8.2f} {:>8.2f} {:>6.2f}  {:>10.2f} {:>8.2f}\n",
+          each.title, of("hand"), of("tree"), of("hybrid"), of("heap"), over("hand"),
+          over("hybrid"), over("heap"), or_dash(over("deque")), or_dash(over("tbb")),
+          or_dash(over("openmp")), each.parallel, each.hybrid, each.c, each.hybrid / each.c,
           each.parallel / each.c);
       nlohmann::json row{{"program", each.name}};
       for (const auto& [form, batches] : all) row[form + "_ns"] = rounded(median(batches));
-      for (const char* form : {"hand", "hybrid", "heap", "tbb", "openmp"}) {
+      row["paper_seconds"] = {{"parallel", each.parallel}, {"hybrid", each.hybrid}, {"c", each.c}};
+      for (const char* form : {"hand", "hybrid", "heap", "deque", "tbb", "openmp"}) {
         if (all.contains(form)) row[fmt::format("{}_over_calls", form)] = rounded(over(form));
       }
+      row["hybrid_over_calls_q1"] = rounded(hybrid.ratio_q1);
+      row["hybrid_over_calls_q3"] = rounded(hybrid.ratio_q3);
       row["hybrid_over_calls_min"] = rounded(hybrid.ratio_min);
       rows.push_back(row);
       if (std::string_view(each.name) == "fib") add_peers(all);
     }
     result_.add_ratio("hybrid", "sequential_over_cpp", over_cpp, 1.6, geometric_mean(over_tree));
+    result_.add_ratio("hybrid", "sequential_over_by_hand", over_hand, std::nullopt,
+                      geometric_mean(over_by_hand));
     result_.add_ratio("hybrid", "sequential_worst", worst_over_cpp, 4, of_worst);
     result_.add_detail("hybrid", "sequential_worst_program", worst);
     result_.add_ratio("hybrid", "heap_over_hybrid", "the same on the heap over in place",
@@ -157,6 +174,8 @@ class sequential_table {
         {"hand", batch(*plain_.process, fmt::format("hand.{}", each.name), each, false)},
         {"heap", batch(heap_, each.name, each, true)}};
     if (*each.forks != 0) {
+      if (deque_.process)
+        contenders.push_back({"deque", batch(*deque_.process, each.forks, each, false)});
       if (tbb_.process) contenders.push_back({"tbb", batch(*tbb_.process, each.forks, each, true)});
       if (openmp_.process)
         contenders.push_back({"openmp", batch(*openmp_.process, each.forks, each, true)});
@@ -168,6 +187,13 @@ class sequential_table {
   }
 
   void add_peers(const samples& fib) {
+    if (deque_.process) {
+      result_.add_ratio("hybrid", "fork_over_split_deque", over_deque, std::nullopt,
+                        compare(fib, "hybrid", "deque"));
+    } else {
+      result_.add_missing("hybrid", "fork_over_split_deque", over_deque, std::nullopt,
+                          "peer_split_deque was not built");
+    }
     if (tbb_.process) {
       result_.add_ratio("hybrid", "fork_over_tbb", over_tbb, 0.08, compare(fib, "hybrid", "tbb"));
     } else {
@@ -181,8 +207,8 @@ class sequential_table {
       result_.add_missing("hybrid", "fork_over_openmp", over_openmp, 0.12,
                           here_.peer_missing(openmp_.name, "the compiler's OpenMP"));
     }
-    result_.add_detail("hybrid", "fib_every_call_forked",
-                       rounded(compare(fib, "both", "tree").ratio_median));
+    result_.add_ratio_detail("hybrid", "fib_every_call_forked", compare(fib, "both", "tree"));
+    result_.add_ratio_detail("hybrid", "fib_over_by_hand", compare(fib, "hybrid", "hand"));
   }
 
   void add_heap_child() {
@@ -207,14 +233,14 @@ class sequential_table {
   worker hybrid_;
   std::string cpus_;
   worker heap_;
-  peer plain_, tbb_, openmp_, context_;
+  peer plain_, tbb_, openmp_, deque_, context_;
 };
 
 void add_instructions(report& result, const installation& here, const settings& chosen) {
   struct difference {
     const char* key;
     const char* what;
-    double reach;
+    std::optional<double> reach;
     const char* ours;
     const char* base;
   };
@@ -225,7 +251,9 @@ void add_instructions(report& result, const installation& here, const settings& 
                  45, "fork", "plain"},
       difference{"fallback_instructions",
                  "fork that blocks over one that does not, until its caller goes on", 300,
-                 "waits.mb", "finds.mb"}};
+                 "waits.mb", "finds.mb"},
+      difference{"fallback_and_join_instructions", "the same, until the child is joined",
+                 std::nullopt, "blocked", "ready"}};
   if (!in_path("valgrind")) {
     for (const difference& each : differences) {
       result.add_missing("hybrid", each.key, each.what, each.reach, valgrind_missing);
@@ -241,8 +269,6 @@ void add_instructions(report& result, const installation& here, const settings& 
     result.add_detail("hybrid", fmt::format("{}_instructions", kind), cost[kind]);
   }
   for (const char* kind : {"waits.mb", "finds.mb"}) cost[kind] = count.a_marked_iteration(kind);
-  result.add_detail("hybrid", "fallback_and_join_instructions",
-                    cost.at("blocked") - cost.at("ready"));
   for (const difference& each : differences) {
     const double ours = cost.at(each.ours);
     const double base = cost.at(each.base);
@@ -264,28 +290,40 @@ void add_efficiency(report& result, const installation& here, const settings& ch
                   here.program("bench_hybrid")},
         1);
   };
+  worker plain("peer_cpp", {here.program("peer_cpp"), "--cpus", "0"}, 1);
   const auto two = start(2);
   const auto left = start(1);
   const auto right = start(1);
   const batch_plan plan{.iterations = 1, .repeats = 3, .bytes = chosen.work.quick ? 30u : 35u};
   const samples all =
       interleave(chosen.work.rounds(),
-                 {{"one", [&] { return left->median_of("fib", plan); }},
+                 {{"tree", [&] { return plain.median_of("tree.fib", plan); }},
+                  {"hand", [&] { return plain.median_of("hand.fib", plan); }},
+                  {"one", [&] { return left->median_of("fib", plan); }},
                   {"two", [&] { return two->median_of("fib", plan); }},
                   {"copies", [&] {
                      left->tell("fib", plan);
                      right->tell("fib", plan);
                      return (median(left->answer_to("fib")) + median(right->answer_to("fib"))) / 2;
                    }}});
-  const comparison pairs = compare(all, "two", "copies");
+  comparison pairs = compare(all, "two", "copies");
   std::vector<double> efficiencies;
   for (const double ratio : pairs.ratios) efficiencies.push_back(1 / (2 * ratio));
-  result.add_value({"hybrid", "fib_efficiency_2", of_two_cores, rounded(median(efficiencies)), 0.9,
-                    fmt::format("{:.1f} ms", pairs.ours_ns * 1e-6),
-                    fmt::format("{:.1f} ms", pairs.peer_ns * 1e-6), rounded(minimum(efficiencies)),
-                    static_cast<int>(efficiencies.size()), true});
-  result.add_detail("hybrid", "fib_efficiency_2_min", rounded(minimum(efficiencies)));
-  result.add_detail("hybrid", "fib_efficiency_2_pairs", efficiencies.size());
+  pairs.take_ratios(std::move(efficiencies));
+  const auto milliseconds = [](double ns) { return fmt::format("{:.1f} ms", ns * 1e-6); };
+  result.add_ratio_of(
+      {"hybrid", "fib_efficiency_2", of_two_cores, std::nullopt, 0.9, milliseconds(pairs.ours_ns),
+       milliseconds(pairs.peer_ns), std::nullopt, 0, true},
+      pairs);
+  for (const auto& [form, key, what] :
+       {std::tuple{"tree", "fib_speedup_2", "speed of fib on 2 ranks over plain calls on one core"},
+        std::tuple{"hand", "fib_speedup_2_by_hand", "the same over fib as one would write it"}}) {
+    const comparison speedup = inverse(compare(all, "two", form));
+    result.add_ratio_of(
+        {"hybrid", key, what, std::nullopt, std::nullopt, milliseconds(speedup.ours_ns),
+         milliseconds(speedup.peer_ns), std::nullopt, 0, true},
+        speedup);
+  }
   for (const auto& [name, key] : {std::pair{"one", "fib_ns_1"}, std::pair{"two", "fib_ns_2"},
                                   std::pair{"copies", "fib_ns_side_by_side"}}) {
     result.add_detail("hybrid", key, rounded(median(all.find(name)->second)));

@@ -58,6 +58,16 @@ std::string installation::mpi_missing(const std::string& peer) const {
   return "";
 }
 
+arguments installation::mpich_job(int ranks, const std::string& peer) const {
+  return {"mpirun.mpich", "-bind-to", "none", "-n", std::to_string(ranks), program(peer)};
+}
+
+std::string installation::mpich_missing(const std::string& peer) const {
+  if (!has(peer)) return peer_missing(peer, "MPICH");
+  if (!in_path("mpirun.mpich")) return "MPICH is not installed (the package mpich)";
+  return "";
+}
+
 std::string installation::peer_missing(const std::string& peer, const std::string& library) const {
   if (has(peer)) return "";
   if (!is_build_tree_) return peer + " is not installed (the package sojourn-peers holds it)";

@@ -31,6 +31,9 @@ class installation {
   /// Words that start an MPI peer, and why there is none: empty when there is one.
   arguments mpi_job(int ranks, const std::string& peer) const;
   std::string mpi_missing(const std::string& peer) const;
+  /// The same of MPICH, which may be installed beside OpenMPI.
+  arguments mpich_job(int ranks, const std::string& peer) const;
+  std::string mpich_missing(const std::string& peer) const;
 
   /// Why a peer that is built where its library was found is not there: empty when it is.
   std::string peer_missing(const std::string& peer, const std::string& library) const;

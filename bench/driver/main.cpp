@@ -5,14 +5,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
+#include <sojourn/launcher.hpp>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <string>
 #include <vector>
 
 #include "driver/benchmarks.hpp"
+#include "driver/machine.hpp"
 
 namespace bench {
 
@@ -27,11 +30,21 @@ namespace {
 
 constexpr int usage_status = 2;
 
+/// `status`, unless what was printed could not be written.
+int with_output(int status) {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return status;
+  std::fprintf(stderr, "sojourn bench: cannot write to standard output\n");
+  return status == 0 ? 1 : status;
+}
+
 int run_benchmarks(const std::string& name, const settings& chosen, bool as_json) {
   const installation here;
   settings complete = chosen;
   if (complete.figures.empty()) complete.figures = here.figures();
   report result;
+  tell_progress("the distance of the cores");
+  machine measured_on(here);
   if (name == "ping" || name == "all") bench_ping(result, here, complete);
   if (name == "migrate" || name == "all") bench_migrate(result, here, complete);
   if (name == "calls" || name == "all") bench_calls(result, here, complete);
@@ -42,6 +55,11 @@ int run_benchmarks(const std::string& name, const settings& chosen, bool as_json
   }
   if (name == "rpc" || name == "all") bench_rpc(result, here, complete);
   if (name == "am" || name == "all") bench_am(result, here, complete);
+  if (name == "onesided" || name == "all") bench_onesided(result, here, complete);
+  if (name == "collectives" || name == "all") bench_collectives(result, here, complete);
+  if (name == "load" || name == "all") bench_load(result, here, complete);
+  if (name == "scaling" || name == "all") bench_scaling(result, here, complete);
+  if (name == "start" || name == "all") bench_start(result, here, complete);
   if (name == "uts" || name == "all") bench_uts(result, here, complete);
   if (name == "phold" || name == "all") bench_phold(result, here, complete);
   if (name == "gups" || name == "all") bench_gups(result, here, complete);
@@ -51,11 +69,16 @@ int run_benchmarks(const std::string& name, const settings& chosen, bool as_json
     }
   }
   if (name == "checked" || name == "all") bench_checked(result, here, complete);
+  tell_progress("the distance of the cores");
+  const nlohmann::json found = measured_on.at_the_end();
+  result.add_header("machine", found, measured_on.text());
   if (chosen.work.quick)
-    result.add_text("A trial run: too few pairs for a figure that is worth quoting.");
+    result.add_note("A trial run: too few pairs for a figure that is worth quoting.");
   tell_progress("");
   if (as_json)
     std::printf("%s\n", result.json().dump(2).c_str());
+  else if (name == "all" && chosen.work.quick)
+    result.print_page();
   else
     result.print_table();
   return 0;
@@ -70,8 +93,9 @@ int main(int argc, char** argv) {
   std::string name;
   bool as_json = false;
   bench::settings chosen;
-  std::vector<std::string> names{"ping", "migrate", "calls", "threads", "hybrid", "rpc",
-                                 "am",   "uts",     "phold", "gups",    "checked"};
+  std::vector<std::string> names{"ping", "migrate",  "calls",       "threads", "hybrid",  "rpc",
+                                 "am",   "onesided", "collectives", "load",    "scaling", "start",
+                                 "uts",  "phold",    "gups",        "checked"};
   for (const auto& applications : {bench::application_names(), bench::execution_names()}) {
     names.insert(names.end(), applications.begin(), applications.end());
   }
@@ -87,15 +111,15 @@ int main(int argc, char** argv) {
   app.add_option("--out", chosen.figures,
                  "Folder for SVG files (default: figures in the build folder, or here)");
   app.failure_message([](const CLI::App*, const CLI::Error& wrong) {
-    return "sojourn bench: " + std::string(wrong.what()) + " (try --help)\n";
+    return sojourn::printable("sojourn bench: " + std::string(wrong.what()) + " (try --help)\n");
   });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& wrong) {
-    return app.exit(wrong) == 0 ? 0 : bench::usage_status;
+    return bench::with_output(app.exit(wrong) == 0 ? 0 : bench::usage_status);
   }
   try {
-    return bench::run_benchmarks(name, chosen, as_json);
+    return bench::with_output(bench::run_benchmarks(name, chosen, as_json));
   } catch (const std::exception& wrong) {
     bench::tell_progress("");
     std::fprintf(stderr, "sojourn bench: %s\n", wrong.what());

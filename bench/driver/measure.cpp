@@ -2,7 +2,9 @@
 #include "driver/measure.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
+#include <utility>
 
 namespace bench {
 
@@ -17,6 +19,15 @@ double minimum(const std::vector<double>& values) {
   return *std::min_element(values.begin(), values.end());
 }
 
+double quantile(std::vector<double> values, double part) {
+  if (values.empty()) throw std::invalid_argument("quantile of nothing");
+  std::sort(values.begin(), values.end());
+  const double at = part * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  if (below + 1 == values.size()) return values.back();
+  return std::lerp(values[below], values[below + 1], at - static_cast<double>(below));
+}
+
 samples interleave(int rounds, const std::vector<contender>& contenders) {
   samples all;
   for (int round = 0; round < rounds; ++round) {
@@ -28,17 +39,32 @@ samples interleave(int rounds, const std::vector<contender>& contenders) {
   return all;
 }
 
+void comparison::take_ratios(std::vector<double> all) {
+  ratios = std::move(all);
+  ratio_median = median(ratios);
+  ratio_q1 = quantile(ratios, 0.25);
+  ratio_q3 = quantile(ratios, 0.75);
+  ratio_min = minimum(ratios);
+}
+
 comparison compare(const samples& all, std::string_view ours, std::string_view peer) {
   const std::vector<double>& our_batches = all.find(ours)->second;
   const std::vector<double>& peer_batches = all.find(peer)->second;
-  comparison result;
+  std::vector<double> ratios;
   for (std::size_t round = 0; round < our_batches.size(); ++round)
-    result.ratios.push_back(our_batches[round] / peer_batches[round]);
-  result.ratio_median = median(result.ratios);
-  result.ratio_min = minimum(result.ratios);
+    ratios.push_back(our_batches[round] / peer_batches[round]);
+  comparison result;
+  result.take_ratios(std::move(ratios));
   result.ours_ns = median(our_batches);
   result.peer_ns = median(peer_batches);
   return result;
+}
+
+std::string quickest(const samples& all, const std::vector<std::string>& names) {
+  return *std::min_element(names.begin(), names.end(),
+                           [&](const std::string& a, const std::string& b) {
+                             return median(all.at(a)) < median(all.at(b));
+                           });
 }
 
 }  // namespace bench

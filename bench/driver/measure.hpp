@@ -15,6 +15,9 @@ namespace bench {
 /// The middle value; the mean of the two middle ones of an even number. Requires: not empty.
 double median(std::vector<double> values);
 double minimum(const std::vector<double>& values);
+/// The value below which this part of the values lies, between two of them in proportion: the
+/// quartiles are those of 0.25 and 0.75. Requires: not empty.
+double quantile(std::vector<double> values, double part);
 
 /// How much to measure.
 struct effort {
@@ -42,10 +45,19 @@ samples interleave(int rounds, const std::vector<contender>& contenders);
 struct comparison {
   std::vector<double> ratios;
   double ratio_median = 0;
+  double ratio_q1 = 0;  // quartiles
+  double ratio_q3 = 0;
   double ratio_min = 0;
   double ours_ns = 0;  // medians
   double peer_ns = 0;
+
+  /// Takes other ratios in place of those that are there, and their median, quartiles and minimum.
+  void take_ratios(std::vector<double> all);
 };
 comparison compare(const samples& all, std::string_view ours, std::string_view peer);
+
+/// The contender with the least median of these: of a peer's settings its best. Requires: all of
+/// them are in `all`.
+std::string quickest(const samples& all, const std::vector<std::string>& names);
 
 }  // namespace bench

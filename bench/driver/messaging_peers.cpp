@@ -21,16 +21,23 @@ void add(std::vector<contender>& contenders, const char* name, worker* peer, con
 
 messaging_peers::messaging_peers(const installation& here, const std::string& cpus)
     : why_no_mpi_(here.mpi_missing("peer_mpi_pingpong")),
+      why_no_mpich_(here.mpich_missing("peer_mpich_pingpong")),
       why_no_ucx_(here.peer_missing("peer_ucx_am", "UCX")),
       why_no_grpc_(here.peer_missing("peer_grpc", "gRPC")),
       why_no_capnp_(here.peer_missing("peer_capnp", "Cap'n Proto")),
       ucx_(start(here, "peer_ucx_am", cpus, why_no_ucx_)),
       grpc_(start(here, "peer_grpc", cpus, why_no_grpc_)),
       capnp_(start(here, "peer_capnp", cpus, why_no_capnp_)) {
-  if (!why_no_mpi_.empty()) return;
-  arguments words = here.mpi_job(2, "peer_mpi_pingpong");
-  words.insert(words.end(), {"--cpus", cpus});
-  mpi_ = std::make_unique<worker>("peer_mpi_pingpong", words, 2);
+  const auto start_job = [&](const char* peer, arguments words) {
+    words.insert(words.end(), {"--cpus", cpus});
+    return std::make_unique<worker>(peer, words, 2);
+  };
+  if (why_no_mpi_.empty()) {
+    mpi_ = start_job("peer_mpi_pingpong", here.mpi_job(2, "peer_mpi_pingpong"));
+  }
+  if (why_no_mpich_.empty()) {
+    mpich_ = start_job("peer_mpich_pingpong", here.mpich_job(2, "peer_mpich_pingpong"));
+  }
 }
 
 void messaging_peers::add_messages(std::vector<contender>& contenders, std::uint64_t bytes,
@@ -44,6 +51,8 @@ void messaging_peers::add_messages(std::vector<contender>& contenders, std::uint
 void messaging_peers::add_round_trips(std::vector<contender>& contenders, std::uint64_t bytes,
                                       bool quick) const {
   add_messages(contenders, bytes, quick);
+  add(contenders, "mpich", mpich(), "ping",
+      {.iterations = quick ? 200u : 2000u, .repeats = 5, .bytes = bytes});
   // They go through the system, which takes a hundred times as long.
   const batch_plan plan{.iterations = quick ? 50u : 100u, .repeats = 5, .bytes = bytes};
   add(contenders, "grpc_sync", grpc(), "sync", plan);

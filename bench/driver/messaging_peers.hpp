@@ -22,12 +22,14 @@ class messaging_peers {
 
   /// Null where it is missing.
   worker* mpi() const { return mpi_.get(); }
+  worker* mpich() const { return mpich_.get(); }
   worker* ucx() const { return ucx_.get(); }
   worker* grpc() const { return grpc_.get(); }
   worker* capnp() const { return capnp_.get(); }
 
   /// Why a peer is missing, one sentence; empty when it is there.
   const std::string& why_no_mpi() const { return why_no_mpi_; }
+  const std::string& why_no_mpich() const { return why_no_mpich_; }
   const std::string& why_no_ucx() const { return why_no_ucx_; }
   const std::string& why_no_grpc() const { return why_no_grpc_; }
   const std::string& why_no_capnp() const { return why_no_capnp_; }
@@ -35,12 +37,13 @@ class messaging_peers {
   /// Adds the round trip of `bytes` bytes each way of all message layers that are there: "mpi" and
   /// "ucx".
   void add_messages(std::vector<contender>& contenders, std::uint64_t bytes, bool quick) const;
-  /// The same with the systems for remote calls: "grpc_sync", "grpc_async", "grpc_poll", "capnp".
+  /// The same with MPICH and the systems for remote calls: "mpich", "grpc_sync", "grpc_async",
+  /// "grpc_poll", "capnp".
   void add_round_trips(std::vector<contender>& contenders, std::uint64_t bytes, bool quick) const;
 
  private:
-  std::string why_no_mpi_, why_no_ucx_, why_no_grpc_, why_no_capnp_;
-  std::unique_ptr<worker> mpi_, ucx_, grpc_, capnp_;
+  std::string why_no_mpi_, why_no_mpich_, why_no_ucx_, why_no_grpc_, why_no_capnp_;
+  std::unique_ptr<worker> mpi_, mpich_, ucx_, grpc_, capnp_;
 };
 
 }  // namespace bench

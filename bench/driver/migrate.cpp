@@ -33,7 +33,7 @@ batch_plan plan_for(const settings& chosen, std::uint64_t bytes) {
   return {.iterations = chosen.work.quick ? 200u : 1000u, .repeats = 5, .bytes = bytes};
 }
 
-double rounded(double value) { return std::round(value * 1000) / 1000; }
+double rounded(double value) { return to_thousandths(value); }
 
 /// The public call answers the bytes it took before its times.
 double call_batch(worker& ours, const batch_plan& plan) {
@@ -101,16 +101,15 @@ void bench_migrate(report& result, const installation& here, const settings& cho
       {"migrate", "fixed_bytes", "bytes shipped beyond frame and registers",
        std::round(small.fixed_bytes() * 10) / 10, 200, fmt::format("{:.0f} B", small.message_bytes),
        fmt::format("{:.0f} B", small.frame_bytes + small.register_bytes), std::nullopt, 0});
-  result.add_detail("migrate", "hop_over_rpc_ff",
-                    rounded(compare(of_small, "hop", "call").ratio_median));
-  result.add_detail("migrate", "hop_4KiB_over_rpc_ff",
-                    rounded(compare(of_large, "hop", "call").ratio_median));
+  result.add_ratio_detail("migrate", "hop_over_rpc_ff", compare(of_small, "hop", "call"));
+  result.add_ratio_detail("migrate", "hop_4KiB_over_rpc_ff", compare(of_large, "hop", "call"));
   result.add_detail("migrate", "shipped_bytes", small.message_bytes);
 
   tell_progress("migrate: frames of several sizes");
   add_frame_table(result, ours, raw, chosen);
   tell_progress("migrate: where the time goes");
   add_breakdown(result, ours, raw, small.message_bytes, chosen);
+  add_btree_tables(result, here, chosen, ours.ask("clock", {}).front());
   add_network_figures(result, here, chosen);
 }
 

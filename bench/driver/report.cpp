@@ -9,13 +9,28 @@
 namespace bench {
 namespace {
 
-double rounded(double value) { return std::round(value * 1000) / 1000; }
+double rounded(double value) { return to_thousandths(value); }
 
 std::string nanoseconds(double value) {
   return value < 10'000 ? fmt::format("{:.0f} ns", value) : fmt::format("{:.1f} us", value / 1000);
 }
 
 }  // namespace
+
+double to_thousandths(double value) { return std::round(value * 1000) / 1000; }
+
+std::string ratio_text(const comparison& pairs) {
+  return fmt::format("{:.3g} ({:.3g} to {:.3g})", pairs.ratio_median, pairs.ratio_q1,
+                     pairs.ratio_q3);
+}
+
+comparison inverse(const comparison& pairs) {
+  comparison rates = pairs;
+  std::vector<double> ratios = pairs.ratios;
+  for (double& ratio : ratios) ratio = 1 / ratio;
+  rates.take_ratios(std::move(ratios));
+  return rates;
+}
 
 void report::add_ratio(const std::string& group, const std::string& key, const std::string& what,
                        std::optional<double> reach, const comparison& pairs) {
@@ -25,23 +40,44 @@ void report::add_ratio(const std::string& group, const std::string& key, const s
 void report::add_rate_ratio(const std::string& group, const std::string& key,
                             const std::string& what, std::optional<double> reach,
                             const comparison& pairs) {
-  comparison rates = pairs;
-  for (double& ratio : rates.ratios) ratio = 1 / ratio;
-  rates.ratio_median = median(rates.ratios);
-  rates.ratio_min = minimum(rates.ratios);
-  add_ratios(group, key, what, reach, true, rates);
+  add_ratios(group, key, what, reach, true, inverse(pairs));
+}
+
+void report::add_companions(const std::string& group, const std::string& key,
+                            const comparison& pairs) {
+  nlohmann::json& found = json_[group];
+  found[key + "_q1"] = rounded(pairs.ratio_q1);
+  found[key + "_q3"] = rounded(pairs.ratio_q3);
+  found[key + "_min"] = rounded(pairs.ratio_min);
 }
 
 void report::add_ratios(const std::string& group, const std::string& key, const std::string& what,
                         std::optional<double> reach, bool at_least, const comparison& pairs) {
-  nlohmann::json& found = json_[group];
-  found[key + "_min"] = rounded(pairs.ratio_min);
-  found[key + "_pairs"] = pairs.ratios.size();
-  found[key + "_ours_ns"] = rounded(pairs.ours_ns);
-  found[key + "_peer_ns"] = rounded(pairs.peer_ns);
-  add_value({group, key, what, rounded(pairs.ratio_median), reach, nanoseconds(pairs.ours_ns),
-             nanoseconds(pairs.peer_ns), rounded(pairs.ratio_min),
-             static_cast<int>(pairs.ratios.size()), at_least});
+  json_[group][key + "_ours_ns"] = rounded(pairs.ours_ns);
+  json_[group][key + "_peer_ns"] = rounded(pairs.peer_ns);
+  add_ratio_of({group, key, what, std::nullopt, reach, nanoseconds(pairs.ours_ns),
+                nanoseconds(pairs.peer_ns), std::nullopt, 0, at_least},
+               pairs);
+}
+
+void report::add_ratio_of(figure shown, const comparison& pairs) {
+  add_companions(shown.group, shown.key, pairs);
+  json_[shown.group][shown.key + "_pairs"] = pairs.ratios.size();
+  shown.value = rounded(pairs.ratio_median);
+  shown.range = {rounded(pairs.ratio_q1), rounded(pairs.ratio_q3), rounded(pairs.ratio_min)};
+  shown.pairs = static_cast<int>(pairs.ratios.size());
+  add_value(std::move(shown));
+}
+
+void report::add_ratio_detail(const std::string& group, const std::string& key,
+                              const comparison& pairs) {
+  add_detail(group, key, rounded(pairs.ratio_median));
+  add_companions(group, key, pairs);
+}
+
+void report::add_header(const std::string& key, nlohmann::json value, std::string text) {
+  json_[key] = std::move(value);
+  headers_.push_back(std::move(text));
 }
 
 void report::add_value(figure result) {
@@ -55,30 +91,39 @@ void report::add_value(figure result) {
 void report::add_missing(const std::string& group, const std::string& key, const std::string& what,
                          std::optional<double> reach, const std::string& why, bool at_least) {
   add_value({group, key, what, std::nullopt, reach, "-", "-", std::nullopt, 0, at_least});
-  add_text(fmt::format("{}.{} was not measured: {}", group, key, why));
+  add_note(fmt::format("{}.{} was not measured: {}", group, key, why));
 }
 
 void report::add_detail(const std::string& group, const std::string& key, nlohmann::json value) {
   json_[group][key] = std::move(value);
 }
 
-void report::print_table() const {
+void report::print_page() const {
   std::size_t what_width = 0;
   for (const figure& f : figures_) what_width = std::max(what_width, f.what.size());
-  fmt::print("{:<{}}  {:>10} {:>10} {:>8} {:>8} {:>6} {:>7}\n", "figure", what_width, "ours",
-             "peer", "figure", "least", "pairs", "reach");
+  for (const std::string& header : headers_) fmt::print("{}\n", header);
+  if (!headers_.empty()) fmt::print("\n");
+  fmt::print("{:<{}}  {:>10} {:>10} {:>8} {:>15} {:>6} {:>7}\n", "figure", what_width, "ours",
+             "peer", "median", "quartiles", "pairs", "reach");
   for (const figure& f : figures_) {
     const std::string value = f.value ? fmt::format("{:.3g}", *f.value) : "-";
-    const std::string least = f.least ? fmt::format("{:.3g}", *f.least) : "-";
+    const std::string range =
+        f.range ? fmt::format("{:.3g} to {:.3g}", f.range->q1, f.range->q3) : "-";
     const std::string pairs = f.pairs > 0 ? fmt::format("{}", f.pairs) : "-";
-    fmt::print("{:<{}}  {:>10} {:>10} {:>8} {:>8} {:>6} {:>7}  {}\n", f.what, what_width, f.ours,
-               f.peer, value, least, pairs,
+    fmt::print("{:<{}}  {:>10} {:>10} {:>8} {:>15} {:>6} {:>7}  {}\n", f.what, what_width, f.ours,
+               f.peer, value, range, pairs,
                f.reach ? fmt::format("{} {:g}", f.at_least ? ">=" : "<=", *f.reach) : "-",
                !f.value   ? "not measured"
                : !f.reach ? "shown"
                : f.met()  ? "met"
                           : "MISSED");
   }
+  if (!notes_.empty()) fmt::print("\n");
+  for (const std::string& note : notes_) fmt::print("{}\n", note);
+}
+
+void report::print_table() const {
+  print_page();
   for (const std::string& text : texts_) fmt::print("\n{}\n", text);
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -15,8 +16,11 @@ namespace {
 constexpr std::uint64_t word_bytes = 8;
 constexpr std::uint64_t payload_bytes = 64;
 constexpr std::uint64_t bulk_bytes = std::uint64_t{1} << 20;
+/// With headers on our side. From 4 KiB on OpenMPI meets the receiver first.
+constexpr std::array<std::uint64_t, 9> bundle_sizes{256,  512,   1024,  2048, 4000,
+                                                    8128, 16384, 32768, 65536};
 
-double rounded(double value) { return std::round(value * 1000) / 1000; }
+double rounded(double value) { return to_thousandths(value); }
 
 batch_plan round_trips(const settings& chosen, std::uint64_t bytes) {
   return {.iterations = chosen.work.quick ? 200u : 2000u, .repeats = 5, .bytes = bytes};
@@ -31,22 +35,16 @@ void add_over_am(report& result, worker& ours, const settings& chosen) {
   const samples all = interleave(
       chosen.work.rounds(),
       {time("simple"), time("am"), time("threaded"), time("am_ticket"), time("simple_threaded")});
+  // From handler to handler, or with a ticket that the caller waits for: the quicker one.
+  const std::string best = quickest(all, {"am", "am_ticket"});
   result.add_ratio("rpc", "simple_over_am", "null call over an active-message round trip", 1.15,
-                   compare(all, "simple", "am"));
+                   compare(all, "simple", best));
   result.add_ratio("rpc", "threaded_over_am", "threaded null call over the same", 1.35,
-                   compare(all, "threaded", "am"));
-  result.add_detail("rpc", "simple_over_am_ticket",
-                    rounded(compare(all, "simple", "am_ticket").ratio_median));
-  result.add_detail("rpc", "threaded_at_callee_over_am",
-                    rounded(compare(all, "simple_threaded", "am").ratio_median));
-}
-
-/// The quickest of a peer's ways, by its median.
-std::string quickest(const samples& all, const std::vector<std::string>& names) {
-  return *std::min_element(names.begin(), names.end(),
-                           [&](const std::string& a, const std::string& b) {
-                             return median(all.at(a)) < median(all.at(b));
-                           });
+                   compare(all, "threaded", best));
+  result.add_detail("rpc", "am_way", best);
+  result.add_ratio_detail("rpc", "simple_over_am_ticket", compare(all, "simple", "am_ticket"));
+  result.add_ratio_detail("rpc", "threaded_at_callee_over_am",
+                          compare(all, "simple_threaded", best));
 }
 
 void add_over_peers(report& result, worker& ours, const messaging_peers& peers,
@@ -90,31 +88,66 @@ void add_bulk(report& result, worker& ours, const settings& chosen) {
                         std::nullopt, compare(all, "rpc_vector", "memcpy"));
 }
 
+/// Of each side the setting that does best, by its median.
 double add_rates(report& result, worker& ours, const messaging_peers& peers,
                  const settings& chosen) {
-  const batch_plan plan{
-      .iterations = chosen.work.quick ? 5'000u : 50'000u, .repeats = 3, .bytes = word_bytes};
-  std::vector<contender> contenders{
-      {"bundled", [&] { return ours.median_of("rate_aggregated", plan); }},
-      {"plain", [&] { return ours.median_of("rate", plan); }}};
-  if (peers.mpi() != nullptr)
-    contenders.push_back({"mpi", [&] { return peers.mpi()->median_of("rate", plan); }});
-  if (peers.ucx() != nullptr)
-    contenders.push_back({"ucx", [&] { return peers.ucx()->median_of("rate", plan); }});
+  const auto plan_of = [&](std::uint64_t bytes) {
+    return batch_plan{
+        .iterations = chosen.work.quick ? 5'000u : 50'000u, .repeats = 3, .bytes = bytes};
+  };
+  std::vector<contender> contenders;
+  const auto add_contender = [&](const std::string& name, worker* of, const char* operation,
+                                 std::uint64_t bytes) {
+    if (of == nullptr) return;
+    contenders.push_back(
+        {name, [of, operation, plan = plan_of(bytes)] { return of->median_of(operation, plan); }});
+  };
+  add_contender("plain", &ours, "rate", word_bytes);
+  add_contender("mpi", peers.mpi(), "rate", word_bytes);
+  add_contender("ucx", peers.ucx(), "rate", word_bytes);
+  std::vector<std::string> our_bundles;
+  std::vector<std::string> mpi_bundles;
+  for (const std::uint64_t bytes : bundle_sizes) {
+    our_bundles.push_back(fmt::format("bundles of {}", bytes));
+    mpi_bundles.push_back(fmt::format("MPI, {}", bytes));
+    add_contender(our_bundles.back(), &ours, "bundled", bytes);
+    add_contender(mpi_bundles.back(), peers.mpi(), "packed", bytes);
+  }
   const samples all = interleave(chosen.work.rounds(), contenders);
   const auto add = [&](const std::string& key, const std::string& what, std::optional<double> reach,
-                       const char* mine, const char* peer, const std::string& why_not) {
+                       const std::string& mine, const std::string& peer,
+                       const std::string& why_not) {
     if (!why_not.empty()) return result.add_missing("rpc", key, what, reach, why_not, true);
     result.add_rate_ratio("rpc", key, what, reach, compare(all, mine, peer));
   };
-  add("rate_over_mpi", "one-way 8-byte calls a second, aggregated, over MPI_Isend", 3, "bundled",
+  const std::string our_best = quickest(all, our_bundles);
+  const std::string mpi_best = peers.mpi() != nullptr ? quickest(all, mpi_bundles) : "";
+  add("bundled_rate_over_mpi_bundled", "one-way 8-byte calls, bundled, over MPI packed by hand",
+      1.2, our_best, mpi_best, peers.why_no_mpi());
+  add("plain_rate_over_mpi", "one-way 8-byte calls, each a message, over MPI_Isend", 1.0, "plain",
       "mpi", peers.why_no_mpi());
-  add("rate_over_ucx_am", "the same over UCX's active messages", std::nullopt, "bundled", "ucx",
-      peers.why_no_ucx());
-  add("plain_rate_over_mpi", "one-way 8-byte calls, each a message, over MPI_Isend", std::nullopt,
-      "plain", "mpi", peers.why_no_mpi());
   add("plain_rate_over_ucx_am", "the same over UCX's active messages", std::nullopt, "plain", "ucx",
       peers.why_no_ucx());
+
+  std::string text = fmt::format(
+      "One-way calls of 8 bytes by the size of a bundle: ns each (medians)\n{:>8} {:>10} {:>10}\n",
+      "bytes", "Sojourn", "MPI");
+  nlohmann::json rows = nlohmann::json::array();
+  for (std::size_t i = 0; i < bundle_sizes.size(); ++i) {
+    nlohmann::json row = {{"bytes", bundle_sizes[i]}, {"ns", nullptr}, {"mpi_ns", nullptr}};
+    row["ns"] = rounded(median(all.at(our_bundles[i])));
+    if (peers.mpi() != nullptr) row["mpi_ns"] = rounded(median(all.at(mpi_bundles[i])));
+    const auto cell = [&](const char* key) {
+      return row[key].is_null() ? std::string("-") : fmt::format("{:.2f}", row[key].get<double>());
+    };
+    text += fmt::format("{:>8} {:>10} {:>10}\n", bundle_sizes[i], cell("ns"), cell("mpi_ns"));
+    rows.push_back(std::move(row));
+  }
+  text.pop_back();
+  result.add_text(text);
+  result.add_detail("rpc", "rate_by_bundle", rows);
+  result.add_detail("rpc", "bundled_rate_best", our_best);
+  if (!mpi_best.empty()) result.add_detail("rpc", "bundled_rate_mpi_best", mpi_best);
   return median(all.at("plain"));
 }
 
@@ -178,6 +211,7 @@ void bench_rpc(report& result, const installation& here, const settings& chosen)
   add_bulk(result, ours, chosen);
   tell_progress("rpc: one-way calls");
   const double one_way_ns = add_rates(result, ours, peers, chosen);
+  add_bandwidth(result, ours, peers, chosen);
   tell_progress("rpc: the paper's Table 8");
   {
     worker unshared("bench_rpc", here.job(2, "bench_rpc"), 1, {{"SOJOURN_SHARE", "off"}});

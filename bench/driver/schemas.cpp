@@ -61,6 +61,12 @@ double count_fallback(const instruction_count& count, const char* forked) {
          count.a_marked_iteration(fmt::format("finds.{}", forked));
 }
 
+/// A fork of a child with a context of its own, until its caller goes on with a future: the stretch
+/// that fallbacks are counted for. The child runs, and is joined, afterwards.
+double count_begun(const instruction_count& count) {
+  return count.a_marked_iteration("finds.mb", true) - count.an_iteration("count.plain");
+}
+
 double count_entry(const instruction_count& count, const entry& e) {
   if (std::string_view(e.overhead) == "fallback") {
     const double more = count_fallback(count, e.loop);
@@ -103,6 +109,16 @@ void add_table_2(report& result, const instruction_count& count) {
                         cell("fallback", "MB plainly"), cell("fallback", "MB forked"),
                         cell("fallback", "CP call_cc"));
   }
+  const double begun = rounded(count_begun(count));
+  const double fallback = rounded(count_fallback(count, "mb"));
+  const double joined = rounded(count.an_iteration("count.parallel.fork", true) -
+                                count.an_iteration("count.parallel.plain", true));
+  const double fallback_joined =
+      rounded(count.an_iteration("count.blocked") - count.an_iteration("count.ready"));
+  text += fmt::format(
+      "A child with a context of its own, and one that falls back, until the caller goes on: "
+      "{:.0f} and {:.0f};\nuntil the child is joined: {:.0f} and {:.0f}.\n",
+      begun, fallback, joined, fallback_joined);
   text +=
       "NB never waits and is called plainly; MB may wait and is forked (called plainly it costs "
       "what NB does);\nCP takes a continuation (call_cc). Parallel: a callee that has a context of "
@@ -111,6 +127,8 @@ void add_table_2(report& result, const instruction_count& count) {
       "caller adds to the parallel one's, and one that forks\nis set aside itself.";
   result.add_text(text);
   result.add_detail("hybrid", "table_2", json);
+  result.add_detail("hybrid", "heap_child_instructions", begun);
+  result.add_detail("hybrid", "heap_child_and_join_instructions", joined);
 }
 
 void add_figure_8(report& result, const instruction_count& count) {

@@ -28,7 +28,7 @@ batch_plan plan_for(const settings& chosen, std::uint64_t bytes) {
   return {.iterations = chosen.work.quick ? 100u : full, .repeats = 5, .bytes = bytes};
 }
 
-double rounded(double value) { return std::round(value * 1000) / 1000; }
+double rounded(double value) { return to_thousandths(value); }
 
 std::string or_dash(int microseconds) {
   return microseconds == 0 ? "-" : std::to_string(microseconds);
@@ -86,14 +86,12 @@ void add_moves(report& result, worker& ours, const settings& chosen) {
     };
     if (paper.bytes == 64) {
       add("hop_over_message_64B", 1.25);
-      result.add_detail("threads", "approach_2_over_1",
-                        rounded(compare(all, "switch", "hop").ratio_median));
+      result.add_ratio_detail("threads", "approach_2_over_1", compare(all, "switch", "hop"));
     }
     if (paper.bytes == 1024) add("hop_over_message_1KiB", 1.2);
     if (paper.bytes == 16384) {
       add("hop_over_message_16KiB", 1.1);
-      result.add_detail("threads", "naive_over_stack_buffer",
-                        rounded(compare(all, "naive", "hop").ratio_median));
+      result.add_ratio_detail("threads", "naive_over_stack_buffer", compare(all, "naive", "hop"));
     }
   }
   text += "Table 1 of the paper, a null thread: 253 us by approach I, 263 us by approach II.";
@@ -124,12 +122,16 @@ void add_spawns(report& result, const installation& here, worker& ours, const st
   std::vector<contender> contenders{
       {"ours", [&] { return ours.median_of("spawn_join", plan); }},
       {"pthread", [&] { return system.median_of("spawn_join", of_system); }}};
-  if (boost) contenders.push_back({"boost", [&] { return boost->median_of("spawn_join", plan); }});
+  for (const char* way : {"post", "dispatch"}) {
+    if (boost) contenders.push_back({way, [&, way] { return boost->median_of(way, plan); }});
+  }
   const samples all = interleave(chosen.work.rounds(), contenders);
   constexpr const char* over_boost = "start and join a thread, over boost::fiber";
   if (boost) {
+    const std::string way = quickest(all, {"post", "dispatch"});
     result.add_ratio("threads", "spawn_join_over_boost_fiber", over_boost, 0.4,
-                     compare(all, "ours", "boost"));
+                     compare(all, "ours", way));
+    result.add_detail("threads", "spawn_join_over_boost_fiber_way", way);
   } else {
     result.add_missing("threads", "spawn_join_over_boost_fiber", over_boost, 0.4,
                        "boost::fiber was not found when this was built (./dev bench installs it)");

@@ -1,32 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Starting and joining a boost::fiber that does nothing, on pooled stacks:
-// peer_boost_fiber --operation spawn_join.
+// Starting and joining a boost::fiber that adds one to a number, on pooled stacks:
+//
+//   post       launch::post, the default: it is made ready, and runs when its starter waits
+//   dispatch   launch::dispatch: it runs at once
 #include <boost/fiber/all.hpp>
 
-#include "common/command_channel.hpp"
+#include "peers/kernel_peer.hpp"
 
 namespace {
 
-std::vector<double> time_spawns(const bench::batch_plan& plan) {
+std::vector<double> time_spawns(boost::fibers::launch how, const bench::batch_plan& plan) {
   boost::fibers::pooled_fixedsize_stack stacks(256 * 1024);
   return bench::time_batches(plan, [&](std::uint64_t count) {
+    std::uint64_t sum = 0;
     for (std::uint64_t i = 0; i < count; ++i) {
-      boost::fibers::fiber(std::allocator_arg, stacks, [] {}).join();
+      boost::fibers::fiber(how, std::allocator_arg, stacks, [&sum] { ++sum; }).join();
     }
+    if (sum != count) throw std::runtime_error("not every fiber has run");
   });
+}
+
+std::optional<std::vector<double>> measure(std::string_view operation,
+                                           const bench::batch_plan& plan) {
+  if (operation == "post") return time_spawns(boost::fibers::launch::post, plan);
+  if (operation == "dispatch") return time_spawns(boost::fibers::launch::dispatch, plan);
+  return std::nullopt;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bench::process_options options = bench::parse_options(argc, argv, "spawn_join");
-  bench::pin_to_cpu(options.cpus.front());
-  if (options.commands.empty()) {
-    bench::print_samples("boost::fiber", options, time_spawns(options.plan));
-    return 0;
-  }
-  bench::command_channel channel(options, 0);
-  while (auto next = channel.next()) channel.answer(time_spawns(next->plan));
-  return 0;
+  return bench::run_kernel_peer("boost::fiber", "post", argc, argv, measure);
 }

@@ -3,8 +3,9 @@
 // The hardware's own cost: two pinned processes and shared memory, without any runtime.
 //
 //   line   round trip of one cache line each way that holds the flag and 56 bytes
-//   ring   one way, half a round trip, of `bytes` bytes copied into and out of a shared ring in
-//          whole lines, the flag in the message's first line
+//   ring   one way, half a round trip, of `bytes` bytes copied into and out of shared memory in
+//          whole lines, the flag in the message's first line; one slot for each way, used again
+//          and again, as a ring that is empty can begin again
 //
 // Both copy from one user's buffer into another's.
 
@@ -22,10 +23,9 @@
 namespace {
 
 constexpr std::size_t line_bytes = 64;
-// As much as a transport needs to hold a backlog; Sojourn's rings are as large.
-constexpr std::size_t ring_lines = (std::size_t{64} << 10) / line_bytes;
+constexpr std::size_t ring_lines = (std::size_t{16} << 10) / line_bytes;
 constexpr std::size_t flag_bytes = sizeof(std::uint64_t);
-constexpr std::size_t message_bytes_max = ring_lines * line_bytes / 4;
+constexpr std::size_t message_bytes_max = ring_lines * line_bytes;
 
 using flag = std::atomic<std::uint64_t>;
 
@@ -79,18 +79,15 @@ struct side {
     bench::touch(in);
   }
 
-  /// The slot of message number `ring_sequence` in a ring cut into slots of equal size.
-  line* slot(ring& at, std::size_t lines) const {
-    return at.lines + ring_sequence % (ring_lines / lines) * lines;
-  }
+  /// The next message takes the place of the last one, which has been answered.
   void send_ring(std::size_t lines) {
-    line* to = slot(shared->rings[1 - me], lines);
+    line* to = shared->rings[1 - me].lines;
     bench::touch(out);
     copy_lines(to, reinterpret_cast<const line*>(out), lines);
     to->sequence.store(ring_sequence, std::memory_order_release);
   }
   void receive_ring(std::size_t lines) {
-    const line* from = slot(shared->rings[me], lines);
+    const line* from = shared->rings[me].lines;
     while (from->sequence.load(std::memory_order_acquire) != ring_sequence) {
     }
     copy_lines(reinterpret_cast<line*>(in), from, lines);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The programs of common/fork_kernels.hpp with oneTBB's task groups, on one thread: fib, fib_both,
-// tak, qsort, queens, list.
+// tak, qsort, queens, list. All groups share a context, which a group of its own would make anew in
+// each frame.
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>
@@ -11,9 +12,14 @@
 
 namespace {
 
+tbb::task_group_context& context() {
+  static tbb::task_group_context shared;
+  return shared;
+}
+
 struct by_tbb {
   struct group {
-    tbb::task_group tasks;
+    tbb::task_group tasks{context()};
     void join() { tasks.wait(); }
   };
   template <class T>

@@ -3,24 +3,28 @@
 // UCX's active messages (UCP) between two processes that share memory.
 //
 //   ping     round trip of `bytes` bytes each way, copied into the receiver's buffer
+//   there    round trip of `bytes` bytes and an empty answer
 //   rate     one message of `bytes` bytes, one way, of many; a few are on their way at a time
+//   stream.W the same with a credit from the receiver each W messages
 //
 // Both spin in ucp_worker_progress. Between two commands the first sleeps in read() on the driver's
-// FIFO and the second on a pipe. UCX_TLS says otherwise which transports there are; without it
-// these are the ones that were the quickest here.
+// FIFO and the second on a pipe. All payloads are checked. UCX_TLS says otherwise which transports
+// there are; without it these are the ones that were the quickest here.
 
 #include <ucp/api/ucp.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
+#include "common/payload.hpp"
 #include "two_processes.hpp"
 
 namespace {
 
 constexpr const char* transports = "posix,cma,self";
 constexpr unsigned message_id = 1;
-constexpr std::size_t bytes_max = std::size_t{1} << 20;
+constexpr std::size_t bytes_max = std::size_t{64} << 20;
 // Messages without a credit from the receiver: bounds what UCX queues at both ends.
 constexpr std::uint64_t window = 1024;
 
@@ -33,7 +37,8 @@ void check(ucs_status_t status, const char* what) {
 /// One process's end of the conversation.
 class side {
  public:
-  explicit side(bench::half_of_two& half) : half_(half), out_(bytes_max, 'x'), in_(bytes_max) {
+  explicit side(bench::half_of_two& half)
+      : half_(half), me_(half.is_second() ? 1 : 0), out_(bytes_max), in_(bytes_max) {
     setenv("UCX_TLS", transports, 0);
     ucp_config_t* config = nullptr;
     check(ucp_config_read(nullptr, nullptr, &config), "ucp_config_read");
@@ -61,10 +66,19 @@ class side {
   std::optional<std::vector<double>> measure(const bench::command& what) {
     if (what.plan.bytes > bytes_max) return std::nullopt;
     const std::size_t bytes = what.plan.bytes;
-    if (what.operation == "ping")
-      return bench::time_batches(what.plan, [&](std::uint64_t n) { ping_pong(n, bytes); });
-    if (what.operation == "rate")
-      return bench::time_batches(what.plan, [&](std::uint64_t n) { stream(n, bytes); });
+    std::fill(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(bytes), char{});
+    const std::size_t copies = bytes <= numbered_max ? slots : 1;
+    for (std::size_t i = 0; i < copies; ++i) {
+      bench::fill_payload(out_.data() + i * bytes, bytes, me_);
+    }
+    expects_ = number_ = 0;
+    if (what.operation == "ping") return ping_pong(what.plan, bytes, bytes);
+    if (what.operation == "there") return ping_pong(what.plan, bytes, 0);
+    if (what.operation == "rate") return stream(what.plan, bytes, window);
+    if (what.operation.starts_with("stream.")) {
+      const int wide = std::atoi(what.operation.c_str() + 7);
+      if (wide > 0) return stream(what.plan, bytes, static_cast<std::uint64_t>(wide));
+    }
     return std::nullopt;
   }
 
@@ -92,24 +106,26 @@ class side {
     if ((how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0) {
       std::memcpy(me.in_.data(), data, bytes);
       bench::touch(me.in_.data());
-      ++me.received_;
+      me.count(bytes);
       return UCS_OK;
     }
     ucp_request_param_t parameters{};
     parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
     parameters.cb.recv_am = fetched;
+    me.fetching_bytes_ = bytes;
     parameters.user_data = self;
     const ucs_status_ptr_t request =
         ucp_am_recv_data_nbx(me.worker_, data, me.in_.data(), bytes, &parameters);
     if (request == nullptr)
-      ++me.received_;
+      me.count(bytes);
     else if (UCS_PTR_IS_ERR(request))
       check(UCS_PTR_STATUS(request), "ucp_am_recv_data_nbx");
     return UCS_INPROGRESS;
   }
   static void fetched(void* request, ucs_status_t status, std::size_t, void* self) {
     check(status, "ucp_am_recv_data_nbx");
-    ++static_cast<side*>(self)->received_;
+    auto& me = *static_cast<side*>(self);
+    me.count(me.fetching_bytes_);
     ucp_request_free(request);
   }
   static void sent(void* request, ucs_status_t status, void* self) {
@@ -118,28 +134,50 @@ class side {
     ucp_request_free(request);
   }
 
+  /// A message is in the buffer.
+  void count(std::size_t bytes) {
+    ++received_;
+    if (bytes == 0) return;
+    const bool in_order = bytes <= numbered_max;
+    if (in_order && !bench::has_number(in_.data(), bytes, expects_)) {
+      std::fprintf(stderr, "peer_ucx_am: another message came than was sent\n");
+      std::_Exit(1);
+    }
+    ++expects_;
+  }
+  void check_payload(std::size_t bytes) {
+    if (bench::is_payload(in_.data(), bytes, 1 - me_)) return;
+    std::fprintf(stderr, "peer_ucx_am: a message arrived changed\n");
+    std::_Exit(1);
+  }
+
   void send(std::size_t bytes) {
     ucp_request_param_t parameters{};
     parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
     parameters.cb.send = sent;
     parameters.user_data = this;
-    bench::touch(out_.data());
+    char* const from = out_.data() + (bytes <= numbered_max ? number_ % slots * bytes : 0);
+    if (bytes != 0) bench::number_payload(from, bytes, number_++);
+    bench::touch(from);
     const ucs_status_ptr_t request =
-        ucp_am_send_nbx(endpoint_, message_id, nullptr, 0, out_.data(), bytes, &parameters);
+        ucp_am_send_nbx(endpoint_, message_id, nullptr, 0, from, bytes, &parameters);
     if (request == nullptr) return;
     if (UCS_PTR_IS_ERR(request)) check(UCS_PTR_STATUS(request), "ucp_am_send_nbx");
     ++sending_;
   }
-  void ping_pong(std::uint64_t round_trips, std::size_t bytes) {
-    for (std::uint64_t i = 0; i < round_trips; ++i) {
-      if (half_.is_second()) {
+  std::vector<double> ping_pong(const bench::batch_plan& plan, std::size_t there,
+                                std::size_t back) {
+    auto found = bench::time_batches(plan, [&](std::uint64_t round_trips) {
+      for (std::uint64_t i = 0; i < round_trips; ++i) {
+        if (me_ == 0) send(there);
         receive_next();
-        send(bytes);
-      } else {
-        send(bytes);
-        receive_next();
+        if (me_ == 1) send(back);
       }
-    }
+    });
+    // The last answer of the second is on its way until it is sent.
+    while (sending_ != 0) ucp_worker_progress(worker_);
+    check_payload(me_ == 0 ? back : there);
+    return found;
   }
   /// `expected_` counts what was waited for: a message may arrive while one is sent.
   void receive_next() {
@@ -147,10 +185,17 @@ class side {
     while (received_ < expected_) ucp_worker_progress(worker_);
     while (sending_ != 0) ucp_worker_progress(worker_);
   }
-  void stream(std::uint64_t messages, std::size_t bytes) {
+  std::vector<double> stream(const bench::batch_plan& plan, std::size_t bytes,
+                             std::uint64_t credit) {
+    auto found = bench::time_batches(
+        plan, [&](std::uint64_t messages) { stream_batch(messages, bytes, credit); });
+    if (me_ == 1) check_payload(bytes);
+    return found;
+  }
+  void stream_batch(std::uint64_t messages, std::size_t bytes, std::uint64_t credit) {
     for (std::uint64_t done = 0; done < messages;) {
-      const std::uint64_t now = std::min(window, messages - done);
-      if (half_.is_second()) {
+      const std::uint64_t now = std::min(credit, messages - done);
+      if (me_ == 1) {
         for (std::uint64_t i = 0; i < now; ++i) receive_next();
         send(0);
       } else {
@@ -163,11 +208,18 @@ class side {
       }
       done += now;
     }
-    if (!half_.is_second()) receive_next();
+    if (me_ == 0) receive_next();
     while (sending_ != 0) ucp_worker_progress(worker_);
   }
 
+  // A buffer belongs to UCX until it is sent. Short messages have so many in turn, more than may
+  // wait; long ones share one, so that only the last one's number is known, and several are fetched
+  // at a time.
+  static constexpr std::size_t numbered_max = 1024;
+  static constexpr std::uint64_t slots = 128;
+
   bench::half_of_two& half_;
+  const int me_;
   std::vector<char> out_;
   std::vector<char> in_;
   ucp_worker_h worker_ = nullptr;
@@ -175,6 +227,9 @@ class side {
   std::uint64_t received_ = 0;
   std::uint64_t expected_ = 0;
   std::uint64_t sending_ = 0;
+  std::uint64_t number_ = 0;
+  std::uint64_t expects_ = 0;
+  std::size_t fetching_bytes_ = 0;
 };
 
 struct wire_command {

@@ -20,9 +20,9 @@ void finish_end(finish_frame& frame, const std::exception_ptr& failure);
 
 }  // namespace detail
 
-/// Calls body() and returns when it and every rpc, rpc_ff, async and then started inside it,
-/// and by those in turn, on every rank, is finished. The first exception that left an rpc_ff is
-/// rethrown. Finishes nest. Suspends. Does not migrate while open.
+/// Calls body() and returns when it and every rpc, rpc_ff, async, then, fork and spawn started
+/// inside it, and by those in turn, on every rank, is finished. The first exception that left an
+/// rpc_ff is rethrown. Finishes nest. Suspends. Does not migrate while open.
 template <class Body>
 void finish(Body&& body) {
   detail::finish_frame frame;

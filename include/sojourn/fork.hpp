@@ -6,12 +6,18 @@
 #include <type_traits>
 #include <utility>
 
+#include "sojourn/detail/addresses.hpp"
 #include "sojourn/detail/forked.hpp"
+#include "sojourn/local_ptr.hpp"
 #include "sojourn/travels.hpp"
 
 namespace sojourn {
 
 namespace detail {
+
+/// A view's bytes may be copied, but what it shows stays.
+template <class T>
+inline constexpr bool leaves = travels<T> && !has_address<T>;
 
 template <class F, class... A>
 struct checked_fork {
@@ -23,7 +29,9 @@ struct checked_fork {
                                              std::type_identity<void>>::type;
   /// Its frames refer to nothing of this rank, unless by what it calls.
   static constexpr bool may_leave =
-      is_captureless<F> && (travels<A> && ...) && fits && travels<result>;
+      is_captureless<F> && (leaves<A> && ...) && fits && leaves<result>;
+  /// They do where ranks share their heaps.
+  static constexpr bool shares_heap = (uses_shared_heap<A> || ...);
 };
 
 }  // namespace detail
@@ -35,9 +43,10 @@ struct checked_fork {
 ///
 /// A child that is a function or a callable without captures, with arguments and a result that
 /// travel, may migrate, or begin on a rank that has nothing to do, and such a rank may take over
-/// what its caller still has to do. Any other may refer to frames of its caller, by a capture or a
-/// pointer: it stays on its rank, and a future of it that is destroyed unread waits for it. What a
-/// child throws comes out of get().
+/// what its caller still has to do. Any other may refer to frames of its caller, by a capture, a
+/// pointer, a view such as std::span or std::string_view, or a structure with one of these: it
+/// stays on its rank, and a future of it that is destroyed unread waits for it. What a child throws
+/// comes out of get().
 ///
 /// SOJOURN_EXECUTION=heap gives each child a stack of its own from the start, on which it stays on
 /// its rank: `via::migrate` in it, outside an activation, is an rpc.
@@ -48,8 +57,13 @@ template <class F, class... A>
     -> future<typename detail::checked_fork<std::decay_t<F>, std::decay_t<A>...>::result> {
   using checked = detail::checked_fork<std::decay_t<F>, std::decay_t<A>...>;
   using R = typename checked::result;
-  constexpr auto kind =
-      checked::may_leave ? detail::mark_kind::fork : detail::mark_kind::fork_by_reference;
+  constexpr auto stays = detail::mark_kind::fork_by_reference;
+  constexpr auto kind = checked::may_leave ? detail::mark_kind::fork : stays;
+  if constexpr (checked::may_leave && checked::shares_heap) {
+    if (!detail::job.heap_shared) {
+      return detail::call_forked<stays, R>(std::forward<F>(fn), std::forward<A>(arguments)...);
+    }
+  }
   return detail::call_forked<kind, R>(std::forward<F>(fn), std::forward<A>(arguments)...);
 }
 
@@ -151,13 +165,14 @@ T par_reduce(I first, std::type_identity_t<I> last, T identity, const Body& body
   return detail::reduce_range<T, I>(first, last, grain, detail::carried_here<Body>{body},
                                     detail::carried_here<Combine>{combine});
 }
-/// The same on idle ranks, too. Requires: neither has captures, and a T travels.
+/// The same on idle ranks, too. Requires: neither has captures, and a T travels and is no view.
 template <std::integral I, class T, std::invocable<I> Body, class Combine>
 T par_reduce(anywhere_t, I first, std::type_identity_t<I> last, T identity, Body body,
              Combine combine, std::type_identity_t<I> grain = 1) {
-  static_assert(detail::is_captureless<Body> && detail::is_captureless<Combine> && travels<T>,
-                "sojourn: a reduction that may run anywhere has a body and a combination without "
-                "captures, of a type that travels");
+  static_assert(
+      detail::is_captureless<Body> && detail::is_captureless<Combine> && detail::leaves<T>,
+      "sojourn: a reduction that may run anywhere has a body and a combination without "
+      "captures, of a type that travels");
   if (grain < 1) detail::refuse_grain();
   if (!(first < last)) return identity;
   return detail::reduce_range<T, I>(first, last, grain, detail::carried_anywhere<Body>{body},

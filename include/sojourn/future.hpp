@@ -132,7 +132,9 @@ class [[nodiscard]] future {
   }
 
  private:
-  enum class state : unsigned char { empty, value, ticket, child };
+  // As wide as it is aligned to: what lies beside it would be of earlier calls, and could keep the
+  // frame that holds the future from being given to an idle rank.
+  enum class state : std::uint64_t { empty, value, ticket, child };
   bool has_ticket() const { return state_ >= state::ticket; }
 
   // Without the address of the future, which then need not lie in memory.

@@ -89,6 +89,10 @@ std::string printable(const std::string& text);
 /// The command that runs such a job, with the SOJOURN_ settings of this process's environment.
 std::string command_line(const launch_options& options);
 
+/// A sentence for each variable of this process's environment that begins with SOJOURN_ and that
+/// nobody reads, with the name that was probably meant.
+std::vector<std::string> unknown_settings();
+
 /// Cores that processes started from here may use: by affinity, or by the CPU quota of the control
 /// group when that is less. At least 1.
 int cores_allowed();

@@ -66,23 +66,31 @@ template <class T>
       p, bytes, site)
       .get();
 }
+/// Room for them, whose lifetime begins when they are written.
 template <class T>
-global_ptr<T> make_array_here(std::size_t count) {
+global_ptr<T> array_memory_here(std::size_t count) {
   if (count > (std::size_t{1} << 48) / sizeof(T)) throw std::bad_array_new_length();
   std::size_t bytes = count * sizeof(T);
   T* first = static_cast<T*>(heap_allocate(bytes == 0 ? 1 : bytes, alignof(T)));
   if (checked()) [[unlikely]]
     record_object(first, bytes == 0 ? 1 : bytes, kind_of_object<T>());
+  return global_ptr<T>(first);
+}
+template <class T>
+global_ptr<T> make_array_here(std::size_t count) {
+  const global_ptr<T> array = array_memory_here<T>(count);
+  T* first = array.local();
   std::size_t made = 0;
   try {
     for (; made < count; ++made) ::new (static_cast<void*>(first + made)) T();
   } catch (...) {
     while (made > 0) first[--made].~T();
     if (checked()) forget_object(first);
+    const std::size_t bytes = count * sizeof(T);
     heap_free(first, bytes == 0 ? 1 : bytes, alignof(T));
     throw;
   }
-  return global_ptr<T>(first);
+  return array;
 }
 template <class T>
 void destroy_array_here(global_ptr<T> p, std::size_t count) {
@@ -139,6 +147,20 @@ template <class T>
 global_ptr<T> make_array(rank_t rank, std::size_t count) {
   if (rank == rank_me()) return detail::make_array_here<T>(count);
   return rpc(rank, [](std::size_t n) { return detail::make_array_here<T>(n); }, count).get();
+}
+
+/// Says to `make_array` that the elements need no value: whoever asks for them writes each before
+/// it is read.
+struct uncleared_t {};
+inline constexpr uncleared_t uncleared;
+
+/// The same, but what the elements hold is not defined. Suspends: when remote.
+template <class T>
+global_ptr<T> make_array(rank_t rank, std::size_t count, uncleared_t) {
+  static_assert(std::is_trivially_default_constructible_v<T>,
+                "only elements whose constructor does nothing can be left without a value");
+  if (rank == rank_me()) return detail::array_memory_here<T>(count);
+  return rpc(rank, [](std::size_t n) { return detail::array_memory_here<T>(n); }, count).get();
 }
 
 /// Destroys an array that `make_array` made with this `count`; null is allowed.

@@ -17,6 +17,7 @@
 #include "sojourn/future.hpp"
 #include "sojourn/global_ptr.hpp"
 #include "sojourn/inline_string.hpp"
+#include "sojourn/local_ptr.hpp"
 #include "sojourn/monitor.hpp"
 #include "sojourn/mpmd.hpp"
 #include "sojourn/non_blocking.hpp"

@@ -19,9 +19,13 @@
 #include <cstdlib>
 #include <optional>
 
-// Statically linked programs have no dlopen, and asking for it would have the linker warn.
+// Asking for it would have the linker warn of each statically linked program.
 #pragma weak dlopen
 #pragma weak dlsym
+// Such a program has none. It may have dlopen, which other parts of the C library bring in; what
+// that opens then comes with a C library of its own, and crashes.
+extern "C" const char _DYNAMIC[];
+#pragma weak _DYNAMIC
 #endif
 
 namespace sojourn::detail {
@@ -68,8 +72,14 @@ bool find(void* library, const char* name, Function& function) {
   return function != nullptr;
 }
 
+bool is_linked_statically() {
+  // Read back: compilers take it that no array lies at address 0, not even a weak one.
+  const void* volatile dynamic_section = _DYNAMIC;
+  return dynamic_section == nullptr;
+}
+
 const libdw* load() {
-  if (&dlopen == nullptr || &dlsym == nullptr) return nullptr;
+  if (is_linked_statically() || &dlopen == nullptr || &dlsym == nullptr) return nullptr;
   void* library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return nullptr;
   static libdw f;
@@ -98,7 +108,7 @@ const libdw* load() {
   return complete ? &f : nullptr;
 }
 
-/// Null when this machine has no libdw.
+/// Null when this machine has no libdw, and in statically linked programs.
 const libdw* library() {
   static const libdw* found = load();
   return found;

@@ -46,8 +46,15 @@ std::uint64_t add_to_checksum(std::uint64_t sum, const std::byte* from, std::siz
 file_writer::file_writer(std::string path)
     : path_(std::move(path)),
       buffer_(buffer_bytes),
-      fd_(open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+      fd_(open(path_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)) {
   if (fd_ < 0) failed("created");
+  // What is there already, and nobody else's: the bytes are this user's alone.
+  struct stat status{};
+  if (fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+      fchmod(fd_, 0600) != 0 || ftruncate(fd_, 0) != 0) {
+    close(fd_);
+    throw error(format("%s is there, and is no file of this user", path_.c_str()));
+  }
   put(first_word);
 }
 

@@ -14,9 +14,10 @@ namespace sojourn::detail {
 
 class wait_clock {
  public:
-  /// `p` begins to wait; before the end of this round, its time is that of an earlier one.
+  /// `p` begins to wait; before the end of this round, its time is that of an earlier one. No two
+  /// waits of a piece have the same: reports tell by it whether one has gone on meanwhile.
   void begins(piece* p) {
-    p->since = latest_;
+    p->since = ++latest_;
     if (count_ == pieces_.size()) look();
     pieces_[count_++] = p;
   }

@@ -36,7 +36,7 @@ TEST(wait_clock, until_its_round_ends_one_waits_since_the_last) {
   clock.end_round();
   piece second;
   clock.begins(&second);
-  EXPECT_EQ(second.since, first.since);
+  EXPECT_EQ(second.since, first.since + 1);
   const std::uint64_t before = ticks();
   clock.end_round();
   EXPECT_GE(second.since, before);

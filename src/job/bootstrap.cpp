@@ -18,7 +18,8 @@
 namespace sojourn::detail {
 
 job_fds create_job(int rank_count, bool share_heap, int cores, bool bound) {
-  address_map map = map_from_environment(rank_count);
+  // Valgrind may run the ranks and not the launcher, or the other way round: long enough for both.
+  address_map map = map_from_environment(rank_count, false);
   std::size_t transport_offset = job_segment::header_bytes(rank_count);
   std::size_t bytes = transport_offset + shm::layout(rank_count).total_bytes();
   job_fds fds{make_memory_file("sojourn-job", bytes), -1, -1};

@@ -293,10 +293,13 @@ struct plan {
   char path[4000];
 };
 
-void make_plan(plan& p, const std::string& path) {
+/// True when it has locked the path anew.
+bool make_plan(plan& p, const std::string& path) {
   if (path.empty() || path.size() >= sizeof p.path - 32) {
     throw error(format("a name of %zu characters is none for a file", path.size()));
   }
+  (void)generation_at(path);  // nothing is made beside what is no checkpoint
+  const bool locked = lock_checkpoint(path, 0);
   path.copy(p.path, sizeof p.path - 1);
   p.set.ranks = static_cast<std::uint64_t>(job.count);
   p.set.generation = generation_at(path) + 1;
@@ -307,19 +310,29 @@ void make_plan(plan& p, const std::string& path) {
   p.set.stack_bytes = std::uint64_t{1} << addresses.slot_shift;
   p.set.now_ns = now_ns();
   p.set.checked = checked();
+  return locked;
 }
 
 /// Nothing moves in the job.
 failure write_all(const std::string& wanted, const root_bytes& root) {
   no_file_size_signal quiet;
   plan p{};
+  bool locked = false;
   failure first = anywhere([&] {
-    if (job.me == 0) make_plan(p, wanted);
+    if (job.me == 0) locked = make_plan(p, wanted);
   });
-  if (first.why != checkpoint_refusal::none) return first;
+  if (first.why != checkpoint_refusal::none) {
+    if (locked) unlock_checkpoint(wanted);
+    return first;
+  }
   p = broadcast(p, 0);
   std::string path = p.path;
-  first = anywhere([&] { save_rank(path, p.set, root); });
+  bool writes = false;
+  first = anywhere([&] {
+    if (job.me != 0) locked = lock_checkpoint(path, job.me);
+    writes = true;
+    save_rank(path, p.set, root);
+  });
   if (first.why == checkpoint_refusal::none) {
     first = anywhere([&] {
       if (job.me == 0) write_set(path, p.set);
@@ -328,7 +341,8 @@ failure write_all(const std::string& wanted, const root_bytes& root) {
   if (first.why == checkpoint_refusal::none) {
     remove_others(path, p.set.generation, job.me, job.count);
   } else {
-    unlink(rank_file(path, p.set.generation, job.me).c_str());
+    if (writes) unlink(rank_file(path, p.set.generation, job.me).c_str());
+    if (locked) unlock_checkpoint(path);
   }
   return first;
 }
@@ -394,6 +408,12 @@ void restore_rank(const std::string& path, const checkpoint_set& set) {
     refuse_to_restore(path + (checked() ? " has no records of objects, which checked mode needs"
                                         : " was written in checked mode"),
                       checked() ? "set SOJOURN_CHECKED=0" : "set SOJOURN_CHECKED=1");
+  }
+  // Until this job ends: it may write its own checkpoints there.
+  try {
+    lock_checkpoint(path, job.me);
+  } catch (const error& e) {
+    throw error(format("cannot restore: %s", e.what()));
   }
   constexpr const char* whole = "all files of a checkpoint must be as they were written";
   std::string file = rank_file(path, set.generation, job.me);

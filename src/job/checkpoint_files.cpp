@@ -2,12 +2,15 @@
 #include "job/checkpoint_files.hpp"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <system_error>
 
 #include "base/check.hpp"
@@ -30,7 +33,72 @@ bool parse_rank_file(const std::string& name, const std::string& prefix, std::ui
   return second.ec == std::errc() && second.ptr == end;
 }
 
+/// Of locks that this process has. A lock is the process's own: no child inherits it, and it is
+/// gone with the process. It would be gone, too, when any descriptor of that file was closed.
+std::map<std::string, int> locks;
+
+/// For a user of another job. The first rank's, for all of the job.
+void write_holder(int fd) {
+  char host[128] = "?";
+  (void)gethostname(host, sizeof host - 1);
+  std::string text =
+      format("pid %d, %s, on host %s", static_cast<int>(getpid()), program_invocation_name, host);
+  // It only helps whoever is refused.
+  if (ftruncate(fd, 0) == 0) (void)!pwrite(fd, text.data(), text.size(), 0);
+}
+
+std::string holder_in(int fd) {
+  char text[256];
+  ssize_t size = pread(fd, text, sizeof text, 0);
+  std::string holder(text, size > 0 ? static_cast<std::size_t>(size) : 0);
+  for (char& c : holder) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return holder.empty() ? "" : " (" + holder + ")";
+}
+
 }  // namespace
+
+bool lock_checkpoint(const std::string& path, int rank) {
+  if (locks.contains(path)) return false;
+  const std::string file = path + ".lock";
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    int fd = open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0) return false;
+    struct flock part{};
+    part.l_type = F_WRLCK;
+    part.l_whence = SEEK_SET;
+    part.l_start = rank;
+    part.l_len = 1;
+    if (fcntl(fd, F_SETLK, &part) != 0) {
+      bool held = errno == EACCES || errno == EAGAIN;
+      std::string holder = held ? holder_in(fd) : "";
+      close(fd);
+      if (!held) return false;
+      throw error(path + " belongs to another job that runs" + holder +
+                  ": end that one, or choose another name");
+    }
+    // Whoever had it may have removed the file meanwhile.
+    struct stat mine{};
+    struct stat there{};
+    if (fstat(fd, &mine) == 0 && stat(file.c_str(), &there) == 0 && mine.st_ino == there.st_ino &&
+        mine.st_dev == there.st_dev) {
+      locks[path] = fd;
+      if (rank == 0) write_holder(fd);
+      return true;
+    }
+    close(fd);
+  }
+  return false;
+}
+
+void unlock_checkpoint(const std::string& path) {
+  auto found = locks.find(path);
+  if (found == locks.end()) return;
+  if (access(path.c_str(), F_OK) != 0) unlink((path + ".lock").c_str());
+  close(found->second);
+  locks.erase(found);
+}
 
 void refuse_to_restore(const std::string& what, const char* remedy) {
   throw error("cannot restore: " + what + ": " + remedy);

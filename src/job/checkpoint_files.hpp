@@ -2,7 +2,7 @@
 // The files of a checkpoint: `path`, which says what the others are, and `path.GENERATION.RANK`
 // with what a rank has saved. A new checkpoint is a new generation; `path` is replaced, by a
 // rename, when all ranks' files of it are on the disk, so that it names a whole set at every
-// moment.
+// moment. `path.lock` says, by a lock on it, which job has the path.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,14 @@ enum class checkpoint_file : std::uint64_t { set = 1, rank = 2 };
 inline constexpr std::uint64_t checkpoint_version = 2;
 
 std::string rank_file(const std::string& path, std::uint64_t generation, int rank);
+
+/// Takes this rank's part of the lock on a checkpoint (a byte of `path.lock`) for as long as this
+/// process lives: no other job reads or writes it meanwhile. False when this process has it
+/// already. Throws sojourn::error when another job has it: which one, and what to do. Where files
+/// cannot be locked, or none can be made there, there is no lock.
+bool lock_checkpoint(const std::string& path, int rank);
+/// Gives the lock back, after a checkpoint that failed; nothing is left of the first one.
+void unlock_checkpoint(const std::string& path);
 
 /// Replaces `path`. Throws sojourn::error; then it is as it was.
 void write_set(const std::string& path, const checkpoint_set& set);

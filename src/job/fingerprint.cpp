@@ -3,6 +3,7 @@
 
 #include <gnu/libc-version.h>
 #include <link.h>
+#include <sys/auxv.h>
 
 #include <cerrno>
 #include <cstring>
@@ -30,8 +31,15 @@ void mix(std::uint64_t& hash, const void* bytes, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) hash = (hash ^ p[i]) * 0x100000001b3u;  // FNV-1a
 }
 
-/// Build ids are in the notes that the linker gave each object.
+/// Build ids are in the notes that the linker gave each object. Not the kernel's own (vDSO), which
+/// no stack has addresses of while its owner waits, and which differs between kernels.
 int mix_notes(dl_phdr_info* info, std::size_t, void* hash) {
+  const unsigned long kernels = getauxval(AT_SYSINFO_EHDR);
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = info->dlpi_phdr[i];
+    if (part.p_type == PT_LOAD && kernels - (info->dlpi_addr + part.p_vaddr) < part.p_memsz)
+      return 0;
+  }
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     if (info->dlpi_phdr[i].p_type != PT_NOTE) continue;
     mix(*static_cast<std::uint64_t*>(hash),

@@ -54,13 +54,25 @@ struct crash_record {
 struct alignas(64) rank_block {
   std::atomic<rank_state> state;
   std::atomic<std::int32_t> pid;
-  std::uint32_t part;               ///< Which of the job's programs the launcher started here.
-  char program[64];                 ///< Its name; NUL-terminated.
-  std::uint64_t fingerprint;        ///< Equal in ranks that may exchange stacks.
-  std::uint64_t wire_fingerprint;   ///< Equal in ranks that may exchange messages.
+  std::uint32_t part;              ///< Which of the job's programs the launcher started here.
+  char program[64];                ///< Its name; NUL-terminated.
+  std::uint64_t fingerprint;       ///< Equal in ranks that may exchange stacks.
+  std::uint64_t wire_fingerprint;  ///< Equal in ranks that may exchange messages.
+  std::uint64_t region_bytes;      ///< These three are equal in all ranks.
+  std::uint64_t stack_bytes;       ///< Of a fiber.
+  std::uint64_t page_bytes;
   std::atomic<std::uint32_t> lost;  ///< 1: it has ended in the middle of the job.
   crash_record crash;
 };
+
+/// What became of one entry of SOJOURN_VIA, told by ranks when they finish.
+struct setting_use {
+  std::uint32_t matched;  ///< 1: on some rank.
+  std::uint32_t edits;    ///< From `name` to `nearest`.
+  char name[96];
+  char nearest[96];  ///< "": nothing is near.
+};
+inline constexpr std::size_t setting_uses_max = 16;
 
 /// Exit status of a rank that ends because another did.
 inline constexpr int status_rank_lost = 75;
@@ -80,6 +92,9 @@ struct job_segment {
   std::atomic<std::uint32_t> start_arrived;  ///< Ranks that attached or could not; a futex.
   std::atomic<std::uint32_t> start_failed;   ///< Those that could not; nobody goes on then.
   std::atomic<std::uint32_t> ranks_lost;     ///< How many.
+  std::atomic<std::uint32_t> uses_locked;    ///< 1: a rank writes to `uses`.
+  std::uint32_t use_count;                   ///< Valid entries of `uses`.
+  setting_use uses[setting_uses_max];        ///< In the order of SOJOURN_VIA.
   std::atomic<std::uint32_t> deaths_begun;   ///< Of ranks that say why; see crash_record::order.
   rank_block ranks[1];                       ///< `rank_count` of them.
 

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/printable.hpp"
+#include "base/settings.hpp"
 #include "job/job_segment.hpp"
 #include "job/kernel_files.hpp"
 #include "job/launcher_binding.hpp"
@@ -153,6 +154,8 @@ std::string hexadecimal_byte(char c) {
 }  // namespace
 
 std::string printable(const std::string& text) { return detail::printable(text); }
+
+std::vector<std::string> unknown_settings() { return detail::unknown_settings(); }
 
 int checkpoint_rank_count(const std::string& path) {
   return static_cast<int>(read_set(path).ranks);

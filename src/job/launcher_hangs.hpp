@@ -7,7 +7,9 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "job/job_segment.hpp"
@@ -36,26 +38,41 @@ class hang_watcher {
  private:
   struct progress {
     std::uint64_t counted = 0;
+    std::uint64_t reads = 0;
     std::int64_t resumed = 0;  ///< Resumed fibers, but for those that only gave their turn.
     std::uint64_t yields = 0;
-    std::string sleep;  ///< The sleep in the kernel that it was last seen in, or "".
+    std::uint64_t bytes_read = 0;  ///< Or written, of the global heap.
+    std::string sleep;             ///< The sleep in the kernel that it was last seen in, or "".
     time since = {};
+    time runs_since = {};      ///< It neither slept, as far as was seen, nor came to its scheduler.
+    bool is_told = false;      ///< That it computes, or is stopped.
+    bool was_stopped = false;  ///< When it was looked at last.
   };
   struct request {
     std::string why;
     bool proven;
     bool by_hand;  ///< Somebody asked: also what a rank does in a system call.
     time at;
+    bool brief = false;        ///< Only to look whether fibers wait in a circle.
+    bool circle_only = false;  ///< Nothing is told unless they do.
     time interrupted_at = {};
   };
 
   void hear_bell();
   void sample(time now);
+  void look_at_ranks(time now, bool some_wait);
+  void look_for_circle(const std::vector<bool>& running, time now);
+  bool someone_waits_long(const hang_view& view) const;
+  bool is_told(const hang_view& view, const std::vector<told_fiber>& circle) const;
+  rank_condition standstill_of(std::size_t rank) const;
+  bool has_sleeper(int rank, time now) const;
   bool sleeps_on(std::size_t rank);
   void start(request r);
+  char process_state(std::size_t rank) const;
   bool takes_part(std::size_t rank, const std::vector<bool>& running) const;
   bool has_answered(std::size_t rank) const;
   bool has_stack(std::size_t rank) const;
+  bool is_about_to_answer(std::size_t rank, std::chrono::nanoseconds waited) const;
   void interrupt(std::size_t rank);
   hang_view collect(const std::vector<bool>& running, time now) const;
 
@@ -68,6 +85,10 @@ class hang_watcher {
   time progress_at_;  ///< Of any rank.
   time sampled_at_;
   bool reported_ = false;
+  std::optional<time> circle_at_;    ///< When to look for a circle of waits.
+  std::optional<hang_view> waited_;  ///< What was told when one was seen, to be proven.
+  std::set<std::pair<int, std::uint64_t>>
+      told_waits_;  ///< Of circles: rank and fiber_record::since.
   std::uint32_t asked_by_ranks_ = 0;
   std::uint32_t number_ = 0;  ///< Of the last request.
   std::optional<request> request_;

@@ -16,6 +16,7 @@
 #include "job/caller_of_mark.hpp"
 #include "job/kernel_files.hpp"
 #include "job/kernel_kills.hpp"
+#include "object/sites.hpp"
 #include "sojourn/errors.hpp"
 
 namespace sojourn::detail {
@@ -142,6 +143,7 @@ void supervisor::run() {
     meet_deadlines();
     if (all_ended() && !end_orphans_at_ && !streams_open() && !reported_) {
       if (first_failure_) report_failure();
+      if (ending_ == ending::none) tell_of_settings();
       reported_ = true;
     }
   }
@@ -228,7 +230,7 @@ void supervisor::report_hang(const hang_view& view) {
   hang_report report = explain(view, "sojourn run: ");
   say(report.text);
   if (plan_.options.on_hang_report) plan_.options.on_hang_report(report.json);
-  if (!view.proven) return;
+  if (!view.proven && !report.no_main_goes_on) return;
   ending_ = ending::deadlock;
   status_ = status_deadlock;
   say("sojourn run: the job was ended; its exit status is " + std::to_string(status_) + "\n");
@@ -554,6 +556,21 @@ void supervisor::end_orphans() {
 
 void supervisor::say(const std::string& text) {
   sinks_.back()->put(launcher_writer, "", printable(text), true);
+}
+
+/// A setting that did nothing is a mistake, as a rule.
+void supervisor::tell_of_settings() {
+  for (std::size_t i = 0; i < std::min<std::size_t>(job_.use_count, setting_uses_max); ++i) {
+    const setting_use& use = job_.uses[i];
+    if (use.matched != 0) continue;
+    auto text = [](const char* name, std::size_t bytes) {
+      return std::string(name, strnlen(name, bytes));
+    };
+    say("sojourn run: " +
+        unmatched_rule_text(text(use.name, sizeof use.name),
+                            text(use.nearest, sizeof use.nearest)) +
+        "\n");
+  }
 }
 
 void supervisor::report_failure() { say((death_told_ ? "" : death_text()) + end_text()); }

@@ -83,6 +83,7 @@ class supervisor {
   void end_orphans();
   std::vector<pid_t> not_orphans() const;
   void say(const std::string& text);
+  void tell_of_settings();
   void report_failure();
   std::string death_text() const;
   std::string end_text() const;

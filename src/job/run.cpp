@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -25,6 +26,7 @@
 #include "base/checked.hpp"
 #include "base/doctor_hint.hpp"
 #include "base/printable.hpp"
+#include "base/settings.hpp"
 #include "base/symbols.hpp"
 #include "fiber/forks.hpp"
 #include "fiber/scheduler.hpp"
@@ -127,6 +129,9 @@ int join_job() {
     }
     fds = create_job(1, share == nullptr || std::strcmp(share, "on") == 0, allowed_cores(), false);
     self.alone = true;
+    for (const std::string& sentence : unknown_settings()) {
+      std::fprintf(stderr, "sojourn: %s\n", printable(sentence).c_str());
+    }
   } else {
     rank = std::atoi(rank_text);
     if (std::sscanf(fds_text, "%d,%d,%d", &fds.segment, &fds.heap, &fds.bell) != 3) {
@@ -174,11 +179,28 @@ void arrive() {
   }
 }
 
+/// Addresses must mean the same in all ranks.
+void compare_memory(const rank_block& rank, int r) {
+  const rank_block& first = block_of(0);
+  auto compare = [r](std::uint64_t of_first, std::uint64_t here, unsigned shift, const char* what) {
+    if (of_first == here) return;
+    throw error(
+        format("rank 0 has %s=%llu and rank %d has %llu: start all ranks of a job with the "
+               "same",
+               what, static_cast<unsigned long long>(of_first >> shift), r,
+               static_cast<unsigned long long>(here >> shift)));
+  };
+  compare(first.region_bytes, rank.region_bytes, 30, "SOJOURN_REGION_GIB");
+  compare(first.stack_bytes, rank.stack_bytes, 10, "SOJOURN_STACK_KIB");
+  compare(first.page_bytes, rank.page_bytes, 0, "pages of bytes");
+}
+
 /// Ranks that were started as one program must be one; all must speak of the same messages.
 void compare_ranks() {
   const rank_block* first = nullptr;  // of its part
   for (int r = 0; r < job.count; ++r) {
     const rank_block& rank = block_of(r);
+    compare_memory(rank, r);
     if (first == nullptr || rank.part != first->part) first = &rank;
     if (rank.fingerprint != first->fingerprint) {
       throw error(
@@ -287,7 +309,7 @@ void say_alone(const char* why, bool proven) {
 /// Nothing can happen in this job any more: whoever watches it ends it.
 void deadlocked() {
   if (!self.alone) return ring();
-  write_report(self.segment->watch().report_of(0));
+  write_report(self.segment->watch().report_of(0), false);
   say_alone("no fiber can go on, and no message is on its way", true);
   std::fflush(nullptr);
   std::_Exit(status_deadlock);
@@ -315,11 +337,42 @@ void watch_alone() {
   }
 }
 
+/// Tells what the entries of SOJOURN_VIA met on this rank, for one sentence a job.
+void tell_of_settings() {
+  // A single rank has no access to another one's objects, and the setting may be for larger jobs.
+  if (job.count == 1) return;
+  std::vector<site_rule_use> uses = site_rule_uses();
+  job_segment& s = *self.segment;
+  // Another rank holds it for microseconds; one that dies in between may not stop this one.
+  for (int tries = 0; s.uses_locked.exchange(1) != 0; ++tries) {
+    if (tries == 1000) return;
+    sched_yield();
+  }
+  for (std::size_t i = 0; i < std::min(uses.size(), setting_uses_max); ++i) {
+    setting_use& told = s.uses[i];
+    const site_rule_use& use = uses[i];
+    if (i == s.use_count) {
+      std::snprintf(told.name, sizeof told.name, "%s", std::string(use.name).c_str());
+      told.edits = ~0u;
+      ++s.use_count;
+    }
+    if (use.matched) told.matched = 1;
+    if (!use.nearest.empty() && use.edits < told.edits) {
+      told.edits = static_cast<std::uint32_t>(use.edits);
+      std::snprintf(told.nearest, sizeof told.nearest, "%s", use.nearest.c_str());
+    }
+  }
+  s.uses_locked.store(0);
+}
+
 void introduce_myself() {
   rank_block& mine = block_of(job.me);
   std::snprintf(mine.program, sizeof mine.program, "%s", program_invocation_short_name);
   mine.fingerprint = fingerprint();
   mine.wire_fingerprint = wire_fingerprint();
+  mine.region_bytes = addresses.bytes;
+  mine.stack_bytes = std::uint64_t{1} << addresses.slot_shift;
+  mine.page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 void live() {
@@ -365,7 +418,10 @@ void live() {
   run_main(main_fiber, nullptr);
   dispatch_until(rank_is_done);
   end_continuations();
-  if (self.status == 0) block_of(job.me).state.store(rank_state::finished);
+  if (self.status == 0) {
+    tell_of_settings();
+    block_of(job.me).state.store(rank_state::finished);
+  }
 }
 
 /// Says why this rank cannot start, so that no other waits for it. Allocates nothing, for that may

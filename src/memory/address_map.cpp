@@ -80,9 +80,14 @@ address_map address_map::divide(std::uint64_t base, std::uint64_t bytes, int ran
   return m;
 }
 
-address_map map_from_environment(int ranks) {
-  std::uint64_t gib =
-      number_from_environment("SOJOURN_REGION_GIB", address_map::default_bytes >> 30, 1, 10 << 10);
+bool under_valgrind() {
+  const char* preloaded = std::getenv("LD_PRELOAD");
+  return preloaded != nullptr && std::strstr(preloaded, "/vgpreload_") != nullptr;
+}
+
+address_map map_from_environment(int ranks, bool shrinks) {
+  std::uint64_t bytes = shrinks ? address_map::bytes_under_valgrind : address_map::default_bytes;
+  std::uint64_t gib = number_from_environment("SOJOURN_REGION_GIB", bytes >> 30, 1, 10 << 10);
   std::uint64_t kib = number_from_environment("SOJOURN_STACK_KIB", 256, 64, 8 << 10);
   if (!std::has_single_bit(kib)) {
     throw error(format("SOJOURN_STACK_KIB=%llu is not a power of two",

@@ -23,6 +23,8 @@ namespace sojourn::detail {
 struct address_map {
   static constexpr std::uint64_t default_base = 0x2000'0000'0000;
   static constexpr std::uint64_t default_bytes = 10ull << 40;
+  // Memcheck keeps a record of each 64 KiB that are mapped: 20 GB for the 4 TiB of the heap.
+  static constexpr std::uint64_t bytes_under_valgrind = 64ull << 30;
   static constexpr std::size_t main_stack_bytes = 8u << 20;
   static constexpr std::size_t worker_stack_bytes = 8u << 20;
 
@@ -93,7 +95,12 @@ void* runtime_memory_at_end(std::size_t bytes);
 /// Moves a mapping into the region's private part; returns where it is then.
 void* move_mapping_to_runtime_memory(void* mapping, std::size_t bytes);
 
-/// SOJOURN_REGION_GIB and SOJOURN_STACK_KIB, checked. Throws sojourn::error.
-address_map map_from_environment(int ranks);
+/// True when valgrind runs this program: it preloads its part of the client, and says so in the
+/// environment.
+bool under_valgrind();
+
+/// SOJOURN_REGION_GIB and SOJOURN_STACK_KIB, checked. Throws sojourn::error. Without the former the
+/// region is small when it `shrinks`.
+address_map map_from_environment(int ranks, bool shrinks = under_valgrind());
 
 }  // namespace sojourn::detail

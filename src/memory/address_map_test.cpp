@@ -108,7 +108,7 @@ struct setting {
 };
 
 TEST(address_map, the_environment_sets_the_region_and_the_stacks) {
-  address_map usual = sojourn::detail::map_from_environment(4);
+  address_map usual = sojourn::detail::map_from_environment(4, false);
   EXPECT_EQ(usual.bytes, address_map::default_bytes);
   EXPECT_EQ(usual.slot_shift, 18u);
   setting region("SOJOURN_REGION_GIB", "64");
@@ -117,7 +117,21 @@ TEST(address_map, the_environment_sets_the_region_and_the_stacks) {
   EXPECT_EQ(m.bytes, 64 * gib);
   EXPECT_EQ(m.slot_shift, 20u);
   setting nothing("SOJOURN_REGION_GIB", "");
-  EXPECT_EQ(sojourn::detail::map_from_environment(4).bytes, address_map::default_bytes);
+  EXPECT_EQ(sojourn::detail::map_from_environment(4, false).bytes, address_map::default_bytes);
+}
+
+TEST(address_map, is_small_under_valgrind_unless_a_size_is_asked_for) {
+  const char* before = std::getenv("LD_PRELOAD");
+  const std::string preloaded = before != nullptr ? before : "";
+  {
+    setting valgrind("LD_PRELOAD", "/usr/libexec/valgrind/vgpreload_core-amd64-linux.so");
+    EXPECT_TRUE(sojourn::detail::under_valgrind());
+    EXPECT_EQ(sojourn::detail::map_from_environment(4).bytes, address_map::bytes_under_valgrind);
+    setting size("SOJOURN_REGION_GIB", "100");
+    EXPECT_EQ(sojourn::detail::map_from_environment(4).bytes, std::uint64_t{100} << 30);
+  }
+  EXPECT_FALSE(sojourn::detail::under_valgrind());
+  if (before != nullptr) setenv("LD_PRELOAD", preloaded.c_str(), 1);
 }
 
 TEST(address_map, bad_settings_are_named_with_their_limits) {

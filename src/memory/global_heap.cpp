@@ -13,16 +13,22 @@
 #include "base/check.hpp"
 #include "base/saved_file.hpp"
 #include "memory/address_map.hpp"
+#include "sojourn/clock.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/objects.hpp"
 
 namespace sojourn::detail {
 
+std::size_t heap_bytes_kept = 0;
+
 namespace {
 
 constexpr std::size_t page = 4096;
-// Runs at least this long give their memory back to the system when they are freed.
+// Runs at least this long give their memory back to the system, in the end.
 constexpr std::size_t give_back = 1u << 20;
+// So many bytes of them, or half of what is in use, are kept for the next ones.
+constexpr std::size_t kept_least = 64u << 20;
+constexpr std::uint64_t kept_ns = 1'000'000'000;
 // What a core holds beyond what was used.
 constexpr std::size_t least_dumped = 1u << 20;
 
@@ -30,7 +36,7 @@ constexpr std::size_t least_dumped = 1u << 20;
 class page_runs final : public std::pmr::memory_resource {
  public:
   page_runs(std::uint64_t first, std::uint64_t bytes)
-      : first_(first), next_(first), dumped_(first), end_(first + bytes) {}
+      : first_(first), next_(first), high_(first), dumped_(first), end_(first + bytes) {}
 
   /// The books, then each stretch of pages that hold something, behind its address and length.
   void save(file_writer& to) const {
@@ -47,16 +53,23 @@ class page_runs final : public std::pmr::memory_resource {
   }
   void load(file_reader& from) {
     from.get(next_);
+    high_ = next_;
+    in_use_ = next_ - first_;
     want_in_cores();
     by_address_.clear();
     by_size_.clear();
     for (auto n = from.get<std::size_t>(); n > 0; --n) {
       auto [address, bytes] = from.get<stretch>();
       insert(address, bytes);
+      in_use_ -= bytes;
     }
     for (stretch s; (s = from.get<stretch>()).bytes > 0;) {
       from.bytes(reinterpret_cast<void*>(s.address), s.bytes);
     }
+  }
+
+  void trim_when_old() {
+    if (now_ns() - freed_ns_ >= kept_ns) trim();
   }
 
  private:
@@ -85,6 +98,8 @@ class page_runs final : public std::pmr::memory_resource {
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
     if (alignment > page) throw std::bad_alloc();
     bytes = (bytes + page - 1) / page * page;
+    if (bytes >= give_back) heap_bytes_kept -= std::min(heap_bytes_kept, bytes);
+    in_use_ += bytes;
     auto fit = by_size_.lower_bound(bytes);
     if (fit != by_size_.end()) {
       auto [run_bytes, address] = *fit;
@@ -93,9 +108,13 @@ class page_runs final : public std::pmr::memory_resource {
       if (run_bytes > bytes) insert(address + bytes, run_bytes - bytes);
       return reinterpret_cast<void*>(address);
     }
-    if (bytes > end_ - next_) throw std::bad_alloc();
+    if (bytes > end_ - next_) {
+      in_use_ -= bytes;
+      throw std::bad_alloc();
+    }
     std::uint64_t address = next_;
     next_ += bytes;
+    high_ = std::max(high_, next_);
     if (next_ > dumped_) want_in_cores();
     return reinterpret_cast<void*>(address);
   }
@@ -103,8 +122,12 @@ class page_runs final : public std::pmr::memory_resource {
   void do_deallocate(void* p, std::size_t bytes, std::size_t) override {
     std::uint64_t address = reinterpret_cast<std::uint64_t>(p);
     bytes = (bytes + page - 1) / page * page;
-    // Shared pages: MADV_DONTNEED would only unmap them here.
-    if (bytes >= give_back) madvise(p, bytes, MADV_REMOVE);
+    in_use_ -= bytes;
+    const bool is_long = bytes >= give_back;
+    if (is_long) {
+      heap_bytes_kept += bytes;
+      freed_ns_ = now_ns();
+    }
     auto after = by_address_.lower_bound(address);
     if (after != by_address_.end() && after->first == address + bytes) {
       bytes += after->second;
@@ -123,6 +146,18 @@ class page_runs final : public std::pmr::memory_resource {
     } else {
       insert(address, bytes);
     }
+    if (is_long && heap_bytes_kept > std::max(kept_least, in_use_ / 2)) trim();
+  }
+
+  /// Long runs that are free have no memory any more.
+  void trim() {
+    // Shared pages: MADV_DONTNEED would only unmap them here.
+    for (auto [address, bytes] : by_address_) {
+      if (bytes >= give_back) madvise(reinterpret_cast<void*>(address), bytes, MADV_REMOVE);
+    }
+    if (high_ > next_) madvise(reinterpret_cast<void*>(next_), high_ - next_, MADV_REMOVE);
+    high_ = next_;
+    heap_bytes_kept = 0;
   }
 
   /// What is used is in a core of this rank. In steps, for each takes a system call.
@@ -154,7 +189,10 @@ class page_runs final : public std::pmr::memory_resource {
 
   std::uint64_t first_;
   std::uint64_t next_;
-  std::uint64_t dumped_;  ///< Up to here the partition is in cores.
+  std::uint64_t high_;          ///< Behind it nothing has memory.
+  std::size_t in_use_ = 0;      ///< Bytes of runs that are not free.
+  std::uint64_t freed_ns_ = 0;  ///< When a long run was last freed.
+  std::uint64_t dumped_;        ///< Up to here the partition is in cores.
   std::uint64_t end_;
   std::map<std::uint64_t, std::size_t> by_address_;
   std::multimap<std::size_t, std::uint64_t> by_size_;
@@ -195,6 +233,8 @@ void load_heap(file_reader& from) {
   heap->runs.load(from);
   from.bytes(static_cast<void*>(&heap->pools), sizeof heap->pools);
 }
+
+void trim_heap() { heap->runs.trim_when_old(); }
 
 std::size_t heap_bytes_in_use() { return heap->in_use; }
 

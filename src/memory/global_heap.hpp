@@ -21,4 +21,11 @@ void load_heap(file_reader& from);
 /// Bytes of the partition that are allocated to objects now.
 std::size_t heap_bytes_in_use();
 
+/// Bytes of memory in long runs of pages that were freed and wait to be used again: having them of
+/// the system anew takes thirty times as long as clearing them.
+extern std::size_t heap_bytes_kept;
+/// Gives them back to the system when none was freed in the last second. For ranks that are about
+/// to fall asleep.
+void trim_heap();
+
 }  // namespace sojourn::detail

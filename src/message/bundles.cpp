@@ -167,17 +167,57 @@ bundled_function::bundled_function(bundled_handler runs, std::uint32_t bytes)
   if (functions().size() > 0xffff) die("a program has at most 65,000 different remote calls");
 }
 
-std::byte* room_in_new_run(int to, const bundled_function& called) {
-  const std::uint32_t stride = called.stride;
-  if (sizeof(run_header) + stride + sizeof(scope_ticket) > chosen.bytes || is_lost(to)) {
-    return nullptr;
+namespace {
+
+/// Begins an empty bundle for calls that count in `scope`; false when they have to go alone.
+bool begin_bundle(bundle& b, int to, void* scope) {
+  if (runs_other_program(to)) return false;
+  scope_ticket weight{};
+  if (scope != nullptr) {
+    if (scopes_on_wire.available(scope) == 0) return false;  // to wait for weight it goes alone
+    weight = scopes_on_wire.take(scope);
+    // The bundle counts as a computation of its scope here: the address of the scope's part on
+    // this rank is then no other scope's as long as calls are compared with it.
+    on_scope.joined(scope);
   }
-  bundle& b = bundles[to];
+  b.open->scope = scope;
+  make_room(b);
+  b.weight = weight;
+  b.since = now_ns();
+  ++bundles_waiting;
+  hold_back(to, true);
+  return true;
+}
+
+std::byte* begin_run(bundle& b, const bundled_function& called) {
+  b.open->called = &called;
+  b.open->last = b.end - called.stride;
+  b.run = b.open->next;
+  std::byte* at = b.run + sizeof(run_header);
+  b.open->next = at + called.stride;
+  return at;
+}
+
+}  // namespace
+
+std::byte* room_in_new_run(int to, const bundled_function& called) {
   if (running_piece() == nullptr) [[unlikely]]
     waits_outside_fiber();
-  void* scope = running_piece()->scope;
-  // Sending suspends, and others may fill it meanwhile.
-  while (!b.is_empty() && (b.open->scope != scope || b.room() < sizeof(run_header) + stride)) {
+  const std::size_t least = sizeof(run_header) + called.stride;
+  for (;;) {
+    // Sending suspends. Others may fill the bundle meanwhile, and a thread may be moved: then this
+    // is another rank, which has bundles of its own, or none.
+    if (static_cast<unsigned>(to) >= open_run_count ||
+        least + sizeof(scope_ticket) > chosen.bytes || is_lost(to)) {
+      return nullptr;
+    }
+    bundle& b = bundles[to];
+    void* scope = running_piece()->scope;
+    if (b.is_empty()) return begin_bundle(b, to, scope) ? begin_run(b, called) : nullptr;
+    if (b.open->scope == scope && b.room() >= least) {
+      b.close_run();
+      return begin_run(b, called);
+    }
     send_bundle(to);
     // Polling at sends (MRPC §4.2): of two ranks that only send, the first that finds no room would
     // go through all of the other's calls, which then finds room for ever and takes none. Each turn
@@ -185,31 +225,6 @@ std::byte* room_in_new_run(int to, const bundled_function& called) {
     // rank looks at its messages anyhow when it ends.
     for (int turn = 0; turn < 2 && running_piece() != spare_piece(); ++turn) give_turn();
   }
-  if (b.is_empty()) {
-    if (runs_other_program(to)) return nullptr;
-    scope_ticket weight{};
-    if (scope != nullptr) {
-      if (scopes_on_wire.available(scope) == 0) return nullptr;  // to wait for weight it goes alone
-      weight = scopes_on_wire.take(scope);
-      // The bundle counts as a computation of its scope here: the address of the scope's part on
-      // this rank is then no other scope's as long as calls are compared with it.
-      on_scope.joined(scope);
-    }
-    b.open->scope = scope;
-    make_room(b);
-    b.weight = weight;
-    b.since = now_ns();
-    ++bundles_waiting;
-    hold_back(to, true);
-  } else {
-    b.close_run();
-  }
-  b.open->called = &called;
-  b.open->last = b.end - stride;
-  b.run = b.open->next;
-  std::byte* at = b.run + sizeof(run_header);
-  b.open->next = at + stride;
-  return at;
 }
 
 bool is_bundle(request_handler handler) { return handler == handle_bundle; }

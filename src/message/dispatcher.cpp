@@ -16,6 +16,7 @@
 #include "fiber/wait_clock.hpp"
 #include "fiber/waiters.hpp"
 #include "memory/address_map.hpp"
+#include "memory/global_heap.hpp"
 #include "message/bundles.hpp"
 #include "message/message_reader.hpp"
 #include "message/own_requests.hpp"
@@ -217,6 +218,16 @@ bool someone_can_send() {
   return false;
 }
 
+void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), woken_here); }
+
+/// There is room for what `s` sends, or credit. It takes that before what is ready already, which
+/// may be to call there later.
+void run_now(const pending_send& s) {
+  if (s.go != wake_sender) return s.go(s.context);
+  make_ready_first(static_cast<piece*>(s.context), woken_here);
+  run_ready(1);
+}
+
 int retry_senders() {
   if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) [[likely]]
     return 0;
@@ -241,18 +252,16 @@ int retry_senders() {
       pending_send s = p.callers.front();
       p.callers.pop_front();
       --dispatcher.waiting_senders;
-      s.go(s.context);
+      run_now(s);
       ++done;
-      run_ready(1);
     }
     if (sender_may_go(to) && bundle_is_sent(to) && sender_may_go(to)) {
       pending_send s = p.senders.front();
       p.senders.pop_front();
       --p.senders_waiting;
       --dispatcher.waiting_senders;
-      s.go(s.context);
+      run_now(s);
       ++done;
-      run_ready(1);
     }
   }
   return done;
@@ -400,8 +409,6 @@ struct room_wait {
   std::size_t bytes;
   bool needs_credit;
 };
-
-void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), woken_here); }
 
 bool has_new_loss() {
   return dispatcher.told.count != nullptr &&
@@ -603,12 +610,23 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
 
 void request::consume() { consume_call(*entered); }
 
-void dispatch_until(bool (*done)()) {
+namespace {
+
+/// `Delayed`: the test mode SOJOURN_DELAY is on.
+template <bool Delayed>
+void dispatch(bool (*done)()) {
   for (;;) {
     // Messages first: they are what this rank has just been waiting for.
     int did = dispatcher.transport->poll(anything_ready() ? deliver_all : deliver, nullptr,
                                          messages_a_round);
-    if (!dispatcher.own.empty()) did += deliver_own();
+    if (!dispatcher.own.empty()) {
+      if (Delayed && dispatcher.transport->holds_own()) {
+        ++did;  // the loop goes round until its time has come
+      } else {
+        did += deliver_own();
+        if (Delayed) dispatcher.transport->own_passed();
+      }
+    }
     did += run_what_is_here(pieces_a_round);
     did += retry_senders();
     wait_times.end_round();
@@ -627,9 +645,17 @@ void dispatch_until(bool (*done)()) {
     if (posted.first != nullptr || anything_ready()) continue;
     if (dispatcher.transport->spins_for_replies() && wake_to_stand_by()) continue;
     dispatcher.looks_in_vain = 0;
+    if (heap_bytes_kept != 0) [[unlikely]]
+      trim_heap();
     dispatcher.transport->wait(someone_can_send, dispatcher.around_sleep, next_timer_ns);
     if (dispatcher.looks_in_vain >= dispatcher.looks_until_idle) dispatcher.when_idle(false);
   }
+}
+
+}  // namespace
+
+void dispatch_until(bool (*done)()) {
+  dispatcher.transport->delays_messages() ? dispatch<true>(done) : dispatch<false>(done);
 }
 
 void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket,

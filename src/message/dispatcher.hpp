@@ -93,6 +93,9 @@ struct scope_wire {
   scope_ticket (*take)(void* scope);        ///< Suspends when there is none here.
   std::uint64_t (*available)(void* scope);  ///< What take would give without suspending, or 0.
   void* (*give)(const arrival& message, const scope_ticket& ticket);
+  /// Until the running fiber's scope, if it has one, has some to give. Suspends; the fiber may be
+  /// on another rank then.
+  void (*gather)();
 };
 extern scope_wire scopes_on_wire;
 

@@ -161,7 +161,8 @@ void note_handover(balance_record& record) {
 }
 
 void note_arrival(balance_record& record) {
-  int doublings = std::min(record.handovers - 1, stay_doublings_max);
+  // A record from the wire may say anything.
+  int doublings = std::clamp(record.handovers - 1, 0, stay_doublings_max);
   record.stays_until_ns = now_ns() + (first_stay_ns << doublings);
 }
 

@@ -64,7 +64,7 @@ class departure_check {
   /// What the activation was given.
   void arguments() {
     const auto* from = reinterpret_cast<const std::uint64_t*>(base_ + 1);
-    for (std::size_t i = 0; i < base_->argument_words; ++i) {
+    for (std::size_t i = 0; i < base_->argument_words(); ++i) {
       std::uint64_t word = from[i];
       if (word % 8 != 0 || word - hi_ >= slot_high_ - hi_) continue;
       std::string function = activation();
@@ -123,7 +123,7 @@ class departure_check {
   /// frame of the call.
   bool is_link(std::uint64_t word) const {
     auto low = reinterpret_cast<std::uint64_t>(base_);
-    auto high = low + sizeof(mark) + base_->argument_words * sizeof(std::uint64_t);
+    auto high = low + sizeof(mark) + base_->argument_words() * sizeof(std::uint64_t);
     if (word - low <= high - low) return true;
     return word == reinterpret_cast<const std::uint64_t*>(hi_)[8];
   }

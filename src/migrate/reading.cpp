@@ -17,6 +17,7 @@
 #include "migrate/threads.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/tasks.hpp"
+#include "sojourn/errors.hpp"
 
 namespace sojourn::detail {
 
@@ -191,6 +192,17 @@ struct head_to_read {
 };
 static_assert(sizeof(head_to_read) == sizeof(piece_header) + sizeof(reading_header));
 
+/// False where this rank may not read that one's memory.
+bool read_all(int source, const std::vector<stretch>& all) {
+  try {
+    return std::all_of(all.begin(), all.end(), [source](const stretch& s) {
+      return wire().read_memory(source, s.from, reinterpret_cast<void*>(s.to), s.bytes);
+    });
+  } catch (const error& e) {
+    die("frames that rank %d sends are not where its message says: %s", source, e.what());
+  }
+}
+
 void on_piece_to_read(arrival& a, const head_to_read& head) {
   const reading_header& what = head.what;
   message_reader rest(a, sizeof head);
@@ -216,12 +228,7 @@ void on_piece_to_read(arrival& a, const head_to_read& head) {
     thread_arena::arrive(what.heap, heap.data());
   }
   std::vector<stretch> all = stretches_of(what, p->sp, room, heap.data());
-  bool may_read = true;
-  for (const stretch& s : all) {
-    may_read =
-        may_read && wire().read_memory(source, s.from, reinterpret_cast<void*>(s.to), s.bytes);
-  }
-  if (may_read) {
+  if (read_all(source, all)) {
     counts.migration_copies += total_of(all);
     send_result(what.done, nullptr, 0);
     return filled(p, source);

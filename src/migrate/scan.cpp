@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -51,31 +52,48 @@ bool is_stale(std::uint64_t word) {
   return word - top_low < top_bytes || word - first_heap_low < first_heap_high - first_heap_low;
 }
 
-struct address_range {
-  std::uint64_t low, high;
-};
-
 /// From the lowest mapping that begins in [from, to) to the end of the highest.
-address_range mappings(std::uint64_t from, std::uint64_t to) {
-  address_range all{to, from};
-  std::FILE* maps = std::fopen("/proc/self/maps", "re");
-  if (maps == nullptr) return all;
-  char row[512];
-  while (std::fgets(row, sizeof row, maps) != nullptr) {
-    char* dash = row;
-    std::uint64_t low = std::strtoull(row, &dash, 16);
-    if (low < from || low >= to || *dash != '-') continue;
-    all.low = std::min(all.low, low);
-    all.high = std::max(all.high, std::uint64_t{std::strtoull(dash + 1, nullptr, 16)});
+mapping mappings(std::uint64_t from, std::uint64_t to) {
+  mapping all{to, from};
+  for (const mapping& m : mappings_now()) {
+    if (m.low < from || m.low >= to) continue;
+    all.low = std::min(all.low, m.low);
+    all.high = std::max(all.high, m.high);
   }
-  std::fclose(maps);
   return all;
 }
 
+/// The kernel leaves up to a GiB of nothing, by chance, between the end of the program and its
+/// first heap: numbers of many programs fall in there.
+std::uint64_t begin_of_first_heap(std::uint64_t heap_end) {
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::uint64_t behind_program =
+      (reinterpret_cast<std::uint64_t>(&end) + page - 1) & ~(page - 1);
+  std::uint64_t low = heap_end;
+  for (const mapping& m : mappings_now()) {
+    // One that begins in the program and goes on into the heap is both.
+    if (m.high <= behind_program || m.low >= heap_end) continue;
+    low = std::min(low, std::max(m.low, behind_program));
+  }
+  return low;
+}
+
+void fill_lanes();
+
 }  // namespace
 
-namespace {
-void fill_lanes();
+std::vector<mapping> mappings_now() {
+  std::vector<mapping> all;
+  std::FILE* maps = std::fopen("/proc/self/maps", "re");
+  if (maps == nullptr) throw error("/proc/self/maps cannot be read");
+  char row[512];
+  while (std::fgets(row, sizeof row, maps) != nullptr) {
+    char* dash = row;
+    const std::uint64_t low = std::strtoull(row, &dash, 16);
+    if (*dash == '-') all.push_back({low, std::strtoull(dash + 1, nullptr, 16)});
+  }
+  std::fclose(maps);
+  return all;
 }
 
 bool scan_is_enabled() { return scan_is_on; }
@@ -91,12 +109,12 @@ void attach_scan() {
   // Checked mode looks itself, and stops.
   if (checked()) enabled = false;
   std::uint64_t region_end = addresses.base + addresses.bytes;
-  first_heap_low = reinterpret_cast<std::uint64_t>(&end);
   first_heap_high = reinterpret_cast<std::uint64_t>(sbrk(0));
+  first_heap_low = begin_of_first_heap(first_heap_high);
   // The kernel maps downwards from the first stack, where these bytes lie; qemu-user and valgrind
   // have both below the region, and map upwards.
   if (getauxval(AT_RANDOM) < addresses.base) {
-    address_range below = mappings(first_heap_high, addresses.base);
+    mapping below = mappings(first_heap_high, addresses.base);
     top_low = below.low;
     top_bytes =
         std::min(addresses.base - top_low, std::max(room_for_mappings, below.high - below.low));
@@ -109,6 +127,14 @@ void attach_scan() {
 }
 
 namespace {
+
+/// The first heap grows and shrinks with what the program allocates.
+void look_where_the_heap_ends() {
+  const auto now = reinterpret_cast<std::uint64_t>(sbrk(0));
+  if (now == first_heap_high) return;
+  first_heap_high = now;
+  fill_lanes();
+}
 
 using finder = std::size_t (*)(const std::uint64_t* words, std::size_t count);
 
@@ -229,11 +255,13 @@ const finder find = choose_finder();
 }  // namespace
 
 std::size_t find_stale_pointer(const std::uint64_t* words, std::size_t count) {
+  look_where_the_heap_ends();
   return find(words, count);
 }
 
 private_memory private_memory_now() {
-  return {first_heap_low, reinterpret_cast<std::uint64_t>(sbrk(0)), top_low, top_low + top_bytes};
+  look_where_the_heap_ends();
+  return {first_heap_low, first_heap_high, top_low, top_low + top_bytes, user_end};
 }
 
 READS_FRAMES void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t slot_high,
@@ -242,7 +270,7 @@ READS_FRAMES void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t 
   if (base != nullptr) {
     // Frames reach their callers' by what they were given.
     const auto* word = reinterpret_cast<const std::uint64_t*>(base + 1);
-    for (std::size_t i = 0; i < base->argument_words; ++i, ++word) {
+    for (std::size_t i = 0; i < base->argument_words(); ++i, ++word) {
       if (*word - hi < slot_high - hi && *word % 8 == 0) [[unlikely]] {
         ++counts.scan_warnings;
         report_stale_pointer(hi - 1, hi, *word, true);

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "sojourn/detail/mark.hpp"
 
@@ -23,13 +24,19 @@ std::size_t find_stale_pointer(const std::uint64_t* words, std::size_t count);
 /// On unless SOJOURN_SCAN=off.
 void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t slot_high, const mark* base);
 
-/// Where this rank's private memory lies: the first heap of the C library, and from the libraries
-/// to the end of the user's addresses.
+/// Where this rank's private memory lies: the first heap of the C library as it is now, and from
+/// the libraries to the end of the user's addresses.
 struct private_memory {
   std::uint64_t heap_low, heap_high;
   std::uint64_t top_low, top_high;
+  std::uint64_t user_end;
 };
 private_memory private_memory_now();
+/// What this process has mapped, by address. Reads /proc/self/maps. Throws sojourn::error.
+struct mapping {
+  std::uint64_t low, high;
+};
+std::vector<mapping> mappings_now();
 /// SOJOURN_SCAN does not say off.
 bool scan_is_enabled();
 

@@ -343,6 +343,11 @@ long move_activations(int to, via how) {
   }
   if (running_piece() == nullptr) [[unlikely]]
     waits_outside_fiber();
+  // Calls before it may have used up what its finish counts by.
+  if (running_piece()->scope != nullptr) [[unlikely]] {
+    scopes_on_wire.gather();
+    if (to == job.me) return runs_there;
+  }
   wire().prepare(to, message_class::request);
   return capture_stack(move_pieces, static_cast<std::uint64_t>(to),
                        std::bit_cast<std::uint64_t>(how));

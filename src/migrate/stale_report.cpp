@@ -7,12 +7,19 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/check.hpp"
+#include "base/checked.hpp"
+#include "base/debug_info.hpp"
 #include "base/symbols.hpp"
+#include "fiber/user_frames.hpp"
 #include "sojourn/detail/running.hpp"
+#include "sojourn/errors.hpp"
 
 namespace sojourn::detail {
 
@@ -138,6 +145,67 @@ void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t
       job.me, older ? "an argument of" : "a frame of", function.c_str(),
       static_cast<unsigned long long>(word),
       older ? "the frames of its callers, which stay" : "this rank's private heap");
+}
+
+namespace {
+
+bool refusals_are_told = false;
+
+const char* described(stays_with what) {
+  switch (what) {
+    case stays_with::private_memory:
+      return "this rank's private memory";
+    case stays_with::older_frames:
+      return "the frames of its callers, which stay";
+    case stays_with::another_stack:
+      return "the stack of another fiber";
+    case stays_with::thread_heap:
+      return "the heap of a thread";
+    default:
+      return "these frames, of a child that stays";
+  }
+}
+
+}  // namespace
+
+void attach_stale_report() {
+  const char* text = std::getenv("SOJOURN_STATS");
+  if (text != nullptr && std::strcmp(text, "on") != 0 && std::strcmp(text, "off") != 0) {
+    throw error(format("SOJOURN_STATS=%s is neither on nor off", text));
+  }
+  refusals_are_told = checked() || (text != nullptr && std::strcmp(text, "on") == 0);
+}
+
+void report_refused_steal(const word_that_stays& found, std::uint64_t low, std::uint64_t hi) {
+  if (!refusals_are_told) return;
+  static int investigations = 0;
+  if (investigations == investigations_max) return;
+  ++investigations;
+  const frame* of = nullptr;
+  const std::vector<frame> frames = frames_between(low, hi);
+  for (const frame& f : frames) {
+    // The frames that called the program's function are the runtime's.
+    if (is_users(f.code)) of = &f;
+    if (of != nullptr && f.high > found.at) break;
+  }
+  if (of == nullptr) return;
+  std::string function = function_name(of->code);
+  static std::set<std::string> named;
+  if (is_excused(function) || !named.insert(function).second) return;
+  std::string what = "a word";
+  if (found.at >= of->low && found.at < of->high) {
+    const frame_variable variable =
+        variable_at("/proc/self/exe", of->code, static_cast<std::int64_t>(found.at - of->high));
+    if (!variable.name.empty()) what = "`" + variable.name + "`";
+  }
+  const bool beyond = found.at >= of->high;
+  std::fprintf(
+      stderr,
+      "sojourn: rank %d: `%s` was not given to a rank without work: %s (0x%llx, %llu bytes "
+      "%s its frame's end) looks like a pointer into %s (docs/forks.md)\n",
+      job.me, function.c_str(), what.c_str(), static_cast<unsigned long long>(found.word),
+      static_cast<unsigned long long>(beyond ? found.at - of->high : of->high - found.at),
+      beyond ? "above" : "below", described(found.what));
 }
 
 }  // namespace sojourn::detail

@@ -17,9 +17,11 @@
 #include "memory/runtime_resource.hpp"
 #include "message/dispatcher.hpp"
 #include "message/programs.hpp"
+#include "migrate/reading.hpp"
 #include "migrate/scan.hpp"
 #include "migrate/ship.hpp"
-#include "sojourn/clock.hpp"
+#include "migrate/stale_report.hpp"
+#include "migrate/stretch_scan.hpp"
 #include "sojourn/errors.hpp"
 
 namespace sojourn::detail {
@@ -83,6 +85,8 @@ constexpr std::uint64_t bit_of(int rank) {
 // ---- of the rank that has nothing to do ---------------------------------------------------------
 
 void show_hunger(bool hungry) {
+  // What runs next on this rank is no continuation of what forked before.
+  if (!hungry) std::atomic_ref(counts.at_forks).fetch_or(at_fork::tidy);
   if (hungry == state.hungry || state.forking == 0) return;
   state.hungry = hungry;
   for (int r = 0; r < job.count; ++r) {
@@ -123,6 +127,33 @@ bool may_leave_whole(const piece* p) {
          !p->is_thread_base();
 }
 
+/// Frames of the running piece that end at `older`, or are its oldest ones when that is null.
+leaving_frames frames_of(const piece* p, std::uint64_t low, const mark* younger,
+                         const mark* older) {
+  // What an absent mark is part of cannot be asked; nobody but the runtime has addresses of it.
+  constexpr std::size_t about_a_frame = 256;
+  const std::uint64_t end = address_of(older != nullptr ? older : p->base) + sizeof(mark);
+  const std::size_t behind =
+      older != nullptr
+          ? (older->argument_words() + older->unwritten_words()) * sizeof(std::uint64_t)
+          : about_a_frame;
+  return {.low = low,
+          .high = older != nullptr ? address_of(older->sp) : p->hi,
+          .younger = younger,
+          .older = address_of(older != nullptr ? older : p->base),
+          .older_end = end + behind,
+          .thread_has_heap = p->thread != 0 && has_heap(p)};
+}
+
+/// True when no word of these frames keeps them here.
+bool has_no_word_that_stays(const leaving_frames& frames) {
+  const word_that_stays found = find_word_that_stays(frames);
+  if (found.what == stays_with::nothing) return true;
+  ++counts.steals_refused;
+  report_refused_steal(found, frames.low, frames.high);
+  return false;
+}
+
 /// True when nothing in these frames of the running piece keeps them here. (The gate of ship.hpp is
 /// of suspended pieces and what is younger than a mark; this has a younger end, too.)
 bool is_clean(const piece* p, const stretch& s) {
@@ -130,21 +161,15 @@ bool is_clean(const piece* p, const stretch& s) {
   if (method_depth(*s.younger) != (s.older != nullptr ? method_depth(*s.older) : p->base_methods)) {
     return false;
   }
-  const std::uint64_t low = address_of(s.younger->sp);
-  const std::uint64_t high = s.older != nullptr ? address_of(s.older->sp) : p->hi;
-  for (const hold* h = running.holds; h != nullptr && address_of(h) < high; h = h->outer) {
-    if (address_of(h) >= low) return false;
+  const leaving_frames frames = frames_of(p, address_of(s.younger->sp), s.younger, s.older);
+  for (const hold* h = running.holds; h != nullptr && address_of(h) < frames.high; h = h->outer) {
+    if (address_of(h) >= frames.low) return false;
   }
   for (const referrer* child = p->referrers; child != nullptr; child = child->next_referrer) {
     if (refers_below(child, s.younger)) continue;
     if (s.older == nullptr || refers_below(child, s.older)) return false;
   }
-  const std::size_t words = (high - low) / sizeof(std::uint64_t);
-  if (find_stale_pointer(reinterpret_cast<const std::uint64_t*>(low), words) != words) {
-    ++counts.steals_refused;
-    return false;
-  }
-  return true;
+  return has_no_word_that_stays(frames);
 }
 
 /// The finish scope must hear first of more computations elsewhere.
@@ -249,19 +274,24 @@ bool children_may_go(std::uint64_t now) {
   return state.of_children.is_over(now);
 }
 
-/// The oldest stretch that may leave goes; when there is none, the child itself is to: true.
-bool serve(mark_kind kind) {
+struct service {
+  bool looked = false;      ///< At frames.
+  bool child_goes = false;  ///< The one that is about to begin.
+};
+
+/// The oldest stretch that may leave goes; when there is none, the child itself does.
+service serve(mark_kind kind) {
   const std::uint64_t now = ticks();
   const bool child_may_go = kind == mark_kind::fork && children_may_go(now) &&
                             static_cast<std::int64_t>(now - state.no_look_until) >= 0;
-  if (!child_may_go && !state.of_stretches.is_over(now)) return false;
+  if (!child_may_go && !state.of_stretches.is_over(now)) return {};
   const int to = take_hungry();
-  if (to == no_rank) return false;
+  if (to == no_rank) return {};
   const bool given = give_stretch(to, now);
   look_again();
-  if (given || !child_may_go || belongs_to_full_scope(running_piece())) return false;
+  if (given || !child_may_go || belongs_to_full_scope(running_piece())) return {.looked = true};
   if (!std::exchange(state.gave_too_small, false)) state.of_children.end();
-  return true;
+  return {.looked = true, .child_goes = true};
 }
 
 // ---- A child that leaves, and a fiber that gives its turn ---------------------------------------
@@ -271,18 +301,10 @@ bool send_child(piece* child, void* to) {
   return send_whole(child, *static_cast<const int*>(to));
 }
 
-/// True when a word of these frames keeps them here.
-bool has_stale_pointer(std::uint64_t low, std::uint64_t high) {
-  const std::size_t words = (high - low) / sizeof(std::uint64_t);
-  if (find_stale_pointer(reinterpret_cast<const std::uint64_t*>(low), words) == words) return false;
-  ++counts.steals_refused;
-  return true;
-}
-
 /// Runs below the frames of a child that has not begun its function.
 long give_child(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
-  const std::uint64_t high = address_of(running.youngest->sp);
-  if (high - sp >= read_from_bytes || has_stale_pointer(sp, high)) return 0;
+  const leaving_frames frames = frames_of(running_piece(), sp, nullptr, running.youngest);
+  if (frames.high - sp >= read_from_bytes || !has_no_word_that_stays(frames)) return 0;
   int rank = static_cast<int>(to);
   has_been_given(rank);
   go_on_without_younger(send_child, &rank, sp);
@@ -313,8 +335,8 @@ bool may_leave_in_place_of_waiting(const piece* p) {
 }
 
 long give_whole(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
-  const std::uint64_t high = running_piece()->hi;
-  if (high - sp >= read_from_bytes || has_stale_pointer(sp, high)) return 0;
+  const leaving_frames frames = frames_of(running_piece(), sp, nullptr, nullptr);
+  if (frames.high - sp >= read_from_bytes || !has_no_word_that_stays(frames)) return 0;
   has_been_given(static_cast<int>(to));
   ++counts.steals;
   send_whole(suspend_running(sp), static_cast<int>(to));
@@ -345,10 +367,35 @@ void tell_that_this_rank_forks() {
   }
 }
 
+/// Clears the stack of what earlier calls have left there, where the frames of a tree of children
+/// are about to lie: dead addresses among words that the frames have not written yet would keep
+/// them here. Also of what the look itself has left.
+void tidy_stack(bool looked) {
+  constexpr std::size_t of_a_look = 32 << 10;
+  constexpr std::uint64_t pause_us = 1000;
+  static std::uint64_t tidied = 0;
+  const mark* m = running.youngest;
+  const bool begins_a_tree =
+      m == nullptr || m->kind != mark_kind::fork || address_of(m) > running_piece()->hi;
+  if ((counts.at_forks & at_fork::tidy) != 0) {
+    std::atomic_ref(counts.at_forks).fetch_and(~at_fork::tidy);
+  }
+  // Any other clock is a call into the C library, which would leave words of its own.
+  const std::uint64_t now = ticks();
+  if (begins_a_tree && now - tidied >= ticks_of_us(pause_us)) {
+    tidied = now;
+    clear_used_stack_below();
+  } else if (looked) {
+    clear_stack_below(of_a_look);
+  }
+}
+
 bool look_at_fork(mark_kind kind) {
   if (running_piece() == nullptr) return false;  // a handler that may not wait
   if ((counts.at_forks & at_fork::first) != 0) tell_that_this_rank_forks();
-  return (counts.at_forks & at_fork::hungry) != 0 && serve(kind);
+  const service done = (counts.at_forks & at_fork::hungry) != 0 ? serve(kind) : service{};
+  tidy_stack(done.looked);
+  return done.child_goes;
 }
 
 bool is_wanted() {
@@ -367,6 +414,7 @@ bool is_wanted() {
 
 void attach_steal(counts_page& (*page_of)(int rank)) {
   const bool wanted = is_wanted();
+  attach_stale_report();
   state.page_of = page_of;
   state.forks = runtime_array<bool>(static_cast<std::size_t>(job.count));
   state.random.seed(static_cast<unsigned>(job.me) + 1);
@@ -374,7 +422,7 @@ void attach_steal(counts_page& (*page_of)(int rank)) {
   if (!wanted || job.count == 1 || !children_run_in_place()) return;
   on_fork = fork_hooks{look_at_fork, child_leaves, child_ends, serve_at_turn};
   call_when_idle(show_hunger);
-  std::atomic_ref(counts.at_forks).fetch_or(at_fork::first);
+  std::atomic_ref(counts.at_forks).fetch_or(at_fork::first | at_fork::tidy);
 }
 
 }  // namespace sojourn::detail

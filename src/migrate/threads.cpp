@@ -367,6 +367,9 @@ long move_self(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
 void migrate_self(int to) {
   if (to == job.me) return;
   if (runs_other_program(to)) refuse(runs_other, to);
+  // Calls before it may have used up what its finish counts by.
+  scopes_on_wire.gather();
+  if (to == job.me) return;
   long word = capture_stack(move_self, static_cast<std::uint64_t>(to), 0);
   if (word != runs_there) refuse(*reinterpret_cast<const stay_reason*>(word), to);
 }
@@ -677,6 +680,7 @@ void load_thread(piece* p, file_reader& from) {
 
 void migrate_self_by_switch(int to) {
   if (runs_other_program(to)) refuse(runs_other, to);
+  if (to != job.me) scopes_on_wire.gather();
   long word = runs_there;
   if (to != job.me) {
     word = leave(

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "base/settings.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/wire.hpp"
 #include "sojourn/via.hpp"
@@ -18,6 +19,7 @@ namespace {
 struct site_rule {
   std::string name;  // "node::child", "child" or "file.cpp:120"
   via::mechanism how;
+  bool matched = false;
 };
 std::vector<site_rule> rules;
 
@@ -43,7 +45,56 @@ struct site_hash {
   }
 };
 
+std::unordered_map<site, int, site_hash> known;
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\n";
+  std::size_t first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) + 1 - first);
+}
+
+/// The end of `full` that has as many parts between `separator`s as `name`.
+std::string_view alike(std::string_view full, std::string_view name, std::string_view separator) {
+  std::size_t begin = full.size();
+  for (std::size_t at = 0; at != std::string_view::npos;) {
+    begin = begin == 0 ? std::string_view::npos : full.rfind(separator, begin - 1);
+    if (begin == std::string_view::npos) return full;
+    at = name.find(separator, at);
+    if (at != std::string_view::npos) at += separator.size();
+  }
+  return full.substr(begin + separator.size());
+}
+
 }  // namespace
+
+std::vector<site_rule_use> site_rule_uses() {
+  std::vector<site_rule_use> uses;
+  for (const site_rule& rule : rules) {
+    site_rule_use use{rule.name, rule.matched, "", std::string_view::npos};
+    auto consider = [&](std::string_view candidate) {
+      std::size_t edits = edits_between(rule.name, candidate);
+      if (edits >= use.edits || !is_near(rule.name, edits)) return;
+      use.edits = edits;
+      use.nearest = candidate;
+    };
+    if (!rule.matched) {
+      for (const auto& [access, index] : known) {
+        consider(alike(method_name_in(access.method), rule.name, "::"));
+        consider(alike(format("%s:%u", access.file, access.line), rule.name, "/"));
+      }
+    }
+    uses.push_back(std::move(use));
+  }
+  return uses;
+}
+
+std::string unmatched_rule_text(std::string_view name, std::string_view nearest) {
+  std::string text = "SOJOURN_VIA: no access to another rank's objects was to `" +
+                     std::string(name) + "`, as a method or as a line";
+  if (!nearest.empty()) text += "; did you mean `" + std::string(nearest) + "`?";
+  return text;
+}
 
 void attach_sites() {
   const char* text = std::getenv("SOJOURN_VIA");
@@ -51,11 +102,11 @@ void attach_sites() {
   std::string_view rest = text;
   while (!rest.empty()) {
     std::size_t comma = rest.find_first_of(",;");
-    std::string_view part = rest.substr(0, comma);
+    std::string_view part = trimmed(rest.substr(0, comma));
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
     std::size_t equals = part.rfind('=');
-    std::string_view how = equals == std::string_view::npos ? "" : part.substr(equals + 1);
-    std::string_view name = part.substr(0, equals == std::string_view::npos ? 0 : equals);
+    std::string_view how = equals == std::string_view::npos ? "" : trimmed(part.substr(equals + 1));
+    std::string_view name = trimmed(part.substr(0, equals == std::string_view::npos ? 0 : equals));
     if (name.empty() || (how != "rpc" && how != "migrate")) {
       throw error(
           format("SOJOURN_VIA: `%.*s` is not name=rpc or name=migrate, where name is a "
@@ -63,7 +114,7 @@ void attach_sites() {
                  static_cast<int>(part.size()), part.data()));
     }
     rules.push_back(
-        {std::string(name), how == "rpc" ? via::mechanism::rpc : via::mechanism::migrate});
+        {std::string(name), how == "rpc" ? via::mechanism::rpc : via::mechanism::migrate, false});
   }
   job.overrides = !rules.empty();
   job.slow_accesses |= job.overrides;
@@ -89,7 +140,6 @@ std::string_view method_name_in(std::string_view pretty) {
 }
 
 via override_access(const access& at, const char* method) {
-  static std::unordered_map<site, int, site_hash> known;
   auto [entry, fresh] = known.try_emplace({method, at.where.file_name(), at.where.line()}, -1);
   if (fresh) {
     std::string line = format("%s:%u", at.where.file_name(), at.where.line());
@@ -97,6 +147,7 @@ via override_access(const access& at, const char* method) {
     for (std::size_t i = 0; i < rules.size(); ++i) {
       if (names(rules[i].name, name) || names(rules[i].name, line)) {
         entry->second = static_cast<int>(i);
+        rules[i].matched = true;
       }
     }
   }

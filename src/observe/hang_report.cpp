@@ -103,6 +103,10 @@ const char* json_name(rank_condition condition) {
       return "computing";
     case rank_condition::silent:
       return "silent";
+    case rank_condition::stopped:
+      return "stopped";
+    case rank_condition::dying:
+      return "dying";
     case rank_condition::finished:
       break;
   }
@@ -171,6 +175,12 @@ class graph {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (nodes_[i].fiber != nullptr) nodes_[i].next = awaited_by(static_cast<int>(i));
     }
+    for (const told_fiber& told : view.circle) circle_.push_back(node_of(told));
+    for (std::size_t i = 0; i < circle_.size(); ++i) {
+      // Where it waits for several, for the one that is known never to come.
+      nodes_[static_cast<std::size_t>(circle_[i])].next = circle_[(i + 1) % circle_.size()];
+    }
+    if (!circle_.empty()) circle_.push_back(circle_.front());
   }
 
   const std::vector<node>& nodes() const { return nodes_; }
@@ -191,6 +201,8 @@ class graph {
   }
 
   std::string sentence() const {
+    if (std::string missing = who_has_not_joined(); !missing.empty()) return missing;
+    if (!circle_.empty()) return "deadlock: " + tell(circle_, true);
     if (nodes_.empty()) return "no rank has told of what it waits for";
     std::string common = all_wait_for_one();
     if (!common.empty()) return common;
@@ -199,7 +211,8 @@ class graph {
     std::vector<int> told;
     bool closed = false;
     auto leads_on = [this](const std::vector<int>& chain) {
-      return at(chain.back()).fiber == nullptr;
+      const fiber_record* last = at(chain.back()).fiber;
+      return last == nullptr || stands_still(last->rank);
     };
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (nodes_[i].fiber == nullptr) continue;
@@ -218,6 +231,24 @@ class graph {
     if (told.empty()) return all_that_runs();
     std::string text = closed || view_.proven ? "deadlock: " : "";
     return text + tell(told, closed);
+  }
+
+  /// True when none can, whatever else runs.
+  bool no_main_goes_on() const {
+    if (circle_.empty()) return false;
+    for (std::size_t r = 0; r < view_.ranks.size(); ++r) {
+      if (view_.ranks[r].condition == rank_condition::finished) continue;
+      int main = main_of(static_cast<int>(r));
+      if (main < 0) return false;
+      if (!is_in_body(at(main))) continue;
+      std::vector<int> way = follow(main).nodes;
+      if (std::none_of(way.begin(), way.end(), [this](int n) {
+            return std::find(circle_.begin(), circle_.end(), n) != circle_.end();
+          })) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /// What a fiber waits for, for a line of its own.
@@ -261,6 +292,10 @@ class graph {
 
  private:
   const node& at(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
+  int node_of(const told_fiber& told) const {
+    return first_[static_cast<std::size_t>(told.rank)] + (running_on(told.rank) >= 0) +
+           static_cast<int>(told.number);
+  }
 
   /// ", `f`" of what it waits for.
   std::string by(const node& n) const {
@@ -268,6 +303,26 @@ class graph {
     const node& next = at(n.next);
     if (next.fiber == nullptr && next.places.empty()) return ", which " + running_where(next);
     return ", " + name(next, false);
+  }
+
+  bool stands_still(int rank) const {
+    if (rank < 0 || rank >= static_cast<int>(view_.ranks.size())) return false;
+    rank_condition condition = view_.ranks[static_cast<std::size_t>(rank)].condition;
+    return condition == rank_condition::stopped || condition == rank_condition::dying;
+  }
+
+  /// Before all ranks have joined, nothing begins.
+  std::string who_has_not_joined() const {
+    std::size_t missing = 0;
+    std::string first;
+    for (std::size_t r = 0; r < view_.ranks.size(); ++r) {
+      if (view_.ranks[r].condition != rank_condition::absent) continue;
+      if (missing++ == 0) first = "rank " + std::to_string(r);
+    }
+    if (missing == 0 || missing == view_.ranks.size()) return "";
+    std::string others =
+        missing == 1 ? ", which has" : format(" and %zu more, which have", missing - 1);
+    return "everything waits for " + first + others + " not joined the job";
   }
 
   std::string who_is_not_told() const {
@@ -405,6 +460,10 @@ class graph {
         return text + ", which has finished";
       case rank_condition::silent:
         return text + ", which does not answer";
+      case rank_condition::stopped:
+        return text + ", which is stopped";
+      case rank_condition::dying:
+        return text + ", which is dying";
       default:
         return text;
     }
@@ -487,6 +546,7 @@ class graph {
   const hang_view& view_;
   std::vector<node> nodes_;
   std::size_t untold_ = 0;          ///< Fibers that no rank has told of.
+  std::vector<int> circle_ = {};    ///< Known never to go on; begins again at its end.
   std::vector<int> first_;          ///< Node of each rank's first fiber, if it has told of any.
   std::map<ticket_id, int> giver_;  ///< Node whose end gives a ticket its result.
   std::map<ticket_id, ticket_id> source_;  ///< Ticket whose result another one gets.
@@ -529,6 +589,10 @@ std::string rank_text(const graph& waits, const rank_view& rank, int number) {
       return text + " has finished\n";
     case rank_condition::silent:
       return text + " does not answer\n";
+    case rank_condition::stopped:
+      return text + " is stopped: by a signal (SIGCONT lets it go on), or a debugger holds it\n";
+    case rank_condition::dying:
+      return text + " is dying: its core is being written\n";
     case rank_condition::computing: {
       auto runs = std::find_if(waits.nodes().begin(), waits.nodes().end(), mine);
       bool told_how_long = rank.quiet_seconds > 0;
@@ -595,8 +659,8 @@ std::string fiber_json(const node& n, std::size_t id) {
 }
 
 std::string json_of(const hang_view& view, const graph& waits, const std::string& sentence) {
-  std::string json = "{\n  \"why\": " + json_text(view.why) +
-                     ",\n  \"deadlock\": " + (view.proven ? "true" : "false") +
+  std::string json = "{\n  \"why\": " + json_text(view.why) + ",\n  \"deadlock\": " +
+                     (view.proven || !view.circle.empty() ? "true" : "false") +
                      ",\n  \"sentence\": " + json_text(sentence) + ",\n  \"ranks\": [\n";
   const std::vector<node>& nodes = waits.nodes();
   for (std::size_t r = 0; r < view.ranks.size(); ++r) {
@@ -645,6 +709,7 @@ hang_report explain(const hang_view& view, const std::string& speaker) {
   }
   report.text += speaker + report.sentence + "\n";
   report.json = json_of(view, waits, report.sentence);
+  report.no_main_goes_on = waits.no_main_goes_on();
   return report;
 }
 

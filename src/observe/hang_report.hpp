@@ -17,6 +17,8 @@ enum class rank_condition {
   computing,  ///< Did not come to its dispatcher: `report` has the stack of what it runs, and its
               ///< other fibers.
   silent,     ///< Neither.
+  stopped,    ///< Its process does not run: by SIGSTOP, or a debugger holds it.
+  dying,      ///< Its process is writing a core.
   finished,   ///< Its part of the job is over.
 };
 
@@ -30,16 +32,24 @@ struct rank_view {
   rank_report report{};
 };
 
+/// One of a report.
+struct told_fiber {
+  int rank;
+  std::uint32_t number;
+};
+
 struct hang_view {
   std::string why;      ///< Why this is reported: a clause for people.
   bool proven = false;  ///< Nothing can happen any more.
   std::vector<rank_view> ranks;
+  std::vector<told_fiber> circle = {};  ///< Proven to wait for each other (wait_circle.hpp).
 };
 
 struct hang_report {
   std::string sentence;  ///< Without a full stop or newline.
   std::string text;      ///< Lines, the sentence last.
   std::string json;
+  bool no_main_goes_on = false;  ///< All main fibers wait for the circle, or have returned.
 };
 
 /// `speaker` stands before the first line and the sentence: "sojourn run: ".

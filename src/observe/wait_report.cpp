@@ -12,7 +12,8 @@ bool watch_area::is_asleep(int rank) const {
   return of(rank).epoch.load() % 2 != 0 && wakes_[rank].asleep.load() != 0;
 }
 
-bool watch_area::ask(int rank, std::uint32_t request) const {
+bool watch_area::ask(int rank, std::uint32_t request, bool brief) const {
+  if (brief) of(rank).brief_wanted.store(request);
   of(rank).report_wanted.store(request);
   // A rank that falls asleep sets its word before it looks for requests.
   return shm::wake_sleeper(wakes_[rank]);

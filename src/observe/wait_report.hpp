@@ -41,6 +41,8 @@ struct fiber_record {
   static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
   static constexpr std::int32_t holder_runs = -2;
 
+  std::uint64_t piece;      ///< Its number in its rank as long as it lives there.
+  std::uint64_t since;      ///< Another one in each of its waits; 0 when not known.
   ticket_id waits_for;      ///< Ticket, or 0.
   ticket_id result;         ///< Ticket that its end completes, or 0.
   ticket_id scope;          ///< Finish scope it counts in, or 0.
@@ -78,13 +80,14 @@ struct rank_report {
   fiber_record fibers[fibers_max];
 };
 
-/// Written by its rank, but for `report_wanted`.
+/// Written by its rank, but for what is wanted.
 struct alignas(64) rank_watch {
   std::atomic<std::uint64_t> epoch;  ///< Odd: nothing to do but to sleep. One more at each change.
   std::atomic<std::uint64_t> sent;   ///< When it last fell asleep: messages of all kinds …
   std::atomic<std::uint64_t> received;
   std::atomic<std::uint64_t> wakes_at_ns;    ///< … and when it wakes by itself (now_ns()), or 0.
   std::atomic<std::uint32_t> report_wanted;  ///< Number of the last request.
+  std::atomic<std::uint32_t> brief_wanted;   ///< The same when no stacks are to be told.
   std::atomic<std::uint32_t> report_given;   ///< … of the last one answered by a report,
   std::atomic<std::uint32_t> stack_given;    ///< and by a stack.
   std::atomic<std::int32_t> thread;          ///< The worker.
@@ -120,8 +123,8 @@ class watch_area {
   /// True when it does, until a fiber's time comes: something will happen then.
   bool sleeps_for_a_time(int rank) const { return is_asleep(rank) && of(rank).wakes_at_ns != 0; }
   /// Asks a rank for a report: one that sleeps is woken, one that runs answers when it has nothing
-  /// else to do. True when it slept.
-  bool ask(int rank, std::uint32_t request) const;
+  /// else to do. `brief`: without stacks. True when it slept.
+  bool ask(int rank, std::uint32_t request, bool brief = false) const;
   /// It looks for what has changed.
   void wake(int rank) const;
 

@@ -104,6 +104,8 @@ void write_fiber(fiber_record& record, const piece* p, const reason& why, double
                  bool walks) {
   record = {};
   record.kind = why.kind;
+  record.piece = reinterpret_cast<std::uint64_t>(p);
+  record.since = p->since;
   record.waits_for = why.ticket;
   record.rank = why.rank;
   record.holder = why.holder;
@@ -184,7 +186,7 @@ int holder_of(const waiters* wanted, const others& o) {
   return -1;
 }
 
-void write_others(rank_report& report) {
+void write_others(rank_report& report, bool brief) {
   report.fiber_count = report.link_count = 0;
   others o{{}, 0, nullptr};
   each_piece(look_at_other, &o);
@@ -193,7 +195,7 @@ void write_others(rank_report& report) {
   for (std::size_t i = 0; i < o.count; ++i) {
     const piece* p = o.newest[i];
     // Half of it may be an image, and nothing can be moved now.
-    bool whole = p->is_in_place() && slots.low(p->slot) < p->sp && p->sp < p->hi &&
+    bool whole = !brief && p->is_in_place() && slots.low(p->slot) < p->sp && p->sp < p->hi &&
                  p->hi <= slots.high(p->slot);
     reason why = reason_of_other(p);
     if (why.kind == wait_kind::mutex) why.holder = holder_of(p->waits_on, o);
@@ -207,7 +209,7 @@ void answer_request() {
   rank_watch& mine = area.of(job.me);
   std::uint32_t wanted = mine.report_wanted.load();
   if (wanted == mine.report_given.load(std::memory_order_relaxed)) return;
-  write_report(area.report_of(job.me));
+  write_report(area.report_of(job.me), mine.brief_wanted.load() == wanted);
   mine.report_given.store(wanted, std::memory_order_release);
 }
 
@@ -245,13 +247,15 @@ void on_interrupt(int, siginfo_t*, void* context) {
       errno = saved;
       return;
     }
-    report.stack_count = static_cast<std::uint32_t>(
-        walk_interrupted(context, p->hi, report.stack, rank_report::stack_max));
+    const bool brief = mine.brief_wanted.load() == wanted;
+    report.stack_count = brief ? 0
+                               : static_cast<std::uint32_t>(walk_interrupted(
+                                     context, p->hi, report.stack, rank_report::stack_max));
     // A handler counts once it has blocked.
     report.fibers_alive = static_cast<std::uint32_t>(fibers_unfinished()) + (p == spare_piece());
     report.runs_for = p->result;
     write_name(report.runs_thread, p);
-    write_others(report);
+    write_others(report, brief);
     mine.stack_given.store(wanted, std::memory_order_release);
   }
   errno = saved;
@@ -289,7 +293,7 @@ bool bring(piece* p) {
 
 }  // namespace
 
-void write_report(rank_report& report) {
+void write_report(rank_report& report, bool brief) {
   report.fiber_count = report.link_count = report.stack_count = 0;
   collecting c{{}, {}, &report};
   each_open_ticket(look_at_ticket, &c);
@@ -321,9 +325,11 @@ void write_report(rank_report& report) {
   }
   double ns_per_tick = ns_a_tick();
   for (piece* p : c.pieces) {
-    bool walks = bring(p);
+    bool walks = !brief && bring(p);
     auto found = c.why.find(p);
-    reason why = found != c.why.end() ? found->second : walks ? local_reason(p) : reason{};
+    bool readable = walks || p->is_in_place() ||
+                    !addresses.in_stacks(reinterpret_cast<std::uint64_t>(p->waits_on));
+    reason why = found != c.why.end() ? found->second : readable ? local_reason(p) : reason{};
     if (auto holder = holders.find(p->waits_on); holder != holders.end()) {
       why.holder = holder->second;
     }

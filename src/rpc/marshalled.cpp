@@ -20,6 +20,65 @@
 
 namespace sojourn::detail {
 
+// ---- Long blocks ------------------------------------------------------------------------------
+
+namespace {
+
+// Shorter ones are kept by the C library.
+constexpr std::size_t pooled_from = 256u << 10;
+// A rank holds so much that is free, once it has sent or received as much at a time.
+constexpr std::size_t pooled_max = 64u << 20;
+
+struct free_block {
+  std::byte* memory;
+  std::size_t capacity;
+};
+struct block_pool {
+  std::vector<free_block> free;
+  std::size_t bytes = 0;
+};
+block_pool& pool() {
+  // Never destroyed: buffers of static storage give back theirs when the process ends.
+  static block_pool& p = *new block_pool;
+  return p;
+}
+
+}  // namespace
+
+pooled_block::pooled_block(std::size_t bytes) : capacity_(std::max<std::size_t>(bytes, 16)) {
+  if (capacity_ >= pooled_from) {
+    std::vector<free_block>& free = pool().free;
+    // The smallest that is long enough, and not so long that most of it would be lost to others.
+    auto best = free.end();
+    for (auto it = free.begin(); it != free.end(); ++it) {
+      if (it->capacity < capacity_ || it->capacity / 2 > capacity_) continue;
+      if (best == free.end() || it->capacity < best->capacity) best = it;
+    }
+    if (best != free.end()) {
+      memory_ = best->memory;
+      capacity_ = best->capacity;
+      pool().bytes -= capacity_;
+      *best = free.back();
+      free.pop_back();
+      return;
+    }
+  }
+  memory_ = static_cast<std::byte*>(::operator new(capacity_, std::align_val_t(16)));
+}
+
+pooled_block::~pooled_block() {
+  if (memory_ == nullptr) return;
+  if (capacity_ >= pooled_from && pool().bytes + capacity_ <= pooled_max) {
+    try {
+      pool().free.push_back({memory_, capacity_});
+      pool().bytes += capacity_;
+      return;
+    } catch (const std::bad_alloc&) {  // Then it is not kept.
+    }
+  }
+  ::operator delete(memory_, std::align_val_t(16));
+}
+
 // ---- What is kept ---------------------------------------------------------------------------
 
 kept_values::~kept_values() = default;
@@ -38,7 +97,7 @@ std::uint64_t kept_values::keep(const void* first, std::size_t bytes, bool borro
 }
 
 std::byte* kept_values::copy_room(std::size_t bytes) {
-  copies_.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes));
+  copies_.emplace_back(bytes);
   std::byte* room = copies_.back().get();
   blocks_.push_back({reinterpret_cast<std::uint64_t>(room), bytes});
   total_ += bytes;
@@ -232,13 +291,11 @@ std::byte* receive_buffer::room(std::size_t bytes) {
   std::size_t at = used_;
   used_ += rounded;
   if (used_ <= capacity_) return memory_ + at;
-  more_.reserve(more_.size() + 1);
-  more_.push_back(::operator new(rounded == 0 ? 16 : rounded, std::align_val_t(16)));
-  return static_cast<std::byte*>(more_.back());
+  more_.emplace_back(rounded);
+  return more_.back().get();
 }
 
 void receive_buffer::clear() {
-  for (void* m : more_) ::operator delete(m, std::align_val_t(16));
   more_.clear();
   if (used_ > capacity_ && used_ <= stays_max) {
     ::operator delete(std::exchange(memory_, nullptr), std::align_val_t(16));

@@ -67,18 +67,36 @@ std::uint64_t available(void* scope) {
   return a->at_home() ? minted_at_once : a->weight / 2;
 }
 
+account* of_running_fiber() { return static_cast<account*>(running_piece()->scope); }
+
+void gather() {
+  for (;;) {
+    const account* wanting = of_running_fiber();
+    if (wanting == nullptr || wanting->at_home() || wanting->weight >= 2) return;
+    ticket_id answer = ticket_open();
+    send_reply(home_of(wanting->id), runtime_message::scope_wants, 0, wanting->id, &answer,
+               sizeof answer);
+    std::uint64_t more;
+    ticket_take(answer, &more, sizeof more);
+    // A thread may have been moved meanwhile, also to the scope's home.
+    account* a = of_running_fiber();
+    if (a->at_home()) {
+      a->out -= more;
+    } else {
+      a->weight += more;
+    }
+  }
+}
+
 scope_ticket take(void* scope) {
   auto* a = static_cast<account*>(scope);
+  if (!a->at_home() && a->weight < 2) {
+    gather();
+    a = of_running_fiber();
+  }
   if (a->at_home()) {
     a->out += minted_at_once;
     return {a->id, minted_at_once};
-  }
-  while (a->weight < 2) {
-    ticket_id answer = ticket_open();
-    send_reply(home_of(a->id), runtime_message::scope_wants, 0, a->id, &answer, sizeof answer);
-    std::uint64_t more;
-    ticket_take(answer, &more, sizeof more);
-    a->weight += more;
   }
   std::uint64_t half = a->weight / 2;
   a->weight -= half;
@@ -174,7 +192,7 @@ void fail_finishes(int rank) {
 
 void attach_scopes() {
   on_scope = {joined, left};
-  scopes_on_wire = {take, available, give};
+  scopes_on_wire = {take, available, give, gather};
   on_message<std::uint64_t, on_returns>(runtime_message::scope_returns);
   on_message<ticket_id, on_wants>(runtime_message::scope_wants);
   on_message(runtime_message::scope_failed, on_failed);

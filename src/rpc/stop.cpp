@@ -23,63 +23,89 @@ namespace sojourn::detail {
 
 namespace {
 
-/// What a rank knows of a source, its own or another's.
-struct known_source {
-  stop_state state = stop_state::open;
+/// A source that has not asked yet, of this rank or of another, where somebody here wants to know.
+struct open_source {
   /// At home: who has asked.
   std::pmr::vector<int> ranks{runtime_resource()};
   /// Fibers of this rank.
   std::pmr::vector<ticket_id> waiting{runtime_resource()};
 };
-using source_map = std::pmr::unordered_map<stop_id, known_source>;
+using source_map = std::pmr::unordered_map<stop_id, open_source>;
 /// Made once the region is mapped.
-source_map& sources_known() {
+source_map& open_sources() {
   static auto* map = new (runtime_memory(sizeof(source_map))) source_map(runtime_resource());
   return *map;
 }
+
+/// What 64 sources came to, whose tokens may still be about: a bit or two is all that is kept.
+struct settled_sources {
+  std::uint64_t requested = 0;
+  std::uint64_t gone = 0;
+};
+using settled_map = std::pmr::unordered_map<stop_id, settled_sources>;
+settled_map& settled() {
+  static auto* map = new (runtime_memory(sizeof(settled_map))) settled_map(runtime_resource());
+  return *map;
+}
+std::uint64_t bit_of(stop_id id) { return std::uint64_t{1} << id % 64; }
+
+/// none: it is not known here.
+stop_state settled_state(stop_id id) {
+  const auto found = settled().find(id / 64);
+  if (found != settled().end()) {
+    if (found->second.requested & bit_of(id)) return stop_state::requested;
+    if (found->second.gone & bit_of(id)) return stop_state::gone;
+  }
+  // Of its own sources a rank knows all but those that are gone.
+  return home_of(id) == job.me ? stop_state::gone : stop_state::none;
+}
+
 std::uint64_t last_number = 0;
 
 void tell(int rank, stop_id id, stop_state state) {
   send_reply(rank, runtime_message::stop_told, 0, id, &state, sizeof state);
 }
 
-void settle(known_source& source, stop_state state) {
-  source.state = state;
-  for (ticket_id waiter :
-       std::exchange(source.waiting, std::pmr::vector<ticket_id>(runtime_resource()))) {
-    send_result(waiter, &state, sizeof state);
+/// Forgets the source but for its bit.
+void settle(source_map::iterator source, stop_state state) {
+  const stop_id id = source->first;
+  const auto waiting = std::move(source->second.waiting);
+  open_sources().erase(source);
+  if (state == stop_state::requested) {
+    settled()[id / 64].requested |= bit_of(id);
+  } else if (home_of(id) != job.me) {
+    settled()[id / 64].gone |= bit_of(id);
   }
+  for (const ticket_id waiter : waiting) send_result(waiter, &state, sizeof state);
 }
 
 /// At home, once.
 void settle_everywhere(stop_id id, stop_state state) {
-  auto found = sources_known().find(id);
-  if (found == sources_known().end() || found->second.state != stop_state::open) return;
+  const auto found = open_sources().find(id);
+  if (found == open_sources().end()) return;
   for (int rank : found->second.ranks) tell(rank, id, state);
-  settle(found->second, state);
+  settle(found, state);
 }
 
-known_source& source_of(stop_id id) {
-  auto [found, is_new] = sources_known().try_emplace(id);
-  if (!is_new) return found->second;
-  if (home_of(id) == job.me) {
-    found->second.state = stop_state::gone;
-  } else {
-    send_reply(home_of(id), runtime_message::stop_asked, 0, id, nullptr, 0);
-  }
-  return found->second;
+/// Asks home when this rank has not heard of it.
+stop_state look_up(stop_id id) {
+  if (open_sources().contains(id)) return stop_state::open;
+  const stop_state state = settled_state(id);
+  if (state != stop_state::none) return state;
+  open_sources().try_emplace(id);
+  send_reply(home_of(id), runtime_message::stop_asked, 0, id, nullptr, 0);
+  return stop_state::open;
 }
 
 void on_asked(arrival& a) {
   stop_id id = checked_ticket(a, a.ticket);
   int from = a.source;
   wire().consume(a);
-  auto found = sources_known().find(id);
-  stop_state state = found == sources_known().end() ? stop_state::gone : found->second.state;
-  if (state == stop_state::open) {
+  const auto found = open_sources().find(id);
+  if (found != open_sources().end()) {
     found->second.ranks.push_back(from);
   } else {
-    tell(from, id, state);
+    tell(from, id, settled_state(id));
   }
 }
 
@@ -88,7 +114,7 @@ void on_told(arrival& a, const stop_state& state) {
   if (state != stop_state::requested && state != stop_state::gone)
     refuse_arrival(a, "says nothing that is known of a stop source");
   wire().consume(a);
-  settle(sources_known()[id], state);
+  settle(open_sources().try_emplace(id).first, state);
 }
 
 }  // namespace
@@ -104,12 +130,16 @@ void save_stops(file_writer& to) {
     for (auto value : values) to.put(value);
   };
   to.put(last_number);
-  to.put(sources_known().size());
-  for (const auto& [id, source] : sources_known()) {
+  to.put(open_sources().size());
+  for (const auto& [id, source] : open_sources()) {
     to.put(id);
-    to.put(source.state);
     list(source.ranks);
     list(source.waiting);
+  }
+  to.put(settled().size());
+  for (const auto& [ids, known] : settled()) {
+    to.put(ids);
+    to.put(known);
   }
 }
 
@@ -120,38 +150,33 @@ void load_stops(file_reader& from) {
   };
   from.get(last_number);
   for (auto left = from.get<std::size_t>(); left > 0; --left) {
-    known_source& source = sources_known()[from.get<stop_id>()];
-    from.get(source.state);
+    open_source& source = open_sources()[from.get<stop_id>()];
     list(source.ranks);
     list(source.waiting);
+  }
+  for (auto left = from.get<std::size_t>(); left > 0; --left) {
+    const auto ids = from.get<stop_id>();
+    from.get(settled()[ids]);
   }
 }
 
 stop_id stop_open() {
   stop_id id = static_cast<std::uint64_t>(job.me) << 48 | ++last_number;
-  sources_known().try_emplace(id);
+  open_sources().try_emplace(id);
   return id;
 }
 
 void stop_request(stop_id id) { settle_everywhere(id, stop_state::requested); }
 
-void stop_close(stop_id id) {
-  settle_everywhere(id, stop_state::gone);
-  // What was asked stays known here, for tokens that ask later.
-  if (auto found = sources_known().find(id);
-      found != sources_known().end() && found->second.state == stop_state::gone) {
-    sources_known().erase(found);
-  }
-}
+void stop_close(stop_id id) { settle_everywhere(id, stop_state::gone); }
 
-stop_state stop_state_here(stop_id id) { return source_of(id).state; }
+stop_state stop_state_here(stop_id id) { return look_up(id); }
 
 stop_state stop_wait(stop_id id) {
-  known_source& source = source_of(id);
-  if (source.state != stop_state::open) return source.state;
+  stop_state state = look_up(id);
+  if (state != stop_state::open) return state;
   ticket_id told = ticket_open();
-  source.waiting.push_back(told);
-  stop_state state = stop_state::none;
+  open_sources().find(id)->second.waiting.push_back(told);
   ticket_take(told, &state, sizeof state);
   return state;
 }

@@ -42,6 +42,20 @@ accepts() {
   fi
 }
 
+# Output that cannot be written is no success, with the launcher and without.
+if [ -w /dev/full ]; then
+  for launcher in '' "$sojourn run -n 2"; do
+    # shellcheck disable=SC2086
+    $launcher "$bin/btree" --help >/dev/full 2>"$work/err"
+    got=$?
+    if [ "$got" -ne 1 ] || ! grep -q 'cannot write' "$work/err"; then
+      failures=$((failures + 1))
+      echo "btree --help >/dev/full: status $got and:"
+      cat "$work/err"
+    fi
+  done
+fi
+
 : >"$work/empty"
 printf '\n\n\r\n' >"$work/blank"
 printf 'short\n%s\n' "$(printf 'x%.0s' $(seq 48))" >"$work/long"
@@ -68,11 +82,14 @@ for program in btree tour counting_network uts phold em3d water fft lu gups inde
   refuses 2 "--frobnicate" "$bin/$program" --frobnicate
   refuses 2 "superfluous" "$bin/$program" superfluous
   refuses 1 "cannot write the figures to $work/no/such" "$bin/$program" --json "$work/no/such"
+  refuses 2 "takes the name of a file, not 4; write ./4" "$bin/$program" --json 4
   accepts "Usage: $program" "$bin/$program" --help
 done
 for program in btree counting_network; do
   refuses 2 "--via" "$bin/$program" --via pigeon
   refuses 2 "--think" "$bin/$program" --think long
+  refuses 2 "--think" "$bin/$program" --think -1
+  refuses 2 "--think" "$bin/$program" --think 99999999999999
 done
 refuses 2 "--requests" "$bin/counting_network" --requests 0
 for program in uts phold; do refuses 2 "--policy" "$bin/$program" --policy fair; done

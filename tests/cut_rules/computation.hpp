@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cfenv>
+#include <unordered_set>
 
 #include "by_reference.hpp"
 #include "objects.hpp"
@@ -18,6 +19,10 @@ namespace cut_rules {
 
 template <bool Real>
 class exception_steps;  // exceptions.hpp
+
+// One-way calls that this rank has made inside of finish scopes, and those that have ended.
+inline u64 one_way_calls = 0;
+inline std::unordered_set<u64> one_way_calls_ended;
 
 /// Lies in the frame of its node.
 template <bool Real>
@@ -341,13 +346,24 @@ class computation {
       if (x % 4 == 0) throw_one(x);
     };
     if constexpr (Real) {
+      const u64 call = ++one_way_calls;
       outcome o = outcome_of([&] {
         sojourn::finish([&] {
-          sojourn::rpc_ff(rank_of(x), [](u64 y) { (void)remote_function<true>(y & ~u64{15}); }, x);
+          sojourn::rpc_ff(
+              rank_of(x),
+              [](u64 y, int home, u64 number) {
+                (void)remote_function<true>(y & ~u64{15});
+                // At the end of what the scope waits for, by a call that it waits for, too.
+                sojourn::yield();
+                sojourn::rpc_ff(home, [](u64 n) { one_way_calls_ended.insert(n); }, number);
+              },
+              x, sojourn::rank_me(), call);
           body();
         });
         return u64{0};
       });
+      if (one_way_calls_ended.erase(call) != 1)
+        fail(seed_, "finish returned before a call in it had ended");
       add(o.value);
       happened(event::finished_scope);
     } else {

@@ -34,10 +34,13 @@ struct {
   long* object;
 } named;
 
-long sum(long a, long b) { return a + b; }
+/// Of whatever bytes came, so that it may overflow.
+long sum(long a, long b) {
+  return static_cast<long>(static_cast<unsigned long>(a) + static_cast<unsigned long>(b));
+}
 const auto add = [](long a, long b) { return sum(a, b); };
 using plain_call = callable_request<decltype(add), long, long, long>;
-const auto join = [](std::string text, std::vector<int> numbers) {
+[[maybe_unused]] const auto join = [](std::string text, std::vector<int> numbers) {
   return static_cast<long>(text.size() + numbers.size());
 };
 using long_call = marshalled_call<decltype(join), long, std::string, std::vector<int>>;
@@ -48,9 +51,6 @@ struct counter {
   long add(long n) { return value += n; }
 };
 using method_call = detail::method<&counter::add>::request<counter>;
-const nonblocking bundled_add([](long a, long b) { (void)sum(a, b); });
-using bundled =
-    bundled_call<std::remove_const_t<decltype(bundled_add)>, void, long, long>;  // registers it
 
 // Numbers that programs stumble over, and addresses of each part of the region and of none.
 std::uint64_t odd_number(std::mt19937_64& random) {

@@ -29,7 +29,7 @@ if [ -e "$prefix/libexec/sojourn/bench_driver" ]; then
   mkdir -p copy/libexec
   cp -r "$prefix/bin" copy/bin
   cp -r "$prefix/libexec/sojourn" copy/libexec/sojourn
-  rm -f copy/libexec/sojourn/peer_mpi_* copy/libexec/sojourn/peer_ucx_am \
+  rm -f copy/libexec/sojourn/peer_mpi_* copy/libexec/sojourn/peer_mpich_* copy/libexec/sojourn/peer_ucx_am \
     copy/libexec/sojourn/peer_grpc copy/libexec/sojourn/peer_capnp
   copy/bin/sojourn bench ping --quick >out 2>err || fail 'it needs the MPI peers'
   grep -q 'peer_mpi_pingpong is not installed' out err || fail 'it does not say which peer is missing'

@@ -360,6 +360,29 @@ void a_call_that_is_longer_than_a_bundle_goes_alone() {
   barrier();
 }
 
+/// On rank 0 its calls are bundled, elsewhere not.
+void a_thread_that_is_moved_between_its_calls_loses_none() {
+  restart();
+  constexpr long calls = 20'000;
+  if (rank_me() == 0) {
+    aggregated here({.bytes = 256});
+    thread t = spawn([] {
+      yield();  // now it is a fiber, which gives others a turn when a bundle is full
+      for (long i = 0; i < calls; ++i) {
+        rpc_ff(static_cast<rank_t>(i % rank_count()), [](long n) { done += n; }, i);
+      }
+    });
+    for (std::minstd_rand random(1); !t.finished(); yield()) {
+      try {
+        migrate(t, static_cast<rank_t>(random() % static_cast<unsigned>(rank_count())));
+      } catch (const thread_error&) {
+      }
+    }
+    t.join();
+  }
+  while (everywhere() != calls * (calls - 1) / 2) yield();
+}
+
 void sizes_out_of_range_are_refused() {
   CHECK_THROWS(error, aggregated({.bytes = 100}));
   CHECK_THROWS(error, aggregated({.bytes = 2 << 20}));
@@ -398,6 +421,8 @@ int main(int argc, char** argv) {
     check::claim("more than the rings hold is bounded", more_than_the_rings_hold_is_bounded);
     check::claim("a call that is longer than a bundle goes alone",
                  a_call_that_is_longer_than_a_bundle_goes_alone);
+    check::claim("a thread that is moved between its calls loses none",
+                 a_thread_that_is_moved_between_its_calls_loses_none);
     check::claim("sizes out of range are refused", sizes_out_of_range_are_refused);
     return check::verdict();
   });

@@ -269,6 +269,7 @@ void one_comes_home() {
   balance(balance_policy::steal);
   barrier();
   if (rank_me() == 0) {
+    const std::uint64_t handed = counters_now().threads_handed_over;
     auto object = make<board>(rank_count() - 1);
     thread t = spawn_on(
         0, thread_options{.affinity = object},
@@ -280,7 +281,10 @@ void one_comes_home() {
     // Has to do as well: one of two may go.
     while (!t.finished()) yield();
     t.join();
+    CHECK_EQUAL(object.call<&board::count>(), 1);
     CHECK_EQUAL(object.call<&board::elsewhere>(object.where()), 0);
+    // Only load balance brings it there, and from here straight.
+    CHECK_EQUAL(counters_now().threads_handed_over - handed, 1u);
     destroy(object);
   }
   barrier();
@@ -494,19 +498,24 @@ void the_oldest_gets_its_turn() {
   balance(balance_policy::steal);
   barrier();
   static bool told;
+  static int links;
+  constexpr int links_max = 10'000;
   told = false;
+  links = 0;
   if (rank_me() == 0) {
     struct chain {
       static void link() {
-        if (rank_me() != 0 || told) return;
+        if (rank_me() != 0 || told || ++links >= links_max) return;
         spawn_on(0, thread_options{.affinity = affinity{}}, link).detach();
       }
     };
-    thread first = spawn([] { rpc(0, [] { told = true; }).get(); });
+    thread first = spawn_on(0, thread_options{.affinity = affinity{}},
+                            [] { rpc(0, [] { told = true; }).get(); });
     spawn(chain::link).detach();
     spawn(chain::link).detach();
     first.join();
     CHECK(told);
+    CHECK(links < links_max);  // the newest alone would have gone on so long
   }
   barrier();
   balance(balance_policy::none);

@@ -38,6 +38,12 @@ inline bool system_copies() {
   return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
 }
 
+/// Messages that have arrived are left where they are for a while (SOJOURN_DELAY).
+inline bool messages_are_delayed() {
+  const char* seed = std::getenv("SOJOURN_DELAY");
+  return seed != nullptr && *seed != '\0';
+}
+
 template <class T>
 std::string show(const T& value) {
   std::ostringstream out;

@@ -506,6 +506,22 @@ int refusals() {
   return 0;
 }
 
+/// Its checkpoint is its own as long as it lives.
+int stays_with_its_checkpoint() {
+  barrier();
+  if (restored()) {
+    if (rank_me() == 0) std::printf("answer 7\n");
+    return 0;
+  }
+  checkpoint(path);
+  if (rank_me() == 0) std::printf("written\n");
+  std::fflush(stdout);
+  for (;;) {
+    sleep_for(std::chrono::milliseconds(50));
+    checkpoint(path);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -516,6 +532,7 @@ int main(int argc, char** argv) {
     if (scenario == "states") return states();
     if (scenario == "computation") return computation();
     if (scenario == "never_ending") return never_ending();
+    if (scenario == "stays") return stays_with_its_checkpoint();
     if (scenario == "warnings") return warnings();
     if (scenario == "waits_too_early") return waits_too_early();
     return refusals();

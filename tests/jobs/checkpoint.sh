@@ -7,11 +7,12 @@ program=$2
 export SOJOURN_CHECKED=0
 state=$work/state
 
-# files N: the folder holds one checkpoint of N ranks and nothing else.
+# files N: the folder holds one checkpoint of N ranks, its lock and nothing else, for this user alone.
 files() {
   [ -f "$state" ] || fail 'the checkpoint is missing'
-  [ "$(find "$work" -name 'state*' | wc -l)" -eq $(($1 + 1)) ] ||
+  [ "$(find "$work" -name 'state*' | wc -l)" -eq $(($1 + 2)) ] ||
     fail "other files than those of one checkpoint: $(find "$work" -name 'state*')"
+  [ -z "$(find "$work" -name 'state*' -perm /077)" ] || fail 'others may read the files'
 }
 answer() { sed -n 's/^answer //p' "$out"; }
 
@@ -120,6 +121,29 @@ try run -n 2 "$program" "$work/something" states
 expect_err 'something is there, and is no checkpoint that could be replaced: choose another name, or remove it'
 cmp -s /etc/passwd "$work/something" || fail 'another file was changed'
 rm -f "$work"/something* "$state"*
+
+# Two jobs never share a path: the second is told who has it, and neither restores what the first still
+# writes. The lock ends with the job, whatever ends that.
+"$sojourn" run -n 2 "$program" "$state" stays >"$work/first" 2>&1 </dev/null &
+first=$!
+until_true 9000 grep -q written "$work/first" || fail 'the first job wrote no checkpoint'
+for ranks in 1 2 4; do
+  try run -n $ranks "$program" "$state" stays
+  [ "$status" -ne 0 ] || fail 'a second job writes to the path of the first'
+  expect_err "no checkpoint was written: $state belongs to another job that runs (pid [0-9]*, $program, on host .*): end that one, or choose another name"
+done
+try run --restore "$state" "$program" "$state" stays
+expect_status 2
+expect_no_out
+expect_err "cannot restore: $state belongs to another job that runs (pid [0-9]*, $program, on host .*): end that one, or choose another name"
+kill -0 $first || fail 'the first job suffers from others'
+kill -KILL $first
+wait $first
+until_true 2000 not alive "$state stays" || fail 'ranks outlive their launcher'
+try run --restore "$state" "$program" "$state" stays
+expect_status 0
+expect_out '^answer 7$'
+rm -f "$state"*
 
 # What cannot be saved, and what cannot be written, refuses the checkpoint; the job goes on.
 for ranks in 1 2; do

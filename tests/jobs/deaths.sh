@@ -24,7 +24,8 @@ if [ "$sanitized" = 0 ] && grep -q '^core[^/|]*$' /proc/sys/kernel/core_pattern 
   [ "$(du -k "$core" | cut -f 1)" -lt 65536 ] || fail "the core has $(du -k "$core" | cut -f 1) KiB"
   if command -v gdb >/dev/null; then
     gdb -batch -ex backtrace "$program" "$core" >"$work/gdb" 2>&1
-    grep -q '^#[0-9]* .* deaths::aborts ()' "$work/gdb" || fail "gdb says: $(tail -n 20 "$work/gdb")"
+    # By clang's debug information gdb writes the name with its parentheses: aborts() ().
+    grep -q '^#[0-9]* .* deaths::aborts\(()\)\{0,1\} ()' "$work/gdb" || fail "gdb says: $(tail -n 20 "$work/gdb")"
   fi
   rm -f "$core"
 fi

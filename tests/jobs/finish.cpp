@@ -27,6 +27,29 @@ void restart() {
   barrier();
 }
 
+void waits_for_children_and_threads_that_nobody_waits_for() {
+  restart();
+  // What is started here may run elsewhere, and counts here.
+  auto slow = [](rank_t counts_on) {
+    pause_us(1500);
+    rpc(counts_on, [] { ++done; }).get();
+  };
+  const rank_t me = rank_me();
+  finish([&] { (void)fork(slow, me); });
+  CHECK_EQUAL(done, 1);
+  finish([&] {
+    (void)fork([&] { slow(me); });
+    spawn(slow, me).detach();
+    auto dropped = fork(slow, me);
+  });
+  CHECK_EQUAL(done, 4);
+  barrier();
+  if (me == 0) {
+    finish([&] { spawn_on(last(), slow, last()).detach(); });
+    CHECK_EQUAL(rpc(last(), [] { return done; }).get(), 5);
+  }
+}
+
 void an_empty_one() {
   finish([] {});
   int x = 0;
@@ -346,6 +369,38 @@ void one_opened_on_a_rank_migrated_to() {
   }
 }
 
+/// Away from the rank of the finish, so that each call halves what is left to count by.
+rank_t elsewhere() { return rank_me() % (rank_count() - 1) + 1; }
+void moves_after_a_chain(int calls, int how) {
+  if (calls > 0) return rpc_ff(elsewhere(), moves_after_a_chain, calls - 1, how);
+  switch (how) {
+    case 0:
+      spawn([] {
+        for (int i = 0; i < 3; ++i) migrate(self(), elsewhere());
+        ++done;
+      }).join();
+      break;
+    case 1:
+      done += activate([] { return migrate_to(elsewhere()) ? 1 : 0; });
+      break;
+    default:
+      done += rpc(elsewhere(), [] { return 1; }).get();
+  }
+}
+
+/// However many calls were made before: 40 use up the weight that is minted at once.
+void threads_and_activations_move_behind_any_chain() {
+  if (rank_count() < 3) return;
+  for (int how = 0; how < 3; ++how) {
+    for (int calls = 36; calls <= 44; ++calls) {
+      restart();
+      if (rank_me() == 0) finish([&] { rpc_ff(1, moves_after_a_chain, calls, how); });
+      barrier();
+      CHECK_EQUAL(everywhere(), 1);
+    }
+  }
+}
+
 void exceptions_inside() {
   restart();
   int ended = 0;
@@ -393,6 +448,8 @@ void exceptions_inside() {
 int main(int argc, char** argv) {
   return run(argc, argv, [] {
     check::claim("an empty finish returns", an_empty_one);
+    check::claim("finish waits for children and threads that nobody waits for",
+                 waits_for_children_and_threads_that_nobody_waits_for);
     check::claim("finish waits for slow calls", waits_for_slow_calls);
     check::claim("finish waits for calls whose futures nobody reads",
                  waits_for_calls_whose_futures_nobody_reads);
@@ -407,6 +464,8 @@ int main(int argc, char** argv) {
     check::claim("finish waits for continuations", waits_for_continuations);
     check::claim("finish waits for migrating activations", migrating_activations_inside);
     check::claim("finish opens on a rank migrated to", one_opened_on_a_rank_migrated_to);
+    check::claim("threads and activations move behind any chain of calls",
+                 threads_and_activations_move_behind_any_chain);
     check::claim("exceptions leave a finish once all is done", exceptions_inside);
     return check::verdict();
   });

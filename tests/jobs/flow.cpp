@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <cstring>
+#include <random>
 #include <vector>
 
 #include "check.hpp"
@@ -330,6 +333,60 @@ std::vector<int> began;
 
 /// More threads than there is room for, some with long arguments; and other ranks are served in
 /// between.
+// What fibers of rank 0 have called, numbered as they called, and how rank 1 saw it begin.
+long calls_made;
+long calls_begun;
+long calls_begun_early;
+
+struct numbered {
+  long number;
+  std::array<char, 2000> payload;
+};
+
+/// Slower than who calls, so that the way is full.
+void begins(const numbered& n) {
+  calls_begun_early += n.number != calls_begun++;
+  for (int i = 0; i < (sanitized ? 1'000'000 : 50'000); ++i) asm volatile("");
+}
+
+/// More fibers are ready than run in a round, some of them to call, while another waits for room to
+/// call: when there is room, it goes first.
+void calls_of_several_fibers_begin_in_their_order() {
+  const char* aggregate = std::getenv("SOJOURN_AGGREGATE");
+  if (rank_count() == 1 || (aggregate != nullptr && std::strcmp(aggregate, "on") == 0)) return;
+  calls_begun = calls_begun_early = calls_made = 0;
+  barrier();
+  constexpr int callers = 3;
+  constexpr int calls = 300;
+  constexpr int others = 64;
+  if (rank_me() == 0) {
+    const counters before = counters_now();
+    std::vector<future<void>> all;
+    for (int i = 0; i < others; ++i) {
+      all.push_back(rpc(0, [] {
+        while (calls_made < callers * calls) yield();
+      }));
+    }
+    for (int i = 0; i < callers; ++i) {
+      all.push_back(rpc(
+          0,
+          [](unsigned seed) {
+            std::minstd_rand random(seed);
+            for (int call = 0; call < calls; ++call) {
+              rpc_ff(1, begins, numbered{calls_made++, {}});
+              for (auto turns = random() % 4; turns > 0; --turns) yield();
+            }
+          },
+          static_cast<unsigned>(i + 1)));
+    }
+    for (auto& f : all) f.get();
+    CHECK((counters_now() - before).suspensions_for_room > 0);
+    CHECK_EQUAL(rpc(1, [] { return calls_begun; }).get(), callers * calls);
+    CHECK_EQUAL(rpc(1, [] { return calls_begun_early; }).get(), 0);
+  }
+  barrier();
+}
+
 void a_rank_s_calls_of_itself_begin_in_their_order() {
   constexpr int calls = 5000;
   began.clear();
@@ -385,6 +442,8 @@ int main(int argc, char** argv) {
                  one_way_messages_pass_calls_that_wait_for_answers);
     check::claim("requests are served while replies keep coming",
                  requests_are_served_while_replies_keep_coming);
+    check::claim("calls of several fibers begin in their order",
+                 calls_of_several_fibers_begin_in_their_order);
     check::claim("a rank's calls of itself begin in their order",
                  a_rank_s_calls_of_itself_begin_in_their_order);
     check::claim("a rank that calls itself without end hears others",

@@ -84,7 +84,7 @@ void outlive_the_victim(pid_t process) {
   outlive(process);
 }
 
-constexpr std::size_t long_bytes = 2u << 20;
+constexpr std::size_t long_bytes = 8u << 20;  // more than go whole in their message
 std::vector<char> long_values() {
   may_die = true;
   return std::vector<char>(long_bytes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arguments and results from nothing to 1 GiB: right, and copied no oftener than must be.
+#include <sys/resource.h>
 #include <sys/sysinfo.h>
 
 #include <algorithm>
@@ -163,6 +164,55 @@ void long_blocks_are_copied_once() {
   barrier();
 }
 
+void a_view_of_some_mebibytes_is_read_in_the_message() {
+  if (rank_count() == 1) return;
+  if (rank_me() == 0) {
+    const std::size_t bytes = 3u << 20;
+    words w = words_of(bytes);
+    auto copies = [] { return counters_now().marshal_copies; };
+    auto there = rpc(1, copies).get();
+    auto here = counters_now().marshal_copies;
+    CHECK(
+        rpc(
+            1, [](view<std::uint64_t> v, std::size_t n) { return are_right(v, n); }, view(w), bytes)
+            .get());
+    CHECK(counters_now().marshal_copies - here < bytes + 200);
+    CHECK(rpc(1, copies).get() - there < 200);
+  }
+  barrier();
+}
+
+std::uint64_t pages_had_anew() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return static_cast<std::uint64_t>(used.ru_minflt);
+}
+
+void long_views_one_after_the_other_use_the_same_pages() {
+  if (rank_count() != 2 || sanitized || !check::system_copies()) return;
+  if (rank_me() == 0) {
+    constexpr std::uint64_t page_bytes = 4096;
+    for (const std::size_t bytes : {std::size_t{3} << 20, std::size_t{6} << 20}) {
+      words w = words_of(bytes);
+      auto send = [&](std::uint64_t calls) {
+        for (std::uint64_t i = 0; i < calls; ++i) {
+          rpc_ff(
+              1, [](view<std::uint64_t> v, std::size_t n) { CHECK(are_right(v, n)); }, view(w),
+              bytes);
+        }
+        rpc(1, [] {}).get();
+      };
+      constexpr std::uint64_t calls = 16;
+      send(2 * calls);
+      std::uint64_t before = pages_had_anew() + rpc(1, pages_had_anew).get();
+      send(calls);
+      std::uint64_t had = pages_had_anew() + rpc(1, pages_had_anew).get() - before;
+      CHECK(had < calls * (bytes / page_bytes) / 8);
+    }
+  }
+  barrier();
+}
+
 void a_gibibyte_goes_there_and_back() {
   struct sysinfo memory{};
   sysinfo(&memory);
@@ -210,6 +260,10 @@ int main(int argc, char** argv) {
     claim("what a save makes is kept until it is read", what_a_save_makes_is_kept);
     claim("many at once keep to their memory", many_at_once_keep_to_their_memory);
     claim("long blocks are copied once", long_blocks_are_copied_once);
+    claim("a view of some mebibytes is read in the message",
+          a_view_of_some_mebibytes_is_read_in_the_message);
+    claim("long views one after the other use the same pages",
+          long_views_one_after_the_other_use_the_same_pages);
     claim("what is too long is refused here", what_is_too_long_is_refused_here);
     return check::verdict();
   });

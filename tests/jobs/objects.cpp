@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects on any rank: making, calling, copying and destroying them.
+#include <sys/resource.h>
+
 #include <array>
+#include <chrono>
 #include <functional>
 #include <new>
 #include <set>
@@ -11,6 +14,10 @@
 #include "check.hpp"
 
 using namespace sojourn;
+
+namespace sojourn::detail {
+extern std::size_t heap_bytes_kept;  // src/memory/global_heap.hpp
+}
 
 namespace {
 
@@ -117,6 +124,41 @@ void memory_is_used_again() {
     destroy(p);
   }
   CHECK(seen.size() < 10);
+}
+
+long page_faults() {
+  struct rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+/// An array as long as one that was freed before it has its pages; when the rank has had nothing to
+/// do for a second, the system has them back.
+void long_arrays_do_not_fetch_their_memory_anew() {
+  if (sojourn::detail::checked()) return;
+  barrier();
+  constexpr std::size_t bytes = 4u << 20;
+  long before = 0;
+  for (int i = 0; i < 21; ++i) {
+    auto p = make_array<char>(rank_me(), bytes, uncleared);
+    for (std::size_t at = 0; at < bytes; at += 4096) p.local()[at] = 'x';
+    destroy_array(p, bytes);
+    if (i == 0) before = page_faults();
+  }
+  CHECK(sanitized || page_faults() - before < 1024);
+  CHECK(sojourn::detail::heap_bytes_kept >= bytes);
+  sleep_for(std::chrono::milliseconds(1050));
+  sleep_for(std::chrono::milliseconds(5));
+  CHECK_EQUAL(sojourn::detail::heap_bytes_kept, 0u);
+  auto zeros = make_array<char>(rank_me(), bytes);
+  CHECK_EQUAL(zeros.local()[bytes - 1], 0);
+  destroy_array(zeros, bytes);
+  // No more is kept than is in use, beyond some.
+  for (int i = 0; i < 2; ++i) {
+    auto p = make_array<char>(rank_me(), 100u << 20, uncleared);
+    destroy_array(p, 100u << 20);
+    CHECK_EQUAL(sojourn::detail::heap_bytes_kept, 0u);
+  }
 }
 
 struct throws_at_the_third {
@@ -357,6 +399,8 @@ int main(int argc, char** argv) {
   return run(argc, argv, [] {
     check::claim("objects are made and destroyed anywhere", made_and_destroyed_anywhere);
     check::claim("memory is used again", memory_is_used_again);
+    check::claim("long arrays do not fetch their memory anew",
+                 long_arrays_do_not_fetch_their_memory_anew);
     check::claim("arrays", arrays);
     check::claim("null and wild pointers are refused", null_and_wild_pointers_are_refused);
     check::claim("const and comparison", const_and_comparison);

@@ -53,9 +53,14 @@ struct cell {
 }
 
 /// Trivially copyable, so it compiles: the pointer inside is not seen by the type rules.
-struct hidden_pointer {
-  const long* total;
+class hidden_pointer {
+ public:
+  hidden_pointer(const long* to, long n) : number(n), total_(to) {}
   long number;
+  long there() const { return *total_; }
+
+ private:
+  const long* total_;
 };
 [[gnu::noinline]] long uses_a_callers_local(hidden_pointer p, rank_t there, rank_t home) {
   migrate_to(there);

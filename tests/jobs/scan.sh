@@ -31,6 +31,17 @@ warns both 2 'a frame of `walks::keeps_a_buffer(int, int)`' 'a frame of `walks::
 warns caller 1 \
   "^sojourn: rank 0: warning: an argument of \`walks::uses_a_callers_local(walks::hidden_pointer, int, int)\` migrates with a word (0x[0-9a-f]*) that looks like a pointer into the frames of its callers, which stay; $remedy"
 
+# Frames that a rank without work could not have are named once a function, and only when asked.
+steal=$(dirname "$program")/job_steal
+try run -n 2 --stats "$steal"
+expect_status 0
+expect_err '^sojourn: rank 0: `.*with_private_memory` was not given to a rank without work: .* (0x[0-9a-f]*, [0-9]* bytes .*) looks like a pointer into this rank.s private memory (docs/forks.md)$'
+seen=$(grep -c 'rank 0: `.*with_private_memory` was not given' "$err")
+[ "$seen" -eq 1 ] || fail "a frame that stays is named $seen times"
+try run -n 2 "$steal"
+expect_status 0
+if grep -q 'was not given' "$err"; then fail 'frames that stay are named unasked'; fi
+
 SOJOURN_SCAN=off
 export SOJOURN_SCAN
 for how in clean buffer both caller; do

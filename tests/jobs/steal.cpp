@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks without work take over what forks of others leave to do: the oldest stretch of a stack that
 // may leave, and no other.
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
+#include <span>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "check.hpp"
@@ -66,9 +76,41 @@ void a_tree_started_on_one_rank_uses_the_others() {
   CHECK_EQUAL(made.migrations, made.steals);
 }
 
-int changed_rank;  // of each rank: frames that did
+int changed_rank;  // of each rank: frames that did, of those that say so
 
-/// Its frame has the address of private memory while it forks. A child has none when it begins.
+/// Forks on rank 0 until another rank has asked for a part and was refused; no frame changes its
+/// rank. A child may begin on another one: it has no address of its rank yet.
+template <class Work>
+void others_are_refused(Work work) {
+  for (int attempt = 0; attempt < 5000; ++attempt) {
+    changed_rank = 0;
+    const counters made = counted_while_one_works(work);
+    CHECK_EQUAL(changed_rank, 0);
+    if (steals_are_off() || made.steals_refused > 0) return;
+  }
+  CHECK(!"no rank asked for a part");
+}
+
+int runs_that_stay;  // of what may not leave rank 0, on this rank
+
+/// Forks on rank 0, with children beside them that may leave, until another rank has taken of
+/// those; it gets no others.
+template <class Work>
+void others_take_none(Work work) {
+  for (int attempt = 0; attempt < 200; ++attempt) {
+    runs_that_stay = 0;
+    const counters made = counted_while_one_works([&] {
+      work();
+      CHECK(runs_that_stay > 0);
+      CHECK_EQUAL(fibonacci(20), serial_fibonacci(20));
+    });
+    if (rank_me() != 0) CHECK_EQUAL(runs_that_stay, 0);
+    if (steals_are_off() || made.steals > 0) return;
+  }
+  CHECK(!"no rank took a part");
+}
+
+/// Its frame has the address of private memory while it forks.
 long with_private_memory(long n) {
   const rank_t began_on = rank_me();
   std::vector<long> results(2);
@@ -80,36 +122,224 @@ long with_private_memory(long n) {
   return results[0] + results[1];
 }
 void frames_with_addresses_of_this_rank_stay() {
-  changed_rank = 0;
-  (void)counted_while_one_works([] { CHECK_EQUAL(with_private_memory(20), serial_fibonacci(20)); });
-  CHECK_EQUAL(changed_rank, 0);
+  others_are_refused([] { CHECK_EQUAL(with_private_memory(20), serial_fibonacci(20)); });
+}
+
+// ---- What looks like an address and is none, and the other way round ----------------------------
+
+/// Forks on rank 0 until another rank took a part: by chance those do not run meanwhile.
+template <class Work>
+void others_help(Work work) {
+  for (int attempt = 0; attempt < 200; ++attempt) {
+    const counters made = counted_while_one_works(work);
+    if (steals_are_off() || made.steals > 0) return;
+  }
+  CHECK(!"no rank took a part");
+}
+
+/// Elements in memory that the C library got since the scan first looked where its heap ends.
+long with_new_memory(int depth) {
+  const rank_t began_on = rank_me();
+  std::vector<long> mine(1000, depth);
+  if (depth == 0) return mine[7] + 1;
+  auto a = fork(with_new_memory, depth - 1);
+  auto b = fork(with_new_memory, depth - 1);
+  const long sum = a.get() + b.get();
+  for (long x : mine) CHECK_EQUAL(x, depth);
+  changed_rank += rank_me() != began_on;
+  return sum;
+}
+void frames_with_addresses_of_new_memory_stay() {
+  others_are_refused([] {
+    for (int i = 0; i < 10; ++i) CHECK_EQUAL(with_new_memory(10), 1 << 10);
+  });
+}
+
+extern "C" char end;
+
+/// A count that lies where the kernel leaves nothing, between the end of the program and its heap.
+long with_a_number(long n, std::uint64_t number) {
+  volatile std::uint64_t mine = number;
+  if (n < 2) return n;
+  auto older = fork(with_a_number, n - 1, number);
+  const long younger = with_a_number(n - 2, number);
+  CHECK(mine == number);
+  return older.get() + younger;
+}
+void numbers_do_not_keep_a_frame() {
+  // By chance there is no gap, or not much of one; then the number is of what follows the heap.
+  const auto program_end = reinterpret_cast<std::uint64_t>(&end);
+  std::uint64_t heap = reinterpret_cast<std::uint64_t>(sbrk(0));
+  std::FILE* maps = std::fopen("/proc/self/maps", "re");
+  CHECK(maps != nullptr);
+  char row[512];
+  while (std::fgets(row, sizeof row, maps) != nullptr) {
+    if (std::strstr(row, "[heap]") != nullptr) heap = std::strtoull(row, nullptr, 16);
+  }
+  std::fclose(maps);
+  const std::uint64_t gap = heap > program_end ? heap - program_end : 0;
+  const std::uint64_t number = gap > (1 << 20)
+                                   ? program_end + gap / 2
+                                   : reinterpret_cast<std::uint64_t>(sbrk(0)) + (1 << 30);
+  for (std::uint64_t n : {number / 8 * 8, number / 8 * 8 + 1}) {
+    others_help([&] { CHECK_EQUAL(with_a_number(20, n), serial_fibonacci(20)); });
+  }
+}
+
+/// Leaves addresses of private memory all over the stack.
+[[gnu::noinline]] void an_earlier_call() {
+  std::vector<char> own(1000);
+  char* volatile pointers[4000];
+  for (auto& p : pointers) p = own.data();
+}
+/// Has room that it does not write all over.
+long with_many_futures(int depth) {
+  if (depth == 0) return fibonacci(10);
+  std::array<future<long>, 40> children;
+  for (std::size_t i = 0; i < 3; ++i) children[i] = fork(with_many_futures, depth - 1);
+  long sum = 0;
+  for (std::size_t i = 0; i < 3; ++i) sum += children[i].get();
+  return sum;
+}
+void what_earlier_calls_left_does_not_keep_a_frame() {
+  others_help([] {
+    an_earlier_call();
+    CHECK_EQUAL(fork(fibonacci, 20).get(), serial_fibonacci(20));
+  });
+  others_help([] {
+    an_earlier_call();
+    CHECK_EQUAL(fork(with_many_futures, 5).get(), 243 * serial_fibonacci(10));
+  });
+}
+
+// ---- Views, and pointers that travel ------------------------------------------------------------
+
+template <class View>
+long sum_of(View v) {
+  ++runs_that_stay;
+  if (v.size() <= 3) return std::accumulate(v.begin(), v.end(), 0L);
+  auto older = fork(sum_of<View>, View(v.begin(), v.begin() + v.size() / 2));
+  const long younger = sum_of(View(v.begin() + v.size() / 2, v.end()));
+  return older.get() + younger;
+}
+struct wrapped {
+  const long* first;
+  std::size_t count;
+};
+long sum_of_wrapped(wrapped w) {
+  ++runs_that_stay;
+  if (w.count <= 3) return std::accumulate(w.first, w.first + w.count, 0L);
+  const std::size_t half = w.count / 2;
+  auto older = fork(sum_of_wrapped, wrapped{w.first, half});
+  const long younger = sum_of_wrapped({w.first + half, w.count - half});
+  return older.get() + younger;
+}
+/// By its type a value.
+class opaque {
+ public:
+  opaque(const long* first, std::size_t count) : first_(first), count_(count) {}
+  std::size_t size() const { return count_; }
+  const long* begin() const { return first_; }
+  const long* end() const { return first_ + count_; }
+
+ private:
+  const long* first_;
+  std::size_t count_;
+};
+long sum_of_opaque(opaque v) {
+  if (v.size() <= 3) return std::accumulate(v.begin(), v.end(), 0L);
+  const std::size_t half = v.size() / 2;
+  auto older = fork(sum_of_opaque, opaque(v.begin(), half));
+  const long younger = sum_of_opaque(opaque(v.begin() + half, v.size() - half));
+  return older.get() + younger;
+}
+
+void children_with_views_stay() {
+  static_assert(!detail::leaves<std::span<long>> && !detail::leaves<std::string_view>);
+  static_assert(!detail::leaves<wrapped> && !detail::leaves<std::pair<int, std::span<int>>>);
+  static_assert(detail::leaves<opaque> && detail::leaves<std::pair<int, local_ptr<int>>>);
+  others_take_none([] {
+    std::array<long, 2048> here;
+    here.fill(1);
+    const std::vector<long> there(2048, 1);
+    const std::string text(2048, 1);
+    for (int i = 0; i < 20; ++i) {
+      CHECK_EQUAL(fork(sum_of<std::span<const long>>, std::span<const long>(here)).get(), 2048);
+      CHECK_EQUAL(fork(sum_of<std::span<const long>>, std::span<const long>(there)).get(), 2048);
+      CHECK_EQUAL(fork(sum_of<std::string_view>, std::string_view(text)).get(), 2048);
+      CHECK_EQUAL(fork(sum_of_wrapped, wrapped{here.data(), here.size()}).get(), 2048);
+    }
+  });
+}
+void hidden_addresses_of_older_frames_stay() {
+  (void)counted_while_one_works([] {
+    std::array<long, 2048> here;
+    here.fill(1);
+    for (int i = 0; i < 100; ++i) {
+      CHECK_EQUAL(fork(sum_of_opaque, opaque(here.data(), here.size())).get(), 2048);
+    }
+  });
+}
+
+long sum_in_place(local_ptr<const long> first, std::size_t count) {
+  ++runs_that_stay;
+  if (count <= 3) return std::accumulate(first.get(), first.get() + count, 0L);
+  const std::size_t half = count / 2;
+  auto older = fork(sum_in_place, first, half);
+  const long younger = sum_in_place(first + static_cast<std::ptrdiff_t>(half), count - half);
+  return older.get() + younger;
+}
+void local_pointers_travel_where_heaps_are_shared() {
+  static constexpr std::size_t count = 20000;
+  const auto work = [] {
+    const auto array = make_array<long>(rank_me(), count);
+    std::fill_n(array.local(), count, 1L);
+    const local_ptr<const long> first{local_ptr<long>(array)};
+    CHECK_EQUAL(fork(sum_in_place, first, count).get(), static_cast<long>(count));
+    destroy_array(array, count);
+  };
+  if (detail::job.heap_shared) {
+    others_help(work);
+  } else {
+    others_take_none(work);
+  }
+  // What is not in the global heap is refused at once, with a sentence.
+  long on_the_stack = 1;
+  bool refused = false;
+  try {
+    (void)local_ptr<long>(&on_the_stack);
+  } catch (const error& e) {
+    refused = std::string_view(e.what()).find("not in the global heap") != std::string_view::npos;
+  }
+  CHECK(refused);
+  CHECK(!local_ptr<long>() && local_ptr<long>().get() == nullptr);
 }
 
 long by_reference(long n) {
+  ++runs_that_stay;
   if (n < 2) return n;
   auto older = fork([&] { return by_reference(n - 1); });
   const long younger = by_reference(n - 2);
   return older.get() + younger;
 }
 void children_that_refer_to_their_callers_stay() {
-  const counters made =
-      counted_while_one_works([] { CHECK_EQUAL(by_reference(22), serial_fibonacci(22)); });
-  CHECK_EQUAL(made.steals, 0u);
+  others_take_none([] { CHECK_EQUAL(by_reference(22), serial_fibonacci(22)); });
 }
 
 int run_here;  // of each rank
 
 void loops_stay_unless_they_say_so() {
   run_here = 0;
-  const counters made = counted_while_one_works([] {
+  others_take_none([] {
+    run_here = 0;
     par_for(0, 300, [](int i) {
       ++run_here;
+      ++runs_that_stay;
       CHECK_EQUAL(serial_fibonacci(12), 144);
       (void)i;
     });
     CHECK_EQUAL(run_here, 300);
   });
-  CHECK_EQUAL(made.steals, 0u);
   const long wanted = 400 * serial_fibonacci(12);
   for (int attempt = 0; attempt < 200; ++attempt) {
     const counters spread = counted_while_one_works([&] {
@@ -119,7 +349,8 @@ void loops_stay_unless_they_say_so() {
     });
     if (steals_are_off() || spread.steals > 0) return;
   }
-  CHECK(!"no rank took a part of the loop");
+  // What waits in a ring may come when the loop is over.
+  if (!check::messages_are_delayed()) CHECK(!"no rank took a part of the loop");
 }
 
 void bodies_anywhere_run_once_each() {
@@ -142,7 +373,7 @@ struct held {
 };
 void frames_that_stay_are_not_given() {
   changed_rank = 0;
-  (void)counted_while_one_works([] { CHECK_EQUAL(held::call(20), serial_fibonacci(20)); });
+  others_help([] { CHECK_EQUAL(held::call(20), serial_fibonacci(20)); });
   CHECK_EQUAL(changed_rank, 0);
 }
 
@@ -206,8 +437,8 @@ void small_children_do_not_keep_large_ones_here() {
       for (int i = 0; i < 40 && elsewhere == 0; ++i) {
         const auto child_on = fork(
                                   [](int) {
-                                    const std::uint64_t end = now_ns() + 3'000'000;
-                                    while (now_ns() < end) std::this_thread::yield();
+                                    const std::uint64_t until = now_ns() + 3'000'000;
+                                    while (now_ns() < until) std::this_thread::yield();
                                     return rank_me();
                                   },
                                   i)
@@ -223,11 +454,18 @@ bool polls, may_rest, has_moved;  // of each rank
 
 /// Gives its turn on rank 0 until it, or the other one, is somewhere else.
 int leaf_that_yields(int) {
-  const std::uint64_t end = now_ns() + 10'000'000'000;
-  while (rank_me() == 0 && !has_moved && now_ns() < end) yield();
+  const std::uint64_t until = now_ns() + 10'000'000'000;
+  while (rank_me() == 0 && !has_moved && now_ns() < until) yield();
   if (rank_me() == 0) return 0;
   rpc(0, [] { has_moved = true; }).get();
   return 1;
+}
+/// Nothing of earlier calls is left where frames of children will lie: what they do not write would
+/// keep them here.
+[[gnu::noinline]] void clear_room() {
+  std::array<char, 16384> room;
+  room.fill(0);
+  asm volatile("" : : "r"(room.data()) : "memory");
 }
 /// They began when all ranks had something to do; the ones that wait for their turn go when one has
 /// not any more.
@@ -243,7 +481,9 @@ void leaves_that_yield_may_leave() {
       while (!rpc(r, [] { return polls; }).get()) yield();
     }
     const counters before = counters_now();
+    clear_room();
     auto first = fork(leaf_that_yields, 1);
+    clear_room();
     auto second = fork(leaf_that_yields, 2);
     CHECK_EQUAL((counters_now() - before).steals, 0u);
     for (rank_t r = 1; r < rank_count(); ++r) rpc(r, [] { may_rest = true; }).get();
@@ -380,6 +620,15 @@ int main(int argc, char** argv) {
                  a_tree_started_on_one_rank_uses_the_others);
     check::claim("frames with addresses of this rank stay",
                  frames_with_addresses_of_this_rank_stay);
+    check::claim("frames with addresses of new memory stay",
+                 frames_with_addresses_of_new_memory_stay);
+    check::claim("numbers do not keep a frame", numbers_do_not_keep_a_frame);
+    check::claim("what earlier calls left does not keep a frame",
+                 what_earlier_calls_left_does_not_keep_a_frame);
+    check::claim("children with views stay", children_with_views_stay);
+    check::claim("hidden addresses of older frames stay", hidden_addresses_of_older_frames_stay);
+    check::claim("local pointers travel where heaps are shared",
+                 local_pointers_travel_where_heaps_are_shared);
     check::claim("children that refer to their callers stay",
                  children_that_refer_to_their_callers_stay);
     check::claim("loops stay unless they say so", loops_stay_unless_they_say_so);

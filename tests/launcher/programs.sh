@@ -77,6 +77,12 @@ try run -n 2 sh -c 'if [ $SOJOURN_RANK = 0 ]; then exec "$0"; else exec "$1"; fi
 expect_status 2
 expect_err 'ranks 0 and 1 run different programs or libraries'
 expect_err 'sojourn run -n 1 ./a : -n 1 ./b'
+# Nor may ranks lay out their memory in different ways.
+for setting in SOJOURN_STACK_KIB=512 SOJOURN_REGION_GIB=5000; do
+  try run -n 2 sh -c 'if [ $SOJOURN_RANK = 0 ]; then exec "$0"; else exec env '$setting' "$0"; fi' "$real"
+  expect_status 2
+  expect_err "rank 0 has ${setting%=*}=[0-9]* and rank 1 has ${setting#*=}: start all ranks of a job with the same"
+done
 # A wrapper may stand before each.
 try run -n 1 sh -c 'exec "$0"' "$real" : -n 1 env "$other"
 expect_status 0

@@ -44,6 +44,10 @@ int main(int argc, char** argv) {
     std::printf("rank %d of %d is %d\n", sojourn::rank_me(), sojourn::rank_count(), getpid());
     auto here = sojourn::make<counter>(sojourn::rank_me());
     for (int i = 0; i < 7; ++i) here.call<&counter::add>(1);
+    if (is("remote") && sojourn::rank_count() > 1) {
+      auto there = sojourn::make<counter>((sojourn::rank_me() + 1) % sojourn::rank_count());
+      there.call<&counter::add>(sojourn::via::rpc, 1);
+    }
     sojourn::barrier();
     if (sojourn::rank_me() == sojourn::rank_count() - 1) {
       if (is("segv")) ends::by_segmentation_fault();

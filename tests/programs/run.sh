@@ -42,6 +42,7 @@ settings() {
   one_of on on off && words="$words SOJOURN_STEAL=$chosen"
   one_of on on off && words="$words SOJOURN_READ_MEMORY=$chosen"
   one_of 64 128 256 256 1024 && words="$words SOJOURN_STACK_KIB=$chosen"
+  one_of '' '' '' '' '' "$first" && words="$words SOJOURN_DELAY=$chosen"
   # Numbers that look like addresses are warned of; looking itself is what lets frames be stolen.
   one_of on on off && words="$words SOJOURN_SCAN=$chosen"
 }

@@ -34,15 +34,15 @@ inline void say(std::FILE* stream, const std::string& text) {
 
 /// As apps::run_application, between MPI_Init and MPI_Finalize.
 template <class Body>
-int run_application(CLI::App& options, int argc, char** argv, Body body) {
+int run_application(command_line& options, int argc, char** argv, Body body) {
   MPI_Init(&argc, &argv);
-  auto [status, last_words] = parse(options, argc, argv);
+  auto [status, last_words] = options.parse(argc, argv);
   if (last_words.empty()) {
     try {
       status = body();
     } catch (const refusal& e) {
       status = e.status();
-      last_words = fmt::format("{}: {}\n", options.get_name(), e.what());
+      last_words = fmt::format("{}: {}\n", options.name(), e.what());
     }
   }
   if (!last_words.empty()) say(status == 0 ? stdout : stderr, last_words);

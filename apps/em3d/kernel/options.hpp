@@ -12,30 +12,21 @@
 
 namespace apps::em3d {
 
-inline void add_options(CLI::App& options, settings& chosen) {
+inline void add_options(command_line& options, settings& chosen) {
   options
-      .add_option("--variant", chosen.variant,
-                  "How remote values are had: base, one by one where they are needed; ghost, each "
-                  "once a step, many on their way; bulk, all of a rank together")
-      ->check(CLI::IsMember({"base", "ghost", "bulk"}))
-      ->capture_default_str();
-  options.add_option("--nodes", chosen.nodes, "In the whole job, half E and half H")
-      ->check(CLI::Range(2u, 10'000'000u))
-      ->capture_default_str();
-  options.add_option("--degree", chosen.degree, "Neighbours of a node")
-      ->check(CLI::Range(1u, 1000u))
-      ->capture_default_str();
-  options
-      .add_option("--remote", chosen.remote, "Percent of the neighbours that lie on other ranks")
-      ->check(CLI::Range(0u, 100u))
-      ->capture_default_str();
-  options.add_option("--steps", chosen.steps, "Updates of all nodes that are measured")
-      ->check(CLI::Range(1u, 1'000'000u))
-      ->capture_default_str();
-  options.add_option("--warm-up", chosen.warm_up, "Updates before those")
-      ->check(CLI::Range(0u, 1'000'000u))
-      ->capture_default_str();
-  options.add_option("--seed", chosen.seed, "Of the graph")->capture_default_str();
+      .add("--variant", chosen.variant,
+           "How remote values are had: base, one by one where they are needed; ghost, each "
+           "once a step, many on their way; bulk, all of a rank together")
+      .one_of({"base", "ghost", "bulk"});
+  options.add("--nodes", chosen.nodes, "In the whole job, half E and half H")
+      .between(2u, 10'000'000u);
+  options.add("--degree", chosen.degree, "Neighbours of a node").between(1u, 1000u);
+  options.add("--remote", chosen.remote, "Percent of the neighbours that lie on other ranks")
+      .between(0u, 100u);
+  options.add("--steps", chosen.steps, "Updates of all nodes that are measured")
+      .between(1u, 1'000'000u);
+  options.add("--warm-up", chosen.warm_up, "Updates before those").between(0u, 1'000'000u);
+  options.add("--seed", chosen.seed, "Of the graph");
 }
 
 /// Throws refusal: there are fewer nodes of a kind than ranks.

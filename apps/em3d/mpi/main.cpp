@@ -303,7 +303,7 @@ apps::mpi::stopwatch run_steps(field& f) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "Electromagnetic waves on an irregular graph (EM3D), for MPI: what em3d is compared with.\n"
       "base asks for each value with a message and answers others while it waits; ghost sends "
       "each\n"
@@ -315,7 +315,7 @@ int main(int argc, char** argv) {
   apps::mpi::json_report json;
   add_options(options, chosen);
   options.add_flag("--best", best, "Persistent requests of one message to each rank");
-  options.add_flag("--window", window, "base with MPI_Get on a window")->excludes("--best");
+  options.add_flag("--window", window, "base with MPI_Get on a window").excludes("--best");
   json.add_to(options);
 
   return apps::mpi::run_application(options, argc, argv, [&]() -> int {

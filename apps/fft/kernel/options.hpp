@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <compiled_json.hpp>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "common/command_line.hpp"
@@ -19,14 +19,11 @@ struct options {
   std::uint64_t seed = 1;
   int repeats = 5;
 
-  void add_to(CLI::App& app) {
-    app.add_option("--log2", log2_points, "Logarithm of the number of points: 20 is 1M")
-        ->check(CLI::Range(1, 28))
-        ->capture_default_str();
-    app.add_option("--repeats", repeats, "Transforms; the report is of the one in the middle")
-        ->check(CLI::Range(1, 10'000))
-        ->capture_default_str();
-    app.add_option("--seed", seed, "Of the signal, which is random")->capture_default_str();
+  void add_to(command_line& app) {
+    app.add("--log2", log2_points, "Logarithm of the number of points: 20 is 1M").between(1, 28);
+    app.add("--repeats", repeats, "Transforms; the report is of the one in the middle")
+        .between(1, 10'000);
+    app.add("--seed", seed, "Of the signal, which is random");
   }
   /// For `ranks` processors. Throws refusal.
   layout shape(int ranks) const {

@@ -60,7 +60,7 @@ apps::fft::errors check(const apps::fft::layout& shape, std::uint64_t seed,
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "The transform of `fft` by MPI: chunks go by MPI_Isend and MPI_Irecv in the same order, or,\n"
       "with --best, by MPI_Alltoall.",
       "fft_mpi");

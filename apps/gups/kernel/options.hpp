@@ -12,18 +12,15 @@
 
 namespace apps::gups {
 
-inline void add_options(CLI::App& options, settings& chosen) {
-  options.add_option("--log2", chosen.log2_words, "Of the words of the table on each rank")
-      ->check(CLI::Range(4u, 32u))
-      ->capture_default_str();
-  options.add_option("--updates", chosen.updates, "Made by each rank")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
-      ->capture_default_str();
+inline void add_options(command_line& options, settings& chosen) {
+  options.add("--log2", chosen.log2_words, "Of the words of the table on each rank")
+      .between(4u, 32u);
+  options.add("--updates", chosen.updates, "Made by each rank")
+      .between(std::uint64_t{1}, std::uint64_t{1} << 40);
   options
-      .add_option("--bundle", chosen.bundle_bytes,
-                  "Bytes of aggregated updates that go to a rank in one message")
-      ->check(CLI::Range(256u, 1u << 20))
-      ->capture_default_str();
+      .add("--bundle", chosen.bundle_bytes,
+           "Bytes of aggregated updates that go to a rank in one message")
+      .between(256u, 1u << 20);
 }
 
 inline std::string report_text(const settings& s, const std::string& form, int ranks,

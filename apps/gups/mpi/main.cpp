@@ -267,7 +267,7 @@ apps::mpi::stopwatch run_form(part& p, const std::string& form) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "Random updates of a table that is spread over the ranks (GUPS), for MPI: what gups is\n"
       "compared with. isend sends each update in a message of its own; aggregated fills two\n"
       "buffers for each rank in turns; rma calls MPI_Accumulate.",
@@ -275,9 +275,7 @@ int main(int argc, char** argv) {
   settings chosen;
   std::string form = "aggregated";
   apps::mpi::json_report json;
-  options.add_option("--form", form, "isend, aggregated or rma")
-      ->check(CLI::IsMember({"isend", "aggregated", "rma"}))
-      ->capture_default_str();
+  options.add("--form", form, "isend, aggregated or rma").one_of({"isend", "aggregated", "rma"});
   add_options(options, chosen);
   json.add_to(options);
 

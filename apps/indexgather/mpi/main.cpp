@@ -159,7 +159,7 @@ class questions {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "Random reads of a table that is spread over the ranks (bale's indexgather), for MPI: what\n"
       "indexgather is compared with. Two buffers of questions for each rank in turns, answered by\n"
       "one message each.",
@@ -167,9 +167,7 @@ int main(int argc, char** argv) {
   settings chosen;
   std::string form = "aggregated";
   apps::mpi::json_report json;
-  options.add_option("--form", form, "aggregated")
-      ->check(CLI::IsMember({"aggregated"}))
-      ->capture_default_str();
+  options.add("--form", form, "aggregated").one_of({"aggregated"});
   add_options(options, chosen);
   json.add_to(options);
 

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <compiled_json.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "common/command_line.hpp"
@@ -21,18 +21,13 @@ struct options {
   std::uint64_t seed = 1;
   int repeats = 5;
 
-  void add_to(CLI::App& app) {
-    app.add_option("--size", size, "Rows and columns of the matrix, a multiple of --block")
-        ->check(CLI::Range(4, 16'384))
-        ->capture_default_str();
-    app.add_option("--block", block, "Rows and columns of a block, a multiple of 4")
-        ->check(CLI::Range(4, 1'024))
-        ->capture_default_str();
-    app.add_option("--repeats", repeats, "Factorizations; the report is of the one in the middle")
-        ->check(CLI::Range(1, 10'000))
-        ->capture_default_str();
-    app.add_option("--seed", seed, "Of the matrix, which is random, with a large diagonal")
-        ->capture_default_str();
+  void add_to(command_line& app) {
+    app.add("--size", size, "Rows and columns of the matrix, a multiple of --block")
+        .between(4, 16'384);
+    app.add("--block", block, "Rows and columns of a block, a multiple of 4").between(4, 1'024);
+    app.add("--repeats", repeats, "Factorizations; the report is of the one in the middle")
+        .between(1, 10'000);
+    app.add("--seed", seed, "Of the matrix, which is random, with a large diagonal");
   }
   /// For `ranks` processors. Throws refusal.
   layout shape(int ranks) const {

@@ -122,7 +122,7 @@ apps::lu::residual check_all(state& s, std::uint64_t seed) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "The factorization of `lu` by MPI: blocks go by MPI_Isend and MPI_Irecv as soon as they are\n"
       "solved; with --best the next pivot block is made before the other blocks are updated.",
       "lu_mpi");

@@ -9,26 +9,19 @@
 
 namespace apps::mdforce {
 
-inline void add_options(CLI::App& options, settings& chosen) {
-  options.add_option("--atoms", chosen.atoms, "In the whole job")
-      ->check(CLI::Range(1u, 200'000u))
-      ->capture_default_str();
+inline void add_options(command_line& options, settings& chosen) {
+  options.add("--atoms", chosen.atoms, "In the whole job").between(1u, 200'000u);
   options
-      .add_option("--layout", chosen.layout,
-                  "Which rank has which atoms: random, any; orb, those of a part of space, by "
-                  "orthogonal recursive bisection")
-      ->check(CLI::IsMember({"random", "orb"}))
-      ->capture_default_str();
+      .add("--layout", chosen.layout,
+           "Which rank has which atoms: random, any; orb, those of a part of space, by "
+           "orthogonal recursive bisection")
+      .one_of({"random", "orb"});
   options
-      .add_option("--cutoff", chosen.cutoff,
-                  "Atoms further apart have no forces on each other; in angstrom")
-      ->check(number_between(1, 30))
-      ->capture_default_str();
-  options.add_option("--steps", chosen.steps, "How often all forces are computed")
-      ->check(CLI::Range(1u, 100'000u))
-      ->capture_default_str();
-  options.add_option("--seed", chosen.seed, "Of the chain, and of the random layout")
-      ->capture_default_str();
+      .add("--cutoff", chosen.cutoff,
+           "Atoms further apart have no forces on each other; in angstrom")
+      .between(1, 30);
+  options.add("--steps", chosen.steps, "How often all forces are computed").between(1u, 100'000u);
+  options.add("--seed", chosen.seed, "Of the chain, and of the random layout");
 }
 
 /// Throws refusal: there are fewer atoms than ranks.

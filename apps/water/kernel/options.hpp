@@ -12,27 +12,18 @@
 
 namespace apps::water {
 
-inline void add_options(CLI::App& options, settings& chosen) {
+inline void add_options(command_line& options, settings& chosen) {
   options
-      .add_option("--variant", chosen.variant,
-                  "How molecules of other ranks are reached: atomic, each read where a pair needs "
-                  "it and each pair's force added by itself; prefetch, all of a rank read before "
-                  "the pairs are computed and all forces returned after")
-      ->check(CLI::IsMember({"atomic", "prefetch"}))
-      ->capture_default_str();
-  options.add_option("--molecules", chosen.molecules, "In the whole job")
-      ->check(CLI::Range(2u, 100'000u))
-      ->capture_default_str();
-  options.add_option("--steps", chosen.steps, "Steps in time that are measured")
-      ->check(CLI::Range(1u, 1'000u))
-      ->capture_default_str();
-  options.add_option("--warm-up", chosen.warm_up, "Steps before those")
-      ->check(CLI::Range(0u, 1'000u))
-      ->capture_default_str();
-  options.add_option("--step-fs", chosen.step_fs, "Length of a step in femtoseconds")
-      ->check(number_between(0.01, 1))
-      ->capture_default_str();
-  options.add_option("--seed", chosen.seed, "Of the first velocities")->capture_default_str();
+      .add("--variant", chosen.variant,
+           "How molecules of other ranks are reached: atomic, each read where a pair needs "
+           "it and each pair's force added by itself; prefetch, all of a rank read before "
+           "the pairs are computed and all forces returned after")
+      .one_of({"atomic", "prefetch"});
+  options.add("--molecules", chosen.molecules, "In the whole job").between(2u, 100'000u);
+  options.add("--steps", chosen.steps, "Steps in time that are measured").between(1u, 1'000u);
+  options.add("--warm-up", chosen.warm_up, "Steps before those").between(0u, 1'000u);
+  options.add("--step-fs", chosen.step_fs, "Length of a step in femtoseconds").between(0.01, 1);
+  options.add("--seed", chosen.seed, "Of the first velocities");
 }
 
 /// Throws refusal: there are fewer molecules than ranks.

@@ -291,7 +291,7 @@ outcome run_steps(const settings& s, Step step) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App options(
+  apps::command_line options(
       "Liquid water by molecular dynamics, for MPI: what water is compared with. atomic asks for\n"
       "each molecule with a message and answers others while it waits; prefetch sends one message\n"
       "to each rank.",

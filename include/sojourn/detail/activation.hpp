@@ -59,7 +59,8 @@ template <class R, class F, class... A>
 struct marked_frame : mark {
   std::tuple<A...> arguments;  ///< First, as marks say of them.
   [[no_unique_address]] F fn;
-  room<stored<R>> result;            ///< Where the older side finds it.
+  /// Where the older side finds it. The last two are words of their own, as marks say of them.
+  alignas(std::uint64_t) alignas(room<stored<R>>) room<stored<R>> result;
   room<std::exception_ptr> failure;  ///< Constructed when `threw`.
 
   template <class G, class... B>
@@ -70,8 +71,13 @@ struct marked_frame : mark {
   /// come in a register.
   [[gnu::always_inline]] std::uint64_t run_under(mark_kind as) {
     // Of what is aligned to more, padding comes first, where anything may lie.
-    constexpr bool behind_mark = sizeof(mark) % alignof(std::tuple<A...>) == 0;
-    return call_under(*this, as, &inner, behind_mark ? sizeof arguments : 0);
+    if constexpr (alignof(marked_frame) > alignof(std::uint64_t)) {
+      return call_under(*this, as, &inner);
+    } else {
+      constexpr std::size_t word = sizeof(std::uint64_t);
+      constexpr std::size_t rooms = (sizeof result + word - 1) / word * word + sizeof failure;
+      return call_under(*this, as, &inner, {sizeof(marked_frame) - sizeof(mark) - rooms, rooms});
+    }
   }
   [[gnu::always_inline]] void keep([[maybe_unused]] std::uint64_t returned) {
     if constexpr (in_register<R>) result.value = from_register<R>(returned);

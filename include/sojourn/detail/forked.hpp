@@ -19,11 +19,12 @@ struct at_fork {
   static constexpr std::uint32_t on_heap = 1;  ///< Children have contexts of their own.
   static constexpr std::uint32_t first = 2;    ///< Other ranks do not know that this one forks.
   static constexpr std::uint32_t hungry = 4;   ///< A rank has nothing to do.
+  static constexpr std::uint32_t tidy = 8;     ///< The stack may hold much of calls that returned.
   /// The child that a rank was given last kept it busy for less than giving it had cost.
-  static constexpr std::uint32_t too_small = 8;
+  static constexpr std::uint32_t too_small = 16;
   /// Of the first child that could leave its rank, others are told.
   static constexpr std::uint32_t seen_by(mark_kind kind) {
-    return kind == mark_kind::fork ? on_heap | first | hungry : on_heap | hungry;
+    return kind == mark_kind::fork ? on_heap | first | hungry | tidy : on_heap | hungry;
   }
 };
 

@@ -70,11 +70,35 @@ struct mark {
   ticket_id ticket;  ///< Where the result goes; valid once `was_cut`.
   mark_kind kind;
   std::uint8_t events;
-  std::uint16_t argument_words;  ///< Behind the mark, of the callee: for the scan of what leaves.
-  std::uint32_t methods;         ///< Open on the older side; in 32 bits of method_guard's word.
-  std::uint32_t fp;              ///< The older side's floating-point control word.
-  std::uint32_t uncaught;        ///< The older side's exceptions, when `saved_exceptions`; and …
+  std::uint16_t words_behind;  ///< For the scan of what leaves: see behind_mark.
+  std::uint32_t methods;       ///< Open on the older side; in 32 bits of method_guard's word.
+  std::uint32_t fp;            ///< The older side's floating-point control word.
+  std::uint32_t uncaught;      ///< The older side's exceptions, when `saved_exceptions`; and …
   void* caught;
+
+  /// Of the callee, behind the mark: what it was given, and behind that room for its result, which
+  /// nobody has written while it runs. In words, as far as they are counted.
+  std::size_t argument_words() const { return words_behind & argument_words_max; }
+  std::size_t unwritten_words() const { return words_behind >> argument_bits; }
+
+  static constexpr unsigned argument_bits = 10;
+  static constexpr std::size_t argument_words_max = (1u << argument_bits) - 1;
+  static constexpr std::size_t unwritten_words_max = (1u << (16 - argument_bits)) - 1;
+};
+
+/// What lies behind a mark, in bytes.
+struct behind_mark {
+  std::size_t arguments = 0;
+  std::size_t unwritten = 0;
+
+  /// Unwritten room is only known to lie behind arguments that are all counted.
+  constexpr std::uint16_t words() const {
+    const std::size_t given = arguments / sizeof(std::uint64_t);
+    if (given > mark::argument_words_max) return mark::argument_words_max;
+    const std::size_t room = unwritten / sizeof(std::uint64_t);
+    const std::size_t counted = room < mark::unwritten_words_max ? room : mark::unwritten_words_max;
+    return static_cast<std::uint16_t>(given | counted << mark::argument_bits);
+  }
 };
 
 inline std::uint32_t method_depth(const mark& m) {
@@ -128,16 +152,15 @@ void restore_exceptions(mark& m);
 #endif
 }
 
-/// Opens `m` and calls inner(&m) under it. The callee's arguments are so many bytes behind it.
+/// Opens `m` and calls inner(&m) under it.
 [[gnu::always_inline]] inline std::uint64_t call_under(mark& m, mark_kind kind,
                                                        inner_function* inner,
-                                                       std::size_t argument_bytes = 0) {
+                                                       behind_mark behind = {}) {
   m.outer = running.youngest;
   m.methods = static_cast<std::uint32_t>(counts.methods);
   m.kind = kind;
   m.events = 0;
-  const std::size_t words = argument_bytes / sizeof(std::uint64_t);
-  m.argument_words = static_cast<std::uint16_t>(words < 0xffff ? words : 0xffff);
+  m.words_behind = behind.words();
   save_fp_control(m);
   mark* open = &m;
   asm(""

@@ -23,10 +23,11 @@
 
 namespace sojourn::detail {
 
-/// Longer values are not written into the message whole. A rank has 8 MiB for its long messages.
-/// Arguments of a MiB just go whole, for memory that both ranks have in use is quicker than
-/// pages that the system must find first; a result would be copied once more, into its ticket.
-inline constexpr std::size_t whole_request_max = (1u << 20) + (64u << 10);
+/// Longer values are not written into the message whole. A rank has 16 MiB for its long messages.
+/// Arguments of four MiB just go whole: two copies in memory that both ranks have in use take less
+/// than copying what was only lent, having the system copy that, and copying it into place. A
+/// result would be copied once more, into its ticket.
+inline constexpr std::size_t whole_request_max = (4u << 20) + (64u << 10);
 inline constexpr std::size_t whole_max = 512u << 10;
 
 /// In front of marshalled values, at a multiple of 16, as the values behind it are.
@@ -54,6 +55,22 @@ class stays_here : private hold {
   stays_here& operator=(const stays_here&) = delete;
 };
 
+/// Memory for long blocks, aligned to 16. What is given back is used again, up to a limit, so that
+/// its pages need not be had from the system for each call.
+class pooled_block {
+ public:
+  explicit pooled_block(std::size_t bytes);
+  pooled_block(pooled_block&& other) noexcept
+      : memory_(std::exchange(other.memory_, nullptr)), capacity_(other.capacity_) {}
+  pooled_block& operator=(pooled_block&&) = delete;
+  ~pooled_block();
+  std::byte* get() const { return memory_; }
+
+ private:
+  std::byte* memory_;
+  std::size_t capacity_;
+};
+
 /// Values on their way that another rank has not read yet; and copies of what was only lent.
 class kept_values : public block_keeper {
  public:
@@ -74,7 +91,7 @@ class kept_values : public block_keeper {
     std::uint64_t bytes;
   };
   std::vector<block> blocks_;
-  std::vector<std::unique_ptr<std::byte[]>> copies_;
+  std::vector<pooled_block> copies_;
   std::size_t total_ = 0;
 };
 
@@ -115,7 +132,7 @@ class receive_buffer {
   std::byte* memory_ = nullptr;
   std::size_t capacity_ = 0;
   std::size_t used_ = 0;
-  std::vector<void*> more_;
+  std::vector<pooled_block> more_;
 };
 class receive_buffers {
  public:

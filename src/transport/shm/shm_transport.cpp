@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -120,6 +121,7 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores,
       reply_spins_(cores >= ranks ? reply_spins_with_a_core_each : 0),
       yields_(cores >= ranks ? yields_with_a_core_each : yields_when_crowded),
       spins_a_yield_(cores >= ranks ? spins_a_yield_with_a_core_each : 0),
+      spins_for_replies_(cores >= ranks),
       short_max_(std::min<std::size_t>(layout_.ring_capacity / 8, 8 << 10)) {
   const char* copies = std::getenv("SOJOURN_READ_MEMORY");
   if (copies != nullptr && std::strcmp(copies, "on") != 0 && std::strcmp(copies, "off") != 0) {
@@ -138,6 +140,15 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores,
       peers_[other].out[kind].attach(ring(me, other, kind), layout_.ring_capacity, last_number);
       peers_[other].in[kind].attach(ring(other, me, kind), layout_.ring_capacity, last_number);
     }
+  }
+  if (std::uint64_t seed = 0; delays::seed_from_environment(seed)) {
+    const std::size_t rings = number_of_own() + 1;
+    delays_ = ::new (runtime_memory(sizeof(delays)))
+        delays(seed, rank, rings, runtime_memory(delays::memory_bytes(rings)));
+    // What the ways that are taken without delays look at in any case leads past them.
+    replies_in_a_row_ = INT_MAX;
+    reply_spins_ = 0;
+    spins_ = 0;
   }
   membarrier_ = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
   if (!membarrier_) wake_[rank_].needs_fences.store(1);
@@ -162,13 +173,15 @@ int shm_transport::free_blocks(int count, int begin, int end) const {
   return -1;
 }
 
-/// Those that do not fit into the nearest caches go round in the first half of the blocks: lines
-/// that the reader has just read are in its caches, and writing to them at once takes three times
-/// as long (1 MiB).
+/// Those that do not fit into the nearest caches go round, in 4 MiB or in as much as two of them
+/// take: lines that the reader has just read are in its caches, and writing to them at once takes
+/// three times as long (1 MiB).
 int shm_transport::find_blocks(std::size_t bytes) const {
   constexpr std::size_t goes_round_from = 32u << 10;
+  constexpr int round_blocks = 16;
   int count = static_cast<int>((bytes + layout_.block_bytes - 1) / layout_.block_bytes);
-  int first = bytes < goes_round_from ? -1 : free_blocks(count, next_block_, layout_.blocks / 2);
+  const int round_end = std::min(std::max(round_blocks, 2 * count), layout::blocks);
+  int first = bytes < goes_round_from ? -1 : free_blocks(count, next_block_, round_end);
   return first >= 0 ? first : free_blocks(count, 0, layout_.blocks);
 }
 
@@ -203,6 +216,7 @@ int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int mos
   // Replies first; but who always has one waiting must serve requests too.
   message_class kind = message_class::reply;
   if (replies_in_a_row_ >= most) [[unlikely]] {
+    if (delays_ != nullptr) return poll_delayed(deliver, context, most);
     replies_in_a_row_ = 0;
     kind = message_class::request;
   }
@@ -254,8 +268,67 @@ bool shm_transport::poll_reply(int source, bool (*deliver)(arrival&, void*), voi
     }
     if (anything_arrived() && !ring.has_message()) return false;
   }
+  return delays_ != nullptr && poll_reply_delayed(source, deliver, context);
+}
+
+// The ways through this class in the test mode (delays.hpp).
+
+bool shm_transport::may_deliver(int source, message_class kind, std::uint64_t now) {
+  return peers_[source].in[at(kind)].has_message() && !delays_->holds(number_of(source, kind), now);
+}
+
+bool shm_transport::may_deliver_any() {
+  if (delays_ == nullptr) return anything_arrived();
+  const std::uint64_t now = now_ns();
+  for (int source = 0; source < ranks_; ++source) {
+    for (message_class kind : {message_class::reply, message_class::request}) {
+      if (may_deliver(source, kind, now)) return true;
+    }
+  }
   return false;
 }
+
+/// The order of classes and of ranks is another one each time.
+int shm_transport::poll_delayed(bool (*deliver)(arrival&, void*), void* context, int most) {
+  int delivered = 0;
+  const std::uint64_t now = now_ns();
+  message_class kind = delays_->any(2) == 0 ? message_class::reply : message_class::request;
+  for (int classes = 0; classes < 2; ++classes, kind = other(kind)) {
+    const int first = static_cast<int>(delays_->any(static_cast<std::size_t>(ranks_)));
+    for (int i = 0; i < ranks_; ++i) {
+      const int source = (first + i) % ranks_;
+      for (int n = 0; n < most && may_deliver(source, kind, now); ++n) {
+        delays_->passed(number_of(source, kind));
+        arrival a = arrival_of(peers_[source].in[at(kind)].next(), source, kind);
+        ++delivered;
+        if (deliver(a, context)) return delivered;
+      }
+    }
+  }
+  return delivered;
+}
+
+bool shm_transport::poll_reply_delayed(int source, bool (*deliver)(arrival&, void*),
+                                       void* context) {
+  for (int i = 0; spins_for_replies_ && i < reply_spins_with_a_core_each; ++i) {
+    if (may_deliver(source, message_class::reply, now_ns())) {
+      delays_->passed(number_of(source, message_class::reply));
+      arrival a = arrival_of(peers_[source].in[at(message_class::reply)].next(), source,
+                             message_class::reply);
+      deliver(a, context);
+      return true;
+    }
+    if (may_deliver_any()) return false;
+  }
+  return false;
+}
+
+bool shm_transport::holds_own() {
+  if (!delays_->holds(number_of_own(), now_ns())) return false;
+  sched_yield();
+  return true;
+}
+void shm_transport::own_passed() { delays_->passed(number_of_own()); }
 
 arrival shm_transport::arrival_of(const message_header* header, int source, message_class kind) {
   peer& from = peers_[source];
@@ -354,11 +427,17 @@ void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_a
     sched_yield();
     if (is_late()) return;
     for (int spin = 0;; ++spin) {
-      if (anything_arrived() || other_work()) return;
+      if (may_deliver_any() || other_work()) return;
       if (spin >= spins_a_yield_) break;
       pause_briefly();
       if (spin % pauses_a_look_at_the_clock == 0 && is_late()) return;
     }
+  }
+  // Nobody wakes this rank for what is held.
+  while (delays_ != nullptr && anything_arrived()) {
+    if (may_deliver_any() || other_work() || is_late()) return;
+    const timespec nap{0, 20'000};
+    nanosleep(&nap, nullptr);
   }
   wake_line& mine = wake_[rank_];
   mine.asleep.store(1, std::memory_order_seq_cst);

@@ -7,6 +7,7 @@
 
 #include <atomic>
 
+#include "transport/shm/delays.hpp"
 #include "transport/shm/ring.hpp"
 #include "transport/transport.hpp"
 
@@ -21,7 +22,7 @@ struct layout {
   std::size_t ring_capacity;
   std::size_t ring_stride;           ///< Bytes of one ring with its line.
   std::size_t block_bytes;           ///< Of one block for long messages.
-  static constexpr int blocks = 32;  ///< A rank's own; runs of them hold one long message.
+  static constexpr int blocks = 64;  ///< A rank's own; runs of them hold one long message.
 
   std::size_t wake_offset() const { return 0; }
   std::size_t rings_offset() const;
@@ -84,7 +85,7 @@ class shm_transport final : public transport {
 
   int poll(bool (*deliver)(arrival&, void*), void* context, int most) override;
   void prepare(int to, message_class kind) { peers_[to].out[at(kind)].prepare(); }
-  bool spins_for_replies() const { return reply_spins_ != 0; }
+  bool spins_for_replies() const { return spins_for_replies_; }
   bool poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) override;
   void consume(const arrival& message) override;
   bool anything_arrived() const override;
@@ -92,6 +93,13 @@ class shm_transport final : public transport {
             std::uint64_t deadline_ns = no_deadline) override;
   bool read_memory(int from, std::uint64_t address, void* to, std::size_t bytes) override;
   bool write_memory(int to, std::uint64_t address, const void* from, std::size_t bytes) override;
+
+  /// The test mode SOJOURN_DELAY is on (delays.hpp).
+  bool delays_messages() const { return delays_ != nullptr; }
+  /// In that mode: whether what this rank sent itself, past the rings, waits. Lets others have the
+  /// core when it does. Requires: something of that kind is there.
+  bool holds_own();
+  void own_passed();
 
   /// True when a message of `bytes` of payload could be reserved now; for wait's other_work.
   bool has_room(int to, message_class kind, std::size_t bytes) const;
@@ -113,6 +121,14 @@ class shm_transport final : public transport {
   void wake(int rank);
   void tell_writers();
   bool requests_arrived() const;
+  std::size_t number_of(int source, message_class kind) const {
+    return static_cast<std::size_t>(source) * 2 + at(kind);
+  }
+  std::size_t number_of_own() const { return static_cast<std::size_t>(ranks_) * 2; }
+  int poll_delayed(bool (*deliver)(arrival&, void*), void* context, int most);
+  bool poll_reply_delayed(int source, bool (*deliver)(arrival&, void*), void* context);
+  bool may_deliver(int source, message_class kind, std::uint64_t now_ns);
+  bool may_deliver_any();
   bool copy_memory(int rank, std::uint64_t there, void* here, std::size_t bytes, bool write);
 
   layout layout_;
@@ -131,10 +147,12 @@ class shm_transport final : public transport {
   bool fences_ = false;
   bool membarrier_ = false;
   bool memory_refused_ = false;
+  bool spins_for_replies_;
   std::size_t short_max_;
   peer* peers_;                         // one for each rank
   std::uint16_t long_flag_ = 0;         // of the message reserved last
   message_header* reserved_ = nullptr;  // what the next commit publishes
+  delays* delays_ = nullptr;            // of the rings to this rank, and of its own requests
 };
 
 }  // namespace sojourn::detail::shm

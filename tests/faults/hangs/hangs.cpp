@@ -186,6 +186,14 @@ FRAME void reads_what_nobody_writes() {
 FRAME void polls() {
   while (for_ever) yield();
 }
+FRAME void polls_a_flag(global_ptr<long> flag) {
+  while (load(flag) == 0) yield();
+}
+
+// Something always happens, though what the job is for stands still.
+FRAME void beats() {
+  while (for_ever) sleep_for(std::chrono::milliseconds(20));
+}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -248,6 +256,23 @@ int main(int argc, char** argv) {
       calls_in_a_circle();
     } else if (is("locks")) {
       locks_twice();
+    } else if (is("circle_and_beats")) {
+      if (rank_me() == 0) spawn(beats).detach();
+      calls_in_a_circle();
+    } else if (is("mutexes_and_beats")) {
+      if (last) rpc_ff(rank_me(), waits_for_both);
+      beats();
+    } else if (is("computes_and_beats")) {
+      if (rank_me() == 0) spawn(beats).detach();
+      if (last) computes_for_ever();
+      barrier();
+    } else if (is("beats")) {
+      if (rank_me() == 0) beats();
+      barrier();
+    } else if (is("polls_a_flag")) {
+      auto flag = broadcast(make<long>(0, 0L));
+      if (last) polls_a_flag(flag);
+      barrier();
     } else if (is("reads")) {
       reads_what_nobody_writes();
     } else if (is("polls")) {

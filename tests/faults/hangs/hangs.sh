@@ -28,6 +28,13 @@ expect_deadlock() {
 }
 said() { grep -q -e "$1" "$err"; }
 
+# The processes of a launcher's ranks, in their order; its guard is no rank.
+rank_pids() {
+  tr ' ' '\n' <"/proc/$1/task/$1/children" | while read -r child; do
+    [ "$(cat "/proc/$child/comm")" = sojourn-guard ] || echo "$child"
+  done
+}
+
 # report_of PATTERN OPTIONS… HOW: starts a job that does not end, until a line that matches is said;
 # it goes on, and says no more.
 report_of() {
@@ -36,7 +43,7 @@ report_of() {
   : >"$err"
   "$sojourn" run -n "$ranks" --share "$share" "$@" >"$out" 2>"$err" </dev/null &
   launcher=$!
-  until_true 5000 said "$pattern" || fail "nothing said is like: $pattern"
+  until_true 9000 said "$pattern" || fail "nothing said is like: $pattern"
   length=$(wc -c <"$err")
   sleep 1
   kill -0 $launcher || fail 'the job ended'
@@ -116,6 +123,20 @@ for share in on off; do
   wait $launcher 2>/dev/null
   status=0
 
+  # Fibers that wait for each other are a deadlock whatever else runs: a thread that always wakes
+  # again keeps the job alive no longer than the watchdog's period.
+  job --watchdog 0.3 "$hangs" circle_and_beats
+  expect_status 1
+  expect_line "sojourn run: fibers wait for each other in a circle, whatever else runs"
+  expect_line "sojourn run: the job was ended; its exit status is 1"
+  # A circle begins anywhere.
+  # shellcheck disable=SC2016
+  expect_begin 'sojourn run: deadlock: rank [0-9] `\(passes_on\|waits_for_the_first\)` waits for rank [0-9] `.*again$'
+  # One that other work does not wait for is told once, and that goes on.
+  # Several ranks do not always answer in time for that.
+  [ "$ranks" -gt 1 ] || report_of "^sojourn run: deadlock: rank $last \`locks_.*, which waits for a sojourn::mutex held by rank $last \`locks_.* again" \
+    --watchdog 0.3 "$hangs" mutexes_and_beats
+
   # All wait outside of the runtime, where the watchdog finds them, or ask again and again.
   where='in a system call'
   [ "$ranks" -eq 1 ] && report_of "^sojourn run: rank 0 is $where in \`reads_what_nobody_writes\`" \
@@ -170,6 +191,25 @@ for share in on off; do
     expect_no_err
     continue
   fi
+
+  # A rank that is stopped is told of as such, though others go on.
+  : >"$err"
+  "$sojourn" run -n "$ranks" --share "$share" --watchdog 0.3 "$hangs" beats >"$out" 2>"$err" </dev/null &
+  launcher=$!
+  sleep 0.3
+  rank_pid=$(rank_pids "$launcher" | tail -n 1)
+  kill -STOP "$rank_pid"
+  until_true 9000 said "^rank $last (pid $rank_pid) is stopped: by a signal" || fail 'the stopped rank is not named'
+  expect_line "sojourn run: rank $last is stopped"
+  kill -CONT "$rank_pid"
+  kill $launcher
+  wait $launcher
+  status=none
+
+  # And one that has not joined is what all others wait for.
+  # shellcheck disable=SC2016
+  report_of '^sojourn run: everything waits for rank 1, which has not joined the job$' \
+    --watchdog 0.3 sh -c '[ "$SOJOURN_RANK" = 1 ] && sleep 30; exec "$1" beats' sh "$hangs"
 
   job "$hangs" barrier_in_handler
   expect_deadlock 'rank 0 `asks_who_waits` waits for rank 1 `joins_the_barrier`, which waits in barrier() for rank 0 `asks_who_waits` again'
@@ -250,7 +290,7 @@ PYTHON
   "$sojourn" run -n "$ranks" --share "$share" --watchdog 0.3 "$hangs" sleeps >"$out" 2>"$err" </dev/null &
   launcher=$!
   sleep 0.2
-  rank_pid=$(tr ' ' '\n' <"/proc/$launcher/task/$launcher/children" | head -n 1)
+  rank_pid=$(rank_pids "$launcher" | head -n 1)
   kill -STOP "$rank_pid"
   sleep 1
   kill -USR1 $launcher

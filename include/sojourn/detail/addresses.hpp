@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which values are addresses of this rank's memory, or have some among them, as far as types tell:
+// what a view shows stays behind when the view leaves.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <initializer_list>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "sojourn/detail/fields.hpp"
+
+namespace sojourn::detail {
+
+template <class T>
+consteval bool holds_address();
+
+/// Not seen: what a class keeps private, and aggregates of more than 48 elements.
+template <class T>
+inline constexpr bool has_address = holds_address<T>();
+template <class T>
+inline constexpr bool has_address<const T> = has_address<T>;
+template <class A, class B>
+inline constexpr bool has_address<std::pair<A, B>> = has_address<A> || has_address<B>;
+template <class... T>
+inline constexpr bool has_address<std::tuple<T...>> = (has_address<T> || ...);
+template <class T>
+inline constexpr bool has_address<std::optional<T>> = has_address<T>;
+template <class T, std::size_t N>
+inline constexpr bool has_address<std::array<T, N>> = has_address<T>;
+template <class T, std::size_t N>
+inline constexpr bool has_address<T[N]> = has_address<T>;
+template <class... T>
+inline constexpr bool has_address<std::variant<T...>> = (has_address<T> || ...);
+template <class T, std::size_t N>
+inline constexpr bool has_address<std::span<T, N>> = true;
+template <class C, class Traits>
+inline constexpr bool has_address<std::basic_string_view<C, Traits>> = true;
+template <class T>
+inline constexpr bool has_address<std::reference_wrapper<T>> = true;
+template <class T>
+inline constexpr bool has_address<std::initializer_list<T>> = true;
+
+/// Only an address can be made of it, or a class that has one. Functions have the same addresses on
+/// every rank.
+struct any_address {
+  template <class T>
+    requires(!std::is_function_v<T>)
+  operator T*() const {
+    __builtin_unreachable();
+  }
+  template <class T>
+    requires(std::is_class_v<T> && std::is_trivially_copyable_v<T> && has_address<T>)
+  operator T() const {
+    __builtin_unreachable();
+  }
+};
+
+template <class T, std::size_t... Before>
+consteval bool address_behind(std::index_sequence<Before...>) {
+  return requires { T{field_at<Before>()..., any_address()}; };
+}
+
+template <class T>
+consteval bool holds_address() {
+  if constexpr (std::is_pointer_v<T>) {
+    return !std::is_function_v<std::remove_pointer_t<T>>;
+  } else if constexpr (!std::is_class_v<T> || std::is_empty_v<T> ||
+                       !std::is_trivially_copyable_v<T>) {
+    // What owns memory is told by other rules.
+    return false;
+  } else if constexpr (std::contiguous_iterator<T>) {
+    return true;
+  } else if constexpr (!std::is_copy_assignable_v<T> && !std::is_default_constructible_v<T>) {
+    // A lambda with captures, or another class that may hold references.
+    return true;
+  } else if constexpr (std::is_aggregate_v<T>) {
+    constexpr std::size_t members = braced_count<T>();
+    if constexpr (members > braced_max) {
+      return false;
+    } else {
+      return []<std::size_t... I>(std::index_sequence<I...>) {
+        return (address_behind<T>(std::make_index_sequence<I>()) || ...);
+      }(std::make_index_sequence<members>());
+    }
+  } else {
+    return false;
+  }
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/settings.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+
+extern char** environ;
+
+namespace sojourn::detail {
+namespace {
+
+/// Those that docs/running-jobs.md and its neighbours explain. tests/launcher/settings.sh compares
+/// this list with what the sources read.
+constexpr std::string_view for_users[] = {
+    "SOJOURN_AGGREGATE",      "SOJOURN_ALLOW",       "SOJOURN_BALANCE",
+    "SOJOURN_CHECKED",        "SOJOURN_CORES",       "SOJOURN_EXECUTION",
+    "SOJOURN_RANKS_PER_NODE", "SOJOURN_READ_MEMORY", "SOJOURN_REGION_GIB",
+    "SOJOURN_SCAN",           "SOJOURN_SHARE",       "SOJOURN_STACK_KIB",
+    "SOJOURN_STATS",          "SOJOURN_STEAL",       "SOJOURN_VIA",
+};
+
+/// Those that the launcher sets, and those of ./dev and of tests: no mistakes, and not meant.
+constexpr std::string_view others[] = {
+    "SOJOURN_CMAKE_ARGS", "SOJOURN_DELAY", "SOJOURN_JOB",
+    "SOJOURN_JOB_FDS",    "SOJOURN_RANK",  "SOJOURN_RANKS",
+};
+constexpr std::string_view prefix = "SOJOURN_";
+constexpr std::string_view tests_prefixes[] = {"SOJOURN_TEST_", "SOJOURN_SOAK_", "SOJOURN_FUZZ"};
+
+bool is_known(std::string_view name) {
+  auto among = [&](const auto& names) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+  };
+  return among(for_users) || among(others) ||
+         std::any_of(std::begin(tests_prefixes), std::end(tests_prefixes),
+                     [&](std::string_view p) { return name.starts_with(p); });
+}
+
+}  // namespace
+
+std::size_t edits_between(std::string_view a, std::string_view b) {
+  // Of the rows of the table of distances between prefixes the last three are looked at.
+  std::vector<std::size_t> before_last(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    before_last.swap(last);
+    last.swap(row);
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      std::size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before_last[j - 2] + 1);
+      }
+    }
+  }
+  return row[b.size()];
+}
+
+bool is_near(std::string_view name, std::size_t edits) {
+  return edits <= std::max<std::size_t>(2, name.size() / 3);
+}
+
+std::vector<std::string> unknown_settings() {
+  std::vector<std::string> sentences;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    std::string_view text = *entry;
+    std::string_view name = text.substr(0, text.find('='));
+    if (!name.starts_with(prefix) || is_known(name)) continue;
+    std::string sentence = std::string(name) + " is no setting of Sojourn";
+    std::string_view own = name.substr(prefix.size());
+    auto distance = [&](std::string_view known) {
+      return edits_between(own, known.substr(prefix.size()));
+    };
+    std::string_view nearest = *std::min_element(
+        std::begin(for_users), std::end(for_users),
+        [&](std::string_view a, std::string_view b) { return distance(a) < distance(b); });
+    if (is_near(own, distance(nearest))) sentence += "; did you mean " + std::string(nearest) + "?";
+    sentences.push_back(std::move(sentence));
+  }
+  std::sort(sentences.begin(), sentences.end());
+  return sentences;
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The variables of the environment that Sojourn reads, and names that are near to what was meant.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sojourn::detail {
+
+/// Insertions, deletions, replacements and exchanges of neighbours that make `b` of `a`.
+std::size_t edits_between(std::string_view a, std::string_view b);
+
+/// True when so many edits are few enough for `name` to have been meant.
+bool is_near(std::string_view name, std::size_t edits);
+
+/// A sentence for each variable of this process's environment that begins with SOJOURN_ and that
+/// nobody reads.
+std::vector<std::string> unknown_settings();
+
+}  // namespace sojourn::detail

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/settings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+using sojourn::detail::edits_between;
+using sojourn::detail::unknown_settings;
+
+TEST(settings, edits_are_the_fewest) {
+  EXPECT_EQ(edits_between("", ""), 0u);
+  EXPECT_EQ(edits_between("", "abc"), 3u);
+  EXPECT_EQ(edits_between("abc", ""), 3u);
+  EXPECT_EQ(edits_between("child", "child"), 0u);
+  EXPECT_EQ(edits_between("chidl", "child"), 1u);
+  EXPECT_EQ(edits_between("chid", "child"), 1u);
+  EXPECT_EQ(edits_between("kitten", "sitting"), 3u);
+}
+
+TEST(settings, unknown_ones_are_told_with_the_nearest_name) {
+  setenv("SOJOURN_BALANCE", "steal", 1);
+  setenv("SOJOURN_JOB", "1-2", 1);
+  setenv("SOJOURN_TEST_ONLY", "1", 1);
+  EXPECT_EQ(unknown_settings(), std::vector<std::string>{});
+  setenv("SOJOURN_BALNACE", "steal", 1);
+  setenv("SOJOURN_QUICKER", "1", 1);
+  EXPECT_EQ(unknown_settings(),
+            (std::vector<std::string>{"SOJOURN_BALNACE is no setting of Sojourn; did you mean "
+                                      "SOJOURN_BALANCE?",
+                                      "SOJOURN_QUICKER is no setting of Sojourn"}));
+  for (const char* name : {"SOJOURN_BALANCE", "SOJOURN_JOB", "SOJOURN_TEST_ONLY", "SOJOURN_BALNACE",
+                           "SOJOURN_QUICKER"}) {
+    unsetenv(name);
+  }
+}

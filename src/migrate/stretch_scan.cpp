@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migrate/stretch_scan.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <initializer_list>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "memory/address_map.hpp"
+#include "memory/stack_slots.hpp"
+#include "migrate/scan.hpp"
+#include "sojourn/detail/asan.hpp"
+
+#if SOJOURN_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
+// Words of frames are read as they lie there, red zones of the address sanitizer included.
+#define READS_FRAMES __attribute__((no_sanitize("address", "alignment")))
+
+namespace sojourn::detail {
+
+namespace {
+
+// One number after the other would cost a system call each; from here on the list of mappings is
+// read, which costs as much as some hundred.
+constexpr int asked_one_by_one = 16;
+
+std::uint64_t page_bytes() {
+  static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+/// The address sanitizer keeps its notes in a range that numbers of 2^31 and more fall into; no
+/// program has an address of it.
+bool lies_in_shadow([[maybe_unused]] std::uint64_t word, [[maybe_unused]] std::uint64_t user_end) {
+#if SOJOURN_ASAN
+  static const auto shadow = [user_end] {
+    std::size_t scale = 0, offset = 0;
+    __asan_get_shadow_mapping(&scale, &offset);
+    return std::pair<std::uint64_t, std::uint64_t>(offset, offset + (user_end >> scale));
+  }();
+  return word - shadow.first < shadow.second - shadow.first;
+#else
+  return false;
+#endif
+}
+
+class look {
+ public:
+  explicit look(const leaving_frames& frames)
+      : frames_(frames),
+        slot_(slots.index_of(frames.high - 1)),
+        slot_high_(slots.high(slot_)),
+        private_(private_memory_now()) {}
+
+  word_that_stays run() {
+    if (frames_.younger == nullptr) return find_in({{frames_.low, frames_.high}}, {});
+    const auto younger = reinterpret_cast<std::uint64_t>(frames_.younger);
+    const std::uint64_t arguments = younger + sizeof(mark);
+    const std::uint64_t unwritten =
+        arguments + frames_.younger->argument_words() * sizeof(std::uint64_t);
+    const std::uint64_t behind =
+        unwritten + frames_.younger->unwritten_words() * sizeof(std::uint64_t);
+    return find_in({{frames_.low, younger}, {arguments, unwritten}, {behind, frames_.high}},
+                   arguments);
+  }
+
+ private:
+  struct range {
+    std::uint64_t from, to;
+  };
+
+  word_that_stays find_in(std::initializer_list<range> ranges, std::optional<std::uint64_t> given) {
+    // Most addresses lie as words do: they are looked for first, for that takes an eighth of the
+    // time, and who is refused looks again soon.
+    for (int by = 8; by >= 1; by -= 7) {
+      for (const range& r : ranges) {
+        in_arguments_ = r.from == given;
+        if (find(r.from, r.to, by)) return found_;
+      }
+    }
+    return {};
+  }
+
+  READS_FRAMES bool find(std::uint64_t from, std::uint64_t to, std::uint64_t by) {
+    if (to < from + sizeof(std::uint64_t)) return false;
+    const std::uint64_t first = private_.heap_low;
+    const std::uint64_t bytes = private_.user_end - first;
+    for (std::uint64_t at = from; at <= to - sizeof(std::uint64_t); at += by) {
+      if (by == 1 && at % sizeof(std::uint64_t) == 0) continue;  // known already
+      std::uint64_t word;
+      std::memcpy(&word, reinterpret_cast<const void*>(at), sizeof word);
+      if (word - first >= bytes) [[likely]]
+        continue;
+      if (const stays_with what = target_of(word); what != stays_with::nothing) {
+        found_ = {what, at, word};
+        return true;
+      }
+    }
+    return false;
+  }
+
+  stays_with target_of(std::uint64_t word) {
+    if (word < private_.heap_high) return stays_with::private_memory;
+    if (word - addresses.base < addresses.bytes) return target_in_region(word);
+    return is_private(word) ? stays_with::private_memory : stays_with::nothing;
+  }
+
+  stays_with target_in_region(std::uint64_t word) const {
+    if (addresses.in_arenas(word)) {
+      return frames_.thread_has_heap ? stays_with::thread_heap : stays_with::nothing;
+    }
+    if (!addresses.in_stacks(word)) return stays_with::nothing;
+    if (word - frames_.low < frames_.high - frames_.low) {
+      return in_arguments_ ? stays_with::these_frames : stays_with::nothing;
+    }
+    if (word - frames_.older < frames_.older_end - frames_.older) return stays_with::nothing;
+    // The frame pointer of the call of an activation.
+    if (word - frames_.high <= 4 * sizeof(std::uint64_t)) return stays_with::nothing;
+    if (word - slots.low(slot_) < slot_high_ - slots.low(slot_)) {
+      // What is younger was not known to what is older; such words are left by calls that returned.
+      return word < frames_.low ? stays_with::nothing : stays_with::older_frames;
+    }
+    // Nothing lies in a guard page, nor where no fiber has its frames: such words are ends of
+    // stacks, or other numbers.
+    if (slots.is_guard(word) || slots[slots.index_of(word)].users == 0) return stays_with::nothing;
+    return stays_with::another_stack;
+  }
+
+  bool is_private(std::uint64_t word) {
+    if (lies_in_shadow(word, private_.user_end)) return false;
+    if (++asked_ <= asked_one_by_one) return is_mapped(word);
+    if (mappings_.empty()) mappings_ = mappings_now();
+    auto after = std::upper_bound(mappings_.begin(), mappings_.end(), word,
+                                  [](std::uint64_t w, const mapping& m) { return w < m.low; });
+    return after != mappings_.begin() && word < std::prev(after)->high;
+  }
+
+  const leaving_frames& frames_;
+  const std::uint32_t slot_;
+  const std::uint64_t slot_high_;
+  const private_memory private_;
+  bool in_arguments_ = false;
+  int asked_ = 0;
+  std::vector<mapping> mappings_;
+  word_that_stays found_;
+};
+
+}  // namespace
+
+bool is_mapped(std::uint64_t address) {
+  unsigned char present;
+  // Whoever says anything else than that nothing is there is believed to have something.
+  return mincore(reinterpret_cast<void*>(address & ~(page_bytes() - 1)), 1, &present) == 0 ||
+         errno != ENOMEM;
+}
+
+word_that_stays find_word_that_stays(const leaving_frames& frames) { return look(frames).run(); }
+
+namespace {
+
+/// Clears the stack below the caller's frame.
+[[gnu::noinline]] void clear_bytes_below(std::size_t bytes) {
+  // Where a signal handler may have its frame, nothing may be written: so the room is taken first.
+  auto* room = static_cast<unsigned char*>(__builtin_alloca(bytes));
+  std::memset(room, 0, bytes);
+  asm volatile("" : : "r"(room) : "memory");
+}
+
+}  // namespace
+
+void clear_stack_below(std::size_t most) {
+  constexpr std::size_t margin = 1024;
+  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  if (!addresses.in_stacks(here)) return;
+  const std::uint64_t bottom = slots.low(slots.index_of(here)) + 2 * stack_slots::guard_bytes;
+  if (here < bottom + 2 * margin) return;
+  clear_bytes_below(std::min<std::size_t>(most, here - bottom - margin));
+}
+
+void clear_used_stack_below() {
+  const std::uint64_t page = page_bytes();
+  const std::uint64_t here =
+      reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)) & ~(page - 1);
+  if (!addresses.in_stacks(here)) return;
+  const std::uint64_t bottom = slots.low(slots.index_of(here)) + 2 * stack_slots::guard_bytes;
+  // A stack is used downwards without a gap, so where a page has no memory nothing lies below.
+  static unsigned char present[2048];
+  const std::uint64_t pages = std::min<std::uint64_t>(std::size(present), (here - bottom) / page);
+  if (here <= bottom ||
+      mincore(reinterpret_cast<void*>(here - pages * page), pages * page, present) != 0) {
+    return;
+  }
+  std::uint64_t used = 0;
+  while (used < pages && (present[pages - 1 - used] & 1) != 0) ++used;
+  clear_stack_below(used * page);
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Proof that some fibers wait for each other for ever, whatever else runs in the job.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "observe/hang_report.hpp"
+
+namespace sojourn::detail {
+
+/// Fibers in a circle, in which each waits, without a time limit, for what nothing but the next one
+/// can do: end, or unlock a mutex. Only those that wait in `now` as they already did in `before`:
+/// they waited from the one to the other, and so all at one moment, though ranks tell of their
+/// waits one after the other. Empty when there is none.
+/// Requires: all of `before` was told before anything of `now`.
+std::vector<told_fiber> circle_of_waits(const hang_view& before, const hang_view& now);
+
+}  // namespace sojourn::detail

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC1091,SC2012,SC2015,SC2016,SC2034,SC2154,SC2217,SC3045
+# Settings that mean nothing, or that did nothing, are told once a job.
+. "$(dirname "$0")/lib.sh"
+real=$3
+root=$(dirname "$0")/../..
+
+# with SETTING ARGUMENTS...: a job of real ranks with a variable more.
+with() {
+  setting=$1
+  shift
+  status=0
+  env "$setting" "$@" >"$out" 2>"$err" </dev/null || status=$?
+}
+expect_one_line() {
+  [ "$(wc -l <"$err")" -eq 1 ] || fail 'standard error is not one line'
+}
+
+# Names that nobody reads.
+with SOJOURN_BALNCE=steal "$sojourn" run -n 4 "$real"
+expect_status 0
+expect_one_line
+expect_err '^sojourn run: SOJOURN_BALNCE is no setting of Sojourn; did you mean SOJOURN_BALANCE?$'
+with SOJOURN_BALNCE=steal "$sojourn" run -n 2 --dry-run "$real"
+expect_one_line
+with SOJOURN_BALNCE=steal "$real"
+expect_status 0
+expect_one_line
+expect_err '^sojourn: SOJOURN_BALNCE is no setting'
+with SOJOURN_MOOD=good "$sojourn" run -n 2 hostname
+expect_one_line
+expect_err '^sojourn run: SOJOURN_MOOD is no setting of Sojourn$'
+# A job inside of a job has what the outer one sets.
+with SOJOURN_BALANCE=none "$sojourn" run -n 1 "$sojourn" run -n 2 "$real"
+expect_status 0
+expect_no_err
+
+# Entries of SOJOURN_VIA that no access was to: one line, whatever the number of ranks.
+for job in "run -n 4" "run -n 2" "run -n 4 --share off"; do
+  # shellcheck disable=SC2086
+  with 'SOJOURN_VIA=counter::ad=rpc' "$sojourn" $job "$real" remote
+  expect_status 0
+  expect_one_line
+  expect_err '^sojourn run: SOJOURN_VIA: no access to another rank.s objects was to `counter::ad`, as a method or as a line; did you mean `counter::add`?$'
+  # shellcheck disable=SC2086
+  with 'SOJOURN_VIA= add = rpc ,counter::add=migrate' "$sojourn" $job "$real" remote
+  expect_status 0
+  expect_no_err
+done
+with 'SOJOURN_VIA=add=rpc,tree::insert=migrate,real_rnk.cpp:1=rpc' "$sojourn" run -n 2 "$real" remote
+expect_status 0
+expect_err 'no access to another rank.s objects was to `tree::insert`, as a method or as a line$'
+expect_err 'no access to another rank.s objects was to `real_rnk.cpp:1`, as a method or as a line; did you mean `real_rank.cpp:[0-9]*`?'
+[ "$(wc -l <"$err")" -eq 2 ] || fail 'there are not two lines'
+# A single rank has no access to another one's objects, whatever is set.
+with 'SOJOURN_VIA=counter::ad=rpc' "$sojourn" run -n 1 "$real" remote
+expect_status 0
+expect_no_err
+# A job that failed has other troubles.
+with 'SOJOURN_VIA=counter::ad=rpc' "$sojourn" run -n 2 "$real" status
+expect_status 3
+if grep -q SOJOURN_VIA: "$err"; then fail 'a failed job is told of its settings'; fi
+# Entries that are none are refused.
+for entry in counter::add counter::add= =rpc counter::add=fork 'counter::add=rpc,,' 'counter::add rpc'; do
+  with "SOJOURN_VIA=$entry" "$sojourn" run -n 2 "$real" remote
+  expect_status 2
+  expect_err 'is not name=rpc or name=migrate'
+done
+
+# What the sources read is known, and what is known is explained.
+known=$(sed -n '/for_users\[\]/,/^};/p' "$root/src/base/settings.cpp" | grep -o 'SOJOURN_[A-Z_]*')
+[ -n "$known" ] || fail 'the list of settings is not found'
+for name in $(grep -rhE --include='*.cpp' --exclude='*_test.cpp' 'getenv\(|from_environment\(' "$root/src" "$root/include" |
+  grep -o '"SOJOURN_[A-Z_]*"' | tr -d '"' | sort -u); do
+  grep -q "\"$name\"" "$root/src/base/settings.cpp" || fail "src/base/settings.cpp does not know $name"
+done
+for name in $known; do
+  grep -rq "$name" "$root/docs" || fail "docs do not explain $name"
+done
