@@ -29,6 +29,7 @@ namespace sojourn::detail {
 leaving handover;
 fiber_view* running_fiber = nullptr;
 piece* first_ready = nullptr;
+piece* first_shut_out = nullptr;
 task_queue posted;
 std::atomic<void (*)()> at_next_turn{nullptr};
 void (*on_fiber_made)(piece* p) = [](piece*) {};
@@ -47,6 +48,7 @@ struct scheduler_state {
   bool (*stands)(const piece* p) = nullptr;
   piece* first_standing = nullptr;
   piece* last_standing = nullptr;
+  piece* last_shut_out = nullptr;
 } scheduler;
 
 fp_control read_fp() {
@@ -422,6 +424,29 @@ void make_ready_first(piece* p, long word) {
   first_ready = p;
 }
 
+namespace {
+
+void shut_out(piece* p) {
+  p->next_ready = nullptr;
+  (first_shut_out == nullptr ? first_shut_out : scheduler.last_shut_out->next_ready) = p;
+  scheduler.last_shut_out = p;
+}
+
+}  // namespace
+
+void slot_was_read(std::uint32_t slot) {
+  if (--slots[slot].being_read != 0) return;
+  for (piece* p = std::exchange(first_shut_out, nullptr); p != nullptr;) {
+    piece* next = p->next_ready;
+    if (p->slot == slot) {
+      make_ready(p, p->word);
+    } else {
+      shut_out(p);
+    }
+    p = next;
+  }
+}
+
 void freeze(bool (*stands)(const piece* p)) { scheduler.stands = stands; }
 
 void thaw() {
@@ -465,7 +490,7 @@ namespace {
     if (scheduler.stands != nullptr && scheduler.stands(p)) [[unlikely]] {
       set_aside(p);
     } else if (slots[p->slot].being_read != 0) [[unlikely]] {
-      append_ready(p, p->word);  // later
+      shut_out(p);
     } else if (p->departs_to == no_rank || !on_thread.departs(p)) [[likely]] {
       resume(p);
     }

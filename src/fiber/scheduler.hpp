@@ -97,6 +97,11 @@ bool younger_may_go();
 bool someone_goes_on_if_blocked();
 
 extern piece* first_ready;
+/// Those that were ready while another rank read their slots, in which nothing may change meanwhile
+/// (stack_slot::being_read), linked by next_ready.
+extern piece* first_shut_out;
+/// One rank less reads that slot; when it was the last, those shut out are ready.
+void slot_was_read(std::uint32_t slot);
 
 /// Suspends the running fiber behind all that are ready.
 void give_turn();

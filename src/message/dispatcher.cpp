@@ -890,7 +890,7 @@ void each_waiting_sender(void (*visit)(const piece* waiter, int to, void* contex
 }
 
 bool dispatcher_idle() {
-  return posted.first == nullptr && dispatcher.waiting_senders == 0 &&
+  return posted.first == nullptr && first_shut_out == nullptr && dispatcher.waiting_senders == 0 &&
          dispatcher.waiting_replies == 0 && dispatcher.own.empty();
 }
 

@@ -102,7 +102,7 @@ void forget(sent* s) {
     thread_arena::leave(s->extents);
     p->extra->heap = nullptr;
   }
-  if (p->in_place_from < p->hi) --slots[p->slot].being_read;
+  if (p->in_place_from < p->hi) slot_was_read(p->slot);
   retire(p);
 }
 
@@ -254,7 +254,7 @@ void on_piece_part(arrival& a, const part_header& header) {
   if (coming->second.left > 0) return;
   receiving r = coming->second;
   by_parts.erase(coming);
-  if (r.coming->in_place_from < r.coming->hi) --slots[r.coming->slot].being_read;
+  if (r.coming->in_place_from < r.coming->hi) slot_was_read(r.coming->slot);
   filled(r.coming, r.source, true);
 }
 

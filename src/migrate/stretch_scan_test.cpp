@@ -161,6 +161,18 @@ void arguments_of_a_child_that_stays() {
             .what == stays_with::private_memory);
 }
 
+void youngest_frames() {
+  frames f;
+  f.which.younger = nullptr;
+  const auto object = std::make_unique<int>();
+  // Where a mark and the room of a result would be, and nobody looked.
+  for (std::uint64_t at = f.which.low; at < f.which.high; at += 8) {
+    CLAIM(f.with(address_of(object.get()), at).what == stays_with::private_memory);
+    CLAIM(f.with(f.which.low + 100, at).what == stays_with::nothing);
+  }
+  CLAIM(f.with(address_of(object.get()), f.which.high - 8).at == f.which.high - 8);
+}
+
 void heaps_of_threads() {
   frames f;
   CLAIM(f.what(addresses.arenas + 4096) == stays_with::nothing);
@@ -182,6 +194,7 @@ TEST(stretch_scan, older_frames_and_other_stacks_stay) { EXPECT_CLAIMS(frames_th
 TEST(stretch_scan, frames_that_a_child_was_given_addresses_of_stay_with_it) {
   EXPECT_CLAIMS(arguments_of_a_child_that_stays);
 }
+TEST(stretch_scan, of_the_youngest_frames_every_word_counts) { EXPECT_CLAIMS(youngest_frames); }
 TEST(stretch_scan, the_heap_of_the_thread_stays) { EXPECT_CLAIMS(heaps_of_threads); }
 
 TEST(behind_mark, counts_room_only_behind_arguments_that_are_all_counted) {

@@ -163,8 +163,10 @@ reason reason_of_other(const piece* p) {
   reason local = local_reason(p);
   if (local.kind != wait_kind::unknown) return local;
   int most = 10'000;  // of a list that changes there may be no end
-  for (const piece* q = first_ready; q != nullptr && --most > 0; q = q->next_ready) {
-    if (q == p) return {wait_kind::ready, 0, -1};
+  for (const piece* first : {first_ready, first_shut_out}) {
+    for (const piece* q = first; q != nullptr && --most > 0; q = q->next_ready) {
+      if (q == p) return {wait_kind::ready, 0, -1};
+    }
   }
   return local;
 }
@@ -302,8 +304,10 @@ void write_report(rank_report& report, bool brief) {
         static_cast<collecting*>(context)->why[waiter] = {wait_kind::room, 0, to};
       },
       &c);
-  for (const piece* p = first_ready; p != nullptr; p = p->next_ready) {
-    c.why[p] = {wait_kind::ready, 0, -1};
+  for (const piece* first : {first_ready, first_shut_out}) {
+    for (const piece* p = first; p != nullptr; p = p->next_ready) {
+      c.why[p] = {wait_kind::ready, 0, -1};
+    }
   }
   if (const piece* p = hooks.parked_main(); p != nullptr) c.why[p] = {wait_kind::fibers, 0, -1};
   each_piece(look_at_piece, &c);

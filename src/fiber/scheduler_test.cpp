@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/scheduler.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "memory/region_test.hpp"
+#include "memory/stack_slots.hpp"
+
+namespace {
+
+using namespace sojourn::detail;
+
+piece* no_watch() { return nullptr; }
+
+piece* ready_in(std::uint32_t slot) {
+  piece* p = new_piece();
+  p->slot = slot;
+  make_ready(p, goes_anywhere);
+  return p;
+}
+
+std::vector<piece*> listed(piece* first) {
+  std::vector<piece*> all;
+  for (piece* p = first; p != nullptr; p = p->next_ready) all.push_back(p);
+  return all;
+}
+
+/// As long as they were counted as ready, a rank that shared its core with the reader kept it from
+/// reading.
+void shut_out_until_their_slots_were_read() {
+  map_as(0, 4 * gib, 1);
+  slots.attach(0, no_watch);
+  const std::uint32_t slot = slots.acquire(), other_slot = slots.acquire();
+  slots[slot].being_read = 2;
+  slots[other_slot].being_read = 1;
+  piece* first = ready_in(slot);
+  piece* other = ready_in(other_slot);
+  piece* second = ready_in(slot);
+  CLAIM(run_ready(10) == 3);
+  CLAIM(!anything_ready());
+  CLAIM((listed(first_shut_out) == std::vector{first, other, second}));
+  CLAIM(run_ready(10) == 0);
+
+  slot_was_read(slot);
+  CLAIM(!anything_ready());
+  slot_was_read(slot);
+  CLAIM((listed(first_ready) == std::vector{first, second}));
+  CLAIM(first->word == goes_anywhere && second->word == goes_anywhere);
+  CLAIM(listed(first_shut_out) == std::vector{other});
+  // One that is shut out later comes behind it.
+  slots[slot].being_read = 1;
+  CLAIM(run_ready(10) == 2);
+  CLAIM((listed(first_shut_out) == std::vector{other, first, second}));
+  slot_was_read(other_slot);
+  slot_was_read(slot);
+  CLAIM((listed(first_ready) == std::vector{other, first, second}));
+  CLAIM(first_shut_out == nullptr);
+}
+
+TEST(scheduler, fibers_are_not_ready_while_other_ranks_read_their_slots) {
+  EXPECT_CLAIMS(shut_out_until_their_slots_were_read);
+}
+
+}  // namespace
