@@ -499,23 +499,28 @@ void the_oldest_gets_its_turn() {
   barrier();
   static bool told;
   static int links;
+  static thread_options stays;
   constexpr int links_max = 10'000;
   told = false;
   links = 0;
   if (rank_me() == 0) {
+    const auto here = make<int>(0);
+    stays.affinity = here;  // and each waits for its turn, as one that is pinned would not
     struct chain {
       static void link() {
-        if (rank_me() != 0 || told || ++links >= links_max) return;
-        spawn_on(0, thread_options{.affinity = affinity{}}, link).detach();
+        if (told || ++links >= links_max) return;
+        spawn_on(0, stays, link).detach();
       }
     };
-    thread first = spawn_on(0, thread_options{.affinity = affinity{}},
-                            [] { rpc(0, [] { told = true; }).get(); });
-    spawn(chain::link).detach();
-    spawn(chain::link).detach();
+    thread first = spawn_on(0, stays, [] { rpc(0, [] { told = true; }).get(); });
+    finish([] {
+      spawn_on(0, stays, chain::link).detach();
+      spawn_on(0, stays, chain::link).detach();
+    });
     first.join();
     CHECK(told);
     CHECK(links < links_max);  // the newest alone would have gone on so long
+    destroy(here);
   }
   barrier();
   balance(balance_policy::none);
