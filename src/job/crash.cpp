@@ -21,6 +21,7 @@
 #include "base/check.hpp"
 #include "base/printable.hpp"
 #include "base/symbols.hpp"
+#include "base/thrown_frames.hpp"
 #include "fiber/call_below.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
@@ -28,6 +29,7 @@
 #include "memory/stack_slots.hpp"
 #include "migrate/checked_scan.hpp"
 #include "observe/stack_walk.hpp"
+#include "rpc/thrown.hpp"
 #include "sojourn/detail/running.hpp"
 
 #ifndef AT_MINSIGSTKSZ
@@ -120,6 +122,12 @@ void note_order() { record->order.store(segment->deaths_begun.fetch_add(1) + 1);
 
 void say_what(const char* text) {
   std::snprintf(record->message, sizeof record->message, "%s", text);
+}
+
+/// Of an exception that comes from elsewhere.
+void note_thrown() {
+  record->thrown = thrown_last_words().frames;
+  record->is_of_thrown = thrown_last_words().instead ? 1 : 0;
 }
 
 // Objects are small, and nothing is ever mapped below this.
@@ -276,13 +284,16 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     registers at = registers_of(context, false);
     bool calls = signal == SIGSEGV && has_address && record->address == at.pc;
     piece* running = on_worker ? running_piece() : nullptr;
-    if (on_worker) note_origin();
+    if (signal == SIGABRT) note_thrown();
+    if (on_worker && record->is_of_thrown == 0) note_origin();
     walk w{at.pc, 0, false, false};
     if (running != nullptr) w.stop = running->hi - 16;  // checked mode: see frames_below
     describe(signal, info, at.writes, running, calls);
     // Now: the walk may fault again. The launcher reads the frames after this process is gone.
     record->written.store(1, std::memory_order_release);
-    if (calls) {
+    if (record->is_of_thrown != 0) {
+      // Whoever got the exception runs here.
+    } else if (calls) {
       // No unwinder knows a way from there, but the caller is where every call leaves it.
       record->frames[record->frame_count++] = record->oldest[record->frames_in_all++] = at.pc;
       at = registers_of(context, true);
@@ -309,6 +320,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   std::exception_ptr exception = std::current_exception();
   if (exception == nullptr) die("std::terminate was called");
   std::string type = demangle(exception.__cxa_exception_type()->name());
+  if (const thrown_frames* from = rethrown_from(exception)) last_words_are_of(*from, false);
   try {
     std::rethrow_exception(exception);
   } catch (const rank_lost&) {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/thrown_frames.hpp"
 #include "job/checkpoint_files.hpp"
 #include "observe/wait_report.hpp"
 #include "sojourn/counters.hpp"
@@ -49,6 +50,9 @@ struct crash_record {
   std::int32_t waiting_at;  ///< A rank where an activation waits for what ran here.
   std::uint64_t mark;       ///< The mark it was called under, on that rank.
   std::uint32_t in_thread;  ///< 1: not the rank's worker ran, but another thread.
+
+  thrown_frames thrown;        ///< Of an exception that is not caught where it was thrown.
+  std::uint32_t is_of_thrown;  ///< 1: the rank's own stack says nothing.
 };
 
 struct alignas(64) rank_block {
