@@ -139,10 +139,10 @@ void describe_guard(std::uint64_t address, const piece* running) {
   if (running == nullptr || slot == running->slot) {
     std::snprintf(record->message, sizeof record->message,
                   "stack overflow: the stack of %s, %llu KiB, is full; use less of it (recursion, "
-                  "large local arrays)%s",
+                  "large local arrays), or %s",
                   slots.is_main(slot) ? "a main fiber" : "a fiber",
                   static_cast<unsigned long long>((slots.high(slot) - slots.low(slot)) >> 10),
-                  slots.is_main(slot) ? "" : ", or set SOJOURN_STACK_KIB");
+                  slots.how_to_enlarge(slot));
   } else if (slots.low(slot) == slots.high(running->slot)) {
     std::snprintf(record->message, sizeof record->message,
                   "an access beyond the oldest frame of %s, to the guard page above its stack: is "

@@ -62,8 +62,9 @@ struct alignas(64) rank_block {
   char program[64];                ///< Its name; NUL-terminated.
   std::uint64_t fingerprint;       ///< Equal in ranks that may exchange stacks.
   std::uint64_t wire_fingerprint;  ///< Equal in ranks that may exchange messages.
-  std::uint64_t region_bytes;      ///< These three are equal in all ranks.
+  std::uint64_t region_bytes;      ///< These four are equal in all ranks.
   std::uint64_t stack_bytes;       ///< Of a fiber.
+  std::uint64_t main_stack_bytes;
   std::uint64_t page_bytes;
   std::atomic<std::uint32_t> lost;  ///< 1: it has ended in the middle of the job.
   crash_record crash;
