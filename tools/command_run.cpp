@@ -5,11 +5,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <bit>
 #include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "sojourn/errors.hpp"
 #include "stats_report.hpp"
@@ -58,6 +61,8 @@ struct run_options {
   std::string share;
   std::string stats_json;
   std::string balance;
+  std::string stack_main;
+  std::string stack_fiber;
   std::string watchdog;
   std::string grace;
   std::string report;
@@ -80,6 +85,10 @@ struct run_options {
     text("--share", share, "on|off", "Map objects between ranks, or send messages only [on]");
     text("--balance", balance, "POLICY",
          "Hand ready threads to idle ranks: none, steal or diffuse [none]");
+    text("--stack-main", stack_main, "SIZE",
+         "Room for the stack of each rank's main fiber, 64K to 1G; addresses, not memory [8M]");
+    text("--stack-fiber", stack_fiber, "SIZE",
+         "The same for each other fiber, a power of two [256K]");
     text("--watchdog", watchdog, "SECONDS",
          "Report what all ranks wait for after so long without progress; 0: never [10]");
     text("--grace", grace, "SECONDS",
@@ -144,6 +153,24 @@ std::string parse_balance(const std::string& text) {
     if (text == policy) return text;
   }
   throw error("--balance is 'none', 'steal' or 'diffuse', not '" + text + "'");
+}
+
+/// "64K", "200M" or "1G", in KiB, as the environment has it. `is_fiber`: a power of two.
+std::string parse_stack(const char* option, bool is_fiber, const std::string& text) {
+  constexpr std::uint64_t least = 64;
+  constexpr std::uint64_t most = 1 << 20;
+  std::uint64_t size = 0;
+  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), size);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  constexpr std::string_view units = "KMG";
+  const std::size_t which = unit.size() == 1 ? units.find(unit.front()) : units.npos;
+  const bool is_size = failure == std::errc() && which != units.npos && size <= most;
+  const std::uint64_t kib = is_size ? size << 10 * which : 0;
+  if (kib < least || kib > most || kib % least != 0 || (is_fiber && !std::has_single_bit(kib))) {
+    throw error(fmt::format("{} takes a size from 64K to 1G, such as 256M, that is {}, not '{}'",
+                            option, is_fiber ? "a power of two" : "a multiple of 64K", text));
+  }
+  return std::to_string(kib);
 }
 
 double parse_seconds(const char* option, const char* of_0, const std::string& text) {
@@ -221,6 +248,12 @@ run_request parse_job(const std::vector<std::string>& words) {
   request.options.label = options.label;
   request.options.share_heap = share_wanted(options.share);
   if (options.app.count("--balance") != 0) request.balance = parse_balance(options.balance);
+  if (options.app.count("--stack-main") != 0) {
+    request.main_stack_kib = parse_stack("--stack-main", false, options.stack_main);
+  }
+  if (options.app.count("--stack-fiber") != 0) {
+    request.fiber_stack_kib = parse_stack("--stack-fiber", true, options.stack_fiber);
+  }
   if (options.app.count("--watchdog") != 0) {
     request.options.watchdog_seconds = parse_seconds("--watchdog", " (never)", options.watchdog);
   }
@@ -362,7 +395,11 @@ int run_command(const std::vector<std::string>& words) {
   // What ranks inherit, and --dry-run shows.
   // Ranks then say which frames could not be given to others.
   if (request.stats) setenv("SOJOURN_STATS", "on", 0);
-  if (!request.balance.empty()) setenv("SOJOURN_BALANCE", request.balance.c_str(), 1);
+  for (const auto& [setting, value] : {std::pair("SOJOURN_BALANCE", &request.balance),
+                                       std::pair("SOJOURN_MAIN_STACK_KIB", &request.main_stack_kib),
+                                       std::pair("SOJOURN_STACK_KIB", &request.fiber_stack_kib)}) {
+    if (!value->empty()) setenv(setting, value->c_str(), 1);
+  }
   stats_file report(request.report);
   request.options.on_hang_report = [&report,
                                     wanted = !request.report.empty()](const std::string& json) {

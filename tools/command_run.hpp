@@ -13,9 +13,11 @@ namespace sojourn::tools {
 struct run_request {
   launch_options options;
   bool stats = false;
-  std::string stats_json;  ///< File, or "".
-  std::string report;      ///< The same.
-  std::string balance;     ///< The policy of load balance, or "": the environment says which.
+  std::string stats_json;       ///< File, or "".
+  std::string report;           ///< The same.
+  std::string balance;          ///< The policy of load balance, or "": the environment says which.
+  std::string main_stack_kib;   ///< Or "", the same.
+  std::string fiber_stack_kib;  ///< The same.
   bool dry_run = false;
   bool says_ranks = false;  ///< Not as many as cores.
   std::string help;         ///< Not empty: show this and do nothing else.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/printable.hpp"
+#include "base/thrown_frames.hpp"
 #include "sojourn/detail/running.hpp"
 
 namespace sojourn::detail {
@@ -14,6 +15,7 @@ namespace {
 
 char words[512];
 bool reported_elsewhere = false;
+thrown_last thrown;
 
 void say(char* text) {
   make_printable(text);
@@ -29,6 +31,9 @@ void say(char* text) {
 }  // namespace
 
 const char* last_words() { return words; }
+
+void last_words_are_of(const thrown_frames& frames, bool instead) { thrown = {frames, instead}; }
+const thrown_last& thrown_last_words() { return thrown; }
 
 void last_words_are_reported(bool elsewhere) { reported_elsewhere = elsewhere; }
 

@@ -117,7 +117,7 @@ void become_fiber(piece* p) {
   ++scheduler.fibers_resident;
   ++counts.fibers_made;
   on_fiber_made(p);
-  if (scheduler.fibers_resident > resident_fibers_max || p->shares_stack) {
+  if (scheduler.fibers_resident > slots.fibers_max() || p->shares_stack) {
     // Stacks are short: the next handler runs where this one is, which becomes an image then.
     piece* sharer = new_piece();
     sharer->slot = p->slot;
@@ -661,7 +661,7 @@ bool running_keeps_its_stack() {
   if (slots.is_main(p->slot)) return true;
   // What becomes a fiber when it blocks must not be one too many.
   return p->keeps_slot && !p->shares_stack && slots[p->slot].users == 1 &&
-         (p != scheduler.spare || scheduler.fibers_resident < resident_fibers_max);
+         (p != scheduler.spare || scheduler.fibers_resident < slots.fibers_max());
 }
 
 std::size_t fibers_unfinished() { return pieces_in_use - (scheduler.spare != nullptr); }

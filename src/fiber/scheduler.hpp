@@ -174,10 +174,6 @@ bool running_keeps_its_stack();
 /// Pieces that are on this rank and have not finished.
 std::size_t fibers_unfinished();
 
-/// More fibers than this keep a stack of their own; the stacks of further handlers that block are
-/// shared, and their bytes become images.
-inline constexpr std::size_t resident_fibers_max = 1024;
-
 /// Requires: called on the worker thread, before anything runs.
 void attach_scheduler(std::uint64_t stack_low, std::uint64_t stack_high);
 

@@ -19,6 +19,7 @@ struct checkpoint_set {
   std::uint64_t secret = 0;  ///< The stack canary: it lies in saved frames.
   std::uint64_t region_bytes = 0;
   std::uint64_t stack_bytes = 0;
+  std::uint64_t main_stack_bytes = 0;
   std::uint64_t now_ns = 0;
   std::uint64_t checked = 0;  ///< 1: in checked mode, whose records of objects are in it.
 
@@ -26,7 +27,7 @@ struct checkpoint_set {
 };
 
 enum class checkpoint_file : std::uint64_t { set = 1, rank = 2 };
-inline constexpr std::uint64_t checkpoint_version = 2;
+inline constexpr std::uint64_t checkpoint_version = 3;
 
 std::string rank_file(const std::string& path, std::uint64_t generation, int rank);
 

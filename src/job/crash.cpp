@@ -21,6 +21,7 @@
 #include "base/check.hpp"
 #include "base/printable.hpp"
 #include "base/symbols.hpp"
+#include "base/thrown_frames.hpp"
 #include "fiber/call_below.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
@@ -28,6 +29,7 @@
 #include "memory/stack_slots.hpp"
 #include "migrate/checked_scan.hpp"
 #include "observe/stack_walk.hpp"
+#include "rpc/thrown.hpp"
 #include "sojourn/detail/running.hpp"
 
 #ifndef AT_MINSIGSTKSZ
@@ -122,6 +124,12 @@ void say_what(const char* text) {
   std::snprintf(record->message, sizeof record->message, "%s", text);
 }
 
+/// Of an exception that comes from elsewhere.
+void note_thrown() {
+  record->thrown = thrown_last_words().frames;
+  record->is_of_thrown = thrown_last_words().instead ? 1 : 0;
+}
+
 // Objects are small, and nothing is ever mapped below this.
 constexpr std::uint64_t null_page = 65536;
 
@@ -131,10 +139,10 @@ void describe_guard(std::uint64_t address, const piece* running) {
   if (running == nullptr || slot == running->slot) {
     std::snprintf(record->message, sizeof record->message,
                   "stack overflow: the stack of %s, %llu KiB, is full; use less of it (recursion, "
-                  "large local arrays)%s",
+                  "large local arrays), or %s",
                   slots.is_main(slot) ? "a main fiber" : "a fiber",
                   static_cast<unsigned long long>((slots.high(slot) - slots.low(slot)) >> 10),
-                  slots.is_main(slot) ? "" : ", or set SOJOURN_STACK_KIB");
+                  slots.how_to_enlarge(slot));
   } else if (slots.low(slot) == slots.high(running->slot)) {
     std::snprintf(record->message, sizeof record->message,
                   "an access beyond the oldest frame of %s, to the guard page above its stack: is "
@@ -276,13 +284,16 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     registers at = registers_of(context, false);
     bool calls = signal == SIGSEGV && has_address && record->address == at.pc;
     piece* running = on_worker ? running_piece() : nullptr;
-    if (on_worker) note_origin();
+    if (signal == SIGABRT) note_thrown();
+    if (on_worker && record->is_of_thrown == 0) note_origin();
     walk w{at.pc, 0, false, false};
     if (running != nullptr) w.stop = running->hi - 16;  // checked mode: see frames_below
     describe(signal, info, at.writes, running, calls);
     // Now: the walk may fault again. The launcher reads the frames after this process is gone.
     record->written.store(1, std::memory_order_release);
-    if (calls) {
+    if (record->is_of_thrown != 0) {
+      // Whoever got the exception runs here.
+    } else if (calls) {
       // No unwinder knows a way from there, but the caller is where every call leaves it.
       record->frames[record->frame_count++] = record->oldest[record->frames_in_all++] = at.pc;
       at = registers_of(context, true);
@@ -309,6 +320,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   std::exception_ptr exception = std::current_exception();
   if (exception == nullptr) die("std::terminate was called");
   std::string type = demangle(exception.__cxa_exception_type()->name());
+  if (const thrown_frames* from = rethrown_from(exception)) last_words_are_of(*from, false);
   try {
     std::rethrow_exception(exception);
   } catch (const rank_lost&) {

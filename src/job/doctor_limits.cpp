@@ -83,7 +83,7 @@ finding check_address_space_limit() {
 finding check_data_limit() {
   rlimit limit = limit_of(RLIMIT_DATA);
   finding f{"limit on data", severity::ok, amount(limit.rlim_cur, 20, " MiB"), ""};
-  rlim_t stacks = address_map::main_stack_bytes + address_map::worker_stack_bytes;
+  rlim_t stacks = map_of_job().main_stack_bytes + address_map::worker_stack_bytes;
   rlim_t tables =
       (sizeof(ticket) << ticket_array::index_bits) + map_of_job().slot_count() * sizeof(stack_slot);
   rlim_t need = tables + stacks + (rlim_t{16} << 20);

@@ -71,7 +71,7 @@ attempt_result take_rank_memory() {
     return {"the memory for a rank's tables is refused", ""};
   }
   attempt_result result = open_memory(map.worker_stack(), address_map::worker_stack_bytes);
-  if (result.reason.empty()) result = open_memory(map.stacks, address_map::main_stack_bytes);
+  if (result.reason.empty()) result = open_memory(map.stacks, map.main_stack_bytes);
   std::string kib = read_field("/proc/self/status", "VmData");
   result.note = kib.empty() ? "can be had"
                             : format("%ld MiB can be had, charged as it is touched",

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/thrown_frames.hpp"
 #include "job/checkpoint_files.hpp"
 #include "observe/wait_report.hpp"
 #include "sojourn/counters.hpp"
@@ -49,6 +50,9 @@ struct crash_record {
   std::int32_t waiting_at;  ///< A rank where an activation waits for what ran here.
   std::uint64_t mark;       ///< The mark it was called under, on that rank.
   std::uint32_t in_thread;  ///< 1: not the rank's worker ran, but another thread.
+
+  thrown_frames thrown;        ///< Of an exception that is not caught where it was thrown.
+  std::uint32_t is_of_thrown;  ///< 1: the rank's own stack says nothing.
 };
 
 struct alignas(64) rank_block {
@@ -58,8 +62,9 @@ struct alignas(64) rank_block {
   char program[64];                ///< Its name; NUL-terminated.
   std::uint64_t fingerprint;       ///< Equal in ranks that may exchange stacks.
   std::uint64_t wire_fingerprint;  ///< Equal in ranks that may exchange messages.
-  std::uint64_t region_bytes;      ///< These three are equal in all ranks.
+  std::uint64_t region_bytes;      ///< These four are equal in all ranks.
   std::uint64_t stack_bytes;       ///< Of a fiber.
+  std::uint64_t main_stack_bytes;
   std::uint64_t page_bytes;
   std::atomic<std::uint32_t> lost;  ///< 1: it has ended in the middle of the job.
   crash_record crash;

@@ -137,10 +137,12 @@ void check_restore(const launch_options& options) {
   }
   address_map map = map_from_environment(options.rank_count);
   std::uint64_t stack_bytes = std::uint64_t{1} << map.slot_shift;
-  if (set.region_bytes != map.bytes || set.stack_bytes != stack_bytes) {
+  if (set.region_bytes != map.bytes || set.stack_bytes != stack_bytes ||
+      set.main_stack_bytes != map.main_stack_bytes) {
     refuse_to_restore(path + " was written with another size of the region or of stacks",
                       ("set SOJOURN_REGION_GIB=" + number(set.region_bytes >> 30) +
-                       " and SOJOURN_STACK_KIB=" + number(set.stack_bytes >> 10))
+                       ", SOJOURN_STACK_KIB=" + number(set.stack_bytes >> 10) +
+                       " and SOJOURN_MAIN_STACK_KIB=" + number(set.main_stack_bytes >> 10))
                           .c_str());
   }
 }

@@ -79,7 +79,8 @@ bool is_way_out(const std::string& function) {
        {"sojourn::detail::die(", "sojourn::detail::check_failed(", "on_terminate",
         "__cxxabiv1::__terminate", "std::terminate", "__cxa_throw", "__cxa_rethrow",
         "__gxx_personality_v0", "__cxa_call_terminate", "_Unwind_", "std::rethrow_exception",
-        "note_early_exit", "sojourn::detail::(anonymous namespace)::visit"}) {
+        "note_early_exit", "sojourn::detail::type_of_thrown_past::__do_catch", "get_adjusted_ptr",
+        "std::__throw_", "sojourn::detail::(anonymous namespace)::visit"}) {
     if (function.rfind(name, 0) == 0 ||
         function.rfind(std::string("sojourn::detail::(anonymous namespace)::") + name, 0) == 0) {
       return true;
@@ -140,7 +141,7 @@ std::string frame_text(std::size_t number, std::uint64_t address,
 
 /// The callable in the name of a template that runs it: "…callable_request<FN, …>::run(…)".
 std::string callable_in(const std::string& function) {
-  for (const char* start : {"callable_request<", "method_request<"}) {
+  for (const char* start : {"callable_request<", "method_request<", "thread_request<"}) {
     std::size_t at = function.find(start);
     if (at == std::string::npos) continue;
     at += std::strlen(start);
@@ -186,12 +187,20 @@ std::vector<numbered_frame> frames_of(const crash_record& crash) {
   return frames;
 }
 
+std::vector<numbered_frame> frames_of(const thrown_frames& thrown) {
+  std::vector<numbered_frame> frames;
+  for (std::uint32_t i = 0; i < thrown.kept(); ++i) {
+    frames.push_back({thrown.number(i), thrown.code[i]});
+  }
+  return frames;
+}
+
 /// What only leads from the failure to the end of the process, at the young end, and what every
 /// stack begins with, at the other, say nothing.
-void trim(std::vector<numbered_frame>& frames, const crash_record& crash,
+void trim(std::vector<numbered_frame>& frames, bool has_way_out,
           const std::function<std::vector<source_frame>(std::uint64_t)>& functions) {
   auto name = [&](const numbered_frame& f) { return functions(f.address).back().function; };
-  if (crash.signal == SIGABRT || crash.signal == 0) {
+  if (has_way_out) {
     std::size_t out = 0;
     while (out < frames.size() &&
            (name(frames[out]) == in_library || is_way_out(name(frames[out])))) {
@@ -251,17 +260,18 @@ std::string describe_end(const rank_end& end, const crash_record& crash) {
                                   : " before its part of the job was finished");
 }
 
-std::string stack_text(const crash_record& crash, const std::string& symbol_file,
-                       std::uint64_t sender) {
-  bool fixed = symbol_table(symbol_file).fixed_addresses();
-  auto functions = [&](std::uint64_t address) { return functions_at(symbol_file, fixed, address); };
-  std::vector<numbered_frame> frames = frames_of(crash);
-  trim(frames, crash, functions);
+namespace {
 
+/// Who ran, by the functions of a stack.
+struct beginning {
+  std::string by;        ///< The oldest function of the user's own.
+  std::string callable;  ///< The one that a message named.
+};
+
+template <class Functions>
+std::string frames_text(const std::vector<numbered_frame>& frames, const Functions& functions,
+                        beginning& began) {
   std::string text;
-  if (!frames.empty()) text += "  stack, youngest frame first:\n";
-  std::string begun_by;  // The oldest function of the user's own.
-  std::string callable;  // The one that a message named.
   for (std::size_t i = 0; i < frames.size();) {
     std::uint64_t address = frames[i].address;
     std::size_t next = i + 1;
@@ -276,10 +286,32 @@ std::string stack_text(const crash_record& crash, const std::string& symbol_file
       text += "    " + std::to_string(frames[next].number - last - 1) + " frames in between\n";
     }
     for (const source_frame& f : here) {
-      if (!is_plumbing(f.function) && !is_inlined_plumbing(f)) begun_by = f.function;
-      if (std::string c = callable_in(f.function); !c.empty()) callable = c;
+      if (!is_plumbing(f.function) && !is_inlined_plumbing(f)) began.by = f.function;
+      if (std::string c = callable_in(f.function); !c.empty()) began.callable = c;
     }
     i = next;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string stack_text(const crash_record& crash, const std::string& symbol_file,
+                       std::uint64_t sender) {
+  bool fixed = symbol_table(symbol_file).fixed_addresses();
+  auto functions = [&](std::uint64_t address) { return functions_at(symbol_file, fixed, address); };
+  std::string text;
+  if (std::vector<numbered_frame> thrown = frames_of(crash.thrown); !thrown.empty()) {
+    beginning thrown_by;
+    trim(thrown, true, functions);
+    text += "  thrown on " + rank_text(crash.thrown.rank + 1) + ", youngest frame first:\n" +
+            frames_text(thrown, functions, thrown_by);
+  }
+  beginning began;
+  if (std::vector<numbered_frame> frames = frames_of(crash); !frames.empty()) {
+    trim(frames, crash.signal == SIGABRT || crash.signal == 0, functions);
+    if (!frames.empty()) text += "  stack, youngest frame first:\n";
+    text += frames_text(frames, functions, began);
   }
   if (crash.in_thread != 0) {
     text += "  in a thread of the program, beside the one that runs the rank\n";
@@ -288,9 +320,9 @@ std::string stack_text(const crash_record& crash, const std::string& symbol_file
     text += sender == 0 ? ", which waits for its result\n" : ", where this waits for its result:\n";
     if (sender != 0) text += frame_text(0, sender - 1, functions(sender - 1));
   } else if (is_rank(crash.called_by)) {
-    if (!callable.empty()) begun_by = callable;
+    if (!began.callable.empty()) began.by = began.callable;
     text += "  a call by " + rank_text(crash.called_by);
-    if (!begun_by.empty() && begun_by != in_library) text += ", of " + begun_by;
+    if (!began.by.empty() && began.by != in_library) text += ", of " + began.by;
     text += "\n";
   }
   return text;

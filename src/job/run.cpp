@@ -192,6 +192,7 @@ void compare_memory(const rank_block& rank, int r) {
   };
   compare(first.region_bytes, rank.region_bytes, 30, "SOJOURN_REGION_GIB");
   compare(first.stack_bytes, rank.stack_bytes, 10, "SOJOURN_STACK_KIB");
+  compare(first.main_stack_bytes, rank.main_stack_bytes, 10, "SOJOURN_MAIN_STACK_KIB");
   compare(first.page_bytes, rank.page_bytes, 0, "pages of bytes");
 }
 
@@ -372,6 +373,7 @@ void introduce_myself() {
   mine.wire_fingerprint = wire_fingerprint();
   mine.region_bytes = addresses.bytes;
   mine.stack_bytes = std::uint64_t{1} << addresses.slot_shift;
+  mine.main_stack_bytes = addresses.main_stack_bytes;
   mine.page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 

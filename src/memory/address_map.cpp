@@ -5,9 +5,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "base/check.hpp"
 #include "base/doctor_hint.hpp"
@@ -54,10 +56,32 @@ std::uint64_t take_private(std::size_t bytes) {
   return at;
 }
 
+constexpr std::uint64_t region_gib_max = 10 << 10;
+constexpr std::uint64_t unit_min = std::uint64_t{64} << 20;
+
+/// A rank's main fiber, and eight more.
+std::uint64_t stacks_min(const address_map& m) { return (m.main_slots() + 8) << m.slot_shift; }
+
+[[noreturn]] void refuse_region(const address_map& m, int ranks, std::uint64_t bytes_needed) {
+  const std::uint64_t gib = (bytes_needed + (std::uint64_t{1} << 30) - 1) >> 30;
+  std::string larger;
+  if (gib <= region_gib_max) {
+    larger =
+        format("set SOJOURN_REGION_GIB to %llu or more, or ", static_cast<unsigned long long>(gib));
+  }
+  throw error(
+      format("a region of %llu MiB is too small for %d ranks with stacks of %llu KiB (main: "
+             "%llu KiB) and eight fibers each: %suse fewer ranks, or smaller stacks "
+             "(--stack-fiber, --stack-main)",
+             static_cast<unsigned long long>(m.bytes >> 20), ranks,
+             static_cast<unsigned long long>(std::uint64_t{1} << m.slot_shift >> 10),
+             static_cast<unsigned long long>(m.main_stack_bytes >> 10), larger.c_str()));
+}
+
 }  // namespace
 
 address_map address_map::divide(std::uint64_t base, std::uint64_t bytes, int ranks,
-                                std::size_t slot_bytes) {
+                                std::size_t slot_bytes, std::size_t main_stack_bytes) {
   address_map m;
   m.base = base;
   m.bytes = bytes;
@@ -66,16 +90,13 @@ address_map address_map::divide(std::uint64_t base, std::uint64_t bytes, int ran
   m.heap = base + 2 * m.unit;
   m.arenas = base + 6 * m.unit;
   m.slot_shift = log2_floor(slot_bytes);
+  m.main_stack_bytes = main_stack_bytes;
   std::uint64_t shares = std::bit_ceil(static_cast<std::uint64_t>(ranks));
   m.stacks_shift = log2_floor(m.unit / shares);
   m.heap_shift = log2_floor(4 * m.unit / shares);
   m.arenas_shift = m.stacks_shift;
-  if (m.unit < (std::uint64_t{64} << 20) ||
-      (std::uint64_t{1} << m.stacks_shift) < main_stack_bytes + 8 * slot_bytes) {
-    throw error(
-        format("a region of %llu MiB is too small for %d ranks: set SOJOURN_REGION_GIB to "
-               "a larger one, or use fewer ranks",
-               static_cast<unsigned long long>(bytes >> 20), ranks));
+  if (m.unit < unit_min || (std::uint64_t{1} << m.stacks_shift) < stacks_min(m)) {
+    refuse_region(m, ranks, 8 * std::max(unit_min, std::bit_ceil(stacks_min(m)) * shares));
   }
   return m;
 }
@@ -87,13 +108,23 @@ bool under_valgrind() {
 
 address_map map_from_environment(int ranks, bool shrinks) {
   std::uint64_t bytes = shrinks ? address_map::bytes_under_valgrind : address_map::default_bytes;
-  std::uint64_t gib = number_from_environment("SOJOURN_REGION_GIB", bytes >> 30, 1, 10 << 10);
-  std::uint64_t kib = number_from_environment("SOJOURN_STACK_KIB", 256, 64, 8 << 10);
+  std::uint64_t gib = number_from_environment("SOJOURN_REGION_GIB", bytes >> 30, 1, region_gib_max);
+  std::uint64_t kib =
+      number_from_environment("SOJOURN_STACK_KIB", 256, stack_kib_min, stack_kib_max);
   if (!std::has_single_bit(kib)) {
     throw error(format("SOJOURN_STACK_KIB=%llu is not a power of two",
                        static_cast<unsigned long long>(kib)));
   }
-  return address_map::divide(address_map::default_base, gib << 30, ranks, kib << 10);
+  std::uint64_t main_kib =
+      number_from_environment("SOJOURN_MAIN_STACK_KIB", address_map::default_main_stack_bytes >> 10,
+                              stack_kib_min, stack_kib_max);
+  if (main_kib % stack_kib_min != 0) {
+    throw error(format("SOJOURN_MAIN_STACK_KIB=%llu is not a multiple of %llu",
+                       static_cast<unsigned long long>(main_kib),
+                       static_cast<unsigned long long>(stack_kib_min)));
+  }
+  return address_map::divide(address_map::default_base, gib << 30, ranks, kib << 10,
+                             main_kib << 10);
 }
 
 int reserve_region(const address_map& map) {

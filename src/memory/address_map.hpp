@@ -25,7 +25,7 @@ struct address_map {
   static constexpr std::uint64_t default_bytes = 10ull << 40;
   // Memcheck keeps a record of each 64 KiB that are mapped: 20 GB for the 4 TiB of the heap.
   static constexpr std::uint64_t bytes_under_valgrind = 64ull << 30;
-  static constexpr std::size_t main_stack_bytes = 8u << 20;
+  static constexpr std::size_t default_main_stack_bytes = 8u << 20;
   static constexpr std::size_t worker_stack_bytes = 8u << 20;
 
   std::uint64_t base = default_base;
@@ -38,11 +38,13 @@ struct address_map {
   unsigned heap_shift = 0;    ///< log2 of the bytes of one rank's heap.
   unsigned arenas_shift = 0;  ///< log2 of the bytes of one rank's arenas.
   unsigned slot_shift = 18;   ///< log2 of the bytes of a stack slot.
+  std::uint64_t main_stack_bytes = default_main_stack_bytes;
 
-  /// Divides a region among ranks. `slot_bytes` is a power of two. Throws sojourn::error when the
-  /// region is too small for them.
+  /// Divides a region among ranks. `slot_bytes` is a power of two, `main_stack_bytes` a multiple of
+  /// 64 KiB. Throws sojourn::error when the region is too small for them.
   static address_map divide(std::uint64_t base, std::uint64_t bytes, int ranks,
-                            std::size_t slot_bytes);
+                            std::size_t slot_bytes,
+                            std::size_t main_stack_bytes = default_main_stack_bytes);
 
   std::uint64_t worker_stack() const { return base + (std::uint64_t{1} << 21); }
   std::uint64_t stacks_end() const { return stacks + unit; }
@@ -50,6 +52,10 @@ struct address_map {
   std::uint64_t arenas_end() const { return arenas + unit; }
   std::uint64_t slot_count() const { return unit >> slot_shift; }
   std::uint64_t slots_per_rank() const { return std::uint64_t{1} << (stacks_shift - slot_shift); }
+  /// The first slots of a partition, which are the main fiber's.
+  std::uint64_t main_slots() const {
+    return (main_stack_bytes + (std::uint64_t{1} << slot_shift) - 1) >> slot_shift;
+  }
   bool in_stacks(std::uint64_t address) const { return address - stacks < unit; }
   bool in_arenas(std::uint64_t address) const { return address - arenas < unit; }
   /// The rank in whose partition an address of the arenas lies.
@@ -99,8 +105,12 @@ void* move_mapping_to_runtime_memory(void* mapping, std::size_t bytes);
 /// environment.
 bool under_valgrind();
 
-/// SOJOURN_REGION_GIB and SOJOURN_STACK_KIB, checked. Throws sojourn::error. Without the former the
-/// region is small when it `shrinks`.
+/// What one may ask for, of fibers' stacks and of main's.
+inline constexpr std::uint64_t stack_kib_min = 64;
+inline constexpr std::uint64_t stack_kib_max = 1 << 20;
+
+/// SOJOURN_REGION_GIB, SOJOURN_STACK_KIB and SOJOURN_MAIN_STACK_KIB, checked. Throws
+/// sojourn::error. Without the first the region is small when it `shrinks`.
 address_map map_from_environment(int ranks, bool shrinks = under_valgrind());
 
 }  // namespace sojourn::detail

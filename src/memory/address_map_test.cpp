@@ -18,9 +18,10 @@ using sojourn::detail::address_map;
 constexpr std::uint64_t gib = std::uint64_t{1} << 30;
 constexpr std::size_t slot = 256 << 10;
 
-std::string why_not(std::uint64_t bytes, int ranks, std::size_t slot_bytes = slot) {
+std::string why_not(std::uint64_t bytes, int ranks, std::size_t slot_bytes = slot,
+                    std::size_t main_bytes = address_map::default_main_stack_bytes) {
   try {
-    address_map::divide(address_map::default_base, bytes, ranks, slot_bytes);
+    address_map::divide(address_map::default_base, bytes, ranks, slot_bytes, main_bytes);
   } catch (const error& e) {
     return e.what();
   }
@@ -55,7 +56,7 @@ TEST(address_map, every_rank_has_an_equal_part_found_by_a_shift) {
     EXPECT_GT(n << m.arenas_shift, m.unit / 2) << ranks << " ranks waste their part";
     EXPECT_EQ(m.slot_count(), m.unit / slot);
     EXPECT_EQ(m.slots_per_rank() * slot, std::uint64_t{1} << m.stacks_shift);
-    EXPECT_GT(m.slots_per_rank() * slot, address_map::main_stack_bytes);
+    EXPECT_GT(m.slots_per_rank() * slot, m.main_stack_bytes);
   }
 }
 
@@ -90,14 +91,48 @@ TEST(address_map, knows_addresses_of_arenas_and_their_homes) {
 TEST(address_map, a_region_too_small_for_the_ranks_is_refused_with_the_remedy) {
   EXPECT_EQ(why_not(1 * gib, 1), "");
   EXPECT_EQ(why_not(1 * gib, 8), "");
-  EXPECT_EQ(why_not(1 * gib, 16),
-            "a region of 1024 MiB is too small for 16 ranks: set "
-            "SOJOURN_REGION_GIB to a larger one, or use fewer ranks");
+  EXPECT_EQ(
+      why_not(1 * gib, 16),
+      "a region of 1024 MiB is too small for 16 ranks with stacks of 256 KiB (main: 8192 KiB) "
+      "and eight fibers each: set SOJOURN_REGION_GIB to 2 or more, or use fewer ranks, or "
+      "smaller stacks (--stack-fiber, --stack-main)");
   EXPECT_NE(why_not(gib / 4, 1), "");
   EXPECT_NE(why_not(0, 1), "");
   // Larger slots need larger parts.
   EXPECT_NE(why_not(1 * gib, 8, 8 << 20), "");
   EXPECT_EQ(why_not(16 * gib, 8, 8 << 20), "");
+}
+
+TEST(address_map, stacks_of_a_gib_fit_the_usual_region_and_what_does_not_fit_is_said) {
+  constexpr std::uint64_t usual = address_map::default_bytes;
+  EXPECT_EQ(why_not(usual, 64, gib), "");
+  EXPECT_EQ(why_not(usual, 64, gib, gib), "");
+  EXPECT_EQ(why_not(usual, 256, slot, gib), "");
+  EXPECT_NE(why_not(usual, 1000, slot, gib), "");
+  EXPECT_NE(why_not(address_map::bytes_under_valgrind, 2, gib), "");
+  EXPECT_EQ(
+      why_not(usual, 1000, gib),
+      "a region of 10485760 MiB is too small for 1000 ranks with stacks of 1048576 KiB (main: "
+      "8192 KiB) and eight fibers each: use fewer ranks, or smaller stacks (--stack-fiber, "
+      "--stack-main)");
+  // What is named is enough, and no less is.
+  EXPECT_NE(why_not(8 * gib, 2, gib).find("set SOJOURN_REGION_GIB to 256 or more"),
+            std::string::npos);
+  EXPECT_EQ(why_not(256 * gib, 2, gib), "");
+  EXPECT_NE(why_not(255 * gib, 2, gib), "");
+}
+
+TEST(address_map, the_stack_of_main_has_whole_slots_for_itself) {
+  const auto main_slots = [](std::size_t slot_bytes, std::size_t main_bytes) {
+    return address_map::divide(address_map::default_base, address_map::default_bytes, 4, slot_bytes,
+                               main_bytes)
+        .main_slots();
+  };
+  EXPECT_EQ(main_slots(slot, 8 << 20), 32u);
+  EXPECT_EQ(main_slots(slot, 64 << 10), 1u);
+  EXPECT_EQ(main_slots(slot, slot + (64 << 10)), 2u);
+  EXPECT_EQ(main_slots(gib, 8 << 20), 1u);
+  EXPECT_EQ(main_slots(64 << 10, gib), 16384u);
 }
 
 /// Sets a variable for one test.
@@ -116,6 +151,12 @@ TEST(address_map, the_environment_sets_the_region_and_the_stacks) {
   address_map m = sojourn::detail::map_from_environment(4);
   EXPECT_EQ(m.bytes, 64 * gib);
   EXPECT_EQ(m.slot_shift, 20u);
+  EXPECT_EQ(m.main_stack_bytes, address_map::default_main_stack_bytes);
+  setting longest("SOJOURN_STACK_KIB", "1048576");
+  setting main("SOJOURN_MAIN_STACK_KIB", "1048576");
+  setting large("SOJOURN_REGION_GIB", "1024");
+  EXPECT_EQ(sojourn::detail::map_from_environment(4).slot_shift, 30u);
+  EXPECT_EQ(sojourn::detail::map_from_environment(4).main_stack_bytes, gib);
   setting nothing("SOJOURN_REGION_GIB", "");
   EXPECT_EQ(sojourn::detail::map_from_environment(4, false).bytes, address_map::default_bytes);
 }
@@ -145,9 +186,11 @@ TEST(address_map, bad_settings_are_named_with_their_limits) {
                                            " is not a whole number from 1 to 10240");
     }
   }
-  for (const char* value : {"63", "8193", "100", "-64"}) {
-    setting stack("SOJOURN_STACK_KIB", value);
-    EXPECT_THROW(sojourn::detail::map_from_environment(1), error) << value;
+  for (const char* name : {"SOJOURN_STACK_KIB", "SOJOURN_MAIN_STACK_KIB"}) {
+    for (const char* value : {"0", "63", "1048577", "100", "-64"}) {
+      setting stack(name, value);
+      EXPECT_THROW(sojourn::detail::map_from_environment(1), error) << name << "=" << value;
+    }
   }
 }
 

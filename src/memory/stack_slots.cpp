@@ -19,10 +19,18 @@ stack_slots slots;
 
 namespace {
 
-// Slots become readable and writable this many at a time, so that the mapping is split rarely.
-constexpr std::uint32_t slots_per_chunk = 64;
-// Free slots beyond this many keep no memory; given back in batches of half as many.
-constexpr std::size_t warm_slots = 256;
+// Slots become readable and writable this many at a time, so that the mapping is split rarely; but
+// not more addresses at once than this, for where overcommit is strict they are charged.
+constexpr std::uint64_t slots_per_chunk = 64;
+constexpr std::uint64_t chunk_bytes_max = std::uint64_t{16} << 20;
+constexpr std::size_t fibers_most = 1024;
+
+/// Free slots beyond so many keep no memory; given back in batches of half as many. Of long stacks,
+/// which may have been used in whole, fewer.
+std::size_t warm_slots() {
+  constexpr std::uint64_t warm_bytes = std::uint64_t{2} << 30;
+  return std::clamp<std::size_t>(warm_bytes >> addresses.slot_shift, 4, 256);
+}
 
 char* at(std::uint64_t address) { return reinterpret_cast<char*>(address); }
 
@@ -42,8 +50,9 @@ void stack_slots::attach(int rank, piece* (*watch)()) {
   // qemu-user takes any advice, also what there is none of, and does nothing.
   guards_by_advice_ = madvise(at(addresses.stacks), guard_bytes, -1) != 0;
   table_ = static_cast<stack_slot*>(runtime_memory(addresses.slot_count() * sizeof(stack_slot)));
-  main_slots_ = static_cast<std::uint32_t>(address_map::main_stack_bytes >> addresses.slot_shift);
-  if (main_slots_ == 0) main_slots_ = 1;
+  main_slots_ = static_cast<std::uint32_t>(addresses.main_slots());
+  warm_slots_ = warm_slots();
+  fibers_max_ = std::min<std::size_t>(fibers_most, addresses.slots_per_rank() - main_slots_ - 2);
   first_ = static_cast<std::uint32_t>(addresses.slots_per_rank() * static_cast<unsigned>(rank));
   next_ = first_ + main_slots_;
   open(first_);
@@ -62,14 +71,16 @@ void stack_slots::open_now(std::uint32_t index) {
   }
   if (!is_main(index)) {
     // A whole chunk at once; chunks already open are only made writable again, which is harmless.
-    std::uint64_t chunk = std::uint64_t{slots_per_chunk} << addresses.slot_shift;
+    std::uint64_t slot_bytes = std::uint64_t{1} << addresses.slot_shift;
+    std::uint64_t chunk =
+        std::max(slot_bytes, std::min(slots_per_chunk * slot_bytes, chunk_bytes_max));
     std::uint64_t from = low_address / chunk * chunk;
     std::uint64_t partition = std::uint64_t{1} << addresses.stacks_shift;
     std::uint64_t partition_low = low_address / partition * partition;
     std::uint64_t to = std::min(from + chunk, partition_low + partition);
-    from = std::max(from, partition_low + address_map::main_stack_bytes);
+    from = std::max(from, partition_low + main_slots_ * slot_bytes);
     bool chunk_is_open = false;
-    for (std::uint64_t a = from; a < to; a += std::uint64_t{1} << addresses.slot_shift) {
+    for (std::uint64_t a = from; a < to; a += slot_bytes) {
       const stack_slot& slot = table_[index_of(a)];
       chunk_is_open |= slot.open || slot.closed_from_page != 0;
     }
@@ -94,7 +105,7 @@ void stack_slots::close_above(std::uint32_t index, std::uint64_t hi) {
   if (table_[index].closed_from_page == 0 && mprotect(at(hi), bytes, PROT_NONE) != 0) {
     return;  // as many mappings as a process may have: it is a check less
   }
-  table_[index].closed_from_page = static_cast<std::uint16_t>(offset / guard_bytes);
+  table_[index].closed_from_page = static_cast<std::uint32_t>(offset / guard_bytes);
   table_[index].open = false;
 }
 
@@ -123,11 +134,11 @@ bool stack_slots::canary_is_whole(std::uint32_t index) const {
 
 void stack_slots::overflowed(std::uint32_t index) const {
   die("stack overflow: the stack of %s, %llu KiB, was full, and what lies below it is overwritten; "
-      "use less of it (recursion, large local arrays)%s. It had no guard page, which would have "
+      "use less of it (recursion, large local arrays), or %s. It had no guard page, which would "
+      "have "
       "told where: this process has as many mappings as vm.max_map_count allows",
       is_main(index) ? "a main fiber" : "a fiber",
-      static_cast<unsigned long long>((high(index) - low(index)) >> 10),
-      is_main(index) ? "" : ", or set SOJOURN_STACK_KIB");
+      static_cast<unsigned long long>((high(index) - low(index)) >> 10), how_to_enlarge(index));
 }
 
 std::uint32_t stack_slots::acquire() {
@@ -150,7 +161,7 @@ void stack_slots::release(std::uint32_t index) {
   check(index);
   if (--table_[index].users > 0) return;
   free_.push_back(index);
-  if (free_.size() - trimmed_ > warm_slots + warm_slots / 2) trim();
+  if (free_.size() - trimmed_ > warm_slots_ + warm_slots_ / 2) trim();
 }
 
 void stack_slots::restore(std::uint32_t handed_out) {
@@ -165,7 +176,7 @@ void stack_slots::free_unused() {
 
 void stack_slots::trim() {
   // The oldest entries are the coldest. Neighbouring slots go in one call.
-  std::size_t until = free_.size() - warm_slots;
+  std::size_t until = free_.size() - warm_slots_;
   std::sort(free_.begin() + static_cast<std::ptrdiff_t>(trimmed_),
             free_.begin() + static_cast<std::ptrdiff_t>(until));
   std::uint64_t slot_bytes = std::uint64_t{1} << addresses.slot_shift;

@@ -29,7 +29,7 @@ struct stack_slot {
   std::uint16_t being_read = 0;
   /// Checked mode: pages from here on are inaccessible, for they hold the frames of callers on
   /// another rank; 0: none are. Such a slot is not `open`, so that who needs more of it opens it.
-  std::uint16_t closed_from_page = 0;
+  std::uint32_t closed_from_page = 0;
 };
 
 class stack_slots {
@@ -53,8 +53,8 @@ class stack_slots {
     return addresses.stacks + (std::uint64_t{index} << addresses.slot_shift);
   }
   std::uint64_t high(std::uint32_t index) const {
-    return low(index) + (is_main(index) ? address_map::main_stack_bytes
-                                        : std::uint64_t{1} << addresses.slot_shift);
+    return low(index) +
+           (is_main(index) ? addresses.main_stack_bytes : std::uint64_t{1} << addresses.slot_shift);
   }
   bool is_main(std::uint32_t index) const {
     return (index & (addresses.slots_per_rank() - 1)) == 0;
@@ -77,7 +77,7 @@ class stack_slots {
   bool is_closed_at(std::uint64_t address) const {
     if (!addresses.in_stacks(address)) return false;
     std::uint32_t index = index_of(address);
-    std::uint16_t page = table_[index].closed_from_page;
+    std::uint32_t page = table_[index].closed_from_page;
     return page != 0 && address - low(index) >= page * guard_bytes;
   }
 
@@ -85,6 +85,17 @@ class stack_slots {
   /// A slot of this rank, the most recently freed first. Throws std::bad_alloc when there is none.
   std::uint32_t acquire();
   void release(std::uint32_t index);
+
+  /// So many fibers keep a stack of their own; those of further handlers that block are shared, and
+  /// their bytes become images. There are a few slots more: for the next handler, and for what it
+  /// becomes.
+  std::size_t fibers_max() const { return fibers_max_; }
+
+  /// What the sentence on an overflow ends with: how a larger stack is had.
+  const char* how_to_enlarge(std::uint32_t index) const {
+    return is_main(index) ? "run with a larger one: --stack-main SIZE (SOJOURN_MAIN_STACK_KIB)"
+                          : "run with larger ones: --stack-fiber SIZE (SOJOURN_STACK_KIB)";
+  }
 
   /// Ends the rank when the slot has a canary and that is damaged: its stack overflowed.
   void check(std::uint32_t index) const {
@@ -119,6 +130,8 @@ class stack_slots {
   std::uint32_t first_ = 0;  // of this rank's partition
   std::uint32_t next_ = 0;   // never used yet
   std::uint32_t main_slots_ = 0;
+  std::size_t fibers_max_ = 0;
+  std::size_t warm_slots_ = 0;
   std::size_t trimmed_ = 0;  // free_[0 … trimmed_) hold no memory
   bool guards_by_advice_ = true;
   piece* (*watch_)() = nullptr;

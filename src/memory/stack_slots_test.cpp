@@ -27,8 +27,9 @@ char* at(std::uint64_t address) { return reinterpret_cast<char*>(address); }
 
 piece* no_watch() { return nullptr; }
 
-void map_slots(piece* (*watch)() = no_watch) {
-  map_region(address_map::divide(0x3100'0000'0000, 4 * gib, 1, slot_bytes), 0, -1);
+void map_slots(piece* (*watch)() = no_watch, std::uint64_t region = 4 * gib,
+               std::size_t bytes = slot_bytes, std::size_t main_bytes = 8 * mib) {
+  map_region(address_map::divide(0x3100'0000'0000, region, 1, bytes, main_bytes), 0, -1);
   slots.attach(0, watch);
 }
 
@@ -107,6 +108,48 @@ TEST(stack_slots, a_slot_that_a_piece_visits_keeps_its_memory_and_its_neighbours
     CLAIM(resident_pages(held[6]) == 0);
     _exit(0);
   };
+  EXPECT_EXIT(claims(), testing::ExitedWithCode(0), "");
+}
+
+TEST(stack_slots, of_a_gib_are_usable_to_their_ends_and_apart_from_each_other) {
+  auto claims = [] {
+    map_slots(no_watch, 1024 * gib, gib, 100 * mib);
+    CLAIM(slots.high(slots.main_slot()) - slots.low(slots.main_slot()) == 100 * mib);
+    CLAIM(slots.fibers_max() == 128 - 1 - 2);
+    std::vector<std::uint32_t> held = acquire(3);
+    held.push_back(slots.main_slot());
+    for (std::uint32_t slot : held) {
+      CLAIM(!can_be_written(slots.low(slot)));
+      use(slot, static_cast<char>(slot));
+      std::memset(at(slots.low(slot) + page), 5, page);
+      CLAIM(slots.index_of(slots.low(slot) + page) == slot);
+      CLAIM(slots.index_of(slots.high(slot) - 1) == slot);
+    }
+    for (std::uint32_t slot : held) CLAIM(at(slots.high(slot))[-1] == static_cast<char>(slot));
+    _exit(0);
+  };
+  if (under_memcheck()) GTEST_SKIP() << "valgrind has no room for that region";
+  EXPECT_EXIT(claims(), testing::ExitedWithCode(0), "");
+}
+
+TEST(stack_slots, of_another_rank_can_be_closed_from_any_page_of_a_gib) {
+  auto claims = [] {
+    map_region(address_map::divide(0x3100'0000'0000, 1024 * gib, 2, gib), 0, -1);
+    slots.attach(0, no_watch);
+    const std::uint32_t visited = slots.index_of(addresses.stacks + 70 * gib);
+    const std::uint64_t from = slots.low(visited) + 900 * mib;
+    slots.open(visited);
+    CLAIM(can_be_written(from));
+    slots.close_above(visited, from);
+    CLAIM(slots.is_closed_above(visited, from));
+    CLAIM(!slots.is_closed_at(from - 1));
+    CLAIM(slots.is_closed_at(from));
+    CLAIM(!can_be_written(from));
+    slots.open(visited);
+    CLAIM(can_be_written(from));
+    _exit(0);
+  };
+  if (under_memcheck()) GTEST_SKIP() << "valgrind has no room for that region";
   EXPECT_EXIT(claims(), testing::ExitedWithCode(0), "");
 }
 

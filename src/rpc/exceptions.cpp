@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "rpc/thrown.hpp"
 #include "sojourn/detail/archive.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/errors.hpp"
@@ -176,7 +177,9 @@ bool register_exception(const exception_kind& kind) {
   return true;
 }
 
-void encode(const std::exception_ptr& exception, encoded_exception& to) {
+namespace {
+
+void encode_object(const std::exception_ptr& exception, encoded_exception& to) {
   to.rank = job.me;
   to.name_size = to.bytes_size = 0;
   const std::type_info* type = exception.__cxa_exception_type();
@@ -211,18 +214,7 @@ void encode(const std::exception_ptr& exception, encoded_exception& to) {
   to.size = put_text(to, std::size_t{to.name_size} + to.bytes_size, what);
 }
 
-void rethrow(const void* bytes, std::size_t size) {
-  encoded_exception e;
-  std::memcpy(&e, bytes, std::min(size, sizeof e));
-  bool fits = size >= offsetof(encoded_exception, text) && size <= sizeof e &&
-              e.name_size <= encoded_exception::text_max && e.size <= encoded_exception::text_max &&
-              e.bytes_size <= encoded_exception::text_max;
-  if (fits && e.kind < standard_kinds) {
-    fits = kinds()[e.kind].bytes == 0 || kinds()[e.kind].bytes == e.size;
-  }
-  if (!fits || e.bytes() != size) {
-    throw malformed_message(format("an exception of %zu bytes is malformed", size));
-  }
+[[noreturn]] void rethrow_object(const encoded_exception& e) {
   if (e.kind < standard_kinds) kinds()[e.kind].rethrow(e.text, e.size);
   std::string name(e.text, e.name_size);
   const char* own = e.text + e.name_size;
@@ -233,6 +225,49 @@ void rethrow(const void* bytes, std::size_t size) {
     kind->rethrow(own, e.bytes_size);
   }
   throw remote_exception(demangled(name.c_str()), what, e.rank);
+}
+
+/// What came behind it: true when it fits.
+bool read_frames(const encoded_exception& e, thrown_frames& from) {
+  if (e.from_size < offsetof(thrown_frames, code) || e.from_size > sizeof from) return false;
+  std::memcpy(static_cast<void*>(&from), e.text + e.bytes_of_text(), e.from_size);
+  return from.bytes() == e.from_size && from.rank >= 0 && from.rank < job.count;
+}
+
+}  // namespace
+
+void encode(const std::exception_ptr& exception, encoded_exception& to) {
+  encode_object(exception, to);
+  to.from_size = 0;
+  if (const thrown_frames* from = thrown_from(exception)) {
+    to.from_size = static_cast<std::uint32_t>(from->bytes());
+    std::memcpy(to.text + to.bytes_of_text(), from, to.from_size);
+  }
+}
+
+void rethrow(const void* bytes, std::size_t size) {
+  encoded_exception e;
+  std::memcpy(static_cast<void*>(&e), bytes, std::min(size, sizeof e));
+  thrown_frames from;
+  bool fits = size >= offsetof(encoded_exception, text) && size <= sizeof e &&
+              e.name_size <= encoded_exception::text_max && e.size <= encoded_exception::text_max &&
+              e.bytes_size <= encoded_exception::text_max &&
+              e.bytes_of_text() <= encoded_exception::text_max;
+  if (fits && e.kind < standard_kinds) {
+    fits = kinds()[e.kind].bytes == 0 || kinds()[e.kind].bytes == e.size;
+  }
+  if (!fits || e.bytes() != size || (e.from_size != 0 && !read_frames(e, from))) {
+    throw malformed_message(format("an exception of %zu bytes is malformed", size));
+  }
+  if (from.in_all == 0) rethrow_object(e);
+  std::exception_ptr exception;
+  try {
+    rethrow_object(e);
+  } catch (...) {
+    exception = std::current_exception();
+  }
+  note_thrown_from(exception, from);
+  std::rethrow_exception(std::move(exception));
 }
 
 }  // namespace sojourn::detail

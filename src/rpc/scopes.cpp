@@ -14,8 +14,10 @@
 #include "fiber/ticket_table.hpp"
 #include "message/dispatcher.hpp"
 #include "message/message_reader.hpp"
+#include "message/programs.hpp"
 #include "rpc/exceptions.hpp"
 #include "rpc/rpc.hpp"
+#include "rpc/thrown.hpp"
 #include "sojourn/aggregate.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/finish.hpp"
@@ -201,21 +203,12 @@ void attach_scopes() {
 void one_way_failed(const std::exception_ptr& failure) {
   const piece* p = running_piece();
   void* scope = p != nullptr ? p->scope : nullptr;
-  encoded_exception e;
-  encode(failure, e);
-  if (scope == nullptr) {
-    try {
-      rethrow(&e, e.bytes());
-    } catch (const rank_lost&) {
-      std::terminate();  // without a word: the launcher tells of that rank
-    } catch (const std::exception& x) {
-      die("an exception left a one-way call (rpc_ff) outside of any finish: %s", x.what());
-    } catch (...) {
-      die("an exception left a one-way call (rpc_ff) outside of any finish");
-    }
-  }
+  if (scope == nullptr) nobody_takes(failure, "a one-way call (rpc_ff) outside of any finish");
   auto* a = static_cast<account*>(scope);
   if (a->at_home()) return fail(a->id, failure);
+  encoded_exception e;
+  encode(failure, e);
+  if (runs_other_program(home_of(a->id))) e.from_size = 0;
   // Sent before the weight that this computation gives back, on the same way: it comes first.
   send_reply(home_of(a->id), runtime_message::scope_failed, 0, a->id, &e, e.bytes());
 }

@@ -8,13 +8,11 @@
 #include <cstring>
 #include <set>
 #include <string>
-#include <typeinfo>
 #include <vector>
 
 #include "base/check.hpp"
 #include "base/checked.hpp"
 #include "base/copy_short.hpp"
-#include "base/symbols.hpp"
 #include "fiber/result_memory.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
@@ -24,6 +22,7 @@
 #include "message/programs.hpp"
 #include "rpc/exceptions.hpp"
 #include "rpc/rpc.hpp"
+#include "rpc/thrown.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/marshalled.hpp"
 #include "sojourn/detail/tasks.hpp"
@@ -41,23 +40,13 @@ std::exception_ptr decoded(const void* bytes, std::size_t size) {
   }
 }
 
-/// Ends the job: nobody else would hear of it.
-[[noreturn]] void detached_thread_failed(const std::exception_ptr& exception) {
-  try {
-    std::rethrow_exception(exception);
-  } catch (const std::exception& e) {
-    die("an exception left a detached thread: %s", e.what());
-  } catch (...) {
-    die("an exception left a detached thread");
-  }
-}
-
 void answered(ticket* t) {
   if (t->asked < 0) return;
   answered_by(t->asked);
   t->asked = -1;
 }
 
+constexpr const char* detached_thread = "a detached thread";
 bool is_of_detached_thread(const ticket* t) {
   return t->taken_by == taker::nobody && t->thread_at >= 0;
 }
@@ -67,7 +56,7 @@ void complete(ticket_id id, const void* bytes, std::size_t size, outcome how) {
   if (t == nullptr) return;
   answered(t);
   if (how == outcome::exception && is_of_detached_thread(t)) [[unlikely]] {
-    detached_thread_failed(decoded(bytes, size));
+    nobody_takes(decoded(bytes, size), detached_thread);
   }
   complete_ticket(t, bytes, size, how);
 }
@@ -123,17 +112,10 @@ void name_dropped(const std::exception_ptr& exception, std::uint64_t dropped_at)
   std::string function = function_name(dropped_at);
   static std::set<std::string> named;
   if (dropped_at == 0 || is_excused(function) || !named.insert(function).second) return;
-  std::string what = "an exception that is no std::exception";
-  try {
-    std::rethrow_exception(exception);
-  } catch (const std::exception& e) {
-    what = demangle(typeid(e).name()) + ": " + e.what();
-  } catch (...) {
-  }
   std::fprintf(stderr,
                "sojourn: rank %d: warning: `%s` dropped the future of a call that threw %s; get() "
                "tells (docs/pitfalls.md)\n",
-               job.me, function.c_str(), what.c_str());
+               job.me, function.c_str(), text_of(exception).c_str());
 }
 void name_dropped_exception(const void* bytes, std::size_t size, std::uint64_t dropped_at) {
   name_dropped(decoded(bytes, size), dropped_at);
@@ -398,13 +380,14 @@ void send_exception(ticket_id id, const std::exception_ptr& exception) {
   if (home_of(id) != job.me) {
     encoded_exception e;
     encode(exception, e);
+    if (runs_other_program(home_of(id))) e.from_size = 0;  // it has other code at those addresses
     return send_reply(home_of(id), runtime_message::result, flag_exception, id, &e, e.bytes());
   }
   // Whatever its type: the object is in this process, as its ticket is.
   ticket* t = find_ticket(id);
   if (t == nullptr) return;
   answered(t);
-  if (is_of_detached_thread(t)) detached_thread_failed(exception);
+  if (is_of_detached_thread(t)) nobody_takes(exception, detached_thread);
   if (t->taken_by == taker::nobody && t->has == outcome::none && checked()) {
     name_dropped(exception, reinterpret_cast<std::uint64_t>(t->notify_context));
   }

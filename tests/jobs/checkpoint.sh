@@ -103,8 +103,11 @@ refused "$part is one rank's part of a checkpoint: $named" --restore "$part"
 refused "$work/absent cannot be opened (No such file or directory): $named" --restore "$work/absent"
 refused "$program is no file that Sojourn saved: $named" --restore "$program"
 refused "$work is no file: $named" --restore "$work"
-SOJOURN_STACK_KIB=512 refused "$state was written with another size of the region or of stacks" \
-  --restore "$state"
+for setting in SOJOURN_STACK_KIB=512 SOJOURN_MAIN_STACK_KIB=16384; do
+  export "${setting?}"
+  refused "$state was written with another size of the region or of stacks" --restore "$state"
+  unset "${setting%=*}"
+done
 try run --restore "$state" "$(dirname "$program")/job_sleep"
 if [ -x "$(dirname "$program")/job_sleep" ]; then
   expect_status 2

@@ -50,20 +50,20 @@ for ranks in 1 2; do
   expect_status 0
   expect_no_err
 
-  fiber='stack overflow: the stack of a fiber, [0-9]* KiB, is full; use less of it (recursion, large local arrays), or set SOJOURN_STACK_KIB'
+  fiber='stack overflow: the stack of a fiber, [0-9]* KiB, is full; use less of it (recursion, large local arrays), or run with larger ones: --stack-fiber SIZE (SOJOURN_STACK_KIB)'
   if [ "$sanitized" = 0 ]; then
     dies $ranks recursion 139 "$fiber" "$last.*SIGSEGV" 'deaths::recursion<64>(int)'
     dies $ranks frames_16k 139 "$fiber" "$last.*SIGSEGV" 'deaths::recursion<16384>(int)'
     dies $ranks one_large_frame 139 "$fiber" 'deaths::one_large_frame(unsigned long)'
     dies $ranks recursion_elsewhere 139 "$fiber" "$last.*SIGSEGV"
-    dies $ranks recursion_main 139 'stack overflow: the stack of a main fiber, [0-9]* KiB, is full; use less of it (recursion, large local arrays)$' 'rank 0 '
+    dies $ranks recursion_main 139 'stack overflow: the stack of a main fiber, [0-9]* KiB, is full; use less of it (recursion, large local arrays), or run with a larger one: --stack-main SIZE (SOJOURN_MAIN_STACK_KIB)$' 'rank 0 '
     dies $ranks terminate 134 "$last.*SIGABRT" 'std::terminate was called$'
     dies $ranks noexcept 134 "$last.*SIGABRT" \
       'an exception of type std::logic_error is not caught: out of a noexcept function$'
     dies $ranks abort 134 "$last.*SIGABRT"
     dies $ranks rpc_ff 134 "$last.*SIGABRT" \
-      'an exception left a one-way call (rpc_ff) outside of any finish: nobody waits$'
-    dies $ranks rpc_ff_int 134 'an exception left a one-way call (rpc_ff) outside of any finish$'
+      'an exception left a one-way call (rpc_ff) outside of any finish: std::runtime_error: nobody waits$'
+    dies $ranks rpc_ff_int 134 'an exception left a one-way call (rpc_ff) outside of any finish: int$'
   fi
   dies $ranks throw 134 'an exception of type std::runtime_error is not caught: thrown on purpose$' \
     'rank 0 .*SIGABRT'
@@ -102,5 +102,5 @@ done
 refused SOJOURN_BALANCE fair 'SOJOURN_BALANCE=fair is not none, steal or diffuse'
 refused SOJOURN_SCAN maybe 'SOJOURN_SCAN=maybe is neither on nor off'
 refused SOJOURN_STACK_KIB 100 'SOJOURN_STACK_KIB=100 is not a power of two'
-refused SOJOURN_STACK_KIB tall 'SOJOURN_STACK_KIB=tall is not a whole number from 64 to 8192'
+refused SOJOURN_STACK_KIB tall 'SOJOURN_STACK_KIB=tall is not a whole number from 64 to 1048576'
 expect_gone "$program"

@@ -24,7 +24,7 @@ for ranks in 1 2; do
     try run -n $ranks "$program" $how
     expect_status 134
     expect_err "rank $((ranks - 1)) .*SIGABRT"
-    expect_err 'stack overflow: the stack of a fiber, 256 KiB, was full, .* or set SOJOURN_STACK_KIB'
+    expect_err 'stack overflow: the stack of a fiber, 256 KiB, was full, .* --stack-fiber SIZE (SOJOURN_STACK_KIB)'
     expect_err 'vm.max_map_count'
   done
   try run -n $ranks "$program" main

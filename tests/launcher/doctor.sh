@@ -7,7 +7,7 @@ ulimit -c 0
 real=$3
 refuse_calls=$4
 cmake=$5
-unset SOJOURN_REGION_GIB SOJOURN_STACK_KIB SOJOURN_VIA
+unset SOJOURN_REGION_GIB SOJOURN_STACK_KIB SOJOURN_MAIN_STACK_KIB SOJOURN_VIA
 
 # Copies that any user may execute, whose names are in no other process.
 chmod 755 "$work"

@@ -78,7 +78,7 @@ expect_status 2
 expect_err 'ranks 0 and 1 run different programs or libraries'
 expect_err 'sojourn run -n 1 ./a : -n 1 ./b'
 # Nor may ranks lay out their memory in different ways.
-for setting in SOJOURN_STACK_KIB=512 SOJOURN_REGION_GIB=5000; do
+for setting in SOJOURN_STACK_KIB=512 SOJOURN_MAIN_STACK_KIB=16384 SOJOURN_REGION_GIB=5000; do
   try run -n 2 sh -c 'if [ $SOJOURN_RANK = 0 ]; then exec "$0"; else exec env '$setting' "$0"; fi' "$real"
   expect_status 2
   expect_err "rank 0 has ${setting%=*}=[0-9]* and rank 1 has ${setting#*=}: start all ranks of a job with the same"

@@ -11,6 +11,7 @@
 
 #include "sojourn/detail/mark.hpp"
 #include "sojourn/detail/result.hpp"
+#include "sojourn/detail/thrown.hpp"
 #include "sojourn/non_blocking.hpp"
 
 namespace sojourn::detail {
@@ -108,7 +109,11 @@ struct marked_frame : mark {
         return 0;
       }
       finish_elsewhere(std::move(value.value));
+    } catch (const thrown_past&) {
+      caught_past();
+      hold_exception();
     } catch (...) {
+      caught_past();
       hold_exception();
     }
     failed(frame);

@@ -69,8 +69,10 @@ struct bundled_call {
       try {
         run_until_one_throws(mine);
         return;
+      } catch (const thrown_past&) {
+        failure = caught_past();
       } catch (...) {
-        failure = std::current_exception();
+        failure = caught_past();
       }
       one_way_failed(failure);
       if (opened.reader != mine) return;

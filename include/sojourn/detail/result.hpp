@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "sojourn/detail/marshalled.hpp"
+#include "sojourn/detail/thrown.hpp"
 #include "sojourn/detail/ticket.hpp"
 #include "sojourn/travels.hpp"
 
@@ -94,8 +95,10 @@ void send_outcome(ticket_id id, Body&& body) {
       send_value<R>(id, body());
     }
     return;
+  } catch (const thrown_past&) {
+    failure = caught_past();
   } catch (...) {
-    failure = std::current_exception();
+    failure = caught_past();
   }
   send_exception(id, failure);
 }

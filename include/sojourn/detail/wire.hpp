@@ -15,6 +15,7 @@
 #include "sojourn/detail/checked.hpp"
 #include "sojourn/detail/marshalled.hpp"
 #include "sojourn/detail/result.hpp"
+#include "sojourn/detail/thrown.hpp"
 #include "sojourn/detail/ticket.hpp"
 #include "sojourn/monitor.hpp"
 #include "sojourn/non_blocking.hpp"
@@ -119,8 +120,10 @@ void run_call(ticket_id answer, Call&& call) noexcept {
   try {
     call();
     return;
+  } catch (const thrown_past&) {
+    failure = caught_past();
   } catch (...) {
-    failure = std::current_exception();
+    failure = caught_past();
   }
   one_way_failed(failure);
 }

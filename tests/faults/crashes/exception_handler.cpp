@@ -3,8 +3,9 @@
 // clang-format off
 //! status 134
 //! says sojourn run: rank LAST (pid [0-9]*, .*crash_exception_handler) was killed by SIGABRT (aborted)
-//! says   an exception left a one-way call (rpc_ff) outside of any finish: no such page
-//! says   a call by rank 0, of .*main.*
+//! says   an exception left a one-way call (rpc_ff) outside of any finish: std::out_of_range: no such page
+//! says   thrown on rank LAST, youngest frame first:
+//! says     #0  0x[0-9a-f]*  .*main.* at .*exception_handler.cpp:[0-9]*
 // clang-format on
 #include <sojourn/sojourn.hpp>
 

@@ -3,7 +3,7 @@
 // clang-format off
 //! status 139
 //! says sojourn run: rank LAST (pid [0-9]*, .*crash_overflow_fiber) was killed by SIGSEGV (segmentation fault) at address 0x[0-9a-f]*
-//! says   stack overflow: the stack of a fiber, 256 KiB, is full; use less of it (recursion, large local arrays), or set SOJOURN_STACK_KIB
+//! says   stack overflow: the stack of a fiber, 256 KiB, is full; use less of it (recursion, large local arrays), or run with larger ones: --stack-fiber SIZE (SOJOURN_STACK_KIB)
 //! says     #1  0x[0-9a-f]*  faults::depth_of(int) at .*overflow_fiber.cpp:LINE
 //! says     the same [0-9][0-9]* more times
 //! says   a call by rank 0, of faults::begin(int)

@@ -4,7 +4,7 @@
 // clang-format off
 //! status 139
 //! says sojourn run: rank LAST (pid [0-9]*, .*crash_overflow_fork) was killed by SIGSEGV (segmentation fault) at address 0x[0-9a-f]*
-//! says   stack overflow: the stack of a fiber, 256 KiB, is full; use less of it (recursion, large local arrays), or set SOJOURN_STACK_KIB
+//! says   stack overflow: the stack of a fiber, 256 KiB, is full; use less of it (recursion, large local arrays), or run with larger ones: --stack-fiber SIZE (SOJOURN_STACK_KIB)
 //! says     #[0-9]* *0x[0-9a-f]*  faults::depth_of(int) at .*overflow_fork.cpp:[0-9]*
 // clang-format on
 #include <sojourn/sojourn.hpp>

@@ -3,7 +3,7 @@
 // clang-format off
 //! status 139
 //! says sojourn run: rank LAST (pid [0-9]*, .*crash_overflow_main) was killed by SIGSEGV (segmentation fault) at address 0x[0-9a-f]*
-//! says   stack overflow: the stack of a main fiber, 8192 KiB, is full; use less of it (recursion, large local arrays)
+//! says   stack overflow: the stack of a main fiber, 8192 KiB, is full; use less of it (recursion, large local arrays), or run with a larger one: --stack-main SIZE (SOJOURN_MAIN_STACK_KIB)
 //! says     #1  0x[0-9a-f]*  faults::depth_of(int) at .*overflow_main.cpp:LINE
 // clang-format on
 #include <sojourn/sojourn.hpp>

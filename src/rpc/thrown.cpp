@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/thrown.hpp"
+
+#include <unwind.h>
+
+#include <array>
+#include <cstddef>
+#include <typeinfo>
+
+#include "base/check.hpp"
+#include "base/symbols.hpp"
+#include "fiber/scheduler.hpp"
+#include "sojourn/detail/running.hpp"
+#include "sojourn/detail/thrown.hpp"
+#include "sojourn/errors.hpp"
+
+namespace sojourn::detail {
+
+/// The typeinfo of thrown_past, which a search for a handler asks. Nothing else looks at it.
+class type_of_thrown_past : public std::type_info {
+ public:
+  type_of_thrown_past() : std::type_info("N7sojourn6detail11thrown_pastE") {}
+  bool __do_catch(const std::type_info* thrown, void** object, unsigned outer) const override;
+};
+extern const type_of_thrown_past asked_in_passing asm("_ZTIN7sojourn6detail11thrown_pastE");
+const type_of_thrown_past asked_in_passing;
+
+namespace {
+
+// The frames of a child's ancestors are gone through, too, for each exception that leaves it.
+constexpr std::uint32_t walk_max = 128;
+
+struct note {
+  const void* object = nullptr;
+  const std::type_info* type = nullptr;
+  thrown_frames from;
+};
+
+/// Of the exception that is looking for its handler.
+note passing;
+/// Of the latest ones that were caught. An object that is destroyed leaves its note behind; the
+/// next one at its address brings its own.
+std::array<note, 16> notes;
+std::size_t next_note = 0;
+
+struct walk {
+  thrown_frames* to;
+  std::uint64_t stop;  ///< Frames from here on are not on this rank.
+};
+
+_Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
+  auto* w = static_cast<walk*>(argument);
+  const std::uint64_t address = _Unwind_GetIP(context);
+  if (address == 0 || w->to->in_all == walk_max) return _URC_END_OF_STACK;
+  w->to->add(address - 1);
+  return w->stop != 0 && _Unwind_GetCFA(context) >= w->stop ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+/// An exception_ptr is the object's address (Itanium C++ ABI, as libstdc++ implements it).
+const void* object_of(const std::exception_ptr& exception) {
+  return *reinterpret_cast<const void* const*>(&exception);
+}
+
+/// What is being handled is another header than the object's own: it was thrown as an
+/// exception_ptr.
+bool was_rethrown(const void* object) {
+  const auto before_header = [](const void* of) {
+    return static_cast<const char*>(of) - static_cast<const char*>(running.exceptions->caught);
+  };
+  static const std::ptrdiff_t own = [&] {
+    try {
+      throw 0;
+    } catch (...) {
+      return before_header(object_of(std::current_exception()));
+    }
+  }();
+  return before_header(object) != own;
+}
+
+note* find(const std::exception_ptr& exception) {
+  const void* object = object_of(exception);
+  for (note& n : notes) {
+    if (n.object == object && *n.type == *exception.__cxa_exception_type()) return &n;
+  }
+  return nullptr;
+}
+
+void keep(const std::exception_ptr& exception, const thrown_frames& from) {
+  note* n = find(exception);
+  if (n == nullptr) n = &notes[next_note++ % notes.size()];
+  *n = {object_of(exception), exception.__cxa_exception_type(), from};
+}
+
+}  // namespace
+
+bool type_of_thrown_past::__do_catch(const std::type_info* thrown, void** object, unsigned) const {
+  passing.object = nullptr;
+  if (thrown->__is_pointer_p()) return false;  // *object is what it points to
+  passing.object = *object;
+  passing.from = {};
+  passing.from.rank = job.me;
+  const piece* p = running_piece();
+  walk w{&passing.from, p != nullptr ? p->hi - 16 : 0};  // checked mode: see frames_below
+  _Unwind_Backtrace(visit, &w);
+  return false;
+}
+
+std::exception_ptr caught_past() {
+  std::exception_ptr caught = std::current_exception();
+  const void* object = object_of(caught);
+  if (passing.object != object) return caught;
+  passing.object = nullptr;
+  // Where it was thrown first says more than where it was read.
+  if (find(caught) == nullptr || !was_rethrown(object)) keep(caught, passing.from);
+  return caught;
+}
+
+const thrown_frames* thrown_from(const std::exception_ptr& exception) {
+  const note* n = find(exception);
+  return n != nullptr ? &n->from : nullptr;
+}
+
+void note_thrown_from(const std::exception_ptr& exception, const thrown_frames& frames) {
+  keep(exception, frames);
+}
+
+const thrown_frames* rethrown_from(const std::exception_ptr& exception) {
+  if (running.exceptions == nullptr || running.exceptions->caught == nullptr) return nullptr;
+  return was_rethrown(object_of(exception)) ? thrown_from(exception) : nullptr;
+}
+
+std::string text_of(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const remote_exception& e) {
+    return e.type_name() + ": " + e.what();
+  } catch (const std::exception& e) {
+    return demangle(typeid(e).name()) + ": " + e.what();
+  } catch (...) {
+    return demangle(exception.__cxa_exception_type()->name());
+  }
+}
+
+void nobody_takes(const std::exception_ptr& exception, const char* left) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const rank_lost&) {
+    std::terminate();  // without a word: the launcher tells of that rank
+  } catch (...) {
+  }
+  std::string where;
+  if (const thrown_frames* from = thrown_from(exception)) {
+    if (from->rank != job.me) where = format(" on rank %d", from->rank);
+    last_words_are_of(*from, true);
+  }
+  die("an exception left %s%s: %s", left, where.c_str(), text_of(exception).c_str());
+}
+
+}  // namespace sojourn::detail
