@@ -50,3 +50,21 @@ ends detached 2 134 'an exception left a detached thread: nobody hears it'
 ends detached_other 2 134 'an exception left a detached thread$'
 ends one_way_other 2 134 'an exception left a one-way call (rpc_ff) outside of any finish$'
 ends two_readers 1 134 'two fibers wait for one result: a future has one reader'
+
+# What the system refuses: the sentence names the limit. The sanitizers need more than that themselves.
+# limited LIMIT SENTENCE: the program alone under `ulimit LIMIT`.
+limited() {
+  context="ulimit $1: "
+  status=0
+  # shellcheck disable=SC2086
+  (ulimit $1 && "$program" detached) >"$out" 2>"$err" </dev/null || status=$?
+  expect_status 2
+  expect_one_sentence
+  expect_err "^sojourn: $2; .sojourn doctor. checks all that a job needs here$"
+}
+if [ "$3" = 0 ]; then
+  limited '-n 5' 'an eventfd cannot be made: Too many open files'
+  limited '-f 100' 'files of this process are limited to [0-9]* KiB, and Sojourn needs [0-9]* MiB of addresses (no memory) in one: run .ulimit -f unlimited., or set SOJOURN_REGION_GIB to a smaller region'
+  limited '-v 3000000' 'the address space of this process is limited to 2929 MiB, and Sojourn reserves [0-9]* TiB of addresses (no memory): run .ulimit -v unlimited., or set SOJOURN_REGION_GIB to a smaller region'
+  limited '-d 1000000' 'a rank reserves some GiB of memory for its tables, and is refused them: raise the limits on data and address space (ulimit -d, ulimit -v), or allow overcommit'
+fi

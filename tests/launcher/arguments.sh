@@ -142,7 +142,7 @@ expect_err 'did you mean ./here?'
 status=0
 (ulimit -n 100 && "$sojourn" run -n 64 true) >"$out" 2>"$err" || status=$?
 expect_status 2
-expect_err 'ulimit -n'
+expect_err "that many ranks need [0-9]* open files and the limit is 100; raise it with 'ulimit -n [0-9]*'"
 # A low soft limit is raised, and the ranks still see the low one.
 status=0
 (ulimit -S -n 100 && "$sojourn" run -n 64 sh -c 'ulimit -n') >"$out" 2>"$err" || status=$?
