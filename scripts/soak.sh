@@ -11,12 +11,15 @@
 #   programs   4,000 random programs (tests/programs), or SOJOURN_SOAK_PROGRAMS, of a seed that is printed
 #   delay      tests/jobs under 50 seeds of SOJOURN_DELAY; SOJOURN_DELAY_SEEDS='3 17' runs these
 #   moves      1,000,000 moves of threads with memory flat, on 2 and on 4 ranks
+#   fuzz       clang's libFuzzer: values from the wire, and messages to a rank, each for SOJOURN_SOAK_FUZZ
+#              seconds [300]; what they reach is kept in build/soak/reached, and what they find in
+#              build/soak/found
 # A part that fails does not stop the others; the exit status tells if any did. What each says is in
 # build/soak/PART.log.
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-all='release debug asan release-clang debug-clang valgrind tsan aarch64 package chaos programs delay moves'
+all='release debug asan release-clang debug-clang valgrind tsan aarch64 package chaos programs delay moves fuzz'
 [ $# -gt 0 ] || eval "set -- $all"
 for part; do
   case " $all " in
@@ -92,6 +95,24 @@ delay() {
   return $failed
 }
 
+# The targets have a folder of their own: nothing else can be linked with a library that counts for
+# libFuzzer. Each goes on from what it reached before, and mends nothing that it finds.
+fuzz() {
+  cmake -S "$root" --preset release-clang -B "$root/build/fuzz" -DSOJOURN_FUZZ=ON -DSOJOURN_BUILD_APPS=OFF \
+    -DSOJOURN_BUILD_BENCH=OFF -DSOJOURN_CHECK_HEADERS=OFF || return 1
+  cmake --build "$root/build/fuzz" --target fuzz_marshal fuzz_deliver || return 1
+  failed=0
+  for target in marshal deliver; do
+    reached=$logs/reached/$target
+    mkdir -p "$reached" "$logs/found"
+    set -- "$reached"
+    [ $target = deliver ] || set -- "$@" "$root/tests/fuzz/corpus"
+    "$root/build/fuzz/bin/tests/fuzz_$target" -max_total_time="${SOJOURN_SOAK_FUZZ:-300}" \
+      -artifact_prefix="$logs/found/$target-" -max_len=8192 -print_final_stats=1 "$@" || failed=1
+  done
+  return $failed
+}
+
 run_part() {
   case $1 in
     valgrind) valgrind_unit_tests ;;
@@ -102,6 +123,7 @@ run_part() {
     delay) delay ;;
     tsan) tsan ;;
     moves) moves ;;
+    fuzz) fuzz ;;
     *) "$root/dev" test --preset "$1" ;;
   esac
 }

@@ -59,6 +59,13 @@ void check_failed(const char* file, int line, const char* condition, const char*
   std::abort();
 }
 
+void refuse_before_run(const char* what) {
+  throw error(
+      format("%s before run(): there is no job yet; what needs one belongs in the function "
+             "that run() is given",
+             what));
+}
+
 void die(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);

@@ -20,6 +20,9 @@ namespace sojourn::detail {
 /// Ends the process after one sentence on stderr, naming the rank when there are several.
 [[noreturn, gnu::format(printf, 1, 2)]] void die(const char* format, ...);
 
+/// Throws an error: `what` (such as "a call") was asked for before run().
+[[noreturn]] void refuse_before_run(const char* what);
+
 /// Somebody else says the last words of this process: check_failed and die do not.
 void last_words_are_reported(bool elsewhere);
 

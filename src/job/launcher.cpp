@@ -225,22 +225,6 @@ std::string command_line(const launch_options& options) {
 
 int cores_allowed() { return std::min(static_cast<int>(affinity_cores().size()), quota_cores()); }
 
-namespace {
-
-/// What SOJOURN_CORES says, or `allowed`.
-int cores_to_count_on(int allowed) {
-  const char* text = std::getenv("SOJOURN_CORES");
-  if (text == nullptr) return allowed;
-  const std::optional<long> cores = parse_number(text);
-  if (!cores || *cores < 1 || *cores > rank_count_max) {
-    throw error("SOJOURN_CORES=" + std::string(text) + " is no number of cores from 1 to " +
-                std::to_string(rank_count_max));
-  }
-  return static_cast<int>(*cores);
-}
-
-}  // namespace
-
 launch_plan plan_launch(launch_options options) {
   if (!options.parts.empty()) {
     long ranks = 0;

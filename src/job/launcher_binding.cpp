@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdlib>
 #include <optional>
 #include <set>
 
+#include "job/job_segment.hpp"
 #include "job/kernel_files.hpp"
+#include "sojourn/errors.hpp"
 
 namespace sojourn::detail {
 namespace {
@@ -101,6 +104,17 @@ std::vector<int> binding_order(const std::vector<int>& cores,
   }
   first_threads.insert(first_threads.end(), other_threads.begin(), other_threads.end());
   return first_threads;
+}
+
+int cores_to_count_on(int allowed) {
+  const char* text = std::getenv("SOJOURN_CORES");
+  if (text == nullptr) return allowed;
+  const std::optional<long> cores = parse_number(text);
+  if (!cores || *cores < 1 || *cores > rank_count_max) {
+    throw error("SOJOURN_CORES=" + std::string(text) + " is no number of cores from 1 to " +
+                std::to_string(rank_count_max));
+  }
+  return static_cast<int>(*cores);
 }
 
 }  // namespace sojourn::detail

@@ -15,6 +15,9 @@ std::vector<int> affinity_cores();
 /// What the control group's CPU quota amounts to, in whole cores, rounded up; INT_MAX without one.
 int quota_cores();
 
+/// What SOJOURN_CORES says, or `allowed`. Throws an error when that is no number of cores.
+int cores_to_count_on(int allowed);
+
 /// Reads "max 100000" or "150000 100000" (the control group's cpu.max): whole cores, rounded up.
 /// INT_MAX when there is no limit or the text is not understood.
 int cores_of_quota(std::string_view text);

@@ -21,6 +21,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
 
 #include "base/check.hpp"
 #include "base/checked.hpp"
@@ -35,6 +36,8 @@
 #include "job/crash.hpp"
 #include "job/fingerprint.hpp"
 #include "job/job_segment.hpp"
+#include "job/kernel_files.hpp"
+#include "job/launcher_binding.hpp"
 #include "job/shadow_stacks.hpp"
 #include "memory/address_map.hpp"
 #include "memory/global_heap.hpp"
@@ -127,13 +130,19 @@ int join_job() {
     if (share != nullptr && std::strcmp(share, "on") != 0 && std::strcmp(share, "off") != 0) {
       throw error(format("SOJOURN_SHARE=%s is neither on nor off", share));
     }
-    fds = create_job(1, share == nullptr || std::strcmp(share, "on") == 0, allowed_cores(), false);
+    fds = create_job(1, share == nullptr || std::strcmp(share, "on") == 0,
+                     cores_to_count_on(allowed_cores()), false);
     self.alone = true;
     for (const std::string& sentence : unknown_settings()) {
       std::fprintf(stderr, "sojourn: %s\n", printable(sentence).c_str());
     }
   } else {
-    rank = std::atoi(rank_text);
+    const std::optional<long> number = parse_number(rank_text);
+    if (!number || *number < 0 || *number >= rank_count_max) {
+      throw error(
+          format("%s=%s is not what the launcher sets: unset it", rank_variable, rank_text));
+    }
+    rank = static_cast<int>(*number);
     if (std::sscanf(fds_text, "%d,%d,%d", &fds.segment, &fds.heap, &fds.bell) != 3) {
       throw error(
           format("%s=%s is not what the launcher sets: unset it", job_fds_variable, fds_text));
@@ -153,6 +162,13 @@ int join_job() {
   self.segment = map_job(fds.segment);
   if (rank < 0 || rank >= static_cast<int>(self.segment->rank_count)) {
     throw error(format("%s=%d is not a rank of this job", rank_variable, rank));
+  }
+  // What ran there before has used up what the others wait for.
+  if (int before = block_of(rank).pid.exchange(getpid()); before != 0) {
+    throw error(
+        format("process %d has been rank %d of this job: each rank runs one program, once; start "
+               "what is to run after it as a job of its own",
+               before, rank));
   }
   job.me = rank;
   job.count = static_cast<int>(self.segment->rank_count);
@@ -222,7 +238,6 @@ void compare_ranks() {
 /// Until every rank has attached or could not.
 void wait_for_all() {
   job_segment& s = *self.segment;
-  block_of(job.me).pid.store(getpid());
   block_of(job.me).state.store(rank_state::attached);
   arrive();
   // Returns at once when another rank has arrived since the word was read.

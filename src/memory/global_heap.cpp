@@ -239,7 +239,10 @@ void trim_heap() { heap->runs.trim_when_old(); }
 std::size_t heap_bytes_in_use() { return heap->in_use; }
 
 void* heap_allocate(std::size_t bytes, std::size_t alignment) {
-  if (bytes > job.my_heap_bytes) throw std::bad_alloc();
+  if (bytes > job.my_heap_bytes) {
+    if (job.my_heap_bytes == 0) refuse_before_run("an object in the global heap");
+    throw std::bad_alloc();
+  }
   void* p = heap->pools.allocate(bytes, alignment);
   heap->in_use += bytes;
   return p;

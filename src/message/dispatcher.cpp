@@ -105,6 +105,7 @@ struct dispatcher_state {
   active_transport* transport = nullptr;
   own_requests own;
   peer* peers = nullptr;  // one for each rank
+  int ranks = 0;          // as many; none before run()
   const user_handler* handlers = nullptr;
   std::size_t handler_count = 0;
   std::size_t waiting_senders = 0;
@@ -519,10 +520,14 @@ template <bool SameProgram>
       "arguments of %zu bytes are too long for a call: move large data with put and get", bytes));
 }
 
+[[noreturn, gnu::cold]] void refuse_rank(int to) {
+  if (dispatcher.ranks == 0) refuse_before_run("a call");
+  throw error(format("there is no rank %d: this job has ranks 0 to %d", to, job.count - 1));
+}
+
 [[gnu::always_inline]] inline void check_rank(int to) {
-  if (to < 0 || to >= job.count) {
-    throw error(format("there is no rank %d: this job has ranks 0 to %d", to, job.count - 1));
-  }
+  if (to < 0 || to >= dispatcher.ranks) [[unlikely]]
+    refuse_rank(to);
 }
 
 }  // namespace
@@ -591,6 +596,7 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
       dispatcher.transport->spins_for_replies() ? looks_until_idle : looks_until_idle_when_crowded;
   dispatcher.own.attach(rank, dispatcher.transport->payload_max());
   dispatcher.peers = runtime_array<peer>(static_cast<std::size_t>(ranks));
+  dispatcher.ranks = ranks;
   // A copy where the scan does not look: its address is left on many stacks.
   const auto& table = user_handlers();
   auto* handlers = runtime_array<user_handler>(table.size() + 1);

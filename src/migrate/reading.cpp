@@ -211,9 +211,10 @@ void on_piece_to_read(arrival& a, const head_to_read& head) {
   (void)checked_ticket(a, what.done);
   if (what.image_bytes > what.bytes) refuse_arrival(a, "has more of an image than there is of it");
   const bool has_table = what.heap.arena != 0;
-  std::vector<page_range> heap(has_table ? what.heap.entries() : 0);
-  if (rest.left() != heap.size() * sizeof(page_range))
+  const std::size_t entries = has_table ? what.heap.entries() : 0;
+  if (rest.left() != entries * sizeof(page_range))
     refuse_arrival(a, "has another table of a thread's heap than it says");
+  std::vector<page_range> heap(entries);
   if (!heap.empty()) std::memcpy(heap.data(), rest.next(), rest.left());
   describe_arrival(p, a, head.piece, what.bytes);
   const thread_arena* named = heap_of(p);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "message/dispatcher.hpp"
 #include "rpc/rpc.hpp"
@@ -41,7 +42,14 @@ int missing = -1;       // for what that waits
 collective current = collective::none;
 bool program_ends = false;
 
+/// Also in a job of one rank, where nothing is waited for.
+void check_fiber() {
+  if (running_piece() == nullptr) [[unlikely]]
+    waits_outside_fiber();
+}
+
 void begin(collective operation) {
+  check_fiber();
   ++sequence;
   current = std::exchange(program_ends, false) ? collective::end_of_program : operation;
 }
@@ -187,6 +195,7 @@ void reduce_bytes(void* value, std::size_t bytes, combine_function combine) {
 namespace {
 
 void meet() {
+  check_fiber();
   if (!wire().spins_for_replies()) return reduce_bytes(nullptr, 0, nullptr);
   begin(collective::barrier);
   for (int step = 1; step < job.count; step *= 2) {

@@ -472,6 +472,7 @@ void abandon(std::byte* message, std::size_t room, const std::exception_ptr& fai
   } catch (...) {
   }
   std::size_t size = std::min(text.size(), room - header_room);
+  if (size < text.size() && size >= 3) text.replace(size - 3, 3, "...");
   write_header(message, marshalled_header::form::abandoned, size);
   std::memcpy(message + header_room, text.data(), size);
 }

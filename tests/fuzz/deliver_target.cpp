@@ -3,6 +3,8 @@
 
 #include <sojourn/sojourn.hpp>
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -209,8 +211,11 @@ message some_runtime_message(std::mt19937_64& random) {
     case kind::piece_to_read: {
       message m = of_words(k, named.ticket, {});
       put(m, piece_header{sp, nullptr, nullptr, {}, 0});
+      // Without a thread's heap, or with one of any number of parts.
+      const std::uint64_t arena = random() % 2 * object;
+      const std::uint64_t parts = arena == 0 ? 0 : odd_number(random);
       for (std::uint64_t word :
-           std::initializer_list<std::uint64_t>{256, 0, 0, named.ticket, 0, 0, 0})
+           std::initializer_list<std::uint64_t>{256, 0, 0, named.ticket, arena, 0, parts})
         put(m, word);
       return m;
     }
@@ -403,6 +408,50 @@ std::string told(const message& m) {
     all += text;
   }
   return all;
+}
+
+bool keep_shared_memory_private() {
+  struct range {
+    unsigned long first;
+    unsigned long end;
+  };
+  auto in_heap = [](unsigned long address) {
+    return address - sojourn::detail::addresses.heap < sojourn::detail::addresses.heap_bytes();
+  };
+  std::vector<range> shared;
+  std::FILE* maps = std::fopen("/proc/self/maps", "r");
+  if (maps == nullptr) return false;
+  for (char line[512]; std::fgets(line, sizeof line, maps) != nullptr;) {
+    range r{};
+    char access[5] = "";
+    if (std::sscanf(line, "%lx-%lx %4s", &r.first, &r.end, access) == 3 &&
+        std::strcmp(access, "rw-s") == 0 && !in_heap(r.first)) {
+      shared.push_back(r);
+    }
+  }
+  std::fclose(maps);
+  for (const range& r : shared) {
+    const std::size_t bytes = r.end - r.first;
+    auto* at = reinterpret_cast<char*>(r.first);
+    const std::vector<char> copy(at, at + bytes);
+    if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+        MAP_FAILED) {
+      return false;
+    }
+    std::memcpy(at, copy.data(), bytes);
+  }
+  return !shared.empty();
+}
+
+bool is_refusal(const std::string& text) {
+  for (const char* words :
+       {"a malformed message from rank", "it does not come from this program",
+        "are no extent of rank", "the table of a thread's heap",
+        "which do not lie in the heap of rank", "are not where its message says", "has no object",
+        "an exception left a one-way call", "an exception left a detached thread"}) {
+    if (text.find(words) != std::string::npos) return true;
+  }
+  return false;
 }
 
 }  // namespace fuzz

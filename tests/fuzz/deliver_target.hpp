@@ -35,4 +35,12 @@ bool is_too_short(const message& m);
 /// "kind 12, flags 0x0002, …": to tell what was delivered.
 std::string told(const message& m);
 
+/// What ranks share, but for the heap, lies in mappings that a child would share, too, with the
+/// children after it. They become this process's own, so that each child begins with what was there
+/// at its start. False when the system refuses that.
+bool keep_shared_memory_private();
+
+/// What a rank says of a message that it refuses before it ends.
+bool is_refusal(const std::string& text);
+
 }  // namespace fuzz

@@ -20,7 +20,6 @@
 
 #include "base/check.hpp"
 #include "deliver_target.hpp"
-#include "memory/address_map.hpp"
 
 namespace {
 
@@ -47,42 +46,6 @@ message message_of(long number) {
   // Some are left as they are: a generator whose messages are all refused at once tests little.
   if (random() % 8 != 0) fuzz::mutate(m, random);
   return m;
-}
-
-/// What ranks share, but for the heap, lies in mappings that a child would share, too, with the
-/// children after it. They become this process's own, so that each child begins with what was there
-/// at its start.
-bool keep_shared_memory_private() {
-  struct range {
-    unsigned long first;
-    unsigned long end;
-  };
-  auto in_heap = [](unsigned long address) {
-    return address - sojourn::detail::addresses.heap < sojourn::detail::addresses.heap_bytes();
-  };
-  std::vector<range> shared;
-  std::FILE* maps = std::fopen("/proc/self/maps", "r");
-  if (maps == nullptr) return false;
-  for (char line[512]; std::fgets(line, sizeof line, maps) != nullptr;) {
-    range r{};
-    char access[5] = "";
-    if (std::sscanf(line, "%lx-%lx %4s", &r.first, &r.end, access) == 3 &&
-        std::strcmp(access, "rw-s") == 0 && !in_heap(r.first)) {
-      shared.push_back(r);
-    }
-  }
-  std::fclose(maps);
-  for (const range& r : shared) {
-    const std::size_t bytes = r.end - r.first;
-    auto* at = reinterpret_cast<char*>(r.first);
-    const std::vector<char> copy(at, at + bytes);
-    if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-        MAP_FAILED) {
-      return false;
-    }
-    std::memcpy(at, copy.data(), bytes);
-  }
-  return !shared.empty();
 }
 
 /// Delivers from `first` on. Does not return.
@@ -115,20 +78,8 @@ std::string text_of(int file) {
   return text;
 }
 
-/// What a rank says of a message that it refuses before it ends.
-bool is_refusal(const std::string& text) {
-  for (const char* words :
-       {"a malformed message from rank", "it does not come from this program",
-        "are no extent of rank", "the table of a thread's heap",
-        "which do not lie in the heap of rank", "are not where its message says", "has no object",
-        "an exception left a one-way call", "an exception left a detached thread"}) {
-    if (text.find(words) != std::string::npos) return true;
-  }
-  return false;
-}
-
 int feed() {
-  if (!keep_shared_memory_private()) return 2;
+  if (!fuzz::keep_shared_memory_private()) return 2;
   auto* state = static_cast<shared_state*>(mmap(
       nullptr, sizeof(shared_state), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   const int errors = memfd_create("errors", MFD_CLOEXEC);
@@ -151,7 +102,7 @@ int feed() {
     if (wanted.verbose) {
       std::printf("%ld: %s\n%s\n", next, fuzz::told(message_of(next)).c_str(), said.c_str());
     }
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && is_refusal(said)) {
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && fuzz::is_refusal(said)) {
       ++refused;
       continue;
     }

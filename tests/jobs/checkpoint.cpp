@@ -291,11 +291,25 @@ void end(const roots& r) {
   std::printf("answer %ld\n", r.results.call<&board::total>());
 }
 
+/// Asked for a root of type T, this rank says that there is none, and why.
+template <class T>
+bool is_no_root(std::string_view why) {
+  try {
+    (void)restored_root<T>();
+    return false;
+  } catch (const error& e) {
+    return e.what() == why;
+  }
+}
+
 /// Every state that a fiber can be saved in, once.
 int states() {
   roots r{};
   if (restored()) {
     r = restored_root<roots>();
+    if (!is_no_root<long>("the root of the checkpoint is of another type than is asked for")) {
+      return 1;
+    }
   } else if (rank_me() == 0) {
     r = begin();
   }
@@ -436,6 +450,11 @@ void has_a_stay(global_ptr<gate> g) {
   stay here;
   g.call<&gate::pass>();
 }
+void initialises(global_ptr<gate> g) {
+  name_this_thread("starter");
+  static const bool passed = (g.call<&gate::pass>(), true);
+  (void)passed;
+}
 void is_refused_itself() {
   try {
     checkpoint(path);
@@ -471,6 +490,7 @@ int refusals() {
   g.call<&gate::let>(0);
   tried(only(catches), checkpoint_refusal::handles_exception, "a thread in a catch block");
   tried(only(has_a_stay), checkpoint_refusal::stays, "a thread with a stay");
+  tried(only(initialises), checkpoint_refusal::initialises, "a static is being initialised");
   of_the_program.lock();
   thread waiter = spawn(waits_for_a_static_mutex);
   let_start();
@@ -510,6 +530,7 @@ int refusals() {
 int stays_with_its_checkpoint() {
   barrier();
   if (restored()) {
+    if (!is_no_root<roots>("the checkpoint was written without a root")) return 1;
     if (rank_me() == 0) std::printf("answer 7\n");
     return 0;
   }

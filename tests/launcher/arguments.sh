@@ -39,6 +39,31 @@ refused "cannot start '/': Is a directory" run /
 refused "cannot write '/nonexistent/f': No such file" run --stats-json /nonexistent/f hostname
 refused "cannot write '$work': Is a directory" run --stats-json "$work" hostname
 
+for seconds in x -1 nan '' 1e9 2s; do
+  refused "--watchdog takes a number of seconds from 0 (never) to 1000000, not '$seconds'" \
+    run --watchdog "$seconds" hostname
+  refused "--grace takes a number of seconds from 0 to 1000000, not '$seconds'" \
+    run --grace "$seconds" hostname
+done
+refused '--restore: the name is too long' \
+  run -n 1 --restore "./$(printf '%05000d' 0)" hostname
+
+# Several programs.
+refused "from 1 to 1024, not '0'" run -n 1 hostname : -n 0 hostname
+refused "says its number of ranks, and hostname does not: 'sojourn run -n 1 ./a : -n 3 ./b'" \
+  run hostname : -n 1 hostname
+refused "says its number of ranks, and hostname does not: 'sojourn run -n 1 ./a : -n 3 ./b'" \
+  run -n 1 hostname : hostname
+refused '--restore is for jobs of one program, and this one has several' \
+  run -n 1 --restore "$work/absent" hostname : -n 1 hostname
+refused "behind a ':' stand -n and a program only, and --share is for the whole job" \
+  run -n 1 hostname : --share on hostname
+refused 'a job has at most 1024 ranks, and the programs of this one have 1100' \
+  run -n 1000 hostname : -n 100 hostname
+refused '-n takes a value' run -n 1 hostname : -n
+refused "no program was given behind a ':'; 'sojourn run -n 1 ./a : -n 3 ./b' starts a job of two" \
+  run -n 1 hostname :
+
 # A number or an option that stands where a file is to be named was meant for something else.
 for option in --stats-json --report --restore; do
   refused "$option takes the name of .*, not -n; write ./-n for" run $option -n 2 hostname
@@ -117,7 +142,7 @@ expect_err 'did you mean ./here?'
 status=0
 (ulimit -n 100 && "$sojourn" run -n 64 true) >"$out" 2>"$err" || status=$?
 expect_status 2
-expect_err 'ulimit -n'
+expect_err "that many ranks need [0-9]* open files and the limit is 100; raise it with 'ulimit -n [0-9]*'"
 # A low soft limit is raised, and the ranks still see the low one.
 status=0
 (ulimit -S -n 100 && "$sojourn" run -n 64 sh -c 'ulimit -n') >"$out" 2>"$err" || status=$?

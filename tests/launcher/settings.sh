@@ -67,6 +67,60 @@ for entry in counter::add counter::add= =rpc counter::add=fork 'counter::add=rpc
   expect_err 'is not name=rpc or name=migrate'
 done
 
+# A value that means nothing is refused, by the command or by the ranks; alone, too.
+while read -r name value sentence; do
+  context="SOJOURN_$name=$value: "
+  for job in "$sojourn run -n 2" ''; do
+    # shellcheck disable=SC2086
+    with "SOJOURN_$name=$value" $job "$real" remote
+    expect_status 2
+    expect_no_out
+    expect_err "^sojourn\\( run\\)\\?: SOJOURN_$name$sentence"
+  done
+done <<'END'
+AGGREGATE x =x is neither on nor off$
+ALLOW x : `x` is not function:reason (several are separated by ;)$
+BALANCE x =x is not none, steal or diffuse$
+CHECKED maybe =maybe is neither 1 nor 0$
+CORES x =x is no number of cores from 1 to 1024$
+CORES 0 =0 is no number of cores from 1 to 1024$
+DELAY x =x is no seed: give a whole number, such as 1$
+EXECUTION x =x is neither hybrid nor heap$
+READ_MEMORY x =x is neither on nor off$
+REGION_GIB 0 =0 is not a whole number from 1 to 10240$
+SCAN x =x is neither on nor off$
+SHARE x .* .*on.* n\?or .*off
+STACK_KIB 1 =1 is not a whole number from 64 to 8192$
+STATS x =x is neither on nor off$
+STEAL x =x is neither on nor off$
+VIA x : `x` is not name=rpc or name=migrate, where name is a method such as node::child or a line such as tree.cpp:120$
+END
+context=''
+
+# What the launcher sets is its own.
+refused_rank() {
+  status=0
+  "$sojourn" run -n 2 sh -c "$1"' exec "$0"' "$real" >"$out" 2>"$err" </dev/null || status=$?
+  expect_status 2
+  expect_no_out
+  expect_err "^sojourn: $2"
+}
+refused_rank 'SOJOURN_RANK=x' 'SOJOURN_RANK=x is not what the launcher sets: unset it$'
+refused_rank 'SOJOURN_RANK=-1' 'SOJOURN_RANK=-1 is not what the launcher sets: unset it$'
+refused_rank 'SOJOURN_RANK=7' 'SOJOURN_RANK=7 is not a rank of this job$'
+refused_rank 'SOJOURN_JOB_FDS=x' 'SOJOURN_JOB_FDS=x is not what the launcher sets: unset it$'
+refused_rank 'SOJOURN_JOB_FDS=70,71,72' "the job's shared memory cannot be mapped (Bad file descriptor): was this program started by .sojourn run"
+once='each rank runs one program, once; start what is to run after it as a job of its own$'
+refused_rank 'SOJOURN_RANK=1' "process [0-9]* has been rank 1 of this job: $once"
+# Nor does a second program take a rank's place, whose messages the others do not expect.
+for ranks in 1 2; do
+  status=0
+  "$sojourn" run -n $ranks sh -c '"$0" && "$0"' "$real" >"$out" 2>"$err" </dev/null || status=$?
+  expect_status 2
+  lines_in "$out" $ranks || fail 'the first programs are not what ran'
+  expect_err "^sojourn: process [0-9]* has been rank [0-9] of this job: $once"
+done
+
 # What the sources read is known, and what is known is explained.
 known=$(sed -n '/for_users\[\]/,/^};/p' "$root/src/base/settings.cpp" | grep -o 'SOJOURN_[A-Z_]*')
 [ -n "$known" ] || fail 'the list of settings is not found'
