@@ -164,7 +164,11 @@ void hang_watcher::sample(time now) {
     did[r] = count != std::exchange(p.counted, count) || went_on.least > p.resumed_at_most;
     read[r] = reads != std::exchange(p.reads, reads);
     p.resumed_at_most = did[r] ? went_on.most : std::min(p.resumed_at_most, went_on.most);
-    if (did[r] || read[r] || yielded != 0 || area_.is_asleep(rank)) p.runs_since = now;
+    // One that answers does so where its scheduler runs; on busy cores it may be long until it
+    // sleeps.
+    std::uint32_t given = area_.of(rank).report_given.load();
+    bool answered = given != std::exchange(p.report_given, given);
+    if (did[r] || read[r] || yielded != 0 || answered || area_.is_asleep(rank)) p.runs_since = now;
   }
   // A loop that asks again and again reads what it asks for, and another rank answers it.
   bool only_polls = some_poll && bytes_read <= read_a_turn * turns;
@@ -215,7 +219,7 @@ bool hang_watcher::has_sleeper(int rank, time now) const {
 }
 
 /// Ranks that the others wait for, though some of those go on: each is told of once.
-void hang_watcher::look_at_ranks(time now, bool some_wait) {
+void hang_watcher::look_at_ranks(time now, bool some_sleep) {
   for (std::size_t rank = 0; rank < progress_.size(); ++rank) {
     progress& p = progress_[rank];
     if (p.is_told || job_.ranks[rank].state.load() != rank_state::attached) continue;
@@ -233,7 +237,13 @@ void hang_watcher::look_at_ranks(time now, bool some_wait) {
     }
     p.was_stopped = stopped;
     nanoseconds runs = now - p.runs_since;
-    if (stopped || !some_wait || runs < periods_of_computing * watchdog_) continue;
+    bool some_wait = some_sleep;
+    if (stopped || runs < periods_of_computing * watchdog_) continue;
+    // On busy cores none of those that wait may be seen asleep, only told of.
+    for (std::size_t other = 0; other < progress_.size() && !some_wait; ++other) {
+      some_wait = other != rank && progress_[other].waits;
+    }
+    if (!some_wait) continue;
     p.is_told = true;
     start({format("rank %zu has not come to its scheduler for %.0f s, and others wait", rank,
                   std::floor(duration<double>(runs).count())),
@@ -259,6 +269,15 @@ bool hang_watcher::someone_waits_long(const hang_view& view) const {
     }
   }
   return false;
+}
+
+/// Some fiber there has waited as long for what no time ends.
+bool hang_watcher::waits_long(const rank_report& report) const {
+  return std::any_of(report.fibers, report.fibers + report.fiber_count, [&](const fiber_record& f) {
+    bool for_something = f.kind != wait_kind::ready && f.kind != wait_kind::unknown;
+    return for_something && f.left_ns == fiber_record::no_limit &&
+           nanoseconds(f.waited_ns) >= watchdog_ / 2;
+  });
 }
 
 /// Fibers that wait for each other are a hang, whatever else runs. They are looked for in what
@@ -287,6 +306,9 @@ void hang_watcher::look_for_circle(const std::vector<bool>& running, time now) {
     if (some_come) return;
   }
   request_.reset();
+  for (std::size_t rank = 0; rank < running.size(); ++rank) {
+    progress_[rank].waits = waits_long(view.ranks[rank].report);
+  }
   std::vector<told_fiber> circle = circle_of_waits(view, view);
   if (circle.empty() || is_told(view, circle)) return;
   waited_ = std::move(view);

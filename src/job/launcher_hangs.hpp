@@ -48,9 +48,11 @@ class hang_watcher {
     std::uint64_t bytes_read = 0;                  ///< Or written, of the global heap.
     std::string sleep;  ///< The sleep in the kernel that it was last seen in, or "".
     time since = {};
-    time runs_since = {};      ///< It neither slept, as far as was seen, nor came to its scheduler.
-    bool is_told = false;      ///< That it computes, or is stopped.
-    bool was_stopped = false;  ///< When it was looked at last.
+    time runs_since = {};  ///< It neither slept, as far as was seen, nor came to its scheduler.
+    std::uint32_t report_given = 0;  ///< The number of its last answer.
+    bool waits = false;              ///< For long, as was told when a circle was looked for last.
+    bool is_told = false;            ///< That it computes, or is stopped.
+    bool was_stopped = false;        ///< When it was looked at last.
   };
   struct request {
     std::string why;
@@ -71,9 +73,10 @@ class hang_watcher {
 
   void hear_bell();
   void sample(time now);
-  void look_at_ranks(time now, bool some_wait);
+  void look_at_ranks(time now, bool some_sleep);
   void look_for_circle(const std::vector<bool>& running, time now);
   bool someone_waits_long(const hang_view& view) const;
+  bool waits_long(const rank_report& report) const;
   bool is_told(const hang_view& view, const std::vector<told_fiber>& circle) const;
   rank_condition what_holds(std::size_t rank) const;
   rank_condition standstill_of(std::size_t rank) const;

@@ -211,6 +211,10 @@ one_is_waited_for() {
   if [ "$sanitized" -eq 0 ]; then
     report_of "^sojourn run: everything waits for rank $last, which computes in \`polls_a_flag\`" \
       --watchdog 0.5 "$hangs" polls_a_flag
+    # One that never comes to its scheduler is told of though others go on.
+    report_of "^sojourn run: rank [0-9]* \`main\`.* waits in barrier() for rank $last, which computes in \`computes_for_ever\`" \
+      --watchdog 0.2 "$hangs" computes_and_beats
+    expect_begin "sojourn run: rank $last has not come to its scheduler for [0-9]* s, and others wait"
   fi
 
   # A rank that is stopped is told of as such, though others go on.
