@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/kernel_files.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <fstream>
@@ -34,10 +36,11 @@ std::string read_field(const std::string& path, std::string_view name) {
   return "";
 }
 
-std::vector<std::string> control_group_folders(std::string_view controller) {
+std::vector<std::string> control_group_folders(std::string_view controller,
+                                               const std::string& groups) {
   std::vector<std::string> folders;
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {  // "4:cpu,cpuacct:/path", "0::/path"
+  std::ifstream file(groups);
+  for (std::string line; std::getline(file, line);) {  // "4:cpu,cpuacct:/path", "0::/path"
     std::size_t first = line.find(':');
     std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
     if (second == std::string::npos) continue;
@@ -47,7 +50,10 @@ std::vector<std::string> control_group_folders(std::string_view controller) {
                            : listed.find(',' + std::string(controller) + ',') == listed.npos) {
       continue;
     }
-    std::string root = "/sys/fs/cgroup" + (controllers.empty() ? "" : '/' + controllers);
+    std::string root =
+        "/sys/fs/cgroup" + (!controllers.empty()                          ? '/' + controllers
+                            : access("/sys/fs/cgroup/unified", F_OK) == 0 ? "/unified"
+                                                                          : "");
     std::string path = line.substr(second + 1);
     if (path == "/") path.clear();
     while (true) {

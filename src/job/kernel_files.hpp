@@ -20,9 +20,11 @@ std::string read_line(const std::string& path);
 /// What stands behind "name:" in a file of such lines (/proc/meminfo), or "".
 std::string read_field(const std::string& path, std::string_view name);
 
-/// The folders of this process's control group and of the groups around it, innermost first:
-/// of the unified hierarchy for "", else of the older one that has this controller.
-std::vector<std::string> control_group_folders(std::string_view controller);
+/// The folders of a process's control group and of the groups around it, innermost first: of the
+/// unified hierarchy for "", else of the older one that has this controller. `groups`: the file in
+/// which the kernel tells the process's groups.
+std::vector<std::string> control_group_folders(std::string_view controller,
+                                               const std::string& groups = "/proc/self/cgroup");
 
 /// The least number in `unified_file` or `older_file` along those folders; nothing without a limit.
 std::optional<long> control_group_limit(const std::string& unified_file,

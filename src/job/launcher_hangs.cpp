@@ -12,6 +12,7 @@
 
 #include "base/check.hpp"
 #include "job/kernel_files.hpp"
+#include "job/kernel_threads.hpp"
 #include "observe/wait_circle.hpp"
 
 namespace sojourn::detail {
@@ -25,14 +26,18 @@ using std::chrono::nanoseconds;
 constexpr milliseconds answer_patience{50};
 // … and this long more, once interrupted, to do better than a stack.
 constexpr milliseconds stack_patience{100};
+// One that was interrupted tells as soon as it has a core: when it has run for so long since, it
+// will not. …
+constexpr milliseconds own_patience{200};
+// … Others may be held in the kernel, …
 constexpr milliseconds patience{2000};
-constexpr milliseconds brief_patience{300};
-// One that slept answers as soon as it has a core. Where cores are rare and it has much to do, it
-// may come to no sleep, around which it answers, for long.
-constexpr milliseconds wake_patience{150};
+// … or wait for a core.
+constexpr milliseconds core_patience{10'000};
 constexpr milliseconds interrupt_again{20};
 constexpr milliseconds look_again{2};
-// Turns given a second by a fiber that polls. A loop that computes gives some, too.
+// What lasts long is looked at less often: after such a part of the time that it has lasted.
+constexpr int part_of_the_time = 16;
+// Turns given in a second of its own by a fiber that polls. A loop that computes gives some, too.
 constexpr double polling = 1000;
 // Such a loop may read a few words each time.
 constexpr std::uint64_t read_a_turn = 64;
@@ -53,40 +58,18 @@ std::uint64_t counted(const counts_page& page, std::uint64_t& reads) {
   return std::accumulate(values.begin(), values.end(), std::uint64_t{0}) + page.methods;
 }
 
-/// Never more than there were: a fiber that gives its turn is counted before it is resumed, and
-/// yields are read last.
-std::int64_t resumed(const counts_page& page) {
+/// Resumed fibers, but for those that only gave their turn: somewhere between these, for the rank
+/// goes on while its counts are read, and a turn is counted before its fiber is resumed.
+struct resumed_range {
+  std::int64_t least;
+  std::int64_t most;
+};
+resumed_range resumed(const counts_page& page) {
+  std::uint64_t before = __atomic_load_n(&page.yields, __ATOMIC_ACQUIRE);
   std::uint64_t switches = __atomic_load_n(&page.switches, __ATOMIC_ACQUIRE);
-  return static_cast<std::int64_t>(switches - __atomic_load_n(&page.yields, __ATOMIC_RELAXED));
-}
-
-std::string thread_file(std::int32_t process, std::int32_t thread, const char* name) {
-  return "/proc/" + std::to_string(process) + "/task/" + std::to_string(thread) + "/" + name;
-}
-
-/// As the kernel sees it: 'R' for one that runs; '?' for none.
-char state_of(std::int32_t process, std::int32_t thread) {
-  std::string stat = read_line(thread_file(process, thread, "stat"));
-  // The name before it may hold anything.
-  std::size_t name_end = stat.rfind(')');
-  if (name_end == std::string::npos || name_end + 2 >= stat.size()) return '?';
-  return stat[name_end + 2];
-}
-
-/// True when the kernel has the thread sleep.
-bool sleeps_in_kernel(std::int32_t process, std::int32_t thread) {
-  char state = state_of(process, thread);
-  return state == 'S' || state == 'D';
-}
-bool is_stopped(char state) { return state == 'T' || state == 't'; }
-
-/// True when the system call that the thread sleeps in goes on behind a signal handler as if
-/// nothing had been (signal(7), SA_RESTART). Not all that do are listed, but what programs block
-/// in.
-bool restarts_when_interrupted(std::int32_t process, std::int32_t thread) {
-  std::string text = read_line(thread_file(process, thread, "syscall"));
-  std::optional<long> number = parse_number(text.substr(0, text.find(' ')));
-  return number && (*number == SYS_futex || *number == SYS_read || *number == SYS_wait4);
+  std::uint64_t behind = __atomic_load_n(&page.yields, __ATOMIC_RELAXED);
+  return {static_cast<std::int64_t>(switches - behind),
+          static_cast<std::int64_t>(switches - before) + 1};
 }
 
 }  // namespace
@@ -98,9 +81,7 @@ hang_watcher::hang_watcher(job_segment& job, int bell, double watchdog_seconds)
       watchdog_(std::chrono::duration_cast<nanoseconds>(duration<double>(watchdog_seconds))),
       progress_(job.rank_count),
       progress_at_(clock::now()),
-      sampled_at_(progress_at_),
-      was_asleep_(job.rank_count),
-      in_system_call_(job.rank_count) {
+      asked_(job.rank_count) {
   for (progress& p : progress_) p.since = p.runs_since = progress_at_;
   if (watchdog_ > nanoseconds(0)) {
     sample_at_ = progress_at_;
@@ -112,7 +93,8 @@ std::optional<hang_watcher::time> hang_watcher::next_deadline() const {
   std::optional<time> next = sample_at_;
   if (circle_at_) next = std::min(*next, *circle_at_);
   if (!request_) return next;
-  time again = clock::now() + look_again;
+  time now = clock::now();
+  time again = now + std::max<nanoseconds>(look_again, (now - request_->at) / part_of_the_time);
   return next ? std::min(*next, again) : again;
 }
 
@@ -132,11 +114,11 @@ void hang_watcher::start(request r) {
   }
   request_ = std::move(r);
   ++number_;
-  std::fill(in_system_call_.begin(), in_system_call_.end(), false);
+  std::fill(asked_.begin(), asked_.end(), asked_rank{});
   for (int rank = 0; rank < area_.ranks(); ++rank) {
-    was_asleep_[static_cast<std::size_t>(rank)] =
-        job_.ranks[rank].state.load() == rank_state::attached &&
-        area_.ask(rank, number_, request_->brief);
+    if (job_.ranks[rank].state.load() == rank_state::attached) {
+      area_.ask(rank, number_, request_->brief);
+    }
   }
 }
 
@@ -160,14 +142,13 @@ void hang_watcher::sample(time now) {
   std::uint64_t bytes_read = 0;
   std::vector<bool> did(progress_.size());  // something
   std::vector<bool> read(progress_.size());
-  double passed = duration<double>(now - std::exchange(sampled_at_, now)).count();
   for (int rank = 0; rank < area_.ranks(); ++rank) {
     auto r = static_cast<std::size_t>(rank);
     progress& p = progress_[r];
     const counts_page& page = job_.counts_of(rank);
     std::uint64_t yields = __atomic_load_n(&page.yields, __ATOMIC_RELAXED);
     std::uint64_t yielded = yields - std::exchange(p.yields, yields);
-    bool polls = static_cast<double>(yielded) > polling * passed;
+    bool polls = yielded != 0 && turns_are_many(r, yields, now);
     some_poll = some_poll || polls;
     turns += yielded;
     some_wait = some_wait || area_.is_asleep(rank) || polls;
@@ -179,11 +160,15 @@ void hang_watcher::sample(time now) {
     std::uint64_t reads;
     std::uint64_t count =
         counted(page, reads) + static_cast<std::uint64_t>(job_.ranks[rank].state.load());
-    std::int64_t went_on = resumed(page);
-    did[r] = count != std::exchange(p.counted, count) || went_on > p.resumed;
+    resumed_range went_on = resumed(page);
+    did[r] = count != std::exchange(p.counted, count) || went_on.least > p.resumed_at_most;
     read[r] = reads != std::exchange(p.reads, reads);
-    p.resumed = std::max(p.resumed, went_on);
-    if (did[r] || read[r] || yielded != 0 || area_.is_asleep(rank)) p.runs_since = now;
+    p.resumed_at_most = did[r] ? went_on.most : std::min(p.resumed_at_most, went_on.most);
+    // One that answers does so where its scheduler runs; on busy cores it may be long until it
+    // sleeps.
+    std::uint32_t given = area_.of(rank).report_given.load();
+    bool answered = given != std::exchange(p.report_given, given);
+    if (did[r] || read[r] || yielded != 0 || answered || area_.is_asleep(rank)) p.runs_since = now;
   }
   // A loop that asks again and again reads what it asks for, and another rank answers it.
   bool only_polls = some_poll && bytes_read <= read_a_turn * turns;
@@ -214,6 +199,17 @@ void hang_watcher::sample(time now) {
          false, false, now});
 }
 
+/// True when a fiber there gives its turn often, for what the rank has had of its core: on busy
+/// cores it may have had little.
+bool hang_watcher::turns_are_many(std::size_t rank, std::uint64_t yields, time now) {
+  progress& p = progress_[rank];
+  nanoseconds ran = core_use_of(worker(rank)).ran;
+  if (ran == nanoseconds(0)) ran = now.time_since_epoch();  // the kernel does not tell
+  double turns = static_cast<double>(yields - std::exchange(p.yields_when_asked, yields));
+  double seconds = duration<double>(ran - std::exchange(p.ran_when_asked, ran)).count();
+  return turns > polling * seconds;
+}
+
 /// True when a fiber there sleeps on, as far as was told when the rank last fell asleep: it may
 /// only have woken to tell of its waits.
 bool hang_watcher::has_sleeper(int rank, time now) const {
@@ -223,7 +219,7 @@ bool hang_watcher::has_sleeper(int rank, time now) const {
 }
 
 /// Ranks that the others wait for, though some of those go on: each is told of once.
-void hang_watcher::look_at_ranks(time now, bool some_wait) {
+void hang_watcher::look_at_ranks(time now, bool some_sleep) {
   for (std::size_t rank = 0; rank < progress_.size(); ++rank) {
     progress& p = progress_[rank];
     if (p.is_told || job_.ranks[rank].state.load() != rank_state::attached) continue;
@@ -232,14 +228,22 @@ void hang_watcher::look_at_ranks(time now, bool some_wait) {
       continue;
     }
     // A debugger, or who stops a rank for a moment, is no hang.
-    bool stopped = is_stopped(process_state(rank));
+    rank_condition held = what_holds(rank);
+    bool stopped = held != rank_condition::silent;
     if (stopped && std::exchange(p.was_stopped, stopped)) {
       p.is_told = true;
-      start({format("rank %zu is stopped", rank), false, false, now});
+      const char* how = held == rank_condition::frozen ? "frozen" : "stopped";
+      start({format("rank %zu is %s", rank, how), false, false, now});
     }
     p.was_stopped = stopped;
     nanoseconds runs = now - p.runs_since;
-    if (stopped || !some_wait || runs < periods_of_computing * watchdog_) continue;
+    bool some_wait = some_sleep;
+    if (stopped || runs < periods_of_computing * watchdog_) continue;
+    // On busy cores none of those that wait may be seen asleep, only told of.
+    for (std::size_t other = 0; other < progress_.size() && !some_wait; ++other) {
+      some_wait = other != rank && progress_[other].waits;
+    }
+    if (!some_wait) continue;
     p.is_told = true;
     start({format("rank %zu has not come to its scheduler for %.0f s, and others wait", rank,
                   std::floor(duration<double>(runs).count())),
@@ -247,8 +251,8 @@ void hang_watcher::look_at_ranks(time now, bool some_wait) {
   }
 }
 
-char hang_watcher::process_state(std::size_t rank) const {
-  return state_of(job_.ranks[rank].pid.load(), area_.of(static_cast<int>(rank)).thread.load());
+thread_id hang_watcher::worker(std::size_t rank) const {
+  return {job_.ranks[rank].pid.load(), area_.of(static_cast<int>(rank)).thread.load()};
 }
 
 /// Somebody there has waited for a fiber, without a time limit, as long as the watchdog's period.
@@ -267,32 +271,44 @@ bool hang_watcher::someone_waits_long(const hang_view& view) const {
   return false;
 }
 
+/// Some fiber there has waited as long for what no time ends.
+bool hang_watcher::waits_long(const rank_report& report) const {
+  return std::any_of(report.fibers, report.fibers + report.fiber_count, [&](const fiber_record& f) {
+    bool for_something = f.kind != wait_kind::ready && f.kind != wait_kind::unknown;
+    return for_something && f.left_ns == fiber_record::no_limit &&
+           nanoseconds(f.waited_ns) >= watchdog_ / 2;
+  });
+}
+
 /// Fibers that wait for each other are a hang, whatever else runs. They are looked for in what
 /// ranks tell without being disturbed, as far as that goes; one that is seen is proven, and told,
-/// by a second look.
+/// by a second look. However late answers come, they are of one moment when all of them came before
+/// the second look began; one that does not come leaves its rank out.
 void hang_watcher::look_for_circle(const std::vector<bool>& running, time now) {
   bool answered = true;
   for (std::size_t rank = 0; rank < running.size(); ++rank) {
     answered = answered && (!takes_part(rank, running) || has_answered(rank) || has_stack(rank));
   }
   nanoseconds waited = now - request_->at;
-  if (!answered && waited < answer_patience) return;
+  if (!answered && (waited < answer_patience || !interrupts_are_due(now))) return;
   hang_view view = collect(running, now);
-  if (!answered && waited < brief_patience) {
+  if (!answered) {
     bool some_wait_long = someone_waits_long(view);
     bool some_come = false;
-    bool due = now - request_->interrupted_at >= interrupt_again;
     for (std::size_t rank = 0; rank < running.size(); ++rank) {
       if (!takes_part(rank, running) || has_answered(rank) || has_stack(rank)) continue;
       // One that others wait for, or that never sleeps because a fiber polls.
       if (!some_wait_long && now - progress_[rank].runs_since > sample_most) continue;
+      if (is_in_system_call(rank) || !may_answer(rank, now)) continue;
       some_come = true;
-      if (due && !is_about_to_answer(rank, waited)) interrupt(rank);
+      interrupt(rank);
     }
-    if (due) request_->interrupted_at = now;
     if (some_come) return;
   }
   request_.reset();
+  for (std::size_t rank = 0; rank < running.size(); ++rank) {
+    progress_[rank].waits = waits_long(view.ranks[rank].report);
+  }
   std::vector<told_fiber> circle = circle_of_waits(view, view);
   if (circle.empty() || is_told(view, circle)) return;
   waited_ = std::move(view);
@@ -310,12 +326,8 @@ bool hang_watcher::is_told(const hang_view& view, const std::vector<told_fiber>&
 
 /// True when the rank sleeps in the kernel, and has not woken since this was last asked.
 bool hang_watcher::sleeps_on(std::size_t rank) {
-  std::int32_t process = job_.ranks[rank].pid.load();
-  std::int32_t thread = area_.of(static_cast<int>(rank)).thread.load();
   std::string sleep;
-  if (job_.ranks[rank].state.load() == rank_state::attached && sleeps_in_kernel(process, thread)) {
-    sleep = read_field(thread_file(process, thread, "status"), "voluntary_ctxt_switches");
-  }
+  if (job_.ranks[rank].state.load() == rank_state::attached) sleep = sleep_of(worker(rank));
   bool same = !sleep.empty() && sleep == progress_[rank].sleep;
   progress_[rank].sleep = std::move(sleep);
   return same;
@@ -333,21 +345,45 @@ bool hang_watcher::has_stack(std::size_t rank) const {
   return area_.of(static_cast<int>(rank)).stack_given.load(std::memory_order_acquire) == number_;
 }
 
-bool hang_watcher::is_about_to_answer(std::size_t rank, nanoseconds waited) const {
-  return was_asleep_[rank] && waited < wake_patience;
+/// True when it was found in a system call and is there still.
+bool hang_watcher::is_in_system_call(std::size_t rank) const {
+  const asked_rank& asked = asked_[rank];
+  if (!asked.in_system_call || has_stack(rank)) return asked.in_system_call;
+  return sleeps_in_kernel(state_of(worker(rank))) &&
+         core_use_of(worker(rank)).turns == asked.core.turns;
+}
+
+/// True when it is worth waiting for the answer of a rank that has given none.
+bool hang_watcher::may_answer(std::size_t rank, time now) const {
+  const asked_rank& asked = asked_[rank];
+  if (asked.interrupted && core_use_of(worker(rank)).ran - asked.core.ran >= own_patience) {
+    return false;
+  }
+  const bool runs = state_of(worker(rank)) == 'R';
+  return now - request_->at < (runs ? core_patience : patience);
+}
+
+bool hang_watcher::interrupts_are_due(time now) {
+  nanoseconds least =
+      std::max<nanoseconds>(interrupt_again, (now - request_->at) / part_of_the_time);
+  if (now - request_->interrupted_at < least) return false;
+  request_->interrupted_at = now;
+  return true;
 }
 
 void hang_watcher::interrupt(std::size_t rank) {
-  std::int32_t process = job_.ranks[rank].pid.load();
-  std::int32_t thread = area_.of(static_cast<int>(rank)).thread.load();
-  if (process <= 0 || thread <= 0) return;
-  in_system_call_[rank] = sleeps_in_kernel(process, thread);
+  const thread_id worker = this->worker(rank);
+  if (worker.process <= 0 || worker.thread <= 0) return;
+  asked_rank& asked = asked_[rank];
+  if (!asked.interrupted) asked.core = core_use_of(worker);
+  asked.in_system_call =
+      sleeps_in_kernel(state_of(worker)) && what_holds(rank) == rank_condition::silent;
+  if (asked.in_system_call) asked.core.turns = core_use_of(worker).turns;
   if (area_.of(static_cast<int>(rank)).interruptible.load() == 0) return;
   // A signal would end some system calls early (sleep): not for a rank that nobody asked about.
-  if (in_system_call_[rank] && !request_->by_hand && !restarts_when_interrupted(process, thread)) {
-    return;
-  }
-  syscall(SYS_tgkill, process, thread, SIGURG);
+  if (asked.in_system_call && !request_->by_hand && !restarts_when_interrupted(worker)) return;
+  asked.interrupted = true;
+  syscall(SYS_tgkill, worker.process, worker.thread, SIGURG);
 }
 
 std::optional<hang_view> hang_watcher::look(const std::vector<bool>& running) {
@@ -367,25 +403,7 @@ std::optional<hang_view> hang_watcher::look(const std::vector<bool>& running) {
     look_for_circle(running, now);
     return {};
   }
-  bool answered = true;
-  bool told = true;
-  for (std::size_t rank = 0; rank < running.size(); ++rank) {
-    if (!takes_part(rank, running) || has_answered(rank)) continue;
-    answered = false;
-    told = told && (has_stack(rank) || (in_system_call_[rank] && !request_->by_hand));
-  }
-  nanoseconds waited = now - request_->at;
-  if (!answered && !told && waited >= answer_patience &&
-      now - request_->interrupted_at >= interrupt_again) {
-    request_->interrupted_at = now;
-    for (std::size_t rank = 0; rank < running.size(); ++rank) {
-      bool done = has_answered(rank) || has_stack(rank) || is_about_to_answer(rank, waited);
-      if (takes_part(rank, running) && !done) interrupt(rank);
-    }
-    return {};
-  }
-  bool enough = answered || waited >= patience || (told && waited >= stack_patience);
-  if (!enough) return {};
+  if (!has_enough(running, now)) return {};
   hang_view view = collect(running, now);
   if (waited_) {
     view.circle = circle_of_waits(*std::exchange(waited_, {}), view);
@@ -401,9 +419,44 @@ std::optional<hang_view> hang_watcher::look(const std::vector<bool>& running) {
   return view;
 }
 
+/// True when all that may answer has answered; interrupts what is late.
+bool hang_watcher::has_enough(const std::vector<bool>& running, time now) {
+  nanoseconds waited = now - request_->at;
+  std::vector<std::size_t> silent;
+  bool answered = true;
+  for (std::size_t rank = 0; rank < running.size(); ++rank) {
+    if (!takes_part(rank, running) || has_answered(rank)) continue;
+    answered = false;
+    if (has_stack(rank) || (!request_->by_hand && is_in_system_call(rank))) continue;
+    silent.push_back(rank);
+  }
+  if (answered) return true;
+  if (silent.empty()) return waited >= stack_patience;
+  if (waited < answer_patience || !interrupts_are_due(now)) return false;
+  bool some_come = false;
+  for (std::size_t rank : silent) {
+    if (!may_answer(rank, now)) continue;
+    some_come = true;
+    interrupt(rank);
+  }
+  return !some_come;
+}
+
+/// `stopped` or `frozen` when the kernel does not let the rank run, else `silent`.
+rank_condition hang_watcher::what_holds(std::size_t rank) const {
+  const char state = state_of(worker(rank));
+  if (is_stopped(state)) return rank_condition::stopped;
+  // What is frozen seems to sleep. One that sleeps for want of work is not asked about.
+  if (sleeps_in_kernel(state) && !area_.is_asleep(static_cast<int>(rank)) &&
+      is_frozen(job_.ranks[rank].pid.load())) {
+    return rank_condition::frozen;
+  }
+  return rank_condition::silent;
+}
+
 /// Why a rank does not answer, as far as the kernel tells.
 rank_condition hang_watcher::standstill_of(std::size_t rank) const {
-  if (is_stopped(process_state(rank))) return rank_condition::stopped;
+  if (rank_condition held = what_holds(rank); held != rank_condition::silent) return held;
   std::string status = "/proc/" + std::to_string(job_.ranks[rank].pid.load()) + "/status";
   return read_field(status, "CoreDumping") == "1" ? rank_condition::dying : rank_condition::silent;
 }
@@ -419,7 +472,7 @@ hang_view hang_watcher::collect(const std::vector<bool>& running, time now) cons
     if (state == rank_state::finished || (state == rank_state::attached && !running[r])) {
       rank.condition = rank_condition::finished;
     } else if (state == rank_state::attached) {
-      rank.in_system_call = in_system_call_[r];
+      rank.in_system_call = !has_answered(r) && is_in_system_call(r);
       rank.condition = has_answered(r)                       ? rank_condition::waiting
                        : has_stack(r) || rank.in_system_call ? rank_condition::computing
                                                              : standstill_of(r);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "job/job_segment.hpp"
+#include "job/kernel_threads.hpp"
 #include "observe/hang_report.hpp"
 
 namespace sojourn::detail {
@@ -39,14 +40,19 @@ class hang_watcher {
   struct progress {
     std::uint64_t counted = 0;
     std::uint64_t reads = 0;
-    std::int64_t resumed = 0;  ///< Resumed fibers, but for those that only gave their turn.
+    /// Resumed fibers, but for those that only gave their turn, when it was last seen to go on.
+    std::int64_t resumed_at_most = 0;
     std::uint64_t yields = 0;
-    std::uint64_t bytes_read = 0;  ///< Or written, of the global heap.
-    std::string sleep;             ///< The sleep in the kernel that it was last seen in, or "".
+    std::uint64_t yields_when_asked = 0;  ///< When it was last asked whether they are many,
+    std::chrono::nanoseconds ran_when_asked = {};  ///< and what it had had of a core then.
+    std::uint64_t bytes_read = 0;                  ///< Or written, of the global heap.
+    std::string sleep;  ///< The sleep in the kernel that it was last seen in, or "".
     time since = {};
-    time runs_since = {};      ///< It neither slept, as far as was seen, nor came to its scheduler.
-    bool is_told = false;      ///< That it computes, or is stopped.
-    bool was_stopped = false;  ///< When it was looked at last.
+    time runs_since = {};  ///< It neither slept, as far as was seen, nor came to its scheduler.
+    std::uint32_t report_given = 0;  ///< The number of its last answer.
+    bool waits = false;              ///< For long, as was told when a circle was looked for last.
+    bool is_told = false;            ///< That it computes, or is stopped.
+    bool was_stopped = false;        ///< When it was looked at last.
   };
   struct request {
     std::string why;
@@ -58,21 +64,34 @@ class hang_watcher {
     time interrupted_at = {};
   };
 
+  /// A rank of which an answer is wanted.
+  struct asked_rank {
+    bool interrupted = false;
+    bool in_system_call = false;  ///< When it was to be interrupted last.
+    core_use core = {};           ///< `ran`: when it was interrupted first; `turns`: last.
+  };
+
   void hear_bell();
   void sample(time now);
-  void look_at_ranks(time now, bool some_wait);
+  void look_at_ranks(time now, bool some_sleep);
   void look_for_circle(const std::vector<bool>& running, time now);
   bool someone_waits_long(const hang_view& view) const;
+  bool waits_long(const rank_report& report) const;
   bool is_told(const hang_view& view, const std::vector<told_fiber>& circle) const;
+  rank_condition what_holds(std::size_t rank) const;
   rank_condition standstill_of(std::size_t rank) const;
   bool has_sleeper(int rank, time now) const;
   bool sleeps_on(std::size_t rank);
   void start(request r);
-  char process_state(std::size_t rank) const;
+  thread_id worker(std::size_t rank) const;
+  bool turns_are_many(std::size_t rank, std::uint64_t yields, time now);
   bool takes_part(std::size_t rank, const std::vector<bool>& running) const;
   bool has_answered(std::size_t rank) const;
   bool has_stack(std::size_t rank) const;
-  bool is_about_to_answer(std::size_t rank, std::chrono::nanoseconds waited) const;
+  bool is_in_system_call(std::size_t rank) const;
+  bool may_answer(std::size_t rank, time now) const;
+  bool interrupts_are_due(time now);
+  bool has_enough(const std::vector<bool>& running, time now);
   void interrupt(std::size_t rank);
   hang_view collect(const std::vector<bool>& running, time now) const;
 
@@ -83,7 +102,6 @@ class hang_watcher {
   std::optional<time> sample_at_;
   std::vector<progress> progress_;
   time progress_at_;  ///< Of any rank.
-  time sampled_at_;
   bool reported_ = false;
   std::optional<time> circle_at_;    ///< When to look for a circle of waits.
   std::optional<hang_view> waited_;  ///< What was told when one was seen, to be proven.
@@ -92,8 +110,7 @@ class hang_watcher {
   std::uint32_t asked_by_ranks_ = 0;
   std::uint32_t number_ = 0;  ///< Of the last request.
   std::optional<request> request_;
-  std::vector<bool> was_asleep_;  ///< When it was asked: it answers once it has a core.
-  std::vector<bool> in_system_call_;
+  std::vector<asked_rank> asked_;
 };
 
 }  // namespace sojourn::detail

@@ -113,7 +113,10 @@ struct dispatcher_state {
   traffic moved{};
   traffic moved_collective{};
   void (*around_sleep)(bool falls_asleep) = nullptr;
-  int (*each_round)(bool idle) = nullptr;
+  // Called once a round: what is wanted each round or, first, what a signal handler wants in one.
+  std::atomic<int (*)(bool idle)> each_round = nullptr;
+  int (*wanted_each_round)(bool idle) = nullptr;
+  std::atomic<void (*)(bool idle)> at_next_round = nullptr;
   void (*when_idle)(bool idle) = [](bool) {};
   unsigned looks_in_vain = 0;  // since the rank has nothing to do
   unsigned looks_until_idle = 0;
@@ -640,8 +643,9 @@ void dispatch(bool (*done)()) {
       did += send_due_bundles(did == 0 && !anything_ready());
     if (next_timer_ns != never_ns) [[unlikely]]
       did += wake_sleepers(did == 0);
-    if (dispatcher.each_round != nullptr) [[unlikely]]
-      did += dispatcher.each_round(did == 0 && !anything_ready());
+    if (auto* each = dispatcher.each_round.load(std::memory_order_relaxed); each != nullptr)
+        [[unlikely]]
+      did += each(did == 0 && !anything_ready());
     if (did > 0 || anything_ready()) continue;
     if (has_new_loss()) [[unlikely]] {
       meet_losses();
@@ -856,7 +860,27 @@ void call_around_sleep(void (*around_sleep)(bool falls_asleep)) {
   dispatcher.around_sleep = around_sleep;
 }
 
-void call_each_round(int (*fn)(bool idle)) { dispatcher.each_round = fn; }
+namespace {
+
+int run_at_next_round(bool idle) {
+  int (*wanted)(bool) = dispatcher.wanted_each_round;
+  dispatcher.each_round.store(wanted);
+  auto* fn = dispatcher.at_next_round.exchange(nullptr);
+  if (fn != nullptr) fn(idle);
+  return wanted != nullptr ? wanted(idle) : 0;
+}
+
+}  // namespace
+
+void call_each_round(int (*fn)(bool idle)) {
+  dispatcher.wanted_each_round = fn;
+  dispatcher.each_round.store(dispatcher.at_next_round.load() != nullptr ? run_at_next_round : fn);
+}
+
+void call_next_round(void (*fn)(bool idle)) {
+  dispatcher.at_next_round.store(fn);
+  dispatcher.each_round.store(run_at_next_round);
+}
 
 void call_when_idle(void (*fn)(bool idle)) { dispatcher.when_idle = fn; }
 

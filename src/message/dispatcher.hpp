@@ -154,6 +154,9 @@ void commit_message(int to, message_class kind, runtime_message handler, std::ui
 /// Sets what is called once a round of the loop; it returns how much it did. `idle`: there was
 /// nothing else to do. Scheduler's stack.
 void call_each_round(int (*fn)(bool idle));
+/// Has `fn` called once, besides, in this round or the next. For signal handlers on the worker
+/// thread: what interrupts call_each_round may be forgotten, so whoever needs it asks again.
+void call_next_round(void (*fn)(bool idle));
 /// Called when this rank has had nothing to do for about a microsecond, and when it has again. It
 /// sends nothing.
 void call_when_idle(void (*fn)(bool idle));

@@ -105,6 +105,8 @@ const char* json_name(rank_condition condition) {
       return "silent";
     case rank_condition::stopped:
       return "stopped";
+    case rank_condition::frozen:
+      return "frozen";
     case rank_condition::dying:
       return "dying";
     case rank_condition::finished:
@@ -308,7 +310,8 @@ class graph {
   bool stands_still(int rank) const {
     if (rank < 0 || rank >= static_cast<int>(view_.ranks.size())) return false;
     rank_condition condition = view_.ranks[static_cast<std::size_t>(rank)].condition;
-    return condition == rank_condition::stopped || condition == rank_condition::dying;
+    return condition == rank_condition::stopped || condition == rank_condition::frozen ||
+           condition == rank_condition::dying;
   }
 
   /// Before all ranks have joined, nothing begins.
@@ -462,6 +465,8 @@ class graph {
         return text + ", which does not answer";
       case rank_condition::stopped:
         return text + ", which is stopped";
+      case rank_condition::frozen:
+        return text + ", which is frozen";
       case rank_condition::dying:
         return text + ", which is dying";
       default:
@@ -591,6 +596,8 @@ std::string rank_text(const graph& waits, const rank_view& rank, int number) {
       return text + " does not answer\n";
     case rank_condition::stopped:
       return text + " is stopped: by a signal (SIGCONT lets it go on), or a debugger holds it\n";
+    case rank_condition::frozen:
+      return text + " is frozen: its control group is\n";
     case rank_condition::dying:
       return text + " is dying: its core is being written\n";
     case rank_condition::computing: {

@@ -18,6 +18,7 @@ enum class rank_condition {
               ///< other fibers.
   silent,     ///< Neither.
   stopped,    ///< Its process does not run: by SIGSTOP, or a debugger holds it.
+  frozen,     ///< The same: its control group is frozen.
   dying,      ///< Its process is writing a core.
   finished,   ///< Its part of the job is over.
 };

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "fiber/scheduler.hpp"
@@ -26,6 +27,9 @@ namespace {
 
 watch_area area;
 watch_hooks hooks;
+// A fiber that polls gives its turn in one of them.
+constexpr int rounds_before_an_answer = 64;
+
 std::uint64_t ticks_at_start;
 std::uint64_t ns_at_start;
 
@@ -215,6 +219,21 @@ void answer_request() {
   mine.report_given.store(wanted, std::memory_order_release);
 }
 
+/// A rank may come to no sleep: it has much to do, or busy cores give it none until its next fiber
+/// wakes. Then it answers between two rounds: once it has nothing to do, so that a fiber that is
+/// about to give its turn tells of itself, but not as late as that may be.
+void answer_between_rounds(bool idle) {
+  static std::uint32_t asked = 0;
+  static int rounds = 0;
+  const rank_watch& mine = area.of(job.me);
+  std::uint32_t wanted = mine.report_wanted.load();
+  if (std::exchange(asked, wanted) != wanted) rounds = 0;
+  if (idle || (++rounds > rounds_before_an_answer && mine.stack_given.load() != wanted)) {
+    return answer_request();
+  }
+  if (rounds <= rounds_before_an_answer) call_next_round(answer_between_rounds);
+}
+
 void around_sleep(bool falls_asleep) {
   rank_watch& mine = area.of(job.me);
   if (!falls_asleep) {
@@ -242,10 +261,10 @@ void on_interrupt(int, siginfo_t*, void* context) {
   if (wanted != mine.report_given.load() && wanted != mine.stack_given.load()) {
     rank_report& report = area.report_of(job.me);
     const piece* p = running_piece();
-    // In its dispatcher it is about to answer, or to run a fiber: one that polls tells by itself,
-    // and for others the launcher interrupts it again.
+    // In its dispatcher it is about to answer, or to run a fiber: one that polls tells by itself.
     if (!interrupted_fiber(context)) {
       at_next_turn.store([] { raise(SIGURG); });
+      call_next_round(answer_between_rounds);
       errno = saved;
       return;
     }

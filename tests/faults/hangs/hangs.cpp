@@ -190,6 +190,16 @@ FRAME void polls_a_flag(global_ptr<long> flag) {
   while (load(flag) == 0) yield();
 }
 
+// Nothing hangs, but all wait for long, for ranks that seldom come to their messages.
+FRAME int answers_late(int times) {
+  computes_for(0.15);
+  {
+    std::lock_guard one(left);
+    sleeps_for(0.01);
+  }
+  return times == 0 ? 0 : rpc(after(rank_me()), answers_late, times - 1).get() + 1;
+}
+
 // Something always happens, though what the job is for stands still.
 FRAME void beats() {
   while (for_ever) sleep_for(std::chrono::milliseconds(20));
@@ -266,6 +276,8 @@ int main(int argc, char** argv) {
       if (rank_me() == 0) spawn(beats).detach();
       if (last) computes_for_ever();
       barrier();
+    } else if (is("answers_late")) {
+      if (rpc(after(rank_me()), answers_late, 10).get() != 10) std::abort();
     } else if (is("beats")) {
       if (rank_me() == 0) beats();
       barrier();
