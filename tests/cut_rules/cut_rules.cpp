@@ -18,6 +18,7 @@
 #include "fiber/piece.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
+#include "memory/stack_slots.hpp"
 #include "settings.hpp"
 
 SOJOURN_EXCEPTION(cut_rules::program_error);
@@ -183,8 +184,8 @@ void report_events(const sojourn::counters& c) {
                        e == event::wrote_to_ancestor || e == event::finished_scope;
     lines.push_back({event_names[i], events[i], !alone});
   }
-  const u64 shared_stacks = most_pieces > sojourn::detail::resident_fibers_max;
-  if (settings.concurrent > sojourn::detail::resident_fibers_max) {
+  const u64 shared_stacks = most_pieces > sojourn::detail::slots.fibers_max();
+  if (settings.concurrent > sojourn::detail::slots.fibers_max()) {
     lines.push_back({"ranks with stacks shared by fibers", shared_stacks, false});
   }
   const bool enough = settings.programs * static_cast<u64>(sojourn::rank_count()) >= 100 &&

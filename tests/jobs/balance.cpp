@@ -504,8 +504,8 @@ void the_oldest_gets_its_turn() {
   told = false;
   links = 0;
   if (rank_me() == 0) {
-    const auto here = make<int>(0);
-    stays.affinity = here;  // and each waits for its turn, as one that is pinned would not
+    const auto on_rank_0 = make<int>(0);
+    stays.affinity = on_rank_0;  // and each waits for its turn, as one that is pinned would not
     struct chain {
       static void link() {
         if (told || ++links >= links_max) return;
@@ -520,7 +520,7 @@ void the_oldest_gets_its_turn() {
     first.join();
     CHECK(told);
     CHECK(links < links_max);  // the newest alone would have gone on so long
-    destroy(here);
+    destroy(on_rank_0);
   }
   barrier();
   balance(balance_policy::none);
