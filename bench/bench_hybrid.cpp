@@ -437,6 +437,9 @@ bench::figures measure(const bench::command& next) {
 
 int main(int argc, char** argv) {
   const bench::process_options options = bench::parse_options(argc, argv, "fib");
+  // All but fib, of which two ranks do the half each, is of one rank: children count on its
+  // variables, and another rank, without work, would take some away.
+  if (options.operation != "fib") setenv("SOJOURN_STEAL", "off", 1);
   return run(argc, argv, [&]() -> int {
     const int status = rank_me() == 0 ? bench::lead("bench_hybrid", options, measure) : 0;
     barrier();

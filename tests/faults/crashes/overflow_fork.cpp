@@ -13,7 +13,8 @@ namespace faults {
 volatile int end = 1 << 30;
 [[gnu::noinline]] int depth_of(int n) {
   if (n >= end) return 0;
-  auto child = sojourn::fork(depth_of, n + 1);
+  // By reference: another rank would be given one that is not.
+  auto child = sojourn::fork([&n] { return depth_of(n + 1); });
   return child.get() + n;
 }
 [[gnu::noinline]] int begin(int n) { return depth_of(n) + 1; }

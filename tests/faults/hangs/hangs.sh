@@ -191,7 +191,7 @@ one_is_waited_for() {
     status=0
     SOJOURN_SHARE=$share timeout 30 "$hangs" circle >"$out" 2>"$err" </dev/null || status=$?
     expect_status 1
-      expect_line 'sojourn: deadlock: rank 0 `waits_for_the_first` waits for rank 0 `passes_on`, which waits for rank 0 `waits_for_the_first` again'
+    expect_line 'sojourn: deadlock: rank 0 `waits_for_the_first` waits for rank 0 `passes_on`, which waits for rank 0 `waits_for_the_first` again'
 
     SOJOURN_SHARE=$share "$hangs" computes >"$out" 2>"$err" </dev/null &
     program=$!
@@ -204,7 +204,7 @@ one_is_waited_for() {
     job --watchdog 0.3 "$hangs" all_compute
     expect_status 0
     expect_no_err
-    return
+    return 0
   fi
 
   # A rank that reads a flag again and again does nothing.
@@ -258,7 +258,7 @@ one_is_waited_for() {
 }
 
 ranks_wait_for_ranks() {
-  [ "$ranks" -gt 1 ] || return
+  [ "$ranks" -gt 1 ] || return 0
   job "$hangs" barrier_in_handler
   expect_deadlock 'rank 0 `asks_who_waits` waits for rank 1 `joins_the_barrier`, which waits in barrier() for rank 0 `asks_who_waits` again'
   expect_line '  `joins_the_barrier` waits in barrier() for rank 0; its caller is rank 0'
@@ -355,7 +355,7 @@ PYTHON
 }
 
 nothing_hangs() {
-  [ "$ranks" -gt 1 ] || return
+  [ "$ranks" -gt 1 ] || return 0
   # Healthy jobs, however slow, are left alone.
   for how in calls bursts; do
     job --watchdog 1 "$hangs" $how
