@@ -90,7 +90,7 @@ READ_MEMORY x =x is neither on nor off$
 REGION_GIB 0 =0 is not a whole number from 1 to 10240$
 SCAN x =x is neither on nor off$
 SHARE x .* .*on.* n\?or .*off
-STACK_KIB 1 =1 is not a whole number from 64 to 8192$
+STACK_KIB 1 =1 is not a whole number from 64 to 1048576$
 STATS x =x is neither on nor off$
 STEAL x =x is neither on nor off$
 VIA x : `x` is not name=rpc or name=migrate, where name is a method such as node::child or a line such as tree.cpp:120$
