@@ -164,7 +164,8 @@ int join_job() {
     throw error(format("%s=%d is not a rank of this job", rank_variable, rank));
   }
   // What ran there before has used up what the others wait for.
-  if (int before = block_of(rank).pid.exchange(getpid()); before != 0) {
+  if (auto before = block_of(rank).pid.load();
+      before != 0 || !block_of(rank).pid.compare_exchange_strong(before, getpid())) {
     throw error(
         format("process %d has been rank %d of this job: each rank runs one program, once; start "
                "what is to run after it as a job of its own",

@@ -52,7 +52,7 @@ void stack_slots::attach(int rank, piece* (*watch)()) {
   table_ = static_cast<stack_slot*>(runtime_memory(addresses.slot_count() * sizeof(stack_slot)));
   main_slots_ = static_cast<std::uint32_t>(addresses.main_slots());
   warm_slots_ = warm_slots();
-  fibers_max_ = std::min<std::size_t>(fibers_most, addresses.slots_per_rank() - main_slots_ - 2);
+  fibers_max_ = std::min<std::size_t>(fibers_most, addresses.slots_per_rank() - main_slots_ - 4);
   first_ = static_cast<std::uint32_t>(addresses.slots_per_rank() * static_cast<unsigned>(rank));
   next_ = first_ + main_slots_;
   open(first_);

@@ -271,7 +271,9 @@ void fail_arrivals_from(int rank) {
   for (auto at = by_parts.begin(); at != by_parts.end();) {
     auto coming = at++;
     if (coming->second.source != rank) continue;
-    const ticket_id result = coming->second.coming->result;
+    const piece* p = coming->second.coming;
+    const ticket_id result = p->result;
+    if (p->in_place_from < p->hi) slot_was_read(p->slot);
     by_parts.erase(coming);
     if (result == 0) continue;
     try {

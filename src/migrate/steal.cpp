@@ -307,6 +307,7 @@ long give_child(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
   if (frames.high - sp >= read_from_bytes || !has_no_word_that_stays(frames)) return 0;
   int rank = static_cast<int>(to);
   has_been_given(rank);
+  look_again();  // now: the older side does not come back here
   go_on_without_younger(send_child, &rank, sp);
 }
 
@@ -338,6 +339,7 @@ long give_whole(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
   const leaving_frames frames = frames_of(running_piece(), sp, nullptr, nullptr);
   if (frames.high - sp >= read_from_bytes || !has_no_word_that_stays(frames)) return 0;
   has_been_given(static_cast<int>(to));
+  look_again();
   ++counts.steals;
   send_whole(suspend_running(sp), static_cast<int>(to));
   abandon_stack();

@@ -108,7 +108,8 @@ bool type_of_thrown_past::__do_catch(const std::type_info* thrown, void** object
 std::exception_ptr caught_past() {
   std::exception_ptr caught = std::current_exception();
   const void* object = object_of(caught);
-  if (passing.object != object) return caught;
+  // A foreign exception has none.
+  if (object == nullptr || passing.object != object) return caught;
   passing.object = nullptr;
   // Where it was thrown first says more than where it was read.
   if (find(caught) == nullptr || !was_rethrown(object)) keep(caught, passing.from);

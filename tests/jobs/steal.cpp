@@ -413,6 +413,40 @@ void children_that_do_not_fork_leave_themselves() {
   CHECK_EQUAL(made.migrations, made.steals);
 }
 
+bool released;  // of each rank
+
+/// Keeps any other rank than 0 busy until it is released.
+rank_t leaf_until_released(int) {
+  if (rank_me() == 0) return 0;
+  const stay here;
+  while (!released) yield();
+  return rank_me();
+}
+/// Also those that were without work at once, before the first child went.
+void all_ranks_without_work_get_children() {
+  if (steals_are_off()) return;
+  released = false;
+  barrier();
+  if (rank_me() == 0) {
+    const stay here;
+    fork(leaf, 0).get();  // now the others know that this rank forks
+    sleep_for(std::chrono::milliseconds(2));
+    const std::uint64_t given = counters_now().steals;
+    const std::uint64_t until = now_ns() + 10'000'000'000;
+    std::vector<future<rank_t>> children;
+    while (counters_now().steals - given < static_cast<std::uint64_t>(rank_count() - 1) &&
+           now_ns() < until) {
+      children.push_back(fork(leaf_until_released, 0));
+      std::this_thread::yield();
+    }
+    for (rank_t r = 1; r < rank_count(); ++r) rpc(r, [] { released = true; }).get();
+    std::vector<int> got(static_cast<std::size_t>(rank_count()));
+    for (auto& child : children) ++got[static_cast<std::size_t>(child.get())];
+    for (rank_t r = 1; r < rank_count(); ++r) CHECK_EQUAL(got[static_cast<std::size_t>(r)], 1);
+  }
+  barrier();
+}
+
 /// Children that refer to their caller's frame do not, however long nobody else has anything to do.
 void children_with_captures_do_not() {
   const counters made = counted_while_one_works([] {
@@ -637,6 +671,7 @@ int main(int argc, char** argv) {
     check::claim("children that do not fork leave themselves",
                  children_that_do_not_fork_leave_themselves);
     check::claim("children with captures do not", children_with_captures_do_not);
+    check::claim("all ranks without work get children", all_ranks_without_work_get_children);
     check::claim("leaves that yield may leave", leaves_that_yield_may_leave);
     check::claim("small children do not keep large ones here",
                  small_children_do_not_keep_large_ones_here);
