@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -413,36 +414,36 @@ void children_that_do_not_fork_leave_themselves() {
   CHECK_EQUAL(made.migrations, made.steals);
 }
 
-bool released;  // of each rank
+bool released;          // of each rank
+std::set<rank_t> busy;  // of rank 0: ranks that have got a child
 
 /// Keeps any other rank than 0 busy until it is released.
-rank_t leaf_until_released(int) {
-  if (rank_me() == 0) return 0;
+void leaf_until_released(int) {
+  if (rank_me() == 0) return;
   const stay here;
+  rpc_ff(0, [](rank_t r) { busy.insert(r); }, rank_me());
   while (!released) yield();
-  return rank_me();
 }
 /// Also those that were without work at once, before the first child went.
 void all_ranks_without_work_get_children() {
   if (steals_are_off()) return;
   released = false;
+  busy.clear();
   barrier();
   if (rank_me() == 0) {
     const stay here;
     fork(leaf, 0).get();  // now the others know that this rank forks
     sleep_for(std::chrono::milliseconds(2));
-    const std::uint64_t given = counters_now().steals;
+    const auto others = static_cast<std::size_t>(rank_count() - 1);
     const std::uint64_t until = now_ns() + 10'000'000'000;
-    std::vector<future<rank_t>> children;
-    while (counters_now().steals - given < static_cast<std::uint64_t>(rank_count() - 1) &&
-           now_ns() < until) {
+    std::vector<future<void>> children;
+    while (busy.size() < others && now_ns() < until) {
       children.push_back(fork(leaf_until_released, 0));
-      std::this_thread::yield();
+      yield();
     }
     for (rank_t r = 1; r < rank_count(); ++r) rpc(r, [] { released = true; }).get();
-    std::vector<int> got(static_cast<std::size_t>(rank_count()));
-    for (auto& child : children) ++got[static_cast<std::size_t>(child.get())];
-    for (rank_t r = 1; r < rank_count(); ++r) CHECK_EQUAL(got[static_cast<std::size_t>(r)], 1);
+    for (auto& child : children) child.get();
+    CHECK_EQUAL(busy.size(), others);
   }
   barrier();
 }
