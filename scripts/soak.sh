@@ -14,12 +14,15 @@
 #   fuzz       clang's libFuzzer: values from the wire, and messages to a rank, each for SOJOURN_SOAK_FUZZ
 #              seconds [300]; what they reach is kept in build/soak/reached, and what they find in
 #              build/soak/found
+#   coverage   which lines of src/ the tests run: a table of its folders and of the files with most lines
+#              that never do, and the lines in build/coverage/lines, behind #####. SOJOURN_SOAK_TESTS='^(rpc|fork)\.'
+#              runs these alone, SOJOURN_SOAK_TARGETS='sojourn_command job_rpc job_fork' builds these alone.
 # A part that fails does not stop the others; the exit status tells if any did. What each says is in
 # build/soak/PART.log.
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-all='release debug asan release-clang debug-clang valgrind tsan aarch64 package chaos programs delay moves fuzz'
+all='release debug asan release-clang debug-clang valgrind tsan aarch64 package chaos programs delay moves fuzz coverage'
 [ $# -gt 0 ] || eval "set -- $all"
 for part; do
   case " $all " in
@@ -113,6 +116,56 @@ fuzz() {
   return $failed
 }
 
+# What counts is the library alone. Ranks that are killed, or that abort, take their counts with them. Left
+# out are tests of what things cost, whose figures the counting changes.
+coverage() {
+  folder=$root/build/coverage
+  cmake -S "$root" --preset debug -B "$folder" -DSOJOURN_COVERAGE=ON -DSOJOURN_CHECKED=OFF \
+    -DSOJOURN_BUILD_BENCH=OFF -DSOJOURN_CHECK_HEADERS=OFF || return 1
+  # shellcheck disable=SC2086  # a list of words
+  cmake --build "$folder" ${SOJOURN_SOAK_TARGETS:+--target $SOJOURN_SOAK_TARGETS} || return 1
+  find "$folder" -name '*.gcda' -delete
+  failed=0
+  ctest --test-dir "$folder" -j "$(nproc)" --output-on-failure -LE long \
+    ${SOJOURN_SOAK_TESTS:+-R "$SOJOURN_SOAK_TESTS"} -E '^(steady|idle|launcher\.idle)' || failed=1
+  rm -rf "$folder/lines"
+  mkdir "$folder/lines"
+  # Without counts an object's lines have not run: what tells of them is written by the compiler. In one
+  # call, which adds up what several objects have of a header.
+  (cd "$folder/lines" && find "$folder/CMakeFiles/sojourn.dir" -name '*.gcno' -exec gcov {} + >summary 2>errors) ||
+    failed=1
+  awk -v prefix="$root/src/" '
+    /^File / {
+      name = substr($0, 7, length($0) - 7)
+      at = index(name, "src/")
+      is_ours = index(name, prefix) == 1 || name ~ /^(\.\.\/)*src\//
+      name = substr(name, at + 4)
+    }
+    /^Lines executed:/ && is_ours {
+      split($0, words, /[:% ]+/)
+      total = words[5]
+      ran = int(words[3] * total / 100 + 0.5)
+      floor = name
+      sub("/[^/]*$", "", floor)
+      all_of[floor] += total
+      ran_of[floor] += ran
+      if (total > ran) printf "%6d  %5.1f %%  %s\n", total - ran, words[3], name | "sort -rn >files"
+      is_ours = 0
+    }
+    END {
+      close("sort -rn >files")
+      for (floor in all_of) {
+        printf "%6d of %6d lines, %5.1f %%  %s\n", ran_of[floor], all_of[floor],
+          100 * ran_of[floor] / all_of[floor], floor | "sort -k6"
+      }
+      close("sort -k6")
+      print "files with most lines that never run:"
+      while (shown++ < 25 && (getline line <"files") > 0) print line
+    }' "$folder/lines/summary" >"$logs/coverage.table" || failed=1
+  cat "$logs/coverage.table"
+  return $failed
+}
+
 run_part() {
   case $1 in
     valgrind) valgrind_unit_tests ;;
@@ -124,6 +177,7 @@ run_part() {
     tsan) tsan ;;
     moves) moves ;;
     fuzz) fuzz ;;
+    coverage) coverage ;;
     *) "$root/dev" test --preset "$1" ;;
   esac
 }
@@ -140,6 +194,7 @@ for part; do
     failures=$((failures + 1))
     tail -n 15 "$logs/$part.log" | sed 's/^/  | /'
   fi
+  [ "$part" != coverage ] || sed 's/^/  | /' "$logs/coverage.table"
   line=$(printf '%s  %5d s  %s' "$result" $(($(date +%s) - started)) "$part")
   echo "soak: $line"
   table="$table$line

@@ -11,23 +11,15 @@
 
 namespace apps {
 
-/// Calls body(0) … body(count-1) on this rank, each in a fiber of its own, and returns when all are
+/// Calls body(0) … body(count-1) on this rank, each in a child of its own, and returns when all are
 /// done; rethrows what one of them threw. Suspends.
 inline void in_fibers(int count, const std::function<void(int)>& body) {
-  // The address is good where the calls run: they go to this rank, and this frame waits for them.
-  struct here {
-    const std::function<void(int)>* body;
-    int index;
-  };
   std::vector<sojourn::future<void>> running;
   for (int i = 0; i < count; ++i) {
-    running.push_back(sojourn::rpc(
-        sojourn::rank_me(),
-        [](here h) {
-          const sojourn::stay here_only;  // Activations that the body opens may leave.
-          (*h.body)(h.index);
-        },
-        here{&body, i}));
+    running.push_back(sojourn::fork([&body, i] {
+      const sojourn::stay here_only;  // Activations that the body opens may leave.
+      body(i);
+    }));
   }
   std::exception_ptr failure;
   for (auto& fiber : running) {

@@ -75,7 +75,7 @@ void barrier();
 template <class T>
 T broadcast(T value, rank_t root = 0) {
   static_assert(detail::is_gathered<T>, "sojourn: a value that is broadcast must travel");
-  if constexpr (detail::is_plain<T>) {
+  if constexpr (travels<T>) {
     detail::broadcast_bytes(&value, sizeof(T), root);
     return value;
   } else if (rank_me() == root) {
@@ -124,7 +124,7 @@ std::vector<T> gather_as_bytes(T value, int root) {
 template <class T>
 std::vector<T> gather_any(T value, int root) {
   static_assert(is_gathered<T>, "sojourn: a value that is gathered must travel");
-  if constexpr (is_plain<T>) {
+  if constexpr (travels<T>) {
     return gather_as_bytes(std::move(value), root);
   } else {
     auto all = with_bytes_of_value(value, [root](value_bytes bytes, bool failed) {

@@ -15,9 +15,9 @@ namespace sojourn {
 
 namespace detail {
 
-/// A view's bytes may be copied, but what it shows stays.
+/// A lambda's bytes may be copied, but what it refers to stays.
 template <class T>
-inline constexpr bool leaves = travels<T> && !has_address<T>;
+inline constexpr bool leaves = travels<T> && !may_have_address<T>;
 
 template <class F, class... A>
 struct checked_fork {

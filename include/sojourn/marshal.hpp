@@ -29,23 +29,9 @@ namespace detail {
 
 /// It holds a range that is read in place: good for the time of a call only.
 template <class T>
-inline constexpr bool has_view = holds_reference<T>();
-template <class A, class B>
-inline constexpr bool has_view<std::pair<A, B>> = has_view<A> || has_view<B>;
-template <class... T>
-inline constexpr bool has_view<std::tuple<T...>> = (has_view<T> || ...);
-template <class... T>
-inline constexpr bool has_view<std::variant<T...>> = (has_view<T> || ...);
-template <class T>
-inline constexpr bool has_view<std::optional<T>> = has_view<T>;
+inline constexpr bool has_view = !travels<T> && has_address<T>;
 template <class T>
 inline constexpr bool has_view<std::vector<T>> = has_view<T>;
-template <class T, std::size_t N>
-inline constexpr bool has_view<std::array<T, N>> = has_view<T>;
-
-/// Copied as bytes, straight into the message.
-template <class T>
-inline constexpr bool is_plain = travels<T> && !has_view<T>;
 
 }  // namespace detail
 }  // namespace sojourn

@@ -44,7 +44,7 @@ struct checked_call {
       "view, or is of a class without `serialize`; sojourn/marshal.hpp lists what can");
   static constexpr bool good =
       is_captureless<F> && arguments_fit && std::is_invocable_v<F, A...> && result_fits;
-  static constexpr bool is_plain_call = (is_plain<A> && ...);
+  static constexpr bool is_plain_call = (travels<A> && ...);
 
   static ticket_id send(rank_t rank, F fn, bool answered, A&... arguments) {
     travelling_callable<F> callable(fn);
@@ -71,8 +71,9 @@ struct checked_call {
 /// Arguments and result are values that marshal.hpp lists, up to 1 GiB together. Where all travel
 /// as bytes they are copied into the message as they are. Otherwise the function's fiber stays on
 /// its rank: `via::migrate` in it, outside an activation, is an rpc.
-/// Suspends: only when the way to `rank` is full. Errors: malformed_message; what a `serialize`
-/// throws. Source: MRPC §3, on active messages.
+/// Suspends: only when the way to `rank` is full, or until it has read views, of more than 4 MiB of
+/// arguments. Errors: malformed_message; what a `serialize` throws. Source: MRPC §3, on active
+/// messages.
 template <class F, class... A>
 auto rpc(rank_t rank, F fn, A... arguments) {
   using call = detail::checked_call<F, A...>;
@@ -85,8 +86,9 @@ auto rpc(rank_t rank, F fn, A... arguments) {
 
 /// The same without a reply: nothing tells when it is done, but a surrounding `finish` waits for
 /// it. An exception that leaves `fn` ends the job, or is rethrown by the surrounding `finish`.
-/// Calls from one rank to another begin in the order in which they were made. With aggregation
-/// (aggregate.hpp) many small ones go in one message.
+/// Calls from one rank to another begin in the order in which they were made. Only one with more
+/// than 4 MiB of arguments begins when these have been read, and later calls may overtake it. With
+/// aggregation (aggregate.hpp) many small ones go in one message.
 template <class F, class... A>
 inline void rpc_ff(rank_t rank, F fn, A... arguments) {
   using call = detail::checked_call<F, A...>;

@@ -229,7 +229,7 @@ struct checked_thread {
       std::is_invocable_v<F, A...>,
       "sojourn: the arguments of this thread do not fit the function: it takes as many, by "
       "value or const&");
-  static constexpr bool is_plain_thread = (is_plain<A> && ...);
+  static constexpr bool is_plain_thread = (travels<A> && ...);
 };
 
 /// What most threads are started with. A type of its own, so that it is made where it travels.

@@ -9,15 +9,19 @@
 #include <utility>
 #include <variant>
 
+#include "sojourn/detail/addresses.hpp"
+
 namespace sojourn {
 
-/// True for types whose bytes may be copied to another rank: trivially copyable ones that are not
-/// pointers. Specialise it as `true` for a type of your own that holds no address of private
-/// memory although it has a copy constructor.
+/// True for types whose bytes may be copied to another rank: trivially copyable ones that, as far
+/// as the type tells, hold no address of private memory. So no pointers, no views such as std::span
+/// and std::string_view, no iterators, and no structs of public members with one of these; what a
+/// class keeps private is not seen. Specialise it as `true` for a type of your own that may travel
+/// although it has a copy constructor or holds an address that means the same on every rank.
 template <class T>
 inline constexpr bool travels =
     std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_reference_v<T> &&
-    !std::is_member_pointer_v<T> && !std::is_null_pointer_v<T>;
+    !std::is_member_pointer_v<T> && !std::is_null_pointer_v<T> && !detail::has_address<T>;
 
 template <class T>
 inline constexpr bool travels<const T> = travels<T>;

@@ -59,6 +59,9 @@ class view {
 template <std::ranges::contiguous_range Range>
 view(const Range&) -> view<std::ranges::range_value_t<Range>>;
 
+template <class T>
+inline constexpr bool detail::has_address<view<T>> = true;
+
 /// It holds an address: its elements are marshalled, never its bytes.
 template <class T>
 inline constexpr bool travels<view<T>> = false;

@@ -313,8 +313,8 @@ struct of_labelled {
 };
 
 TEST(marshal, a_view_in_a_plain_struct_is_no_bytes) {
-  static_assert(!detail::is_plain<labelled> && !detail::is_plain<of_labelled>);
-  static_assert(detail::is_plain<point> && marshals<labelled>);
+  static_assert(!travels<labelled> && !travels<of_labelled>);
+  static_assert(travels<point> && marshals<labelled>);
   auto w = write(labelled{"text", 2});
   auto back = read<labelled>(w);
   EXPECT_EQ(back.label, "text");
@@ -434,7 +434,7 @@ TEST(marshal, what_refers_to_private_memory_is_no_argument) {
   static_assert(!marshals<std::unique_ptr<virtual_one>> && !marshals<std::unique_ptr<int[]>>);
   static_assert(!marshals<std::span<int>>);
   static_assert(marshals<std::span<const int>> && marshals<view<int>> && marshals<tree>);
-  static_assert(!detail::is_plain<std::string_view> && detail::is_plain<std::pair<int, double>>);
+  static_assert(!travels<std::string_view> && travels<std::pair<int, double>>);
 }
 
 /// As a message of these words, padded with zeros.

@@ -19,24 +19,25 @@ constexpr std::string_view for_users[] = {
     "SOJOURN_STACK_KIB",   "SOJOURN_STATS",      "SOJOURN_STEAL",          "SOJOURN_VIA",
 };
 
-/// Those that the launcher sets, and those of ./dev and of tests: no mistakes, and not meant.
+/// Those that the launcher sets for each job, and those of ./dev: no mistakes, and not meant.
 constexpr std::string_view others[] = {
-    "SOJOURN_CMAKE_ARGS", "SOJOURN_DELAY", "SOJOURN_JOB",
-    "SOJOURN_JOB_FDS",    "SOJOURN_RANK",  "SOJOURN_RANKS",
+    "SOJOURN_CMAKE_ARGS", "SOJOURN_JOB", "SOJOURN_JOB_FDS", "SOJOURN_RANK", "SOJOURN_RANKS",
 };
 constexpr std::string_view prefix = "SOJOURN_";
-constexpr std::string_view tests_prefixes[] = {"SOJOURN_TEST_", "SOJOURN_SOAK_", "SOJOURN_FUZZ"};
+constexpr std::string_view tests_prefixes[] = {"SOJOURN_DELAY", "SOJOURN_TEST_", "SOJOURN_SOAK_",
+                                               "SOJOURN_FUZZ"};
 
-bool is_known(std::string_view name) {
-  auto among = [&](const auto& names) {
-    return std::find(std::begin(names), std::end(names), name) != std::end(names);
-  };
-  return among(for_users) || among(others) ||
-         std::any_of(std::begin(tests_prefixes), std::end(tests_prefixes),
-                     [&](std::string_view p) { return name.starts_with(p); });
+bool is_among(const auto& names, std::string_view name) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
 }  // namespace
+
+bool is_setting_of_a_run(std::string_view name) {
+  return is_among(for_users, name) ||
+         std::any_of(std::begin(tests_prefixes), std::end(tests_prefixes),
+                     [&](std::string_view p) { return name.starts_with(p); });
+}
 
 std::size_t edits_between(std::string_view a, std::string_view b) {
   // Of the rows of the table of distances between prefixes the last three are looked at.
@@ -68,7 +69,7 @@ std::vector<std::string> unknown_settings() {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     std::string_view text = *entry;
     std::string_view name = text.substr(0, text.find('='));
-    if (!name.starts_with(prefix) || is_known(name)) continue;
+    if (!name.starts_with(prefix) || is_setting_of_a_run(name) || is_among(others, name)) continue;
     std::string sentence = std::string(name) + " is no setting of Sojourn";
     std::string_view own = name.substr(prefix.size());
     auto distance = [&](std::string_view known) {

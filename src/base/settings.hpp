@@ -14,6 +14,10 @@ std::size_t edits_between(std::string_view a, std::string_view b);
 /// True when so many edits are few enough for `name` to have been meant.
 bool is_near(std::string_view name, std::size_t edits);
 
+/// True of a variable that changes what a job does when it is run again: users' settings and those
+/// of tests, not what the launcher sets for each job, nor what ./dev reads.
+bool is_setting_of_a_run(std::string_view name);
+
 /// A sentence for each variable of this process's environment that begins with SOJOURN_ and that
 /// nobody reads.
 std::vector<std::string> unknown_settings();

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 using sojourn::detail::edits_between;
+using sojourn::detail::is_setting_of_a_run;
 using sojourn::detail::unknown_settings;
 
 TEST(settings, edits_are_the_fewest) {
@@ -32,5 +33,16 @@ TEST(settings, unknown_ones_are_told_with_the_nearest_name) {
   for (const char* name : {"SOJOURN_BALANCE", "SOJOURN_JOB", "SOJOURN_TEST_ONLY", "SOJOURN_BALNACE",
                            "SOJOURN_QUICKER"}) {
     unsetenv(name);
+  }
+}
+
+TEST(settings, a_run_is_made_again_with_those_that_it_reads) {
+  for (const char* name : {"SOJOURN_STACK_KIB", "SOJOURN_VIA", "SOJOURN_DELAY", "SOJOURN_FUZZ_SEED",
+                           "SOJOURN_TEST_SEED"}) {
+    EXPECT_TRUE(is_setting_of_a_run(name)) << name;
+  }
+  for (const char* name : {"SOJOURN_CMAKE_ARGS", "SOJOURN_RANKS", "SOJOURN_JOB", "SOJOURN_RANK",
+                           "SOJOURN_QUICKER", "PATH"}) {
+    EXPECT_FALSE(is_setting_of_a_run(name)) << name;
   }
 }

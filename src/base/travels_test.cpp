@@ -3,10 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "sojourn/view.hpp"
 
 namespace {
 
@@ -42,6 +47,56 @@ TEST(travels, addresses_do_not) {
   static_assert(!travels<int plain::*>);
   static_assert(!travels<std::string> && !travels<std::vector<int>>);
   static_assert(!travels<std::unique_ptr<int>> && !travels<std::shared_ptr<int>>);
+}
+
+struct row {
+  int length;
+  const double* values;
+};
+struct rows {
+  long number;
+  row first[2];
+};
+struct word {
+  std::string_view text;
+};
+struct walk {
+  std::vector<int>::iterator at;
+  int steps;
+};
+struct calls {
+  int (*function)(int);
+};
+class closed {
+ public:
+  explicit closed(const int* p) : p_(p) {}
+
+ private:
+  const int* p_;
+};
+// It means the same on every rank.
+struct named_by_literal {
+  const char* name;
+};
+
+}  // namespace
+
+template <>
+inline constexpr bool sojourn::travels<named_by_literal> = true;
+
+namespace {
+
+TEST(travels, views_and_structs_that_hold_addresses_do_not) {
+  static_assert(!travels<std::span<int>> && !travels<std::span<const int, 3>>);
+  static_assert(!travels<std::string_view> && !travels<sojourn::view<int>>);
+  static_assert(!travels<std::reference_wrapper<int>> && !travels<std::initializer_list<int>>);
+  static_assert(!travels<std::vector<int>::iterator>);
+  static_assert(!travels<row> && !travels<rows> && !travels<word> && !travels<walk>);
+  static_assert(!travels<std::pair<int, row>> && !travels<std::optional<word>>);
+  static_assert(!travels<std::array<rows, 2>> && !travels<const row>);
+  static_assert(travels<named_by_literal> && travels<calls>);
+  // What a class keeps to itself is not seen.
+  static_assert(travels<closed>);
 }
 
 TEST(travels, what_has_a_copy_constructor_does_when_declared) {

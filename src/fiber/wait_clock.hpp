@@ -32,7 +32,7 @@ class wait_clock {
     for (; count_ != 0; --count_) pieces_[count_ - 1]->since = latest_;
   }
 
-  std::uint64_t latest_ = 0;
+  std::uint64_t latest_ = ticks();
   std::size_t count_ = 0;
   std::array<piece*, 64> pieces_;
 };

@@ -29,6 +29,15 @@ TEST(wait_clock, a_round_may_have_any_number) {
   }
 }
 
+TEST(wait_clock, in_the_first_round_one_waits_since_the_clock_was_made) {
+  const std::uint64_t before = ticks();
+  wait_clock clock;
+  piece p;
+  clock.begins(&p);
+  EXPECT_GT(p.since, before);
+  EXPECT_LE(p.since, ticks() + 1);
+}
+
 TEST(wait_clock, until_its_round_ends_one_waits_since_the_last) {
   wait_clock clock;
   piece first;

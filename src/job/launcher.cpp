@@ -194,14 +194,10 @@ std::string command_line(const launch_options& options) {
   std::string text;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     std::string setting = *variable;
-    std::size_t equals = setting.find('=');
-    // The heap's is among the options, and in a rank of another job stands that one's name; what
-    // else a rank has been given, it has removed.
-    if (setting.rfind("SOJOURN_", 0) != 0 || equals == std::string::npos ||
-        setting.rfind("SOJOURN_SHARE=", 0) == 0 || setting.rfind("SOJOURN_JOB=", 0) == 0) {
-      continue;
-    }
-    text += setting.substr(0, equals + 1) + shell_word(setting.substr(equals + 1)) + ' ';
+    std::string name = setting.substr(0, setting.find('='));
+    // Whether the heap is shared is among the options.
+    if (!detail::is_setting_of_a_run(name) || name == "SOJOURN_SHARE" || name == setting) continue;
+    text += name + '=' + shell_word(setting.substr(name.size() + 1)) + ' ';
   }
   auto ranks = [](int count) { return " -n " + std::to_string(count); };
   auto words = [&](const std::vector<std::string>& command) {

@@ -16,6 +16,7 @@
 #include "migrate/reading.hpp"
 #include "migrate/scan.hpp"
 #include "migrate/threads.hpp"
+#include "migrate/xthreads.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/via.hpp"
@@ -326,6 +327,7 @@ void filled(piece* p, int source, bool announced) {
 void attach_migration() {
   attach_scan();
   attach_threads();
+  attach_xthreads();
   attach_balance();
   attach_reading();
   on_message<piece_header, on_piece>(runtime_message::piece);

@@ -387,7 +387,8 @@ void migrate_base(ticket_id thread, int to) {
   } else {
     ask_home(a);
   }
-  auto r = take_value<stay_reason>(answer_at);
+  stay_reason r;  // Its text lies in the program, at one address in all ranks.
+  ticket_take(answer_at, &r, sizeof r);
   if (r.kind != thread_refusal::none) refuse(r, to);
   hint_of(thread) = {thread, to};
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sojourn/xthreads.h"
+#include "migrate/xthreads.hpp"
 
 #include <array>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/check.hpp"
+#include "sojourn/errors.hpp"
 #include "sojourn/thread.hpp"
+#include "sojourn/xthreads.h"
 
 namespace sojourn::detail {
 
@@ -25,24 +27,12 @@ void run_c_function(const c_argument& given) {
   function(mine.bytes == 0 ? nullptr : mine.data.data());
 }
 
-int ranks_per_node() {
-  static const int number = [] {
-    const char* text = std::getenv("SOJOURN_RANKS_PER_NODE");
-    if (text == nullptr || *text == 0) return rank_count();
-    char* end;
-    long value = std::strtol(text, &end, 10);
-    if (*end != 0 || value < 1 || value > 65536) {
-      die("SOJOURN_RANKS_PER_NODE=%s is no number of ranks: 1 or more", text);
-    }
-    return static_cast<int>(value);
-  }();
-  return number;
-}
+int ranks_per_node = 1;
 
 /// The rank of a place, or -1.
 int rank_at(int nid, int pid) {
   if (nid < 0 || pid < 0 || pid >= xthread_processes(nid)) return -1;
-  return nid * ranks_per_node() + pid;
+  return nid * ranks_per_node + pid;
 }
 
 thread thread_of(xthread_t xptr) { return thread::of_id(reinterpret_cast<std::uintptr_t>(xptr)); }
@@ -82,6 +72,19 @@ XTCALL guarded(F call) {
 }
 
 }  // namespace
+
+void attach_xthreads() {
+  ranks_per_node = rank_count();
+  const char* text = std::getenv("SOJOURN_RANKS_PER_NODE");
+  if (text == nullptr || *text == 0) return;
+  char* end;
+  const long value = std::strtol(text, &end, 10);
+  if (*end != 0 || value < 1 || value > 65536) {
+    throw error(format("SOJOURN_RANKS_PER_NODE=%s is no number of ranks: 1 or more", text));
+  }
+  ranks_per_node = static_cast<int>(value);
+}
+
 }  // namespace sojourn::detail
 
 using namespace sojourn;
@@ -128,14 +131,14 @@ XTCALL xthread_detach(xthread_t xptr) {
 }
 void xthread_yield(void) { yield(); }
 
-int xthread_nid(void) { return rank_me() / detail::ranks_per_node(); }
-int xthread_pid(void) { return rank_me() % detail::ranks_per_node(); }
+int xthread_nid(void) { return rank_me() / detail::ranks_per_node; }
+int xthread_pid(void) { return rank_me() % detail::ranks_per_node; }
 int xthread_nodes(void) {
-  int each = detail::ranks_per_node();
+  int each = detail::ranks_per_node;
   return (rank_count() + each - 1) / each;
 }
 int xthread_processes(int nid) {
-  int each = detail::ranks_per_node();
+  int each = detail::ranks_per_node;
   if (nid < 0 || nid >= xthread_nodes()) return 0;
   int left = rank_count() - nid * each;
   return left < each ? left : each;

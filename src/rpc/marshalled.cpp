@@ -3,6 +3,8 @@
 // others have read it, and reading what others keep.
 #include "sojourn/detail/marshalled.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -27,7 +29,15 @@ namespace {
 // Shorter ones are kept by the C library.
 constexpr std::size_t pooled_from = 256u << 10;
 // A rank holds so much that is free, once it has sent or received as much at a time.
-constexpr std::size_t pooled_max = 64u << 20;
+constexpr std::size_t pooled_max = 256u << 20;
+// From here on blocks lie in large pages: 4 KiB at a time, the first use of new memory takes longer
+// than a copy into it. The system may take back what is free of them.
+constexpr std::size_t large_from = 4u << 20;
+constexpr std::size_t large_page = 2u << 20;
+
+std::align_val_t alignment_of(std::size_t capacity) {
+  return std::align_val_t(capacity >= large_from ? large_page : 16);
+}
 
 struct free_block {
   std::byte* memory;
@@ -63,7 +73,8 @@ pooled_block::pooled_block(std::size_t bytes) : capacity_(std::max<std::size_t>(
       return;
     }
   }
-  memory_ = static_cast<std::byte*>(::operator new(capacity_, std::align_val_t(16)));
+  memory_ = static_cast<std::byte*>(::operator new(capacity_, alignment_of(capacity_)));
+  want_large_pages(memory_, capacity_);
 }
 
 pooled_block::~pooled_block() {
@@ -72,24 +83,37 @@ pooled_block::~pooled_block() {
     try {
       pool().free.push_back({memory_, capacity_});
       pool().bytes += capacity_;
+      if (capacity_ >= large_from) madvise(memory_, capacity_ & ~(large_page - 1), MADV_FREE);
       return;
     } catch (const std::bad_alloc&) {  // Then it is not kept.
     }
   }
-  ::operator delete(memory_, std::align_val_t(16));
+  ::operator delete(memory_, alignment_of(capacity_));
+}
+
+void want_large_pages(void* memory, std::size_t bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(memory);
+  const std::uintptr_t from = (first + large_page - 1) & ~(large_page - 1);
+  const std::uintptr_t to = (first + bytes) & ~(large_page - 1);
+  // Where there are none, small ones do.
+  if (bytes >= large_from && from < to) {
+    madvise(reinterpret_cast<void*>(from), to - from, MADV_HUGEPAGE);
+  }
 }
 
 // ---- What is kept ---------------------------------------------------------------------------
 
 kept_values::~kept_values() = default;
 
-std::uint64_t kept_values::keep(const void* first, std::size_t bytes, bool borrowed) {
-  if (borrowed) {
+std::uint64_t kept_values::keep(const void* first, std::size_t bytes, block_lasts how_long) {
+  const bool is_lent = how_long == block_lasts::for_the_call;
+  if (how_long == block_lasts::for_a_moment || (is_lent && caller_ == caller::goes_on)) {
     std::byte* copy = copy_room(bytes);
     std::memcpy(copy, first, bytes);
     counts.marshal_copies += bytes;
     return reinterpret_cast<std::uint64_t>(copy);
   }
+  is_lent_ |= is_lent;
   auto address = reinterpret_cast<std::uint64_t>(first);
   blocks_.push_back({address, bytes});
   total_ += bytes;
@@ -122,8 +146,12 @@ constexpr std::size_t copied_at_once = 8u << 20;
 constexpr std::size_t asked_at_once = 128u << 10;
 constexpr std::size_t asked_in_flight = 4;
 
+struct kept_entry {
+  std::unique_ptr<kept_values> values;
+  ticket_id read = 0;  ///< Of a caller that waits until they were read.
+};
 struct keeper {
-  std::unordered_map<std::uint64_t, std::unique_ptr<kept_values>> kept;
+  std::unordered_map<std::uint64_t, kept_entry> kept;
   std::uint64_t last = 0;
   std::size_t bytes = 0;
   std::deque<ticket_id> waiting;
@@ -144,14 +172,16 @@ void tell_refusal(const std::string& what) {
 
 const kept_values* find_kept(std::uint64_t holder) {
   auto found = here().kept.find(holder);
-  return found == here().kept.end() ? nullptr : found->second.get();
+  return found == here().kept.end() ? nullptr : found->second.values.get();
 }
 
 void end_keeping_here(std::uint64_t holder) {
   auto found = here().kept.find(holder);
   if (found == here().kept.end()) return;
-  here().bytes -= found->second->total();
+  here().bytes -= found->second.values->total();
+  const ticket_id read = found->second.read;
   here().kept.erase(found);
+  if (read != 0) send_result(read, nullptr, 0);
   for (; !here().waiting.empty(); here().waiting.pop_front()) {
     if (ticket* t = find_ticket(here().waiting.front())) complete_ticket(t, nullptr, 0);
   }
@@ -220,8 +250,9 @@ void read_by_messages(int home, std::uint64_t holder, std::uint64_t address, std
   }
 }
 
+/// `since_turn`: bytes that were copied since others had their turn.
 void read_kept_block(int home, std::uint64_t holder, std::uint64_t address, void* to,
-                     std::size_t bytes) {
+                     std::size_t bytes, std::size_t& since_turn) {
   auto* into = static_cast<std::byte*>(to);
   if (home == job.me) {
     const kept_values* kept = find_kept(holder);
@@ -230,14 +261,18 @@ void read_kept_block(int home, std::uint64_t holder, std::uint64_t address, void
     }
   }
   for (std::size_t done = 0; done < bytes;) {
-    std::size_t n = std::min(bytes - done, copied_at_once);
+    if (since_turn >= copied_at_once) {
+      yield();
+      since_turn = 0;
+    }
+    std::size_t n = std::min(bytes - done, copied_at_once - since_turn);
     if (home == job.me) {
       std::memcpy(into + done, reinterpret_cast<const std::byte*>(address) + done, n);
     } else if (!wire().read_memory(home, address + done, into + done, n)) {
       return read_by_messages(home, holder, address + done, into + done, bytes - done);
     }
     done += n;
-    if (done < bytes) yield();
+    since_turn += n;
   }
 }
 
@@ -251,8 +286,24 @@ void attach_kept() {
 std::uint64_t keep_for_reader(std::unique_ptr<kept_values> values) {
   std::uint64_t holder = ++here().last;
   here().bytes += values->total();
-  here().kept.emplace(holder, std::move(values));
+  here().kept.emplace(holder, kept_entry{std::move(values)});
   return holder;
+}
+
+void wait_until_read(std::uint64_t holder, int rank) {
+  auto found = here().kept.find(holder);
+  if (found == here().kept.end()) return;
+  const ticket_id read = open_answer(rank);
+  found->second.read = read;
+  try {
+    ticket_take(read, nullptr, 0);
+  } catch (const rank_lost&) {
+    // Whoever waits for the call's result is told.
+    found = here().kept.find(holder);
+    if (found == here().kept.end()) return;
+    found->second.read = 0;
+    end_keeping_here(holder);
+  }
 }
 
 void wait_for_room_to_keep(std::size_t bytes) {
@@ -379,8 +430,8 @@ incoming::~incoming() {
 void incoming::expect(std::uint64_t address, std::size_t bytes) {
   std::byte last;
   try {
-    read_kept_block(home_, holder_, address, &last, 1);
-    read_kept_block(home_, holder_, address + bytes - 1, &last, 1);
+    read_kept_block(home_, holder_, address, &last, 1, since_turn_);
+    read_kept_block(home_, holder_, address + bytes - 1, &last, 1, since_turn_);
   } catch (const rank_lost&) {
     throw;
   } catch (const error&) {
@@ -389,7 +440,7 @@ void incoming::expect(std::uint64_t address, std::size_t bytes) {
 }
 
 void incoming::read(std::uint64_t address, void* to, std::size_t bytes) {
-  read_kept_block(home_, holder_, address, to, bytes);
+  read_kept_block(home_, holder_, address, to, bytes, since_turn_);
 }
 
 std::byte* incoming::room(std::size_t bytes) {
@@ -401,7 +452,7 @@ void incoming::fetch_skeleton() {
   if (skeleton_at_ == 0) return;
   if (bytes_ != 0) expect(skeleton_at_, bytes_);
   std::byte* room = buffer_->room(bytes_);
-  read_kept_block(home_, holder_, skeleton_at_, room, bytes_);
+  read_kept_block(home_, holder_, skeleton_at_, room, bytes_, since_turn_);
   counts.marshal_copies += bytes_;
   values_ = room;
 }
@@ -485,13 +536,14 @@ void throw_abandoned(const held_result& result) {
   throw error(format("rank %d cannot marshal a result: %s", header.home, text.c_str()));
 }
 
-void kept_message::write(std::byte* message) {
+std::uint64_t kept_message::write(std::byte* message) {
   write_header(message, marshalled_header::form::kept, skeleton_bytes_);
   bool fits = skeleton_bytes_ <= whole_max;
   kept_place place{0, fits ? 0 : reinterpret_cast<std::uint64_t>(skeleton_)};
   if (fits) std::memcpy(message + kept_header_room, skeleton_, skeleton_bytes_);
   place.holder = keep_for_reader(std::move(values_));
   std::memcpy(message + header_room, &place, sizeof place);
+  return place.holder;
 }
 
 }  // namespace sojourn::detail

@@ -168,6 +168,12 @@ void wait(std::string_view how, global_ptr<object> there) {
     }
     for (;;) rpc_ff(victim, [](long) {}, 5L);
   }
+  if (how == "view") {
+    // The call stays until it is read; what came of it is told by the future.
+    const std::vector<char> all(long_bytes);
+    future<std::size_t> size = rpc(victim, [](view<char> v) { return v.size(); }, view(all));
+    (void)size.get();
+  }
   if (how == "again") {
     try {
       rpc(victim, sleep_long).get();
@@ -188,7 +194,7 @@ int main(int argc, char** argv) {
         broadcast(rank_me() == victim ? make<object>(victim) : global_ptr<object>(), victim);
     barrier();
     if (rank_me() == victim) {
-      if (how == "room" || how == "bundles") {
+      if (how == "room" || how == "bundles" || how == "view") {
         // Hears nobody meanwhile.
         const std::uint64_t end = now_ns() + 50'000'000;
         while (now_ns() < end) {

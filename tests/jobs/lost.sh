@@ -20,7 +20,7 @@ for share in on off; do
       [ $ranks -eq 2 ] || expect_out 'rank 0: rank 2 answers 2'
     done
   done
-  for how in room bundles; do
+  for how in room bundles view; do
     try run -n 2 --share $share --grace 3 "$program" $how
     expect_status 137
     expect_out 'rank 0: lost 1: .* needs rank 1'

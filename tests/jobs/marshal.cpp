@@ -10,6 +10,7 @@
 #include <new>
 #include <numeric>
 #include <optional>
+#include <random>
 #include <set>
 #include <span>
 #include <string>
@@ -450,6 +451,31 @@ static long allocations;
 
 namespace {
 
+std::vector<int> begun;
+/// In one message, in several, or a message of its own: up to 4 MiB all is one order.
+void calls_up_to_4_MiB_begin_in_order() {
+  begun.clear();
+  barrier();
+  std::mt19937 random(static_cast<unsigned>(rank_me()) + 1);
+  constexpr int calls = 60;
+  constexpr std::size_t lengths[] = {8, 4000, 60'000, 300'000, 1'200'000, 4'100'000};
+  finish([&] {
+    for (int i = 0; i < calls; ++i) {
+      const std::vector<char> values(lengths[random() % std::size(lengths)], static_cast<char>(i));
+      const auto note = [](int number, view<char> v) {
+        CHECK_EQUAL(v[0], static_cast<char>(number));
+        CHECK_EQUAL(v[v.size() - 1], static_cast<char>(number));
+        begun.push_back(number);
+      };
+      rpc_ff(next_rank(), note, i, view(values));
+    }
+  });
+  barrier();
+  CHECK_EQUAL(begun.size(), std::size_t{calls});
+  CHECK(std::is_sorted(begun.begin(), begun.end()));
+  barrier();
+}
+
 void steady_calls_allocate_nothing() {
   if (rank_count() == 1) return;
   if (rank_me() == 0) {
@@ -499,6 +525,7 @@ int main(int argc, char** argv) {
     claim("what travels as bytes is copied once a side",
           what_travels_as_bytes_is_copied_once_a_side);
     claim("each byte is copied once a side", each_byte_is_copied_once_a_side);
+    claim("calls up to 4 MiB begin in order", calls_up_to_4_MiB_begin_in_order);
     claim("steady calls allocate nothing", steady_calls_allocate_nothing);
     return check::verdict();
   });

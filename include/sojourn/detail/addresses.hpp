@@ -22,7 +22,8 @@ namespace sojourn::detail {
 template <class T>
 consteval bool holds_address();
 
-/// Not seen: what a class keeps private, and aggregates of more than 48 elements.
+/// True when the type tells that a value is an address or holds one. Not seen: what a class keeps
+/// private, what a lambda captures, and aggregates of more than 48 elements.
 template <class T>
 inline constexpr bool has_address = holds_address<T>();
 template <class T>
@@ -78,9 +79,6 @@ consteval bool holds_address() {
     return false;
   } else if constexpr (std::contiguous_iterator<T>) {
     return true;
-  } else if constexpr (!std::is_copy_assignable_v<T> && !std::is_default_constructible_v<T>) {
-    // A lambda with captures, or another class that may hold references.
-    return true;
   } else if constexpr (std::is_aggregate_v<T>) {
     constexpr std::size_t members = braced_count<T>();
     if constexpr (members > braced_max) {
@@ -94,5 +92,15 @@ consteval bool holds_address() {
     return false;
   }
 }
+
+/// Or it may hold a reference: a lambda with captures, and what else cannot be assigned to.
+template <class T>
+inline constexpr bool may_have_address =
+    has_address<T> || (std::is_class_v<T> && std::is_trivially_copyable_v<T> &&
+                       !std::is_empty_v<T> && !std::is_copy_assignable_v<T>);
+template <class T>
+inline constexpr bool may_have_address<std::optional<T>> = may_have_address<T>;
+template <class... T>
+inline constexpr bool may_have_address<std::variant<T...>> = (may_have_address<T> || ...);
 
 }  // namespace sojourn::detail

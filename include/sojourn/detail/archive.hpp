@@ -34,6 +34,8 @@ inline constexpr int nesting_max = 64;
 /// Contiguous bytes from this many on may stay out of the message, to be copied once, from where
 /// they are to where they shall be.
 inline constexpr std::size_t block_min = 64u << 10;
+/// Such a block is then read in parts of about this size.
+inline constexpr std::size_t block_part = 1u << 20;
 /// All that one message may hold, blocks included.
 inline constexpr std::uint64_t marshalled_max = (std::uint64_t{1} << 30) + (64u << 20);
 
@@ -41,6 +43,8 @@ inline constexpr std::uint64_t marshalled_max = (std::uint64_t{1} << 30) + (64u 
 [[noreturn]] void malformed_count(std::uint64_t count, std::uint64_t bytes_left);
 [[noreturn]] void nested_too_deep();
 [[noreturn]] void cannot_be_saved(const char* what);
+/// Of the system, for memory that has not been used yet and is long enough to have some.
+void want_large_pages(void* memory, std::size_t bytes);
 
 constexpr std::size_t padding(std::size_t at, std::size_t alignment) {
   return (alignment - at % alignment) % alignment;
@@ -53,12 +57,18 @@ constexpr std::size_t block_alignment(std::size_t bytes, std::size_t alignment) 
   return bytes >= 2048 ? 16 : alignment;
 }
 
+/// How long the bytes of a block stay where a writer finds them.
+enum class block_lasts : std::uint8_t {
+  as_the_value,  ///< It owns them.
+  for_the_call,  ///< A view's: until the call returns to its caller.
+  for_a_moment   ///< What a user's function hands over may be gone when that returns.
+};
+
 /// Where blocks go that stay out of a message.
 class block_keeper {
  public:
-  /// Returns the address that the receiver reads `bytes` from. `borrowed`: they may be gone when
-  /// it does, so they are copied.
-  virtual std::uint64_t keep(const void* first, std::size_t bytes, bool borrowed) = 0;
+  /// Returns the address that the receiver reads `bytes` from.
+  virtual std::uint64_t keep(const void* first, std::size_t bytes, block_lasts how_long) = 0;
 
  protected:
   virtual ~block_keeper() = default;
@@ -89,7 +99,7 @@ class basic_sizer {
     whole_ += bytes;
     skeleton_ += bytes;
   }
-  void block(const void*, std::size_t bytes, std::size_t alignment, bool) {
+  void block(const void*, std::size_t bytes, std::size_t alignment, block_lasts) {
     alignment = block_alignment(bytes, alignment);
     whole_ += padding(whole_, alignment) + bytes;
     if (bytes >= block_min) {
@@ -141,9 +151,10 @@ class basic_writer {
     if (bytes != 0) std::memcpy(at_, from, bytes);
     at_ += bytes;
   }
-  void block(const void* from, std::size_t bytes, std::size_t alignment, bool borrowed) {
+  void block(const void* from, std::size_t bytes, std::size_t alignment, block_lasts how_long) {
     if (keeper_ != nullptr && bytes >= block_min) {
-      std::uint64_t address = keeper_->keep(from, bytes, borrowed || user_depth_ > 0);
+      if (user_depth_ > 0) how_long = block_lasts::for_a_moment;
+      std::uint64_t address = keeper_->keep(from, bytes, how_long);
       return put(&address, sizeof address);
     }
     static constexpr std::byte zeros[16] = {};
@@ -152,7 +163,6 @@ class basic_writer {
   }
   void enter() {}
   void leave() {}
-  /// What a user's function hands over may be gone when that returns.
   void enter_user() { ++user_depth_; }
   void leave_user() { --user_depth_; }
 
@@ -226,6 +236,22 @@ class basic_reader {
     if (sizeof address > left()) malformed("it ends too early");
     std::memcpy(&address, at_, sizeof address);
     source_->expect(address, bytes);
+  }
+  /// Reads a block that is elsewhere in parts that the caches hold; grow(n) makes room for its
+  /// first n bytes, clears what is new of them, and says where they are. False when the block is
+  /// here.
+  template <class Grow>
+  bool block_in_parts(std::size_t bytes, std::size_t part, Grow grow) {
+    if (!stays_out(bytes)) return false;
+    copied_ += bytes;
+    const auto address = get<std::uint64_t>();
+    for (std::size_t done = 0; done < bytes;) {
+      const std::size_t n = bytes - done < part ? bytes - done : part;
+      std::byte* const first = grow(done + n);
+      source_->read(address + done, first + done, n);
+      done += n;
+    }
+    return true;
   }
   void block(void* to, std::size_t bytes, std::size_t alignment) {
     if (stays_out(bytes)) return read_block(to, bytes);

@@ -184,43 +184,6 @@ concept sequence_like = requires(T& t, typename T::value_type& v) {
 template <class T>
 inline constexpr bool is_contiguous = is_a<T, std::vector> || is_a<T, std::basic_string>;
 
-/// It travels by its bytes, which hold an address.
-template <class T>
-inline constexpr bool is_reference = is_view<T> || is_a<T, std::reference_wrapper>;
-template <class T, std::size_t N>
-inline constexpr bool is_reference<std::span<T, N>> = true;
-
-/// Only such a range can be made of it.
-struct any_reference {
-  template <class T>
-    requires is_reference<T>
-  operator T() const {
-    __builtin_unreachable();
-  }
-};
-template <class T, std::size_t... Before>
-consteval bool reference_behind(std::index_sequence<Before...>) {
-  return requires { T{field_at<Before>()..., any_reference()}; };
-}
-/// An aggregate with such a range among its members travels, but its elements would stay behind.
-template <class T>
-consteval bool holds_reference() {
-  if constexpr (is_reference<T>) {
-    return true;
-  } else if constexpr (std::is_class_v<T> && std::is_aggregate_v<T> && !is_std_array<T>) {
-    constexpr std::size_t members = braced_count<T>();
-    if constexpr (members > braced_max) {
-      return false;
-    } else {
-      return []<std::size_t... I>(std::index_sequence<I...>) {
-        return (reference_behind<T>(std::make_index_sequence<I>()) || ...);
-      }(std::make_index_sequence<members>());
-    }
-  } else {
-    return false;
-  }
-}
-
 /// Whose copy must not stay behind with the right that the value is; moved into a message, or saved
 /// once it is sure to go.
 template <class T>
@@ -229,9 +192,8 @@ inline constexpr bool leaves_by_move = false;
 /// Written as the bytes that it is. A bool, an optional and a variant are not: their bytes may be
 /// of no value.
 template <class T>
-inline constexpr bool is_bytes =
-    travels<T> && !leaves_by_move<T> && !holds_reference<T>() && !is_a<T, std::optional> &&
-    !is_a<T, std::variant> && !std::is_same_v<T, bool>;
+inline constexpr bool is_bytes = travels<T> && !leaves_by_move<T> && !is_a<T, std::optional> &&
+                                 !is_a<T, std::variant> && !std::is_same_v<T, bool>;
 template <class A, class B>
 inline constexpr bool is_bytes<std::pair<A, B>> = is_bytes<A> && is_bytes<B>;
 template <class... T>
@@ -476,10 +438,10 @@ void save_user(Archive& ar, const T& v) {
 }
 
 template <class Archive, class T>
-void save_block(Archive& ar, const T* first, std::size_t n, bool borrowed) {
+void save_block(Archive& ar, const T* first, std::size_t n, block_lasts how_long) {
   save_count(ar, n);
   // Elements with a stricter alignment are not read in place.
-  ar.block(first, n * sizeof(T), alignof(T) <= 16 ? alignof(T) : 1, borrowed);
+  ar.block(first, n * sizeof(T), alignof(T) <= 16 ? alignof(T) : 1, how_long);
 }
 
 template <class Archive, class T>
@@ -496,7 +458,7 @@ void save_value(Archive& ar, const T& v) {
     std::uint8_t byte = v ? 1 : 0;
     ar.put(&byte, 1);
   } else if constexpr (f == form::view) {
-    save_block(ar, v.data(), v.size(), true);
+    save_block(ar, v.data(), v.size(), block_lasts::for_the_call);
   } else if constexpr (f == form::contiguous) {
     using element = typename T::value_type;
     if constexpr (std::is_same_v<element, bool>) {
@@ -510,7 +472,7 @@ void save_value(Archive& ar, const T& v) {
         }
       }
     } else if constexpr (is_bytes<element>) {
-      save_block(ar, v.data(), v.size(), false);
+      save_block(ar, v.data(), v.size(), block_lasts::as_the_value);
     } else {
       nested guard(ar);
       save_count(ar, v.size());
@@ -666,9 +628,21 @@ void load_contiguous(reader& ar, T& v) {
       }
     }
     if constexpr (std::is_default_constructible_v<element>) {
-      ar.expect_block(n * sizeof(element));
+      const std::size_t bytes = n * sizeof(element);
+      ar.expect_block(bytes);
+      if (v.capacity() < n) {
+        v.reserve(n);
+        want_large_pages(v.data(), bytes);
+      }
+      constexpr std::size_t part =
+          sizeof(element) * (sizeof(element) < block_part ? block_part / sizeof(element) : 1);
+      const auto grow = [&v](std::size_t until) {
+        v.resize(until / sizeof(element));
+        return reinterpret_cast<std::byte*>(v.data());
+      };
+      if (ar.block_in_parts(bytes, part, grow)) return;
       v.resize(n);
-      ar.block(v.data(), n * sizeof(element), alignment);
+      ar.block(v.data(), bytes, alignment);
     } else {
       malformed("elements without a default value are too long for a message");
     }

@@ -70,9 +70,9 @@ struct method {
     static constexpr std::size_t arity = sizeof...(P);                                           \
     static constexpr bool parameters_travel =                                                    \
         ((parameter_travels<P> && marshals<travelling_parameter<P>>) && ...);                    \
-    static constexpr bool has_plain_arguments = (is_plain<travelling_parameter<P>> && ...);      \
+    static constexpr bool has_plain_arguments = (travels<travelling_parameter<P>> && ...);       \
     /* The frames of an access own nothing, so that they may migrate. */                         \
-    static constexpr bool is_plain_access = has_plain_arguments && is_plain<R>;                  \
+    static constexpr bool is_plain_access = has_plain_arguments && travels<R>;                   \
     template <class T>                                                                           \
     using request = method_request<Method, T, C, R, travelling_parameter<P>...>;                 \
     template <class T>                                                                           \

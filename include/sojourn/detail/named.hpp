@@ -115,7 +115,7 @@ constexpr std::uint64_t mix_key(std::uint64_t hash, std::string_view bytes) {
 template <class T>
 constexpr std::uint64_t mix_size(std::uint64_t hash) {
   if constexpr (!std::is_void_v<T>) {
-    if constexpr (is_plain<T>) hash = (hash ^ sizeof(T)) * 0x100000001b3u;
+    if constexpr (travels<T>) hash = (hash ^ sizeof(T)) * 0x100000001b3u;
   }
   return hash;
 }
@@ -145,9 +145,9 @@ struct signature_of<R(P...)> {
   static constexpr std::size_t arity = sizeof...(P);
   static constexpr bool parameters_travel =
       ((parameter_travels<P> && marshals<travelling_parameter<P>>) && ...);
-  static constexpr bool has_plain_arguments = (is_plain<travelling_parameter<P>> && ...);
+  static constexpr bool has_plain_arguments = (travels<travelling_parameter<P>> && ...);
   /// The frames of an access own nothing, so that they may migrate.
-  static constexpr bool is_plain_access = has_plain_arguments && is_plain<R>;
+  static constexpr bool is_plain_access = has_plain_arguments && travels<R>;
   static constexpr text_buffer text() { return call_text<R, P...>("", false); }
   static constexpr std::uint64_t mix_sizes(std::uint64_t hash) {
     hash = mix_size<R>(hash);
@@ -248,7 +248,7 @@ ticket_id send_named(int to, bool answered, typename Named::arguments values, Fi
     return std::apply(
         [&](auto&... value) {
           return send_marshalled(
-              marshalled_request<named_head<Named>>::head_room,
+              to, marshalled_request<named_head<Named>>::head_room,
               [&](std::size_t bytes) {
                 outgoing out = begin_named(Named::stub, to, bytes, answered);
                 if constexpr (sizeof...(First) != 0) std::memcpy(out.payload, &head, sizeof head);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads as the Xthreads paper calls them (sojourn/xthreads.h).
+#pragma once
+
+namespace sojourn::detail {
+
+/// Reads SOJOURN_RANKS_PER_NODE; throws sojourn::error when it is no number of ranks.
+void attach_xthreads();
+
+}  // namespace sojourn::detail
