@@ -120,6 +120,7 @@ fuzz() {
 # out are tests of what things cost, whose figures the counting changes.
 coverage() {
   folder=$root/build/coverage
+  rm -f "$logs/coverage.table"
   cmake -S "$root" --preset debug -B "$folder" -DSOJOURN_COVERAGE=ON -DSOJOURN_CHECKED=OFF \
     -DSOJOURN_BUILD_BENCH=OFF -DSOJOURN_CHECK_HEADERS=OFF || return 1
   # shellcheck disable=SC2086  # a list of words
@@ -134,12 +135,12 @@ coverage() {
   # call, which adds up what several objects have of a header.
   (cd "$folder/lines" && find "$folder/CMakeFiles/sojourn.dir" -name '*.gcno' -exec gcov {} + >summary 2>errors) ||
     failed=1
-  awk -v prefix="$root/src/" '
+  awk -v prefix="$root/src/" -v files="$folder/lines/files" '
+    BEGIN { sorted = "sort -rn >\"" files "\"" }
     /^File / {
       name = substr($0, 7, length($0) - 7)
-      at = index(name, "src/")
-      is_ours = index(name, prefix) == 1 || name ~ /^(\.\.\/)*src\//
-      name = substr(name, at + 4)
+      is_ours = index(name, prefix) == 1
+      name = substr(name, length(prefix) + 1)
     }
     /^Lines executed:/ && is_ours {
       split($0, words, /[:% ]+/)
@@ -149,18 +150,18 @@ coverage() {
       sub("/[^/]*$", "", floor)
       all_of[floor] += total
       ran_of[floor] += ran
-      if (total > ran) printf "%6d  %5.1f %%  %s\n", total - ran, words[3], name | "sort -rn >files"
+      if (total > ran) printf "%6d  %5.1f %%  %s\n", total - ran, words[3], name | sorted
       is_ours = 0
     }
     END {
-      close("sort -rn >files")
+      close(sorted)
       for (floor in all_of) {
         printf "%6d of %6d lines, %5.1f %%  %s\n", ran_of[floor], all_of[floor],
           100 * ran_of[floor] / all_of[floor], floor | "sort -k6"
       }
       close("sort -k6")
       print "files with most lines that never run:"
-      while (shown++ < 25 && (getline line <"files") > 0) print line
+      while (shown++ < 25 && (getline line <files) > 0) print line
     }' "$folder/lines/summary" >"$logs/coverage.table" || failed=1
   cat "$logs/coverage.table"
   return $failed
@@ -194,7 +195,7 @@ for part; do
     failures=$((failures + 1))
     tail -n 15 "$logs/$part.log" | sed 's/^/  | /'
   fi
-  [ "$part" != coverage ] || sed 's/^/  | /' "$logs/coverage.table"
+  if [ "$part" = coverage ] && [ -f "$logs/coverage.table" ]; then sed 's/^/  | /' "$logs/coverage.table"; fi
   line=$(printf '%s  %5d s  %s' "$result" $(($(date +%s) - started)) "$part")
   echo "soak: $line"
   table="$table$line

@@ -64,7 +64,7 @@ auto with_bytes_of_value(const T& value, Op op) {
   return result;
 }
 template <class T>
-inline constexpr bool is_gathered = marshals<T> && !has_view<T>;
+inline constexpr bool is_gathered = marshals_to_stay<T>;
 
 }  // namespace detail
 

@@ -21,17 +21,17 @@ namespace sojourn {
 ///
 /// Raw pointers, references and shared_ptr are not: what they refer to is private to a rank.
 template <class T>
-inline constexpr bool marshals = detail::can_marshal<std::remove_cv_t<T>>();
+inline constexpr bool marshals = detail::can_marshal<true, std::remove_cv_t<T>>();
 template <>
 inline constexpr bool marshals<void> = true;
 
 namespace detail {
 
-/// It holds a range that is read in place: good for the time of a call only.
+/// What is still good when the call is over: holds nothing that is read in place.
 template <class T>
-inline constexpr bool has_view = !travels<T> && has_address<T>;
-template <class T>
-inline constexpr bool has_view<std::vector<T>> = has_view<T>;
+inline constexpr bool marshals_to_stay = can_marshal<false, std::remove_cv_t<T>>();
+template <>
+inline constexpr bool marshals_to_stay<void> = true;
 
 }  // namespace detail
 }  // namespace sojourn

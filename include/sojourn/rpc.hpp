@@ -71,9 +71,8 @@ struct checked_call {
 /// Arguments and result are values that marshal.hpp lists, up to 1 GiB together. Where all travel
 /// as bytes they are copied into the message as they are. Otherwise the function's fiber stays on
 /// its rank: `via::migrate` in it, outside an activation, is an rpc.
-/// Suspends: only when the way to `rank` is full, or until it has read views, of more than 4 MiB of
-/// arguments. Errors: malformed_message; what a `serialize` throws. Source: MRPC §3, on active
-/// messages.
+/// Suspends: only when the way to `rank` is full. Errors: malformed_message; what a `serialize`
+/// throws. Source: MRPC §3, on active messages.
 template <class F, class... A>
 auto rpc(rank_t rank, F fn, A... arguments) {
   using call = detail::checked_call<F, A...>;

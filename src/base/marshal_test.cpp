@@ -311,10 +311,21 @@ struct of_labelled {
   labelled first;
   int more;
 };
+struct labelled_vector {
+  std::string_view label;
+  std::vector<int> values;
+};
 
 TEST(marshal, a_view_in_a_plain_struct_is_no_bytes) {
   static_assert(!travels<labelled> && !travels<of_labelled>);
   static_assert(travels<point> && marshals<labelled>);
+  // Read in place, it is good for the time of a call only.
+  static_assert(detail::marshals_to_stay<point> && !detail::marshals_to_stay<labelled>);
+  static_assert(marshals<labelled_vector> && !detail::marshals_to_stay<labelled_vector>);
+  static_assert(!detail::marshals_to_stay<std::optional<std::vector<std::string_view>>>);
+  static_assert(!detail::marshals_to_stay<std::map<int, std::string_view>>);
+  static_assert(!detail::marshals_to_stay<std::unique_ptr<labelled>>);
+  static_assert(detail::marshals_to_stay<std::map<int, std::vector<std::string>>>);
   auto w = write(labelled{"text", 2});
   auto back = read<labelled>(w);
   EXPECT_EQ(back.label, "text");

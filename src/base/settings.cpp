@@ -19,24 +19,34 @@ constexpr std::string_view for_users[] = {
     "SOJOURN_STACK_KIB",   "SOJOURN_STATS",      "SOJOURN_STEAL",          "SOJOURN_VIA",
 };
 
-/// Those that the launcher sets for each job, and those of ./dev: no mistakes, and not meant.
+/// Those of tests.
+constexpr std::string_view for_tests[] = {"SOJOURN_DELAY", "SOJOURN_SOAK_MOVES"};
+constexpr std::string_view for_tests_prefix = "SOJOURN_TEST_";
+
+/// Those that the launcher sets for each job, and those of ./dev and its scripts: no mistakes, and
+/// not meant.
 constexpr std::string_view others[] = {
-    "SOJOURN_CMAKE_ARGS", "SOJOURN_JOB", "SOJOURN_JOB_FDS", "SOJOURN_RANK", "SOJOURN_RANKS",
+    "SOJOURN_CMAKE_ARGS", "SOJOURN_DELAY_SEEDS", "SOJOURN_JOB",
+    "SOJOURN_JOB_FDS",    "SOJOURN_RANK",        "SOJOURN_RANKS",
 };
+constexpr std::string_view others_prefixes[] = {"SOJOURN_CHAOS_", "SOJOURN_FUZZ", "SOJOURN_SOAK_"};
 constexpr std::string_view prefix = "SOJOURN_";
-constexpr std::string_view tests_prefixes[] = {"SOJOURN_DELAY", "SOJOURN_TEST_", "SOJOURN_SOAK_",
-                                               "SOJOURN_FUZZ"};
 
 bool is_among(const auto& names, std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
+bool is_known(std::string_view name) {
+  return is_setting_of_a_run(name) || is_among(others, name) ||
+         std::any_of(std::begin(others_prefixes), std::end(others_prefixes),
+                     [&](std::string_view p) { return name.starts_with(p); });
+}
+
 }  // namespace
 
 bool is_setting_of_a_run(std::string_view name) {
-  return is_among(for_users, name) ||
-         std::any_of(std::begin(tests_prefixes), std::end(tests_prefixes),
-                     [&](std::string_view p) { return name.starts_with(p); });
+  return is_among(for_users, name) || is_among(for_tests, name) ||
+         name.starts_with(for_tests_prefix);
 }
 
 std::size_t edits_between(std::string_view a, std::string_view b) {
@@ -69,7 +79,7 @@ std::vector<std::string> unknown_settings() {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     std::string_view text = *entry;
     std::string_view name = text.substr(0, text.find('='));
-    if (!name.starts_with(prefix) || is_setting_of_a_run(name) || is_among(others, name)) continue;
+    if (!name.starts_with(prefix) || is_known(name)) continue;
     std::string sentence = std::string(name) + " is no setting of Sojourn";
     std::string_view own = name.substr(prefix.size());
     auto distance = [&](std::string_view known) {

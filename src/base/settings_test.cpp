@@ -37,12 +37,12 @@ TEST(settings, unknown_ones_are_told_with_the_nearest_name) {
 }
 
 TEST(settings, a_run_is_made_again_with_those_that_it_reads) {
-  for (const char* name : {"SOJOURN_STACK_KIB", "SOJOURN_VIA", "SOJOURN_DELAY", "SOJOURN_FUZZ_SEED",
-                           "SOJOURN_TEST_SEED"}) {
+  for (const char* name : {"SOJOURN_STACK_KIB", "SOJOURN_VIA", "SOJOURN_DELAY",
+                           "SOJOURN_SOAK_MOVES", "SOJOURN_TEST_SEED"}) {
     EXPECT_TRUE(is_setting_of_a_run(name)) << name;
   }
   for (const char* name : {"SOJOURN_CMAKE_ARGS", "SOJOURN_RANKS", "SOJOURN_JOB", "SOJOURN_RANK",
-                           "SOJOURN_QUICKER", "PATH"}) {
+                           "SOJOURN_QUICKER", "SOJOURN_SOAK_FUZZ", "SOJOURN_DELAYS", "PATH"}) {
     EXPECT_FALSE(is_setting_of_a_run(name)) << name;
   }
 }

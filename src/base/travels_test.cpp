@@ -70,6 +70,7 @@ struct calls {
 class closed {
  public:
   explicit closed(const int* p) : p_(p) {}
+  const int* get() const { return p_; }
 
  private:
   const int* p_;
@@ -77,6 +78,30 @@ class closed {
 // It means the same on every rank.
 struct named_by_literal {
   const char* name;
+};
+struct holds_declared {
+  named_by_literal name;
+  int x;
+};
+struct refers {
+  int& r;
+};
+struct refers_to_const {
+  long before;
+  const plain& r;
+};
+struct kind_and_value {
+  const int kind;
+  double value;
+};
+struct metres {
+  template <class N>
+  constexpr metres(N n) : value(n) {}
+  double value;
+};
+struct leg {
+  metres length;
+  int steps;
 };
 
 }  // namespace
@@ -94,7 +119,9 @@ TEST(travels, views_and_structs_that_hold_addresses_do_not) {
   static_assert(!travels<row> && !travels<rows> && !travels<word> && !travels<walk>);
   static_assert(!travels<std::pair<int, row>> && !travels<std::optional<word>>);
   static_assert(!travels<std::array<rows, 2>> && !travels<const row>);
-  static_assert(travels<named_by_literal> && travels<calls>);
+  static_assert(!travels<refers> && !travels<refers_to_const>);
+  static_assert(travels<named_by_literal> && travels<holds_declared> && travels<calls>);
+  static_assert(travels<kind_and_value> && travels<leg>);
   // What a class keeps to itself is not seen.
   static_assert(travels<closed>);
 }

@@ -28,10 +28,11 @@ namespace {
 
 // Shorter ones are kept by the C library.
 constexpr std::size_t pooled_from = 256u << 10;
-// A rank holds so much that is free, once it has sent or received as much at a time.
+// A rank holds so much that is free, once it has sent or received as much at a time. What the
+// blocks hold may be taken back by the system.
 constexpr std::size_t pooled_max = 256u << 20;
 // From here on blocks lie in large pages: 4 KiB at a time, the first use of new memory takes longer
-// than a copy into it. The system may take back what is free of them.
+// than a copy into it.
 constexpr std::size_t large_from = 4u << 20;
 constexpr std::size_t large_page = 2u << 20;
 
@@ -51,6 +52,19 @@ block_pool& pool() {
   // Never destroyed: buffers of static storage give back theirs when the process ends.
   static block_pool& p = *new block_pool;
   return p;
+}
+
+}  // namespace
+
+namespace {
+
+/// Whole pages of it; they stay as long as the system has others.
+void give_back_when_needed(std::byte* memory, std::size_t bytes) {
+  constexpr std::uintptr_t page = 4096;
+  const auto first = reinterpret_cast<std::uintptr_t>(memory);
+  const std::uintptr_t from = (first + page - 1) & ~(page - 1);
+  const std::uintptr_t to = (first + bytes) & ~(page - 1);
+  madvise(reinterpret_cast<void*>(from), to - from, MADV_FREE);
 }
 
 }  // namespace
@@ -83,7 +97,7 @@ pooled_block::~pooled_block() {
     try {
       pool().free.push_back({memory_, capacity_});
       pool().bytes += capacity_;
-      if (capacity_ >= large_from) madvise(memory_, capacity_ & ~(large_page - 1), MADV_FREE);
+      give_back_when_needed(memory_, capacity_);
       return;
     } catch (const std::bad_alloc&) {  // Then it is not kept.
     }
@@ -105,15 +119,13 @@ void want_large_pages(void* memory, std::size_t bytes) {
 
 kept_values::~kept_values() = default;
 
-std::uint64_t kept_values::keep(const void* first, std::size_t bytes, block_lasts how_long) {
-  const bool is_lent = how_long == block_lasts::for_the_call;
-  if (how_long == block_lasts::for_a_moment || (is_lent && caller_ == caller::goes_on)) {
+std::uint64_t kept_values::keep(const void* first, std::size_t bytes, bool borrowed) {
+  if (borrowed) {
     std::byte* copy = copy_room(bytes);
     std::memcpy(copy, first, bytes);
     counts.marshal_copies += bytes;
     return reinterpret_cast<std::uint64_t>(copy);
   }
-  is_lent_ |= is_lent;
   auto address = reinterpret_cast<std::uint64_t>(first);
   blocks_.push_back({address, bytes});
   total_ += bytes;
@@ -146,12 +158,8 @@ constexpr std::size_t copied_at_once = 8u << 20;
 constexpr std::size_t asked_at_once = 128u << 10;
 constexpr std::size_t asked_in_flight = 4;
 
-struct kept_entry {
-  std::unique_ptr<kept_values> values;
-  ticket_id read = 0;  ///< Of a caller that waits until they were read.
-};
 struct keeper {
-  std::unordered_map<std::uint64_t, kept_entry> kept;
+  std::unordered_map<std::uint64_t, std::unique_ptr<kept_values>> kept;
   std::uint64_t last = 0;
   std::size_t bytes = 0;
   std::deque<ticket_id> waiting;
@@ -172,16 +180,14 @@ void tell_refusal(const std::string& what) {
 
 const kept_values* find_kept(std::uint64_t holder) {
   auto found = here().kept.find(holder);
-  return found == here().kept.end() ? nullptr : found->second.values.get();
+  return found == here().kept.end() ? nullptr : found->second.get();
 }
 
 void end_keeping_here(std::uint64_t holder) {
   auto found = here().kept.find(holder);
   if (found == here().kept.end()) return;
-  here().bytes -= found->second.values->total();
-  const ticket_id read = found->second.read;
+  here().bytes -= found->second->total();
   here().kept.erase(found);
-  if (read != 0) send_result(read, nullptr, 0);
   for (; !here().waiting.empty(); here().waiting.pop_front()) {
     if (ticket* t = find_ticket(here().waiting.front())) complete_ticket(t, nullptr, 0);
   }
@@ -262,7 +268,8 @@ void read_kept_block(int home, std::uint64_t holder, std::uint64_t address, void
   }
   for (std::size_t done = 0; done < bytes;) {
     if (since_turn >= copied_at_once) {
-      yield();
+      // A function that promised not to wait runs in no fiber.
+      if (running_piece() != nullptr) yield();
       since_turn = 0;
     }
     std::size_t n = std::min(bytes - done, copied_at_once - since_turn);
@@ -286,24 +293,8 @@ void attach_kept() {
 std::uint64_t keep_for_reader(std::unique_ptr<kept_values> values) {
   std::uint64_t holder = ++here().last;
   here().bytes += values->total();
-  here().kept.emplace(holder, kept_entry{std::move(values)});
+  here().kept.emplace(holder, std::move(values));
   return holder;
-}
-
-void wait_until_read(std::uint64_t holder, int rank) {
-  auto found = here().kept.find(holder);
-  if (found == here().kept.end()) return;
-  const ticket_id read = open_answer(rank);
-  found->second.read = read;
-  try {
-    ticket_take(read, nullptr, 0);
-  } catch (const rank_lost&) {
-    // Whoever waits for the call's result is told.
-    found = here().kept.find(holder);
-    if (found == here().kept.end()) return;
-    found->second.read = 0;
-    end_keeping_here(holder);
-  }
 }
 
 void wait_for_room_to_keep(std::size_t bytes) {
@@ -429,9 +420,10 @@ incoming::~incoming() {
 
 void incoming::expect(std::uint64_t address, std::size_t bytes) {
   std::byte last;
+  std::size_t looked_at = 0;
   try {
-    read_kept_block(home_, holder_, address, &last, 1, since_turn_);
-    read_kept_block(home_, holder_, address + bytes - 1, &last, 1, since_turn_);
+    read_kept_block(home_, holder_, address, &last, 1, looked_at);
+    read_kept_block(home_, holder_, address + bytes - 1, &last, 1, looked_at);
   } catch (const rank_lost&) {
     throw;
   } catch (const error&) {
@@ -536,14 +528,13 @@ void throw_abandoned(const held_result& result) {
   throw error(format("rank %d cannot marshal a result: %s", header.home, text.c_str()));
 }
 
-std::uint64_t kept_message::write(std::byte* message) {
+void kept_message::write(std::byte* message) {
   write_header(message, marshalled_header::form::kept, skeleton_bytes_);
   bool fits = skeleton_bytes_ <= whole_max;
   kept_place place{0, fits ? 0 : reinterpret_cast<std::uint64_t>(skeleton_)};
   if (fits) std::memcpy(message + kept_header_room, skeleton_, skeleton_bytes_);
   place.holder = keep_for_reader(std::move(values_));
   std::memcpy(message + header_room, &place, sizeof place);
-  return place.holder;
 }
 
 }  // namespace sojourn::detail

@@ -169,7 +169,7 @@ void wait(std::string_view how, global_ptr<object> there) {
     for (;;) rpc_ff(victim, [](long) {}, 5L);
   }
   if (how == "view") {
-    // The call stays until it is read; what came of it is told by the future.
+    // A copy of it waits here to be read.
     const std::vector<char> all(long_bytes);
     future<std::size_t> size = rpc(victim, [](view<char> v) { return v.size(); }, view(all));
     (void)size.get();

@@ -21,6 +21,9 @@ namespace sojourn::detail {
 
 template <class T>
 consteval bool holds_address();
+/// travels<T> (travels.hpp), which asks this file, and may have been declared for T.
+template <class T>
+consteval bool is_known_to_travel();
 
 /// True when the type tells that a value is an address or holds one. Not seen: what a class keeps
 /// private, what a lambda captures, and aggregates of more than 48 elements.
@@ -58,15 +61,30 @@ struct any_address {
     __builtin_unreachable();
   }
   template <class T>
-    requires(std::is_class_v<T> && std::is_trivially_copyable_v<T> && has_address<T>)
+    requires(std::is_class_v<T> && std::is_trivially_copyable_v<T> && !is_known_to_travel<T>())
   operator T() const {
     __builtin_unreachable();
   }
 };
+/// Nothing can be made of it but what takes anything.
+struct any_other {};
 
 template <class T, std::size_t... Before>
 consteval bool address_behind(std::index_sequence<Before...>) {
-  return requires { T{field_at<Before>()..., any_address()}; };
+  return requires { T{field_at<Before>()..., any_address()}; } &&
+         !requires { T{field_at<Before>()..., any_other()}; };
+}
+
+template <class T>
+consteval bool takes_address() {
+  constexpr std::size_t members = braced_count<T>();
+  if constexpr (members > braced_max) {
+    return false;
+  } else {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      return (address_behind<T>(std::make_index_sequence<I>()) || ...);
+    }(std::make_index_sequence<members>());
+  }
 }
 
 template <class T>
@@ -79,14 +97,20 @@ consteval bool holds_address() {
     return false;
   } else if constexpr (std::contiguous_iterator<T>) {
     return true;
+  } else if constexpr (std::is_aggregate_v<T> && !std::is_copy_assignable_v<T> &&
+                       !requires { T{}; }) {
+    // It has a reference among its members, or something that may have one.
+    return true;
   } else if constexpr (std::is_aggregate_v<T>) {
-    constexpr std::size_t members = braced_count<T>();
-    if constexpr (members > braced_max) {
+    if constexpr (!takes_address<T>()) {
       return false;
+    } else if constexpr (has_base<T> || field_count<T>() == 0) {
+      return true;
     } else {
-      return []<std::size_t... I>(std::index_sequence<I...>) {
-        return (address_behind<T>(std::make_index_sequence<I>()) || ...);
-      }(std::make_index_sequence<members>());
+      // Where braces are left out, an address goes into a member that was declared to travel.
+      return []<class... M>(type_list<M...>*) {
+        return ((has_address<M> && !is_known_to_travel<M>()) || ...);
+      }(static_cast<field_types<T>*>(nullptr));
     }
   } else {
     return false;
@@ -98,6 +122,13 @@ template <class T>
 inline constexpr bool may_have_address =
     has_address<T> || (std::is_class_v<T> && std::is_trivially_copyable_v<T> &&
                        !std::is_empty_v<T> && !std::is_copy_assignable_v<T>);
+template <class A, class B>
+inline constexpr bool may_have_address<std::pair<A, B>> =
+    may_have_address<A> || may_have_address<B>;
+template <class... T>
+inline constexpr bool may_have_address<std::tuple<T...>> = (may_have_address<T> || ...);
+template <class T, std::size_t N>
+inline constexpr bool may_have_address<std::array<T, N>> = may_have_address<T>;
 template <class T>
 inline constexpr bool may_have_address<std::optional<T>> = may_have_address<T>;
 template <class... T>

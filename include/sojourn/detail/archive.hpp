@@ -57,18 +57,12 @@ constexpr std::size_t block_alignment(std::size_t bytes, std::size_t alignment) 
   return bytes >= 2048 ? 16 : alignment;
 }
 
-/// How long the bytes of a block stay where a writer finds them.
-enum class block_lasts : std::uint8_t {
-  as_the_value,  ///< It owns them.
-  for_the_call,  ///< A view's: until the call returns to its caller.
-  for_a_moment   ///< What a user's function hands over may be gone when that returns.
-};
-
 /// Where blocks go that stay out of a message.
 class block_keeper {
  public:
-  /// Returns the address that the receiver reads `bytes` from.
-  virtual std::uint64_t keep(const void* first, std::size_t bytes, block_lasts how_long) = 0;
+  /// Returns the address that the receiver reads `bytes` from. `borrowed`: they may be gone when
+  /// it does, so they are copied.
+  virtual std::uint64_t keep(const void* first, std::size_t bytes, bool borrowed) = 0;
 
  protected:
   virtual ~block_keeper() = default;
@@ -99,7 +93,7 @@ class basic_sizer {
     whole_ += bytes;
     skeleton_ += bytes;
   }
-  void block(const void*, std::size_t bytes, std::size_t alignment, block_lasts) {
+  void block(const void*, std::size_t bytes, std::size_t alignment, bool) {
     alignment = block_alignment(bytes, alignment);
     whole_ += padding(whole_, alignment) + bytes;
     if (bytes >= block_min) {
@@ -151,10 +145,9 @@ class basic_writer {
     if (bytes != 0) std::memcpy(at_, from, bytes);
     at_ += bytes;
   }
-  void block(const void* from, std::size_t bytes, std::size_t alignment, block_lasts how_long) {
+  void block(const void* from, std::size_t bytes, std::size_t alignment, bool borrowed) {
     if (keeper_ != nullptr && bytes >= block_min) {
-      if (user_depth_ > 0) how_long = block_lasts::for_a_moment;
-      std::uint64_t address = keeper_->keep(from, bytes, how_long);
+      std::uint64_t address = keeper_->keep(from, bytes, borrowed || user_depth_ > 0);
       return put(&address, sizeof address);
     }
     static constexpr std::byte zeros[16] = {};
@@ -163,6 +156,7 @@ class basic_writer {
   }
   void enter() {}
   void leave() {}
+  /// What a user's function hands over may be gone when that returns.
   void enter_user() { ++user_depth_; }
   void leave_user() { --user_depth_; }
 

@@ -249,66 +249,67 @@ consteval form form_of() {
   }
 }
 
-template <class T, class... Seen>
+template <bool Views, class T, class... Seen>
 consteval bool can_marshal();
 
-template <class... Seen>
+template <bool Views, class... Seen>
 struct all_marshal {
   template <class... T>
   static consteval bool of(type_list<T...>*) {
-    return (can_marshal<std::remove_cv_t<T>, Seen...>() && ...);
+    return (can_marshal<Views, std::remove_cv_t<T>, Seen...>() && ...);
   }
   template <class... T>
   static consteval bool of_variant(const std::variant<T...>*) {
-    return (can_marshal<std::remove_cv_t<T>, Seen...>() && ...);
+    return (can_marshal<Views, std::remove_cv_t<T>, Seen...>() && ...);
   }
   template <class... T>
   static consteval bool of_tuple(const std::tuple<T...>*) {
-    return (can_marshal<std::remove_cv_t<T>, Seen...>() && ...);
+    return (can_marshal<Views, std::remove_cv_t<T>, Seen...>() && ...);
   }
   template <class A, class B>
   static consteval bool of_tuple(const std::pair<A, B>*) {
-    return can_marshal<std::remove_cv_t<A>, Seen...>() &&
-           can_marshal<std::remove_cv_t<B>, Seen...>();
+    return can_marshal<Views, std::remove_cv_t<A>, Seen...>() &&
+           can_marshal<Views, std::remove_cv_t<B>, Seen...>();
   }
   template <class T, std::size_t N>
   static consteval bool of_tuple(const std::array<T, N>*) {
-    return can_marshal<T, Seen...>();
+    return can_marshal<Views, T, Seen...>();
   }
 };
 
+/// `Views`: so may ranges that are read in place, which is good for the time of a call only.
 /// `Seen`: types around it, which may hold values of their own kind.
-template <class T, class... Seen>
+template <bool Views, class T, class... Seen>
 consteval bool can_marshal() {
   if constexpr ((std::is_same_v<T, Seen> || ...)) {
     return true;
   } else {
     constexpr form f = form_of<T>();
-    using inner = all_marshal<T, Seen...>;
+    using inner = all_marshal<Views, T, Seen...>;
     if constexpr (f == form::none) {
       return false;
     } else if constexpr (f == form::bytes || f == form::boolean) {
       return true;
     } else if constexpr (f == form::view) {
-      return is_bytes<std::remove_cv_t<typename T::value_type>> &&
+      return Views && is_bytes<std::remove_cv_t<typename T::value_type>> &&
              alignof(typename T::value_type) <= 16;
     } else if constexpr (f == form::map) {
-      return can_marshal<typename T::key_type, T, Seen...>() &&
-             can_marshal<typename T::mapped_type, T, Seen...>();
+      return can_marshal<Views, typename T::key_type, T, Seen...>() &&
+             can_marshal<Views, typename T::mapped_type, T, Seen...>();
     } else if constexpr (f == form::contiguous || f == form::sequence || f == form::set ||
                          f == form::optional) {
-      return can_marshal<typename T::value_type, T, Seen...>();
+      return can_marshal<Views, typename T::value_type, T, Seen...>();
     } else if constexpr (f == form::variant) {
       return inner::of_variant(static_cast<const T*>(nullptr));
     } else if constexpr (f == form::tuple) {
       return inner::of_tuple(static_cast<const T*>(nullptr));
     } else if constexpr (f == form::array) {
-      return can_marshal<std::remove_extent_t<T>, Seen...>();
+      return can_marshal<Views, std::remove_extent_t<T>, Seen...>();
     } else if constexpr (f == form::owner) {
       using element = typename T::element_type;
       return std::is_same_v<T, std::unique_ptr<element>> && !std::is_array_v<element> &&
              (!std::is_polymorphic_v<element> || std::is_final_v<element>) &&
-             can_marshal<std::remove_const_t<element>, T, Seen...>();
+             can_marshal<Views, std::remove_const_t<element>, T, Seen...>();
     } else if constexpr (f == form::user) {
       return std::is_default_constructible_v<T>;
     } else {
@@ -438,10 +439,10 @@ void save_user(Archive& ar, const T& v) {
 }
 
 template <class Archive, class T>
-void save_block(Archive& ar, const T* first, std::size_t n, block_lasts how_long) {
+void save_block(Archive& ar, const T* first, std::size_t n, bool borrowed) {
   save_count(ar, n);
   // Elements with a stricter alignment are not read in place.
-  ar.block(first, n * sizeof(T), alignof(T) <= 16 ? alignof(T) : 1, how_long);
+  ar.block(first, n * sizeof(T), alignof(T) <= 16 ? alignof(T) : 1, borrowed);
 }
 
 template <class Archive, class T>
@@ -458,7 +459,7 @@ void save_value(Archive& ar, const T& v) {
     std::uint8_t byte = v ? 1 : 0;
     ar.put(&byte, 1);
   } else if constexpr (f == form::view) {
-    save_block(ar, v.data(), v.size(), block_lasts::for_the_call);
+    save_block(ar, v.data(), v.size(), true);
   } else if constexpr (f == form::contiguous) {
     using element = typename T::value_type;
     if constexpr (std::is_same_v<element, bool>) {
@@ -472,7 +473,7 @@ void save_value(Archive& ar, const T& v) {
         }
       }
     } else if constexpr (is_bytes<element>) {
-      save_block(ar, v.data(), v.size(), block_lasts::as_the_value);
+      save_block(ar, v.data(), v.size(), false);
     } else {
       nested guard(ar);
       save_count(ar, v.size());

@@ -71,24 +71,19 @@ class pooled_block {
   std::size_t capacity_;
 };
 
-/// Whether a caller stays in its call until the values were read.
-enum class caller : bool { goes_on, waits };
-
-/// Values on their way that another rank has not read yet, and copies of what does not last.
+/// Values on their way that another rank has not read yet; and copies of what was only lent.
 class kept_values : public block_keeper {
  public:
-  explicit kept_values(caller meanwhile) : caller_(meanwhile) {}
+  kept_values() = default;
   kept_values(const kept_values&) = delete;
   kept_values& operator=(const kept_values&) = delete;
   ~kept_values() override;
 
-  std::uint64_t keep(const void* first, std::size_t bytes, block_lasts how_long) final;
+  std::uint64_t keep(const void* first, std::size_t bytes, bool borrowed) final;
   std::byte* copy_room(std::size_t bytes);
   /// All of it is in one block that is kept.
   bool has(std::uint64_t address, std::uint64_t bytes) const;
   std::size_t total() const { return total_; }
-  /// Some of it is the caller's, and was not copied.
-  bool is_lent() const { return is_lent_; }
 
  private:
   struct block {
@@ -98,15 +93,12 @@ class kept_values : public block_keeper {
   std::vector<block> blocks_;
   std::vector<pooled_block> copies_;
   std::size_t total_ = 0;
-  const caller caller_;
-  bool is_lent_ = false;
 };
 
 template <class... T>
 class kept_tuple final : public kept_values {
  public:
-  explicit kept_tuple(caller meanwhile, T&&... values)
-      : kept_values(meanwhile), values_(std::move(values)...) {}
+  explicit kept_tuple(T&&... values) : values_(std::move(values)...) {}
   std::tuple<T...>& values() { return values_; }
 
  private:
@@ -115,8 +107,6 @@ class kept_tuple final : public kept_values {
 
 /// Keeps values for `bytes` of blocks until another rank has read them; returns their name there.
 std::uint64_t keep_for_reader(std::unique_ptr<kept_values> values);
-/// Suspends until `rank` has read them, or is lost.
-void wait_until_read(std::uint64_t holder, int rank);
 /// Suspends as long as this rank keeps much for others.
 void wait_for_room_to_keep(std::size_t bytes);
 /// The rank `home` need keep them no longer. Never suspends; any stack.
@@ -306,11 +296,10 @@ class kept_message {
  public:
   /// Moves the values. Throws what writing them throws.
   template <class... T>
-  kept_message(caller meanwhile, const measured& size, T&&... values) {
+  explicit kept_message(const measured& size, T&&... values) {
     static_assert((!std::is_lvalue_reference_v<T> && ...));
     if (size.whole > marshalled_max) too_long_for_a_message(size.whole);
-    auto kept =
-        std::make_unique<kept_tuple<std::remove_cvref_t<T>...>>(meanwhile, std::move(values)...);
+    auto kept = std::make_unique<kept_tuple<std::remove_cvref_t<T>...>>(std::move(values)...);
     // In memory of its own: what is thrown here has happened before room for the message is asked.
     std::byte* skeleton = kept->copy_room(size.skeleton);
     writer to(skeleton, size.skeleton, kept.get());
@@ -326,9 +315,8 @@ class kept_message {
     return kept_header_room + (skeleton_bytes_ <= whole_max ? skeleton_bytes_ : 0);
   }
   std::size_t kept_bytes() const { return values_->total(); }
-  bool is_lent() const { return values_->is_lent(); }
-  /// Into room of bytes(). They are kept from here on, by the name that is returned.
-  std::uint64_t write(std::byte* message);
+  /// Into room of bytes(); they are kept from here on.
+  void write(std::byte* message);
 
  private:
   std::unique_ptr<kept_values> values_;
@@ -346,7 +334,7 @@ template <class R>
 void send_marshalled_result(ticket_id id, R&& value) {
   measured size = measure(value);
   if (size.is_long(whole_max)) [[unlikely]] {
-    kept_message kept(caller::goes_on, size, std::move(value));
+    kept_message kept(size, std::move(value));
     std::size_t bytes = kept.bytes();
     std::byte* room = begin_result(id, bytes);
     if (room == nullptr) return;

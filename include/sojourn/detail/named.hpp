@@ -248,7 +248,7 @@ ticket_id send_named(int to, bool answered, typename Named::arguments values, Fi
     return std::apply(
         [&](auto&... value) {
           return send_marshalled(
-              to, marshalled_request<named_head<Named>>::head_room,
+              marshalled_request<named_head<Named>>::head_room,
               [&](std::size_t bytes) {
                 outgoing out = begin_named(Named::stub, to, bytes, answered);
                 if constexpr (sizeof...(First) != 0) std::memcpy(out.payload, &head, sizeof head);

@@ -38,7 +38,7 @@ union room<nothing> {
 
 /// What a call on another rank may return.
 template <class R>
-inline constexpr bool is_result = marshals<R> && !has_view<R>;
+inline constexpr bool is_result = marshals_to_stay<R>;
 
 template <class R>
 void send_value(ticket_id id, stored<R>&& value) {

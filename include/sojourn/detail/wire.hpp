@@ -350,21 +350,18 @@ struct marshalled_method : marshalled_request<method_head<Checked>, A...> {
       register_request_handler(&handle, false, promise_of_method<Method, T>());
 };
 
-/// Sends values in a message to rank `to`. begin(bytes): room for it, of which the first
-/// `head_room` are the caller's; commit(out) sends it. Suspends until long views have been read.
+/// Sends values in a message. begin(bytes): room for it, of which the first `head_room` are the
+/// caller's; commit(out) sends it.
 template <class Begin, class Commit, class... A>
-ticket_id send_marshalled(int to, std::size_t head_room, Begin begin, Commit commit,
-                          A&... arguments) {
+ticket_id send_marshalled(std::size_t head_room, Begin begin, Commit commit, A&... arguments) {
   stays_here stays;
   measured size = measure(arguments...);
   if (size.is_long(whole_request_max)) [[unlikely]] {
     wait_for_room_to_keep(size.whole);
-    kept_message kept(caller::waits, size, std::move(arguments)...);
-    const bool is_lent = kept.is_lent();
+    kept_message kept(size, std::move(arguments)...);
     outgoing out = begin(head_room + kept.bytes());
-    const std::uint64_t holder = kept.write(out.payload + head_room);
+    kept.write(out.payload + head_room);
     commit(out);
-    if (is_lent) wait_until_read(holder, to);
     return out.ticket;
   }
   outgoing out = begin(head_room + header_room + size.whole);
@@ -383,7 +380,7 @@ template <class Request, class TicketOf, class... A>
 ticket_id send_marshalled_request(int to, const typename Request::head& head, bool answered,
                                   TicketOf ticket_of, A&... arguments) {
   return send_marshalled(
-      to, Request::head_room,
+      Request::head_room,
       [&](std::size_t bytes) {
         outgoing out = begin_request(to, bytes, answered);
         if (!answered) out.ticket = ticket_of();
