@@ -11,15 +11,31 @@
 
 namespace apps {
 
-/// Calls body(0) … body(count-1) on this rank, each in a child of its own, and returns when all are
+/// One of the calls of in_fibers. The address is good where it runs, on the rank that it came from.
+struct call_here {
+  const std::function<void(int)>* body;
+  int index;
+};
+
+}  // namespace apps
+
+template <>
+inline constexpr bool sojourn::travels<apps::call_here> = true;
+
+namespace apps {
+
+/// Calls body(0) … body(count-1) on this rank, each in a fiber of its own, and returns when all are
 /// done; rethrows what one of them threw. Suspends.
 inline void in_fibers(int count, const std::function<void(int)>& body) {
   std::vector<sojourn::future<void>> running;
   for (int i = 0; i < count; ++i) {
-    running.push_back(sojourn::fork([&body, i] {
-      const sojourn::stay here_only;  // Activations that the body opens may leave.
-      body(i);
-    }));
+    running.push_back(sojourn::rpc(
+        sojourn::rank_me(),
+        [](call_here call) {
+          const sojourn::stay here_only;  // Activations that the body opens may leave.
+          (*call.body)(call.index);
+        },
+        call_here{&body, i}));
   }
   std::exception_ptr failure;
   for (auto& fiber : running) {

@@ -73,6 +73,7 @@ template <class Body>
 counters counted(Body body) {
   barrier();
   counters before = counters_now();
+  barrier();  // What comes of `body` may reach a rank as soon as rank 0 goes on.
   if (rank_me() == 0) body();
   barrier();
   return reduce(counters_now() - before, std::plus<>{});
