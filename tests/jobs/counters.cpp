@@ -29,6 +29,7 @@ template <class Body>
 counters counted(Body body) {
   barrier();
   counters before = counters_now();
+  barrier();  // What comes of `body` may reach a rank as soon as rank 0 goes on.
   if (rank_me() == 0) body();
   barrier();
   return reduce(counters_now() - before, std::plus<>{});
@@ -125,6 +126,7 @@ void a_migration_is_counted_where_it_starts() {
   if (rank_me() == 0) p = make<cell>(last());
   barrier();
   auto before = counters_now();
+  barrier();
   if (rank_me() == 0) CHECK_EQUAL(activate(two_reads, p), 0);
   barrier();
   auto used = counters_now() - before;
