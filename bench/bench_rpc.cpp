@@ -490,19 +490,17 @@ std::vector<double> time_rate(const bench::batch_plan& plan,
   return bench::time_batches(plan, [&bundle](std::uint64_t count) {
     std::optional<aggregated> bundles;
     if (bundle) bundles.emplace(*bundle);
-    const auto add = [](const payload& p) {
-      ++calls_run;
-      numbers_run += p.back();
-    };
     payload argument{};
-    // In bundles it pays to say that a function never waits.
-    if (bundle) {
-      for (argument.back() = 0; argument.back() < count; ++argument.back()) {
-        rpc_ff(1, nonblocking(add), argument);
-      }
-    } else {
-      for (argument.back() = 0; argument.back() < count; ++argument.back())
-        rpc_ff(1, add, argument);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      argument.back() = i;
+      rpc_ff(
+          1,
+          [](const payload& p) {
+            bench::touch(&p);
+            ++calls_run;
+            numbers_run += p.back();
+          },
+          argument);
     }
     // Calls from one rank run in their order: all have run when this one does.
     const auto [run, sum] =
