@@ -28,9 +28,11 @@ namespace {
 
 // Shorter ones are kept by the C library.
 constexpr std::size_t pooled_from = 256u << 10;
-// A rank holds so much that is free, once it has sent or received as much at a time. What the
-// blocks hold may be taken back by the system.
+// A rank holds so much that is free, once it has sent or received as much at a time.
 constexpr std::size_t pooled_max = 256u << 20;
+// Beyond this, the system is told that it may take memory of free blocks back: a call to it for each
+// block, which most programs are spared.
+constexpr std::size_t pooled_for_good = 64u << 20;
 // From here on blocks lie in large pages: 4 KiB at a time, the first use of new memory takes longer
 // than a copy into it.
 constexpr std::size_t large_from = 4u << 20;
@@ -53,10 +55,6 @@ block_pool& pool() {
   static block_pool& p = *new block_pool;
   return p;
 }
-
-}  // namespace
-
-namespace {
 
 /// Whole pages of it; they stay as long as the system has others.
 void give_back_when_needed(std::byte* memory, std::size_t bytes) {
@@ -97,7 +95,7 @@ pooled_block::~pooled_block() {
     try {
       pool().free.push_back({memory_, capacity_});
       pool().bytes += capacity_;
-      give_back_when_needed(memory_, capacity_);
+      if (pool().bytes > pooled_for_good) give_back_when_needed(memory_, capacity_);
       return;
     } catch (const std::bad_alloc&) {  // Then it is not kept.
     }
