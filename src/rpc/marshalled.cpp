@@ -30,8 +30,8 @@ namespace {
 constexpr std::size_t pooled_from = 256u << 10;
 // A rank holds so much that is free, once it has sent or received as much at a time.
 constexpr std::size_t pooled_max = 256u << 20;
-// Beyond this, the system is told that it may take memory of free blocks back: a call to it for each
-// block, which most programs are spared.
+// Beyond this, the system is told that it may take memory of free blocks back: a call to it for
+// each block, which most programs are spared.
 constexpr std::size_t pooled_for_good = 64u << 20;
 // From here on blocks lie in large pages: 4 KiB at a time, the first use of new memory takes longer
 // than a copy into it.
