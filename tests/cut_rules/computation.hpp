@@ -19,6 +19,8 @@ namespace cut_rules {
 
 template <bool Real>
 class exception_steps;  // exceptions.hpp
+template <bool Real>
+class feature_steps;  // features.hpp
 
 // One-way calls that this rank has made inside of finish scopes, and those that have ended.
 inline u64 one_way_calls = 0;
@@ -66,6 +68,7 @@ class computation {
 
  private:
   friend class exception_steps<Real>;
+  friend class feature_steps<Real>;
 
   void add(u64 value) { sum_ = mix(sum_, value); }
 
@@ -90,7 +93,7 @@ class computation {
 
   void step(u64 op, u64 x) {
     check_no_exception();
-    op %= 26;
+    op %= 31;
     if (settings.skip >> op & 1) return;
     switch (op) {
       case 0:
@@ -136,6 +139,16 @@ class computation {
         return large_result(x);
       case 24:
         return rounding(x);
+      case 25:
+        return feature_steps<Real>(*this).thread(x);
+      case 26:
+        return feature_steps<Real>(*this).lock(x);
+      case 27:
+        return feature_steps<Real>(*this).sleep(x);
+      case 28:
+        return feature_steps<Real>(*this).text(x);
+      case 29:
+        return feature_steps<Real>(*this).bundle(x);
       default:
         return remote_node(x);
     }
@@ -172,6 +185,9 @@ class computation {
       }
     });
   }
+
+  /// The value of a computation below this, where there may be one.
+  u64 node_or(u64 x, u64 otherwise) { return depth_ == 0 ? otherwise : node_value(x).value; }
 
   void activate(u64 x) {
     if (depth_ == 0) return;
@@ -224,7 +240,8 @@ class computation {
             const int before = sojourn::rank_me();
             const u64 v = deep ? p.template call<&cell::work_deep>(how, x, depth_ - 1)
                                : p.template call<&cell::work>(how, x);
-            if (sojourn::rank_me() != before && sojourn::rank_me() != owner) {
+            if (!others_move_threads() && sojourn::rank_me() != before &&
+                sojourn::rank_me() != owner) {
               fail(seed_, "a call of an object on rank %d ended on rank %d", owner,
                    sojourn::rank_me());
             }

@@ -3,6 +3,7 @@
 // them back, all at once. Each rank runs many programs concurrently. With --break RULE one rule is
 // broken on purpose, and the run must fail (broken.sh).
 #include "exceptions.hpp"
+#include "features.hpp"
 
 #include <unistd.h>
 
@@ -181,7 +182,8 @@ void report_events(const sojourn::counters& c) {
     const bool alone = e == event::fork_went_on || e == event::fork_by_reference_went_on ||
                        e == event::fork_returned || e == event::exception_by_ticket ||
                        e == event::waited_in_handler || e == event::waited_in_unwinding ||
-                       e == event::wrote_to_ancestor || e == event::finished_scope;
+                       e == event::wrote_to_ancestor || e == event::finished_scope ||
+                       e == event::joined_thread;
     lines.push_back({event_names[i], events[i], !alone});
   }
   const u64 shared_stacks = most_pieces > sojourn::detail::slots.fibers_max();
@@ -207,8 +209,11 @@ int body() {
   for (std::size_t i = 0; i < all.size(); ++i) cells[i] = all[i];
   sojourn::barrier();
   const auto before = sojourn::counters_now();
+  auto collectives = sojourn::fork([] { check_collectives(100); });
   run_programs();
+  collectives.get();
   sojourn::barrier();
+  if (small_calls != 0) fail(0, "a finish has returned before all small calls in it had run");
   expect_nothing_left();
   report_events(sojourn::counters_now() - before);
   sojourn::barrier();

@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "fork.hpp"
 #include "settings.hpp"
 
 namespace cut_rules {
@@ -97,12 +96,14 @@ class child<true> {
  public:
   template <class F, class... A>
   void fork(F fn, A... arguments) {
-    start([&] { return fork_by_value(fn, arguments...); });
+    start([&] { return sojourn::fork(fn, arguments...); });
+    happened(result_.ready() ? event::fork_returned : event::fork_went_on);
   }
+  /// `fn` refers to frames of its caller.
   template <class F>
-  [[gnu::always_inline]] void fork_here(F fn) {
-    result_ = fork_by_reference(fn, room_);
-    made_on_ = sojourn::rank_me();
+  void fork_here(F fn) {
+    start([&] { return sojourn::fork(fn); });
+    happened(result_.ready() ? event::fork_returned : event::fork_by_reference_went_on);
   }
   template <class F>
   void start(F future_of) {
@@ -131,7 +132,6 @@ class child<true> {
 
  private:
   sojourn::future<u64> result_;
-  alignas(16) unsigned char room_[256];
   int made_on_ = 0;
 };
 

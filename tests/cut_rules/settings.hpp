@@ -34,6 +34,12 @@ inline run_settings settings;
 /// to be seen then is that programs crash, hang or come to wrong values.
 inline bool watch_rules() { return settings.broken_rule == nullptr; }
 
+/// Whether a thread that waits may go on elsewhere without having asked for it.
+inline bool others_move_threads() {
+  static const char* const balance = std::getenv("SOJOURN_BALANCE");
+  return balance != nullptr && std::strcmp(balance, "none") != 0;
+}
+
 /// Things that must have happened for a run to mean anything.
 enum class event : unsigned {
   moved,                 ///< A migration took place.
@@ -53,6 +59,7 @@ enum class event : unsigned {
   waited_in_unwinding,
   wrote_to_ancestor,  ///< After waiting, a by-reference child wrote to its parent's frame.
   finished_scope,
+  joined_thread,
   count_
 };
 inline constexpr std::size_t event_count = static_cast<std::size_t>(event::count_);
@@ -74,6 +81,7 @@ inline constexpr std::array<const char*, event_count> event_names = {
     "waited in unwinding",
     "wrote to an ancestor",
     "finished a scope",
+    "joined a thread",
 };
 inline std::array<u64, event_count> events;
 inline void happened(event e) { ++events[static_cast<std::size_t>(e)]; }
