@@ -21,10 +21,24 @@ void yields(int n) {
   for (int i = 0; i < n; ++i) yield();
 }
 
-/// Runs fn(i) in `count` fibers of this rank, begun in this order.
+void (*body_of_fibers)(int);
+int begun = 0;
+/// Runs fn(i) in `count` fibers of this rank, begun in this order. Returns when each has begun: has
+/// run until it first waited.
 std::vector<future<void>> fibers(int count, void (*fn)(int)) {
+  body_of_fibers = fn;
+  begun = 0;
   std::vector<future<void>> all;
-  for (int i = 0; i < count; ++i) all.push_back(rpc(rank_me(), fn, i));
+  for (int i = 0; i < count; ++i) {
+    all.push_back(rpc(
+        rank_me(),
+        [](int n) {
+          ++begun;
+          body_of_fibers(n);
+        },
+        i));
+  }
+  while (begun < count) yield();
   return all;
 }
 void join(std::vector<future<void>> all) {
@@ -64,7 +78,6 @@ void waiters_are_served_in_order() {
     order.push_back(i);
     yields(i % 3);
   });
-  yields(100);
   // All wait now; who comes later is last.
   guard.unlock();
   CHECK(!guard.try_lock());
@@ -205,7 +218,6 @@ void notifications_are_served_in_order() {
     changed.wait(lock);
     order.push_back(i);
   });
-  yields(50);
   changed.notify_one();
   changed.notify_one();
   yields(10);
@@ -247,7 +259,7 @@ void waits_end_at_their_time() {
     CHECK_EQUAL(notified, i % 3 != 0);
     if (notified) order.push_back(i);
   });
-  while (inside < 30) yield();
+  CHECK_EQUAL(inside, 30);
   inside = 0;
   sleep_for(200ms);
   CHECK(order.empty());
@@ -268,6 +280,7 @@ void a_semaphore_counts() {
   join(fibers(40, [](int i) {
     places.acquire();
     *most_inside = std::max(*most_inside, ++inside);
+    while (begun < 40) yield();
     yields(1 + i % 5);
     --inside;
     places.release();
@@ -281,7 +294,6 @@ void a_semaphore_counts() {
     places.acquire();
     order.push_back(i);
   });
-  yields(30);
   // From a fiber that has taken none; more than wait at the end.
   rpc(rank_me(), [] { places.release(4); }).get();
   yields(10);
@@ -306,7 +318,7 @@ void a_latch_opens_once() {
     gate->arrive_and_wait();
     CHECK_EQUAL(inside, 9);
   });
-  yields(50);
+  while (inside < 9) yield();
   CHECK(!all_here.try_wait());
   all_here.count_down();
   CHECK(all_here.try_wait());
@@ -386,7 +398,9 @@ bool both_would_move() {
       [] { return !migrate_to(next(), via::migrate.activations(2)) && tries_to_move(); });
 }
 
+bool asks_for_the_mutex = false;
 bool was_handed_a_mutex() {
+  asks_for_the_mutex = true;
   guard.lock();  // held by main, which unlocks it meanwhile
   bool refused = !tries_to_move();
   guard.unlock();
@@ -413,13 +427,14 @@ void frames_that_hold_a_mutex_stay() {
   CHECK(activate(both_would_move));
 
   guard.lock();
+  asks_for_the_mutex = false;
   auto handed = rpc(rank_me(), was_handed_a_mutex);
-  yields(20);
+  while (!asks_for_the_mutex) yield();
   guard.unlock();
   CHECK(handed.get());
 
   auto waited = rpc(rank_me(), waited_in_a_condition_variable);
-  for (int i = 0; i < 1000 && !waited.ready(); ++i) {
+  while (!waited.ready()) {
     changed.notify_all();
     yield();
   }
