@@ -116,7 +116,7 @@ fuzz() {
   return $failed
 }
 
-# What counts is the library alone. Ranks that are killed, or that abort, take their counts with them. Left
+# What counts is the library alone. Ranks that are killed take their counts with them. Left
 # out are tests of what things cost, whose figures the counting changes.
 coverage() {
   folder=$root/build/coverage
