@@ -116,8 +116,8 @@ fuzz() {
   return $failed
 }
 
-# What counts is the library alone. Ranks that are killed take their counts with them. Left
-# out are tests of what things cost, whose figures the counting changes.
+# What counts is the library alone. Ranks that are killed take their counts with them. Left out are
+# tests of what things cost, whose figures the counting changes.
 coverage() {
   folder=$root/build/coverage
   rm -f "$logs/coverage.table"

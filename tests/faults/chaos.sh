@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC1091,SC2034,SC2154
 # chaos.sh SOJOURN BTREE [ROUNDS [SEED]]: kills a random rank of the B-tree job at a random moment,
-# and in every fifth round the launcher. The job must always end, name who died, and
-# leave no process and nothing in /dev/shm. SOJOURN_CHAOS_ROUNDS and SOJOURN_CHAOS_SEED win over the
-# arguments' defaults.
+# and in every fifth round the launcher. The job must always end, name who died, and leave no process
+# and nothing in /dev/shm; how long the slowest took is printed. SOJOURN_CHAOS_ROUNDS and
+# SOJOURN_CHAOS_SEED win over the arguments' defaults.
 . "$(dirname "$0")/../launcher/lib.sh"
 ulimit -c 0
 btree=$2
