@@ -35,7 +35,7 @@ struct reply_place {
 
   continuation<T>* holder = nullptr;  ///< While `open`.
   const fiber_view* fiber = running_fiber;
-  const mark* under = running.youngest;
+  std::uint64_t under = youngest_mark();
   ticket_id ticket = 0;
   state is = state::open;
   room<stored<T>> value;
@@ -170,7 +170,7 @@ class continuation {
     const std::uintptr_t sp = detail::stack_pointer();
     return reinterpret_cast<std::uintptr_t>(this) - sp <
                reinterpret_cast<std::uintptr_t>(&p) - sp &&
-           p.under == detail::running.youngest && p.fiber == detail::running_fiber;
+           p.under == detail::youngest_mark() && p.fiber == detail::running_fiber;
   }
   void drop() {
     if (is_ == state::in_place) place_->is = place::state::dropped;

@@ -72,7 +72,7 @@ class mutex : private detail::mutex_state {
 
   void take() {
     locked = true;
-    under = detail::running.youngest;
+    under = detail::youngest_mark();
     before = detail::running.mutexes;
     detail::running.mutexes = this;
   }

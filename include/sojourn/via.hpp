@@ -26,9 +26,9 @@ class activation {
 /// The youngest open activation of the running fiber; names nothing in a pinned fiber outside any.
 inline activation this_activation() {
   activation a;
-  a.odd_address_ = 1 | reinterpret_cast<std::uint64_t>(detail::running.youngest != nullptr
-                                                           ? detail::running.youngest
-                                                           : detail::running.base);
+  const std::uint64_t youngest = detail::youngest_mark();
+  a.odd_address_ =
+      1 | (youngest != 0 ? youngest : reinterpret_cast<std::uint64_t>(detail::running.base));
   return a;
 }
 

@@ -27,6 +27,7 @@ call_context caller_of(const piece* p) {
   }
 #endif
   if (is(sojourn_resume_fork[0])) return {word_at(sp + 56), sp + 64, word_at(sp + 48)};
+  if (is(sojourn_resume_handler[0])) return {word_at(sp + 56), sp + 96, word_at(sp + 40)};
   const std::uint64_t saved = is(sojourn_resume_marked[0]) ? word_at(sp + 8) : sp + 8;
   return {word_at(saved + 8), saved + 16, word_at(saved)};
 #elif defined(__aarch64__)

@@ -47,7 +47,9 @@ void attach_forks() {
   if (way != "hybrid" && way != "heap") {
     throw error(format("SOJOURN_EXECUTION=%s is neither hybrid nor heap", text));
   }
-  if (way == "heap") counts.at_forks = at_fork::on_heap;
+  if (way == "heap") counts.at_forks |= at_fork::on_heap;
+  // Their younger frames begin in a page of their own.
+  if (checked()) counts.at_forks |= at_fork::marked;
 }
 
 void refuse_grain() {

@@ -49,9 +49,9 @@ inline void ensure_image(piece* p) {
 }
 
 /// What a mark's address would be worth as the name of a result (rule broken on purpose).
-[[gnu::noinline]] ticket_id ticket_of_mark(const mark* m) {
-  static std::unordered_map<const mark*, ticket_id> names;
-  ticket_id& id = names[m];
+[[gnu::noinline]] ticket_id ticket_of_mark(const boundary& b) {
+  static std::unordered_map<std::uint64_t, ticket_id> names;
+  ticket_id& id = names[b.at];
   if (!ticket_is_open(id)) id = ticket_open();
   return id;
 }
@@ -341,11 +341,11 @@ namespace {
 }
 
 /// By-reference children stay with the part their marks lie in.
-[[gnu::noinline]] void split_referrers(piece* older, piece* younger, const mark* m) {
+[[gnu::noinline]] void split_referrers(piece* older, piece* younger, const boundary& b) {
   younger->referrers = older->referrers;
   younger->referrers->referred_by = &younger->referrers;
   referrer** link = &younger->referrers;
-  while (*link != nullptr && refers_below(*link, m)) {
+  while (*link != nullptr && refers_below(*link, b)) {
     (*link)->refers_to = younger;
     link = &(*link)->next_referrer;
   }
@@ -353,11 +353,11 @@ namespace {
   if (older->referrers != nullptr) older->referrers->referred_by = &older->referrers;
 }
 
-/// Gives the younger part of what was cut at `m` the mutexes that its frames have locked.
-[[gnu::noinline]] void split_mutexes(piece* older, piece* younger, const mark* m) {
+/// Gives the younger part of what was cut at `b` the mutexes that its frames have locked.
+[[gnu::noinline]] void split_mutexes(piece* older, piece* younger, const boundary& b) {
   mutex_state** links[] = {&older->mutexes, &younger->mutexes};
   for (mutex_state* held = older->mutexes; held != nullptr; held = held->before) {
-    mutex_state**& link = links[held_below(*held, m)];
+    mutex_state**& link = links[held_below(*held, b.at)];
     *link = held;
     link = &held->before;
   }
@@ -366,51 +366,90 @@ namespace {
 
 }  // namespace
 
-piece* divide(piece* older, mark* m, std::uint64_t sp, hold*& holds) {
+piece* divide(piece* older, const boundary& b, std::uint64_t outer, std::uint64_t sp,
+              hold*& holds) {
   piece* younger = new_piece();
-  const auto boundary = reinterpret_cast<std::uint64_t>(m->sp);
   younger->slot = older->slot;
   younger->sp = younger->in_place_from = sp;
-  younger->hi = boundary;
-  younger->base = m;
-  younger->result = broken.ticket_per_cut ? ticket_of_mark(m) : open_ticket(-1)->id;
-  younger->base_methods = method_depth(*m);
+  younger->hi = b.end;
+  younger->base = reinterpret_cast<const void*>(b.at);
+  younger->result = broken.ticket_per_cut ? ticket_of_mark(b) : open_ticket(-1)->id;
   younger->thread = older->thread;
-  younger->pinned = m->kind == mark_kind::fork_pinned;
+  younger->pinned = b.kind == mark_kind::fork_pinned;
   younger->scope = older->scope;
-  m->ticket = younger->result;
-  m->events |= mark::was_cut;
+  younger->returns = b.returns;
+  younger->called_from = b.older.pc;
+  if (b.open != nullptr) {
+    b.open->ticket = younger->result;
+    b.open->events |= mark::was_cut;
+  }
 
-  if (holds != nullptr && reinterpret_cast<std::uint64_t>(holds) < boundary) [[unlikely]]
+  if (holds != nullptr && reinterpret_cast<std::uint64_t>(holds) < b.end) [[unlikely]]
     split_holds(older, younger, holds);
   if (older->scope != nullptr) on_scope.joined(older->scope);
-  if (older->referrers != nullptr && refers_below(older->referrers, m)) [[unlikely]]
-    split_referrers(older, younger, m);
-  if (is_by_reference(m->kind)) {
+  if (older->referrers != nullptr && refers_below(older->referrers, b)) [[unlikely]]
+    split_referrers(older, younger, b);
+  if (is_by_reference(b.kind)) {
     younger->by_reference = true;
-    younger->refers_under =
-        m->outer != nullptr ? reinterpret_cast<std::uint64_t>(m->outer) : ~std::uint64_t{0};
+    younger->refers_under = outer;
     add_referrer(older, younger);
   }
   ++counts.cuts;
   return younger;
 }
 
-piece* cut(piece* older, mark* m) {
-  piece* younger = divide(older, m, older->sp, older->holds);
+namespace {
+
+/// What the marks of one side of `b` are, which both sides have been taken to have.
+[[gnu::noinline]] void split_marks(piece* older, piece* younger, const boundary& b) {
+  older->marks_hold_exceptions = older->marks_hold_methods = older->has_pinned_fork = false;
+  for (const mark* m = older->youngest;
+       m != nullptr && reinterpret_cast<std::uint64_t>(m) < older->hi; m = m->outer) {
+    if (m == b.open) {
+      // It is no mark any more, but keeps what the older side takes back when it goes on.
+      if ((m->events & mark::saved_exceptions) != 0) older->marks_hold_exceptions = true;
+    } else {
+      note_mark(*m, reinterpret_cast<std::uint64_t>(m) < b.at ? *younger : *older);
+    }
+  }
+}
+
+/// The older side of a mark in the tables goes on in its handler: gives it the context that is
+/// resumed to that. It lies where the younger frames do, and so in an image.
+void make_context(piece* older, const boundary& b, ticket_id result) {
+  const handler_entry entry = separate(b);
+  older->sp = b.end - handler_context_bytes;
+  older->in_place_from = b.end;
+  ensure_image(older);
+  write_handler_context(older->image, b, entry, result);
+}
+
+}  // namespace
+
+piece* cut(piece* older, const boundary& b) {
+  const std::uint64_t outer = is_by_reference(b.kind) ? end_of_outer(boundaries(older), b) : 0;
+  piece* younger = divide(older, b, outer, older->sp, older->holds);
   younger->youngest =
       reinterpret_cast<std::uint64_t>(older->youngest) < younger->hi ? older->youngest : nullptr;
   younger->exceptions = std::exchange(older->exceptions, {});
   // Which side is initialising a static is not known: both count as doing so, and stay.
   younger->static_inits = older->static_inits;
-  younger->methods = std::exchange(older->methods, younger->base_methods);
-  younger->marks_hold_exceptions = older->marks_hold_exceptions;
-  younger->has_pinned_fork = older->has_pinned_fork;
-  younger->fp = std::exchange(older->fp, fp_of_mark(*m, older->fp));
+  younger->methods = std::exchange(older->methods, methods_at(b));
+  if (older->marks_hold_exceptions || older->marks_hold_methods || older->has_pinned_fork) {
+    split_marks(older, younger, b);
+  }
+  younger->has_forks = older->has_forks;
+  younger->fp = std::exchange(older->fp, fp_of_mark(b, older->fp));
   if (older->mutexes != nullptr) [[unlikely]]
-    split_mutexes(older, younger, m);
-  older->sp = older->in_place_from = younger->hi;
-  older->youngest = older_mark(older, m);
+    split_mutexes(older, younger, b);
+  if (older->in_place_from != older->sp) {
+    younger->in_place_from = older->in_place_from;
+    std::swap(younger->image, older->image);
+    std::swap(younger->image_capacity, older->image_capacity);
+  }
+  older->sp = older->in_place_from = b.end;
+  older->youngest = older_mark(older, b, older->youngest);
+  if (b.open == nullptr) make_context(older, b, younger->result);
   // Beside the older part, which is in place.
   younger->next_in_slot = std::exchange(older->next_in_slot, younger);
   return younger;

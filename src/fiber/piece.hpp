@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "fiber/boundary.hpp"
 #include "memory/stack_slots.hpp"
 #include "sojourn/detail/mark.hpp"
 #include "sojourn/detail/running.hpp"
@@ -27,20 +28,25 @@ struct fp_control {
   friend bool operator==(fp_control, fp_control) = default;
 };
 
-/// That of the older side of `m`: its own, whatever the younger side, which has `now`, set since.
-inline fp_control fp_of_mark(const mark& m, fp_control now) {
+/// What has the control word `word` (fp_control_word), where `now` is in use.
+inline fp_control fp_with_word(std::uint32_t word, fp_control now) {
 #if defined(__x86_64__)
   // The mark keeps the x87 word alone. What has changed there since has changed in MXCSR, too: the
   // exceptions that are masked, and the rounding.
   constexpr std::uint32_t masks = 0x003f, rounding = 0x0c00;
-  const std::uint32_t changed = now.x87 ^ (m.fp & 0xffff);
+  const std::uint32_t changed = now.x87 ^ (word & 0xffff);
   if (changed == 0) return now;
   now.mxcsr ^= (changed & masks) << 7 | (changed & rounding) << 3;
   now.x87 ^= changed;
 #else
-  now.mxcsr = m.fp;
+  now.mxcsr = word;
 #endif
   return now;
+}
+/// That of the older side of `b`, whatever the younger side, which has `now`, set since. Of a mark
+/// in the tables its handler knows.
+inline fp_control fp_of_mark(const boundary& b, fp_control now) {
+  return b.open != nullptr ? fp_with_word(b.open->fp, now) : now;
 }
 
 inline constexpr int no_rank = -1;
@@ -66,14 +72,17 @@ struct piece : fiber_view, referrer {
   bool keeps_slot = false;  ///< The oldest piece of a fiber of this rank: its end frees the slot.
 
   // What it is.
-  const void* base = nullptr;  ///< Address of the mark it began under; compared, never read.
-  ticket_id result = 0;        ///< Takes what its base mark's inner function returns; of a
-                               ///< handler that blocked, its answer.
-  bool pinned = false;         ///< Never leaves this rank.
-  bool shares_stack = false;   ///< The next handler runs in its slot once it has blocked.
-  bool by_reference = false;   ///< Its frames refer to those of `refers_to`.
-  bool restored = false;       ///< It comes from a checkpoint, and has not been let go on yet.
-  bool runs_frozen = false;    ///< It does work of the runtime, also while fibers stand still.
+  const void* base = nullptr;     ///< Address of the mark it began under; compared, never read.
+  ticket_id result = 0;           ///< Takes what its base mark's inner function returns; of a
+                                  ///< handler that blocked, its answer.
+  bool pinned = false;            ///< Never leaves this rank.
+  bool shares_stack = false;      ///< The next handler runs in its slot once it has blocked.
+  bool by_reference = false;      ///< Its frames refer to those of `refers_to`.
+  bool restored = false;          ///< It comes from a checkpoint, and has not been let go on yet.
+  bool has_forks = false;         ///< Some may be open in it that no mark tells (boundary.hpp).
+  child_result returns;           ///< Of a child whose mark was in the tables alone, and …
+  std::uint64_t called_from = 0;  ///< … where it would have returned to; 0 of any other.
+  bool runs_frozen = false;       ///< It does work of the runtime, also while fibers stand still.
 
   // The thread it is part of (the floor above): known by the ticket of its result.
   ticket_id thread = 0;
@@ -92,9 +101,9 @@ struct piece : fiber_view, referrer {
   exception_globals exceptions = {};
   mutex_state* mutexes = nullptr;  ///< That it holds, the latest first.
   unsigned static_inits = 0;
-  std::uint32_t methods = 0;           ///< Open ones, counted from the base of its fiber …
-  std::uint32_t base_methods = 0;      ///< … and those at its own base.
+  std::uint32_t methods = 0;           ///< Open ones, of its youngest frames (mark::methods).
   bool marks_hold_exceptions = false;  ///< An open mark has saved some; seen at suspension.
+  bool marks_hold_methods = false;     ///< An open mark lies in one; likewise.
   bool has_pinned_fork = false;        ///< A mark of one is open in it; likewise.
   fp_control fp = {};
 
@@ -179,17 +188,18 @@ std::byte* room_for(piece* p);
 /// Gives `p`, whose bytes arrived at `from`, its bytes there.
 void copy_in(piece* p, const std::byte* from);
 
-/// Cuts the suspended `older` at its open mark `m`: what is younger becomes a new piece whose
+/// Cuts the suspended `older` at its open mark `b`: what is younger becomes a new piece whose
 /// result goes to a new ticket, recorded in the mark. Requires: `older` is in place. O(1) but for
 /// by-reference children.
-piece* cut(piece* older, mark* m);
+piece* cut(piece* older, const boundary& b);
 /// What cut() does however the state of `older` is kept: the new piece, from `sp` on, knows what it
-/// is and what it is tied to. `holds`: the youngest of both sides; then of the older side.
-piece* divide(piece* older, mark* m, std::uint64_t sp, hold*& holds);
+/// is and what it is tied to. `outer`: end_of_outer, where the younger side refers to the older
+/// one. `holds`: the youngest of both sides; then of the older side.
+piece* divide(piece* older, const boundary& b, std::uint64_t outer, std::uint64_t sp, hold*& holds);
 /// True when the frames that the by-reference `child` uses are younger than its parent's open mark
-/// `m`. (The mark it began under may be gone: the frame that made it may have returned.)
-inline bool refers_below(const referrer* child, const mark* m) {
-  return child->refers_under <= reinterpret_cast<std::uint64_t>(m);
+/// `b`. (The mark it began under may be gone: the frame that made it may have returned.)
+inline bool refers_below(const referrer* child, const boundary& b) {
+  return child->refers_under <= b.end;
 }
 /// Makes `child` one that refers to frames of `parent`; and ends that.
 void add_referrer(piece* parent, referrer* child);
@@ -197,10 +207,21 @@ void drop_referrer(referrer* child);
 /// Has `to` refer in the place of `from`.
 void hand_over_referrer(referrer* from, referrer* to);
 
-/// The next older open mark of `p`, or null.
-inline mark* older_mark(const piece* p, const mark* m) {
-  mark* o = m->outer;
-  return reinterpret_cast<std::uint64_t>(o) < p->hi ? o : nullptr;
+/// The next older mark than `b` in the chain of `p`, or null; `youngest` is the first of it.
+inline mark* older_mark(const piece* p, const boundary& b, mark* youngest) {
+  mark* m = b.open != nullptr ? b.open->outer : youngest;
+  while (m != nullptr && reinterpret_cast<std::uint64_t>(m) <= b.at) m = m->outer;
+  return reinterpret_cast<std::uint64_t>(m) < p->hi ? m : nullptr;
+}
+/// Notes of a mark in `p` what the gate must know of it, as marks cannot be read in an image.
+inline void note_mark(const mark& m, piece& p) {
+  if ((m.events & mark::saved_exceptions) != 0) p.marks_hold_exceptions = true;
+  if (method_depth(m) != 0) p.marks_hold_methods = true;
+  if (m.kind == mark_kind::fork_pinned) p.has_pinned_fork = true;
+}
+/// How many methods were open, since the next older mark, where `b` was opened.
+inline std::uint32_t methods_at(const boundary& b) {
+  return b.open != nullptr ? method_depth(*b.open) : 0;
 }
 
 /// Set by the floor above: what becomes of a ready piece that `departs_to` another rank, in place

@@ -2,6 +2,7 @@
 #include "fiber/scheduler.hpp"
 
 #include <cxxabi.h>
+#include <unwind.h>
 
 #include <exception>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "memory/runtime_resource.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/tasks.hpp"
+#include "sojourn/detail/thrown.hpp"
 
 extern "C" {
 void* sojourn_scheduler_sp;
@@ -33,6 +35,7 @@ piece* first_shut_out = nullptr;
 task_queue posted;
 std::atomic<void (*)()> at_next_turn{nullptr};
 void (*on_fiber_made)(piece* p) = [](piece*) {};
+void (*on_child_throws)(const std::type_info&, void*) = [](const std::type_info&, void*) {};
 void (*on_wait_outside_fiber)() = [] {};
 
 namespace {
@@ -99,12 +102,11 @@ void record_suspension(piece* p) {
       *running.exceptions = {};
     }
   }
-  // Marks cannot be walked once the piece is an image: what the gate must know is noted now.
-  p->marks_hold_exceptions = p->has_pinned_fork = false;
-  for (mark* m = p->youngest; m != nullptr; m = older_mark(p, m)) {
-    if (m->events & mark::saved_exceptions) p->marks_hold_exceptions = true;
-    if (m->kind == mark_kind::fork_pinned) p->has_pinned_fork = true;
+  p->marks_hold_exceptions = p->marks_hold_methods = p->has_pinned_fork = false;
+  for (mark* m = p->youngest; m != nullptr && within(m); m = m->outer) {
+    note_mark(*m, *p);
   }
+  p->has_forks = may_have_forks();
   p->word = 0;
   p->fp = read_fp();
   if (p->fp != scheduler.usual_fp) [[unlikely]]
@@ -170,6 +172,7 @@ inline void take_up(piece* p) {
   running.static_inits = p->static_inits;
   if (p->mutexes != nullptr) [[unlikely]]
     running.mutexes = std::exchange(p->mutexes, nullptr);
+  running.forks_before = counts.forks - (p->has_forks ? 1 : 0);
   set_method_depth(p->methods);
   if (p->exceptions.caught != nullptr || p->exceptions.uncaught != 0) [[unlikely]] {
     if (!broken.exceptions_per_piece) *running.exceptions = p->exceptions;
@@ -209,6 +212,7 @@ void enter(void* e) {
   running.base = reinterpret_cast<const void*>(p->hi);
   running.holds = nullptr;
   running.static_inits = 0;
+  running.forks_before = counts.forks;
   set_method_depth(0);
   running_fiber = p;
 #if SOJOURN_ASAN
@@ -263,50 +267,45 @@ void abandon_stack() {
 }
 
 piece* block_below_mark(piece* left) {
-  mark* m = left->youngest;
-  while (m != nullptr && !is_fork(m->kind)) m = older_mark(left, m);
+  boundaries each(left);
+  const boundary b = go_to_fork(each);
   if (running.watched != 0) [[unlikely]]
-    check_watched(left->sp, m != nullptr ? reinterpret_cast<std::uint64_t>(m->sp) : left->hi,
-                  "waits");
-  if (m == nullptr) return left;
+    check_watched(left->sp, b ? b.end : left->hi, "waits");
+  if (!b) {
+    left->has_forks = !each.knows_of_none();
+    return left;
+  }
   ++counts.forks_blocked;
-  piece* younger = cut(left, m);
+  piece* younger = cut(left, b);
+  younger->has_forks = false;  // this was the youngest
   make_ready_first(left, 1);
   return younger;
 }
 
 namespace {
 
-/// The youngest open fork of the running piece, or null.
-mark* youngest_fork() {
-  const piece* p = running_piece();
-  if (p == nullptr) return nullptr;
-  for (mark* m = running.youngest; m != nullptr && reinterpret_cast<std::uint64_t>(m) < p->hi;
-       m = m->outer) {
-    if (is_fork(m->kind)) return m;
-  }
-  return nullptr;
-}
-
 /// Cuts the running piece, whose youngest byte is at `sp`, at its youngest fork. As suspending it,
 /// cut() and taking up the older side would, without a way over the descriptor of that.
-piece* cut_running(piece* p, mark* m, std::uint64_t sp) {
-  piece* younger = divide(p, m, sp, running.holds);
-  for (mark* each = running.youngest; each != m; each = each->outer) {
+piece* cut_running(piece* p, const boundary& b, std::uint64_t outer, std::uint64_t sp) {
+  piece* younger = divide(p, b, outer, sp, running.holds);
+  mark* const older = older_mark(p, b, running.youngest);
+  for (mark* each = running.youngest;
+       each != nullptr && reinterpret_cast<std::uint64_t>(each) < b.at; each = each->outer) {
     younger->youngest = running.youngest;
-    if (each->events & mark::saved_exceptions) younger->marks_hold_exceptions = true;
+    note_mark(*each, *younger);
   }
-  running.youngest = older_mark(p, m);
+  running.youngest = older;
+  running.forks_before = counts.forks - (may_have_forks() ? 1 : 0);
   younger->static_inits = running.static_inits;
   younger->methods = method_depth();
-  set_method_depth(younger->base_methods);
+  set_method_depth(methods_at(b));
   if (running.exceptions->caught != nullptr || running.exceptions->uncaught != 0) [[unlikely]] {
     if (!broken.exceptions_per_piece) {
       younger->exceptions = std::exchange(*running.exceptions, {});
     }
   }
   younger->fp = read_fp();
-  const fp_control fp = fp_of_mark(*m, younger->fp);
+  const fp_control fp = fp_of_mark(b, younger->fp);
   if (fp != younger->fp) [[unlikely]]
     write_fp(fp);
   return younger;
@@ -317,31 +316,58 @@ piece* cut_running(piece* p, mark* m, std::uint64_t sp) {
   forget_frames(slots.low(p->slot) + stack_slots::guard_bytes, sp);
 }
 
-/// Where what leaves under a fork is cut off.
-mark* cut_at;
-
-/// From below frames that were cut off `p`: what is left of it goes on.
-[[noreturn, gnu::always_inline]] inline void go_on_older(piece* p, std::uint64_t resume_at) {
+/// From below frames that were cut off `p` at `b`: what is left of it goes on.
+[[noreturn, gnu::always_inline]] inline void go_on_older(piece* p, const boundary& b,
+                                                         const handler_entry& entry,
+                                                         ticket_id result) {
   running_fiber = p;
   ++counts.switches;
-  forget_free_frames(p, resume_at);
+  const std::uint64_t sp = b.end;
+  forget_free_frames(p, sp);
   announce_switch(slots.low(p->slot), slots.high(p->slot));
+  if (b.open == nullptr) enter_handler(entry, result);
   void* nowhere;
-  switch_stack(&nowhere, resume_at, 1);
+  switch_stack(&nowhere, sp, 1);
   __builtin_unreachable();
 }
 
-/// Runs below the frames that wait, which are cut off; the older side goes on.
+/// Runs below the frames that wait, which are cut off at their youngest fork; the older side goes
+/// on. Where there is none, all of them leave.
 long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp) {
+  // The scheduler looks for messages, which others wait for.
+  constexpr unsigned once_in = 16;
+  static unsigned waits = 0;
   piece* p = running_piece();
+  const auto act = reinterpret_cast<leave_action>(action);
+  boundaries each(p, sp);
+  const boundary b = go_to_fork(each);
+  if (b && ++waits % once_in == 0) scheduler.round_ends = true;
+  if (!b || scheduler.round_ends) {
+    p = suspend_running(sp);
+    p->has_forks = !each.knows_of_none();
+    act(p, reinterpret_cast<void*>(context));
+    abandon_stack();
+  }
   if (p == scheduler.spare) become_fiber(p);
   running_fiber = nullptr;
-  const auto resume_at = reinterpret_cast<std::uint64_t>(cut_at->sp);
-  piece* younger = cut_running(p, cut_at, sp);
+  const std::uint64_t outer = is_by_reference(b.kind) ? each.end_of_next() : 0;
+  piece* younger = cut_running(p, b, outer, sp);
+  handler_entry entry;
+  if (b.open == nullptr) entry = separate(b);
+  const ticket_id result = younger->result;
   ++counts.forks_blocked;
-  reinterpret_cast<leave_action>(action)(younger, reinterpret_cast<void*>(context));
+  act(younger, reinterpret_cast<void*>(context));
   make_image(younger);
-  go_on_older(p, resume_at);
+  go_on_older(p, b, entry, result);
+}
+
+/// Whether a fork is open in what runs of which a mark tells.
+bool has_marked_fork(const piece* p) {
+  for (const mark* m = running.youngest; m != nullptr && reinterpret_cast<std::uint64_t>(m) < p->hi;
+       m = m->outer) {
+    if (is_fork(m->kind)) return true;
+  }
+  return false;
 }
 
 /// Others need the running piece's stack, or it is to leave itself.
@@ -356,16 +382,43 @@ bool stack_is_wanted(const piece* p) {
 
 }  // namespace
 
+namespace {
+
+/// As the frames of whoever asks lie now.
+boundary asked_for;
+
+long find_youngest(std::uint64_t of_fork, std::uint64_t, std::uint64_t sp) {
+  boundaries each(running_piece(), sp);
+  asked_for = of_fork != 0 ? go_to_fork(each) : *each;
+  if (each.knows_of_none()) running.forks_before = counts.forks;
+  return 0;
+}
+
+}  // namespace
+
+boundary youngest_open_fork() {
+  if (running_piece() == nullptr) return {};
+  sojourn_capture(find_youngest, 1, 0);
+  return asked_for;
+}
+
+boundary youngest_boundary() {
+  sojourn_capture(find_youngest, 0, 0);
+  return asked_for;
+}
+
+std::uint64_t find_youngest_mark() {
+  if (running_piece() != nullptr) {
+    if (const boundary b = youngest_boundary(); b && b.open == nullptr) return b.at;
+  }
+  return reinterpret_cast<std::uint64_t>(running.youngest);
+}
+
 // What leaves becomes an image: no frame of this function is among what is copied.
 long leave_under_mark(leave_action action, void* context) {
-  // The scheduler looks for messages, which others wait for.
-  constexpr unsigned once_in = 16;
-  static unsigned waits = 0;
-  cut_at = youngest_fork();
-  if (cut_at == nullptr) return leave_whole(action, context);
   const piece* p = running_piece();
-  if (++waits % once_in == 0) scheduler.round_ends = true;
-  if (scheduler.round_ends || stack_is_wanted(p) || running.mutexes != nullptr) {
+  if (p == nullptr || (!may_have_forks() && !has_marked_fork(p)) || scheduler.round_ends ||
+      stack_is_wanted(p) || running.mutexes != nullptr) {
     return leave_whole(action, context);
   }
   return capture_stack(go_on_at_fork, reinterpret_cast<std::uint64_t>(action),
@@ -374,7 +427,8 @@ long leave_under_mark(leave_action action, void* context) {
 
 bool younger_may_go() {
   const piece* p = running_piece();
-  return p != nullptr && running.youngest != nullptr && running.youngest == youngest_fork() &&
+  return p != nullptr && running.youngest != nullptr &&
+         reinterpret_cast<std::uint64_t>(running.youngest) == youngest_open_fork().at &&
          running.static_inits == 0 && running.watched == 0 && !stack_is_wanted(p);
 }
 
@@ -383,17 +437,17 @@ void go_on_without_younger(bool (*action)(piece* younger, void* context), void* 
   piece* p = running_piece();
   if (p == scheduler.spare) become_fiber(p);
   running_fiber = nullptr;
-  mark* at = running.youngest;
-  const auto resume_at = reinterpret_cast<std::uint64_t>(at->sp);
+  const boundary b = boundary_of(running.youngest);
+  const std::uint64_t outer = is_by_reference(b.kind) ? end_of_outer(boundaries(p, sp), b) : 0;
   // Mutexes are held by older frames: the younger ones have not begun.
-  piece* younger = cut_running(p, at, sp);
+  piece* younger = cut_running(p, b, outer, sp);
   if (!action(younger, context)) make_image(younger);
-  go_on_older(p, resume_at);
+  go_on_older(p, b, {}, 0);
 }
 
 bool someone_goes_on_if_blocked() {
   // Checked mode: a wait is then looked at where it suspends.
-  return youngest_fork() != nullptr || running.watched != 0;
+  return running.watched != 0 || youngest_open_fork();
 }
 
 namespace {
@@ -622,8 +676,8 @@ int run_what_is_here(int most) {
 void* memory_for_short_tasks(std::size_t bytes) { return runtime_resource()->allocate(bytes); }
 
 void refer_to_caller(referrer& tie) {
-  tie.refers_under = running.youngest != nullptr ? reinterpret_cast<std::uint64_t>(running.youngest)
-                                                 : ~std::uint64_t{0};
+  const boundary youngest = youngest_boundary();
+  tie.refers_under = youngest ? youngest.end : ~std::uint64_t{0};
   add_referrer(running_piece(), &tie);
 }
 
@@ -675,18 +729,60 @@ std::exception_ptr held_exception() { return std::exchange(held, nullptr); }
 
 void resumed_after_cut() { confirm_switch(); }
 
-void save_exceptions(mark& m) {
-  if (broken.exceptions_at_marks) return;
+void handler_goes_on(std::uint32_t fp) {
+  confirm_switch();
+  const fp_control now = read_fp();
+  const fp_control then = fp_with_word(fp, now);
+  if (then != now) [[unlikely]]
+    write_fp(then);
+}
+
+void save_for_caller(mark& m) {
+  if (method_depth(m) != 0) {
+    set_method_depth(0);
+    m.events |= mark::saved_methods;
+  }
+  if (broken.exceptions_at_marks ||
+      (running.exceptions->caught == nullptr && running.exceptions->uncaught == 0)) {
+    return;
+  }
   m.caught = running.exceptions->caught;
   m.uncaught = running.exceptions->uncaught;
   *running.exceptions = {};
   m.events |= mark::saved_exceptions;
 }
 
-void restore_exceptions(mark& m) {
-  *running.exceptions = {m.caught, m.uncaught};
-  m.events &= static_cast<std::uint8_t>(~mark::saved_exceptions);
+void restore_for_caller(mark& m) {
+  if ((m.events & mark::saved_methods) != 0) set_method_depth(method_depth(m));
+  if ((m.events & mark::saved_exceptions) != 0) *running.exceptions = {m.caught, m.uncaught};
+  m.events &= static_cast<std::uint8_t>(~(mark::saved_exceptions | mark::saved_methods));
 }
+
+namespace {
+
+/// The running piece is a child that was cut off its caller, and has come to its end.
+[[noreturn]] void child_ends_by(std::uint64_t word, std::uint64_t real) {
+  const piece* p = running_piece();
+  send_result(p->result, p->returns.is_real ? &real : &word, p->returns.bytes);
+  finish_piece();
+}
+
+void child_throws(_Unwind_Exception* exception) {
+  if (const std::type_info* type = thrown_type(exception)) on_child_throws(*type, exception + 1);
+}
+
+[[noreturn]] void child_ends_by_exception(void* exception) {
+  const ticket_id result = running_result();
+  abi::__cxa_begin_catch(exception);
+  {
+    const std::exception_ptr thrown = caught_past();
+    abi::__cxa_end_catch();
+    send_exception(result, thrown);
+  }
+  finish_piece();
+}
+
+}  // namespace
 
 ticket_id running_result() { return running_piece()->result; }
 
@@ -698,3 +794,26 @@ void finish_piece() {
 }
 
 }  // namespace sojourn::detail
+
+extern "C" {
+[[gnu::used, noreturn]] void sojourn_child_returned(std::uint64_t word, std::uint64_t real) {
+  sojourn::detail::child_ends_by(word, real);
+}
+[[gnu::used, noreturn]] void sojourn_child_caught(void* exception) {
+  sojourn::detail::child_ends_by_exception(exception);
+}
+extern const char sojourn_child_threw[];
+/// Catches all that a child throws which was cut off its caller.
+[[gnu::used]] _Unwind_Reason_Code sojourn_child_personality(int, _Unwind_Action actions,
+                                                            _Unwind_Exception_Class,
+                                                            _Unwind_Exception* exception,
+                                                            _Unwind_Context* context) {
+  if ((actions & _UA_SEARCH_PHASE) != 0) {
+    sojourn::detail::child_throws(exception);
+    return _URC_HANDLER_FOUND;
+  }
+  _Unwind_SetGR(context, 0, reinterpret_cast<_Unwind_Word>(exception));
+  _Unwind_SetIP(context, reinterpret_cast<_Unwind_Word>(sojourn_child_threw));
+  return _URC_INSTALL_CONTEXT;
+}
+}

@@ -61,7 +61,7 @@ extern void (*on_wait_outside_fiber)();
 /// side may then go on without a way over the scheduler's stack.
 long leave_under_mark(leave_action action, void* context);
 [[gnu::always_inline]] inline long leave_to_wait(leave_action action, void* context) {
-  if (running.youngest != nullptr) return leave_under_mark(action, context);
+  if (running.youngest != nullptr || may_have_forks()) return leave_under_mark(action, context);
   return leave(action, context);
 }
 
@@ -79,7 +79,7 @@ piece* block_below_mark(piece* left);
 /// fork, whose older side then runs at once, and returns what waits: the younger part, or the whole
 /// (CUT.md, Operations 2).
 inline piece* block(piece* left) {
-  if (left->youngest == nullptr && running.watched == 0) [[likely]]
+  if (left->youngest == nullptr && !left->has_forks && running.watched == 0) [[likely]]
     return left;
   return block_below_mark(left);
 }
@@ -93,6 +93,9 @@ bool younger_may_go();
 [[noreturn]] void go_on_without_younger(bool (*action)(piece* younger, void* context),
                                         void* context, std::uint64_t sp);
 
+/// The youngest open mark of the running piece, if any; and the youngest fork.
+boundary youngest_boundary();
+boundary youngest_open_fork();
 /// True when the running piece would be cut if it blocked, so that somebody has work meanwhile.
 bool someone_goes_on_if_blocked();
 
@@ -108,6 +111,10 @@ void give_turn();
 /// Called once, by the next fiber that gives its turn, on its stack. A signal handler may set it:
 /// one that finds the rank in its dispatcher so meets the fiber that keeps it there.
 extern std::atomic<void (*)()> at_next_turn;
+
+/// Told of an exception that leaves a child which was cut off its caller, before any frame of it is
+/// gone (set by the floor above).
+extern void (*on_child_throws)(const std::type_info& type, void* object);
 
 /// Told when a handler's stack becomes a fiber (set by the floor above).
 extern void (*on_fiber_made)(piece* p);

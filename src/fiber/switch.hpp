@@ -14,6 +14,8 @@ extern const char sojourn_resume_marked[];
 extern const char sojourn_resume_fork[];
 #if defined(__x86_64__)
 extern const char sojourn_resume_marked_checked[];
+/// Where one resumes that goes on in the handler of a fork (boundary.hpp).
+extern const char sojourn_resume_handler[];
 #endif
 /// The code of switch_*.S; compared, never called. Between two of its instructions the unwinder's
 /// table knows neither stack.

@@ -140,12 +140,14 @@ sojourn_call_marked:
     .cfi_def_cfa rsp, 8
     .cfi_restore rbp
     ret
+    .cfi_escape 0x0f, 5, 0x77, 0, 0x06, 0x23, 16  /* 16 above where the word at rsp points */
+    .cfi_offset rbp, -16
+    nop                                 /* unwinders look at the byte before a return address */
     .globl  sojourn_resume_marked
 sojourn_resume_marked:                  /* for who reads a suspended stack */
 .Lresume_marked:
-    .cfi_def_cfa rbp, 16
-    .cfi_offset rbp, -16
     pop     rbp
+    .cfi_def_cfa rbp, 16
     leave
     .cfi_def_cfa rsp, 8
     .cfi_restore rbp
@@ -194,6 +196,7 @@ sojourn_fork_marked:
     call    rsi
     add     rsp, 8
     .cfi_adjust_cfa_offset -8
+    nop                                 /* unwinders look at the byte before a return address */
     .globl  sojourn_resume_fork
 sojourn_resume_fork:                  /* for who reads a suspended stack */
 .Lresume_fork:
@@ -326,6 +329,86 @@ sojourn_call_on:
     jmp     rcx
     .cfi_endproc
     .size   sojourn_call_on, . - sojourn_call_on
+
+/* Goes on in a handler, as an unwinder does that has come to it.
+     rdi  values of rbx, rbp, r12 to r15     rsi  its frame's stack pointer
+     rdx  the exception     rcx  which of the handlers there     r8  where they begin */
+    .globl  sojourn_enter_handler
+    .type   sojourn_enter_handler, @function
+    .p2align 4
+sojourn_enter_handler:
+    mov     rbx, [rdi]
+    mov     rbp, [rdi + 8]
+    mov     r12, [rdi + 16]
+    mov     r13, [rdi + 24]
+    mov     r14, [rdi + 32]
+    mov     r15, [rdi + 40]
+    mov     rsp, rsi
+    mov     rax, rdx
+    mov     rdx, rcx
+    jmp     r8
+    .size   sojourn_enter_handler, . - sojourn_enter_handler
+
+/* The same as a context (write_handler_context), which lies below the handler's frame:
+     sp -> [ resume ] [ r15, r14, r13, r12, rbp, rbx ] [ the call's return address ] [ handlers ]
+           [ which ] [ ticket ] [ - ] */
+    .type   sojourn_handler_context, @function
+    .p2align 4
+sojourn_handler_context:
+    .cfi_startproc
+    .cfi_def_cfa rsp, 88
+    .cfi_offset rip, -40
+    .cfi_offset rbx, -48
+    .cfi_offset rbp, -56
+    .cfi_offset r12, -64
+    .cfi_offset r13, -72
+    .cfi_offset r14, -80
+    .cfi_offset r15, -88
+    nop                                 /* unwinders look at the byte before a return address */
+    .globl  sojourn_resume_handler
+sojourn_resume_handler:
+    mov     rdi, [rsp + 72]
+    sub     rsp, 8
+    .cfi_adjust_cfa_offset 8
+    call    sojourn_begin_handler
+    add     rsp, 8
+    .cfi_adjust_cfa_offset -8
+    mov     r15, [rsp]
+    mov     r14, [rsp + 8]
+    mov     r13, [rsp + 16]
+    mov     r12, [rsp + 24]
+    mov     rbp, [rsp + 32]
+    mov     rbx, [rsp + 40]
+    mov     rdx, [rsp + 64]
+    mov     rcx, [rsp + 56]
+    add     rsp, 88
+    .cfi_adjust_cfa_offset -88
+    jmp     rcx
+    .cfi_endproc
+    .size   sojourn_handler_context, . - sojourn_handler_context
+
+/* Where a child returns that was cut off its caller: the result goes to its ticket. An exception that
+   leaves it is caught here by sojourn_child_personality. */
+    .type   sojourn_after_child, @function
+    .p2align 4
+sojourn_after_child:
+    .cfi_startproc
+    .cfi_personality 0x03, sojourn_child_personality
+    .cfi_undefined rip
+    nop
+    .globl  sojourn_child_finish
+sojourn_child_finish:
+    movq    rsi, xmm0
+    mov     rdi, rax
+    call    sojourn_child_returned
+    ud2
+    .globl  sojourn_child_threw
+sojourn_child_threw:
+    mov     rdi, rax
+    call    sojourn_child_caught
+    ud2
+    .cfi_endproc
+    .size   sojourn_after_child, . - sojourn_after_child
 
 /* All this lies from sojourn_switch to here: for signal handlers. */
     .globl  sojourn_switch_end

@@ -304,7 +304,8 @@ bool carry_out(const std::uint8_t* first, const std::uint8_t* end, const common_
         break;
       case 0x0b:  // restore_state
         if (depth == 0) return false;
-        now = remembered[--depth];
+        remembered[--depth].args_size = now.args_size;  // as the C++ runtime has it
+        now = remembered[depth];
         break;
       case 0x0c:  // def_cfa
         now.cfa_register = in.uleb();
@@ -352,7 +353,7 @@ constexpr std::array<std::uint8_t, 16> bytes_of_format{8, 0, 2, 4, 8, 0, 0, 0, 0
 
 /// The innermost handler of a wanted type that the call before `pc` stands under.
 void find_handler(const std::uint8_t* table, std::uint64_t function, std::uint64_t pc,
-                  bool (*wanted)(const std::type_info&), unwind_row& row) {
+                  const void* (*wanted)(const std::type_info&), unwind_row& row) {
   table_reader in(table);
   const encoding landings{in.byte()};
   const std::uint64_t base = landings.is_absent() ? function : in.pointer(landings, function);
@@ -383,8 +384,9 @@ void find_handler(const std::uint8_t* table, std::uint64_t function, std::uint64
                                        bytes_of_format[type_encoding.format()]);
         const auto* type =
             reinterpret_cast<const std::type_info*>(entry.pointer(type_encoding, function));
-        if (type != nullptr && wanted(*type)) {
-          row.handler = type;
+        const void* const said = type != nullptr ? wanted(*type) : nullptr;
+        if (said != nullptr) {
+          row.handler = said;
           row.landing = base + landing;
           row.selector = static_cast<std::int32_t>(selector);
           return;
@@ -400,31 +402,39 @@ void find_handler(const std::uint8_t* table, std::uint64_t function, std::uint64
 bool fits_row(const unwind_rules& rules, unwind_row& row) {
   using place = register_rule::place;
   if (rules.cfa_expression != nullptr) return false;
-  if (rules.cfa_register == stack_pointer) {
-    row.cfa_register = unwind_row::base_sp;
-  } else {
-    const std::size_t index = index_of(rules.cfa_register);
-    if (index == not_preserved) return false;
-    row.cfa_register = static_cast<std::uint8_t>(index);
-  }
+  row.cfa_is_from_sp = rules.cfa_register == stack_pointer;
   using limits = std::numeric_limits<std::int32_t>;
   if (rules.cfa_offset < limits::min() || rules.cfa_offset > limits::max()) return false;
   row.cfa_offset = static_cast<std::int32_t>(rules.cfa_offset);
   const auto fits = [](const register_rule& rule, std::int16_t& words) {
     words = static_cast<std::int16_t>(rule.offset / 8);
-    return rule.where == place::at_offset && words != 0 && std::int64_t{words} * 8 == rule.offset;
+    return rule.where == place::at_offset && std::int64_t{words} * 8 == rule.offset;
   };
   for (std::size_t i = 0; i < preserved_registers; ++i) {
     const register_rule& rule = rules.preserved[i];
-    if (rule.where != place::unchanged && !fits(rule, row.saved[i])) return false;
+    if (rule.where == place::unchanged) continue;
+    row.saves |= 1u << i;
+    if (!fits(rule, row.saved_at[i])) return false;
   }
-  return fits(rules.return_address, row.return_at);
+  std::int16_t return_at = 0;
+  const bool fit = fits(rules.return_address, return_at);
+  row.return_at = return_at;
+  return fit;
+}
+
+/// True of the registers that frames are found by.
+bool finds_frames(std::uint64_t number) {
+  return number == stack_pointer || index_of(number) == unwind_row::base_register;
+}
+READS_FRAMES std::uint64_t value_of(std::uint64_t number, const frame_at_call& frame) {
+  return number == stack_pointer ? frame.sp : *frame.registers[unwind_row::base_register];
 }
 
 /// The value of an expression of the tables; nothing where it is not understood. `first`: what lies
 /// on its stack from the beginning.
-std::optional<std::uint64_t> value_of(const std::uint8_t* expression, const frame_at_call& frame,
-                                      std::optional<std::uint64_t> first) {
+READS_FRAMES std::optional<std::uint64_t> value_of(const std::uint8_t* expression,
+                                                   const frame_at_call& frame,
+                                                   std::optional<std::uint64_t> first) {
   table_reader in(expression);
   const std::uint64_t bytes = in.uleb();
   const std::uint8_t* const end = in.at() + bytes;
@@ -441,13 +451,8 @@ std::optional<std::uint64_t> value_of(const std::uint8_t* expression, const fram
     bool good = true;
     if (operation >= 0x70 && operation <= 0x8f) {  // breg
       const std::uint64_t number = operation - 0x70u;
-      const std::size_t index = index_of(number);
       const auto offset = static_cast<std::uint64_t>(in.sleb());
-      if (number == stack_pointer) {
-        good = push(frame.sp + offset);
-      } else {
-        good = index != not_preserved && push(*frame.registers[index] + offset);
-      }
+      good = finds_frames(number) && push(value_of(number, frame) + offset);
     } else if (operation >= 0x30 && operation <= 0x4f) {  // lit
       good = push(operation - 0x30u);
     } else if (operation == 0x06 && depth >= 1) {  // deref
@@ -474,17 +479,20 @@ std::optional<std::uint64_t> value_of(const std::uint8_t* expression, const fram
   return stack[depth - 1];
 }
 
-bool leave_by_rules(frame_at_call& frame, const unwind_rules& rules) {
+}  // namespace
+
+READS_FRAMES bool unwind_tables::leave_by_rules(frame_at_call& frame, const unwind_row& row,
+                                                std::uint64_t end) {
+  if (row.how != unwind_row::form::expressions) return false;
+  const unwind_rules& rules = *row.rules;
   using place = register_rule::place;
   std::optional<std::uint64_t> cfa;
   if (rules.cfa_expression != nullptr) {
     cfa = value_of(rules.cfa_expression, frame, std::nullopt);
-  } else if (rules.cfa_register == stack_pointer) {
-    cfa = frame.sp + static_cast<std::uint64_t>(rules.cfa_offset);
-  } else if (const std::size_t index = index_of(rules.cfa_register); index != not_preserved) {
-    cfa = *frame.registers[index] + static_cast<std::uint64_t>(rules.cfa_offset);
+  } else {
+    cfa = value_of(rules.cfa_register, frame) + static_cast<std::uint64_t>(rules.cfa_offset);
   }
-  if (!cfa) return false;
+  if (!cfa || *cfa <= frame.sp || *cfa > end) return false;
   const auto saved_at = [&](const register_rule& rule) -> std::uint64_t* {
     std::optional<std::uint64_t> address;
     if (rule.where == place::at_offset) {
@@ -509,25 +517,10 @@ bool leave_by_rules(frame_at_call& frame, const unwind_rules& rules) {
   return true;
 }
 
-}  // namespace
-
-bool unwind_tables::leave(frame_at_call& frame, const unwind_row& row) {
-  if (row.how != unwind_row::form::offsets) [[unlikely]] {
-    return row.how == unwind_row::form::expressions && leave_by_rules(frame, *row.rules);
-  }
-  const std::uint64_t base =
-      row.cfa_register == unwind_row::base_sp ? frame.sp : *frame.registers[row.cfa_register];
-  const std::uint64_t sp = base + static_cast<std::uint64_t>(std::int64_t{row.cfa_offset});
-  auto* const words = reinterpret_cast<std::uint64_t*>(sp);
-  for (std::size_t i = 0; i < preserved_registers; ++i) {
-    if (row.saved[i] != 0) frame.registers[i] = words + row.saved[i];
-  }
-  frame.pc = words[row.return_at];
-  frame.sp = sp;
-  return true;
-}
-
 void unwind_tables::read(std::uint64_t pc, unwind_row& row) const {
+  if (row.rules != nullptr) {
+    runtime_resource()->deallocate(const_cast<unwind_rules*>(row.rules), sizeof(unwind_rules));
+  }
   row = {};
   row.pc = pc;
   object_bases bases{};
@@ -556,9 +549,10 @@ void unwind_tables::read(std::uint64_t pc, unwind_row& row) const {
   if (!carry_out(common.first, common.end, common, 0, ~std::uint64_t{0}, rules, none)) return;
   const unwind_rules initial = rules;
   if (!carry_out(in.at(), end, common, function, at, rules, initial)) return;
-  row.args_size = static_cast<std::uint16_t>(rules.args_size);
   if (rules.return_address.where == register_rule::place::undefined) {
     row.how = unwind_row::form::end;
+  } else if (rules.cfa_expression == nullptr && !finds_frames(rules.cfa_register)) {
+    row.how = unwind_row::form::unknown;
   } else if (fits_row(rules, row)) {
     row.how = unwind_row::form::offsets;
   } else {
@@ -566,7 +560,8 @@ void unwind_tables::read(std::uint64_t pc, unwind_row& row) const {
     row.rules = ::new (room) unwind_rules(rules);
     row.how = unwind_row::form::expressions;
   }
-  if (common.is_of_cpp && table != 0) {
+  // A handler under which arguments lie on the stack would have to drop them.
+  if (common.is_of_cpp && table != 0 && rules.args_size == 0) {
     find_handler(reinterpret_cast<const std::uint8_t*>(table), function, at, wanted_, row);
   }
 }

@@ -7,9 +7,14 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <typeinfo>
+
+/// Of functions that read words of frames as they lie there, the red zones of the address sanitizer
+/// included.
+#define READS_FRAMES __attribute__((no_sanitize("address")))
 
 namespace sojourn::detail {
 
@@ -23,8 +28,8 @@ inline constexpr std::size_t preserved_registers = 19;
 
 /// A frame in the middle of a call.
 struct frame_at_call {
-  std::uint64_t pc;  ///< Its return address: where it goes on.
-  std::uint64_t sp;  ///< Its stack pointer then.
+  std::uint64_t pc = 0;  ///< Its return address: where it goes on.
+  std::uint64_t sp = 0;  ///< Its stack pointer then.
   /// Where its values of these registers are: in a younger frame, which saved them.
   std::array<std::uint64_t*, preserved_registers> registers;
 };
@@ -32,32 +37,34 @@ struct frame_at_call {
 /// What the tables say of a return address.
 struct unwind_row {
   std::uint64_t pc = 0;  ///< 0: of none.
-  /// The handler of a wanted type that the call stands under: the innermost; null without one.
-  const std::type_info* handler = nullptr;
+  /// The handler of a wanted type that the call stands under, the innermost: what `wanted` said of
+  /// it; null without one.
+  const void* handler = nullptr;
   std::uint64_t landing = 0;    ///< Where that handler begins …
   std::int32_t selector = 0;    ///< … with this in the register that tells handlers apart.
   std::int32_t cfa_offset = 0;  ///< The caller's stack pointer lies so far from the base register.
-  std::uint16_t args_size = 0;  ///< Bytes of arguments on the stack, which the handler drops.
-  std::uint8_t cfa_register = 0;  ///< An index among the preserved ones, or base_sp.
+  bool cfa_is_from_sp = false;  ///< The base register is the stack pointer, not base_register.
   enum class form : std::uint8_t {
     unknown,  ///< There are no tables, or they say what this does not understand.
     end,      ///< The oldest frame of its stack.
     offsets,  ///< All that was saved lies at a constant distance.
     expressions
   } how = form::unknown;
-  /// Where registers were saved, in words from the caller's stack pointer; 0: not here.
-  std::array<std::int16_t, preserved_registers> saved{};
-  std::int16_t return_at = -1;                 ///< The same of its return address.
+  std::uint32_t saves = 0;      ///< The registers that the frame has saved, a bit each.
+  std::int32_t return_at = -1;  ///< Its return address, in words from the caller's stack pointer.
+  /// Where those registers are, likewise.
+  std::array<std::int16_t, preserved_registers> saved_at{};
   const struct unwind_rules* rules = nullptr;  ///< Of `expressions`.
 
-  static constexpr std::uint8_t base_sp = 0xff;
+  /// Other than from it and the stack pointer, no frame is found: rbp; x29.
+  static constexpr std::size_t base_register = preserved_registers == 6 ? 1 : 10;
 };
 
 /// Reads and keeps rows.
 class unwind_tables {
  public:
-  /// `wanted`: handlers of these types are looked for.
-  explicit unwind_tables(bool (*wanted)(const std::type_info& type)) : wanted_(wanted) {}
+  /// `wanted`: says of a type whether its handlers are looked for, by something else than null.
+  explicit unwind_tables(const void* (*wanted)(const std::type_info& type)) : wanted_(wanted) {}
 
   /// Good until the next call.
   const unwind_row& row(std::uint64_t pc) {
@@ -66,14 +73,37 @@ class unwind_tables {
       read(pc, r);
     return r;
   }
-  /// Makes the frame's caller of it. False, and the frame as it was, at the end of a stack and
-  /// where the row does not tell.
-  static bool leave(frame_at_call& frame, const unwind_row& row);
+  /// Makes the frame's caller of it, whose stack pointer is at most `end`. False, and the frame as
+  /// it was, at the end of a stack and where the row does not tell. Not `all`: of registers, only
+  /// that one is followed by which frames are found.
+  template <bool all = true>
+  READS_FRAMES static bool leave(frame_at_call& frame, const unwind_row& row, std::uint64_t end) {
+    if (row.how != unwind_row::form::offsets) [[unlikely]]
+      return leave_by_rules(frame, row, end);
+    // Pointers to registers may be what is written below: each word is read once, before.
+    const std::uint64_t from = frame.sp;
+    const std::uint64_t base =
+        row.cfa_is_from_sp ? from : *frame.registers[unwind_row::base_register];
+    const std::uint64_t sp = base + static_cast<std::uint64_t>(std::int64_t{row.cfa_offset});
+    if (sp <= from || sp > end) [[unlikely]]
+      return false;
+    auto* const words = reinterpret_cast<std::uint64_t*>(sp);
+    frame.pc = words[row.return_at];
+    frame.sp = sp;
+    constexpr std::uint32_t base_bit = 1u << unwind_row::base_register;
+    for (std::uint32_t saves = all ? row.saves : row.saves & base_bit; saves != 0;
+         saves &= saves - 1) {
+      const auto i = static_cast<unsigned>(std::countr_zero(saves));
+      frame.registers[i] = words + row.saved_at[i];
+    }
+    return true;
+  }
 
  private:
+  static bool leave_by_rules(frame_at_call& frame, const unwind_row& row, std::uint64_t end);
   void read(std::uint64_t pc, unwind_row& row) const;
 
-  bool (*wanted_)(const std::type_info& type);
+  const void* (*wanted_)(const std::type_info& type);
   std::array<unwind_row, 1024> rows_{};
 };
 

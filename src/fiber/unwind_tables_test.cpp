@@ -17,8 +17,9 @@ namespace {
 struct wanted_here {};
 struct wanted_there {};
 
-bool is_wanted(const std::type_info& type) {
-  return type == typeid(wanted_here) || type == typeid(wanted_there);
+const void* is_wanted(const std::type_info& type) {
+  if (type == typeid(wanted_here)) return &typeid(wanted_here);
+  return type == typeid(wanted_there) ? &typeid(wanted_there) : nullptr;
 }
 unwind_tables tables(is_wanted);
 
@@ -116,7 +117,7 @@ int compared = 0;
   while (at < known.size() && known[at].sp != frame.sp) ++at;
   ASSERT_LT(at, known.size());
   int left = 0;
-  while (unwind_tables::leave(frame, tables.row(frame.pc))) {
+  while (unwind_tables::leave(frame, tables.row(frame.pc), ~std::uint64_t{0})) {
     ASSERT_LT(++at, known.size());
     ++left;
     ASSERT_EQ(frame.pc, known[at].pc) << "after " << left << " frames";
@@ -217,7 +218,7 @@ TEST(unwind_tables, frames_of_all_shapes_are_left_as_the_runtime_leaves_them) {
 
 // ---- Handlers -----------------------------------------------------------------------------------
 
-std::vector<const std::type_info*> handlers_found;
+std::vector<const void*> handlers_found;
 std::vector<unwind_row> rows_found;
 
 /// Of the frames that are open, from the youngest on.
@@ -234,7 +235,7 @@ std::vector<unwind_row> rows_found;
       handlers_found.push_back(row.handler);
       rows_found.push_back(row);
     }
-    if (!unwind_tables::leave(frame, row)) return;
+    if (!unwind_tables::leave(frame, row, ~std::uint64_t{0})) return;
   }
 }
 
@@ -285,7 +286,7 @@ void (*volatile callee)();
   return 0;
 }
 
-using found = std::vector<const std::type_info*>;
+using found = std::vector<const void*>;
 
 TEST(unwind_tables, a_call_is_found_to_stand_under_a_wanted_handler) {
   callee = find_handlers;

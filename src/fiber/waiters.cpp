@@ -73,11 +73,8 @@ mutex_state** link_to(const mutex_state* m) {
 bool would_wait_for_itself(const mutex_state* m) {
   const piece* p = running_piece();
   if (p == nullptr || link_to(m) == nullptr) return false;
-  for (const mark* k = running.youngest; k != nullptr && reinterpret_cast<std::uint64_t>(k) < p->hi;
-       k = k->outer) {
-    if (is_fork(k->kind)) return held_below(*m, k);
-  }
-  return true;
+  const boundary fork = youngest_open_fork();
+  return !fork || held_below(*m, fork.at);
 }
 
 }  // namespace
@@ -152,7 +149,7 @@ void mutex::pass_on() {
     return;
   }
   detail::piece* next = detail::take_waiter(*this);
-  under = next->youngest;
+  under = reinterpret_cast<std::uint64_t>(next->youngest);
   before = next->mutexes;
   next->mutexes = this;
   detail::make_ready(next, detail::woken_here);
@@ -165,7 +162,7 @@ bool condition_variable::wait_ns(std::unique_lock<mutex>& lock, std::uint64_t de
   }
   mutex& m = *lock.mutex();
   // The frames that locked it may be older than those that wait.
-  const detail::mark* under = m.under;
+  const std::uint64_t under = m.under;
   m.unlock();
   bool notified = detail::wait_in(*this, deadline_ns);
   m.lock();

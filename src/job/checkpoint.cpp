@@ -76,7 +76,7 @@ void refuse_unless_main() {
   const piece* p = running_piece();
   bool is_main = p != nullptr && p->slot == slots.main_slot() && p->hi == slots.high(p->slot) &&
                  p->thread == 0;
-  if (!is_main || running.youngest != nullptr || running.holds != nullptr) {
+  if (!is_main || youngest_mark() != 0 || running.holds != nullptr) {
     refuse(checkpoint_refusal::not_main,
            "checkpoint() is called by main on every rank, not by a thread or a call, and outside "
            "of any activation, fork, finish or stay");

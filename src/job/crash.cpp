@@ -114,6 +114,7 @@ void note_origin() {
   auto base = reinterpret_cast<std::uint64_t>(p->base);
   if (p->result == 0 || !addresses.in_stacks(base)) return;
   record->mark = base;
+  record->called_from = p->called_from;
   record->waiting_at = home_of(p->result) + 1;
 }
 

@@ -46,10 +46,11 @@ struct crash_record {
   std::uint64_t oldest[crash_oldest_max];  ///< Frame number n at n % crash_oldest_max.
 
   // Who began what ran, as ranks + 1; 0 where that does not apply.
-  std::int32_t called_by;   ///< A rank whose call was being handled.
-  std::int32_t waiting_at;  ///< A rank where an activation waits for what ran here.
-  std::uint64_t mark;       ///< The mark it was called under, on that rank.
-  std::uint32_t in_thread;  ///< 1: not the rank's worker ran, but another thread.
+  std::int32_t called_by;     ///< A rank whose call was being handled.
+  std::int32_t waiting_at;    ///< A rank where an activation waits for what ran here.
+  std::uint64_t mark;         ///< The mark it was called under, on that rank.
+  std::uint64_t called_from;  ///< Where its caller goes on, of a fork that no mark tells of; or 0.
+  std::uint32_t in_thread;    ///< 1: not the rank's worker ran, but another thread.
 
   thrown_frames thrown;        ///< Of an exception that is not caught where it was thrown.
   std::uint32_t is_of_thrown;  ///< 1: the rank's own stack says nothing.

@@ -474,6 +474,8 @@ void supervisor::look_at_sender() {
       waiting_at >= static_cast<int>(ranks_.size())) {
     return;
   }
+  sender_ = crash.called_from;
+  if (sender_ != 0) return;
   pid_t pid = block(waiting_at).pid.load(std::memory_order_relaxed);
   sender_ = pid > 0 ? caller_of_mark(pid, crash.mark) : 0;
 }

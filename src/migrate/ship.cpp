@@ -69,7 +69,8 @@ bool depart(piece* p, const mark* end, int to) {
   std::byte* room = goes_now ? try_reserve_request(to, payload_bytes(p)) : nullptr;
   if (room != nullptr) [[likely]]
     send_piece(room, d);
-  scan_frames(p->sp, p->hi, slots.high(p->slot), end);
+  // The context of a handler is not in place.
+  scan_frames(p->in_place_from, p->hi, slots.high(p->slot), end);
   if (room != nullptr) [[likely]] {
     retire(p);
     return true;
@@ -82,35 +83,34 @@ bool depart(piece* p, const mark* end, int to) {
   return false;
 }
 
-/// The older end of what `m` asks to move: a mark, or null for the whole piece.
-struct boundary {
+/// The older end of what is to move: a mark, or none for the whole piece.
+struct chosen_end {
   bool found;
-  mark* oldest;
+  boundary oldest;
 };
 
-bool may_end_at(const piece* p, const mark* m) {
-  return m == nullptr ? !p->pinned && !p->by_reference : may_travel(m->kind);
+bool may_end_at(const piece* p, const boundary& b) {
+  return b ? may_travel(b.kind) : !p->pinned && !p->by_reference;
 }
 
-boundary choose(const piece* p, via how) {
+chosen_end choose(const piece* p, via how) {
   if (how.count() != via::all_of_them) {
-    mark* at = p->youngest;
-    for (unsigned i = 1; at != nullptr && i < how.count(); ++i) at = older_mark(p, at);
-    return {may_end_at(p, at), at};
+    boundaries at(p);
+    for (unsigned i = 1; at && i < how.count(); ++i) ++at;
+    return {may_end_at(p, *at), *at};
   }
-  std::uint64_t through = how.through_address();
+  const std::uint64_t through = how.through_address();
   if (through != 0 && through != address_of(p->base)) {
-    for (mark* at = p->youngest; at != nullptr; at = older_mark(p, at)) {
-      if (address_of(at) == through) return {may_end_at(p, at), at};
+    for (boundaries at(p); at; ++at) {
+      if (at->at == through) return {may_end_at(p, *at), *at};
     }
   }
   // All that may: the whole, or up to the oldest mark that travels.
-  boundary best{may_end_at(p, nullptr), nullptr};
-  if (best.found && reason_to_stay(p, nullptr, p->hi) == nullptr) return best;
+  chosen_end best{may_end_at(p, {}), {}};
+  if (best.found && reason_to_stay(p, {}) == nullptr) return best;
   best.found = false;
-  for (mark* at = p->youngest; at != nullptr; at = older_mark(p, at)) {
-    if (may_end_at(p, at) && reason_to_stay(p, at, address_of(at->sp)) == nullptr)
-      best = {true, at};
+  for (boundaries at(p); at; ++at) {
+    if (may_end_at(p, *at) && reason_to_stay(p, *at) == nullptr) best = {true, *at};
   }
   return best;
 }
@@ -119,9 +119,8 @@ boundary choose(const piece* p, via how) {
 long move_pieces(std::uint64_t rank, std::uint64_t how, std::uint64_t sp) {
   int to = static_cast<int>(rank);
   piece* left = suspend_running(sp);
-  boundary end = choose(left, std::bit_cast<via>(how));
-  std::uint64_t hi = end.oldest != nullptr ? address_of(end.oldest->sp) : left->hi;
-  if (!end.found || reason_to_stay(left, end.oldest, hi) != nullptr ||
+  const auto [found, end] = choose(left, std::bit_cast<via>(how));
+  if (!found || reason_to_stay(left, end) != nullptr ||
       (left->scope != nullptr && scopes_on_wire.available(left->scope) == 0)) {
     ++counts.migrations_refused;
     if (checked()) [[unlikely]]
@@ -129,21 +128,18 @@ long move_pieces(std::uint64_t rank, std::uint64_t how, std::uint64_t sp) {
     make_ready_first(left, stayed);
     abandon_stack();
   }
-  if (checked()) [[unlikely]] {
-    bool waits = end.oldest != nullptr && !is_fork(end.oldest->kind);
-    check_departure(left, hi, waits, end.oldest, to);
-  }
-  if (end.oldest == nullptr) {
+  const bool caller_waits = end && !is_fork(end.kind);
+  if (checked()) [[unlikely]]
+    check_departure(left, end ? end.end : left->hi, caller_waits, end.open, to);
+  if (!end) {
     if (left->is_thread_base()) [[unlikely]]
       base_moves_itself(left, to);
     depart(left, nullptr, to);
     abandon_stack();
   }
-  bool caller_waits = !is_fork(end.oldest->kind);
-  ticket_id result = 0;
-  piece* younger = cut(left, end.oldest);
-  if (caller_waits) result = end.oldest->ticket;
-  depart(younger, end.oldest, to);
+  piece* younger = cut(left, end);
+  const ticket_id result = younger->result;
+  depart(younger, end.open, to);
   if (caller_waits) {
     piece* waiter = find_ticket(result)->waiter = block(left);
     waiter->since = ticks();
@@ -195,18 +191,24 @@ constexpr stay_reason no_weight{thread_refusal::stays,
                                 "the finish scope it belongs to must hear of it first"};
 
 /// What needs no look at frames.
-const stay_reason* reason_beyond_marks(const piece* p, const mark* oldest, std::uint64_t hi) {
-  if (p->methods != (oldest != nullptr ? method_depth(*oldest) : p->base_methods)) {
-    return &in_method;
+const stay_reason* reason_beyond_marks(const piece* p, const boundary& oldest) {
+  if (p->methods != 0) return &in_method;
+  if (p->marks_hold_methods) {
+    if (!oldest) return &in_method;
+    for (const mark* m = p->youngest; m != nullptr && address_of(m) < oldest.at; m = m->outer) {
+      if (method_depth(*m) != 0) return &in_method;
+    }
   }
-  if (p->holds != nullptr && address_of(p->holds) < hi) return &must_stay;
+  if (p->holds != nullptr && address_of(p->holds) < (oldest ? oldest.end : p->hi)) {
+    return &must_stay;
+  }
   if (p->static_inits != 0) return &initialises;
   for (const mutex_state* m = p->mutexes; m != nullptr; m = m->before) {
-    if (oldest == nullptr || held_below(*m, oldest)) return &holds_mutex;
+    if (!oldest || held_below(*m, oldest.at)) return &holds_mutex;
   }
   if (!broken.by_reference_stays) {
     for (const referrer* child = p->referrers; child != nullptr; child = child->next_referrer) {
-      if (oldest == nullptr || refers_below(child, oldest)) return &referred_to;
+      if (!oldest || refers_below(child, oldest)) return &referred_to;
     }
   }
   return nullptr;
@@ -218,22 +220,34 @@ bool has_exception_in_flight(const piece* p) {
 
 }  // namespace
 
-const stay_reason* reason_to_stay(const piece* p, const mark* oldest, std::uint64_t hi) {
-  if (!broken.gate) {
-    if (has_exception_in_flight(p)) return &in_flight;
-    if (p->marks_hold_exceptions) {
-      for (mark* m = p->youngest; m != nullptr && m != oldest; m = older_mark(p, m)) {
-        if (m->events & mark::saved_exceptions) return &caller_handles;
+const stay_reason* reason_to_stay(const piece* p, const boundary& oldest) {
+  const std::uint64_t until = oldest ? oldest.at : p->hi;
+  if (!broken.gate && has_exception_in_flight(p)) return &in_flight;
+  if (p->marks_hold_exceptions || p->has_pinned_fork || p->has_forks) {
+    for (boundaries each(p); each && each->at < until; ++each) {
+      if (each->open != nullptr && (each->open->events & mark::saved_exceptions) != 0 &&
+          !broken.gate) {
+        return &caller_handles;
       }
+      if (each->kind == mark_kind::fork_pinned) return &fork_of_method;
     }
   }
-  if (p->has_pinned_fork) {
-    for (mark* m = p->youngest; m != nullptr && m != oldest; m = older_mark(p, m)) {
-      if (m->kind == mark_kind::fork_pinned) return &fork_of_method;
-    }
-  }
-  return reason_beyond_marks(p, oldest, hi);
+  return reason_beyond_marks(p, oldest);
 }
+
+namespace {
+
+/// What waits has no fork open, and is known to have none. What is about to move has just left its
+/// stack.
+bool may_have_pinned_fork(const piece* p) {
+  if (!frames_are_in_place(p)) return true;
+  for (boundaries each(p); each; ++each) {
+    if (each->kind == mark_kind::fork_pinned) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 const stay_reason* reason_whole_stays(const piece* p) {
   if (p->pinned) return &pinned;
@@ -242,7 +256,8 @@ const stay_reason* reason_whole_stays(const piece* p) {
   if (p->marks_hold_exceptions) return &caller_handles;
   if (p->has_pinned_fork) return &fork_of_method;
   if (p->scope != nullptr && scopes_on_wire.available(p->scope) == 0) return &no_weight;
-  return reason_beyond_marks(p, nullptr, p->hi);
+  if (p->has_forks && may_have_pinned_fork(p)) return &fork_of_method;
+  return reason_beyond_marks(p, {});
 }
 
 bool send_whole(piece* p, int to) {
@@ -251,7 +266,9 @@ bool send_whole(piece* p, int to) {
   return depart(p, nullptr, to);
 }
 
-piece_header header_of(const piece* p) { return {p->sp, p->base, p->youngest, p->fp, p->methods}; }
+piece_header header_of(const piece* p) {
+  return {p->sp, p->base, p->youngest, p->fp, p->returns, p->has_forks, p->called_from};
+}
 
 std::size_t tail_bytes(const piece* p) {
   std::size_t bytes = 0;
@@ -297,7 +314,11 @@ void describe_arrival(piece* p, const arrival& a, const piece_header& header, st
   p->result = checked_ticket(a, a.ticket);
   p->youngest = header.youngest;
   p->fp = header.fp;
-  p->methods = p->base_methods = header.methods;
+  if (header.returns.bytes > sizeof(std::uint64_t))
+    refuse_arrival(a, "returns more than a register holds");
+  p->returns = header.returns;
+  p->has_forks = header.has_forks;
+  p->called_from = header.called_from;
 }
 
 std::byte* room_for_arrival(piece* p) {

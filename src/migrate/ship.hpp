@@ -23,9 +23,9 @@ struct stay_reason {
   const char* text;
 };
 
-/// Why a stretch stays where it is; null when it may leave. `hi` is its older end: pieces younger
-/// than the mark there travel. Requires: `p` has just been suspended.
-const stay_reason* reason_to_stay(const piece* p, const mark* oldest, std::uint64_t hi);
+/// Why the frames of `p` that are younger than `oldest`, or all when that is none, stay where they
+/// are; null when they may leave. Requires: `p` has just been suspended.
+const stay_reason* reason_to_stay(const piece* p, const boundary& oldest);
 /// The same for a whole piece, also one that is an image: reads nothing of its frames.
 const stay_reason* reason_whole_stays(const piece* p);
 
@@ -46,7 +46,9 @@ struct piece_header {
   const void* base;
   mark* youngest;
   fp_control fp;
-  std::uint32_t methods;  ///< piece::methods, which the marks inside were counted from.
+  child_result returns;
+  bool has_forks;
+  std::uint64_t called_from;
 };
 
 /// A piece on its way out.

@@ -115,10 +115,10 @@ void on_forks_here(arrival& a) {
 
 // ---- of the rank that forks ---------------------------------------------------------------------
 
-/// Frames older than the fork `younger` and younger than `older`, null for the end of the piece.
+/// Frames older than the fork `younger` and younger than `older`, none for the end of the piece.
 struct stretch {
-  mark* younger;
-  mark* older;
+  boundary younger;
+  boundary older;
 };
 
 /// What the end of the running piece allows.
@@ -127,22 +127,34 @@ bool may_leave_whole(const piece* p) {
          !p->is_thread_base();
 }
 
-/// Frames of the running piece that end at `older`, or are its oldest ones when that is null.
-leaving_frames frames_of(const piece* p, std::uint64_t low, const mark* younger,
-                         const mark* older) {
-  // What an absent mark is part of cannot be asked; nobody but the runtime has addresses of it.
-  constexpr std::size_t about_a_frame = 256;
-  const std::uint64_t end = address_of(older != nullptr ? older : p->base) + sizeof(mark);
-  const std::size_t behind =
-      older != nullptr
-          ? (older->argument_words() + older->unwritten_words()) * sizeof(std::uint64_t)
-          : about_a_frame;
-  return {.low = low,
-          .high = older != nullptr ? address_of(older->sp) : p->hi,
-          .younger = younger,
-          .older = address_of(older != nullptr ? older : p->base),
-          .older_end = end + behind,
-          .thread_has_heap = p->thread != 0 && has_heap(p)};
+/// Frames of the running piece that end at `older`, or are its oldest ones when that is none.
+leaving_frames frames_of(const piece* p, std::uint64_t low, const boundary& younger,
+                         const boundary& older) {
+  const std::uint64_t older_at = older ? older.at : address_of(p->base);
+  leaving_frames frames{.low = low,
+                        .high = older ? older.end : p->hi,
+                        .younger = younger.open,
+                        .older = older_at,
+                        .older_end = older_at,
+                        .thread_has_heap = p->thread != 0 && has_heap(p)};
+  if (older.open != nullptr) {
+    const std::size_t behind = older.open->argument_words() + older.open->unwritten_words();
+    frames.older_end += sizeof(mark) + behind * sizeof(std::uint64_t);
+  } else if (!older && p->called_from == 0) {
+    // What an absent mark is part of cannot be asked; nobody but the runtime has addresses of it.
+    constexpr std::size_t about_a_frame = 256;
+    frames.older_end += sizeof(mark) + about_a_frame;
+  }
+  const bool older_in_tables = older && older.open == nullptr;
+  if (older_in_tables) frames.of_older = older.older.registers;
+  if (younger && younger.open == nullptr) {
+    for (std::size_t i = 0; i < preserved_registers; ++i) {
+      const std::uint64_t* const at = younger.older.registers[i];
+      // What these frames have not saved is the older side's still.
+      if (!older_in_tables || at != older.older.registers[i]) frames.registers[i] = *at;
+    }
+  }
+  return frames;
 }
 
 /// True when no word of these frames keeps them here.
@@ -157,17 +169,17 @@ bool has_no_word_that_stays(const leaving_frames& frames) {
 /// True when nothing in these frames of the running piece keeps them here. (The gate of ship.hpp is
 /// of suspended pieces and what is younger than a mark; this has a younger end, too.)
 bool is_clean(const piece* p, const stretch& s) {
-  if (s.younger->events & mark::saved_exceptions) return false;
-  if (method_depth(*s.younger) != (s.older != nullptr ? method_depth(*s.older) : p->base_methods)) {
+  if (s.younger.open != nullptr && (s.younger.open->events & mark::saved_exceptions) != 0) {
     return false;
   }
-  const leaving_frames frames = frames_of(p, address_of(s.younger->sp), s.younger, s.older);
+  if (methods_at(s.younger) != 0) return false;
+  const leaving_frames frames = frames_of(p, s.younger.end, s.younger, s.older);
   for (const hold* h = running.holds; h != nullptr && address_of(h) < frames.high; h = h->outer) {
     if (address_of(h) >= frames.low) return false;
   }
   for (const referrer* child = p->referrers; child != nullptr; child = child->next_referrer) {
     if (refers_below(child, s.younger)) continue;
-    if (s.older == nullptr || refers_below(child, s.older)) return false;
+    if (!s.older || refers_below(child, s.older)) return false;
   }
   return has_no_word_that_stays(frames);
 }
@@ -177,20 +189,22 @@ bool belongs_to_full_scope(const piece* p) {
   return p->scope != nullptr && scopes_on_wire.available(p->scope) == 0;
 }
 
-/// The oldest stretch of the running piece that may leave; its `younger` is null when there is
-/// none.
-stretch choose(const piece* p) {
+/// The oldest stretch of the running piece, whose youngest byte is at `sp`, that may leave; its
+/// `younger` is none when there is none.
+stretch choose(const piece* p, std::uint64_t sp) {
   static std::vector<stretch> candidates;
   candidates.clear();
   if (running.static_inits != 0 || running.mutexes != nullptr) return {};
   if (belongs_to_full_scope(p)) return {};
-  for (mark* m = running.youngest; m != nullptr && address_of(m) < p->hi;) {
-    mark* older = older_mark(p, m);
-    if (m->kind == mark_kind::fork &&
-        (older != nullptr ? may_travel(older->kind) : may_leave_whole(p))) {
-      candidates.push_back({m, older});
+  stretch next;
+  for (boundaries each(p, sp);; ++each) {
+    next.older = *each;
+    if (next.younger && next.younger.kind == mark_kind::fork &&
+        (next.older ? may_travel(next.older.kind) : may_leave_whole(p))) {
+      candidates.push_back(next);
     }
-    m = older;
+    if (!each) break;
+    next.younger = next.older;
   }
   for (auto s = candidates.rbegin(); s != candidates.rend(); ++s) {
     if (is_clean(p, *s)) return *s;
@@ -199,23 +213,26 @@ stretch choose(const piece* p) {
 }
 
 struct gift {
-  stretch what;
   int to;
+  bool given;
 };
 
 /// Runs below the frames of the fiber, which goes on when this returns.
 long give(std::uint64_t context, std::uint64_t, std::uint64_t sp) {
-  const gift g = *reinterpret_cast<const gift*>(context);
+  gift& g = *reinterpret_cast<gift*>(context);
+  const stretch what = choose(running_piece(), sp);
+  if (!what.younger) return 0;
+  g.given = true;
   piece* p = suspend_running(sp);
-  piece* runs = cut(p, g.what.younger);
-  mark* older = g.what.older;
-  piece* given = older != nullptr ? cut(p, older) : p;
+  // The older end first: registers that the stretch has not saved are saved in what runs.
+  piece* given = what.older ? cut(p, what.older) : p;
+  piece* runs = cut(given, what.younger);
   const ticket_id result = given->result;
   ++counts.steals;
   send_whole(given, g.to);
-  if (older != nullptr && is_fork(older->kind)) {
+  if (what.older && is_fork(what.older.kind)) {
     make_ready(p, 1);
-  } else if (older != nullptr) {
+  } else if (what.older) {
     piece* waiter = find_ticket(result)->waiter = block(p);
     waiter->since = ticks();
     waiter->waits = wait_cause::ticket;
@@ -249,8 +266,9 @@ void has_been_given(int to) { hunger_of(to, counts).fetch_and(~bit_of(to)); }
 /// Gives `to` a stretch of the running piece. False when there is none that may leave; none is
 /// looked for then, for a while.
 bool give_stretch(int to, std::uint64_t now) {
-  const gift g{choose(running_piece()), to};
-  if (g.what.younger == nullptr) {
+  gift g{to, false};
+  capture_stack(give, address_of(&g), 0);
+  if (!g.given) {
     const std::uint64_t found_nothing = ticks();
     const std::uint64_t most = ticks_of_us(pause_max_us);
     const std::uint64_t least = std::min(part_of_looks * (found_nothing - now), most);
@@ -258,7 +276,6 @@ bool give_stretch(int to, std::uint64_t now) {
     state.no_look_until = found_nothing + least;
     return false;
   }
-  capture_stack(give, address_of(&g), 0);
   has_been_given(to);
   state.of_stretches.end();
   return true;
@@ -303,7 +320,7 @@ bool send_child(piece* child, void* to) {
 
 /// Runs below the frames of a child that has not begun its function.
 long give_child(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
-  const leaving_frames frames = frames_of(running_piece(), sp, nullptr, running.youngest);
+  const leaving_frames frames = frames_of(running_piece(), sp, {}, boundary_of(running.youngest));
   if (frames.high - sp >= read_from_bytes || !has_no_word_that_stays(frames)) return 0;
   int rank = static_cast<int>(to);
   has_been_given(rank);
@@ -328,15 +345,15 @@ std::uint64_t child_leaves() {
 bool may_leave_in_place_of_waiting(const piece* p) {
   return may_leave_whole(p) && p->referrers == nullptr && p->departs_to == no_rank &&
          running.static_inits == 0 && running.mutexes == nullptr && running.watched == 0 &&
-         method_depth() == p->base_methods &&
+         method_depth() == 0 &&
          (running.youngest == nullptr || address_of(running.youngest) >= p->hi) &&
-         (running.holds == nullptr || address_of(running.holds) >= p->hi) &&
+         !may_have_forks() && (running.holds == nullptr || address_of(running.holds) >= p->hi) &&
          running.exceptions->caught == nullptr && running.exceptions->uncaught == 0 &&
          !belongs_to_full_scope(p);
 }
 
 long give_whole(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
-  const leaving_frames frames = frames_of(running_piece(), sp, nullptr, nullptr);
+  const leaving_frames frames = frames_of(running_piece(), sp, {}, {});
   if (frames.high - sp >= read_from_bytes || !has_no_word_that_stays(frames)) return 0;
   has_been_given(static_cast<int>(to));
   look_again();
@@ -376,9 +393,8 @@ void tidy_stack(bool looked) {
   constexpr std::size_t of_a_look = 32 << 10;
   constexpr std::uint64_t pause_us = 1000;
   static std::uint64_t tidied = 0;
-  const mark* m = running.youngest;
-  const bool begins_a_tree =
-      m == nullptr || m->kind != mark_kind::fork || address_of(m) > running_piece()->hi;
+  const boundary b = youngest_open_fork();
+  const bool begins_a_tree = !b || b.kind != mark_kind::fork || b.at != youngest_mark();
   if ((counts.at_forks & at_fork::tidy) != 0) {
     std::atomic_ref(counts.at_forks).fetch_and(~at_fork::tidy);
   }
@@ -394,6 +410,7 @@ void tidy_stack(bool looked) {
 
 bool look_at_fork(mark_kind kind) {
   if (running_piece() == nullptr) return false;  // a handler that may not wait
+  if ((counts.at_forks & (at_fork::first | at_fork::hungry | at_fork::tidy)) == 0) return false;
   if ((counts.at_forks & at_fork::first) != 0) tell_that_this_rank_forks();
   const service done = (counts.at_forks & at_fork::hungry) != 0 ? serve(kind) : service{};
   tidy_stack(done.looked);

@@ -23,7 +23,7 @@
 #endif
 
 // Words of frames are read as they lie there, red zones of the address sanitizer included.
-#define READS_FRAMES __attribute__((no_sanitize("address", "alignment")))
+#define READS_STRETCHES __attribute__((no_sanitize("address", "alignment")))
 
 namespace sojourn::detail {
 
@@ -62,6 +62,9 @@ class look {
         private_(private_memory_now()) {}
 
   word_that_stays run() {
+    const auto registers = reinterpret_cast<std::uint64_t>(frames_.registers.data());
+    const std::uint64_t registers_end = registers + sizeof frames_.registers;
+    if (find(registers, registers_end, sizeof(std::uint64_t))) return found_;
     if (frames_.younger == nullptr) return find_in({{frames_.low, frames_.high}}, {});
     const auto younger = reinterpret_cast<std::uint64_t>(frames_.younger);
     const std::uint64_t arguments = younger + sizeof(mark);
@@ -90,7 +93,7 @@ class look {
     return {};
   }
 
-  READS_FRAMES bool find(std::uint64_t from, std::uint64_t to, std::uint64_t by) {
+  READS_STRETCHES bool find(std::uint64_t from, std::uint64_t to, std::uint64_t by) {
     if (to < from + sizeof(std::uint64_t)) return false;
     const std::uint64_t first = private_.heap_low;
     const std::uint64_t bytes = private_.user_end - first;
@@ -100,12 +103,20 @@ class look {
       std::memcpy(&word, reinterpret_cast<const void*>(at), sizeof word);
       if (word - first >= bytes) [[likely]]
         continue;
+      if (is_of_older(at)) continue;
       if (const stays_with what = target_of(word); what != stays_with::nothing) {
         found_ = {what, at, word};
         return true;
       }
     }
     return false;
+  }
+
+  bool is_of_older(std::uint64_t at) const {
+    return std::any_of(frames_.of_older.begin(), frames_.of_older.end(), [at](const auto* slot) {
+      return at + sizeof(std::uint64_t) - 1 - reinterpret_cast<std::uint64_t>(slot) <
+             2 * sizeof(std::uint64_t) - 1;
+    });
   }
 
   stays_with target_of(std::uint64_t word) {

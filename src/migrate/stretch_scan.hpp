@@ -9,9 +9,11 @@
 // range takes numbers for addresses.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "fiber/unwind_tables.hpp"
 #include "sojourn/detail/mark.hpp"
 
 namespace sojourn::detail {
@@ -24,7 +26,11 @@ struct leaving_frames {
                             ///< Null: nothing is.
   std::uint64_t older;      ///< Address of the mark that they end at, which may be absent.
   std::uint64_t older_end;  ///< Past the older mark, its arguments and its result.
-  bool thread_has_heap;     ///< They are of a thread with a heap of its own (thread_heap()).
+  /// What they have in registers that younger frames save.
+  std::array<std::uint64_t, preserved_registers> registers{};
+  /// Where they have saved registers of the frames that called them: words that do not leave.
+  std::array<std::uint64_t*, preserved_registers> of_older{};
+  bool thread_has_heap;  ///< They are of a thread with a heap of its own (thread_heap()).
 };
 
 enum class stays_with : std::uint8_t {

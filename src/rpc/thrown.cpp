@@ -93,15 +93,28 @@ void keep(const std::exception_ptr& exception, const thrown_frames& from) {
 
 }  // namespace
 
-bool type_of_thrown_past::__do_catch(const std::type_info* thrown, void** object, unsigned) const {
+namespace {
+
+void note_passing(const std::type_info& thrown, void* object) {
   passing.object = nullptr;
-  if (thrown->__is_pointer_p()) return false;  // *object is what it points to
-  passing.object = *object;
+  if (thrown.__is_pointer_p()) return;  // `object` is what it points to
+  passing.object = object;
   passing.from = {};
   passing.from.rank = job.me;
   const piece* p = running_piece();
   walk w{&passing.from, p != nullptr ? p->hi - 16 : 0};  // checked mode: see frames_below
   _Unwind_Backtrace(visit, &w);
+}
+
+const bool is_told = [] {
+  on_child_throws = note_passing;
+  return true;
+}();
+
+}  // namespace
+
+bool type_of_thrown_past::__do_catch(const std::type_info* thrown, void** object, unsigned) const {
+  note_passing(*thrown, *object);
   return false;
 }
 

@@ -147,7 +147,7 @@ struct marked_frame : mark {
   /// What happened besides a plain return; `false` when the result is to come by ticket.
   [[gnu::noinline]] bool settle() {
     if (events & was_cut) resumed_after_cut();
-    if (events & saved_exceptions) restore_exceptions(*this);
+    if (events & (saved_exceptions | saved_methods)) restore_for_caller(*this);
     if (events & threw) {
       std::exception_ptr thrown = std::move(failure.value);
       failure.value.~exception_ptr();

@@ -22,9 +22,11 @@ struct at_fork {
   static constexpr std::uint32_t tidy = 8;     ///< The stack may hold much of calls that returned.
   /// The child that a rank was given last kept it busy for less than giving it had cost.
   static constexpr std::uint32_t too_small = 16;
+  static constexpr std::uint32_t marked = 32;  ///< Forks are to have marks that lie in frames.
   /// Of the first child that could leave its rank, others are told.
   static constexpr std::uint32_t seen_by(mark_kind kind) {
-    return kind == mark_kind::fork ? on_heap | first | hungry | tidy : on_heap | hungry;
+    return kind == mark_kind::fork ? on_heap | first | hungry | tidy | marked
+                                   : on_heap | hungry | marked;
   }
 };
 
@@ -121,17 +123,29 @@ template <mark_kind Kind, class R, class Frame>
   return future_in_place<R>(frame, returned);
 }
 
-/// Begins a child in another way than in place.
+/// Under a mark that lies in the caller's frame.
 template <mark_kind Kind, class R, class F, class... A>
-[[gnu::noinline]] future<R> start_apart(child_way way, F fn, A... arguments) {
+[[gnu::always_inline]] inline future<R> call_under_mark(F&& fn, A&&... arguments) {
+  marked_frame<R, std::decay_t<F>, std::decay_t<A>...> frame(std::forward<F>(fn),
+                                                             std::forward<A>(arguments)...);
+  const std::uint64_t returned = frame.run_under(Kind);
+  if (frame.events != 0) [[unlikely]]
+    return future_after_events<Kind, R>(frame, returned);
+  return future_in_place<R>(frame, returned);
+}
+
+/// Begins a child in the way that a closer look says.
+template <mark_kind Kind, class R, class F, class... A>
+[[gnu::noinline]] future<R> start_after_look(F fn, A... arguments) {
+  const bool looks = (counts.at_forks & at_fork::seen_by(Kind)) != 0;
+  const child_way way = looks ? attend_fork(Kind) : child_way::in_place;
+  if (way == child_way::in_place) {
+    return call_under_mark<Kind, R>(std::move(fn), std::move(arguments)...);
+  }
   if constexpr (Kind == mark_kind::fork) {
     if (way == child_way::elsewhere) {
-      marked_frame<R, leaving_child<F>, A...> frame(leaving_child<F>{std::move(fn)},
-                                                    std::move(arguments)...);
       clear_room_for_child();
-      const std::uint64_t returned = frame.run_under(Kind);
-      if (frame.events != 0) return future_after_events<Kind, R>(frame, returned);
-      return future_in_place<R>(frame, returned);
+      return call_under_mark<Kind, R>(leaving_child<F>{std::move(fn)}, std::move(arguments)...);
     }
   }
   using child = heap_child<R, F, A...>;
@@ -146,24 +160,115 @@ template <mark_kind Kind, class R, class F, class... A>
   return future_of_child<Kind, R>(result);
 }
 
-/// Calls fn(arguments…) on this stack under a mark. When it blocks it is cut off, and this returns
-/// with a ticket for its result. Plevyak et al., Hybrid Execution, §3.2.2, where each caller had to
-/// be compiled for that.
+template <class R>
+constexpr std::uint8_t result_bytes() {
+  if constexpr (std::is_void_v<R>) {
+    return 0;
+  } else {
+    return sizeof(R);
+  }
+}
+
+/// Results that a child returns in a register, and that a ticket holds as they are (take_value).
+template <class R>
+inline constexpr bool returns_in_register =
+    (std::is_void_v<R> || std::is_integral_v<R> || std::is_enum_v<R> || std::is_same_v<R, float> ||
+     std::is_same_v<R, double>) &&
+    result_bytes<R>() <= sizeof(std::uint64_t);
+
+/// The code of a child that has its callable and its arguments in frames of its own, as those of
+/// its caller go on without it.
+template <class R, class Given>
+R run_child(Given* given) {
+  return [](Given mine) -> R {
+    return std::apply(std::move(mine.fn), std::move(mine.arguments));
+  }(std::move(*given));
+}
+template <class F, class... A>
+struct given_to_child {
+  F fn;
+  std::tuple<A...> arguments;
+};
+
+template <class P>
+inline constexpr bool is_word = in_register<std::remove_cv_t<P>> && sizeof(P) <= 8;
+/// A function that takes its arguments in registers is called as it is. (Other arguments are
+/// converted in its call, by what may wait itself.)
+template <class R, class F, class... A>
+struct called_directly : std::false_type {};
+template <class R, class... P, class... A>
+  requires(sizeof...(P) <= 6 && sizeof...(P) == sizeof...(A))
+struct called_directly<R, R (*)(P...), A...>
+    : std::bool_constant<returns_in_register<R> && (is_word<P> && ...) &&
+                         ((std::is_arithmetic_v<A> || std::is_same_v<A, std::remove_cv_t<P>>) &&
+                          ...)> {};
+
+/// A future of what failed in its place.
+template <class R>
+[[gnu::noinline, gnu::cold]] future<R> future_of_failure() {
+  const ticket_id ticket = ticket_open();
+  send_exception(ticket, caught_past());
+  return future<R>::of_ticket(ticket);
+}
+/// What a handler does whose child was cut off: the rest is as it was when the call was made.
+template <mark_kind Kind, class R>
+[[gnu::noinline, gnu::cold]] future<R> future_after_cut(ticket_id result, std::uint32_t fp) {
+  handler_goes_on(fp);
+  return future_of_child<Kind, R>(result);
+}
+
+/// Calls fn(arguments…) on this stack as a fork whose mark is the handler below (boundary.hpp): a
+/// call, and nothing is stored for it.
+template <mark_kind Kind, class R, class Fn, class... A>
+[[gnu::always_inline]] inline future<R> call_in_place(Fn* fn, A... arguments) {
+  using cut = cut_child<Kind, result_bytes<R>(), std::is_floating_point_v<R>>;
+  // Not known from here on: it is not inlined, may throw, and keeps what the ABI says.
+  asm("" : "+r"(fn));
+  // In memory, where it is not in the way of values that live across the call.
+  volatile fp_at_call fp;
+  save_fp(fp);
+  try {
+    if constexpr (std::is_void_v<R>) {
+      fn(arguments...);
+      return future<R>::of_value();
+    } else {
+      return future<R>::of_value(fn(arguments...));
+    }
+  } catch (const cut& at) {
+    return future_after_cut<Kind, R>(at.result, fp.word);
+  } catch (const thrown_past&) {
+    return future_of_failure<R>();
+  } catch (...) {
+    return future_of_failure<R>();
+  }
+}
+
+/// Calls fn(arguments…) on this stack. When it blocks it is cut off, and this returns with a ticket
+/// for its result. Plevyak et al., Hybrid Execution, §3.2.2, where each caller had to be compiled
+/// for that; Goldstein, Schauser and Culler, Lazy Threads (1996), whose parents are resumed at
+/// another address of theirs.
 template <mark_kind Kind, class R, class F, class... A>
 [[gnu::always_inline]] inline future<R> call_forked(F&& fn, A&&... arguments) {
+  using callable = std::decay_t<F>;
   ++counts.forks;
-  if ((counts.at_forks & at_fork::seen_by(Kind)) != 0) [[unlikely]] {
-    if (const child_way way = attend_fork(Kind); way != child_way::in_place) {
-      return start_apart<Kind, R, std::decay_t<F>, std::decay_t<A>...>(
-          way, std::forward<F>(fn), std::forward<A>(arguments)...);
-    }
+  const exception_globals* in_flight = running.exceptions;
+  // A caller that handles an exception, or is in a method, must find that again: the mark keeps it.
+  if (((counts.at_forks & at_fork::seen_by(Kind)) | method_depth()) != 0 ||
+      (reinterpret_cast<std::uintptr_t>(in_flight->caught) | in_flight->uncaught) != 0)
+      [[unlikely]] {
+    return start_after_look<Kind, R, callable, std::decay_t<A>...>(std::forward<F>(fn),
+                                                                   std::forward<A>(arguments)...);
   }
-  marked_frame<R, std::decay_t<F>, std::decay_t<A>...> frame(std::forward<F>(fn),
-                                                             std::forward<A>(arguments)...);
-  const std::uint64_t returned = frame.run_under(Kind);
-  if (frame.events != 0) [[unlikely]]
-    return future_after_events<Kind, R>(frame, returned);
-  return future_in_place<R>(frame, returned);
+#if SOJOURN_FORKS_BY_TABLES
+  if constexpr (called_directly<R, callable, std::decay_t<A>...>::value) {
+    return call_in_place<Kind, R>(fn, std::forward<A>(arguments)...);
+  } else if constexpr (returns_in_register<R>) {
+    using given = given_to_child<callable, std::decay_t<A>...>;
+    given all{std::forward<F>(fn), {std::forward<A>(arguments)...}};
+    return call_in_place<Kind, R>(&run_child<R, given>, &all);
+  }
+#endif
+  return call_under_mark<Kind, R>(std::forward<F>(fn), std::forward<A>(arguments)...);
 }
 
 }  // namespace sojourn::detail

@@ -60,10 +60,24 @@ constexpr bool is_by_reference(mark_kind k) {
   return k == mark_kind::activation_by_reference || k == mark_kind::fork_by_reference;
 }
 
+/// How a function returns what it returns: in a register, as the ABI has it.
+struct child_result {
+  std::uint8_t bytes = 0;  ///< 0: nothing.
+  bool is_real = false;    ///< Among the floating-point registers.
+  friend bool operator==(child_result, child_result) = default;
+};
+
+/// Nobody throws one. A handler for it says that the call it stands around is a fork, and is where
+/// the caller goes on when the callee was cut off: with the ticket of its result.
+template <mark_kind Kind, std::uint8_t Bytes, bool IsReal>
+struct cut_child {
+  ticket_id result;
+};
+
 /// Lies in the older frame. `events` is 0 on the fast path: the callee returned a value in place
 /// and nothing else happened.
 struct mark {
-  enum event : std::uint8_t { was_cut = 1, threw = 2, saved_exceptions = 4 };
+  enum event : std::uint8_t { was_cut = 1, threw = 2, saved_exceptions = 4, saved_methods = 8 };
 
   void* sp;          ///< Where the older side resumes; written by the marked call.
   mark* outer;       ///< Next older open mark.
@@ -72,6 +86,7 @@ struct mark {
   std::uint8_t events;
   std::uint16_t words_behind;  ///< For the scan of what leaves: see behind_mark.
   std::uint32_t methods;       ///< Open on the older side; in 32 bits of method_guard's word.
+                               ///< Those of the younger side are counted from 0.
   std::uint32_t fp;            ///< The older side's floating-point control word.
   std::uint32_t uncaught;      ///< The older side's exceptions, when `saved_exceptions`; and …
   void* caught;
@@ -105,10 +120,11 @@ inline std::uint32_t method_depth(const mark& m) {
   return m.methods & static_cast<std::uint32_t>(method_guard::depth_mask);
 }
 
-/// Saves the older side's exceptions in flight in `m`, so that the child starts with none.
-void save_exceptions(mark& m);
-/// Restores them, at return and when the older side resumes after a cut (CUT.md, Exceptions).
-void restore_exceptions(mark& m);
+/// Saves the older side's exceptions in flight in `m`, and that methods are open there, so that the
+/// child starts with none of either.
+void save_for_caller(mark& m);
+/// Restores them, at return and when the older side resumes after a cut.
+void restore_for_caller(mark& m);
 
 /// Calls inner(m) under `m`, of an activation. Inline, so that the compiler saves only what lives
 /// across the call instead of every callee-saved register.
@@ -140,16 +156,29 @@ void restore_exceptions(mark& m);
 #endif
 }
 
-[[gnu::always_inline]] inline void save_fp_control(mark& m) {
+/// The floating-point control word of the older side at a call, which it needs when it goes on
+/// without the callee: on x86-64 that of x87, as reading MXCSR takes longer than the rest of a
+/// mark. fesetround and the like change both alike.
+struct fp_at_call {
 #if defined(__x86_64__)
-  // The x87 word, as reading MXCSR takes longer than the rest of a mark: fesetround and the like
-  // change both alike.
-  asm volatile("fnstcw %0" : "=m"(m.fp));
+  std::uint16_t word;
+#else
+  std::uint32_t word;
+#endif
+};
+[[gnu::always_inline]] inline void save_fp(volatile fp_at_call& at) {
+#if defined(__x86_64__)
+  asm volatile("fnstcw %0" : "=m"(at.word));
 #elif defined(__aarch64__)
   std::uint64_t fpcr;
   asm volatile("mrs %0, fpcr" : "=r"(fpcr));
-  m.fp = static_cast<std::uint32_t>(fpcr);
+  at.word = static_cast<std::uint32_t>(fpcr);
 #endif
+}
+[[gnu::always_inline]] inline std::uint32_t fp_control_word() {
+  fp_at_call now;
+  save_fp(now);
+  return now.word;
 }
 
 /// Opens `m` and calls inner(&m) under it.
@@ -161,15 +190,16 @@ void restore_exceptions(mark& m);
   m.kind = kind;
   m.events = 0;
   m.words_behind = behind.words();
-  save_fp_control(m);
+  m.fp = fp_control_word();
   mark* open = &m;
   asm(""
       : "+r"(open));  // gcc 13 warns of a local's address kept here; the inner function resets it
   running.youngest = open;
   const exception_globals* in_flight = running.exceptions;
-  if (__builtin_expect(
-          (reinterpret_cast<std::uintptr_t>(in_flight->caught) | in_flight->uncaught) != 0, 0)) {
-    save_exceptions(m);
+  if (__builtin_expect((reinterpret_cast<std::uintptr_t>(in_flight->caught) | in_flight->uncaught |
+                        method_depth(m)) != 0,
+                       0)) {
+    save_for_caller(m);
   }
   return is_fork(kind) ? call_fork_marked(&m, inner, may_travel(kind)) : call_marked(&m, inner);
 }
@@ -180,6 +210,8 @@ void restore_exceptions(mark& m);
 
 /// To be called by the older side of a mark that was cut, first thing: tells sanitizers.
 void resumed_after_cut();
+/// The same in a fork's handler, whose caller had this floating-point control word.
+void handler_goes_on(std::uint32_t fp);
 
 /// In a catch block: keeps the exception for held_exception(), called right after the block is
 /// left.

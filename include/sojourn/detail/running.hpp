@@ -9,6 +9,14 @@
 
 #include "sojourn/counters.hpp"
 
+/// Whether forks are found by the tables of the C++ runtime where a child blocks
+/// (fiber/boundary.hpp), instead of leaving a mark in the frame of each caller.
+#if defined(__x86_64__)
+#define SOJOURN_FORKS_BY_TABLES 1
+#else
+#define SOJOURN_FORKS_BY_TABLES 0
+#endif
+
 namespace sojourn::detail {
 
 struct mark;
@@ -35,8 +43,15 @@ struct running_state {
   unsigned static_inits;          ///< Function-local statics being initialised now.
   unsigned watched;      ///< Checked mode: pthread mutexes held, and promises, on this rank.
   mutex_state* mutexes;  ///< That the running fiber holds, the latest first.
+  /// counts.forks when no fork was open of what runs. Forks leave nothing else behind.
+  std::uint64_t forks_before;
 };
 extern running_state running;
+
+/// Whether a fork may be open of what runs, other than those that running.youngest tells.
+[[gnu::always_inline]] inline bool may_have_forks() {
+  return SOJOURN_FORKS_BY_TABLES != 0 && counts.forks != running.forks_before;
+}
 
 /// Lives while a method runs on a local object. Its frames hold `this`, so they stay: the gate
 /// compares how many methods are open with how many there were at the mark that frames would move
@@ -70,10 +85,18 @@ struct piece;
 /// caller's variables: one of that fiber's list of such, the lowest `refers_under` first.
 struct referrer {
   piece* refers_to = nullptr;      ///< Null: to no other frames than its own.
-  std::uint64_t refers_under = 0;  ///< Address of the mark there that those frames lie under.
+  std::uint64_t refers_under = 0;  ///< One past the frames under the same mark there as those.
   referrer* next_referrer = nullptr;
   referrer** referred_by = nullptr;  ///< What points to this in that list.
 };
+
+/// Where the youngest open mark of what runs lies; 0 when there is none.
+std::uint64_t find_youngest_mark();
+[[gnu::always_inline]] inline std::uint64_t youngest_mark() {
+  if (may_have_forks()) [[unlikely]]
+    return find_youngest_mark();
+  return reinterpret_cast<std::uint64_t>(running.youngest);
+}
 
 struct job_view {
   int me = 0;

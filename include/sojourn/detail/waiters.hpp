@@ -26,19 +26,19 @@ struct waiters {
 /// `running` while it runs, in its piece while it is suspended.
 struct mutex_state : waiters {
   mutex_state* before = nullptr;  ///< Held by the same fiber and locked earlier.
-  /// The youngest mark that was open when it was locked, by address: the mutex belongs to the
-  /// frames younger than it. Null when there was none. (The frame that called lock() tells less:
+  /// Where the youngest mark lay that was open when it was locked: the mutex belongs to the frames
+  /// younger than it. 0 when there was none. (The frame that called lock() tells less:
   /// it may be one of std::lock_guard, and gone.)
-  const mark* under = nullptr;
+  std::uint64_t under = 0;
   bool locked = false;
 
   constexpr mutex_state() : waiters(waits_at::mutex) {}
 };
 
-/// True when the frames younger than the open mark `m` have locked it, and it would go with them.
-inline bool held_below(const mutex_state& mutex, const mark* m) {
-  auto under = reinterpret_cast<std::uintptr_t>(mutex.under);
-  return under != 0 && under <= reinterpret_cast<std::uintptr_t>(m);
+/// True when the frames younger than the open mark at `at` have locked it, and it would go with
+/// them.
+inline bool held_below(const mutex_state& mutex, std::uint64_t at) {
+  return mutex.under != 0 && mutex.under <= at;
 }
 
 }  // namespace sojourn::detail

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/boundary.hpp"
+
+#include <cxxabi.h>
+#include <unwind.h>
+
+#include <array>
+#include <cstring>
+#include <typeinfo>
+#include <utility>
+
+#include "fiber/piece.hpp"
+#include "fiber/switch.hpp"
+#include "sojourn/detail/running.hpp"
+
+extern "C" const char sojourn_child_finish[];
+
+namespace sojourn::detail {
+
+namespace {
+
+/// What a handler of a wanted type says of a call.
+struct call_form {
+  const std::type_info* type;
+  mark_kind kind;
+  child_result returns;
+};
+
+template <mark_kind Kind, std::uint8_t Bytes, bool IsReal>
+call_form form_of() {
+  return {&typeid(cut_child<Kind, Bytes, IsReal>), Kind, {Bytes, IsReal}};
+}
+
+template <mark_kind Kind>
+std::array<call_form, 7> forms_of() {
+  return {form_of<Kind, 0, false>(), form_of<Kind, 1, false>(), form_of<Kind, 2, false>(),
+          form_of<Kind, 4, false>(), form_of<Kind, 8, false>(), form_of<Kind, 4, true>(),
+          form_of<Kind, 8, true>()};
+}
+
+/// Null: handlers of this type say nothing here.
+const void* form_of(const std::type_info& type) {
+  static const auto forms = [] {
+    std::array<call_form, 21> all{};
+    std::size_t next = 0;
+    for (const auto& some : {forms_of<mark_kind::fork>(), forms_of<mark_kind::fork_by_reference>(),
+                             forms_of<mark_kind::fork_pinned>()}) {
+      for (const call_form& each : some) all[next++] = each;
+    }
+    return all;
+  }();
+  for (const call_form& each : forms) {
+    if (*each.type == type) return &each;
+  }
+  return nullptr;
+}
+
+/// Registers that nobody saved: a resumable context has saved all.
+std::uint64_t nobodys = 0;
+
+unwind_tables tables(form_of);
+
+}  // namespace
+
+boundary boundary_of(mark* m) {
+  boundary b;
+  b.at = reinterpret_cast<std::uint64_t>(m);
+  b.end = reinterpret_cast<std::uint64_t>(m->sp);
+  b.kind = m->kind;
+  b.open = m;
+  return b;
+}
+
+namespace {
+
+/// Words of a context of write_handler_context: the registers lie in the order in which they are
+/// taken from the stack, the last first.
+constexpr std::size_t context_registers = 1;
+constexpr std::size_t context_pc = context_registers + preserved_registers;
+constexpr std::size_t context_words = context_pc + 5;
+static_assert(context_words * sizeof(std::uint64_t) == handler_context_bytes);
+
+std::uint64_t* youngest_words(const piece* p) {
+  return p->is_in_place() ? reinterpret_cast<std::uint64_t*>(p->sp)
+                          : reinterpret_cast<std::uint64_t*>(p->image);
+}
+
+READS_FRAMES bool is_in_handler(const std::uint64_t* words) {
+#if SOJOURN_FORKS_BY_TABLES
+  return *words == reinterpret_cast<std::uint64_t>(sojourn_resume_handler);
+#else
+  return words == nullptr;
+#endif
+}
+
+/// As a resumable context begins: with where it goes on, which takes that word away.
+READS_FRAMES frame_at_call frame_at(std::uint64_t sp, const std::uint64_t* words) {
+  frame_at_call frame{*words, sp + sizeof(std::uint64_t), {}};
+  frame.registers.fill(&nobodys);
+  return frame;
+}
+
+}  // namespace
+
+bool frames_are_in_place(const piece* p) {
+  return p->is_in_place() ||
+         (p->in_place_from == p->sp + handler_context_bytes && is_in_handler(youngest_words(p)));
+}
+
+READS_FRAMES boundaries::boundaries(const piece* p) : hi_(p->hi) {
+  if (p->has_forks) {
+    std::uint64_t* const words = youngest_words(p);
+    frame_ = frame_at(p->sp, words);
+    if (is_in_handler(words)) {
+      // Its call is no mark any more.
+      frame_.pc = words[context_pc];
+      frame_.sp = p->sp + handler_context_bytes;
+      for (std::size_t i = 0; i < preserved_registers; ++i) {
+        frame_.registers[i] = &words[context_pc - 1 - i];
+      }
+      unwind_tables::leave(frame_, tables.row(frame_.pc), hi_);
+    }
+  }
+  begin(p->youngest, p->has_forks);
+}
+
+READS_FRAMES boundaries::boundaries(const piece* p, std::uint64_t sp) : hi_(p->hi) {
+  const bool has_forks = may_have_forks();
+  if (has_forks) frame_ = frame_at(sp, reinterpret_cast<const std::uint64_t*>(sp));
+  begin(running.youngest, has_forks);
+}
+
+void boundaries::begin(mark* youngest, bool has_forks) {
+  next_mark_ = reinterpret_cast<std::uint64_t>(youngest) < hi_ ? youngest : nullptr;
+  if (has_forks && !checked()) {  // whose forks have marks
+    walks_to_ = next_mark_ != nullptr ? reinterpret_cast<std::uint64_t>(next_mark_->sp) : hi_;
+  }
+  advance();
+}
+
+READS_FRAMES void boundaries::advance() {
+  while (frame_.sp < walks_to_) {
+    const unwind_row& row = tables.row(frame_.pc);
+    const auto* const form = static_cast<const call_form*>(row.handler);
+    if (form != nullptr) {
+      now_.at = now_.end = frame_.sp;
+      now_.kind = form->kind;
+      now_.open = nullptr;
+      now_.returns = form->returns;
+      now_.older = frame_;
+      now_.landing = row.landing;
+      now_.selector = row.selector;
+    }
+    if (!unwind_tables::leave(frame_, row, hi_)) [[unlikely]] {
+      walks_to_ = 0;
+      knows_ = row.how == unwind_row::form::end;
+    }
+    if (form != nullptr) return;
+  }
+  take_mark();
+}
+
+void boundaries::take_mark() {
+  if (mark* const m = next_mark_) {
+    now_ = boundary_of(m);
+    next_mark_ = reinterpret_cast<std::uint64_t>(m->outer) < hi_ ? m->outer : nullptr;
+    if (walks_to_ != 0) {
+      walks_to_ = next_mark_ != nullptr ? reinterpret_cast<std::uint64_t>(next_mark_->sp) : hi_;
+    }
+  } else {
+    now_ = {};
+  }
+}
+
+READS_FRAMES std::uint64_t boundaries::end_of_next() {
+  while (frame_.sp < walks_to_) {
+    const unwind_row& row = tables.row(frame_.pc);
+    if (row.handler != nullptr) return frame_.sp;
+    if (!unwind_tables::leave<false>(frame_, row, hi_)) [[unlikely]]
+      break;
+  }
+  walks_to_ = 0;
+  take_mark();
+  return now_ ? now_.end : ~std::uint64_t{0};
+}
+
+std::uint64_t end_of_outer(boundaries each, const boundary& b) {
+  while (each && each->at < b.at) ++each;
+  return each.end_of_next();
+}
+
+#if SOJOURN_FORKS_BY_TABLES
+
+READS_FRAMES handler_entry separate(const boundary& b) {
+  handler_entry entry{{}, b.end, b.landing, static_cast<std::uint64_t>(b.selector)};
+  for (std::size_t i = 0; i < preserved_registers; ++i) {
+    entry.registers[i] = std::exchange(*b.older.registers[i], 0);
+  }
+  reinterpret_cast<std::uint64_t*>(b.end)[-1] =
+      reinterpret_cast<std::uint64_t>(sojourn_child_finish);
+  return entry;
+}
+
+namespace {
+
+/// The C++ runtime's record of an exception that is thrown (libstdc++, on 64-bit machines); what
+/// was thrown lies behind it.
+struct exception_record {
+  const std::type_info* type;
+  void (*destructor)(void*);
+  void* unexpected;
+  void* terminate;
+  exception_record* next;
+  int handlers;
+  int selector;
+  const void* action;
+  const void* table;
+  std::uint64_t landing;
+  void* object;
+  _Unwind_Exception unwind;
+};
+
+constexpr char class_of_thrown[] = "\0++CCUNG";
+
+/// What handlers of forks are given, again and again: all have left theirs before the next begins.
+exception_record* exception_of_handlers() {
+  static exception_record* const record = [] {
+    void* object = abi::__cxa_allocate_exception(sizeof(ticket_id));
+    auto* r = static_cast<exception_record*>(object) - 1;
+    *r = {};
+    r->object = object;
+    std::memcpy(&r->unwind.exception_class, class_of_thrown, sizeof r->unwind.exception_class);
+    // At the end of each handler, in place of freeing it.
+    r->unwind.exception_cleanup = [](_Unwind_Reason_Code, _Unwind_Exception*) {};
+    return r;
+  }();
+  return record;
+}
+
+}  // namespace
+
+}  // namespace sojourn::detail
+
+namespace sojourn::detail {
+const std::type_info* thrown_type(const _Unwind_Exception* exception) {
+  if (std::memcmp(&exception->exception_class, class_of_thrown,
+                  sizeof exception->exception_class) != 0) {
+    return nullptr;
+  }
+  return (reinterpret_cast<const exception_record*>(exception + 1) - 1)->type;
+}
+}  // namespace sojourn::detail
+
+extern "C" {
+/// As an exception that is on its way to a handler, from where it was thrown. For switch_*.S, too.
+[[gnu::used]] void* sojourn_begin_handler(sojourn::detail::ticket_id result) {
+  using namespace sojourn::detail;
+  exception_record* const record = exception_of_handlers();
+  record->handlers = 0;
+  record->next = nullptr;
+  std::memcpy(record->object, &result, sizeof result);
+  ++running.exceptions->uncaught;
+  return &record->unwind;
+}
+[[noreturn]] void sojourn_enter_handler(const std::uint64_t* registers, std::uint64_t sp,
+                                        void* exception, std::uint64_t selector,
+                                        std::uint64_t landing);
+}
+
+namespace sojourn::detail {
+
+void enter_handler(const handler_entry& entry, ticket_id result) {
+  sojourn_enter_handler(entry.registers.data(), entry.sp, sojourn_begin_handler(result),
+                        entry.selector, entry.landing);
+}
+
+void write_handler_context(void* to, const boundary& b, const handler_entry& entry,
+                           ticket_id result) {
+  std::array<std::uint64_t, context_words> words{};
+  words[0] = reinterpret_cast<std::uint64_t>(sojourn_resume_handler);
+  for (std::size_t i = 0; i < preserved_registers; ++i) {
+    words[context_pc - 1 - i] = entry.registers[i];
+  }
+  words[context_pc] = b.older.pc;
+  words[context_pc + 1] = entry.landing;
+  words[context_pc + 2] = entry.selector;
+  words[context_pc + 3] = result;
+  std::memcpy(to, words.data(), sizeof words);
+}
+
+#else
+
+handler_entry separate(const boundary&) { return {}; }
+void enter_handler(const handler_entry&, ticket_id) { __builtin_unreachable(); }
+void write_handler_context(void*, const boundary&, const handler_entry&, ticket_id) {}
+const std::type_info* thrown_type(const _Unwind_Exception*) { return nullptr; }
+
+#endif
+
+}  // namespace sojourn::detail
