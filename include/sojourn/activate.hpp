@@ -42,9 +42,9 @@ struct checked_activation {
 /// result or exception comes straight back here however many hops it took. Where nothing migrates
 /// it costs a few nanoseconds over a plain call. Activations nest; see via::activations.
 ///
-/// `fn` is a function or a callable without captures, arguments and result are values that travel.
-/// A capturing lambda is allowed and stays: `via::migrate` in it, outside an inner activation, is
-/// an rpc. Suspends: when it migrates. Source: Hsieh, Wang and Weihl, §3.
+/// `fn` is a function or a callable without captures; arguments and result are values that travel.
+/// A capturing lambda is allowed, but stays on its rank: `via::migrate` in it, outside an inner
+/// activation, is an rpc. Suspends: when it migrates. Source: Hsieh, Wang and Weihl, §3.
 template <class F, class... A>
 [[gnu::always_inline]] inline auto activate(F&& fn, A&&... arguments) ->
     typename detail::checked_activation<std::decay_t<F>, std::decay_t<A>...>::result {
@@ -61,14 +61,15 @@ template <class F, class... A>
   }
 }
 
-/// Moves the current activation (or what `how` says) to `rank`. True when this now runs there;
-/// false when it may not move, and then nothing has happened. Suspends. After it, addresses of
-/// this rank's private things (malloc'd memory, globals' values, errno) are another rank's.
+/// Moves the current activation (or what `how` says) to `rank`. Returns true when the caller now
+/// runs there; false when it may not move, and then nothing has happened. Suspends. After a move,
+/// addresses of malloc'd memory mean nothing, and globals and errno are those of the new rank.
+/// Errors: sojourn::error when there is no such rank.
 inline bool migrate_to(rank_t rank, via how = via::migrate) {
   return rank == rank_me() || detail::migrate_activations(rank, how);
 }
 
-/// While one lives, the activation whose frames hold it stays on its rank.
+/// While a `stay` lives, the activation whose frames hold it stays on its rank.
 class stay : private detail::hold {
  public:
   stay() {

@@ -9,25 +9,27 @@
 
 namespace sojourn {
 
-/// When a bundle of calls to one rank is sent: when it is full, when it is this old and the rank
-/// looks at its messages, when the rank has nothing else to do, before anything else that this rank
-/// sends to that one, and at the end of a `finish` and at `flush`.
+/// Sizes and ages of bundles. A bundle of calls to one rank is sent when it is full; when it is
+/// older than `age` and its sender looks at its messages; when its sender has nothing else to do;
+/// before anything else that its sender sends to that rank; at the end of a `finish`; and at
+/// `flush`.
 struct aggregation {
-  /// Of a bundle, with headers; 256 to 1 MiB.
+  /// Bytes of a full bundle, headers included: 256 to 1 MiB.
   std::size_t bytes = 8192 - 64;
   std::chrono::nanoseconds age = std::chrono::microseconds(50);
 };
 
-/// While one lives, this rank bundles what its fibers send without waiting for an answer: rpc_ff
-/// whose arguments are plain bytes, and one-sided stores and atomic additions to ranks whose heap
-/// is not shared. Calls from one rank to another run in the order in which they were made, bundled
-/// or not. A function called so keeps its frames on its rank: `via::migrate` in it, outside an
-/// activation, is an rpc. The fiber that made this object stays on its rank. They nest: the
-/// innermost one's sizes hold. SOJOURN_AGGREGATE=on does the same for a whole run.
-/// Memory: `bytes` for each rank that is sent to.
-/// Calls of a rank to itself are bundled as others are.
-/// Suspends: at the end, when the way to a rank is full. A call that finds its bundle full lets
-/// messages that have come run first. Errors: sojourn::error on a size out of range.
+/// While an `aggregated` object lives, this rank bundles what its fibers send without waiting for
+/// an answer: rpc_ff whose arguments are plain bytes, and one-sided stores and atomic additions to
+/// ranks whose heap is not shared. Calls from one rank to another run in the order in which they
+/// were made, bundled or not. A function that is called in a bundle keeps its frames on its rank:
+/// `via::migrate` in it, outside an activation, is an rpc. The fiber that made this object stays on
+/// its rank. Such objects nest: the sizes of the innermost one apply. SOJOURN_AGGREGATE=on does the
+/// same for a whole run.
+/// Memory: `bytes` for each destination.
+/// Calls of a rank to itself are bundled too.
+/// Suspends: in the destructor, when the way to a rank is full. A call that finds its bundle full
+/// first lets messages that have arrived run. Errors: sojourn::error when a size is out of range.
 class aggregated {
  public:
   explicit aggregated(const aggregation& how = {});

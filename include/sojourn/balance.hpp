@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Load balance: ready threads go from loaded ranks to idle ones without being asked. Which, and how
-// it is found out who is loaded, is a policy that is chosen at run time (SOJOURN_BALANCE).
+// Load balance: ready threads go from loaded ranks to idle ones without being asked. A policy that
+// is chosen at run time (SOJOURN_BALANCE) says which threads go, and how ranks find out which of
+// them are loaded.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,9 @@ namespace sojourn {
 enum class balance_policy : std::uint8_t {
   none,  ///< A thread runs where it was started, until it is moved.
   /// A rank that has nothing to do asks the others, in random order, for half of what they have to
-  /// spare; one that has nothing remembers who asked. Source: Blumofe and Leiserson, Scheduling
-  /// Multithreaded Computations by Work Stealing (1999); steal-half: Hendler and Shavit (2002).
+  /// spare; a rank that has nothing to spare remembers who asked. Source: Blumofe and Leiserson,
+  /// Scheduling Multithreaded Computations by Work Stealing (1999); steal-half: Hendler and Shavit
+  /// (2002).
   steal,
   /// Each rank tells its neighbours in a hypercube how many threads it has to run, and hands over
   /// to those that have fewer. Source: Cybenko, Dynamic Load Balancing for Distributed Memory
@@ -19,9 +21,10 @@ enum class balance_policy : std::uint8_t {
   diffuse,
 };
 
-/// Chooses the policy; all ranks call it with the same, and each has it when this returns. Threads
-/// that were handed over already stay where they are. Before it is called, SOJOURN_BALANCE says
-/// which, or `sojourn run --balance`; `none` otherwise. Suspends: it is collective.
+/// Chooses the policy. All ranks call it with the same policy, which every rank has when it
+/// returns. Threads that were handed over already stay where they are. Before the first call,
+/// `sojourn run --balance` or SOJOURN_BALANCE chooses the policy; the default is `none`. Suspends:
+/// it is collective.
 void balance(balance_policy policy);
 
 /// The policy of this rank.

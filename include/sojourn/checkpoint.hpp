@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints: all threads of a job, with what they wait for, their heaps and the global heap, in
-// files from which a later job goes on (`sojourn run --restore`). main is not among them: it runs
-// again, and finds them by what it gave along. (docs/checkpoint.md)
+// files from which a later job goes on (`sojourn run --restore`). main is not saved: it runs again,
+// and finds the threads by the root value that it gave to checkpoint(). (docs/checkpoint.md)
 #pragma once
 
 #include <cstddef>
@@ -18,21 +18,21 @@ namespace sojourn {
 /// Why no checkpoint was written.
 enum class checkpoint_refusal : std::uint8_t {
   none,
-  not_main,           ///< It is main that calls, outside of any activation, fork, finish or stay.
-  part_of_main,       ///< A fork or an activation that main began has not ended, or main holds a
-                      ///< mutex of the global heap.
-  in_finish,          ///< A finish is open.
+  not_main,      ///< Called by another fiber, or by main in an activation, fork, finish or stay.
+  part_of_main,  ///< A fork or an activation that main began has not ended, or main holds a
+                 ///< mutex of the global heap.
+  in_finish,     ///< A finish is open.
   handles_exception,  ///< A thread is in a catch block.
   initialises,        ///< A thread is initialising a static variable.
-  stays,              ///< A thread has a `stay`: something of its process.
+  stays,              ///< A thread has a `stay`, so it needs something of its process.
   waits_outside,      ///< A thread waits for, or holds, an object that is not saved.
-  continues,          ///< The continuation of a future waits.
+  continues,          ///< A function that was given to future::then has not run yet.
   not_written,        ///< The files could not be written.
   several_programs,   ///< The ranks do not all run the same program.
 };
 
-/// Thrown by checkpoint() on every rank: nothing was written then, an older checkpoint of that name
-/// is as it was, and the job goes on.
+/// Thrown by checkpoint() on every rank. Nothing was written then, an older checkpoint of that name
+/// is unchanged, and the job goes on.
 class checkpoint_error : public error {
  public:
   checkpoint_error(checkpoint_refusal why, const std::string& what) : error(what), why_(why) {}
@@ -53,19 +53,19 @@ void read_restored_root(const char* type, void* into, std::size_t size);
 }  // namespace detail
 
 /// Writes a checkpoint of the job: the file `path`, as rank 0 names it, and one file a rank beside
-/// it. It takes the place of an older one of that name at the last moment, in one step: whatever
-/// ends the job meanwhile, one of the two is whole.
+/// it. At the last moment it replaces an older checkpoint of that name in one step: whatever ends
+/// the job meanwhile, one of the two is complete.
 ///
-/// Saved are all threads and other fibers but main's, ready, asleep, or waiting for results, for
-/// threads, or for a sojourn::mutex, semaphore, … in the global heap, in a thread's heap or in a
-/// thread's frames; thread_heap()s; the global heap. Not saved are variables in static storage,
-/// what malloc and new gave, open files.
+/// It saves all threads and other fibers but main's: those that are ready, asleep, or wait for
+/// results, for threads, or for a sojourn::mutex, semaphore, … in the global heap, in a thread's
+/// heap or in a thread's frames. It saves thread_heap()s and the global heap. It does not save
+/// variables in static storage, memory from malloc and new, or open files.
 ///
-/// Called by main on every rank, like the collectives. Threads stand still meanwhile; calls that
-/// are on their way are carried out first. Suspends. Errors: checkpoint_error.
+/// main calls it on every rank, like the collectives. Threads stand still meanwhile; calls that are
+/// on their way run first. Suspends. Errors: checkpoint_error.
 inline void checkpoint(const std::string& path) { detail::checkpoint_now(path, {"", nullptr, 0}); }
 
-/// The same, with a value of each rank for main to find its threads and objects by:
+/// The same, with a root value for each rank, by which main finds its threads and objects:
 /// restored_root() gives it back.
 template <class Root>
 void checkpoint(const std::string& path, const Root& root) {
@@ -75,12 +75,12 @@ void checkpoint(const std::string& path, const Root& root) {
   detail::checkpoint_now(path, {typeid(Root).name(), &root, sizeof(Root)});
 }
 
-/// True when this job goes on from a checkpoint: what threads did before, main does not do again.
-/// They go on at main's first barrier(), or at its end.
+/// True when this job goes on from a checkpoint; main then does not start its threads again. The
+/// restored threads go on at main's first barrier(), or at its end.
 bool restored();
 
-/// What this rank gave to checkpoint(). Requires: restored(). Suspends: no. Errors: sojourn::error
-/// when that was a value of another type, or none.
+/// The root value that this rank gave to checkpoint(). Requires: restored(). Never suspends.
+/// Errors: sojourn::error when that was a value of another type, or none.
 template <class Root>
 Root restored_root() {
   static_assert(travels<Root>);

@@ -16,7 +16,7 @@ extern std::uint64_t clock_ahead_ns;
 }  // namespace detail
 
 /// Nanoseconds since some fixed moment; never goes back; the same clock on all ranks of a host. In
-/// a job that was restored it goes on from the time of the checkpoint.
+/// a restored job the clock goes on from the time of the checkpoint.
 std::uint64_t now_ns();
 
 /// The processor's cycle or timer count: cheap, for short intervals on one rank.

@@ -22,14 +22,15 @@ namespace detail {
 /// Combines `other` into `into`, both `bytes` long.
 using combine_function = void (*)(void* into, const void* other);
 
-/// Up a tree to rank 0 and, with `to_all`, down again. Values are combined in rank order.
+/// Values go up a tree to rank 0, combined in rank order, and the result goes down again to all
+/// ranks.
 void reduce_bytes(void* value, std::size_t bytes, combine_function combine);
 void broadcast_bytes(void* value, std::size_t bytes, int root);
 /// `all` has room for one value of each rank, at `root` (or everywhere when root is -1).
 void gather_bytes(const void* value, std::size_t bytes, void* all, int root);
 
-/// Marshalled values, whose lengths differ from rank to rank. `failed`: of the rank that takes part
-/// all the same, so that none waits for it.
+/// Marshalled values, whose lengths differ from rank to rank. `failed`: this rank could not marshal
+/// its value, and takes part nevertheless, so that no rank waits for it.
 using value_bytes = std::vector<std::byte>;
 value_bytes broadcast_values(value_bytes mine, bool failed, int root);
 std::vector<value_bytes> gather_values(const value_bytes& mine, bool failed, int root);
@@ -48,7 +49,8 @@ T value_of_bytes(const value_bytes& bytes) {
   from.expect_end();
   return value;
 }
-/// Calls op(bytes, failed) with the bytes of `value`, and throws what making them threw after that.
+/// Calls op(bytes, failed) with the bytes of `value`; after that throws what making the bytes
+/// threw.
 template <class T, class Op>
 auto with_bytes_of_value(const T& value, Op op) {
   std::exception_ptr failure;
@@ -68,10 +70,10 @@ inline constexpr bool is_gathered = marshals_to_stay<T>;
 
 }  // namespace detail
 
-/// Returns once every rank has called it. Suspends.
+/// Returns when every rank has called it. Suspends.
 void barrier();
 
-/// The value of `root`, on every rank. Suspends.
+/// Returns the value that rank `root` passes, on every rank. Suspends.
 template <class T>
 T broadcast(T value, rank_t root = 0) {
   static_assert(detail::is_gathered<T>, "sojourn: a value that is broadcast must travel");
@@ -88,8 +90,8 @@ T broadcast(T value, rank_t root = 0) {
   }
 }
 
-/// op(op(v0, v1), v2)… over the values of ranks 0, 1, 2, …, on every rank. `op` is associative and
-/// has no captures, such as std::plus<>{}. Suspends.
+/// op(op(v0, v1), v2)… over the values of ranks 0, 1, 2, …; returned on every rank. `op` is
+/// associative and has no captures, such as std::plus<>{}. Suspends.
 template <class T, class Op>
 T reduce(T value, Op) {
   static_assert(travels<T>, "sojourn: a value that is reduced must travel");
@@ -137,13 +139,14 @@ std::vector<T> gather_any(T value, int root) {
 }
 }  // namespace detail
 
-/// At `root` the values of all ranks, in order; elsewhere nothing. Suspends.
+/// Returns the values of all ranks, in order, on rank `root`, and an empty vector elsewhere.
+/// Suspends.
 template <class T>
 std::vector<T> gather(T value, rank_t root = 0) {
   return detail::gather_any(std::move(value), root);
 }
 
-/// The values of all ranks, in order, on every rank. Suspends.
+/// Returns the values of all ranks, in order, on every rank. Suspends.
 template <class T>
 std::vector<T> gather_all(T value) {
   return detail::gather_any(std::move(value), -1);

@@ -25,10 +25,10 @@ class continuation;
 
 namespace detail {
 
-/// In the frame of a caller that waits for a reply: where that goes while the continuation has not
-/// left the frames of what was called. The ticket is made when it does, or when the call returns
-/// and the continuation is still somewhere: a chain that replies at once makes none. (Plevyak et
-/// al., §3.2.3)
+/// Lies in the frame of a caller that waits for a reply, and takes the reply while the continuation
+/// has not left the frames of what was called. A ticket is made when it leaves them, or when the
+/// call returns and the continuation still exists unanswered: a chain that replies at once makes
+/// none. (Plevyak et al., §3.2.3)
 template <class T>
 struct reply_place {
   enum class state : unsigned char { open, replied, dropped, by_ticket, taken };
@@ -41,7 +41,7 @@ struct reply_place {
   room<stored<T>> value;
 };
 
-/// Of the code that made a continuation; `made_at` is an address in it.
+/// Errors that name the code that made a continuation; `made_at` is an address in it.
 [[noreturn]] void throw_dropped(std::uint64_t made_at);
 [[noreturn]] void throw_no_reply_left(std::uint64_t made_at);
 void fail_dropped(ticket_id id, std::uint64_t made_at);
@@ -67,18 +67,18 @@ struct continuation_passing<F> : continuation_passing<decltype(&F::operator())> 
 
 }  // namespace detail
 
-/// Whoever holds it may answer the wait that it stands for, once: by calling it. It can be passed
-/// on, stored in objects, and sent to other ranks as an argument; the answer goes straight to the
-/// one that waits. Made by call_cc and make_continuation. Movable.
+/// The right to answer a wait, once, by calling the continuation. It can be passed on, stored in
+/// objects, and sent to other ranks as an argument; the answer goes straight to the fiber that
+/// waits. Made by call_cc, rpc_cc and make_continuation. Movable.
 ///
-/// One that is destroyed without having replied fails the wait with continuation_error.
+/// If it is destroyed without having answered, the wait ends with continuation_error.
 /// Source: Plevyak, Karamcheti, Zhang and Chien, §2 and §3.2.3.
 template <class T>
 class continuation {
  public:
   using value_type = T;
 
-  /// Stands for no wait.
+  /// Belongs to no wait.
   continuation() = default;
   continuation(continuation&& other) noexcept { steal(other); }
   continuation& operator=(continuation&& other) noexcept {
@@ -90,10 +90,11 @@ class continuation {
   }
   ~continuation() { drop(); }
 
-  /// False once it has replied or was moved from.
+  /// False once it has answered or was moved from.
   explicit operator bool() const { return is_ == state::in_place || is_ == state::ticket; }
 
-  /// The answer. Never suspends. Errors: continuation_error when it has replied before.
+  /// Answers: the wait returns `value`. Never suspends. Errors: continuation_error when it has
+  /// answered before or was moved from.
   template <class... V>
     requires(sizeof...(V) == (std::is_void_v<T> ? 0 : 1))
   void operator()(V&&... value) {
@@ -111,7 +112,7 @@ class continuation {
     }
     is_ = state::empty;
   }
-  /// The wait ends by `failure`. As operator().
+  /// Answers with an exception: the wait throws `failure`. Otherwise as operator().
   void fail(const std::exception_ptr& failure) {
     if (!*this) detail::throw_no_reply_left(made_at_);
     make_ticket();
@@ -119,7 +120,7 @@ class continuation {
     detail::send_exception(ticket_, failure);
   }
 
-  /// For implementers. Of a caller's frame; or of a ticket.
+  /// For implementers: a continuation for a place in a caller's frame, or for a ticket.
   continuation(detail::reply_place<T>& caller, std::uint64_t made_at)
       : place_(&caller), made_at_(made_at), is_(state::in_place) {
     caller.holder = this;
@@ -134,7 +135,8 @@ class continuation {
     is_ = state::ticket;
   }
 
-  /// Among arguments that own memory. It has gone then, whatever becomes of this.
+  /// For implementers, when it is among arguments that are marshalled: after save() this one no
+  /// longer has the right to answer.
   template <class Archive>
   void save(Archive& archive) const {
     auto* self = const_cast<continuation*>(this);
@@ -186,8 +188,8 @@ class continuation {
   state is_ = state::empty;
 };
 
-/// Its bytes are the same everywhere once it has left the frames of its caller, and leaving makes
-/// it so.
+/// A continuation that has left the frames of its caller has bytes that mean the same on every
+/// rank; leaving them gives it that form.
 template <class T>
 inline constexpr bool travels<continuation<T>> = true;
 namespace detail {
@@ -195,7 +197,7 @@ template <class T>
 inline constexpr bool leaves_by_move<continuation<T>> = true;
 }
 
-/// A continuation, and the future of its answer. Never suspends.
+/// Returns a continuation, and the future of its answer. Never suspends.
 template <class T>
 [[gnu::noinline]] std::pair<continuation<T>, future<T>> make_continuation() {
   const detail::ticket_id ticket = detail::ticket_open();
@@ -203,10 +205,11 @@ template <class T>
           future<T>::of_ticket(ticket)};
 }
 
-/// Calls fn(continuation, arguments…) and returns what the continuation is called with, by whoever
-/// and whenever. While nobody but `fn` and what it calls has had it, this costs a call and a
-/// return. Suspends: when the answer is not there when fn returns, and in fn. What fn throws before
-/// it has replied is thrown here.
+/// Calls fn(continuation, arguments…), waits until somebody calls the continuation, and returns the
+/// value that it was called with. If `fn`, or what it calls on this stack, does that, this costs a
+/// call and a return. Suspends: in `fn`, and when there is no answer yet when `fn` returns. What
+/// `fn` throws before the continuation was called is thrown here. Errors: continuation_error when
+/// the continuation was destroyed without an answer.
 template <class F, class... A>
   requires detail::continuation_passing<std::decay_t<F>>::value
 [[gnu::noinline]] auto call_cc(F&& fn, A&&... arguments) ->
@@ -215,8 +218,8 @@ template <class F, class... A>
   using state = typename detail::reply_place<T>::state;
   const auto made_at = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));
   detail::reply_place<T> place;
-  // However this is left: the value is destroyed, and a reply that nobody waits for any more
-  // dropped.
+  // However this function is left, the value is destroyed, and a reply that nobody waits for any
+  // more is dropped.
   struct leave_place {
     detail::reply_place<T>& of;
     ~leave_place() {
@@ -236,8 +239,8 @@ template <class F, class... A>
   if constexpr (!std::is_void_v<T>) return std::move(place.value.value);
 }
 
-/// The same on another rank: calls fn(continuation, arguments…) there, and returns the future of
-/// the answer, which comes straight from the rank that gives it. Otherwise as rpc_ff.
+/// Calls fn(continuation, arguments…) on `rank` and returns the future of the answer, which comes
+/// straight from the rank that gives it. Otherwise as rpc_ff.
 template <class F, class... A>
   requires detail::continuation_passing<F>::value
 auto rpc_cc(rank_t rank, F fn, A... arguments) {
@@ -246,7 +249,8 @@ auto rpc_cc(rank_t rank, F fn, A... arguments) {
   return std::move(result);
 }
 
-/// call_cc of a method, on the object's rank: in place where that is here. Errors: as call.
+/// call_cc of a method, on the object's rank; on this stack if that is the caller's rank. Suspends
+/// and errors: as call_cc, and as global_ptr::call.
 template <auto Method, class T, class... A>
   requires detail::continuation_passing<decltype(Method)>::value
 auto call_cc(global_ptr<T> p, A... arguments) ->

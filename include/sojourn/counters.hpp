@@ -38,24 +38,24 @@ struct counters {
   std::uint64_t sleeps = 0;                ///< Times the rank had nothing to do and slept.
   std::uint64_t wakeups_sent = 0;          ///< Sleeping ranks this one woke.
   std::uint64_t exceptions_sent = 0;       ///< Results that were exceptions.
-  std::uint64_t balance_messages = 0;      ///< Of load balance: requests, news and threads.
+  std::uint64_t balance_messages = 0;      ///< Requests, news and threads of load balance.
   std::uint64_t balance_bytes = 0;
   std::uint64_t steal_requests = 0;       ///< Times this rank asked another for threads.
-  std::uint64_t steals_empty = 0;         ///< Those that got nothing.
+  std::uint64_t steals_empty = 0;         ///< Requests for threads that got none.
   std::uint64_t threads_handed_over = 0;  ///< Threads that load balance sent away.
-  std::uint64_t handovers_damped = 0;     ///< That it did not, for they would go to and fro.
-  std::uint64_t marshalled_bytes = 0;     ///< Of arguments and results that own memory, sent.
-  std::uint64_t marshal_copies = 0;       ///< Bytes the processor copied for them, at both ends.
-  std::uint64_t messages_refused = 0;     ///< Malformed ones that came to this rank.
+  std::uint64_t handovers_damped = 0;     ///< Kept, as they would go to and fro.
+  std::uint64_t marshalled_bytes = 0;     ///< Bytes of values that own memory, sent.
+  std::uint64_t marshal_copies = 0;       ///< Bytes the processor copied for those.
+  std::uint64_t messages_refused = 0;     ///< Malformed messages received.
   std::uint64_t name_cache_hits = 0;      ///< Calls by name that knew where the function is.
-  std::uint64_t name_cache_misses = 0;    ///< Those that carried the name.
+  std::uint64_t name_cache_misses = 0;    ///< Calls by name that carried it.
   std::uint64_t bundles_sent = 0;         ///< Messages that held several calls (aggregate.hpp).
-  std::uint64_t calls_bundled = 0;        ///< Calls in them.
+  std::uint64_t calls_bundled = 0;        ///< Calls in such messages.
   std::uint64_t forks = 0;           ///< Children begun: fork, async on a local object, par_for.
-  std::uint64_t forks_blocked = 0;   ///< Those that blocked on their caller's stack.
-  std::uint64_t forks_on_heap = 0;   ///< Those that had a context of their own from the start.
+  std::uint64_t forks_blocked = 0;   ///< Children that blocked in their place.
+  std::uint64_t forks_on_heap = 0;   ///< Children that began in their own context.
   std::uint64_t steals = 0;          ///< Stretches of stack given to ranks without work.
-  std::uint64_t steals_refused = 0;  ///< Not given, for they held addresses of this rank.
+  std::uint64_t steals_refused = 0;  ///< Kept: they held addresses of this rank.
 
   /// Messages a program's own calls and migrations sent to other ranks.
   std::uint64_t messages() const { return requests_sent + replies_sent + migrations; }
@@ -82,15 +82,17 @@ inline constexpr std::size_t counts_page_bytes = 65536;  // The largest page the
 inline constexpr std::size_t counts_page_bytes = 4096;
 #endif
 
-/// The counts in a page of their own, which a job's memory is mapped over: whatever ends the rank,
-/// the launcher can read them. With them, what other ranks tell this one without a message.
+/// The counts, in a page over which the job's shared memory is mapped: whatever ends the rank, the
+/// launcher can read them. The page also has what other ranks tell this one without a message.
 struct alignas(counts_page_bytes) counts_page : counters {
   std::uint64_t methods{};  ///< Calls on local objects, and depth: see method_guard. No counter.
   std::uint64_t yields{};   ///< Begun; each ends with a switch. Tells polling from progress.
 
-  /// For forks to look at, also from other ranks: see at_fork. Apart from what is counted often.
+  /// Forks look at it and other ranks write it: see at_fork. In a cache line apart from what is
+  /// counted often.
   alignas(64) std::uint32_t at_forks{};
-  /// Bit r, written by rank r: it has nothing to do, and takes over what a fork here left to do.
+  /// Bit r, written by rank r: that rank has nothing to do, and would take over work from a fork
+  /// here.
   std::uint64_t hungry[16]{};
 
   /// The counts, `methods` included.
@@ -100,7 +102,7 @@ extern counts_page counts;
 
 }  // namespace detail
 
-/// This rank's counts now; the difference of two tells what lay between.
+/// This rank's counts now; the difference of two says what was counted in between. Never suspends.
 counters counters_now();
 
 /// Names of the counters, in the order of counters::values().

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether jobs can run on this host, with the limits of this process: what `sojourn doctor` shows,
-// but for the parts that only the command knows (its own build, other programs, a whole job).
+// except for what only the command knows (its own build, other programs, a whole job).
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace sojourn {
 
 enum class severity {
   ok,
-  warning,  ///< Jobs run, but slower, smaller, or without something that is useful at times.
+  warning,  ///< Jobs run, but slower, smaller, or without something useful.
   failure,  ///< Jobs do not run.
 };
 
@@ -22,16 +22,16 @@ struct finding {
 };
 
 /// Tries what a job needs: addresses, limits, features of the kernel, cores, memory, the
-/// container's restrictions. Whatever might fail is done in child processes, which are gone on
-/// return.
+/// container's restrictions. It tries whatever might fail in child processes, which have ended when
+/// it returns.
 ///
 /// Requires: this process has one thread. Not for use by ranks.
 /// Blocks: mostly a tenth of a second, a few seconds for each trial that hangs. Throws nothing but
 /// std::bad_alloc.
 std::vector<finding> diagnose();
 
-/// Whether reports can name source lines, inlined functions and variables here. No job needs them,
-/// so this is none of the above.
+/// Whether reports can name source lines, inlined functions and variables here. No job needs that,
+/// so diagnose() does not include it.
 finding check_debug_information();
 
 }  // namespace sojourn

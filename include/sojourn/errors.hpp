@@ -15,20 +15,20 @@ struct error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A rank runs another program than the caller, and what was asked of it only ranks of one program
-/// can do for each other; what() names both. (docs/mpmd.md)
+/// The rank that was called runs another program than the caller, and only ranks of one program can
+/// do for each other what was asked; what() names both programs. (docs/mpmd.md)
 struct different_program : error {
   using error::error;
 };
 
 /// A call by a name that the rank's program does not export, or exports with another signature;
-/// what() tells both sides'. (docs/mpmd.md)
+/// what() has both signatures. (docs/mpmd.md)
 struct not_exported : error {
   using error::error;
 };
 
-/// A continuation was dropped without a reply: what waits for it gets this. Or it was asked to
-/// reply a second time. what() names the function that made it.
+/// A continuation was destroyed without an answer: the fiber that waits for it gets this error. Or
+/// it was called a second time. what() names the function that made it.
 struct continuation_error : error {
   using error::error;
 };
@@ -36,7 +36,8 @@ struct continuation_error : error {
 /// A rank has ended in the middle of the job, and what was waited for needs it: the answer of a
 /// call, a thread or object there, a collective operation, a finish. The job is lost: the launcher
 /// ends it a moment later (`sojourn run --grace`). Whoever catches this has that long to save what
-/// it can; where nobody does, the rank ends without a word, for the launcher tells of the first.
+/// it can; where nobody does, the rank ends without a report, because the launcher reports the rank
+/// that was lost first.
 class rank_lost : public error {
  public:
   rank_lost(int rank, const std::string& what) : error(what), rank_(rank) {}
@@ -47,8 +48,8 @@ class rank_lost : public error {
 };
 
 /// An exception of a type that is not registered, thrown on another rank. Standard exceptions and
-/// types named in SOJOURN_EXCEPTION arrive as themselves instead; between programs, those named in
-/// both.
+/// types named in SOJOURN_EXCEPTION arrive as themselves instead; between programs, only types that
+/// both programs name there do.
 class remote_exception : public error {
  public:
   remote_exception(std::string type_name, const std::string& what, int rank)

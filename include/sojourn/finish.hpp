@@ -21,8 +21,9 @@ void finish_end(finish_frame& frame, const std::exception_ptr& failure);
 }  // namespace detail
 
 /// Calls body() and returns when it and every rpc, rpc_ff, async, then, fork and spawn started
-/// inside it, and by those in turn, on every rank, is finished. The first exception that left an
-/// rpc_ff is rethrown. Finishes nest. Suspends. Does not migrate while open.
+/// inside it, and by those in turn, on every rank, has finished. Then rethrows what body() threw,
+/// else the first exception that left an rpc_ff inside. Calls of finish nest. Suspends. The frames
+/// that call it stay on their rank while it is open.
 template <class Body>
 void finish(Body&& body) {
   detail::finish_frame frame;

@@ -38,17 +38,17 @@ struct checked_fork {
 
 /// Calls fn(arguments…) and returns the future of its result. The child runs at once, on the
 /// caller's stack: while it does not block this costs little more than a call. When it blocks, its
-/// frames are set aside, the caller goes on here, and the child goes on when what it waits for is
+/// frames are set aside and fork returns to the caller; the child goes on when what it waits for is
 /// there. Any function may block, and need not say so.
 ///
 /// A child that is a function or a callable without captures, with arguments and a result that
 /// travel, may migrate, or begin on a rank that has nothing to do, and such a rank may take over
-/// what its caller still has to do. Any other may refer to frames of its caller, by a capture, a
-/// pointer, a view such as std::span or std::string_view, or a structure with one of these: it
-/// stays on its rank, and a future of it that is destroyed unread waits for it. What a child throws
-/// comes out of get().
+/// what its caller still has to do. Any other child may refer to frames of its caller, by a
+/// capture, a pointer, a view such as std::span or std::string_view, or a structure with one of
+/// these: it stays on its rank, and if its future is destroyed unread, the destructor waits for it.
+/// get() rethrows what a child throws.
 ///
-/// SOJOURN_EXECUTION=heap gives each child a stack of its own from the start, on which it stays on
+/// SOJOURN_EXECUTION=heap gives each child a stack of its own from the start. Such a child stays on
 /// its rank: `via::migrate` in it, outside an activation, is an rpc.
 /// Suspends: never. Source: Plevyak, Karamcheti, Zhang and Chien, §3; Mohr, Kranz and Halstead,
 /// Lazy Task Creation (1991).
@@ -67,8 +67,8 @@ template <class F, class... A>
   return detail::call_forked<kind, R>(std::forward<F>(fn), std::forward<A>(arguments)...);
 }
 
-/// Calls all of them, each as a child of its own but the last, and returns when all have returned.
-/// What one threw is rethrown then, the last one's first. Suspends.
+/// Calls all of the functions, each but the last as a child, and returns when all have returned.
+/// Then rethrows what one of them threw; if several threw, that of the last one. Suspends.
 template <std::invocable First, std::invocable... More>
 void par_invoke(First&& first, More&&... more) {
   if constexpr (sizeof...(More) == 0) {
@@ -129,14 +129,16 @@ T reduce_range(I first, I last, I grain, Body body, Combine combine) {
 
 }  // namespace detail
 
-/// Says of a loop that its body may run on any rank of the program, with that rank's variables.
+/// Says of a loop that its body may run on any rank of the program, where it sees that rank's
+/// global variables.
 struct anywhere_t {};
 inline constexpr anywhere_t anywhere;
 
-/// Calls body(i) for each i of [first, last), in halves that are children, and returns when all
-/// have returned. Of each run of `grain` the calls come one after the other: one that blocks holds
-/// up those behind it in its run, and no others. All run on this rank. What a body throws is
-/// rethrown at the end; the rest of its run is left out. Suspends.
+/// Calls body(i) for each i of [first, last) and returns when all calls have returned. It halves
+/// the range again and again, down to runs of at most `grain` indices, and forks one half each
+/// time. The calls of a run come one after the other: one that blocks holds up only those behind it
+/// in its run. All run on this rank. What a body throws is rethrown at the end; the rest of its run
+/// is left out. Suspends.
 /// Errors: sojourn::error when `grain` is not positive.
 template <std::integral I, std::invocable<I> Body>
 void par_for(I first, std::type_identity_t<I> last, const Body& body,
@@ -144,7 +146,7 @@ void par_for(I first, std::type_identity_t<I> last, const Body& body,
   if (grain < 1) detail::refuse_grain();
   if (first < last) detail::run_range<I>(first, last, grain, detail::carried_here<Body>{body});
 }
-/// The same on idle ranks, too. Requires: the body has no captures.
+/// The same, but idle ranks may run parts of the range. Requires: the body has no captures.
 template <std::integral I, std::invocable<I> Body>
 void par_for(anywhere_t, I first, std::type_identity_t<I> last, Body body,
              std::type_identity_t<I> grain = 1) {
@@ -154,8 +156,8 @@ void par_for(anywhere_t, I first, std::type_identity_t<I> last, Body body,
   if (first < last) detail::run_range<I>(first, last, grain, detail::carried_anywhere<Body>{body});
 }
 
-/// combine(… combine(body(first), body(first + 1)) …) over [first, last) in that order, however it
-/// is bracketed: `combine` is associative; `identity` is the result of an empty range. Otherwise as
+/// combine(… combine(body(first), body(first + 1)) …) over [first, last), in that order, but
+/// bracketed in any way: `combine` is associative. An empty range gives `identity`. Otherwise as
 /// par_for.
 template <std::integral I, class T, std::invocable<I> Body, class Combine>
 T par_reduce(I first, std::type_identity_t<I> last, T identity, const Body& body,
@@ -165,7 +167,8 @@ T par_reduce(I first, std::type_identity_t<I> last, T identity, const Body& body
   return detail::reduce_range<T, I>(first, last, grain, detail::carried_here<Body>{body},
                                     detail::carried_here<Combine>{combine});
 }
-/// The same on idle ranks, too. Requires: neither has captures, and a T travels and is no view.
+/// The same, but idle ranks may run parts of the range. Requires: `body` and `combine` have no
+/// captures, and T travels and is no view.
 template <std::integral I, class T, std::invocable<I> Body, class Combine>
 T par_reduce(anywhere_t, I first, std::type_identity_t<I> last, T identity, Body body,
              Combine combine, std::type_identity_t<I> grain = 1) {

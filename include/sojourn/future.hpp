@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Futures: a value, or a ticket for one.
+// Futures: a result that is here, or a ticket for one that will come.
 #pragma once
 
 #include <array>
@@ -19,10 +19,10 @@
 
 namespace sojourn {
 
-/// The result of something started with `rpc`, `async` or `then`. Movable; may outlive the frame
-/// it was made in and may travel with the frames that hold it. Waiting suspends the fiber, never
-/// the rank. A future that is destroyed unread drops its result; that of a child which refers to
-/// the frames of its caller (fork) waits for it first.
+/// The result of something started with `rpc`, `async`, `fork` or `then`. Movable; may outlive the
+/// frame it was made in and may travel with the frames that hold it. Waiting suspends the fiber,
+/// never the rank. A future that is destroyed unread drops its result; if it is that of a child
+/// which refers to the frames of its caller (fork), the destructor waits for the child first.
 template <class T>
 class [[nodiscard]] future {
  public:
@@ -71,8 +71,9 @@ class [[nodiscard]] future {
   }
 
   /// Calls fn(result) on this rank once the result is here, in a fiber of its own, and returns the
-  /// future of what it returns. When the result is an exception, fn is not called and the exception
-  /// goes on to that future. Never suspends. `fn` stays on this rank and may capture.
+  /// future of what `fn` returns. When the result is an exception, `fn` is not called, and the
+  /// returned future gets the exception. Never suspends. `fn` stays on this rank and may capture.
+  /// Requires: valid(), which is false afterwards.
   template <class F>
   auto then(F fn) {
     check();
@@ -123,7 +124,7 @@ class [[nodiscard]] future {
     check();
     return has_ticket() ? &ticket_ : nullptr;
   }
-  /// The same of a child that refers to frames of whoever makes this.
+  /// A future of a child that refers to frames of the caller.
   static future of_child(detail::ticket_id ticket) {
     future f;
     f.ticket_ = ticket;
@@ -179,8 +180,8 @@ class [[nodiscard]] future {
   state state_ = state::empty;
 };
 
-/// Suspends until all of them are ready, once, and is woken once, however many are not; takes no
-/// result. Requires: each is valid(). Source: Plevyak et al., §3.1.
+/// Suspends until all of them are ready; it suspends and is woken only once, however many are not
+/// ready yet. Takes no result. Requires: each is valid(). Source: Plevyak et al., §3.1.
 template <class... T>
 void touch(future<T>&... futures) {
   std::array<detail::ticket_id*, sizeof...(T)> waited_for{};
@@ -201,7 +202,7 @@ void touch(std::span<future<T>> futures) {
   if (!waited_for.empty()) detail::tickets_wait(waited_for.data(), waited_for.size());
 }
 
-/// The future of all results, in order; void becomes std::monostate. Never suspends.
+/// Returns the future of all results, in order; void becomes std::monostate. Never suspends.
 template <class... T>
 auto when_all(future<T>&&... futures) {
   using all = std::tuple<std::conditional_t<std::is_void_v<T>, std::monostate, T>...>;

@@ -23,8 +23,8 @@ template <class M, class T, class... A>
 struct named_access;
 }  // namespace detail
 
-/// The job-wide address of a T. A plain 64-bit value: it travels, and lies in other objects. There
-/// is no operator*, so that no access is remote by accident.
+/// The job-wide address of a T. A plain 64-bit value: it travels, and can be kept in other objects.
+/// There is no operator*, so that no access is remote by accident.
 template <class T>
 class global_ptr {
  public:
@@ -32,7 +32,7 @@ class global_ptr {
 
   constexpr global_ptr() = default;
   constexpr global_ptr(std::nullptr_t) {}
-  /// Of an object that lies in this rank's global heap, such as `this` in a method.
+  /// Points to an object that lies in this rank's global heap, such as `this` in a method.
   explicit global_ptr(T* local) : address_(reinterpret_cast<std::uint64_t>(local)) {}
   constexpr operator global_ptr<const T>() const
     requires(!std::is_const_v<T>)
@@ -49,7 +49,7 @@ class global_ptr {
   rank_t where() const {
     return static_cast<rank_t>((address_ - detail::job.heap) >> detail::job.heap_shift);
   }
-  /// A subtraction and a comparison.
+  /// True when this rank owns the object. Costs a subtraction and a comparison.
   bool is_local() const { return address_ - detail::job.my_heap < detail::job.my_heap_bytes; }
   /// The object itself. Requires: is_local().
   T* local() const { return reinterpret_cast<T*>(address_); }
@@ -58,7 +58,7 @@ class global_ptr {
   constexpr explicit operator bool() const { return address_ != 0; }
   friend constexpr bool operator==(global_ptr, global_ptr) = default;
   friend constexpr auto operator<=>(global_ptr, global_ptr) = default;
-  /// Elements of one array.
+  /// Counts elements. Requires: all pointers are to elements of one array.
   constexpr global_ptr operator+(std::ptrdiff_t elements) const {
     return at(address_ + static_cast<std::uint64_t>(elements) * sizeof(T));
   }
@@ -69,7 +69,7 @@ class global_ptr {
 
   /// Calls the method at the object's owner and returns its result; what it throws is thrown here.
   /// A local object costs a comparison and a plain call, whatever `how` says. Suspends: when the
-  /// object is remote. Migrates: when it is and `how` says so.
+  /// object is remote. Migrates: when it is remote and `how` says so.
   /// Errors: sojourn::error when the pointer is null or outside every heap.
   template <auto Method, class... A>
   [[gnu::always_inline]] inline auto call(detail::access how, A&&... arguments) const ->
@@ -89,9 +89,10 @@ class global_ptr {
   }
 
   /// Starts the call and returns the future of its result. On a local object the method runs at
-  /// once on this stack, and the caller goes on when it first blocks; nothing is started unless it
-  /// does (Concert, §3.1). The new computation is the call itself, so `via::migrate` says no more
-  /// than `via::rpc` here. Suspends: only when the way to the owner is full.
+  /// once on this stack; if it blocks, the caller goes on, and otherwise this is a plain call
+  /// (Concert, §3.1). What migrates is at most the new computation, not the caller, so
+  /// `via::migrate` means the same as `via::rpc` here. Suspends: only when the way to the owner is
+  /// full.
   template <auto Method, class... A>
   auto async(detail::access how, A&&... arguments) const {
     using method = detail::checked_method<Method, T, A...>;
@@ -107,9 +108,9 @@ class global_ptr {
     return async<Method>(detail::access(via::rpc), std::forward<A>(arguments)...);
   }
 
-  /// The same by a method's name, of a class that another program may have (mpmd.hpp): runs it at
-  /// the owner. `via::migrate` moves only to ranks of the same program, and is an rpc otherwise.
-  /// Errors: not_exported too.
+  /// As call above, of a method by its name, of a class that another program may have (mpmd.hpp).
+  /// `via::migrate` moves only to ranks of the same program, and is an rpc otherwise. Errors: also
+  /// not_exported.
   template <class Method, class... A>
   auto call(detail::access how, A&&... arguments) const -> typename Method::result {
     using access = detail::named_access<Method, T, A...>;
@@ -120,7 +121,9 @@ class global_ptr {
   auto call(A&&... arguments) const -> typename Method::result {
     return call<Method>(detail::access(via::rpc), std::forward<A>(arguments)...);
   }
-  /// Starts it; also of an object of this rank it runs later, as rpc.
+  /// Starts the call of a method by its name and returns the future of its result. Also on an
+  /// object of this rank the method runs later, as with rpc. Suspends: only when the way to the
+  /// owner is full.
   template <class Method, class... A>
     requires(!detail::begins_with_access<A...>)
   auto async(A&&... arguments) const -> future<typename Method::result> {

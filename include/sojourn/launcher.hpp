@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting a job: N processes of one program, or of several, on this host, watched until all have
-// ended. This is what `sojourn run` does; programs that start jobs themselves may use it too. Ranks
-// do not need it.
+// Starting a job: N processes of one program, or of several, on this host, which are watched until
+// all have ended. This is what `sojourn run` does; programs that start jobs themselves may use it
+// too. Ranks do not need it.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +35,13 @@ struct launch_options {
   bool share_heap = true;  ///< Ranks map each other's objects; otherwise they send messages only.
   /// The checkpoint that the job goes on from, as the program named it; empty: none.
   std::string restore = {};
-  /// Report what everything waits for when no rank has made progress for so long. 0: never. What is
-  /// proven to hang is reported, and ended, at once in any case.
+  /// Report what all ranks wait for when none has made progress for so many seconds. 0: never. A
+  /// job that is proven to hang is reported, and ended, at once in any case.
   double watchdog_seconds = 10;
-  /// How long the other ranks go on when one has ended in the middle of the job: their waits for it
-  /// fail with rank_lost. Never less than a tenth.
+  /// How many seconds the other ranks go on when one has ended in the middle of the job; their
+  /// waits for it fail with rank_lost. Never less than a tenth.
   double grace_seconds = 0.1;
-  /// Gets each such report as JSON; may be empty.
+  /// Is called with each report of a hang as JSON; may be empty.
   std::function<void(const std::string& json)> on_hang_report = {};
 };
 
@@ -53,14 +53,14 @@ struct planned_part {
   std::string program;  ///< The file that will be executed.
 };
 
-/// What a job would be started as: the options, checked, and what follows from them and this host.
+/// What a job would be: the checked options, and what follows from them and from this host.
 struct launch_plan {
   launch_options options;
   std::string program;              ///< The file that rank 0 executes.
   std::vector<planned_part> parts;  ///< At least one; together they have all ranks, in order.
   int cores = 1;                    ///< Cores that the job may use, at least 1.
   std::vector<int> core_of_rank;    ///< Empty when ranks are not bound.
-  std::string warning;              ///< One sentence about what was asked and cannot be had, or "".
+  std::string warning;  ///< One sentence about what was asked for and is not possible, or "".
 };
 
 /// The part of `plan` that a rank belongs to, by its place in launch_plan::parts.
@@ -78,7 +78,7 @@ struct launch_result {
   std::vector<std::vector<std::uint64_t>> counters;
 };
 
-/// `word` as a shell reads it back: quoted where that is needed, as $'\x1b' where it has control
+/// `word` so that a shell reads it back: quoted where needed, and as $'\x1b' where it has control
 /// characters.
 std::string shell_word(const std::string& word);
 
@@ -89,16 +89,16 @@ std::string printable(const std::string& text);
 /// The command that runs such a job, with the SOJOURN_ settings of this process's environment.
 std::string command_line(const launch_options& options);
 
-/// A sentence for each variable of this process's environment that begins with SOJOURN_ and that
-/// nobody reads, with the name that was probably meant.
+/// A sentence for each variable in this process's environment that begins with SOJOURN_ but is no
+/// setting of Sojourn, with the name that was probably meant.
 std::vector<std::string> unknown_settings();
 
 /// Cores that processes started from here may use: by affinity, or by the CPU quota of the control
 /// group when that is less. At least 1.
 int cores_allowed();
 
-/// How many ranks wrote a checkpoint, and go on from it. Errors: `error`, with one sentence, when
-/// there is none of that name.
+/// How many ranks wrote the checkpoint `path`, and so how many go on from it. Errors: `error`, with
+/// one sentence, when there is none of that name.
 int checkpoint_rank_count(const std::string& path);
 
 /// Checks the options against this host and says what would be run. Starts nothing.
@@ -108,13 +108,14 @@ launch_plan plan_launch(launch_options options);
 /// Runs the job and returns when all ranks have ended. Forwards their output by whole lines to this
 /// process's standard output and standard error; rank 0 reads this process's standard input. A rank
 /// that dies ends the job within a second, with a report on standard error. SIGINT, SIGTERM and
-/// SIGHUP end the job: SIGTERM to all ranks, SIGKILL half a second later or at a second signal.
-/// SIGUSR1 and SIGQUIT have all that the job waits for reported on standard error; a second SIGQUIT
-/// within two seconds ends the job. A job in which nothing can happen any more is reported so, and
-/// ended. What the ranks have left running when the last of them has ended is ended too.
+/// SIGHUP end the job: SIGTERM to all ranks, SIGKILL half a second later or at a second signal. At
+/// SIGUSR1 and SIGQUIT it reports on standard error everything that the job waits for; a second
+/// SIGQUIT within two seconds ends the job. It reports a job in which nothing can happen any more,
+/// and ends it. When the last rank has ended, it also ends the processes that ranks have left
+/// running.
 ///
-/// Requires: this process has one thread; it stays until launch() returns, for ranks die with it,
-/// and what they have started: a child of this process, the job's guard, sees to that.
+/// Requires: this process has one thread, which lives until launch() returns: the ranks die with
+/// it, and then a child of this process, the job's guard, ends what they have started.
 /// Blocks those signals and SIGCHLD meanwhile. Not for use by ranks.
 /// Errors: `error`, with one sentence, when the ranks could not be started; none is left then.
 launch_result launch(const launch_plan& plan);

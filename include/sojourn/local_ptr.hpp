@@ -16,10 +16,10 @@ namespace detail {
 [[noreturn]] void refuse_local_ptr(std::uint64_t address);
 }  // namespace detail
 
-/// A pointer to a T in the global heap of any rank of this host, to be used in place: the heaps of
-/// a host lie at the same addresses in all its ranks. Unlike a T* it travels, as an argument, as a
-/// member of what travels, and with frames, so a child that is given one may run on an idle rank.
-/// Who writes through it, and who reads, is the program's to order, as with threads.
+/// A pointer to a T in the global heap of any rank of this host, for use in place: the heaps of a
+/// host's ranks lie at the same addresses in all of them. Unlike a T* it travels, as an argument,
+/// as a member of what travels, and with frames, so a child that is given one may run on an idle
+/// rank. The program has to order reads and writes through it, as with threads.
 ///
 /// Where heaps are not shared (`--share off`), only the rank that owns the memory may use it, and
 /// children that are given one stay (fork).
@@ -40,8 +40,8 @@ class local_ptr {
     return local_ptr<const T>(get());
   }
 
-  /// A subtraction and a comparison: take it once before a loop. Errors: sojourn::error where the
-  /// memory is another rank's and heaps are not shared.
+  /// Costs a subtraction and a comparison, so call it once before a loop. Errors: sojourn::error
+  /// where the memory is another rank's and heaps are not shared.
   T* get() const {
     if (address_ - detail::job.reach >= detail::job.reach_bytes && address_ != 0) [[unlikely]] {
       detail::refuse_local_ptr(address_);
@@ -57,7 +57,7 @@ class local_ptr {
   constexpr explicit operator bool() const { return address_ != 0; }
   friend constexpr bool operator==(local_ptr, local_ptr) = default;
   friend constexpr auto operator<=>(local_ptr, local_ptr) = default;
-  /// Elements of one array.
+  /// Counts elements. Requires: all pointers are to elements of one array.
   friend local_ptr operator+(local_ptr p, std::ptrdiff_t elements) {
     p.address_ += static_cast<std::uint64_t>(elements) * sizeof(T);
     return p;

@@ -8,8 +8,8 @@
 
 namespace sojourn {
 
-/// True for types that remote calls take and return. Those that travel (travels.hpp) are copied as
-/// bytes, straight into the message. These are marshalled, with all that they own:
+/// True for types that remote calls take and return. Types that travel (travels.hpp) are copied as
+/// bytes, straight into the message. The following are marshalled, with all that they own:
 ///
 /// - std::string, vector, array, pair, tuple, optional, variant, unique_ptr, and containers such as
 ///   list, deque, map, set and their unordered kinds;
@@ -19,7 +19,8 @@ namespace sojourn {
 ///   need not include it.
 /// - view<T>, std::span<const T> and std::string_view, as arguments: they are read in place.
 ///
-/// Raw pointers, references and shared_ptr are not: what they refer to is private to a rank.
+/// Raw pointers, references and shared_ptr cannot be marshalled: what they refer to is private to a
+/// rank.
 template <class T>
 inline constexpr bool marshals = detail::can_marshal<true, std::remove_cv_t<T>>();
 template <>

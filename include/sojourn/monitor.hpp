@@ -19,12 +19,13 @@ template <class C, class Call>
 [[gnu::always_inline]] inline decltype(auto) in_turn(C& object, Call&& call);
 }  // namespace detail
 
-/// A class that derives from it has its methods run one at a time for each object, in the order in
-/// which the calls came, also when one suspends: what is called through a global_ptr (call, async,
-/// by name, from this rank or another) waits until the method before has returned. Plain calls,
-/// `p->method()`, do not. Without suspensions it costs a few instructions a call.
-/// Errors: sojourn::error when a method calls one of its own object through a global_ptr, for it
-/// would wait for itself; by way of another rank that is a deadlock, which is reported.
+/// Base of classes whose methods run one at a time for each object, in the order in which the calls
+/// came, also when a method suspends: a call through a global_ptr (call, async, by name, from this
+/// rank or another) waits until the method before it has returned. Plain calls, `p->method()`, do
+/// not wait. Where no method suspends this costs a few instructions a call.
+/// Errors: sojourn::error when a method calls a method of its own object through a global_ptr,
+/// because it would wait for itself; if it does so by way of another rank, that is a deadlock,
+/// which is reported.
 /// Source: Hoare, Monitors (1974); the atomic methods of MRPC §5.1.
 class monitor {
  public:
@@ -40,11 +41,11 @@ class monitor {
   mutable mutex turn_;
 };
 
-/// A T whose methods run one at a time for each object, though T says nothing of it:
-/// make<exclusive<T>>(rank, …) makes one, and a method of T is called through the global_ptr as
-/// ever. As a monitor otherwise, but a method may call one of its own object, also by way of others
-/// on the same stack, and has its turn at once. Who waits for its turn is set aside as who waits
-/// for a result is. Objects that wait for each other's turns are a deadlock, which is reported.
+/// A T whose methods run one at a time for each object, for a T that is not a monitor:
+/// make<exclusive<T>>(rank, …) makes one, and the methods of T are called through its global_ptr as
+/// usual. It is as a monitor, but a method may call another of its own object, also through other
+/// functions on the same stack; that one runs at once. A call that waits for its turn suspends.
+/// Objects that wait for each other's turns are a deadlock, which is reported.
 /// Source: the implicit locks of Plevyak et al., §2.
 template <class T>
 class exclusive : public T, public monitor, private detail::may_reenter {

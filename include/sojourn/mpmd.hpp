@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs of several programs: functions and classes that a program exports by name, and that others
-// call through an interface both include, without linking the implementation. (docs/mpmd.md)
+// Jobs of several programs: functions and classes that a program exports by name. Other programs
+// call them through an interface that both include, without linking the implementation.
+// (docs/mpmd.md)
 // Source: Chang, Czajkowski and von Eicken, MRPC: A High Performance RPC System for MPMD Parallel
 // Computing (1999), section 3.
 #pragma once
@@ -23,10 +24,10 @@ namespace sojourn {
 /// A function by name: `using do_work = method<"worker.do_work", void(int)>`. Called as
 /// `rpc(rank, do_work(), 5)`, on any rank whose program exports it.
 ///
-/// With a pointer to a member function as signature, a method of a class that need not be complete
-/// where it is called: `method<"counter.add", long (counter::*)(long)>`, called as
-/// `p.call<counter_add>(5)`. Parameters are values or const& that marshal.hpp lists; so is the
-/// result. With those that own memory, `via::migrate` is an rpc.
+/// With a pointer to a member function as signature it names a method of a class, which need not be
+/// complete where the method is called: `method<"counter.add", long (counter::*)(long)>`, called as
+/// `p.call<counter_add>(5)`. Parameters are values or const& of types that marshal.hpp lists, and
+/// the result is a value of such a type. If one of them owns memory, `via::migrate` is an rpc.
 template <detail::fixed_name Name, class Signature>
 struct method {
   using named = detail::named<Name, Signature>;
@@ -41,7 +42,7 @@ struct method {
                 "sojourn/marshal.hpp lists: no pointer, no reference, no view");
 
   static constexpr std::string_view name() { return Name.view(); }
-  /// As errors show it; the same whichever compiler built the program.
+  /// The signature as errors show it; the same whichever compiler built the program.
   static constexpr std::string_view signature() {
     return {detail::signature_text<Signature>::value.data(),
             detail::signature_text<Signature>::size};
@@ -63,7 +64,8 @@ struct constructor<Name, T(P...)> : method<Name, global_ptr<T>(P...)> {
   using destroy = method<detail::dotted(Name, detail::fixed_name("~")), void (T::*)()>;
 };
 
-/// What an interface of a class derives from: it puts the class and its name into its members.
+/// Base of the interface of a class: it puts the class and its name into the members of the
+/// interface.
 ///
 ///     struct counter;
 ///     struct counter_interface : remote_class<counter, "counter"> {
@@ -80,9 +82,10 @@ struct remote_class {
   using destroy = typename sojourn::constructor<Name, T()>::destroy;
 };
 
-/// Has other programs, and ranks of this one, call `implementation` by the name of `M`: a function,
-/// a callable without captures, or a pointer to a method. Before run(), in any order; each name
-/// once. Errors: what is wrong is said when the job starts, which it then does not.
+/// Lets other programs, and ranks of this one, call `implementation` (a function, a callable
+/// without captures, or a pointer to a method) by the name of `M`. Requires: called before run(),
+/// once for each name, in any order. Errors: a wrong export keeps the job from starting, with a
+/// sentence that says why.
 template <class M, class Implementation = typename M::named::signature::implementation>
 void exports(Implementation implementation) {
   using named = typename M::named;
@@ -124,7 +127,7 @@ concept named_constructor = requires {
 };
 }  // namespace detail
 
-/// The same of a constructor, with its destructor.
+/// Exports a constructor of a class, and its destructor.
 template <detail::named_constructor C>
 void exports() {
   using own = detail::exported_constructor<C>;
@@ -133,10 +136,10 @@ void exports() {
 }
 
 /// Calls a function by name on `rank`, whatever program runs there. The first call carries the
-/// name, and the answer to it says where the function is: later ones carry that. Suspends: only
-/// when the way to `rank` is full. Errors, when the future is asked: not_exported, when no such
-/// name is exported there, or with another signature; what the function threw. Source: MRPC,
-/// section 3 (name resolution, stub caching).
+/// name, and `rank` answers where the function is; later calls carry that instead. Suspends: only
+/// when the way to `rank` is full. Errors, thrown by the future's get(): not_exported, when `rank`
+/// does not export the name, or exports it with another signature; what the function threw. Source:
+/// MRPC, section 3 (name resolution, stub caching).
 template <detail::fixed_name Name, class R, class... P, class... A>
 future<R> rpc(rank_t rank, method<Name, R(P...)>, A... arguments) {
   using named = detail::named<Name, R(P...)>;
@@ -149,8 +152,8 @@ future<R> rpc(rank_t rank, method<Name, R(P...)>, A... arguments) {
   }
 }
 
-/// The same without a reply, as rpc_ff: also not_exported goes to the surrounding finish, or ends
-/// the job.
+/// The same without a reply, as rpc_ff: a surrounding finish gets not_exported, too; without one it
+/// ends the job.
 template <detail::fixed_name Name, class R, class... P, class... A>
 void rpc_ff(rank_t rank, method<Name, R(P...)>, A... arguments) {
   using named = detail::named<Name, R(P...)>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promises that checked mode holds a program to, and its exceptions. Elsewhere they cost the test
-// of a flag, or nothing.
+// Promises of a program, which checked mode enforces, and exceptions to the rules of checked mode.
+// Outside checked mode they cost the test of a flag, or nothing.
 #pragma once
 
 #include <concepts>
@@ -13,9 +13,10 @@
 
 namespace sojourn {
 
-/// While one lives, its function promises not to wait: no get(), no remote call, no barrier, no
-/// migration, neither itself nor in what it calls. Checked mode ends the program, with the
-/// function's name, when it does. Where checked mode is off it does nothing.
+/// While a `non_blocking` lives, the function that holds it promises not to wait, neither itself
+/// nor in what it calls: no get(), no remote call, no barrier, no migration. Checked mode ends the
+/// program, with the function's name, when it waits. Where checked mode is off, the promise has no
+/// effect.
 class non_blocking {
  public:
   [[gnu::always_inline]] non_blocking() {
@@ -34,13 +35,13 @@ class non_blocking {
   bool open_ = false;
 };
 
-/// A function, or a callable without captures, that never waits: what `non_blocking` promises for a
-/// stretch of code, promised to those who call it. rpc_ff(rank, nonblocking(fn), arguments…) and
-/// rpc take it as they take `fn`. Its call waits for no room in a ring either, so it sends nothing.
-/// What is gained: a call from another rank runs on the dispatcher's stack, and a run of such calls
-/// in a bundle (aggregate.hpp) writes nothing for each but what they write themselves. Errors: one
-/// that waits nevertheless ends the program with its name, in checked mode always, otherwise where
-/// it is called from another rank.
+/// A function, or a callable without captures, that never waits: `non_blocking` promises that for a
+/// stretch of code, this for every call of the function. rpc_ff(rank, nonblocking(fn), arguments…)
+/// and rpc take it as they take `fn`. It must not wait for room in a ring either, so it sends
+/// nothing. The gain: a call from another rank runs on the dispatcher's stack, and in a run of such
+/// calls in a bundle (aggregate.hpp) the runtime writes nothing for each call. Errors: if it waits
+/// nevertheless, the program ends with a sentence that names it: in checked mode always, otherwise
+/// when another rank called it.
 /// Source: Concert, §3.2.1, the schema of methods that do not block.
 template <class F>
 struct nonblocking {
@@ -63,8 +64,9 @@ struct nonblocking {
 ///
 ///   template <> inline constexpr bool sojourn::nonblocking_method<&cell::value> = true;
 ///
-/// Before the first access that names it, and the same in all files. Calls of it from other ranks
-/// then run without a stack of their own. Errors: as nonblocking.
+/// Specialise it before the first access that names the method, and in the same way in all files.
+/// Calls of the method from other ranks then run without a stack of their own. Errors: as
+/// nonblocking.
 template <auto Method>
 inline constexpr bool nonblocking_method = false;
 
@@ -74,9 +76,9 @@ template <bool Promises>
 using promise_if = std::conditional_t<Promises, non_blocking, no_promise>;
 }  // namespace detail
 
-/// While one lives, checked mode lets the frame that holds it migrate with words that look like
-/// pointers to what stays behind. `reason` is a literal, for the reader. The same from outside:
-/// SOJOURN_ALLOW=function:reason.
+/// While a `scan_allow` lives, checked mode lets the frame that holds it migrate with words that
+/// look like pointers to what stays behind. `reason` is a string literal, for the reader.
+/// SOJOURN_ALLOW=function:reason does the same from outside.
 class scan_allow {
  public:
   explicit scan_allow(const char* reason) : mark_(mark), reason_(reason) {}

@@ -16,7 +16,7 @@ namespace sojourn {
 
 namespace detail {
 
-/// Of this rank's partition of the global heap. Throws std::bad_alloc.
+/// Memory from this rank's part of the global heap. Throws std::bad_alloc.
 void* heap_allocate(std::size_t bytes, std::size_t alignment);
 void heap_free(void* object, std::size_t bytes, std::size_t alignment);
 
@@ -56,7 +56,7 @@ void destroy_checked_here(global_ptr<T> p, std::size_t bytes, code_site site) {
   for (std::size_t i = bytes / sizeof(T); i > 0; --i) p.local()[i - 1].~T();
   end_destroy(p.address(), alignof(T));
 }
-/// Not inlined, so that it returns to who destroys.
+/// Not inlined, so that its return address is in the function that destroys.
 template <class T>
 [[gnu::noinline]] void destroy_checked(global_ptr<T> p, std::size_t bytes) {
   code_site site = site_of(__builtin_return_address(0));
@@ -66,7 +66,7 @@ template <class T>
       p, bytes, site)
       .get();
 }
-/// Room for them, whose lifetime begins when they are written.
+/// Room for `count` elements, whose lifetime begins when they are written.
 template <class T>
 global_ptr<T> array_memory_here(std::size_t count) {
   if (count > (std::size_t{1} << 48) / sizeof(T)) throw std::bad_array_new_length();
@@ -100,7 +100,7 @@ void destroy_array_here(global_ptr<T> p, std::size_t count) {
 }
 
 /// In checked mode: compares a copy with what the owner knows of its objects. Not inlined, so that
-/// it returns to who copies.
+/// its return address is in the function that copies.
 template <class T>
 [[gnu::noinline]] void check_copy_of(global_ptr<T> p, std::size_t count) {
   check_copy(p.address(), count, kind_of_object<T>(), site_of(__builtin_return_address(0)));
@@ -142,19 +142,20 @@ template <class T>
   rpc(p.where(), [](global_ptr<T> q) { detail::destroy_here(q); }, p).get();
 }
 
-/// `count` value-initialised elements in the heap of `rank`. Suspends: when remote.
+/// Makes `count` value-initialised elements in the heap of `rank`. Suspends: when remote. Errors:
+/// std::bad_alloc; what a constructor throws.
 template <class T>
 global_ptr<T> make_array(rank_t rank, std::size_t count) {
   if (rank == rank_me()) return detail::make_array_here<T>(count);
   return rpc(rank, [](std::size_t n) { return detail::make_array_here<T>(n); }, count).get();
 }
 
-/// Says to `make_array` that the elements need no value: whoever asks for them writes each before
-/// it is read.
+/// Tells `make_array` that the elements need no value, because the caller writes each before it is
+/// read.
 struct uncleared_t {};
 inline constexpr uncleared_t uncleared;
 
-/// The same, but what the elements hold is not defined. Suspends: when remote.
+/// The same, but the values of the elements are undefined. Suspends: when remote.
 template <class T>
 global_ptr<T> make_array(rank_t rank, std::size_t count, uncleared_t) {
   static_assert(std::is_trivially_default_constructible_v<T>,
@@ -163,7 +164,8 @@ global_ptr<T> make_array(rank_t rank, std::size_t count, uncleared_t) {
   return rpc(rank, [](std::size_t n) { return detail::array_memory_here<T>(n); }, count).get();
 }
 
-/// Destroys an array that `make_array` made with this `count`; null is allowed.
+/// Destroys an array that `make_array` made with this `count`; null is allowed. Suspends: when
+/// remote.
 template <class T>
 [[gnu::always_inline]] inline void destroy_array(global_ptr<T> p, std::size_t count) {
   if (!p) return;
@@ -179,7 +181,7 @@ template <class T>
 }
 
 /// Copies elements from any rank's heap to this rank's memory, one-sided: no method runs at the
-/// owner. Concurrent with a method on the same words it is a race.
+/// owner. It races with a method that uses the same words at the same time.
 /// Requires: the elements lie in one object or array. Suspends: when the heap is not shared.
 template <class T>
 [[gnu::always_inline]] inline void get(global_ptr<const T> from, std::span<T> to) {
@@ -191,7 +193,7 @@ template <class T>
 [[gnu::always_inline]] inline void get(global_ptr<T> from, std::span<T> to) {
   get(global_ptr<const T>(from), to);
 }
-/// The same from this rank's memory to any rank's heap. The bytes are there on return.
+/// The same, from this rank's memory to any rank's heap. When it returns, the bytes are there.
 template <class T>
 [[gnu::always_inline]] inline void put(std::span<const T> from, global_ptr<T> to) {
   static_assert(travels<T>, "sojourn: the elements of a put must travel");
@@ -203,7 +205,7 @@ template <class T>
   put(std::span<const T>(from), to);
 }
 
-/// One element.
+/// get and put of one element. Suspend: when the heap is not shared.
 template <class T>
 [[gnu::always_inline]] inline std::remove_const_t<T> load(global_ptr<T> from) {
   using value = std::remove_const_t<T>;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One-sided access to any rank's heap: atomic words, and copies that are begun now and waited for
-// later (split-phase). What is co-located costs plain loads and stores. Plain copies: objects.hpp.
+// One-sided access to any rank's heap: atomic words, and copies that begin now and are waited for
+// later (split-phase). Where ranks share their heaps these are plain loads and stores. objects.hpp
+// has copies that are complete on return.
 #pragma once
 
 #include <atomic>
@@ -15,9 +16,10 @@ namespace sojourn {
 
 // ---- Atomic words -------------------------------------------------------------------------------
 
-/// A word of some rank's heap that several ranks read and change, by atomic_load and the others
-/// below; its owner does so by these methods. The size of T is that of an integer, float or double.
-/// Never suspends. Each operation on it is ordered with all others (as std::atomic's default).
+/// A word in some rank's heap that several ranks read and change: other ranks by atomic_load and
+/// the functions below, its owner also by these methods. T is as long as an integer, float or
+/// double. The methods never suspend. All operations on a word have one order
+/// (std::memory_order_seq_cst).
 template <class T>
 class global_atomic {
   static_assert(std::is_trivially_copyable_v<T> && std::atomic<T>::is_always_lock_free,
@@ -38,7 +40,7 @@ class global_atomic {
     word().compare_exchange_strong(expected, desired);
     return expected;
   }
-  /// Each returns what was there.
+  /// Each returns the value before.
   T fetch_add(T value) { return word().fetch_add(value); }
   T fetch_sub(T value) { return word().fetch_sub(value); }
   T fetch_and(T value) { return word().fetch_and(value); }
@@ -78,28 +80,29 @@ void split_call(split_operations*& in, rank_t rank);
 void split_wait(split_operations* in);
 void split_end(split_operations* in) noexcept;
 
-/// Owner of an object that has to be reached by a message. Errors: sojourn::error.
+/// The rank that owns the word, which the caller reaches only by a message. Errors: sojourn::error.
 rank_t owner_of_word(std::uint64_t address);
 
 }  // namespace detail
 
-/// Counts the split-phase operations of a fiber: those that name it are begun when they return,
-/// complete when wait() has returned. Until then the memory they read into is not read, and that
-/// which they read from is not changed. The fiber stays on its rank while one lives. Several may
-/// be open. Reused, it allocates nothing.
+/// Counts the split-phase operations of a fiber: an operation that names a `completions` has begun
+/// when it returns, and is complete when wait() has returned. Until then the program does not read
+/// the memory that the operation writes, nor change the memory that it reads. The fiber stays on
+/// its rank while the object lives. Several may be open. When it is used again it allocates
+/// nothing.
 /// Source: Split-C's split-phase assignment and sync(), the one-sided side of MRPC's comparisons.
 class completions {
  public:
   completions() = default;
-  /// Waits; an error that wait() would have thrown is dropped.
+  /// Waits as wait() does, so it may suspend; drops the error that wait() would have thrown.
   ~completions() {
     if (operations_ != nullptr) detail::split_end(operations_);
   }
   completions(const completions&) = delete;
   completions& operator=(const completions&) = delete;
 
-  /// Suspends until all that was begun is complete: what was read is here, what was written is
-  /// there. It may then be used again. Errors: sojourn::error when an address was in no heap.
+  /// Suspends until all operations are complete: what they read is here, what they write is there.
+  /// The object may then be used again. Errors: sojourn::error when an address was in no heap.
   void wait() {
     if (operations_ != nullptr) detail::split_wait(operations_);
   }
@@ -111,8 +114,8 @@ class completions {
   detail::split_operations* operations_ = nullptr;
 };
 
-/// Begins get: elements of any rank's heap come to `to`. Suspends: only when the way to the owner
-/// is full, or for long copies.
+/// Begins a get: copies elements of any rank's heap to `to`. Suspends: only when the way to the
+/// owner is full, or for long copies.
 template <class T>
 void get(global_ptr<const T> from, std::span<T> to, completions& done) {
   static_assert(travels<T>, "sojourn: the elements of a get must travel");
@@ -123,7 +126,7 @@ template <class T>
 void get(global_ptr<T> from, std::span<T> to, completions& done) {
   get(global_ptr<const T>(from), to, done);
 }
-/// Begins put.
+/// Begins a put. Suspends: as get.
 template <class T>
 void put(std::span<const T> from, global_ptr<T> to, completions& done) {
   static_assert(travels<T>, "sojourn: the elements of a put must travel");
@@ -134,7 +137,7 @@ template <class T>
 void put(std::span<T> from, global_ptr<T> to, completions& done) {
   put(std::span<const T>(from), to, done);
 }
-/// Begins the copy of one element to `to`.
+/// Begins the copy of one element to `to`. Suspends: as get.
 template <class T>
 void load(global_ptr<T> from, std::remove_const_t<T>& to, completions& done) {
   if (detail::in_reach(from.address(), sizeof(T))) [[likely]] {
@@ -144,7 +147,7 @@ void load(global_ptr<T> from, std::remove_const_t<T>& to, completions& done) {
   get(global_ptr<const std::remove_const_t<T>>(from), std::span<std::remove_const_t<T>>(&to, 1),
       done);
 }
-/// Begins the copy of `value`, which is read before it returns.
+/// Begins the copy of `value`, which is read before this returns. Suspends: as get.
 template <class T>
 void store(global_ptr<T> to, const std::type_identity_t<T>& value, completions& done) {
   if (detail::in_reach(to.address(), sizeof(T))) [[likely]]
@@ -152,8 +155,8 @@ void store(global_ptr<T> to, const std::type_identity_t<T>& value, completions& 
   put(std::span<const T>(&value, 1), to, done);
 }
 
-/// get, put and load with a future each. The memory is that of this rank, and stays until then.
-/// Never suspend.
+/// get, put and load that return a future. Requires: the memory of this rank that they name lives
+/// until the future is ready. Suspends: only load_async, when the way to the owner is full.
 template <class T>
 future<void> get_async(global_ptr<const T> from, std::span<T> to) {
   if (detail::in_reach(from.address(), to.size_bytes())) {
@@ -206,7 +209,7 @@ auto on_word(global_ptr<global_atomic<T>> p, A... operands) {
              p, operands...)
       .get();
 }
-/// The same, waited for in `done`. What it returns is dropped.
+/// The same, but `done` waits for it, and its result is dropped.
 template <class Operation, class T, class... A>
 void on_word_split(completions& done, global_ptr<global_atomic<T>> p, A... operands) {
   before_copy(p, 1);
@@ -259,9 +262,9 @@ struct word_max {
 
 }  // namespace detail
 
-/// Operations on a word of any rank; each is one atomic step there. An instruction where the word
-/// can be reached, a call of its owner otherwise. Suspend: then. Errors: sojourn::error when the
-/// address is in no heap; different_program.
+/// Operations on a word of any rank; each is one atomic step there: an instruction where the caller
+/// can reach the word, a call to its owner otherwise. Suspends: when it is a call. Errors:
+/// sojourn::error when the address is in no heap; different_program.
 template <class T>
 T atomic_load(global_ptr<global_atomic<T>> p) {
   return detail::on_word<detail::word_load>(p);
@@ -281,8 +284,8 @@ T atomic_compare_exchange(global_ptr<global_atomic<T>> p, std::type_identity_t<T
   return detail::on_word<detail::word_compare_exchange>(p, expected, desired);
 }
 
-/// atomic_fetch_NAME returns what was there; atomic_NAME begins the same and is complete when
-/// `done` is.
+/// atomic_fetch_NAME returns the value before; atomic_NAME begins the same operation, which is
+/// complete when `done` is.
 #define SOJOURN_ATOMIC(NAME)                                                             \
   template <class T>                                                                     \
   T atomic_fetch_##NAME(global_ptr<global_atomic<T>> p, std::type_identity_t<T> value) { \

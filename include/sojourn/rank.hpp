@@ -24,8 +24,8 @@ int run_job(int argc, char** argv, int (*body)(void*), void* context);
 
 /// Runs `body` on every rank, as in MPI; a program started without the launcher is a job of one
 /// rank. `body` takes nothing and returns nothing or an exit status. It runs in the rank's main
-/// fiber, which never moves. Returns when every rank's body has returned and every message and
-/// fiber is finished; the first non-zero status ends the job.
+/// fiber, which never moves. Returns when every rank's body has returned, all messages have been
+/// handled and all fibers have ended; the first non-zero status ends the job.
 /// Errors: an exception that leaves `body` is reported and ends the job with status 1.
 template <class Body>
 int run(int argc, char** argv, Body body) {

@@ -63,14 +63,15 @@ struct checked_call {
 
 }  // namespace detail
 
-/// Calls fn(arguments…) on `rank` and returns the future of its result; an exception arrives
-/// there too. `fn` is a function or a callable without captures; it runs when the rank next looks
-/// at its messages, in the dispatcher until it blocks and as a fiber from then on; it may block,
-/// call back and migrate. On this rank it does the same: the way to start concurrent work.
+/// Calls fn(arguments…) on `rank` and returns the future of its result; that future also gets the
+/// exception that leaves `fn`. `fn` is a function or a callable without captures. It runs when
+/// `rank` next looks at its messages, in the dispatcher until it blocks and as a fiber from then
+/// on; it may block, call back and migrate. `rank` may be the caller's own: `fn` then runs
+/// concurrently with the caller.
 ///
 /// Arguments and result are values that marshal.hpp lists, up to 1 GiB together. Where all travel
-/// as bytes they are copied into the message as they are. Otherwise the function's fiber stays on
-/// its rank: `via::migrate` in it, outside an activation, is an rpc.
+/// as bytes they are copied into the message unchanged. Otherwise the function's fiber stays on its
+/// rank: `via::migrate` in it, outside an activation, is an rpc.
 /// Suspends: only when the way to `rank` is full. Errors: malformed_message; what a `serialize`
 /// throws. Source: MRPC §3, on active messages.
 template <class F, class... A>
@@ -83,11 +84,11 @@ auto rpc(rank_t rank, F fn, A... arguments) {
   }
 }
 
-/// The same without a reply: nothing tells when it is done, but a surrounding `finish` waits for
-/// it. An exception that leaves `fn` ends the job, or is rethrown by the surrounding `finish`.
-/// Calls from one rank to another begin in the order in which they were made. Only one with more
-/// than 4 MiB of arguments begins when these have been read, and later calls may overtake it. With
-/// aggregation (aggregate.hpp) many small ones go in one message.
+/// As rpc, without a reply: the caller does not learn when `fn` is done, but a surrounding `finish`
+/// waits for it. A surrounding `finish` rethrows an exception that leaves `fn`; without one it ends
+/// the job. Calls from one rank to another begin in the order in which they were made. Only one
+/// with more than 4 MiB of arguments begins when these have been read, and later calls may overtake
+/// it. With aggregation (aggregate.hpp) many small ones go in one message.
 template <class F, class... A>
 inline void rpc_ff(rank_t rank, F fn, A... arguments) {
   using call = detail::checked_call<F, A...>;

@@ -43,10 +43,12 @@ void sleep_until_ns(std::uint64_t deadline_ns);
 
 }  // namespace detail
 
-/// Suspends the running fiber, main's too, until `time` has come: never less; more when the rank
-/// computes then, for fibers are not interrupted. The rank runs other fibers meanwhile and sleeps
-/// when it has none. A time that is past lets the others run once, as yield() does.
-/// Requires: a fiber (not code before run(), or of another thread). Suspends. Errors: none.
+/// Suspends the running fiber, also main's, until `time` has come: never for less; for longer when
+/// another fiber of the rank computes then, because fibers are not interrupted. The rank runs other
+/// fibers meanwhile, and sleeps when it has none. If `time` is past, other fibers run once, as with
+/// yield().
+/// Requires: a fiber calls it (not code before run(), or of another thread). Suspends. Errors:
+/// none.
 template <class Duration>
 void sleep_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
   detail::sleep_until_ns(detail::ns_of(time));

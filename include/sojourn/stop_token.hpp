@@ -23,14 +23,14 @@ stop_state stop_wait(stop_id id);
 }  // namespace detail
 
 /// Tells a computation whether its stop_source has asked it to stop. A plain value that travels and
-/// may be copied; good on every rank.
+/// may be copied; valid on every rank.
 class stop_token {
  public:
-  /// Of no source: never asked to stop.
+  /// A token of no source: it is never asked to stop.
   constexpr stop_token() = default;
 
-  /// True once the source has asked to stop. Never suspends. On a rank that asks for the first
-  /// time it may become true a message's way later than at the source.
+  /// True once the source has asked to stop. Never suspends. On the first call on a rank other than
+  /// the source's it may be false until a message has come back from there.
   bool stop_requested() const {
     return id_ != 0 && detail::stop_state_here(id_) == detail::stop_state::requested;
   }
@@ -38,7 +38,7 @@ class stop_token {
   bool stop_possible() const {
     return id_ != 0 && detail::stop_state_here(id_) != detail::stop_state::gone;
   }
-  /// Suspends until the source asks to stop, or is gone. True for the former.
+  /// Suspends until the source asks to stop (true), or is gone (false).
   bool wait() const { return id_ != 0 && detail::stop_wait(id_) == detail::stop_state::requested; }
 
  private:
@@ -57,7 +57,7 @@ class stop_source {
   stop_source& operator=(const stop_source&) = delete;
 
   stop_token token() const { return stop_token(id_); }
-  /// False when it has asked before. Never suspends.
+  /// Asks the holders of tokens to stop; false when it has asked before. Never suspends.
   bool request_stop() {
     if (requested_) return false;
     requested_ = true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Synchronisation between the fibers of one rank. A rank has one thread, which goes from fiber to
-// fiber only where one suspends: code without a suspension needs none of this. These are objects
-// of one rank's memory: globals, its private heap, or members of objects that live there. Only
-// fibers of that rank use them, and waiters are served in the order in which they came.
+// fiber only where one suspends: code without a suspension needs none of this. These objects lie in
+// the memory of one rank: globals, its private heap, or members of objects there. Only fibers of
+// that rank use them, and waiting fibers are served in the order in which they came.
 #pragma once
 
 #include <chrono>
@@ -24,8 +24,8 @@ void destroyed_in_use(const waiters& object);
 }  // namespace detail
 
 /// Mutual exclusion across suspensions, to be used with std::lock_guard, std::unique_lock and
-/// std::scoped_lock. Frames that have locked one stay on their rank until it is unlocked; frames of
-/// an activation inside them may leave. It is unlocked before the activation that locked it
+/// std::scoped_lock. Frames that have locked a mutex stay on their rank until it is unlocked; an
+/// activation that they call may leave. The activation that locked a mutex unlocks it before it
 /// returns. Not copyable.
 /// Errors: a mutex that is destroyed while it is held or waited for, and a fiber that ends while it
 /// holds one, end the job.
@@ -39,7 +39,7 @@ class mutex : private detail::mutex_state {
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;
 
-  /// Suspends while another fiber holds it; whoever unlocks it hands it to the first that waits.
+  /// Suspends while another fiber holds it; unlock() hands it to the fiber that has waited longest.
   /// Requires: a fiber. Errors: sojourn::error when this fiber holds it already.
   void lock() {
     if (locked) [[unlikely]]
@@ -47,18 +47,18 @@ class mutex : private detail::mutex_state {
     take();
   }
 
-  /// False when a fiber holds it, this one included. Never suspends.
+  /// Locks it, or returns false when a fiber holds it, this one included. Never suspends.
   bool try_lock() {
     if (locked) return false;
     take();
     return true;
   }
 
-  /// True when this fiber would wait for itself if it locked it. (In a child, what its caller has
-  /// locked is another's: the caller may go on, and unlock it.) Never suspends.
+  /// True when this fiber holds it, so that lock() would wait for itself. (A child does not hold
+  /// what its caller has locked, because the caller may go on and unlock it.) Never suspends.
   bool is_mine() const { return locked && holds(); }
 
-  /// Several are unlocked in any order. Never suspends.
+  /// A fiber may unlock several mutexes in any order. Never suspends.
   /// Errors: sojourn::error when this fiber does not hold it.
   void unlock() {
     if (detail::running.mutexes != this || !empty()) [[unlikely]]
@@ -94,8 +94,8 @@ class condition_variable : private detail::waiters {
   condition_variable& operator=(const condition_variable&) = delete;
 
   /// Unlocks, suspends until notified, and locks again. Between unlocking and waiting no other
-  /// fiber runs. When it returns others may have run since the notification: look again, or use
-  /// the form with `holds`. Requires: a fiber. Suspends.
+  /// fiber runs. Other fibers may have run between the notification and the return: check the
+  /// condition again, or use the form with `holds`. Requires: a fiber. Suspends.
   /// Errors: sojourn::error when `lock` does not hold its mutex.
   void wait(std::unique_lock<mutex>& lock) { (void)wait_ns(lock, detail::never_ns); }
 
@@ -105,7 +105,8 @@ class condition_variable : private detail::waiters {
     while (!holds()) wait(lock);
   }
 
-  /// The same, not much longer than until `time`; `timeout` when nobody has notified it by then.
+  /// The same, but waits little longer than until `time`; returns `timeout` when nobody has
+  /// notified this fiber by then.
   template <class Duration>
   std::cv_status wait_until(std::unique_lock<mutex>& lock,
                             std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
@@ -153,7 +154,7 @@ class condition_variable : private detail::waiters {
   void wake_first();
 };
 
-/// A count of what may be taken. Not copyable.
+/// A count of units that fibers may take. Not copyable.
 /// Errors: one that is destroyed while a fiber waits for it ends the job.
 class semaphore : private detail::waiters {
  public:
@@ -169,18 +170,18 @@ class semaphore : private detail::waiters {
   semaphore(const semaphore&) = delete;
   semaphore& operator=(const semaphore&) = delete;
 
-  /// Takes one; suspends until there is one for this fiber. Requires: a fiber.
+  /// Takes one unit; suspends until there is one for this fiber. Requires: a fiber.
   void acquire() {
     if (!try_acquire()) wait();
   }
-  /// False when there is none. Never suspends.
+  /// Takes one unit, or returns false when there is none. Never suspends.
   bool try_acquire() {
     if (count_ == 0) return false;
     --count_;
     return true;
   }
-  /// Gives `n`, to those that wait first. Any fiber may, not only one that has taken some. Never
-  /// suspends. Errors: sojourn::error when `n` is negative.
+  /// Gives `n` units, first to fibers that wait. Any fiber may do that, not only one that has taken
+  /// some. Never suspends. Errors: sojourn::error when `n` is negative.
   void release(std::ptrdiff_t n = 1) {
     if (!empty() || n < 0) [[unlikely]]
       return give(n);
@@ -209,7 +210,7 @@ class latch : private detail::waiters {
   latch(const latch&) = delete;
   latch& operator=(const latch&) = delete;
 
-  /// Takes `n` from the count; at zero all that wait go on. Never suspends.
+  /// Takes `n` from the count; at zero all waiting fibers go on. Never suspends.
   /// Errors: sojourn::error when `n` is negative or more than the count.
   void count_down(std::ptrdiff_t n = 1) {
     if (n < 0 || n > count_) [[unlikely]]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads: computations with a name that is good in the whole job, which can be moved to another
-// rank, by themselves or by anybody. Source: Sang and Rego, Efficient Implementation of Thread
+// Threads: computations with a name that is valid in the whole job, which move to another rank by
+// themselves or are moved by others. Source: Sang and Rego, Efficient Implementation of Thread
 // Migration on Distributed-Memory Multiprocessors (1993).
 #pragma once
 
@@ -26,7 +26,7 @@ enum class thread_refusal : std::uint8_t {
   unknown,            ///< There is no such thread: it was joined or detached, or never was one.
   finished,           ///< It has ended.
   pinned,             ///< It was started with thread_options::pinned.
-  other_program,      ///< The rank runs another program. Not in a job, which would not start.
+  other_program,      ///< The rank runs another program.
   holds_lock,         ///< A sojourn::mutex is held in its frames.
   handles_exception,  ///< It is in a catch block, or an exception is on its way.
   initialises,        ///< It is initialising a static variable.
@@ -45,8 +45,8 @@ class thread_error : public error {
   thread_refusal why_;
 };
 
-/// The name of a thread: a plain value that travels, good on every rank of the job until the thread
-/// is joined, or has ended detached.
+/// The name of a thread: a plain value that travels, valid on every rank of the job until the
+/// thread has been joined, or has ended detached.
 class thread {
  public:
   using id_type = std::uint64_t;
@@ -57,18 +57,18 @@ class thread {
   constexpr explicit operator bool() const { return id_ != 0; }
   friend constexpr bool operator==(thread, thread) = default;
 
-  /// Suspends until the thread has ended; rethrows what left its function. Once, by one fiber of
-  /// any rank. Errors: thread_error (unknown) when it was joined or detached; sojourn::error when
-  /// it joins itself, or another fiber joins it already.
+  /// Suspends until the thread has ended; rethrows what left its function. Requires: called once,
+  /// by one fiber of any rank. Errors: thread_error (unknown) when it was joined or detached;
+  /// sojourn::error when it joins itself, or another fiber joins it already.
   void join();
-  /// Nobody will join it. An exception that leaves its function then ends the job. Suspends: when
-  /// called away from the rank that started it. Errors: as join(), but a thread may detach
-  /// itself.
+  /// Says that nobody will join the thread. An exception that leaves its function then ends the
+  /// job. Suspends: when called on another rank than the one that started the thread. Errors: as
+  /// join(), but a thread may detach itself.
   void detach();
   /// True when it has ended and was not joined. Suspends: as detach().
   bool finished() const;
-  /// The rank that its oldest frames were on lately, as the rank that started it knows; activations
-  /// of it may be elsewhere. Suspends: as detach(). Errors: thread_error (unknown, finished).
+  /// The rank of its oldest frames, as far as the rank that started it knows; activations of it may
+  /// be elsewhere. Suspends: as detach(). Errors: thread_error (unknown, finished).
   rank_t where() const;
 
   /// The thread of an id that id() gave.
@@ -102,40 +102,41 @@ class affinity {
 struct thread_options {
   inline_string<23> name = {};  ///< For reports.
   bool pinned = false;          ///< Stays on the rank it was started on.
-  /// Shares its stretch of addresses with other such threads: suspended, it takes as much memory as
-  /// its frames have bytes, and is copied in when it runs. For very many threads. (Sang and Rego,
-  /// section 4.5)
+  /// Shares its stack's addresses with other such threads: while it is suspended it takes only as
+  /// much memory as its frames have bytes, and it is copied into place to run. For very many
+  /// threads. (Sang and Rego, section 4.5)
   bool shared_stack = false;
   /// `spawn` starts it at the owner of this object. Load balance (balance.hpp) never takes it away
-  /// from there, and hands it to no other rank; migrate moves it as any other.
+  /// from there, and hands it to no other rank; migrate moves it like any other thread.
   sojourn::affinity affinity = {};
 };
 
-/// The thread that runs; names none in a main fiber, or in a handler that is no thread.
+/// The running thread; names none in a main fiber, or in a handler that is no thread.
 thread self();
 /// The name of the running thread, for reports; "" for none.
 inline_string<23> this_thread_name();
 void name_this_thread(const inline_string<23>& name);
-/// From now on load balance treats the running thread as thread_options::affinity says; null ends
-/// that. The thread stays where it is until the rank of the object has nothing to do and asks for
-/// threads. Errors: sojourn::error when what runs is no thread, or an activation of it away from
-/// its oldest frames.
+/// Gives the running thread another affinity, as in thread_options::affinity; null ends it. The
+/// thread stays where it is until the rank of the object has nothing to do and asks for threads.
+/// Errors: sojourn::error when what runs is no thread, or an activation of it away from its oldest
+/// frames.
 void set_affinity(affinity to);
 
 /// A heap of the running thread's own, which travels with it: what is built on it (std::pmr
-/// containers and strings) is whole on every rank, with the same addresses. It is made when it is
+/// containers and strings) is complete on every rank, at the same addresses. It is made when it is
 /// first asked for, and ends with the thread. Errors: sojourn::error when what runs is no thread,
-/// or an activation of it away from its oldest frames; std::bad_alloc, from it too.
+/// or an activation of it away from its oldest frames; std::bad_alloc, also from the heap itself.
 std::pmr::memory_resource* thread_heap();
 
 /// Moves a thread, with all its frames, to a rank, where it goes on with its next statement.
 ///
-/// The running thread moves itself: this returns there, and not before, whoever else moves it.
-/// Another one, wherever it is, moves when it is ready, sleeps, or waits for a result; this returns
-/// when it has left. One that goes elsewhere by itself before counts as moved: it might have been
-/// there, and gone on. A thread is where its oldest frames are: an activation of it that is
-/// elsewhere stays there, and returns to where they are then. Suspends. Errors: thread_error, and
-/// then nothing has moved; sojourn::error when there is no such rank.
+/// If `t` is the running thread, migrate returns on rank `to`, and not before, whoever else moves
+/// it. Another thread, wherever it is, moves when it is ready, sleeps, or waits for a result;
+/// migrate returns when it has left. If that thread goes elsewhere by itself first, it counts as
+/// moved: it might have been on `to`, and gone on. A thread is where its oldest frames are: an
+/// activation of it that is elsewhere stays there, and its result goes to where they are by then.
+/// Suspends. Errors: thread_error, and then nothing has moved; sojourn::error when there is no such
+/// rank.
 void migrate(thread t, rank_t to);
 
 namespace detail {
@@ -144,18 +145,19 @@ namespace detail {
 ticket_id thread_open(int rank);
 std::pmr::memory_resource* heap_of_running_thread();
 void set_affinity_of_running_thread(int rank);
-/// Around the body of a thread, on the rank where it starts and where it ends.
+/// thread_begins and thread_ends are called around the body of a thread, on the rank where it
+/// starts and on that where it ends.
 void thread_begins(ticket_id thread, const thread_options& options);
 /// Load balance is on: threads that have arrived wait for their turn to start, and may be handed to
 /// another rank meanwhile.
 extern bool threads_wait_to_start;
-/// Keeps a thread for later, when it may wait. The message is consumed then.
+/// Keeps a thread for later if it may wait, and returns true; the message is then consumed.
 bool keep_thread(request& message);
 /// Frees the room of a thread's message, or of what was kept of it.
 void thread_taken(request& message);
 void thread_ends();
-/// The second approach of the paper: the thread is suspended by an ordinary switch, sent by the
-/// scheduler, and looks again where it is when it runs.
+/// The second approach of the paper: an ordinary switch suspends the thread, the scheduler sends
+/// it, and the thread checks where it is when it runs again.
 void migrate_self_by_switch(int to);
 
 template <class F, class... A>
@@ -184,7 +186,8 @@ struct thread_request {
       register_request_handler(&handle, true, nullptr, sizeof(payload_type));
 };
 
-/// The same with arguments that are marshalled. Its oldest frames own them, so it stays.
+/// The same with arguments that are marshalled. The thread's oldest frames own them, so it stays on
+/// its rank.
 template <class F, class... A>
 struct marshalled_thread {
   struct head {
@@ -232,7 +235,7 @@ struct checked_thread {
   static constexpr bool is_plain_thread = (travels<A> && ...);
 };
 
-/// What most threads are started with. A type of its own, so that it is made where it travels.
+/// The default options. A separate type, so that they are built in the message.
 struct usual_options {
   operator thread_options() const { return {}; }
 };
@@ -262,8 +265,9 @@ thread start_thread(rank_t rank, const Options& options, F fn, A... arguments) {
 
 /// Starts a thread that runs fn(arguments…) on `rank`, as soon as that rank has time. `fn` is a
 /// function or a callable without captures; what it returns is dropped. Join or detach the thread:
-/// the end of one that nobody joins is kept. A thread whose arguments do not all travel as bytes is
-/// pinned, for its oldest frames own them. Suspends: only when the way to `rank` is full.
+/// otherwise its outcome is kept until the job ends. A thread whose arguments do not all travel as
+/// bytes is pinned, because its oldest frames own them. Suspends: only when the way to `rank` is
+/// full.
 template <class F, class... A>
 thread spawn_on(rank_t rank, const thread_options& options, F fn, A... arguments) {
   return detail::start_thread(rank, options, fn, std::move(arguments)...);
@@ -274,7 +278,7 @@ thread spawn_on(rank_t rank, F fn, A... arguments) {
   return detail::start_thread(rank, detail::usual_options(), fn, std::move(arguments)...);
 }
 
-/// The same on this rank, or where the thread has an affinity.
+/// The same on this rank, or on the rank of the thread's affinity.
 template <class F, class... A>
 thread spawn(const thread_options& options, F fn, A... arguments) {
   rank_t rank = options.affinity ? options.affinity.where() : rank_me();

@@ -23,7 +23,8 @@ class activation {
   std::uint64_t odd_address_ = 0;
 };
 
-/// The youngest open activation of the running fiber; names nothing in a pinned fiber outside any.
+/// The youngest open activation of the running fiber; names nothing in a pinned fiber that is
+/// outside any activation.
 inline activation this_activation() {
   activation a;
   const std::uint64_t youngest = detail::youngest_mark();
@@ -32,28 +33,28 @@ inline activation this_activation() {
   return a;
 }
 
-/// How an access to a remote object is made. Changes what it costs, never what it means.
+/// How an access to a remote object is made. It changes what the access costs, never what it means.
 class via {
  public:
   enum class mechanism : std::uint8_t { rpc, migrate };
 
   /// Run the method at the owner and reply.
   static const via rpc;
-  /// Move the current activation to the owner; its result goes straight to its caller. Where it
-  /// may not move (the rank's main fiber, a capturing lambda, a `stay`, an exception in flight)
-  /// the access is an rpc.
+  /// Move the current activation to the owner; its result goes straight to its caller. Where the
+  /// activation may not move (the rank's main fiber, a capturing lambda, a `stay`, an exception in
+  /// flight) the access is an rpc.
   static const via migrate;
 
-  /// The same, moving the `count` youngest activations together. Requires: count >= 1.
+  /// This policy, but moving the `count` youngest activations together. Requires: count >= 1.
   constexpr via activations(unsigned count) const {
     return via(
         (bits_ & ~count_mask) |
         (static_cast<std::uint64_t>(count < all_of_them ? count : all_of_them) << count_shift));
   }
-  /// The same, moving every activation of this fiber that is here.
+  /// This policy, but moving every activation of this fiber that is on this rank.
   constexpr via all() const { return activations(all_of_them); }
-  /// The same, moving all activations from the youngest to `oldest`, that one included. When
-  /// `oldest` stayed behind on another rank, all that are here.
+  /// This policy, but moving all activations from the youngest to `oldest`, that one included; or,
+  /// when `oldest` stayed behind on another rank, all that are on this rank.
   constexpr via through(activation oldest) const {
     return via(all().bits_ | (oldest.odd_address_ & ~std::uint64_t{1}));
   }

@@ -16,11 +16,11 @@ namespace sojourn {
 /// A range of elements that a remote function reads in place: in the message as it arrived, without
 /// a copy at the receiver. Elements travel and are aligned to 16 bytes at most.
 ///
-/// A function that takes one, by value, promises not to wait before it returns: it would hold up
-/// the messages behind. One that waits all the same ends the job, with a sentence. Where a function
-/// must wait it takes a std::span<const T> or std::string_view instead, which is read from a buffer
-/// that stays for the call. Neither may be kept beyond it. Source: MRPC, "Fast Copying and
-/// Persistent Buffers".
+/// A function that takes a view, by value, promises not to wait before it returns, because it would
+/// hold up the messages behind. If it waits nevertheless, the job ends with a sentence. A function
+/// that has to wait takes a std::span<const T> or std::string_view instead, which is read from a
+/// buffer that stays for the call. The elements of neither may be used after the call. Source:
+/// MRPC, "Fast Copying and Persistent Buffers".
 template <class T>
 class view {
   static_assert(!std::is_const_v<T>, "sojourn: a view<T> is of constant elements already");
@@ -31,7 +31,7 @@ class view {
 
   constexpr view() = default;
   constexpr view(const T* first, std::size_t count) : first_(first), count_(count) {}
-  /// Of a vector, an array, a string, a span…
+  /// A view of a vector, an array, a string, a span…
   template <std::ranges::contiguous_range Range>
     requires(std::ranges::sized_range<Range> && !std::same_as<std::remove_cvref_t<Range>, view> &&
              std::same_as<std::ranges::range_value_t<Range>, T>)

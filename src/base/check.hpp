@@ -23,7 +23,7 @@ namespace sojourn::detail {
 /// Throws an error: `what` (such as "a call") was asked for before run().
 [[noreturn]] void refuse_before_run(const char* what);
 
-/// Somebody else says the last words of this process: check_failed and die do not.
+/// With `elsewhere`, check_failed and die print nothing: what they would say is reported by others.
 void last_words_are_reported(bool elsewhere);
 
 /// The last words of this process: set by check_failed, die and uncaught exceptions before they

@@ -62,8 +62,8 @@ std::size_t opening(std::string_view text, std::size_t close) {
   return std::string_view::npos;
 }
 
-/// Where the name begins in a demangled symbol: an instance of a template has the type that it
-/// returns before it.
+/// Where the name begins in a demangled symbol: an instance of a template has its return type in
+/// front of the name.
 std::size_t name_begin(std::string_view symbol) {
   std::size_t begin = 0;
   int depth = 0;
@@ -99,14 +99,16 @@ void attach_checked() {
 #endif
   if (!job.checked) return;
   job.slow_accesses = true;
-  // Small freed objects then look freed, so that a dead word is not taken for a pointer to one.
+  // Without fast bins, small freed blocks are marked as free: a stale word is then not taken for a
+  // pointer to a live object.
   mallopt(M_MXFAST, 0);
 }
 
 std::string function_name(std::uint64_t code) {
   std::string name = symbolise(code);
   std::string_view text = name;
-  // A program's body, when the compiler put it in what run() calls.
+  // When the compiler has inlined the program's body into the function that run() calls, the body's
+  // name is the template argument of that function.
   constexpr std::string_view run = "sojourn::run<";
   if (std::size_t at = text.find(run); at == 0 || (at != text.npos && text[at - 1] == ' ')) {
     std::string_view body = text.substr(at + run.size());
@@ -121,7 +123,7 @@ std::string function_name(std::uint64_t code) {
     if (open != std::string_view::npos && open > 0) text = text.substr(0, open);
   }
   if (text.ends_with("::operator()")) text.remove_suffix(12);
-  // A lambda is called as the function that it stands in.
+  // A lambda gets the name of the function that contains it.
   while (text.ends_with('}')) {
     std::size_t lambda = text.rfind("::{lambda(");
     if (lambda == text.npos || lambda == 0) break;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checked mode: whether it is on, how functions are called in its sentences, and which functions
-// its user excuses.
+// Checked mode: whether it is on, how its messages name functions, and which functions the user
+// excuses.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,17 @@ namespace sojourn::detail {
 /// not run yet.
 void attach_checked();
 
-/// Name of the function that `code` lies in, without its parameters: `tree::walk`; of a lambda,
-/// that of the function it stands in. Of a caller, give the return address less one.
+/// Name of the function that contains the address `code`, without its parameters: `tree::walk`. A
+/// lambda gets the name of the function that contains it. For a caller, pass the return address
+/// less one.
 std::string function_name(std::uint64_t code);
 
-/// True for a function of the runtime or of the standard library, whose frames stand between those
-/// of the program. `symbol` is demangled.
+/// True for a function of the runtime or of the standard library: its frames lie between those of
+/// the program. `symbol` is demangled.
 bool is_library_function(std::string_view symbol);
 
-/// True when SOJOURN_ALLOW=function:reason names `function`, in full or by its end behind a "::".
+/// True when SOJOURN_ALLOW=function:reason names `function`, in full or by its last components
+/// (`walk` for `tree::walk`).
 bool is_excused(std::string_view function);
 
 }  // namespace sojourn::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of a few bytes, as most arguments and results are, without a call.
+// Copies without a function call when there are 8 bytes, as most arguments and results have.
 #pragma once
 
 #include <cstddef>

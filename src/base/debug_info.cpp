@@ -19,11 +19,11 @@
 #include <cstdlib>
 #include <optional>
 
-// Asking for it would have the linker warn of each statically linked program.
+// Weak: a strong reference to dlopen makes the linker warn about every statically linked program.
 #pragma weak dlopen
 #pragma weak dlsym
-// Such a program has none. It may have dlopen, which other parts of the C library bring in; what
-// that opens then comes with a C library of its own, and crashes.
+// A statically linked program has no _DYNAMIC. It may have dlopen, when other parts of the C
+// library bring it in; but a library that it opens then loads a second C library, and crashes.
 extern "C" const char _DYNAMIC[];
 #pragma weak _DYNAMIC
 #endif
@@ -34,7 +34,7 @@ namespace sojourn::detail {
 
 namespace {
 
-/// The library's functions, found at run time: no program depends on it.
+/// The functions of libdw, looked up at run time, so that no program depends on the library.
 struct libdw {
   decltype(&::dwarf_begin) begin;
   decltype(&::dwarf_end) end;
@@ -73,7 +73,7 @@ bool find(void* library, const char* name, Function& function) {
 }
 
 bool is_linked_statically() {
-  // Read back: compilers take it that no array lies at address 0, not even a weak one.
+  // Volatile: compilers assume that no array, not even a weak one, lies at address 0.
   const void* volatile dynamic_section = _DYNAMIC;
   return dynamic_section == nullptr;
 }
@@ -154,7 +154,7 @@ class debug_info {
       }
     }
     if (symbol.empty()) return {};
-    // Nothing is said of the function but its lines.
+    // The debug information has the function's lines only.
     frame.function = symbol;
     frames.push_back(frame);
     return frames;
@@ -181,15 +181,16 @@ class debug_info {
   }
 
  private:
-  /// Where an address is: its compilation unit, and what is open there from the function inwards.
+  /// Where an address lies: its compilation unit, and the scopes that contain it, from the function
+  /// inwards.
   struct position {
     Dwarf_Die unit;
     std::vector<Dwarf_Die>
         scopes;  ///< Function, then blocks and inlined functions, outermost first.
   };
-  /// What a register or the frame base is, as a distance from the CFA.
+  /// A register and the frame base, as distances from the CFA (the canonical frame address).
   struct base {
-    int reg;  ///< As DWARF counts them; -1: only `frame` is known.
+    int reg;  ///< Number by DWARF; -1: only the frame base is known.
     std::int64_t reg_offset;
     bool has_frame;
     std::int64_t frame_offset;
@@ -199,7 +200,7 @@ class debug_info {
     if (dwarf_ == nullptr) return std::nullopt;
     Dwarf_Off offset = 0;
     Dwarf_Off next = 0;
-    // Not by .debug_aranges, which clang does not write.
+    // Unit by unit, because clang does not write the index .debug_aranges.
     for (std::size_t header = 0;
          dw_.nextcu(dwarf_, offset, &next, &header, nullptr, nullptr, nullptr) == 0;
          offset = next) {
@@ -207,8 +208,8 @@ class debug_info {
       if (dw_.offdie(dwarf_, offset + header, &at.unit) == nullptr) continue;
       if (dw_.haspc(&at.unit, address) <= 0) continue;
       // With -g1, clang describes only functions into which others were inlined. Functions of local
-      // classes, lambdas among them, may stand in a function that is elsewhere: only when nothing
-      // else is found is it worth the time to look into those.
+      // classes, lambdas among them, may be nested in a function that does not contain `address`;
+      // looking into all functions takes long, and is done only when nothing else is found.
       if (!descend(at.unit, address, inside::scopes, at.scopes)) {
         descend(at.unit, address, inside::functions, at.scopes);
       }
@@ -219,8 +220,9 @@ class debug_info {
 
   enum class inside { scopes, functions };
 
-  /// Adds what is open at `address` inside `parent`; true when a function is among it. Looks into
-  /// namespaces and classes, and into functions that are not at `address` when told to.
+  /// Adds the scopes inside `parent` that contain `address`; false when there are none. Looks into
+  /// namespaces and classes, and, for inside::functions, into functions that do not contain
+  /// `address`.
   bool descend(Dwarf_Die& parent, std::uint64_t address, inside where,
                std::vector<Dwarf_Die>& scopes) const {
     Dwarf_Die die;
@@ -241,7 +243,7 @@ class debug_info {
         case DW_TAG_class_type:
         case DW_TAG_structure_type:
         case DW_TAG_union_type:
-          // A function may stand inside these; they have no addresses of their own.
+          // A function may be nested in these; they have no addresses of their own.
           if (descend(die, address, where, scopes)) return true;
           break;
         default:
@@ -278,7 +280,8 @@ class debug_info {
     return enclosing(die) + name;
   }
 
-  /// "tree::node::" of a function that has no linkage name, "main::{lambda}::" of a lambda's.
+  /// The qualifiers of a function without a linkage name: "tree::node::", or "main::{lambda}::" for
+  /// the operator() of a lambda.
   std::string enclosing(const Dwarf_Die& function) const {
     Dwarf_Die declared = function;
     Dwarf_Attribute storage;
@@ -301,7 +304,7 @@ class debug_info {
         return enclosing(scopes[i]) + (name != nullptr ? name : "") + "::" + text;
       }
       if (!is_namespace && !is_class) continue;
-      // Lambdas have classes without names, or with one of the compiler's own.
+      // The class of a lambda has no name, or one that the compiler made up.
       bool is_lambda = is_class && (name == nullptr || name[0] == '<');
       text.insert(0, (is_lambda         ? "{lambda}"
                       : name == nullptr ? "(anonymous namespace)"
@@ -311,8 +314,9 @@ class debug_info {
     return text;
   }
 
-  /// What the frame's addresses are counted from. The CFA itself has no name in most expressions of
-  /// clang: there a register is the frame base, and the unwinder's table says where that is.
+  /// How the places of a frame's variables relate to the CFA. Most expressions of clang do not
+  /// mention the CFA but a register, the frame base; the unwinder's table says how far from the CFA
+  /// that register is.
   std::optional<base> frame_base(position& at, std::uint64_t pc) const {
     base b{-1, 0, false, 0};
     for (Dwarf_CFI* cfi : {frames_, dw_.getcfi(dwarf_)}) {
@@ -348,8 +352,8 @@ class debug_info {
     return b;
   }
 
-  /// The first variable in the scopes around `pc`, innermost first, of which part(die, frame) says
-  /// that it has a part where it is looked for, and at which offset in it.
+  /// The first variable in the scopes around `pc`, innermost first, for which part(die, frame)
+  /// returns an offset: where in the variable the sought place lies.
   template <class Part>
   frame_variable find_variable(std::uint64_t pc, Part part) const {
     std::optional<position> at = find_position(pc);
@@ -364,8 +368,8 @@ class debug_info {
         std::optional<std::int64_t> within = part(die, *frame);
         if (!within) continue;
         const char* name = dw_.diename(&die);
-        // The compiler's own, such as the range of a range-based for, have names with two
-        // underscores.
+        // Variables that the compiler made, such as the range of a range-based for, are not
+        // filtered out: their names begin with two underscores.
         if (name != nullptr && !is_of_library(*at, i)) return {name, is_pointer(die, *within)};
       } while (dw_.siblingof(&die, &die) == 0);
     }
@@ -379,7 +383,7 @@ class debug_info {
            is_library_function(name_of(at.scopes[scope]));
   }
 
-  /// The type of a variable or member, without const, volatile and other names.
+  /// The type of a variable or member, without const, volatile, _Atomic and typedefs.
   bool type_of(Dwarf_Die& die, Dwarf_Die& type) const {
     Dwarf_Attribute storage;
     if (dw_.formref_die(dw_.attr_integrate(&die, DW_AT_type, &storage), &type) == nullptr) {
@@ -432,7 +436,7 @@ class debug_info {
       int tag = dw_.tag(&member);
       if (tag != DW_TAG_member && tag != DW_TAG_inheritance) continue;
       Dwarf_Attribute storage;
-      // A static one is no part of it.
+      // A static member is no part of the object.
       if (dw_.attr(&member, DW_AT_external, &storage) != nullptr) continue;
       std::int64_t start = number(member, DW_AT_data_member_location);
       Dwarf_Die part;
@@ -442,7 +446,8 @@ class debug_info {
     return false;
   }
 
-  /// The offset in the variable of the byte that lies `offset` from the frame's address.
+  /// The offset within the variable of the byte at `offset` from the CFA, if the variable covers
+  /// that byte.
   std::optional<std::int64_t> part_at(Dwarf_Die& variable, std::uint64_t pc, std::int64_t offset,
                                       const base& frame) const {
     return part(variable, pc, [&](const Dwarf_Op& op, std::int64_t bytes) {
@@ -462,8 +467,9 @@ class debug_info {
     });
   }
 
-  /// Asks place(operation, bytes) of each place that the variable has at `pc`: the offset there of
-  /// what is looked for. The offset in the variable.
+  /// Calls place(operation, bytes) for each place that holds a part of the variable at `pc`;
+  /// `place` returns the offset of the sought byte in that part, if it is there. Returns its offset
+  /// in the whole variable.
   template <class Place>
   std::optional<std::int64_t> part(Dwarf_Die& variable, std::uint64_t pc, Place place) const {
     Dwarf_Attribute storage;
@@ -474,8 +480,8 @@ class debug_info {
       return std::nullopt;
     }
     if (count == 1) return place(ops[0], size_of_variable(variable));
-    // One that the compiler split: places, each followed by its size. A piece without a place is
-    // nowhere.
+    // The compiler has split the variable: the operations are places, each followed by the size of
+    // its piece. A size without a place: this piece was optimised away.
     std::int64_t before = 0;
     for (std::size_t i = 0; i < count; ++i) {
       if (ops[i].atom == DW_OP_piece) {
@@ -507,20 +513,20 @@ class debug_info {
   }
   std::int64_t size_of(Dwarf_Die& type) const {
     Dwarf_Word bytes = 0;
-    // Of pointers and references, the size is not always stated.
+    // The size of a pointer or reference is not always stated.
     return dw_.aggregate_size(&type, &bytes) != 0 ? 8 : static_cast<std::int64_t>(bytes);
   }
 
   const libdw& dw_;
   int fd_;
   Dwarf* dwarf_ = nullptr;
-  Dwarf_CFI* frames_ = nullptr;  ///< Those of the unwinder; the debug information may have others.
+  Dwarf_CFI* frames_ = nullptr;  ///< Of the unwinder; the debug information may have others.
 };
 
 std::mutex one_at_a_time;
 
-/// What is known of `program`, read when another one was asked for last. Null without libdw.
-/// Requires: one_at_a_time is locked.
+/// The debug information of `program`, read anew when the previous call was for another program.
+/// Null without libdw. Requires: one_at_a_time is locked.
 const debug_info* information(const std::string& program) {
   if (library() == nullptr) return nullptr;
   static std::string path;
@@ -548,10 +554,11 @@ std::vector<source_frame> describe_address(const std::string& program, std::uint
       path = program;
     }
     symbol = symbols->name_at(address);
-    // Of a part that the compiler has moved elsewhere: "f() [clone .cold]".
+    // A part that the compiler has moved elsewhere is called "f() [clone .cold]".
     symbol.resize(std::min(symbol.size(), symbol.find(" [clone ")));
   }
-  // Also of functions that the linker left out, whose debug information says address 0 and up.
+  // Without a symbol the debug information is not asked: that of functions which the linker left
+  // out claims the addresses from 0 up.
   if (symbol.empty()) return {};
 #if SOJOURN_HAS_LIBDW
   std::lock_guard lock(one_at_a_time);

@@ -148,8 +148,8 @@ TEST(debug_info, names_the_variable_that_holds_a_byte_of_a_frame) {
   EXPECT_EQ(variable_at(program, called_from, 1 << 20), "");
 }
 
-// What calls the lambda by its address stands, in the debug information of gcc, in a function
-// without addresses.
+// In the debug information of gcc, the function that calls the lambda by its address is nested in a
+// function without addresses.
 template <class Body>
 [[gnu::always_inline]] inline long through_a_pointer(Body& body) {
   long (*volatile call)(void*) = [](void* b) {
@@ -173,7 +173,8 @@ TEST(debug_info, knows_the_functions_of_lambdas_and_what_was_inlined_there) {
   if (!why_no_debug_info().empty()) GTEST_SKIP() << why_no_debug_info();
   calls_through_a_pointer(1);
   std::vector<source_frame> frames = describe_address(program, called_from);
-  // The function that the lambda is called by is one of its own, or the lambda's is put into it.
+  // The function that calls the lambda is either a function of its own, or the lambda is inlined
+  // into it.
   ASSERT_GE(frames.size(), 3u);
   EXPECT_EQ(frames[0].function, "debug_info_under_test::innermost(int)");
   EXPECT_EQ(frames[0].line, innermost_line);
@@ -204,7 +205,7 @@ TEST(debug_info, names_an_inlined_lambda_after_the_function_it_stands_in) {
   ASSERT_EQ(frames.size(), 2u);
   EXPECT_TRUE(frames[0].inlined);
   EXPECT_EQ(frames[0].line, inlined_lambda_line);
-  // By gcc "has_an_inlined_lambda::{lambda}::operator()", by clang with parameters.
+  // gcc writes "has_an_inlined_lambda::{lambda}::operator()", clang adds the parameters.
   EXPECT_EQ(frames[0].function.rfind("debug_info_under_test::has_an_inlined_lambda", 0), 0u);
   EXPECT_NE(frames[0].function.find("::operator()"), std::string::npos) << frames[0].function;
 }

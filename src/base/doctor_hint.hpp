@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sentence ends with that blames this machine or its limits: where more is to be learnt.
+// The end of messages that blame this machine or its limits: where the user learns more.
 #pragma once
 
 namespace sojourn::detail {

@@ -69,7 +69,7 @@ struct of_no_default {
   bool operator==(const of_no_default&) const = default;
 };
 
-// Annotated as for cereal, in each of its ways.
+// Annotated in each of the ways that cereal offers.
 class by_member {
  public:
   by_member() = default;
@@ -319,7 +319,7 @@ struct labelled_vector {
 TEST(marshal, a_view_in_a_plain_struct_is_no_bytes) {
   static_assert(!travels<labelled> && !travels<of_labelled>);
   static_assert(travels<point> && marshals<labelled>);
-  // Read in place, it is good for the time of a call only.
+  // A value that is read in place is valid only during the call.
   static_assert(detail::marshals_to_stay<point> && !detail::marshals_to_stay<labelled>);
   static_assert(marshals<labelled_vector> && !detail::marshals_to_stay<labelled_vector>);
   static_assert(!detail::marshals_to_stay<std::optional<std::vector<std::string_view>>>);
@@ -398,7 +398,7 @@ void random_values_come_back(unsigned seed) {
     T value = any<T>(r);
     auto w = write(value);
     ASSERT_TRUE(read<T>(w) == value) << "seed " << seed << ", value " << i;
-    // No beginning of it passes for a whole one.
+    // No proper prefix of the message passes for a whole message.
     for (std::size_t cut : {w.size - 1, w.size / 2, std::size_t{0}}) {
       if (w.size == 0) break;
       written part = w;
@@ -448,7 +448,7 @@ TEST(marshal, what_refers_to_private_memory_is_no_argument) {
   static_assert(!travels<std::string_view> && travels<std::pair<int, double>>);
 }
 
-/// As a message of these words, padded with zeros.
+/// A message of these words, padded with zeros.
 written of_words(std::initializer_list<std::uint64_t> words, std::size_t more = 0) {
   written w;
   w.size = words.size() * 8 + more;
@@ -506,7 +506,7 @@ TEST(marshal, values_nested_too_deep_are_refused_at_both_ends) {
 
 struct changes {
   mutable int saves = 0;
-  std::string text;  // it is not copied as bytes
+  std::string text;  // so that the type is not copied as bytes
   template <class Archive>
   void save(Archive& ar) const {
     ar(std::string(static_cast<std::size_t>(++saves), 'x'));

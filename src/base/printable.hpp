@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that came from outside (arguments, settings, names of files, what a dying process left) as
-// it may be shown: control characters in it would move the cursor of a terminal, or worse.
+// Makes text that came from outside (arguments, settings, names of files, what a dying process
+// left) fit to be shown: control characters in it would move the cursor of a terminal, or worse.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace sojourn::detail {
 
-/// `text` with control characters but newlines and tabs, and bytes that are not UTF-8, as "\x1b".
+/// `text`, with "\x1b" for control characters other than newline and tab, and for bytes that are
+/// not UTF-8.
 std::string printable(std::string_view text);
 
-/// The same in place, with '?' for each such control character below 0x80; async-signal-safe.
+/// Replaces the control characters below 0x80 by '?', in place; async-signal-safe.
 void make_printable(char* text);
 
 }  // namespace sojourn::detail

@@ -14,9 +14,9 @@ job_view job;
 
 }  // namespace sojourn::detail
 
-// Function-local statics being initialised: the linker's --wrap brings the compiler's calls here,
-// so that a migration in the middle of one can be refused (PITFALLS: the guard would stay locked
-// for ever at the source).
+// The linker's --wrap brings the compiler's calls for function-local statics here, so that a
+// migration in the middle of an initialisation can be refused: otherwise the guard would stay
+// locked for ever on the rank that the frames leave.
 extern "C" {
 int __real___cxa_guard_acquire(long long* guard);
 void __real___cxa_guard_release(long long* guard);

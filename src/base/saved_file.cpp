@@ -25,7 +25,7 @@ struct trailer {
   std::uint64_t checksum;
 };
 
-/// Each step can be undone, so that no change to one word goes unseen.
+/// Each step is invertible, so that a change to any one word changes the sum.
 std::uint64_t add_to_checksum(std::uint64_t sum, const std::byte* from, std::size_t size) {
   for (; size >= 8; from += 8, size -= 8) {
     std::uint64_t word;
@@ -48,7 +48,7 @@ file_writer::file_writer(std::string path)
       buffer_(buffer_bytes),
       fd_(open(path_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)) {
   if (fd_ < 0) failed("created");
-  // What is there already, and nobody else's: the bytes are this user's alone.
+  // An existing file is overwritten only if it is this user's, and only this user may read it then.
   struct stat status{};
   if (fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
       fchmod(fd_, 0600) != 0 || ftruncate(fd_, 0) != 0) {
@@ -77,7 +77,7 @@ void file_writer::write_out(const std::byte* from, std::size_t size) {
   }
 }
 
-/// The buffer is full, or this is the last of it: the checksum goes by words.
+/// Called only with a full buffer or at the end, because the checksum is computed by words.
 void file_writer::flush() {
   checksum_ = add_to_checksum(checksum_, buffer_.data(), filled_);
   write_out(buffer_.data(), filled_);
@@ -106,7 +106,7 @@ void file_writer::finish() {
 }
 
 file_reader::file_reader(const std::string& path) : path_(path) {
-  // A pipe, which is no file, is opened at once, too.
+  // O_NONBLOCK: opening a pipe must not wait for its writer; it is refused below.
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) throw error(format("%s cannot be opened (%s)", path.c_str(), std::strerror(errno)));
   struct stat status{};
@@ -160,7 +160,7 @@ void sync_folder_of(const std::string& path) {
   std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
-  // Some file systems know no such thing; there is nothing better to do then.
+  // Some file systems cannot do this; nothing better is possible there.
   (void)!fsync(fd);
   close(fd);
 }

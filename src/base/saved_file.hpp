@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of saved state: values written in an order and read back in the same one, between a first
-// word that says what the file is and a checksum behind all. What is read was whole and undamaged
-// before the first value is given out; who reads more than was written is told, too.
+// Files of saved state: values are written in an order and read back in the same one, between a
+// first word that identifies the format and a checksum at the end. The reader checks that the file
+// is whole and undamaged before it gives out the first value, and throws when more is read than was
+// written.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,8 @@
 
 namespace sojourn::detail {
 
-/// Writes a file; what is not finished is removed. Throws sojourn::error, with the file and the
-/// reason.
+/// Writes a file, and removes it unless it is finished. Throws sojourn::error with the name of the
+/// file and the reason.
 class file_writer {
  public:
   explicit file_writer(std::string path);
@@ -44,8 +45,9 @@ class file_writer {
   std::uint64_t checksum_ = 0;
 };
 
-/// Reads a file that file_writer finished. Throws sojourn::error when there is none, or not all of
-/// it, or not as it was written: a part of a sentence, for the caller knows what to do.
+/// Reads a file that file_writer finished. Throws sojourn::error when the file is missing,
+/// incomplete or damaged. The message is only a part of a sentence: the caller knows what to
+/// advise.
 class file_reader {
  public:
   explicit file_reader(const std::string& path);
@@ -75,7 +77,7 @@ class file_reader {
   std::size_t end_ = 0;
 };
 
-/// A rename or a new name in the folder of `path` survives a crash of the system after this.
+/// After this, a rename or a new name in the folder of `path` survives a crash of the system.
 void sync_folder_of(const std::string& path);
 
 }  // namespace sojourn::detail

@@ -10,8 +10,8 @@ extern char** environ;
 namespace sojourn::detail {
 namespace {
 
-/// Those that docs/running-jobs.md and its neighbours explain. tests/launcher/settings.sh compares
-/// this list with what the sources read.
+/// The settings that docs/running-jobs.md and its neighbours explain. tests/launcher/settings.sh
+/// compares this list with what the sources read.
 constexpr std::string_view for_users[] = {
     "SOJOURN_AGGREGATE",   "SOJOURN_ALLOW",      "SOJOURN_BALANCE",        "SOJOURN_CHECKED",
     "SOJOURN_CORES",       "SOJOURN_EXECUTION",  "SOJOURN_MAIN_STACK_KIB", "SOJOURN_RANKS_PER_NODE",
@@ -19,12 +19,12 @@ constexpr std::string_view for_users[] = {
     "SOJOURN_STACK_KIB",   "SOJOURN_STATS",      "SOJOURN_STEAL",          "SOJOURN_VIA",
 };
 
-/// Those of tests.
+/// The settings of tests.
 constexpr std::string_view for_tests[] = {"SOJOURN_DELAY", "SOJOURN_SOAK_MOVES"};
 constexpr std::string_view for_tests_prefix = "SOJOURN_TEST_";
 
-/// Those that the launcher sets for each job, and those of ./dev and its scripts: no mistakes, and
-/// not meant.
+/// Set by the launcher for each job, or read by ./dev and its scripts: not reported as unknown, and
+/// never suggested in place of a misspelt name.
 constexpr std::string_view others[] = {
     "SOJOURN_CMAKE_ARGS", "SOJOURN_DELAY_SEEDS", "SOJOURN_JOB",
     "SOJOURN_JOB_FDS",    "SOJOURN_RANK",        "SOJOURN_RANKS",
@@ -50,7 +50,8 @@ bool is_setting_of_a_run(std::string_view name) {
 }
 
 std::size_t edits_between(std::string_view a, std::string_view b) {
-  // Of the rows of the table of distances between prefixes the last three are looked at.
+  // Row i of the table of distances compares the first i characters of `a` with each prefix of `b`;
+  // only the last three rows are kept.
   std::vector<std::size_t> before_last(b.size() + 1);
   std::vector<std::size_t> last(b.size() + 1);
   std::vector<std::size_t> row(b.size() + 1);

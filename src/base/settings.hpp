@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variables of the environment that Sojourn reads, and names that are near to what was meant.
+// The environment variables that Sojourn reads, and suggestions for misspelt ones.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace sojourn::detail {
 
-/// Insertions, deletions, replacements and exchanges of neighbours that make `b` of `a`.
+/// The fewest insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
 std::size_t edits_between(std::string_view a, std::string_view b);
 
-/// True when so many edits are few enough for `name` to have been meant.
+/// True when `name` may be a misspelling that takes this many edits to correct.
 bool is_near(std::string_view name, std::size_t edits);
 
 /// True of a variable that changes what a job does when it is run again: users' settings and those

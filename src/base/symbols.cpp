@@ -22,10 +22,10 @@
 namespace sojourn::detail {
 namespace {
 
-// Symbols of a program with a billion of them are not worth the memory; damaged files claim that.
+// Larger tables are refused: they are not worth the memory, and mostly come from damaged files.
 constexpr std::uint64_t table_bytes_max = std::uint64_t{1} << 30;
 
-/// A file of which any part may be asked for; a part that does not lie inside gives false.
+/// Reads any part of a file; false when the part does not lie within the file.
 class elf_file {
  public:
   explicit elf_file(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -48,7 +48,7 @@ class elf_file {
     if (!contains(offset, size)) return false;
     auto* bytes = static_cast<char*>(to);
     while (size > 0) {
-      // Not mapped: a file that another process cuts short would end this one with SIGBUS.
+      // pread, not mmap: if another process truncated a mapped file, reading it would raise SIGBUS.
       ssize_t got = pread(fd_, bytes, size, static_cast<off_t>(offset));
       if (got <= 0) return false;
       bytes += got;
@@ -73,7 +73,7 @@ bool is_readable_header(const Elf64_Ehdr& header) {
 
 std::vector<Elf64_Shdr> read_sections(const elf_file& file, const Elf64_Ehdr& header) {
   std::uint64_t count = header.e_shnum;
-  if (count == 0) {  // More than 65279 sections: the first one says how many.
+  if (count == 0) {  // More than 65279 sections: the first header holds the count.
     Elf64_Shdr first{};
     if (!file.read(header.e_shoff, &first, sizeof first)) return {};
     count = first.sh_size;
@@ -93,8 +93,8 @@ bool is_named_function(const Elf64_Sym& symbol, std::uint64_t names_size) {
          symbol.st_value != 0 && symbol.st_name != 0 && symbol.st_name < names_size;
 }
 
-/// Where the program was loaded, less the addresses its file states: 0 unless it is position
-/// independent.
+/// The distance from the addresses in the program's file to those where it was loaded: 0 unless it
+/// is position independent.
 std::uintptr_t load_offset() {
   std::uintptr_t offset = 0;
   // The first object that is visited is the program itself.
@@ -169,7 +169,7 @@ std::string symbol_table::name_at(std::uintptr_t address) const {
 
 namespace {
 
-/// The names at the beginning of a mangled one, "" when there are none.
+/// The qualified name at the beginning of a mangled name; "" when there is none.
 std::string beginning_of(std::string_view mangled) {
   if (!mangled.starts_with("_Z")) return "";
   std::string_view rest = mangled.substr(2);

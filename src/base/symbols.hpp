@@ -21,8 +21,8 @@ class symbol_table {
   /// that addresses of a process that ran it can be looked up as they are.
   bool fixed_addresses() const { return fixed_addresses_; }
 
-  /// Demangled name of the function that contains `address`, or "" when none does. `address` is one
-  /// of the file: of a position-independent program, subtract where it was loaded.
+  /// Demangled name of the function that contains `address`, or "" when none does. `address` is as
+  /// in the file: for a position-independent program, subtract where it was loaded.
   std::string name_at(std::uintptr_t address) const;
 
  private:

@@ -55,8 +55,8 @@ TEST(symbols, name_a_function_of_this_program) {
 }
 
 TEST(symbols, name_a_function_of_a_library) {
-  // The address of getpid itself may be that of a stub in a non-PIE program; the symbol is found
-  // either way or given as a number, and never as something else.
+  // In a non-PIE program the address of getpid may be that of a stub: symbolise gives the name or a
+  // number, never another name.
   std::string name = symbolise(reinterpret_cast<std::uintptr_t>(&getpid));
   EXPECT_TRUE(name.find("getpid") != std::string::npos || name.rfind("0x", 0) == 0) << name;
 }

@@ -75,7 +75,7 @@ class closed {
  private:
   const int* p_;
 };
-// It means the same on every rank.
+// A string literal has the same address on every rank.
 struct named_by_literal {
   const char* name;
 };
@@ -122,7 +122,7 @@ TEST(travels, views_and_structs_that_hold_addresses_do_not) {
   static_assert(!travels<refers> && !travels<refers_to_const>);
   static_assert(travels<named_by_literal> && travels<holds_declared> && travels<calls>);
   static_assert(travels<kind_and_value> && travels<leg>);
-  // What a class keeps to itself is not seen.
+  // The check does not see private members.
   static_assert(travels<closed>);
 }
 

@@ -19,7 +19,7 @@ namespace sojourn::detail {
 
 namespace {
 
-/// What a handler of a wanted type says of a call.
+/// What a handler for cut_child says of the call that it surrounds.
 struct call_form {
   const std::type_info* type;
   mark_kind kind;
@@ -38,7 +38,7 @@ std::array<call_form, 7> forms_of() {
           form_of<Kind, 8, true>()};
 }
 
-/// Null: handlers of this type say nothing here.
+/// The call_form of a cut_child type; null for every other type.
 const void* form_of(const std::type_info& type) {
   static const auto forms = [] {
     std::array<call_form, 21> all{};
@@ -55,7 +55,8 @@ const void* form_of(const std::type_info& type) {
   return nullptr;
 }
 
-/// Registers that nobody saved: a resumable context has saved all.
+/// Stands for the registers of a resumable context's own frame. No value is needed from there: the
+/// context has saved all registers on the stack.
 std::uint64_t nobodys = 0;
 
 unwind_tables tables(form_of);
@@ -73,8 +74,8 @@ boundary boundary_of(mark* m) {
 
 namespace {
 
-/// Words of a context of write_handler_context: the registers lie in the order in which they are
-/// taken from the stack, the last first.
+/// Words of a context of write_handler_context. The registers lie in reverse order, as they are
+/// popped from the stack.
 constexpr std::size_t context_registers = 1;
 constexpr std::size_t context_pc = context_registers + preserved_registers;
 constexpr std::size_t context_words = context_pc + 5;
@@ -93,7 +94,8 @@ READS_FRAMES bool is_in_handler(const std::uint64_t* words) {
 #endif
 }
 
-/// As a resumable context begins: with where it goes on, which takes that word away.
+/// The first frame of a resumable context: the word at `sp` is the address where it goes on, and
+/// the code there pops that word.
 READS_FRAMES frame_at_call frame_at(std::uint64_t sp, const std::uint64_t* words) {
   frame_at_call frame{*words, sp + sizeof(std::uint64_t), {}};
   frame.registers.fill(&nobodys);
@@ -112,7 +114,7 @@ READS_FRAMES boundaries::boundaries(const piece* p) : hi_(p->hi) {
     std::uint64_t* const words = youngest_words(p);
     frame_ = frame_at(p->sp, words);
     if (is_in_handler(words)) {
-      // Its call is no mark any more.
+      // The call that this frame forked with is no mark any more: begin with the frame's caller.
       frame_.pc = words[context_pc];
       frame_.sp = p->sp + handler_context_bytes;
       for (std::size_t i = 0; i < preserved_registers; ++i) {
@@ -132,7 +134,7 @@ READS_FRAMES boundaries::boundaries(const piece* p, std::uint64_t sp) : hi_(p->h
 
 void boundaries::begin(mark* youngest, bool has_forks) {
   next_mark_ = reinterpret_cast<std::uint64_t>(youngest) < hi_ ? youngest : nullptr;
-  if (has_forks && !checked()) {  // whose forks have marks
+  if (has_forks && !checked()) {  // in checked mode all forks have marks in frames
     walks_to_ = next_mark_ != nullptr ? reinterpret_cast<std::uint64_t>(next_mark_->sp) : hi_;
   }
   advance();
@@ -222,7 +224,8 @@ struct exception_record {
 
 constexpr char class_of_thrown[] = "\0++CCUNG";
 
-/// What handlers of forks are given, again and again: all have left theirs before the next begins.
+/// The one exception with which all handlers of forks are entered. One is enough, because a handler
+/// has ended before the next begins.
 exception_record* exception_of_handlers() {
   static exception_record* const record = [] {
     void* object = abi::__cxa_allocate_exception(sizeof(ticket_id));
@@ -230,7 +233,7 @@ exception_record* exception_of_handlers() {
     *r = {};
     r->object = object;
     std::memcpy(&r->unwind.exception_class, class_of_thrown, sizeof r->unwind.exception_class);
-    // At the end of each handler, in place of freeing it.
+    // Called at the end of each handler: the exception is not freed.
     r->unwind.exception_cleanup = [](_Unwind_Reason_Code, _Unwind_Exception*) {};
     return r;
   }();
@@ -252,7 +255,8 @@ const std::type_info* thrown_type(const _Unwind_Exception* exception) {
 }  // namespace sojourn::detail
 
 extern "C" {
-/// As an exception that is on its way to a handler, from where it was thrown. For switch_*.S, too.
+/// Makes the exception look as if it had been thrown with `result` and were on its way to a
+/// handler. switch_*.S calls this, too.
 [[gnu::used]] void* sojourn_begin_handler(sojourn::detail::ticket_id result) {
   using namespace sojourn::detail;
   exception_record* const record = exception_of_handlers();

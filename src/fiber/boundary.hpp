@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Open marks as those see them who look for where a stack may be cut: one after the other, from the
-// youngest on. Some lie in the older frame, a chain of mark::outer (mark.hpp). Of a fork nothing
-// lies anywhere: its mark is the entry of its call in the exception tables, where a handler for
-// cut_child says that the call is one, and is found by leaving frame after frame (unwind_tables).
+// Iterates over the open marks of a stack, the youngest first, to find where the stack may be cut.
+// A mark may lie in the older frame, in a chain linked by mark::outer (mark.hpp). The mark of a
+// fork is usually only the entry of its call in the exception tables, which names a handler for
+// cut_child; it is found by walking the frames (unwind_tables.hpp).
 #pragma once
 
 #include <unwind.h>
@@ -21,14 +21,14 @@ struct piece;
 
 /// An open mark.
 struct boundary {
-  /// Where it lies: names it, and tells which of two of a stack is older (higher). 0: there is
-  /// none.
+  /// Its address, which identifies it; of two marks of a stack, the higher is the older. 0: no
+  /// mark.
   std::uint64_t at = 0;
   std::uint64_t end = 0;  ///< One past the younger frames.
   mark_kind kind = mark_kind::activation;
-  mark* open = nullptr;  ///< In the older frame; null of one that is in the tables alone.
+  mark* open = nullptr;  ///< In the older frame; null when the mark is only in the tables.
 
-  // Of one in the tables.
+  // Only for a mark in the tables.
   child_result returns;       ///< How the child returns its result.
   frame_at_call older;        ///< The frame that forked.
   std::uint64_t landing = 0;  ///< Its handler …
@@ -37,19 +37,19 @@ struct boundary {
   explicit operator bool() const { return at != 0; }
 };
 
-/// Of a mark that lies in the older frame.
+/// The boundary of a mark that lies in the older frame.
 boundary boundary_of(mark* m);
 
 /// Goes through the open marks of one piece, the youngest first.
 class boundaries {
  public:
-  /// Of a piece that has just been suspended, and is in place (frames_are_in_place); or of the
-  /// running one, made resumable at `sp`.
+  /// For a piece that has just been suspended and is in place (frames_are_in_place), or for the
+  /// running piece, made resumable at `sp`.
   explicit boundaries(const piece* p);
   boundaries(const piece* p, std::uint64_t sp);
 
   explicit operator bool() const { return static_cast<bool>(now_); }
-  /// True at the end, when there was no mark, and no frame either that tables say nothing of.
+  /// True at the end of the iteration, when every frame had tables: no mark was overlooked.
   bool knows_of_none() const { return !now_ && knows_; }
   const boundary& operator*() const { return now_; }
   const boundary* operator->() const { return &now_; }
@@ -57,8 +57,8 @@ class boundaries {
     advance();
     return *this;
   }
-  /// Where the next older mark ends the younger frames; the largest address without one. What this
-  /// goes through has come to its end then.
+  /// Where the frames younger than the next older mark end; the largest address when there is none.
+  /// Ends the iteration.
   std::uint64_t end_of_next();
 
  private:
@@ -68,9 +68,9 @@ class boundaries {
 
   std::uint64_t hi_;
   mark* next_mark_ = nullptr;
-  std::uint64_t walks_to_ = 0;  ///< The next mark of the chain or `hi_`; 0 when all is left.
+  std::uint64_t walks_to_ = 0;  ///< Frames are walked up to the next mark or `hi_`; 0: no further.
   frame_at_call frame_;
-  bool knows_ = true;  ///< All tables were there.
+  bool knows_ = true;  ///< No frame without tables was met.
   boundary now_;
 };
 
@@ -79,31 +79,34 @@ inline const boundary& go_to_fork(boundaries& each) {
   while (each && !is_fork(each->kind)) ++each;
   return *each;
 }
-/// The same of what `each` goes through, for once.
+/// The same, but leaves the caller's iteration where it is.
 inline boundary youngest_fork(boundaries each) { return go_to_fork(each); }
-/// boundaries::end_of_next of `b`.
+/// boundaries::end_of_next where the iteration has come to `b`.
 std::uint64_t end_of_outer(boundaries each, const boundary& b);
 
-/// What was thrown, as long as this is its first throw; it lies behind `exception`. Null otherwise.
+/// The type of the object thrown, which lies behind `exception`. Null for an exception rethrown
+/// from a std::exception_ptr, and for one that C++ did not throw.
 const std::type_info* thrown_type(const _Unwind_Exception* exception);
 
-/// What the older side of a mark in the tables goes on with: in its handler.
+/// The state with which the older side of a mark in the tables goes on in its handler.
 struct handler_entry {
   std::array<std::uint64_t, preserved_registers> registers;
   std::uint64_t sp;
   std::uint64_t landing;
   std::uint64_t selector;
 };
-/// Divides younger frames, which end at `b`, a mark in the tables, from the older ones: from then
-/// on they hold no values of registers that are the older side's, and return to child_finish.
+/// Separates the younger frames from the older ones at `b`, a mark in the tables: afterwards the
+/// younger frames hold no register values of the older side, and return to child_finish.
 handler_entry separate(const boundary& b);
-/// That of the cut which gave `result`, as a handler's argument; to be entered at once.
+/// Goes on in that handler at once. `result`: the ticket of the child that was cut off, which the
+/// handler receives in the exception.
 [[noreturn]] void enter_handler(const handler_entry& entry, ticket_id result);
-/// The same as a context, of so many bytes, for the scheduler to resume; it lies below entry.sp.
+/// Writes to `to` a context with which the scheduler can do the same later. The context belongs
+/// right below entry.sp.
 inline constexpr std::size_t handler_context_bytes = (preserved_registers + 6) * 8;
 void write_handler_context(void* to, const boundary& b, const handler_entry& entry,
                            ticket_id result);
-/// True when all bytes of a suspended piece are in place but those of such a context.
+/// True when all bytes of a suspended piece are in place, except perhaps those of such a context.
 bool frames_are_in_place(const piece* p);
 
 }  // namespace sojourn::detail

@@ -13,7 +13,7 @@ std::uint64_t word_at(std::uint64_t address) {
 
 }  // namespace
 
-// From what switch_*.S has saved at `sp`.
+// Reads what switch_*.S has saved at `sp`.
 call_context caller_of(const piece* p) {
   std::uint64_t sp = p->sp;
   const std::uint64_t resume = word_at(sp);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that an unwinder takes for ones made on a stack that does not run.
+// Calls a function so that an unwinder started in it walks a stack that does not run.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace sojourn::detail {
 
-/// Registers that an unwinder needs to go on from a call. In this order: the assembly knows it.
+/// The registers that an unwinder needs to go on from a call. The assembly relies on their order.
 struct call_context {
   std::uint64_t pc;
   std::uint64_t sp;
@@ -20,11 +20,11 @@ struct call_context {
 extern "C" void sojourn_call_as_if_from(const call_context* from, void (*fn)(void*),
                                         void* argument);
 
-/// The call that a suspended piece waits in. Requires: it is in place.
+/// The call that the suspended `p` waits in. Requires: `p` is in place.
 call_context caller_of(const piece* p);
 
-/// Calls fn(argument) where an unwinder that is started in it finds the frames of a suspended
-/// piece. Requires: it is in place, and this is not its stack.
+/// Calls fn(argument) so that an unwinder started in it finds the frames of the suspended `p`.
+/// Requires: `p` is in place, and this does not run on its stack.
 void call_below(const piece* p, void (*fn)(void*), void* argument);
 
 }  // namespace sojourn::detail

@@ -4,8 +4,8 @@
     .intel_syntax noprefix
     .text
 
-/* Calls fn(argument) so that an unwinder started in it finds, as the caller of this frame, the call
-   whose registers `from` holds: the unwind table says that they lie there.
+/* Calls fn(argument) so that an unwinder started in fn finds, as the caller of this frame, the call
+   whose registers `from` holds: this function's unwind table says that they lie in `from`.
      rdi  from: pc, sp, rbp        rsi  fn        rdx  argument */
     .globl  sojourn_call_as_if_from
     .type   sojourn_call_as_if_from, @function

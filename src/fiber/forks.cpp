@@ -48,7 +48,7 @@ void attach_forks() {
     throw error(format("SOJOURN_EXECUTION=%s is neither hybrid nor heap", text));
   }
   if (way == "heap") counts.at_forks |= at_fork::on_heap;
-  // Their younger frames begin in a page of their own.
+  // The frames of a child then begin in a page of their own, which takes a mark in the frame.
   if (checked()) counts.at_forks |= at_fork::marked;
 }
 

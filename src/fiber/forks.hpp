@@ -8,19 +8,19 @@ namespace sojourn::detail {
 
 /// Reads SOJOURN_EXECUTION. Throws sojourn::error when it names no way.
 void attach_forks();
-/// SOJOURN_EXECUTION does not say heap.
+/// True unless SOJOURN_EXECUTION is heap.
 bool children_run_in_place();
 
-/// What the floor above does of children.
+/// What the floor above does at forks and for children that leave.
 struct fork_hooks {
-  /// Told of a fork that looks closer, by the fiber that forks, on its stack. True when the child,
-  /// of that kind, is to leave.
+  /// Called at a fork that looks closer (at_fork), on the stack of the fiber that forks. True when
+  /// the child, which has that kind, is to leave.
   bool (*forks)(mark_kind kind) = [](mark_kind) { return false; };
-  /// leave_as_child() and left_child_ends().
+  /// These do the work of leave_as_child() and left_child_ends().
   std::uint64_t (*leaves)() = [] { return std::uint64_t{0}; };
   void (*ends)(std::uint64_t began) = [](std::uint64_t) {};
-  /// Told, while a rank has nothing to do, of a fiber that gives its turn. True when it need not do
-  /// so any more.
+  /// Called when a fiber gives its turn while a rank has nothing to do. True when the fiber need
+  /// not give its turn any more.
   bool (*gives_turn)() = [] { return false; };
 };
 extern fork_hooks on_fork;

@@ -25,7 +25,7 @@ namespace {
 using sojourn::activate;
 using sojourn::detail::running;
 
-/// Uses all the registers that a callee may use, and those it must keep.
+/// Overwrites registers, also some that a callee must preserve: the compiler saves those here.
 int clobber_registers(int x) {
 #if defined(__x86_64__)
   asm volatile(
@@ -223,7 +223,7 @@ TEST(mark, a_callee_starts_without_exceptions_and_the_caller_keeps_its_own) {
   } catch (const std::runtime_error&) {
     EXPECT_EQ(uncaught_inside, 0);
     EXPECT_TRUE(activate([] { return std::current_exception() == nullptr; }));
-    // One thrown and caught below does not disturb the one being handled here.
+    // An exception thrown and caught below does not disturb the one that is being handled here.
     EXPECT_EQ(activate([] {
                 try {
                   throw 5;

@@ -23,19 +23,20 @@ std::size_t pieces_in_use = 0;
 
 namespace {
 
-piece* free_pieces = nullptr;  // by next_ready
+piece* free_pieces = nullptr;  // linked by next_ready
 std::uint64_t last_stamp = 0;
 // Images larger than this are not kept with a free descriptor.
 constexpr std::size_t pooled_image_bytes = 8192;
 constexpr std::size_t pieces_at_once = 64;
-// Where a watch ends.
+// The `hi` of a watch.
 constexpr std::uint64_t everywhere = ~std::uint64_t{0};
 
 void* at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
 [[gnu::noinline]] void get_image(piece* p, std::size_t bytes) {
   std::free(p->image);
-  // Pieces that come again and again need about the same; of very many, each byte counts.
+  // A little more than needed, for the next use of the descriptor. But there are very many pieces
+  // that share stacks, so these get no byte more.
   p->image_capacity = p->shares_stack ? bytes : std::max<std::size_t>(bytes, 512);
   p->image = static_cast<std::byte*>(std::malloc(p->image_capacity));
   if (p->image == nullptr) {
@@ -48,7 +49,7 @@ inline void ensure_image(piece* p) {
     get_image(p, p->bytes());
 }
 
-/// What a mark's address would be worth as the name of a result (rule broken on purpose).
+/// Names a result by its mark's address, to show that this fails (broken_rules::ticket_per_cut).
 [[gnu::noinline]] ticket_id ticket_of_mark(const boundary& b) {
   static std::unordered_map<std::uint64_t, ticket_id> names;
   ticket_id& id = names[b.at];
@@ -72,14 +73,14 @@ void evict(piece* p, std::uint64_t until) {
 
 namespace {
 
-/// Pieces are never given back: as many as were ever alive at once.
+/// Memory of descriptors. It is never given back: there are as many as were ever alive at once.
 struct piece_block {
   piece pieces[pieces_at_once];
   piece_block* next = nullptr;
 };
 piece_block* blocks = nullptr;
 
-/// Where they lie depends on nothing but how many there are: a checkpoint relies on it.
+/// The addresses of blocks depend only on how many there are: checkpoints rely on this.
 piece_block* new_block() {
   auto* fresh = ::new (runtime_memory_at_end(sizeof(piece_block))) piece_block;
   fresh->next = std::exchange(blocks, fresh);
@@ -99,7 +100,7 @@ piece_block* new_block() {
 void each_piece(void (*visit)(piece* p, void* context), void* context) {
   for (piece_block* block = blocks; block != nullptr; block = block->next) {
     for (piece& p : block->pieces) {
-      // What watches a slot is no computation.
+      // A watch is no computation.
       if (p.hi != 0 && p.hi != everywhere) visit(&p, context);
     }
   }
@@ -124,7 +125,8 @@ void free_piece(piece* p) {
     image = nullptr;
     capacity = 0;
   }
-  // Cleared now, when nobody waits, not when it is taken. Its `hi` of 0 tells each_piece.
+  // Cleared now, when nobody waits, and not when it is taken. By its `hi` of 0, each_piece knows
+  // that it is free.
   *p = piece{};
   p->image = image;
   p->image_capacity = capacity;
@@ -183,7 +185,7 @@ void load_pieces(file_reader& from, void (*more)(piece* p, file_reader& from)) {
 
 piece* new_watch() {
   piece* p = new_piece();
-  --pieces_in_use;  // nothing that ends
+  --pieces_in_use;  // it never ends, so nobody need wait for it
   p->hi = everywhere;
   return p;
 }
@@ -228,7 +230,8 @@ void place_with_images(piece* p) {
   piece* oldest = p;
   if (!broken.ancestors_in_place) {
     while (oldest->refers_to != nullptr && oldest->refers_to->slot == p->slot) {
-      // The parent may by now need less stack than the mark it called the child under.
+      // The parent may have returned from its frames next to the child, so that it begins higher
+      // now.
       oldest->refers_to->needed_from = std::max(oldest->hi, oldest->refers_to->sp);
       oldest = oldest->refers_to;
       oldest->stamp = last_stamp;
@@ -340,7 +343,7 @@ namespace {
   if (reinterpret_cast<std::uint64_t>(holds) >= older->hi) holds = nullptr;
 }
 
-/// By-reference children stay with the part their marks lie in.
+/// By-reference children stay with the part whose frames they refer to.
 [[gnu::noinline]] void split_referrers(piece* older, piece* younger, const boundary& b) {
   younger->referrers = older->referrers;
   younger->referrers->referred_by = &younger->referrers;
@@ -400,13 +403,14 @@ piece* divide(piece* older, const boundary& b, std::uint64_t outer, std::uint64_
 
 namespace {
 
-/// What the marks of one side of `b` are, which both sides have been taken to have.
+/// Notes for each side of `b` what its own marks hold; until now `older` had the notes of both.
 [[gnu::noinline]] void split_marks(piece* older, piece* younger, const boundary& b) {
   older->marks_hold_exceptions = older->marks_hold_methods = older->has_pinned_fork = false;
   for (const mark* m = older->youngest;
        m != nullptr && reinterpret_cast<std::uint64_t>(m) < older->hi; m = m->outer) {
     if (m == b.open) {
-      // It is no mark any more, but keeps what the older side takes back when it goes on.
+      // `b` is no mark any more, but keeps the exceptions that the older side takes back when it
+      // goes on.
       if ((m->events & mark::saved_exceptions) != 0) older->marks_hold_exceptions = true;
     } else {
       note_mark(*m, reinterpret_cast<std::uint64_t>(m) < b.at ? *younger : *older);
@@ -414,8 +418,8 @@ namespace {
   }
 }
 
-/// The older side of a mark in the tables goes on in its handler: gives it the context that is
-/// resumed to that. It lies where the younger frames do, and so in an image.
+/// Gives the older side of `b`, a mark in the tables, a context that resumes it in its handler. The
+/// younger frames lie where the context belongs, so the context is made in the image.
 void make_context(piece* older, const boundary& b, ticket_id result) {
   const handler_entry entry = separate(b);
   older->sp = b.end - handler_context_bytes;
@@ -450,7 +454,7 @@ piece* cut(piece* older, const boundary& b) {
   older->sp = older->in_place_from = b.end;
   older->youngest = older_mark(older, b, older->youngest);
   if (b.open == nullptr) make_context(older, b, younger->result);
-  // Beside the older part, which is in place.
+  // The younger part is in place, too: it follows the older one in the slot's list.
   younger->next_in_slot = std::exchange(older->next_in_slot, younger);
   return younger;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces: stretches of stack with a descriptor off the stack, and where their bytes are. The rules
-// are those of CUT: only one computation can be in place at an address, the rest are images; what
-// runs is in place whole, with the ancestors it refers to. This floor knows nothing of messages.
+// Pieces: stretches of stack, each with a descriptor that lies off the stack and says where the
+// bytes are. docs/internals/cutting.md tells how they are cut. At an address only one computation
+// can be in place, all others are images. A piece that runs is in place as a whole, and so are the
+// older frames it refers to. This floor knows nothing of messages.
 //
 // *Older* frames are the callers, at higher addresses; *younger* ones the callees, at lower.
 //
@@ -28,11 +29,11 @@ struct fp_control {
   friend bool operator==(fp_control, fp_control) = default;
 };
 
-/// What has the control word `word` (fp_control_word), where `now` is in use.
+/// The control bits `now`, changed so that their control word (fp_control_word) is `word`.
 inline fp_control fp_with_word(std::uint32_t word, fp_control now) {
 #if defined(__x86_64__)
-  // The mark keeps the x87 word alone. What has changed there since has changed in MXCSR, too: the
-  // exceptions that are masked, and the rounding.
+  // Only the x87 word was kept. Whatever has changed in it since, masks of exceptions and the
+  // rounding mode, has changed in MXCSR, too.
   constexpr std::uint32_t masks = 0x003f, rounding = 0x0c00;
   const std::uint32_t changed = now.x87 ^ (word & 0xffff);
   if (changed == 0) return now;
@@ -43,16 +44,16 @@ inline fp_control fp_with_word(std::uint32_t word, fp_control now) {
 #endif
   return now;
 }
-/// That of the older side of `b`, whatever the younger side, which has `now`, set since. Of a mark
-/// in the tables its handler knows.
+/// The control bits of the older side of `b`, while the younger side has `now`. If the mark is in
+/// the tables these are `now`: its handler restores the older side's.
 inline fp_control fp_of_mark(const boundary& b, fp_control now) {
   return b.open != nullptr ? fp_with_word(b.open->fp, now) : now;
 }
 
 inline constexpr int no_rank = -1;
 
-/// What a suspended piece that is not ready waits for: whether it can be woken early, to go
-/// elsewhere and wait again there.
+/// What a suspended piece that is not ready waits for. By this the runtime knows whether it may
+/// wake the piece early, to send it to another rank where it waits again.
 enum class wait_cause : std::uint8_t {
   none,    ///< It is ready, or waits for what only this rank can tell it.
   ticket,  ///< A result: `waits_for`.
@@ -73,16 +74,16 @@ struct piece : fiber_view, referrer {
 
   // What it is.
   const void* base = nullptr;     ///< Address of the mark it began under; compared, never read.
-  ticket_id result = 0;           ///< Takes what its base mark's inner function returns; of a
-                                  ///< handler that blocked, its answer.
+  ticket_id result = 0;           ///< Takes what its base mark's inner function returns; for a
+                                  ///< handler that blocked, the answer to the call.
   bool pinned = false;            ///< Never leaves this rank.
   bool shares_stack = false;      ///< The next handler runs in its slot once it has blocked.
   bool by_reference = false;      ///< Its frames refer to those of `refers_to`.
   bool restored = false;          ///< It comes from a checkpoint, and has not been let go on yet.
-  bool has_forks = false;         ///< Some may be open in it that no mark tells (boundary.hpp).
-  child_result returns;           ///< Of a child whose mark was in the tables alone, and …
-  std::uint64_t called_from = 0;  ///< … where it would have returned to; 0 of any other.
-  bool runs_frozen = false;       ///< It does work of the runtime, also while fibers stand still.
+  bool has_forks = false;         ///< Forks may be open in it whose marks are only in the tables.
+  child_result returns;           ///< For a child whose mark was only in the tables, and …
+  std::uint64_t called_from = 0;  ///< … the address it would have returned to; 0 for others.
+  bool runs_frozen = false;       ///< It does work of the runtime, even while fibers are frozen.
 
   // The thread it is part of (the floor above): known by the ticket of its result.
   ticket_id thread = 0;
@@ -99,19 +100,19 @@ struct piece : fiber_view, referrer {
   mark* youngest = nullptr;
   hold* holds = nullptr;
   exception_globals exceptions = {};
-  mutex_state* mutexes = nullptr;  ///< That it holds, the latest first.
+  mutex_state* mutexes = nullptr;  ///< Mutexes that it holds, the latest first.
   unsigned static_inits = 0;
-  std::uint32_t methods = 0;           ///< Open ones, of its youngest frames (mark::methods).
-  bool marks_hold_exceptions = false;  ///< An open mark has saved some; seen at suspension.
-  bool marks_hold_methods = false;     ///< An open mark lies in one; likewise.
-  bool has_pinned_fork = false;        ///< A mark of one is open in it; likewise.
+  std::uint32_t methods = 0;           ///< Methods opened since its youngest mark (mark::methods).
+  bool marks_hold_exceptions = false;  ///< An open mark has saved exceptions: seen at suspension.
+  bool marks_hold_methods = false;     ///< Methods were open where a mark was opened: likewise.
+  bool has_pinned_fork = false;        ///< An open mark is a pinned fork's: likewise.
   fp_control fp = {};
 
   // Ties.
-  referrer* referrers = nullptr;  ///< By-reference children of this one: their lowest first, so
-                                  ///< that those of a cut are in front.
+  referrer* referrers = nullptr;  ///< By-reference children of this piece, the lowest first: those
+                                  ///< that go with the younger side of a cut are in front.
   piece* next_in_slot = nullptr;  ///< List of stack_slot::in_place.
-  piece* next_ready = nullptr;    ///< Of what is ready, or waits in `waits_on`.
+  piece* next_ready = nullptr;    ///< In the list of ready pieces, or the queue `waits_on`.
   std::byte* image = nullptr;
   std::size_t image_capacity = 0;
 
@@ -129,7 +130,7 @@ struct piece : fiber_view, referrer {
   bool is_in_place() const { return in_place_from == sp; }
 };
 
-/// A descriptor from the pool, cleared; and back.
+/// Takes a cleared descriptor from the pool, and gives one back.
 piece* new_piece();
 void free_piece(piece* p);
 extern std::size_t pieces_in_use;
@@ -145,12 +146,12 @@ void save_pieces(file_writer& to, const std::vector<piece*>& list,
                  void (*more)(const piece* p, file_writer& to));
 void load_pieces(file_reader& from, void (*more)(piece* p, file_reader& from));
 
-/// What stands first in the list of an unguarded slot (stack_slots.hpp). It seems to lie
-/// everywhere in it, so that nothing runs there but through place_with_images or clear_slot, which
-/// look at the canary.
+/// The sentinel that stands first in the list of an unguarded slot (stack_slots.hpp). It covers the
+/// whole slot, so that nothing runs there without place_with_images or clear_slot, which check the
+/// canary.
 piece* new_watch();
 
-/// Records that bytes of `p`, which left its stack, are in place.
+/// Records that bytes of `p`, which has just left its stack, are in place.
 void enlist(piece* p);
 inline void add_suspended(piece* p) {
   if (slots[p->slot].in_place != p) enlist(p);
@@ -160,7 +161,8 @@ inline void add_suspended(piece* p) {
 void add_in_place(piece* p);
 void drop_in_place(piece* p);
 
-/// True when nothing of another piece lies below `hi` in a slot, where frames from `hi` on may run.
+/// True when no piece except `but` has bytes in place below `hi` in the slot: frames that end at
+/// `hi` may run there.
 inline bool is_clear_below(std::uint32_t slot, std::uint64_t hi, const piece* but = nullptr) {
   for (const piece* q = slots[slot].in_place; q != nullptr; q = q->next_in_slot) {
     if (q != but && q->in_place_from < hi) return false;
@@ -168,8 +170,8 @@ inline bool is_clear_below(std::uint32_t slot, std::uint64_t hi, const piece* bu
   return true;
 }
 
-/// Brings `p` and the frames it refers to in place; whatever lies where it may run becomes an
-/// image first. Never from code that runs on that slot.
+/// Brings `p` and the frames it refers to in place; whatever lies where `p` may run becomes an
+/// image first. Never call it on a stack in that slot.
 void place_with_images(piece* p);
 inline void place(piece* p) {
   if (p->is_in_place() && p->refers_to == nullptr && is_clear_below(p->slot, p->hi, p)) [[likely]] {
@@ -177,56 +179,60 @@ inline void place(piece* p) {
   }
   place_with_images(p);
 }
-/// Makes an image of a piece of which bytes are in place, but in no slot's list; anywhere.
+/// Makes an image of a piece that is wholly in place but in no slot's list. May be called on any
+/// stack.
 void make_image(piece* p);
 /// Makes images of everything in place below `hi` in a slot.
 void clear_slot(std::uint32_t slot, std::uint64_t hi);
 /// Copies the bytes of `p`, wherever they are, to `to`.
 void copy_out(const piece* p, std::byte* to);
-/// Room for the bytes of `p`, which has none yet: in place when nothing else is there.
+/// Room for the bytes of `p`, which has none yet: in place when nothing else lies there, else an
+/// image.
 std::byte* room_for(piece* p);
 /// Gives `p`, whose bytes arrived at `from`, its bytes there.
 void copy_in(piece* p, const std::byte* from);
 
 /// Cuts the suspended `older` at its open mark `b`: what is younger becomes a new piece whose
-/// result goes to a new ticket, recorded in the mark. Requires: `older` is in place. O(1) but for
-/// by-reference children.
+/// result goes to a new ticket, which the mark or the older side's handler receives. Requires: the
+/// frames of `older` are in place. Takes constant time unless `older` has by-reference children,
+/// mutexes, or marks that have saved something.
 piece* cut(piece* older, const boundary& b);
-/// What cut() does however the state of `older` is kept: the new piece, from `sp` on, knows what it
-/// is and what it is tied to. `outer`: end_of_outer, where the younger side refers to the older
-/// one. `holds`: the youngest of both sides; then of the older side.
+/// The part of cut() that does not depend on where the state of `older` is kept, in its descriptor
+/// or in `running`: makes the new piece, whose youngest byte is at `sp`, and its ties. `outer`:
+/// end_of_outer, when the younger side refers to the older one. `holds`: before, the youngest hold
+/// of both sides; afterwards, that of the older side.
 piece* divide(piece* older, const boundary& b, std::uint64_t outer, std::uint64_t sp, hold*& holds);
 /// True when the frames that the by-reference `child` uses are younger than its parent's open mark
 /// `b`. (The mark it began under may be gone: the frame that made it may have returned.)
 inline bool refers_below(const referrer* child, const boundary& b) {
   return child->refers_under <= b.end;
 }
-/// Makes `child` one that refers to frames of `parent`; and ends that.
+/// Notes that `child` refers to frames of `parent`, and ends that.
 void add_referrer(piece* parent, referrer* child);
 void drop_referrer(referrer* child);
-/// Has `to` refer in the place of `from`.
+/// From now on `to` refers to what `from` referred to.
 void hand_over_referrer(referrer* from, referrer* to);
 
-/// The next older mark than `b` in the chain of `p`, or null; `youngest` is the first of it.
+/// The first mark older than `b` in the chain of `p`, which begins at `youngest`; or null.
 inline mark* older_mark(const piece* p, const boundary& b, mark* youngest) {
   mark* m = b.open != nullptr ? b.open->outer : youngest;
   while (m != nullptr && reinterpret_cast<std::uint64_t>(m) <= b.at) m = m->outer;
   return reinterpret_cast<std::uint64_t>(m) < p->hi ? m : nullptr;
 }
-/// Notes of a mark in `p` what the gate must know of it, as marks cannot be read in an image.
+/// Notes in `p` what the gate must know of its mark `m`, because marks cannot be read in an image.
 inline void note_mark(const mark& m, piece& p) {
   if ((m.events & mark::saved_exceptions) != 0) p.marks_hold_exceptions = true;
   if (method_depth(m) != 0) p.marks_hold_methods = true;
   if (m.kind == mark_kind::fork_pinned) p.has_pinned_fork = true;
 }
-/// How many methods were open, since the next older mark, where `b` was opened.
+/// How many methods were open where `b` was opened, counted from the next older mark.
 inline std::uint32_t methods_at(const boundary& b) {
   return b.open != nullptr ? method_depth(*b.open) : 0;
 }
 
-/// Set by the floor above: what becomes of a ready piece that `departs_to` another rank, in place
-/// of running (false: it runs after all); told that a thread's base is a fiber of this rank, and
-/// that it is no more.
+/// Set by the floor above. `departs` sends away a ready piece that `departs_to` another rank; when
+/// it returns false, the piece runs here after all. `here` and `gone` are told that a thread's base
+/// is now a fiber of this rank, and that it no longer is.
 struct thread_hooks {
   bool (*departs)(piece* p);
   void (*here)(piece* p);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of results that do not fit a ticket: what one gives back the next takes, so that calls in
-// the steady state allocate nothing.
+// Memory for results that do not fit a ticket. Blocks that were given back are used again, so that
+// calls in the steady state allocate nothing.
 #pragma once
 
 #include <array>
@@ -11,7 +11,8 @@
 
 namespace sojourn::detail {
 
-/// Blocks by powers of two; of each size some are kept, of long ones none.
+/// The sizes of blocks are powers of two. Some free blocks of each size are kept; long blocks are
+/// not.
 class result_memory {
  public:
   /// Throws std::bad_alloc.
@@ -30,7 +31,7 @@ class result_memory {
     if (memory == nullptr) throw std::bad_alloc();
     return static_cast<std::byte*>(memory);
   }
-  /// `bytes` as they were asked for.
+  /// `bytes`: as many as were asked for.
   void give_back(void* memory, std::size_t bytes) {
     const std::size_t size = size_of(bytes);
     if (size > kept_bytes_max || (free_[place(size)].count + 1) * size > kept_of_a_size) {

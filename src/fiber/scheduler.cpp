@@ -42,9 +42,9 @@ namespace {
 
 struct scheduler_state {
   piece* ready_last = nullptr;
-  piece* round_last = nullptr;  // run_ready runs those before it, and it, now
-  bool round_ends = false;      // messages come first
-  piece* begun = nullptr;       // what run_on began with, until it is retired
+  piece* round_last = nullptr;  // the last of the ready pieces that run in this round
+  bool round_ends = false;      // end this round early: messages come first
+  piece* begun = nullptr;       // what run_on_spare began, until it is retired
   piece* spare = nullptr;       // a stack for the next handler
   std::size_t fibers_resident = 0;
   fp_control usual_fp = {};
@@ -82,7 +82,7 @@ fp_control read_fp() {
 #endif
 }
 
-/// Takes over what `running` says of the stack that just left.
+/// Moves into `p` what `running` says of the stack that has just left.
 void record_suspension(piece* p) {
   add_suspended(p);
   auto within = [p](const void* address) {
@@ -120,7 +120,8 @@ void become_fiber(piece* p) {
   ++counts.fibers_made;
   on_fiber_made(p);
   if (scheduler.fibers_resident > slots.fibers_max() || p->shares_stack) {
-    // Stacks are short: the next handler runs where this one is, which becomes an image then.
+    // There are few stacks left: the next handler runs where this one lies, which then becomes an
+    // image.
     piece* sharer = new_piece();
     sharer->slot = p->slot;
     sharer->hi = p->hi;
@@ -150,12 +151,12 @@ piece* make_spare() {
     if (running.mutexes != nullptr) [[unlikely]]
       ended_with_mutex();
     slots.check(p->slot);
-    // A computation that ends with another rounding mode takes it along.
+    // If the computation ended with another rounding mode, nobody else gets it.
     if (read_fp() != scheduler.usual_fp) [[unlikely]]
       write_fp(scheduler.usual_fp);
     if (p == scheduler.spare) return;
     retire(p);
-    // Now, not when a message waits for it.
+    // Made now, and not when a message waits for it.
     if (scheduler.spare == nullptr) scheduler.spare = make_spare();
     return;
   }
@@ -164,7 +165,7 @@ piece* make_spare() {
   action(p, handover.context);
 }
 
-/// What `running` says is of `p` from now on.
+/// Sets `running` to the state of `p`, which runs next.
 inline void take_up(piece* p) {
   running.youngest = p->youngest;
   running.base = p->base;
@@ -284,8 +285,9 @@ piece* block_below_mark(piece* left) {
 
 namespace {
 
-/// Cuts the running piece, whose youngest byte is at `sp`, at its youngest fork. As suspending it,
-/// cut() and taking up the older side would, without a way over the descriptor of that.
+/// Cuts the running piece `p`, whose youngest byte is at `sp`, at its youngest fork `b`. Has the
+/// effect of suspending `p`, cut() and taking up the older side, but keeps the older side's state
+/// in `running`, without the detour through its descriptor.
 piece* cut_running(piece* p, const boundary& b, std::uint64_t outer, std::uint64_t sp) {
   piece* younger = divide(p, b, outer, sp, running.holds);
   mark* const older = older_mark(p, b, running.youngest);
@@ -311,12 +313,13 @@ piece* cut_running(piece* p, const boundary& b, std::uint64_t outer, std::uint64
   return younger;
 }
 
-/// No frame of its own stays, nor one that a caller inlines it into.
+/// Not inlined: in a caller that never returns, the sanitizer would remember this function's
+/// locals.
 [[gnu::noinline]] void forget_free_frames(const piece* p, std::uint64_t sp) {
   forget_frames(slots.low(p->slot) + stack_slots::guard_bytes, sp);
 }
 
-/// From below frames that were cut off `p` at `b`: what is left of it goes on.
+/// Resumes what is left of `p`, from below the frames that were cut off `p` at `b`.
 [[noreturn, gnu::always_inline]] inline void go_on_older(piece* p, const boundary& b,
                                                          const handler_entry& entry,
                                                          ticket_id result) {
@@ -331,10 +334,10 @@ piece* cut_running(piece* p, const boundary& b, std::uint64_t outer, std::uint64
   __builtin_unreachable();
 }
 
-/// Runs below the frames that wait, which are cut off at their youngest fork; the older side goes
-/// on. Where there is none, all of them leave.
+/// Runs below the frames that wait: cuts them off at their youngest fork and resumes the older
+/// side. If there is no fork, or messages are due, the whole piece leaves for the scheduler.
 long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp) {
-  // The scheduler looks for messages, which others wait for.
+  // One wait in so many goes to the scheduler, which looks for messages: others wait for these.
   constexpr unsigned once_in = 16;
   static unsigned waits = 0;
   piece* p = running_piece();
@@ -361,7 +364,7 @@ long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp
   go_on_older(p, b, entry, result);
 }
 
-/// Whether a fork is open in what runs of which a mark tells.
+/// True when a fork is open in the running piece whose mark lies in a frame.
 bool has_marked_fork(const piece* p) {
   for (const mark* m = running.youngest; m != nullptr && reinterpret_cast<std::uint64_t>(m) < p->hi;
        m = m->outer) {
@@ -370,7 +373,8 @@ bool has_marked_fork(const piece* p) {
   return false;
 }
 
-/// Others need the running piece's stack, or it is to leave itself.
+/// True when the running piece has to leave its stack: fibers are being frozen, other ranks read
+/// the slot, its canary must be checked, or the piece itself is to move to another rank.
 bool stack_is_wanted(const piece* p) {
   return scheduler.stands != nullptr || slots[p->slot].being_read != 0 ||
          slots[p->slot].unguarded || p->departs_to != no_rank;
@@ -384,7 +388,7 @@ bool stack_is_wanted(const piece* p) {
 
 namespace {
 
-/// As the frames of whoever asks lie now.
+/// What find_youngest has found; valid while the frames that asked are open.
 boundary asked_for;
 
 long find_youngest(std::uint64_t of_fork, std::uint64_t, std::uint64_t sp) {
@@ -414,7 +418,8 @@ std::uint64_t find_youngest_mark() {
   return reinterpret_cast<std::uint64_t>(running.youngest);
 }
 
-// What leaves becomes an image: no frame of this function is among what is copied.
+// Ends with a jump to sojourn_capture, so that the image of what leaves has no frame of this
+// function.
 long leave_under_mark(leave_action action, void* context) {
   const piece* p = running_piece();
   if (p == nullptr || (!may_have_forks() && !has_marked_fork(p)) || scheduler.round_ends ||
@@ -439,14 +444,14 @@ void go_on_without_younger(bool (*action)(piece* younger, void* context), void* 
   running_fiber = nullptr;
   const boundary b = boundary_of(running.youngest);
   const std::uint64_t outer = is_by_reference(b.kind) ? end_of_outer(boundaries(p, sp), b) : 0;
-  // Mutexes are held by older frames: the younger ones have not begun.
+  // All mutexes are held by older frames, because the younger ones have not begun.
   piece* younger = cut_running(p, b, outer, sp);
   if (!action(younger, context)) make_image(younger);
   go_on_older(p, b, {}, 0);
 }
 
 bool someone_goes_on_if_blocked() {
-  // Checked mode: a wait is then looked at where it suspends.
+  // In checked mode, something is watched: the wait is then checked where it suspends, so let it.
   return running.watched != 0 || youngest_open_fork();
 }
 
@@ -533,7 +538,8 @@ void give_turn() {
 namespace {
 
 [[gnu::always_inline]] inline int run_round(int most) {
-  // Not those that yield meanwhile: who does so again and again must not keep messages waiting.
+  // Fibers that give their turn meanwhile run in the next round: one that does so again and again
+  // must not keep messages waiting.
   scheduler.round_last = first_ready != nullptr ? scheduler.ready_last : nullptr;
   scheduler.round_ends = false;
   int ran = 0;
@@ -569,12 +575,13 @@ namespace {
   run_on(p, fn, context);
   if (scheduler.begun == nullptr) return handler_end::fiber_ended;
   if (scheduler.spare == p) return handler_end::returned;
-  // Here, before the returns to who polls: each is mispredicted after another stack has run.
+  // Resumed here, before the returns to whoever polls: after another stack has run, each return is
+  // mispredicted.
   if (goes_on && first_ready == p) run_ready(1);
   return handler_end::fiber_waits;
 }
 
-/// On a stack where others lie, or without a guard page.
+/// For a stack in which other pieces lie, or which has no guard page.
 [[gnu::noinline]] handler_end run_on_used_spare(piece* p, void (*fn)(void*), void* context,
                                                 bool pinned, void* scope, bool goes_on) {
   std::uint32_t slot = p->slot;
@@ -584,12 +591,12 @@ namespace {
   return end;
 }
 
-/// In a slot that nobody reads.
+/// A spare stack in a slot that no other rank reads.
 [[gnu::noinline]] piece* another_spare() {
   std::vector<piece*> refused;
   piece* p = scheduler.spare;
   while (slots[p->slot].being_read != 0) {
-    refused.push_back(p);  // kept until another is found: the slot would be the next again
+    refused.push_back(p);  // released only below: make_spare would take the same slot again
     p = make_spare();
   }
   for (piece* r : refused) {
@@ -625,8 +632,9 @@ void run_task(void* context) {
   t->run(t);
 }
 
-/// The frames that it refers to come in place, and stay so as long as it runs (place()). They lie
-/// in another slot: that of a fiber which shares its stack with nobody (attend_fork).
+/// Runs a task that refers to frames of another fiber: they are brought in place, and stay there
+/// while the task runs (place()). They do not lie in the spare slot: a fiber that has such children
+/// shares its stack with nobody (attend_fork).
 [[gnu::noinline]] handler_end run_by_reference(task* t) {
   piece* p = ready_spare();
   SOJOURN_CHECK(t->refers->refers_to->slot != p->slot,
@@ -713,7 +721,7 @@ bool running_keeps_its_stack() {
   const piece* p = running_piece();
   if (p == nullptr || p->hi != slots.high(p->slot)) return false;
   if (slots.is_main(p->slot)) return true;
-  // What becomes a fiber when it blocks must not be one too many.
+  // The spare becomes a fiber when it blocks. One fiber too many would have to share its stack.
   return p->keeps_slot && !p->shares_stack && slots[p->slot].users == 1 &&
          (p != scheduler.spare || scheduler.fibers_resident < slots.fibers_max());
 }
@@ -760,7 +768,7 @@ void restore_for_caller(mark& m) {
 
 namespace {
 
-/// The running piece is a child that was cut off its caller, and has come to its end.
+/// Ends the running piece, a child that was cut off its caller and has returned `word` or `real`.
 [[noreturn]] void child_ends_by(std::uint64_t word, std::uint64_t real) {
   const piece* p = running_piece();
   send_result(p->result, p->returns.is_real ? &real : &word, p->returns.bytes);
@@ -803,7 +811,7 @@ extern "C" {
   sojourn::detail::child_ends_by_exception(exception);
 }
 extern const char sojourn_child_threw[];
-/// Catches all that a child throws which was cut off its caller.
+/// Catches every exception that leaves a child that was cut off its caller.
 [[gnu::used]] _Unwind_Reason_Code sojourn_child_personality(int, _Unwind_Action actions,
                                                             _Unwind_Exception_Class,
                                                             _Unwind_Exception* exception,

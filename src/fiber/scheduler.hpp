@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler: runs pieces and handlers one at a time, without preemption, from the worker
 // thread's own stack. A stack that leaves hands over an action, which runs here once the stack is
-// out of the way; everything above this floor is such actions.
+// out of the way. The floors above do their work in such actions.
 #pragma once
 
 #include <atomic>
@@ -13,23 +13,23 @@
 
 namespace sojourn::detail {
 
-/// Runs on the scheduler's stack; `left` is suspended, wholly in place. `context` may lie in its
-/// frames.
+/// Runs on the scheduler's stack, or below the frames that leave (leave_under_mark). `left` is
+/// suspended and wholly in place; `context` may lie in its frames.
 using leave_action = void (*)(piece* left, void* context);
 
-/// What a stack that leaves hands over.
+/// What a stack that leaves hands over to the scheduler.
 struct leaving {
   leave_action action = nullptr;  ///< Null when the stack has ended.
   void* context = nullptr;
   void* sp = nullptr;
-  int called_by = no_rank;          ///< Whose call the handler on the spare stack answers.
+  int called_by = no_rank;          ///< Rank whose call the handler on the spare stack answers.
   std::uint64_t scheduler_low = 0;  ///< The scheduler's stack.
   std::uint64_t scheduler_high = 0;
 };
 extern leaving handover;
 
-/// Ends the program: somebody waits who is no fiber. The hook may tell more (set by the floor
-/// above).
+/// Ends the program: code that runs in no fiber wants to wait. The hook is called first and may
+/// tell more (set by the floor above).
 [[noreturn]] void waits_outside_fiber();
 extern void (*on_wait_outside_fiber)();
 
@@ -39,7 +39,7 @@ extern void (*on_wait_outside_fiber)();
   if (running_fiber == nullptr) [[unlikely]]
     waits_outside_fiber();
   handover.action = action;
-  asm("" : "+r"(context));  // gcc 13 warns of a local's address kept here; it is used up below
+  asm("" : "+r"(context));  // gcc 13 warns of a local's address kept here; it is used only below
   handover.context = context;
   announce_switch(handover.scheduler_low, handover.scheduler_high);
   long word = switch_stack(&handover.sp, reinterpret_cast<std::uint64_t>(sojourn_scheduler_sp), 1);
@@ -47,8 +47,8 @@ extern void (*on_wait_outside_fiber)();
   return word;
 }
 
-/// Calls fn(a, b, sp) on the running stack, made resumable at `sp`, as sojourn_capture does. To be
-/// returned by its caller, which then needs no return of its own.
+/// Calls fn(a, b, sp) on the running stack, made resumable at `sp`, as sojourn_capture does. A
+/// caller that returns the result of this ends with a jump, and needs no return of its own.
 [[gnu::always_inline]] inline long capture_stack(long (*fn)(std::uint64_t, std::uint64_t,
                                                             std::uint64_t sp),
                                                  std::uint64_t a, std::uint64_t b) {
@@ -57,8 +57,8 @@ extern void (*on_wait_outside_fiber)();
   return word;
 }
 
-/// Leaves to wait, with an action that calls block(). Inline but where a mark is open: its older
-/// side may then go on without a way over the scheduler's stack.
+/// Leaves to wait; `action` must call block(). If a mark is open this is not inline: the mark's
+/// older side may then go on directly, without a switch to the scheduler's stack.
 long leave_under_mark(leave_action action, void* context);
 [[gnu::always_inline]] inline long leave_to_wait(leave_action action, void* context) {
   if (running.youngest != nullptr || may_have_forks()) return leave_under_mark(action, context);
@@ -70,26 +70,27 @@ long leave_under_mark(leave_action action, void* context);
 piece* suspend_running(std::uint64_t sp);
 /// Leaves the running stack for good.
 [[noreturn]] void abandon_stack();
-/// In place of that: `p`, whose youngest frames that stack still has, runs again.
+/// Instead of abandon_stack: lets `p`, whose youngest frames are still on the running stack, run
+/// again.
 void go_on(piece* p);
 
-/// What block() does of a piece with open marks.
+/// block() for a piece that may have open marks.
 piece* block_below_mark(piece* left);
-/// To be called by an action when the piece that left must wait: cuts it at its youngest open
-/// fork, whose older side then runs at once, and returns what waits: the younger part, or the whole
-/// (CUT.md, Operations 2).
+/// To be called by an action when the piece that left must wait. If a fork is open in the piece,
+/// cuts it at the youngest: the older side is the next to run, and the younger part, which waits,
+/// is returned. Otherwise returns the whole piece (docs/internals/cutting.md).
 inline piece* block(piece* left) {
   if (left->youngest == nullptr && !left->has_forks && running.watched == 0) [[likely]]
     return left;
   return block_below_mark(left);
 }
 
-/// The youngest open mark of what runs is a fork's, and its older side can go on here with the
-/// younger one gone.
+/// True when the youngest open mark of the running piece is a fork's and lies in a frame, and the
+/// fork's older side can go on here when the younger side has gone.
 bool younger_may_go();
-/// Cuts the running piece there, below its frames, which have been made resumable at `sp`. `action`
-/// takes the younger part: true when that has left this rank. The older side goes on, with no way
-/// over the scheduler's stack. Requires: younger_may_go().
+/// Cuts the running piece at that mark, from below its frames, which have been made resumable at
+/// `sp`. `action` takes the younger part, and returns true when it has left this rank. The older
+/// side goes on directly, without a switch to the scheduler's stack. Requires: younger_may_go().
 [[noreturn]] void go_on_without_younger(bool (*action)(piece* younger, void* context),
                                         void* context, std::uint64_t sp);
 
@@ -100,16 +101,17 @@ boundary youngest_open_fork();
 bool someone_goes_on_if_blocked();
 
 extern piece* first_ready;
-/// Those that were ready while another rank read their slots, in which nothing may change meanwhile
-/// (stack_slot::being_read), linked by next_ready.
+/// Pieces whose turn came while another rank read their slots, in which nothing may change
+/// meanwhile (stack_slot::being_read); linked by next_ready.
 extern piece* first_shut_out;
-/// One rank less reads that slot; when it was the last, those shut out are ready.
+/// A reader of the slot has finished. After the last one, the slot's shut-out pieces are ready
+/// again.
 void slot_was_read(std::uint32_t slot);
 
 /// Suspends the running fiber behind all that are ready.
 void give_turn();
-/// Called once, by the next fiber that gives its turn, on its stack. A signal handler may set it:
-/// one that finds the rank in its dispatcher so meets the fiber that keeps it there.
+/// Called once, on its stack, by the next fiber that gives its turn. A signal handler that finds
+/// the rank in its dispatcher may set it, to find the fiber that keeps the rank there.
 extern std::atomic<void (*)()> at_next_turn;
 
 /// Told of an exception that leaves a child which was cut off its caller, before any frame of it is
@@ -119,43 +121,45 @@ extern void (*on_child_throws)(const std::type_info& type, void* object);
 /// Told when a handler's stack becomes a fiber (set by the floor above).
 extern void (*on_fiber_made)(piece* p);
 
-/// The word of a piece whose next statement is good on any rank: it gave its turn, or looks again
-/// for the result that it waited for. One with another word runs here before it may leave.
+/// The word of a piece whose next statement is right on any rank: the piece gave its turn, or looks
+/// again for the result that it waited for. A piece with another word runs here before it may
+/// leave.
 inline constexpr long goes_anywhere = 1;
 /// The word of a piece that waited for what only this rank can tell it.
 inline constexpr long woken_here = 4;
 
-/// Queues a suspended piece; it resumes with `word` (not 0).
+/// Queues a suspended piece, behind all that are ready or before them; it resumes with `word` (not
+/// 0).
 void make_ready(piece* p, long word);
 void make_ready_first(piece* p, long word);
 inline bool anything_ready() { return first_ready != nullptr; }
 
-/// Runs at most `most` of the pieces that are ready, and of those that become so meanwhile other
-/// than by giving their turn; returns how many. Scheduler's stack only.
+/// Runs at most `most` ready pieces, including those that become ready meanwhile, except by giving
+/// their turn. Returns how many it ran. Scheduler's stack only.
 int run_ready(int most);
-/// The same with tasks (sojourn/detail/tasks.hpp), which make other things ready, until neither is
-/// there or it has been enough: `most` of each at a time.
+/// Runs ready pieces and tasks (sojourn/detail/tasks.hpp) in turn, at most `most` of each at a
+/// time, until there are none or it has run `most` in all.
 int run_what_is_here(int most);
 
-/// From now on ready pieces of which stands(p) holds are set aside in place of running, in the
-/// order in which they came. Null: no more are.
+/// From now on a ready piece for which stands(p) is true is set aside instead of run; the pieces
+/// set aside keep their order. Null: none are set aside any more.
 void freeze(bool (*stands)(const piece* p));
-/// Ends that; those set aside are ready, behind those that are.
+/// Ends freeze(): the pieces set aside become ready, behind those that are ready already.
 void thaw();
-/// The first of those set aside, linked by next_ready.
+/// The first of the pieces set aside, which are linked by next_ready.
 piece* first_standing();
-/// Sets one aside that was so in an earlier run.
+/// Sets a piece aside; also one from a checkpoint, that was set aside in the earlier run.
 void set_aside(piece* p);
-/// A fiber of this rank came from an earlier run.
+/// Counts a fiber of this rank that came back from a checkpoint.
 void restore_resident();
 
-/// How run_handler came to an end. A fiber, which waits or has ended, counts in the handler's scope
-/// itself.
+/// How run_handler ended. A handler that has become a fiber (fiber_waits, fiber_ended) has taken
+/// over the caller's count in `scope`, and releases it when it ends.
 enum class handler_end : std::uint8_t { returned, fiber_waits, fiber_ended };
 
-/// Runs fn(context) on a spare stack; when it blocks it has become a fiber and this returns.
-/// Scheduler's stack only. `pinned`: its frames never leave this rank. `goes_on`: a fiber that is
-/// alone ready when it has blocked runs again at once, once.
+/// Runs fn(context) on a spare stack until it returns, or blocks and so becomes a fiber.
+/// Scheduler's stack only. `pinned`: its frames never leave this rank. `goes_on`: if the blocked
+/// fiber is already the next to run, resumes it immediately, once.
 handler_end run_handler(void (*fn)(void*), void* context, bool pinned, void* scope,
                         bool goes_on = false);
 
@@ -171,11 +175,11 @@ inline piece* running_piece() { return static_cast<piece*>(running_fiber); }
 /// Drops a suspended piece: it has finished, or its bytes have left this rank.
 void retire(piece* p);
 
-/// The stack that waits for the next handler; no fiber. May be null.
+/// The piece of the stack that is kept for the next handler; it is no fiber. May be null.
 const piece* spare_piece();
 
-/// True when no other computation can come in the place of the running one's frames, whatever it
-/// waits for.
+/// True when no other computation can take the place of the running one's frames, whatever the
+/// running one waits for.
 bool running_keeps_its_stack();
 
 /// Pieces that are on this rank and have not finished.

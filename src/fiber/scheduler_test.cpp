@@ -27,8 +27,8 @@ std::vector<piece*> listed(piece* first) {
   return all;
 }
 
-/// As long as they were counted as ready, a rank that shared its core with the reader kept it from
-/// reading.
+/// If such fibers counted as ready, their rank would stay busy, and keep a reader on the same core
+/// from reading.
 void shut_out_until_their_slots_were_read() {
   map_as(0, 4 * gib, 1);
   slots.attach(0, no_watch);
@@ -49,7 +49,7 @@ void shut_out_until_their_slots_were_read() {
   CLAIM((listed(first_ready) == std::vector{first, second}));
   CLAIM(first->word == goes_anywhere && second->word == goes_anywhere);
   CLAIM(listed(first_shut_out) == std::vector{other});
-  // One that is shut out later comes behind it.
+  // Those that are shut out later come behind `other`.
   slots[slot].being_read = 1;
   CLAIM(run_ready(10) == 2);
   CLAIM((listed(first_shut_out) == std::vector{other, first, second}));

@@ -34,7 +34,8 @@ inline void forget_frames([[maybe_unused]] std::uint64_t low, [[maybe_unused]] s
 #endif
 }
 
-/// Around every switch of stacks: announced before, confirmed after, on the stack arrived at.
+/// Around every switch of stacks: announce_switch before it, with the bounds of the new stack, and
+/// confirm_switch after it, on the new stack.
 inline void announce_switch([[maybe_unused]] std::uint64_t low,
                             [[maybe_unused]] std::uint64_t high) {
 #if SOJOURN_ASAN

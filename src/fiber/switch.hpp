@@ -14,11 +14,11 @@ extern const char sojourn_resume_marked[];
 extern const char sojourn_resume_fork[];
 #if defined(__x86_64__)
 extern const char sojourn_resume_marked_checked[];
-/// Where one resumes that goes on in the handler of a fork (boundary.hpp).
+/// Where an older side resumes that goes on in the handler of its fork (boundary.hpp).
 extern const char sojourn_resume_handler[];
 #endif
-/// The code of switch_*.S; compared, never called. Between two of its instructions the unwinder's
-/// table knows neither stack.
+/// The bounds of the code of switch_*.S; compared, never called. In the middle of a switch the
+/// unwind tables fit neither stack.
 extern const char sojourn_switch[];
 extern const char sojourn_switch_end[];
 
@@ -28,7 +28,8 @@ long sojourn_capture(long (*fn)(std::uint64_t a, std::uint64_t b, std::uint64_t 
                      std::uint64_t a, std::uint64_t b);
 }
 
-/// In checked mode the stack is cleared so far below a mark; known to switch_*.S.
+/// So many bytes of stack below a mark are cleared in checked mode. switch_*.S knows the number,
+/// too.
 #if defined(__x86_64__)
 #define SOJOURN_CLEARED_BYTES 4096
 #else

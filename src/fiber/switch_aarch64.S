@@ -8,10 +8,10 @@
              [ x29, x30  ]             [ x29, x30           ]          [ x29, x30                ]
                                                                        [ x19 to x28, d8 to d15   ]
 
-   A resumed context receives a word in x0. Returns are made by a jump here too, so there are no
-   branch targets (BTI): behind a call there is none to jump to. Nor are return addresses signed
-   (PAC): the keys differ between processes, and frames travel. SojournFlags.cmake compiles all of a
-   program so, and the linker sees that this file asks for neither. */
+   A resumed context receives a word in x0. Returns are made by a jump here, too. Therefore programs
+   are compiled without branch targets (BTI): compilers put none behind a call. Nor are return
+   addresses signed (PAC): the keys differ between processes, and frames travel. SojournFlags.cmake
+   compiles all of a program so, and the linker sees that this file asks for neither. */
 
     .text
 
@@ -47,8 +47,9 @@ sojourn_switch:
     .cfi_endproc
     .size   sojourn_switch, . - sojourn_switch
 
-/* Calls fn(argument, sp) with this stack made resumable at `sp`.
-     x9  fn     x0  argument
+/* Calls fn(a, b, sp) with this stack made resumable at `sp`. This function follows the procedure
+   call standard.
+     x0  fn     x1  a     x2  b
    Returns in x0 what fn returned, or the word this stack, here or elsewhere, was resumed with. */
     .globl  sojourn_capture
     .type   sojourn_capture, %function
@@ -178,7 +179,7 @@ sojourn_call_marked:
     .cfi_restore x30
     ret
     .globl  sojourn_resume_marked
-sojourn_resume_marked:                  /* for who reads a suspended stack */
+sojourn_resume_marked:                  /* for code that reads a suspended stack */
 .Lresume_marked:
     .cfi_def_cfa x29, 16
     .cfi_offset x29, -16
@@ -188,7 +189,7 @@ sojourn_resume_marked:                  /* for who reads a suspended stack */
     .cfi_endproc
     .size   sojourn_call_marked, . - sojourn_call_marked
 
-/* The same of a fork: functions by the procedure call standard. */
+/* Marked calls of forks. They follow the procedure call standard. */
     .macro  save_registers
     stp     x29, x30, [sp, #-160]!
     .cfi_adjust_cfa_offset 160
@@ -247,7 +248,7 @@ sojourn_fork_marked:
     mov     x28, xzr
     blr     x1
     .globl  sojourn_resume_fork
-sojourn_resume_fork:                  /* for who reads a suspended stack */
+sojourn_resume_fork:                  /* for code that reads a suspended stack */
 .Lresume_fork:
     add     sp, sp, #16
     .cfi_adjust_cfa_offset -16
@@ -286,8 +287,8 @@ sojourn_resume_fork:                  /* for who reads a suspended stack */
     .cfi_endproc
     .size   sojourn_fork_marked, . - sojourn_fork_marked
 
-/* The same where nothing younger leaves without the older frames: the callee has preserved the
-   registers. */
+/* The same for a fork whose younger frames never leave without the older ones: no register need be
+   zeroed, and on return the callee has preserved all. */
     .globl  sojourn_fork_marked_to_stay
     .type   sojourn_fork_marked_to_stay, %function
     .p2align 4
@@ -349,7 +350,7 @@ sojourn_call_on:
     .cfi_endproc
     .size   sojourn_call_on, . - sojourn_call_on
 
-/* All this lies from sojourn_switch to here: for signal handlers. */
+/* All code of this file lies between sojourn_switch and this: signal handlers compare with both. */
     .globl  sojourn_switch_end
 sojourn_switch_end:
 

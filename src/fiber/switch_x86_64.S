@@ -3,8 +3,8 @@
 
    Each entry point but sojourn_capture and those of forks is called from inline assembly only, which
    names every register but rbp and rsp as clobbered: the compiler then saves what lives, and only
-   that. A suspended context is its stack pointer. The word there is a resume address; what lies
-   above it is known to the code at that address alone, so whoever resumes a context needs no kinds:
+   that. A suspended context is its stack pointer. The word there is a resume address. Only the code
+   at that address knows what lies above, so whoever resumes a context need not know its kind:
 
        by sojourn_switch            by sojourn_call_marked       by sojourn_fork_marked
        sp -> [ resume         ]     sp -> [ resume_marked  ]     sp -> [ resume_fork                ]
@@ -44,9 +44,9 @@ sojourn_switch:
     .cfi_endproc
     .size   sojourn_switch, . - sojourn_switch
 
-/* Calls fn(a, b, sp) with this stack made resumable at `sp`: what lies above may be copied away by
-   fn, which leaves for good, or returns when nothing came of it. A function by the C ABI, so that
-   one that ends with it need not return itself.
+/* Calls fn(a, b, sp) with this stack made resumable at `sp`. fn may copy away what lies above `sp`
+   and then leave this stack for good; or it returns. This function follows the C ABI, so that a
+   function that ends with a call of it can jump here and need not return itself.
      rdi  fn     rsi  a     rdx  b
    Returns in rax what fn returned, or the word this stack, here or elsewhere, was resumed with. */
     .globl  sojourn_capture
@@ -110,7 +110,8 @@ sojourn_capture:
     .cfi_endproc
     .size   sojourn_capture, . - sojourn_capture
 
-/* Marked call of an activation; called from inline assembly only, which names every register as clobbered but rbp.
+/* Marked call of an activation; called from inline assembly only, which names every register but
+   rbp as clobbered.
      rdi  the mark, whose first word takes the saved sp, and argument of
      rsi  the inner function
    Returns when the callee does, or when it is resumed after a cut; the mark tells which.
@@ -144,7 +145,7 @@ sojourn_call_marked:
     .cfi_offset rbp, -16
     nop                                 /* unwinders look at the byte before a return address */
     .globl  sojourn_resume_marked
-sojourn_resume_marked:                  /* for who reads a suspended stack */
+sojourn_resume_marked:                  /* for code that reads a suspended stack */
 .Lresume_marked:
     pop     rbp
     .cfi_def_cfa rbp, 16
@@ -155,8 +156,8 @@ sojourn_resume_marked:                  /* for who reads a suspended stack */
     .cfi_endproc
     .size   sojourn_call_marked, . - sojourn_call_marked
 
-/* The same of a fork: functions by the C ABI. Trees of forks are mostly leaves, which then save no
-   registers for a fork that they do not come to. */
+/* Marked calls of forks. They follow the C ABI and save the registers themselves: most functions in
+   a tree of forks are leaves, which so save no registers for a fork that they do not reach. */
     .macro  save_registers
     push    rbp
     .cfi_adjust_cfa_offset 8
@@ -198,7 +199,7 @@ sojourn_fork_marked:
     .cfi_adjust_cfa_offset -8
     nop                                 /* unwinders look at the byte before a return address */
     .globl  sojourn_resume_fork
-sojourn_resume_fork:                  /* for who reads a suspended stack */
+sojourn_resume_fork:                  /* for code that reads a suspended stack */
 .Lresume_fork:
     pop     r15
     .cfi_adjust_cfa_offset -8
@@ -222,7 +223,8 @@ sojourn_resume_fork:                  /* for who reads a suspended stack */
     .cfi_endproc
     .size   sojourn_fork_marked, . - sojourn_fork_marked
 
-/* The same where nothing younger leaves without the older frames. */
+/* The same for a fork whose younger frames never leave without the older ones: no register need be
+   zeroed. */
     .globl  sojourn_fork_marked_to_stay
     .type   sojourn_fork_marked_to_stay, @function
     .p2align 6
@@ -236,11 +238,12 @@ sojourn_fork_marked_to_stay:
     .cfi_endproc
     .size   sojourn_fork_marked_to_stay, . - sojourn_fork_marked_to_stay
 
-/* Either in checked mode: a function by the C ABI. The younger frames begin at a page boundary, so that on another rank
-   what lies above can be made inaccessible; their first word is where the caller goes on, so that
-   it can be named there. The stack below is cleared as far as SOJOURN_CLEARED_BYTES, so that the
-   younger frames hold no words of earlier calls. What is saved lies as for a fork, and above it
-   the frame that all this is in. */
+/* Marked call of an activation or a fork in checked mode; it follows the C ABI. The younger frames
+   begin at a page boundary, so that on another rank the pages above can be made inaccessible. The
+   first word of these frames is the caller's return address, so that the caller can be named there.
+   SOJOURN_CLEARED_BYTES of the stack below are cleared, so that the younger frames hold no words of
+   earlier calls. The registers are saved as for a fork; the word above them is the address of this
+   function's own frame. */
     .globl  sojourn_call_marked_checked
     .type   sojourn_call_marked_checked, @function
     .p2align 4
@@ -330,9 +333,9 @@ sojourn_call_on:
     .cfi_endproc
     .size   sojourn_call_on, . - sojourn_call_on
 
-/* Goes on in a handler, as an unwinder does that has come to it.
-     rdi  values of rbx, rbp, r12 to r15     rsi  its frame's stack pointer
-     rdx  the exception     rcx  which of the handlers there     r8  where they begin */
+/* Goes on in a handler, as an unwinder that has found the handler does.
+     rdi  values of rbx, rbp, r12 to r15     rsi  the stack pointer of the handler's frame
+     rdx  the exception     rcx  the handler's number     r8  where the handlers there begin */
     .globl  sojourn_enter_handler
     .type   sojourn_enter_handler, @function
     .p2align 4
@@ -387,8 +390,8 @@ sojourn_resume_handler:
     .cfi_endproc
     .size   sojourn_handler_context, . - sojourn_handler_context
 
-/* Where a child returns that was cut off its caller: the result goes to its ticket. An exception that
-   leaves it is caught here by sojourn_child_personality. */
+/* Where a child that was cut off its caller returns: its result goes to its ticket. An exception
+   that leaves the child is caught here, by sojourn_child_personality. */
     .type   sojourn_after_child, @function
     .p2align 4
 sojourn_after_child:
@@ -410,7 +413,7 @@ sojourn_child_threw:
     .cfi_endproc
     .size   sojourn_after_child, . - sojourn_after_child
 
-/* All this lies from sojourn_switch to here: for signal handlers. */
+/* All code of this file lies between sojourn_switch and this: signal handlers compare with both. */
     .globl  sojourn_switch_end
 sojourn_switch_end:
 

@@ -103,7 +103,8 @@ void free_ticket(ticket* t) {
 
 namespace {
 
-/// True when that was all: the ticket is free again.
+/// Handles a result that has no reader. True when the ticket is free again; false when the ticket
+/// has to keep the result after all.
 [[gnu::noinline]] bool taken_without_reader(ticket* t, const void* bytes, std::size_t size,
                                             outcome how) {
   if (t->taken_by == taker::memory) {
@@ -182,8 +183,10 @@ void land_result(ticket* t, const landing& there) {
 }
 
 namespace {
-ticket_id waited_for_last = 0;  // by a fiber that has not stood by since; 0: by none
-ticket_id stands_by = 0;        // the one that did last
+// For wake_to_stand_by: the ticket of the last wait that was not woken yet, or 0; and the ticket of
+// the wait that was woken last.
+ticket_id waited_for_last = 0;
+ticket_id stands_by = 0;
 }  // namespace
 
 bool wake_to_stand_by() {
@@ -214,7 +217,8 @@ void save_tickets(file_writer& to, ticket_id (*sent_on_to)(const ticket& t),
   for (std::uint32_t i = 1; i < used; ++i) {
     const ticket& t = tickets.first[i];
     if (t.id != 0 && t.has == outcome::thrown) {
-      // Another process does not have the object: that run gets what another rank would.
+      // Another process does not have the exception object: it gets the bytes that another rank
+      // would get.
       const std::vector<std::byte> bytes = encoded(thrown_of(t));
       ticket as_bytes = t;
       as_bytes.has = outcome::exception;

@@ -22,24 +22,25 @@ class file_reader;
 /// part of it until it is taken or dropped. `thrown`: an exception of this rank, as itself.
 enum class outcome : std::uint8_t { none, value, exception, kept, thrown };
 
-/// Who takes a result: whoever asks for the ticket; nobody, and it frees the ticket; or memory of
-/// this rank, as its `landing` says.
+/// Who takes a result: whoever asks for the ticket; nobody, so that the ticket is freed when the
+/// result comes; or memory of this rank, as the ticket's `landing` says.
 enum class taker : std::uint8_t { asker, nobody, memory };
 
-/// Where a result goes that nobody asks for by its ticket. Lies in the ticket.
+/// Where a result is copied when it comes, without a reader. Lies in the ticket.
 struct landing {
   void* into;
   std::uint64_t bytes;
-  void (*landed)(void* context);  ///< Told once the bytes are there; the ticket is free then.
-  /// Told in its place, of an exception or of other than `bytes` bytes: the ticket has a reader
-  /// again, and this result.
+  void (*landed)(void* context);  ///< Called once the bytes are there; the ticket is free then.
+  /// Called instead for an exception, or a result that has not `bytes` bytes: the ticket keeps the
+  /// result, for a reader again.
   void (*failed)(void* context, ticket_id id);
   void* context;
 };
 
 struct ticket {
   static constexpr std::size_t inline_bytes = 64;
-  /// In `asked`: a thread's result has its reader, who may just be on its way to another rank.
+  /// A value of `asked`: this result of a thread has a reader already, who may now be on its way to
+  /// another rank.
   static constexpr std::int32_t joined = -2;
 
   ticket_id id = 0;  ///< 0 while it is not open.
@@ -47,19 +48,19 @@ struct ticket {
   std::uint32_t next_free = 0;
   taker taken_by = taker::asker;
   outcome has = outcome::none;
-  std::int16_t thread_at = -1;  ///< Of a thread's result: the rank its base is at, or goes to.
-  std::int32_t asked = -1;  ///< Rank whose reply room this request holds; -1: none; or `joined`.
+  std::int16_t thread_at = -1;  ///< For a thread's result: the rank its base is at, or goes to.
+  std::int32_t asked = -1;  ///< Rank that has room reserved for the answer; -1: none; or `joined`.
   std::uint32_t bytes = 0;
-  std::uint32_t thread_moves = 0;  ///< How often it has moved by then.
+  std::uint32_t thread_moves = 0;  ///< How often the base had moved when it came to `thread_at`.
   piece* waiter = nullptr;
   void (*notify)(void*) = nullptr;
   void* notify_context = nullptr;
-  /// Of `results`, when the result does not fit below. Where a std::exception_ptr lies below, that
-  /// place: so that who frees a ticket looks at one word.
+  /// Memory of `results` when the result does not fit in `small`; the address of `small` when that
+  /// holds a std::exception_ptr. So free_ticket sees from this word alone if there is work to do.
   void* large = nullptr;
   alignas(16) std::byte small[inline_bytes];
 
-  /// Somebody who is no fiber is told of the result.
+  /// True while `notify` is to be called when the result comes.
   bool is_awaited() const { return id != 0 && has == outcome::none && notify != nullptr; }
   const std::byte* data() const {
     return large != nullptr ? static_cast<const std::byte*>(large) : small;
@@ -81,16 +82,17 @@ extern ticket_array tickets;
 
 /// The ticket `id`, or null when it is not open (any more). Requires: at home here.
 inline ticket* find_ticket(ticket_id id) {
-  // Entries never used are zero: no id.
+  // An entry that was never used is zero, which is no id.
   ticket* t = tickets.first + (id & ticket_array::index_mask);
   return t->id == id && id != 0 ? t : nullptr;
 }
 inline bool ticket_is_open(ticket_id id) { return find_ticket(id) != nullptr; }
 
-/// The result of `t` lands there. Requires: it is not here yet, and nobody waits for it.
+/// When the result of `t` comes, it goes where `there` says. Requires: the result is not here yet,
+/// and nobody waits for it.
 void land_result(ticket* t, const landing& there);
 
-/// A new ticket, for the answer of a request to rank `asked` (-1: of none).
+/// A new ticket, for the answer to a request to rank `asked` (-1: to no request).
 ticket* open_ticket(int asked);
 void free_ticket(ticket* t);
 
@@ -100,33 +102,34 @@ void complete_ticket(ticket* t, const void* bytes, std::size_t size, outcome how
 void complete_ticket_with(ticket* t, void* memory, std::size_t size, outcome how);
 /// The same with an exception that was thrown on this rank: `thrown`.
 void complete_ticket_thrown(ticket* t, const std::exception_ptr& exception);
-/// Requires: `t` has it.
+/// The exception that complete_ticket_thrown stored. Requires: there is one.
 const std::exception_ptr& thrown_of(const ticket& t);
 
-/// In checked mode: told of an exception that comes for a ticket which was dropped, with the code
-/// that dropped it, kept in notify_context (set by the floor above). Null otherwise.
+/// In checked mode (null otherwise; set by the floor above): told of an exception that comes for a
+/// dropped ticket, and of the code that dropped the ticket, which notify_context keeps.
 extern void (*on_dropped_exception)(const void* bytes, std::size_t size, std::uint64_t dropped_at);
-/// Told of a kept result that comes for such a ticket. Never null when one comes.
+/// Told of a result of the kind `kept` that comes for a dropped ticket. Not null by the time that
+/// one can come.
 extern void (*on_dropped_result)(const void* bytes, std::size_t size);
 
-/// The action of what leaves to wait for the ticket `awaited`.
+/// The action with which a stack leaves to wait for the ticket `awaited`.
 void block_for(piece* left, void* awaited);
-/// Suspends the running piece until `t` has a result. Requires: nobody waits for it yet. Inline, as
-/// leave() is.
+/// Suspends the running piece until `t` has a result. Requires: nobody waits for `t` yet. Inline
+/// for the same reason as leave().
 [[gnu::always_inline]] inline void wait_for(ticket* t) {
   SOJOURN_CHECK(t->waiter == nullptr && t->notify == nullptr,
                 "two fibers wait for one result: a future has one reader");
   leave_to_wait(block_for, t);
 }
 
-/// Nothing is to be done, so the fiber that waited last for another rank's answer waits on its own
-/// stack, where it meets the answer a switch earlier: it becomes ready, once a wait. False when
-/// there is none.
+/// Called when the rank has nothing to do. Makes the fiber ready that was the last to begin to wait
+/// for another rank's answer, so that it goes on waiting on its own stack and sees the answer one
+/// switch of stacks earlier. Does so once for each wait. False when there is no such fiber.
 bool wake_to_stand_by();
 
-/// Writes all tickets. `sent_on_to` tells to which other ticket the result of one goes when it is
-/// there; `encoded` gives the bytes of an exception that has been kept as itself. In a run that
-/// goes on from there, load_tickets has `send_on` told.
+/// Writes all tickets. `sent_on_to`: to which other ticket the result of an awaited ticket is to be
+/// sent on. `encoded`: the bytes of an exception that is kept as an object. load_tickets reads them
+/// in the run that goes on from there, and calls `send_on` for each awaited ticket.
 void save_tickets(file_writer& to, ticket_id (*sent_on_to)(const ticket& t),
                   std::vector<std::byte> (*encoded)(const std::exception_ptr& exception));
 void load_tickets(file_reader& from, void (*send_on)(ticket_id id, ticket_id to));

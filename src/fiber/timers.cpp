@@ -42,13 +42,13 @@ void put(std::uint32_t place, const timer& t) {
   t.who->timer = place;
 }
 
-/// Puts `t` at `place` or where it belongs above.
+/// Puts `t` at `place`, or nearer to the root if it belongs there.
 void sift_up(std::uint32_t place, const timer& t) {
   for (; place > 1 && t < heap.at[place / 2]; place /= 2) put(place, heap.at[place / 2]);
   put(place, t);
 }
 
-/// The same, or below.
+/// Puts `t` at `place`, or further from the root if it belongs there.
 void sift_down(std::uint32_t place, const timer& t) {
   for (;;) {
     std::uint32_t child = 2 * place;
@@ -77,10 +77,10 @@ void take_out(std::uint32_t place) {
 bool lies_in_frames(const waiters* object) {
   return addresses.in_stacks(reinterpret_cast<std::uint64_t>(object));
 }
-// While others read frames in the place of what is to be woken.
+// How soon to try again to wake a piece that cannot be placed, because other ranks read its slot.
 constexpr std::uint64_t look_again_ns = 100'000;
 
-/// The old array is not given back: all of them together are no larger than the last.
+/// The old array is not given back: all old arrays together are no larger than the last.
 void grow() {
   std::uint32_t capacity = std::max<std::uint32_t>(2 * heap.capacity, 256);
   auto* at = static_cast<timer*>(runtime_memory(capacity * sizeof(timer)));
@@ -115,7 +115,7 @@ int wake_due(std::uint64_t now) {
   while (next_timer_ns <= now && heap.count != 0) {
     piece* p = heap.at[1].who;
     if (p->waits_on != nullptr && lies_in_frames(p->waits_on)) [[unlikely]] {
-      // What it waits in may be in its own frames, of which an image was made meanwhile.
+      // The queue it waits in may lie in its own frames, which may have become an image meanwhile.
       if (slots[p->slot].being_read != 0) {
         take_out(1);
         set_timer(p, now + look_again_ns);
@@ -161,7 +161,7 @@ void sleep_until_ns(std::uint64_t deadline_ns) {
     return;
   }
   do {
-    // Woken early, it may be on another rank, whose clock is the same.
+    // A fiber that was woken early may be on another rank by now, whose clock is the same.
     leave_to_wait(
         [](piece* left, void* context) {
           std::uint64_t deadline = *static_cast<std::uint64_t*>(context);

@@ -15,17 +15,17 @@ struct piece;
 class file_writer;
 class file_reader;
 
-/// When the next timer is due (now_ns()), or never_ns: all that a loop must look at.
+/// When the next timer is due (now_ns()), or never_ns: all that the rank's loop must look at.
 extern std::uint64_t next_timer_ns;
 
 /// What a piece is resumed with when its time has come.
 inline constexpr long woken_by_timer = 2;
 
 /// To be called by an action: `p`, suspended and without a timer, becomes ready at `deadline_ns`.
-/// Of two for one time the earlier set is woken first.
+/// Of two timers for the same time, the one that was set first wakes its piece first.
 void set_timer(piece* p, std::uint64_t deadline_ns);
-/// Takes the timer of `p` back: true when it had one. A sleeper then waits for nothing; whoever
-/// resumes it later, here or on another rank, finds it asleep again when it was too early.
+/// Removes the timer of `p`; true when it had one. A sleeper then waits for nothing until somebody
+/// resumes it, here or on another rank; if its time has not come by then, it goes to sleep again.
 bool cancel_timer(piece* p);
 /// When the timer of `p` is due, or never_ns when it has none.
 std::uint64_t timer_of(const piece* p);
@@ -33,7 +33,7 @@ std::uint64_t timer_of(const piece* p);
 /// Makes all pieces ready whose time is `now` or before; returns how many.
 int wake_due(std::uint64_t now);
 
-/// Writes all timers, and sets them as they were in a run that goes on from there.
+/// Writes all timers; and, in the run that goes on from there, sets them as they were.
 void save_timers(file_writer& to);
 void load_timers(file_reader& from);
 

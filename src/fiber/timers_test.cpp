@@ -15,7 +15,7 @@ namespace {
 
 using namespace sojourn::detail;
 
-/// Takes what has become ready, in its order.
+/// Takes all ready pieces, in order.
 std::vector<piece*> take_ready() {
   std::vector<piece*> ready;
   for (piece* p = std::exchange(first_ready, nullptr); p != nullptr; p = p->next_ready) {

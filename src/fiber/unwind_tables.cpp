@@ -20,7 +20,7 @@ struct object_bases {
 
 }  // namespace
 
-// Of libgcc: the description of the function that an address lies in.
+// From libgcc: finds the description of the function that contains an address.
 extern "C" const void* _Unwind_Find_FDE(void* pc, object_bases* bases);
 extern "C" _Unwind_Reason_Code __gxx_personality_v0(int, _Unwind_Action, _Unwind_Exception_Class,
                                                     _Unwind_Exception*, _Unwind_Context*);
@@ -161,7 +161,7 @@ struct unwind_rules {
 
 namespace {
 
-/// What the description of a function refers to.
+/// The part that descriptions of several functions have in common, and refer to.
 struct common_description {
   std::uint64_t code_unit = 1;
   std::int64_t data_unit = 1;
@@ -304,7 +304,7 @@ bool carry_out(const std::uint8_t* first, const std::uint8_t* end, const common_
         break;
       case 0x0b:  // restore_state
         if (depth == 0) return false;
-        remembered[--depth].args_size = now.args_size;  // as the C++ runtime has it
+        remembered[--depth].args_size = now.args_size;  // as the C++ runtime does
         now = remembered[depth];
         break;
       case 0x0c:  // def_cfa
@@ -335,7 +335,7 @@ bool carry_out(const std::uint8_t* first, const std::uint8_t* end, const common_
         set(number, place::at_expression, 0, skip_expression());
         break;
       }
-      case 0x2d:  // GNU_window_save, aarch64: signed return addresses, which our programs have not
+      case 0x2d:  // GNU_window_save: on aarch64, signed return addresses, which we do not use
         return false;
       case 0x2e:  // GNU_args_size
         now.args_size = in.uleb();
@@ -351,7 +351,7 @@ bool carry_out(const std::uint8_t* first, const std::uint8_t* end, const common_
 
 constexpr std::array<std::uint8_t, 16> bytes_of_format{8, 0, 2, 4, 8, 0, 0, 0, 0, 0, 2, 4, 8};
 
-/// The innermost handler of a wanted type that the call before `pc` stands under.
+/// Finds the innermost handler of a wanted type around the call before `pc`.
 void find_handler(const std::uint8_t* table, std::uint64_t function, std::uint64_t pc,
                   const void* (*wanted)(const std::type_info&), unwind_row& row) {
   table_reader in(table);
@@ -398,7 +398,8 @@ void find_handler(const std::uint8_t* table, std::uint64_t function, std::uint64
   }
 }
 
-/// As a row, when all that was saved lies at a constant distance that a row has room for.
+/// Writes `rules` to `row`. False when something was saved at a place that is not at a constant
+/// distance, or at a distance that a row has no room for.
 bool fits_row(const unwind_rules& rules, unwind_row& row) {
   using place = register_rule::place;
   if (rules.cfa_expression != nullptr) return false;
@@ -422,7 +423,7 @@ bool fits_row(const unwind_rules& rules, unwind_row& row) {
   return fit;
 }
 
-/// True of the registers that frames are found by.
+/// True for the registers from which frames are found.
 bool finds_frames(std::uint64_t number) {
   return number == stack_pointer || index_of(number) == unwind_row::base_register;
 }
@@ -430,8 +431,8 @@ READS_FRAMES std::uint64_t value_of(std::uint64_t number, const frame_at_call& f
   return number == stack_pointer ? frame.sp : *frame.registers[unwind_row::base_register];
 }
 
-/// The value of an expression of the tables; nothing where it is not understood. `first`: what lies
-/// on its stack from the beginning.
+/// The value of an expression of the tables; nothing if this code does not understand it. `first`:
+/// what lies on the expression's stack at the beginning.
 READS_FRAMES std::optional<std::uint64_t> value_of(const std::uint8_t* expression,
                                                    const frame_at_call& frame,
                                                    std::optional<std::uint64_t> first) {
@@ -560,7 +561,8 @@ void unwind_tables::read(std::uint64_t pc, unwind_row& row) const {
     row.rules = ::new (room) unwind_rules(rules);
     row.how = unwind_row::form::expressions;
   }
-  // A handler under which arguments lie on the stack would have to drop them.
+  // A call with arguments on the stack has no such handler here: the handler would have to drop
+  // them.
   if (common.is_of_cpp && table != 0 && rules.args_size == 0) {
     find_handler(reinterpret_cast<const std::uint8_t*>(table), function, at, wanted_, row);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unwinder of the C++ runtime says what is right.
+// Compares the walk with the C++ runtime's unwinder.
 #include "fiber/unwind_tables.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ unwind_tables tables(is_wanted);
 
 #if defined(__x86_64__)
 constexpr int numbers[preserved_registers] = {3, 6, 12, 13, 14, 15};
-/// Of its caller at the call.
+/// The registers of the function that calls sojourn_test_snapshot.
 struct snapshot {
   std::uint64_t registers[preserved_registers];
   std::uint64_t pc, sp;
@@ -103,7 +103,7 @@ _Unwind_Reason_Code note(_Unwind_Context* context, void* into) {
 
 int compared = 0;
 
-/// Leaves all frames from its caller's on, by both ways.
+/// Walks all frames, beginning with its own, in both ways.
 [[gnu::noinline]] void compare_from_here() {
   std::vector<known_frame> known;
   _Unwind_Backtrace(note, &known);
@@ -112,7 +112,8 @@ int compared = 0;
   sojourn_test_snapshot(&here);
   frame_at_call frame{here.pc, here.sp, {}};
   for (std::size_t i = 0; i < preserved_registers; ++i) frame.registers[i] = &here.registers[i];
-  // The first is this one, in the middle of another call.
+  // Among the known frames, begin with that of this function: it was seen in the middle of another
+  // call.
   std::size_t at = 0;
   while (at < known.size() && known[at].sp != frame.sp) ++at;
   ASSERT_LT(at, known.size());
@@ -221,7 +222,7 @@ TEST(unwind_tables, frames_of_all_shapes_are_left_as_the_runtime_leaves_them) {
 std::vector<const void*> handlers_found;
 std::vector<unwind_row> rows_found;
 
-/// Of the frames that are open, from the youngest on.
+/// Collects the handlers around the calls of all frames, from the youngest on, and their rows.
 [[gnu::noinline]] void find_handlers() {
   snapshot here;
   sojourn_test_snapshot(&here);

@@ -14,7 +14,7 @@ namespace sojourn::detail {
 
 namespace {
 
-// Those that a call preserves, in DWARF's numbers (the processors' ABI supplements).
+// The registers that a call preserves, by DWARF's numbers (the processors' ABI supplements).
 #if defined(__x86_64__)
 constexpr int saved_registers[] = {3, 6, 12, 13, 14, 15};  // rbx, rbp, r12 to r15
 constexpr int frame_register = 6;
@@ -26,7 +26,7 @@ static_assert(std::size(saved_registers) <= std::size(frame{}.saved));
 
 struct walk {
   std::vector<frame>* frames;
-  std::uint64_t from;  ///< Frames before the first that lies in [from, hi) are the walker's.
+  std::uint64_t from;  ///< Frames visited before the first one in [from, hi) are the walker's.
   std::uint64_t hi;
   std::size_t most;
 };
@@ -39,8 +39,8 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
   if (code == 0) return _URC_END_OF_STACK;
   if (w->frames->empty() && (low < w->from || low >= w->hi)) return _URC_NO_REASON;
   if (!w->frames->empty()) w->frames->back().high = low;
-  // Two words lie between a mark and the frames below it (sojourn_call_marked_checked); what the
-  // unwinder would read above is not here when the frames have moved.
+  // Two words lie between a mark and the frames below it (sojourn_call_marked_checked). When the
+  // frames have moved, the words above, which the unwinder would read next, are not on this rank.
   if (low + 16 >= w->hi || w->frames->size() == w->most) return _URC_END_OF_STACK;
   w->frames->push_back({code - 1, low, w->hi, {}});
   for (std::size_t i = 0; i < std::size(saved_registers); ++i) {
@@ -57,7 +57,7 @@ int saved_register(std::size_t i) {
 
 std::vector<frame> frames_below(std::uint64_t hi, std::size_t most) {
   std::vector<frame> frames;
-  walk w{&frames, 0, hi, most};  // but those of a signal handler's own stack, above
+  walk w{&frames, 0, hi, most};  // skips only frames on a signal's own stack, which lies above
   _Unwind_Backtrace(visit, &w);
   return frames;
 }
@@ -68,8 +68,8 @@ std::vector<frame> frames_between(std::uint64_t sp, std::uint64_t hi) {
   _Unwind_Backtrace(visit, &w);
   auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   if (frames.empty() || addresses.in_stacks(here)) return frames;
-  // Who leaves a stack keeps nothing in registers (switch_*.S): what the unwinder finds in them
-  // there is the walker's.
+  // A stack that was left has no values in registers (switch_*.S): those that the unwinder finds
+  // there are the walker's.
   for (std::size_t i = 0; i < std::size(saved_registers); ++i) {
     if (saved_registers[i] != frame_register) frames.front().saved[i] = 0;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Since when pieces wait, for reports. A look at the clock takes as long as forty instructions:
-// those that begin to wait in one round of the dispatcher share one, at its end.
+// Records since when pieces wait, for reports. Reading the clock takes as long as forty
+// instructions: so all pieces that begin to wait in one round of the dispatcher share one reading,
+// at the end of the round.
 #pragma once
 
 #include <array>
@@ -14,8 +15,9 @@ namespace sojourn::detail {
 
 class wait_clock {
  public:
-  /// `p` begins to wait; before the end of this round, its time is that of an earlier one. No two
-  /// waits of a piece have the same: reports tell by it whether one has gone on meanwhile.
+  /// `p` begins to wait. Until this round ends, its time is that of an earlier round, plus a
+  /// little. No two waits of a piece have the same time: so reports can tell whether the piece has
+  /// run between them.
   void begins(piece* p) {
     p->since = ++latest_;
     if (count_ == pieces_.size()) look();
@@ -26,7 +28,8 @@ class wait_clock {
   }
 
  private:
-  /// Of one that waits no more, nobody reads the time. Descriptors are never given back.
+  /// Also sets the time of pieces that wait no more, which nobody reads. Their descriptors exist,
+  /// because descriptors are never given back.
   void look() {
     latest_ = ticks();
     for (; count_ != 0; --count_) pieces_[count_ - 1]->since = latest_;

@@ -9,7 +9,7 @@
 #include "fiber/wait_clock.hpp"
 #include "sojourn/sync.hpp"
 
-// Of the executable, from the linker: its variables lie between them.
+// The linker's names for the bounds of the executable: its variables lie between them.
 extern "C" const char __executable_start;
 extern "C" const char _end;
 
@@ -68,8 +68,8 @@ mutex_state** link_to(const mutex_state* m) {
   return nullptr;
 }
 
-/// True when the running fiber holds `m` where it would wait for it: in what is older than a fork
-/// goes on, and may unlock it.
+/// True when the running fiber would wait for itself if it waited for `m`. If frames older than its
+/// youngest fork hold `m`, it would not: these go on, and may unlock `m`.
 bool would_wait_for_itself(const mutex_state* m) {
   const piece* p = running_piece();
   if (p == nullptr || link_to(m) == nullptr) return false;
@@ -103,7 +103,7 @@ void ended_with_mutex() {
 }
 
 void destroyed_in_use(const waiters& object) {
-  // A variable of the program, at its exit: nobody will wait for it any more.
+  // A static variable, which is destroyed at exit: nobody will wait for it any more.
   if (number(&object) >= number(&__executable_start) && number(&object) < number(&_end)) return;
   if (!object.empty()) {
     die("a sojourn::%s (0x%llx) is destroyed while a fiber waits for it", name_of(object.kind),

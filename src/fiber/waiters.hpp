@@ -9,10 +9,10 @@ namespace sojourn::detail {
 
 /// Takes the first out of a queue that is not empty, with its timer if it has one.
 piece* take_waiter(waiters& queue);
-/// Takes `p` out of the queue that it waits in. O(those before it).
+/// Takes `p` out of the queue that it waits in. Looks at all pieces before it.
 void drop_waiter(piece* p);
 
-/// A fiber ends: it must hold no mutex.
+/// Ends the rank: a fiber has ended while it held a mutex.
 [[noreturn]] void ended_with_mutex();
 
 }  // namespace sojourn::detail

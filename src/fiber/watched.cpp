@@ -24,7 +24,7 @@ struct watched {
   std::uint64_t code;
 };
 
-// Oldest first. Of this rank's fibers: there is one thread that runs them.
+// Oldest first. One list for all fibers of this rank, because one thread runs them all.
 std::vector<watched>& open() {
   static std::vector<watched> list;
   return list;
@@ -86,7 +86,7 @@ void locked(pthread_mutex_t* mutex) {
   auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   // Other threads' mutexes are no concern of the fibers.
   if (running_piece() == nullptr || !addresses.in_stacks(here)) return;
-  // What locks on behalf of this very walk, or of malloc, is not watched.
+  // Mutexes that are locked by the walk below or by its calls of malloc are not watched.
   static bool looking = false;
   if (looking) return;
   looking = true;

@@ -18,7 +18,8 @@
 namespace sojourn::detail {
 
 job_fds create_job(int rank_count, bool share_heap, int cores, bool bound) {
-  // Valgrind may run the ranks and not the launcher, or the other way round: long enough for both.
+  // Not the smaller map of Valgrind, which may run the ranks and not the launcher, or the other way
+  // round: large enough for both.
   address_map map = map_from_environment(rank_count, false);
   std::size_t transport_offset = job_segment::header_bytes(rank_count);
   std::size_t bytes = transport_offset + shm::layout(rank_count).total_bytes();
@@ -40,7 +41,8 @@ job_fds create_job(int rank_count, bool share_heap, int cores, bool bound) {
   if (getrandom(&segment->secret, sizeof segment->secret, 0) != sizeof segment->secret) {
     segment->secret = static_cast<std::uint64_t>(getpid()) * 0x9e3779b97f4a7c15u;
   }
-  // As the C library does: a canary whose first byte is zero is not read over by string functions.
+  // As in the C library, the canary's first byte is zero, so that string functions do not read past
+  // it.
   segment->secret = (segment->secret | 0x100) & ~std::uint64_t{0xff};
   segment->segment_bytes = bytes;
   segment->transport_offset = transport_offset;

@@ -19,9 +19,9 @@ bool read_word(pid_t pid, std::uint64_t address, std::uint64_t& word) {
 }  // namespace
 
 std::uint64_t caller_of_mark(pid_t pid, std::uint64_t mark) {
-  // As fiber/switch_*.S leaves it. Of an activation the word behind the mark's sp points to a frame
-  // right there, which is the frame pointer and the return address. Otherwise registers lie
-  // between, on aarch64 behind those two.
+  // The layout is that of fiber/switch_*.S. For an activation, the word after the one at the mark's
+  // sp points to a frame right there: the frame pointer and the return address. Otherwise saved
+  // registers lie in between, on aarch64 after those two.
 #if defined(__x86_64__)
   constexpr std::uint64_t caller_at = 56;
 #else

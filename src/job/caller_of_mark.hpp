@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who opened a mark, read from outside: a report's way from a piece to the frames it left behind.
+// Finds the caller of a mark in another process's memory, so that a report can tell to which frames
+// a piece returns.
 #pragma once
 
 #include <sys/types.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// All ranks meet, their fibers stand still, what is on its way arrives; then a rank writes what it
-// has. Stacks, heaps and the descriptors of fibers come back at the addresses that they had, so no
-// pointer in them is looked at. Whatever would be wrong in another process refuses the whole.
+// All ranks meet, their fibers stand still, and what is on its way arrives; then each rank writes
+// its state. Stacks, heaps and the descriptors of fibers come back at the addresses that they had,
+// so no pointer in them is looked at. Anything that would be wrong in another process refuses the
+// whole checkpoint.
 #include "job/checkpoint.hpp"
 
 #include <signal.h>
@@ -48,7 +49,7 @@ struct {
   std::uint64_t secret = 0;
   const piece* main = nullptr;  // while it writes a checkpoint
   bool restored = false;
-  bool they_stand = false;  // what was restored, until main has met a barrier
+  bool they_stand = false;  // restored fibers stand still, until main has met a barrier
   std::string root_type;
   std::vector<std::byte> root;
 } self;
@@ -64,14 +65,14 @@ struct failure {
   throw checkpoint_error(why, "no checkpoint was written: " + text);
 }
 
-/// Every rank knows it, so that none waits for the others.
+/// Every rank finds this out by itself, so that none waits for the others.
 void refuse_several_programs() {
   if (!several_programs) return;
   refuse(checkpoint_refusal::several_programs,
          "the ranks of this job run several programs, and a checkpoint is of one");
 }
 
-/// Before anything suspends: the frames of main that are left would go on meanwhile.
+/// To be called before anything suspends: at an open fork, older frames of main would then go on.
 void refuse_unless_main() {
   const piece* p = running_piece();
   bool is_main = p != nullptr && p->slot == slots.main_slot() && p->hi == slots.high(p->slot) &&
@@ -83,7 +84,7 @@ void refuse_unless_main() {
   }
 }
 
-/// How a report calls a fiber.
+/// What a refusal calls a fiber.
 std::string name_of(const piece* p) {
   if (p->thread != 0 && p->extra != nullptr && !p->extra->name.empty()) {
     return format("the thread `%s`", std::string(p->extra->name.view()).c_str());
@@ -95,7 +96,7 @@ std::string name_of(const piece* p) {
   return "a fiber";
 }
 
-/// Memory of this rank that is in the file.
+/// True for memory of this rank that its file holds.
 bool is_saved(const void* object) {
   auto address = reinterpret_cast<std::uint64_t>(object);
   if (addresses.in_stacks(address)) return !slots.is_main(slots.index_of(address));
@@ -161,7 +162,7 @@ void scan_for_private_memory(piece* p) {
   }
 }
 
-/// The fibers of this rank, once it is known that all can be saved.
+/// The fibers of this rank. Refuses the checkpoint when one of them cannot be saved.
 std::vector<piece*> fibers_to_save() {
   std::vector<piece*> list;
   each_piece(
@@ -227,7 +228,8 @@ void save_rank(const std::string& path, const checkpoint_set& set, const root_by
   to.finish();
 }
 
-/// A file that grows beyond the process's limit is an error here, and no end.
+/// While this lives, a file that grows beyond the process's limit is an error, and does not end the
+/// process.
 class no_file_size_signal {
  public:
   no_file_size_signal() {
@@ -243,7 +245,7 @@ class no_file_size_signal {
   struct sigaction before_;
 };
 
-/// What is wrong with what `step` does on this rank, or on the first where something is.
+/// Runs `step` on every rank, and gives all ranks the failure of the first one where it failed.
 template <class Step>
 failure anywhere(Step step) {
   failure mine{job.me, checkpoint_refusal::none, {}};
@@ -287,18 +289,18 @@ void wait_until_all_arrived() {
   }
 }
 
-/// What the files of this checkpoint say, as rank 0 says it.
+/// What the files of this checkpoint say; rank 0 makes it.
 struct plan {
   checkpoint_set set;
   char path[4000];
 };
 
-/// True when it has locked the path anew.
+/// True when this call has locked the path.
 bool make_plan(plan& p, const std::string& path) {
   if (path.empty() || path.size() >= sizeof p.path - 32) {
     throw error(format("a name of %zu characters is none for a file", path.size()));
   }
-  (void)generation_at(path);  // nothing is made beside what is no checkpoint
+  (void)generation_at(path);  // throws when something else than a checkpoint lies there
   const bool locked = lock_checkpoint(path, 0);
   path.copy(p.path, sizeof p.path - 1);
   p.set.ranks = static_cast<std::uint64_t>(job.count);
@@ -314,7 +316,7 @@ bool make_plan(plan& p, const std::string& path) {
   return locked;
 }
 
-/// Nothing moves in the job.
+/// Writes the checkpoint. Requires: nothing moves in the job.
 failure write_all(const std::string& wanted, const root_bytes& root) {
   no_file_size_signal quiet;
   plan p{};
@@ -348,7 +350,7 @@ failure write_all(const std::string& wanted, const root_bytes& root) {
   return first;
 }
 
-/// What a fiber of the file needs here besides its bytes.
+/// Reads what a restored fiber needs besides its bytes.
 void take_in(piece* p, file_reader& from) {
   load_thread(p, from);
   if (p->keeps_slot) {
@@ -410,7 +412,7 @@ void restore_rank(const std::string& path, const checkpoint_set& set) {
                                         : " was written in checked mode"),
                       checked() ? "set SOJOURN_CHECKED=0" : "set SOJOURN_CHECKED=1");
   }
-  // Until this job ends: it may write its own checkpoints there.
+  // Locked until this job ends, for it may write its own checkpoints there.
   try {
     lock_checkpoint(path, job.me);
   } catch (const error& e) {
@@ -430,7 +432,8 @@ void restore_rank(const std::string& path, const checkpoint_set& set) {
   } catch (const error& e) {
     refuse_to_restore(e.what(), whole);
   }
-  // A job that was killed as soon as its checkpoint was whole has left the one before.
+  // A job that was killed right after its checkpoint was whole has left the files of the one
+  // before.
   remove_others(path, set.generation, job.me, job.count);
   self.restored = self.they_stand = true;
   freeze([](const piece* p) { return p->restored; });

@@ -9,7 +9,7 @@
 
 namespace sojourn::detail {
 
-/// What this rank's checkpoints say of the job.
+/// `secret`: the job's stack canary, which checkpoints record.
 void attach_checkpoint(std::uint64_t secret);
 
 /// Brings back what this rank has saved; its fibers stand still until let_restored_go. Requires:
@@ -17,7 +17,8 @@ void attach_checkpoint(std::uint64_t secret);
 /// do.
 void restore_rank(const std::string& path, const checkpoint_set& set);
 
-/// At main's first barrier, or at its end. Nothing when it was done.
+/// Lets the restored fibers go on, at main's first barrier or at its end. A second call does
+/// nothing.
 void let_restored_go();
 
 }  // namespace sojourn::detail

@@ -33,17 +33,18 @@ bool parse_rank_file(const std::string& name, const std::string& prefix, std::ui
   return second.ec == std::errc() && second.ptr == end;
 }
 
-/// Of locks that this process has. A lock is the process's own: no child inherits it, and it is
-/// gone with the process. It would be gone, too, when any descriptor of that file was closed.
+/// Descriptors of the files that this process has locked, by path. Such a lock is the process's
+/// own: no child inherits it, and it ends with the process, or as soon as any descriptor of that
+/// file is closed.
 std::map<std::string, int> locks;
 
-/// For a user of another job. The first rank's, for all of the job.
+/// Writes who holds the lock, for users of other jobs. Rank 0 does so for the whole job.
 void write_holder(int fd) {
   char host[128] = "?";
   (void)gethostname(host, sizeof host - 1);
   std::string text =
       format("pid %d, %s, on host %s", static_cast<int>(getpid()), program_invocation_name, host);
-  // It only helps whoever is refused.
+  // May fail: the text only helps whoever is refused.
   if (ftruncate(fd, 0) == 0) (void)!pwrite(fd, text.data(), text.size(), 0);
 }
 
@@ -78,7 +79,7 @@ bool lock_checkpoint(const std::string& path, int rank) {
       throw error(path + " belongs to another job that runs" + holder +
                   ": end that one, or choose another name");
     }
-    // Whoever had it may have removed the file meanwhile.
+    // The job that had the lock may have removed the file meanwhile.
     struct stat mine{};
     struct stat there{};
     if (fstat(fd, &mine) == 0 && stat(file.c_str(), &there) == 0 && mine.st_ino == there.st_ino &&
@@ -117,7 +118,8 @@ void write_set(const std::string& path, const checkpoint_set& set) {
     to.put(set);
     to.finish();
   }
-  sync_folder_of(path);  // the ranks' files are known by their names before this one says so
+  // The ranks' files must be on the disk under their names before this file refers to them.
+  sync_folder_of(path);
   if (std::rename(fresh.c_str(), path.c_str()) != 0) {
     int reason = errno;
     unlink(fresh.c_str());

@@ -14,14 +14,14 @@ namespace sojourn::detail {
 struct checkpoint_set {
   std::uint64_t ranks = 0;
   std::uint64_t generation = 0;
-  std::uint64_t stamp = 0;  ///< Random: files of one generation of two sets do not mix.
+  std::uint64_t stamp = 0;  ///< Random, so that files of two sets are never mixed.
   std::uint64_t fingerprint = 0;
   std::uint64_t secret = 0;  ///< The stack canary: it lies in saved frames.
   std::uint64_t region_bytes = 0;
   std::uint64_t stack_bytes = 0;
   std::uint64_t main_stack_bytes = 0;
   std::uint64_t now_ns = 0;
-  std::uint64_t checked = 0;  ///< 1: in checked mode, whose records of objects are in it.
+  std::uint64_t checked = 0;  ///< 1: written in checked mode, with its records of objects.
 
   friend bool operator==(const checkpoint_set&, const checkpoint_set&) = default;
 };
@@ -36,10 +36,11 @@ std::string rank_file(const std::string& path, std::uint64_t generation, int ran
 /// already. Throws sojourn::error when another job has it: which one, and what to do. Where files
 /// cannot be locked, or none can be made there, there is no lock.
 bool lock_checkpoint(const std::string& path, int rank);
-/// Gives the lock back, after a checkpoint that failed; nothing is left of the first one.
+/// Gives the lock back, after a checkpoint that failed. Removes the lock's file when there is no
+/// earlier checkpoint.
 void unlock_checkpoint(const std::string& path);
 
-/// Replaces `path`. Throws sojourn::error; then it is as it was.
+/// Replaces `path`. Throws sojourn::error, and then leaves `path` as it was.
 void write_set(const std::string& path, const checkpoint_set& set);
 /// Throws sojourn::error: a sentence that says which file, what is wrong, and what to do.
 checkpoint_set read_set(const std::string& path);

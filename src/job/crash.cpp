@@ -37,7 +37,8 @@
 #endif
 
 #if SOJOURN_ASAN
-/// Stacks that move cannot have fake frames, and frames that left for good leak what they held.
+/// Stacks that move cannot have the sanitizer's fake frames, and what frames held that migrated for
+/// good would be reported as leaks.
 extern "C" const char* __asan_default_options() {
   return "detect_stack_use_after_return=0:detect_leaks=0";
 }
@@ -56,14 +57,13 @@ std::atomic<bool> worker_ended;
 #if !SOJOURN_ASAN
 
 pthread_t worker;
-pid_t sender_outside;  ///< Of the signal that was sent on to the worker.
+pid_t sender_outside;  ///< Process that sent the signal which was passed on to the worker.
 
 struct walk {
-  std::uint64_t
-      fault;  ///< Where the signal hit; frames younger than that are the handler's. 0: all.
-  std::uint64_t stop;  ///< Frames from here on are not on this rank.
+  std::uint64_t fault;  ///< Code that the signal hit; younger frames are the handler's.
+  std::uint64_t stop;   ///< Frames from here on are not on this rank.
   bool started;
-  bool fault_is_call;  ///< `fault` is the address behind a call.
+  bool fault_is_call;  ///< `fault` is the address after a call.
 };
 
 _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
@@ -71,7 +71,7 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
   std::uint64_t address = _Unwind_GetIP(context);
   if (address == 0) return _URC_END_OF_STACK;
   if (!w->started && address != w->fault) return _URC_NO_REASON;
-  // Of a caller, the address behind the call: it may belong to the next line or function.
+  // In a caller's frame, the address after the call may belong to the next line or function.
   std::uint64_t code = w->started || w->fault_is_call ? address - 1 : address;
   w->started = true;
   if (record->frame_count < crash_frames_max) record->frames[record->frame_count++] = code;
@@ -86,8 +86,8 @@ void walk_stack(void* w) { _Unwind_Backtrace(visit, w); }
 /// What a signal interrupted.
 struct registers {
   std::uint64_t pc;
-  call_context caller;  ///< Of a function that has just been called.
-  bool writes;          ///< A fault was that of a write, as far as is known.
+  call_context caller;  ///< When a function has just been called.
+  bool writes;          ///< The fault was a write, as far as is known.
 };
 
 registers registers_of(const void* context, bool just_called) {
@@ -118,14 +118,15 @@ void note_origin() {
   record->waiting_at = home_of(p->result) + 1;
 }
 
-/// Before anything that takes time: another rank may die of this one's death, and sooner.
+/// To be called before anything that takes time: another rank may die because this one does, and be
+/// done sooner.
 void note_order() { record->order.store(segment->deaths_begun.fetch_add(1) + 1); }
 
 void say_what(const char* text) {
   std::snprintf(record->message, sizeof record->message, "%s", text);
 }
 
-/// Of an exception that comes from elsewhere.
+/// Notes where an exception that came from elsewhere was thrown.
 void note_thrown() {
   record->thrown = thrown_last_words().frames;
   record->is_of_thrown = thrown_last_words().instead ? 1 : 0;
@@ -134,7 +135,7 @@ void note_thrown() {
 // Objects are small, and nothing is ever mapped below this.
 constexpr std::uint64_t null_page = 65536;
 
-/// Of an access to a guard page.
+/// Describes an access to a guard page.
 void describe_guard(std::uint64_t address, const piece* running) {
   std::uint32_t slot = slots.index_of(address);
   if (running == nullptr || slot == running->slot) {
@@ -154,10 +155,10 @@ void describe_guard(std::uint64_t address, const piece* running) {
   }
 }
 
-/// What is known of a fault at an address that no part of Sojourn explains.
+/// Describes a fault at an address that no part of Sojourn explains.
 void describe_fault(const siginfo_t* info) {
   auto address = reinterpret_cast<std::uint64_t>(info->si_addr);
-  if (info->si_code <= 0) return;  // raise() or kill() by itself.
+  if (info->si_code <= 0) return;  // Sent by raise() or kill().
   if (info->si_code == SI_KERNEL) {
     say_what("an access through a wild pointer: its address is none that a process can have");
   } else if (address < null_page) {
@@ -171,7 +172,7 @@ void describe_fault(const siginfo_t* info) {
   }
 }
 
-/// `running`: what ran, or null; `calls`: no code is at the address, which was called.
+/// `running`: what ran, or null; `calls`: the address was called, and no code is there.
 void describe(int signal, const siginfo_t* info, bool writes, const piece* running, bool calls) {
   auto address = reinterpret_cast<std::uint64_t>(info->si_addr);
   bool faulted = info->si_code > 0 && info->si_code != SI_KERNEL;
@@ -213,8 +214,9 @@ void describe(int signal, const siginfo_t* info, bool writes, const piece* runni
   }
 }
 
-/// Without a launcher: another process, with this one's memory, finds names for the addresses. What
-/// is broken here, such as the allocator's lock, may end or stop that one, but not this.
+/// The report of a job without a launcher. A forked process finds the names of the addresses:
+/// whatever is broken here, such as the allocator's lock, may end or block that process, but not
+/// this one.
 void say_alone(int signal) {
   char line[768];
   make_printable(record->message);
@@ -258,7 +260,8 @@ void note_early_exit(int status, void*) {
 }
 
 /// A signal from outside comes to any thread, as a rule to the first, which only waits for the
-/// worker's end: what the worker does is what one wants to know. True when it was sent on there.
+/// worker's end. The report should tell what the worker does, so the signal is passed on to it.
+/// True when it was.
 bool sent_on_to_worker(int signal, const siginfo_t* info) {
   bool from_outside = info->si_code <= 0 && info->si_pid != getpid();
   if (!from_outside || worker_ended.load() || pthread_equal(worker, pthread_self()) != 0) {
@@ -290,12 +293,14 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     walk w{at.pc, 0, false, false};
     if (running != nullptr) w.stop = running->hi - 16;  // checked mode: see frames_below
     describe(signal, info, at.writes, running, calls);
-    // Now: the walk may fault again. The launcher reads the frames after this process is gone.
+    // Stored before the walk, which may fault again. The launcher reads the frames after this
+    // process is gone.
     record->written.store(1, std::memory_order_release);
     if (record->is_of_thrown != 0) {
-      // Whoever got the exception runs here.
+      // This is the stack of whoever got the exception, and says nothing.
     } else if (calls) {
-      // No unwinder knows a way from there, but the caller is where every call leaves it.
+      // No unwinder can begin where no code is, but the return address is where every call leaves
+      // it.
       record->frames[record->frame_count++] = record->oldest[record->frames_in_all++] = at.pc;
       at = registers_of(context, true);
       w.fault = at.caller.pc;
@@ -306,7 +311,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     }
     if (alone) say_alone(signal);
   } else if (expected != thread) {
-    // The first one ends the process, once its report is written.
+    // The first thread that got here ends the process, once its report is written.
     for (int i = 0; i < 200; ++i) poll(nullptr, 0, 10);
   }
   // The handler is reset: the fault, or this, ends the process as it would have without us.
@@ -346,7 +351,7 @@ void attach_crash_report(job_segment& of_job, int rank, bool without_launcher) {
   last_words_are_reported(true);
   worker = pthread_self();
   if (!alone) on_exit(note_early_exit, nullptr);
-  // Names are found on it, too, in a program that is its own launcher.
+  // A program without a launcher finds the names of functions on this stack, too.
   std::size_t bytes = getauxval(AT_MINSIGSTKSZ) + (std::size_t{alone ? 1024u : 64u} << 10);
   stack_t stack{};
   stack.ss_sp = std::malloc(bytes);

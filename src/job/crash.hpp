@@ -6,11 +6,12 @@
 
 namespace sojourn::detail {
 
-/// Writes to this rank's block when this process dies; without a launcher (`alone`) says it on
-/// stderr instead. Requires: called on the worker thread, which gets a signal stack.
+/// From now on a death of this process is written to this rank's block or, without a launcher
+/// (`alone`), to stderr. Requires: called on the worker thread, which gets a signal stack.
 void attach_crash_report(job_segment& segment, int rank, bool alone);
 
-/// The calling thread, the worker, is about to end: signals from outside are no longer for it.
+/// The calling thread, the worker, is about to end: signals from outside are no longer passed on to
+/// it.
 void worker_ends();
 
 }  // namespace sojourn::detail

@@ -9,7 +9,7 @@
 
 namespace sojourn::detail {
 
-/// Of a check that needs a process and could have none.
+/// The finding of a check for which no process could be started.
 finding not_tried(const std::string& check, const trial& t);
 
 // doctor_memory.cpp: addresses and memory, as a rank takes them at its start.

@@ -59,7 +59,7 @@ attempt_result sleep_on_futex() {
   auto* word = static_cast<std::atomic<std::uint32_t>*>(page);
   word->store(1);
   pid_t waker = fork_helper([&] {
-    // Until somebody is woken: the other may not sleep yet.
+    // Repeated until somebody was woken: the other process may not sleep yet.
     for (int i = 0; i < 2000; ++i) {
       if (syscall(SYS_futex, word, FUTEX_WAKE, 1, nullptr, nullptr, 0) != 0) return;
       usleep(1000);

@@ -61,7 +61,7 @@ rlim_t region_bytes() { return map_of_job().bytes; }
 /// Starts as many processes as a job of `ranks` ranks has processes and threads, at once.
 attempt_result start_processes(int ranks) {
   for (int task = 0; task < 2 * ranks; ++task) {
-    // Ended with the attempt.
+    // These processes end with the attempt.
     if (fork_helper([] { pause(); }) < 0) return failed("fork");
   }
   return {};

@@ -40,10 +40,10 @@ bool can_reserve(const address_map& map) {
   return true;
 }
 
-/// A sentence of the runtime, without the remedy that is ours to give and refers to us.
+/// A sentence of the runtime, without its hint at this very check.
 std::string reason_of(const trial& t) { return t.reason.substr(0, t.reason.find(doctor_hint)); }
 
-/// The finding of a trial that must work. `remedy` is for what was tried and does not.
+/// The finding of a trial that must work. `remedy`: what to do when it was tried and does not.
 finding by_trial(const char* check, attempt_result (*attempt)(), const char* remedy) {
   trial t = try_in_child(attempt);
   if (t.works()) return {check, severity::ok, t.note, ""};
@@ -158,7 +158,7 @@ finding check_address_range() {
   } catch (const std::exception& e) {
     return {f.check, severity::failure, e.what(), "correct or unset the variable"};
   }
-  // In this process, for it stays a moment only: what is mapped here is what ranks have mapped.
+  // Tried in this process, for a moment only: it has the same mappings as ranks have.
   int reason = reserve_region(map);
   if (reason == 0) {
     munmap(reinterpret_cast<void*>(map.base), map.bytes);
@@ -232,7 +232,7 @@ finding check_mappings() {
     if (most) f.found += format(", so %ld stacks a rank have one", *most / 2);
   }
   if (most) f.found += format("; the limit is %ld", *most);
-  // A rank without fibers has about 40.
+  // A rank without fibers has about 40 mappings.
   if (most && *most < 1000) {
     f.level = severity::warning;
     f.remedy = "sysctl vm.max_map_count=65530";

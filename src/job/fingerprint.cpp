@@ -31,8 +31,8 @@ void mix(std::uint64_t& hash, const void* bytes, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) hash = (hash ^ p[i]) * 0x100000001b3u;  // FNV-1a
 }
 
-/// Build ids are in the notes that the linker gave each object. Not the kernel's own (vDSO), which
-/// no stack has addresses of while its owner waits, and which differs between kernels.
+/// Mixes in the notes of an object, which hold its build id. Not those of the kernel's own object
+/// (vDSO): it differs between kernels, and no stack has addresses of it while its fiber waits.
 int mix_notes(dl_phdr_info* info, std::size_t, void* hash) {
   const unsigned long kernels = getauxval(AT_SYSINFO_EHDR);
   for (int i = 0; i < info->dlpi_phnum; ++i) {
@@ -57,7 +57,7 @@ std::uint64_t compute() {
   const void* addresses[] = {&errno, &__executable_start, &etext};
   mix(hash, addresses, sizeof addresses);
 #if defined(__x86_64__)
-  // Vector state that the C library's functions may choose by must be the same everywhere.
+  // Features by which the C library may choose its functions must be the same everywhere.
   int features[] = {__builtin_cpu_supports("avx") != 0, __builtin_cpu_supports("avx2") != 0,
                     __builtin_cpu_supports("avx512f") != 0};
   mix(hash, features, sizeof features);

@@ -8,12 +8,13 @@
 
 namespace sojourn::detail {
 
-/// As it was at the first call, when the job starts: libraries that are loaded later (reports load
-/// one for debug information) change nothing. Requires: that call is on the worker thread.
+/// Computed at the first call, when the job starts, so that libraries which are loaded later
+/// (reports load one for debug information) change nothing. Requires: that call is on the worker
+/// thread.
 std::uint64_t fingerprint();
 
-/// Of what messages between programs are made of: numbers of handlers, and sizes of what they hold.
-/// Equal in all ranks of a job.
+/// Fingerprint of what messages between programs consist of: numbers of handlers, and sizes of what
+/// they hold. Equal in all ranks of a job.
 std::uint64_t wire_fingerprint();
 
 }  // namespace sojourn::detail

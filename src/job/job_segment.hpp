@@ -19,11 +19,12 @@
 namespace sojourn::detail {
 
 inline constexpr int rank_count_max = 1024;
-/// Exit status of a job that nothing could happen in any more.
+/// Exit status of a job in which nothing could happen any more.
 inline constexpr int status_deadlock = 1;
 inline constexpr std::size_t crash_frames_max = 48;
 inline constexpr std::size_t crash_oldest_max = 12;
-// A walk takes about a microsecond a frame, and the job is ended a tenth of a second after.
+// The most frames that a walk visits: each takes about a microsecond, and the job is ended a tenth
+// of a second after the death.
 inline constexpr std::uint32_t crash_walk_max = 50000;
 
 /// How far a rank has come. A process that ends in `attached` ended too early.
@@ -33,15 +34,15 @@ enum class rank_state : std::uint32_t { absent, attached, finished };
 struct crash_record {
   static constexpr std::uint64_t no_address = ~std::uint64_t{0};
 
-  std::atomic<std::uint32_t> order;        ///< 1: the first rank to die in this way. 0: it lives.
-  std::atomic<std::uint32_t> written;      ///< 1 once the rest is valid.
-  std::int32_t signal;                     ///< 0 when the message alone tells why.
-  std::uint64_t address;                   ///< Faulting address, or no_address.
-  std::uint32_t frame_count;               ///< Valid entries of `frames`, youngest first.
+  std::atomic<std::uint32_t> order;    ///< Among the ranks that began to die, from 1; 0: it lives.
+  std::atomic<std::uint32_t> written;  ///< 1 once the rest is valid.
+  std::int32_t signal;                 ///< 0 when the message alone tells why.
+  std::uint64_t address;               ///< Faulting address, or no_address.
+  std::uint32_t frame_count;           ///< Valid entries of `frames`, youngest first.
   std::uint64_t frames[crash_frames_max];  ///< Code addresses in the (non-PIE) program.
   char message[512];                       ///< One sentence, NUL-terminated; may be empty.
 
-  // Of a stack deeper than that: its other end, which tells what began it.
+  // Of a stack with more frames: its older end, which tells what began it.
   std::uint32_t frames_in_all;             ///< As far as they were counted.
   std::uint64_t oldest[crash_oldest_max];  ///< Frame number n at n % crash_oldest_max.
 
@@ -49,10 +50,10 @@ struct crash_record {
   std::int32_t called_by;     ///< A rank whose call was being handled.
   std::int32_t waiting_at;    ///< A rank where an activation waits for what ran here.
   std::uint64_t mark;         ///< The mark it was called under, on that rank.
-  std::uint64_t called_from;  ///< Where its caller goes on, of a fork that no mark tells of; or 0.
-  std::uint32_t in_thread;    ///< 1: not the rank's worker ran, but another thread.
+  std::uint64_t called_from;  ///< Where the caller of a fork without such a mark goes on; or 0.
+  std::uint32_t in_thread;    ///< 1: a thread other than the rank's worker died.
 
-  thrown_frames thrown;        ///< Of an exception that is not caught where it was thrown.
+  thrown_frames thrown;        ///< Where an exception was thrown that was not caught on that stack.
   std::uint32_t is_of_thrown;  ///< 1: the rank's own stack says nothing.
 };
 
@@ -74,7 +75,7 @@ struct alignas(64) rank_block {
 /// What became of one entry of SOJOURN_VIA, told by ranks when they finish.
 struct setting_use {
   std::uint32_t matched;  ///< 1: on some rank.
-  std::uint32_t edits;    ///< From `name` to `nearest`.
+  std::uint32_t edits;    ///< Edit distance from `name` to `nearest`.
   char name[96];
   char nearest[96];  ///< "": nothing is near.
 };
@@ -91,32 +92,32 @@ struct job_segment {
   std::uint32_t bound;       ///< 1: each rank has a core of its own.
   std::uint64_t secret;      ///< Random, never 0: stack canary of the job.
   std::uint64_t segment_bytes;
-  std::uint64_t transport_offset;            ///< From the segment's start, a multiple of 4096.
-  char restore_path[4096];                   ///< The checkpoint to go on from; empty: none.
-  checkpoint_set restored;                   ///< What it says.
-  std::uint64_t clock_ahead_ns;              ///< Of now_ns(), to go on from its time.
+  std::uint64_t transport_offset;  ///< From the segment's start, a multiple of 4096.
+  char restore_path[4096];         ///< The checkpoint to go on from; empty: none.
+  checkpoint_set restored;         ///< What that checkpoint says.
+  std::uint64_t clock_ahead_ns;  ///< Added to now_ns(), so that time goes on from the checkpoint's.
   std::atomic<std::uint32_t> start_arrived;  ///< Ranks that attached or could not; a futex.
-  std::atomic<std::uint32_t> start_failed;   ///< Those that could not; nobody goes on then.
-  std::atomic<std::uint32_t> ranks_lost;     ///< How many.
+  std::atomic<std::uint32_t> start_failed;   ///< Ranks that could not: then none goes on.
+  std::atomic<std::uint32_t> ranks_lost;     ///< How many ranks have been lost.
   std::atomic<std::uint32_t> uses_locked;    ///< 1: a rank writes to `uses`.
   std::uint32_t use_count;                   ///< Valid entries of `uses`.
   setting_use uses[setting_uses_max];        ///< In the order of SOJOURN_VIA.
-  std::atomic<std::uint32_t> deaths_begun;   ///< Of ranks that say why; see crash_record::order.
+  std::atomic<std::uint32_t> deaths_begun;   ///< Ranks that began to die: crash_record::order.
   rank_block ranks[1];                       ///< `rank_count` of them.
 
-  /// Where the page of a rank's counts is, from the segment's start. Behind the blocks, so that a
-  /// rank can map its own over the counts it has.
+  /// Offset of the page of a rank's counts. These pages follow the blocks, so that a rank can map
+  /// its page over the `counts` it has.
   static constexpr std::size_t counts_offset(int rank, int rank_count) {
     std::size_t blocks =
         sizeof(job_segment) + sizeof(rank_block) * static_cast<std::size_t>(rank_count - 1);
     std::size_t pages = (blocks + sizeof(counts_page) - 1) / sizeof(counts_page);
     return (pages + static_cast<std::size_t>(rank)) * sizeof(counts_page);
   }
-  /// Where what the ranks tell of their waits begins.
+  /// Offset of what the ranks tell of their waits.
   static constexpr std::size_t watch_offset(int rank_count) {
     return counts_offset(rank_count, rank_count);
   }
-  /// Of all this.
+  /// Bytes of all this.
   static constexpr std::size_t header_bytes(int rank_count) {
     return watch_offset(rank_count) + watch_area::bytes(rank_count);
   }
@@ -130,8 +131,8 @@ struct job_segment {
   watch_area watch();
 };
 
-/// "sojourn1", and the sizes of what the launcher and the ranks share: a program and a launcher of
-/// two builds that differ in them do not begin to talk.
+/// "sojourn1", and the sizes of what the launcher and the ranks share: a program and a launcher
+/// whose builds differ in them do not begin to talk.
 inline constexpr std::uint64_t job_segment_magic = [] {
   std::uint64_t magic = 0x736f6a6f75726e31;
   for (std::uint64_t bytes :
@@ -147,8 +148,8 @@ inline constexpr std::uint64_t job_segment_magic = [] {
 /// shared).
 inline constexpr const char* rank_variable = "SOJOURN_RANK";
 inline constexpr const char* job_fds_variable = "SOJOURN_JOB_FDS";
-/// What the programs of a job, and all that they start, find themselves in: a word that no other
-/// job has, by which what is left of the job is found when the launcher is killed.
+/// In the environment of a job's programs and of all that they start: a word that no other job has.
+/// When the launcher is killed, what is left of the job is found by it.
 inline constexpr const char* job_name_variable = "SOJOURN_JOB";
 
 /// Creates the job's memfds and fills in the header. Throws sojourn::error with one sentence.

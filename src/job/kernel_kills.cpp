@@ -27,7 +27,7 @@ std::uint64_t kills_in(const std::string& path) {
 
 std::uint64_t kills_for_memory_of_group() {
   std::uint64_t kills = 0;
-  // Kills count in the groups around, too; the innermost knows those of its own.
+  // Kills are counted in enclosing groups, too, so only the innermost group is read.
   for (const std::string& folder : control_group_folders("")) {
     if (access((folder + "/memory.events").c_str(), R_OK) != 0) continue;
     kills = kills_in(folder + "/memory.events");
@@ -46,7 +46,8 @@ bool log_says_killed_for_memory(pid_t pid) {
   if (log < 0) return false;
   std::string wanted = "Killed process " + std::to_string(pid) + " ";
   bool found = false;
-  // A record a read; the end is EAGAIN. Records that were overwritten meanwhile are EPIPE.
+  // Each read gives one record; the end is EAGAIN, and EPIPE means that records were overwritten
+  // meanwhile.
   char record[8192];
   for (;;) {
     ssize_t size = read(log, record, sizeof record);

@@ -21,7 +21,7 @@ std::string thread_file(thread_id id, const char* name) {
 
 char state_of(thread_id id) {
   std::string stat = read_line(thread_file(id, "stat"));
-  // The name before it may hold anything.
+  // The state follows the thread's name, which may hold anything.
   std::size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos || name_end + 2 >= stat.size()) return '?';
   return stat[name_end + 2];

@@ -123,7 +123,7 @@ std::vector<std::vector<std::uint64_t>> read_counters(const job_segment& job, in
   return of_ranks;
 }
 
-/// What can be told before any rank runs; they tell the rest.
+/// Checks what can be checked before any rank runs; the ranks check the rest.
 void check_restore(const launch_options& options) {
   const std::string& path = options.restore;
   if (path.size() >= sizeof(job_segment::restore_path))
@@ -171,7 +171,7 @@ std::string shell_word(const std::string& word) {
     return c != '\n' && c != '\t' && printable(std::string(1, c)).size() == 1;
   };
   if (printable(word) != word || word.find_first_of("\n\t") != std::string::npos) {
-    // Of each byte by itself: what is part of a character that can be shown may be escaped too.
+    // Byte by byte, so that bytes of a character that could be shown may be escaped, too.
     std::string text = "$'";
     for (char c : word) {
       if (c == '\'' || c == '\\') text += '\\';
@@ -195,7 +195,7 @@ std::string command_line(const launch_options& options) {
   for (char** variable = environ; *variable != nullptr; ++variable) {
     std::string setting = *variable;
     std::string name = setting.substr(0, setting.find('='));
-    // Whether the heap is shared is among the options.
+    // SOJOURN_SHARE is told by --share.
     if (!detail::is_setting_of_a_run(name) || name == "SOJOURN_SHARE" || name == setting) continue;
     text += name + '=' + shell_word(setting.substr(name.size() + 1)) + ' ';
   }
@@ -273,7 +273,7 @@ launch_result launch(const launch_plan& plan) {
   int rank_count = plan.options.rank_count;
   process_state state(open_files_needed(rank_count));
   job_guard guard;
-  // The guard is among them: it has nothing to do with the job as long as this process lives.
+  // The guard is among them: as long as this process lives, it is no part of the job.
   std::vector<pid_t> strangers = adopted_children({});
   job_memory memory(plan);
   std::vector<started_rank> ranks;

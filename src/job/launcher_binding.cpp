@@ -27,7 +27,7 @@ int whole_cores(long quota, long period) {
 }  // namespace
 
 std::vector<int> affinity_cores() {
-  // The kernel refuses a set smaller than its own; a larger one than fits in cpu_set_t may be due.
+  // The kernel refuses a set smaller than its own, which may be larger than cpu_set_t.
   for (int count = CPU_SETSIZE; count <= cores_max; count *= 2) {
     cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(count));
     if (set == nullptr) break;

@@ -32,7 +32,7 @@ std::string new_name() {
   return std::to_string(getpid()) + "-" + std::to_string(random);
 }
 
-/// All descriptors but one: the guard must not keep the launcher's output, or a lock, open.
+/// Closes all descriptors but one: the guard must not keep the launcher's output, or a lock, open.
 void close_all_but(int kept) {
 #ifdef SYS_close_range
   if ((kept == 0 || syscall(SYS_close_range, 0, kept - 1, 0) == 0) &&
@@ -72,7 +72,8 @@ int kill_all_with(const std::string& setting) {
   while (dirent* entry = readdir(folder)) {
     pid_t pid = std::atoi(entry->d_name);
     if (pid <= 0 || pid == getpid()) continue;
-    // The number may be another process's when it is killed, so a descriptor comes first.
+    // By the time of the kill the number may belong to another process, so a descriptor is opened
+    // first.
 #ifdef SYS_pidfd_open
     int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
 #else
@@ -99,7 +100,8 @@ int kill_all_with(const std::string& setting) {
   sigprocmask(SIG_SETMASK, &all, nullptr);
   prctl(PR_SET_NAME, "sojourn-guard");
   close_all_but(lifeline);
-  // The guard of a job inside of a job outlives that: the outer one's name is not for it.
+  // The guard of a job that runs inside another must outlive that one, so it must not be found by
+  // the outer job's name.
   const std::string prefix = std::string(job_name_variable) + "=";
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (std::strncmp(*entry, prefix.c_str(), prefix.size()) == 0) **entry = '-';
@@ -110,7 +112,8 @@ int kill_all_with(const std::string& setting) {
   while ((count = read(lifeline, &word, 1)) < 0 && errno == EINTR) {
   }
   if (count == 0) {
-    // What is killed may have started something in the meantime, so none must be found twice.
+    // What is killed may have started something in the meantime: done when nothing was found twice
+    // in a row.
     constexpr int rounds_max = 200;
     for (int quiet = 0, round = 0; quiet < 2 && round < rounds_max; ++round) {
       quiet = kill_all_with(setting) == 0 ? quiet + 1 : 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process beside the launcher that does nothing, until the launcher is killed (kill -9): then it
 // ends what the job has left. The kernel ends the ranks with the launcher, but not what they have
-// started. Those have the job's name in their environment, as all that descends from ranks, and the
-// guard looks for it in /proc. What clears its environment, or runs as another user, is not found.
+// started. All that descends from ranks has the job's name in its environment, and the guard looks
+// for that name in /proc. What clears its environment, or runs as another user, is not found.
 #pragma once
 
 #include <sys/types.h>
@@ -22,8 +22,8 @@ class job_guard {
   /// What ranks get as SOJOURN_JOB: no other job has it.
   const std::string& job_name() const { return name_; }
 
-  /// The job has ended in an orderly way: so does the guard. Returns when it has; may be called
-  /// again.
+  /// Ends the guard, since the job has ended in an orderly way. Returns when it has ended; may be
+  /// called again.
   void dismiss();
 
  private:

@@ -22,33 +22,37 @@ using std::chrono::duration;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-// Ranks that sleep answer at once; those that run get this long to come to their dispatcher, …
+// Ranks that sleep answer at once; those that run get this long to come to their dispatcher.
 constexpr milliseconds answer_patience{50};
-// … and this long more, once interrupted, to do better than a stack.
+// A rank that was interrupted, and so has given only a stack, may still give a whole report until
+// this long after the request.
 constexpr milliseconds stack_patience{100};
-// One that was interrupted tells as soon as it has a core: when it has run for so long since, it
-// will not. …
+// A rank that was interrupted answers as soon as it has a core: when it has run for this long
+// since, it will not answer.
 constexpr milliseconds own_patience{200};
-// … Others may be held in the kernel, …
+// A rank that does not run may be held in the kernel, and gets this long in all; …
 constexpr milliseconds patience{2000};
-// … or wait for a core.
+// … one that may be waiting for a core gets this long.
 constexpr milliseconds core_patience{10'000};
 constexpr milliseconds interrupt_again{20};
 constexpr milliseconds look_again{2};
-// What lasts long is looked at less often: after such a part of the time that it has lasted.
+// What lasts long is looked at less often: again after the time that it has lasted, divided by
+// this.
 constexpr int part_of_the_time = 16;
-// Turns given in a second of its own by a fiber that polls. A loop that computes gives some, too.
+// A fiber polls when it gives more turns than this in a second that its rank has run. A loop that
+// computes gives some, too.
 constexpr double polling = 1000;
-// Such a loop may read a few words each time.
+// Bytes that a loop which polls may read each time.
 constexpr std::uint64_t read_a_turn = 64;
-// A rank that goes on is told of when it has not come to its scheduler for so many periods of the
+// A rank that computes is reported when it has not come to its scheduler for so many periods of the
 // watchdog: a minute, by default.
 constexpr int periods_of_computing = 6;
 constexpr nanoseconds sample_least = milliseconds(50);
 constexpr nanoseconds sample_most = milliseconds(1000);
 
-/// What moves when a rank does something. It sleeps and wakes for reports, too, and what it resumes
-/// may only poll. What it reads and answers is counted apart: another rank may only poll there.
+/// Sum of the counters that move when a rank makes progress. Sleeps and wake-ups are left out,
+/// since reports cause some, and switches, since a resumed fiber may only poll. What the rank reads
+/// and answers goes to `reads`, since it may only answer another rank that polls.
 std::uint64_t counted(const counts_page& page, std::uint64_t& reads) {
   counters c = page.now();
   reads = c.bulk_messages + c.bulk_bytes + c.bulk_copies + c.replies_sent + c.reply_bytes;
@@ -58,8 +62,9 @@ std::uint64_t counted(const counts_page& page, std::uint64_t& reads) {
   return std::accumulate(values.begin(), values.end(), std::uint64_t{0}) + page.methods;
 }
 
-/// Resumed fibers, but for those that only gave their turn: somewhere between these, for the rank
-/// goes on while its counts are read, and a turn is counted before its fiber is resumed.
+/// Bounds of the number of resumed fibers, without those that only gave their turn. There are only
+/// bounds, because the rank goes on while its counts are read, and counts a turn before it resumes
+/// the fiber.
 struct resumed_range {
   std::int64_t least;
   std::int64_t most;
@@ -103,7 +108,7 @@ void hang_watcher::ask(const std::string& why) { start({why, false, true, clock:
 void hang_watcher::start(request r) {
   if (request_ && request_->brief) request_.reset();
   if (request_) {
-    // The answers on their way serve for this, too.
+    // The answers that are on their way serve for this request, too.
     request_->by_hand |= r.by_hand;
     if (std::exchange(request_->circle_only, false)) request_->why = r.why;
     if (r.proven) {
@@ -140,7 +145,7 @@ void hang_watcher::sample(time now) {
   bool some_poll = false;
   std::uint64_t turns = 0;
   std::uint64_t bytes_read = 0;
-  std::vector<bool> did(progress_.size());  // something
+  std::vector<bool> did(progress_.size());  // made progress
   std::vector<bool> read(progress_.size());
   for (int rank = 0; rank < area_.ranks(); ++rank) {
     auto r = static_cast<std::size_t>(rank);
@@ -156,7 +161,7 @@ void hang_watcher::sample(time now) {
                  (now - p.runs_since < watchdog_ && has_sleeper(rank, now));
     std::uint64_t moved = __atomic_load_n(&page.bulk_bytes, __ATOMIC_RELAXED);
     bytes_read += moved - std::exchange(p.bytes_read, moved);
-    // One that joins does something, too.
+    // A rank that joins the job makes progress, too.
     std::uint64_t reads;
     std::uint64_t count =
         counted(page, reads) + static_cast<std::uint64_t>(job_.ranks[rank].state.load());
@@ -164,13 +169,12 @@ void hang_watcher::sample(time now) {
     did[r] = count != std::exchange(p.counted, count) || went_on.least > p.resumed_at_most;
     read[r] = reads != std::exchange(p.reads, reads);
     p.resumed_at_most = did[r] ? went_on.most : std::min(p.resumed_at_most, went_on.most);
-    // One that answers does so where its scheduler runs; on busy cores it may be long until it
-    // sleeps.
+    // A rank that answers has come to its scheduler; on busy cores it may be long until it sleeps.
     std::uint32_t given = area_.of(rank).report_given.load();
     bool answered = given != std::exchange(p.report_given, given);
     if (did[r] || read[r] || yielded != 0 || answered || area_.is_asleep(rank)) p.runs_since = now;
   }
-  // A loop that asks again and again reads what it asks for, and another rank answers it.
+  // A loop that polls another rank reads what it asks for, and the other rank answers: no progress.
   bool only_polls = some_poll && bytes_read <= read_a_turn * turns;
   for (std::size_t r = 0; r < progress_.size(); ++r) {
     if (!did[r] && (!read[r] || only_polls)) continue;
@@ -178,19 +182,19 @@ void hang_watcher::sample(time now) {
     reported_ = false;
   }
   look_at_ranks(now, some_wait);
-  // What the others may wait for. Counted from its end: one that has just woken has done nothing
-  // yet.
+  // The others may wait for a fiber that sleeps. Their wait counts from the end of that sleep: a
+  // fiber that has just woken has done nothing yet.
   if (some_sleep) progress_at_ = now;
   nanoseconds quiet = now - progress_at_;
   if (quiet < watchdog_ / 2 || reported_) return;
-  // Also in a lock, or for what another process has to say.
+  // A rank may also wait in the kernel, for a lock or for another process.
   for (std::size_t rank = 0; rank < progress_.size(); ++rank) {
     some_wait = sleeps_on(rank) || some_wait;
   }
-  // When nobody waits the ranks compute, each for itself.
+  // When nobody waits, each rank computes for itself.
   if (quiet < watchdog_ || !some_wait) return;
   reported_ = true;
-  // Those are told of with the others.
+  // This report tells of ranks that compute, too: they need none of their own.
   for (progress& p : progress_) p.is_told = p.is_told || now - p.runs_since >= watchdog_ / 2;
   double seconds = duration<double>(quiet).count();
   start({format(seconds < 1 ? "no rank has sent a message or run a fiber for %.2f s"
@@ -199,8 +203,8 @@ void hang_watcher::sample(time now) {
          false, false, now});
 }
 
-/// True when a fiber there gives its turn often, for what the rank has had of its core: on busy
-/// cores it may have had little.
+/// True when a fiber of the rank gives its turn often, measured by the time that the rank has had a
+/// core: on busy cores it may have had little.
 bool hang_watcher::turns_are_many(std::size_t rank, std::uint64_t yields, time now) {
   progress& p = progress_[rank];
   nanoseconds ran = core_use_of(worker(rank)).ran;
@@ -210,15 +214,15 @@ bool hang_watcher::turns_are_many(std::size_t rank, std::uint64_t yields, time n
   return turns > polling * seconds;
 }
 
-/// True when a fiber there sleeps on, as far as was told when the rank last fell asleep: it may
-/// only have woken to tell of its waits.
+/// True when a fiber of the rank still sleeps for a time, by what the rank told when it last fell
+/// asleep. The rank itself may have woken only to tell of its waits.
 bool hang_watcher::has_sleeper(int rank, time now) const {
   std::uint64_t wakes_at = area_.of(rank).wakes_at_ns.load();
   return wakes_at > job_.clock_ahead_ns &&
          nanoseconds(wakes_at - job_.clock_ahead_ns) > now.time_since_epoch();
 }
 
-/// Ranks that the others wait for, though some of those go on: each is told of once.
+/// Reports ranks for which others wait, even when some of the others go on: each rank once.
 void hang_watcher::look_at_ranks(time now, bool some_sleep) {
   for (std::size_t rank = 0; rank < progress_.size(); ++rank) {
     progress& p = progress_[rank];
@@ -227,7 +231,8 @@ void hang_watcher::look_at_ranks(time now, bool some_sleep) {
       p.was_stopped = false;
       continue;
     }
-    // A debugger, or who stops a rank for a moment, is no hang.
+    // A rank that is stopped only for a moment, say by a debugger, is no hang: so two looks must
+    // find it stopped.
     rank_condition held = what_holds(rank);
     bool stopped = held != rank_condition::silent;
     if (stopped && std::exchange(p.was_stopped, stopped)) {
@@ -239,7 +244,7 @@ void hang_watcher::look_at_ranks(time now, bool some_sleep) {
     nanoseconds runs = now - p.runs_since;
     bool some_wait = some_sleep;
     if (stopped || runs < periods_of_computing * watchdog_) continue;
-    // On busy cores none of those that wait may be seen asleep, only told of.
+    // On busy cores a rank that waits may never be seen asleep, but its report says that it waits.
     for (std::size_t other = 0; other < progress_.size() && !some_wait; ++other) {
       some_wait = other != rank && progress_[other].waits;
     }
@@ -255,7 +260,8 @@ thread_id hang_watcher::worker(std::size_t rank) const {
   return {job_.ranks[rank].pid.load(), area_.of(static_cast<int>(rank)).thread.load()};
 }
 
-/// Somebody there has waited for a fiber, without a time limit, as long as the watchdog's period.
+/// True when some fiber in `view` has waited for another one, without a time limit, for at least
+/// half the watchdog's period.
 bool hang_watcher::someone_waits_long(const hang_view& view) const {
   for (const rank_view& rank : view.ranks) {
     for (std::uint32_t i = 0; i < rank.report.fiber_count; ++i) {
@@ -271,7 +277,7 @@ bool hang_watcher::someone_waits_long(const hang_view& view) const {
   return false;
 }
 
-/// Some fiber there has waited as long for what no time ends.
+/// True when some fiber in `report` has waited that long for something, without a time limit.
 bool hang_watcher::waits_long(const rank_report& report) const {
   return std::any_of(report.fibers, report.fibers + report.fiber_count, [&](const fiber_record& f) {
     bool for_something = f.kind != wait_kind::ready && f.kind != wait_kind::unknown;
@@ -280,10 +286,10 @@ bool hang_watcher::waits_long(const rank_report& report) const {
   });
 }
 
-/// Fibers that wait for each other are a hang, whatever else runs. They are looked for in what
-/// ranks tell without being disturbed, as far as that goes; one that is seen is proven, and told,
-/// by a second look. However late answers come, they are of one moment when all of them came before
-/// the second look began; one that does not come leaves its rank out.
+/// Fibers that wait for each other in a circle are a hang, whatever else runs. A first look, which
+/// disturbs the ranks as little as possible, finds a circle; a second look proves it, and reports
+/// it. Answers may be late: since all of the first look came before the second began, waits that
+/// are in both held at one moment. A rank that does not answer is left out.
 void hang_watcher::look_for_circle(const std::vector<bool>& running, time now) {
   bool answered = true;
   for (std::size_t rank = 0; rank < running.size(); ++rank) {
@@ -297,7 +303,7 @@ void hang_watcher::look_for_circle(const std::vector<bool>& running, time now) {
     bool some_come = false;
     for (std::size_t rank = 0; rank < running.size(); ++rank) {
       if (!takes_part(rank, running) || has_answered(rank) || has_stack(rank)) continue;
-      // One that others wait for, or that never sleeps because a fiber polls.
+      // Interrupt only ranks that others may wait for, or that never sleep because a fiber polls.
       if (!some_wait_long && now - progress_[rank].runs_since > sample_most) continue;
       if (is_in_system_call(rank) || !may_answer(rank, now)) continue;
       some_come = true;
@@ -345,7 +351,7 @@ bool hang_watcher::has_stack(std::size_t rank) const {
   return area_.of(static_cast<int>(rank)).stack_given.load(std::memory_order_acquire) == number_;
 }
 
-/// True when it was found in a system call and is there still.
+/// True when the rank was found in a system call and is still there.
 bool hang_watcher::is_in_system_call(std::size_t rank) const {
   const asked_rank& asked = asked_[rank];
   if (!asked.in_system_call || has_stack(rank)) return asked.in_system_call;
@@ -380,7 +386,7 @@ void hang_watcher::interrupt(std::size_t rank) {
       sleeps_in_kernel(state_of(worker)) && what_holds(rank) == rank_condition::silent;
   if (asked.in_system_call) asked.core.turns = core_use_of(worker).turns;
   if (area_.of(static_cast<int>(rank)).interruptible.load() == 0) return;
-  // A signal would end some system calls early (sleep): not for a rank that nobody asked about.
+  // A signal would end some system calls early (sleep), so it is not sent unless somebody asked.
   if (asked.in_system_call && !request_->by_hand && !restarts_when_interrupted(worker)) return;
   asked.interrupted = true;
   syscall(SYS_tgkill, worker.process, worker.thread, SIGURG);
@@ -446,7 +452,7 @@ bool hang_watcher::has_enough(const std::vector<bool>& running, time now) {
 rank_condition hang_watcher::what_holds(std::size_t rank) const {
   const char state = state_of(worker(rank));
   if (is_stopped(state)) return rank_condition::stopped;
-  // What is frozen seems to sleep. One that sleeps for want of work is not asked about.
+  // A frozen process looks asleep. A rank that sleeps for want of work is not checked.
   if (sleeps_in_kernel(state) && !area_.is_asleep(static_cast<int>(rank)) &&
       is_frozen(job_.ranks[rank].pid.load())) {
     return rank_condition::frozen;

@@ -32,43 +32,44 @@ class hang_watcher {
   /// Asks all ranks for a report, unless one is under way.
   void ask(const std::string& why);
 
-  /// Takes what is due; the answers when they are complete. `running` tells which processes have
-  /// not ended.
+  /// Does what is due. Returns the answers when they are complete. `running` tells which processes
+  /// have not ended.
   std::optional<hang_view> look(const std::vector<bool>& running);
 
  private:
   struct progress {
     std::uint64_t counted = 0;
     std::uint64_t reads = 0;
-    /// Resumed fibers, but for those that only gave their turn, when it was last seen to go on.
+    /// Fibers it had resumed at most when it was last seen to go on, without those that only gave
+    /// their turn.
     std::int64_t resumed_at_most = 0;
     std::uint64_t yields = 0;
-    std::uint64_t yields_when_asked = 0;  ///< When it was last asked whether they are many,
-    std::chrono::nanoseconds ran_when_asked = {};  ///< and what it had had of a core then.
-    std::uint64_t bytes_read = 0;                  ///< Or written, of the global heap.
-    std::string sleep;  ///< The sleep in the kernel that it was last seen in, or "".
+    std::uint64_t yields_when_asked = 0;  ///< `yields` when turns_are_many() last looked, …
+    std::chrono::nanoseconds ran_when_asked = {};  ///< … and what the rank had had of a core then.
+    std::uint64_t bytes_read = 0;  ///< Bytes of the global heap that it read or wrote.
+    std::string sleep;             ///< The sleep in the kernel that it was last seen in, or "".
     time since = {};
-    time runs_since = {};  ///< It neither slept, as far as was seen, nor came to its scheduler.
+    time runs_since = {};            ///< Since then not seen asleep or in its scheduler.
     std::uint32_t report_given = 0;  ///< The number of its last answer.
-    bool waits = false;              ///< For long, as was told when a circle was looked for last.
-    bool is_told = false;            ///< That it computes, or is stopped.
-    bool was_stopped = false;        ///< When it was looked at last.
+    bool waits = false;        ///< A fiber of it had waited long at the last look for a circle.
+    bool is_told = false;      ///< A report has said that it computes or is stopped.
+    bool was_stopped = false;  ///< It was stopped when it was last looked at.
   };
   struct request {
     std::string why;
     bool proven;
-    bool by_hand;  ///< Somebody asked: also what a rank does in a system call.
+    bool by_hand;  ///< Somebody asked for it: ranks in system calls are interrupted, too.
     time at;
     bool brief = false;        ///< Only to look whether fibers wait in a circle.
-    bool circle_only = false;  ///< Nothing is told unless they do.
+    bool circle_only = false;  ///< Nothing is reported unless they do.
     time interrupted_at = {};
   };
 
-  /// A rank of which an answer is wanted.
+  /// A rank from which an answer is wanted.
   struct asked_rank {
     bool interrupted = false;
-    bool in_system_call = false;  ///< When it was to be interrupted last.
-    core_use core = {};           ///< `ran`: when it was interrupted first; `turns`: last.
+    bool in_system_call = false;  ///< It was, when it was last to be interrupted.
+    core_use core = {};           ///< `ran`: at the first interrupt; `turns`: at the last.
   };
 
   void hear_bell();
@@ -101,12 +102,12 @@ class hang_watcher {
   std::chrono::nanoseconds watchdog_;
   std::optional<time> sample_at_;
   std::vector<progress> progress_;
-  time progress_at_;  ///< Of any rank.
+  time progress_at_;  ///< When any rank last made progress.
   bool reported_ = false;
   std::optional<time> circle_at_;    ///< When to look for a circle of waits.
-  std::optional<hang_view> waited_;  ///< What was told when one was seen, to be proven.
+  std::optional<hang_view> waited_;  ///< The first look at a circle that is still to be proven.
   std::set<std::pair<int, std::uint64_t>>
-      told_waits_;  ///< Of circles: rank and fiber_record::since.
+      told_waits_;  ///< Waits in circles that were reported: rank and fiber_record::since.
   std::uint32_t asked_by_ranks_ = 0;
   std::uint32_t number_ = 0;  ///< Of the last request.
   std::optional<request> request_;

@@ -73,8 +73,8 @@ class output_stream {
   /// pipe.
   void read_some();
 
-  /// Reads all that the pipe holds. When that is `said`, which another stream has passed on, it is
-  /// dropped; when nothing has been said yet, this is.
+  /// Reads all that the pipe holds, and passes it on unless it equals `said`, which another stream
+  /// has passed on. When `said` is empty, it becomes this text.
   void read_unless_said(std::string& said);
 
   /// Passes an unfinished line on, now that nothing has followed it for a while.

@@ -117,7 +117,7 @@ struct child_context {
 };
 
 [[noreturn]] void become_rank(const child_context& c) {
-  // The launcher may have died before the request that its death be followed by ours.
+  // The launcher may have died before this process asked to die with it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != c.launcher) _exit(127);
 
@@ -134,7 +134,8 @@ struct child_context {
   } else {
     c.state->restore_in_child();
     environ = c.environment;
-    // Along PATH no more: the plan has found the file. A script without #! is run by the shell.
+    // The plan has found the file, so PATH is not searched; but execvp has a script without #! run
+    // by the shell.
     execvp(c.program, c.arguments);
   }
   failure.error = errno;
@@ -357,7 +358,7 @@ std::string name_of(pid_t pid) {
 std::vector<pid_t> adopted_children(const std::vector<pid_t>& except) {
   std::vector<pid_t> children;
   siginfo_t info;
-  // Without any child, as a rule, the search is not worth its time.
+  // As a rule there is no child, and the search would be a waste of time.
   if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return children;
   std::error_code failure;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", failure)) {
@@ -380,7 +381,7 @@ void reap_adopted(const std::vector<pid_t>& except) {
   for (;;) {
     siginfo_t info{};
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
-    // One that is not ours to wait for hides those behind it; the job's end will find them.
+    // A child in `except` hides the ones after it; they are found when the job ends.
     if (holds(except, info.si_pid)) return;
     waitpid(info.si_pid, nullptr, WNOHANG);
   }

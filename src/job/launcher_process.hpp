@@ -56,7 +56,7 @@ struct started_rank {
   int errors;  ///< The same for standard error.
 };
 
-/// A signal came that ends the job while ranks were being started; none is left.
+/// A signal that ends the job came while ranks were being started; no rank is left.
 struct start_interrupted {
   int signal;
 };
@@ -68,14 +68,16 @@ std::vector<started_rank> start_ranks(const launch_plan& plan, const job_fds& fd
                                       const process_state& state, const std::string& job_name,
                                       const std::vector<pid_t>& strangers);
 
-/// Children of this process but for those in `except`: what ranks started, adopted when its parent
-/// ended. Also those that have ended and were not waited for. Empty where the kernel does not say.
+/// Children of this process but for those in `except`: processes that ranks started, adopted when
+/// their parents ended. Includes those that have ended and were not waited for. Empty where the
+/// kernel does not say.
 std::vector<pid_t> adopted_children(const std::vector<pid_t>& except);
 
-/// Waits for those of them that have ended.
+/// Waits for those adopted children that have ended.
 void reap_adopted(const std::vector<pid_t>& except);
 
-/// Ends those that have not, and what they have started; tells their names and numbers.
+/// Kills the adopted children that still run, and what they have started; returns their names and
+/// numbers.
 std::vector<std::string> end_adopted(const std::vector<pid_t>& except);
 
 }  // namespace sojourn::detail

@@ -63,8 +63,8 @@ std::string message_text(const crash_record& crash) {
 bool is_plumbing(const std::string& function) {
   auto has = [&](const char* part) { return function.find(part) != std::string::npos; };
   auto starts = [&](const char* part) { return function.rfind(part, 0) == 0; };
-  // The template's arguments may name the user's functions, so only the beginning counts: perhaps
-  // behind a type of the result.
+  // The template's arguments may name the user's functions, so only what stands before them counts,
+  // which may begin with the type of the result.
   std::size_t own = function.find("sojourn::");
   std::size_t arguments = function.find_first_of("<(");
   return (own != std::string::npos && own < arguments) || starts("sojourn_") ||
@@ -126,7 +126,7 @@ std::string frame_text(std::size_t number, std::uint64_t address,
   });
   std::vector<const source_frame*> shown;
   for (const source_frame& f : functions) {
-    // A template that calls the user's function, which the compiler has put into it.
+    // Leave out a template of ours when the user's function that it calls was inlined into it.
     if (is_inlined_plumbing(f) || (any && !f.inlined && is_plumbing(f.function))) continue;
     shown.push_back(&f);
   }
@@ -134,7 +134,7 @@ std::string frame_text(std::size_t number, std::uint64_t address,
     text += text.empty() ? where : std::string(where.size(), ' ');
     if (!f->function.empty()) text += "  " + f->function;
     text += place_text(*f);
-    // Into what is told by the next one: of the last, into a template that is not shown.
+    // Inlined into the function shown next. The last was inlined into a template that is not shown.
     text += f->inlined && f != shown.back() ? " (inlined)\n" : "\n";
   }
   return text;
@@ -196,8 +196,8 @@ std::vector<numbered_frame> frames_of(const thrown_frames& thrown) {
   return frames;
 }
 
-/// What only leads from the failure to the end of the process, at the young end, and what every
-/// stack begins with, at the other, say nothing.
+/// Removes frames that say nothing: at the young end those that only lead from the failure to the
+/// end of the process, at the old end those with which every stack begins.
 void trim(std::vector<numbered_frame>& frames, bool has_way_out,
           const std::function<std::vector<source_frame>(std::uint64_t)>& functions) {
   auto name = [&](const numbered_frame& f) { return functions(f.address).back().function; };
@@ -263,10 +263,10 @@ std::string describe_end(const rank_end& end, const crash_record& crash) {
 
 namespace {
 
-/// Who ran, by the functions of a stack.
+/// What a stack began with, by its functions.
 struct beginning {
   std::string by;        ///< The oldest function of the user's own.
-  std::string callable;  ///< The one that a message named.
+  std::string callable;  ///< The callable that a message named.
 };
 
 template <class Functions>

@@ -32,15 +32,15 @@ constexpr milliseconds last_words_after_finish{500};
 constexpr milliseconds terminate_grace{500};
 // From SIGKILL to giving up on a process that the kernel cannot end (a hung file system).
 constexpr milliseconds kill_patience{400};
-// Descendants of a rank may keep its pipe open for ever; what they write later is theirs.
+// Descendants of a rank may keep its pipe open for ever; what they write later is not forwarded.
 constexpr milliseconds pipe_patience{200};
-// After Ctrl-C: for a reader that has stopped reading.
+// After Ctrl-C: how long a reader of our output that has stopped reading is waited for.
 constexpr milliseconds reader_patience{1000};
 // A prompt has no newline: on a terminal it is shown when this much time passes without more.
 constexpr milliseconds partial_line_patience{100};
 constexpr milliseconds look_again_max{500};
-// Ranks that refuse to run all say the same: until they have joined the job, but no longer than
-// this, what they say on standard error waits for how they end.
+// Ranks that refuse to run all say the same. So a rank's standard error is not read until it has
+// joined the job or ended, but no longer than this.
 constexpr milliseconds refusal_patience{200};
 constexpr milliseconds refusal_look{10};
 
@@ -48,12 +48,12 @@ constexpr milliseconds refusal_look{10};
 constexpr milliseconds dying_patience{500};
 constexpr milliseconds look_at_dying{10};
 
-// Between two Ctrl-\ that end the job.
+// Two Ctrl-\ within this time end the job.
 constexpr milliseconds quit_patience{2000};
 
 constexpr std::size_t orphans_named = 8;
 
-constexpr int launcher_writer = 1 << 30;  // In the place of a stream's number.
+constexpr int launcher_writer = 1 << 30;  // Its number as a writer; streams have lower ones.
 
 std::string executable_of(pid_t pid) {
   char path[4096];
@@ -248,7 +248,7 @@ void supervisor::meet_deadlines() {
         if (told.pid == 0) told.pid = ranks_[rank].pid;
         const planned_part& part = part_of(static_cast<int>(rank));
         if (plan_.parts.size() > 1) told.program = part.command.front();
-        // The first of a part that still runs tells for all of it.
+        // The file of the part's first rank is used for all ranks of the part.
         if (static_cast<int>(rank) != part.first_rank &&
             !view->ranks[static_cast<std::size_t>(part.first_rank)].file.empty()) {
           told.file = view->ranks[static_cast<std::size_t>(part.first_rank)].file;
@@ -337,12 +337,12 @@ void supervisor::reap() {
     on_rank_end(static_cast<int>(i));
     if (all_ended()) on_all_ended();
   }
-  // What ranks left behind, when it ends, is ours to wait for.
+  // Processes that ranks left behind are ours to wait for when they end.
   reap_adopted(not_orphans());
   if (end_orphans_at_ && adopted_children(not_orphans()).empty()) end_orphans_at_.reset();
 }
 
-/// From now on reads what ranks that have joined say, or what all say.
+/// From now on the standard error of ranks that have joined, or of all, is read.
 void supervisor::release_errors(bool all) {
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     if (all ||
@@ -352,8 +352,8 @@ void supervisor::release_errors(bool all) {
   }
 }
 
-/// A rank has ended. When it refused to run, or was ended because another did, it is heard only if
-/// it says something else than that one.
+/// `rank` has ended. When it refused to run, or was ended because another did, its standard error
+/// is passed on only if it differs from that of the first that refused.
 void supervisor::read_refusal(int rank) {
   watched_stream& errors = errors_of(static_cast<std::size_t>(rank));
   if (!std::exchange(errors.held, false)) return;
@@ -397,13 +397,14 @@ void supervisor::check_never_joined() {
   if (never_joined_.empty() || ending_ != ending::none || all_ended()) return;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     if (block(rank).state.load(std::memory_order_acquire) == rank_state::absent) continue;
-    // Somebody uses Sojourn, so those that left without it leave the job short.
+    // This rank has joined, so the job lacks those that ended without joining.
     rank_end end = end_of(never_joined_.front());
     end.never_joined = true;
     fail(end);
     return;
   }
-  // Nobody so far: a program without Sojourn, as a rule. Joining makes no event to wait for.
+  // No rank has joined: as a rule, a program without Sojourn. Joining makes no event to wait for,
+  // so look again later.
   look_again_at_ = clock::now() + look_again_after_;
   look_again_after_ = std::min(look_again_after_ * 2, look_again_max);
 }
@@ -443,12 +444,13 @@ void supervisor::fail(const rank_end& end) {
       std::chrono::ceil<milliseconds>(std::chrono::duration<double>(plan_.options.grace_seconds));
   const auto least = end.state == rank_state::finished ? last_words_after_finish : last_words;
   kill_at_ = clock::now() + std::max(grace, least);
-  // By then its report is complete.
+  // By that time the dead rank's report is complete.
   if (grace > least) tell_death_at_ = clock::now() + least;
   patience_ends_at_ = *kill_at_ + dying_patience;
 }
 
-/// A core takes as long as it takes: a second Ctrl-C ends it.
+/// True while the rank that died first may still be dying. Writing a core may take as long as it
+/// needs; a second Ctrl-C ends it.
 bool supervisor::first_is_still_dying(time now) const {
   if (ending_ != ending::failure || !first_failure_) return false;
   if (!ranks_[static_cast<std::size_t>(first_failure_->rank)].running) return false;
@@ -457,7 +459,7 @@ bool supervisor::first_is_still_dying(time now) const {
   return read_field("/proc/" + std::to_string(pid) + "/status", "CoreDumping") == "1";
 }
 
-/// The waits of the others for it fail.
+/// Tells all ranks that `lost` is gone, so that their waits for it fail.
 void supervisor::tell_of_loss(int lost) {
   if (job_.ranks[lost].lost.exchange(1) != 0) return;
   job_.ranks_lost.fetch_add(1);
@@ -508,7 +510,7 @@ void supervisor::on_all_ended() {
   give_up_at_.reset();
   look_again_at_.reset();
   tell_death_at_.reset();
-  // Without the guard there is no child, as a rule, and so none to look for.
+  // Once the guard has gone there is, as a rule, no child left to look for.
   guard_.dismiss();
   reap_adopted(not_orphans());
   if (ending_ != ending::none) {
@@ -547,7 +549,7 @@ std::vector<pid_t> supervisor::not_orphans() const {
 void supervisor::end_orphans() {
   std::vector<std::string> ended = end_adopted(not_orphans());
   if (ending_ != ending::none || ended.empty()) return;
-  // Nobody would expect it.
+  // The job ended well, so nobody would expect that processes were killed.
   std::string which = ended.front();
   for (std::size_t i = 1; i < ended.size() && i < orphans_named; ++i) which += ", " + ended[i];
   if (ended.size() > orphans_named) which += " …";
@@ -598,7 +600,7 @@ std::string supervisor::death_text() const {
   return text;
 }
 
-/// What its death has led to.
+/// What the first death has led to.
 std::string supervisor::end_text() const {
   const rank_end& end = *first_failure_;
   bool refused = is_refusal(end) && is_plain_exit(end);
@@ -618,7 +620,7 @@ std::string supervisor::end_text() const {
   return text;
 }
 
-/// The program has said why.
+/// True when the rank exited by itself, without a crash record: the program has said why.
 bool supervisor::is_plain_exit(const rank_end& end) const {
   return end.wait_status && WIFEXITED(*end.wait_status) &&
          block(end.rank).crash.written.load() == 0;

@@ -25,7 +25,8 @@ namespace sojourn::detail {
 class supervisor {
  public:
   /// `job` outlives this object. Ranks ring `bell`. `signals` are blocked. `strangers` are children
-  /// of this process that have nothing to do with the job. `guard` is dismissed when it has ended.
+  /// of this process that have nothing to do with the job. `guard` is dismissed when the job has
+  /// ended.
   supervisor(const launch_plan& plan, job_segment& job, int bell,
              const std::vector<started_rank>& ranks, const sigset_t& signals,
              std::vector<pid_t> strangers, job_guard& guard);
@@ -58,7 +59,7 @@ class supervisor {
   struct watched_stream {
     output_stream stream;
     time last_read;
-    bool held = false;  ///< Not read yet: what its rank says may be what another says.
+    bool held = false;  ///< Not read yet, for its rank may only repeat what another says.
   };
 
   void wait_for_events();
@@ -120,8 +121,8 @@ class supervisor {
   std::vector<int> also_failed_;   ///< Ranks that failed by themselves after the first.
   std::vector<int> never_joined_;  ///< Ranks that ended well without joining a job.
   std::string symbol_file_;
-  std::uint64_t sender_ = 0;        ///< Where the first that failed was called from, elsewhere.
-  std::uint64_t kills_for_memory_;  ///< As the control group counts them, before the job.
+  std::uint64_t sender_ = 0;        ///< Code on another rank that called what failed first.
+  std::uint64_t kills_for_memory_;  ///< The control group's count before the job.
   bool killed_ = false;
   bool all_ended_noted_ = false;
   bool death_told_ = false;
@@ -129,16 +130,16 @@ class supervisor {
 
   time started_;
   time ended_;
-  std::optional<time> tell_death_at_;  ///< When the others go on for a while.
+  std::optional<time> tell_death_at_;  ///< Set when the other ranks may go on for a while.
   std::optional<time> kill_at_;
   time patience_ends_at_;           ///< For the rank that died first, when it is still dying.
   std::optional<time> give_up_at_;  ///< When to stop waiting for ranks that SIGKILL did not end.
-  std::optional<time> end_orphans_at_;  ///< Some are left after a job that ended well.
+  std::optional<time> end_orphans_at_;  ///< Set when some are left after a job that ended well.
   std::optional<time> close_streams_at_;
   std::optional<time> drop_output_at_;
   std::optional<time> quit_again_until_;  ///< A second Ctrl-\ until then ends the job.
   std::optional<time> look_at_held_at_;
-  std::optional<time> look_again_at_;  ///< For ranks that join after another ended without.
+  std::optional<time> look_again_at_;  ///< For a rank that joins after another ended without.
   std::chrono::milliseconds look_again_after_{100};
 };
 

@@ -63,7 +63,7 @@ namespace sojourn::detail {
 
 namespace {
 
-/// As `sojourn run` itself ends when a job cannot start.
+/// The exit status of `sojourn run` when a job cannot start; of a rank, too.
 constexpr int status_not_started = 2;
 
 struct this_rank {
@@ -88,7 +88,7 @@ int allowed_cores() {
 
 void close_on_exec(int fd) { fcntl(fd, F_SETFD, FD_CLOEXEC); }
 
-/// What a process that this one forks has counted: a copy, from the moment of the fork.
+/// A copy of the counts, with which a forked child goes on.
 struct {
   counters so_far;
   std::uint64_t methods;
@@ -110,7 +110,7 @@ void count_in_job(int segment_fd) {
     throw error(format("the counts cannot be mapped: %s", std::strerror(errno)));
   }
   take_counts();
-  // A child that goes on without exec would count for this rank.
+  // Otherwise a child that goes on without exec would count for this rank.
   pthread_atfork(keep_counts, nullptr, [] {
     if (mmap(&counts, sizeof counts, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED) {
@@ -147,7 +147,7 @@ int join_job() {
       throw error(
           format("%s=%s is not what the launcher sets: unset it", job_fds_variable, fds_text));
     }
-    // Also when a shell stands between this rank and the launcher.
+    // Again here, for a shell may stand between this rank and the launcher.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     // Programs that this one starts are no ranks.
     unsetenv(rank_variable);
@@ -163,7 +163,7 @@ int join_job() {
   if (rank < 0 || rank >= static_cast<int>(self.segment->rank_count)) {
     throw error(format("%s=%d is not a rank of this job", rank_variable, rank));
   }
-  // What ran there before has used up what the others wait for.
+  // A rank can be joined once: what ran as this rank before has done so.
   if (auto before = block_of(rank).pid.load();
       before != 0 || !block_of(rank).pid.compare_exchange_strong(before, getpid())) {
     throw error(
@@ -213,9 +213,9 @@ void compare_memory(const rank_block& rank, int r) {
   compare(first.page_bytes, rank.page_bytes, 0, "pages of bytes");
 }
 
-/// Ranks that were started as one program must be one; all must speak of the same messages.
+/// Ranks that were started as one program must run the same one; all must use the same messages.
 void compare_ranks() {
-  const rank_block* first = nullptr;  // of its part
+  const rank_block* first = nullptr;  // the first rank of its part
   for (int r = 0; r < job.count; ++r) {
     const rank_block& rank = block_of(r);
     compare_memory(rank, r);
@@ -236,7 +236,7 @@ void compare_ranks() {
   }
 }
 
-/// Until every rank has attached or could not.
+/// Waits until every rank has attached, or has found that it cannot.
 void wait_for_all() {
   job_segment& s = *self.segment;
   block_of(job.me).state.store(rank_state::attached);
@@ -301,7 +301,7 @@ void ring() {
   (void)!write(self.bell, &one, sizeof one);
 }
 
-/// Says what the report of this rank, a job of its own, tells.
+/// Prints the report of this rank, the only one of its job.
 void say_alone(const char* why, bool proven) {
   hang_view view;
   view.why = why;
@@ -354,13 +354,14 @@ void watch_alone() {
   }
 }
 
-/// Tells what the entries of SOJOURN_VIA met on this rank, for one sentence a job.
+/// Adds to the job's segment what the entries of SOJOURN_VIA matched on this rank, so that the
+/// launcher tells of it once.
 void tell_of_settings() {
   // A single rank has no access to another one's objects, and the setting may be for larger jobs.
   if (job.count == 1) return;
   std::vector<site_rule_use> uses = site_rule_uses();
   job_segment& s = *self.segment;
-  // Another rank holds it for microseconds; one that dies in between may not stop this one.
+  // Another rank holds the lock for microseconds; one that died with it must not stop this one.
   for (int tries = 0; s.uses_locked.exchange(1) != 0; ++tries) {
     if (tries == 1000) return;
     sched_yield();
@@ -442,8 +443,8 @@ void live() {
   }
 }
 
-/// Says why this rank cannot start, so that no other waits for it. Allocates nothing, for that may
-/// be why.
+/// Says why this rank cannot start, so that no other waits for it. Allocates nothing, for lack of
+/// memory may be why.
 int cannot_start(const std::exception& e) {
   const char* what = e.what();
   const char* hint = "";
@@ -457,7 +458,7 @@ int cannot_start(const std::exception& e) {
   // Ranks that cannot start mostly cannot for the same reason: the first says it.
   bool first = self.segment == nullptr || self.segment->start_failed.fetch_add(1) == 0;
   if (first) {
-    // Settings of the user's are quoted in it.
+    // It may quote the user's settings.
     char sentence[1024];
     std::snprintf(sentence, sizeof sentence, "sojourn: %s%s", what, hint);
     make_printable(sentence);
@@ -486,8 +487,8 @@ void* worker(void*) {
   return nullptr;
 }
 
-/// First function of the worker thread; has no canary of its own, and gives the job's to all that
-/// it calls, so that frames from other ranks return.
+/// First function of the worker thread. Sets the job's stack canary, so that frames from other
+/// ranks pass the check when they return; so it has no canary itself.
 __attribute__((noinline, no_stack_protector)) void* worker_entry(void* argument) {
 #if defined(__x86_64__)
   asm volatile("movq %0, %%fs:0x28" : : "r"(self.segment->secret));
@@ -508,7 +509,8 @@ int run_job(int, char**, int (*body)(void*), void* context) {
     map_region(map_from_environment(job.count), job.me, heap_fd);
     self.segment = static_cast<job_segment*>(
         move_mapping_to_runtime_memory(self.segment, self.segment->segment_bytes));
-    // Rings and blocks, most of which nobody has touched: a core would hold, and so fill, them all.
+    // Most rings and blocks have never been touched: a core dump that held them all would fill
+    // them.
     madvise(reinterpret_cast<std::byte*>(self.segment) + self.segment->transport_offset,
             self.segment->segment_bytes - self.segment->transport_offset, MADV_DONTDUMP);
     slots.attach(job.me, new_watch);

@@ -7,7 +7,7 @@ namespace sojourn::detail {
 
 enum class shadow_stacks { not_supported, off, on };
 
-/// Of this process; programs that it starts may differ, by what their files are marked with.
+/// Those of this process. Programs that it starts may differ, by the marks in their files.
 shadow_stacks shadow_stacks_here();
 
 inline constexpr const char* shadow_stacks_remedy =

@@ -23,7 +23,7 @@ constexpr int patience_seconds = 3;
 /// What a process says of how it went: reason, a NUL, note.
 void say(int fd, const attempt_result& result) {
   std::string text = result.reason + '\0' + result.note;
-  // Written and read at one go.
+  // At most PIPE_BUF bytes, which are written and read at once.
   (void)!write(fd, text.data(), std::min(text.size(), std::size_t{PIPE_BUF}));
 }
 
@@ -45,7 +45,7 @@ void say(int fd, const attempt_result& result) {
   _exit(0);
 }
 
-/// The answer, or "" when the process has ended or our patience has before there was one.
+/// The answer, or "" when the process has ended or our patience has, before there was one.
 std::string read_answer(int fd) {
   pollfd wait{fd, POLLIN, 0};
   int ready;
@@ -56,7 +56,8 @@ std::string read_answer(int fd) {
   return std::string(text, count > 0 ? static_cast<std::size_t>(count) : 0);
 }
 
-/// While it lives, orphans of children become children, which can be waited for.
+/// While this lives, orphans of this process's children become its own children, which it can wait
+/// for.
 class adopting_orphans {
  public:
   adopting_orphans() {
@@ -89,10 +90,11 @@ trial try_in_child(const std::function<attempt_result()>& attempt) {
     errno = reason;
     return {false, failed("fork").reason, ""};
   }
-  setpgid(child, child);  // Whoever is first: it must be so before the group is killed.
+  // The child does the same: whoever is first, the group must exist before it is killed.
+  setpgid(child, child);
   std::string text = read_answer(answer[0]);
   close(answer[0]);
-  // What it has left in its group goes with it.
+  // What the attempt has left running in its group is killed, too.
   kill(-child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {

@@ -43,7 +43,7 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise,
   return value;
 }
 
-// What is free of the private part, behind the worker's stack and a gap.
+// The free addresses of the private part, which begin behind the worker's stack and a gap.
 std::uint64_t private_next;
 std::uint64_t private_end;
 
@@ -59,7 +59,7 @@ std::uint64_t take_private(std::size_t bytes) {
 constexpr std::uint64_t region_gib_max = 10 << 10;
 constexpr std::uint64_t unit_min = std::uint64_t{64} << 20;
 
-/// A rank's main fiber, and eight more.
+/// The least bytes of a rank's stacks: room for its main fiber and eight more.
 std::uint64_t stacks_min(const address_map& m) { return (m.main_slots() + 8) << m.slot_shift; }
 
 [[noreturn]] void refuse_region(const address_map& m, int ranks, std::uint64_t bytes_needed) {
@@ -164,7 +164,8 @@ void map_region(const address_map& map, int rank, int heap_fd) {
     obstacle o = why_not_reserved(map, reason);
     throw error(o.what + ": " + o.remedy + doctor_hint);
   }
-  // A memfd either way: its pages are charged when touched, also under strict overcommit.
+  // The memory is a memfd in both cases: its pages are charged when touched, even under strict
+  // overcommit.
   std::uint64_t partition = std::uint64_t{1} << map.heap_shift;
   std::uint64_t first = map.heap + static_cast<std::uint64_t>(rank) * partition;
   std::uint64_t where = heap_fd >= 0 ? map.heap : first;
@@ -175,8 +176,9 @@ void map_region(const address_map& map, int rank, int heap_fd) {
     throw error(format("the heap cannot be mapped: %s%s", std::strerror(errno), doctor_hint));
   }
   close(fd);
-  // A core would hold all of it, and fill the memory with zeroes to do so. Of its own partition
-  // this rank says what it uses (global_heap.cpp); others are in the cores of their ranks.
+  // A core dump would hold all of the mapping, and fill memory with zeros in doing so.
+  // global_heap.cpp includes what is in use of this rank's partition; the other ranks' cores hold
+  // theirs.
   madvise(reinterpret_cast<void*>(where), size, MADV_DONTDUMP);
   addresses = map;
   private_end = map.stacks;
@@ -193,7 +195,7 @@ void map_region(const address_map& map, int rank, int heap_fd) {
 
 namespace {
 
-/// At `address`, or anywhere when it is 0.
+/// Private memory at `address`, or anywhere when that is 0.
 void* map_private(std::uint64_t address, std::size_t bytes) {
   auto* wanted = reinterpret_cast<void*>(address);
   void* got = mmap(

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where things lie: one range of addresses, the same in every rank, divided by arithmetic. Knows
-// nothing of fibers, objects or messages. (DESIGN 2.1)
+// nothing of fibers, objects or messages.
 //
 //   base        private    the worker thread's stack, at the same address in every rank, and the
 //                          runtime's own tables
-//   + 1 unit    stacks     one partition a rank, of slots; each rank has private memory behind all
-//   + 2 units   heap       one partition a rank; shared by the ranks of a host, or private
-//   + 6 units   arenas     one partition a rank, of the heaps that travel with threads; each rank
-//   has
-//                          private memory behind all
+//   + 1 unit    stacks     a partition of slots for each rank; a rank has private memory behind
+//                          all of them, its own and the others'
+//   + 2 units   heap       a partition for each rank; shared by the ranks of a host, or private
+//   + 6 units   arenas     a partition for each rank, for the heaps that travel with threads; each
+//                          rank has private memory behind all of them
 //   + 7 units   shared     kept for software shared memory
 #pragma once
 
@@ -23,7 +23,7 @@ namespace sojourn::detail {
 struct address_map {
   static constexpr std::uint64_t default_base = 0x2000'0000'0000;
   static constexpr std::uint64_t default_bytes = 10ull << 40;
-  // Memcheck keeps a record of each 64 KiB that are mapped: 20 GB for the 4 TiB of the heap.
+  // Memcheck keeps a record of each 64 KiB that are mapped: 20 GB for the usual 4 TiB of heap.
   static constexpr std::uint64_t bytes_under_valgrind = 64ull << 30;
   static constexpr std::size_t default_main_stack_bytes = 8u << 20;
   static constexpr std::size_t worker_stack_bytes = 8u << 20;
@@ -52,7 +52,7 @@ struct address_map {
   std::uint64_t arenas_end() const { return arenas + unit; }
   std::uint64_t slot_count() const { return unit >> slot_shift; }
   std::uint64_t slots_per_rank() const { return std::uint64_t{1} << (stacks_shift - slot_shift); }
-  /// The first slots of a partition, which are the main fiber's.
+  /// How many slots at the beginning of a partition are the main fiber's.
   std::uint64_t main_slots() const {
     return (main_stack_bytes + (std::uint64_t{1} << slot_shift) - 1) >> slot_shift;
   }
@@ -75,7 +75,8 @@ struct obstacle {
   std::string what;
   std::string remedy;
 };
-/// Says what reserve_region(map) met with, for an errno that it returned.
+/// What kept reserve_region(map) from succeeding, and the remedy; `reason` is the errno that it
+/// returned.
 obstacle why_not_reserved(const address_map& map, int reason);
 
 /// Reserves the region and maps the heap: all partitions of `heap_fd`, or, when it is -1, this
@@ -83,10 +84,10 @@ obstacle why_not_reserved(const address_map& map, int reason);
 /// the reason and the remedy.
 void map_region(const address_map& map, int rank, int heap_fd);
 
-/// Zeroed memory for the runtime's own tables, never freed, in the region's private part. There, so
-/// that its addresses, of which dead copies lie about on every stack, are never taken for pointers
-/// into the program's heap by the scan of frames that migrate. Pages are charged when touched.
-/// Throws std::bad_alloc.
+/// Zeroed memory for the runtime's own tables, never freed, in the region's private part. Stale
+/// copies of addresses of these tables lie on every stack; in the private part they are never taken
+/// for pointers into the program's heap by the scan of frames that migrate. Pages are charged when
+/// touched. Throws std::bad_alloc.
 void* runtime_memory(std::size_t bytes);
 /// The same for an array of default-constructed elements.
 template <class T>
@@ -95,22 +96,23 @@ T* runtime_array(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) ::new (static_cast<void*>(first + i)) T();
   return first;
 }
-/// The same from the other end of the private part: as long as there is room, the n-th such stretch
-/// lies at the same addresses in every run, whatever else was asked for.
+/// Like runtime_memory, but from the other end of the private part: as long as there is room, the
+/// n-th such stretch lies at the same addresses in every run, whatever else was asked for.
 void* runtime_memory_at_end(std::size_t bytes);
-/// Moves a mapping into the region's private part; returns where it is then.
+/// Moves a mapping into the region's private part, if there is room; returns its address.
 void* move_mapping_to_runtime_memory(void* mapping, std::size_t bytes);
 
-/// True when valgrind runs this program: it preloads its part of the client, and says so in the
-/// environment.
+/// True when valgrind runs this program: valgrind preloads a library of its own, and leaves its
+/// name in LD_PRELOAD.
 bool under_valgrind();
 
-/// What one may ask for, of fibers' stacks and of main's.
+/// Limits of what a user may set, both for fibers' stacks and for main's.
 inline constexpr std::uint64_t stack_kib_min = 64;
 inline constexpr std::uint64_t stack_kib_max = 1 << 20;
 
-/// SOJOURN_REGION_GIB, SOJOURN_STACK_KIB and SOJOURN_MAIN_STACK_KIB, checked. Throws
-/// sojourn::error. Without the first the region is small when it `shrinks`.
+/// The map that SOJOURN_REGION_GIB, SOJOURN_STACK_KIB and SOJOURN_MAIN_STACK_KIB ask for. Without
+/// the first, the region has its default size, or that for valgrind when it `shrinks`. Throws
+/// sojourn::error when a value is wrong.
 address_map map_from_environment(int ranks, bool shrinks = under_valgrind());
 
 }  // namespace sojourn::detail

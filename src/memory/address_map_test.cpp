@@ -115,7 +115,7 @@ TEST(address_map, stacks_of_a_gib_fit_the_usual_region_and_what_does_not_fit_is_
       "a region of 10485760 MiB is too small for 1000 ranks with stacks of 1048576 KiB (main: "
       "8192 KiB) and eight fibers each: use fewer ranks, or smaller stacks (--stack-fiber, "
       "--stack-main)");
-  // What is named is enough, and no less is.
+  // The value that the message names is enough, and no smaller one is.
   EXPECT_NE(why_not(8 * gib, 2, gib).find("set SOJOURN_REGION_GIB to 256 or more"),
             std::string::npos);
   EXPECT_EQ(why_not(256 * gib, 2, gib), "");

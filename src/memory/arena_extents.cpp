@@ -17,19 +17,20 @@ arena_extents extents;
 
 namespace {
 
-// Made accessible this much at a time, so that the mapping is split rarely.
+// Extents become accessible in chunks of this size, so that the mapping is split rarely.
 constexpr unsigned chunk_shift = 24;
 constexpr std::uint64_t chunk_bytes = std::uint64_t{1} << chunk_shift;
-// Retired extents keep this much memory, about a thousand small heaps; half of it is given back
-// when it is exceeded.
+// Retired extents keep at most this much memory, about a thousand small heaps; beyond that, the
+// older half of it is given back.
 constexpr std::uint64_t warm_bytes_max = 8u << 20;
-// More than this goes at once: that costs little beside what it took to fill it.
+// A retired extent that used at least this much gives it back at once: that costs little beside
+// filling it.
 constexpr std::uint64_t cold_at_once = 1u << 20;
 
-// What a rank knows of a granule.
-constexpr std::uint8_t taken = 1;   // of this rank's partition, and handed out
-constexpr std::uint8_t live = 2;    // holds a thread's data here
-constexpr std::uint8_t warm = 4;    // is in the list of those that may hold memory for nothing
+// What a rank knows of a granule, as bits.
+constexpr std::uint8_t taken = 1;   // in this rank's partition, and handed out
+constexpr std::uint8_t live = 2;    // holds a thread's data on this rank
+constexpr std::uint8_t warm = 4;    // listed as a granule that may hold memory nobody uses
 constexpr std::uint8_t sealed = 8;  // checked mode: inaccessible
 
 char* at(std::uint64_t address) { return reinterpret_cast<char*>(address); }
@@ -47,7 +48,7 @@ std::uint64_t address_of(std::uint32_t granule) {
 
 }  // namespace
 
-// At the first use: a job whose threads have no heaps pays nothing.
+// Called at the first use: a job whose threads have no heaps pays nothing.
 void arena_extents::attach() {
   rank_ = static_cast<std::uint64_t>(job.me);
   top_order_ = addresses.arenas_shift - granule_shift;
@@ -55,7 +56,7 @@ void arena_extents::attach() {
   chunks_ = static_cast<std::uint8_t*>(
       runtime_memory(std::max<std::uint64_t>(addresses.unit >> chunk_shift, 1)));
   blocks_ = static_cast<block*>(runtime_memory(sizeof(block) << top_order_));
-  // A huge page costs milliseconds at first touch and 2 MiB; most heaps of threads are small.
+  // A huge page takes milliseconds at first touch, and 2 MiB; most heaps of threads are small.
   madvise(at(addresses.arenas), addresses.unit, MADV_NOHUGEPAGE);
   std::fill_n(heads_, orders_max, none);
   link(0, top_order_);
@@ -79,8 +80,8 @@ void arena_extents::unlink(std::uint32_t first) {
   b.order_plus_one = 0;
 }
 
-/// Buddies: a stretch is cut into blocks that begin at a multiple of their length, and a block
-/// whose other half is free merges with it.
+/// A buddy allocator: a stretch is split into blocks of 2^n granules that begin at a multiple of
+/// their length, and a block whose buddy is free merges with it.
 void arena_extents::free_range(std::uint32_t first, std::uint32_t count) {
   while (count > 0) {
     auto order = static_cast<unsigned>(std::bit_width(count)) - 1;
@@ -99,7 +100,8 @@ void arena_extents::free_range(std::uint32_t first, std::uint32_t count) {
   }
 }
 
-/// A stretch that begins where a free block does, out of all lists; `none` when there is none.
+/// Takes a stretch that begins with a free block off the lists; `none` when there is no such
+/// stretch.
 std::uint32_t arena_extents::take_range(std::uint32_t count) {
   auto wanted = static_cast<unsigned>(std::bit_width(count - 1));
   unsigned order = wanted;
@@ -109,7 +111,8 @@ std::uint32_t arena_extents::take_range(std::uint32_t count) {
   if (order <= top_order_) {
     first = heads_[order];
   } else {
-    // No block is long enough: perhaps several side by side are. Slow, but better than to give up.
+    // No single block is long enough, but several adjoining ones may be. Slow, but better than to
+    // give up.
     std::uint32_t granules = 1u << top_order_;
     for (std::uint32_t i = 0; i < granules && length < count;) {
       if (unsigned o = blocks_[i].order_plus_one; o != 0) {
@@ -238,10 +241,10 @@ void arena_extents::retire(std::uint64_t address, std::uint64_t bytes, std::uint
   std::uint8_t* state = granules_ + first;
   for (std::uint32_t i = 0; i < count; ++i) state[i] &= static_cast<std::uint8_t>(~live);
   if (checked()) {
-    // Whoever stayed here with a pointer into it is found out.
+    // Whoever stayed on this rank with a pointer into the extent is then caught using it.
     madvise(at(address), touched, MADV_DONTNEED);
     if (mprotect(at(address), std::uint64_t{count} << granule_shift, PROT_NONE) != 0) {
-      return;  // as many mappings as a process may have: it is a check less
+      return;  // the limit on mappings is reached: this extent goes unchecked
     }
     for (std::uint32_t i = 0; i < count; ++i) state[i] |= sealed;
     return;
@@ -250,7 +253,7 @@ void arena_extents::retire(std::uint64_t address, std::uint64_t bytes, std::uint
     madvise(at(address), touched, MADV_DONTNEED);
     return;
   }
-  // What came and went before is in the list already.
+  // Granules of an extent that was here before may be in the list already.
   std::uint32_t end = granule_count(touched);
   for (std::uint32_t i = 0; i < end;) {
     std::uint32_t j = i;
@@ -269,8 +272,8 @@ void arena_extents::keep_warm(std::uint32_t first, std::uint32_t count, std::uin
   while (warm_count_ == warm_stretches_max || warm_bytes_ > warm_bytes_max) cool();
 }
 
-/// Gives back the memory of the older half, in few calls where stretches lie side by side. Not that
-/// of extents in which threads live again.
+/// Gives back the memory of the older half of the list, with one call for adjoining stretches, but
+/// not that of extents in which threads live again.
 void arena_extents::cool() {
   std::uint32_t half = (warm_count_ + 1) / 2;
   std::sort(warm_, warm_ + half,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Extents: stretches of the arenas region, of which the heaps of threads are made. Each rank hands
-// out those of its own partition, and puts private memory behind any that a thread brings along. It
-// knows nothing of what lies in them.
+// out those of its own partition, and puts private memory behind any that a thread brings along.
+// What lies in an extent is not known here.
 //
-// Memory that a thread leaves behind when it goes on is worth nothing but that its pages need not
-// be had again when a thread comes. So it stays *warm* until there is too much of it.
+// The content of memory that a thread leaves behind is worthless, but the memory itself spares the
+// next thread at these addresses the page faults. So it stays *warm* until there is too much of it.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ class arena_extents {
   static constexpr unsigned granule_shift = 16;
   static constexpr std::uint64_t granule_bytes = std::uint64_t{1} << granule_shift;
 
-  /// An extent of this rank's partition, of `bytes` rounded up to whole granules, with memory
-  /// behind it, whose content is undefined. 0 when there is no such stretch. Requires: the region
-  /// is mapped. Throws std::bad_alloc when the system gives no memory.
+  /// Hands out an extent of this rank's partition: `bytes`, rounded up to whole granules, with
+  /// memory behind them whose content is undefined. Returns 0 when no free stretch is long enough.
+  /// Requires: the region is mapped. Throws std::bad_alloc when the system gives no memory.
   std::uint64_t take(std::uint64_t bytes);
-  /// Takes an extent back. Requires: it is of this rank's partition, whole or in parts, and retired
+  /// Takes back an extent, or a part of one. Requires: it is of this rank's partition, and retired
   /// on every rank where it was in use.
   void give_back(std::uint64_t address, std::uint64_t bytes);
 
@@ -36,8 +36,8 @@ class arena_extents {
   /// memory behind them. In checked mode it becomes inaccessible until it is opened again.
   void retire(std::uint64_t address, std::uint64_t bytes, std::uint64_t touched);
 
-  /// Writes which stretches of this rank's partition are handed out, and has the same ones handed
-  /// out in a fresh job. Their content goes with the arenas.
+  /// Saves which stretches of this rank's partition are handed out; `load` marks the same ones in a
+  /// fresh job. Their content is saved with the arenas.
   void save(file_writer& to) const;
   void load(file_reader& from);
 
@@ -55,7 +55,7 @@ class arena_extents {
   static constexpr unsigned orders_max = 32;
   static constexpr std::uint32_t warm_stretches_max = 512;
 
-  /// A free block of 2^order granules, at its first granule.
+  /// A free block of 2^order granules: the entry of its first granule.
   struct block {
     std::uint32_t next;
     std::uint32_t previous;
@@ -75,9 +75,9 @@ class arena_extents {
   void keep_warm(std::uint32_t first, std::uint32_t count, std::uint64_t bytes);
   void cool();
 
-  std::uint8_t* granules_ = nullptr;  // of the whole job: what this rank knows of each
-  std::uint8_t* chunks_ = nullptr;    // of the whole job: 1 when made accessible
-  block* blocks_ = nullptr;           // of this rank's partition
+  std::uint8_t* granules_ = nullptr;  // the state on this rank of each granule of the job
+  std::uint8_t* chunks_ = nullptr;    // for each chunk of the job: 1 when made accessible
+  block* blocks_ = nullptr;           // one for each granule of this rank's partition
   std::uint32_t heads_[orders_max];   // free blocks of each order
   std::uint64_t rank_ = 0;
   unsigned top_order_ = 0;

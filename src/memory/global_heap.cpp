@@ -24,21 +24,22 @@ std::size_t heap_bytes_kept = 0;
 namespace {
 
 constexpr std::size_t page = 4096;
-// Runs at least this long give their memory back to the system, in the end.
+// Freed runs at least this long give their memory back to the system, sooner or later.
 constexpr std::size_t give_back = 1u << 20;
-// So many bytes of them, or half of what is in use, are kept for the next ones.
+// Of their bytes, this many or half of what is in use, whichever is more, are kept for reuse.
 constexpr std::size_t kept_least = 64u << 20;
 constexpr std::uint64_t kept_ns = 1'000'000'000;
-// What a core holds beyond what was used.
+// A core dump covers at least this much beyond what was used.
 constexpr std::size_t least_dumped = 1u << 20;
 
-/// Runs of pages, first fit by size, neighbours merged. Its records lie in private memory.
+/// Runs of pages, best fit, neighbours merged. The records lie in private memory.
 class page_runs final : public std::pmr::memory_resource {
  public:
   page_runs(std::uint64_t first, std::uint64_t bytes)
       : first_(first), next_(first), high_(first), dumped_(first), end_(first + bytes) {}
 
-  /// The books, then each stretch of pages that hold something, behind its address and length.
+  /// Writes the table of free runs, then each stretch of pages that hold something, with its
+  /// address and length in front.
   void save(file_writer& to) const {
     to.put(next_);
     to.put(by_address_.size());
@@ -82,7 +83,7 @@ class page_runs final : public std::pmr::memory_resource {
     const auto* words = reinterpret_cast<const std::uint64_t*>(address);
     return std::all_of(words, words + page / sizeof *words, [](std::uint64_t w) { return w == 0; });
   }
-  /// Pages of zeros are left out: a fresh partition has them.
+  /// Pages of zeros are left out: a fresh partition has zeros there.
   static void save_pages(file_writer& to, std::uint64_t from, std::uint64_t end) {
     while (from < end) {
       while (from < end && is_zero(from)) from += page;
@@ -149,9 +150,9 @@ class page_runs final : public std::pmr::memory_resource {
     if (is_long && heap_bytes_kept > std::max(kept_least, in_use_ / 2)) trim();
   }
 
-  /// Long runs that are free have no memory any more.
+  /// Gives back the memory of long free runs.
   void trim() {
-    // Shared pages: MADV_DONTNEED would only unmap them here.
+    // The pages are shared: MADV_DONTNEED would unmap them here, and not free them.
     for (auto [address, bytes] : by_address_) {
       if (bytes >= give_back) madvise(reinterpret_cast<void*>(address), bytes, MADV_REMOVE);
     }
@@ -160,7 +161,7 @@ class page_runs final : public std::pmr::memory_resource {
     heap_bytes_kept = 0;
   }
 
-  /// What is used is in a core of this rank. In steps, for each takes a system call.
+  /// Has core dumps of this rank cover what is in use, and more: each extension is a system call.
   void want_in_cores() {
     std::uint64_t step = std::max<std::uint64_t>(least_dumped, (next_ - first_) / 8);
     std::uint64_t until = next_ + std::min(end_ - next_, step / page * page);
@@ -189,10 +190,10 @@ class page_runs final : public std::pmr::memory_resource {
 
   std::uint64_t first_;
   std::uint64_t next_;
-  std::uint64_t high_;          ///< Behind it nothing has memory.
+  std::uint64_t high_;          ///< Nothing has memory from here on.
   std::size_t in_use_ = 0;      ///< Bytes of runs that are not free.
   std::uint64_t freed_ns_ = 0;  ///< When a long run was last freed.
-  std::uint64_t dumped_;        ///< Up to here the partition is in cores.
+  std::uint64_t dumped_;        ///< Core dumps cover the partition up to here.
   std::uint64_t end_;
   std::map<std::uint64_t, std::size_t> by_address_;
   std::multimap<std::size_t, std::uint64_t> by_size_;
@@ -216,8 +217,8 @@ void attach_heap(std::uint64_t secret) {
   heap = ::new (runtime_memory(sizeof(heap_state))) heap_state(skip);
 }
 
-// The pools keep their records in pages of the runs, and know where those are by addresses. So they
-// come back as their bytes, at the address that they had, like every object of the program.
+// The pools keep their records in pages of the runs and refer to them by address. So the pools are
+// restored byte for byte at their old address, like every object of the program.
 void save_heap(file_writer& to) {
   to.put(reinterpret_cast<std::uint64_t>(heap));
   to.put(heap->in_use);

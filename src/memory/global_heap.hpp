@@ -7,25 +7,25 @@
 
 namespace sojourn::detail {
 
-/// Requires: the region is mapped. In checked mode `secret`, the job's, says where objects begin,
-/// so that an address kept from another job is mostly no object of this one.
+/// Requires: the region is mapped. In checked mode the job's `secret` decides where objects begin,
+/// so that an address kept from another job rarely is that of an object of this one.
 void attach_heap(std::uint64_t secret);
 class file_writer;
 class file_reader;
 
-/// Writes what lies in this rank's partition, and the allocator's books.
+/// Saves what lies in this rank's partition, and the allocator's tables.
 void save_heap(file_writer& to);
-/// Puts it back, in the partition of a fresh job. Throws sojourn::error.
+/// Restores them in the partition of a fresh job. Throws sojourn::error.
 void load_heap(file_reader& from);
 
 /// Bytes of the partition that are allocated to objects now.
 std::size_t heap_bytes_in_use();
 
-/// Bytes of memory in long runs of pages that were freed and wait to be used again: having them of
-/// the system anew takes thirty times as long as clearing them.
+/// Bytes of long freed runs of pages that are kept for reuse: to get them from the system again
+/// takes thirty times as long as to clear them.
 extern std::size_t heap_bytes_kept;
-/// Gives them back to the system when none was freed in the last second. For ranks that are about
-/// to fall asleep.
+/// Gives these bytes back to the system when no long run was freed in the last second. For ranks
+/// that are about to fall asleep.
 void trim_heap();
 
 }  // namespace sojourn::detail

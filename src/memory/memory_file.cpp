@@ -14,7 +14,7 @@
 namespace sojourn::detail {
 
 int make_memory_file(const char* name, std::uint64_t bytes) {
-  // Past this limit ftruncate does not fail but kills, by SIGXFSZ.
+  // Beyond this limit ftruncate does not fail: it raises SIGXFSZ, which kills the process.
   rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) {
     throw error(

@@ -6,8 +6,8 @@
 
 namespace sojourn::detail {
 
-/// Returns its descriptor, close-on-exec. `name` shows in /proc/PID/maps. Its pages are had when
-/// they are touched. Throws sojourn::error with the reason and the remedy.
+/// Returns its descriptor, close-on-exec. `name` shows in /proc/PID/maps. The system provides a
+/// page when it is first touched. Throws sojourn::error with the reason and the remedy.
 int make_memory_file(const char* name, std::uint64_t bytes);
 
 }  // namespace sojourn::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests that map a region of their own. Their claims are made in a child process: it exits with
-// the line of the first that does not hold.
+// For tests that map a region of their own. They check their claims in a child process, which exits
+// with the line of the first claim that does not hold.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace sojourn::detail {
 
 inline constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t gib = std::uint64_t{1} << 30;
-/// Of the region.
+/// Where the region begins.
 inline constexpr std::uint64_t base = 0x3200'0000'0000;
 
 #define CLAIM(condition)                                           \
@@ -35,7 +35,7 @@ inline constexpr std::uint64_t base = 0x3200'0000'0000;
       },                        \
       testing::ExitedWithCode(0), "")
 
-/// This process is that rank.
+/// Makes this process that rank.
 inline void map_as(int rank, std::uint64_t region_bytes = 1 * gib, int ranks = 2) {
   job.me = rank;
   job.count = ranks;

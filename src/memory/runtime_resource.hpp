@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers of the runtime whose addresses may be left on fibers' stacks: in the runtime's own
-// memory, where the scan of frames that migrate does not take them for the program's.
+// Memory for containers of the runtime whose addresses may remain on fibers' stacks: it is the
+// runtime's own memory, so that the scan of frames that migrate does not take these addresses for
+// pointers of the program.
 #pragma once
 
 #include <memory_resource>
@@ -9,7 +10,7 @@
 
 namespace sojourn::detail {
 
-/// Memory for them; what is freed is used again by others. Requires: the region is mapped.
+/// Freed blocks are reused for other containers. Requires: the region is mapped.
 inline std::pmr::memory_resource* runtime_resource() {
   class never_freed final : public std::pmr::memory_resource {
     void* do_allocate(std::size_t bytes, std::size_t) override { return runtime_memory(bytes); }

@@ -19,14 +19,14 @@ stack_slots slots;
 
 namespace {
 
-// Slots become readable and writable this many at a time, so that the mapping is split rarely; but
-// not more addresses at once than this, for where overcommit is strict they are charged.
+// Slots become readable and writable in chunks of this many, so that the mapping is split rarely,
+// but in chunks of at most this many bytes, because strict overcommit charges writable addresses.
 constexpr std::uint64_t slots_per_chunk = 64;
 constexpr std::uint64_t chunk_bytes_max = std::uint64_t{16} << 20;
 constexpr std::size_t fibers_most = 1024;
 
-/// Free slots beyond so many keep no memory; given back in batches of half as many. Of long stacks,
-/// which may have been used in whole, fewer.
+/// Free slots beyond this many keep no memory; it is given back in batches of half as many slots.
+/// When stacks are long, fewer slots keep theirs, because each may have been used in whole.
 std::size_t warm_slots() {
   constexpr std::uint64_t warm_bytes = std::uint64_t{2} << 30;
   return std::clamp<std::size_t>(warm_bytes >> addresses.slot_shift, 4, 256);
@@ -34,7 +34,7 @@ std::size_t warm_slots() {
 
 char* at(std::uint64_t address) { return reinterpret_cast<char*>(address); }
 
-/// No value that a program puts there by chance: another one at each address.
+/// A value that a program does not write by chance: it differs at each address.
 std::uint64_t canary(const std::uint64_t* word) {
   return reinterpret_cast<std::uint64_t>(word) * 0x9e3779b97f4a7c15u;
 }
@@ -43,11 +43,11 @@ std::uint64_t canary(const std::uint64_t* word) {
 
 void stack_slots::attach(int rank, piece* (*watch)()) {
   watch_ = watch;
-  // A huge page costs milliseconds at first touch and 2 MiB; a stack rarely uses 16 KiB. Told once
-  // for all stacks, so that those opened later differ in nothing from the ones before them and
-  // extend their mapping.
+  // A huge page takes milliseconds at first touch, and 2 MiB; a stack rarely uses 16 KiB. The
+  // advice is given for the whole region at once, so that slots opened later have the same
+  // attributes as their neighbours, and extend their mapping.
   madvise(at(addresses.stacks), addresses.unit, MADV_NOHUGEPAGE);
-  // qemu-user takes any advice, also what there is none of, and does nothing.
+  // qemu-user accepts any advice, even one that does not exist, and ignores it.
   guards_by_advice_ = madvise(at(addresses.stacks), guard_bytes, -1) != 0;
   table_ = static_cast<stack_slot*>(runtime_memory(addresses.slot_count() * sizeof(stack_slot)));
   main_slots_ = static_cast<std::uint32_t>(addresses.main_slots());
@@ -70,7 +70,7 @@ void stack_slots::open_now(std::uint32_t index) {
     return;
   }
   if (!is_main(index)) {
-    // A whole chunk at once; chunks already open are only made writable again, which is harmless.
+    // Opens a whole chunk at once; in a chunk that is open, the slot only lacks its guard page.
     std::uint64_t slot_bytes = std::uint64_t{1} << addresses.slot_shift;
     std::uint64_t chunk =
         std::max(slot_bytes, std::min(slots_per_chunk * slot_bytes, chunk_bytes_max));
@@ -103,7 +103,7 @@ void stack_slots::close_above(std::uint32_t index, std::uint64_t hi) {
   if (index / addresses.slots_per_rank() == first_ / addresses.slots_per_rank()) return;
   if (bytes == 0 || offset % guard_bytes != 0 || table_[index].unguarded) return;
   if (table_[index].closed_from_page == 0 && mprotect(at(hi), bytes, PROT_NONE) != 0) {
-    return;  // as many mappings as a process may have: it is a check less
+    return;  // the limit on mappings is reached: this slot goes unchecked
   }
   table_[index].closed_from_page = static_cast<std::uint32_t>(offset / guard_bytes);
   table_[index].open = false;
@@ -115,7 +115,7 @@ void stack_slots::guard(std::uint32_t index) {
     if (madvise(page, guard_bytes, MADV_GUARD_INSTALL) == 0) return;
     guards_by_advice_ = false;
   }
-  // Splits the mapping in two, as often as the system's limit on mappings allows.
+  // This splits the mapping; it fails when the process has as many mappings as it may.
   if (mprotect(page, guard_bytes, PROT_NONE) == 0) return;
   auto* words = reinterpret_cast<std::uint64_t*>(page);
   for (std::uint64_t* w = words; w < words + guard_bytes / sizeof *w; ++w) *w = canary(w);
@@ -175,14 +175,14 @@ void stack_slots::free_unused() {
 }
 
 void stack_slots::trim() {
-  // The oldest entries are the coldest. Neighbouring slots go in one call.
+  // The oldest entries are the coldest. Neighbouring slots are trimmed in one call.
   std::size_t until = free_.size() - warm_slots_;
   std::sort(free_.begin() + static_cast<std::ptrdiff_t>(trimmed_),
             free_.begin() + static_cast<std::ptrdiff_t>(until));
   std::uint64_t slot_bytes = std::uint64_t{1} << addresses.slot_shift;
   for (std::size_t i = trimmed_; i < until;) {
     std::size_t j = i;
-    // Not those that pieces visit in place, nor those with a canary.
+    // Not slots in which pieces are in place, nor those with a canary, whose list is never empty.
     while (j < until && free_[j] == free_[i] + (j - i) && table_[free_[j]].in_place == nullptr) ++j;
     if (j > i) madvise(at(low(free_[i])), (j - i) * slot_bytes, MADV_DONTNEED);
     i = std::max(j, i + 1);

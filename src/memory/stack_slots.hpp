@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stack slots: equal stretches of the stacks region, each with a guard page at its low end. A slot
-// belongs to the rank in whose partition it lies; other ranks open it too when frames from it
+// belongs to the rank in whose partition it lies; other ranks open it too when frames of that stack
 // visit them. The first slots of a partition together are the main fiber's, which is larger.
 //
-// Guards without madvise(MADV_GUARD_INSTALL), which kernels before 6.13 lack, split mappings, of
-// which a process may have vm.max_map_count. A slot beyond that is *unguarded*: a canary lies where
-// the guard page would, and is looked at when a fiber has left the stack.
+// Kernels before 6.13 lack madvise(MADV_GUARD_INSTALL): there each guard page splits a mapping, and
+// a process may have only vm.max_map_count mappings. A slot beyond that limit is *unguarded*: in
+// place of the guard page lies a canary, which is checked when a fiber has left the stack.
 #pragma once
 
 #include <cstddef>
@@ -24,11 +24,12 @@ struct stack_slot {
   std::uint32_t users = 0;    ///< Fibers of this rank whose stack it is (several when shared).
   bool open = false;          ///< Memory is mapped behind it on this rank.
   bool unguarded = false;     ///< It has a canary instead of a guard page.
-  /// Pieces in place here that other ranks read now, or send in parts: nothing else may come in
-  /// their place.
+  /// How many pieces in place here are being read by other ranks, or sent in parts: until that is
+  /// done, nothing else may be placed in the slot.
   std::uint16_t being_read = 0;
-  /// Checked mode: pages from here on are inaccessible, for they hold the frames of callers on
-  /// another rank; 0: none are. Such a slot is not `open`, so that who needs more of it opens it.
+  /// Checked mode: the pages from this one on are inaccessible, because they hold the frames of
+  /// callers that are on another rank; 0: no pages are. Such a slot is not `open`, so that whoever
+  /// needs more of it opens it.
   std::uint32_t closed_from_page = 0;
 };
 
@@ -36,8 +37,9 @@ class stack_slots {
  public:
   static constexpr std::size_t guard_bytes = 4096;
 
-  /// Requires: the region is mapped. `watch` makes what stands first in the list of an unguarded
-  /// slot for ever, so that who finds the list empty, or something else first, need not ask.
+  /// Requires: the region is mapped. `watch` makes the entry that stays first in the list of an
+  /// unguarded slot: whoever finds the list empty, or another entry first, knows without asking
+  /// that the slot has a guard page.
   void attach(int rank, piece* (*watch)());
 
   /// Slot of an address in the stacks region; the main fiber's slots count as one.
@@ -66,11 +68,11 @@ class stack_slots {
       open_now(index);
   }
 
-  /// Makes a slot of another rank inaccessible from `hi`, a page's start, upwards. Cheap when it
-  /// is.
+  /// Makes a slot of another rank inaccessible from `hi`, the start of a page, upwards. Cheap when
+  /// it already is.
   void close_above(std::uint32_t index, std::uint64_t hi);
-  /// To be called before frames that end at `hi` are copied to a slot: leaves it closed when it is
-  /// closed from there.
+  /// True when the slot is closed exactly from `hi` upwards: frames that end there can be copied to
+  /// it without opening more of it.
   bool is_closed_above(std::uint32_t index, std::uint64_t hi) const {
     return hi - low(index) == table_[index].closed_from_page * guard_bytes;
   }
@@ -86,31 +88,31 @@ class stack_slots {
   std::uint32_t acquire();
   void release(std::uint32_t index);
 
-  /// So many fibers keep a stack of their own; those of further handlers that block are shared, and
-  /// their bytes become images. There are a few slots more: for the next handler, and for what it
-  /// becomes.
+  /// This many fibers keep stacks of their own. Further handlers that block share stacks, and their
+  /// bytes become images. A partition has a few slots more, for the next handler and for the fiber
+  /// that it may become.
   std::size_t fibers_max() const { return fibers_max_; }
 
-  /// What the sentence on an overflow ends with: how a larger stack is had.
+  /// The end of the message on an overflow: how to get a larger stack.
   const char* how_to_enlarge(std::uint32_t index) const {
     return is_main(index) ? "run with a larger one: --stack-main SIZE (SOJOURN_MAIN_STACK_KIB)"
                           : "run with larger ones: --stack-fiber SIZE (SOJOURN_STACK_KIB)";
   }
 
-  /// Ends the rank when the slot has a canary and that is damaged: its stack overflowed.
+  /// Ends the rank when the slot has a canary that is damaged: the stack overflowed.
   void check(std::uint32_t index) const {
     if (table_[index].unguarded && !canary_is_whole(index)) [[unlikely]]
       overflowed(index);
   }
 
-  /// How many slots of this rank were ever handed out: with the users of each, all there is to know
-  /// of them in another run.
+  /// How many slots of this rank were ever handed out. With the users of each slot, that is all a
+  /// checkpoint keeps of them.
   std::uint32_t handed_out() const { return next_ - first_ - main_slots_; }
-  /// Has as many handed out, with no users yet. Throws std::bad_alloc.
+  /// In a fresh job: hands out as many slots, whoever uses them. Throws std::bad_alloc.
   void restore(std::uint32_t handed_out);
-  /// After restore: a fiber has its stack there.
+  /// Counts a fiber that has its stack in the slot.
   void restore_user(std::uint32_t index) { ++table_[index].users; }
-  /// After that.
+  /// After restore, when all users are counted: the slots without users are free.
   void free_unused();
 
   /// True when `address` lies in a guard page: a stack overflowed.
@@ -127,8 +129,8 @@ class stack_slots {
 
   stack_slot* table_ = nullptr;
   std::vector<std::uint32_t> free_;
-  std::uint32_t first_ = 0;  // of this rank's partition
-  std::uint32_t next_ = 0;   // never used yet
+  std::uint32_t first_ = 0;  // first slot of this rank's partition
+  std::uint32_t next_ = 0;   // first slot that was never handed out
   std::uint32_t main_slots_ = 0;
   std::size_t fibers_max_ = 0;
   std::size_t warm_slots_ = 0;

@@ -39,13 +39,13 @@ std::vector<std::uint32_t> acquire(std::size_t count) {
   return held;
 }
 
-/// As a fiber does: from the top down, 16 KiB of it.
+/// Uses the stack as a fiber does: 16 KiB, from the top down.
 void use(std::uint32_t slot, char value) {
   std::memset(at(slots.high(slot)) - 4 * page, value, 4 * page);
 }
 
 std::size_t resident_pages(std::uint32_t slot) {
-  // Behind the guard page, of which emulators refuse to say anything.
+  // Without the guard page, which emulators refuse to say anything about.
   unsigned char pages[slot_bytes / page - 1];
   CLAIM(mincore(at(slots.low(slot)) + page, slot_bytes - page, pages) == 0);
   std::size_t resident = 0;
@@ -53,7 +53,7 @@ std::size_t resident_pages(std::uint32_t slot) {
   return resident;
 }
 
-/// Asks the kernel, which does not fault.
+/// Asks the kernel, so that an inaccessible address does not fault.
 bool can_be_written(std::uint64_t address) {
   int ends[2];
   CLAIM(pipe(ends) == 0);
@@ -77,7 +77,7 @@ TEST(stack_slots, many_free_slots_give_their_memory_back_and_stay_usable) {
     resident = 0;
     for (std::uint32_t slot : held) resident += resident_pages(slot);
     CLAIM(resident <= 4 * 400);
-    CLAIM(resident >= 4 * 256);  // the warm ones keep theirs
+    CLAIM(resident >= 4 * 256);  // the warm slots keep theirs
 
     std::vector<std::uint32_t> again = acquire(many);
     for (std::uint32_t slot : again) {
@@ -173,14 +173,14 @@ void exhaust_mappings() {
 
 piece* a_watch() { return reinterpret_cast<piece*>(&slots); }
 
-/// A full slot with a canary; `end_of_mappings` sees to it that there can be no guard page.
+/// A slot with a canary, in full use; `end_of_mappings` makes a guard page impossible.
 template <class EndOfMappings>
 std::uint32_t unguarded(bool mprotect_refuses, EndOfMappings end_of_mappings) {
   if (!without_guards::from_now_on(mprotect_refuses)) _exit(77);
   map_slots(a_watch);
   acquire(10);
   end_of_mappings();
-  // More than are made accessible at a time.
+  // More slots than are made accessible at a time.
   std::vector<std::uint32_t> held = acquire(200);
   std::uint32_t slot = held.back();
   CLAIM(slots[slot].unguarded);

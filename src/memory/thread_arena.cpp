@@ -20,18 +20,18 @@ constexpr std::size_t page = thread_arena::page_bytes;
 constexpr std::size_t quantum = 16;  // what every block is aligned to
 // Freed runs at least this long give their memory back to the system.
 constexpr std::uint64_t cold_run_bytes = 1u << 20;
-// A gap in a page up to this is copied along: a range of its own would cost more.
+// Gaps up to this long between used ranges are copied, too: another range would cost more.
 constexpr std::uint64_t gap_bytes_max = 64;
-// About so much of a slab is carved into blocks at a time. What is not carved does not travel.
+// A slab is carved into blocks in steps of about this size. What is not carved does not travel.
 constexpr std::size_t carve_bytes = 512;
 
-// The sizes of small blocks. Above 512 as many as fit a page 7, 6, 5, 4, 3 and 2 times.
+// The sizes of small blocks. Those above 512 fit a page 7, 6, 5, 4, 3 and 2 times.
 constexpr std::array<std::uint16_t, 22> class_bytes = {16,  32,  48,  64,   80,   96,  112, 128,
                                                        160, 192, 224, 256,  320,  384, 448, 512,
                                                        576, 672, 800, 1008, 1344, 2032};
 constexpr std::size_t slab_header_bytes = 32;
 
-/// Where the first block begins: sizes that are a power of two have all theirs aligned to it.
+/// Where a slab's first block begins: blocks whose size is a power of two are aligned to that size.
 constexpr std::size_t first_block(unsigned size_class) {
   std::size_t bytes = class_bytes[size_class];
   return std::has_single_bit(bytes) ? std::max(bytes, slab_header_bytes) : slab_header_bytes;
@@ -59,14 +59,15 @@ static_assert(class_bytes.back() == thread_arena::small_bytes_max);
 
 unsigned class_of(std::size_t bytes) { return class_of_quanta[(bytes + quantum - 1) / quantum]; }
 
-/// What a block with more than the usual alignment takes: a power of two, or, above 512, pages.
+/// The bytes that a block with more than the usual alignment takes: a power of two, or, above 512,
+/// pages.
 std::size_t aligned_bytes(std::size_t bytes, std::size_t alignment) {
   std::size_t least = std::max(bytes, alignment);
   if (least > 512) return std::max<std::size_t>(bytes, thread_arena::small_bytes_max + 1);
   return std::bit_ceil(least);
 }
 
-// Maps of pages: a bit for each, from the lowest of the first word.
+// Maps of pages: a bit for each page, from the lowest bit of the first word.
 
 constexpr std::uint64_t bits_of_word = 64;
 
@@ -133,7 +134,7 @@ struct thread_arena::extent {
   }
   std::uint64_t record_pages() const { return pages_of(record_bytes()); }
 
-  /// What the records of an extent take when `own_bytes` stand before its maps.
+  /// The bytes that an extent's records take when `own_bytes` stand before its maps.
   static std::uint64_t record_bytes(std::uint64_t pages, std::uint64_t own_bytes) {
     return own_bytes + 2 * ((pages + bits_of_word - 1) / bits_of_word) * sizeof(std::uint64_t);
   }
@@ -153,7 +154,7 @@ struct thread_arena::extent {
     return e;
   }
 
-  /// First fit. Returns 0, which is no page of a run, when there is no such run.
+  /// First fit. Returns 0 when there is no such run: page 0 holds the header.
   std::uint64_t find(std::uint64_t count) const {
     if (count > pages_free) return 0;
     std::uint64_t i = lowest_free;
@@ -201,7 +202,7 @@ void* thread_arena::do_allocate(std::size_t bytes, std::size_t alignment) {
   return refill(size_class);
 }
 
-/// The first slab of the class has nothing in its list.
+/// Called when the first slab of the class has no free block in its list.
 [[gnu::noinline]] void* thread_arena::refill(unsigned size_class) {
   slab* s = with_room_[size_class];
   while (s->free == nullptr) {
@@ -246,7 +247,7 @@ void thread_arena::do_deallocate(void* p, std::size_t bytes, std::size_t alignme
     freed_in(s);
 }
 
-/// A slab has its first free block, or nothing but free blocks.
+/// Called when the slab has got its first free block, or has no used block any more.
 [[gnu::noinline]] void thread_arena::freed_in(slab* s) {
   slab*& head = with_room_[s->size_class];
   if (!s->has_room) {
@@ -255,14 +256,15 @@ void thread_arena::do_deallocate(void* p, std::size_t bytes, std::size_t alignme
       s->next = nullptr;
       head = s;
     } else {
-      // Behind the first, of which most is allocated.
+      // Behind the first slab, from which most blocks are allocated.
       s->previous = head;
       s->next = head->next;
       if (s->next != nullptr) s->next->previous = s;
       head->next = s;
     }
   }
-  // The last slab of a class with room stays, for a program that frees and allocates in turns.
+  // The last slab of a class with room stays even when it is empty: programs free and allocate in
+  // turns.
   if (s->used == 0 && (head != s || s->next != nullptr)) {
     unlink(s);
     free_slab(s);
@@ -286,7 +288,7 @@ void thread_arena::free_slab(slab* s) {
   free_pages(e, s->page, 1);
 }
 
-/// A slab without a used block is the only one of its class with room.
+/// A slab that is empty and was kept is the only one of its class with room.
 void thread_arena::free_empty_slabs() {
   for (slab* s : with_room_) {
     if (s == &no_slab_ || s->used != 0) continue;
@@ -361,10 +363,11 @@ void thread_arena::shrink(extent* e) {
   extents.give_back(address, bytes);
 }
 
-/// A new extent, with room for a run of so many pages: of this rank's partition, wherever the
-/// others are from. When that has no long one left, a shorter one will do.
+/// Adds an extent with room for a run of this many pages. It is of this rank's partition, whatever
+/// ranks the other extents are from. When the partition has no long stretch left, the shortest that
+/// suffices will do.
 thread_arena::extent* thread_arena::grow(std::uint64_t pages) {
-  // The records grow with the pages that hold them, so ask once more with those.
+  // The records need pages, and these need records: compute again with them included.
   std::uint64_t records = pages_of(extent::record_bytes(pages + 1, sizeof(extent)));
   records =
       pages_of(extent::record_bytes(pages + records + first_extent_bytes / page, sizeof(extent)));
@@ -394,7 +397,8 @@ thread_arena::extent* thread_arena::extent_of(const void* p) const {
 
 // Travelling.
 
-/// In the order of extents, and of addresses in each. The unused rest of a slab is left out.
+/// Calls f(page_range) by extents, and by addresses within each. The unused rest of a slab is left
+/// out.
 template <class F>
 void thread_arena::for_each_used_range(F f) const {
   for (extent* e = first_; e != nullptr; e = e->next) {
@@ -455,7 +459,7 @@ void thread_arena::leave(const std::vector<extent_use>& left) {
 }
 
 thread_arena* thread_arena::arrive(const arena_descriptor& descriptor, const page_range* table) {
-  // The table came from another process: no address in it is believed.
+  // The table came from another process: every address in it is checked.
   const page_range* ranges = table + descriptor.extents;
   std::uint32_t covered = 0;
   bool right = descriptor.extents > 0 && descriptor.arena == table[0].address + sizeof(extent);
@@ -552,7 +556,7 @@ bool thread_arena::is_valid() const {
       }
       if (s->page != i || blocks + s->used != s->carved) return false;
       if (s->has_room != (s->used < class_capacity[s->size_class])) {
-        // A full slab leaves the list when something is asked of it.
+        // A full slab stays in the list until the next allocation from it.
         if (!s->has_room || s->used != class_capacity[s->size_class]) return false;
       }
       with_room += s->has_room;

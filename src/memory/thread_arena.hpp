@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The heap of one thread, which travels with it: blocks at addresses that are unique in the job, in
-// extents that the thread took on the ranks where it was. All that the arena knows of them lies in
-// them too, as does the arena itself, so its bytes, put at the same addresses on another rank, are
-// the arena there, and pointers to it and into it stay right. It knows nothing of fibers and
-// messages: who moves a thread copies what `list` names.
+// extents that the thread took on the ranks where it was. The arena object and all its records lie
+// in these extents, too: once their bytes are copied to the same addresses on another rank, the
+// arena is there, and pointers to it and into it stay valid. The arena knows nothing of fibers and
+// messages: whoever moves a thread copies what `list` names.
 //
 //   extent:  header | the arena (in the first one) | maps of its pages | pages …
 //   page:    free, part of a run of pages, or a slab of equal small blocks with its header in front
 //
-// Used by one thread at a time; a rank has one: no locks, no atomics.
+// No locks and no atomics: a rank has one system thread.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,8 @@ struct extent_use {
   std::uint64_t touched;
 };
 
-/// What the next rank is told of an arena, with a table of `entries()` ranges: the extents first,
-/// whole, then what is in use of them, in the same order. Bytes that may travel.
+/// Describes an arena to the next rank, together with a table of `entries()` ranges: first each
+/// extent as a whole, then the ranges in use, in the same order. May travel as bytes.
 struct arena_descriptor {
   std::uint64_t arena;    ///< Its address, on every rank.
   std::uint64_t bytes;    ///< In use, in all ranges together: what has to be copied.
@@ -50,40 +50,41 @@ class thread_arena final : public std::pmr::memory_resource {
   static constexpr std::size_t small_bytes_max = 2032;
   static constexpr std::size_t alignment_max = page_bytes;
   static constexpr std::uint64_t first_extent_bytes = arena_extents::granule_bytes;
-  /// Extents double up to this; a larger block gets one of its own length.
+  /// A new extent is twice as long as the last one, up to this; a larger block gets one of its own
+  /// length.
   static constexpr std::uint64_t grown_extent_bytes = 16u << 20;
 
   /// A new arena, of one extent of this rank's partition. Throws std::bad_alloc.
   static thread_arena* make();
-  /// Ends an arena that is on this rank, whatever lives in it; no destructor is called. Extents of
-  /// this rank's partition are free again. Returns those of other ranks, in the order of their
-  /// addresses, so that those of one home stand together: each is to be given back there, by
-  /// `extents.give_back(address, bytes)`. Throws std::bad_alloc, when nothing has happened yet.
+  /// Ends an arena that is on this rank, whatever lives in it; no destructor is called. Its extents
+  /// of this rank's partition become free. Returns those of other ranks by address, so that those
+  /// of one rank stand together: each is to be given back on its own rank, by
+  /// `extents.give_back(address, bytes)`. Throws std::bad_alloc, before anything has changed.
   static std::vector<page_range> end(thread_arena* arena);
 
-  /// What there is to be sent now. Any use of the arena makes it stale.
+  /// What would have to be sent now. Any use of the arena makes this stale.
   arena_descriptor describe();
   /// Writes the table that goes with `describe()`: `entries()` ranges.
   void list(page_range* table) const;
-  /// Bytes that travel: live blocks, what is free between them, and the arena's own records.
+  /// Bytes that travel: live blocks, the free space between them, and the arena's own records.
   std::size_t used_pages_bytes() { return describe().bytes; }
 
-  /// What `leave` is to be told once the thread has gone: the arena's own records may be another's
-  /// by then.
+  /// What to pass to `leave` once the thread has gone: by then the arena's own records may not be
+  /// read any more.
   std::vector<extent_use> extents_in_use() const;
-  /// The thread is gone and its bytes were copied out: this rank may use the memory otherwise. Here
-  /// the arena does not exist any more. Reads nothing of it.
+  /// To be called when the thread has gone and its bytes were copied out: the arena no longer
+  /// exists on this rank, which may use the memory otherwise. Reads nothing of the arena.
   static void leave(const std::vector<extent_use>& extents);
-  /// Puts memory behind an arena that comes: then the caller copies the bytes of the ranges in use
-  /// to their addresses, and the arena is here, at the address that is returned. Ends the rank when
-  /// the table is none. Throws std::bad_alloc.
+  /// Puts memory behind an arena that arrives. The caller then copies the bytes of the ranges in
+  /// use to their addresses, and has the arena at the returned address. Ends the rank when the
+  /// table is damaged. Throws std::bad_alloc.
   static thread_arena* arrive(const arena_descriptor& descriptor, const page_range* table);
 
-  /// Writes the arena to a file, and puts one back that was written in an earlier run.
+  /// Writes the arena to a file; `load` restores one that was written in an earlier run.
   void save(file_writer& to);
   static thread_arena* load(file_reader& from);
 
-  /// Looks through all records; for tests.
+  /// Checks all records; for tests.
   bool is_valid() const;
 
  private:
@@ -93,14 +94,14 @@ class thread_arena final : public std::pmr::memory_resource {
   struct free_block {
     free_block* next;
   };
-  /// At the beginning of its page.
+  /// The header of a slab, at the beginning of its page.
   struct slab {
     free_block* free;    // freed, or carved and not used yet
-    slab* next;          // of those of its class that have room
-    slab* previous;      // of the first: undefined
-    std::uint32_t page;  // of the extent
+    slab* next;          // next slab of this class with room
+    slab* previous;      // undefined in the first slab of the list
+    std::uint32_t page;  // its page's index in the extent
     std::uint8_t size_class;
-    std::uint8_t carved;  // blocks that were ever part of `free`; behind them nothing was written
+    std::uint8_t carved;  // blocks that were ever in `free`; nothing was written behind them
     std::uint8_t used;    // blocks that are allocated
     bool has_room;        // it is in the list of its class
   };
@@ -128,7 +129,7 @@ class thread_arena final : public std::pmr::memory_resource {
   void for_each_used_range(F f) const;
 
   slab* with_room_[class_count];  // `no_slab_` where there is none
-  slab no_slab_;                  // full; an address in the arena, so that it is right everywhere
+  slab no_slab_;  // always full; a member, so that its address is valid on every rank
   extent* first_;
   extent* last_;
   std::uint64_t next_extent_bytes_;

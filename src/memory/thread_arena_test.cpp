@@ -75,7 +75,7 @@ thread_arena* unpack(const luggage& l) {
   return arena;
 }
 
-/// What a rank that has other things to do makes of memory that was left.
+/// Overwrites the memory that a thread left, as a rank with other uses for it does.
 void spoil(const luggage& l) {
   for (std::uint32_t i = 0; i < l.descriptor.extents; ++i) {
     CLAIM(madvise(reinterpret_cast<void*>(l.table[i].address), l.table[i].bytes, MADV_DONTNEED) ==
@@ -162,7 +162,7 @@ class random_user {
     return all;
   }
   std::size_t some_bytes() {
-    // All magnitudes alike.
+    // All magnitudes are equally likely.
     std::size_t most = std::size_t{1} << random_() % 19;
     return 1 + random_() % most;
   }
@@ -216,7 +216,7 @@ TEST(thread_arena, blocks_of_all_sizes_and_alignments_are_apart_and_keep_what_is
       user.free_all();
       CLAIM(arena->is_valid());
       arena_descriptor d = arena->describe();
-      CLAIM(d.ranges == d.extents);  // nothing but records
+      CLAIM(d.ranges == d.extents);  // nothing but records is left
       CLAIM(d.bytes < 2048 * d.extents);
       CLAIM(thread_arena::end(arena).empty());
       CLAIM(extents.bytes_taken() == 0);
@@ -291,7 +291,7 @@ struct belongings {
   std::pmr::memory_resource* resource() const { return long_text.get_allocator().resource(); }
 };
 
-/// The same on every rank and every standard library type that the two have in common.
+/// The same changes for the same seed, whether to a `belongings` on any rank or to a `model`.
 template <class B>
 void change(B& b, unsigned seed) {
   std::mt19937 random(seed);
@@ -500,7 +500,7 @@ TEST(thread_arena, pages_of_free_runs_stay_behind) {
     CLAIM(arena->used_pages_bytes() == all - 80 * page);
     luggage l = pack(arena);
     for (std::size_t i = 0; i < 20; ++i) CLAIM(in_a_range(l, runs[i], 8 * page) == (i % 2 == 1));
-    // Small blocks too, when a whole page of them is free.
+    // Nor does a whole page of freed small blocks travel.
     unpack(l);
     std::vector<void*> blocks;
     for (int i = 0; i < 10000; ++i) blocks.push_back(arena->allocate(48));
@@ -542,7 +542,7 @@ TEST(thread_arena, a_large_block_that_is_freed_gives_its_memory_and_its_addresse
     arena->deallocate(p, large);
     CLAIM(resident_pages(number(p), large) == 0);
     std::uint64_t before = extents.bytes_taken();
-    // A vector that grows until it has a quarter of the partition, and an eighth beside it.
+    // The vector grows to a quarter of the partition, and its old eighth is still there meanwhile.
     for (int round = 0; round < 5; ++round) {
       std::pmr::vector<char> v(arena);
       for (std::size_t bytes = mib; bytes <= 64 * mib; bytes *= 2) v.resize(bytes);
@@ -556,14 +556,14 @@ TEST(thread_arena, a_large_block_that_is_freed_gives_its_memory_and_its_addresse
 TEST(thread_arena, memory_that_was_left_is_given_back_when_it_becomes_much) {
   auto claims = [] {
     map_as(0, 4 * gib);
-    // One large arena: at once.
+    // A large arena gives its memory back at once.
     thread_arena* large = thread_arena::make();
     std::memset(large->allocate(20 * mib), 1, 20 * mib);
     luggage l = pack(large);
     for (std::uint32_t i = 0; i < l.descriptor.extents; ++i) {
       if (l.table[i].bytes > mib) CLAIM(resident_pages(l.table[i].address, l.table[i].bytes) == 0);
     }
-    // Many small ones: from time to time, and never those that came back.
+    // Small ones do so from time to time, but never those that came back.
     std::vector<thread_arena*> arenas;
     std::vector<char*> marks;
     std::vector<luggage> left;
@@ -606,7 +606,7 @@ TEST(thread_arena, in_checked_mode_what_was_left_cannot_be_read) {
   auto claims = [] {
     map_as(0);
     job.checked = true;
-    if (!checked()) _exit(0);  // built without
+    if (!checked()) _exit(0);  // built without checked mode
     auto can_be_read = [](const void* p) {
       int ends[2];
       CLAIM(pipe(ends) == 0);
@@ -677,7 +677,7 @@ TEST(thread_arena, a_partition_used_up_throws_and_leaves_all_arenas_usable) {
     CLAIM(thread_arena::end(arena).empty());
     CLAIM(thread_arena::end(other).empty());
     CLAIM(extents.bytes_taken() == 0);
-    // All in one piece again.
+    // The partition is one free stretch again.
     CLAIM(extents.take(16 * mib) != 0);
   };
   EXPECT_CLAIMS(claims);

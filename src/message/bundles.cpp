@@ -28,10 +28,10 @@ namespace {
 
 constexpr std::size_t bytes_min = 256;
 constexpr std::size_t bytes_max = std::size_t{1} << 20;
-// While the rank has other things to do: its rounds between two looks; a power of two.
+// A busy rank reads the clock, to find old bundles, once in this many rounds; a power of two.
 constexpr unsigned looks_at_the_clock = 16;
 
-/// Before the payloads of a run.
+/// Stands before the payloads of a run: calls of one function, one behind the other.
 struct run_header {
   std::uint32_t handler;
   std::uint32_t count;
@@ -42,14 +42,14 @@ std::vector<const bundled_function*>& functions() {
   return table;
 }
 
-/// What waits to go to one rank; the rest of it is in `open`.
+/// The calls that wait to go to one rank. What inlined code needs of it is in `open`.
 struct bundle {
   open_run* open = nullptr;
   std::byte* first = nullptr;
-  std::byte* end = nullptr;  ///< Of the room for runs.
+  std::byte* end = nullptr;  ///< End of the room for runs.
   std::size_t memory = 0;    ///< Bytes from `first` on.
   std::byte* run = nullptr;  ///< The header of the last run.
-  scope_ticket weight{};     ///< For the scope that all of it counts in.
+  scope_ticket weight{};     ///< For the scope that all its calls count in.
   std::uint64_t since = 0;   ///< now_ns() when its first call was made.
 
   bool is_empty() const { return open->next == first; }
@@ -67,10 +67,10 @@ struct bundle {
 };
 
 bundle* bundles;        // one for each rank
-unsigned bundling = 0;  // how often it was asked for
+unsigned bundling = 0;  // how many callers have asked for it
 aggregation chosen;
 
-/// What `how` asks for holds from now on.
+/// Bundles calls as `how` says from now on.
 void begin_bundling(const aggregation& how) {
   if (how.bytes < bytes_min || how.bytes > bytes_max) {
     throw error(
@@ -94,8 +94,8 @@ void end_bundling(const aggregation& before) {
   if (--bundling == 0) open_run_count = 0;
 }
 
-/// An empty bundle has memory of the size that is wanted now, of which the ticket of its scope, in
-/// the same message, takes a part.
+/// Gives an empty bundle memory of the size that is wanted now. Part of it is left for the ticket
+/// of the bundle's scope, which goes in the same message.
 void make_room(bundle& b) {
   if (b.memory != chosen.bytes) {
     if (b.memory != 0) runtime_resource()->deallocate(b.first, b.memory);
@@ -106,7 +106,7 @@ void make_room(bundle& b) {
   b.end = b.first + b.memory - (b.open->scope != nullptr ? sizeof(scope_ticket) : 0);
 }
 
-/// It has been sent, or is not wanted any more.
+/// The bundle has been sent, or is not wanted any more.
 void empty(bundle& b, int to) {
   b.open->next = b.first;
   --bundles_waiting;
@@ -117,7 +117,7 @@ void empty(bundle& b, int to) {
 void handle_bundle(request& message);
 const std::uint16_t bundle_handler = register_request_handler(handle_bundle, false);
 
-// Of the bundle that is gone through: where it ends, and what goes through this run.
+// Where the bundle that is being run ends, and what runs the calls of its current run.
 const std::byte* bundle_end;
 bundled_handler run_of_calls;
 
@@ -126,7 +126,8 @@ bundled_handler run_of_calls;
       what);
 }
 
-/// Goes on to the end, or until a call has blocked and another goes on.
+/// Runs calls to the end of the bundle, or until one has blocked and another stack has taken over
+/// the rest.
 void go_through(request& message) {
   const std::uint64_t mine = opened.reader;
   while (opened.next != bundle_end) {
@@ -152,7 +153,7 @@ void go_through(request& message) {
 }
 
 void handle_bundle(request& message) {
-  --counts.handlers_run;  // the bundle itself is none
+  --counts.handlers_run;  // the bundle itself is no call
   opened.next = message.payload;
   opened.run_end = message.payload;
   bundle_end = message.payload + message.bytes;
@@ -174,10 +175,11 @@ bool begin_bundle(bundle& b, int to, void* scope) {
   if (runs_other_program(to)) return false;
   scope_ticket weight{};
   if (scope != nullptr) {
-    if (scopes_on_wire.available(scope) == 0) return false;  // to wait for weight it goes alone
+    if (scopes_on_wire.available(scope) == 0)
+      return false;  // a call that has to wait for weight goes alone
     weight = scopes_on_wire.take(scope);
-    // The bundle counts as a computation of its scope here: the address of the scope's part on
-    // this rank is then no other scope's as long as calls are compared with it.
+    // The bundle counts as a computation of its scope: so the scope's part on this rank stays, and
+    // its address is no other scope's as long as calls are compared with it.
     on_scope.joined(scope);
   }
   b.open->scope = scope;
@@ -205,8 +207,8 @@ std::byte* room_in_new_run(int to, const bundled_function& called) {
     waits_outside_fiber();
   const std::size_t least = sizeof(run_header) + called.stride;
   for (;;) {
-    // Sending suspends. Others may fill the bundle meanwhile, and a thread may be moved: then this
-    // is another rank, which has bundles of its own, or none.
+    // Sending suspends. Meanwhile other fibers may fill the bundle, and this thread may be moved:
+    // then `bundles` is another rank's, or there are none.
     if (static_cast<unsigned>(to) >= open_run_count ||
         least + sizeof(scope_ticket) > chosen.bytes || is_lost(to)) {
       return nullptr;
@@ -219,10 +221,10 @@ std::byte* room_in_new_run(int to, const bundled_function& called) {
       return begin_run(b, called);
     }
     send_bundle(to);
-    // Polling at sends (MRPC §4.2): of two ranks that only send, the first that finds no room would
-    // go through all of the other's calls, which then finds room for ever and takes none. Each turn
-    // one message is taken, so two for each sent. A handler that waited would become a fiber; the
-    // rank looks at its messages anyhow when it ends.
+    // Polling at sends (MRPC §4.2): of two ranks that only send, the first to find no room would
+    // otherwise run all calls of the other one, which would always find room and run none. Each
+    // turn takes one message, so two for each one sent. A handler takes no turn: waiting would make
+    // it a fiber, and the rank polls anyhow when the handler ends.
     for (int turn = 0; turn < 2 && running_piece() != spare_piece(); ++turn) give_turn();
   }
 }

@@ -9,7 +9,7 @@
 
 namespace sojourn::detail {
 
-/// Bundles that hold calls.
+/// How many bundles hold calls.
 extern std::size_t bundles_waiting;
 
 /// Throws sojourn::error when SOJOURN_AGGREGATE says nothing that is known.
@@ -17,16 +17,16 @@ void attach_bundles();
 
 /// Sends what is bundled for `to`, if anything is. False when there is no room. Any stack.
 bool try_send_bundle(int to);
-/// The same, and suspends until there is room.
+/// The same, but suspends until there is room.
 void send_bundle(int to);
-/// Bytes that it would need; 0 when there is none.
+/// Bytes that the bundle for `to` needs; 0 when there is none.
 std::size_t bundle_bytes(int to);
-/// Sends those that are old, or all when the rank is idle; returns how many. Scheduler's stack.
+/// Sends the old bundles, or all when the rank is idle; returns how many. Scheduler's stack.
 int send_due_bundles(bool idle);
 
-/// The handler of bundles, as the dispatcher runs it.
+/// True for the handler that runs bundles.
 bool is_bundle(request_handler handler);
-/// After a call of a bundle has blocked: has what is left gone through by another.
+/// After a call of a bundle has blocked: runs the rest of the bundle on another stack.
 void rest_of_bundle(request& message);
 
 }  // namespace sojourn::detail

@@ -34,17 +34,18 @@ scope_wire scopes_on_wire{};
 namespace {
 
 constexpr std::uint16_t first_user_handler = static_cast<std::uint16_t>(runtime_message::count_);
-// A rank may have this many calls to one rank unanswered: bounds the answers that rank must keep.
+// The most unanswered calls of one rank to another: bounds the answers that the other must keep.
 constexpr std::uint32_t unanswered_max = 65536;
-// Ready pieces between two looks at the messages, and messages from one rank at a look.
+// How many ready pieces run between two polls, and how many messages of each rank a poll takes.
 constexpr int pieces_a_round = 32;
 constexpr int messages_a_round = 16;
-// With a core each: some round trips, so that a rank that waits for an answer is not idle; else
-// fewer than there are before a rank lets others have its core.
+// Polls in vain until a rank counts as idle. When each rank has a core, they take some round trips,
+// so that a rank that waits for an answer is not idle; otherwise they are fewer than a rank makes
+// before it gives its core to others.
 constexpr unsigned looks_until_idle = 512;
 constexpr unsigned looks_until_idle_when_crowded = 16;
-// While some sleep and there is work: rounds, or replies taken in place, between two looks at the
-// clock; a power of two.
+// While fibers sleep and there is work, the clock is read once in this many rounds, or replies
+// taken in place; a power of two.
 constexpr unsigned rounds_a_look_at_the_clock = 16;
 // Blocked computations a rank keeps before it refuses calls (their images alone take a GiB).
 constexpr std::size_t fibers_max = 2'000'000;
@@ -52,8 +53,8 @@ constexpr std::size_t fibers_max = 2'000'000;
 struct user_handler {
   request_handler run;
   bool may_migrate;
-  const char* promises = nullptr;  ///< Of one that never waits: the name of what it calls.
-  std::size_t keeps = 0;           ///< Of one that starts threads: bytes that it keeps at least.
+  const char* promises = nullptr;  ///< If the handler never waits: the name of what it calls.
+  std::size_t keeps = 0;           ///< If its messages may be kept for later: their least size.
 };
 std::vector<user_handler>& user_handlers() {
   // Filled before main, in any order of initialisation; the fixed ones stand first.
@@ -82,15 +83,16 @@ struct late_reply {
   std::vector<std::byte> bytes;
   bool written = true;  ///< False between reserve_reply and commit_reply.
 };
-/// What this rank knows of another. Fibers ask for the lengths of the queues by numbers: addresses
-/// of the queues' memory left on their stacks would be taken for pointers of the program by the
-/// scan.
+/// What this rank knows of another. Fibers read the lengths of the queues from counters: if they
+/// asked the queues, addresses of the queues' memory would remain on their stacks, and the scan
+/// would take them for pointers of the program.
 struct peer {
-  // In senders_waiting, of a rank of another program: what calls without a name look at anyhow.
+  // A bit of senders_waiting, which every call looks at anyhow: the rank runs another program, and
+  // refuses calls without a name.
   static constexpr std::uint32_t of_other_program = 1u << 31;
-  // A bundle of calls waits to go there.
+  // Another bit: a bundle of calls waits to go to the rank.
   static constexpr std::uint32_t has_bundle = 1u << 30;
-  // It has ended.
+  // Another bit: the rank has ended.
   static constexpr std::uint32_t is_lost = 1u << 29;
   static constexpr std::uint32_t number_of_senders = is_lost - 1;
 
@@ -113,7 +115,8 @@ struct dispatcher_state {
   traffic moved{};
   traffic moved_collective{};
   void (*around_sleep)(bool falls_asleep) = nullptr;
-  // Called once a round: what is wanted each round or, first, what a signal handler wants in one.
+  // Called once a round: `wanted_each_round`, or a function that first does what a signal handler
+  // wants done once.
   std::atomic<int (*)(bool idle)> each_round = nullptr;
   int (*wanted_each_round)(bool idle) = nullptr;
   std::atomic<void (*)(bool idle)> at_next_round = nullptr;
@@ -183,7 +186,7 @@ bool has_room(int to, std::size_t bytes) {
                       : dispatcher.transport->has_room(to, message_class::request, bytes);
 }
 
-/// The first that waits for room to `to` may go on.
+/// True when the first sender that waits for room to `to` may go on.
 bool sender_may_go(int to) {
   const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
   return !p.senders.empty() && has_room(to, p.senders.front().bytes);
@@ -194,8 +197,8 @@ bool bundle_may_go(int to) {
 }
 bool caller_may_go(const peer& p) { return !p.callers.empty() && p.unanswered < unanswered_max; }
 
-/// What was bundled for `to` goes before what waits to be sent there. Only when something waits:
-/// a sender or caller.
+/// Sends what was bundled for `to`, which goes before anything else that is sent there; false when
+/// there is no room for it.
 bool bundle_is_sent(int to) {
   return (dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting & peer::has_bundle) == 0 ||
          try_send_bundle(to);
@@ -224,8 +227,8 @@ bool someone_can_send() {
 
 void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), woken_here); }
 
-/// There is room for what `s` sends, or credit. It takes that before what is ready already, which
-/// may be to call there later.
+/// There is room, or credit, for what `s` sends. It takes that before the pieces that are ready
+/// already, which may want it, too.
 void run_now(const pending_send& s) {
   if (s.go != wake_sender) return s.go(s.context);
   make_ready_first(static_cast<piece*>(s.context), woken_here);
@@ -251,7 +254,7 @@ int retry_senders() {
       --dispatcher.waiting_replies;
       ++done;
     }
-    // One a round: the sender fills the room before the next is asked.
+    // One sender a round: it fills its room before the next one is considered.
     if (caller_may_go(p) && bundle_is_sent(to)) {
       pending_send s = p.callers.front();
       p.callers.pop_front();
@@ -286,8 +289,9 @@ void run_rest_of_bundle(void* context) {
   rest_of_bundle(static_cast<handler_call*>(context)->message);
 }
 
-// The message whose handler was entered last, until that returned or blocked: request::consume
-// refers to it, and a handler that blocks is known by its answer's ticket.
+// The message whose handler was entered last, until that handler returned or blocked:
+// request::consume refers to it, and a fiber that a blocked handler has become is known by the
+// ticket of its answer.
 const arrival* entered = nullptr;
 
 void consume_call(const arrival& a) {
@@ -328,7 +332,8 @@ void deliver_to_user(arrival& a) {
   const user_handler& handler = dispatcher.handlers[index];
   handler_call call{
       handler.run, {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket}, &a};
-  // Its scope, and bundles, are a fiber's; checked mode tells more of one.
+  // A handler that never waits runs here, on no fiber, unless it needs one: scopes and bundles
+  // belong to fibers, and checked mode tells more about a fiber.
   if (handler.promises != nullptr && scope == nullptr && bundles_waiting == 0 && !checked()) {
     begin_promise(promise_of_handler::nonblocking, handler.promises);
     handler.run(call.message);
@@ -346,7 +351,8 @@ void deliver_to_user(arrival& a) {
   if (scope != nullptr && end == handler_end::returned) on_scope.left(scope);
 }
 
-/// True when something has become ready, which then runs before more messages are looked at.
+/// Handles a message. True when something has become ready, which then runs before more messages
+/// are looked at.
 bool deliver(arrival& a, void*) {
   if (counts_as_traffic(a.handler)) {
     ++dispatcher.moved.received;
@@ -363,13 +369,14 @@ bool deliver(arrival& a, void*) {
   }
   return anything_ready();
 }
-/// The same where something is ready beforehand, as a fiber that yields: it lets messages run.
+/// The same for polls at which something is ready already, such as a fiber that yields in order to
+/// let messages run.
 bool deliver_all(arrival& a, void*) {
   (void)deliver(a, nullptr);
   return false;
 }
 
-/// As many as from another rank at a look.
+/// Delivers as many requests of this rank to itself as a poll takes from another rank.
 int deliver_own() {
   int delivered = 0;
   do {
@@ -381,7 +388,7 @@ int deliver_own() {
   return delivered;
 }
 
-/// A look at the clock, but not at every call: true when a sleeper's time has come.
+/// Reads the clock, but not at every call: true when a sleeper's time has come.
 [[gnu::noinline]] bool look_for_sleepers() {
   if (++dispatcher.rounds_with_sleepers % rounds_a_look_at_the_clock == 0 &&
       now_ns() >= next_timer_ns) {
@@ -399,7 +406,8 @@ int wake_sleepers(bool idle) {
 void queue_sender(int to, const pending_send& sender) {
   peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
   if (sender.needs_credit && p.unanswered >= unanswered_max) {
-    // Apart: what needs no answer, and may be what the answers wait for, goes past these.
+    // In a queue of their own: what needs no answer, and may be what the answers wait for, passes
+    // them.
     p.callers.push_back(sender);
   } else {
     p.senders.push_back(sender);
@@ -419,7 +427,7 @@ bool has_new_loss() {
          dispatcher.told.count->load(std::memory_order_relaxed) != dispatcher.losses_seen;
 }
 
-/// Fails what waits for ranks that have ended since.
+/// Fails what waits for ranks that have ended since the last call.
 [[gnu::noinline]] int meet_losses() {
   dispatcher.losses_seen = dispatcher.told.count->load();
   for (int rank = 0; rank < job.count; ++rank) {
@@ -427,7 +435,8 @@ bool has_new_loss() {
     peer& p = dispatcher.peers[static_cast<std::size_t>(rank)];
     p.senders_waiting |= peer::is_lost;
     if (dispatcher.first_lost == no_rank) dispatcher.first_lost = rank;
-    // They find out for themselves. Messages of the runtime that wait for room wait on.
+    // A woken fiber sees for itself that the rank is lost. Messages of the runtime go on waiting
+    // for room.
     for (auto* queue : {&p.senders, &p.callers}) {
       std::deque<pending_send> stay;
       for (const pending_send& s : *queue) {
@@ -460,7 +469,7 @@ void suspend_for_room(int to, std::size_t bytes, bool needs_credit) {
       &w);
 }
 
-/// For a call, or null.
+/// Room for a call, or null.
 [[gnu::always_inline]] inline std::byte* reserve_call(int to, std::size_t bytes) {
   return to == job.me ? dispatcher.own.reserve(bytes)
                       : dispatcher.transport->reserve(to, message_class::request, bytes);
@@ -470,7 +479,8 @@ template <bool SameProgram>
 [[gnu::noinline]] std::byte* reserve_call_when_room(int to, std::size_t bytes, bool answered) {
   if (SameProgram && runs_other_program(to)) refuse_unnamed_call(to);
   if (is_lost(to)) throw_rank_lost(to, "a call");
-  // What this fiber has called before goes first; nobody else may wait then.
+  // Bundled calls, which this fiber may have made, go first. If there were any and nobody waits any
+  // more, it is this fiber's turn.
   const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
   bool my_turn = (p.senders_waiting & peer::has_bundle) != 0;
   if (my_turn) send_bundle(to);
@@ -485,7 +495,7 @@ template <bool SameProgram>
   }
 }
 
-/// To ranks of this program, or of any.
+/// SameProgram: only to ranks that run this program; else to any rank.
 template <bool SameProgram>
 [[gnu::always_inline]] inline outgoing begin_call(int to, std::size_t bytes, bool answered) {
   constexpr std::uint32_t closed = SameProgram ? ~std::uint32_t{0} : ~peer::of_other_program;
@@ -502,8 +512,9 @@ template <bool SameProgram>
     counts.request_bytes += bytes + header_bytes;
   }
   if (!answered) return {room, 0};
-  // Looked up again: what waited may go on in a job that was restored, whose tables lie elsewhere.
-  dispatcher.peers[static_cast<std::size_t>(to)].unanswered += to != job.me;  // here: no message
+  // Looked up again: a fiber that has waited may go on in a job restored from a checkpoint, whose
+  // tables lie elsewhere.
+  dispatcher.peers[static_cast<std::size_t>(to)].unanswered += to != job.me;  // none to itself
   return {room, open_ticket(to)->id};
 }
 
@@ -557,7 +568,7 @@ const char* promised = nullptr;
 promise_of_handler promise;
 
 [[noreturn, gnu::cold]] void promise_was_broken() {
-  // "… [with F = name]", as compilers write it.
+  // Compilers write "… [with F = name]".
   std::string_view name = promised;
   std::size_t begin = name.find("= ");
   if (begin != std::string_view::npos) name = name.substr(begin + 2, name.size() - begin - 3);
@@ -600,7 +611,7 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
   dispatcher.own.attach(rank, dispatcher.transport->payload_max());
   dispatcher.peers = runtime_array<peer>(static_cast<std::size_t>(ranks));
   dispatcher.ranks = ranks;
-  // A copy where the scan does not look: its address is left on many stacks.
+  // In memory that the scan ignores, because the address of the copy is left on many stacks.
   const auto& table = user_handlers();
   auto* handlers = runtime_array<user_handler>(table.size() + 1);
   std::copy(table.begin(), table.end(), handlers);
@@ -630,7 +641,7 @@ void dispatch(bool (*done)()) {
                                          messages_a_round);
     if (!dispatcher.own.empty()) {
       if (Delayed && dispatcher.transport->holds_own()) {
-        ++did;  // the loop goes round until its time has come
+        ++did;  // the loop goes round until the time of its own message has come
       } else {
         did += deliver_own();
         if (Delayed) dispatcher.transport->own_passed();
@@ -743,7 +754,7 @@ std::byte* reserve_request(int to, std::size_t bytes) {
   std::byte* room = try_reserve_request(to, bytes);
   while (room == nullptr) {
     suspend_for_room(to, bytes, false);
-    // Woken in turn: those behind in the queue do not count.
+    // This fiber was woken in its turn: senders behind it in the queue do not matter.
     room = dispatcher.transport->reserve(to, message_class::request, bytes);
   }
   return room;
@@ -791,7 +802,7 @@ void commit_message(int to, message_class kind, runtime_message handler, std::ui
 
 namespace {
 
-/// To ranks of this program, or of any.
+/// SameProgram: only to ranks that run this program; else to any rank.
 template <bool SameProgram>
 [[gnu::always_inline]] inline outgoing begin(int to, std::size_t bytes, bool answered) {
   check_rank(to);
@@ -827,7 +838,7 @@ void commit_request(int to, std::uint16_t handler, ticket_id ticket) {
 
 bool take_reply_in_place(int rank) {
   if (anything_ready() || !dispatcher_idle() || someone_goes_on_if_blocked()) return false;
-  // However fast replies come, those whose time has come get their turn.
+  // Sleepers whose time has come get their turn, however fast replies come.
   if (next_timer_ns != never_ns && look_for_sleepers()) [[unlikely]]
     return false;
   return dispatcher.transport->poll_reply(rank, deliver, nullptr);
@@ -885,7 +896,7 @@ void call_next_round(void (*fn)(bool idle)) {
 void call_when_idle(void (*fn)(bool idle)) { dispatcher.when_idle = fn; }
 
 void want_rounds(bool wanted) {
-  // As a sender that waits: where it matters that one does, one number is looked at for all.
+  // Counts as a sender that waits, so that one number says whether anything holds the rank up.
   dispatcher.waiting_senders += wanted ? 1 : std::size_t(-1);
 }
 

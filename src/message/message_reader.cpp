@@ -8,7 +8,7 @@ namespace sojourn::detail {
 
 namespace {
 
-/// As the report of a malformed message calls them.
+/// What the report of a malformed message calls this kind of message.
 const char* name_of(std::uint16_t handler) {
   if (handler >= static_cast<std::uint16_t>(runtime_message::count_)) return "call";
   switch (static_cast<runtime_message>(handler)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a message of the runtime itself holds, taken apart: nothing is read before it is known to be
-// there, and no rank or address in it is used before it is known to be one of this job. A message
-// that says what cannot be is no call that could be refused: what it was to do is lost, so the rank
-// ends and says who sent it, of what kind it is, and how long.
+// Takes the runtime's own messages apart: nothing is read before it is known to be there, and no
+// rank or address is used before it is known to be one of this job. A malformed message is no call
+// that could be refused: what it was to do is lost, so the rank ends, and reports the sender, kind
+// and length.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,11 @@
 
 namespace sojourn::detail {
 
-/// Ends the rank: "rank 0 refuses a message from rank 1: a piece of 12 bytes ends before …".
+/// Ends the rank: "a malformed message from rank 1: a piece of a stack of 12 bytes ends before …".
 [[noreturn, gnu::cold]] void refuse_arrival(const arrival& a, const char* why);
 
-/// The first bytes of a message whose kind was registered with at least as many (on_message).
+/// The first bytes of a message, of a kind that was registered with at least this length
+/// (on_message).
 template <class Head>
 [[gnu::always_inline]] inline Head head_of(const arrival& a) {
   static_assert(std::is_trivially_copyable_v<Head>);
@@ -28,18 +29,18 @@ template <class Head>
   return head;
 }
 
-/// Registers a handler that is given the first bytes of a message, which `deliver` has seen to be
-/// there.
+/// Registers a handler that is given the first bytes of a message; `deliver` has checked that they
+/// are there.
 template <class Head, void (*Handle)(arrival&, const Head&)>
 void on_message(runtime_message kind) {
   on_message(kind, [](arrival& a) { Handle(a, head_of<Head>(a)); }, sizeof(Head));
 }
 
-/// A ticket, a scope or a stop source of some rank of this job.
+/// True for a ticket, a scope or a stop source of a rank of this job.
 inline bool is_of_this_job(ticket_id id) { return home_of(id) < job.count; }
 inline bool is_rank(std::int64_t rank) { return rank >= 0 && rank < job.count; }
 
-/// What a message says of `id` goes to the rank that has it.
+/// `id`, once it is known that there is a rank to which messages about it can go.
 inline ticket_id checked_ticket(const arrival& a, ticket_id id) {
   if (!is_of_this_job(id)) [[unlikely]]
     refuse_arrival(a, "names a ticket of a rank that is not there");
@@ -51,7 +52,7 @@ inline int checked_rank(const arrival& a, std::int64_t rank) {
   return static_cast<int>(rank);
 }
 
-/// What follows the first bytes, from both ends.
+/// Reads what follows the first `from` bytes of a message, from both ends.
 class message_reader {
  public:
   /// Requires: the message has `from` bytes.

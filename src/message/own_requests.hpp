@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests of a rank to itself: threads that start here, calls of what turns out to be here. They
-// take no transport, which would look for other ranks' messages each time.
+// bypass the transport, which would look for other ranks' messages each time.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,19 @@
 
 namespace sojourn::detail {
 
-/// Delivered in the order of their commits, each consumed before the next is looked at.
+/// A queue. Requests are delivered in the order of their commits, each consumed before the next is
+/// looked at.
 class own_requests {
  public:
   /// Requires: the region is mapped.
   void attach(int rank, std::size_t payload_max) {
     rank_ = rank;
-    // What is not used is not touched.
+    // Pages that are never used take no memory.
     memory_ = static_cast<std::byte*>(runtime_memory(room_bytes + need(payload_max)));
   }
 
   bool empty() const { return first_ == end_; }
-  /// Beyond a bound they wait until all before them have been delivered.
+  /// When the queue has no room for a request, it waits until all before it have been delivered.
   bool has_room(std::size_t bytes) const { return empty() || end_ + need(bytes) <= room_bytes; }
 
   /// Room for a payload, 16-byte aligned; null when there is none now. Valid until commit.
@@ -42,13 +43,13 @@ class own_requests {
     end_ += need(h->bytes);
   }
 
-  /// The oldest. Requires: there is one.
+  /// The oldest request. Requires: there is one.
   arrival next() const {
     const header* h = header_at(first_);
     return {rank_,     message_class::request, h->handler, h->flags,
             h->ticket, payload_at(first_),     h->bytes,   h};
   }
-  /// Frees the room of the oldest.
+  /// Frees the room of the oldest request.
   void consume() { first_ += need(header_at(first_)->bytes); }
 
  private:
@@ -67,8 +68,8 @@ class own_requests {
   std::byte* payload_at(std::size_t at) const { return memory_ + at + sizeof(header); }
 
   std::byte* memory_ = nullptr;
-  std::size_t first_ = 0;  // offset of the oldest
-  std::size_t end_ = 0;    // of the next
+  std::size_t first_ = 0;  // offset of the oldest request
+  std::size_t end_ = 0;    // offset of the next request
   int rank_ = 0;
 };
 

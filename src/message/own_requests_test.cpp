@@ -15,7 +15,7 @@ using sojourn::detail::own_requests;
 
 constexpr std::size_t longest = 1 << 20;
 
-/// Tells them apart: `number` is in the ticket, the handler, and all bytes.
+/// `number`, which is in the ticket, the handler and all bytes, tells requests apart.
 bool send(own_requests& queue, std::uint32_t number, std::size_t bytes) {
   std::byte* room = queue.reserve(bytes);
   if (room == nullptr) return false;

@@ -9,15 +9,15 @@
 
 namespace sojourn::detail {
 
-/// What a rank has told of itself.
+/// What a rank has told about its program.
 struct rank_program {
   std::uint64_t fingerprint;  ///< Equal in ranks that may exchange stacks.
-  const char* name;           ///< For people; stays where it is.
+  const char* name;           ///< For messages to people; the text stays where it is.
 };
-/// Requires: the ranks have told. To be called before any message is sent.
+/// Requires: all ranks have told about theirs. To be called before any message is sent.
 void attach_programs(rank_program (*of_rank)(int rank));
 
-/// The ranks of this job do not all run one program.
+/// True when the ranks of this job do not all run one program.
 extern bool several_programs;
 bool is_of_other_program(int rank);
 /// True when `rank` runs another program than this one does.
@@ -27,7 +27,7 @@ inline bool runs_other_program(int rank) { return several_programs && is_of_othe
 std::string rank_and_program(int rank);
 /// Why the stack of what runs on rank `from` does not go to `to`: a sentence without its end.
 std::string why_no_stack_goes(int from, int to);
-/// Throws different_program: a call of a function without a name.
+/// Throws different_program: a function without a name was called there.
 [[noreturn]] void refuse_unnamed_call(int to);
 
 }  // namespace sojourn::detail

@@ -29,27 +29,29 @@ bool threads_wait_to_start = false;
 
 namespace {
 
-// A thread that was handed over does not go back for so long, and twice as long each time: a
-// handover takes microseconds. From the fifth on it goes nowhere else either.
+// For this time a thread that was handed over does not go back; the time doubles with each
+// handover, which itself takes microseconds. From the fifth handover on, it goes nowhere else
+// during that time either.
 constexpr std::uint64_t first_stay_ns = 50'000;
 constexpr int stay_doublings_max = 10;
 constexpr int handovers_free = 4;
-// Ranks that are asked at once: one of them may compute for long.
+// How many ranks are asked at the same time, since one of them may compute for long before it
+// answers.
 constexpr int asked_at_once = 4;
-// Ready pieces that are looked at: they are in no order of use.
+// How many ready pieces a look examines; their order does not tell where to look.
 constexpr int ready_looked_at = 256;
-// Threads that have started, handed over at once.
+// How many started threads are handed over at a time.
 constexpr int started_at_once = 32;
-// A message with more would take the way of long ones.
+// A larger message would be sent as a long one, outside the ring.
 constexpr std::size_t batch_bytes = 7 << 10;
-// Looks in vain at what is ready, between which the rounds double.
+// The number of rounds between looks at the ready pieces doubles after a look in vain, up to this.
 constexpr unsigned rounds_between_looks_max = 1024;
-// Of `starts` of kept threads one takes the oldest, so that none waits for ever.
+// One start in so many takes the oldest kept thread, so that none waits for ever.
 constexpr unsigned starts_of_newest = 16;
-// Between two looks at the neighbours' loads: some handovers.
+// The time between two looks at the neighbours' loads, in which some handovers fit.
 constexpr std::uint64_t diffusion_ns = 100'000;
 
-/// A thread that has not started, as its message was.
+/// A thread that has not started; the payload of the message that starts it follows.
 struct kept_thread {
   kept_thread* newer;
   kept_thread* older;
@@ -64,7 +66,7 @@ struct kept_thread {
   std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
-/// The same in a message, before its payload.
+/// A kept thread in a message; its payload follows.
 struct handed_thread {
   ticket_id thread;
   scope_ticket scope;
@@ -84,13 +86,13 @@ constexpr std::size_t handed_bytes(std::size_t payload) {
 
 /// How this rank stands with another one.
 struct peer {
-  bool asked = false;         ///< This rank has asked it, and has no answer.
-  bool knows = false;         ///< It remembers that this rank has nothing to do.
-  bool is_hungry = false;     ///< It has asked, and got nothing so far.
-  bool wants_answer = false;  ///< It has asked, and was not answered.
-  std::uint32_t given = 0;    ///< What was handed over to it, counted as messages …
-  std::uint32_t got = 0;      ///< … and by it.
-  int load = 0;               ///< What it told last.
+  bool asked = false;         ///< This rank has asked the peer, and has no answer.
+  bool knows = false;         ///< The peer remembers that this rank has nothing to do.
+  bool is_hungry = false;     ///< The peer has asked, and got nothing so far.
+  bool wants_answer = false;  ///< The peer has asked, and was not answered.
+  std::uint32_t given = 0;    ///< Handovers to the peer …
+  std::uint32_t got = 0;      ///< … and from it, counted as messages.
+  int load = 0;               ///< The load that the peer told last.
 };
 
 struct {
@@ -104,13 +106,13 @@ struct {
   unsigned starts = 0;
   bool stands_still = false;
   kept_thread* starting = nullptr;
-  // Of the thread whose body begins, when it was kept.
+  // What is known of the thread whose body begins, when it was kept.
   bool was_kept = false;
   std::uint32_t moves = 0;
   balance_record balance;
 
   int asked = 0;       // peers with asked
-  int not_asked = 0;   // peers with neither asked nor knows, but this rank
+  int not_asked = 0;   // other ranks with neither asked nor knows
   int hungry = 0;      // peers with is_hungry
   int unanswered = 0;  // peers with wants_answer
   int served_last = 0;
@@ -178,7 +180,7 @@ bool may_go(const balance_record& record, int to) {
 }
 
 bool may_go(const piece* p, int to) {
-  // Its word tells that it has run here since it came, too.
+  // The word `goes_anywhere` also tells that the thread has run here since it came.
   if (!p->is_thread_base() || p->word != goes_anywhere || p->departs_to != no_rank || p->pinned)
     return false;
   if (slots[p->slot].being_read != 0 || reason_whole_stays(p) != nullptr) return false;
@@ -200,7 +202,7 @@ int give_started(int to, int most) {
 
 // --- handing over --------------------------------------------------------------------------------
 
-/// Writes it; returns the end of what was written.
+/// Writes `k` as a handed_thread with its payload; returns the end of what was written.
 std::byte* write_handed(kept_thread* k, std::byte* room) {
   handed_thread h{};
   h.thread = k->thread;
@@ -217,7 +219,7 @@ std::byte* write_handed(kept_thread* k, std::byte* room) {
   return room + handed_bytes(k->bytes);
 }
 
-/// It has left for `to`.
+/// `k` has left for `to`: forgets it here.
 void forget_handed(kept_thread* k, int to) {
   ticket_id thread = k->thread;
   thread_departs(thread, k->moves, to);
@@ -232,8 +234,8 @@ int give_kept(int to, int most) {
   chosen.clear();
   std::size_t bytes = 0;
   int looked = 0;
-  // Each that counts in a finish scope takes half of the weight that is here: of one scope only, so
-  // that it is known how far that reaches.
+  // Each thread that counts in a finish scope takes half of the scope's weight on this rank. Only
+  // threads of one scope are chosen, so that `weight` tells when that weight is used up.
   void* scope = nullptr;
   std::uint64_t weight = 0;
   for (kept_thread* k = state.oldest;
@@ -251,10 +253,10 @@ int give_kept(int to, int most) {
   }
   if (chosen.empty()) return 0;
   std::byte* room = try_reserve_request(to, bytes);
-  if (room == nullptr) return 0;  // the way is full: it has enough to do
+  if (room == nullptr) return 0;  // the way to it is full: it has enough to do
   for (kept_thread* k : chosen) room = write_handed(k, room);
   commit_message(to, message_class::request, runtime_message::threads_handed, 0, 0);
-  // Only now: it sends messages.
+  // Only after the commit, because forget_handed() sends messages.
   for (kept_thread* k : chosen) forget_handed(k, to);
   ++state.peers[to].given;
   ++counts.balance_messages;
@@ -280,14 +282,14 @@ int load() {
 
 // --- steal ---------------------------------------------------------------------------------------
 
-/// This rank remembers that another has nothing to do, or that it has.
+/// Notes whether `rank` has nothing to do.
 void set_hungry(int rank, bool hungry) {
   peer& p = state.peers[rank];
   state.hungry += hungry - p.is_hungry;
   p.is_hungry = hungry;
 }
 
-/// What is known of this rank at `from` changes.
+/// Notes whether this rank waits for an answer of `from`, and whether `from` knows it has no work.
 void set_known(int from, bool asked, bool knows) {
   if (from == job.me) return;
   peer& p = state.peers[from];
@@ -302,7 +304,7 @@ void answer_nothing(int to) {
   send_reply(to, runtime_message::steal_nothing, 0, 0, &given, sizeof given);
 }
 
-/// Serves those that have asked, as far as there is something to spare.
+/// Gives ranks that have asked what this rank can spare, and answers the others.
 void serve() {
   if (state.hungry == 0) [[likely]]
     return;
@@ -331,7 +333,7 @@ void serve() {
   }
 }
 
-/// Nothing is to be done here.
+/// This rank has no work: asks others for some.
 void ask_others() {
   while (state.not_asked > 0 && state.asked < asked_at_once) {
     int rank = static_cast<int>(state.random() % static_cast<unsigned>(job.count));
@@ -398,7 +400,7 @@ int round(bool idle) {
   return 0;
 }
 
-/// Something was handed over by `from`, which has forgotten then that this rank asked.
+/// `from` handed something over, and by doing so forgot that this rank asked.
 void got_from(int from) {
   ++state.peers[from].got;
   set_known(from, false, false);
@@ -422,7 +424,7 @@ void on_steal_nothing(arrival& a, const std::uint32_t& given) {
 }
 
 void on_load_told(arrival& a, const int& told) {
-  // What is no load would overflow where loads are compared.
+  // A negative load cannot be, and would overflow where loads are compared.
   if (told < 0) refuse_arrival(a, "is below zero");
   state.peers[a.source].load = told;
   wire().consume(a);
@@ -487,7 +489,7 @@ void attach_balance() {
 void balance_among_own_program() {
   state.neighbours = neighbours_in_hypercube();
   for (int r = 0; r < job.count; ++r) {
-    // As one that has nothing to spare and never will: it is not asked.
+    // Treated as a rank that knows, and never has anything to spare: it is not asked.
     if (runs_other_program(r)) set_known(r, false, true);
   }
 }
@@ -541,7 +543,7 @@ void handover_departs(balance_record& record, int to, bool leaves) {
     record.on_its_way = true;
     ++state.peers[to].given;
   } else {
-    // Asked, it waits for something to come.
+    // `to` has asked and still waits for a thread.
     set_hungry(to, true);
     answer_nothing(to);
   }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Load balance: ready threads go from loaded ranks to idle ones. While it is on, a thread that
-// arrives at a rank is *kept*, as its message was, until its turn comes: until then it goes to
-// another rank as a few words, without a stack. The newest starts first, the oldest goes first.
-// Threads that have started go when nothing is kept: what is ready, passes the gate and has run
-// since it came.
+// Load balance: ready threads go from loaded ranks to idle ones. While it is on, a rank *keeps* the
+// message that starts a thread until that thread's turn comes. A kept thread has no stack yet, so
+// handing it to another rank costs only a few words. The newest kept thread starts first; the
+// oldest is handed over first. Only when no thread is kept are started threads handed over: those
+// that are ready, may leave by the gate (ship.hpp), and have run here since they came.
 //
-// A rank without work asks each other rank once. One that has nothing to spare says so and
-// remembers who asked, and hands over when that changes: so nobody asks twice in vain, and a job
-// without work is silent. Answers and threads go on different ways, so an answer says how much was
-// handed over before it: when more has come, it is old, and the rank is asked again.
+// A rank without work asks each other rank once. A rank with nothing to spare answers so, remembers
+// who asked, and hands threads over once it can. So nobody asks twice in vain, and a job without
+// work sends no messages. Answers and threads use different queues and may overtake each other, so
+// an answer carries the number of handovers made before it: when more have arrived, the answer is
+// out of date, and its sender may be asked again.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,11 @@ namespace sojourn::detail {
 
 /// What load balance knows of a thread; travels with it.
 struct balance_record {
-  std::int16_t affinity = no_rank;     ///< The only rank that it is handed to.
-  std::int16_t handed_from = no_rank;  ///< Who handed it over last.
+  std::int16_t affinity = no_rank;     ///< The only rank that it may be handed to.
+  std::int16_t handed_from = no_rank;  ///< The rank that handed it over last.
   std::uint16_t handovers = 0;
-  bool on_its_way = false;           ///< It is handed over, not moved by the program.
-  std::uint64_t stays_until_ns = 0;  ///< Before, it does not go back (now_ns()).
+  bool on_its_way = false;           ///< Load balance moves it, not the program.
+  std::uint64_t stays_until_ns = 0;  ///< Until then (now_ns()) it does not go back.
 
   bool matters() const { return affinity != no_rank || handovers != 0; }
 };
@@ -35,16 +36,16 @@ void attach_balance();
 /// Hands threads to ranks of this program only. Requires: programs are attached.
 void balance_among_own_program();
 
-/// Tells the piece of a thread whose body begins what is known of the thread. True when it is to
-/// give its turn before its first statement.
+/// Called when the body of a thread begins: stores in its piece `p` what load balance knows of it.
+/// True when the thread must give its turn before its first statement.
 bool thread_started(piece* p, const thread_options& options);
 
-/// While it stands still nothing is handed over; threads that are kept start, until none is, and
-/// none goes on to its first statement: it might start others, and they others still.
+/// While `on`, nothing is handed over. Kept threads start until none is left, but stop before their
+/// first statement: it could start more threads, without end.
 void stand_still(bool on);
 bool threads_are_kept();
 
-/// A thread that has started, and that load balance chose, leaves for `to`; or cannot.
+/// Load balance chose a started thread to go to `to`: it leaves, or cannot.
 void handover_departs(balance_record& record, int to, bool leaves);
 void handover_arrives(balance_record& record, int from);
 

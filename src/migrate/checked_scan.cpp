@@ -32,7 +32,7 @@ namespace sojourn::detail {
 
 namespace {
 
-/// One look at the frames of a departure; the walk is made when the first word is suspect.
+/// One look at the frames that are to leave. They are walked only when a word is suspect.
 class departure_check {
  public:
   departure_check(const piece* p, std::uint64_t hi, const mark* base, int to)
@@ -53,7 +53,7 @@ class departure_check {
         to_destroyed(at, word);
       } else if (addresses.in_stacks(word) && slots.index_of(word) != piece_->slot &&
                  !slots.is_guard(word)) {
-        // Nothing lies in a guard page: such words are ends of stacks, or other numbers.
+        // A guard page holds no data: a word that points there is the end of a stack, or a number.
         stop(at, word, "the stack of another fiber, which stays", remedy());
       }
     }
@@ -61,7 +61,7 @@ class departure_check {
   }
 
  private:
-  /// What the activation was given.
+  /// Looks at the arguments of the activation.
   void arguments() {
     const auto* from = reinterpret_cast<const std::uint64_t*>(base_ + 1);
     for (std::size_t i = 0; i < base_->argument_words(); ++i) {
@@ -91,7 +91,7 @@ class departure_check {
     }
   }
 
-  /// Frame `i` is a library's, and called a younger one.
+  /// Frame `i` belongs to a library and called frame `i - 1`.
   void to_library(std::size_t i) {
     std::string called = function_name(frames()[i - 1].code);
     std::string caller = "?";
@@ -114,13 +114,13 @@ class departure_check {
   }
 
   void to_destroyed(std::uint64_t at, std::uint64_t word) {
-    // An access by a global_ptr is named where it is made.
+    // Accesses through a global_ptr are checked where they are made.
     stop_if_named(at, word, "an object that was destroyed",
                   "set the pointer to null when it destroys the object");
   }
 
-  /// Words that a mark itself leaves in the frame below it: its own address and arguments, and the
-  /// frame of the call.
+  /// True for what a mark itself leaves in the frame below it: the addresses of the mark, of its
+  /// arguments and of the call's frame.
   bool is_link(std::uint64_t word) const {
     auto low = reinterpret_cast<std::uint64_t>(base_);
     auto high = low + sizeof(mark) + base_->argument_words() * sizeof(std::uint64_t);
@@ -179,8 +179,9 @@ class departure_check {
   void stop(std::uint64_t at, std::uint64_t word, const char* into, const char* instead) {
     const frame* f = frame_of(at);
     if (f == nullptr) return;
-    // Frames of our own hold values of the runtime, copies of arguments that the frames of their
-    // function hold, too, and registers of older frames; below the youngest lie such registers.
+    // Frames of the runtime hold values of its own, copies of arguments that the function's frame
+    // holds, too, and saved registers of older frames; such registers also lie below the youngest
+    // frame. So the word counts only as a register of an older frame.
     if (at < f->low || !is_users(f->code)) {
       return stop_in_register(f, word, into, instead);
     }
@@ -191,7 +192,7 @@ class departure_check {
     stop_in_register(f, word, into, instead);
   }
 
-  /// Of the frames from `saver` to the oldest, one may hold the word in a register.
+  /// Stops when a frame between `saver` and the oldest holds the word in a register.
   void stop_in_register(const frame* saver, std::uint64_t word, const char* into,
                         const char* instead) {
     for (const frame* f = saver; f != frames().data() + frames().size(); ++f) {
@@ -215,12 +216,13 @@ class departure_check {
     if (variable.is_pointer) stop_in(*f, at, word, into, instead, variable.name);
   }
 
-  /// A scan_allow in the frame, or SOJOURN_ALLOW, says that it is no mistake.
+  /// True when a scan_allow in the frame, or SOJOURN_ALLOW, says that the word is no mistake.
   bool is_allowed(const frame& f, const std::string& function) const {
     return is_excused(function) || has_guard(std::max(f.low, sp_), f.high);
   }
 
-  /// The function, where it goes, and the word: `at` is its address, or 0 of one in a register.
+  /// Names the function, where it goes, and the word. `at`: the word's address, or 0 when it is in
+  /// a register.
   std::string describe(const frame& f, std::uint64_t at, std::uint64_t word,
                        const std::string& variable) const {
     std::string what = variable.empty() ? "a word" : "`" + variable + "`";
@@ -240,8 +242,8 @@ class departure_check {
         describe(f, at, word, variable).c_str(), into, instead, function.c_str());
   }
 
-  /// Without debug information on variables the word may as well be dead, which must not end a
-  /// correct program. Once a function.
+  /// Without debug information on variables the word may as well be dead, so this does not end the
+  /// job. Warns once per function.
   void warn_of(const frame& f, std::uint64_t at, std::uint64_t word, const char* into,
                const char* instead) {
     std::string function = function_name(f.code);
@@ -255,8 +257,8 @@ class departure_check {
                  job.me, describe(f, at, word, {}).c_str(), into, instead);
   }
 
-  // Walks and debug information leave addresses of the private heap on this stack, below the frames
-  // that move: later frames would bring them along in what they have not written.
+  // Walking the stack and reading debug information leave addresses of the private heap below the
+  // frames that move. Later frames would carry them along in parts that they have not written.
   [[gnu::noinline]] void clear_what_it_left() const {
     constexpr std::size_t most = 64 << 10;
     auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
@@ -291,7 +293,7 @@ void check_departure(const piece* p, std::uint64_t hi, bool caller_waits, const 
   if (addresses.in_stacks(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)))) {
     return check.run();
   }
-  // What others move leaves from the scheduler's stack.
+  // This is the scheduler's stack, as when others move a thread: look from below its frames.
   call_below(p, [](void* c) { static_cast<departure_check*>(c)->run(); }, &check);
 }
 
@@ -301,7 +303,8 @@ bool describe_caller_access(std::uint64_t address, bool writes, char* text, std:
       slots.index_of(address) != p->slot) {
     return false;
   }
-  // The first word of the frames is where their caller goes on (sojourn_call_marked_checked).
+  // The oldest word of the frames is the return address into their caller
+  // (sojourn_call_marked_checked).
   std::uint64_t caller = *reinterpret_cast<const std::uint64_t*>(p->hi - 8);
   std::string activation = "?";
   for (const frame& f : frames_below(p->hi)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checked mode at a migration: the words that would move are looked at one by one, and the first
-// that points to what stays behind ends the job, with the function, the place in its frame and,
-// where debug information says, the variable.
+// Checked mode at a migration: looks at the words that would move one by one. The first that points
+// to what stays behind ends the job, with the function, the place in its frame and, where debug
+// information says, the variable.
 //
 // A dead word must not end a correct program, and a stack is full of them. So a word counts when
 //   - it points to the start of an object that the C library's allocator holds now (freed ones are
@@ -13,8 +13,8 @@
 //   - it is the return address of a frame in a library, which the unwinder walks through,
 //   - it points into a library, or to an object that was destroyed, and debug information names the
 //     variable that it is.
-// Of the first three, debug information tells dead words from variables and from registers that
-// hold one; where it is missing, they are warned of.
+// For the first three, debug information tells a dead word from a variable, in memory or in a
+// register; without it, the word only causes a warning.
 #pragma once
 
 #include <cstddef>
@@ -24,18 +24,19 @@
 
 namespace sojourn::detail {
 
-/// Ends the job when [p->sp, hi) must not go to rank `to`. `oldest`: the mark it ends at, or null;
-/// `caller_waits`: the frames above `hi` wait for what moves. Requires: called below those frames,
-/// on their stack, or, when the whole piece moves, on the scheduler's; the piece is in place.
+/// Ends the job when [p->sp, hi) must not go to rank `to`. `oldest`: the mark at which these frames
+/// end, or null; `caller_waits`: the frames above `hi` wait for what moves. Requires: called below
+/// those frames, on their stack, or, when the whole piece moves, on the scheduler's; the piece is
+/// in place.
 void check_departure(const piece* p, std::uint64_t hi, bool caller_waits, const mark* oldest,
                      int to);
 
-/// For the handler of SIGSEGV, when `address` lies among the frames of the callers of what runs,
-/// which migrated without them: writes that sentence and returns true.
+/// For the handler of SIGSEGV: when `address` lies in frames of the callers of the running
+/// activation, which migrated without them, writes a sentence that says so and returns true.
 bool describe_caller_access(std::uint64_t address, bool writes, char* text, std::size_t room);
 
-/// Says once a function that it stays where it is, and why, when the reason is one that its author
-/// may not have thought of: an exception in flight, a static being initialised.
+/// Warns, once per function, that it does not migrate and why, when the reason is one that its
+/// author may not have thought of: an exception in flight, a static being initialised.
 void name_refusal(const piece* p, int to);
 
 }  // namespace sojourn::detail

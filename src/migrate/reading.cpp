@@ -27,11 +27,12 @@ constexpr std::size_t part_bytes_max = 128u << 10;
 
 /// Follows the piece_header; the table of the heap and the tail follow this.
 struct reading_header {
-  std::uint64_t bytes;        ///< Of frames.
+  std::uint64_t bytes;        ///< Of the frames.
   std::uint64_t image;        ///< Where the sender has the youngest `image_bytes` of them; the
   std::uint64_t image_bytes;  ///< others are in place.
-  ticket_id done;             ///< Takes an `outcome_of_reading`.
-  arena_descriptor heap;      ///< Its `arena` is 0 for none.
+  ticket_id done;  ///< Answered with nothing when all was read, or with the address where the parts
+                   ///< are to go.
+  arena_descriptor heap;  ///< `arena` is 0 when there is none.
 };
 enum class outcome_of_reading : std::uint32_t { read, refused };
 
@@ -49,15 +50,16 @@ struct sent : task {
   std::vector<extent_use> extents;  // of the heap, as they were when the thread left
   bool is_over = false;
 };
-/// Extents of the heaps that others read here. That they have read them this rank may hear late:
-/// after the extents were given back where they are of, and have come here with another thread.
+/// Extents of heaps that other ranks read here. This rank may hear late that the readers are done:
+/// by then an extent may have been given back to its home, and have come here again with another
+/// thread.
 stretch_index<sent> extents_sent;
 /// A piece whose bytes come in parts.
 struct receiving {
   piece* coming;
   int source;
   std::uint64_t left;
-  std::vector<stretch> to;  ///< Where this rank said that it wants them.
+  std::vector<stretch> to;  ///< Where this rank wants the bytes.
 
   bool has_room(std::uint64_t address, std::uint64_t bytes) const {
     return std::any_of(to.begin(), to.end(), [&](const stretch& s) {
@@ -92,7 +94,7 @@ std::uint64_t total_of(const std::vector<stretch>& all) {
   return bytes;
 }
 
-/// The receiver has all bytes.
+/// The receiver has all bytes: releases what was kept for it.
 void forget(sent* s) {
   if (s->is_over) return;
   s->is_over = true;
@@ -106,8 +108,8 @@ void forget(sent* s) {
   retire(p);
 }
 
-/// An extent comes that was given back, or its own thread brings it: what this rank sent in it has
-/// been read, and the thread gone on, whatever this rank has heard.
+/// `extent` comes here again, given back or with its thread. So whatever this rank sent in it has
+/// been read, even when the receiver's word of that has not arrived.
 void forget_sent_in(const page_range& extent) {
   while (sent* s = extents_sent.find_overlapping(extent.address, extent.bytes)) forget(s);
 }
@@ -117,11 +119,13 @@ struct part_header {
   std::uint64_t to;
 };
 
-/// The receiver may not read: in a fiber, for it waits for room.
+/// Sends the bytes in parts, since the receiver may not read them. Runs in a fiber, because it
+/// waits for room.
 void send_parts(task* self) {
   auto* s = static_cast<sent*>(self);
   piece* p = s->d.leaving;
-  // What is on its way arrives, also while the program's fibers stand still.
+  // A piece that is on its way must arrive, even while the program's fibers stand still for a
+  // checkpoint.
   running_piece()->runs_frozen = true;
   std::uint64_t room = 0;
   ticket_take(s->what.done, &room, sizeof room);
@@ -152,7 +156,7 @@ void on_done(void* context) {
     delete s;
     return;
   }
-  // The receiver has said where it wants them.
+  // The receiver could not read the bytes, and has said where it wants them.
   post_task(s);
 }
 
@@ -185,14 +189,14 @@ void send_late(void* context) {
   send(room, s);
 }
 
-/// What such a message begins with.
+/// What a piece_to_read message begins with.
 struct head_to_read {
   piece_header piece;
   reading_header what;
 };
 static_assert(sizeof(head_to_read) == sizeof(piece_header) + sizeof(reading_header));
 
-/// False where this rank may not read that one's memory.
+/// False when this rank may not read the memory of `source`.
 bool read_all(int source, const std::vector<stretch>& all) {
   try {
     return std::all_of(all.begin(), all.end(), [source](const stretch& s) {
@@ -236,7 +240,7 @@ void on_piece_to_read(arrival& a, const head_to_read& head) {
   }
   if (p->is_thread_base()) base_announced(p, source);
   by_parts[what.done] = {p, source, total_of(all), all};
-  // Nothing else may come where the parts will.
+  // Nothing else may be placed where the parts will come.
   if (p->in_place_from < p->hi) ++slots[p->slot].being_read;
   send_result(what.done, &room, sizeof room);
 }
@@ -306,7 +310,7 @@ void let_read(const departure& d) {
     s->extents = heap->extents_in_use();
     for (const extent_use& e : s->extents) extents_sent.add(e.address, e.bytes, s);
   }
-  // What the message says must hold until the other rank has read.
+  // The bytes must stay where the message says they are until the other rank has read them.
   if (image_bytes < p->bytes()) ++slots[p->slot].being_read;
   std::size_t bytes = message_bytes(*s);
   SOJOURN_CHECK(bytes <= wire().payload_max(), "the heap of a thread has too many parts (%zu)",

@@ -10,14 +10,16 @@ namespace sojourn::detail {
 
 void attach_reading();
 
-/// Has the other rank read the piece, which is suspended and nobody's any more.
+/// Has the rank `d.to` read the piece, which is suspended and which nothing here refers to any
+/// more.
 void let_read(const departure& d);
 
-/// A rank has ended: what was to be read there will not come, and whoever waits for its result gets
-/// rank_lost. Scheduler's stack.
+/// `rank` has ended: pieces whose bytes were still coming from it will not be complete, and whoever
+/// waits for their results gets rank_lost. To be called on the scheduler's stack.
 void fail_arrivals_from(int rank);
 
-/// Bytes of a stack or a heap are on their way, from this rank or to it.
+/// True while another rank may still read a heap that left this one, or bytes of a piece are coming
+/// here in parts.
 bool anything_is_read();
 
 /// True when the piece is the base of a thread that has a heap.

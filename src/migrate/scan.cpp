@@ -24,7 +24,7 @@
 
 extern "C" char end;
 
-// Words of frames are read as they lie there, red zones of the address sanitizer included.
+// Frames are read word by word, including the address sanitizer's red zones in them.
 #define READS_FRAMES __attribute__((no_sanitize("address")))
 
 namespace sojourn::detail {
@@ -44,7 +44,7 @@ std::uint64_t top_low;
 std::uint64_t top_bytes;
 std::uint64_t first_heap_low;
 std::uint64_t first_heap_high;
-// Mappings grow downwards from the lowest there is at the start, by less than this.
+// New mappings are made below the lowest one that exists at the start, assumed to stay within this.
 constexpr std::uint64_t room_for_mappings = std::uint64_t{64} << 30;
 
 bool is_stale(std::uint64_t word) {
@@ -63,15 +63,15 @@ mapping mappings(std::uint64_t from, std::uint64_t to) {
   return all;
 }
 
-/// The kernel leaves up to a GiB of nothing, by chance, between the end of the program and its
-/// first heap: numbers of many programs fall in there.
+/// Where the first heap begins: not at the end of the program, for the kernel leaves a random gap
+/// of up to a GiB between the two, into which numbers of many programs fall.
 std::uint64_t begin_of_first_heap(std::uint64_t heap_end) {
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t behind_program =
       (reinterpret_cast<std::uint64_t>(&end) + page - 1) & ~(page - 1);
   std::uint64_t low = heap_end;
   for (const mapping& m : mappings_now()) {
-    // One that begins in the program and goes on into the heap is both.
+    // A mapping may begin in the program and extend into the heap.
     if (m.high <= behind_program || m.low >= heap_end) continue;
     low = std::min(low, std::max(m.low, behind_program));
   }
@@ -106,13 +106,13 @@ void attach_scan() {
   // The address sanitizer keeps addresses of its own in every frame.
   enabled = text == nullptr ? !SOJOURN_ASAN : std::strcmp(text, "on") == 0;
   scan_is_on = enabled;
-  // Checked mode looks itself, and stops.
+  // Checked mode does its own scan, which ends the job (checked_scan.hpp).
   if (checked()) enabled = false;
   std::uint64_t region_end = addresses.base + addresses.bytes;
   first_heap_high = reinterpret_cast<std::uint64_t>(sbrk(0));
   first_heap_low = begin_of_first_heap(first_heap_high);
-  // The kernel maps downwards from the first stack, where these bytes lie; qemu-user and valgrind
-  // have both below the region, and map upwards.
+  // The kernel maps downwards from the first stack, on which the bytes of AT_RANDOM lie. Under
+  // qemu-user and valgrind that stack and the mappings are below the region, and they map upwards.
   if (getauxval(AT_RANDOM) < addresses.base) {
     mapping below = mappings(first_heap_high, addresses.base);
     top_low = below.low;
@@ -152,7 +152,7 @@ std::size_t find_plain(const std::uint64_t* words, std::size_t count) {
 
 #if defined(__x86_64__)
 
-/// Looks again, exactly, at the lanes of a vector that were suspect.
+/// Looks again, exactly, at the suspect lanes of a vector.
 READS_FRAMES std::size_t first_stale_lane(const std::uint64_t* words, unsigned lanes,
                                           std::size_t none) {
   for (; lanes != 0; lanes &= lanes - 1) {
@@ -212,7 +212,7 @@ __attribute__((target("avx2"))) READS_FRAMES std::size_t find_avx2(const std::ui
       if (lane < 8) return i + lane;
     }
     if (i + 8 == count) return count;
-    // The last eight may overlap those before them, which held none.
+    // The last eight words may overlap the eight before them, which held no suspect.
     i = i + 16 <= count ? i + 8 : count - 8;
   }
 }
@@ -268,7 +268,7 @@ READS_FRAMES void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t 
                               const mark* base) {
   if (!enabled) return;
   if (base != nullptr) {
-    // Frames reach their callers' by what they were given.
+    // Frames refer to their callers' frames through their arguments.
     const auto* word = reinterpret_cast<const std::uint64_t*>(base + 1);
     for (std::size_t i = 0; i < base->argument_words(); ++i, ++word) {
       if (*word - hi < slot_high - hi && *word % 8 == 0) [[unlikely]] {

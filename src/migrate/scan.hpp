@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pointer scan: before bytes of a stack leave a rank, words among them that point into what
-// stays behind are found: the private heap and libraries, and, in the arguments of an activation,
-// the frames of its callers. Conservative: a dead word or a number can look like a pointer, so it
-// warns and does not rebase. (Other words that point to callers' frames are mostly dead, left by
-// calls that returned; checked mode, which clears the stack below a mark, stops at them:
+// The pointer scan: before bytes of a stack leave a rank, it looks among them for words that point
+// into what stays behind: the private heap, libraries and, in the arguments of an activation, the
+// frames of its callers. A dead word or a number can look like a pointer, so the scan only warns
+// and changes nothing. (Other words that point to callers' frames are mostly dead, left by calls
+// that returned; checked mode, which clears the stack below a mark, stops at them:
 // checked_scan.hpp.)
 #pragma once
 
@@ -19,9 +19,10 @@ namespace sojourn::detail {
 /// `count` when none does.
 std::size_t find_stale_pointer(const std::uint64_t* words, std::size_t count);
 
-/// Scans the frames of a piece, [sp, hi), in place, and, when the mark they end at is here, the
-/// arguments of its activation; `slot_high`: where its callers' frames end. Warns once a function.
-/// On unless SOJOURN_SCAN=off.
+/// Scans the frames [sp, hi) of a piece, which are in place. `base`: the mark at which they end,
+/// when it is on this rank; then the arguments of its activation are scanned, too. `slot_high`:
+/// where its callers' frames end. Warns once per function. Does nothing when the scan is off or
+/// checked mode is on.
 void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t slot_high, const mark* base);
 
 /// Where this rank's private memory lies: the first heap of the C library as it is now, and from
@@ -32,12 +33,13 @@ struct private_memory {
   std::uint64_t user_end;
 };
 private_memory private_memory_now();
-/// What this process has mapped, by address. Reads /proc/self/maps. Throws sojourn::error.
+/// The address ranges that this process has mapped, in ascending order. Reads /proc/self/maps.
+/// Throws sojourn::error.
 struct mapping {
   std::uint64_t low, high;
 };
 std::vector<mapping> mappings_now();
-/// SOJOURN_SCAN does not say off.
+/// True when SOJOURN_SCAN is on. Unset, it is on except in builds with the address sanitizer.
 bool scan_is_enabled();
 
 /// Reads SOJOURN_SCAN and the bounds of private memory. Throws sojourn::error. Requires: the region

@@ -68,7 +68,7 @@ TEST_F(scan, numbers_are_not) {
   }
 }
 
-/// Words of the kinds that lie in frames, and some at the edges of what is suspect.
+/// Words such as lie in frames, and some at the limits of the suspect ranges.
 std::uint64_t random_word(std::mt19937_64& random, std::uint64_t private_word) {
   switch (random() % 12) {
     case 0:
@@ -103,7 +103,7 @@ TEST_F(scan, finds_the_first_of_many_as_one_by_one_does) {
 }
 
 TEST_F(scan, finds_one_at_every_index_and_reads_no_further) {
-  // Words that end where a page does, and the next cannot be read.
+  // The words end at the end of a page; the next page cannot be read.
   auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* two = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(two, MAP_FAILED);

@@ -25,8 +25,7 @@ namespace sojourn::detail {
 
 namespace {
 
-// What move_activations returns when nothing moved; `runs_there` is what it is resumed with
-// elsewhere.
+// What move_activations returns when nothing moved. On the other rank it returns `runs_there`.
 constexpr long stayed = 3;
 
 std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
@@ -59,8 +58,8 @@ void depart_late(void* context) {
   delete d;
 }
 
-/// Sends a piece, which is in place, and forgets it here. `end` is the mark it ended at, when that
-/// is here. The scan only warns: the other rank need not wait for it. True when its bytes have
+/// Sends a piece, which is in place, and forgets it here. `end`: the mark at which it ended, when
+/// that is here. The scan only warns, so the message leaves before it. True when the bytes have
 /// left.
 bool depart(piece* p, const mark* end, int to) {
   departure d{p, to, {}};
@@ -83,7 +82,7 @@ bool depart(piece* p, const mark* end, int to) {
   return false;
 }
 
-/// The older end of what is to move: a mark, or none for the whole piece.
+/// The older end of what is to move: a mark, or no mark for the whole piece.
 struct chosen_end {
   bool found;
   boundary oldest;
@@ -105,7 +104,7 @@ chosen_end choose(const piece* p, via how) {
       if (at->at == through) return {may_end_at(p, *at), *at};
     }
   }
-  // All that may: the whole, or up to the oldest mark that travels.
+  // All that may move: the whole piece, or up to the oldest mark at which it may be cut.
   chosen_end best{may_end_at(p, {}), {}};
   if (best.found && reason_to_stay(p, {}) == nullptr) return best;
   best.found = false;
@@ -115,7 +114,8 @@ chosen_end choose(const piece* p, via how) {
   return best;
 }
 
-/// Runs below the frames that move, so that the message is on its way before this stack is left.
+/// Runs on the same stack, below the frames that move: so the message leaves before the stack is
+/// left.
 long move_pieces(std::uint64_t rank, std::uint64_t how, std::uint64_t sp) {
   int to = static_cast<int>(rank);
   piece* left = suspend_running(sp);
@@ -190,7 +190,7 @@ constexpr stay_reason refers{thread_refusal::stays, "it refers to frames of its 
 constexpr stay_reason no_weight{thread_refusal::stays,
                                 "the finish scope it belongs to must hear of it first"};
 
-/// What needs no look at frames.
+/// The reasons that can be told without a look at the frames.
 const stay_reason* reason_beyond_marks(const piece* p, const boundary& oldest) {
   if (p->methods != 0) return &in_method;
   if (p->marks_hold_methods) {
@@ -237,8 +237,8 @@ const stay_reason* reason_to_stay(const piece* p, const boundary& oldest) {
 
 namespace {
 
-/// What waits has no fork open, and is known to have none. What is about to move has just left its
-/// stack.
+/// Asked only when `has_forks`. A piece that waits is known to have no open fork, and one that is
+/// about to move has just left its stack, in place. Any other is assumed to have such a fork.
 bool may_have_pinned_fork(const piece* p) {
   if (!frames_are_in_place(p)) return true;
   for (boundaries each(p); each; ++each) {
@@ -325,7 +325,8 @@ std::byte* room_for_arrival(piece* p) {
   if (!checked()) [[likely]]
     return room_for(p);
   stack_slot& slot = slots[p->slot];
-  // Frames of one place mostly come again and again: nothing is opened then and closed again.
+  // Frames that end at one place mostly come again and again. The slot then stays closed above
+  // them, instead of being opened and closed each time.
   bool closed = slot.closed_from_page != 0 && slots.is_closed_above(p->slot, p->hi);
   if (closed) slot.open = true;
   std::byte* room = room_for(p);
@@ -366,7 +367,7 @@ long move_activations(int to, via how) {
   }
   if (running_piece() == nullptr) [[unlikely]]
     waits_outside_fiber();
-  // Calls before it may have used up what its finish counts by.
+  // Earlier calls may have used up this rank's weight of the finish scope.
   if (running_piece()->scope != nullptr) [[unlikely]] {
     scopes_on_wire.gather();
     if (to == job.me) return runs_there;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stretches of stack on their way between ranks: which may leave, what is sent, and what happens
-// where they arrive. (CUT: What may travel.)
+// Stretches of stack on their way between ranks: which may leave (the *gate*), what is sent, and
+// what happens where they arrive. How a stack is cut: docs/internals/cutting.md.
 #pragma once
 
 #include <cstddef>
@@ -23,20 +23,21 @@ struct stay_reason {
   const char* text;
 };
 
-/// Why the frames of `p` that are younger than `oldest`, or all when that is none, stay where they
-/// are; null when they may leave. Requires: `p` has just been suspended.
+/// Why the frames of `p` that are younger than `oldest` stay where they are, or, without an
+/// `oldest`, all of them; null when they may leave. Requires: `p` has just been suspended.
 const stay_reason* reason_to_stay(const piece* p, const boundary& oldest);
-/// The same for a whole piece, also one that is an image: reads nothing of its frames.
+/// The same for a whole piece. Also for a piece that is an image, because this reads none of its
+/// frames.
 const stay_reason* reason_whole_stays(const piece* p);
 
-/// Looks at the frames of a whole suspended piece, which is in place, and sends it to `to`.
-/// True when it is retired; else it is to stay as it is, in place or an image, until it is.
-/// Requires: it may leave, and whatever it waits for has forgotten it. Called on the scheduler's
-/// stack, or below the frames.
+/// Sends the whole suspended piece, which is in place, to `to`, and scans its frames. True when the
+/// piece is retired; otherwise it must stay as it is, in place or an image, until that happens.
+/// Requires: the piece may leave, and whatever it waits for has forgotten it. Called on the
+/// scheduler's stack, or below the frames.
 bool send_whole(piece* p, int to);
 
-/// Longer stretches are read by the receiver, straight from the suspended stack: one copy, for
-/// which the system is asked, instead of two.
+/// From this size on, the receiver reads a stretch straight from the suspended stack: one copy, by
+/// a system call, instead of two.
 inline constexpr std::size_t read_from_bytes = 32u << 10;
 
 /// What a message with a piece holds before the bytes themselves. The message's ticket is the
@@ -59,17 +60,18 @@ struct departure {
 };
 
 piece_header header_of(const piece* p);
-/// What follows the frames in a message, for a thread and in a finish scope.
+/// Bytes of the tail: what follows the frames in a message when the piece belongs to a thread or a
+/// finish scope.
 std::size_t tail_bytes(const piece* p);
-/// Writes it; returns the message's flags.
+/// Writes the tail; returns the message's flags.
 std::uint16_t write_tail(const departure& d, std::byte* room);
-/// Takes it from the end of a message.
+/// Takes the tail from the end of a message.
 void read_tail(piece* p, const arrival& a, message_reader& from);
-/// Fills in a piece that has come but for its bytes and what the tail says. Ends the rank when they
-/// do not belong in a stack.
+/// Fills in a piece that has arrived, except its bytes and what the tail says. Ends the rank when
+/// these bytes do not belong in a stack.
 void describe_arrival(piece* p, const arrival& a, const piece_header& header, std::size_t bytes);
-/// Where its bytes are to be copied; to be followed by filled() when they are. `announced`: home
-/// was told before that it comes (base_announced).
+/// Where the bytes of `p` are to be copied. Call filled() once they are. `announced`:
+/// base_announced() was called for the piece.
 std::byte* room_for_arrival(piece* p);
 void filled(piece* p, int source, bool announced = false);
 

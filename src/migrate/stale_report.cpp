@@ -25,11 +25,12 @@ namespace sojourn::detail {
 
 namespace {
 
-// A suspect costs microseconds to look into; a program that ships new ones all the time has been
-// told by then.
+// Each suspect costs microseconds; a program that keeps sending new ones has been warned often
+// enough after so many.
 constexpr int investigations_max = 2000;
 
-// glibc: up to this, and its key, random in each process, in the second word (malloc.c, tcache).
+// glibc keeps freed blocks of up to this size at hand (malloc.c, tcache), and marks them by a key
+// in their second word, which is random in each process.
 constexpr std::uint64_t kept_at_hand_max = 1040;
 std::uint64_t key_of_freed() {
   static const std::uint64_t key = [] {
@@ -51,8 +52,8 @@ bool read_own_memory(std::uint64_t address, void* to, std::size_t bytes) {
 
 }  // namespace
 
-/// True when the C library's allocator has an object that starts at `address`, by the sizes and
-/// flags it keeps before it and before the next. Freed ones and other memory mostly fail this.
+/// Judges by the sizes and flags that the allocator keeps before an object and before the next one.
+/// Freed objects and other memory mostly fail this.
 bool is_allocated_object(std::uint64_t address) {
   constexpr std::uint64_t flags = 7;
   constexpr std::uint64_t previous_in_use = 1;
@@ -62,7 +63,8 @@ bool is_allocated_object(std::uint64_t address) {
   std::uint64_t bytes = size & ~flags;
   if (bytes < 32 || bytes % 16 != 0 || bytes > std::uint64_t{1} << 40) return false;
   if (size & mapped_alone) return bytes % 4096 == 0 && (address - 16) % 4096 == 0;
-  // Freed ones that the C library keeps at hand for this thread look allocated but for this.
+  // Freed objects that the C library keeps at hand for this thread differ from allocated ones only
+  // by the key.
   std::uint64_t second;
   if (bytes <= kept_at_hand_max && read_own_memory(address + 8, &second, sizeof second) &&
       second != 0 && second == key_of_freed()) {
@@ -77,12 +79,12 @@ namespace {
 struct frame_search {
   std::uint64_t address;
   std::uint64_t hi;
-  bool oldest;  // the activation's own function, whatever frame holds the address
+  bool oldest;  // wanted: the activation's own function, whichever frame holds the address
   std::string function;
 };
 
-/// Frames of our own hold values of the runtime, and copies of arguments that the frames of their
-/// function hold, too.
+/// True for functions of the runtime: their frames hold values of the runtime, and copies of
+/// arguments that the frame of the program's function holds, too.
 bool is_ours(const std::string& function) {
   return function.find("sojourn::detail::") != std::string::npos ||
          function.starts_with("sojourn_") || function.find("std::__invoke") != std::string::npos ||
@@ -110,7 +112,8 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
 
 void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t word, bool older,
                           leaves_for where) {
-  // Dead words stay where they are from one migration to the next: seen lately, known already.
+  // Dead words stay where they are from one migration to the next, so the last ones seen are
+  // skipped.
   static std::uint64_t seen[256];
   std::uint64_t key = address ^ (word * 0x9e3779b97f4a7c15u);
   std::uint64_t& slot = seen[key >> 8 & 255];

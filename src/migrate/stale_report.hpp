@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a word that the pointer scan suspects: most are dead, left by calls that have
-// returned; a warning names the function of a likely live one, once.
+// What happens with a word that the pointer scan suspects. Most are dead, left by calls that have
+// returned; for one that is likely live, a warning names its function, once.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@ namespace sojourn::detail {
 /// True when the C library's allocator has an object that starts at `address`.
 bool is_allocated_object(std::uint64_t address);
 
-/// Whither frames go where their pointers into private memory point to nothing.
+/// Where frames go. In both places their pointers into private memory point to nothing.
 enum class leaves_for : std::uint8_t { another_rank, a_checkpoint };
 
-/// `address`: of the word, in a frame that is about to leave; `hi`: the older end of those frames;
-/// `older`: it points into the frames that stay, and was an argument of the activation that moves;
-/// otherwise into private memory. Requires: called
-/// below those frames, on their stack.
+/// `address`: where the word lies, in a frame that is about to leave. `hi`: the older end of those
+/// frames. `older`: the word was an argument of the activation that moves, and points into the
+/// frames that stay; otherwise it points into private memory. Requires: called below those frames,
+/// on their stack.
 void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t word, bool older,
                           leaves_for where = leaves_for::another_rank);
 
-/// Says once a function that an idle rank did not get its frame, and for which word, in checked
-/// mode and where SOJOURN_STATS asks for it. The frames are [low, hi). Requires: called below those
-/// frames, on their stack.
+/// In checked mode and with SOJOURN_STATS=on: says, once per function, that its frame was not given
+/// to an idle rank, and because of which word. The frames are [low, hi). Requires: called below
+/// those frames, on their stack.
 void report_refused_steal(const word_that_stays& found, std::uint64_t low, std::uint64_t hi);
 /// Reads SOJOURN_STATS. Throws sojourn::error.
 void attach_stale_report();

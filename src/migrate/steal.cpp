@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::size_t bits = 64;
 
-/// Of ticks(), about so many: what is measured in them is only to be neither wasted nor missed.
+/// About so many ticks(). Nothing measured in them needs to be exact.
 std::uint64_t ticks_of_us(std::uint64_t us) {
 #if defined(__aarch64__)
   std::uint64_t a_second;
@@ -41,8 +41,8 @@ std::uint64_t ticks_of_us(std::uint64_t us) {
 #endif
 }
 
-/// When to look again, after looks that came to nothing: by time, since the next fork may be the
-/// next of many small ones, or follow a long computation. Doubles from `least` to `most`.
+/// When to look again after looks in vain. In time, not in forks, because the next fork may come at
+/// once or after a long computation. Doubles from `least` to `most`.
 struct pause {
   std::uint64_t until = 0;
   std::uint64_t length = 0;
@@ -54,22 +54,22 @@ struct pause {
   }
   void end() { length = 0; }
 };
-// Looks in vain take less than this part of the time.
+// Looks in vain take less than one part of the time in so many.
 constexpr std::uint64_t part_of_looks = 16;
 constexpr std::uint64_t pause_max_us = 1000;
-// A child that took less was not worth its way. Then none is given for a while.
+// A child that ran for less was not worth sending. After it, none is given for a while.
 constexpr std::uint64_t worth_giving_us = 10;
 
 struct {
   counts_page& (*page_of)(int rank) = nullptr;
-  bool* forks = nullptr;            // of each other rank: it has told that it forks
-  int forking = 0;                  // how many
-  bool hungry = false;              // this rank has shown it
-  bool was_too_small = false;       // the child that it was given last
-  pause of_stretches;               // after looks for one that may leave
+  bool* forks = nullptr;            // by rank: whether it has told that it forks
+  int forking = 0;                  // number of ranks that have
+  bool hungry = false;              // this rank has shown that it is
+  bool was_too_small = false;       // was the child that this rank was given last
+  pause of_stretches;               // after looks in vain for a stretch that may leave
   pause of_children;                // after children that were too small
-  bool gave_too_small = false;      // the last one was so
-  std::uint64_t no_look_until = 0;  // whatever could leave
+  bool gave_too_small = false;      // the last child that this rank gave was
+  std::uint64_t no_look_until = 0;  // no look at all before this time
   std::minstd_rand random;
 } state;
 
@@ -82,10 +82,10 @@ constexpr std::uint64_t bit_of(int rank) {
   return std::uint64_t{1} << static_cast<std::size_t>(rank) % bits;
 }
 
-// ---- of the rank that has nothing to do ---------------------------------------------------------
+// ---- on the rank that has nothing to do ---------------------------------------------------------
 
 void show_hunger(bool hungry) {
-  // What runs next on this rank is no continuation of what forked before.
+  // What runs next on this rank does not continue what forked before.
   if (!hungry) std::atomic_ref(counts.at_forks).fetch_or(at_fork::tidy);
   if (hungry == state.hungry || state.forking == 0) return;
   state.hungry = hungry;
@@ -113,21 +113,23 @@ void on_forks_here(arrival& a) {
   state.forking += !std::exchange(state.forks[from], true);
 }
 
-// ---- of the rank that forks ---------------------------------------------------------------------
+// ---- on the rank that forks ---------------------------------------------------------------------
 
-/// Frames older than the fork `younger` and younger than `older`, none for the end of the piece.
+/// The frames between two marks: older than the fork `younger`, and younger than `older` or,
+/// without it, up to the end of the piece.
 struct stretch {
   boundary younger;
   boundary older;
 };
 
-/// What the end of the running piece allows.
+/// True when the running piece may leave up to its oldest frame.
 bool may_leave_whole(const piece* p) {
   return p->base != nullptr && !p->pinned && !p->by_reference && !p->keeps_slot &&
          !p->is_thread_base();
 }
 
-/// Frames of the running piece that end at `older`, or are its oldest ones when that is none.
+/// The frames of the running piece from `low` up to `older`, or to its end when there is no
+/// `older`.
 leaving_frames frames_of(const piece* p, std::uint64_t low, const boundary& younger,
                          const boundary& older) {
   const std::uint64_t older_at = older ? older.at : address_of(p->base);
@@ -167,7 +169,8 @@ bool has_no_word_that_stays(const leaving_frames& frames) {
 }
 
 /// True when nothing in these frames of the running piece keeps them here. (The gate of ship.hpp is
-/// of suspended pieces and what is younger than a mark; this has a younger end, too.)
+/// for suspended pieces, and for all that is younger than a mark; these frames have a younger end,
+/// too.)
 bool is_clean(const piece* p, const stretch& s) {
   if (s.younger.open != nullptr && (s.younger.open->events & mark::saved_exceptions) != 0) {
     return false;
@@ -184,13 +187,14 @@ bool is_clean(const piece* p, const stretch& s) {
   return has_no_word_that_stays(frames);
 }
 
-/// The finish scope must hear first of more computations elsewhere.
+/// True when the weight of the piece's finish scope is used up here: nothing may leave until the
+/// scope has given more.
 bool belongs_to_full_scope(const piece* p) {
   return p->scope != nullptr && scopes_on_wire.available(p->scope) == 0;
 }
 
-/// The oldest stretch of the running piece, whose youngest byte is at `sp`, that may leave; its
-/// `younger` is none when there is none.
+/// The oldest stretch that may leave of the running piece, whose youngest byte is at `sp`. Without
+/// such a stretch, `younger` of the result is empty.
 stretch choose(const piece* p, std::uint64_t sp) {
   static std::vector<stretch> candidates;
   candidates.clear();
@@ -224,7 +228,8 @@ long give(std::uint64_t context, std::uint64_t, std::uint64_t sp) {
   if (!what.younger) return 0;
   g.given = true;
   piece* p = suspend_running(sp);
-  // The older end first: registers that the stretch has not saved are saved in what runs.
+  // The older end is cut first: registers that the stretch has not saved are saved in the frames
+  // that run on.
   piece* given = what.older ? cut(p, what.older) : p;
   piece* runs = cut(given, what.younger);
   const ticket_id result = given->result;
@@ -242,7 +247,7 @@ long give(std::uint64_t context, std::uint64_t, std::uint64_t sp) {
   return 1;
 }
 
-/// One that is hungry, by chance; or no_rank.
+/// A hungry rank, chosen at random; or no_rank.
 int someone_hungry() {
   const int first = static_cast<int>(state.random() % static_cast<unsigned>(job.count));
   for (int i = 0; i < job.count; ++i) {
@@ -252,19 +257,20 @@ int someone_hungry() {
   return no_rank;
 }
 
-/// Takes the bit that says so. First: who shows its hunger meanwhile sets it again.
+/// A hungry rank, or no_rank. Clears `at_fork::hungry` first: a rank that becomes hungry meanwhile
+/// sets it again.
 int take_hungry() {
   std::atomic_ref(counts.at_forks).fetch_and(~at_fork::hungry);
   return someone_hungry();
 }
-/// A rank may be hungry still.
+/// Sets `at_fork::hungry` again when some rank is still hungry.
 void look_again() {
   if (someone_hungry() != no_rank) std::atomic_ref(counts.at_forks).fetch_or(at_fork::hungry);
 }
 void has_been_given(int to) { hunger_of(to, counts).fetch_and(~bit_of(to)); }
 
-/// Gives `to` a stretch of the running piece. False when there is none that may leave; none is
-/// looked for then, for a while.
+/// Gives `to` a stretch of the running piece. False when none may leave; the next look then waits
+/// for a while.
 bool give_stretch(int to, std::uint64_t now) {
   gift g{to, false};
   capture_stack(give, address_of(&g), 0);
@@ -281,7 +287,7 @@ bool give_stretch(int to, std::uint64_t now) {
   return true;
 }
 
-/// The children that ranks were given were worth it, or it is time to try again.
+/// True when the children given to ranks were worth it, or it is time to try again.
 bool children_may_go(std::uint64_t now) {
   if ((counts.at_forks & at_fork::too_small) != 0) {
     std::atomic_ref(counts.at_forks).fetch_and(~at_fork::too_small);
@@ -292,11 +298,11 @@ bool children_may_go(std::uint64_t now) {
 }
 
 struct service {
-  bool looked = false;      ///< At frames.
-  bool child_goes = false;  ///< The one that is about to begin.
+  bool looked = false;      ///< It looked at frames.
+  bool child_goes = false;  ///< The child that is about to begin is to leave.
 };
 
-/// The oldest stretch that may leave goes; when there is none, the child itself does.
+/// Gives the oldest stretch that may leave to a hungry rank; when there is none, the child itself.
 service serve(mark_kind kind) {
   const std::uint64_t now = ticks();
   const bool child_may_go = kind == mark_kind::fork && children_may_go(now) &&
@@ -324,7 +330,7 @@ long give_child(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
   if (frames.high - sp >= read_from_bytes || !has_no_word_that_stays(frames)) return 0;
   int rank = static_cast<int>(to);
   has_been_given(rank);
-  look_again();  // now: the older side does not come back here
+  look_again();  // now, because the older side does not come back here
   go_on_without_younger(send_child, &rank, sp);
 }
 
@@ -333,15 +339,15 @@ std::uint64_t child_leaves() {
   const int to = take_hungry();
   if (to == no_rank) return 0;
   const long left = capture_stack(give_child, static_cast<std::uint64_t>(to), 0);
-  // What follows runs where the child is.
+  // From here on this runs on the rank to which the child went.
   if (left != 0) return ticks();
   look_again();
-  // What was found in its way is in that of the next, too.
+  // What kept this child here will keep the next one, too.
   state.of_children.lengthen(ticks_of_us(worth_giving_us), ticks_of_us(pause_max_us), ticks());
   return 0;
 }
 
-/// What is checked of the running piece, all of which would leave, before it is suspended.
+/// Checks the running piece before it is suspended; all of it would leave.
 bool may_leave_in_place_of_waiting(const piece* p) {
   return may_leave_whole(p) && p->referrers == nullptr && p->departs_to == no_rank &&
          running.static_inits == 0 && running.mutexes == nullptr && running.watched == 0 &&
@@ -362,8 +368,8 @@ long give_whole(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
   abandon_stack();
 }
 
-/// What an older caller has to do goes; when there is nothing, and another fiber has work for this
-/// rank, the one that gives its turn.
+/// Gives a hungry rank the oldest stretch that may leave. When there is none, and another fiber can
+/// run here, gives it the fiber that gives its turn.
 bool serve_at_turn() {
   const piece* p = running_piece();
   const std::uint64_t now = ticks();
@@ -373,7 +379,7 @@ bool serve_at_turn() {
   const bool gone = !give_stretch(to, now) && anything_ready() &&
                     may_leave_in_place_of_waiting(p) &&
                     capture_stack(give_whole, static_cast<std::uint64_t>(to), 0) != 0;
-  // The rank where this runs now, if it is another, has its own to look after.
+  // When the fiber has gone, this runs on another rank, which looks after its own flags.
   if (!gone) look_again();
   return gone;
 }
@@ -386,9 +392,9 @@ void tell_that_this_rank_forks() {
   }
 }
 
-/// Clears the stack of what earlier calls have left there, where the frames of a tree of children
-/// are about to lie: dead addresses among words that the frames have not written yet would keep
-/// them here. Also of what the look itself has left.
+/// Clears the stack where the frames of a tree of children are about to lie. Dead addresses that
+/// earlier calls, or the look itself, left there would show in words that the frames have not
+/// written yet, and keep the frames here.
 void tidy_stack(bool looked) {
   constexpr std::size_t of_a_look = 32 << 10;
   constexpr std::uint64_t pause_us = 1000;
@@ -398,7 +404,7 @@ void tidy_stack(bool looked) {
   if ((counts.at_forks & at_fork::tidy) != 0) {
     std::atomic_ref(counts.at_forks).fetch_and(~at_fork::tidy);
   }
-  // Any other clock is a call into the C library, which would leave words of its own.
+  // Not by another clock: those are calls into the C library, which would leave words of their own.
   const std::uint64_t now = ticks();
   if (begins_a_tree && now - tidied >= ticks_of_us(pause_us)) {
     tidied = now;
@@ -420,8 +426,8 @@ bool look_at_fork(mark_kind kind) {
 bool is_wanted() {
   const char* text = std::getenv("SOJOURN_STEAL");
   if (text == nullptr || *text == 0) {
-    // Frames cannot be looked at for addresses of this rank in the first; checked mode says where
-    // each stretch leaves, which a fork does not.
+    // With the address sanitizer frames cannot be searched for addresses of this rank. Checked mode
+    // reports the place where each stretch leaves, and a fork names none.
     return !SOJOURN_ASAN && !checked() && scan_is_enabled();
   }
   if (std::strcmp(text, "on") == 0) return true;

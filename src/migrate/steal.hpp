@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work stealing at forks: a rank that has nothing to do says so where forks of other ranks look;
-// the next fork there gives it the oldest stretch of its stack that may leave: what the caller of
-// an older fork has still to do. Lazy task creation: nothing is queued, and who gives nothing pays
-// one load and one branch a fork. (CUT, Stealing; Mohr, Kranz and Halstead 1991, whose thieves,
-// too, take the oldest continuation.) When nothing older may leave, the new child does.
+// Work stealing at forks: a rank that has nothing to do sets a flag that the forks of other ranks
+// look at. The next fork there gives it the oldest stretch of its stack that may leave: what the
+// caller of an older fork still has to do. When no such stretch may leave, the new child does.
+// Nothing is queued, and a fork that gives nothing away pays one load and one branch. (Lazy task
+// creation: Mohr, Kranz and Halstead 1991, whose thieves also take the oldest continuation.
+// Cutting: docs/internals/cutting.md.)
 //
-// Hunger is a bit in the page of each rank that has told that it forks: shown once and taken back
-// when there is work again, so that nobody asks in vain, and nobody is woken to say no.
+// A rank without work is *hungry*. It sets its bit in the page of counts of each rank that has told
+// that it forks, and clears the bits when it has work again. So nobody asks in vain, and nobody is
+// woken to say no.
 #pragma once
 
 #include "sojourn/counters.hpp"
 
 namespace sojourn::detail {
 
-/// Reads SOJOURN_STEAL. `page_of`: the page of any rank of the job. Throws sojourn::error.
-/// Requires: programs are attached.
+/// Reads SOJOURN_STEAL. `page_of`: gives the page of counts of any rank of the job. Throws
+/// sojourn::error. Requires: programs are attached.
 void attach_steal(counts_page& (*page_of)(int rank));
 
 }  // namespace sojourn::detail

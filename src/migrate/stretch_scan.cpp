@@ -22,15 +22,15 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-// Words of frames are read as they lie there, red zones of the address sanitizer included.
+// Frames are read word by word, including the address sanitizer's red zones in them.
 #define READS_STRETCHES __attribute__((no_sanitize("address", "alignment")))
 
 namespace sojourn::detail {
 
 namespace {
 
-// One number after the other would cost a system call each; from here on the list of mappings is
-// read, which costs as much as some hundred.
+// The kernel is asked about so many words, at a system call each. After that the list of mappings
+// is read once, which costs as much as some hundred system calls.
 constexpr int asked_one_by_one = 16;
 
 std::uint64_t page_bytes() {
@@ -38,8 +38,8 @@ std::uint64_t page_bytes() {
   return bytes;
 }
 
-/// The address sanitizer keeps its notes in a range that numbers of 2^31 and more fall into; no
-/// program has an address of it.
+/// True for addresses of the address sanitizer's shadow memory. Programs hold no such addresses,
+/// but numbers from about 2^31 on look like them.
 bool lies_in_shadow([[maybe_unused]] std::uint64_t word, [[maybe_unused]] std::uint64_t user_end) {
 #if SOJOURN_ASAN
   static const auto shadow = [user_end] {
@@ -82,8 +82,8 @@ class look {
   };
 
   word_that_stays find_in(std::initializer_list<range> ranges, std::optional<std::uint64_t> given) {
-    // Most addresses lie as words do: they are looked for first, for that takes an eighth of the
-    // time, and who is refused looks again soon.
+    // Most addresses lie at multiples of 8 bytes. Those are looked at first, in an eighth of the
+    // time, because a look that refuses is soon repeated.
     for (int by = 8; by >= 1; by -= 7) {
       for (const range& r : ranges) {
         in_arguments_ = r.from == given;
@@ -98,7 +98,7 @@ class look {
     const std::uint64_t first = private_.heap_low;
     const std::uint64_t bytes = private_.user_end - first;
     for (std::uint64_t at = from; at <= to - sizeof(std::uint64_t); at += by) {
-      if (by == 1 && at % sizeof(std::uint64_t) == 0) continue;  // known already
+      if (by == 1 && at % sizeof(std::uint64_t) == 0) continue;  // looked at in the first pass
       std::uint64_t word;
       std::memcpy(&word, reinterpret_cast<const void*>(at), sizeof word);
       if (word - first >= bytes) [[likely]]
@@ -137,11 +137,12 @@ class look {
     // The frame pointer of the call of an activation.
     if (word - frames_.high <= 4 * sizeof(std::uint64_t)) return stays_with::nothing;
     if (word - slots.low(slot_) < slot_high_ - slots.low(slot_)) {
-      // What is younger was not known to what is older; such words are left by calls that returned.
+      // Older frames have no addresses of younger ones: such words were left by calls that
+      // returned.
       return word < frames_.low ? stays_with::nothing : stays_with::older_frames;
     }
-    // Nothing lies in a guard page, nor where no fiber has its frames: such words are ends of
-    // stacks, or other numbers.
+    // Nothing lies in a guard page, or in a slot that no fiber uses: such words are ends of stacks,
+    // or numbers.
     if (slots.is_guard(word) || slots[slots.index_of(word)].users == 0) return stays_with::nothing;
     return stays_with::another_stack;
   }
@@ -169,7 +170,7 @@ class look {
 
 bool is_mapped(std::uint64_t address) {
   unsigned char present;
-  // Whoever says anything else than that nothing is there is believed to have something.
+  // Every answer but "nothing is mapped there" counts as mapped.
   return mincore(reinterpret_cast<void*>(address & ~(page_bytes() - 1)), 1, &present) == 0 ||
          errno != ENOMEM;
 }
@@ -180,7 +181,8 @@ namespace {
 
 /// Clears the stack below the caller's frame.
 [[gnu::noinline]] void clear_bytes_below(std::size_t bytes) {
-  // Where a signal handler may have its frame, nothing may be written: so the room is taken first.
+  // A signal handler may have its frame below the stack pointer, so the room is taken before it is
+  // cleared.
   auto* room = static_cast<unsigned char*>(__builtin_alloca(bytes));
   std::memset(room, 0, bytes);
   asm volatile("" : : "r"(room) : "memory");

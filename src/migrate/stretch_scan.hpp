@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The look at frames that an idle rank is to get unasked: nobody wrote `via::migrate` there, so a
-// frame leaves only when no word in it can be an address of what stays. Words are read at every
-// byte, as members of packed structures lie, and count whatever they are aligned to, as a `char*`
-// is. Against the pointer scan of frames that were asked to move (scan.hpp), which warns.
+// The look at frames before they are given to an idle rank. The program did not ask for that by
+// `via::migrate`, so a frame leaves only when no word in it can be an address of what stays. Words
+// are read at every byte, since members of packed structures may lie anywhere, and count whatever
+// the alignment of the address, since a `char*` has none. The pointer scan of frames that the
+// program asked to move (scan.hpp) only warns.
 //
-// What is mapped is asked of the kernel, word by word, when a word looks like an address outside
-// the region: a list kept from before would be wrong as soon as the program maps memory, and a
-// range takes numbers for addresses.
+// When a word looks like an address outside the region, the kernel is asked whether anything is
+// mapped there. A list kept from before would be wrong as soon as the program maps memory, and a
+// comparison with a range would take numbers for addresses.
 #pragma once
 
 #include <array>
@@ -22,15 +23,15 @@ namespace sojourn::detail {
 /// marks.
 struct leaving_frames {
   std::uint64_t low, high;
-  const mark* younger;      ///< In these frames; what is younger stays, and was given arguments.
-                            ///< Null: nothing is.
-  std::uint64_t older;      ///< Address of the mark that they end at, which may be absent.
+  const mark* younger;  ///< In these frames; the child below it stays, and was given arguments.
+                        ///< Null: there is no child, or its mark is in the tables alone.
+  std::uint64_t older;  ///< Address of the mark at which they end; the mark itself may be absent.
   std::uint64_t older_end;  ///< Past the older mark, its arguments and its result.
-  /// What they have in registers that younger frames save.
+  /// Values of theirs in registers that younger frames have saved.
   std::array<std::uint64_t, preserved_registers> registers{};
   /// Where they have saved registers of the frames that called them: words that do not leave.
   std::array<std::uint64_t*, preserved_registers> of_older{};
-  bool thread_has_heap;  ///< They are of a thread with a heap of its own (thread_heap()).
+  bool thread_has_heap;  ///< They belong to a thread with a heap of its own (thread_heap()).
 };
 
 enum class stays_with : std::uint8_t {
@@ -48,13 +49,15 @@ struct word_that_stays {
   std::uint64_t word = 0;
 };
 
-/// The first word that keeps them here. Words that the runtime has not written yet, or that only it
-/// reads, are passed over: those of the younger mark but its arguments.
+/// The first word that keeps the frames here. The younger mark and the room for its result are
+/// passed over, since only the runtime reads them or nothing has been written there yet; its
+/// arguments are not.
 word_that_stays find_word_that_stays(const leaving_frames& frames);
 
-/// Clear the stack below the frame of the caller, which has left nothing there that counts: frames
-/// that lie there later then hold no words of calls that returned, in room that they do not write
-/// at once. At most so many bytes; or all that was ever used, which costs a system call.
+/// Clear the stack below the caller's frame, where nothing is in use. Frames that lie there later
+/// then hold no words of earlier calls in parts that they do not write at once. clear_stack_below()
+/// clears at most `most` bytes; clear_used_stack_below() clears all that was ever used, and costs a
+/// system call.
 void clear_stack_below(std::size_t most);
 void clear_used_stack_below();
 

@@ -20,8 +20,8 @@ using namespace sojourn::detail;
 
 piece* no_watch() { return nullptr; }
 
-/// Frames of 1 KiB on a stack of this rank, with a mark in their midst that has two words of
-/// arguments and three that nobody has written.
+/// Frames of 1 KiB on a stack of this rank. In their middle is a mark with two words of arguments
+/// and room for three words of a result that nobody has written.
 struct frames {
   static constexpr std::size_t bytes = 1024;
   static constexpr std::size_t argument_words = 2;
@@ -45,7 +45,7 @@ struct frames {
     arguments = reinterpret_cast<std::uint64_t>(younger) + sizeof(mark);
   }
 
-  /// What the word does there; it is gone again.
+  /// What the scan finds when `word` lies at `at`; puts back what was there.
   word_that_stays with(std::uint64_t word, std::uint64_t at) const {
     std::uint64_t before;
     std::memcpy(&before, reinterpret_cast<void*>(at), sizeof before);
@@ -165,7 +165,7 @@ void youngest_frames() {
   frames f;
   f.which.younger = nullptr;
   const auto object = std::make_unique<int>();
-  // Where a mark and the room of a result would be, and nobody looked.
+  // Also where a mark and the room for a result would be, which are passed over otherwise.
   for (std::uint64_t at = f.which.low; at < f.which.high; at += 8) {
     CLAIM(f.with(address_of(object.get()), at).what == stays_with::private_memory);
     CLAIM(f.with(f.which.low + 100, at).what == stays_with::nothing);

@@ -26,24 +26,24 @@ namespace sojourn::detail {
 
 namespace {
 
-/// A thread is asked to move.
+/// A request that a thread move.
 struct ask {
   ticket_id thread;
   ticket_id answer;  ///< Takes a stay_reason.
   int to;
-  std::uint8_t by_hint;  ///< Sent where the asker had found it before.
+  std::uint8_t by_hint;  ///< Sent to the rank where the asker found the thread before.
 };
 struct question {
   ticket_id thread;
-  std::uint32_t homecomings;  ///< Bases that the asking rank has sent home ever.
+  std::uint32_t homecomings;  ///< How many bases the asking rank has ever sent to this home.
 };
 struct news {
   int to;
   std::uint32_t moves;
 };
 
-/// The bases that are fibers of this rank, by the thread's id. In the runtime's memory: addresses
-/// that are left on stacks are then not taken for the program's.
+/// The bases that are fibers of this rank, by the thread's id. In the runtime's memory, so that its
+/// addresses left on stacks are not taken for pointers of the program.
 class thread_table {
  public:
   piece* find(ticket_id thread) const {
@@ -106,9 +106,10 @@ struct late_question {
 struct {
   thread_table here;
   hint* hints = nullptr;
-  // Asked of threads that have not started here, or are on their way.
+  // Requests for threads that have not started here yet, or are on their way.
   std::unordered_multimap<ticket_id, ask> kept;
-  // Bases that came home, counted by the rank they came from, and went home, by where that is.
+  // How many bases came home to this rank, by the rank that sent them; and how many this rank sent
+  // home, by that home.
   std::uint32_t* homecomings_from = nullptr;
   std::uint32_t* homecomings_to = nullptr;
   std::vector<late_question> late_questions;
@@ -156,8 +157,8 @@ std::string refusal_text(const stay_reason& why, int to) {
   return format("the thread does not move to rank %d: %s", to, reason.c_str());
 }
 
-/// The texts are literals, at the same addresses in all ranks of this program; another one hears
-/// the whole sentence.
+/// The texts are literals, at the same addresses in all ranks of this program; a rank of another
+/// program is sent the whole sentence.
 void answer(const ask& a, const stay_reason& why) {
   if (why.kind != thread_refusal::none && runs_other_program(home_of(a.answer))) {
     thread_error refused(why.kind, refusal_text(why, a.to));
@@ -172,19 +173,19 @@ void send_ask(int to, const ask& a) {
 
 void handle(const ask& a);
 
-/// The base is here, suspended.
+/// Handles a request for a base that is here and suspended.
 void move_from_here(piece* p, const ask& a) {
   if (a.to == job.me) return answer(a, moved);
   if (runs_other_program(a.to)) return answer(a, runs_other);
   if (p->departs_to != no_rank) {
-    // It is about to leave; asked again where it arrives.
+    // It is about to leave: the request follows it.
     threads.kept.emplace(a.thread, a);
     return;
   }
   if (const stay_reason* why = reason_whole_stays(p)) return answer(a, *why);
   if (p->word == 0) {
     if (p->waits == wait_cause::ticket) {
-      // It asks for the result again where it arrives.
+      // It will ask for the result again where it arrives.
       find_ticket(p->waits_for)->waiter = nullptr;
     } else if (p->waits != wait_cause::timer || !cancel_timer(p)) {
       return answer(a, waits_here);
@@ -196,7 +197,7 @@ void move_from_here(piece* p, const ask& a) {
   p->departs_to = a.to;
 }
 
-/// Home knows where to ask on.
+/// Handles a request at home, which knows where to pass it on to.
 void ask_on_from_home(const ask& a) {
   const ticket* t = find_ticket(a.thread);
   if (t == nullptr || t->thread_at < 0) return answer(a, is_unknown);
@@ -214,11 +215,11 @@ void ask_home(const ask& a) {
 
 void handle_soon(ticket_id thread);
 
-/// Somebody asks this rank.
+/// Handles a request that has reached this rank.
 void handle(const ask& a) {
   if (piece* p = threads.here.find(a.thread); p != nullptr) {
     if (p != running_piece()) return move_from_here(p, a);
-    // It took this message itself, while it waited in place for an answer.
+    // The thread itself took this message, while it waited in place for an answer.
     threads.kept.emplace(a.thread, a);
     return handle_soon(a.thread);
   }
@@ -229,7 +230,7 @@ void handle(const ask& a) {
   send_reply(home, runtime_message::thread_query, 0, a.thread, &q, sizeof q);
 }
 
-/// What was asked of a thread that is not here, or has just come.
+/// Calls `then` with each request kept for `thread`, and keeps them no longer.
 template <class Then>
 void with_kept(ticket_id thread, Then then) {
   if (threads.kept.empty()) [[likely]]
@@ -241,13 +242,13 @@ void with_kept(ticket_id thread, Then then) {
   for (const ask& a : asks) then(a);
 }
 
-/// Bases that the asking rank had sent home before have not all arrived. Later ones may have: they
-/// go another way than questions.
+/// True when not all bases that the asking rank had sent home before the question have arrived.
+/// Bases sent after it may have: bases and questions use different queues.
 bool is_early(const question& q, int from) {
   return static_cast<std::int32_t>(q.homecomings - threads.homecomings_from[from]) > 0;
 }
 
-/// When what runs has left its stack.
+/// Handles the requests kept for `thread` later, when what runs now has left its stack.
 void handle_soon(ticket_id thread) {
   struct handling : task {
     ticket_id thread;
@@ -285,7 +286,7 @@ void on_moved(arrival& a, const news& n) {
 void on_query(arrival& a, const question& q) {
   int from = a.source;
   wire().consume(a);
-  // A base that came home from there may be behind this message, in another queue.
+  // A base that `from` sent home before this message may still be in another queue.
   if (is_early(q, from)) {
     threads.late_questions.push_back({q, from});
     return;
@@ -305,13 +306,14 @@ void base_departs(piece* p, int to) {
   thread_departs(p->thread, ++p->moves, to);
 }
 
-/// A ready piece that was asked to move. Scheduler's stack.
+/// The turn of a ready piece that was asked to move has come. Called on the scheduler's stack.
 bool departs(piece* p) {
   int to = std::exchange(p->departs_to, no_rank);
   ticket_id asked = std::exchange(p->extra->asked_to_move, 0);
   ticket_id thread = p->thread;
   if (p->word != goes_anywhere) {
-    // It has come here by itself, say, to an object of this rank. Asked again when it has run.
+    // Its next statement is for this rank: say, it came for an object here. It is asked again after
+    // it has run.
     threads.kept.emplace(thread, ask{thread, asked, to, false});
     handle_soon(thread);
     return false;
@@ -342,8 +344,8 @@ void is_gone(piece* p) {
   free_extra(p);
 }
 
-/// A thread that moves itself is resumed with `runs_there`, or, where it is refused, with the
-/// reason's address.
+/// Sends a thread that moves itself, which is then resumed with `runs_there`. When that is refused,
+/// it is resumed here with the reason's address.
 void leave_or_stay(piece* left, int to) {
   const stay_reason* refused = reason_whole_stays(left);
   if (refused != nullptr) {
@@ -367,7 +369,7 @@ long move_self(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
 void migrate_self(int to) {
   if (to == job.me) return;
   if (runs_other_program(to)) refuse(runs_other, to);
-  // Calls before it may have used up what its finish counts by.
+  // Earlier calls may have used up this rank's weight of the finish scope.
   scopes_on_wire.gather();
   if (to == job.me) return;
   long word = capture_stack(move_self, static_cast<std::uint64_t>(to), 0);
@@ -426,7 +428,8 @@ rank_t where_here(ticket_id thread) {
   return t->thread_at;
 }
 
-/// What is asked of a thread's home. In a message, for another program may ask.
+/// What is asked of a thread's home. Sent as a message, not as a call of a function, because a rank
+/// of another program may ask.
 enum class home_question : std::uint64_t { join, detach, finished, where };
 struct home_request {
   ticket_id thread;
@@ -470,7 +473,7 @@ std::int64_t ask_its_home(ticket_id thread, home_question question) {
   return take_value<std::int64_t>(out.ticket);
 }
 
-// As bytes: the reason, then the text.
+// A thread_error as bytes: the reason, then the text.
 std::size_t encode_error(const void* exception, char* bytes, std::size_t room) {
   const auto& e = *static_cast<const thread_error*>(exception);
   bytes[0] = static_cast<char>(e.why());
@@ -524,7 +527,7 @@ void thread_begins(ticket_id thread, const thread_options& options) {
 
 namespace {
 
-/// Its memory goes back to the ranks that it is of.
+/// Gives the heap's memory back to the ranks that own it.
 void end_heap(thread_arena* heap) {
   for (const page_range& extent : thread_arena::end(heap)) {
     send_reply(addresses.arenas_home(extent.address), runtime_message::extent_returns, 0, 0,
@@ -536,7 +539,7 @@ void end_heap(thread_arena* heap) {
 
 namespace {
 
-/// The base of the thread that runs. `what` is the public function that asks.
+/// The base of the running thread. `what`: name of the public function that asks.
 piece* running_base(const char* what) {
   piece* p = running_piece();
   if (p == nullptr || p->thread == 0) {
@@ -607,7 +610,7 @@ void thread_departs(ticket_id thread, std::uint32_t moves, int to) {
     t->thread_at = static_cast<std::int16_t>(to);
     t->thread_moves = moves;
   } else if (to == home) {
-    ++threads.homecomings_to[home];  // the thread itself tells
+    ++threads.homecomings_to[home];  // the arrival of the thread itself tells home
   } else {
     news n{to, moves};
     send_reply(home, runtime_message::thread_moved, 0, thread, &n, sizeof n);
@@ -634,7 +637,8 @@ void ask_on(ticket_id thread) { with_kept(thread, handle); }
 
 void base_moves_itself(piece* p, int to) {
   base_departs(p, to);
-  // As if it had gone there, and then on at once. It may never stand still to be moved.
+  // Answered as if it had gone where it was asked to, and then on at once: a thread that keeps
+  // moving may never stand still to be moved.
   with_kept(p->thread, [](const ask& a) { answer(a, moved); });
 }
 
@@ -687,7 +691,7 @@ void migrate_self_by_switch(int to) {
     word = leave(
         [](piece* left, void* context) { leave_or_stay(left, *static_cast<int*>(context)); }, &to);
   }
-  // Looked at again, where this goes on.
+  // Read job.me again: this may run on another rank now.
   if (job.me != to && word != runs_there) refuse(*reinterpret_cast<const stay_reason*>(word), to);
 }
 
@@ -737,7 +741,7 @@ void migrate(thread t, rank_t to) {
   if (!t) throw thread_error(thread_refusal::unknown, "this names no thread");
   if (t != self()) return detail::migrate_base(t.id(), to);
   const detail::piece* p = detail::running_piece();
-  // On the stack of a handler, which is no fiber yet, or as its base.
+  // It runs on the stack of a handler that is no fiber yet, or is the thread's base.
   bool is_base = p->result == 0 || p->is_thread_base();
   if (is_base) return detail::migrate_self(to);
   detail::migrate_base(t.id(), to);

@@ -14,7 +14,7 @@ namespace sojourn::detail {
 
 namespace {
 
-/// Arguments as they travel.
+/// The function and its argument as they travel to the thread's rank.
 struct c_argument {
   std::uint32_t function;
   std::uint32_t bytes;
@@ -29,7 +29,7 @@ void run_c_function(const c_argument& given) {
 
 int ranks_per_node = 1;
 
-/// The rank of a place, or -1.
+/// The rank of process `pid` on node `nid`, or -1.
 int rank_at(int nid, int pid) {
   if (nid < 0 || pid < 0 || pid >= xthread_processes(nid)) return -1;
   return nid * ranks_per_node + pid;

@@ -33,7 +33,7 @@ struct object_record {
   enum { alive, dying, destroyed } state = alive;
   std::size_t alignment = 0;
   code_site destroyer = {};
-  std::uint64_t destroyed_at = 0;  ///< now_ns(), which all ranks of a host count alike.
+  std::uint64_t destroyed_at = 0;  ///< By now_ns(), which is the same clock on all ranks of a host.
   bool is_destroyed() const { return state == destroyed; }
 };
 using record_map = std::map<std::uint64_t, object_record>;
@@ -47,7 +47,8 @@ struct {
   std::size_t quarantine_bytes = 0;
 } objects;
 
-/// Objects that were accessed lately, by address: maps keep their nodes where they are.
+/// Objects that were accessed lately, by address. Their records stay where they are, since a map
+/// does not move its nodes.
 struct recent_object {
   std::uint64_t address;
   const object_record* record;
@@ -95,13 +96,14 @@ bool has_base(const std::type_info* made, const std::type_info* as, std::uint64_
   return made->__do_upcast(base, &p) && reinterpret_cast<std::uint64_t>(p) == at;
 }
 
-/// Memory that a program divides by itself.
+/// True for bytes, which a program may divide into objects itself.
 bool is_raw(const std::type_info* type) {
   return type != nullptr &&
          (*type == typeid(char) || *type == typeid(unsigned char) || *type == typeid(std::byte));
 }
 
-/// True when an `as` may lie at `address` in the object: it is one, a base of one, or a part.
+/// True when an `as` may lie at `address` in the object at `start`: as the object itself, as a
+/// base, or as a part.
 bool fits(std::uint64_t start, const object_record& record, std::uint64_t address,
           const object_kind& as) {
   std::uint64_t offset = address - start;
@@ -119,7 +121,7 @@ struct found_object {
   const object_record* record;
 };
 
-/// The object that lived around `address` at `when`; ends the job when there was none.
+/// The object around `address` that was alive at `when`; ends the job when there was none.
 found_object live_object(std::uint64_t address, const char* method, code_site site,
                          std::uint64_t when) {
   auto record = find_record(address);
@@ -160,14 +162,15 @@ number number_of(const std::type_info* type) {
   return number::none;
 }
 
-/// A copy may be of parts of objects, and of bytes; of numbers, what they are is compared.
+/// Copies may be of parts of objects, and of bytes: only when both types are numbers must they be
+/// alike.
 bool is_other_number(const object_kind& made, const object_kind& as) {
   number a = number_of(made.type);
   number b = number_of(as.type);
   return a != number::none && b != number::none && (a != b || made.bytes != as.bytes);
 }
 
-/// A copy as its owner is told of it.
+/// A copy, as the owner of the memory is told about it.
 struct copy {
   std::uint64_t address;
   std::size_t count;
@@ -250,9 +253,9 @@ void check_copy(std::uint64_t address, std::size_t count, object_kind element, c
   copy c{address, count, element, site, now_ns()};
   auto owner = static_cast<int>((address - job.heap) >> job.heap_shift);
   if (owner == job.me) return look_at_copy(c);
-  // What is no address of the heap is refused by the copy itself.
+  // The copy itself refuses an address that is not in the heap.
   if (owner < 0 || owner >= job.count) return;
-  // Descriptions of types are this program's own.
+  // A type_info is valid in its own program only.
   if (runs_other_program(owner)) c.element.type = nullptr;
   send_reply(owner, runtime_message::check_copy, 0, 0, &c, sizeof c);
 }

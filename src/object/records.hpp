@@ -8,10 +8,10 @@ namespace sojourn::detail {
 class file_writer;
 class file_reader;
 
-/// Register the handlers of this floor.
+/// Registers the handlers of this floor.
 void attach_records();
 
-/// Writes the records of this rank, and has the same ones in a run that goes on from there.
+/// Saves the records of this rank, and restores them in a job that goes on from there.
 void save_records(file_writer& to);
 void load_records(file_reader& from);
 

@@ -23,7 +23,7 @@ struct site_rule {
 };
 std::vector<site_rule> rules;
 
-/// True when `name` is `full` or its end behind a "::" or a "/".
+/// True when `name` is `full`, or the end of it behind a "::" or a "/".
 bool names(std::string_view name, std::string_view full) {
   if (!full.ends_with(name)) return false;
   if (full.size() == name.size()) return true;
@@ -32,7 +32,7 @@ bool names(std::string_view name, std::string_view full) {
 }
 
 /// An access: the compiler's name of the method, and where it is written. The names are literals,
-/// known by their addresses.
+/// and compared by their addresses.
 struct site {
   const char* method;
   const char* file;
@@ -54,7 +54,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) + 1 - first);
 }
 
-/// The end of `full` that has as many parts between `separator`s as `name`.
+/// The last parts of `full` between `separator`s: as many as `name` has.
 std::string_view alike(std::string_view full, std::string_view name, std::string_view separator) {
   std::size_t begin = full.size();
   for (std::size_t at = 0; at != std::string_view::npos;) {
@@ -121,8 +121,8 @@ void attach_sites() {
 }
 
 std::string_view method_name_in(std::string_view pretty) {
-  // "… Method = &node::child]"; gcc, when a cast is needed: "… Method = (R (node::*)())(&
-  // node::child)]".
+  // "… Method = &node::child]"; gcc, when a cast is needed:
+  // "… Method = (R (node::*)())(& node::child)]".
   constexpr std::string_view key = "Method = ";
   std::size_t begin = pretty.find(key);
   if (begin == std::string_view::npos || !pretty.ends_with(']')) return {};

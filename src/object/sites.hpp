@@ -13,12 +13,12 @@ namespace sojourn::detail {
 /// Reads SOJOURN_VIA. Throws sojourn::error naming the part that is wrong.
 void attach_sites();
 
-/// One entry of SOJOURN_VIA, and what became of it.
+/// One entry of SOJOURN_VIA, and whether it was used.
 struct site_rule_use {
   std::string_view name;
-  bool matched;         ///< Some access on this rank was to it.
-  std::string nearest;  ///< When none was: the access with the nearest name; "" without one.
-  std::size_t edits;    ///< How near that is.
+  bool matched;         ///< An access on this rank matched it.
+  std::string nearest;  ///< Otherwise: the access with the nearest name; "" without one.
+  std::size_t edits;    ///< How many edits away that name is.
 };
 
 /// All entries, in their order.
@@ -27,8 +27,8 @@ std::vector<site_rule_use> site_rule_uses();
 /// The sentence about an entry that matched nothing.
 std::string unmatched_rule_text(std::string_view name, std::string_view nearest);
 
-/// The method's name in what a compiler's __PRETTY_FUNCTION__ says of a template over it, such as
-/// "node::child".
+/// The method's name, such as "node::child", in the __PRETTY_FUNCTION__ of a template that has the
+/// method as a parameter.
 std::string_view method_name_in(std::string_view pretty);
 
 }  // namespace sojourn::detail

@@ -41,7 +41,7 @@ TEST(sites, a_method_is_named_as_gcc_writes_it) {
             "{anonymous}::hidden::get");
   EXPECT_EQ(method_name_in("const char* f() [with auto Method = &app::node::operator()]"),
             "app::node::operator()");
-  // Older ones write the type of an overloaded method first.
+  // Older compilers write the type of an overloaded method first.
   EXPECT_EQ(method_name_in("const char* f() [with auto Method = (int (app::node::*)(long int))"
                            "(& app::node::overloaded)]"),
             "app::node::overloaded");
@@ -96,11 +96,11 @@ TEST(sites, a_rule_fits_a_method_by_the_end_of_its_name) {
   EXPECT_EQ(mechanism(via::migrate, method_name<&app::list<int>::find>()), via::mechanism::rpc);
   EXPECT_EQ(mechanism(via::migrate, method_name<&app::list<const int&>::find>()),
             via::mechanism::rpc);
-  // Whole words only.
+  // Names match by whole words only.
   EXPECT_EQ(mechanism(via::rpc, "[with auto Method = &app::grandnode::child]"),
             via::mechanism::rpc);
   EXPECT_EQ(mechanism(via::rpc, "[with auto Method = &app::node::child_of]"), via::mechanism::rpc);
-  // An access that asks for it already keeps what else it says.
+  // An access that asks for this mechanism already keeps its other settings.
   EXPECT_EQ(sojourn::detail::override_access(access(via::migrate.activations(3)),
                                              method_name<&app::node::child>()),
             via::migrate.activations(3));

@@ -13,8 +13,8 @@ namespace {
 
 bool begins(std::string_view text, std::string_view with) { return text.rfind(with, 0) == 0; }
 
-/// Inlined functions often have no namespace in debug information: the runtime's are known by where
-/// they stand.
+/// Inlined functions often have no namespace in debug information: those of the runtime are known
+/// by their files.
 bool is_runtime_file(std::string_view file) {
   constexpr std::string_view here = __FILE__;
   constexpr std::string_view sources = here.substr(0, here.rfind("observe/"));
@@ -22,16 +22,17 @@ bool is_runtime_file(std::string_view file) {
          begins(file, "/usr/include/") || begins(file, "/usr/lib/");
 }
 
-/// As debug information names the functions of lambdas; with -g1 they stand nowhere.
+/// True for names that debug information gives to the functions of lambdas; with -g1 those lack the
+/// enclosing function.
 bool is_lambda(std::string_view function) {
   constexpr std::string_view inside = "{lambda}::operator()";
   return function == "operator()" || (function.size() >= inside.size() &&
                                       function.substr(function.size() - inside.size()) == inside);
 }
 
-/// The functions at one address, innermost first, as far as they are the program's; the last one,
-/// which the machine calls, in any case. A lambda that is inlined there has no name of its own: its
-/// line is that function's.
+/// The program's functions at one address, innermost first. The last one, which is not inlined, is
+/// given in any case. A lambda that is inlined there has no name of its own: the last function gets
+/// its line.
 std::vector<source_frame> describe(const std::string& program, const symbol_table& symbols,
                                    std::uint64_t address) {
   std::vector<source_frame> kept;
@@ -79,7 +80,7 @@ std::string plain_name(std::string_view text) {
   std::string name;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (begins(text.substr(i), "operator") && (name.empty() || name.back() == ':')) {
-      // Its name may hold brackets: up to the one that opens the parameters.
+      // An operator's name may hold brackets: take all up to the one that opens the parameters.
       std::size_t end =
           begins(text.substr(i), operator_call) ? i + operator_call.size() : text.find('(', i + 8);
       end = std::min(end, text.size());
@@ -92,14 +93,14 @@ std::string plain_name(std::string_view text) {
       name += "{lambda}";
       i = closing(text, i);
     } else if (begins(text.substr(i), "$_")) {
-      // As clang names them.
+      // A lambda, as clang names it.
       name += "{lambda}";
       i = std::min(text.find_first_not_of("0123456789", i + 2), text.size()) - 1;
     } else if (text[i] == '<' || text[i] == '[') {
       i = closing(text, i);
     } else if (text[i] == '(') {
       i = closing(text, i);
-      // Parameters: of the function itself unless a name inside it follows.
+      // These are the function's own parameters, unless the name of something inside it follows.
       std::size_t next = text.find("::", i);
       if (next == std::string_view::npos) break;
       std::string_view between = text.substr(i + 1, next - i - 1);
@@ -119,8 +120,8 @@ std::string without(std::string text, std::string_view part) {
   return text;
 }
 
-/// The callable that a function of the runtime was instantiated for, as it is named in its template
-/// arguments: it is inlined there. "" for other functions.
+/// The callable for which a function of the runtime was instantiated, and which is inlined there,
+/// as the template arguments name it. "" for other functions.
 std::string callable_in(const std::string& function) {
   for (std::string_view owner : {"sojourn::detail::callable_request<",
                                  "sojourn::detail::method_request<", "sojourn::run<"}) {
@@ -165,7 +166,7 @@ std::string short_name(const std::string& function) {
   constexpr std::string_view lambda = "::{lambda}";
   if (std::size_t at = name.find(lambda); at != std::string::npos) {
     std::string outer = without(name.substr(0, at), "(anonymous)::");
-    // The body of run(), which others may stand in.
+    // The body of run() is shown as main. Other lambdas may stand in it.
     bool is_body = outer == "main" && name.find(lambda, at + 1) == std::string::npos;
     return is_body ? outer : "a lambda in " + outer;
   }
@@ -182,7 +183,7 @@ const std::vector<code_place>& code_places::at(std::uint64_t address) {
     code_place place{short_name(one.function), one.file.substr(one.file.rfind('/') + 1), one.line};
     if (!place.function.empty()) entry->second.push_back(std::move(place));
   }
-  // The callable that a function of the runtime was made for is inlined there.
+  // A function of the runtime has the callable inlined for which it was instantiated.
   if (!all.empty() && short_name(all.back().function).empty()) {
     std::string name = short_name(callable_in(all.back().function));
     const source_frame& last = all.back();

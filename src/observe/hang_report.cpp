@@ -18,19 +18,19 @@ namespace {
 constexpr std::size_t fibers_shown = 20;
 constexpr std::size_t places_shown = 3;
 constexpr std::size_t steps_told = 12;
-// A hang that is noticed at once is of no age.
+// Shorter waits are not shown: a hang that is noticed at once has no age.
 constexpr std::uint64_t shown_from_ns = 100'000'000;
 
-/// A fiber that a rank has told of, or what runs on a rank that has told of none.
+/// A fiber that a rank has told of, or the code that runs on a rank that computes.
 struct node {
   int rank;
-  const fiber_record* fiber = nullptr;  ///< Null: what runs.
+  const fiber_record* fiber = nullptr;  ///< Null: the code that runs.
   std::vector<code_place> places = {};
   std::string thread = {};  ///< Its name, or "".
   int next = -1;            ///< The node it waits for.
 };
 
-/// What a rank that may be broken has left there, on one line and in valid JSON.
+/// The name, fit for one line and for JSON even when a broken rank has written it.
 std::string text_of(const told_name& told) {
   std::string text(told, strnlen(told, sizeof told));
   for (char& c : text) {
@@ -115,7 +115,7 @@ const char* json_name(rank_condition condition) {
   return "finished";
 }
 
-/// "waits for a sojourn::…", of what lies in the memory of the fiber's rank; else "".
+/// "waits for a sojourn::…", for an object in the memory of the fiber's rank; else "".
 std::string local_wait(wait_kind kind) {
   switch (kind) {
     case wait_kind::mutex:
@@ -179,7 +179,7 @@ class graph {
     }
     for (const told_fiber& told : view.circle) circle_.push_back(node_of(told));
     for (std::size_t i = 0; i < circle_.size(); ++i) {
-      // Where it waits for several, for the one that is known never to come.
+      // A fiber that waits for several: show the wait for the one that is known never to come.
       nodes_[static_cast<std::size_t>(circle_[i])].next = circle_[(i + 1) % circle_.size()];
     }
     if (!circle_.empty()) circle_.push_back(circle_.front());
@@ -187,7 +187,7 @@ class graph {
 
   const std::vector<node>& nodes() const { return nodes_; }
 
-  /// "`f` (x.cpp:12)" or "thread `t`: `f` (x.cpp:12)", as it is spoken of.
+  /// "`f` (x.cpp:12)" or "thread `t`: `f` (x.cpp:12)", as the report names the node.
   std::string name(const node& n, bool with_line) const {
     code_place place;
     if (!n.places.empty()) {
@@ -208,8 +208,9 @@ class graph {
     if (nodes_.empty()) return "no rank has told of what it waits for";
     std::string common = all_wait_for_one();
     if (!common.empty()) return common;
-    // A circle told shortly, or else the longest chain; one that leads to what runs, or from a body
-    // that has not returned, when there is one.
+    // The shortest circle or, without any, the longest chain. Before length counts whether it leads
+    // to code that runs or a rank that stands still, then whether it begins in a body that has not
+    // returned.
     std::vector<int> told;
     bool closed = false;
     auto leads_on = [this](const std::vector<int>& chain) {
@@ -235,7 +236,7 @@ class graph {
     return text + tell(told, closed);
   }
 
-  /// True when none can, whatever else runs.
+  /// True when no main fiber can go on, whatever else runs.
   bool no_main_goes_on() const {
     if (circle_.empty()) return false;
     for (std::size_t r = 0; r < view_.ranks.size(); ++r) {
@@ -253,7 +254,7 @@ class graph {
     return true;
   }
 
-  /// What a fiber waits for, for a line of its own.
+  /// What a fiber waits for, as the report's line on that fiber says it.
   std::string wait_text(const node& n) const {
     const fiber_record& f = *n.fiber;
     std::string rank = "rank " + std::to_string(f.rank);
@@ -299,7 +300,7 @@ class graph {
            static_cast<int>(told.number);
   }
 
-  /// ", `f`" of what it waits for.
+  /// ", `f`": names what the node waits for.
   std::string by(const node& n) const {
     if (n.next < 0) return "";
     const node& next = at(n.next);
@@ -314,7 +315,8 @@ class graph {
            condition == rank_condition::dying;
   }
 
-  /// Before all ranks have joined, nothing begins.
+  /// Says which ranks have not joined the job, for nothing begins before all have. "" when all
+  /// have, or none.
   std::string who_has_not_joined() const {
     std::size_t missing = 0;
     std::string first;
@@ -338,7 +340,7 @@ class graph {
     return operation_of(fiber) + (is_end ? "" : "()");
   }
 
-  /// The main fiber of a rank whose body has not returned.
+  /// True for the main fiber of a rank whose body has not returned.
   static bool is_in_body(const node& n) {
     return n.fiber->is_main && n.fiber->kind != wait_kind::fibers &&
            static_cast<collective>(n.fiber->operation) != collective::end_of_program;
@@ -498,7 +500,7 @@ class graph {
     return n.places.empty() ? text : text + " in " + name(n, true);
   }
 
-  /// When nobody waits for another rank.
+  /// The sentence when nobody waits for another rank.
   std::string all_that_runs() const {
     constexpr std::size_t most = 2;
     std::string text;
@@ -520,7 +522,7 @@ class graph {
         break;
       }
       if (i == steps_told) {
-        // Ranks tell of some of their fibers: where those end, the rest is among the others.
+        // Ranks tell only of some of their fibers: the chain may go on among the others.
         bool cut_off = untold_ > 0 && !closed;
         std::size_t more = chain.size() - i - 1 + (cut_off ? untold_ : 0);
         text += joint + "waits for " + (cut_off ? "up to " : "") + std::to_string(more) + " more";
@@ -534,7 +536,7 @@ class graph {
     return text;
   }
 
-  /// When all fibers wait, in the end, for one rank that computes: that. Else "".
+  /// The sentence when all fibers wait, in the end, for one rank that computes. Else "".
   std::string all_wait_for_one() const {
     int end = -1;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -550,11 +552,11 @@ class graph {
 
   const hang_view& view_;
   std::vector<node> nodes_;
-  std::size_t untold_ = 0;          ///< Fibers that no rank has told of.
-  std::vector<int> circle_ = {};    ///< Known never to go on; begins again at its end.
-  std::vector<int> first_;          ///< Node of each rank's first fiber, if it has told of any.
-  std::map<ticket_id, int> giver_;  ///< Node whose end gives a ticket its result.
-  std::map<ticket_id, ticket_id> source_;  ///< Ticket whose result another one gets.
+  std::size_t untold_ = 0;        ///< Fibers that no rank has told of.
+  std::vector<int> circle_ = {};  ///< Known never to go on; ends with the node that it begins with.
+  std::vector<int> first_;        ///< Of each rank: the first of its nodes, if it has any.
+  std::map<ticket_id, int> giver_;         ///< Node whose end gives a ticket its result.
+  std::map<ticket_id, ticket_id> source_;  ///< For a ticket, the one whose result it gets.
 };
 
 std::string fiber_text(const graph& waits, const node& n) {

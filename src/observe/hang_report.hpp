@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of the ranks' reports: the wait-for graph of a job, one sentence that says where it
+// What is made of the ranks' reports: the wait-for graph of a job, one sentence that says where it
 // leads, a text for people and JSON for programs.
 #pragma once
 
@@ -16,7 +16,7 @@ enum class rank_condition {
   waiting,    ///< Sleeps, or has nothing to do: `report` tells of all its fibers.
   computing,  ///< Did not come to its dispatcher: `report` has the stack of what it runs, and its
               ///< other fibers.
-  silent,     ///< Neither.
+  silent,     ///< It told neither.
   stopped,    ///< Its process does not run: by SIGSTOP, or a debugger holds it.
   frozen,     ///< The same: its control group is frozen.
   dying,      ///< Its process is writing a core.
@@ -24,8 +24,8 @@ enum class rank_condition {
 };
 
 struct rank_view {
-  std::string program;  ///< As its user calls it, in a job of several; else "".
-  std::string file;     ///< That names its functions.
+  std::string program;  ///< As the user typed it, in a job of several programs; else "".
+  std::string file;     ///< The file whose symbols name its functions.
   rank_condition condition = rank_condition::absent;
   std::int64_t pid = 0;
   bool in_system_call = false;
@@ -33,7 +33,7 @@ struct rank_view {
   rank_report report{};
 };
 
-/// One of a report.
+/// A fiber of a rank's report, by its place there.
 struct told_fiber {
   int rank;
   std::uint32_t number;

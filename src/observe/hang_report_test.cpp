@@ -32,7 +32,7 @@ TEST(HangReport, TellsAThreadByItsName) {
 }
 
 TEST(HangReport, BoundsANameWithoutAnEnd) {
-  // Behind it lie other fibers' records.
+  // Records of other fibers follow the name in memory.
   hang_report report = of_thread_named(
       "\n2345678901\xff"
       "345678\"01234");

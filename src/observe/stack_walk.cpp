@@ -18,7 +18,7 @@ namespace sojourn::detail {
 namespace {
 
 struct walk {
-  std::uint64_t first;  ///< Frames younger than this address are the walker's.
+  std::uint64_t first;  ///< Code address where the walk begins; younger frames are the walker's.
   std::uint64_t stop;
   bool interrupted;  ///< The first address is not that of a call.
   bool started;
@@ -32,7 +32,8 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
   std::uint64_t address = _Unwind_GetIP(context);
   if (address == 0) return _URC_END_OF_STACK;
   if (!w->started && address != w->first) return _URC_NO_REASON;
-  // Of a caller, an address inside the call: the one behind it may belong to another function.
+  // In a caller's frame, an address inside the call: the one after it may belong to another
+  // function.
   w->frames[w->count++] = w->interrupted && !w->started ? address : address - 1;
   w->started = true;
   if (w->count == w->most) return _URC_END_OF_STACK;
@@ -41,9 +42,9 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
 
 void unwind(void* argument) { _Unwind_Backtrace(visit, argument); }
 
-// What is walked may have been interrupted between two instructions that the unwinder's table does
-// not tell apart, such as those by which an exception leaves its unwinder: it then follows a word
-// that is no address. A report must not end a healthy rank.
+// The code that is walked may have been interrupted between two instructions that the unwinder's
+// table does not tell apart, such as those by which an exception leaves the unwinder. The walk then
+// follows a word that is no address. A report must not end a healthy rank.
 sigjmp_buf where_walk_began;
 volatile sig_atomic_t walks = 0;
 pthread_t walker;

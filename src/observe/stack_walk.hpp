@@ -10,23 +10,23 @@
 namespace sojourn::detail {
 
 /// Call addresses of a suspended piece, youngest first, without the frames that belong to older
-/// pieces. Requires: it is in place; scheduler's stack. Returns how many.
+/// pieces. Returns how many. Requires: `p` is in place, and the caller is on the scheduler's stack.
 std::size_t walk_suspended(const piece* p, std::uint64_t* frames, std::size_t most);
 
 /// True when a signal has interrupted code on the stack of a fiber, which can be walked, and not
 /// the scheduler or a change of stacks. `context` is the third argument of its handler.
 bool interrupted_fiber(const void* context);
 
-/// Call addresses of that code, youngest first, from the handler. Frames from `stop` on are left
-/// out (0: none). Async-signal-safe after prepare_walks().
+/// Call addresses of the interrupted code, youngest first; to be called in the handler. Frames from
+/// `stop` on are left out (0: none). Async-signal-safe after prepare_walks().
 std::size_t walk_interrupted(const void* context, std::uint64_t stop, std::uint64_t* frames,
                              std::size_t most);
 
-/// To be called by a handler of SIGSEGV and SIGBUS: does not return when the fault is that of such
-/// a walk, which then ends where it is.
+/// To be called by a handler of SIGSEGV and SIGBUS: does not return when a walk caused the fault.
+/// The walk then ends with the frames that it has.
 void abandon_faulty_walk();
 
-/// Has the unwinder allocate now whatever it keeps.
+/// Makes the unwinder allocate now whatever it keeps, so that later walks allocate nothing.
 void prepare_walks();
 
 }  // namespace sojourn::detail

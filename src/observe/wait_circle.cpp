@@ -10,7 +10,8 @@ namespace sojourn::detail {
 
 namespace {
 
-/// The same in two reports: the fiber has been in this one wait from the one to the other.
+/// When two reports have the same key, the fiber has been in one and the same wait from the first
+/// to the second.
 using wait_key = std::tuple<int, std::uint64_t, std::uint64_t, ticket_id, ticket_id, ticket_id>;
 wait_key key_of(int rank, const fiber_record& f) {
   return {rank, f.piece, f.since, f.waits_for, f.result, f.scope};
@@ -87,7 +88,7 @@ class certain_waits {
             if (holder != number.end()) next.push_back(holder->second);
           }
           break;
-        case wait_kind::finish:  // for all of these
+        case wait_kind::finish:  // waits for each of these
           for (std::size_t j = 0; j < fibers_.size(); ++j) {
             if (j != i && fibers_[j].record->scope == f.waits_for) next.push_back(j);
           }
@@ -114,7 +115,7 @@ class certain_waits {
     const fiber_record* record;
     std::vector<std::size_t> waits_for;
     look seen = look::never;
-    std::size_t looked = 0;  ///< How many of those that it waits for.
+    std::size_t looked = 0;  ///< How many of `waits_for` were looked at.
   };
 
   /// Depth first, without recursion: a chain may have as many steps as there are fibers.

@@ -10,10 +10,9 @@
 namespace sojourn::detail {
 
 /// Fibers in a circle, in which each waits, without a time limit, for what nothing but the next one
-/// can do: end, or unlock a mutex. Only those that wait in `now` as they already did in `before`:
-/// they waited from the one to the other, and so all at one moment, though ranks tell of their
-/// waits one after the other. Empty when there is none.
-/// Requires: all of `before` was told before anything of `now`.
+/// can do: end, or unlock a mutex. Only waits that are in both reports count: they lasted from
+/// `before` to `now`, and so held all at one moment, though ranks tell of their waits one after the
+/// other. Empty when there is none. Requires: all of `before` was told before anything of `now`.
 std::vector<told_fiber> circle_of_waits(const hang_view& before, const hang_view& now);
 
 }  // namespace sojourn::detail

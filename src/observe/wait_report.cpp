@@ -6,14 +6,15 @@
 namespace sojourn::detail {
 
 bool watch_area::is_asleep(int rank) const {
-  // The transport's word falls before its rank wakes, so that a rank about to run is not asleep.
+  // The transport's word is cleared before its rank wakes, so a rank that is about to run is not
+  // asleep.
   return of(rank).epoch.load() % 2 != 0 && wakes_[rank].asleep.load() != 0;
 }
 
 bool watch_area::ask(int rank, std::uint32_t request, bool brief) const {
   if (brief) of(rank).brief_wanted.store(request);
   of(rank).report_wanted.store(request);
-  // A rank that falls asleep sets its word before it looks for requests.
+  // A rank that falls asleep sets its word before it looks for requests, so it misses none.
   return shm::wake_sleeper(wakes_[rank]);
 }
 

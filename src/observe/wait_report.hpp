@@ -18,7 +18,7 @@ struct wake_line;
 
 enum class wait_kind : std::uint8_t {
   unknown,
-  ready,       ///< For its turn.
+  ready,       ///< Only for its turn.
   call,        ///< The answer of a call sent to `rank`.
   result,      ///< A result that a migrated or forked activation, or a future, will give.
   collective,  ///< The part of `rank` in a collective operation.
@@ -26,14 +26,15 @@ enum class wait_kind : std::uint8_t {
   room,        ///< Room to send to `rank`, or fewer unanswered calls there.
   fibers,      ///< A main fiber whose body has returned: the other fibers of its rank.
   time,        ///< A time: it sleeps.
-  mutex,       ///< A mutex of its rank that `holder` holds,
-  condition,   ///< and notification in a condition variable,
-  semaphore,   ///< or a semaphore,
-  latch,       ///< or a latch there.
-  barrier,     ///< Main's first barrier: the job was restored.
+  mutex,       ///< A mutex of its rank, which `holder` holds.
+  condition,   ///< Notification by a condition variable of its rank.
+  semaphore,   ///< A semaphore of its rank.
+  latch,       ///< A latch of its rank.
+  barrier,     ///< Main's first barrier, in a job that was restored.
 };
 
-/// Of a thread, zeroes for none. Whoever reads it bounds it: its rank may have broken it.
+/// Name of a thread; zeroes for none. A broken rank may leave it without a NUL, so readers limit
+/// its length.
 using told_name = char[24];
 
 struct fiber_record {
@@ -42,23 +43,23 @@ struct fiber_record {
   static constexpr std::int32_t holder_runs = -2;
 
   std::uint64_t piece;      ///< Its number in its rank as long as it lives there.
-  std::uint64_t since;      ///< Another one in each of its waits; 0 when not known.
+  std::uint64_t since;      ///< Differs in each of its waits; 0 when not known.
   ticket_id waits_for;      ///< Ticket, or 0.
   ticket_id result;         ///< Ticket that its end completes, or 0.
   ticket_id scope;          ///< Finish scope it counts in, or 0.
   std::uint64_t waited_ns;  ///< 0 when not known.
   std::uint64_t left_ns;    ///< Until it goes on in any case; no_limit: there is no such time.
-  std::int32_t rank;        ///< That it waits for, or -1.
-  std::int32_t holder;      ///< Of a `mutex`: place in the same report, holder_runs, or -1.
+  std::int32_t rank;        ///< Rank that it waits for, or -1.
+  std::int32_t holder;      ///< Of a `mutex`: place in `fibers`, holder_runs, or -1.
   wait_kind kind;
   bool is_main;
-  std::uint8_t operation;  ///< A `collective`.
+  std::uint8_t operation;  ///< Which `collective` it waits in.
   std::uint8_t frame_count;
   told_name thread;
   std::uint64_t frames[frames_max];  ///< Addresses inside the calls, youngest first.
 };
 
-/// The result for ticket `from`, at home with the writer, goes on to `to`.
+/// The result of ticket `from`, whose home is the rank that reports, is forwarded to `to`.
 struct ticket_link {
   ticket_id from;
   ticket_id to;
@@ -70,27 +71,27 @@ struct rank_report {
   static constexpr std::size_t stack_max = 32;
 
   std::uint32_t fiber_count;   ///< Of `fibers`: the newest, and the main fiber as the last.
-  std::uint32_t fibers_alive;  ///< Of the rank.
+  std::uint32_t fibers_alive;  ///< How many the rank has.
   std::uint32_t link_count;
   std::uint32_t stack_count;
-  std::uint64_t stack[stack_max];  ///< Of what runs, when the rank was interrupted.
+  std::uint64_t stack[stack_max];  ///< Of the code that runs, when the rank was interrupted.
   ticket_id runs_for;              ///< Ticket that its end completes, or 0.
   told_name runs_thread;
   ticket_link links[links_max];
   fiber_record fibers[fibers_max];
 };
 
-/// Written by its rank, but for what is wanted.
+/// Written by its rank, except `report_wanted` and `brief_wanted`.
 struct alignas(64) rank_watch {
-  std::atomic<std::uint64_t> epoch;  ///< Odd: nothing to do but to sleep. One more at each change.
+  std::atomic<std::uint64_t> epoch;  ///< Odd when it can only sleep; grows by 1 at each change.
   std::atomic<std::uint64_t> sent;   ///< When it last fell asleep: messages of all kinds …
   std::atomic<std::uint64_t> received;
   std::atomic<std::uint64_t> wakes_at_ns;    ///< … and when it wakes by itself (now_ns()), or 0.
   std::atomic<std::uint32_t> report_wanted;  ///< Number of the last request.
-  std::atomic<std::uint32_t> brief_wanted;   ///< The same when no stacks are to be told.
-  std::atomic<std::uint32_t> report_given;   ///< … of the last one answered by a report,
-  std::atomic<std::uint32_t> stack_given;    ///< and by a stack.
-  std::atomic<std::int32_t> thread;          ///< The worker.
+  std::atomic<std::uint32_t> brief_wanted;   ///< The same number, when it asks for no stacks.
+  std::atomic<std::uint32_t> report_given;   ///< Number of the last one answered by a report …
+  std::atomic<std::uint32_t> stack_given;    ///< … and by a stack.
+  std::atomic<std::int32_t> thread;          ///< Its worker, as the kernel numbers it.
   std::atomic<std::uint32_t> interruptible;  ///< 1: by SIGURG, which the program leaves to us.
 };
 
@@ -99,7 +100,7 @@ struct alignas(64) job_watch {
   std::atomic<std::uint32_t> asked;   ///< Requests for a report made by signals to ranks.
 };
 
-/// Where all this lies, by arithmetic. Zeroed memory is a valid start.
+/// Finds all this in the shared memory. Zeroed memory is a valid start.
 class watch_area {
  public:
   watch_area(std::byte* memory, int ranks, shm::wake_line* wakes)
@@ -120,12 +121,12 @@ class watch_area {
     return reinterpret_cast<rank_report*>(memory_ + reports_offset(ranks_))[rank];
   }
   bool is_asleep(int rank) const;
-  /// True when it does, until a fiber's time comes: something will happen then.
+  /// True when it sleeps until a fiber's time comes: something will happen then.
   bool sleeps_for_a_time(int rank) const { return is_asleep(rank) && of(rank).wakes_at_ns != 0; }
   /// Asks a rank for a report: one that sleeps is woken, one that runs answers when it has nothing
   /// else to do. `brief`: without stacks. True when it slept.
   bool ask(int rank, std::uint32_t request, bool brief = false) const;
-  /// It looks for what has changed.
+  /// Wakes a rank that sleeps, which then looks for what has changed.
   void wake(int rank) const;
 
   /// True when it is proven that nothing will happen in this job any more: every rank sleeps,

@@ -27,7 +27,7 @@ namespace {
 
 watch_area area;
 watch_hooks hooks;
-// A fiber that polls gives its turn in one of them.
+// Within so many rounds of the dispatcher a fiber that polls gives its turn.
 constexpr int rounds_before_an_answer = 64;
 
 std::uint64_t ticks_at_start;
@@ -70,7 +70,7 @@ void look_at_piece(piece* p, void* context) {
 
 bool is_main(const piece* p) { return slots.is_main(p->slot) && p->hi == slots.high(p->slot); }
 
-/// What fibers of this rank alone, or the clock, can end.
+/// The reason for a wait that only fibers of this rank, or the clock, can end.
 reason local_reason(const piece* p) {
   if (p->restored && p->word != 0) return {wait_kind::barrier};
   if (p->waits_on == nullptr) {
@@ -94,7 +94,7 @@ double ns_a_tick() {
   return passed > 0 ? static_cast<double>(now_ns() - ns_at_start) / passed : 0;
 }
 
-/// What is interrupted may be about to name it, so the length is not trusted.
+/// The interrupted code may be writing the name, so its length is not trusted.
 void write_name(told_name& told, const piece* p) {
   static_assert(sizeof told == decltype(thread_extra::name)::capacity() + 1);
   std::memset(told, 0, sizeof told);
@@ -103,7 +103,7 @@ void write_name(told_name& told, const piece* p) {
   std::memcpy(told, extra->name.data(), std::min(extra->name.size(), sizeof told - 1));
 }
 
-/// `walks`: its frames are told, too. Requires: they are in place then.
+/// `walks`: tells its frames, too, which must be in place.
 void write_fiber(fiber_record& record, const piece* p, const reason& why, double ns_per_tick,
                  bool walks) {
   record = {};
@@ -133,8 +133,9 @@ void write_fiber(fiber_record& record, const piece* p, const reason& why, double
       static_cast<std::uint8_t>(walk_suspended(p, record.frames, fiber_record::frames_max));
 }
 
-/// What the interrupted rank's other fibers wait for. The code that was interrupted may be the
-/// runtime's: only what stays readable at any moment is read, and nothing is allocated or moved.
+/// The other fibers of an interrupted rank, with the main fiber apart. The code that was
+/// interrupted may be the runtime's: only what stays readable at any moment is read, and nothing is
+/// allocated or moved.
 struct others {
   const piece* newest[rank_report::fibers_max];
   std::size_t count;
@@ -166,7 +167,7 @@ reason reason_of_other(const piece* p) {
   if (p == hooks.parked_main()) return {wait_kind::fibers, 0, -1};
   reason local = local_reason(p);
   if (local.kind != wait_kind::unknown) return local;
-  int most = 10'000;  // of a list that changes there may be no end
+  int most = 10'000;  // a list that is being changed may have no end
   for (const piece* first : {first_ready, first_shut_out}) {
     for (const piece* q = first; q != nullptr && --most > 0; q = q->next_ready) {
       if (q == p) return {wait_kind::ready, 0, -1};
@@ -200,7 +201,7 @@ void write_others(rank_report& report, bool brief) {
   double ns_per_tick = ns_a_tick();
   for (std::size_t i = 0; i < o.count; ++i) {
     const piece* p = o.newest[i];
-    // Half of it may be an image, and nothing can be moved now.
+    // Part of the piece may be an image, and nothing can be put in place now.
     bool whole = !brief && p->is_in_place() && slots.low(p->slot) < p->sp && p->sp < p->hi &&
                  p->hi <= slots.high(p->slot);
     reason why = reason_of_other(p);
@@ -209,8 +210,8 @@ void write_others(rank_report& report, bool brief) {
   }
 }
 
-/// Requests are answered here, off the way of messages and calls: a rank that is asked while it
-/// sleeps is woken, and one that runs comes here before it sleeps.
+/// Answers a request, if there is one. Called around sleeps, which messages and calls do not pass:
+/// a rank that is asked while it sleeps is woken, and one that runs comes here before it sleeps.
 void answer_request() {
   rank_watch& mine = area.of(job.me);
   std::uint32_t wanted = mine.report_wanted.load();
@@ -219,9 +220,9 @@ void answer_request() {
   mine.report_given.store(wanted, std::memory_order_release);
 }
 
-/// A rank may come to no sleep: it has much to do, or busy cores give it none until its next fiber
-/// wakes. Then it answers between two rounds: once it has nothing to do, so that a fiber that is
-/// about to give its turn tells of itself, but not as late as that may be.
+/// A rank may never sleep: it has much to do, or cores are so busy that its next fiber is due
+/// before it can. Then it answers between two rounds. It waits until it is idle, so that a fiber
+/// that is about to give its turn can tell of itself, but for `rounds_before_an_answer` at most.
 void answer_between_rounds(bool idle) {
   static std::uint32_t asked = 0;
   static int rounds = 0;
@@ -253,7 +254,8 @@ void around_sleep(bool falls_asleep) {
   if (area.all().asleep.fetch_add(1) + 1 == ranks && area.nothing_can_happen()) hooks.deadlocked();
 }
 
-/// Of a rank that does not come to its dispatcher: what it runs, and what its other fibers do.
+/// Tells, for a rank that does not come to its dispatcher, what it runs and what its other fibers
+/// do.
 void on_interrupt(int, siginfo_t*, void* context) {
   int saved = errno;
   rank_watch& mine = area.of(job.me);
@@ -261,7 +263,8 @@ void on_interrupt(int, siginfo_t*, void* context) {
   if (wanted != mine.report_given.load() && wanted != mine.stack_given.load()) {
     rank_report& report = area.report_of(job.me);
     const piece* p = running_piece();
-    // In its dispatcher it is about to answer, or to run a fiber: one that polls tells by itself.
+    // In its dispatcher the rank is about to answer, or to run a fiber. A fiber that polls then
+    // tells of itself when it gives its turn.
     if (!interrupted_fiber(context)) {
       at_next_turn.store([] { raise(SIGURG); });
       call_next_round(answer_between_rounds);
@@ -272,7 +275,7 @@ void on_interrupt(int, siginfo_t*, void* context) {
     report.stack_count = brief ? 0
                                : static_cast<std::uint32_t>(walk_interrupted(
                                      context, p->hi, report.stack, rank_report::stack_max));
-    // A handler counts once it has blocked.
+    // Not yet counted among them: a handler that has not blocked.
     report.fibers_alive = static_cast<std::uint32_t>(fibers_unfinished()) + (p == spare_piece());
     report.runs_for = p->result;
     write_name(report.runs_thread, p);
@@ -289,7 +292,7 @@ void on_user_signal(int) {
   errno = saved;
 }
 
-/// Unless the program has a handler of its own. False then.
+/// Handles `signal`, unless the program has a handler of its own. False then.
 bool handle(int signal, void (*plain)(int), void (*with_context)(int, siginfo_t*, void*)) {
   struct sigaction before;
   if (sigaction(signal, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) return false;
@@ -304,8 +307,8 @@ bool handle(int signal, void (*plain)(int), void (*with_context)(int, siginfo_t*
   return sigaction(signal, &action, nullptr) == 0;
 }
 
-/// Its frames, in which mutexes and what it waits in may lie, are in place: what another rank reads
-/// stays as it is.
+/// Puts the frames of `p` in place, in which mutexes and the object that it waits in may lie. A
+/// piece that another rank reads stays as it is; false when it is not in place.
 bool bring(piece* p) {
   if (slots[p->slot].being_read != 0) return p->is_in_place();
   place(p);

@@ -23,8 +23,8 @@ struct watch_hooks {
 /// Requires: on the worker thread, with the dispatcher attached.
 void attach_watch(const watch_area& area, const watch_hooks& hooks);
 
-/// Writes what the fibers of this rank wait for; `brief`: without their stacks, and nothing is
-/// moved but what holds mutexes. Scheduler's stack only.
+/// Writes what the fibers of this rank wait for; `brief`: without their stacks; then only fibers
+/// that hold mutexes are put in place. Scheduler's stack only.
 void write_report(rank_report& report, bool brief);
 
 }  // namespace sojourn::detail

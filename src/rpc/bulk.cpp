@@ -21,9 +21,10 @@ namespace {
 constexpr std::size_t copied_at_once = 8u << 20;
 constexpr std::size_t sent_at_once = 128u << 10;
 constexpr std::size_t in_flight_max = 4;
-// Up to here an answer that comes at once takes less time than a copy by the system.
+// Up to this many bytes, an answer that comes at once takes less time than a copy by the system.
 constexpr std::size_t asked_for_max = 2048;
-// Copies by the system before an owner that did not answer at once is asked again.
+// How many copies by the system are made before an owner that did not answer at once is asked
+// again.
 constexpr std::uint32_t asked_again_after = 256;
 
 struct bulk_request {
@@ -120,12 +121,12 @@ void by_messages(int owner, runtime_message kind, std::uint64_t address, std::si
   while (!flying.empty()) take_first();
 }
 
-std::uint32_t* copies_before_asking;  // of each rank
+std::uint32_t* copies_before_asking;  // for each rank
 
-/// Asks the owner, and waits for about a round trip. False when the answer is not here by then:
-/// the owner computes, has others to answer first or has no core, or there is something else to do
-/// here. The answer, when it comes, is dropped then. So a read never depends on its owner; a write
-/// could not be taken back in this way, and always goes by the system.
+/// Asks the owner, and waits for about a round trip. False when the answer is not here by then: the
+/// owner computes, has others to answer first or has no core, or this rank has something else to
+/// do. An answer that comes later is dropped. So a read never depends on its owner. A write could
+/// not be taken back in this way, and is always made by the system.
 bool get_at_once(int owner, std::uint64_t from, void* to, std::size_t bytes) {
   if (bytes > asked_for_max) return false;
   std::uint32_t& before = copies_before_asking[owner];

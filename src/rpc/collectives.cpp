@@ -4,7 +4,7 @@
 // are scheduled once to go up and once to come down, whatever their number. Where each rank has a
 // core, a barrier has no tree: a rank tells those 1, 2, 4, ... behind it, one after the other, and
 // waits for those as far before it (dissemination; Hensgen, Finkel and Manber, 1988). On two ranks
-// both messages are on their way at once, where a tree's go up first and then down.
+// both messages are then on their way at once; in a tree one would go up first, and then one down.
 #include "sojourn/collectives.hpp"
 
 #include <algorithm>
@@ -37,12 +37,12 @@ struct contribution {
 
 std::vector<contribution> arrived;  // not yet taken
 std::uint64_t sequence = 0;
-ticket_id waiting = 0;  // of the fiber in a collective operation, when it waits
-int missing = -1;       // for what that waits
+ticket_id waiting = 0;  // of the fiber that waits in a collective operation; 0: none does
+int missing = -1;       // the rank whose contribution that fiber waits for
 collective current = collective::none;
 bool program_ends = false;
 
-/// Also in a job of one rank, where nothing is waited for.
+/// Collective operations need a fiber, even in a job of one rank, where nothing is waited for.
 void check_fiber() {
   if (running_piece() == nullptr) [[unlikely]]
     waits_outside_fiber();
@@ -59,7 +59,7 @@ std::string place_of(collective operation) {
   return format("in %s()", name_of(operation));
 }
 
-/// The fiber that waits looks again.
+/// Has the fiber that waits look again.
 void look_again() {
   if (waiting == 0) return;
   complete_ticket(find_ticket(std::exchange(waiting, 0)), nullptr, 0);
@@ -83,8 +83,9 @@ void send_to(int to, const void* bytes, std::size_t size) {
              size);
 }
 
-/// Ends the job if rank `c.source` was in another operation when it sent this. All ranks number
-/// their operations alike, so that it need not be the rank that this one waits for.
+/// Ends the job if `c` has the number of the current operation but is of another one. All ranks
+/// number their operations alike, so that any contribution tells, not only that of the rank which
+/// is waited for.
 void check_agreement(const contribution& c) {
   if (c.sequence != sequence || c.operation == current) return;
   die("ranks disagree about a collective operation: rank %d is %s and rank %d %s; each rank must "
@@ -136,7 +137,7 @@ int parent_of(int rank) {
   return static_cast<int>(rank / (step * fan_out) * (step * fan_out));
 }
 
-/// Down the tree whose rank 0 is `root`.
+/// Sends `value` down the tree of which `root` is the top.
 void spread(void* value, std::size_t bytes, int root) {
   int me = (job.me - root + job.count) % job.count;
   auto real = [&](int r) { return (r + root) % job.count; };
@@ -244,7 +245,7 @@ void gather_bytes(const void* value, std::size_t bytes, void* all, int root) {
 
 namespace {
 
-// Of one value, or of all ranks', in one operation.
+// Bytes of one value, or of all ranks' values together, that one operation carries.
 constexpr std::size_t values_at_once = 4u << 20;
 constexpr std::uint64_t failed_value = ~std::uint64_t{0};
 

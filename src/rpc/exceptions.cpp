@@ -30,7 +30,7 @@ namespace sojourn::detail {
 
 namespace {
 
-/// What an exception that came from elsewhere begins with.
+/// What the bytes of an exception from another rank begin with.
 template <class Head>
 Head head_of(const char* bytes, std::size_t size) {
   if (size < sizeof(Head)) {
@@ -41,7 +41,7 @@ Head head_of(const char* bytes, std::size_t size) {
   return head;
 }
 
-/// For types whose only state is their type.
+/// For exception types without any state.
 template <class E>
 exception_kind plain_kind() {
   return {&typeid(E), 0, [](const void*, char*, std::size_t) { return std::size_t{0}; },
@@ -87,7 +87,7 @@ exception_kind rank_lost_kind() {
           }};
 }
 
-/// The first of the table are the same in all programs.
+/// This many kinds, the first of the table, are the same in all programs.
 constexpr std::size_t standard_kinds = 33;
 
 std::vector<exception_kind>& kinds() {
@@ -146,12 +146,12 @@ std::uint32_t put_text(encoded_exception& to, std::size_t at, const std::string&
   return static_cast<std::uint32_t>(size);
 }
 
-/// Names of types that are longer arrive without their end, and so as another type.
+/// Longer names of types are cut off, and so arrive as those of other types.
 constexpr std::size_t name_max = 368;
-/// Of a registered type: the text behind them may be long.
+/// Room for the own bytes of a registered type; the text behind them may be long.
 constexpr std::size_t bytes_max = 640;
 
-/// Those of this program, by their names.
+/// The kind of exception that this program has registered under `name`, or null.
 const exception_kind* registered_kind(std::string_view name) {
   const auto& all = kinds();
   for (std::size_t i = standard_kinds; i < all.size(); ++i) {
@@ -197,7 +197,7 @@ void encode_object(const std::exception_ptr& exception, encoded_exception& to) {
   std::string what;
   const exception_kind* kind = registered_kind(name);
   if (kind == nullptr && *type == typeid(remote_exception)) {
-    // Thrown on yet another rank: it keeps its first name and rank.
+    // Thrown on a third rank: keeps the name and the rank from there.
     const auto& e = *static_cast<const remote_exception*>(object);
     to.kind = encoded_exception::by_plain_name;
     to.rank = e.rank();
@@ -227,7 +227,7 @@ void encode_object(const std::exception_ptr& exception, encoded_exception& to) {
   throw remote_exception(demangled(name.c_str()), what, e.rank);
 }
 
-/// What came behind it: true when it fits.
+/// Reads the frames that came behind the exception; false when they are malformed.
 bool read_frames(const encoded_exception& e, thrown_frames& from) {
   if (e.from_size < offsetof(thrown_frames, code) || e.from_size > sizeof from) return false;
   std::memcpy(static_cast<void*>(&from), e.text + e.bytes_of_text(), e.from_size);

@@ -26,15 +26,15 @@ namespace sojourn::detail {
 
 namespace {
 
-// Shorter ones are kept by the C library.
+// Shorter blocks are left to the C library.
 constexpr std::size_t pooled_from = 256u << 10;
-// A rank holds so much that is free, once it has sent or received as much at a time.
+// A rank keeps at most this much in free blocks, if it has sent or received as much at a time.
 constexpr std::size_t pooled_max = 256u << 20;
-// Beyond this, the system is told that it may take memory of free blocks back: a call to it for
+// Beyond this, the system is told that it may take back the memory of free blocks: a call to it for
 // each block, which most programs are spared.
 constexpr std::size_t pooled_for_good = 64u << 20;
-// From here on blocks lie in large pages: 4 KiB at a time, the first use of new memory takes longer
-// than a copy into it.
+// Blocks of this size or more lie in large pages: with pages of 4 KiB, the first use of new memory
+// takes longer than a copy into it.
 constexpr std::size_t large_from = 4u << 20;
 constexpr std::size_t large_page = 2u << 20;
 
@@ -51,12 +51,12 @@ struct block_pool {
   std::size_t bytes = 0;
 };
 block_pool& pool() {
-  // Never destroyed: buffers of static storage give back theirs when the process ends.
+  // Never destroyed: buffers of static storage give back their blocks when the process ends.
   static block_pool& p = *new block_pool;
   return p;
 }
 
-/// Whole pages of it; they stay as long as the system has others.
+/// Lets the system take back the block's whole pages; they stay as long as it has others.
 void give_back_when_needed(std::byte* memory, std::size_t bytes) {
   constexpr std::uintptr_t page = 4096;
   const auto first = reinterpret_cast<std::uintptr_t>(memory);
@@ -70,7 +70,7 @@ void give_back_when_needed(std::byte* memory, std::size_t bytes) {
 pooled_block::pooled_block(std::size_t bytes) : capacity_(std::max<std::size_t>(bytes, 16)) {
   if (capacity_ >= pooled_from) {
     std::vector<free_block>& free = pool().free;
-    // The smallest that is long enough, and not so long that most of it would be lost to others.
+    // The smallest free block that is long enough, and not so long that most of it would be wasted.
     auto best = free.end();
     for (auto it = free.begin(); it != free.end(); ++it) {
       if (it->capacity < capacity_ || it->capacity / 2 > capacity_) continue;
@@ -97,7 +97,7 @@ pooled_block::~pooled_block() {
       pool().bytes += capacity_;
       if (pool().bytes > pooled_for_good) give_back_when_needed(memory_, capacity_);
       return;
-    } catch (const std::bad_alloc&) {  // Then it is not kept.
+    } catch (const std::bad_alloc&) {  // Then the block is not kept.
     }
   }
   ::operator delete(memory_, alignment_of(capacity_));
@@ -107,7 +107,7 @@ void want_large_pages(void* memory, std::size_t bytes) {
   const auto first = reinterpret_cast<std::uintptr_t>(memory);
   const std::uintptr_t from = (first + large_page - 1) & ~(large_page - 1);
   const std::uintptr_t to = (first + bytes) & ~(large_page - 1);
-  // Where there are none, small ones do.
+  // Where the system has no large pages, small ones do.
   if (bytes >= large_from && from < to) {
     madvise(reinterpret_cast<void*>(from), to - from, MADV_HUGEPAGE);
   }
@@ -147,9 +147,9 @@ bool kept_values::has(std::uint64_t address, std::uint64_t bytes) const {
 
 namespace {
 
-// A rank whose calls keep more than this for others waits, unless one call alone does.
+// A rank whose calls would keep more than this for others waits, unless it keeps nothing else.
 constexpr std::size_t kept_at_once_max = 256u << 20;
-// Lines of a rank on messages that it refuses; all are counted.
+// How many lines a rank prints about messages that it refuses; all of them are counted.
 constexpr int refusals_told_max = 8;
 // Between two pieces of a long copy other fibers and messages get their turn.
 constexpr std::size_t copied_at_once = 8u << 20;
@@ -220,7 +220,7 @@ void on_kept_read(arrival& a, const read_request& r) {
   send_result(ticket, reinterpret_cast<const void*>(r.address), r.bytes);
 }
 
-/// Where the system does not copy between ranks.
+/// For systems that do not let ranks copy each other's memory.
 void read_by_messages(int home, std::uint64_t holder, std::uint64_t address, std::byte* to,
                       std::size_t bytes) {
   struct in_flight {
@@ -254,7 +254,7 @@ void read_by_messages(int home, std::uint64_t holder, std::uint64_t address, std
   }
 }
 
-/// `since_turn`: bytes that were copied since others had their turn.
+/// `since_turn`: bytes copied since other fibers had their turn.
 void read_kept_block(int home, std::uint64_t holder, std::uint64_t address, void* to,
                      std::size_t bytes, std::size_t& since_turn) {
   auto* into = static_cast<std::byte*>(to);
@@ -394,7 +394,7 @@ incoming::incoming(const std::byte* message, std::size_t bytes, int source,
     holder_ = place.holder;
     skeleton_at_ = place.address;
     if (bytes_ > marshalled_max) malformed("its values are longer than a message may be");
-    // What is in the message must be out of it before anything waits.
+    // The values must be out of the message before anything waits.
     if (!buffer_)
       buffer_ = buffers_ != nullptr ? buffers_->take() : std::make_unique<receive_buffer>();
     std::byte* copy = nullptr;
@@ -452,7 +452,8 @@ void incoming::end() {
   how_ = marshalled_header::form::whole;
 }
 
-/// Says at both ends what was wrong with a message; what users' functions throw goes as it is.
+/// Says at both ends what was wrong with a malformed message. What users' functions throw is passed
+/// on as it is.
 void incoming::note_failure() {
   std::string what;
   try {

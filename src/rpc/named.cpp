@@ -22,7 +22,7 @@
 
 namespace sojourn::detail {
 
-// As many as a job may have ranks.
+// One for each rank that a job may have.
 constinit const std::uint32_t no_entries[1024] = {};
 
 namespace {
@@ -41,7 +41,7 @@ struct {
   name_stub* known[bucket_count] = {};
 } names;
 
-/// What a rank tells of a name.
+/// What a rank tells about a name: the entry in its table.
 struct told_entry {
   std::uint64_t key;
   std::uint32_t entry;
@@ -65,7 +65,7 @@ void remember(name_stub& stub) {
   stub.is_known = true;
 }
 
-/// This rank knows now where calls of a name to `from` go.
+/// Notes where calls of a name to rank `from` go.
 void learn(const told_entry& told, int from) {
   name_stub* stub = find_known(told.key);
   if (stub == nullptr) return;
@@ -81,7 +81,7 @@ void on_entry_told(arrival& a, const told_entry& told) {
   learn(told, from);
 }
 
-/// What a call says of the function that it is for; empty texts when it carries none.
+/// What a call says of the function that it is for; empty texts when it says nothing.
 struct called_name {
   std::string name;
   std::string signature;
@@ -102,7 +102,7 @@ const export_entry* find_export(std::uint64_t key) {
   return found == end ? nullptr : found;
 }
 
-/// Keys are hashes; where the texts are there they are compared.
+/// Keys are hashes: where the call carries the texts, these are compared, too.
 bool fits(const called_name& called, const export_entry& entry) {
   return called.name.empty() ||
          (called.name == entry.stub->name && called.signature == entry.stub->signature);
@@ -140,8 +140,8 @@ void fail_call(ticket_id answer, const std::exception_ptr& failure) {
   one_way_failed(failure);
 }
 
-/// A call whose entry is not known, or wrong: by its name. Null when there is none; it has failed
-/// then.
+/// Finds the function of a call without a valid entry, by the name that the call carries. Null when
+/// there is no such function: then the call has failed.
 [[gnu::noinline]] const export_entry* resolve(request& message, const named_header& header) {
   bool whole = sizeof header + std::size_t{header.text_bytes} <= message.bytes;
   called_name called = whole ? read_text(message, header) : called_name{};
@@ -149,7 +149,7 @@ void fail_call(ticket_id answer, const std::exception_ptr& failure) {
     if (const export_entry* found = find_export(header.key);
         found != nullptr && fits(called, *found)) {
       told_entry told{header.key, static_cast<std::uint32_t>(found - names.exports)};
-      // What is answered here does not wait behind a message.
+      // This rank needs no message to tell itself.
       if (message.source == job.me) {
         learn(told, job.me);
       } else {
@@ -166,7 +166,7 @@ void fail_call(ticket_id answer, const std::exception_ptr& failure) {
   return nullptr;
 }
 
-/// A call that does not carry an entry of this table: of a name, or wrong.
+/// Runs a call that carries a name and not an entry of this table; refuses a malformed one.
 [[gnu::noinline]] void call_by_text(request& message) {
   named_header header{0, named_header::no_entry, 0};
   std::memcpy(&header, message.payload, std::min<std::size_t>(sizeof header, message.bytes));
@@ -181,7 +181,7 @@ void on_named(request& message) {
   if (message.bytes >= sizeof(named_header)) [[likely]] {
     named_header header;
     std::memcpy(&header, message.payload, sizeof header);
-    // Both at once: with a text there is no entry.
+    // Compares both at once: a call that carries a text has no entry.
     std::uint64_t entry = std::uint64_t{header.text_bytes} << 32 | header.entry;
     if (entry < names.export_count) [[likely]] {
       const export_entry& e = names.exports[entry];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Split-phase copies between ranks that share no heap. A read is a request whose answer is copied
-// to its place when it comes. Writes have no answers: at the end one question to each rank that was
-// written to, which comes there behind them all, is answered (messages of a pair keep their order).
+// to its place when it comes. Writes have no answers: at the end each rank that was written to is
+// asked one question. It arrives behind all writes (messages of a pair keep their order), so that
+// its answer says that they are done.
 #include "sojourn/one_sided.hpp"
 
 #include <algorithm>
@@ -20,8 +21,8 @@
 namespace sojourn::detail {
 
 struct split_operations {
-  /// A read whose place may not be written to by others than its fiber: a stack, which may be out
-  /// of its place while the fiber waits.
+  /// A read to a place that only its fiber may write to: on a stack, which may be out of place
+  /// while the fiber waits.
   struct waiting_read {
     ticket_id ticket;
     void* to;
@@ -29,7 +30,7 @@ struct split_operations {
   };
 
   std::size_t landing = 0;   ///< Reads on their way to their places.
-  ticket_id all_landed = 0;  ///< Completed when there is none any more.
+  ticket_id all_landed = 0;  ///< Completed when no read is on its way any more.
   std::vector<ticket_id> failed;
   std::vector<waiting_read> reads;
   std::vector<bool> written;  ///< Ranks that were written to.
@@ -39,9 +40,9 @@ struct split_operations {
 
 namespace {
 
-// Longer ones are copied at once, by one copy where the system does that.
+// Longer ranges are copied at once, by the system where it can.
 constexpr std::size_t message_bytes_max = 4096;
-// Reads at a time of one fiber: bounds the tickets.
+// How many reads may be open at a time: bounds the tickets.
 constexpr std::size_t reads_max = 16384;
 
 std::vector<split_operations*> unused;
@@ -72,7 +73,7 @@ void failed_to_land(void* context, ticket_id id) {
   landed(context);
 }
 
-/// Asks for bytes, none or some.
+/// Asks for bytes; for no bytes, in order to be answered.
 ticket_id ask(rank_t owner, std::uint64_t address, std::size_t bytes) {
   const word_of_range asked{address, bytes};
   std::byte* at = reserve_request(owner, sizeof asked);
@@ -89,7 +90,7 @@ void take_reads(split_operations& all) {
     ticket_take(mine, nullptr, 0);
     all.all_landed = 0;
   }
-  // All are taken, also when one fails.
+  // All reads are taken, even when one fails.
   std::exception_ptr failure;
   for (const split_operations::waiting_read& read : all.reads) {
     try {
@@ -110,7 +111,7 @@ void take_reads(split_operations& all) {
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
-/// Returns when all that was sent has been done.
+/// Returns when all writes that were sent have been done.
 void wait_for_writes(split_operations& all) {
   if (!std::exchange(all.has_written, false)) return;
   all.answers.clear();
@@ -162,7 +163,7 @@ void split_put(split_operations*& in, const void* from, std::uint64_t to, std::s
   if (open_run_count != 0 && bytes == sizeof(std::uint64_t)) {
     std::uint64_t value;
     std::memcpy(&value, from, sizeof value);
-    // Alone or with others, it goes the same way as the question for its end.
+    // Alone or in a bundle, the write goes the same way as the question that is asked at the end.
     const nonblocking write([](std::uint64_t address, std::uint64_t v) {
       std::memcpy(object_here(reinterpret_cast<std::uint64_t*>(address)), &v, sizeof v);
     });
@@ -190,7 +191,8 @@ void split_wait(split_operations* in) {
 }
 
 void split_end(split_operations* in) noexcept {
-  // wait() tells of errors. After one of the writes the reads are still on their way here.
+  // Only wait() reports errors. Both steps are taken: after an error in the first, reads are still
+  // on their way to places here.
   for (const auto step : {wait_for_writes, take_reads}) {
     try {
       step(*in);

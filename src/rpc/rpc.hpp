@@ -23,12 +23,12 @@ void attach_scopes();
 void attach_bulk();
 void attach_kept();
 void attach_stop();
-/// Takes what the program exports. Throws sojourn::error.
+/// Makes the table of what the program exports. Throws sojourn::error.
 void attach_names();
 /// Collective operations by name; `end_of_program` is the runtime's own, after the body returned.
 enum class collective : std::uint8_t { none, barrier, reduce, broadcast, gather, end_of_program };
 const char* name_of(collective operation);
-/// The next operation agrees on the end of the program.
+/// Makes the next collective operation the one that agrees on the end of the program.
 void collectives_end_program();
 
 /// What the fiber in a collective operation waits for; `ticket` is 0 when none waits.
@@ -38,32 +38,32 @@ struct collective_wait {
   int missing;  ///< The rank whose contribution, or answer, is not here.
 };
 collective_wait collective_waiting();
-/// True when `ticket` is that of an open finish at home here.
+/// True when `ticket` is that of an open finish whose home is this rank.
 bool is_finish(ticket_id ticket);
-/// The ticket that stands for a finish scope of a piece; 0 for none.
+/// The ticket of the finish scope that a piece refers to; 0 for none.
 ticket_id finish_of(const void* scope);
 /// The ticket, on another rank, that waits for the result of `t`; 0 when none does.
 ticket_id forwarded_to(const ticket& t);
 /// An exception as another rank would get it.
 std::vector<std::byte> encoded(const std::exception_ptr& exception);
-/// Has it wait: `to` is at home on another rank.
+/// Sends the result of `id`, once there is one, to `to`, a ticket of another rank.
 void forward_result(ticket_id id, ticket_id to);
-/// A finish scope has computations or a part of its weight here.
+/// True when a finish scope has computations or a part of its weight on this rank.
 bool finish_is_open();
-/// What this rank knows of stop sources; and so in a run that goes on from there.
+/// Save and restore what this rank knows of stop sources.
 void save_stops(file_writer& to);
 void load_stops(file_reader& from);
-/// Called at the end of this rank's next barrier, once. Null: nothing is.
+/// Called once, at the end of this rank's next barrier, unless it is null.
 extern void (*after_next_barrier)();
 
-/// A rank has ended: what waits for it here fails with rank_lost: answers and threads, finishes
-/// that have sent something anywhere, collective operations.
+/// A rank has ended: what waits for it here fails with rank_lost. That is, in this order: answers
+/// and threads; finishes that have sent something anywhere; collective operations.
 void fail_answers_of(int rank);
 void fail_finishes(int rank);
 void fail_collective();
 
-/// Nobody waits for an answer any more: continuations among the program's variables are destroyed
-/// at its exit.
+/// From now on nobody waits for an answer: continuations among the program's variables are
+/// destroyed at its exit, and that is no error.
 void end_continuations();
 
 /// Finds the program's table of functions. Throws sojourn::error when it was linked without one.

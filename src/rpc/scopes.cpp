@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finish scopes: termination by weight. The rank that opened a scope mints weight; every request
-// and every migrating piece takes some along; a rank gives back what it holds when the last
+// Finish scopes: termination by weight. The rank that opened a scope, its home, mints weight; every
+// request and every migrating piece takes some along; a rank gives back what it holds when the last
 // computation of the scope on it has ended. The scope is over when all weight is back and nothing
-// of it runs at home. One message a rank and burst, and no acknowledgement for each call.
-// (Mattern, Algorithms for distributed termination detection, 1987, credit recovery.)
+// of it runs at home. That costs a message for each rank and burst of calls, not an acknowledgement
+// for each call. (Mattern, Algorithms for distributed termination detection, 1987, credit
+// recovery.)
 #include <cstring>
 #include <exception>
 #include <unordered_map>
@@ -26,7 +27,7 @@ namespace sojourn::detail {
 
 namespace {
 
-// Halved at every step away from home; a rank that runs out asks home for more.
+// Weight is halved at every step away from home; a rank that runs out of it asks home for more.
 constexpr std::uint64_t minted_at_once = std::uint64_t{1} << 40;
 
 /// This rank's part of a scope. `id` is a ticket at home, completed when the scope is over.
@@ -44,7 +45,7 @@ std::unordered_map<ticket_id, account*> accounts;
 void settle(account* a) {
   if (a->running > 0) return;
   if (a->at_home()) {
-    // The ticket keeps an exception that came before.
+    // If the ticket has an exception already, it keeps that.
     if (ticket* t = find_ticket(a->id); a->out == 0 && t != nullptr) {
       complete_ticket(t, nullptr, 0);
     }
@@ -180,7 +181,7 @@ void fail_finishes(int rank) {
   std::vector<ticket_id> open;
   for (const auto& [id, a] : accounts) {
     const ticket* t = a->at_home() ? find_ticket(id) : nullptr;
-    // Which ranks its weight is on is not known.
+    // It is not known which ranks hold the scope's weight.
     if (t != nullptr && t->has == outcome::none && a->out != 0) open.push_back(id);
   }
   for (const ticket_id id : open) {
@@ -209,7 +210,7 @@ void one_way_failed(const std::exception_ptr& failure) {
   encoded_exception e;
   encode(failure, e);
   if (runs_other_program(home_of(a->id))) e.from_size = 0;
-  // Sent before the weight that this computation gives back, on the same way: it comes first.
+  // Goes the same way as the weight that this computation gives back later, and so arrives first.
   send_reply(home_of(a->id), runtime_message::scope_failed, 0, a->id, &e, e.bytes());
 }
 
@@ -230,10 +231,10 @@ void finish_begin(finish_frame& frame) {
 
 void finish_end(finish_frame& frame, const std::exception_ptr& failure) {
   auto* a = static_cast<account*>(frame.scope);
-  // The piece may be another one now: a fork inside the scope was cut here.
+  // A fork inside the scope may have been cut, so that another piece runs here now.
   running_piece()->scope = frame.outer_scope;
   ticket_id id = a->id;
-  flush();  // what is bundled is waited for
+  flush();  // the scope waits for bundled calls, too
   left(a);
   std::exception_ptr inside;
   try {
@@ -241,7 +242,7 @@ void finish_end(finish_frame& frame, const std::exception_ptr& failure) {
     accounts.erase(id);
     delete a;
   } catch (const rank_lost&) {
-    // Its computations may still come to an end, and its weight come back.
+    // The account stays: computations of the scope may still end, and their weight come back.
     inside = std::current_exception();
   }
   running.holds = frame.outer;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stop tokens: the rank of a source knows which ranks have asked, and tells each of them once. A
-// ticket would not do: a computation that moves on whenever it asks would never meet its result.
+// Stop tokens: the rank of a source knows which ranks have asked about it, and tells each of them
+// once. A ticket would not do: a computation that moves on whenever it asks would never meet the
+// result.
 #include "sojourn/stop_token.hpp"
 
 #include <cstring>
@@ -23,11 +24,12 @@ namespace sojourn::detail {
 
 namespace {
 
-/// A source that has not asked yet, of this rank or of another, where somebody here wants to know.
+/// A source that has not requested a stop yet: of this rank, or of another, which was asked about
+/// it.
 struct open_source {
-  /// At home: who has asked.
+  /// On the source's rank: which ranks have asked.
   std::pmr::vector<int> ranks{runtime_resource()};
-  /// Fibers of this rank.
+  /// The tickets of this rank's fibers that wait for the source.
   std::pmr::vector<ticket_id> waiting{runtime_resource()};
 };
 using source_map = std::pmr::unordered_map<stop_id, open_source>;
@@ -37,7 +39,8 @@ source_map& open_sources() {
   return *map;
 }
 
-/// What 64 sources came to, whose tokens may still be about: a bit or two is all that is kept.
+/// How 64 sources ended whose tokens may still be in use: of each, a bit or two is all that is
+/// kept.
 struct settled_sources {
   std::uint64_t requested = 0;
   std::uint64_t gone = 0;
@@ -49,14 +52,14 @@ settled_map& settled() {
 }
 std::uint64_t bit_of(stop_id id) { return std::uint64_t{1} << id % 64; }
 
-/// none: it is not known here.
+/// How a source ended; none: this rank does not know.
 stop_state settled_state(stop_id id) {
   const auto found = settled().find(id / 64);
   if (found != settled().end()) {
     if (found->second.requested & bit_of(id)) return stop_state::requested;
     if (found->second.gone & bit_of(id)) return stop_state::gone;
   }
-  // Of its own sources a rank knows all but those that are gone.
+  // A rank knows all of its own sources but those that are gone.
   return home_of(id) == job.me ? stop_state::gone : stop_state::none;
 }
 
@@ -66,7 +69,7 @@ void tell(int rank, stop_id id, stop_state state) {
   send_reply(rank, runtime_message::stop_told, 0, id, &state, sizeof state);
 }
 
-/// Forgets the source but for its bit.
+/// Forgets a source that has ended, but for its bit, and answers the fibers that wait for it.
 void settle(source_map::iterator source, stop_state state) {
   const stop_id id = source->first;
   const auto waiting = std::move(source->second.waiting);
@@ -79,7 +82,7 @@ void settle(source_map::iterator source, stop_state state) {
   for (const ticket_id waiter : waiting) send_result(waiter, &state, sizeof state);
 }
 
-/// At home, once.
+/// Called on the source's rank, once: tells the ranks that have asked.
 void settle_everywhere(stop_id id, stop_state state) {
   const auto found = open_sources().find(id);
   if (found == open_sources().end()) return;
@@ -87,7 +90,7 @@ void settle_everywhere(stop_id id, stop_state state) {
   settle(found, state);
 }
 
-/// Asks home when this rank has not heard of it.
+/// What this rank knows about the source; asks the source's rank when that is nothing.
 stop_state look_up(stop_id id) {
   if (open_sources().contains(id)) return stop_state::open;
   const stop_state state = settled_state(id);

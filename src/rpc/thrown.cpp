@@ -27,7 +27,8 @@ const type_of_thrown_past asked_in_passing;
 
 namespace {
 
-// The frames of a child's ancestors are gone through, too, for each exception that leaves it.
+// Bounds a walk, which for each exception that leaves a child passes the frames of its ancestors,
+// too.
 constexpr std::uint32_t walk_max = 128;
 
 struct note {
@@ -36,10 +37,10 @@ struct note {
   thrown_frames from;
 };
 
-/// Of the exception that is looking for its handler.
+/// About the exception for which a handler is being looked for.
 note passing;
-/// Of the latest ones that were caught. An object that is destroyed leaves its note behind; the
-/// next one at its address brings its own.
+/// About the exceptions that were caught last. An object that is destroyed leaves its note behind;
+/// the next one at its address brings its own.
 std::array<note, 16> notes;
 std::size_t next_note = 0;
 
@@ -61,8 +62,8 @@ const void* object_of(const std::exception_ptr& exception) {
   return *reinterpret_cast<const void* const*>(&exception);
 }
 
-/// What is being handled is another header than the object's own: it was thrown as an
-/// exception_ptr.
+/// True when the object was thrown again as an exception_ptr: the exception that is being handled
+/// then has another header than the object's own.
 bool was_rethrown(const void* object) {
   const auto before_header = [](const void* of) {
     return static_cast<const char*>(of) - static_cast<const char*>(running.exceptions->caught);
@@ -97,7 +98,7 @@ namespace {
 
 void note_passing(const std::type_info& thrown, void* object) {
   passing.object = nullptr;
-  if (thrown.__is_pointer_p()) return;  // `object` is what it points to
+  if (thrown.__is_pointer_p()) return;  // `object` is what the pointer points to
   passing.object = object;
   passing.from = {};
   passing.from.rank = job.me;
@@ -121,10 +122,10 @@ bool type_of_thrown_past::__do_catch(const std::type_info* thrown, void** object
 std::exception_ptr caught_past() {
   std::exception_ptr caught = std::current_exception();
   const void* object = object_of(caught);
-  // A foreign exception has none.
+  // A foreign exception has no object.
   if (object == nullptr || passing.object != object) return caught;
   passing.object = nullptr;
-  // Where it was thrown first says more than where it was read.
+  // Where the exception was thrown first says more than where it was thrown again.
   if (find(caught) == nullptr || !was_rethrown(object)) keep(caught, passing.from);
   return caught;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of where exceptions were thrown (detail/thrown.hpp), and the end of a job by one
-// that nobody takes.
+// Where exceptions were thrown, as far as is known (detail/thrown.hpp), and the end of a job by an
+// exception that nobody takes.
 #pragma once
 
 #include <exception>
@@ -10,19 +10,19 @@
 
 namespace sojourn::detail {
 
-/// Null: not known. Valid until the next exception.
+/// Where the exception was thrown, or null: not known. Valid until the next exception.
 const thrown_frames* thrown_from(const std::exception_ptr& exception);
-/// It came from another rank, which knew.
+/// Notes where an exception was thrown that came from another rank.
 void note_thrown_from(const std::exception_ptr& exception, const thrown_frames& frames);
 
 /// "std::out_of_range: no such page", or the type alone of what is no std::exception.
 std::string text_of(const std::exception_ptr& exception);
 
-/// Ends the job: nobody else would hear of it. `left`: what the exception left.
+/// Ends the job, because nobody else would hear of the exception. `left`: what the exception left.
 [[noreturn]] void nobody_takes(const std::exception_ptr& exception, const char* left);
 
-/// In std::terminate: what is known of an exception that was thrown before, somewhere else, than
-/// where it is not caught. Null: nothing.
+/// In std::terminate: where an exception was thrown first that was thrown again and is not caught.
+/// Null when it was thrown only once, or nothing is known.
 const thrown_frames* rethrown_from(const std::exception_ptr& exception);
 
 }  // namespace sojourn::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tickets as the whole job sees them: results that come from other ranks, and results that are
-// asked for away from home. A ticket never moves; a fiber that did asks its home to forward the
-// result, once. So there is one authority for each result and nothing to chase.
+// asked for away from home. A ticket never moves; a fiber that has moved asks the ticket's home to
+// forward the result, once. So each result has one authority, and nothing is chased.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -76,7 +76,7 @@ void on_result(arrival& a) {
   wire().consume(a);
 }
 
-/// The result of `id`, at home here, goes on to `to`, at home elsewhere.
+/// The result of `id`, a ticket of this rank, is to go on to `to`, a ticket of another rank.
 struct forwarding {
   ticket_id id;
   ticket_id to;
@@ -107,7 +107,7 @@ void on_forward_result(arrival& a, const ticket_id& asked) {
   forward_result(id, to);
 }
 
-/// Says once a function that it dropped a future without looking whether its call had failed.
+/// Warns, once for each function, that it dropped a future whose call had failed, without looking.
 void name_dropped(const std::exception_ptr& exception, std::uint64_t dropped_at) {
   std::string function = function_name(dropped_at);
   static std::set<std::string> named;
@@ -137,7 +137,7 @@ void drop_here(ticket_id id, std::uint64_t dropped_at) {
   free_ticket(t);
 }
 
-/// In checked mode it holds the code that dropped the future.
+/// In checked mode the message holds the address of the code that dropped the future.
 void on_drop_ticket(arrival& a) {
   ticket_id id = a.ticket;
   std::uint64_t dropped_at = 0;
@@ -211,7 +211,7 @@ namespace {
     while (t->has == outcome::none && t->asked >= 0 && take_reply_in_place(t->asked)) {
     }
     if (t->has != outcome::none) return t;
-    // Woken early, it may be on another rank.
+    // The fiber may be woken early, and be on another rank then.
     wait_for(t);
   }
 }
@@ -222,7 +222,8 @@ void ticket_wait(ticket_id& id) { wait_for_result(id); }
 
 namespace {
 
-/// One of the results is here that the ticket `context` waits for; it counts what is missing.
+/// Called when one of the results is here that the ticket `context` waits for; that ticket counts
+/// how many are missing.
 void one_of_several(void* context) {
   ticket* all = find_ticket(reinterpret_cast<ticket_id>(context));
   if (all == nullptr) return;
@@ -255,8 +256,8 @@ void tickets_wait(ticket_id* const* ids, std::size_t count) {
 
 namespace {
 
-/// As long as the fiber waits without leaving its stack, a result may be copied there: no more
-/// copies. True when it was; the ticket is free then.
+/// Waits without leaving the stack, so that the result may be copied straight to `into`. True when
+/// it was: then the ticket is free.
 [[gnu::noinline]] bool landed_in_place(ticket_id& id, void* into, std::size_t bytes) {
   ticket_adopt(id);
   ticket* t = find_ticket(id);
@@ -383,7 +384,7 @@ void send_exception(ticket_id id, const std::exception_ptr& exception) {
     if (runs_other_program(home_of(id))) e.from_size = 0;  // it has other code at those addresses
     return send_reply(home_of(id), runtime_message::result, flag_exception, id, &e, e.bytes());
   }
-  // Whatever its type: the object is in this process, as its ticket is.
+  // An exception of any type: the object is in this process, as its ticket is.
   ticket* t = find_ticket(id);
   if (t == nullptr) return;
   answered(t);

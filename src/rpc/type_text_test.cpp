@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What errors show, and what keys of names are made of: these texts hold for gcc and for clang.
+// The texts of types, which errors show and keys of names are made of, are alike in gcc and clang.
 #include "sojourn/detail/type_text.hpp"
 
 #include <gtest/gtest.h>

@@ -4,8 +4,8 @@
 // over every implementation; `shm` is the first.
 //
 // Messages from one rank to another of one class arrive whole, once and in the order of their
-// commits; between classes and ranks there is no order. Requests and replies have rooms of their
-// own, so that a full way for requests never holds up a reply.
+// commits; between classes and ranks there is no order. Requests and replies have separate room, so
+// that requests that fill theirs never hold up a reply.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ struct arrival {
   std::uint64_t ticket;
   const std::byte* payload;  ///< 16-byte aligned.
   std::size_t bytes;         ///< Of payload.
-  const void* message;       ///< The transport's own.
+  const void* message;       ///< Used by the transport only.
 };
 
 class transport {
@@ -40,23 +40,23 @@ class transport {
   virtual ~transport() = default;
 
   /// Room for a message with `bytes` of payload to rank `to` (this rank included), 16-byte aligned;
-  /// null when there is none now. Valid until commit; no other reserve that finds room lies
-  /// between. Requires: bytes <= payload_max().
+  /// null when there is none now. Valid until commit; until then no other reserve may find room.
+  /// Requires: bytes <= payload_max().
   virtual std::byte* reserve(int to, message_class kind, std::size_t bytes) = 0;
   /// Publishes what was reserved last for `to`. Wakes the rank when it sleeps.
   virtual void commit(int to, message_class kind, std::uint16_t handler, std::uint16_t flags,
                       std::uint64_t ticket) = 0;
   virtual std::size_t payload_max() const = 0;
 
-  /// Calls deliver(message, context) for the messages that are here, all replies first (so that a
-  /// barrier is left before what others do behind it arrives), at most `most` of each class from
-  /// each rank in turn, until `deliver` says to stop. It consumes each message before it returns.
-  /// Returns how many were delivered.
+  /// Calls deliver(message, context) for the messages that have arrived, until `deliver` says to
+  /// stop: at most `most` of each class from each rank in turn, all replies first (so that a
+  /// barrier is left before what others send after it arrives). `deliver` consumes the message
+  /// before it returns. Returns how many were delivered.
   virtual int poll(bool (*deliver)(arrival&, void*), void* context, int most) = 0;
-  /// Delivers the next reply from `source`, when it is the next thing to arrive within about a
-  /// round trip: false when other messages come first, none comes, or ranks share cores. Any stack.
+  /// Delivers the next reply from `source` if it arrives within about a round trip and before any
+  /// other message; else false, also when ranks share cores. Any stack.
   virtual bool poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) = 0;
-  /// Frees a message's room. Once for each.
+  /// Frees a message's room. Once for each message.
   virtual void consume(const arrival& message) = 0;
 
   /// True when poll would deliver something. Cheap.
@@ -69,9 +69,10 @@ class transport {
   virtual void wait(bool (*other_work)(), void (*around_sleep)(bool falls_asleep) = nullptr,
                     std::uint64_t deadline_ns = no_deadline) = 0;
 
-  /// Copies between this rank's memory and another's, once, without the other rank's doing
-  /// anything. False when the system does not let it, or the other rank's process has ended: what
-  /// was copied before counts for nothing then. Throws sojourn::error when no memory is there.
+  /// Copies bytes once between this rank's memory and another's; the other rank does nothing for
+  /// it. False when the system does not permit this, or when the other rank's process has ended:
+  /// then a part may have been copied, which counts for nothing. Throws sojourn::error when there
+  /// is no memory at the address.
   virtual bool read_memory(int from, std::uint64_t address, void* to, std::size_t bytes) = 0;
   virtual bool write_memory(int to, std::uint64_t address, const void* from, std::size_t bytes) = 0;
 };

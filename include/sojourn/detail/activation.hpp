@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The typed skin over marks: runs a callable under a mark, with its arguments and its result in
-// the younger frame while it runs, and brings the result to the older side however it comes.
+// The typed layer over marks: runs a callable under a mark, with its arguments and its result in
+// the younger frame while it runs, and brings the result to the older side, in place or by ticket.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ inline constexpr bool is_captureless =
 template <class F>
 inline constexpr bool is_captureless<nonblocking<F>> = is_captureless<F>;
 
-/// Results that the younger side returns as functions do.
+/// Results that the younger side returns in a register, as functions do.
 template <class R>
 inline constexpr bool in_register =
     std::is_integral_v<R> || std::is_enum_v<R> || std::is_pointer_v<R>;
@@ -58,9 +58,10 @@ R from_register(std::uint64_t word) {
 /// used, and the result is built there, so that the younger frames are complete without this.
 template <class R, class F, class... A>
 struct marked_frame : mark {
-  std::tuple<A...> arguments;  ///< First, as marks say of them.
+  std::tuple<A...> arguments;  ///< The first member, as mark::words_behind requires.
   [[no_unique_address]] F fn;
-  /// Where the older side finds it. The last two are words of their own, as marks say of them.
+  /// Where the older side finds the result. This and `failure` come last and begin at whole words:
+  /// they are the unwritten words of mark::words_behind.
   alignas(std::uint64_t) alignas(room<stored<R>>) room<stored<R>> result;
   room<std::exception_ptr> failure;  ///< Constructed when `threw`.
 
@@ -68,10 +69,10 @@ struct marked_frame : mark {
   explicit marked_frame(G&& g, B&&... b)
       : arguments(std::forward<B>(b)...), fn(std::forward<G>(g)) {}
 
-  /// Opens the mark and runs `fn` under it. Returns what belongs into `result`, of results that
-  /// come in a register.
+  /// Opens the mark and runs `fn` under it. Returns the result if it comes in a register: keep() is
+  /// to store it.
   [[gnu::always_inline]] std::uint64_t run_under(mark_kind as) {
-    // Of what is aligned to more, padding comes first, where anything may lie.
+    // With a stricter alignment, padding comes first, which may hold anything.
     if constexpr (alignof(marked_frame) > alignof(std::uint64_t)) {
       return call_under(*this, as, &inner);
     } else {
@@ -84,7 +85,8 @@ struct marked_frame : mark {
     if constexpr (in_register<R>) result.value = from_register<R>(returned);
   }
 
-  /// Copies, runs, catches everything and leaves the catch block; then compares (CUT, Finish).
+  /// Copies callable and arguments, runs, catches everything and leaves the catch block; only then
+  /// asks whether the older side is here (rule 3 of ARCHITECTURE.md, Invariants).
   static std::uint64_t inner(mark* self) noexcept {
     auto* frame = static_cast<marked_frame*>(self);
     try {
@@ -144,7 +146,7 @@ struct marked_frame : mark {
     finish_piece();
   }
 
-  /// What happened besides a plain return; `false` when the result is to come by ticket.
+  /// Deals with what happened besides a plain return; false when the result is to come by ticket.
   [[gnu::noinline]] bool settle() {
     if (events & was_cut) resumed_after_cut();
     if (events & (saved_exceptions | saved_methods)) restore_for_caller(*this);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values are addresses of this rank's memory, or have some among them, as far as types tell:
-// what a view shows stays behind when the view leaves.
+// Which values are addresses of this rank's memory or contain some, as far as types tell. Such
+// values must not leave: what a view shows, for example, would stay behind.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ namespace sojourn::detail {
 
 template <class T>
 consteval bool holds_address();
-/// travels<T> (travels.hpp), which asks this file, and may have been declared for T.
+/// travels<T> (travels.hpp), which uses this file, and which the program may have declared for T.
 template <class T>
 consteval bool is_known_to_travel();
 
@@ -52,8 +52,8 @@ inline constexpr bool has_address<std::reference_wrapper<T>> = true;
 template <class T>
 inline constexpr bool has_address<std::initializer_list<T>> = true;
 
-/// Only an address can be made of it, or a class that has one. Functions have the same addresses on
-/// every rank.
+/// Converts only to an address, or to a class that may contain one. Not to functions: they have the
+/// same addresses on every rank.
 struct any_address {
   template <class T>
     requires(!std::is_function_v<T>)
@@ -66,7 +66,7 @@ struct any_address {
     __builtin_unreachable();
   }
 };
-/// Nothing can be made of it but what takes anything.
+/// Converts to nothing: it initialises only what takes any type.
 struct any_other {};
 
 template <class T, std::size_t... Before>
@@ -93,13 +93,13 @@ consteval bool holds_address() {
     return !std::is_function_v<std::remove_pointer_t<T>>;
   } else if constexpr (!std::is_class_v<T> || std::is_empty_v<T> ||
                        !std::is_trivially_copyable_v<T>) {
-    // What owns memory is told by other rules.
+    // For values that own memory there are other rules.
     return false;
   } else if constexpr (std::contiguous_iterator<T>) {
     return true;
   } else if constexpr (std::is_aggregate_v<T> && !std::is_copy_assignable_v<T> &&
                        !requires { T{}; }) {
-    // It has a reference among its members, or something that may have one.
+    // A member is a reference, or may contain one.
     return true;
   } else if constexpr (std::is_aggregate_v<T>) {
     if constexpr (!takes_address<T>()) {
@@ -107,7 +107,8 @@ consteval bool holds_address() {
     } else if constexpr (has_base<T> || field_count<T>() == 0) {
       return true;
     } else {
-      // Where braces are left out, an address goes into a member that was declared to travel.
+      // The test above leaves out inner braces, so it may have put the address into a member that
+      // was declared to travel: look at the members.
       return []<class... M>(type_list<M...>*) {
         return ((has_address<M> && !is_known_to_travel<M>()) || ...);
       }(static_cast<field_types<T>*>(nullptr));
@@ -117,7 +118,8 @@ consteval bool holds_address() {
   }
 }
 
-/// Or it may hold a reference: a lambda with captures, and what else cannot be assigned to.
+/// has_address, or true because T may hold a reference: a lambda with captures, or another class
+/// that cannot be assigned to.
 template <class T>
 inline constexpr bool may_have_address =
     has_address<T> || (std::is_class_v<T> && std::is_trivially_copyable_v<T> &&

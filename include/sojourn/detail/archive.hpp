@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three archives that marshalling is made of: one counts bytes, one writes them into room of
-// that size, one reads them and believes nothing. User code sees them as cereal's archives: they
-// are called with values, and know is_saving and is_loading. How a value of a type is written is
-// codec.hpp's.
+// The three archives of marshalling: one counts bytes, one writes them into room of that size, and
+// one reads them and checks everything. User code sees them as cereal's archives: they are called
+// with values, and have is_saving and is_loading. codec.hpp says how a value of a type is written.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +12,15 @@
 
 #include "sojourn/errors.hpp"
 
-// What a type that is annotated for cereal may name. Cereal itself is needed where such a type is
-// defined only if that says so.
+// A name that types annotated for cereal use. Declared here, so that their definitions need no
+// header of cereal for it.
 namespace cereal {
 class access;
 }
 
 namespace sojourn {
 
-/// Bytes that came from another rank do not hold the values that they should. Nothing of them was
+/// Bytes that came from another rank do not hold the values that they should. None of them was
 /// used.
 struct malformed_message : error {
   using error::error;
@@ -31,58 +30,60 @@ namespace detail {
 
 /// Values may be nested this deep: containers in containers, owners of owners. Each takes stack.
 inline constexpr int nesting_max = 64;
-/// Contiguous bytes from this many on may stay out of the message, to be copied once, from where
-/// they are to where they shall be.
+/// Contiguous bytes, if at least this many, may stay out of the message, and are copied once, from
+/// where they are to where they shall be.
 inline constexpr std::size_t block_min = 64u << 10;
-/// Such a block is then read in parts of about this size.
+/// A block that stayed out is read in parts of about this size.
 inline constexpr std::size_t block_part = 1u << 20;
-/// All that one message may hold, blocks included.
+/// The most bytes that one message may hold, including its blocks.
 inline constexpr std::uint64_t marshalled_max = (std::uint64_t{1} << 30) + (64u << 20);
 
 [[noreturn]] void malformed(const char* what);
 [[noreturn]] void malformed_count(std::uint64_t count, std::uint64_t bytes_left);
 [[noreturn]] void nested_too_deep();
 [[noreturn]] void cannot_be_saved(const char* what);
-/// Of the system, for memory that has not been used yet and is long enough to have some.
+/// Asks the system for large pages in memory that has not been used yet, if it is long enough.
 void want_large_pages(void* memory, std::size_t bytes);
 
 constexpr std::size_t padding(std::size_t at, std::size_t alignment) {
   return (alignment - at % alignment) % alignment;
 }
 
-/// Of a block of so many bytes in a message. Long ones lie at a multiple of 16, as memory from an
-/// allocator does: on Zen 3 and 4 the processor's string copy, which memcpy uses, takes 14 times as
-/// long when the target lies 1 to 15 bytes behind the source, modulo the size of a page.
+/// The alignment of a block of so many bytes in a message. Long blocks lie at a multiple of 16, as
+/// memory from an allocator does: on Zen 3 and 4 the processor's string copy, which memcpy uses,
+/// takes 14 times as long when the target lies 1 to 15 bytes behind the source, modulo the size of
+/// a page.
 constexpr std::size_t block_alignment(std::size_t bytes, std::size_t alignment) {
   return bytes >= 2048 ? 16 : alignment;
 }
 
-/// Where blocks go that stay out of a message.
+/// Keeps blocks that stay out of a message.
 class block_keeper {
  public:
-  /// Returns the address that the receiver reads `bytes` from. `borrowed`: they may be gone when
-  /// it does, so they are copied.
+  /// Returns the address from which the receiver is to read the bytes. `borrowed`: they may be gone
+  /// by then, so they are copied.
   virtual std::uint64_t keep(const void* first, std::size_t bytes, bool borrowed) = 0;
 
  protected:
   virtual ~block_keeper() = default;
 };
 
-/// Where a reader finds them, and room for what is read in place.
+/// Where a reader finds these blocks; it also has room for values that are read in place.
 class block_source {
  public:
-  /// Throws malformed_message when there are no such bytes. Before memory is taken for them.
+  /// Throws malformed_message when there are no such bytes. Called before memory is allocated for
+  /// them.
   virtual void expect(std::uint64_t address, std::size_t bytes) = 0;
-  /// Copies `bytes` from there, whatever that takes. May suspend.
+  /// Copies `bytes` bytes from `address`, in whatever way is possible. May suspend.
   virtual void read(std::uint64_t address, void* to, std::size_t bytes) = 0;
-  /// Aligned to 16, valid as long as the values that are read.
+  /// Room aligned to 16, valid as long as the values that are read.
   virtual std::byte* room(std::size_t bytes) = 0;
 
  protected:
   virtual ~block_source() = default;
 };
 
-/// Counts what a writer would write: whole, and with long blocks left out.
+/// Counts the bytes that a writer would write, with long blocks (whole) and without (skeleton).
 template <class Access>
 class basic_sizer {
  public:
@@ -156,7 +157,7 @@ class basic_writer {
   }
   void enter() {}
   void leave() {}
-  /// What a user's function hands over may be gone when that returns.
+  /// What a user's function passes to the archive may be gone when that function returns.
   void enter_user() { ++user_depth_; }
   void leave_user() { --user_depth_; }
 
@@ -181,8 +182,9 @@ class basic_writer {
   int user_depth_ = 0;
 };
 
-/// Reads; throws malformed_message before it uses what cannot be. `kept`: long blocks were left
-/// out. `source`: where they are, and room for views, which are read in place without one.
+/// Reads values; throws malformed_message before it uses anything impossible. `kept`: long blocks
+/// were left out. `source`: where these are, and room for views; without a source, views are read
+/// in place.
 template <class Access>
 class basic_reader {
  public:
@@ -207,14 +209,14 @@ class basic_reader {
     get(&value, sizeof value);
     return value;
   }
-  /// A number of elements that take `least` bytes each, or more.
+  /// Reads a number of elements, each of which takes at least `least` bytes.
   std::size_t count(std::size_t least) {
     auto n = get<std::uint64_t>();
     if (n > left() / least) [[unlikely]]
       malformed_count(n, left());
     return static_cast<std::size_t>(n);
   }
-  /// A number of elements of a block.
+  /// Reads the number of elements of a block.
   std::size_t block_count(std::size_t element) {
     auto n = get<std::uint64_t>();
     std::uint64_t most = left();
@@ -223,7 +225,8 @@ class basic_reader {
       malformed_count(n, most);
     return static_cast<std::size_t>(n);
   }
-  /// Before memory is taken for a block: one that is elsewhere is there.
+  /// Called before memory is allocated for a block: if the block was left out, checks that it
+  /// exists.
   void expect_block(std::size_t bytes) {
     if (!stays_out(bytes)) return;
     std::uint64_t address = 0;
@@ -231,9 +234,9 @@ class basic_reader {
     std::memcpy(&address, at_, sizeof address);
     source_->expect(address, bytes);
   }
-  /// Reads a block that is elsewhere in parts that the caches hold; grow(n) makes room for its
-  /// first n bytes, clears what is new of them, and says where they are. False when the block is
-  /// here.
+  /// Reads a block that was left out, in parts that fit the caches. grow(n) makes room for the
+  /// first n bytes, clears the new ones among them, and returns their address. False when the block
+  /// is in the message.
   template <class Grow>
   bool block_in_parts(std::size_t bytes, std::size_t part, Grow grow) {
     if (!stays_out(bytes)) return false;
@@ -252,13 +255,14 @@ class basic_reader {
     align(block_alignment(bytes, alignment));
     get(to, bytes);
   }
-  /// The bytes where they lie, to be copied from there; null when they must be read with block().
+  /// Where the bytes of a block lie in the message, to be copied from there; null when they must be
+  /// read with block().
   const std::byte* block_here(std::size_t bytes, std::size_t alignment) {
     if (stays_out(bytes)) return nullptr;
     copied_ += bytes;
     return skip(bytes, alignment);
   }
-  /// For a view: where they lie, or where they were copied to.
+  /// For a view: where the bytes lie, or where they were copied to.
   const std::byte* in_place(std::size_t bytes, std::size_t alignment) {
     if (source_ == nullptr) return skip(bytes, alignment);
     expect_block(bytes);
@@ -278,7 +282,7 @@ class basic_reader {
   void expect_end() const {
     if (at_ != end_) malformed("bytes are left over");
   }
-  /// Bytes that were not left where they lie.
+  /// How many bytes were copied, rather than used where they lie.
   std::uint64_t copied() const { return copied_; }
 
   template <class... T>
@@ -321,8 +325,8 @@ class basic_reader {
   bool kept_;
 };
 
-// Templates on a class of cereal's, so that its namespace is looked up for functions that take
-// them: the ones of cereal/types/*.hpp, where a program includes these.
+// Their template argument is a class of cereal, so that functions that take an archive are also
+// looked up in cereal's namespace: those of cereal/types/*.hpp, if the program includes these.
 using sizer = basic_sizer<cereal::access>;
 using writer = basic_writer<cereal::access>;
 using reader = basic_reader<cereal::access>;

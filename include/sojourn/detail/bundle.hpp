@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls without a reply, many to a message. A bundle holds runs: one header, then the payloads of
-// calls of one function, one behind the other. The receiver goes through a run in one loop, in
-// which the function is inlined; when a call blocks, it keeps the stack that it runs on, and the
-// rest of the bundle is gone through on another (MRPC §3.4: threads are made lazily).
+// Calls without a reply, many in one message. A bundle holds runs: a run is a header and then the
+// payloads of calls of one function, one behind the other. The receiver goes through a run in one
+// loop, in which the function is inlined. When a call blocks, it keeps the stack that it runs on,
+// and the rest of the bundle runs on another stack (MRPC §3.4: threads are made lazily).
 #pragma once
 
 #include <cstddef>
@@ -17,45 +17,45 @@ namespace sojourn::detail {
 /// Goes through the rest of a run.
 using bundled_handler = void (*)();
 
-/// A function that is called from bundles. Each has one, from before main on.
+/// Describes a function that is called from bundles. There is one for each such function, made
+/// before main.
 struct bundled_function {
   bundled_function(bundled_handler run, std::uint32_t stride);
 
   bundled_handler run;
   std::uint32_t stride;   ///< Bytes of a payload, a multiple of 8.
-  std::uint32_t handler;  ///< What messages name it by.
+  std::uint32_t handler;  ///< The number that names the function in messages.
 };
 
-/// What the bundle to a rank takes without a call of the runtime: payloads of the function that the
-/// last ones were of, made in the same finish scope, as long as there is room.
+/// Where a call can be added to the bundle to a rank without calling the runtime: while there is
+/// room, and for the same function and finish scope as the last call.
 struct open_run {
-  std::byte* next = nullptr;  ///< Where the next one goes.
-  std::byte* last = nullptr;  ///< Where the last one may go.
+  std::byte* next = nullptr;  ///< Where the next payload goes.
+  std::byte* last = nullptr;  ///< The last place where a payload may begin.
   void* scope = nullptr;
   const bundled_function* called = nullptr;
 };
-/// One for each rank, and their number while calls without a reply are bundled; 0 while they are
-/// not.
+/// One open_run for each rank; and how many, or 0 while calls without a reply are not bundled.
 extern open_run* open_runs;
 extern unsigned open_run_count;
 
-/// The bundle that this rank goes through; there is one at a time.
+/// The bundle that this rank is running; there is one at a time.
 struct opened_bundle {
   const std::byte* next;     ///< The next payload of this run.
   const std::byte* run_end;  ///< Behind its last one.
-  std::uint64_t reader;      ///< Changes when a call blocks and others take over what is left.
+  std::uint64_t reader;      ///< Changes when a call blocks and another stack takes over the rest.
 };
 extern opened_bundle opened;
 
-/// Room for a payload of `called` in the bundle to rank `to`, 8-byte aligned, to be filled before
-/// anything else is done, where the open run does not take it. Null when this call cannot be
-/// bundled, which the call itself then explains. Suspends when a full bundle finds no room.
-/// Requires: calls are bundled, and there is such a rank.
+/// Room, in a new run, for a payload of `called` in the bundle to rank `to`; 8-byte aligned, to be
+/// filled before anything else is done. Null when the call cannot be bundled: if it is an error,
+/// the caller learns the reason by sending the call alone. Suspends while there is no room to send
+/// a full bundle. Requires: calls are bundled, and rank `to` exists.
 std::byte* room_in_new_run(int to, const bundled_function& called);
-/// Longer payloads go alone.
+/// Calls with longer payloads are sent alone.
 inline constexpr std::size_t bundled_bytes_max = 512;
 
-/// As callable_request.
+/// callable_request (wire.hpp) for calls in bundles.
 template <class F, class R, class... A>
 struct bundled_call {
   using payload_type = typename callable_request<F, R, A...>::payload_type;
@@ -86,7 +86,7 @@ struct bundled_call {
     if (!add_to_open_run(to, callable, arguments...)) [[unlikely]]
       add_to_new_run_or_send(to, callable, B(std::move(arguments))...);
   }
-  /// The same, but false when it has to go alone.
+  /// The same, but false when the call has to be sent alone.
   template <class... B>
   static bool add(int to, F fn, B&... arguments) {
     const travelling_callable<F> callable(fn);
@@ -115,7 +115,7 @@ struct bundled_call {
     ::new (static_cast<void*>(at)) payload_type{callable, {std::move(arguments)...}};
     return true;
   }
-  // By value: what a caller holds in registers stays there.
+  // Arguments by value, so that a caller can keep its variables in registers.
   template <class... B>
   [[gnu::noinline]] static void add_to_new_run_or_send(int to, travelling_callable<F> callable,
                                                        B... arguments) {
@@ -128,7 +128,7 @@ struct bundled_call {
 
   inline static const bundled_function called{&run_all, stride};
 
-  // What costs in it is stores: those behind one that misses the caches wait for it.
+  // Stores are what costs time here: when one misses the caches, the stores after it must wait.
   static void run_until_one_throws(std::uint64_t mine) {
     if constexpr (is_nonblocking<F>) {
       if (!checked()) [[likely]]
@@ -139,14 +139,14 @@ struct bundled_call {
     while (next != end) {
       room<payload_type> payload;
       std::memcpy(static_cast<void*>(&payload.value), next, sizeof(payload_type));
-      // Before the call: whoever takes over begins behind it.
+      // Before the call: if it blocks, whoever takes over begins behind this payload.
       opened.next = next += stride;
       std::apply(payload.value.fn.get(), std::move(payload.value.arguments));
       if (opened.reader != mine) return;
     }
   }
 
-  /// None waits, so nobody takes over, and where the run is need not be known outside.
+  /// None of these calls waits. So nobody takes over, and the progress need not be known outside.
   static void run_straight_until_one_throws() {
     struct progress {
       const std::byte* next = opened.next;

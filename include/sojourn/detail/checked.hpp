@@ -12,7 +12,8 @@
 
 namespace sojourn::detail {
 
-/// Where code was when it asked for something: equal in all ranks, for they run one program.
+/// The place in the code that asked for something. It means the same on all ranks, because they run
+/// one program.
 struct code_site {
   std::uint64_t code;
   int rank;
@@ -36,30 +37,31 @@ object_kind kind_of_object() {
 
 /// An object, or an array of them, of this rank begins to exist.
 void record_object(const void* object, std::size_t bytes, object_kind element);
-/// Its constructor threw.
+/// Takes the record back, because the object's constructor threw.
 void forget_object(const void* object);
 
-/// Ends the job when the object of this rank at `address` cannot be accessed so: it was destroyed,
-/// there is none, or it has another type. `method`: the compiler's name of it; null when the object
-/// is read or written as a whole.
+/// Ends the job when this rank has no object at `address`, or it was destroyed or has another type
+/// than `as`. `method`: the compiler's name of the method; null when the object is read or written
+/// as a whole.
 void check_access(std::uint64_t address, object_kind as, const char* method, code_site site);
 
 /// The same for a copy of `count` elements to or from memory of any rank. Parts of objects may be
-/// copied as what they are. Never suspends: the owner of remote memory looks later, and knows what
-/// was destroyed since.
+/// copied, as elements of their own type. Never suspends: if the memory is another rank's, its
+/// owner checks later, and knows what was destroyed since.
 void check_copy(std::uint64_t address, std::size_t count, object_kind element, code_site site);
 
-/// True at the start of an object of this rank that was destroyed lately.
+/// True when a recently destroyed object of this rank began at `address`.
 bool is_destroyed(std::uint64_t address);
 
-/// Ends the job when there is no such object of this rank; it is destroyed from here on.
+/// Ends the job when this rank has no such object; from now on the object counts as destroyed.
 void begin_destroy(std::uint64_t address, std::size_t bytes, object_kind element, code_site site);
-/// Its destructor has run: the memory is overwritten, and used again after some time only.
+/// Called when the destructor has run: overwrites the memory, which is not used again for some
+/// time.
 void end_destroy(std::uint64_t address, std::size_t alignment);
 
 enum class watched_kind : std::uint8_t { non_blocking, mutex };
-/// Something that must be over before the running fiber waits or migrates. It belongs to the frame
-/// at `frame`; `code`: in the function that began it.
+/// Notes something that must be over before the running fiber waits or migrates. `frame`: the
+/// address of the frame it belongs to; `code`: an address in the function that began it.
 void watch(watched_kind kind, const void* what, std::uint64_t frame, std::uint64_t code);
 void unwatch(watched_kind kind, const void* what);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a value of each type is written and read. The program is the same at both ends, so nothing
-// but values is written: bytes as they are, counts before elements, a mark behind what a user's
-// function wrote.
+// How a value of each type is written and read. The program is the same at both ends, so only
+// values are written: bytes as they are, counts before elements, and a check byte (user_mark)
+// behind what a user's function wrote.
 #pragma once
 
 #include <array>
@@ -88,8 +88,8 @@ enum class annotation : std::uint8_t {
   free_minimal
 };
 
-/// Members count before functions beside the type. Those that are private to all but cereal::access
-/// are found through that, where the program has it.
+/// Member functions are preferred to free functions. Members that only cereal::access may call are
+/// found through it, if the program includes cereal.
 template <class W, class R, class T, class Access = cereal::access>
 consteval annotation annotated() {
   constexpr std::uint32_t v = 0;
@@ -158,7 +158,8 @@ enum class form : std::uint8_t {
   fields
 };
 
-/// Containers by what they are, not by name, so that others than the library's serve too.
+/// Containers are recognised by their members, not by name, so that containers of other libraries
+/// than the standard one work, too.
 template <class T>
 concept map_like = requires(T& t, typename T::key_type& k, typename T::mapped_type& m) {
   typename T::allocator_type;
@@ -184,13 +185,13 @@ concept sequence_like = requires(T& t, typename T::value_type& v) {
 template <class T>
 inline constexpr bool is_contiguous = is_a<T, std::vector> || is_a<T, std::basic_string>;
 
-/// Whose copy must not stay behind with the right that the value is; moved into a message, or saved
-/// once it is sure to go.
+/// True for values that are a right: no copy with the same right may stay behind. They are moved
+/// into a message, or saved once it is certain that the message goes.
 template <class T>
 inline constexpr bool leaves_by_move = false;
 
-/// Written as the bytes that it is. A bool, an optional and a variant are not: their bytes may be
-/// of no value.
+/// True for types that are written as their bytes. Not for bool, optional and variant: bytes that
+/// arrive might be no value of such a type.
 template <class T>
 inline constexpr bool is_bytes = travels<T> && !leaves_by_move<T> && !is_a<T, std::optional> &&
                                  !is_a<T, std::variant> && !std::is_same_v<T, bool>;
@@ -230,7 +231,8 @@ consteval form form_of() {
                        a != annotation::none && a < annotation::free_serialize) {
     return form::user;
   } else if constexpr (map_like<T>) {
-    // Before free functions: cereal's headers bring some for these, in some sources of a program.
+    // Asked before free functions: cereal's headers have some for containers, and a program may
+    // include these headers in some of its sources only.
     return form::map;
   } else if constexpr (set_like<T>) {
     return form::set;
@@ -277,8 +279,9 @@ struct all_marshal {
   }
 };
 
-/// `Views`: so may ranges that are read in place, which is good for the time of a call only.
-/// `Seen`: types around it, which may hold values of their own kind.
+/// True when values of type T can be marshalled. `Views`: ranges that are read in place may be,
+/// too; they are valid only during a call. `Seen`: the types that contain T, which may be
+/// recursive.
 template <bool Views, class T, class... Seen>
 consteval bool can_marshal() {
   if constexpr ((std::is_same_v<T, Seen> || ...)) {
@@ -318,12 +321,12 @@ consteval bool can_marshal() {
   }
 }
 
-/// The least bytes that a value takes: bounds what a count may claim.
+/// The least number of bytes that a value takes: it limits which counts are believed.
 template <class T>
 consteval std::size_t least_bytes() {
   constexpr form f = form_of<T>();
   if constexpr (f == form::bytes) {
-    return sizeof(T);  // 1 of an empty one
+    return sizeof(T);  // 1 for an empty type
   } else if constexpr (f == form::contiguous || f == form::sequence || f == form::map ||
                        f == form::set || f == form::view) {
     return sizeof(std::uint64_t);
@@ -346,7 +349,7 @@ inline constexpr std::size_t least = least_bytes<T>() == 0 ? 1 : least_bytes<T>(
 
 // ---- Versions of annotated types --------------------------------------------------------------
 
-/// What CEREAL_CLASS_VERSION says of a type; 0 when it says nothing.
+/// The version that CEREAL_CLASS_VERSION gives to a type; 0 when it gives none.
 template <class T>
 std::uint32_t version_of() {
   using version = cereal::detail::Version<T, cereal::detail::version_binding_tag>;
@@ -383,7 +386,8 @@ void save_count(Archive& ar, std::size_t n) {
 template <class Archive, class T>
 void save_value(Archive& ar, const T& v);
 
-/// A function that does both takes what it saves as it takes what it loads: not const.
+/// Calls a user's function that both saves and loads. It takes the value as not const in both
+/// cases.
 template <annotation How, class Access = cereal::access, class Archive, class T>
 void call_both_ways(Archive& ar, T& v) {
   if constexpr (How == annotation::serialize) {
@@ -441,7 +445,7 @@ void save_user(Archive& ar, const T& v) {
 template <class Archive, class T>
 void save_block(Archive& ar, const T* first, std::size_t n, bool borrowed) {
   save_count(ar, n);
-  // Elements with a stricter alignment are not read in place.
+  // Elements with a stricter alignment than 16 are never read in place, so they need none.
   ar.block(first, n * sizeof(T), alignof(T) <= 16 ? alignof(T) : 1, borrowed);
 }
 
@@ -571,7 +575,8 @@ inline bool load_flag(reader& ar) {
   return byte != 0;
 }
 
-/// A message of few bytes makes no large container: it grows as its elements are read.
+/// Reserves no more than the message can hold: so a short message with a large count makes no large
+/// container, which grows as its elements are read.
 template <class T>
 void reserve_elements(reader& ar, T& v, std::size_t n) {
   if constexpr (requires { v.reserve(n); }) {
@@ -621,7 +626,7 @@ void load_contiguous(reader& ar, T& v) {
     std::size_t n = ar.block_count(sizeof(element));
     constexpr std::size_t alignment = alignof(element) <= 16 ? alignof(element) : 1;
     if constexpr (alignof(element) <= 16) {
-      // Copied once, into memory that is not cleared first.
+      // assign copies the elements once, into memory that is not cleared first.
       if (const std::byte* here = ar.block_here(n * sizeof(element), alignment)) {
         const auto* first = reinterpret_cast<const element*>(here);
         v.assign(first, first + n);
@@ -661,7 +666,7 @@ void load_value(reader& ar, T& v) {
   static_assert(f != form::none,
                 "sojourn: a value of this type cannot be marshalled: see sojourn/marshal.hpp");
   if constexpr (f == form::bytes && std::is_empty_v<T>) {
-    (void)ar.template get<std::byte>();  // it may share its address with what is not empty
+    (void)ar.template get<std::byte>();  // not into `v`, which may share its address with a member
   } else if constexpr (f == form::bytes) {
     ar.get(static_cast<void*>(&v), sizeof v);
   } else if constexpr (f == form::boolean) {
@@ -802,7 +807,7 @@ void load_wrapped(reader& ar, T& v) {
                 is_a<std::remove_const_t<T>, cereal::DeferredData>) {
     load_wrapped(ar, v.value);
   } else if constexpr (is_a<std::remove_const_t<T>, cereal::SizeTag>) {
-    // Each element takes a byte at least, as all that is written does.
+    // Each element takes at least one byte, as everything that is written does.
     v.size = static_cast<std::remove_reference_t<decltype(v.size)>>(ar.count(1));
   } else if constexpr (is_a<std::remove_const_t<T>, cereal::BinaryData>) {
     if (ar.get<std::uint64_t>() != v.size) malformed("binary data has another length");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The members of an aggregate, found by how many braces it takes to fill one and bound by a
-// structured binding: what Boost.PFR does, for C++20 and up to 16 members.
+// The members of an aggregate: counted by trying how many initialisers it takes, and reached by a
+// structured binding. As Boost.PFR does it, for C++20 and up to 16 members.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 namespace sojourn::detail {
 
 inline constexpr std::size_t fields_max = 16;
-// Elements of arrays among them count one by one.
+// The most initialisers of an aggregate; each element of an array member counts.
 inline constexpr std::size_t braced_max = 48;
 
-/// Stands for a member's initialiser where nothing is evaluated. Defined, for clang asks for that
-/// where the type of a member has no linkage.
+/// Stands for a member's initialiser where nothing is evaluated. The conversion is defined, because
+/// clang wants that when the type of a member has no linkage.
 struct any_field {
   template <class T>
   operator T() const {
     __builtin_unreachable();
   }
 };
-/// Only a base class can be made of it.
+/// Converts only to a base class of Derived.
 template <class Derived>
 struct any_base {
   template <class T>
@@ -38,7 +38,7 @@ template <class T, std::size_t... I>
 consteval bool takes_fields(std::index_sequence<I...>) {
   return requires { T{field_at<I>()...}; };
 }
-/// As many as `before`, then those of one braced member, then `after` more.
+/// True when T takes the initialisers `Before`, then a member in braces with `Inner`, then `After`.
 template <class T, std::size_t... Before, std::size_t... Inner, std::size_t... After>
 consteval bool takes_array(std::index_sequence<Before...>, std::index_sequence<Inner...>,
                            std::index_sequence<After...>) {
@@ -55,7 +55,7 @@ consteval std::size_t braced_count() {
   }
 }
 
-/// How many of them the member at `Position` takes: more than one when it is an array.
+/// How many of these initialisers the member at `Position` takes: more than one if it is an array.
 template <class T, std::size_t All, std::size_t Position, std::size_t Length>
 consteval std::size_t length_at() {
   if constexpr (Length < 2) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Children: calls under a fork mark, which leaves the caller to go on when the callee blocks.
+// Children: calls under a fork mark. When the callee blocks, it is cut off there, and the caller
+// goes on.
 #pragma once
 
 #include <memory>
@@ -14,16 +15,17 @@
 
 namespace sojourn::detail {
 
-/// Why a fork looks closer: bits of counts_page::at_forks, which is 0 mostly.
+/// Reasons why a fork has to look closer: bits of counts_page::at_forks, which is mostly 0.
 struct at_fork {
   static constexpr std::uint32_t on_heap = 1;  ///< Children have contexts of their own.
   static constexpr std::uint32_t first = 2;    ///< Other ranks do not know that this one forks.
   static constexpr std::uint32_t hungry = 4;   ///< A rank has nothing to do.
-  static constexpr std::uint32_t tidy = 8;     ///< The stack may hold much of calls that returned.
-  /// The child that a rank was given last kept it busy for less than giving it had cost.
+  static constexpr std::uint32_t tidy = 8;     ///< Much of the stack may be left by past calls.
+  /// The last child that was given to a rank ran for less time than it cost to give it.
   static constexpr std::uint32_t too_small = 16;
   static constexpr std::uint32_t marked = 32;  ///< Forks are to have marks that lie in frames.
-  /// Of the first child that could leave its rank, others are told.
+  /// The bits that matter to a fork of that kind. Only children that can leave their rank are worth
+  /// telling others of, or tidying up for.
   static constexpr std::uint32_t seen_by(mark_kind kind) {
     return kind == mark_kind::fork ? on_heap | first | hungry | tidy | marked
                                    : on_heap | hungry | marked;
@@ -33,20 +35,21 @@ struct at_fork {
 /// How a child is begun: on this stack; with a context of its own (SOJOURN_EXECUTION=heap); or on
 /// this stack, to leave at once for a rank that has nothing to do.
 enum class child_way : std::uint8_t { in_place, on_heap, elsewhere };
-/// Looks closer.
+/// The closer look: how to begin a child of that kind.
 child_way attend_fork(mark_kind kind);
 
-/// Clears the stack below its caller's frame: words that earlier calls left there would lie in room
-/// that a child's frames do not write, and keep it here when they look like addresses.
+/// Clears the stack below its caller's frame. Words that earlier calls left there could remain in
+/// parts of the child's frames that the child does not write; if such a word looked like an
+/// address, the child could not leave.
 void clear_room_for_child();
-/// Said by a child that begins `elsewhere`, in its own frames. It goes on with that on the rank
-/// that it was given to, or here, where that has work again. Returns when it began there: ticks(),
-/// or 0.
+/// Called by a child that begins `elsewhere`, in its own frames. Returns on the rank that the child
+/// was given to, and tells when it began there (ticks()); or returns 0 on this rank, if the other
+/// has work again.
 std::uint64_t leave_as_child();
-/// The rank that ran it knows from then on whether it was worth its way.
+/// Called when that child has ended: the rank that ran it now knows if it was worth sending.
 void left_child_ends(std::uint64_t began);
 
-/// A child that is to leave, in place of its function.
+/// What a child that is to leave calls instead of its function.
 template <class F>
 struct leaving_child {
   F fn;
@@ -61,15 +64,17 @@ struct leaving_child {
   }
 };
 
-/// A child of its own context before it runs: what the caller of a remote function would send.
+/// A child that will run with a context of its own: the callable and arguments, as the caller of a
+/// remote function would send them.
 template <class R, class F, class... A>
 struct heap_child : task {
   F fn;
   std::tuple<A...> arguments;
   ticket_id result;
-  referrer tie;  ///< Of one by reference.
+  referrer tie;  ///< Used by a child that refers to its caller's frames.
 
-  /// Whoever has the result finds the callable and the arguments destroyed, as of a call in place.
+  /// When the result is sent, the callable and the arguments are already destroyed, as after a call
+  /// in place.
   static void run(task* self) {
     std::unique_ptr<heap_child> child(static_cast<heap_child*>(self));
     send_outcome<R>(child->result, [&]() -> R {
@@ -86,7 +91,7 @@ future<R> future_of_child(ticket_id ticket) {
                                               : future<R>::of_ticket(ticket);
 }
 
-/// The future of a child that has returned, in its place.
+/// The future of a child that has returned in place.
 template <class R, class Frame>
 [[gnu::always_inline]] inline future<R> future_in_place(Frame& frame, std::uint64_t returned) {
   frame.keep(returned);
@@ -123,7 +128,7 @@ template <mark_kind Kind, class R, class Frame>
   return future_in_place<R>(frame, returned);
 }
 
-/// Under a mark that lies in the caller's frame.
+/// Calls a child under a mark that lies in the caller's frame.
 template <mark_kind Kind, class R, class F, class... A>
 [[gnu::always_inline]] inline future<R> call_under_mark(F&& fn, A&&... arguments) {
   marked_frame<R, std::decay_t<F>, std::decay_t<A>...> frame(std::forward<F>(fn),
@@ -134,7 +139,7 @@ template <mark_kind Kind, class R, class F, class... A>
   return future_in_place<R>(frame, returned);
 }
 
-/// Begins a child in the way that a closer look says.
+/// Begins a child in the way that the closer look chooses.
 template <mark_kind Kind, class R, class F, class... A>
 [[gnu::noinline]] future<R> start_after_look(F fn, A... arguments) {
   const bool looks = (counts.at_forks & at_fork::seen_by(Kind)) != 0;
@@ -176,8 +181,8 @@ inline constexpr bool returns_in_register =
      std::is_same_v<R, double>) &&
     result_bytes<R>() <= sizeof(std::uint64_t);
 
-/// The code of a child that has its callable and its arguments in frames of its own, as those of
-/// its caller go on without it.
+/// The function of a child whose callable and arguments must be in its own frames, because the
+/// caller's frames may go on without it.
 template <class R, class Given>
 R run_child(Given* given) {
   return [](Given mine) -> R {
@@ -192,8 +197,8 @@ struct given_to_child {
 
 template <class P>
 inline constexpr bool is_word = in_register<std::remove_cv_t<P>> && sizeof(P) <= 8;
-/// A function that takes its arguments in registers is called as it is. (Other arguments are
-/// converted in its call, by what may wait itself.)
+/// True for a function whose parameters are all passed in registers: it is called directly. (Other
+/// arguments would be converted as part of the call, by code that may itself wait.)
 template <class R, class F, class... A>
 struct called_directly : std::false_type {};
 template <class R, class... P, class... A>
@@ -203,28 +208,30 @@ struct called_directly<R, R (*)(P...), A...>
                          ((std::is_arithmetic_v<A> || std::is_same_v<A, std::remove_cv_t<P>>) &&
                           ...)> {};
 
-/// A future of what failed in its place.
+/// The future of a child that threw in place. Call it in the catch block.
 template <class R>
 [[gnu::noinline, gnu::cold]] future<R> future_of_failure() {
   const ticket_id ticket = ticket_open();
   send_exception(ticket, caught_past());
   return future<R>::of_ticket(ticket);
 }
-/// What a handler does whose child was cut off: the rest is as it was when the call was made.
+/// What a fork's handler does when the child was cut off. Besides the floating-point control word,
+/// everything is as it was at the call.
 template <mark_kind Kind, class R>
 [[gnu::noinline, gnu::cold]] future<R> future_after_cut(ticket_id result, std::uint32_t fp) {
   handler_goes_on(fp);
   return future_of_child<Kind, R>(result);
 }
 
-/// Calls fn(arguments…) on this stack as a fork whose mark is the handler below (boundary.hpp): a
-/// call, and nothing is stored for it.
+/// Calls fn(arguments…) on this stack as a fork whose mark is the handler for `cut` below
+/// (boundary.hpp): a plain call, before which only the floating-point control word is stored.
 template <mark_kind Kind, class R, class Fn, class... A>
 [[gnu::always_inline]] inline future<R> call_in_place(Fn* fn, A... arguments) {
   using cut = cut_child<Kind, result_bytes<R>(), std::is_floating_point_v<R>>;
-  // Not known from here on: it is not inlined, may throw, and keeps what the ABI says.
+  // Hides from the compiler which function this is. So it is not inlined, is assumed to throw, and
+  // preserves the registers that the ABI names.
   asm("" : "+r"(fn));
-  // In memory, where it is not in the way of values that live across the call.
+  // Volatile, to be in memory: it takes no register from values that live across the call.
   volatile fp_at_call fp;
   save_fp(fp);
   try {
@@ -243,16 +250,17 @@ template <mark_kind Kind, class R, class Fn, class... A>
   }
 }
 
-/// Calls fn(arguments…) on this stack. When it blocks it is cut off, and this returns with a ticket
-/// for its result. Plevyak et al., Hybrid Execution, §3.2.2, where each caller had to be compiled
-/// for that; Goldstein, Schauser and Culler, Lazy Threads (1996), whose parents are resumed at
-/// another address of theirs.
+/// Calls fn(arguments…) on this stack. If the call blocks, it is cut off, and this returns a future
+/// with a ticket for its result. After Plevyak et al., Hybrid Execution, §3.2.2, where each caller
+/// had to be compiled for that; and Goldstein, Schauser and Culler, Lazy Threads (1996), where a
+/// parent whose child was cut off is resumed at a second address.
 template <mark_kind Kind, class R, class F, class... A>
 [[gnu::always_inline]] inline future<R> call_forked(F&& fn, A&&... arguments) {
   using callable = std::decay_t<F>;
   ++counts.forks;
   const exception_globals* in_flight = running.exceptions;
-  // A caller that handles an exception, or is in a method, must find that again: the mark keeps it.
+  // When the caller is handling an exception or is inside a method, this takes a mark in the frame,
+  // which keeps the caller's exceptions and method count.
   if (((counts.at_forks & at_fork::seen_by(Kind)) | method_depth()) != 0 ||
       (reinterpret_cast<std::uintptr_t>(in_flight->caught) | in_flight->uncaught) != 0)
       [[unlikely]] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks: resumable boundaries in a stack. A marked call saves where the older side can go on and
-// calls; when the callee returns, the mark is simply dropped; when the younger side has been cut
-// off meanwhile, whoever has its result resumes the older side here instead.
+// Marks: resumable boundaries in a stack. A marked call saves where the older side can go on, and
+// then calls. When the callee returns, the mark is simply dropped. When the younger side has been
+// cut off, the older side is resumed at the mark instead, and gets the result by a ticket.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +17,19 @@ namespace sojourn::detail {
 struct mark;
 /// Runs the younger side. Returns its result when that is a number or an address (in_register).
 using inner_function = std::uint64_t(mark*) noexcept;
-/// Returns what `inner` does; nothing that counts when this was resumed after a cut.
+/// Returns what `inner` returns; after a cut, the value it returns has no meaning.
 using marked_call = std::uint64_t(mark* m, inner_function* inner) noexcept;
 
 }  // namespace sojourn::detail
 
 extern "C" {
-/// Call inner(m), having saved in m->sp where this can be resumed (fiber/switch_*.S). That of an
-/// activation is no function, but called by `call_marked`. The last: of a mark under which
-/// nothing leaves.
+/// Save in m->sp where the older side can be resumed, and call inner(m) (fiber/switch_*.S). The
+/// first is for activations; it is no C function, only `call_marked` may call it. The last is for
+/// forks whose younger frames never leave without the older ones.
 sojourn::detail::marked_call sojourn_call_marked, sojourn_fork_marked, sojourn_fork_marked_to_stay;
 #if defined(__x86_64__) && !defined(SOJOURN_NO_CHECKED)
 #define SOJOURN_CALL_MARKED "call *sojourn_marked_calls(%%rip)"
-/// Those in use: checked mode has another.
+/// The marked calls in use: checked mode has another one.
 extern struct sojourn_marked_calls_t {
   sojourn::detail::marked_call* activation;
   sojourn::detail::marked_call* fork;
@@ -44,7 +44,7 @@ namespace sojourn::detail {
 
 enum class mark_kind : std::uint8_t {
   activation,               ///< The older side waits for the result; may migrate.
-  activation_by_reference,  ///< The same, but the callee refers to older frames: stays.
+  activation_by_reference,  ///< The same, but the callee refers to older frames, and so stays.
   fork,                     ///< The older side goes on when the younger blocks; may migrate.
   fork_by_reference,        ///< The same, but the callee refers to older frames.
   fork_pinned,              ///< A fork whose callee refers to things of this rank.
@@ -60,15 +60,15 @@ constexpr bool is_by_reference(mark_kind k) {
   return k == mark_kind::activation_by_reference || k == mark_kind::fork_by_reference;
 }
 
-/// How a function returns what it returns: in a register, as the ABI has it.
+/// In which register a function returns its result, by the ABI.
 struct child_result {
   std::uint8_t bytes = 0;  ///< 0: nothing.
-  bool is_real = false;    ///< Among the floating-point registers.
+  bool is_real = false;    ///< In a floating-point register.
   friend bool operator==(child_result, child_result) = default;
 };
 
-/// Nobody throws one. A handler for it says that the call it stands around is a fork, and is where
-/// the caller goes on when the callee was cut off: with the ticket of its result.
+/// Nobody throws this. A handler for it says that the call in its `try` block is a fork. If the
+/// callee is cut off, the caller goes on in that handler, with the ticket of the callee's result.
 template <mark_kind Kind, std::uint8_t Bytes, bool IsReal>
 struct cut_child {
   ticket_id result;
@@ -84,15 +84,15 @@ struct mark {
   ticket_id ticket;  ///< Where the result goes; valid once `was_cut`.
   mark_kind kind;
   std::uint8_t events;
-  std::uint16_t words_behind;  ///< For the scan of what leaves: see behind_mark.
-  std::uint32_t methods;       ///< Open on the older side; in 32 bits of method_guard's word.
-                               ///< Those of the younger side are counted from 0.
+  std::uint16_t words_behind;  ///< For the scan of frames that leave: see behind_mark.
+  std::uint32_t methods;       ///< How many methods are open on the older side: the low 32 bits of
+                               ///< method_guard's word. The younger side counts from 0.
   std::uint32_t fp;            ///< The older side's floating-point control word.
-  std::uint32_t uncaught;      ///< The older side's exceptions, when `saved_exceptions`; and …
+  std::uint32_t uncaught;      ///< With `caught`: the older side's exceptions (saved_exceptions).
   void* caught;
 
-  /// Of the callee, behind the mark: what it was given, and behind that room for its result, which
-  /// nobody has written while it runs. In words, as far as they are counted.
+  /// How many words behind the mark are the callee's arguments, and how many words behind those are
+  /// room for its result, which is unwritten while it runs. As far as behind_mark counts them.
   std::size_t argument_words() const { return words_behind & argument_words_max; }
   std::size_t unwritten_words() const { return words_behind >> argument_bits; }
 
@@ -106,7 +106,8 @@ struct behind_mark {
   std::size_t arguments = 0;
   std::size_t unwritten = 0;
 
-  /// Unwritten room is only known to lie behind arguments that are all counted.
+  /// When not all arguments can be counted, nobody knows where the unwritten room begins: it then
+  /// counts as none.
   constexpr std::uint16_t words() const {
     const std::size_t given = arguments / sizeof(std::uint64_t);
     if (given > mark::argument_words_max) return mark::argument_words_max;
@@ -120,14 +121,14 @@ inline std::uint32_t method_depth(const mark& m) {
   return m.methods & static_cast<std::uint32_t>(method_guard::depth_mask);
 }
 
-/// Saves the older side's exceptions in flight in `m`, and that methods are open there, so that the
-/// child starts with none of either.
+/// Saves in `m` the older side's exceptions in flight, and notes there that methods are open. The
+/// child so starts with no exceptions and no methods.
 void save_for_caller(mark& m);
 /// Restores them, at return and when the older side resumes after a cut.
 void restore_for_caller(mark& m);
 
-/// Calls inner(m) under `m`, of an activation. Inline, so that the compiler saves only what lives
-/// across the call instead of every callee-saved register.
+/// Calls inner(m) under the mark `m` of an activation. Inline, so that the compiler saves only what
+/// lives across the call instead of every callee-saved register.
 [[gnu::always_inline]] inline std::uint64_t call_marked(mark* m, inner_function* inner) {
 #if defined(__x86_64__)
   std::uint64_t result;
@@ -146,7 +147,7 @@ void restore_for_caller(mark& m);
   return x0;
 #endif
 }
-/// The same of a fork.
+/// The same for the mark of a fork.
 [[gnu::always_inline]] inline std::uint64_t call_fork_marked(mark* m, inner_function* inner,
                                                              bool may_leave) {
 #if defined(__x86_64__) && !defined(SOJOURN_NO_CHECKED)
@@ -156,9 +157,9 @@ void restore_for_caller(mark& m);
 #endif
 }
 
-/// The floating-point control word of the older side at a call, which it needs when it goes on
-/// without the callee: on x86-64 that of x87, as reading MXCSR takes longer than the rest of a
-/// mark. fesetround and the like change both alike.
+/// The floating-point control word of the older side at a call, to be restored when the older side
+/// goes on without the callee. On x86-64 it is that of x87, because reading MXCSR takes longer than
+/// the rest of a mark; fesetround and the like change both in the same way.
 struct fp_at_call {
 #if defined(__x86_64__)
   std::uint16_t word;
@@ -210,7 +211,7 @@ struct fp_at_call {
 
 /// To be called by the older side of a mark that was cut, first thing: tells sanitizers.
 void resumed_after_cut();
-/// The same in a fork's handler, whose caller had this floating-point control word.
+/// The same, called in a fork's handler; also restores `fp`, the control word of fp_at_call.
 void handler_goes_on(std::uint32_t fp);
 
 /// In a catch block: keeps the exception for held_exception(), called right after the block is

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that own memory, in messages. Up to whole_max they are written into the message, and read
-// from where it arrives. Beyond, long blocks of bytes (the storage of vectors and strings) stay
-// where they are; the message says where, and the receiver copies each once, into its place.
+// Values that own memory, in messages. Up to whole_max bytes (whole_request_max in requests) they
+// are written into the message, and read where it arrives. Of larger values, long blocks of bytes
+// (the storage of vectors and strings) stay where they are: the message says where, and the
+// receiver copies each block once, into its place.
 #pragma once
 
 #include <cstddef>
@@ -23,30 +24,33 @@
 
 namespace sojourn::detail {
 
-/// Longer values are not written into the message whole. A rank has 16 MiB for its long messages.
-/// Arguments of four MiB just go whole: two copies in memory that both ranks have in use take less
-/// than copying what was only lent, having the system copy that, and copying it into place. A
-/// result would be copied once more, into its ticket.
+/// Longer values are not written into the message as a whole. A rank has 16 MiB for its long
+/// messages. For arguments the limit is just above 4 MiB: up to there, two copies in memory that
+/// both ranks have in use anyway take less time than the three of values that were only lent (to
+/// keep them, by the system, into place). For results the limit is lower, because a whole result is
+/// copied once more, into its ticket.
 inline constexpr std::size_t whole_request_max = (4u << 20) + (64u << 10);
 inline constexpr std::size_t whole_max = 512u << 10;
 
-/// In front of marshalled values, at a multiple of 16, as the values behind it are.
+/// Stands in front of marshalled values. It lies at a multiple of 16, and so do the values behind
+/// it.
 struct marshalled_header {
   enum class form : std::uint32_t {
     whole = 0x5041'0001,
     kept,       ///< A kept_place follows, then the values without their long blocks.
-    abandoned,  ///< They could not be written: nothing is to be done. A text of the reason follows.
+    abandoned,  ///< The values could not be written: nothing is to be done. The reason follows.
   };
   form how;
   std::int32_t home;    ///< The rank that keeps the blocks.
-  std::uint64_t bytes;  ///< Of the values as they are written.
+  std::uint64_t bytes;  ///< How many the values take as they are written.
 };
 struct kept_place {
   std::uint64_t holder;
-  std::uint64_t address;  ///< Of the values without their blocks, when these are too long; or 0.
+  std::uint64_t address;  ///< Where the values without their blocks are, if too long to go; or 0.
 };
 
-/// While one lives, the fiber stays here: what its frames own lies in this rank's memory.
+/// While such an object lives, its fiber stays here: what the fiber's frames own lies in this
+/// rank's memory.
 class stays_here : private hold {
  public:
   stays_here() : hold{running.holds} { running.holds = this; }
@@ -55,8 +59,8 @@ class stays_here : private hold {
   stays_here& operator=(const stays_here&) = delete;
 };
 
-/// Memory for long blocks, aligned to 16. What is given back is used again, up to a limit, so that
-/// its pages need not be had from the system for each call.
+/// Memory for long blocks, aligned to 16. Memory that was given back is used again, up to a limit,
+/// so that the system need not provide new pages for each call.
 class pooled_block {
  public:
   explicit pooled_block(std::size_t bytes);
@@ -71,7 +75,7 @@ class pooled_block {
   std::size_t capacity_;
 };
 
-/// Values on their way that another rank has not read yet; and copies of what was only lent.
+/// Values on their way that another rank has not read yet, and copies of those that were only lent.
 class kept_values : public block_keeper {
  public:
   kept_values() = default;
@@ -81,7 +85,7 @@ class kept_values : public block_keeper {
 
   std::uint64_t keep(const void* first, std::size_t bytes, bool borrowed) final;
   std::byte* copy_room(std::size_t bytes);
-  /// All of it is in one block that is kept.
+  /// True when these bytes lie in one block that is kept.
   bool has(std::uint64_t address, std::uint64_t bytes) const;
   std::size_t total() const { return total_; }
 
@@ -105,16 +109,18 @@ class kept_tuple final : public kept_values {
   std::tuple<T...> values_;
 };
 
-/// Keeps values for `bytes` of blocks until another rank has read them; returns their name there.
+/// Keeps values and their blocks until another rank has read them; returns the number by which that
+/// rank names them.
 std::uint64_t keep_for_reader(std::unique_ptr<kept_values> values);
-/// Suspends as long as this rank keeps much for others.
+/// Suspends while this rank keeps so much for others that `bytes` more would be too much.
 void wait_for_room_to_keep(std::size_t bytes);
-/// The rank `home` need keep them no longer. Never suspends; any stack.
+/// Tells the rank `home` that it need keep the values `holder` no longer. Never suspends; any
+/// stack.
 void end_keeping(int home, std::uint64_t holder);
 /// The same for a result that nobody takes.
 void drop_kept_result(const void* bytes, std::size_t size);
 
-/// A buffer that stays with the handlers of a kind of call, and is lent to each in turn.
+/// A buffer for the handlers of one kind of call: it is lent to one after the other.
 class receive_buffer {
  public:
   receive_buffer() = default;
@@ -122,9 +128,9 @@ class receive_buffer {
   receive_buffer& operator=(const receive_buffer&) = delete;
   ~receive_buffer();
 
-  /// Aligned to 16, good until clear().
+  /// Room aligned to 16, valid until clear().
   std::byte* room(std::size_t bytes);
-  /// What was too short for the last call is long enough for the next.
+  /// If the buffer was too short for this call, makes it long enough for the next such call.
   void clear();
 
  private:
@@ -143,8 +149,8 @@ class receive_buffers {
   std::vector<std::unique_ptr<receive_buffer>> free_;
 };
 
-/// Where the values of a message are read from. `buffers`: where views go; null: they are read
-/// from the message. Never throws: what is wrong is told by ready().
+/// Reads the values of a message. `buffers`: where the elements of views are copied; null: views
+/// are read in the message. The constructor never throws: errors are thrown by read_kept().
 class incoming : private block_source {
  public:
   /// `source`: the rank that called; -1 for a result.
@@ -154,10 +160,10 @@ class incoming : private block_source {
   incoming& operator=(const incoming&) = delete;
 
   bool abandoned() const { return how_ == marshalled_header::form::abandoned; }
-  /// The values must be read before the message is given back.
+  /// True when the values are in the message: they must be read before it is given back.
   bool is_whole() const { return how_ == marshalled_header::form::whole && failure_ == nullptr; }
 
-  /// Reads values by read(reader) and notes what is thrown.
+  /// Reads the values by read(reader), and notes an exception instead of throwing it.
   template <class Read>
   void read_whole(Read read) {
     reader from(values_, bytes_, buffers_ != nullptr ? this : nullptr);
@@ -171,7 +177,8 @@ class incoming : private block_source {
     }
     counts.marshal_copies += from.copied();
   }
-  /// Suspends. Throws what was noted, too.
+  /// Reads values that are not in the message, and suspends meanwhile. Throws also the exception
+  /// that was noted before.
   template <class Read>
   void read_kept(Read read) {
     if (failure_ != nullptr) std::rethrow_exception(failure_);
@@ -208,7 +215,7 @@ class incoming : private block_source {
   std::uint64_t skeleton_at_ = 0;
   const std::byte* values_ = nullptr;
   std::size_t bytes_ = 0;
-  std::size_t since_turn_ = 0;  ///< Bytes that were copied since others had their turn.
+  std::size_t since_turn_ = 0;  ///< Bytes copied since other fibers had a turn.
   receive_buffers* buffers_;
   std::unique_ptr<receive_buffer> buffer_;
   std::exception_ptr failure_;
@@ -225,7 +232,7 @@ class incoming_values : public incoming {
   ~incoming_values() override {
     if (made_) std::destroy_at(&values_.value);
   }
-  /// Suspends when they are not in the message. Throws what reading them threw.
+  /// Suspends if the values are not in the message. Throws what reading them threw.
   std::tuple<T...>& get() {
     read_kept([this](reader& from) { make(from); });
     return values_.value;
@@ -251,7 +258,8 @@ class incoming_values : public incoming {
 
 // ---- Sending ----------------------------------------------------------------------------------
 
-/// What values take, whole and without their long blocks. Throws what measuring them throws.
+/// How many bytes values take, whole and without their long blocks. Throws what measuring them
+/// throws.
 struct measured {
   std::size_t whole;
   std::size_t skeleton;
@@ -271,8 +279,8 @@ void abandon(std::byte* message, std::size_t room, const std::exception_ptr& fai
 inline constexpr std::size_t header_room = sizeof(marshalled_header);
 inline constexpr std::size_t kept_header_room = header_room + sizeof(kept_place);
 
-/// Writes values behind a header, in room for both. What is thrown meanwhile is returned; the
-/// receiver then does nothing.
+/// Writes a header and the values into room for both. If that throws, returns the exception, and
+/// the receiver is told to do nothing.
 template <class... T>
 std::exception_ptr write_whole(std::byte* message, std::size_t bytes, const T&... values) {
   try {
@@ -291,7 +299,7 @@ std::exception_ptr write_whole(std::byte* message, std::size_t bytes, const T&..
   return nullptr;
 }
 
-/// Values that stay here until they are read, and what the message says of them.
+/// Values that stay on this rank until they are read, and what the message says of them.
 class kept_message {
  public:
   /// Moves the values. Throws what writing them throws.
@@ -300,7 +308,8 @@ class kept_message {
     static_assert((!std::is_lvalue_reference_v<T> && ...));
     if (size.whole > marshalled_max) too_long_for_a_message(size.whole);
     auto kept = std::make_unique<kept_tuple<std::remove_cvref_t<T>...>>(std::move(values)...);
-    // In memory of its own: what is thrown here has happened before room for the message is asked.
+    // Written to separate memory first, so that an exception is thrown before room for the message
+    // is asked for.
     std::byte* skeleton = kept->copy_room(size.skeleton);
     writer to(skeleton, size.skeleton, kept.get());
     std::apply([&](const auto&... v) { (save_value(to, v), ...); }, kept->values());
@@ -315,7 +324,7 @@ class kept_message {
     return kept_header_room + (skeleton_bytes_ <= whole_max ? skeleton_bytes_ : 0);
   }
   std::size_t kept_bytes() const { return values_->total(); }
-  /// Into room of bytes(); they are kept from here on.
+  /// Writes the message into room of bytes() bytes. From now on the values are kept.
   void write(std::byte* message);
 
  private:
@@ -326,7 +335,8 @@ class kept_message {
 
 // ---- Results ----------------------------------------------------------------------------------
 
-/// Room for the bytes of a result, and sending them. Null when nobody waits for it.
+/// begin_result returns room for the bytes of a result, or null when nobody waits for it;
+/// commit_result sends them.
 std::byte* begin_result(ticket_id id, std::size_t bytes);
 void commit_result(ticket_id id, std::byte* room, std::size_t bytes, bool is_kept);
 
@@ -344,7 +354,7 @@ void send_marshalled_result(ticket_id id, R&& value) {
   std::size_t bytes = header_room + size.whole;
   std::byte* room = begin_result(id, bytes);
   if (room == nullptr) return;
-  (void)write_whole(room, size.whole, value);  // who waits is told
+  (void)write_whole(room, size.whole, value);  // the message tells the receiver of a failure
   commit_result(id, room, bytes, false);
 }
 
@@ -357,7 +367,7 @@ struct held_result {
 /// Suspends until the result is here; rethrows an exception.
 held_result ticket_hold(ticket_id id);
 void ticket_release(const held_result& result);
-/// Throws what was noted of a result that could not be written.
+/// Throws the reason, noted in the message, why a result could not be written.
 [[noreturn]] void throw_abandoned(const held_result& result);
 
 template <class R>

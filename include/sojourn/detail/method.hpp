@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an access `p.call<&T::method>(…)` is made of: the checks that its types can travel, the
-// plain call, and the remote one.
+// The parts of an access `p.call<&T::method>(…)`: the checks that its types can travel, the plain
+// call, and the remote call.
 #pragma once
 
 #include <new>
@@ -36,8 +36,8 @@ inline constexpr bool parameter_travels =
     !std::is_reference_v<P> ||
     (std::is_lvalue_reference_v<P> && std::is_const_v<std::remove_reference_t<P>>);
 
-/// An argument that may be read after its caller has gone on: elements that are only looked at are
-/// copied, as a message would have done.
+/// An argument in a form that may be read after the caller has gone on: the elements that a view
+/// shows are copied, as they would be in a message.
 template <class P, class B>
 decltype(auto) outlive(B&& b) {
   if constexpr (is_a<P, std::basic_string_view>) {
@@ -140,7 +140,7 @@ struct checked_method {
     return future<result>::of_ticket(start(p, checked_owner(p.address()), a));
   }
 
-  /// Runs the method under a fork mark: the caller goes on when it blocks.
+  /// Runs the method under a fork mark: the caller goes on when the method blocks.
   template <class... B>
   static future<result> fork(T* object, B&&... b) {
     return fork_with(static_cast<arguments*>(nullptr), object, std::forward<B>(b)...);
@@ -201,7 +201,8 @@ struct checked_method {
                                          typename traits::object>;
   static object_type* as_object(T* object) { return object; }
 
-  /// Apart, so that the frame of call_remote, which migrates, has no room for request and reply.
+  /// A function of its own, so that the frame of call_remote, which may migrate, has no room for
+  /// request and reply.
   [[gnu::noinline]] static result call_by_message(global_ptr<T> p, int owner, arguments& a) {
     if constexpr (traits::is_plain_access) {
       return take_value<result>(start(p, owner, a));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls by name as the templates see them: what a caller knows of a name, what a program exports
-// under it, and the two ends of a call. What is looked up is compiled in src/rpc/named.cpp.
+// under it, and the two ends of a call. Looking up names is compiled in src/rpc/named.cpp.
 #pragma once
 
 #include <array>
@@ -47,11 +47,11 @@ consteval fixed_name<A + B> dotted(const fixed_name<A>& a, const fixed_name<B>& 
   return both;
 }
 
-/// What the message of a call begins with; then, when the caller knows no entry, the name and the
-/// signature, each with its NUL, up to a multiple of 16 bytes; then the arguments.
+/// The message of a call begins with this. If the caller does not know the entry, the name and the
+/// signature follow, each with its NUL, padded to a multiple of 16 bytes. Then come the arguments.
 struct named_header {
   std::uint64_t key;
-  std::uint32_t entry;  ///< Of the receiver's table, or no_entry.
+  std::uint32_t entry;  ///< Index in the receiver's table, or no_entry.
   std::uint32_t text_bytes;
 
   static constexpr std::uint32_t no_entry = ~0u;
@@ -59,23 +59,23 @@ struct named_header {
 
 struct export_entry;
 
-/// In the place of an object, for functions.
+/// What a call of a function sends in place of an object.
 struct travelling_nothing {};
 
-/// What this rank, as a caller, knows of a name. In static storage: frames that migrate refer to
-/// it.
+/// What this rank, as a caller, knows of a name. In static storage, because frames that migrate
+/// refer to it.
 struct name_stub {
-  std::uint64_t key;  ///< Of the name, the signature, and the sizes of what travels as bytes.
+  std::uint64_t key;  ///< Hash of the name, the signature, and the sizes of what travels as bytes.
   const char* name;
   const char* signature;
   /// By rank, one more than the entry in the table there; 0 when not known. (MRPC, stub caching)
   const std::uint32_t* entries;
-  const export_entry* here;  ///< What this program exports so, or null.
-  name_stub* next;           ///< Known to this rank, in the same bucket.
+  const export_entry* here;  ///< What this program exports under the name, or null.
+  name_stub* next;           ///< The next stub of this rank in the same bucket.
   bool is_known;
 };
 
-/// What nobody knows yet.
+/// The `entries` of a stub that knows none yet.
 extern const std::uint32_t no_entries[];
 
 /// What a program exports under a name.
@@ -84,23 +84,23 @@ struct export_entry {
 
   std::uint64_t key;
   runner run;
-  void (*call_here)();  ///< Of a method: R (const export_entry&, T&, A&&…).
+  void (*call_here)();  ///< For a method: really R (*)(const export_entry&, T&, A&&…).
   name_stub* stub;
   std::uint32_t argument_bytes;
   bool is_method;
   alignas(16) std::byte implementation[16];  ///< A function or method pointer; or nothing.
 };
 
-/// Before run(). What is wrong is said when the job starts.
+/// To be called before run(). Errors are reported when the job starts.
 void add_export(const export_entry& entry);
 
-/// Room for the arguments of a call; no suspension between this and commit_named. Suspends as
-/// begin_request.
+/// Room for the arguments of a call; no suspension between this and commit_named. May itself
+/// suspend, as begin_request does.
 outgoing begin_named(name_stub& stub, int to, std::size_t argument_bytes, bool answered);
 void commit_named(int to, bool is_method, ticket_id ticket);
 /// Throws not_exported: an object of this rank is called by a name that its program does not know.
 [[noreturn]] void not_exported_here(const name_stub& stub);
-/// A message that is shorter than its arguments: an error for the caller.
+/// Answers a message that is shorter than its arguments: the caller gets an error.
 void refuse_malformed(const export_entry& entry, request& message);
 
 /// FNV-1a.
@@ -111,7 +111,7 @@ constexpr std::uint64_t mix_key(std::uint64_t hash, std::string_view bytes) {
   return hash;
 }
 
-/// What is copied as bytes must have as many on both sides; incomplete types are objects.
+/// Adds the size of a type that is copied as bytes: it must be the same on both sides.
 template <class T>
 constexpr std::uint64_t mix_size(std::uint64_t hash) {
   if constexpr (!std::is_void_v<T>) {
@@ -198,7 +198,7 @@ struct named {
   inline static constinit name_stub stub = {
       key, Name.text, signature_text<Signature>::value.data(), no_entries, nullptr, nullptr, false};
 
-  /// As bad_access and checked mode look for it.
+  /// The name in the form in which bad_access and checked mode expect a method's name.
   static const char* method_text() {
     static const std::string text = "Method = &" + std::string(Name.view()) + "]";
     return text.c_str();
@@ -224,7 +224,7 @@ struct message_of<Named, std::tuple<A...>> {
                          method_arguments<typename Named::object, A...>, function_arguments<A...>>;
 };
 
-/// What values that own memory lie behind, in place of message_of.
+/// What the message has in front of arguments that own memory; message_of is for the others.
 template <class Named>
 using named_head =
     std::conditional_t<Named::signature::is_method, method_head<false>, travelling_nothing>;
@@ -275,7 +275,7 @@ struct exported {
     return copy.value;
   }
 
-  /// `bytes`: of `m`, behind its header.
+  /// `bytes`: the part of `m` behind its header.
   static void run(const export_entry& entry, request& m, const std::byte* bytes) {
     if constexpr (Named::signature::has_plain_arguments) {
       room<message> arguments;
@@ -321,8 +321,8 @@ struct exported {
                     });
   }
 
-  /// `values()`: the arguments, used while what reads() returns lives. Holds nothing of this rank
-  /// but, of a method, the object, and what they own: may migrate otherwise.
+  /// `values()` returns the arguments, which are used while what reads() returns lives. Frames of
+  /// this function may migrate, unless they hold an object (for a method) or own memory.
   template <class Reads, class Values, class... Object>
   static void carry_out(Implementation implementation, ticket_id answer, Reads reads, Values values,
                         Object&... object) noexcept {
@@ -430,7 +430,8 @@ struct named_access {
   }
 
  private:
-  // The object's rank is this one; so is its program, for frames go to no other.
+  // The object is on this rank. The program is the one that made the call, because frames never go
+  // to a rank with another program.
   static result call_here(std::uint64_t address, arguments& a) {
     const export_entry* entry = named::stub.here;
     if (entry == nullptr) not_exported_here(named::stub);

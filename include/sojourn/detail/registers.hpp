@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registers that inline assembly names as clobbered where it leaves this stack: all but those
-// that pass arguments there, the frame pointer (which the assembly saves) and the stack pointer.
+// The registers that inline assembly names as clobbered where it leaves the running stack: all but
+// those that pass arguments to it, the frame pointer (which the assembly saves) and the stack
+// pointer.
 #pragma once
 
 #if defined(__x86_64__)
@@ -46,7 +47,7 @@
 
 namespace sojourn::detail {
 
-/// Of the running frame: what lies above it, up to its stack's end, are frames.
+/// The running frame's stack pointer: from there up to the stack's end lie frames.
 [[gnu::always_inline]] inline std::uintptr_t stack_pointer() {
   std::uintptr_t sp;
 #if defined(__x86_64__)

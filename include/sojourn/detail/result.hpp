@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a result of type T is held by a ticket: its bytes when it travels, marshalled when it can be,
-// otherwise a box on this rank's heap, which is read here. Templates over ticket.hpp; everything
-// that does work is compiled in src/rpc.
+// How a ticket holds a result of type T: as bytes if T travels; else marshalled if that is
+// possible; else as a box on this rank's heap, which is read here. Templates over ticket.hpp;
+// everything that does work is compiled in src/rpc.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,7 @@ R take_value(ticket_id id) {
     ticket_take(id, nullptr, 0);
   } else if constexpr (travels<R> && std::is_trivially_default_constructible_v<R> &&
                        std::is_trivially_copyable_v<R>) {
-    R r;  // where the caller wants it
+    R r;  // the compiler builds it where the caller wants the result
     if constexpr (sizeof(R) <= sizeof(std::uint64_t)) {
       const std::uint64_t word = ticket_take_word(id, sizeof(R));
       std::memcpy(&r, &word, sizeof(R));

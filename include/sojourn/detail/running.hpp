@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the compiled code of a rank knows of itself without a call: which rank this is, where its
-// heap lies, and the open marks of the stretch of stack that runs now. A rank has one thread and
-// its program is linked at fixed addresses, so these are plain globals, right after a migration
+// What the code of a rank knows without a call: which rank this is, where its heap lies, and the
+// open marks of the stretch of stack that runs now. A rank has one thread and its program is linked
+// at fixed addresses, so these are plain globals. They are right also just after a migration,
 // because each rank has its own copy at the same address.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 #include "sojourn/counters.hpp"
 
-/// Whether forks are found by the tables of the C++ runtime where a child blocks
-/// (fiber/boundary.hpp), instead of leaving a mark in the frame of each caller.
+/// 1: when a child blocks, forks are found by the exception tables of the C++ runtime
+/// (fiber/boundary.hpp). 0: each fork leaves a mark in the frame of its caller.
 #if defined(__x86_64__)
 #define SOJOURN_FORKS_BY_TABLES 1
 #else
@@ -31,7 +31,7 @@ struct exception_globals {
 /// Something in a frame that must not leave its rank: a `stay`, an open `finish`.
 struct hold {
   hold* outer;
-  bool is_finish = false;  ///< An open finish, and the scope around it.
+  bool is_finish = false;  ///< It is an open finish; `outer_scope` is the scope around it.
   void* outer_scope = nullptr;
 };
 
@@ -42,21 +42,23 @@ struct running_state {
   exception_globals* exceptions;  ///< At the same address in all ranks.
   unsigned static_inits;          ///< Function-local statics being initialised now.
   unsigned watched;      ///< Checked mode: pthread mutexes held, and promises, on this rank.
-  mutex_state* mutexes;  ///< That the running fiber holds, the latest first.
-  /// counts.forks when no fork was open of what runs. Forks leave nothing else behind.
+  mutex_state* mutexes;  ///< Mutexes that the running fiber holds, the latest first.
+  /// counts.forks at a time when the running piece had no open fork. A fork leaves no other trace
+  /// than that count.
   std::uint64_t forks_before;
 };
 extern running_state running;
 
-/// Whether a fork may be open of what runs, other than those that running.youngest tells.
+/// True when the running piece may have an open fork whose mark is not in the chain
+/// running.youngest.
 [[gnu::always_inline]] inline bool may_have_forks() {
   return SOJOURN_FORKS_BY_TABLES != 0 && counts.forks != running.forks_before;
 }
 
-/// Lives while a method runs on a local object. Its frames hold `this`, so they stay: the gate
-/// compares how many methods are open with how many there were at the mark that frames would move
-/// up to. One word holds that depth, in its low bits, and above it the number of such calls ever,
-/// so that knowing both costs two instructions a call. It lies with the counts.
+/// Lives while a method runs on a local object. The method's frames hold `this`, so they stay: the
+/// gate asks how many methods have been opened since the mark at which frames would be cut off. One
+/// word (counts.methods) has that depth in its low bits, and above these the number of all such
+/// calls so far: counting both takes two instructions a call.
 struct method_guard {
   static constexpr unsigned depth_bits = 24;
   static constexpr std::uint64_t depth_mask = (std::uint64_t{1} << depth_bits) - 1;
@@ -73,24 +75,25 @@ inline void set_method_depth(std::uint32_t depth) {
   counts.methods = (counts.methods & ~method_guard::depth_mask) | depth;
 }
 
-/// Of the descriptor of a fiber, what calls look at; the scheduler knows the rest.
+/// The part of a fiber's descriptor that calls look at; the scheduler knows the rest.
 struct fiber_view {
   void* scope = nullptr;  ///< Finish scope it counts in.
 };
-/// Of what runs; null on the scheduler's own stack.
+/// The running fiber; null on the scheduler's own stack.
 extern fiber_view* running_fiber;
 
 struct piece;
-/// What uses frames of a fiber that goes on meanwhile, as a child does whose call captured its
-/// caller's variables: one of that fiber's list of such, the lowest `refers_under` first.
+/// Something that uses frames of a fiber which goes on meanwhile: for example a child whose
+/// function captured its caller's variables. An entry in that fiber's list, the lowest
+/// `refers_under` first.
 struct referrer {
-  piece* refers_to = nullptr;      ///< Null: to no other frames than its own.
-  std::uint64_t refers_under = 0;  ///< One past the frames under the same mark there as those.
+  piece* refers_to = nullptr;      ///< Has the frames in use; null: only its own are used.
+  std::uint64_t refers_under = 0;  ///< End of the frames that lie under the same mark as these.
   referrer* next_referrer = nullptr;
-  referrer** referred_by = nullptr;  ///< What points to this in that list.
+  referrer** referred_by = nullptr;  ///< The link in that list that points to this.
 };
 
-/// Where the youngest open mark of what runs lies; 0 when there is none.
+/// The address of the running piece's youngest open mark; 0 when there is none.
 std::uint64_t find_youngest_mark();
 [[gnu::always_inline]] inline std::uint64_t youngest_mark() {
   if (may_have_forks()) [[unlikely]]
@@ -103,8 +106,8 @@ struct job_view {
   int count = 1;
   std::uint64_t my_heap = 0;  ///< First address of this rank's heap partition.
   std::uint64_t my_heap_bytes = 0;
-  /// my_heap_bytes, or 0 in checked mode: every access then takes the way that remote ones take,
-  /// where there is time to look, and local ones pay nothing for it otherwise.
+  /// my_heap_bytes; but 0 in checked mode, so that every access takes the path of remote accesses,
+  /// where checks are made. So local accesses need no test for checked mode.
   std::uint64_t quick_heap_bytes = 0;
   std::uint64_t reach = 0;        ///< First address of the heaps that are mapped here …
   std::uint64_t reach_bytes = 0;  ///< … this rank's own, or all ranks'.
@@ -113,11 +116,11 @@ struct job_view {
   bool heap_shared = false;       ///< Other ranks' partitions are mapped here.
   bool overrides = false;         ///< SOJOURN_VIA names call sites.
   bool checked = false;           ///< Checked mode is on.
-  bool slow_accesses = false;     ///< One of these: a remote access asks this alone.
+  bool slow_accesses = false;     ///< `overrides` or `checked`: a remote access tests only this.
 };
 extern job_view job;
 
-/// Checked mode is on. Never, when the program was built without it (SOJOURN_NO_CHECKED).
+/// True when checked mode is on. Never if the program was built without it (SOJOURN_NO_CHECKED).
 [[gnu::always_inline]] inline bool checked() {
 #ifdef SOJOURN_NO_CHECKED
   return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work for the dispatcher of this rank: run like a message handler, on its stack, and made a fiber
-// only when it blocks.
+// Work for the dispatcher of this rank. A task runs like a message handler: on a spare stack, and
+// it becomes a fiber only when it blocks.
 #pragma once
 
 #include <array>
@@ -24,12 +24,12 @@ inline void* join_scope() {
   return scope;
 }
 
-/// The runtime's own memory, so that an address of it which is left on a stack is not taken for a
-/// pointer of the program; never given back. Throws std::bad_alloc.
+/// Memory of the runtime, so that an address of it which is left on a stack is not taken for a
+/// pointer of the program. Never given back. Throws std::bad_alloc.
 void* memory_for_short_tasks(std::size_t bytes);
 
-/// Memory of short tasks: what one gives back, the next of about its size takes. As much stays as
-/// there was at once.
+/// Memory of short tasks. What one task gives back, the next of about the same size takes; it keeps
+/// as much as was ever in use at once.
 class task_memory {
  public:
   /// Throws std::bad_alloc.
@@ -39,7 +39,7 @@ class task_memory {
     if (free_[size] == nullptr) return memory_for_short_tasks((size + 1) * unit);
     return std::exchange(free_[size], free_[size]->next);
   }
-  /// `bytes` as they were asked for.
+  /// `bytes`: as many as were asked for.
   void give_back(void* memory, std::size_t bytes) {
     const std::size_t size = place(bytes);
     if (size >= free_.size()) return ::operator delete(memory, bytes);
@@ -60,11 +60,11 @@ inline task_memory memory_of_tasks;
 /// Base of what a task works on.
 struct task {
   void (*run)(task* self);
-  void* scope;  ///< That join_scope() counted it in.
+  void* scope;  ///< The scope in which join_scope() counted it.
   task* next = nullptr;
   referrer* refers = nullptr;  ///< Not null: it uses frames of the fiber that posted it.
 
-#if !SOJOURN_ASAN  // It finds uses of what was freed, not of what was given back here.
+#if !SOJOURN_ASAN  // The sanitizer finds uses of freed memory, but not of memory kept here.
   static void* operator new(std::size_t bytes) { return memory_of_tasks.take(bytes); }
   static void operator delete(void* memory, std::size_t bytes) {
     memory_of_tasks.give_back(memory, bytes);
@@ -78,7 +78,7 @@ struct task {
 #endif
 };
 
-/// Those that wait, linked by task::next.
+/// Tasks that wait to run, linked by task::next.
 struct task_queue {
   task* first = nullptr;
   task* last = nullptr;
@@ -98,11 +98,12 @@ inline void post_task_first(task* t) {
   posted.first = t;
 }
 
-/// The running fiber's frames are what `tie` refers to, of a task that is to be posted: they stay
-/// on this rank, and are in place while that runs.
+/// Makes `tie`, which belongs to a task that is about to be posted, refer to the running fiber's
+/// frames: they stay on this rank, and are in place while the task runs.
 void refer_to_caller(referrer& tie);
 
-/// Makes `id` a ticket that is at home on this rank, asking its home to forward when it is not.
+/// Makes `id` a ticket that is at home on this rank. If it is at home elsewhere, asks that rank to
+/// forward the result.
 void ticket_adopt(ticket_id& id);
 
 /// fn(f.get()), or f.get(), fn() when there is no value.

@@ -23,18 +23,19 @@ bool ticket_ready(ticket_id& id);
 /// Suspends until the result is here, copies its `bytes` bytes to `into` and frees the ticket; an
 /// exception is rethrown instead. Works on any rank: away from home it asks home to forward.
 void ticket_take(ticket_id id, void* into, std::size_t bytes);
-/// The same of at most eight bytes, which it returns in the low bytes of a word: who ends with that
-/// needs no return of its own, which would be mispredicted after the wait.
+/// The same for at most eight bytes, which it returns in the low bytes of a word. A caller that
+/// ends with this call can jump to it, and so has no return, which would be mispredicted after the
+/// wait.
 std::uint64_t ticket_take_word(ticket_id id, std::size_t bytes);
 /// Suspends until the result is here; does not take it. Away from home the result is fetched, and
 /// `id` becomes a ticket of this rank.
 void ticket_wait(ticket_id& id);
-/// Suspends until all results are here, once; takes none. As ticket_wait for each.
+/// Suspends, only once, until all results are here; takes none. Otherwise as ticket_wait for each.
 void tickets_wait(ticket_id* const* ids, std::size_t count);
 /// Frees the ticket now or when its result comes. An exception that nobody asked for is dropped.
 void ticket_drop(ticket_id id);
-/// Calls notify(context) on the dispatcher when the result is here, at once when it is. Requires:
-/// the ticket is at home here; nobody else waits for it.
+/// Calls notify(context) on the dispatcher when the result comes, or at once if it is here already.
+/// Requires: the ticket is at home here; nobody else waits for it.
 void ticket_on_ready(ticket_id id, void (*notify)(void*), void* context);
 
 /// Sends a result to `id`, wherever that is at home. Never suspends; any stack. The first result

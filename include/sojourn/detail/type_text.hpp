@@ -11,7 +11,7 @@
 
 namespace sojourn::detail {
 
-/// A text that the compiler can put together: not every standard library lets it use std::string.
+/// A text made at compile time. Not every standard library allows std::string there.
 class text_buffer {
  public:
   constexpr text_buffer() = default;
@@ -50,7 +50,8 @@ constexpr const char* pretty_type() {
   return __PRETTY_FUNCTION__;
 }
 
-/// What the compilers write differently: inline namespaces, blanks, whole numbers.
+/// Makes the texts of all compilers equal: they differ in inline namespaces, blanks and the names
+/// of integer types.
 constexpr text_buffer same_spelling(std::string_view written) {
   text_buffer text(written);
   text.replace_all("__cxx11::", "");
@@ -69,7 +70,7 @@ constexpr text_buffer same_spelling(std::string_view written) {
   return text;
 }
 
-/// As the compiler writes it.
+/// The name of T as the compiler writes it.
 template <class T>
 constexpr std::string_view written_type() {
   std::string_view all = pretty_type<T>();
@@ -80,7 +81,7 @@ constexpr std::string_view written_type() {
 template <class T>
 constexpr text_buffer type_text();
 
-/// Template arguments that only say how the type does its work.
+/// False for template arguments that only say how the type does its work.
 constexpr bool is_shown_argument(std::string_view text) {
   for (std::string_view usual : {"std::allocator<", "std::char_traits<", "std::default_delete<",
                                  "std::less<", "std::hash<", "std::equal_to<"}) {

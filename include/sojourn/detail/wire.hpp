@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Active messages as the templates above them see them: room in the ring to a rank, filled in
-// place and committed, and a table of handlers that a message names by index.
+// Active messages as the templates see them: room in the ring to a rank, which is filled in place
+// and committed; and a table of handlers, which messages name by index.
 #pragma once
 
 #include <cstddef>
@@ -37,11 +37,11 @@ struct request {
 
 using request_handler = void (*)(request& message);
 
-/// Adds a handler; before main only, so that all ranks of one program have the same table.
-/// `may_migrate`: what the handler calls may leave this rank with the frames of the handler.
-/// `promises`: the compiler's name for what it calls when that never waits; it then runs on the
-/// dispatcher's stack. `keeps`: its messages, of at least so many bytes, may be kept for later, and
-/// be handed to other ranks meanwhile (balance.hpp); 0: they are not.
+/// Adds a handler; only before main, so that all ranks of one program have the same table.
+/// `may_migrate`: what the handler calls may leave this rank, together with the handler's frames.
+/// `promises`: the compiler's name for what the handler calls, if that never waits; the handler
+/// then runs on the dispatcher's stack. `keeps`: if not 0, the handler's messages have at least so
+/// many bytes, may be kept for later, and may meanwhile be handed to other ranks (balance.hpp).
 std::uint16_t register_request_handler(request_handler handler, bool may_migrate,
                                        const char* promises = nullptr, std::size_t keeps = 0);
 
@@ -54,13 +54,13 @@ struct outgoing {
 outgoing begin_request(int to, std::size_t payload_bytes, bool answered);
 void commit_request(int to, std::uint16_t handler, ticket_id ticket);
 
-/// An exception left a call that nobody waits for: it goes to the surrounding finish, or ends the
-/// job.
+/// Called when an exception has left a call that nobody waits for: the exception goes to the
+/// surrounding finish, or ends the job.
 void one_way_failed(const std::exception_ptr& failure);
 
-/// A message is shorter than what it is to hold: tells both ends. Consumes it.
+/// Refuses a message that is shorter than what it must hold: tells both ends. Consumes the message.
 void refuse_request(request& message, std::size_t needed);
-/// A call of an object that is not in this rank's heap.
+/// Refuses a call of an object that is not in this rank's heap.
 [[noreturn]] void refuse_object(std::uint64_t address);
 template <class T>
 [[gnu::always_inline]] inline T* object_here(T* object) {
@@ -70,24 +70,25 @@ template <class T>
   return object;
 }
 
-/// What a handler promised when it must not wait.
+/// Why a handler must not wait.
 enum class promise_of_handler : std::uint8_t {
   view,        ///< It reads its arguments in a message that it has not consumed.
   nonblocking  ///< It has no stack of its own, or is one of a run of calls.
 };
-/// Around such a handler. `called`: the compiler's name for what it calls.
+/// Called before and after such a handler. `called`: the compiler's name for what it calls.
 void begin_promise(promise_of_handler what, const char* called);
 void end_promise();
 
-/// Throws sojourn::error: `address` is null or lies in no rank's heap.
+/// Throws sojourn::error, because `address` is null or lies in no rank's heap.
 [[noreturn]] void bad_access(std::uint64_t address, const char* method);
 
-/// Index of a function in the program's own table of functions, which the linker built; and back,
-/// bounds-checked. No address from the wire is ever called.
+/// The index of a function in the table of functions that the linker built; and the function of an
+/// index, which is checked against the table's bounds. No address from a message is ever called.
 std::uint32_t function_index(void (*function)());
 void (*function_at(std::uint32_t index))();
 
-/// A callable without captures as it travels: nothing, or the index of a function.
+/// A callable without captures in the form in which it travels: nothing, or the index of a
+/// function.
 template <class F, bool IsPointer = is_function_pointer<F>>
 struct travelling_callable {
   explicit travelling_callable(F) {}
@@ -109,7 +110,7 @@ struct travelling_callable<nonblocking<F>, false> : travelling_callable<F> {
   nonblocking<F> get() const { return nonblocking<F>(travelling_callable<F>::get()); }
 };
 
-/// Runs `call` and sends its outcome, or keeps it when nobody waits for it.
+/// Runs `call` and sends its outcome; when nobody waits for it, only an exception is handed on.
 template <class R, class Call>
 void run_call(ticket_id answer, Call&& call) noexcept {
   if (answer != 0) {
@@ -157,7 +158,7 @@ struct callable_request {
       register_request_handler(&handle, true, is_nonblocking<F> ? callable_name<F>() : nullptr);
 };
 
-/// Runs it on an object of this rank; C is the class that has it.
+/// Calls `Method` on an object of this rank; C is the class that declares it.
 template <auto Method, class T, class C, class R, class... A>
 [[gnu::always_inline]] inline R call_method(T* object, std::tuple<A...>& arguments) {
   std::conditional_t<std::is_const_v<T>, const C, C>* as_declared = object;
@@ -172,14 +173,15 @@ template <auto Method>
 const char* method_name() {
   return __PRETTY_FUNCTION__;
 }
-/// Null where it makes none, or a call may have to wait for its turn.
+/// The `promises` of a method's handler; null if the method promises nothing, or if a call may have
+/// to wait for its turn (monitor).
 template <auto Method, class T>
 const char* promise_of_method() {
   constexpr bool promises = nonblocking_method<Method> && !std::is_base_of_v<monitor, T>;
   return promises ? method_name<Method>() : nullptr;
 }
 
-/// Payload and handler of a call of `Method` on an object of the receiving rank. Its
+/// Payload and handler of a call of `Method` on an object of the receiving rank. The handler's
 /// frames hold `this`, so they stay.
 template <auto Method, class T, class C, class R, class... A>
 struct method_request {
@@ -205,7 +207,7 @@ struct method_request {
       register_request_handler(&handle, false, promise_of_method<Method, T>());
 };
 
-/// The same in checked mode, where the owner looks at the object first, and tells who asked.
+/// The same in checked mode: the owner checks the object first, and can tell who asked.
 template <auto Method, class T, class C, class R, class... A>
 struct checked_method_request {
   struct payload_type {
@@ -234,12 +236,13 @@ struct checked_method_request {
 
 // ---- Requests whose arguments are marshalled ----------------------------------------------------
 
-/// Read in the message itself: the function promises not to wait.
+/// True when arguments are read in the message itself: the function then promises not to wait.
 template <class... A>
 inline constexpr bool reads_in_place = (is_a<A, view> || ...);
 
-/// While one lives, arguments are read from a message. That is freed before the answer is sent: the
-/// answer tells its sender how far its messages have been read, which can then use the same lines.
+/// While such an object lives, arguments are read in a message. Its end frees the message, before
+/// the answer is sent: the answer tells the caller how far its messages have been read, and the
+/// caller can then use the same lines of the ring again.
 class message_reading {
  public:
   message_reading(request& message, const char* called) : message_(message) {
@@ -253,20 +256,20 @@ class message_reading {
   }
 
  private:
-  non_blocking promise_;  // checked mode tells of a wait that needs no switch, too
+  non_blocking promise_;  // so that checked mode also reports a wait that needs no switch
   request& message_;
 };
 
-/// `Head`, as it is, and then the arguments. The handlers' frames hold what the arguments own, so
-/// they stay.
+/// The message holds `Head` as bytes, and then the marshalled arguments. The handlers' frames hold
+/// what the arguments own, so they stay.
 template <class Head, class... A>
 struct marshalled_request {
   static constexpr std::size_t head_room =
       std::is_empty_v<Head> ? 0 : (sizeof(Head) + 15) / 16 * 16;
   using values = incoming_values<A...>;
 
-  /// Calls run(head, values, answer, reads): what reads() returns lives while the arguments are
-  /// used, and no longer.
+  /// Calls run(head, values, answer, reads). What reads() returns must live exactly as long as the
+  /// arguments are used.
   template <class Run>
   static void handle(request& message, [[maybe_unused]] const char* called, Run run) {
     room<Head> head;
@@ -350,8 +353,8 @@ struct marshalled_method : marshalled_request<method_head<Checked>, A...> {
       register_request_handler(&handle, false, promise_of_method<Method, T>());
 };
 
-/// Sends values in a message. begin(bytes): room for it, of which the first `head_room` are the
-/// caller's; commit(out) sends it.
+/// Sends values in a message. begin(bytes) returns room for the message, the first `head_room`
+/// bytes of which the caller fills; commit(out) sends the message.
 template <class Begin, class Commit, class... A>
 ticket_id send_marshalled(std::size_t head_room, Begin begin, Commit commit, A&... arguments) {
   stays_here stays;
@@ -374,8 +377,8 @@ ticket_id send_marshalled(std::size_t head_room, Begin begin, Commit commit, A&.
   return out.ticket;
 }
 
-/// Sends a request whose arguments are marshalled. `ticket_of` gives the ticket for it when it is
-/// not `answered`.
+/// Sends a request whose arguments are marshalled. If it is not `answered`, `ticket_of` gives the
+/// ticket for it.
 template <class Request, class TicketOf, class... A>
 ticket_id send_marshalled_request(int to, const typename Request::head& head, bool answered,
                                   TicketOf ticket_of, A&... arguments) {
@@ -400,8 +403,8 @@ ticket_id send_marshalled_tuple(int to, const typename Request::head& head, bool
       arguments);
 }
 
-/// Sends a request whose payload build(room) makes, a `Payload`, in the message itself; returns the
-/// ticket of its answer, or 0.
+/// Sends a request. build(room) makes its payload, a `Payload`, in the message itself. Returns the
+/// ticket of the answer, or 0.
 template <class Request, class Payload, class Build>
 ticket_id send_request(int to, bool answered, Build&& build) {
   outgoing out = begin_request(to, sizeof(Payload), answered);

@@ -13,18 +13,18 @@ namespace sojourn::detail::shm {
 
 namespace {
 
-/// How a ring holds messages: one of so many, for a time up to so long. All take some ten
-/// microseconds a message in the mean, so that programs of many calls come to their end: what is
-/// longer is rarer.
+/// How a ring delays messages: one in so many, for at most so long. Each manner delays a message by
+/// some ten microseconds on average, so that programs of many calls come to their end: longer
+/// delays are rarer.
 struct manner {
   std::uint32_t hold_one_in;
   std::uint32_t longest_ns;
 };
 constexpr manner manners[] = {
     {1, 20'000}, {2, 40'000}, {4, 300'000}, {32, 3'000'000}, {128, 10'000'000}};
-constexpr unsigned magnitudes = 8;  // of times, each half as long as the one before
+constexpr unsigned magnitudes = 8;  // of delays, each half as long as the one before
 
-// splitmix64: any seed is a good one, also the next number.
+// splitmix64: all seeds are good, even successive numbers.
 std::uint64_t next_random(std::uint64_t& state) {
   std::uint64_t z = state += 0x9e3779b97f4a7c15;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
@@ -63,7 +63,7 @@ bool delays::holds(std::size_t index, std::uint64_t now_ns) {
     r.looked_at = true;
     r.until_ns = 0;
     if (next_random(r.random) % r.hold_one_in == 0) {
-      // Of all magnitudes alike.
+      // All magnitudes are equally likely.
       const std::uint64_t most = r.longest_ns >> next_random(r.random) % magnitudes;
       r.until_ns = now_ns + most / 2 + next_random(r.random) % (most / 2 + 1);
     }

@@ -12,7 +12,7 @@ namespace {
 
 using sojourn::detail::shm::delays;
 
-/// How long each of the next `count` messages of each ring waits, looked at each 100 ns.
+/// How long each of the next `count` messages of each ring is held, when asked about each 100 ns.
 std::vector<std::uint64_t> waits(std::uint64_t seed, int rank, std::size_t rings, int count) {
   std::vector<std::byte> memory(delays::memory_bytes(rings));
   delays d(seed, rank, rings, memory.data());
@@ -48,7 +48,7 @@ TEST(delays, some_messages_wait_and_none_for_long) {
     }
     EXPECT_GT(held, 0u);
     EXPECT_LT(held, all.size());
-    // So that programs of many calls come to their end.
+    // Programs of many calls must come to their end.
     EXPECT_LT(sum / all.size(), 40'000u);
   }
 }
@@ -59,7 +59,7 @@ TEST(delays, the_first_look_decides_and_the_next_message_has_its_own_time) {
     delays d(seed, 0, 1, memory.data());
     if (!d.holds(0, 1000)) continue;
     EXPECT_TRUE(d.holds(0, 1000));
-    EXPECT_FALSE(d.holds(0, 20'000'000));  // later than any time
+    EXPECT_FALSE(d.holds(0, 20'000'000));  // later than any delay
     EXPECT_FALSE(d.holds(0, 20'000'000));
     break;
   }

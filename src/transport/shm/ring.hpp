@@ -2,15 +2,15 @@
 // A ring of messages between two ranks on one host: one writer, one reader.
 //
 // A message takes whole cache lines, header and first payload bytes in the first, so that a small
-// one costs one line transfer. Its header holds its number; the reader knows the next message by
-// that, and looks for it in two places: behind the last one, and at the ring's start, where the
-// writer begins again whenever it knows that everything has been read. Calls that are answered one
-// after the other so use the same few lines again and again, which stay in the first-level caches:
-// a round trip over a ring of 64 KiB takes a third longer than over one line.
+// one costs one line transfer. Its header holds its number, by which the reader knows the next
+// message. The reader looks for it in two places: behind the last message, and at the ring's start,
+// where the writer begins again whenever it knows that everything has been read. So calls that are
+// answered one after the other use the same few lines again and again, which stay in the
+// first-level caches: a round trip over a ring of 64 KiB takes a third longer than over one line.
 //
-// How much has been read, the reader says in every message that goes the other way, and, for
-// traffic that has none, in a line of its own, an eighth of the ring at a time. It never writes to
-// the ring's lines, which would cost the writer another transfer.
+// The reader says how much it has read in every message that goes the other way, and, for traffic
+// that has none, in a line of its own, an eighth of the ring at a time. It never writes to the
+// ring's lines, which would cost the writer another transfer.
 #pragma once
 
 #include <atomic>
@@ -41,7 +41,7 @@ struct message_header {
   std::uint64_t ticket;
   std::uint16_t handler;
   std::uint16_t flags;
-  /// Messages the sender has read from the receiver, of each class, when it sent this one.
+  /// How many messages of each class the sender had read from the receiver when it sent this one.
   std::uint32_t heard[2];
   std::uint32_t unused;
 
@@ -52,9 +52,9 @@ struct message_header {
 static_assert(sizeof(message_header) == header_bytes);
 
 constexpr std::size_t lines_of(std::size_t bytes) { return (bytes + line - 1) / line * line; }
-/// The payload of a message of one or two lines follows the header. A longer one begins with the
-/// second line: it takes a while to write, in which the reader, who looks at the first line all the
-/// time, would take that line away again and again.
+/// The payload of a message of one or two lines follows the header. That of a longer one begins
+/// with the second line: it takes a while to write, and meanwhile the reader, which looks at the
+/// first line all the time, would take that line away again and again.
 constexpr std::size_t payload_offset(std::size_t bytes_in_ring) {
   return bytes_in_ring <= 2 * line ? header_bytes : line;
 }
@@ -79,8 +79,8 @@ auto* payload_of(Header* header, std::size_t bytes) {
 
 inline void prefetch_for_writing(const void* where) {
 #if defined(__x86_64__)
-  // The builtin gives a prefetch for reading unless told of a processor that has this one; those
-  // without it ignore it.
+  // The builtin emits a prefetch for reading unless the compiler is told of a processor that has
+  // prefetchw; processors without prefetchw ignore it.
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(where)));
 #else
   __builtin_prefetch(where, 1, 3);
@@ -90,8 +90,8 @@ inline void prefetch_for_writing(const void* where) {
 /// The writer's end. The ring's capacity is a power of two, at least 16 lines.
 class ring_writer {
  public:
-  /// `last_number`: that of the message before the first, the same at both ends. Tests begin near
-  /// the numbers' wrap, which four thousand million messages come to.
+  /// `last_number`: the number of the message before the first, the same at both ends. Tests begin
+  /// shortly before the numbers wrap, which otherwise takes four thousand million messages.
   void attach(ring_memory* memory, std::size_t capacity, std::uint32_t last_number = 0) {
     memory_ = memory;
     capacity_ = capacity;
@@ -111,8 +111,8 @@ class ring_writer {
     return header_at(memory_->data() + at_);
   }
 
-  /// Asks for lines that the next message will take, if it is as long as the last and is written
-  /// later. Of short ones the reader asks for all itself, again and again.
+  /// Prefetches lines for the next message, which is likely to be as long as the last. Not for
+  /// short messages: the reader fetches all of their lines again and again.
   [[gnu::always_inline]] void prepare() const {
     if (reserved_ <= 2 * lines_prepared_max * line) return;
     const std::byte* next = memory_->data() + (position_ == consumed_seen_ ? 0 : at_);
@@ -126,14 +126,15 @@ class ring_writer {
     position_ += need;
     std::size_t behind = at_ + need;
     if (behind == capacity_) behind = 0;
-    // The reader will look behind this message. What it finds there must not look like the next.
+    // The reader will look behind this message: what it finds there must not look like the next
+    // one.
     keep_unlike_headers(behind, need);
     header->word.store(static_cast<std::uint64_t>(number_) << 32 | reserved_,
                        std::memory_order_release);
     at_ = behind;
   }
 
-  /// The reader says that it has read `count` messages.
+  /// The reader says that it has read all messages up to number `count`.
   [[gnu::always_inline]] void heard(std::uint32_t count) {
     if (count == number_) consumed_seen_ = position_;
   }
@@ -147,13 +148,14 @@ class ring_writer {
   }
 
  private:
-  // Lines at the ring's start whose first words are kept track of.
+  // How many lines at the ring's start are kept track of in `known_`.
   static constexpr std::size_t lines_known = 64;
   static constexpr std::uint32_t numbers_looked_after = 1u << 30;
 
-  // The reader, until it sees a message at the start, looks at `at_` too: that message may not lie
-  // there itself, for its payload is written before it is committed. What is written there later
-  // comes after that commit (make_room), and the reader looks at the start once more.
+  // Until the reader sees the message at the start, it looks at `at_`, too. That message must not
+  // cover `at_`, because its payload is written before it is committed. Whatever is written at
+  // `at_` later is written after that commit (make_room); a reader that finds it looks at the start
+  // once more.
   bool may_begin_again(std::size_t need) const { return at_ == 0 || need <= at_; }
   void begin_again() {
     watched_ = at_;
@@ -181,8 +183,9 @@ class ring_writer {
     }
     if (at_ < watched_ && watched_ < at_ + need) [[unlikely]]
       std::atomic_thread_fence(std::memory_order_release);
-    // Walking on: the next message's lines are asked for one message ahead, so that stores do not
-    // wait for them. Not its first: the reader looks at that one all the time.
+    // The writer does not begin again: the next message's lines are prefetched one message ahead,
+    // so that stores do not wait for them. Not its first line: the reader looks at that one all the
+    // time.
     std::size_t most = need < lines_prepared_max * line ? need : lines_prepared_max * line;
     for (std::size_t ahead = need + line; ahead <= need + most; ahead += line) {
       prefetch_for_writing(memory_->data() + ((at_ + ahead) & (capacity_ - 1)));
@@ -191,8 +194,8 @@ class ring_writer {
   }
   static constexpr std::size_t lines_prepared_max = 16;
 
-  /// A word in a ring is a number of this lap of numbers, of which the reader waits for a later
-  /// one; zero; or a payload's, which may be anything. Lines that may hold anything are zeroed
+  /// The first word of a line holds an old message number (never the one that the reader waits
+  /// for), zero, or part of a payload, which may be anything. Lines of the last kind are zeroed
   /// before the reader looks at them.
   [[gnu::always_inline]] void keep_unlike_headers(std::size_t behind, std::size_t need) {
     std::size_t first = at_ / line;
@@ -210,14 +213,14 @@ class ring_writer {
     if (next < lines_known) known_ |= std::uint64_t{1} << next;
   }
 
-  /// Long before a number comes again, no line may hold it any more.
+  /// Called long before a number is used again: from then on no line holds its old use.
   [[gnu::noinline, gnu::cold]] void look_after_old_numbers() {
     known_ = 1;
     message_header* start = header_at(memory_->data());
     auto age =
         number_ - static_cast<std::uint32_t>(start->word.load(std::memory_order_relaxed) >> 32);
     if (age > capacity_ / line)
-      start->word.store(0, std::memory_order_relaxed);  // it has been read
+      start->word.store(0, std::memory_order_relaxed);  // that message has been read
   }
 
   ring_memory* memory_ = nullptr;
@@ -244,14 +247,15 @@ class ring_reader {
 
   /// The next message, or null. The same one until it is consumed.
   [[gnu::always_inline]] message_header* next() {
-    // Read once: what lies in shared memory may make the compiler think that these change, too.
+    // Read once: the compiler would read these members again after each load from shared memory.
     message_header* const start = start_;
     message_header* const next = next_;
     const std::uint32_t number = number_;
     if (!has_number(start, number)) {
       if (!has_number(next, number)) [[likely]]
         return nullptr;
-      // What looks like a message may be a payload behind one that has just come to the start.
+      // What looks like the next message here may be a payload that was written behind it: the
+      // message itself has then come to the start.
       if (!has_number(start, number)) [[likely]]
         return next;
     }
@@ -260,8 +264,8 @@ class ring_reader {
   }
 
   [[gnu::always_inline]] bool has_message() const {
-    // Messages are often as long as the last: its further lines are asked for along with the
-    // first, not one transfer later.
+    // Messages are often as long as the last one: as many further lines are prefetched along with
+    // the first line, not one transfer later.
     for (std::size_t i = 1; i <= more_lines_; ++i) __builtin_prefetch(more_at_ + i * line);
     const std::uint32_t number = number_;
     return has_number(start_, number) || has_number(next_, number);
@@ -288,7 +292,7 @@ class ring_reader {
   /// The number of the last message that was read.
   std::uint32_t read() const { return read_; }
 
-  /// Tells the writer how far this end is; true when that is news.
+  /// Tells the writer how much this end has read; true when that is news.
   bool tell() {
     if (untold_ == 0) return false;
     untold_ = 0;
@@ -311,7 +315,7 @@ class ring_reader {
   message_header* next_ = nullptr;
   std::uint32_t number_ = 1;    // of the next message
   std::uint32_t read_ = 0;      // of the last one
-  std::size_t more_lines_ = 0;  // of the last message, beyond its first
+  std::size_t more_lines_ = 0;  // lines of the last message beyond its first
   std::byte* more_at_ = nullptr;
   ring_memory* memory_ = nullptr;
   std::size_t capacity_ = 0;

@@ -20,8 +20,7 @@ using sojourn::detail::shm::ring_memory;
 using sojourn::detail::shm::ring_reader;
 using sojourn::detail::shm::ring_writer;
 
-/// A ring with both ends. Messages say in their ticket how many came before; their bytes follow
-/// from that.
+/// A ring with both ends. A message's ticket says how many came before; its bytes follow from that.
 struct ring {
   explicit ring(std::size_t capacity) {
     std::size_t bytes = sizeof(ring_memory) + capacity;
@@ -123,7 +122,7 @@ TEST(ring, a_full_one_refuses_and_takes_again_what_the_reader_freed) {
   for (int i = 0; i < 31; ++i) ASSERT_TRUE(r.send(line));
   EXPECT_FALSE(r.send(line));
   EXPECT_FALSE(r.writer.has_room(header_bytes));
-  // Freed lines are told an eighth of the ring at a time, or on request.
+  // The reader tells of the lines it frees an eighth of the ring at a time, or on request.
   for (int i = 0; i < 3; ++i) EXPECT_EQ(r.receive(), line);
   EXPECT_FALSE(r.send(line));
   EXPECT_TRUE(r.reader.tell());
@@ -140,7 +139,8 @@ TEST(ring, a_full_one_refuses_and_takes_again_what_the_reader_freed) {
 TEST(ring, messages_that_are_known_to_be_read_use_the_same_lines_again) {
   ring r(64 * line);
   for (int i = 0; i < 1000; ++i) {
-    // Not longer than those before them since the start (see below).
+    // Not longer than what was written since the start: else the writer may not begin again (see
+    // below).
     std::size_t bytes = 8 * line - static_cast<std::size_t>(i) * 37 % (7 * line);
     if (i % 2 == 0) bytes = 8 * line;
     r.used_start = false;
@@ -149,7 +149,7 @@ TEST(ring, messages_that_are_known_to_be_read_use_the_same_lines_again) {
     ASSERT_EQ(r.receive(), bytes);
     r.writer.heard(r.reader.read());
   }
-  // Old news changes nothing.
+  // A count that is out of date changes nothing.
   ASSERT_TRUE(r.send(line));
   r.writer.heard(r.reader.read());
   r.used_start = false;
@@ -161,7 +161,7 @@ TEST(ring, messages_that_are_known_to_be_read_use_the_same_lines_again) {
 }
 
 TEST(ring, payloads_that_look_like_the_next_header_are_not_taken_for_it) {
-  // Every word of a payload says that it is message n of one line.
+  // Every word of a payload looks like the header of message n, of one line.
   for (std::uint32_t shift = 0; shift < 6; ++shift) {
     ring r(16 * line);
     for (std::uint32_t i = 1; i <= 300; ++i) {
@@ -185,7 +185,7 @@ TEST(ring, payloads_that_look_like_the_next_header_are_not_taken_for_it) {
 }
 
 TEST(ring, a_message_at_the_start_does_not_lie_where_the_reader_looks_besides) {
-  // Its payload is there before it is committed, and may look like any message.
+  // The message's payload is written before it is committed, and may look like any message.
   for (std::size_t first = 1; first <= 6; ++first) {
     for (std::size_t second = 1; second <= 12; ++second) {
       ring r(64 * line);
@@ -208,8 +208,8 @@ TEST(ring, a_message_at_the_start_does_not_lie_where_the_reader_looks_besides) {
 }
 
 TEST(ring, what_is_written_behind_a_message_at_the_start_is_not_taken_for_it) {
-  // The reader stands behind message 1; message 2 is at the start, and the payload of message 3
-  // says at that place that it is message 2.
+  // The reader stands behind message 1; message 2 is at the start, and at the place behind message
+  // 1 the payload of message 3 looks like message 2.
   ring r(64 * line);
   ASSERT_TRUE(r.send(3 * line));
   ASSERT_EQ(r.receive(), 3 * line);
@@ -271,7 +271,7 @@ TEST(ring, random_operations_keep_order_and_content) {
           if (random() % 2 == 0) {
             r.reader.tell();
           } else {
-            // Sometimes what was true a while ago.
+            // Sometimes the writer hears a count that is out of date.
             if (random() % 2 == 0) news = r.reader.read();
             r.writer.heard(news);
           }

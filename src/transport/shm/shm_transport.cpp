@@ -32,16 +32,16 @@ constexpr int spins_when_crowded = 20;
 // About three round trips between far cores.
 constexpr int reply_spins_with_a_core_each = 64;
 constexpr int looks_a_reply_spin = 8;
-constexpr unsigned looks_for_requests_after = 16;  // replies taken in place; a power of two
-// A pause takes tens of nanoseconds, in which a message may arrive.
+constexpr unsigned looks_for_requests_after = 16;  // in replies taken in place; a power of two
+// The first spins have no pause, which takes tens of nanoseconds in which a message may arrive.
 constexpr int spins_without_pause = 2000;
 // A yield costs 0.2 to 1.3 us; a sleep and a wake 2 to 15 us.
 constexpr int yields_with_a_core_each = 10;
 constexpr int yields_when_crowded = 60;
-// And between two yields, in all some 0.4 ms: ranks that compute and meet wait for each other for
-// tens of microseconds, and a core of a virtual machine that falls asleep may take as long again to
-// come back (apps/lu, 2048 rows: 50 sleeps a factorization, a tenth of its time). Where ranks share
-// a core after all, yielding lets the other one on.
+// A rank spins between two yields, too, in all for some 0.4 ms: ranks that compute and meet wait
+// for each other for tens of microseconds, and a core of a virtual machine that falls asleep may
+// take as long again to come back (apps/lu, 2048 rows: 50 sleeps a factorization, a tenth of its
+// time). Where ranks share a core after all, yielding lets the other one run.
 constexpr int spins_a_yield_with_a_core_each = 1600;
 // Pauses between two looks at the clock: about a microsecond.
 constexpr int pauses_a_look_at_the_clock = 32;
@@ -62,7 +62,7 @@ long futex(std::atomic<std::uint32_t>* word, int operation, std::uint32_t value)
 long futex_wait_until(std::atomic<std::uint32_t>* word, std::uint32_t value,
                       std::uint64_t deadline_ns) {
   if (deadline_ns == no_deadline) return futex(word, FUTEX_WAIT, value);
-  // Of the futex calls that wait, this one takes a time of the monotonic clock, not a span.
+  // Unlike FUTEX_WAIT, this call takes a time of the monotonic clock, not a span.
   deadline_ns -= clock_ahead_ns;
   timespec deadline{static_cast<time_t>(deadline_ns / 1'000'000'000),
                     static_cast<long>(deadline_ns % 1'000'000'000)};
@@ -70,7 +70,7 @@ long futex_wait_until(std::atomic<std::uint32_t>* word, std::uint32_t value,
                  FUTEX_BITSET_MATCH_ANY);
 }
 
-// What a long message has in its ring: where its payload lies.
+// What the ring holds of a long message: where its payload lies.
 struct long_payload {
   std::uint32_t first_block;
   std::uint32_t block_count;
@@ -86,9 +86,10 @@ struct long_payload {
 }  // namespace
 
 layout::layout(int n) : ranks(n) {
-  // Two rings for each pair: keep them within half a GiB of addresses. A sender may be that far
-  // ahead of a rank that computes before it has to wait: some hundred messages of 2 KiB. Where
-  // ranks keep up, rings begin again and again, and little of them is used.
+  // Two rings for each pair of ranks: all rings together stay within half a GiB of addresses. The
+  // capacity is how far a sender may be ahead of a rank that computes before it has to wait: some
+  // hundred messages of 2 KiB. Where ranks keep up, rings begin again and again, and little of them
+  // is used.
   ring_capacity = 256 << 10;
   while (ring_capacity > (16 << 10) &&
          ring_capacity * 2 * static_cast<std::size_t>(n) * static_cast<std::size_t>(n) >
@@ -145,7 +146,7 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores,
     const std::size_t rings = number_of_own() + 1;
     delays_ = ::new (runtime_memory(sizeof(delays)))
         delays(seed, rank, rings, runtime_memory(delays::memory_bytes(rings)));
-    // What the ways that are taken without delays look at in any case leads past them.
+    // With these values, the code for messages without delays always turns to the code with delays.
     replies_in_a_row_ = INT_MAX;
     reply_spins_ = 0;
     spins_ = 0;
@@ -153,8 +154,9 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores,
   membarrier_ = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
   if (!membarrier_) wake_[rank_].needs_fences.store(1);
   wake_[rank_].pid.store(getpid());
-  // Where the system restricts it: the launcher and its children, the other ranks, may read and
-  // write this rank's memory. Only put and get do.
+  // Where the system restricts access to other processes' memory: permits the launcher and its
+  // children, the other ranks, to read and write this rank's. Only read_memory and write_memory do
+  // so.
   if (ranks > 1) prctl(PR_SET_PTRACER, getppid(), 0, 0, 0);
 }
 
@@ -173,9 +175,9 @@ int shm_transport::free_blocks(int count, int begin, int end) const {
   return -1;
 }
 
-/// Those that do not fit into the nearest caches go round, in 4 MiB or in as much as two of them
-/// take: lines that the reader has just read are in its caches, and writing to them at once takes
-/// three times as long (1 MiB).
+/// Long messages that do not fit into the nearest caches take blocks in turn, from 4 MiB or from as
+/// much as two such messages need: the lines of the last message are still in its reader's caches,
+/// and writing to them at once takes three times as long (1 MiB).
 int shm_transport::find_blocks(std::size_t bytes) const {
   constexpr std::size_t goes_round_from = 32u << 10;
   constexpr int round_blocks = 16;
@@ -213,7 +215,7 @@ bool shm_transport::has_room(int to, message_class kind, std::size_t bytes) cons
 
 int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int most) {
   int delivered = 0;
-  // Replies first; but who always has one waiting must serve requests too.
+  // Replies first; but a rank to which replies never cease must serve requests, too.
   message_class kind = message_class::reply;
   if (replies_in_a_row_ >= most) [[unlikely]] {
     if (delays_ != nullptr) return poll_delayed(deliver, context, most);
@@ -235,8 +237,9 @@ int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int mos
         arrival a = arrival_of(header, source, kind);
         ++delivered;
         if (!deliver(a, context)) continue;
-        // The header behind was just written by the sender, so that a look at it now waits for a
-        // line from there: what has become ready runs first, and another rank is first next time.
+        // The sender has just written the header behind this message, so that looking at it now
+        // would wait for its line. What has become ready runs first, and another rank is polled
+        // first next time.
         first_source_ = static_cast<int>(p - peers_);
         replies_in_a_row_ = kind == message_class::reply ? replies_in_a_row_ + 1 : 0;
         return delivered;
@@ -259,7 +262,7 @@ bool shm_transport::poll_reply(int source, bool (*deliver)(arrival&, void*), voi
   for (int i = 0; i < reply_spins_; ++i) {
     for (int look = 0; look < looks_a_reply_spin; ++look) {
       if (!ring.has_message()) continue;
-      // Requests wait for a while, not for as long as replies come.
+      // Requests may have to wait for a while, but not for as long as replies come.
       if ((++replies_in_place_ & (looks_for_requests_after - 1)) == 0 && requests_arrived())
         return false;
       arrival a = arrival_of(ring.next(), source, message_class::reply);
@@ -271,7 +274,7 @@ bool shm_transport::poll_reply(int source, bool (*deliver)(arrival&, void*), voi
   return delays_ != nullptr && poll_reply_delayed(source, deliver, context);
 }
 
-// The ways through this class in the test mode (delays.hpp).
+// How messages are delivered in the test mode (delays.hpp).
 
 bool shm_transport::may_deliver(int source, message_class kind, std::uint64_t now) {
   return peers_[source].in[at(kind)].has_message() && !delays_->holds(number_of(source, kind), now);
@@ -288,7 +291,7 @@ bool shm_transport::may_deliver_any() {
   return false;
 }
 
-/// The order of classes and of ranks is another one each time.
+/// Takes classes and ranks in a random order.
 int shm_transport::poll_delayed(bool (*deliver)(arrival&, void*), void* context, int most) {
   int delivered = 0;
   const std::uint64_t now = now_ns();
@@ -433,7 +436,8 @@ void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_a
       if (spin % pauses_a_look_at_the_clock == 0 && is_late()) return;
     }
   }
-  // Nobody wakes this rank for what is held.
+  // Delayed messages are there: no sleep, because nobody would wake this rank when their time
+  // comes.
   while (delays_ != nullptr && anything_arrived()) {
     if (may_deliver_any() || other_work() || is_late()) return;
     const timespec nap{0, 20'000};
@@ -441,8 +445,8 @@ void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_a
   }
   wake_line& mine = wake_[rank_];
   mine.asleep.store(1, std::memory_order_seq_cst);
-  // Pairs with the plain load of `asleep` after a commit: whoever published before this barrier is
-  // seen below, whoever publishes after it sees that this rank sleeps.
+  // Pairs with the plain load of `asleep` after a commit: what was published before this barrier is
+  // seen below, and whoever publishes after it sees that this rank sleeps.
   if (membarrier_) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (anything_arrived() || other_work()) {
@@ -473,8 +477,8 @@ bool shm_transport::copy_memory(int rank, std::uint64_t there, void* here, std::
     ssize_t n = write ? process_vm_writev(pid, &local, 1, &remote, 1, 0)
                       : process_vm_readv(pid, &local, 1, &remote, 1, 0);
     if (n <= 0) {
-      // Its memory is gone as soon as it begins to end; that it was lost, and what of, the launcher
-      // tells a moment later. A message to it waits for that word.
+      // The rank's process is ending, and its memory is gone. The launcher tells a moment later
+      // that the rank was lost, and why; a message to it waits for that word.
       if (errno == ESRCH) return false;
       if (done == 0 && (errno == EPERM || errno == ENOSYS)) {
         memory_refused_ = true;

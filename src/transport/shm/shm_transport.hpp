@@ -48,7 +48,7 @@ class shm_transport final : public transport {
   /// `last_number`: see ring_writer::attach.
   shm_transport(std::byte* memory, int rank, int ranks, int cores, std::uint32_t last_number = 0);
 
-  /// Called once all ranks are attached: learns what they need.
+  /// Called once all ranks are attached: learns whether one of them needs fences.
   void begin();
 
   std::byte* reserve(int to, message_class kind, std::size_t bytes) override {
@@ -74,7 +74,7 @@ class shm_transport final : public transport {
     p.out[at(kind)].commit(header);
     std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler keeps the order, too
     if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
-    // Without a fence of ours: a rank that falls asleep has one executed here (see wait).
+    // No fence here: a rank that falls asleep has one executed on this rank's core (see wait).
     if (wake_[to].asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
       wake(to);
   }
@@ -96,8 +96,9 @@ class shm_transport final : public transport {
 
   /// The test mode SOJOURN_DELAY is on (delays.hpp).
   bool delays_messages() const { return delays_ != nullptr; }
-  /// In that mode: whether what this rank sent itself, past the rings, waits. Lets others have the
-  /// core when it does. Requires: something of that kind is there.
+  /// In that mode: whether the first request of this rank to itself, which takes no ring, must
+  /// wait. If so, yields the core. Requires: there is such a request. own_passed says that it is
+  /// delivered.
   bool holds_own();
   void own_passed();
 
@@ -136,7 +137,7 @@ class shm_transport final : public transport {
   wake_line* wake_;
   int rank_;
   int ranks_;
-  int next_block_ = 0;        // for a long message
+  int next_block_ = 0;        // where the next long message looks first
   int first_source_ = 0;      // whose turn it is to be polled first
   int replies_in_a_row_ = 0;  // polls that ended with a reply, one after the other
   unsigned replies_in_place_ = 0;

@@ -10,7 +10,7 @@ namespace {
 
 using namespace sojourn::detail;
 
-/// A rank's way to itself, in memory that can be written to as other ranks can.
+/// A rank that sends to itself, in memory that the test overwrites as other ranks could.
 struct lonely_rank {
   shm::layout layout{1};
   std::byte* memory =
@@ -28,8 +28,8 @@ struct lonely_rank {
     std::memset(room, 1, bytes);
     transport.commit(0, message_class::request, 1, 0, 0);
   }
-  /// What the message says of its place: the first of its blocks, how many they are, and its
-  /// length.
+  /// Overwrites part of where the message says that it lies: its first block, the number of its
+  /// blocks, its length.
   template <class T>
   void overwrite(std::size_t offset, T value) {
     auto* ring = reinterpret_cast<shm::ring_memory*>(memory + layout.rings_offset());
