@@ -178,8 +178,10 @@ READS_FRAMES std::uint64_t boundaries::end_of_next() {
   while (frame_.sp < walks_to_) {
     const unwind_row& row = tables.row(frame_.pc);
     if (row.handler != nullptr) return frame_.sp;
-    if (!unwind_tables::leave<false>(frame_, row, hi_)) [[unlikely]]
+    if (!unwind_tables::leave<false>(frame_, row, hi_)) [[unlikely]] {
+      knows_ = row.how == unwind_row::form::end;
       break;
+    }
   }
   walks_to_ = 0;
   take_mark();

@@ -355,6 +355,7 @@ long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp
   running_fiber = nullptr;
   const std::uint64_t outer = is_by_reference(b.kind) ? each.end_of_next() : 0;
   piece* younger = cut_running(p, b, outer, sp);
+  if (each.knows_of_none()) running.forks_before = counts.forks;
   handler_entry entry;
   if (b.open == nullptr) entry = separate(b);
   const ticket_id result = younger->result;

@@ -142,6 +142,7 @@ template <mark_kind Kind, class R, class F, class... A>
 /// Begins a child in the way that the closer look chooses.
 template <mark_kind Kind, class R, class F, class... A>
 [[gnu::noinline]] future<R> start_after_look(F fn, A... arguments) {
+  ++running.forks_before;
   const bool looks = (counts.at_forks & at_fork::seen_by(Kind)) != 0;
   const child_way way = looks ? attend_fork(Kind) : child_way::in_place;
   if (way == child_way::in_place) {
@@ -276,6 +277,7 @@ template <mark_kind Kind, class R, class F, class... A>
     return call_in_place<Kind, R>(&run_child<R, given>, &all);
   }
 #endif
+  ++running.forks_before;
   return call_under_mark<Kind, R>(std::forward<F>(fn), std::forward<A>(arguments)...);
 }
 
