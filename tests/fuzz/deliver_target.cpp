@@ -196,6 +196,11 @@ message some_call(std::mt19937_64& random) {
   }
 }
 
+piece_header some_header(std::mt19937_64& random, std::uint64_t sp) {
+  const auto bytes = static_cast<std::uint8_t>(random() % 16);
+  return {sp, nullptr, nullptr, {}, {bytes, bytes == 4}, random() % 2 != 0, odd_number(random)};
+}
+
 message some_runtime_message(std::mt19937_64& random) {
   const std::uint64_t object = reinterpret_cast<std::uint64_t>(named.object);
   const std::uint64_t sp = odd_number(random);
@@ -204,13 +209,13 @@ message some_runtime_message(std::mt19937_64& random) {
       return of_words(k, named.ticket, {3}, static_cast<std::uint16_t>(random() % 2 * 8));
     case kind::piece: {
       message m = of_words(k, named.ticket, {});
-      put(m, piece_header{sp, nullptr, nullptr, {}, 0});
+      put(m, some_header(random, sp));
       m.resize(m.size() + 64 * (random() % 4 == 0 ? 8000 : 4));
       return m;
     }
     case kind::piece_to_read: {
       message m = of_words(k, named.ticket, {});
-      put(m, piece_header{sp, nullptr, nullptr, {}, 0});
+      put(m, some_header(random, sp));
       // Without a thread's heap, or with one of any number of parts.
       const std::uint64_t arena = random() % 2 * object;
       const std::uint64_t parts = arena == 0 ? 0 : odd_number(random);
