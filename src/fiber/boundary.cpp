@@ -120,7 +120,10 @@ READS_FRAMES boundaries::boundaries(const piece* p) : hi_(p->hi) {
       for (std::size_t i = 0; i < preserved_registers; ++i) {
         frame_.registers[i] = &words[context_pc - 1 - i];
       }
-      unwind_tables::leave(frame_, tables.row(frame_.pc), hi_);
+      if (!unwind_tables::leave(frame_, tables.row(frame_.pc), hi_)) {
+        frame_.sp = hi_;
+        knows_ = false;
+      }
     }
   }
   begin(p->youngest, p->has_forks);

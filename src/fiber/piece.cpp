@@ -403,18 +403,13 @@ piece* divide(piece* older, const boundary& b, std::uint64_t outer, std::uint64_
 
 namespace {
 
-/// Notes for each side of `b` what its own marks hold; until now `older` had the notes of both.
-[[gnu::noinline]] void split_marks(piece* older, piece* younger, const boundary& b) {
-  older->marks_hold_exceptions = older->marks_hold_methods = older->has_pinned_fork = false;
+/// Notes for each side of `b` whether its own marks lie in methods.
+[[gnu::noinline]] void split_marks_in_methods(piece* older, piece* younger, const boundary& b) {
+  older->marks_hold_methods = false;
   for (const mark* m = older->youngest;
        m != nullptr && reinterpret_cast<std::uint64_t>(m) < older->hi; m = m->outer) {
-    if (m == b.open) {
-      // `b` is no mark any more, but keeps the exceptions that the older side takes back when it
-      // goes on.
-      if ((m->events & mark::saved_exceptions) != 0) older->marks_hold_exceptions = true;
-    } else {
-      note_mark(*m, reinterpret_cast<std::uint64_t>(m) < b.at ? *younger : *older);
-    }
+    if (m == b.open || method_depth(*m) == 0) continue;  // b's are in older->methods
+    (reinterpret_cast<std::uint64_t>(m) < b.at ? younger : older)->marks_hold_methods = true;
   }
 }
 
@@ -439,9 +434,12 @@ piece* cut(piece* older, const boundary& b) {
   // Which side is initialising a static is not known: both count as doing so, and stay.
   younger->static_inits = older->static_inits;
   younger->methods = std::exchange(older->methods, methods_at(b));
-  if (older->marks_hold_exceptions || older->marks_hold_methods || older->has_pinned_fork) {
-    split_marks(older, younger, b);
-  }
+  if (older->marks_hold_methods) [[unlikely]]
+    split_marks_in_methods(older, younger, b);
+  // Which side's marks these are is not known: a mark that was cut before is in no chain, but keeps
+  // its exceptions.
+  younger->marks_hold_exceptions = older->marks_hold_exceptions;
+  younger->has_pinned_fork = older->has_pinned_fork;
   younger->has_forks = older->has_forks;
   younger->fp = std::exchange(older->fp, fp_of_mark(b, older->fp));
   if (older->mutexes != nullptr) [[unlikely]]

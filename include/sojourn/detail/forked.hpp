@@ -117,11 +117,12 @@ template <mark_kind Kind, class R, class Frame>
     return future_of_child<Kind, R>(frame.ticket);
   }
   if (frame.events & mark::threw) {
-    const ticket_id ticket = ticket_open();
-    send_exception(ticket, frame.failure.value);
+    const std::exception_ptr thrown = std::move(frame.failure.value);
     frame.failure.value.~exception_ptr();
     frame.events &= static_cast<std::uint8_t>(~mark::threw);
     frame.settle();
+    const ticket_id ticket = ticket_open();
+    send_exception(ticket, thrown);
     return future<R>::of_ticket(ticket);
   }
   if (!frame.settle()) return future_of_child<Kind, R>(frame.ticket);
@@ -139,10 +140,16 @@ template <mark_kind Kind, class R, class F, class... A>
   return future_in_place<R>(frame, returned);
 }
 
+/// Counts a fork that may_have_forks() need not tell of.
+inline void count_marked_fork() {
+  ++counts.forks;
+  ++running.forks_before;
+}
+
 /// Begins a child in the way that the closer look chooses.
 template <mark_kind Kind, class R, class F, class... A>
 [[gnu::noinline]] future<R> start_after_look(F fn, A... arguments) {
-  ++running.forks_before;
+  count_marked_fork();
   const bool looks = (counts.at_forks & at_fork::seen_by(Kind)) != 0;
   const child_way way = looks ? attend_fork(Kind) : child_way::in_place;
   if (way == child_way::in_place) {
@@ -235,6 +242,8 @@ template <mark_kind Kind, class R, class Fn, class... A>
   // Volatile, to be in memory: it takes no register from values that live across the call.
   volatile fp_at_call fp;
   save_fp(fp);
+  // Not before: what copies the arguments may look for open forks.
+  ++counts.forks;
   try {
     if constexpr (std::is_void_v<R>) {
       fn(arguments...);
@@ -258,7 +267,6 @@ template <mark_kind Kind, class R, class Fn, class... A>
 template <mark_kind Kind, class R, class F, class... A>
 [[gnu::always_inline]] inline future<R> call_forked(F&& fn, A&&... arguments) {
   using callable = std::decay_t<F>;
-  ++counts.forks;
   const exception_globals* in_flight = running.exceptions;
   // When the caller is handling an exception or is inside a method, this takes a mark in the frame,
   // which keeps the caller's exceptions and method count.
@@ -277,7 +285,7 @@ template <mark_kind Kind, class R, class F, class... A>
     return call_in_place<Kind, R>(&run_child<R, given>, &all);
   }
 #endif
-  ++running.forks_before;
+  count_marked_fork();
   return call_under_mark<Kind, R>(std::forward<F>(fn), std::forward<A>(arguments)...);
 }
 
