@@ -191,6 +191,17 @@ void an_argument_may_wait_while_it_is_converted() {
   CHECK_EQUAL(fork(one_more, late_number{6}).get(), 7);
 }
 
+/// The call that began it is over when it answers. A fork has come and gone before it waits.
+void answers_late(continuation<int> answer) {
+  CHECK(fork(given<bool>, true, false).get());
+  yield();
+  answer(42);
+}
+void a_child_may_answer_in_place_of_its_caller() {
+  const int answer = call_cc([](continuation<int> c) { (void)fork(answers_late, std::move(c)); });
+  CHECK_EQUAL(answer, 42);
+}
+
 /// Computations that want to move to another rank, as far as they may.
 struct cell {
   long value = 1;
@@ -313,6 +324,8 @@ int main(int argc, char** argv) {
                  a_child_below_code_without_tables_waits_with_its_caller);
     check::claim("an argument may wait while it is converted",
                  an_argument_may_wait_while_it_is_converted);
+    check::claim("a child may answer in place of its caller",
+                 a_child_may_answer_in_place_of_its_caller);
     check::claim("methods stay with their object whatever they fork",
                  methods_stay_with_their_object_whatever_they_fork);
     check::claim("exceptions come out of get before and after a wait",
