@@ -86,11 +86,11 @@ std::uint64_t* youngest_words(const piece* p) {
                           : reinterpret_cast<std::uint64_t*>(p->image);
 }
 
-READS_FRAMES bool is_in_handler(const std::uint64_t* words) {
+READS_FRAMES bool is_in_handler([[maybe_unused]] const std::uint64_t* words) {
 #if SOJOURN_FORKS_BY_TABLES
   return *words == reinterpret_cast<std::uint64_t>(sojourn_resume_handler);
 #else
-  return words == nullptr;
+  return false;
 #endif
 }
 

@@ -237,8 +237,9 @@ const stay_reason* reason_to_stay(const piece* p, const boundary& oldest) {
 
 namespace {
 
-/// Asked only when `has_forks`. A piece that waits is known to have no open fork, and one that is
-/// about to move has just left its stack, in place. Any other is assumed to have such a fork.
+/// Asked only when `has_forks`. A piece that waits is known to have no open fork, unless it waits
+/// below code without unwind tables; one that is about to move has just left its stack, in place.
+/// Any other is assumed to have such a fork.
 bool may_have_pinned_fork(const piece* p) {
   if (!frames_are_in_place(p)) return true;
   for (boundaries each(p); each; ++each) {
