@@ -3,20 +3,6 @@
 # The programs of this repository: the `sojourn` command, the applications, the benchmarks and the
 # peers they are compared with. Executables land in <build>/bin.
 
-# containers/*.cpp is the library `sojourn_containers`, on the public API alone.
-function(sojourn_add_containers)
-  set(folder "${PROJECT_SOURCE_DIR}/containers")
-  sojourn_program_sources(sources "${folder}")
-  if(NOT sources)
-    return()
-  endif()
-  add_library(sojourn_containers STATIC ${sources})
-  target_include_directories(sojourn_containers PUBLIC "${folder}")
-  target_link_libraries(sojourn_containers PUBLIC sojourn::sojourn)
-  sojourn_warnings(sojourn_containers)
-  sojourn_precompiled(sojourn_containers)
-endfunction()
-
 # tools/*.cpp is the command `sojourn`.
 function(sojourn_add_command)
   set(folder "${PROJECT_SOURCE_DIR}/tools")

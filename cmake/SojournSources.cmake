@@ -2,9 +2,6 @@
 #
 # Finds sources by where they stand. New files need no list: the globs are checked at each build.
 
-# The floors of src/, the ground first (scripts/check_floors.sh holds the rule of who includes whom).
-set(SOJOURN_FLOORS base memory fiber transport message rpc object migrate shared observe job)
-
 # sojourn_library_sources(out): all of src/ but the tests, and the assembly of this architecture.
 # Assembly is named for its architecture: switch_x86_64.S, switch_aarch64.S.
 function(sojourn_library_sources out)

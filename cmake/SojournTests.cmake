@@ -171,8 +171,7 @@ function(sojourn_unit_test target)
     PROPERTIES LABELS quick TIMEOUT 300 ${environment})
 endfunction()
 
-# Finds the unit tests: unit_FLOOR from src/FLOOR, unit_app_NAME from apps/NAME, unit_tools,
-# unit_containers.
+# Finds the unit tests: unit_FLOOR from src/FLOOR, unit_app_NAME from apps/NAME, unit_tools.
 function(sojourn_add_unit_tests)
   if(CMAKE_CROSSCOMPILING)
     # The package googletest has the sources; no package has the library for two machines at once.
@@ -182,7 +181,9 @@ function(sojourn_add_unit_tests)
   else()
     find_package(GTest CONFIG REQUIRED)
   endif()
-  foreach(floor IN LISTS SOJOURN_FLOORS)
+  file(GLOB floors CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE "${PROJECT_SOURCE_DIR}/src"
+       "${PROJECT_SOURCE_DIR}/src/*")
+  foreach(floor IN LISTS floors)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${floor}/*_test.cpp")
     if(sources)
       sojourn_unit_test(unit_${floor} SOURCES ${sources} INCLUDES "${PROJECT_SOURCE_DIR}/src")
@@ -201,16 +202,6 @@ function(sojourn_add_unit_tests)
       sojourn_unit_test(unit_${library} SOURCES ${sources} LIBS ${library})
     endif()
   endforeach()
-
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/containers/*_test.cpp")
-  if(sources)
-    set(library "")
-    if(TARGET sojourn_containers)
-      set(library sojourn_containers)
-    endif()
-    sojourn_unit_test(unit_containers SOURCES ${sources} LIBS ${library}
-                      INCLUDES "${PROJECT_SOURCE_DIR}/containers")
-  endif()
 
   # The command's parts are compiled into the test: all but its main.cpp.
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/*_test.cpp")

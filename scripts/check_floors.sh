@@ -11,7 +11,7 @@
 #   2. x.cpp includes its own x.hpp first, when one stands beside it, so that the header compiles
 #      alone. Nothing in src/ includes the umbrella <sojourn/sojourn.hpp>.
 #   3. Public headers include the standard library, the system and other public headers only.
-#   4. apps, bench, containers and tools use public headers only, and not <sojourn/detail/…>.
+#   4. apps, bench and tools use public headers only, and not <sojourn/detail/…>.
 # Unit tests (*_test.cpp) may include whatever they test against.
 set -eu
 
@@ -28,7 +28,7 @@ fi
 cd "$root"
 
 # One pass over all sources, in an order that does not depend on the file system.
-for folder in include src apps bench containers tools; do
+for folder in include src apps bench tools; do
   if [ -d "$folder" ]; then
     find "$folder" -type f \( -name '*.hpp' -o -name '*.cpp' -o -name '*.h' -o -name '*.S' \) \
       ! -name '*_test.cpp'
@@ -36,7 +36,7 @@ for folder in include src apps bench containers tools; do
 done | LC_ALL=C sort | awk -v show="$show" '
 BEGIN {
   # The levels, the ground first; floors on one level do not include each other.
-  levels = split("base|memory|fiber transport|message|rpc|object|migrate|shared|observe|job", row, "|")
+  levels = split("base|memory|fiber transport|message|rpc|object|migrate|observe|job", row, "|")
   for (l = 1; l <= levels; l++) {
     n = split(row[l], names, " ")
     for (i = 1; i <= n; i++) { level[names[i]] = l; order[++floors] = names[i] }
