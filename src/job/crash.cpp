@@ -25,7 +25,7 @@
 #include "fiber/call_below.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
-#include "job/launcher_report.hpp"
+#include "job/stack_text.hpp"
 #include "memory/stack_slots.hpp"
 #include "migrate/checked_scan.hpp"
 #include "observe/stack_walk.hpp"

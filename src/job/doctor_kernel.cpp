@@ -25,9 +25,9 @@
 #include <ctime>
 
 #include "base/check.hpp"
+#include "job/cores.hpp"
 #include "job/doctor_checks.hpp"
 #include "job/kernel_files.hpp"
-#include "job/launcher_binding.hpp"
 #include "job/shadow_stacks.hpp"
 #include "job/trial.hpp"
 

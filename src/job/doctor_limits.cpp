@@ -10,9 +10,9 @@
 
 #include "base/check.hpp"
 #include "fiber/ticket_table.hpp"
+#include "job/cores.hpp"
 #include "job/doctor_checks.hpp"
 #include "job/kernel_files.hpp"
-#include "job/launcher_binding.hpp"
 #include "job/launcher_process.hpp"
 #include "job/trial.hpp"
 #include "memory/address_map.hpp"

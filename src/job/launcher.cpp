@@ -16,6 +16,7 @@
 
 #include "base/printable.hpp"
 #include "base/settings.hpp"
+#include "job/cores.hpp"
 #include "job/job_segment.hpp"
 #include "job/kernel_files.hpp"
 #include "job/launcher_binding.hpp"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <climits>
+#include "job/cores.hpp"
 
 namespace {
 
@@ -20,16 +20,6 @@ TEST(binding, reads_lists_of_cores) {
   }
 }
 
-TEST(binding, reads_quotas) {
-  EXPECT_EQ(cores_of_quota("max 100000"), INT_MAX);
-  EXPECT_EQ(cores_of_quota("200000 100000"), 2);
-  EXPECT_EQ(cores_of_quota("150000 100000"), 2);
-  EXPECT_EQ(cores_of_quota("1000 100000"), 1);
-  for (const char* bad : {"", "100000", "1 0", "0 1", "-5 100000", "a b", "1 2 3"}) {
-    EXPECT_EQ(cores_of_quota(bad), INT_MAX) << bad;
-  }
-}
-
 TEST(binding, takes_one_thread_of_each_physical_core_first) {
   auto pairs_apart = +[](int core) { return cores{core % 4, core % 4 + 4}; };
   EXPECT_EQ(binding_order({0, 1, 2, 3, 4, 5, 6, 7}, pairs_apart), (cores{0, 1, 2, 3, 4, 5, 6, 7}));
@@ -40,9 +30,7 @@ TEST(binding, takes_one_thread_of_each_physical_core_first) {
   EXPECT_EQ(binding_order({5, 9}, unknown), (cores{5, 9}));
 }
 
-TEST(binding, this_host_has_a_core) {
-  EXPECT_FALSE(affinity_cores().empty());
-  EXPECT_GE(quota_cores(), 1);
+TEST(binding, this_host_tells_of_its_cores) {
   for (int core : affinity_cores()) EXPECT_FALSE(hardware_threads_beside(core).empty());
 }
 

@@ -45,9 +45,4 @@ std::string describe_end(const rank_end& end, const crash_record& crash);
 std::string death_report(const rank_end& end, const crash_record& crash, const std::string& program,
                          const std::string& symbol_file, std::uint64_t sender = 0);
 
-/// Its part about the stack: the frames, with inlined functions and lines, and who called for what
-/// ran. `sender`: return address in the older frames that wait on another rank, or 0.
-std::string stack_text(const crash_record& crash, const std::string& symbol_file,
-                       std::uint64_t sender = 0);
-
 }  // namespace sojourn::detail
