@@ -54,6 +54,16 @@ fresh
 echo '#include "transport/shm/ring.hpp"' >>src/fiber/fiber.hpp
 expect 1 'fiber and transport do not know each other'
 fresh
+mkdir src/observe src/job src/launcher
+echo '#include <cstdint>' >src/launcher/report.hpp
+echo '#include "launcher/report.hpp"' >src/job/crash.hpp
+expect 1 'src/job/crash.hpp:1: includes "launcher/report.hpp", which points up from job to launcher'
+fresh
+mkdir src/observe src/checkpoint
+echo '#include <cstdint>' >src/checkpoint/files.hpp
+echo '#include "checkpoint/files.hpp"' >src/observe/watch.hpp
+expect 1 'observe and checkpoint do not know each other'
+fresh
 echo '#include "../message/send.hpp"' >>src/transport/shm/ring.hpp
 expect 1 'points up from transport to message'
 fresh

@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "job/job_segment.hpp"
-#include "job/kernel_files.hpp"
+#include "base/kernel_files.hpp"
+#include "job/segment.hpp"
 #include "sojourn/errors.hpp"
 
 namespace sojourn::detail {

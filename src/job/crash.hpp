@@ -2,7 +2,7 @@
 // Last words: what a rank that dies of a signal or an uncaught exception leaves for the launcher.
 #pragma once
 
-#include "job/job_segment.hpp"
+#include "job/segment.hpp"
 
 namespace sojourn::detail {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "job/job_segment.hpp"
+#include "job/segment.hpp"
 
 namespace sojourn::detail {
 

@@ -15,7 +15,7 @@
 #include <cstring>
 #include <string>
 
-#include "job/job_segment.hpp"
+#include "job/segment.hpp"
 
 using namespace sojourn::detail;
 

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/files.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <system_error>
+
+#include "base/check.hpp"
+#include "base/saved_file.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+constexpr const char* which_file = "--restore takes the name that the program gave to checkpoint()";
+
+/// The numbers in `name` when it is PREFIX.GENERATION.RANK.
+bool parse_rank_file(const std::string& name, const std::string& prefix, std::uint64_t& generation,
+                     std::uint64_t& rank) {
+  if (name.rfind(prefix + '.', 0) != 0) return false;
+  const char* end = name.data() + name.size();
+  auto first = std::from_chars(name.data() + prefix.size() + 1, end, generation);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '.') return false;
+  auto second = std::from_chars(first.ptr + 1, end, rank);
+  return second.ec == std::errc() && second.ptr == end;
+}
+
+/// Descriptors of the files that this process has locked, by path. Such a lock is the process's
+/// own: no child inherits it, and it ends with the process, or as soon as any descriptor of that
+/// file is closed.
+std::map<std::string, int> locks;
+
+/// Writes who holds the lock, for users of other jobs. Rank 0 does so for the whole job.
+void write_holder(int fd) {
+  char host[128] = "?";
+  (void)gethostname(host, sizeof host - 1);
+  std::string text =
+      format("pid %d, %s, on host %s", static_cast<int>(getpid()), program_invocation_name, host);
+  // May fail: the text only helps whoever is refused.
+  if (ftruncate(fd, 0) == 0) (void)!pwrite(fd, text.data(), text.size(), 0);
+}
+
+std::string holder_in(int fd) {
+  char text[256];
+  ssize_t size = pread(fd, text, sizeof text, 0);
+  std::string holder(text, size > 0 ? static_cast<std::size_t>(size) : 0);
+  for (char& c : holder) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return holder.empty() ? "" : " (" + holder + ")";
+}
+
+}  // namespace
+
+bool lock_checkpoint(const std::string& path, int rank) {
+  if (locks.contains(path)) return false;
+  const std::string file = path + ".lock";
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    int fd = open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0) return false;
+    struct flock part{};
+    part.l_type = F_WRLCK;
+    part.l_whence = SEEK_SET;
+    part.l_start = rank;
+    part.l_len = 1;
+    if (fcntl(fd, F_SETLK, &part) != 0) {
+      bool held = errno == EACCES || errno == EAGAIN;
+      std::string holder = held ? holder_in(fd) : "";
+      close(fd);
+      if (!held) return false;
+      throw error(path + " belongs to another job that runs" + holder +
+                  ": end that one, or choose another name");
+    }
+    // The job that had the lock may have removed the file meanwhile.
+    struct stat mine{};
+    struct stat there{};
+    if (fstat(fd, &mine) == 0 && stat(file.c_str(), &there) == 0 && mine.st_ino == there.st_ino &&
+        mine.st_dev == there.st_dev) {
+      locks[path] = fd;
+      if (rank == 0) write_holder(fd);
+      return true;
+    }
+    close(fd);
+  }
+  return false;
+}
+
+void unlock_checkpoint(const std::string& path) {
+  auto found = locks.find(path);
+  if (found == locks.end()) return;
+  if (access(path.c_str(), F_OK) != 0) unlink((path + ".lock").c_str());
+  close(found->second);
+  locks.erase(found);
+}
+
+void refuse_to_restore(const std::string& what, const char* remedy) {
+  throw error("cannot restore: " + what + ": " + remedy);
+}
+
+std::string rank_file(const std::string& path, std::uint64_t generation, int rank) {
+  return path + '.' + std::to_string(generation) + '.' + std::to_string(rank);
+}
+
+void write_set(const std::string& path, const checkpoint_set& set) {
+  std::string fresh = path + ".new";
+  {
+    file_writer to(fresh);
+    to.put(checkpoint_file::set);
+    to.put(checkpoint_version);
+    to.put(set);
+    to.finish();
+  }
+  // The ranks' files must be on the disk under their names before this file refers to them.
+  sync_folder_of(path);
+  if (std::rename(fresh.c_str(), path.c_str()) != 0) {
+    int reason = errno;
+    unlink(fresh.c_str());
+    throw error(format("%s cannot be replaced: %s", path.c_str(), std::strerror(reason)));
+  }
+  sync_folder_of(path);
+}
+
+checkpoint_set read_set(const std::string& path) try {
+  file_reader from(path);
+  if (from.get<checkpoint_file>() != checkpoint_file::set) {
+    throw error(path + " is one rank's part of a checkpoint");
+  }
+  auto version = from.get<std::uint64_t>();
+  if (version != checkpoint_version) {
+    refuse_to_restore(
+        format("%s was written by another version of Sojourn (its format is %llu, and %llu is "
+               "read here)",
+               path.c_str(), static_cast<unsigned long long>(version),
+               static_cast<unsigned long long>(checkpoint_version)),
+        "use the `sojourn` command that the program was built with");
+  }
+  return from.get<checkpoint_set>();
+} catch (const error& e) {
+  if (std::strncmp(e.what(), "cannot restore", 14) == 0) throw;
+  refuse_to_restore(e.what(), which_file);
+}
+
+std::uint64_t generation_at(const std::string& path) {
+  if (access(path.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return 0;
+  try {
+    return read_set(path).generation;
+  } catch (const error&) {
+    throw error(path +
+                " is there, and is no checkpoint that could be replaced: choose another "
+                "name, or remove it");
+  }
+}
+
+void remove_others(const std::string& path, std::uint64_t keep, int rank, int ranks) {
+  std::size_t slash = path.rfind('/');
+  std::string folder = slash == std::string::npos ? "./" : path.substr(0, slash + 1);
+  std::string prefix = slash == std::string::npos ? path : path.substr(slash + 1);
+  DIR* entries = opendir(folder.c_str());
+  if (entries == nullptr) return;
+  while (const dirent* entry = readdir(entries)) {
+    std::uint64_t generation;
+    std::uint64_t of;
+    if (!parse_rank_file(entry->d_name, prefix, generation, of)) continue;
+    bool beyond = rank == 0 && of >= static_cast<std::uint64_t>(ranks);
+    bool mine = of == static_cast<std::uint64_t>(rank) && generation != keep;
+    if (beyond || mine) unlink((folder + entry->d_name).c_str());
+  }
+  closedir(entries);
+}
+
+}  // namespace sojourn::detail
