@@ -19,6 +19,7 @@
 #include <typeinfo>
 
 #include "base/check.hpp"
+#include "base/faults.hpp"
 #include "base/printable.hpp"
 #include "base/symbols.hpp"
 #include "base/thrown_frames.hpp"
@@ -28,7 +29,6 @@
 #include "job/stack_text.hpp"
 #include "memory/stack_slots.hpp"
 #include "migrate/checked_scan.hpp"
-#include "observe/stack_walk.hpp"
 #include "rpc/thrown.hpp"
 #include "sojourn/detail/running.hpp"
 
@@ -87,7 +87,6 @@ void walk_stack(void* w) { _Unwind_Backtrace(visit, w); }
 struct registers {
   std::uint64_t pc;
   call_context caller;  ///< When a function has just been called.
-  bool writes;          ///< The fault was a write, as far as is known.
 };
 
 registers registers_of(const void* context, bool just_called) {
@@ -96,7 +95,6 @@ registers registers_of(const void* context, bool just_called) {
 #if defined(__x86_64__)
   auto value = [&m](int number) { return static_cast<std::uint64_t>(m.gregs[number]); };
   r.pc = value(REG_RIP);
-  r.writes = (value(REG_ERR) & 2) != 0;
   std::uint64_t sp = value(REG_RSP);
   if (just_called) r.caller = {*reinterpret_cast<std::uint64_t*>(sp), sp + 8, value(REG_RBP)};
 #elif defined(__aarch64__)
@@ -273,7 +271,6 @@ bool sent_on_to_worker(int signal, const siginfo_t* info) {
 
 void on_signal(int signal, siginfo_t* info, void* context) {
   if (sent_on_to_worker(signal, info)) return;
-  if (signal == SIGSEGV || signal == SIGBUS) abandon_faulty_walk();
   static std::atomic<int> first_thread = 0;
   int expected = 0;
   int thread = gettid();
@@ -292,7 +289,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     if (on_worker && record->is_of_thrown == 0) note_origin();
     walk w{at.pc, 0, false, false};
     if (running != nullptr) w.stop = running->hi - 16;  // checked mode: see frames_below
-    describe(signal, info, at.writes, running, calls);
+    describe(signal, info, access_of(context) == fault_access::write, running, calls);
     // Stored before the walk, which may fault again. The launcher reads the frames after this
     // process is gone.
     record->written.store(1, std::memory_order_release);
@@ -360,7 +357,8 @@ void attach_crash_report(job_segment& of_job, int rank, bool without_launcher) {
   struct sigaction action{};
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-  for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) {
+  report_other_faults(on_signal);
+  for (int s : {SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) {
     struct sigaction before;
     // A program's own handler stays.
     if (sigaction(s, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/stack_walk.hpp"
 
-#include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <ucontext.h>
 #include <unwind.h>
 
 #include <cstring>
 
+#include "base/faults.hpp"
 #include "fiber/call_below.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/switch.hpp"
@@ -44,19 +42,9 @@ void unwind(void* argument) { _Unwind_Backtrace(visit, argument); }
 
 // The code that is walked may have been interrupted between two instructions that the unwinder's
 // table does not tell apart, such as those by which an exception leaves the unwinder. The walk then
-// follows a word that is no address. A report must not end a healthy rank.
-sigjmp_buf where_walk_began;
-volatile sig_atomic_t walks = 0;
-pthread_t walker;
-
-void walk_carefully(void (*how)(void*, walk*), void* context, walk* w) {
-  walker = pthread_self();
-  if (sigsetjmp(where_walk_began, 1) == 0) {
-    walks = 1;
-    how(context, w);
-  }
-  walks = 0;
-}
+// follows a word that is no address, and ends with the frames that it has: a report must not end a
+// healthy rank.
+void walk_carefully(void (*how)(void*), void* context) { (void)survives_faults(how, context); }
 
 struct registers {
   std::uint64_t pc;
@@ -76,14 +64,18 @@ registers registers_of(const void* context) {
 }  // namespace
 
 std::size_t walk_suspended(const piece* p, std::uint64_t* frames, std::size_t most) {
-  call_context from = caller_of(p);
-  walk w{from.pc, p->hi, false, false, frames, most, 0};
+  struct start {
+    call_context from;
+    walk w;
+  } at{caller_of(p), {}};
+  at.w = {at.from.pc, p->hi, false, false, frames, most, 0};
   walk_carefully(
-      [](void* c, walk* argument) {
-        sojourn_call_as_if_from(static_cast<call_context*>(c), unwind, argument);
+      [](void* argument) {
+        auto* a = static_cast<start*>(argument);
+        sojourn_call_as_if_from(&a->from, unwind, &a->w);
       },
-      &from, &w);
-  return w.count;
+      &at);
+  return at.w.count;
 }
 
 bool interrupted_fiber(const void* context) {
@@ -97,12 +89,8 @@ bool interrupted_fiber(const void* context) {
 std::size_t walk_interrupted(const void* context, std::uint64_t stop, std::uint64_t* frames,
                              std::size_t most) {
   walk w{registers_of(context).pc, stop, true, false, frames, most, 0};
-  walk_carefully([](void*, walk* argument) { unwind(argument); }, nullptr, &w);
+  walk_carefully(unwind, &w);
   return w.count;
-}
-
-void abandon_faulty_walk() {
-  if (walks != 0 && pthread_equal(walker, pthread_self())) siglongjmp(where_walk_began, 1);
 }
 
 void prepare_walks() {

@@ -22,10 +22,6 @@ bool interrupted_fiber(const void* context);
 std::size_t walk_interrupted(const void* context, std::uint64_t stop, std::uint64_t* frames,
                              std::size_t most);
 
-/// To be called by a handler of SIGSEGV and SIGBUS: does not return when a walk caused the fault.
-/// The walk then ends with the frames that it has.
-void abandon_faulty_walk();
-
 /// Makes the unwinder allocate now whatever it keeps, so that later walks allocate nothing.
 void prepare_walks();
 

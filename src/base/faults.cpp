@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/faults.hpp"
+
+#include <setjmp.h>
+#include <ucontext.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+
+#include "base/check.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+using signal_handler = void (*)(int, siginfo_t*, void*);
+
+/// A place in the table. Faults are looked up while others write: the version is odd meanwhile, and
+/// another one afterwards. Whoever sees that passes the place over, for nobody accesses a range
+/// before it is registered or after it is not.
+struct range {
+  std::atomic<std::uint32_t> version;
+  std::atomic<std::uint64_t> low;
+  std::atomic<std::uint64_t> high;  ///< As `low`: the place is free.
+  std::atomic<fault_handler> handler;
+  std::atomic<void*> data;
+};
+
+range table[fault_ranges_max];
+std::mutex writers;
+
+void write(range& r, std::uint64_t low, std::uint64_t high, fault_handler handler, void* data) {
+  const std::uint32_t version = r.version.load(std::memory_order_relaxed);
+  r.version.store(version + 1, std::memory_order_relaxed);
+  // Released: none of these is seen without the odd version.
+  r.low.store(low, std::memory_order_release);
+  r.high.store(high, std::memory_order_release);
+  r.handler.store(handler, std::memory_order_release);
+  r.data.store(data, std::memory_order_release);
+  r.version.store(version + 2, std::memory_order_release);
+}
+
+/// Asks the handler of the address, if there is one.
+bool is_mended(const page_fault& fault) {
+  for (const range& r : table) {
+    const std::uint32_t version = r.version.load(std::memory_order_acquire);
+    const std::uint64_t low = r.low.load(std::memory_order_acquire);
+    const std::uint64_t high = r.high.load(std::memory_order_acquire);
+    if (fault.address - low >= high - low) continue;
+    const fault_handler handler = r.handler.load(std::memory_order_acquire);
+    void* data = r.data.load(std::memory_order_acquire);
+    if (version % 2 != 0 || r.version.load(std::memory_order_relaxed) != version) continue;
+    return handler(fault, data);
+  }
+  return false;
+}
+
+/// True when an access to an address has faulted: not for addresses that no process can have, which
+/// the kernel does not tell, nor for memory that has failed, nor for signals that were sent.
+bool has_address(int signal, const siginfo_t& info) {
+  return signal == SIGSEGV ? info.si_code == SEGV_MAPERR || info.si_code == SEGV_ACCERR
+                           : info.si_code == BUS_ADRERR;
+}
+
+struct attempt {
+  sigjmp_buf start;
+  attempt* outer;
+};
+thread_local constinit attempt* attempted = nullptr;
+
+/// What becomes of one of the two signals.
+struct owned_signal {
+  const int number;
+  bool ours = false;
+  struct sigaction before{};  ///< What the program had installed.
+};
+owned_signal owned[] = {{SIGSEGV}, {SIGBUS}};
+std::atomic<signal_handler> reporter_of_others;
+
+void by_default(int signal, const siginfo_t& info) {
+  ::signal(signal, SIG_DFL);
+  // An instruction that has faulted does so again; what was sent has to be sent again.
+  if (info.si_code <= 0) raise(signal);
+}
+
+void pass_on(int signal, siginfo_t* info, void* context) {
+  const struct sigaction& before = owned[signal == SIGSEGV ? 0 : 1].before;
+  if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
+  if (before.sa_handler == SIG_IGN && info->si_code <= 0) return;
+  if (before.sa_handler == SIG_IGN) return by_default(signal, *info);
+  if (before.sa_handler != SIG_DFL) return before.sa_handler(signal);
+  if (signal_handler reporter = reporter_of_others.load()) return reporter(signal, info, context);
+  by_default(signal, *info);
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+  if (info->si_code > 0 && attempted != nullptr) siglongjmp(attempted->start, 1);
+  if (has_address(signal, *info)) {
+    const int saved = errno;
+    const bool mended =
+        is_mended({reinterpret_cast<std::uint64_t>(info->si_addr), access_of(context), context});
+    errno = saved;
+    if (mended) return;
+  }
+  pass_on(signal, info, context);
+}
+
+/// Handles the two signals from now on. `also_of_program`: also where the program has a handler.
+/// Requires: `writers` is locked.
+void own_signals(bool also_of_program) {
+  struct sigaction ours{};
+  ours.sa_sigaction = on_fault;
+  // Another fault may come before the handler returns, which it need not do.
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  for (owned_signal& s : owned) {
+    if (s.ours || sigaction(s.number, nullptr, &s.before) != 0) continue;
+    const bool of_program = s.before.sa_handler != SIG_DFL;
+    if (of_program && !also_of_program) continue;
+    s.ours = sigaction(s.number, &ours, nullptr) == 0;
+  }
+}
+
+}  // namespace
+
+bool add_fault_range(std::uint64_t low, std::uint64_t high, fault_handler handler, void* data) {
+  SOJOURN_CHECK(low < high, "the range begins at %llx and ends at %llx",
+                static_cast<unsigned long long>(low), static_cast<unsigned long long>(high));
+  std::lock_guard lock(writers);
+  range* free = nullptr;
+  for (range& r : table) {
+    const std::uint64_t its_low = r.low.load();
+    const std::uint64_t its_high = r.high.load();
+    if (its_low == its_high) {
+      free = &r;
+    } else if (low < its_high && its_low < high) {
+      return false;
+    }
+  }
+  if (free == nullptr) return false;
+  own_signals(true);
+  write(*free, low, high, handler, data);
+  return true;
+}
+
+void remove_fault_range(std::uint64_t low) {
+  std::lock_guard lock(writers);
+  for (range& r : table) {
+    if (r.low.load() != low || r.high.load() == low) continue;
+    return write(r, 0, 0, nullptr, nullptr);
+  }
+  SOJOURN_CHECK(false, "no range of faults begins at %llx", static_cast<unsigned long long>(low));
+}
+
+void report_other_faults(void (*reporter)(int signal, siginfo_t* info, void* context)) {
+  std::lock_guard lock(writers);
+  reporter_of_others.store(reporter);
+  own_signals(false);
+}
+
+bool survives_faults(void (*function)(void*), void* argument) {
+  attempt mine;
+  mine.outer = attempted;
+  if (sigsetjmp(mine.start, 1) != 0) {
+    attempted = mine.outer;
+    return false;
+  }
+  attempted = &mine;
+  function(argument);
+  attempted = mine.outer;
+  return true;
+}
+
+fault_access access_of(const void* context) {
+  const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  constexpr greg_t write_bit = 2;
+  return (machine.gregs[REG_ERR] & write_bit) != 0 ? fault_access::write : fault_access::read;
+#elif defined(__aarch64__)
+  // Behind the registers are records; that of the exception has the register ESR_EL1.
+  constexpr std::uint64_t write_bit = 1u << 6;
+  const unsigned char* at = machine.__reserved;
+  for (_aarch64_ctx head;; at += head.size) {
+    std::memcpy(&head, at, sizeof head);
+    if (head.magic == 0 || head.size == 0) return fault_access::unknown;
+    if (head.magic != ESR_MAGIC) continue;
+    esr_context exception;
+    std::memcpy(&exception, at, sizeof exception);
+    return (exception.esr & write_bit) != 0 ? fault_access::write : fault_access::read;
+  }
+#endif
+}
+
+}  // namespace sojourn::detail
