@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/hang_text.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "base/check.hpp"
+#include "rpc/rpc.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+constexpr std::size_t fibers_shown = 20;
+constexpr std::size_t places_shown = 3;
+constexpr std::size_t steps_told = 12;
+// Shorter waits are not shown: a hang that is noticed at once has no age.
+constexpr std::uint64_t shown_from_ns = 100'000'000;
+
+/// "thread `sleeper`"
+std::string thread_text(const node_name& n) { return "thread `" + n.thread + "`"; }
+
+std::string seconds(double s) { return format(s < 9.95 ? "%.1f s" : "%.0f s", s); }
+
+/// "waits for a sojourn::…", for an object in the memory of the fiber's rank; else "".
+std::string local_wait(wait_kind kind) {
+  switch (kind) {
+    case wait_kind::mutex:
+      return "waits for a sojourn::mutex";
+    case wait_kind::condition:
+      return "waits in a sojourn::condition_variable";
+    case wait_kind::semaphore:
+      return "waits for a sojourn::semaphore";
+    case wait_kind::latch:
+      return "waits for a sojourn::latch";
+    default:
+      return "";
+  }
+}
+
+/// "another 1.2 s"
+std::string time_left(const fiber_record& fiber) {
+  return "another " + seconds(static_cast<double>(fiber.left_ns) / 1e9);
+}
+
+std::string collective_text(const fiber_record& fiber) {
+  bool is_end = static_cast<collective>(fiber.operation) == collective::end_of_program;
+  return operation_of(fiber) + (is_end ? "" : "()");
+}
+
+/// "waits for", "waits in barrier() for", …
+std::string verb(const fiber_record& f) {
+  switch (f.kind) {
+    case wait_kind::collective:
+      return "waits in " + collective_text(f) + " for";
+    case wait_kind::finish:
+      return "waits in finish() for";
+    case wait_kind::room:
+      return "waits for room to send to";
+    case wait_kind::fibers:
+      return "has returned and waits for";
+    case wait_kind::mutex:
+      return local_wait(f.kind) + " held by";
+    default:
+      return "waits for";
+  }
+}
+
+std::string places_text(const node_name& n) {
+  std::string text = n.thread.empty() ? "" : " in " + thread_text(n);
+  for (std::size_t i = 0; i < std::min(n.places.size(), places_shown); ++i) {
+    text += (i == 0   ? (n.thread.empty() ? " in " : ": ")
+             : i == 1 ? "; called by "
+                      : ", ") +
+            text_of(n.places[i]);
+  }
+  return text;
+}
+
+/// The words for what the graph says.
+class hang_words {
+ public:
+  hang_words(const hang_view& view, const wait_graph& waits, const std::vector<node_name>& names)
+      : view_(view), waits_(waits), names_(names) {}
+
+  std::string sentence() const {
+    if (std::string missing = who_has_not_joined(); !missing.empty()) return missing;
+    if (!waits_.proven_circle().empty()) return "deadlock: " + tell({waits_.proven_circle(), true});
+    if (waits_.nodes().empty()) return "no rank has told of what it waits for";
+    if (int end = waits_.where_all_lead(); end >= 0) return all_wait_for(end);
+    const wait_graph::route way = waits_.most_telling();
+    if (way.nodes.empty()) return all_that_runs();
+    return (way.closed || view_.proven ? "deadlock: " : "") + tell(way);
+  }
+
+  /// The lines on one rank.
+  std::string rank_text(int number) const {
+    const rank_view& rank = view_.ranks[static_cast<std::size_t>(number)];
+    std::string text = "rank " + std::to_string(number);
+    std::string program = rank.program.empty() ? "" : ", " + rank.program;
+    if (rank.pid != 0) text += " (pid " + std::to_string(rank.pid) + program + ")";
+    const std::vector<wait_graph::node>& nodes = waits_.nodes();
+    auto mine = [number](const wait_graph::node& n) { return n.rank == number; };
+    std::size_t alive = 0;
+    switch (rank.condition) {
+      case rank_condition::absent:
+        return text + " has not joined the job\n";
+      case rank_condition::finished:
+        return text + " has finished\n";
+      case rank_condition::silent:
+        return text + " does not answer\n";
+      case rank_condition::stopped:
+        return text + " is stopped: by a signal (SIGCONT lets it go on), or a debugger holds it\n";
+      case rank_condition::frozen:
+        return text + " is frozen: its control group is\n";
+      case rank_condition::dying:
+        return text + " is dying: its core is being written\n";
+      case rank_condition::computing: {
+        auto runs = std::find_if(nodes.begin(), nodes.end(), mine);
+        bool told_how_long = rank.quiet_seconds > 0;
+        text += told_how_long ? " has been " : " is ";
+        text += rank.in_system_call ? "in a system call" : "computing";
+        if (told_how_long) text += " for " + seconds(rank.quiet_seconds);
+        if (runs != nodes.end()) {
+          text += places_text(names_[static_cast<std::size_t>(runs - nodes.begin())]);
+        }
+        text += "\n";
+        alive = std::max<std::size_t>(rank.report.fibers_alive, 1) - 1;
+        if (rank.report.fiber_count == 0 || alive == 0) return text;
+        text += " and has " + std::to_string(alive) +
+                (alive == 1 ? " other fiber:\n" : " other fibers, the newest first:\n");
+        break;
+      }
+      case rank_condition::waiting:
+        alive = rank.report.fibers_alive;
+        text += alive == 0 ? " waits for messages, without a fiber\n"
+                           : " waits, with " + std::to_string(alive) +
+                                 (alive == 1 ? " fiber:\n" : " fibers, the newest first:\n");
+        break;
+    }
+    std::size_t shown = 0;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (!mine(nodes[i]) || nodes[i].fiber == nullptr) continue;
+      // The main fiber, the last, is shown in any case.
+      if (shown + 1 >= fibers_shown && !nodes[i].fiber->is_main) continue;
+      text += fiber_text(static_cast<int>(i));
+      ++shown;
+    }
+    if (shown < alive) text += "  and " + std::to_string(alive - shown) + " more\n";
+    return text;
+  }
+
+ private:
+  /// "`f` (x.cpp:12)" or "thread `t`: `f` (x.cpp:12)", as the report names the node.
+  std::string name(int i, bool with_line) const {
+    const node_name& named = names_[static_cast<std::size_t>(i)];
+    const fiber_record* fiber = waits_.at(i).fiber;
+    code_place place;
+    if (!named.places.empty()) {
+      place = named.places.front();
+    } else {
+      if (!named.thread.empty()) return thread_text(named);
+      if (fiber == nullptr) return "what runs there";
+      if (!fiber->is_main) return "a fiber";
+      place.function = "main";
+    }
+    if (!with_line) place.line = 0;
+    return (named.thread.empty() ? "" : thread_text(named) + ": ") + text_of(place);
+  }
+
+  std::string fiber_text(int i) const {
+    const fiber_record& f = *waits_.at(i).fiber;
+    std::string text = "  " + name(i, true) + " " + wait_text(i);
+    if (f.waited_ns >= shown_from_ns && f.kind != wait_kind::time) {
+      text += ", for " + seconds(static_cast<double>(f.waited_ns) / 1e9);
+    }
+    if (f.result != 0) text += "; its caller is rank " + std::to_string(home_of(f.result));
+    const std::vector<code_place>& places = names_[static_cast<std::size_t>(i)].places;
+    for (std::size_t p = 1; p < std::min(places.size(), places_shown); ++p) {
+      text += (p == 1 ? "; called by " : ", ") + text_of(places[p]);
+    }
+    return text + "\n";
+  }
+
+  /// What a fiber waits for, as the report's line on that fiber says it.
+  std::string wait_text(int i) const {
+    const wait_graph::node& n = waits_.at(i);
+    const fiber_record& f = *n.fiber;
+    std::string rank = "rank " + std::to_string(f.rank);
+    switch (f.kind) {
+      case wait_kind::ready:
+        return "is ready to run";
+      case wait_kind::call:
+        return "waits for the answer of " + rank + by(n.next);
+      case wait_kind::result:
+        if (n.next < 0) return "waits for a result that " + who_is_not_told();
+        return "waits for a result from rank " + std::to_string(waits_.at(n.next).rank) +
+               by(n.next);
+      case wait_kind::collective:
+        return "waits in " + collective_text(f) + " for " + rank;
+      case wait_kind::finish:
+        return n.next < 0 ? "waits in finish() for computations on their way"
+                          : "waits in finish() for rank " + std::to_string(waits_.at(n.next).rank) +
+                                by(n.next);
+      case wait_kind::room:
+        return "waits for room to send to " + rank;
+      case wait_kind::fibers:
+        return "has returned, and waits for the other fibers of its rank";
+      case wait_kind::time:
+        return "sleeps for " + time_left(f);
+      case wait_kind::mutex:
+        return local_wait(f.kind) + (n.next < 0 ? "" : " that " + name(n.next, false) + " holds");
+      case wait_kind::condition:
+      case wait_kind::semaphore:
+      case wait_kind::latch:
+        return local_wait(f.kind) +
+               (f.left_ns == fiber_record::no_limit ? "" : ", for " + time_left(f) + " at most");
+      case wait_kind::barrier:
+        return "stands still until main meets a barrier(), for this job was restored";
+      case wait_kind::unknown:
+        break;
+    }
+    return "waits for something unknown";
+  }
+
+  /// ", `f`": names the node that is waited for, if it is known.
+  std::string by(int next) const {
+    if (next < 0) return "";
+    const bool has_places = !names_[static_cast<std::size_t>(next)].places.empty();
+    if (waits_.at(next).fiber == nullptr && !has_places) return ", which " + running_where(next);
+    return ", " + name(next, false);
+  }
+
+  /// Says which ranks have not joined the job, for nothing begins before all have. "" when all
+  /// have, or none.
+  std::string who_has_not_joined() const {
+    std::size_t missing = 0;
+    std::string first;
+    for (std::size_t r = 0; r < view_.ranks.size(); ++r) {
+      if (view_.ranks[r].condition != rank_condition::absent) continue;
+      if (missing++ == 0) first = "rank " + std::to_string(r);
+    }
+    if (missing == 0 || missing == view_.ranks.size()) return "";
+    std::string others =
+        missing == 1 ? ", which has" : format(" and %zu more, which have", missing - 1);
+    return "everything waits for " + first + others + " not joined the job";
+  }
+
+  std::string who_is_not_told() const {
+    return waits_.untold() > 0 || !view_.proven ? "none of the fibers told of gives"
+                                                : "no fiber is left to give";
+  }
+
+  std::string spoken(int i) const {
+    return "rank " + std::to_string(waits_.at(i).rank) + " " + name(i, true);
+  }
+
+  std::string rank_without_fiber(int rank) const {
+    std::string text = "rank " + std::to_string(rank);
+    switch (view_.ranks[static_cast<std::size_t>(rank)].condition) {
+      case rank_condition::absent:
+        return text + ", which has not joined the job";
+      case rank_condition::finished:
+        return text + ", which has finished";
+      case rank_condition::silent:
+        return text + ", which does not answer";
+      case rank_condition::stopped:
+        return text + ", which is stopped";
+      case rank_condition::frozen:
+        return text + ", which is frozen";
+      case rank_condition::dying:
+        return text + ", which is dying";
+      default:
+        return text;
+    }
+  }
+
+  std::string last_step(const fiber_record& f) const {
+    if (f.kind == wait_kind::ready) return "is ready to run";
+    if (f.kind == wait_kind::time) return "sleeps for " + time_left(f);
+    if (std::string text = local_wait(f.kind); !text.empty()) return text;
+    if (f.rank >= 0 && f.rank < static_cast<int>(view_.ranks.size())) {
+      return verb(f) + " " + rank_without_fiber(f.rank);
+    }
+    if (f.kind == wait_kind::result) return "waits for a result that " + who_is_not_told();
+    if (f.kind == wait_kind::finish) return "waits in finish() for computations on their way";
+    return "waits";
+  }
+
+  std::string running_text(int i) const {
+    return "rank " + std::to_string(waits_.at(i).rank) + ", which " + running_where(i);
+  }
+
+  std::string running_where(int i) const {
+    const auto rank = static_cast<std::size_t>(waits_.at(i).rank);
+    bool in_system_call = view_.ranks[rank].in_system_call;
+    std::string text = in_system_call ? "is in a system call" : "computes";
+    return names_[static_cast<std::size_t>(i)].places.empty() ? text
+                                                              : text + " in " + name(i, true);
+  }
+
+  /// The sentence when nobody waits for another rank.
+  std::string all_that_runs() const {
+    constexpr int most = 2;
+    const int count = static_cast<int>(waits_.nodes().size());
+    std::string text;
+    for (int i = 0; i < std::min(count, most); ++i) {
+      text += (i == 0 ? "rank " : ", rank ") + std::to_string(waits_.at(i).rank) + " " +
+              running_where(i);
+    }
+    if (count > most) text += ", and so on";
+    return text;
+  }
+
+  std::string tell(const wait_graph::route& way) const {
+    const std::vector<int>& chain = way.nodes;
+    std::string text = spoken(chain.front());
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      const fiber_record* fiber = waits_.at(chain[i]).fiber;
+      std::string joint = i == 0 ? " " : ", which ";
+      if (i + 1 == chain.size()) {
+        if (!way.closed && fiber != nullptr) text += joint + last_step(*fiber);
+        break;
+      }
+      if (i == steps_told) {
+        // Ranks tell only of some of their fibers: the chain may go on among the others.
+        bool cut_off = waits_.untold() > 0 && !way.closed;
+        std::size_t more = chain.size() - i - 1 + (cut_off ? waits_.untold() : 0);
+        text += joint + "waits for " + (cut_off ? "up to " : "") + std::to_string(more) + " more";
+        break;
+      }
+      const bool next_runs = waits_.at(chain[i + 1]).fiber == nullptr;
+      text += joint + verb(*fiber) + " " +
+              (next_runs ? running_text(chain[i + 1]) : spoken(chain[i + 1]));
+      if (way.closed && i + 2 == chain.size()) text += " again";
+    }
+    return text;
+  }
+
+  /// The sentence when all fibers wait, in the end, for one rank that computes.
+  std::string all_wait_for(int end) const {
+    if (waits_.nodes().size() > 1) return "everything waits for " + running_text(end);
+    return "rank " + std::to_string(waits_.at(end).rank) + " " + running_where(end);
+  }
+
+  const hang_view& view_;
+  const wait_graph& waits_;
+  const std::vector<node_name>& names_;
+};
+
+}  // namespace
+
+std::string hang_sentence(const hang_view& view, const wait_graph& waits,
+                          const std::vector<node_name>& names) {
+  return hang_words(view, waits, names).sentence();
+}
+
+std::string ranks_text(const hang_view& view, const wait_graph& waits,
+                       const std::vector<node_name>& names) {
+  const hang_words words(view, waits, names);
+  std::string text;
+  for (std::size_t r = 0; r < view.ranks.size(); ++r) text += words.rank_text(static_cast<int>(r));
+  return text;
+}
+
+}  // namespace sojourn::detail

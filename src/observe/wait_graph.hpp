@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wait-for graph of a job: who waits for whom, by the ranks' reports. It holds numbers only;
+// hang_text.hpp and hang_json.hpp put it into words.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "observe/hang_view.hpp"
+
+namespace sojourn::detail {
+
+/// True for the main fiber of a rank whose body has not returned.
+bool is_in_body(const fiber_record& fiber);
+
+class wait_graph {
+ public:
+  /// A fiber that a rank has told of, or the code that runs on a rank that computes.
+  struct node {
+    int rank;
+    const fiber_record* fiber = nullptr;  ///< Null: the code that runs.
+    int next = -1;                        ///< The node it waits for, or -1.
+  };
+
+  /// The way along the waits from its first node.
+  struct route {
+    std::vector<int> nodes;
+    bool
+        closed;  ///< It ends with a node that it has met before; else nobody knows what comes next.
+  };
+
+  /// Requires: `view` outlives the graph.
+  explicit wait_graph(const hang_view& view);
+
+  /// The ranks' nodes one rank after the other: what runs, then the fibers in the report's order.
+  const std::vector<node>& nodes() const { return nodes_; }
+  const node& at(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
+
+  /// Fibers that no rank has told of.
+  std::size_t untold() const { return untold_; }
+
+  /// The circle that is proven, if there is one; ends with the node that it begins with.
+  const std::vector<int>& proven_circle() const { return circle_; }
+
+  route follow(int from) const;
+
+  /// The way that tells most about why the job stands still: the shortest circle or, without any,
+  /// the longest chain. Before its length counts whether a chain leads to code that runs or to a
+  /// rank that stands still, then whether it begins in a body that has not returned. Empty when no
+  /// fiber is known.
+  route most_telling() const;
+
+  /// The code that runs to which all ways lead, or -1.
+  int where_all_lead() const;
+
+  /// True when no main fiber can go on, because of the proven circle, whatever else runs.
+  bool no_main_goes_on() const;
+
+ private:
+  int node_of(const told_fiber& told) const;
+  int first_fiber_of(int rank) const;
+  int running_on(int rank) const;
+  int main_of(int rank) const;
+  int giver_of(ticket_id ticket) const;
+  int awaited_by(int i) const;
+  bool leads_on(const route& way) const;
+  bool is_better(const route& way, const route& than) const;
+  template <class Condition>
+  int first_on(int rank, Condition holds) const;
+
+  const hang_view& view_;
+  std::vector<node> nodes_;
+  std::size_t untold_ = 0;
+  std::vector<int> circle_;
+  std::vector<int> first_;                 ///< Of each rank: the first of its nodes; and the end.
+  std::map<ticket_id, int> giver_;         ///< Node whose end gives a ticket its result.
+  std::map<ticket_id, ticket_id> source_;  ///< For a ticket, the one whose result it gets.
+};
+
+}  // namespace sojourn::detail
