@@ -266,12 +266,7 @@ bool hang_watcher::someone_waits_long(const hang_view& view) const {
   for (const rank_view& rank : view.ranks) {
     for (std::uint32_t i = 0; i < rank.report.fiber_count; ++i) {
       const fiber_record& f = rank.report.fibers[i];
-      bool for_a_fiber = f.kind == wait_kind::call || f.kind == wait_kind::result ||
-                         f.kind == wait_kind::mutex || f.kind == wait_kind::finish;
-      if (for_a_fiber && f.left_ns == fiber_record::no_limit &&
-          nanoseconds(f.waited_ns) >= watchdog_ / 2) {
-        return true;
-      }
+      if (waits_for_a_fiber(f) && nanoseconds(f.waited_ns) >= watchdog_ / 2) return true;
     }
   }
   return false;
@@ -486,17 +481,7 @@ hang_view hang_watcher::collect(const std::vector<bool>& running, time now) cons
         rank.quiet_seconds = duration<double>(now - progress_[r].since).count();
       }
       if (has_answered(r) || has_stack(r)) rank.report = area_.report_of(static_cast<int>(r));
-      // Written by a process that may be broken.
-      rank_report& report = rank.report;
-      report.fiber_count = std::min<std::uint32_t>(report.fiber_count, rank_report::fibers_max);
-      report.link_count = std::min<std::uint32_t>(report.link_count, rank_report::links_max);
-      report.stack_count = std::min<std::uint32_t>(report.stack_count, rank_report::stack_max);
-      for (fiber_record& fiber : report.fibers) {
-        fiber.frame_count = static_cast<std::uint8_t>(
-            std::min<std::size_t>(fiber.frame_count, fiber_record::frames_max));
-        if (fiber.rank >= area_.ranks()) fiber.rank = -1;
-        if (fiber.holder >= static_cast<std::int32_t>(report.fiber_count)) fiber.holder = -1;
-      }
+      make_sound(rank.report, area_.ranks());
     }
     view.ranks.push_back(rank);
   }

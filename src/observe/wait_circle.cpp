@@ -17,17 +17,8 @@ wait_key key_of(int rank, const fiber_record& f) {
   return {rank, f.piece, f.since, f.waits_for, f.result, f.scope};
 }
 
-bool can_end_a_wait(const fiber_record& f) {
-  switch (f.kind) {
-    case wait_kind::call:
-    case wait_kind::result:
-    case wait_kind::finish:
-    case wait_kind::mutex:
-      return f.left_ns == fiber_record::no_limit && f.since != 0;
-    default:
-      return false;
-  }
-}
+/// True when a report that comes later can tell whether it is still the same wait.
+bool is_certain(const fiber_record& f) { return waits_for_a_fiber(f) && f.since != 0; }
 
 template <class Visit>
 void each_fiber(const hang_view& view, Visit visit) {
@@ -54,7 +45,7 @@ class certain_waits {
     std::map<ticket_id, ticket_id> source;
     std::map<std::pair<int, std::uint32_t>, std::size_t> number;
     each_fiber(now, [&](const told_fiber& at, const fiber_record& f) {
-      if (!can_end_a_wait(f) || !waited.contains(key_of(at.rank, f))) return;
+      if (!is_certain(f) || !waited.contains(key_of(at.rank, f))) return;
       number[{at.rank, at.number}] = fibers_.size();
       if (f.result != 0) giver[f.result] = fibers_.size();
       fibers_.push_back({at, &f, {}});

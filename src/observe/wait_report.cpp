@@ -1,9 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/wait_report.hpp"
 
+#include <algorithm>
+
 #include "transport/shm/shm_transport.hpp"
 
 namespace sojourn::detail {
+
+bool waits_for_a_fiber(const fiber_record& fiber) {
+  switch (fiber.kind) {
+    case wait_kind::call:
+    case wait_kind::result:
+    case wait_kind::finish:
+    case wait_kind::mutex:
+      return fiber.left_ns == fiber_record::no_limit;
+    default:
+      return false;
+  }
+}
+
+void make_sound(rank_report& report, int ranks) {
+  report.fiber_count = std::min<std::uint32_t>(report.fiber_count, rank_report::fibers_max);
+  report.link_count = std::min<std::uint32_t>(report.link_count, rank_report::links_max);
+  report.stack_count = std::min<std::uint32_t>(report.stack_count, rank_report::stack_max);
+  for (fiber_record& fiber : report.fibers) {
+    fiber.frame_count = static_cast<std::uint8_t>(
+        std::min<std::size_t>(fiber.frame_count, fiber_record::frames_max));
+    if (fiber.rank >= ranks) fiber.rank = -1;
+    if (fiber.holder >= static_cast<std::int32_t>(report.fiber_count)) fiber.holder = -1;
+  }
+}
 
 bool watch_area::is_asleep(int rank) const {
   // The transport's word is cleared before its rank wakes, so a rank that is about to run is not

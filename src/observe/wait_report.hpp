@@ -59,6 +59,10 @@ struct fiber_record {
   std::uint64_t frames[frames_max];  ///< Addresses inside the calls, youngest first.
 };
 
+/// True for a wait that only a fiber can end, by ending itself or by unlocking a mutex, however
+/// long that takes.
+bool waits_for_a_fiber(const fiber_record& fiber);
+
 /// The result of ticket `from`, whose home is the rank that reports, is forwarded to `to`.
 struct ticket_link {
   ticket_id from;
@@ -80,6 +84,10 @@ struct rank_report {
   ticket_link links[links_max];
   fiber_record fibers[fibers_max];
 };
+
+/// Brings the counts and the places in a report within their bounds, for a job of so many ranks:
+/// the process that has written it may be broken.
+void make_sound(rank_report& report, int ranks);
 
 /// Written by its rank, except `report_wanted` and `brief_wanted`.
 struct alignas(64) rank_watch {
