@@ -81,7 +81,7 @@ std::vector<std::string> unknown_settings() {
     std::string_view text = *entry;
     std::string_view name = text.substr(0, text.find('='));
     if (!name.starts_with(prefix) || is_known(name)) continue;
-    std::string sentence = std::string(name) + " is no setting of Sojourn";
+    std::string sentence = std::string(name) + " is not a setting of Sojourn";
     std::string_view own = name.substr(prefix.size());
     auto distance = [&](std::string_view known) {
       return edits_between(own, known.substr(prefix.size()));

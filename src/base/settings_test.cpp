@@ -27,9 +27,9 @@ TEST(settings, unknown_ones_are_told_with_the_nearest_name) {
   setenv("SOJOURN_BALNACE", "steal", 1);
   setenv("SOJOURN_QUICKER", "1", 1);
   EXPECT_EQ(unknown_settings(),
-            (std::vector<std::string>{"SOJOURN_BALNACE is no setting of Sojourn; did you mean "
+            (std::vector<std::string>{"SOJOURN_BALNACE is not a setting of Sojourn; did you mean "
                                       "SOJOURN_BALANCE?",
-                                      "SOJOURN_QUICKER is no setting of Sojourn"}));
+                                      "SOJOURN_QUICKER is not a setting of Sojourn"}));
   for (const char* name : {"SOJOURN_BALANCE", "SOJOURN_JOB", "SOJOURN_TEST_ONLY", "SOJOURN_BALNACE",
                            "SOJOURN_QUICKER"}) {
     unsetenv(name);

@@ -126,7 +126,7 @@ void refuse_unless_saved(const piece* p, bool is_awaited_or_ready) {
     because(handles_exception, "waits in a catch block, and the exception is not saved");
   }
   if (p->static_inits != 0) because(initialises, "is initialising a static variable");
-  if (p->holds != nullptr) because(stays, "has a `stay`, for something of its process");
+  if (p->holds != nullptr) because(stays, "has a `stay`: it uses what only its process has");
   for (const mutex_state* m = p->mutexes; m != nullptr; m = m->before) {
     refuse_object(p, "holds", *m);
   }
@@ -298,7 +298,7 @@ struct plan {
 /// True when this call has locked the path.
 bool make_plan(plan& p, const std::string& path) {
   if (path.empty() || path.size() >= sizeof p.path - 32) {
-    throw error(format("a name of %zu characters is none for a file", path.size()));
+    throw error(format("no file can have a name of %zu characters", path.size()));
   }
   (void)generation_at(path);  // throws when something else than a checkpoint lies there
   const bool locked = lock_checkpoint(path, 0);

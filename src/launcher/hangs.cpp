@@ -250,7 +250,7 @@ void hang_watcher::look_at_ranks(time now, bool some_sleep) {
     }
     if (!some_wait) continue;
     p.is_told = true;
-    start({format("rank %zu has not come to its scheduler for %.0f s, and others wait", rank,
+    start({format("rank %zu has not returned to its scheduler for %.0f s, and others wait", rank,
                   std::floor(duration<double>(runs).count())),
            false, false, now});
   }

@@ -112,7 +112,7 @@ class hang_words {
       case rank_condition::stopped:
         return text + " is stopped: by a signal (SIGCONT lets it go on), or a debugger holds it\n";
       case rank_condition::frozen:
-        return text + " is frozen: its control group is\n";
+        return text + " is frozen, with its control group\n";
       case rank_condition::dying:
         return text + " is dying: its core is being written\n";
       case rank_condition::computing: {
@@ -160,7 +160,7 @@ class hang_words {
       place = named.places.front();
     } else {
       if (!named.thread.empty()) return thread_text(named);
-      if (fiber == nullptr) return "what runs there";
+      if (fiber == nullptr) return "the code that runs there";
       if (!fiber->is_main) return "a fiber";
       place.function = "main";
     }
@@ -247,7 +247,7 @@ class hang_words {
   }
 
   std::string who_is_not_told() const {
-    return waits_.untold() > 0 || !view_.proven ? "none of the fibers told of gives"
+    return waits_.untold() > 0 || !view_.proven ? "none of the reported fibers gives"
                                                 : "no fiber is left to give";
   }
 

@@ -157,7 +157,7 @@ for ranks in 1 2; do
   for sentence in 'holds a synchronisation object at 0x[0-9a-f]*, which is not saved with it' \
     'waits for a synchronisation object at 0x[0-9a-f]*, which is not saved with it' \
     'the thread of id 0x[0-9a-f]* waits in a catch block, and the exception is not saved$' \
-    'the thread of id 0x[0-9a-f]* has a .stay., for something of its process$' \
+    'the thread of id 0x[0-9a-f]* has a .stay.: it uses what only its process has$' \
     'the thread .starter. is initialising a static variable$' \
     'main holds a sojourn::mutex of the global heap, and would not in a restored job: unlock it before$' \
     'a fiber is part of main, began by a fork or an activation, and has not ended$' \

@@ -248,8 +248,8 @@ void replies_that_are_too_many() {
 
 void checkpoints_that_are_none() {
   says<error>("this job was not restored: restored() tells", [] { restored_root<int>(); });
-  says<error>("a name of 0 characters is none for a file", [] { checkpoint(""); });
-  says<error>("a name of 5000 characters is none for a file",
+  says<error>("no file can have a name of 0 characters", [] { checkpoint(""); });
+  says<error>("no file can have a name of 5000 characters",
               [] { checkpoint(std::string(5000, 'x')); });
   says<checkpoint_error>("checkpoint() is called by main on every rank, not by a thread or a call",
                          [] { spawn([] { checkpoint("x"); }).join(); });

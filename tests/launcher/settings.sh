@@ -20,16 +20,16 @@ expect_one_line() {
 with SOJOURN_BALNCE=steal "$sojourn" run -n 4 "$real"
 expect_status 0
 expect_one_line
-expect_err '^sojourn run: SOJOURN_BALNCE is no setting of Sojourn; did you mean SOJOURN_BALANCE?$'
+expect_err '^sojourn run: SOJOURN_BALNCE is not a setting of Sojourn; did you mean SOJOURN_BALANCE?$'
 with SOJOURN_BALNCE=steal "$sojourn" run -n 2 --dry-run "$real"
 expect_one_line
 with SOJOURN_BALNCE=steal "$real"
 expect_status 0
 expect_one_line
-expect_err '^sojourn: SOJOURN_BALNCE is no setting'
+expect_err '^sojourn: SOJOURN_BALNCE is not a setting'
 with SOJOURN_MOOD=good "$sojourn" run -n 2 hostname
 expect_one_line
-expect_err '^sojourn run: SOJOURN_MOOD is no setting of Sojourn$'
+expect_err '^sojourn run: SOJOURN_MOOD is not a setting of Sojourn$'
 # A job inside of a job has what the outer one sets.
 with SOJOURN_BALANCE=none "$sojourn" run -n 1 "$sojourn" run -n 2 "$real"
 expect_status 0

@@ -218,7 +218,7 @@ one_is_waited_for() {
     # One that never comes to its scheduler is told of though others go on.
     report_of "^sojourn run: rank [0-9]* \`main\`.* waits in barrier() for rank $last, which computes in \`computes_for_ever\`" \
       --watchdog 0.2 "$hangs" computes_and_beats
-    expect_begin "sojourn run: rank $last has not come to its scheduler for [0-9]* s, and others wait"
+    expect_begin "sojourn run: rank $last has not returned to its scheduler for [0-9]* s, and others wait"
   fi
 
   # A rank that is stopped is told of as such, though others go on.
@@ -245,7 +245,7 @@ one_is_waited_for() {
     echo "$rank_pid" >"$group/cgroup.procs"
     freeze
     told=0
-    until_true 20000 said "^rank $last (pid $rank_pid) is frozen: its control group is" || told=1
+    until_true 20000 said "^rank $last (pid $rank_pid) is frozen, with its control group" || told=1
     thaw
     kill $launcher
     wait $launcher
