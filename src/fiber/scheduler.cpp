@@ -30,8 +30,6 @@ namespace sojourn::detail {
 
 leaving handover;
 fiber_view* running_fiber = nullptr;
-piece* first_ready = nullptr;
-piece* first_shut_out = nullptr;
 task_queue posted;
 std::atomic<void (*)()> at_next_turn{nullptr};
 void (*on_fiber_made)(piece* p) = [](piece*) {};
@@ -41,17 +39,10 @@ void (*on_wait_outside_fiber)() = [] {};
 namespace {
 
 struct scheduler_state {
-  piece* ready_last = nullptr;
-  piece* round_last = nullptr;  // the last of the ready pieces that run in this round
-  bool round_ends = false;      // end this round early: messages come first
-  piece* begun = nullptr;       // what run_on_spare began, until it is retired
-  piece* spare = nullptr;       // a stack for the next handler
+  piece* begun = nullptr;  // what run_on_spare began, until it is retired
+  piece* spare = nullptr;  // a stack for the next handler
   std::size_t fibers_resident = 0;
   fp_control usual_fp = {};
-  bool (*stands)(const piece* p) = nullptr;
-  piece* first_standing = nullptr;
-  piece* last_standing = nullptr;
-  piece* last_shut_out = nullptr;
 } scheduler;
 
 fp_control read_fp() {
@@ -344,8 +335,8 @@ long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp
   const auto act = reinterpret_cast<leave_action>(action);
   boundaries each(p, sp);
   const boundary b = go_to_fork(each);
-  if (b && ++waits % once_in == 0) scheduler.round_ends = true;
-  if (!b || scheduler.round_ends) {
+  if (b && ++waits % once_in == 0) ready_queue.round_ends = true;
+  if (!b || ready_queue.round_ends) {
     p = suspend_running(sp);
     p->has_forks = !each.knows_of_none();
     act(p, reinterpret_cast<void*>(context));
@@ -377,7 +368,7 @@ bool has_marked_fork(const piece* p) {
 /// True when the running piece has to leave its stack: fibers are being frozen, other ranks read
 /// the slot, its canary must be checked, or the piece itself is to move to another rank.
 bool stack_is_wanted(const piece* p) {
-  return scheduler.stands != nullptr || slots[p->slot].being_read != 0 ||
+  return ready_queue.stands != nullptr || slots[p->slot].being_read != 0 ||
          slots[p->slot].unguarded || p->departs_to != no_rank;
 }
 
@@ -423,7 +414,7 @@ std::uint64_t find_youngest_mark() {
 // function.
 long leave_under_mark(leave_action action, void* context) {
   const piece* p = running_piece();
-  if (p == nullptr || (!may_have_forks() && !has_marked_fork(p)) || scheduler.round_ends ||
+  if (p == nullptr || (!may_have_forks() && !has_marked_fork(p)) || ready_queue.round_ends ||
       stack_is_wanted(p) || running.mutexes != nullptr) {
     return leave_whole(action, context);
   }
@@ -456,99 +447,23 @@ bool someone_goes_on_if_blocked() {
   return running.watched != 0 || youngest_open_fork();
 }
 
-namespace {
-
-void append_ready(piece* p, long word) {
-  p->word = word;
-  p->next_ready = nullptr;
-  if (first_ready == nullptr) {
-    first_ready = p;
-  } else {
-    scheduler.ready_last->next_ready = p;
-  }
-  scheduler.ready_last = p;
-}
-
-}  // namespace
-
-void make_ready(piece* p, long word) {
-  append_ready(p, word);
-  scheduler.round_last = p;
-}
-
-void make_ready_first(piece* p, long word) {
-  p->word = word;
-  p->next_ready = first_ready;
-  if (first_ready == nullptr) scheduler.ready_last = p;
-  if (scheduler.round_last == nullptr) scheduler.round_last = p;
-  first_ready = p;
-}
-
-namespace {
-
-void shut_out(piece* p) {
-  p->next_ready = nullptr;
-  (first_shut_out == nullptr ? first_shut_out : scheduler.last_shut_out->next_ready) = p;
-  scheduler.last_shut_out = p;
-}
-
-}  // namespace
-
-void slot_was_read(std::uint32_t slot) {
-  if (--slots[slot].being_read != 0) return;
-  for (piece* p = std::exchange(first_shut_out, nullptr); p != nullptr;) {
-    piece* next = p->next_ready;
-    if (p->slot == slot) {
-      make_ready(p, p->word);
-    } else {
-      shut_out(p);
-    }
-    p = next;
-  }
-}
-
-void freeze(bool (*stands)(const piece* p)) { scheduler.stands = stands; }
-
-void thaw() {
-  scheduler.stands = nullptr;
-  for (piece* p = std::exchange(scheduler.first_standing, nullptr); p != nullptr;) {
-    piece* next = p->next_ready;
-    make_ready(p, p->word);
-    p = next;
-  }
-}
-
-piece* first_standing() { return scheduler.first_standing; }
-
-void set_aside(piece* p) {
-  p->next_ready = nullptr;
-  (scheduler.first_standing == nullptr ? scheduler.first_standing
-                                       : scheduler.last_standing->next_ready) = p;
-  scheduler.last_standing = p;
-}
-
 void restore_resident() { ++scheduler.fibers_resident; }
 
 void give_turn() {
   ++counts.yields;
   if (at_next_turn.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     at_next_turn.exchange(nullptr)();
-  leave_to_wait([](piece* left, void*) { append_ready(block(left), 1); }, nullptr);
+  leave_to_wait([](piece* left, void*) { make_ready_next_round(block(left), 1); }, nullptr);
 }
 
 namespace {
 
 [[gnu::always_inline]] inline int run_round(int most) {
-  // Fibers that give their turn meanwhile run in the next round: one that does so again and again
-  // must not keep messages waiting.
-  scheduler.round_last = first_ready != nullptr ? scheduler.ready_last : nullptr;
-  scheduler.round_ends = false;
+  begin_round();
   int ran = 0;
   while (first_ready != nullptr && ran < most) {
-    piece* p = first_ready;
-    first_ready = p->next_ready;
-    if (p == scheduler.round_last) scheduler.round_last = nullptr;
-    if (scheduler.stands != nullptr && scheduler.stands(p)) [[unlikely]] {
+    piece* p = take_ready();
+    if (is_frozen(p)) [[unlikely]] {
       set_aside(p);
     } else if (slots[p->slot].being_read != 0) [[unlikely]] {
       shut_out(p);
@@ -556,7 +471,7 @@ namespace {
       resume(p);
     }
     ++ran;
-    if (scheduler.round_last == nullptr || scheduler.round_ends) break;
+    if (round_is_over()) break;
   }
   return ran;
 }

@@ -8,6 +8,7 @@
 
 #include "base/check.hpp"
 #include "fiber/piece.hpp"
+#include "fiber/ready_queue.hpp"
 #include "fiber/stack_copy.hpp"
 #include "fiber/switch.hpp"
 
@@ -100,14 +101,6 @@ boundary youngest_open_fork();
 /// True when the running piece would be cut if it blocked, so that somebody has work meanwhile.
 bool someone_goes_on_if_blocked();
 
-extern piece* first_ready;
-/// Pieces whose turn came while another rank read their slots, in which nothing may change
-/// meanwhile (stack_slot::being_read); linked by next_ready.
-extern piece* first_shut_out;
-/// A reader of the slot has finished. After the last one, the slot's shut-out pieces are ready
-/// again.
-void slot_was_read(std::uint32_t slot);
-
 /// Suspends the running fiber behind all that are ready.
 void give_turn();
 /// Called once, on its stack, by the next fiber that gives its turn. A signal handler that finds
@@ -121,19 +114,6 @@ extern void (*on_child_throws)(const std::type_info& type, void* object);
 /// Told when a handler's stack becomes a fiber (set by the floor above).
 extern void (*on_fiber_made)(piece* p);
 
-/// The word of a piece whose next statement is right on any rank: the piece gave its turn, or looks
-/// again for the result that it waited for. A piece with another word runs here before it may
-/// leave.
-inline constexpr long goes_anywhere = 1;
-/// The word of a piece that waited for what only this rank can tell it.
-inline constexpr long woken_here = 4;
-
-/// Queues a suspended piece, behind all that are ready or before them; it resumes with `word` (not
-/// 0).
-void make_ready(piece* p, long word);
-void make_ready_first(piece* p, long word);
-inline bool anything_ready() { return first_ready != nullptr; }
-
 /// Runs at most `most` ready pieces, including those that become ready meanwhile, except by giving
 /// their turn. Returns how many it ran. Scheduler's stack only.
 int run_ready(int most);
@@ -141,15 +121,6 @@ int run_ready(int most);
 /// time, until there are none or it has run `most` in all.
 int run_what_is_here(int most);
 
-/// From now on a ready piece for which stands(p) is true is set aside instead of run; the pieces
-/// set aside keep their order. Null: none are set aside any more.
-void freeze(bool (*stands)(const piece* p));
-/// Ends freeze(): the pieces set aside become ready, behind those that are ready already.
-void thaw();
-/// The first of the pieces set aside, which are linked by next_ready.
-piece* first_standing();
-/// Sets a piece aside; also one from a checkpoint, that was set aside in the earlier run.
-void set_aside(piece* p);
 /// Counts a fiber of this rank that came back from a checkpoint.
 void restore_resident();
 

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pieces whose turn comes next, and those whose turn has come but that must not run yet. The
+// scheduler runs the ready pieces in *rounds*, and looks for messages between them. A piece that
+// gives its turn runs in the next round: one that does so again and again must not keep messages
+// waiting.
+#pragma once
+
+#include "fiber/piece.hpp"
+
+namespace sojourn::detail {
+
+/// The first of the ready pieces, which are linked by next_ready.
+extern piece* first_ready;
+inline bool anything_ready() { return first_ready != nullptr; }
+
+/// The rest of the state of the queue.
+struct ready_queue_state {
+  piece* last = nullptr;        ///< Of all ready pieces; out of date while there are none.
+  piece* round_last = nullptr;  ///< The last of those that run in this round; null: it is over.
+  bool round_ends = false;      ///< End this round early: messages come first.
+  bool (*stands)(const piece* p) = nullptr;  ///< What freeze() was called with.
+};
+extern ready_queue_state ready_queue;
+
+/// The word of a piece whose next statement is right on any rank: the piece gave its turn, or looks
+/// again for the result that it waited for. A piece with another word runs here before it may
+/// leave.
+inline constexpr long goes_anywhere = 1;
+/// The word of a piece that waited for what only this rank can tell it.
+inline constexpr long woken_here = 4;
+
+/// Queues a suspended piece, behind all that are ready or before them; it resumes with `word` (not
+/// 0).
+void make_ready(piece* p, long word);
+void make_ready_first(piece* p, long word);
+/// The same as make_ready, but `p` runs in the next round.
+inline void make_ready_next_round(piece* p, long word) {
+  p->word = word;
+  p->next_ready = nullptr;
+  if (first_ready == nullptr) {
+    first_ready = p;
+  } else {
+    ready_queue.last->next_ready = p;
+  }
+  ready_queue.last = p;
+}
+
+/// All pieces that are ready now, and those that become ready meanwhile, except by giving their
+/// turn, run in the round that begins.
+inline void begin_round() {
+  ready_queue.round_last = first_ready != nullptr ? ready_queue.last : nullptr;
+  ready_queue.round_ends = false;
+}
+inline bool round_is_over() { return ready_queue.round_last == nullptr || ready_queue.round_ends; }
+/// Requires: anything_ready().
+inline piece* take_ready() {
+  piece* p = first_ready;
+  first_ready = p->next_ready;
+  if (p == ready_queue.round_last) ready_queue.round_last = nullptr;
+  return p;
+}
+
+/// Pieces whose turn came while another rank read their slots, in which nothing may change
+/// meanwhile (stack_slot::being_read); linked by next_ready.
+extern piece* first_shut_out;
+/// Adds one.
+[[gnu::cold]] void shut_out(piece* p);
+/// A reader of the slot has finished. After the last one, the slot's shut-out pieces are ready
+/// again.
+void slot_was_read(std::uint32_t slot);
+
+/// From now on a ready piece for which stands(p) is true is set aside instead of run; the pieces
+/// set aside keep their order. Null: none are set aside any more.
+void freeze(bool (*stands)(const piece* p));
+/// Ends freeze(): the pieces set aside become ready, behind those that are ready already.
+void thaw();
+inline bool is_frozen(const piece* p) {
+  return ready_queue.stands != nullptr && ready_queue.stands(p);
+}
+/// The first of the pieces set aside, which are linked by next_ready.
+piece* first_standing();
+/// Sets a piece aside; also one from a checkpoint, that was set aside in the earlier run.
+[[gnu::cold]] void set_aside(piece* p);
+
+}  // namespace sojourn::detail
