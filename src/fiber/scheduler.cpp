@@ -6,9 +6,9 @@
 
 #include <exception>
 #include <utility>
-#include <vector>
 
 #include "base/check.hpp"
+#include "fiber/spare_stacks.hpp"
 #include "fiber/stack_copy.hpp"
 #include "fiber/waiters.hpp"
 #include "fiber/watched.hpp"
@@ -32,7 +32,6 @@ leaving handover;
 fiber_view* running_fiber = nullptr;
 task_queue posted;
 std::atomic<void (*)()> at_next_turn{nullptr};
-void (*on_fiber_made)(piece* p) = [](piece*) {};
 void (*on_child_throws)(const std::type_info&, void*) = [](const std::type_info&, void*) {};
 void (*on_wait_outside_fiber)() = [] {};
 
@@ -40,8 +39,6 @@ namespace {
 
 struct scheduler_state {
   piece* begun = nullptr;  // what run_on_spare began, until it is retired
-  piece* spare = nullptr;  // a stack for the next handler
-  std::size_t fibers_resident = 0;
   fp_control usual_fp = {};
 } scheduler;
 
@@ -104,32 +101,6 @@ void record_suspension(piece* p) {
     write_fp(scheduler.usual_fp);
 }
 
-void become_fiber(piece* p) {
-  scheduler.spare = nullptr;
-  p->called_by = handover.called_by;
-  ++scheduler.fibers_resident;
-  ++counts.fibers_made;
-  on_fiber_made(p);
-  if (scheduler.fibers_resident > slots.fibers_max() || p->shares_stack) {
-    // There are few stacks left: the next handler runs where this one lies, which then becomes an
-    // image.
-    piece* sharer = new_piece();
-    sharer->slot = p->slot;
-    sharer->hi = p->hi;
-    sharer->keeps_slot = true;
-    ++slots[p->slot].users;
-    scheduler.spare = sharer;
-  }
-}
-
-piece* make_spare() {
-  piece* p = new_piece();
-  p->slot = slots.acquire();
-  p->hi = slots.high(p->slot);
-  p->keeps_slot = true;
-  return p;
-}
-
 /// Back on the scheduler's stack after a stack left.
 [[gnu::always_inline]] inline void after_leaving() {
   confirm_switch();
@@ -145,13 +116,13 @@ piece* make_spare() {
     // If the computation ended with another rounding mode, nobody else gets it.
     if (read_fp() != scheduler.usual_fp) [[unlikely]]
       write_fp(scheduler.usual_fp);
-    if (p == scheduler.spare) return;
+    if (p == spare_stacks.spare) return;
     retire(p);
     // Made now, and not when a message waits for it.
-    if (scheduler.spare == nullptr) scheduler.spare = make_spare();
+    if (spare_stacks.spare == nullptr) spare_stacks.spare = make_spare();
     return;
   }
-  if (p == scheduler.spare) become_fiber(p);
+  if (p == spare_stacks.spare) become_fiber(p, handover.called_by);
   record_suspension(p);
   action(p, handover.context);
 }
@@ -244,7 +215,7 @@ piece* suspend_running(std::uint64_t sp) {
     waits_outside_fiber();
   running_fiber = nullptr;
   handover.sp = reinterpret_cast<void*>(sp);
-  if (p == scheduler.spare) become_fiber(p);
+  if (p == spare_stacks.spare) become_fiber(p, handover.called_by);
   record_suspension(p);
   return p;
 }
@@ -342,7 +313,7 @@ long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp
     act(p, reinterpret_cast<void*>(context));
     abandon_stack();
   }
-  if (p == scheduler.spare) become_fiber(p);
+  if (p == spare_stacks.spare) become_fiber(p, handover.called_by);
   running_fiber = nullptr;
   const std::uint64_t outer = is_by_reference(b.kind) ? each.end_of_next() : 0;
   piece* younger = cut_running(p, b, outer, sp);
@@ -432,7 +403,7 @@ bool younger_may_go() {
 void go_on_without_younger(bool (*action)(piece* younger, void* context), void* context,
                            std::uint64_t sp) {
   piece* p = running_piece();
-  if (p == scheduler.spare) become_fiber(p);
+  if (p == spare_stacks.spare) become_fiber(p, handover.called_by);
   running_fiber = nullptr;
   const boundary b = boundary_of(running.youngest);
   const std::uint64_t outer = is_by_reference(b.kind) ? end_of_outer(boundaries(p, sp), b) : 0;
@@ -446,8 +417,6 @@ bool someone_goes_on_if_blocked() {
   // In checked mode, something is watched: the wait is then checked where it suspends, so let it.
   return running.watched != 0 || youngest_open_fork();
 }
-
-void restore_resident() { ++scheduler.fibers_resident; }
 
 void give_turn() {
   ++counts.yields;
@@ -490,7 +459,7 @@ namespace {
   scheduler.begun = p;
   run_on(p, fn, context);
   if (scheduler.begun == nullptr) return handler_end::fiber_ended;
-  if (scheduler.spare == p) return handler_end::returned;
+  if (spare_stacks.spare == p) return handler_end::returned;
   // Resumed here, before the returns to whoever polls: after another stack has run, each return is
   // mispredicted.
   if (goes_on && first_ready == p) run_ready(1);
@@ -505,33 +474,6 @@ namespace {
   const handler_end end = run_on_spare(p, fn, context, pinned, scope, goes_on);
   slots.check(slot);
   return end;
-}
-
-/// A spare stack in a slot that no other rank reads.
-[[gnu::noinline]] piece* another_spare() {
-  std::vector<piece*> refused;
-  piece* p = scheduler.spare;
-  while (slots[p->slot].being_read != 0) {
-    refused.push_back(p);  // released only below: make_spare would take the same slot again
-    p = make_spare();
-  }
-  for (piece* r : refused) {
-    slots.release(r->slot);
-    free_piece(r);
-  }
-  return scheduler.spare = p;
-}
-
-}  // namespace
-
-namespace {
-
-[[gnu::always_inline]] inline piece* ready_spare() {
-  if (scheduler.spare == nullptr) scheduler.spare = make_spare();
-  piece* p = scheduler.spare;
-  if (slots[p->slot].being_read != 0) [[unlikely]]
-    p = another_spare();
-  return p;
 }
 
 [[gnu::always_inline]] inline handler_end run_on_a_spare(void (*fn)(void*), void* context,
@@ -623,26 +565,13 @@ void retire(piece* p) {
   if (p->is_thread_base()) on_thread.gone(p);
   if (p->refers_to != nullptr) drop_referrer(p);
   if (p->scope != nullptr) on_scope.left(p->scope);
-  if (p->keeps_slot) {
-    --scheduler.fibers_resident;
-    slots.release(p->slot);
-  }
+  if (p->keeps_slot) release_stack(p);
   free_piece(p);
 }
 
-const piece* spare_piece() { return scheduler.spare; }
-int called_by(const piece* p) { return p == scheduler.spare ? handover.called_by : p->called_by; }
-
-bool running_keeps_its_stack() {
-  const piece* p = running_piece();
-  if (p == nullptr || p->hi != slots.high(p->slot)) return false;
-  if (slots.is_main(p->slot)) return true;
-  // The spare becomes a fiber when it blocks. One fiber too many would have to share its stack.
-  return p->keeps_slot && !p->shares_stack && slots[p->slot].users == 1 &&
-         (p != scheduler.spare || scheduler.fibers_resident < slots.fibers_max());
+int called_by(const piece* p) {
+  return p == spare_stacks.spare ? handover.called_by : p->called_by;
 }
-
-std::size_t fibers_unfinished() { return pieces_in_use - (scheduler.spare != nullptr); }
 
 namespace {
 std::exception_ptr held;

@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "fiber/piece.hpp"
 #include "fiber/ready_queue.hpp"
+#include "fiber/spare_stacks.hpp"
 #include "fiber/stack_copy.hpp"
 #include "fiber/switch.hpp"
 
@@ -111,18 +112,12 @@ extern std::atomic<void (*)()> at_next_turn;
 /// gone (set by the floor above).
 extern void (*on_child_throws)(const std::type_info& type, void* object);
 
-/// Told when a handler's stack becomes a fiber (set by the floor above).
-extern void (*on_fiber_made)(piece* p);
-
 /// Runs at most `most` ready pieces, including those that become ready meanwhile, except by giving
 /// their turn. Returns how many it ran. Scheduler's stack only.
 int run_ready(int most);
 /// Runs ready pieces and tasks (sojourn/detail/tasks.hpp) in turn, at most `most` of each at a
 /// time, until there are none or it has run `most` in all.
 int run_what_is_here(int most);
-
-/// Counts a fiber of this rank that came back from a checkpoint.
-void restore_resident();
 
 /// How run_handler ended. A handler that has become a fiber (fiber_waits, fiber_ended) has taken
 /// over the caller's count in `scope`, and releases it when it ends.
@@ -145,16 +140,6 @@ int called_by(const piece* p);
 inline piece* running_piece() { return static_cast<piece*>(running_fiber); }
 /// Drops a suspended piece: it has finished, or its bytes have left this rank.
 void retire(piece* p);
-
-/// The piece of the stack that is kept for the next handler; it is no fiber. May be null.
-const piece* spare_piece();
-
-/// True when no other computation can take the place of the running one's frames, whatever the
-/// running one waits for.
-bool running_keeps_its_stack();
-
-/// Pieces that are on this rank and have not finished.
-std::size_t fibers_unfinished();
 
 /// Requires: called on the worker thread, before anything runs.
 void attach_scheduler(std::uint64_t stack_low, std::uint64_t stack_high);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/spare_stacks.hpp"
+
+#include <vector>
+
+#include "sojourn/counters.hpp"
+
+namespace sojourn::detail {
+
+spare_stacks_state spare_stacks;
+void (*on_fiber_made)(piece* p) = [](piece*) {};
+
+piece* make_spare() {
+  piece* p = new_piece();
+  p->slot = slots.acquire();
+  p->hi = slots.high(p->slot);
+  p->keeps_slot = true;
+  return p;
+}
+
+piece* another_spare() {
+  std::vector<piece*> refused;
+  piece* p = spare_stacks.spare;
+  while (slots[p->slot].being_read != 0) {
+    refused.push_back(p);  // released only below: make_spare would take the same slot again
+    p = make_spare();
+  }
+  for (piece* r : refused) {
+    slots.release(r->slot);
+    free_piece(r);
+  }
+  return spare_stacks.spare = p;
+}
+
+void become_fiber(piece* p, int called_by) {
+  spare_stacks.spare = nullptr;
+  p->called_by = called_by;
+  ++spare_stacks.fibers_resident;
+  ++counts.fibers_made;
+  on_fiber_made(p);
+  if (spare_stacks.fibers_resident > slots.fibers_max() || p->shares_stack) {
+    // There are few stacks left: the next handler runs where this one lies, which then becomes an
+    // image.
+    piece* sharer = new_piece();
+    sharer->slot = p->slot;
+    sharer->hi = p->hi;
+    sharer->keeps_slot = true;
+    ++slots[p->slot].users;
+    spare_stacks.spare = sharer;
+  }
+}
+
+bool running_keeps_its_stack() {
+  const auto* p = static_cast<const piece*>(running_fiber);
+  if (p == nullptr || p->hi != slots.high(p->slot)) return false;
+  if (slots.is_main(p->slot)) return true;
+  // The spare becomes a fiber when it blocks. One fiber too many would have to share its stack.
+  return p->keeps_slot && !p->shares_stack && slots[p->slot].users == 1 &&
+         (p != spare_stacks.spare || spare_stacks.fibers_resident < slots.fibers_max());
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stacks of handlers. One is kept for the next handler, the *spare*: a handler that returns
+// leaves it for the one after it. A handler that blocks keeps the stack and is a fiber from then
+// on, and another stack becomes the spare. With too many such fibers there are few stacks left:
+// then the next handler runs where the last one lies.
+#pragma once
+
+#include <cstddef>
+
+#include "fiber/piece.hpp"
+
+namespace sojourn::detail {
+
+struct spare_stacks_state {
+  piece* spare = nullptr;           ///< For the next handler; it is no fiber. May be null.
+  std::size_t fibers_resident = 0;  ///< Fibers that keep a slot of this rank (piece::keeps_slot).
+};
+extern spare_stacks_state spare_stacks;
+
+/// The piece of the stack that is kept for the next handler. May be null.
+inline const piece* spare_piece() { return spare_stacks.spare; }
+
+/// A piece on a stack of its own, for a handler.
+piece* make_spare();
+/// Makes the spare one whose slot no other rank reads, and returns it.
+piece* another_spare();
+/// What the next handler runs on.
+[[gnu::always_inline]] inline piece* ready_spare() {
+  if (spare_stacks.spare == nullptr) spare_stacks.spare = make_spare();
+  piece* p = spare_stacks.spare;
+  if (slots[p->slot].being_read != 0) [[unlikely]]
+    p = another_spare();
+  return p;
+}
+
+/// The handler that runs on the spare, `p`, blocks: it is a fiber from now on. `called_by`: the
+/// rank whose call it answers, or no_rank.
+void become_fiber(piece* p, int called_by);
+/// Told when a handler's stack becomes a fiber (set by the floor above).
+extern void (*on_fiber_made)(piece* p);
+
+/// Gives back the slot of a fiber that keeps it and has ended or left this rank.
+inline void release_stack(const piece* p) {
+  --spare_stacks.fibers_resident;
+  slots.release(p->slot);
+}
+/// Counts a fiber of this rank that came back from a checkpoint.
+inline void restore_resident() { ++spare_stacks.fibers_resident; }
+
+/// True when no other computation can take the place of the running one's frames, whatever the
+/// running one waits for.
+bool running_keeps_its_stack();
+
+/// Pieces that are on this rank and have not finished.
+inline std::size_t fibers_unfinished() { return pieces_in_use - (spare_stacks.spare != nullptr); }
+
+}  // namespace sojourn::detail
