@@ -31,6 +31,7 @@
 #include "migrate/reading.hpp"
 #include "migrate/scan.hpp"
 #include "migrate/stale_report.hpp"
+#include "migrate/thread_trailer.hpp"
 #include "migrate/threads.hpp"
 #include "object/records.hpp"
 #include "rpc/rpc.hpp"

@@ -57,7 +57,7 @@ enum class runtime_message : std::uint16_t {
 enum class fixed_handler : std::uint16_t {
   named_function,  ///< A call of a function by its name (rpc/named.hpp).
   named_method,    ///< The same for a method, whose frames stay.
-  thread_home,     ///< Asks a thread's home (migrate/threads.cpp).
+  thread_home,     ///< Asks a thread's home (migrate/thread_home.cpp).
   count_
 };
 /// Requires: the dispatcher is not attached yet.
@@ -78,8 +78,8 @@ void on_message(runtime_message kind, runtime_handler handler, std::size_t least
 /// Flags of a message.
 inline constexpr std::uint16_t flag_exception = 1;  ///< The bytes of a result are an exception.
 inline constexpr std::uint16_t flag_scope = 2;      ///< A scope_ticket follows the payload.
-inline constexpr std::uint16_t flag_thread = 4;     ///< A piece is part of a thread (threads.hpp).
-inline constexpr std::uint16_t flag_kept = 8;       ///< A result is kept by the rank it came from.
+inline constexpr std::uint16_t flag_thread = 4;  ///< A piece is of a thread (thread_trailer.hpp).
+inline constexpr std::uint16_t flag_kept = 8;    ///< A result is kept by the rank it came from.
 
 /// What a message says about the finish scope it belongs to; the last 16 bytes of its payload.
 struct scope_ticket {

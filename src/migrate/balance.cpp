@@ -17,6 +17,8 @@
 #include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "migrate/ship.hpp"
+#include "migrate/thread_home.hpp"
+#include "migrate/thread_trailer.hpp"
 #include "migrate/threads.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"

@@ -14,6 +14,7 @@
 #include "memory/thread_arena.hpp"
 #include "message/dispatcher.hpp"
 #include "message/message_reader.hpp"
+#include "migrate/thread_trailer.hpp"
 #include "migrate/threads.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/tasks.hpp"

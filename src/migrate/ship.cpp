@@ -15,6 +15,7 @@
 #include "migrate/checked_scan.hpp"
 #include "migrate/reading.hpp"
 #include "migrate/scan.hpp"
+#include "migrate/thread_trailer.hpp"
 #include "migrate/threads.hpp"
 #include "migrate/xthreads.hpp"
 #include "sojourn/clock.hpp"

@@ -16,7 +16,7 @@
 #include "fiber/ticket_table.hpp"
 #include "fiber/timers.hpp"
 #include "message/dispatcher.hpp"
-#include "migrate/threads.hpp"
+#include "migrate/thread_trailer.hpp"
 #include "observe/stack_walk.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/clock.hpp"

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the base of a thread is, as its home knows it, and what ranks do with requests for a base
+// that they do not have. Here are the decisions alone: nothing here sends a message or looks into a
+// table, so that a test can put them through any order of events. thread_home.cpp and
+// thread_asks.cpp act upon them.
+//
+//   rank that asks ──▶ rank where it last found the base ──▶ home ──▶ rank where the base should be
+//                                                             ▲                │ is not there
+//                                                             ├── question ────┘ (the request
+//                                                             waits) └─▶ stale: not on its way;
+//                                                             home again
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sojourn/detail/ticket.hpp"
+
+namespace sojourn::detail {
+
+/// Where home believes a base to be, or to go; also the message that tells home.
+struct thread_location {
+  int at;
+  std::uint32_t moves;  ///< How often the base had moved when it came, or set out, there.
+
+  /// The rank that the base left tells home. Such news may come late: home may know of later moves.
+  void told(const thread_location& news) {
+    if (news.moves > moves) *this = news;
+  }
+};
+
+/// What home knows of a thread. `none`: it was joined, or has ended detached, or never was one.
+struct known_thread {
+  enum : std::uint8_t { none, lives, ended } is = none;
+  thread_location location{-1, 0};
+};
+
+/// What home does with a request for a base that it does not have.
+enum class step_at_home : std::uint8_t {
+  is_unknown,  ///< Answers that there is no such thread …
+  has_ended,   ///< … or that it has ended.
+  keeps,       ///< The thread has not started here, or the bytes of its base are still coming.
+  passes_on    ///< To where the base should be.
+};
+inline step_at_home home_decides(const known_thread& known, int me) {
+  if (known.is == known_thread::none) return step_at_home::is_unknown;
+  if (known.is == known_thread::ended) return step_at_home::has_ended;
+  return known.location.at == me ? step_at_home::keeps : step_at_home::passes_on;
+}
+
+/// True when a rank that has got a request for a base which it does not have passes it to home, or
+/// acts as home; false when it keeps the request and asks home a question. `by_hint`: home has not
+/// seen the request yet.
+inline bool asks_home(bool by_hint, bool is_home) { return by_hint || is_home; }
+
+/// Asks home whether a base is on its way to the rank that asks, which home sent a request to.
+struct location_question {
+  ticket_id thread;
+  std::uint32_t homecomings;  ///< How many bases the asking rank has ever sent to this home.
+};
+/// The answer, once the question is no longer early: what the asking rank told home before the
+/// question has arrived.
+inline bool is_on_its_way(const known_thread& known, int asker) {
+  return known.is == known_thread::lives && known.location.at == asker;
+}
+
+/// Counts the bases that go home. A base that comes home is itself the news that it has left its
+/// rank, and may arrive after a question which that rank asked later: bases and questions use
+/// different queues. By the counts, home knows whether it must wait for one before it answers.
+class homecomings {
+ public:
+  /// For each rank, a number that is 0, or restored from a checkpoint.
+  void attach(std::span<std::uint32_t> sent, std::span<std::uint32_t> come) {
+    sent_ = sent;
+    come_ = come;
+  }
+
+  /// A base leaves this rank for its home.
+  void base_goes(int home) { ++sent_[static_cast<std::size_t>(home)]; }
+  std::uint32_t sent_to(int home) const { return sent_[static_cast<std::size_t>(home)]; }
+
+  /// A question has come from rank `from`. True when it is early: when not all bases that the rank
+  /// had sent home before are here. (Bases sent after it may be.) It is then kept.
+  bool keep_if_early(const location_question& q, int from) {
+    if (!is_early(q, from)) return false;
+    early_.push_back({q, from});
+    return true;
+  }
+  /// A base has come home from `from`. Calls answer(question, from) with each kept question that is
+  /// no longer early.
+  template <class Answer>
+  void base_comes(int from, Answer answer) {
+    ++come_[static_cast<std::size_t>(from)];
+    if (early_.empty()) [[likely]]
+      return;
+    auto due = [&](const early& q) { return q.from == from && !is_early(q.asked, from); };
+    for (const early& q : early_) {
+      if (due(q)) answer(q.asked, q.from);
+    }
+    std::erase_if(early_, due);
+  }
+  bool keeps_questions() const { return !early_.empty(); }
+
+ private:
+  struct early {
+    location_question asked;
+    int from;
+  };
+  bool is_early(const location_question& q, int from) const {
+    return static_cast<std::int32_t>(q.homecomings - come_[static_cast<std::size_t>(from)]) > 0;
+  }
+
+  std::span<std::uint32_t> sent_;
+  std::span<std::uint32_t> come_;
+  std::vector<early> early_;
+};
+
+}  // namespace sojourn::detail
