@@ -20,7 +20,7 @@
 #include "sojourn/local_ptr.hpp"
 #include "sojourn/monitor.hpp"
 #include "sojourn/mpmd.hpp"
-#include "sojourn/non_blocking.hpp"
+#include "sojourn/nonblocking.hpp"
 #include "sojourn/objects.hpp"
 #include "sojourn/one_sided.hpp"
 #include "sojourn/rank.hpp"

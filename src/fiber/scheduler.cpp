@@ -206,7 +206,7 @@ void attach_scheduler(std::uint64_t stack_low, std::uint64_t stack_high) {
 
 void waits_outside_fiber() {
   on_wait_outside_fiber();
-  die("a wait outside of any fiber: in a non-blocking handler, before run() or after it");
+  die("a wait outside of any fiber: in a nonblocking handler, before run() or after it");
 }
 
 piece* suspend_running(std::uint64_t sp) {

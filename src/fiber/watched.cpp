@@ -11,7 +11,7 @@
 #include "fiber/user_frames.hpp"
 #include "memory/address_map.hpp"
 #include "sojourn/detail/checked.hpp"
-#include "sojourn/non_blocking.hpp"
+#include "sojourn/nonblocking.hpp"
 
 namespace sojourn::detail {
 
@@ -57,7 +57,7 @@ void check_watched(std::uint64_t sp, std::uint64_t hi, const char* doing) {
           "ever; unlock it before",
           function.c_str(), doing, reinterpret_cast<unsigned long long>(w.what));
     }
-    die("`%s` promised not to block (sojourn::non_blocking) and %s: take back the promise, or "
+    die("`%s` promised not to block (sojourn::nonblocking) and %s: take back the promise, or "
         "leave what waits to its caller",
         function.c_str(), doing);
   }
@@ -67,11 +67,11 @@ void check_watched(std::uint64_t sp, std::uint64_t hi, const char* doing) {
 
 namespace sojourn {
 
-void non_blocking::promise() {
+void nonblocking<detail::this_scope>::promise() {
   if (detail::running_piece() == nullptr) return;
   open_ = true;
   auto code = reinterpret_cast<std::uint64_t>(__builtin_return_address(0)) - 1;
-  detail::watch(detail::watched_kind::non_blocking, this, reinterpret_cast<std::uint64_t>(this),
+  detail::watch(detail::watched_kind::nonblocking, this, reinterpret_cast<std::uint64_t>(this),
                 code);
 }
 

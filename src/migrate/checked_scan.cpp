@@ -26,7 +26,7 @@
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/checked.hpp"
 #include "sojourn/detail/running.hpp"
-#include "sojourn/non_blocking.hpp"
+#include "sojourn/nonblocking.hpp"
 
 namespace sojourn::detail {
 

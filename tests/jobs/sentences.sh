@@ -25,7 +25,7 @@ for what in make rpc rpc_ff spawn access; do
   expect_status 0
   expect_out '^caught: .* before run(): there is no job yet; what needs one belongs in the function that run() is given$'
 done
-outside='a wait outside of any fiber: in a non-blocking handler, before run() or after it'
+outside='a wait outside of any fiber: in a nonblocking handler, before run() or after it'
 for what in barrier reduce broadcast gather yield sleep finish wait; do
   for when in before after; do
     context="$what $when run(): "

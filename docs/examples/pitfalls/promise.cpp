@@ -10,13 +10,13 @@ long answer() { return 42; }
 
 // bad
 [[gnu::noinline]] long ask_bad() {
-  non_blocking promise;
+  nonblocking promise;
   return rpc(rank_count() - 1, answer).get();  // other fibers run meanwhile
 }
 
 // good
 [[gnu::noinline]] future<long> ask_good() {
-  non_blocking promise;
+  nonblocking promise;
   return rpc(rank_count() - 1, answer);  // the caller waits
 }
 

@@ -12,7 +12,7 @@
 #include "sojourn/detail/mark.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/thrown.hpp"
-#include "sojourn/non_blocking.hpp"
+#include "sojourn/nonblocking.hpp"
 
 namespace sojourn::detail {
 

@@ -59,7 +59,7 @@ void begin_destroy(std::uint64_t address, std::size_t bytes, object_kind element
 /// time.
 void end_destroy(std::uint64_t address, std::size_t alignment);
 
-enum class watched_kind : std::uint8_t { non_blocking, mutex };
+enum class watched_kind : std::uint8_t { nonblocking, mutex };
 /// Notes something that must be over before the running fiber waits or migrates. `frame`: the
 /// address of the frame it belongs to; `code`: an address in the function that began it.
 void watch(watched_kind kind, const void* what, std::uint64_t frame, std::uint64_t code);

@@ -20,7 +20,7 @@
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/ticket.hpp"
 #include "sojourn/marshal.hpp"
-#include "sojourn/non_blocking.hpp"
+#include "sojourn/nonblocking.hpp"
 
 namespace sojourn::detail {
 
@@ -168,7 +168,7 @@ class incoming : private block_source {
   void read_whole(Read read) {
     reader from(values_, bytes_, buffers_ != nullptr ? this : nullptr);
     try {
-      non_blocking promise;
+      nonblocking promise;
       read(from);
       from.expect_end();
     } catch (...) {
@@ -284,7 +284,7 @@ inline constexpr std::size_t kept_header_room = header_room + sizeof(kept_place)
 template <class... T>
 std::exception_ptr write_whole(std::byte* message, std::size_t bytes, const T&... values) {
   try {
-    non_blocking promise;
+    nonblocking promise;
     writer to(message + header_room, bytes);
     (save_value(to, values), ...);
     if (to.left() != 0) cannot_be_saved("it writes less the second time");

@@ -18,7 +18,7 @@
 #include "sojourn/detail/thrown.hpp"
 #include "sojourn/detail/ticket.hpp"
 #include "sojourn/monitor.hpp"
-#include "sojourn/non_blocking.hpp"
+#include "sojourn/nonblocking.hpp"
 #include "sojourn/travels.hpp"
 
 namespace sojourn::detail {
@@ -256,7 +256,7 @@ class message_reading {
   }
 
  private:
-  non_blocking promise_;  // so that checked mode also reports a wait that needs no switch
+  nonblocking<> promise_;  // so that checked mode also reports a wait that needs no switch
   request& message_;
 };
 

@@ -100,7 +100,7 @@ long copies_do_not_wait(cell_ptr c) {
   auto p = make<long>(next(), 5L);
   long sum = 0;
   {
-    non_blocking promise;
+    nonblocking promise;
     sum += load(p);
   }
   {

@@ -13,36 +13,43 @@
 
 namespace sojourn {
 
-/// While a `non_blocking` lives, the function that holds it promises not to wait, neither itself
-/// nor in what it calls: no get(), no remote call, no barrier, no migration. Checked mode ends the
-/// program, with the function's name, when it waits. Where checked mode is off, the promise has no
-/// effect.
-class non_blocking {
- public:
-  [[gnu::always_inline]] non_blocking() {
+namespace detail {
+struct this_scope {};
+}  // namespace detail
+
+template <class F = detail::this_scope>
+struct nonblocking;
+
+/// While a `nonblocking promise;` lives, the function that holds it promises not to wait, neither
+/// itself nor in what it calls: no get(), no remote call, no barrier, no migration. Checked mode
+/// ends the program, with the function's name, when it waits. Where checked mode is off, the
+/// promise has no effect.
+template <>
+struct nonblocking<detail::this_scope> {
+  [[gnu::always_inline]] nonblocking() {
     if (detail::checked()) [[unlikely]]
       promise();
   }
-  [[gnu::always_inline]] ~non_blocking() {
+  [[gnu::always_inline]] ~nonblocking() {
     if (open_) [[unlikely]]
-      detail::unwatch(detail::watched_kind::non_blocking, this);
+      detail::unwatch(detail::watched_kind::nonblocking, this);
   }
-  non_blocking(const non_blocking&) = delete;
-  non_blocking& operator=(const non_blocking&) = delete;
+  nonblocking(const nonblocking&) = delete;
+  nonblocking& operator=(const nonblocking&) = delete;
 
  private:
   void promise();
   bool open_ = false;
 };
 
-/// A function, or a callable without captures, that never waits: `non_blocking` promises that for a
-/// stretch of code, this for every call of the function. rpc_ff(rank, nonblocking(fn), arguments…)
-/// and rpc take it as they take `fn`. It must not wait for room in a ring either, so it sends
-/// nothing. The gain: a call from another rank runs on the dispatcher's stack, and in a run of such
-/// calls in a bundle (aggregate.hpp) the runtime writes nothing for each call. Errors: if it waits
-/// nevertheless, the program ends with a sentence that names it: in checked mode always, otherwise
-/// when another rank called it.
-/// Source: Concert, §3.2.1, the schema of methods that do not block.
+/// A function, or a callable without captures, that never waits: `nonblocking promise;` promises
+/// that for a stretch of code, this for every call of the function. rpc_ff(rank, nonblocking(fn),
+/// arguments…) and rpc take it as they take `fn`. It must not wait for room in a ring either, so it
+/// sends nothing. The gain: a call from another rank runs on the dispatcher's stack, and in a run
+/// of such calls in a bundle (aggregate.hpp) the runtime writes nothing for each call. Errors: if
+/// it waits nevertheless, the program ends with a sentence that names it: in checked mode always,
+/// otherwise when another rank called it. Source: Concert, §3.2.1, the schema of methods that do
+/// not block.
 template <class F>
 struct nonblocking {
   [[no_unique_address]] F fn;
@@ -55,7 +62,7 @@ struct nonblocking {
   template <class... A>
     requires std::is_invocable_v<const F&, A...>
   [[gnu::always_inline]] std::invoke_result_t<const F&, A...> operator()(A&&... arguments) const {
-    const non_blocking promise;
+    const nonblocking<> promise;
     return std::invoke(fn, std::forward<A>(arguments)...);
   }
 };
@@ -73,7 +80,7 @@ inline constexpr bool nonblocking_method = false;
 namespace detail {
 struct no_promise {};
 template <bool Promises>
-using promise_if = std::conditional_t<Promises, non_blocking, no_promise>;
+using promise_if = std::conditional_t<Promises, nonblocking<>, no_promise>;
 }  // namespace detail
 
 /// While a `scan_allow` lives, checked mode lets the frame that holds it migrate with words that
