@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the dispatcher share: its state, and what each rank knows of every other. For
+// outbound.cpp, inbound.cpp, loop.cpp and losses.cpp alone.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "fiber/scheduler.hpp"
+#include "message/dispatcher.hpp"
+#include "message/own_requests.hpp"
+#include "sojourn/detail/running.hpp"
+
+namespace sojourn::detail {
+
+/// How many messages of each rank a poll takes.
+inline constexpr int messages_a_round = 16;
+
+struct user_handler {
+  request_handler run;
+  bool may_migrate;
+  const char* promises = nullptr;  ///< If the handler never waits: the name of what it calls.
+  std::size_t keeps = 0;           ///< If its messages may be kept for later: their least size.
+};
+
+/// A sender that waits for room.
+struct pending_send {
+  std::size_t bytes;
+  void (*go)(void*);
+  void* context;
+  bool needs_credit;
+  piece* waiter;
+};
+struct late_reply {
+  runtime_message kind;
+  std::uint16_t flags;
+  ticket_id ticket;
+  std::vector<std::byte> bytes;
+  bool written = true;  ///< False between reserve_reply and commit_reply.
+};
+/// What this rank knows of another. Fibers read the lengths of the queues from counters: if they
+/// asked the queues, addresses of the queues' memory would remain on their stacks, and the scan
+/// would take them for pointers of the program.
+struct peer {
+  // A bit of senders_waiting, which every call looks at anyhow: the rank runs another program, and
+  // refuses calls without a name.
+  static constexpr std::uint32_t of_other_program = 1u << 31;
+  // Another bit: a bundle of calls waits to go to the rank.
+  static constexpr std::uint32_t has_bundle = 1u << 30;
+  // Another bit: the rank has ended.
+  static constexpr std::uint32_t is_lost = 1u << 29;
+  static constexpr std::uint32_t number_of_senders = is_lost - 1;
+
+  std::uint32_t unanswered = 0;
+  std::uint32_t senders_waiting = 0;
+  std::uint32_t replies_waiting = 0;
+  std::deque<pending_send> senders;  // wait for room
+  std::deque<pending_send> callers;  // wait for answers to earlier calls
+  std::deque<late_reply> replies;
+};
+struct dispatcher_state {
+  active_transport* transport = nullptr;
+  own_requests own;
+  peer* peers = nullptr;  // one for each rank
+  int ranks = 0;          // as many; none before run()
+  const user_handler* handlers = nullptr;
+  std::size_t handler_count = 0;
+  std::size_t waiting_senders = 0;
+  std::size_t waiting_replies = 0;
+  traffic moved{};
+  traffic moved_collective{};
+  void (*around_sleep)(bool falls_asleep) = nullptr;
+  // Called once a round: `wanted_each_round`, or a function that first does what a signal handler
+  // wants done once.
+  std::atomic<int (*)(bool idle)> each_round = nullptr;
+  int (*wanted_each_round)(bool idle) = nullptr;
+  std::atomic<void (*)(bool idle)> at_next_round = nullptr;
+  void (*when_idle)(bool idle) = [](bool) {};
+  unsigned looks_in_vain = 0;  // since the rank has nothing to do
+  unsigned looks_until_idle = 0;
+  losses told{};
+  std::uint32_t losses_seen = 0;
+  int first_lost = no_rank;
+  unsigned rounds_with_sleepers = 0;
+  bool sleepers_are_due = false;
+  // Between begin_request and commit_request.
+  scope_ticket request_scope{};
+  std::byte* request_scope_at = nullptr;
+};
+extern dispatcher_state dispatcher;
+
+// ---- outbound.cpp -------------------------------------------------------------------------------
+
+/// True when something that waits for room or credit may go on.
+bool sender_can_go();
+/// Sends what has waited, and lets senders go on that have what they waited for; returns how many.
+int let_waiting_go();
+inline int retry_senders() {
+  if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) [[likely]]
+    return 0;
+  return let_waiting_go();
+}
+/// pending_send::go of a fiber that waits; `sender` is its piece. All others send messages of the
+/// runtime.
+void wake_sender(void* sender);
+
+// ---- inbound.cpp --------------------------------------------------------------------------------
+
+/// Fills in the table of handlers, and what fibers tell this floor. Once, before any message.
+void attach_inbound();
+/// Handles a message. True when something has become ready, which then runs before more messages
+/// are looked at.
+bool deliver(arrival& a, void*);
+/// The same for polls at which something is ready already, such as a fiber that yields in order to
+/// let messages run.
+bool deliver_all(arrival& a, void*);
+/// Delivers as many requests of this rank to itself as a poll takes from another rank.
+int deliver_own();
+
+// ---- losses.cpp ---------------------------------------------------------------------------------
+
+inline bool has_new_loss() {
+  return dispatcher.told.count != nullptr &&
+         dispatcher.told.count->load(std::memory_order_relaxed) != dispatcher.losses_seen;
+}
+/// Fails what waits for ranks that have ended since the last call.
+int meet_losses();
+
+/// is_lost() inline.
+inline bool has_ended(int rank) {
+  return (dispatcher.peers[static_cast<std::size_t>(rank)].senders_waiting & peer::is_lost) != 0;
+}
+
+// ---- all ----------------------------------------------------------------------------------------
+
+inline bool counts_as_traffic(std::uint16_t handler) {
+  return handler != static_cast<std::uint16_t>(runtime_message::collective);
+}
+
+}  // namespace sojourn::detail

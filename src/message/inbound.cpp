@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "message/inbound.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "base/check.hpp"
+#include "fiber/piece.hpp"
+#include "fiber/scheduler.hpp"
+#include "fiber/waiters.hpp"
+#include "memory/address_map.hpp"
+#include "message/bundles.hpp"
+#include "message/dispatcher_state.hpp"
+#include "message/message_reader.hpp"
+#include "sojourn/counters.hpp"
+#include "sojourn/errors.hpp"
+#include "sojourn/rank.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+// Blocked computations a rank keeps before it refuses calls (their images alone take a GiB).
+constexpr std::size_t fibers_max = 2'000'000;
+
+std::vector<user_handler>& user_handlers() {
+  // Filled before main, in any order of initialisation; the fixed ones stand first.
+  static std::vector<user_handler> table(static_cast<std::size_t>(fixed_handler::count_));
+  return table;
+}
+/// The handlers of the runtime's own messages. A message of fewer bytes than `least` is refused.
+struct bounded_handler {
+  runtime_handler run = nullptr;
+  std::size_t least = ~std::size_t{0};
+};
+bounded_handler runtime_handlers[first_user_handler];
+
+struct handler_call {
+  request_handler run;
+  request message;
+  const arrival* from;
+};
+
+void run_user_handler(void* context) {
+  auto* call = static_cast<handler_call*>(context);
+  call->run(call->message);
+}
+
+void run_rest_of_bundle(void* context) {
+  rest_of_bundle(static_cast<handler_call*>(context)->message);
+}
+
+// The message whose handler was entered last, until that handler returned or blocked:
+// request::consume refers to it, and a fiber that a blocked handler has become is known by the
+// ticket of its answer.
+const arrival* entered = nullptr;
+
+void consume_call(const arrival& a) {
+  if (a.source == job.me) return dispatcher.own.consume();
+  dispatcher.transport->consume(a);
+}
+
+void deliver_to_user(arrival& a) {
+  std::size_t index = a.handler - first_user_handler;
+  if (index >= dispatcher.handler_count) {
+    die("a message from rank %d names handler %zu of %zu: it does not come from this program",
+        a.source, index, dispatcher.handler_count);
+  }
+  void* scope = nullptr;
+  if (!is_of_this_job(a.ticket)) [[unlikely]]
+    refuse_arrival(a, "is to be answered to a rank that is not there");
+  if (a.flags & flag_scope) {
+    message_reader from(a);
+    scope = scopes_on_wire.give(a, from.take_last<scope_ticket>());
+    a.bytes = from.left();
+  }
+  if (fibers_unfinished() > fibers_max) [[unlikely]] {
+    ticket_id answer = a.ticket;
+    int source = a.source;
+    consume_call(a);
+    if (answer == 0)
+      die("more than %zu computations are blocked here and rank %d calls", fibers_max, source);
+    send_exception(answer, std::make_exception_ptr(error(format(
+                               "rank %d refuses a call: more than %zu computations are blocked "
+                               "there; start fewer at a time",
+                               job.me, fibers_max))));
+    if (scope != nullptr) on_scope.left(scope);
+    return;
+  }
+  ++counts.handlers_run;
+  entered = &a;
+  handover.called_by = a.source;
+  const user_handler& handler = dispatcher.handlers[index];
+  handler_call call{
+      handler.run, {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket}, &a};
+  // A handler that never waits runs here, on no fiber, unless it needs one: scopes and bundles
+  // belong to fibers, and checked mode tells more about a fiber.
+  if (handler.promises != nullptr && scope == nullptr && bundles_waiting == 0 && !checked()) {
+    begin_promise(promise_of_handler::nonblocking, handler.promises);
+    handler.run(call.message);
+    if (running.mutexes != nullptr) [[unlikely]]
+      ended_with_mutex();
+    end_promise();
+    return;
+  }
+  const bool bundled = is_bundle(handler.run);
+  handler_end end = run_handler(run_user_handler, &call, !handler.may_migrate, scope, !bundled);
+  while (bundled && end == handler_end::fiber_waits) {
+    if (scope != nullptr) on_scope.joined(scope);
+    end = run_handler(run_rest_of_bundle, &call, true, scope);
+  }
+  if (scope != nullptr && end == handler_end::returned) on_scope.left(scope);
+}
+
+}  // namespace
+
+bool deliver(arrival& a, void*) {
+  if (counts_as_traffic(a.handler)) {
+    ++dispatcher.moved.received;
+  } else {
+    ++dispatcher.moved_collective.received;
+  }
+  if (a.handler < first_user_handler) {
+    const bounded_handler& handler = runtime_handlers[a.handler];
+    if (a.bytes < handler.least) [[unlikely]]
+      refuse_arrival(a, "is shorter than any of its kind");
+    handler.run(a);
+  } else {
+    deliver_to_user(a);
+  }
+  return anything_ready();
+}
+bool deliver_all(arrival& a, void*) {
+  (void)deliver(a, nullptr);
+  return false;
+}
+
+int deliver_own() {
+  int delivered = 0;
+  do {
+    ++dispatcher.moved.received;
+    arrival a = dispatcher.own.next();
+    deliver_to_user(a);
+    ++delivered;
+  } while (!dispatcher.own.empty() && !anything_ready() && delivered < messages_a_round);
+  return delivered;
+}
+
+void on_message(runtime_message kind, runtime_handler handler, std::size_t least) {
+  runtime_handlers[static_cast<std::size_t>(kind)] = {handler, least};
+}
+
+std::uint16_t register_request_handler(request_handler handler, bool may_migrate,
+                                       const char* promises, std::size_t keeps) {
+  auto& table = user_handlers();
+  table.push_back({handler, may_migrate, promises, keeps});
+  std::size_t index = table.size() - 1 + first_user_handler;
+  if (index > 0xffff) die("a program has at most 65,000 different remote calls");
+  return static_cast<std::uint16_t>(index);
+}
+
+namespace {
+
+// While a handler runs that must not wait: the compiler's name for what it calls.
+const char* promised = nullptr;
+promise_of_handler promise;
+
+[[noreturn, gnu::cold]] void promise_was_broken() {
+  // Compilers write "… [with F = name]".
+  std::string_view name = promised;
+  std::size_t begin = name.find("= ");
+  if (begin != std::string_view::npos) name = name.substr(begin + 2, name.size() - begin - 3);
+  const int length = static_cast<int>(name.size());
+  if (promise == promise_of_handler::view) {
+    die("`%.*s` takes a sojourn::view, and waited or migrated while its arguments lay in the "
+        "message; "
+        "a function that waits takes std::span<const T> or std::string_view (docs/marshalling.md)",
+        length, name.data());
+  }
+  die("`%.*s` promised not to wait (sojourn::nonblocking), and waited or migrated: call it without "
+      "the promise (docs/aggregation.md)",
+      length, name.data());
+}
+
+}  // namespace
+
+void begin_promise(promise_of_handler what, const char* called) {
+  promise = what;
+  promised = called;
+}
+void end_promise() { promised = nullptr; }
+
+void on_request(fixed_handler which, request_handler handler, bool may_migrate) {
+  user_handlers()[static_cast<std::size_t>(which)] = {handler, may_migrate};
+}
+
+void attach_inbound() {
+  // In memory that the scan ignores, because the address of the copy is left on many stacks.
+  const auto& table = user_handlers();
+  auto* handlers = runtime_array<user_handler>(table.size() + 1);
+  std::copy(table.begin(), table.end(), handlers);
+  dispatcher.handlers = handlers;
+  dispatcher.handler_count = table.size();
+  on_wait_outside_fiber = [] {
+    if (promised != nullptr) promise_was_broken();
+  };
+  on_fiber_made = [](piece* p) {
+    if (promised != nullptr) [[unlikely]]
+      promise_was_broken();
+    if (handover.called_by != no_rank) p->result = entered->ticket;
+    if (p->is_thread_base()) on_thread.here(p);
+  };
+}
+
+void request::consume() { consume_call(*entered); }
+
+std::uint16_t handler_entered() { return entered->handler; }
+
+bool starts_thread(std::uint16_t handler, std::size_t bytes) {
+  const std::size_t index = std::size_t{handler} - first_user_handler;
+  if (index >= dispatcher.handler_count) return false;
+  const std::size_t keeps = dispatcher.handlers[index].keeps;
+  return keeps != 0 && bytes >= keeps;
+}
+
+void run_kept(std::uint16_t handler, const request& message, void* scope) {
+  const user_handler& h = dispatcher.handlers[handler - first_user_handler];
+  arrival a{message.source, message_class::request, handler,       0,
+            message.ticket, message.payload,        message.bytes, nullptr};
+  entered = &a;
+  handover.called_by = message.source;
+  handler_call call{h.run, message, &a};
+  const handler_end end = run_handler(run_user_handler, &call, !h.may_migrate, scope);
+  if (scope != nullptr && end == handler_end::returned) on_scope.left(scope);
+  entered = nullptr;
+}
+
+}  // namespace sojourn::detail

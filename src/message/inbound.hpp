@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What arrives: the tables of handlers, and running them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "message/runtime_message.hpp"
+#include "sojourn/detail/wire.hpp"
+#include "transport/transport.hpp"
+
+namespace sojourn::detail {
+
+using runtime_handler = void (*)(arrival& message);
+/// Sets the handler of messages of a kind, which have at least `least` bytes: a shorter one ends
+/// the rank with a report and never reaches the handler. message_reader.hpp has a form that takes
+/// the type of what such messages begin with.
+void on_message(runtime_message kind, runtime_handler handler, std::size_t least = 0);
+
+/// Requires: the dispatcher is not attached yet.
+void on_request(fixed_handler which, request_handler handler, bool may_migrate);
+
+/// The index of the handler that was entered last. Requires: that handler has not suspended.
+std::uint16_t handler_entered();
+/// True when messages of `bytes` bytes to `handler` start threads (thread.hpp).
+bool starts_thread(std::uint16_t handler, std::size_t bytes);
+/// Runs a handler on a message that was kept, as if it had just arrived; the handler must not call
+/// consume(). Takes over the caller's count in `scope`; releases it when the handler ends.
+/// Scheduler's stack.
+void run_kept(std::uint16_t handler, const request& message, void* scope);
+
+}  // namespace sojourn::detail

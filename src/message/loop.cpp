@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "message/loop.hpp"
+
+#include "base/check.hpp"
+#include "fiber/forks.hpp"
+#include "fiber/scheduler.hpp"
+#include "fiber/ticket_table.hpp"
+#include "fiber/timers.hpp"
+#include "fiber/wait_clock.hpp"
+#include "memory/address_map.hpp"
+#include "memory/global_heap.hpp"
+#include "message/bundles.hpp"
+#include "message/dispatcher_state.hpp"
+#include "sojourn/clock.hpp"
+#include "sojourn/detail/tasks.hpp"
+#include "sojourn/rank.hpp"
+
+namespace sojourn::detail {
+
+constinit dispatcher_state dispatcher;
+
+namespace {
+
+// How many ready pieces run between two polls.
+constexpr int pieces_a_round = 32;
+// Polls in vain until a rank counts as idle. When each rank has a core, they take some round trips,
+// so that a rank that waits for an answer is not idle; otherwise they are fewer than a rank makes
+// before it gives its core to others.
+constexpr unsigned looks_until_idle = 512;
+constexpr unsigned looks_until_idle_when_crowded = 16;
+// While fibers sleep and there is work, the clock is read once in this many rounds, or replies
+// taken in place; a power of two.
+constexpr unsigned rounds_a_look_at_the_clock = 16;
+
+bool someone_can_send() {
+  if (++dispatcher.looks_in_vain == dispatcher.looks_until_idle) dispatcher.when_idle(true);
+  if (has_new_loss()) return true;
+  if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) return false;
+  return sender_can_go();
+}
+
+/// Reads the clock, but not at every call: true when a sleeper's time has come.
+[[gnu::noinline]] bool look_for_sleepers() {
+  if (++dispatcher.rounds_with_sleepers % rounds_a_look_at_the_clock == 0 &&
+      now_ns() >= next_timer_ns) {
+    dispatcher.sleepers_are_due = true;
+  }
+  return dispatcher.sleepers_are_due;
+}
+
+int wake_sleepers(bool idle) {
+  if (!idle && !look_for_sleepers()) return 0;
+  dispatcher.sleepers_are_due = false;
+  return wake_due(now_ns());
+}
+
+}  // namespace
+
+active_transport& wire() { return *dispatcher.transport; }
+
+void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cores) {
+  void* room = runtime_memory(sizeof(active_transport));
+  dispatcher.transport = ::new (room) active_transport(transport_memory, rank, ranks, cores);
+  dispatcher.looks_until_idle =
+      dispatcher.transport->spins_for_replies() ? looks_until_idle : looks_until_idle_when_crowded;
+  dispatcher.own.attach(rank, dispatcher.transport->payload_max());
+  dispatcher.peers = runtime_array<peer>(static_cast<std::size_t>(ranks));
+  dispatcher.ranks = ranks;
+  attach_inbound();
+}
+
+namespace {
+
+/// `Delayed`: the test mode SOJOURN_DELAY is on.
+template <bool Delayed>
+void dispatch(bool (*done)()) {
+  for (;;) {
+    // Messages first: they are what this rank has just been waiting for.
+    int did = dispatcher.transport->poll(anything_ready() ? deliver_all : deliver, nullptr,
+                                         messages_a_round);
+    if (!dispatcher.own.empty()) {
+      if (Delayed && dispatcher.transport->holds_own()) {
+        ++did;  // the loop goes round until the time of its own message has come
+      } else {
+        did += deliver_own();
+        if (Delayed) dispatcher.transport->own_passed();
+      }
+    }
+    did += run_what_is_here(pieces_a_round);
+    did += retry_senders();
+    wait_times.end_round();
+    if (bundles_waiting != 0) [[unlikely]]
+      did += send_due_bundles(did == 0 && !anything_ready());
+    if (next_timer_ns != never_ns) [[unlikely]]
+      did += wake_sleepers(did == 0);
+    if (auto* each = dispatcher.each_round.load(std::memory_order_relaxed); each != nullptr)
+        [[unlikely]]
+      did += each(did == 0 && !anything_ready());
+    if (did > 0 || anything_ready()) continue;
+    if (has_new_loss()) [[unlikely]] {
+      meet_losses();
+      continue;
+    }
+    if (done()) return;
+    if (posted.first != nullptr || anything_ready()) continue;
+    if (dispatcher.transport->spins_for_replies() && wake_to_stand_by()) continue;
+    dispatcher.looks_in_vain = 0;
+    if (heap_bytes_kept != 0) [[unlikely]]
+      trim_heap();
+    dispatcher.transport->wait(someone_can_send, dispatcher.around_sleep, next_timer_ns);
+    if (dispatcher.looks_in_vain >= dispatcher.looks_until_idle) dispatcher.when_idle(false);
+  }
+}
+
+}  // namespace
+
+void dispatch_until(bool (*done)()) {
+  dispatcher.transport->delays_messages() ? dispatch<true>(done) : dispatch<false>(done);
+}
+
+bool take_reply_in_place(int rank) {
+  if (anything_ready() || !dispatcher_idle() || someone_goes_on_if_blocked()) return false;
+  // Sleepers whose time has come get their turn, however fast replies come.
+  if (next_timer_ns != never_ns && look_for_sleepers()) [[unlikely]]
+    return false;
+  return dispatcher.transport->poll_reply(rank, deliver, nullptr);
+}
+
+traffic traffic_so_far() { return dispatcher.moved; }
+traffic collective_traffic_so_far() { return dispatcher.moved_collective; }
+
+void call_around_sleep(void (*around_sleep)(bool falls_asleep)) {
+  dispatcher.around_sleep = around_sleep;
+}
+
+namespace {
+
+int run_at_next_round(bool idle) {
+  int (*wanted)(bool) = dispatcher.wanted_each_round;
+  dispatcher.each_round.store(wanted);
+  auto* fn = dispatcher.at_next_round.exchange(nullptr);
+  if (fn != nullptr) fn(idle);
+  return wanted != nullptr ? wanted(idle) : 0;
+}
+
+}  // namespace
+
+void call_each_round(int (*fn)(bool idle)) {
+  dispatcher.wanted_each_round = fn;
+  dispatcher.each_round.store(dispatcher.at_next_round.load() != nullptr ? run_at_next_round : fn);
+}
+
+void call_next_round(void (*fn)(bool idle)) {
+  dispatcher.at_next_round.store(fn);
+  dispatcher.each_round.store(run_at_next_round);
+}
+
+void call_when_idle(void (*fn)(bool idle)) { dispatcher.when_idle = fn; }
+
+bool dispatcher_idle() {
+  return posted.first == nullptr && first_shut_out == nullptr && dispatcher.waiting_senders == 0 &&
+         dispatcher.waiting_replies == 0 && dispatcher.own.empty();
+}
+
+}  // namespace sojourn::detail
+
+namespace sojourn {
+
+void yield() { detail::give_turn_to_any(); }
+
+}  // namespace sojourn

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop that every rank runs: looks for messages, runs what is ready, and sleeps when there is
+// neither.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/shm/shm_transport.hpp"
+
+namespace sojourn::detail {
+
+/// The transport of this build's ranks. Named by its final class, so that its short functions are
+/// inlined; nothing outside `transport` uses more of it than the contract and has_room.
+using active_transport = shm::shm_transport;
+active_transport& wire();
+
+/// Requires: the region and the segment are mapped, handlers registered.
+void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cores);
+
+/// Runs fibers and handlers until done() holds.
+void dispatch_until(bool (*done)());
+
+/// Sets what is called once a round of the loop; it returns how much it did. `idle`: there was
+/// nothing else to do. Scheduler's stack.
+void call_each_round(int (*fn)(bool idle));
+/// Has `fn` called once, in addition, in this round or the next. For signal handlers on the worker
+/// thread: if the signal interrupts call_each_round, its request may be lost, so the handler must
+/// ask again.
+void call_next_round(void (*fn)(bool idle));
+/// Sets what is called when this rank has had nothing to do for about a microsecond, and when it
+/// has something to do again. `fn` sends nothing.
+void call_when_idle(void (*fn)(bool idle));
+/// Sets what is called around each sleep of this rank (transport::wait), on the scheduler's stack.
+void call_around_sleep(void (*around_sleep)(bool falls_asleep));
+
+/// Delivers a reply from `rank` on the running stack if nothing else is to be done first on this
+/// rank, so that the fiber that waits for the reply need not be left. True when a reply was
+/// delivered.
+bool take_reply_in_place(int rank);
+
+/// How many messages this rank has sent and received, those to itself included, collective ones
+/// not. When none is in flight, the sums of both over the job are equal.
+struct traffic {
+  std::uint64_t sent;
+  std::uint64_t received;
+};
+traffic traffic_so_far();
+/// The same for collective messages.
+traffic collective_traffic_so_far();
+/// True when nothing is left to do on this rank but to wait for messages.
+bool dispatcher_idle();
+
+}  // namespace sojourn::detail

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "message/losses.hpp"
+
+#include <deque>
+
+#include "base/check.hpp"
+#include "message/dispatcher_state.hpp"
+#include "sojourn/errors.hpp"
+#include "sojourn/rank.hpp"
+
+namespace sojourn::detail {
+
+int meet_losses() {
+  dispatcher.losses_seen = dispatcher.told.count->load();
+  for (int rank = 0; rank < job.count; ++rank) {
+    if (!dispatcher.told.is_lost(rank) || has_ended(rank)) continue;
+    peer& p = dispatcher.peers[static_cast<std::size_t>(rank)];
+    p.senders_waiting |= peer::is_lost;
+    if (dispatcher.first_lost == no_rank) dispatcher.first_lost = rank;
+    // A woken fiber sees for itself that the rank is lost. Messages of the runtime go on waiting
+    // for room.
+    for (auto* queue : {&p.senders, &p.callers}) {
+      std::deque<pending_send> stay;
+      for (const pending_send& s : *queue) {
+        if (s.go != wake_sender) {
+          stay.push_back(s);
+          continue;
+        }
+        --dispatcher.waiting_senders;
+        if (queue == &p.senders) --p.senders_waiting;
+        s.go(s.context);
+      }
+      queue->swap(stay);
+    }
+    dispatcher.told.fail_waits(rank);
+  }
+  return 1;
+}
+
+bool is_lost(int rank) { return has_ended(rank); }
+
+void attach_losses(const losses& told) { dispatcher.told = told; }
+
+int first_lost_rank() { return dispatcher.first_lost; }
+
+void throw_rank_lost(int rank, const char* to_do) {
+  throw rank_lost(
+      rank, format("%s needs rank %d, which has ended in the middle of the job", to_do, rank));
+}
+
+}  // namespace sojourn::detail

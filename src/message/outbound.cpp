@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "message/outbound.hpp"
+
+#include <cstring>
+#include <deque>
+#include <vector>
+
+#include "base/check.hpp"
+#include "base/copy_short.hpp"
+#include "fiber/scheduler.hpp"
+#include "fiber/ticket_table.hpp"
+#include "fiber/wait_clock.hpp"
+#include "message/bundles.hpp"
+#include "message/dispatcher_state.hpp"
+#include "message/programs.hpp"
+#include "sojourn/counters.hpp"
+#include "sojourn/errors.hpp"
+#include "sojourn/rank.hpp"
+
+namespace sojourn::detail {
+
+scope_wire scopes_on_wire{};
+
+namespace {
+
+// The most unanswered calls of one rank to another: bounds the answers that the other must keep.
+constexpr std::uint32_t unanswered_max = 65536;
+
+void count_other_message(runtime_message kind, std::size_t bytes) {
+  switch (kind) {
+    case runtime_message::piece:
+    case runtime_message::piece_to_read:
+      ++counts.migrations;
+      counts.migration_bytes += bytes;
+      break;
+    case runtime_message::collective:
+    case runtime_message::scope_returns:
+    case runtime_message::scope_failed:
+    case runtime_message::scope_wants:
+      ++counts.collective_messages;
+      counts.collective_bytes += bytes;
+      break;
+    case runtime_message::steal_ask:
+    case runtime_message::steal_nothing:
+    case runtime_message::load_told:
+    case runtime_message::threads_handed:
+      ++counts.balance_messages;
+      counts.balance_bytes += bytes;
+      break;
+    case runtime_message::entry_told:
+      ++counts.replies_sent;
+      counts.reply_bytes += bytes;
+      break;
+    case runtime_message::bulk_put:
+    case runtime_message::bulk_get:
+    case runtime_message::kept_read:
+    case runtime_message::kept_ended:
+      ++counts.bulk_messages;
+      break;
+    default:
+      ++counts.requests_sent;
+      counts.request_bytes += bytes;
+  }
+}
+
+inline void count_message(runtime_message kind, std::size_t payload) {
+  std::size_t bytes = payload + header_bytes;
+  if (kind != runtime_message::result) return count_other_message(kind, bytes);
+  ++counts.replies_sent;
+  counts.reply_bytes += bytes;
+}
+
+bool has_room(int to, std::size_t bytes) {
+  return to == job.me ? dispatcher.own.has_room(bytes)
+                      : dispatcher.transport->has_room(to, message_class::request, bytes);
+}
+
+/// True when the first sender that waits for room to `to` may go on.
+bool sender_may_go(int to) {
+  const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  return !p.senders.empty() && has_room(to, p.senders.front().bytes);
+}
+bool bundle_may_go(int to) {
+  return (dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting & peer::has_bundle) != 0 &&
+         has_room(to, bundle_bytes(to));
+}
+bool caller_may_go(const peer& p) { return !p.callers.empty() && p.unanswered < unanswered_max; }
+
+/// Sends what was bundled for `to`, which goes before anything else that is sent there; false when
+/// there is no room for it.
+bool bundle_is_sent(int to) {
+  return (dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting & peer::has_bundle) == 0 ||
+         try_send_bundle(to);
+}
+
+/// There is room, or credit, for what `s` sends. It takes that before the pieces that are ready
+/// already, which may want it, too.
+void run_now(const pending_send& s) {
+  if (s.go != wake_sender) return s.go(s.context);
+  make_ready_first(static_cast<piece*>(s.context), woken_here);
+  run_ready(1);
+}
+
+}  // namespace
+
+bool sender_can_go() {
+  for (std::size_t to = 0; to < static_cast<std::size_t>(job.count); ++to) {
+    const peer& p = dispatcher.peers[to];
+    if (sender_may_go(static_cast<int>(to)) || caller_may_go(p) ||
+        bundle_may_go(static_cast<int>(to))) {
+      return true;
+    }
+    if (!p.replies.empty() &&
+        dispatcher.transport->has_room(static_cast<int>(to), message_class::reply,
+                                       p.replies.front().bytes.size())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), woken_here); }
+
+int let_waiting_go() {
+  int done = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(job.count); ++i) {
+    int to = static_cast<int>(i);
+    peer& p = dispatcher.peers[i];
+    while (!p.replies.empty()) {
+      late_reply& r = p.replies.front();
+      std::byte* room = dispatcher.transport->reserve(to, message_class::reply, r.bytes.size());
+      if (room == nullptr) break;
+      if (!r.bytes.empty()) std::memcpy(room, r.bytes.data(), r.bytes.size());
+      dispatcher.transport->commit(to, message_class::reply, static_cast<std::uint16_t>(r.kind),
+                                   r.flags, r.ticket);
+      p.replies.pop_front();
+      --p.replies_waiting;
+      --dispatcher.waiting_replies;
+      ++done;
+    }
+    // One sender a round: it fills its room before the next one is considered.
+    if (caller_may_go(p) && bundle_is_sent(to)) {
+      pending_send s = p.callers.front();
+      p.callers.pop_front();
+      --dispatcher.waiting_senders;
+      run_now(s);
+      ++done;
+    }
+    if (sender_may_go(to) && bundle_is_sent(to) && sender_may_go(to)) {
+      pending_send s = p.senders.front();
+      p.senders.pop_front();
+      --p.senders_waiting;
+      --dispatcher.waiting_senders;
+      run_now(s);
+      ++done;
+    }
+  }
+  return done;
+}
+
+namespace {
+
+void queue_sender(int to, const pending_send& sender) {
+  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  if (sender.needs_credit && p.unanswered >= unanswered_max) {
+    // In a queue of their own: what needs no answer, and may be what the answers wait for, passes
+    // them.
+    p.callers.push_back(sender);
+  } else {
+    p.senders.push_back(sender);
+    ++p.senders_waiting;
+  }
+  ++dispatcher.waiting_senders;
+}
+
+struct room_wait {
+  int to;
+  std::size_t bytes;
+  bool needs_credit;
+};
+
+void suspend_for_room(int to, std::size_t bytes, bool needs_credit) {
+  if (has_ended(to)) throw_rank_lost(to, "a message");
+  ++counts.suspensions_for_room;
+  room_wait w{to, bytes, needs_credit};
+  leave(
+      [](piece* left, void* context) {
+        room_wait asked = *static_cast<room_wait*>(context);
+        piece* waiter = block(left);
+        wait_times.begins(waiter);
+        queue_sender(asked.to, {asked.bytes, wake_sender, waiter, asked.needs_credit, waiter});
+      },
+      &w);
+}
+
+/// Room for a call, or null.
+[[gnu::always_inline]] inline std::byte* reserve_call(int to, std::size_t bytes) {
+  return to == job.me ? dispatcher.own.reserve(bytes)
+                      : dispatcher.transport->reserve(to, message_class::request, bytes);
+}
+
+template <bool SameProgram>
+[[gnu::noinline]] std::byte* reserve_call_when_room(int to, std::size_t bytes, bool answered) {
+  if (SameProgram && runs_other_program(to)) refuse_unnamed_call(to);
+  if (has_ended(to)) throw_rank_lost(to, "a call");
+  // Bundled calls, which this fiber may have made, go first. If there were any and nobody waits any
+  // more, it is this fiber's turn.
+  const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  bool my_turn = (p.senders_waiting & peer::has_bundle) != 0;
+  if (my_turn) send_bundle(to);
+  my_turn = my_turn && (p.senders_waiting & peer::number_of_senders) == 0;
+  for (;; my_turn = true) {
+    if (my_turn &&
+        (!answered || dispatcher.peers[static_cast<std::size_t>(to)].unanswered < unanswered_max)) {
+      if (std::byte* room = reserve_call(to, bytes)) return room;
+    }
+    suspend_for_room(to, bytes, answered);
+    if (has_ended(to)) throw_rank_lost(to, "a call");
+  }
+}
+
+/// SameProgram: only to ranks that run this program; else to any rank.
+template <bool SameProgram>
+[[gnu::always_inline]] inline outgoing begin_call(int to, std::size_t bytes, bool answered) {
+  constexpr std::uint32_t closed = SameProgram ? ~std::uint32_t{0} : ~peer::of_other_program;
+  const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  std::byte* room = nullptr;
+  if ((p.senders_waiting & closed) == 0 && (!answered || p.unanswered < unanswered_max))
+      [[likely]] {
+    room = reserve_call(to, bytes);
+  }
+  if (room == nullptr) [[unlikely]]
+    room = reserve_call_when_room<SameProgram>(to, bytes, answered);
+  if (to != job.me) {
+    ++counts.requests_sent;
+    counts.request_bytes += bytes + header_bytes;
+  }
+  if (!answered) return {room, 0};
+  // Looked up again: a fiber that has waited may go on in a job restored from a checkpoint, whose
+  // tables lie elsewhere.
+  dispatcher.peers[static_cast<std::size_t>(to)].unanswered += to != job.me;  // none to itself
+  return {room, open_ticket(to)->id};
+}
+
+template <bool SameProgram>
+[[gnu::noinline]] outgoing begin_in_scope(void* scope, int to, std::size_t bytes, bool answered) {
+  if (SameProgram && runs_other_program(to)) refuse_unnamed_call(to);
+  const scope_ticket weight = scopes_on_wire.take(scope);
+  const std::size_t before = (bytes + 7) / 8 * 8;
+  const outgoing out = begin_call<SameProgram>(to, before + sizeof(scope_ticket), answered);
+  dispatcher.request_scope = weight;
+  dispatcher.request_scope_at = static_cast<std::byte*>(out.payload) + before;
+  return out;
+}
+
+[[noreturn]] void refuse_length(std::size_t bytes) {
+  throw error(format(
+      "arguments of %zu bytes are too long for a call: move large data with put and get", bytes));
+}
+
+[[noreturn, gnu::cold]] void refuse_rank(int to) {
+  if (dispatcher.ranks == 0) refuse_before_run("a call");
+  throw error(format("there is no rank %d: this job has ranks 0 to %d", to, job.count - 1));
+}
+
+[[gnu::always_inline]] inline void check_rank(int to) {
+  if (to < 0 || to >= dispatcher.ranks) [[unlikely]]
+    refuse_rank(to);
+}
+
+}  // namespace
+
+void close_to_other_programs() {
+  for (int r = 0; r < job.count; ++r) {
+    if (!runs_other_program(r)) continue;
+    dispatcher.peers[static_cast<std::size_t>(r)].senders_waiting |= peer::of_other_program;
+  }
+}
+
+void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket,
+                const void* bytes, std::size_t size) {
+  if (counts_as_traffic(static_cast<std::uint16_t>(kind))) {
+    ++dispatcher.moved.sent;
+  } else {
+    ++dispatcher.moved_collective.sent;
+  }
+  if (to != job.me) count_message(kind, size);
+  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  std::byte* room = p.replies_waiting == 0
+                        ? dispatcher.transport->reserve(to, message_class::reply, size)
+                        : nullptr;
+  if (room == nullptr) [[unlikely]] {
+    const auto* first = static_cast<const std::byte*>(bytes);
+    p.replies.push_back({kind, flags, ticket, {first, first + size}});
+    ++p.replies_waiting;
+    ++dispatcher.waiting_replies;
+    return;
+  }
+  copy_short(room, bytes, size);
+  dispatcher.transport->commit(to, message_class::reply, static_cast<std::uint16_t>(kind), flags,
+                               ticket);
+}
+
+std::byte* reserve_reply(int to, runtime_message kind, std::size_t size) {
+  ++dispatcher.moved.sent;
+  if (to != job.me) count_message(kind, size);
+  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  std::byte* room = p.replies_waiting == 0
+                        ? dispatcher.transport->reserve(to, message_class::reply, size)
+                        : nullptr;
+  if (room != nullptr) [[likely]]
+    return room;
+  p.replies.push_back({kind, 0, 0, std::vector<std::byte>(size), false});
+  ++p.replies_waiting;
+  ++dispatcher.waiting_replies;
+  return p.replies.back().bytes.data();
+}
+
+void commit_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket) {
+  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  if (p.replies_waiting != 0 && !p.replies.back().written) [[unlikely]] {
+    late_reply& late = p.replies.back();
+    late.flags = flags;
+    late.ticket = ticket;
+    late.written = true;
+    return;
+  }
+  dispatcher.transport->commit(to, message_class::reply, static_cast<std::uint16_t>(kind), flags,
+                               ticket);
+}
+
+std::byte* try_reserve_request(int to, std::size_t bytes) {
+  const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  if ((p.senders_waiting & peer::number_of_senders) != 0 || !bundle_is_sent(to)) return nullptr;
+  return dispatcher.transport->reserve(to, message_class::request, bytes);
+}
+
+void when_room(int to, std::size_t bytes, void (*go)(void*), void* context, piece* waiter) {
+  ++counts.suspensions_for_room;
+  wait_times.begins(waiter);
+  queue_sender(to, {bytes, go, context, false, waiter});
+}
+
+std::byte* reserve_request(int to, std::size_t bytes) {
+  if (bytes > dispatcher.transport->payload_max()) {
+    throw error(
+        format("a message of %zu bytes is longer than the longest (%zu): move large data "
+               "with put and get",
+               bytes, dispatcher.transport->payload_max()));
+  }
+  if (has_ended(to)) throw_rank_lost(to, "a message");
+  std::byte* room = try_reserve_request(to, bytes);
+  while (room == nullptr) {
+    suspend_for_room(to, bytes, false);
+    // This fiber was woken in its turn: senders behind it in the queue do not matter.
+    room = dispatcher.transport->reserve(to, message_class::request, bytes);
+  }
+  return room;
+}
+
+ticket_id open_answer(int rank) {
+  dispatcher.peers[static_cast<std::size_t>(rank)].unanswered += rank != job.me;
+  return open_ticket(rank)->id;
+}
+
+std::byte* try_reserve_bundle(int to, std::size_t bytes) { return reserve_call(to, bytes); }
+
+void commit_bundle(int to, runtime_message handler, std::uint16_t flags) {
+  if (to != job.me) return commit_message(to, message_class::request, handler, flags, 0);
+  ++dispatcher.moved.sent;
+  dispatcher.own.commit(static_cast<std::uint16_t>(handler), flags, 0);
+}
+
+void wait_for_room(int to, std::size_t bytes) { suspend_for_room(to, bytes, false); }
+
+void hold_back(int to, bool held) {
+  std::uint32_t& waiting = dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting;
+  waiting = held ? waiting | peer::has_bundle : waiting & ~peer::has_bundle;
+  want_rounds(held);
+}
+
+void commit_message(int to, message_class kind, runtime_message handler, std::uint16_t flags,
+                    ticket_id ticket) {
+  ++dispatcher.moved.sent;
+  dispatcher.transport->commit(to, kind, static_cast<std::uint16_t>(handler), flags, ticket);
+}
+
+namespace {
+
+/// SameProgram: only to ranks that run this program; else to any rank.
+template <bool SameProgram>
+[[gnu::always_inline]] inline outgoing begin(int to, std::size_t bytes, bool answered) {
+  check_rank(to);
+  if (bytes > dispatcher.transport->payload_max()) [[unlikely]]
+    refuse_length(bytes);
+  const piece* runs = running_piece();
+  if (runs != nullptr && runs->scope != nullptr) [[unlikely]]
+    return begin_in_scope<SameProgram>(runs->scope, to, bytes, answered);
+  return begin_call<SameProgram>(to, bytes, answered);
+}
+
+}  // namespace
+
+outgoing begin_request(int to, std::size_t bytes, bool answered) {
+  return begin<true>(to, bytes, answered);
+}
+
+outgoing begin_fixed_request(int to, std::size_t bytes, bool answered) {
+  return begin<false>(to, bytes, answered);
+}
+
+void commit_request(int to, std::uint16_t handler, ticket_id ticket) {
+  std::uint16_t flags = 0;
+  if (dispatcher.request_scope_at != nullptr) [[unlikely]] {
+    flags = flag_scope;
+    std::memcpy(dispatcher.request_scope_at, &dispatcher.request_scope, sizeof(scope_ticket));
+    dispatcher.request_scope_at = nullptr;
+  }
+  ++dispatcher.moved.sent;
+  if (to == job.me) return dispatcher.own.commit(handler, flags, ticket);
+  dispatcher.transport->commit(to, message_class::request, handler, flags, ticket);
+}
+
+void answered_by(int rank) {
+  dispatcher.peers[static_cast<std::size_t>(rank)].unanswered -= rank != job.me;
+}
+
+std::uint32_t unanswered_by(int rank) {
+  return dispatcher.peers[static_cast<std::size_t>(rank)].unanswered;
+}
+void restore_unanswered(int rank, std::uint32_t count) {
+  dispatcher.peers[static_cast<std::size_t>(rank)].unanswered = count;
+}
+void wake_callers() {
+  for (int to = 0; to < job.count; ++to) {
+    auto& callers = dispatcher.peers[static_cast<std::size_t>(to)].callers;
+    for (; !callers.empty(); callers.pop_front()) {
+      --dispatcher.waiting_senders;
+      callers.front().go(callers.front().context);
+    }
+  }
+}
+
+void want_rounds(bool wanted) {
+  // Counts as a sender that waits, so that one number says whether anything holds the rank up.
+  dispatcher.waiting_senders += wanted ? 1 : std::size_t(-1);
+}
+
+void each_waiting_sender(void (*visit)(const piece* waiter, int to, void* context), void* context) {
+  for (int to = 0; to < job.count; ++to) {
+    const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+    for (const auto* queue : {&p.senders, &p.callers}) {
+      for (const pending_send& s : *queue) visit(s.waiter, to, context);
+    }
+  }
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What leaves: room and credit for it, and who waits for these.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "message/runtime_message.hpp"
+#include "sojourn/detail/wire.hpp"
+#include "transport/transport.hpp"
+
+namespace sojourn::detail {
+
+struct piece;
+
+/// As begin_request, for a message to a fixed handler: the rank may run any program.
+outgoing begin_fixed_request(int to, std::size_t payload_bytes, bool answered);
+
+/// Set by the floor above: takes weight from a scope for a message, and adds the weight that a
+/// message brought to this rank's part of its scope.
+struct scope_wire {
+  scope_ticket (*take)(void* scope);        ///< Suspends while this rank has no weight.
+  std::uint64_t (*available)(void* scope);  ///< What take would give without suspending, or 0.
+  void* (*give)(const arrival& message, const scope_ticket& ticket);
+  /// Waits until the running fiber's scope, if there is one, has weight to give. Suspends; the
+  /// fiber may be on another rank afterwards.
+  void (*gather)();
+};
+extern scope_wire scopes_on_wire;
+
+/// From now on begin_request refuses ranks of other programs. Requires: programs are attached.
+void close_to_other_programs();
+
+/// Sends a message of the reply class; copies `bytes`. Never suspends: when there is no room the
+/// message waits in this rank's memory. Any stack.
+void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket,
+                const void* bytes, std::size_t size);
+/// The same in two steps: room for its bytes, and sending what was written there. Nothing else is
+/// sent between the two.
+std::byte* reserve_reply(int to, runtime_message kind, std::size_t size);
+void commit_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket);
+
+/// Room for a request, or null when there is none now; for the dispatcher. Earlier senders go
+/// first.
+std::byte* try_reserve_request(int to, std::size_t bytes);
+/// Calls go(context) on the dispatcher once there is room for a request of `bytes`. `waiter` is the
+/// piece that waits meanwhile.
+void when_room(int to, std::size_t bytes, void (*go)(void*), void* context, piece* waiter);
+/// Suspends the running fiber until there is room.
+std::byte* reserve_request(int to, std::size_t bytes);
+/// Suspends the running fiber until there may be room for a request of `bytes`.
+void wait_for_room(int to, std::size_t bytes);
+
+/// A new ticket for an answer of `rank`, which counts as outstanding from now on.
+ticket_id open_answer(int rank);
+
+/// Room for a bundle to `to`, which may be this rank, or null when there is none now; and its
+/// commit.
+std::byte* try_reserve_bundle(int to, std::size_t bytes);
+void commit_bundle(int to, runtime_message handler, std::uint16_t flags);
+/// Says whether a bundle of calls for `to` waits: if so, whatever else is sent there first sends
+/// the bundle.
+void hold_back(int to, bool held);
+/// Publishes what was reserved.
+void commit_message(int to, message_class kind, runtime_message handler, std::uint16_t flags,
+                    ticket_id ticket);
+
+/// While rounds are wanted, this rank is not idle, and a fiber whose calls are answered in place
+/// lets the loop go round. Any stack.
+void want_rounds(bool wanted);
+
+/// `rank` has answered a call, and the room for that answer is free again.
+void answered_by(int rank);
+
+/// How many calls of this rank `rank` has not answered; and sets that number in a restored job.
+std::uint32_t unanswered_by(int rank);
+void restore_unanswered(int rank, std::uint32_t count);
+/// Wakes the fibers that wait until earlier calls are answered; each of them looks again when it
+/// runs.
+void wake_callers();
+
+/// Calls visit(waiter, to, context) for each piece that waits for room to send to rank `to`: a
+/// message of its own, or itself.
+void each_waiting_sender(void (*visit)(const piece* waiter, int to, void* context), void* context);
+
+}  // namespace sojourn::detail

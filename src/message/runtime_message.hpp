@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which messages there are: the runtime's own, whose numbers are the same in all programs of a job,
+// and before users' handlers those of the runtime that run as users' do.
+#pragma once
+
+#include <cstdint>
+
+#include "sojourn/detail/ticket.hpp"
+
+namespace sojourn::detail {
+
+/// Messages of the runtime itself; the numbers of users' handlers follow. The runtime's handlers
+/// run on the dispatcher, never suspend, and consume the message.
+enum class runtime_message : std::uint16_t {
+  result,          ///< ticket, bytes: completes a ticket.
+  piece,           ///< A stretch of stack.
+  piece_to_read,   ///< A piece that the receiver reads from the sender's memory.
+  piece_part,      ///< A part of a piece whose sender's memory the receiver may not read.
+  extent_returns,  ///< Memory of a thread's heap goes back to the rank it came from.
+  forward_result,  ///< Asks a ticket's home to send its result to another ticket.
+  drop_ticket,     ///< Nobody will ask for a ticket any more.
+  collective,      ///< A contribution or a result of a collective operation.
+  scope_returns,   ///< Weight that a finish scope gets back.
+  scope_failed,    ///< An exception for a finish scope.
+  scope_wants,     ///< Asks a finish scope's home for weight.
+  bulk_put,
+  bulk_get,
+  stop_asked,  ///< Asks a stop source's home to tell this rank.
+  stop_told,
+  check_copy,      ///< Checked mode: tells the owner of a copy of its memory.
+  thread_ask,      ///< Asks a thread, wherever it is, to move.
+  thread_moved,    ///< To a thread's home: where its base has gone.
+  thread_query,    ///< To a thread's home: is the thread on its way to the asking rank?
+  thread_stale,    ///< The answer when the thread is not on its way.
+  steal_ask,       ///< Asks a rank for threads (balance.hpp).
+  steal_nothing,   ///< The answer of a rank that has none to spare.
+  load_told,       ///< How many threads a rank has to run.
+  threads_handed,  ///< Threads that have not started.
+  kept_read,       ///< Asks a rank for a part of the values it keeps (marshalled.hpp).
+  kept_ended,      ///< The rank need keep those values no longer.
+  entry_told,      ///< The answer to a name: where its function is (rpc/named.cpp).
+  forks_here,      ///< Somebody forks on this rank (migrate/steal.hpp).
+  count_
+};
+/// Request handlers of the runtime: the first of the table, so that they have the same numbers in
+/// all programs of a job. They run as users' do.
+enum class fixed_handler : std::uint16_t {
+  named_function,  ///< A call of a function by its name (rpc/named.hpp).
+  named_method,    ///< The same for a method, whose frames stay.
+  thread_home,     ///< Asks a thread's home (migrate/thread_home.cpp).
+  count_
+};
+constexpr std::uint16_t handler_number(fixed_handler which) {
+  return static_cast<std::uint16_t>(static_cast<unsigned>(runtime_message::count_) +
+                                    static_cast<unsigned>(which));
+}
+/// The number of the first handler of the table: fixed ones, then the program's.
+inline constexpr std::uint16_t first_user_handler =
+    static_cast<std::uint16_t>(runtime_message::count_);
+
+/// Flags of a message.
+inline constexpr std::uint16_t flag_exception = 1;  ///< The bytes of a result are an exception.
+inline constexpr std::uint16_t flag_scope = 2;      ///< A scope_ticket follows the payload.
+inline constexpr std::uint16_t flag_thread = 4;  ///< A piece is of a thread (thread_trailer.hpp).
+inline constexpr std::uint16_t flag_kept = 8;    ///< A result is kept by the rank it came from.
+
+/// What a message says about the finish scope it belongs to; the last 16 bytes of its payload.
+struct scope_ticket {
+  ticket_id scope;
+  std::uint64_t weight;
+};
+
+}  // namespace sojourn::detail
