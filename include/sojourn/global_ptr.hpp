@@ -45,12 +45,10 @@ class global_ptr {
     return p;
   }
 
-  /// The rank that owns the object. Requires: not null.
-  rank_t where() const {
-    return static_cast<rank_t>((address_ - detail::job.heap) >> detail::job.heap_shift);
-  }
+  /// The rank that owns the object; -1 when the pointer is null or to no rank's heap.
+  rank_t where() const { return detail::owner_of(address_); }
   /// True when this rank owns the object. Costs a subtraction and a comparison.
-  bool is_local() const { return address_ - detail::job.my_heap < detail::job.my_heap_bytes; }
+  bool is_local() const { return detail::is_here(address_); }
   /// The object itself. Requires: is_local().
   T* local() const { return reinterpret_cast<T*>(address_); }
 
@@ -75,11 +73,11 @@ class global_ptr {
   [[gnu::always_inline]] inline auto call(detail::access how, A&&... arguments) const ->
       typename detail::method<Method>::result {
     using method = detail::checked_method<Method, T, A...>;
-    if (is_quick()) [[likely]] {
+    if (detail::is_quick(address_)) [[likely]] {
       return method::invoke(local(), std::forward<A>(arguments)...);
     }
-    return method::call_remote(*this, how,
-                               typename method::arguments(std::forward<A>(arguments)...));
+    return detail::perform<method>(address_, how,
+                                   typename method::arguments(std::forward<A>(arguments)...));
   }
   template <auto Method, class... A>
     requires(!detail::begins_with_access<A...>)
@@ -94,13 +92,12 @@ class global_ptr {
   /// `via::migrate` means the same as `via::rpc` here. Suspends: only when the way to the owner is
   /// full.
   template <auto Method, class... A>
-  auto async(detail::access how, A&&... arguments) const {
+  auto async(detail::access, A&&... arguments) const {
     using method = detail::checked_method<Method, T, A...>;
-    if (is_quick()) [[likely]] {
+    if (detail::is_quick(address_)) [[likely]] {
       return method::fork(local(), std::forward<A>(arguments)...);
     }
-    return method::start_remote(*this, how,
-                                typename method::arguments(std::forward<A>(arguments)...));
+    return method::start(address_, typename method::arguments(std::forward<A>(arguments)...));
   }
   template <auto Method, class... A>
     requires(!detail::begins_with_access<A...>)
@@ -114,7 +111,8 @@ class global_ptr {
   template <class Method, class... A>
   auto call(detail::access how, A&&... arguments) const -> typename Method::result {
     using access = detail::named_access<Method, T, A...>;
-    return access::call(address_, how, typename access::arguments(std::forward<A>(arguments)...));
+    return detail::perform<access>(address_, how,
+                                   typename access::arguments(std::forward<A>(arguments)...));
   }
   template <class Method, class... A>
     requires(!detail::begins_with_access<A...>)
@@ -128,9 +126,7 @@ class global_ptr {
     requires(!detail::begins_with_access<A...>)
   auto async(A&&... arguments) const -> future<typename Method::result> {
     using access = detail::named_access<Method, T, A...>;
-    return future<typename Method::result>::of_ticket(
-        access::start(address_, access::owner_of(address_),
-                      typename access::arguments(std::forward<A>(arguments)...)));
+    return access::start(address_, typename access::arguments(std::forward<A>(arguments)...));
   }
   template <class Method, class... A>
   auto async(detail::access, A&&... arguments) const -> future<typename Method::result> {
@@ -138,9 +134,6 @@ class global_ptr {
   }
 
  private:
-  /// is_local(), but false in checked mode.
-  bool is_quick() const { return address_ - detail::job.my_heap < detail::job.quick_heap_bytes; }
-
   std::uint64_t address_ = 0;
 };
 

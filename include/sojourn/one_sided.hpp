@@ -80,9 +80,6 @@ void split_call(split_operations*& in, rank_t rank);
 void split_wait(split_operations* in);
 void split_end(split_operations* in) noexcept;
 
-/// The rank that owns the word, which the caller reaches only by a message. Errors: sojourn::error.
-rank_t owner_of_word(std::uint64_t address);
-
 }  // namespace detail
 
 /// Counts the split-phase operations of a fiber: an operation that names a `completions` has begun
@@ -186,7 +183,7 @@ future<std::remove_const_t<T>> load_async(global_ptr<T> from) {
   using value = std::remove_const_t<T>;
   if (detail::in_reach(from.address(), sizeof(T))) return future<value>::of_value(load(from));
   return rpc(
-      detail::owner_of_word(from.address()),
+      detail::owner_of_bytes(from.address(), sizeof(T)),
       [](global_ptr<const value> p) { return *detail::object_here(p.local()); },
       global_ptr<const value>(from));
 }
@@ -202,7 +199,7 @@ auto on_word(global_ptr<global_atomic<T>> p, A... operands) {
   if (in_reach(p.address(), sizeof(T))) [[likely]]
     return Operation()(*p.local(), operands...);
   return rpc(
-             owner_of_word(p.address()),
+             owner_of_bytes(p.address(), sizeof(T)),
              [](global_ptr<global_atomic<T>> q, A... a) {
                return Operation()(*object_here(q.local()), a...);
              },
@@ -217,7 +214,7 @@ void on_word_split(completions& done, global_ptr<global_atomic<T>> p, A... opera
     (void)Operation()(*p.local(), operands...);
     return;
   }
-  const rank_t owner = owner_of_word(p.address());
+  const rank_t owner = owner_of_bytes(p.address(), sizeof(T));
   split_call(done.operations(), owner);
   rpc_ff(owner, nonblocking([](global_ptr<global_atomic<T>> q, A... a) {
            (void)Operation()(*object_here(q.local()), a...);

@@ -48,7 +48,7 @@ class via {
   /// This policy, but moving the `count` youngest activations together. Requires: count >= 1.
   constexpr via activations(unsigned count) const {
     return via(
-        (bits_ & ~count_mask) |
+        (bits_ & (address_mask | mechanism_mask)) |
         (static_cast<std::uint64_t>(count < all_of_them ? count : all_of_them) << count_shift));
   }
   /// This policy, but moving every activation of this fiber that is on this rank.
@@ -56,25 +56,26 @@ class via {
   /// This policy, but moving all activations from the youngest to `oldest`, that one included; or,
   /// when `oldest` stayed behind on another rank, all that are on this rank.
   constexpr via through(activation oldest) const {
-    return via(all().bits_ | (oldest.odd_address_ & ~std::uint64_t{1}));
+    return via(all().bits_ | (oldest.odd_address_ & address_mask));
   }
 
-  constexpr mechanism how() const { return static_cast<mechanism>(bits_ >> 63); }
-  constexpr unsigned count() const {
-    return static_cast<unsigned>((bits_ & count_mask) >> count_shift);
-  }
+  constexpr mechanism how() const { return static_cast<mechanism>(bits_ & mechanism_mask); }
+  constexpr unsigned count() const { return static_cast<unsigned>(bits_ >> count_shift); }
   constexpr std::uint64_t through_address() const { return bits_ & address_mask; }
-  static constexpr unsigned all_of_them = 0x7fff;
+  static constexpr unsigned all_of_them = 0xffff;
   friend constexpr bool operator==(via, via) = default;
 
  private:
-  // One word, so that an access that stays local passes nothing on a stack: mechanism in the top
-  // bit, below it 15 bits of count, below those the address of an activation.
+  // One word, so that an access that stays local passes nothing on a stack: in the top 16 bits the
+  // count, below them the address of an activation, whose lowest three bits are 0 and hold the
+  // mechanism. With a count above it, the word is not taken for a pointer.
   static constexpr unsigned count_shift = 48;
-  static constexpr std::uint64_t address_mask = (std::uint64_t{1} << count_shift) - 1;
-  static constexpr std::uint64_t count_mask = std::uint64_t{all_of_them} << count_shift;
+  static constexpr std::uint64_t mechanism_mask = 7;
+  static constexpr std::uint64_t address_mask =
+      (std::uint64_t{1} << count_shift) - 1 - mechanism_mask;
+  static_assert(alignof(detail::mark) > mechanism_mask);
   constexpr explicit via(mechanism m)
-      : bits_(static_cast<std::uint64_t>(m) << 63 | std::uint64_t{1} << count_shift) {}
+      : bits_(static_cast<std::uint64_t>(m) | std::uint64_t{1} << count_shift) {}
   constexpr explicit via(std::uint64_t bits) : bits_(bits) {}
   std::uint64_t bits_;
 };

@@ -39,6 +39,7 @@
 #include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
 #include "sojourn/counters.hpp"
+#include "sojourn/detail/owner.hpp"
 #include "sojourn/rank.hpp"
 #include "sojourn/rpc.hpp"
 
@@ -101,7 +102,7 @@ std::string name_of(const piece* p) {
 bool is_saved(const void* object) {
   auto address = reinterpret_cast<std::uint64_t>(object);
   if (addresses.in_stacks(address)) return !slots.is_main(slots.index_of(address));
-  return address - job.my_heap < job.my_heap_bytes || addresses.in_arenas(address);
+  return is_here(address) || addresses.in_arenas(address);
 }
 
 void refuse_object(const piece* p, const char* does, const waiters& object) {

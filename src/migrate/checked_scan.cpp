@@ -25,6 +25,7 @@
 #include "migrate/stale_report.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/checked.hpp"
+#include "sojourn/detail/owner.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/nonblocking.hpp"
 
@@ -49,7 +50,7 @@ class departure_check {
         to_private_memory(at, word);
       } else if (word - hi_ < slot_high_ - hi_ && word % 8 == 0) {
         if (base_ != nullptr && at >= cleared_from && !is_link(word)) to_caller(at, word);
-      } else if (word - job.my_heap < job.my_heap_bytes && is_destroyed(word)) {
+      } else if (is_here(word) && is_destroyed(word)) {
         to_destroyed(at, word);
       } else if (addresses.in_stacks(word) && slots.index_of(word) != piece_->slot &&
                  !slots.is_guard(word)) {

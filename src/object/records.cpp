@@ -21,6 +21,7 @@
 #include "object/sites.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/detail/checked.hpp"
+#include "sojourn/detail/owner.hpp"
 #include "sojourn/objects.hpp"
 
 namespace sojourn::detail {
@@ -251,10 +252,10 @@ void check_access(std::uint64_t address, object_kind as, const char* method, cod
 void check_copy(std::uint64_t address, std::size_t count, object_kind element, code_site site) {
   if (count == 0) return;
   copy c{address, count, element, site, now_ns()};
-  auto owner = static_cast<int>((address - job.heap) >> job.heap_shift);
+  const int owner = owner_of(address);
   if (owner == job.me) return look_at_copy(c);
   // The copy itself refuses an address that is not in the heap.
-  if (owner < 0 || owner >= job.count) return;
+  if (owner == no_owner) return;
   // A type_info is valid in its own program only.
   if (runs_other_program(owner)) c.element.type = nullptr;
   send_reply(owner, runtime_message::check_copy, 0, 0, &c, sizeof c);

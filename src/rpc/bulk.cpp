@@ -11,6 +11,7 @@
 #include "message/message_reader.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/counters.hpp"
+#include "sojourn/detail/owner.hpp"
 #include "sojourn/objects.hpp"
 
 namespace sojourn::detail {
@@ -32,11 +33,6 @@ struct bulk_request {
   std::uint64_t bytes;
 };
 
-bool in_my_heap(const bulk_request& r) {
-  std::uint64_t offset = r.address - job.my_heap;
-  return offset < job.my_heap_bytes && r.bytes <= job.my_heap_bytes - offset;
-}
-
 void refuse(ticket_id ticket, const bulk_request& r) {
   if (ticket == 0) {
     die("a store of %llu bytes at 0x%llx, which do not lie in the heap of rank %d",
@@ -51,7 +47,7 @@ void refuse(ticket_id ticket, const bulk_request& r) {
 
 void on_put(arrival& a, const bulk_request& r) {
   ticket_id ticket = checked_ticket(a, a.ticket);
-  bool good = in_my_heap(r) && a.bytes == sizeof r + r.bytes;
+  bool good = is_here(r.address, r.bytes) && a.bytes == sizeof r + r.bytes;
   if (good) std::memcpy(reinterpret_cast<void*>(r.address), a.payload + sizeof r, r.bytes);
   wire().consume(a);
   if (!good) return refuse(ticket, r);
@@ -61,20 +57,8 @@ void on_put(arrival& a, const bulk_request& r) {
 void on_get(arrival& a, const bulk_request& r) {
   ticket_id ticket = checked_ticket(a, a.ticket);
   wire().consume(a);
-  if (!in_my_heap(r) || r.bytes > sent_at_once) return refuse(ticket, r);
+  if (!is_here(r.address, r.bytes) || r.bytes > sent_at_once) return refuse(ticket, r);
   send_result(ticket, reinterpret_cast<const void*>(r.address), r.bytes);
-}
-
-int owner_of(std::uint64_t address, std::size_t bytes) {
-  std::uint64_t offset = address - job.heap;
-  std::uint64_t owner = offset >> job.heap_shift;
-  std::uint64_t within = offset & ((std::uint64_t{1} << job.heap_shift) - 1);
-  if (owner >= static_cast<std::uint64_t>(job.count) ||
-      bytes > (std::uint64_t{1} << job.heap_shift) - within) {
-    throw error(format("%zu bytes at 0x%llx do not lie in the heap of a rank of this job", bytes,
-                       static_cast<unsigned long long>(address)));
-  }
-  return static_cast<int>(owner);
 }
 
 /// Calls copy(offset, bytes) piece by piece.
@@ -162,8 +146,13 @@ void attach_bulk() {
   on_message<bulk_request, on_get>(runtime_message::bulk_get);
 }
 
+void bad_range(std::uint64_t address, std::size_t bytes) {
+  throw error(format("%zu bytes at 0x%llx do not lie in the heap of a rank of this job", bytes,
+                     static_cast<unsigned long long>(address)));
+}
+
 void bulk_get(std::uint64_t from, void* to, std::size_t bytes) {
-  int owner = owner_of(from, bytes);
+  int owner = owner_of_bytes(from, bytes);
   auto* into = static_cast<std::byte*>(to);
   counts.bulk_bytes += bytes;
   if (owner == job.me || job.heap_shared) {
@@ -190,7 +179,7 @@ void bulk_get(std::uint64_t from, void* to, std::size_t bytes) {
 }
 
 void bulk_put(const void* from, std::uint64_t to, std::size_t bytes) {
-  int owner = owner_of(to, bytes);
+  int owner = owner_of_bytes(to, bytes);
   const auto* source = static_cast<const std::byte*>(from);
   counts.bulk_bytes += bytes;
   if (owner == job.me || job.heap_shared) {

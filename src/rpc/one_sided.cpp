@@ -4,6 +4,7 @@
 // asked one question. It arrives behind all writes (messages of a pair keep their order), so that
 // its answer says that they are done.
 #include "sojourn/one_sided.hpp"
+#include "sojourn/detail/owner.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -118,25 +119,15 @@ void wait_for_writes(split_operations& all) {
   for (rank_t r = 0; r < job.count; ++r) {
     if (!all.written[static_cast<std::size_t>(r)]) continue;
     all.written[static_cast<std::size_t>(r)] = false;
-    all.answers.push_back(
-        ask(r, addresses.heap + (static_cast<std::uint64_t>(r) << addresses.heap_shift), 0));
+    all.answers.push_back(ask(r, heap_of(r), 0));
   }
   for (const ticket_id answer : all.answers) ticket_take(answer, nullptr, 0);
 }
 
 }  // namespace
 
-rank_t owner_of_word(std::uint64_t address) {
-  const std::uint64_t owner = (address - job.heap) >> job.heap_shift;
-  if (owner >= static_cast<std::uint64_t>(job.count)) {
-    throw error(format("0x%llx does not lie in the heap of a rank of this job",
-                       static_cast<unsigned long long>(address)));
-  }
-  return static_cast<rank_t>(owner);
-}
-
 void split_get(split_operations*& in, std::uint64_t from, void* to, std::size_t bytes) {
-  const rank_t owner = owner_of_word(from);
+  const rank_t owner = owner_of_bytes(from, bytes);
   if (bytes > message_bytes_max || bytes == 0 || in_reach(from, bytes))
     return bulk_get(from, to, bytes);
   split_operations& all = begin(in);
@@ -154,7 +145,7 @@ void split_get(split_operations*& in, std::uint64_t from, void* to, std::size_t 
 }
 
 void split_put(split_operations*& in, const void* from, std::uint64_t to, std::size_t bytes) {
-  const rank_t owner = owner_of_word(to);
+  const rank_t owner = owner_of_bytes(to, bytes);
   if (bytes > message_bytes_max || bytes == 0 || in_reach(to, bytes))
     return bulk_put(from, to, bytes);
   split_call(in, owner);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of an access `p.call<&T::method>(…)`: the checks that its types can travel, the plain
-// call, and the remote call.
+// call, and what perform() (access.hpp) needs for the others.
 #pragma once
 
 #include <new>
@@ -9,15 +9,11 @@
 #include <utility>
 
 #include "sojourn/counters.hpp"
+#include "sojourn/detail/access.hpp"
 #include "sojourn/detail/forked.hpp"
 #include "sojourn/detail/wire.hpp"
 #include "sojourn/future.hpp"
 #include "sojourn/via.hpp"
-
-namespace sojourn {
-template <class T>
-class global_ptr;
-}
 
 namespace sojourn::detail {
 
@@ -116,28 +112,40 @@ struct checked_method {
     });
   }
 
-  [[gnu::noinline]] static result call_remote(global_ptr<T> p, access how, arguments a) {
-    via chosen = how.how;
-    if (job.slow_accesses) [[unlikely]] {
-      if (job.overrides) chosen = override_access(how, method_name<Method>());
-      if (checked()) return call_checked(p, chosen, a, site_of(__builtin_return_address(0)));
-    }
-    int owner = checked_owner(p.address());
-    if constexpr (traits::is_plain_access) {
-      if (chosen.how() == via::mechanism::migrate && migrate_activations(owner, chosen)) {
-        return std::apply([&](auto&... b) -> result { return invoke(p.local(), std::move(b)...); },
-                          a);
-      }
-    } else {
-      counts.migrations_refused += chosen.how() == via::mechanism::migrate;
-    }
-    return call_by_message(p, owner, a);
+  static constexpr bool is_plain = traits::is_plain_access;
+  static const char* name() { return method_name<Method>(); }
+
+  /// Starts a call that is not a plain one: of an object of another rank, or, in checked mode, of
+  /// any object.
+  [[gnu::noinline]] static future<result> start(std::uint64_t address, arguments a) {
+    const code_site site = site_of(__builtin_return_address(0));
+    const int owner = owner_of_object(address, name());
+    if (owner != job.me) return future<result>::of_ticket(send(owner, address, site, a));
+    check(address, site);
+    return std::apply([&](auto&... b) { return fork(object_at(address), std::move(b)...); }, a);
   }
 
-  [[gnu::noinline]] static future<result> start_remote(global_ptr<T> p, access, arguments a) {
+  // The parts of perform() (access.hpp).
+
+  [[gnu::always_inline]] static inline result run_here(std::uint64_t address, code_site site,
+                                                       arguments& a) {
+    check(address, site);
+    return std::apply(
+        [&](auto&... b) -> result { return invoke(object_at(address), std::move(b)...); }, a);
+  }
+
+  static ticket_id send(int owner, std::uint64_t address, code_site site, arguments& a) {
+    ++counts.calls_remote;
     if (checked()) [[unlikely]]
-      return start_checked(p, a, site_of(__builtin_return_address(0)));
-    return future<result>::of_ticket(start(p, checked_owner(p.address()), a));
+      return send_checked(owner, address, site, a);
+    if constexpr (traits::has_plain_arguments) {
+      using payload = typename request::payload_type;
+      return send_request<request, payload>(
+          owner, true, [&](void* room) { ::new (room) payload{object_at(address), std::move(a)}; });
+    } else {
+      return send_marshalled_tuple<typename traits::template marshalled<T, false>>(
+          owner, {untyped_at(address)}, true, a);
+    }
   }
 
   /// Runs the method under a fork mark: the caller goes on when the method blocks.
@@ -155,84 +163,30 @@ struct checked_method {
                                                        outlive<P>(std::forward<B>(b))...);
   }
 
-  // In checked mode every access comes here, also those to objects of this rank.
-  [[gnu::noinline]] static result call_checked(global_ptr<T> p, via how, arguments& a,
-                                               code_site site) {
-    if (!p.is_local()) {
-      int owner = checked_owner(p.address());
-      if constexpr (traits::is_plain_access) {
-        if (how.how() != via::mechanism::migrate || !migrate_activations(owner, how)) {
-          return take_value<result>(start_checked_request(p, owner, a, site));
-        }
-      } else {
-        stays_here stays;
-        counts.migrations_refused += how.how() == via::mechanism::migrate;
-        return take_value<result>(start_checked_request(p, owner, a, site));
-      }
-    }
-    check_access(p.address(), kind_of_object<T>(), method_name<Method>(), site);
-    return std::apply([&](auto&... b) -> result { return invoke(p.local(), std::move(b)...); }, a);
-  }
-
-  [[gnu::noinline]] static future<result> start_checked(global_ptr<T> p, arguments& a,
-                                                        code_site site) {
-    if (!p.is_local()) {
-      int owner = checked_owner(p.address());
-      return future<result>::of_ticket(start_checked_request(p, owner, a, site));
-    }
-    check_access(p.address(), kind_of_object<T>(), method_name<Method>(), site);
-    return std::apply([&](auto&... b) { return fork(p.local(), std::move(b)...); }, a);
-  }
-
-  static ticket_id start_checked_request(global_ptr<T> p, int owner, arguments& a, code_site site) {
-    ++counts.calls_remote;
+  [[gnu::noinline]] static ticket_id send_checked(int owner, std::uint64_t address, code_site site,
+                                                  arguments& a) {
     if constexpr (traits::has_plain_arguments) {
       using checked_request = typename traits::template checked_request<T>;
       using payload = typename checked_request::payload_type;
-      return send_request<checked_request, payload>(
-          owner, true, [&](void* room) { ::new (room) payload{site, p.local(), std::move(a)}; });
+      return send_request<checked_request, payload>(owner, true, [&](void* room) {
+        ::new (room) payload{site, object_at(address), std::move(a)};
+      });
     } else {
       return send_marshalled_tuple<typename traits::template marshalled<T, true>>(
-          owner, {object_address(p), site}, true, a);
+          owner, {untyped_at(address), site}, true, a);
     }
+  }
+
+  [[gnu::always_inline]] static inline void check(std::uint64_t address, code_site site) {
+    if (checked()) [[unlikely]]
+      check_access(address, kind_of_object<T>(), name(), site);
   }
 
   using object_type = std::conditional_t<std::is_const_v<T>, const typename traits::object,
                                          typename traits::object>;
   static object_type* as_object(T* object) { return object; }
-
-  /// A function of its own, so that the frame of call_remote, which may migrate, has no room for
-  /// request and reply.
-  [[gnu::noinline]] static result call_by_message(global_ptr<T> p, int owner, arguments& a) {
-    if constexpr (traits::is_plain_access) {
-      return take_value<result>(start(p, owner, a));
-    } else {
-      stays_here stays;
-      return take_value<result>(start(p, owner, a));
-    }
-  }
-
-  static ticket_id start(global_ptr<T> p, int owner, arguments& a) {
-    ++counts.calls_remote;
-    if constexpr (traits::has_plain_arguments) {
-      using payload = typename request::payload_type;
-      return send_request<request, payload>(
-          owner, true, [&](void* room) { ::new (room) payload{p.local(), std::move(a)}; });
-    } else {
-      return send_marshalled_tuple<typename traits::template marshalled<T, false>>(
-          owner, {object_address(p)}, true, a);
-    }
-  }
-
-  static void* object_address(global_ptr<T> p) {
-    return const_cast<void*>(static_cast<const void*>(p.local()));
-  }
-
-  static int checked_owner(std::uint64_t address) {
-    std::uint64_t owner = (address - job.heap) >> job.heap_shift;
-    if (owner >= static_cast<std::uint64_t>(job.count)) bad_access(address, method_name<Method>());
-    return static_cast<int>(owner);
-  }
+  static T* object_at(std::uint64_t address) { return reinterpret_cast<T*>(address); }
+  static void* untyped_at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 };
 
 }  // namespace sojourn::detail

@@ -403,36 +403,25 @@ struct named_access {
   static_assert(std::is_constructible_v<arguments, A...> && sizeof...(A) == named::signature::arity,
                 "sojourn: the arguments of this access do not fit the method's parameters");
 
-  [[gnu::noinline]] static result call(std::uint64_t address, access how, arguments a) {
-    int owner = owner_of(address);
-    via chosen = job.overrides ? override_access(how, named::method_text()) : how.how;
-    if (owner == job.me) return call_here(address, a);
-    if constexpr (named::signature::is_plain_access) {
-      if (chosen.how() == via::mechanism::migrate && migrate_activations(owner, chosen)) {
-        return call_here(address, a);
-      }
-    } else {
-      counts.migrations_refused += chosen.how() == via::mechanism::migrate;
-    }
-    return take_value<result>(start(address, owner, std::move(a)));
+  static constexpr bool is_plain = named::signature::is_plain_access;
+  static const char* name() { return named::method_text(); }
+
+  /// Also an object of this rank is called by a message: the method runs later.
+  [[gnu::noinline]] static future<result> start(std::uint64_t address, arguments a) {
+    return future<result>::of_ticket(send(owner_of_object(address, name()), address, {}, a));
   }
 
-  static ticket_id start(std::uint64_t address, int owner, arguments a) {
+  // The parts of perform() (access.hpp).
+
+  static ticket_id send(int owner, std::uint64_t address, code_site, arguments& a) {
     ++counts.calls_remote;
     return send_named<named>(owner, true, std::move(a),
                              reinterpret_cast<typename named::object*>(address));
   }
 
-  static int owner_of(std::uint64_t address) {
-    std::uint64_t owner = (address - job.heap) >> job.heap_shift;
-    if (owner >= static_cast<std::uint64_t>(job.count)) bad_access(address, named::method_text());
-    return static_cast<int>(owner);
-  }
-
- private:
   // The object is on this rank. The program is the one that made the call, because frames never go
   // to a rank with another program.
-  static result call_here(std::uint64_t address, arguments& a) {
+  static result run_here(std::uint64_t address, code_site, arguments& a) {
     const export_entry* entry = named::stub.here;
     if (entry == nullptr) not_exported_here(named::stub);
     auto* object = reinterpret_cast<typename named::object*>(address);

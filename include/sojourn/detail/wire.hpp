@@ -14,6 +14,7 @@
 #include "sojourn/detail/activation.hpp"
 #include "sojourn/detail/checked.hpp"
 #include "sojourn/detail/marshalled.hpp"
+#include "sojourn/detail/owner.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/thrown.hpp"
 #include "sojourn/detail/ticket.hpp"
@@ -65,7 +66,7 @@ void refuse_request(request& message, std::size_t needed);
 template <class T>
 [[gnu::always_inline]] inline T* object_here(T* object) {
   auto address = reinterpret_cast<std::uint64_t>(object);
-  if (address - job.my_heap >= job.my_heap_bytes) [[unlikely]]
+  if (!is_here(address)) [[unlikely]]
     refuse_object(address);
   return object;
 }
@@ -78,9 +79,6 @@ enum class promise_of_handler : std::uint8_t {
 /// Called before and after such a handler. `called`: the compiler's name for what it calls.
 void begin_promise(promise_of_handler what, const char* called);
 void end_promise();
-
-/// Throws sojourn::error, because `address` is null or lies in no rank's heap.
-[[noreturn]] void bad_access(std::uint64_t address, const char* method);
 
 /// The index of a function in the table of functions that the linker built; and the function of an
 /// index, which is checked against the table's bounds. No address from a message is ever called.

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// An access to an object: which rank owns the address, and how the call is made there.
+#pragma once
+
+#include <cstdint>
+
+#include "sojourn/counters.hpp"
+#include "sojourn/detail/checked.hpp"
+#include "sojourn/detail/marshalled.hpp"
+#include "sojourn/detail/owner.hpp"
+#include "sojourn/detail/result.hpp"
+#include "sojourn/detail/running.hpp"
+#include "sojourn/via.hpp"
+
+namespace sojourn::detail {
+
+/// Calls are made in two steps. `Call` describes one:
+///   result, arguments    types; `arguments` is a tuple of what travels
+///   is_plain             the frames of the access own nothing, so that they may migrate
+///   name()               the compiler's name of what is called
+///   run_here(address, site, arguments)         calls it on this rank, which owns the object
+///   send(owner, address, site, arguments)      sends the call; returns the ticket of its result
+/// `site` is where the program made the access, for checked mode.
+
+/// Sends the call and waits for its result. A function of its own, so that the frame of perform(),
+/// which may migrate, has no room for request and reply.
+template <class Call>
+[[gnu::noinline]] typename Call::result call_by_message(int owner, std::uint64_t address,
+                                                        code_site site,
+                                                        typename Call::arguments& a) {
+  using result = typename Call::result;
+  if constexpr (Call::is_plain) {
+    return take_value<result>(Call::send(owner, address, site, a));
+  } else {
+    stays_here stays;
+    return take_value<result>(Call::send(owner, address, site, a));
+  }
+}
+
+/// Moves the current activation to the owner, if `how` says so and that is possible.
+template <class Call>
+[[gnu::always_inline]] inline bool moves_to(int owner, via how) {
+  if (how.how() != via::mechanism::migrate) return false;
+  if constexpr (Call::is_plain) {
+    return migrate_activations(owner, how);
+  } else {
+    ++counts.migrations_refused;
+    return false;
+  }
+}
+
+/// Makes an access whose object may be on any rank. Suspends; migrates, if `how` says so.
+template <class Call>
+[[gnu::noinline]] typename Call::result perform(std::uint64_t address, access how,
+                                                typename Call::arguments a) {
+  via chosen = how.how;
+  if (job.overrides) [[unlikely]]
+    chosen = override_access(how, Call::name());
+  const int owner = owner_of_object(address, Call::name());
+  if (owner != job.me && !moves_to<Call>(owner, chosen)) {
+    return call_by_message<Call>(owner, address, site_of(__builtin_return_address(0)), a);
+  }
+  return Call::run_here(address, site_of(__builtin_return_address(0)), a);
+}
+
+}  // namespace sojourn::detail
