@@ -112,26 +112,27 @@ bool frames_are_in_place(const piece* p) {
 READS_FRAMES boundaries::boundaries(const piece* p) : hi_(p->hi) {
   if (p->has_forks) {
     std::uint64_t* const words = youngest_words(p);
-    frame_ = frame_at(p->sp, words);
-    if (is_in_handler(words)) {
-      // The call that this frame forked with is no mark any more: begin with the frame's caller.
-      frame_.pc = words[context_pc];
-      frame_.sp = p->sp + handler_context_bytes;
+    frame_at_call youngest = frame_at(p->sp, words);
+    const bool in_handler = is_in_handler(words);
+    if (in_handler) {
+      youngest.pc = words[context_pc];
+      youngest.sp = p->sp + handler_context_bytes;
       for (std::size_t i = 0; i < preserved_registers; ++i) {
-        frame_.registers[i] = &words[context_pc - 1 - i];
-      }
-      if (!unwind_tables::leave(frame_, tables.row(frame_.pc), hi_)) {
-        frame_.sp = hi_;
-        knows_ = false;
+        youngest.registers[i] = &words[context_pc - 1 - i];
       }
     }
+    walk_ = stack_walk(tables, youngest, hi_);
+    // The call that such a frame forked with is no mark any more: begin with the frame's caller.
+    if (in_handler) knows_ = walk_.leave();
   }
-  begin(p->youngest, p->has_forks);
+  begin(p->youngest, p->has_forks && knows_);
 }
 
 READS_FRAMES boundaries::boundaries(const piece* p, std::uint64_t sp) : hi_(p->hi) {
   const bool has_forks = may_have_forks();
-  if (has_forks) frame_ = frame_at(sp, reinterpret_cast<const std::uint64_t*>(sp));
+  if (has_forks) {
+    walk_ = stack_walk(tables, frame_at(sp, reinterpret_cast<const std::uint64_t*>(sp)), hi_);
+  }
   begin(running.youngest, has_forks);
 }
 
@@ -143,26 +144,26 @@ void boundaries::begin(mark* youngest, bool has_forks) {
   advance();
 }
 
-READS_FRAMES void boundaries::advance() {
-  while (frame_.sp < walks_to_) {
-    const unwind_row& row = tables.row(frame_.pc);
-    const auto* const form = static_cast<const call_form*>(row.handler);
-    if (form != nullptr) {
-      now_.at = now_.end = frame_.sp;
-      now_.kind = form->kind;
-      now_.open = nullptr;
-      now_.returns = form->returns;
-      now_.older = frame_;
-      now_.landing = row.landing;
-      now_.selector = row.selector;
-    }
-    if (!unwind_tables::leave(frame_, row, hi_)) [[unlikely]] {
-      walks_to_ = 0;
-      knows_ = row.how == unwind_row::form::end;
-    }
-    if (form != nullptr) return;
+void boundaries::advance() {
+  if (walks_to_ == 0) return take_mark();
+  const bool has_handler = walk_.go_to_handler(walks_to_);
+  if (has_handler) take_call(walk_.row());
+  if (has_handler ? !walk_.leave() : walk_.sp() < walks_to_) [[unlikely]] {
+    walks_to_ = 0;
+    knows_ = walk_.row().how == unwind_row::form::end;
   }
-  take_mark();
+  if (!has_handler) take_mark();
+}
+
+void boundaries::take_call(const unwind_row& row) {
+  const auto& form = *static_cast<const call_form*>(row.handler);
+  now_.older = walk_.frame();
+  now_.at = now_.end = now_.older.sp;
+  now_.kind = form.kind;
+  now_.open = nullptr;
+  now_.returns = form.returns;
+  now_.landing = row.landing;
+  now_.selector = row.selector;
 }
 
 void boundaries::take_mark() {
@@ -174,21 +175,18 @@ void boundaries::take_mark() {
     }
   } else {
     now_ = {};
+    is_last_ = true;
   }
 }
 
-READS_FRAMES std::uint64_t boundaries::end_of_next() {
-  while (frame_.sp < walks_to_) {
-    const unwind_row& row = tables.row(frame_.pc);
-    if (row.handler != nullptr) return frame_.sp;
-    if (!unwind_tables::leave<false>(frame_, row, hi_)) [[unlikely]] {
-      knows_ = row.how == unwind_row::form::end;
-      break;
-    }
+std::uint64_t boundaries::end_of_next() {
+  if (walks_to_ != 0) {
+    if (walk_.go_to_handler_lightly(walks_to_)) return walk_.sp();
+    if (walk_.sp() < walks_to_) knows_ = walk_.row().how == unwind_row::form::end;
   }
-  walks_to_ = 0;
-  take_mark();
-  return now_ ? now_.end : ~std::uint64_t{0};
+  if (next_mark_ != nullptr) return reinterpret_cast<std::uint64_t>(next_mark_->sp);
+  is_last_ = true;
+  return ~std::uint64_t{0};
 }
 
 std::uint64_t end_of_outer(boundaries each, const boundary& b) {

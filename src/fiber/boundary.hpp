@@ -49,8 +49,9 @@ class boundaries {
   boundaries(const piece* p, std::uint64_t sp);
 
   explicit operator bool() const { return static_cast<bool>(now_); }
-  /// True at the end of the iteration, when every frame had tables: no mark was overlooked.
-  bool knows_of_none() const { return !now_ && knows_; }
+  /// True when the iteration has found that there is no older mark. False also when a frame had no
+  /// tables, so that a mark may have been overlooked.
+  bool knows_of_none() const { return is_last_ && knows_; }
   const boundary& operator*() const { return now_; }
   const boundary* operator->() const { return &now_; }
   boundaries& operator++() {
@@ -58,19 +59,21 @@ class boundaries {
     return *this;
   }
   /// Where the frames younger than the next older mark end; the largest address when there is none.
-  /// Ends the iteration.
+  /// The iteration can only be asked for its present mark and knows_of_none() afterwards.
   std::uint64_t end_of_next();
 
  private:
   void begin(mark* youngest, bool has_forks);
   void advance();
+  void take_call(const unwind_row& row);
   void take_mark();
 
   std::uint64_t hi_;
   mark* next_mark_ = nullptr;
   std::uint64_t walks_to_ = 0;  ///< Frames are walked up to the next mark or `hi_`; 0: no further.
-  frame_at_call frame_;
+  stack_walk walk_;
   bool knows_ = true;  ///< No frame without tables was met.
+  bool is_last_ = false;
   boundary now_;
 };
 

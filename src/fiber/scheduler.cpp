@@ -305,7 +305,7 @@ long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp
   piece* p = running_piece();
   const auto act = reinterpret_cast<leave_action>(action);
   boundaries each(p, sp);
-  const boundary b = go_to_fork(each);
+  const boundary& b = go_to_fork(each);
   if (b && ++waits % once_in == 0) ready_queue.round_ends = true;
   if (!b || ready_queue.round_ends) {
     p = suspend_running(sp);
@@ -318,8 +318,7 @@ long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp
   const std::uint64_t outer = is_by_reference(b.kind) ? each.end_of_next() : 0;
   piece* younger = cut_running(p, b, outer, sp);
   if (each.knows_of_none()) running.forks_before = counts.forks;
-  handler_entry entry;
-  if (b.open == nullptr) entry = separate(b);
+  const handler_entry entry = b.open == nullptr ? separate(b) : handler_entry{};
   const ticket_id result = younger->result;
   ++counts.forks_blocked;
   act(younger, reinterpret_cast<void*>(context));

@@ -4,8 +4,11 @@
 #include <cxxabi.h>
 #include <unwind.h>
 
+#include <bit>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <new>
 #include <optional>
 
 #include "memory/runtime_resource.hpp"
@@ -482,28 +485,48 @@ READS_FRAMES std::optional<std::uint64_t> value_of(const std::uint8_t* expressio
 
 }  // namespace
 
-READS_FRAMES bool unwind_tables::leave_by_rules(frame_at_call& frame, const unwind_row& row,
-                                                std::uint64_t end) {
+constinit const unwind_row unwind_row::nobody{.caller = &nobody};
+
+void stack_walk::look_at_saves() {
+  std::uint32_t found = 0;
+  while (left_count_ > 0) {
+    const left_frame each = left_[--left_count_];
+    // What an older frame saved was the value at the call of the younger ones.
+    for (std::uint32_t saves = each.row->saves & ~found; saves != 0; saves &= saves - 1) {
+      const auto i = static_cast<unsigned>(std::countr_zero(saves));
+      frame_.registers[i] = each.words + each.row->saved_at[i];
+    }
+    found |= each.row->saves;
+  }
+}
+
+const frame_at_call& stack_walk::frame() {
+  look_at_saves();
+  return frame_;
+}
+
+READS_FRAMES bool stack_walk::step_by_rules(const unwind_row& row) {
   if (row.how != unwind_row::form::expressions) return false;
+  look_at_saves();
   const unwind_rules& rules = *row.rules;
   using place = register_rule::place;
   std::optional<std::uint64_t> cfa;
   if (rules.cfa_expression != nullptr) {
-    cfa = value_of(rules.cfa_expression, frame, std::nullopt);
+    cfa = value_of(rules.cfa_expression, frame_, std::nullopt);
   } else {
-    cfa = value_of(rules.cfa_register, frame) + static_cast<std::uint64_t>(rules.cfa_offset);
+    cfa = value_of(rules.cfa_register, frame_) + static_cast<std::uint64_t>(rules.cfa_offset);
   }
-  if (!cfa || *cfa <= frame.sp || *cfa > end) return false;
+  if (!cfa || *cfa <= frame_.sp || *cfa > end_) return false;
   const auto saved_at = [&](const register_rule& rule) -> std::uint64_t* {
     std::optional<std::uint64_t> address;
     if (rule.where == place::at_offset) {
       address = *cfa + static_cast<std::uint64_t>(rule.offset);
     } else if (rule.where == place::at_expression) {
-      address = value_of(rule.expression, frame, cfa);
+      address = value_of(rule.expression, frame_, cfa);
     }
     return address ? reinterpret_cast<std::uint64_t*>(*address) : nullptr;
   };
-  frame_at_call caller = frame;
+  frame_at_call caller = frame_;
   for (std::size_t i = 0; i < preserved_registers; ++i) {
     const register_rule& rule = rules.preserved[i];
     if (rule.where == place::unchanged) continue;
@@ -514,16 +537,109 @@ READS_FRAMES bool unwind_tables::leave_by_rules(frame_at_call& frame, const unwi
   if (back == nullptr) return false;
   caller.pc = *back;
   caller.sp = *cfa;
-  frame = caller;
+  frame_ = caller;
+  last_ = &row;
   return true;
 }
 
-void unwind_tables::read(std::uint64_t pc, unwind_row& row) const {
-  if (row.rules != nullptr) {
-    runtime_resource()->deallocate(const_cast<unwind_rules*>(row.rules), sizeof(unwind_rules));
+template <bool all>
+READS_FRAMES inline bool stack_walk::step(const unwind_row& row) {
+  if (row.how != unwind_row::form::offsets) return step_by_rules(row);
+  const std::uint64_t from = row.cfa_is_from_sp ? frame_.sp : *frame_.registers[base];
+  const std::uint64_t sp = from + static_cast<std::uint64_t>(std::int64_t{row.cfa_offset});
+  if (sp <= frame_.sp || sp > end_) return false;
+  if (all && left_count_ == left_.size()) look_at_saves();
+  auto* const words = reinterpret_cast<std::uint64_t*>(sp);
+  if (all) left_[left_count_++] = {&row, words};
+  if ((row.saves & 1u << base) != 0) frame_.registers[base] = words + row.saved_at[base];
+  frame_.pc = words[row.return_at];
+  frame_.sp = sp;
+  last_ = &row;
+  return true;
+}
+
+// Its state is in locals, because the compiler must assume that a store to left_ changes members.
+template <bool all>
+READS_FRAMES inline void stack_walk::pass_plain_frames(std::uint64_t until) {
+  std::uint64_t pc = frame_.pc;
+  std::uint64_t sp = frame_.sp;
+  std::uint64_t* base_at = frame_.registers[base];
+  const unwind_row* last = last_;
+  std::size_t left = left_count_;
+  while (sp < until) {
+    const unwind_row* row = last->caller;
+    if (row->pc != pc) row = last->caller = &tables_->row(pc);
+    if (!row->is_plain || (all && left == left_.size())) break;
+    const std::uint64_t next = sp + static_cast<std::uint64_t>(std::int64_t{row->cfa_offset});
+    if (next > end_) break;
+    auto* const words = reinterpret_cast<std::uint64_t*>(next);
+    if (all) left_[left++] = {row, words};
+    if ((row->saves & 1u << base) != 0) base_at = words + row->saved_at[base];
+    pc = words[row->return_at];
+    sp = next;
+    last = row;
   }
-  row = {};
-  row.pc = pc;
+  frame_.pc = pc;
+  frame_.sp = sp;
+  frame_.registers[base] = base_at;
+  last_ = last;
+  left_count_ = left;
+}
+
+template <bool all>
+bool stack_walk::go(std::uint64_t until) {
+  for (;;) {
+    pass_plain_frames<all>(until);
+    if (frame_.sp >= until) return false;
+    const unwind_row& here = row();
+    if (here.handler != nullptr) return true;
+    if (!step<all>(here)) return false;
+  }
+}
+
+bool stack_walk::leave() { return step<true>(row()); }
+bool stack_walk::go_to_handler(std::uint64_t until) { return go<true>(until); }
+bool stack_walk::go_to_handler_lightly(std::uint64_t until) {
+  left_count_ = 0;  // their saves would replace those of frames that are left now
+  return go<false>(until);
+}
+
+const unwind_row& unwind_tables::find(std::uint64_t pc) {
+  if (pc == 0) return unwind_row::nobody;
+  for (std::size_t at = place_of(pc);; at = (at + 1) & last_place_) {
+    if (entries_[at].pc == pc) return *entries_[at].row;
+    if (entries_[at].pc == 0) return add(pc);
+  }
+}
+
+const unwind_row& unwind_tables::add(std::uint64_t pc) {
+  if (2 * ++used_ > last_place_) grow();
+  auto* const row = ::new (runtime_resource()->allocate(sizeof(unwind_row)))
+      unwind_row{.pc = pc, .caller = &unwind_row::nobody};
+  read(pc, *row);
+  insert({pc, row});
+  return *row;
+}
+
+void unwind_tables::insert(const entry& e) {
+  std::size_t at = place_of(e.pc);
+  while (entries_[at].pc != 0) at = (at + 1) & last_place_;
+  entries_[at] = e;
+}
+
+void unwind_tables::grow() {
+  entry* const old = entries_;
+  const std::size_t places = last_place_ + 1;
+  entries_ = static_cast<entry*>(runtime_resource()->allocate(2 * places * sizeof(entry)));
+  std::uninitialized_fill_n(entries_, 2 * places, entry{});
+  last_place_ = 2 * places - 1;
+  for (std::size_t i = 0; i < places; ++i) {
+    if (old[i].pc != 0) insert(old[i]);
+  }
+  if (old != first_entries_.data()) runtime_resource()->deallocate(old, places * sizeof(entry));
+}
+
+void unwind_tables::read(std::uint64_t pc, unwind_row& row) const {
   object_bases bases{};
   // A return address may lie behind its function, whose last instruction was the call.
   const std::uint64_t at = pc - 1;
@@ -566,6 +682,8 @@ void unwind_tables::read(std::uint64_t pc, unwind_row& row) const {
   if (common.is_of_cpp && table != 0 && rules.args_size == 0) {
     find_handler(reinterpret_cast<const std::uint8_t*>(table), function, at, wanted_, row);
   }
+  row.is_plain = row.how == unwind_row::form::offsets && row.cfa_is_from_sp && row.cfa_offset > 0 &&
+                 row.handler == nullptr;
 }
 
 }  // namespace sojourn::detail

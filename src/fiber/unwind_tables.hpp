@@ -8,7 +8,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <typeinfo>
@@ -36,7 +35,9 @@ struct frame_at_call {
 
 /// What the tables say of a return address.
 struct unwind_row {
-  std::uint64_t pc = 0;  ///< The return address; 0: this row is empty.
+  std::uint64_t pc = 0;
+  /// The row of the caller that such a frame had the last time; never null.
+  mutable const unwind_row* caller = nullptr;
   /// What `wanted` said of the innermost handler of a wanted type around the call; null when there
   /// is no such handler.
   const void* handler = nullptr;
@@ -44,6 +45,7 @@ struct unwind_row {
   std::int32_t selector = 0;    ///< … with this in the register that tells handlers apart.
   std::int32_t cfa_offset = 0;  ///< From the base register to the caller's stack pointer.
   bool cfa_is_from_sp = false;  ///< The base register is the stack pointer, not base_register.
+  bool is_plain = false;        ///< It has no handler, and is left by adding a constant to sp.
   enum class form : std::uint8_t {
     unknown,  ///< There are no tables, or this code does not understand them.
     end,      ///< The oldest frame of its stack.
@@ -58,55 +60,99 @@ struct unwind_row {
 
   /// The index of rbp or x29: frames are found from this register and the stack pointer only.
   static constexpr std::size_t base_register = preserved_registers == 6 ? 1 : 10;
+  /// Stands for rows that are not there: unknown, of the return address 0.
+  static const unwind_row nobody;
 };
 
-/// Reads and keeps rows.
+/// Reads and keeps rows, in a hash table that grows: every return address that was ever asked for
+/// has its row there.
 class unwind_tables {
  public:
   /// `wanted` returns null for types whose handlers do not matter. Rows keep what it returns for
   /// others.
   explicit unwind_tables(const void* (*wanted)(const std::type_info& type)) : wanted_(wanted) {}
 
-  /// The row of the return address `pc`; valid until the next call.
+  /// The row of the return address `pc`. It stays where it is.
   const unwind_row& row(std::uint64_t pc) {
-    unwind_row& r = rows_[(pc ^ pc >> 10) % rows_.size()];
-    if (r.pc != pc) [[unlikely]]
-      read(pc, r);
-    return r;
-  }
-  /// Turns `frame` into its caller, whose stack pointer must be at most `end`. False, with `frame`
-  /// unchanged, at the end of a stack and where the row is unknown. Unless `all`, follows only the
-  /// register from which frames are found.
-  template <bool all = true>
-  READS_FRAMES static bool leave(frame_at_call& frame, const unwind_row& row, std::uint64_t end) {
-    if (row.how != unwind_row::form::offsets) [[unlikely]]
-      return leave_by_rules(frame, row, end);
-    // The compiler must assume that the writes below change the words read here: so each word is
-    // read once, before.
-    const std::uint64_t from = frame.sp;
-    const std::uint64_t base =
-        row.cfa_is_from_sp ? from : *frame.registers[unwind_row::base_register];
-    const std::uint64_t sp = base + static_cast<std::uint64_t>(std::int64_t{row.cfa_offset});
-    if (sp <= from || sp > end) [[unlikely]]
-      return false;
-    auto* const words = reinterpret_cast<std::uint64_t*>(sp);
-    frame.pc = words[row.return_at];
-    frame.sp = sp;
-    constexpr std::uint32_t base_bit = 1u << unwind_row::base_register;
-    for (std::uint32_t saves = all ? row.saves : row.saves & base_bit; saves != 0;
-         saves &= saves - 1) {
-      const auto i = static_cast<unsigned>(std::countr_zero(saves));
-      frame.registers[i] = words + row.saved_at[i];
-    }
-    return true;
+    const entry& first = entries_[place_of(pc)];
+    if (first.pc == pc && pc != 0) [[likely]]
+      return *first.row;
+    return find(pc);
   }
 
  private:
-  static bool leave_by_rules(frame_at_call& frame, const unwind_row& row, std::uint64_t end);
+  struct entry {
+    std::uint64_t pc = 0;  ///< 0: this entry is empty.
+    const unwind_row* row = nullptr;
+  };
+
+  std::size_t place_of(std::uint64_t pc) const { return (pc ^ pc >> 10) & last_place_; }
+  const unwind_row& find(std::uint64_t pc);
+  const unwind_row& add(std::uint64_t pc);
+  void insert(const entry& e);
+  void grow();
   void read(std::uint64_t pc, unwind_row& row) const;
 
   const void* (*wanted_)(const std::type_info& type);
-  std::array<unwind_row, 1024> rows_{};
+  static constexpr std::size_t places_at_first = 1024;
+  std::array<entry, places_at_first> first_entries_{};
+  entry* entries_ = first_entries_.data();
+  std::size_t last_place_ = places_at_first - 1;  ///< A power of two, less 1.
+  std::size_t used_ = 0;
+};
+
+/// A walk from a frame to its callers. Frames mostly save the same few registers again, so a walk
+/// notes which frames it left, and looks at what they saved only when it is asked for registers.
+class stack_walk {
+ public:
+  stack_walk() = default;
+  /// From the frame `from`, to callers whose stack pointer is at most `end`.
+  stack_walk(unwind_tables& tables, const frame_at_call& from, std::uint64_t end)
+      : frame_(from), tables_(&tables), end_(end) {}
+
+  std::uint64_t sp() const { return frame_.sp; }
+  /// The row of the present frame. Requires: the frame's stack pointer is below `end`.
+  const unwind_row& row() {
+    const unwind_row* const expected = last_->caller;
+    if (expected->pc == frame_.pc) [[likely]]
+      return *expected;
+    return *(last_->caller = &tables_->row(frame_.pc));
+  }
+  /// The present frame. Requires: the last step was not a light one.
+  const frame_at_call& frame();
+
+  /// Goes to the caller of the present frame. False, in the same frame, at the end of a stack and
+  /// where the row is unknown.
+  bool leave();
+  /// Goes on to the first frame in whose call a wanted handler is found, the present one included;
+  /// but only as far as stack pointers are below `until`. False when there is none: the walk has
+  /// then come that far, or to a frame that it cannot leave.
+  bool go_to_handler(std::uint64_t until);
+  /// The same, for a walk that will not be asked for its frame any more.
+  bool go_to_handler_lightly(std::uint64_t until);
+
+ private:
+  struct left_frame {
+    const unwind_row* row;
+    std::uint64_t* words;  ///< Its saves lie at distances from here.
+  };
+  static constexpr std::size_t base = unwind_row::base_register;
+
+  template <bool all>
+  void pass_plain_frames(std::uint64_t until);
+  template <bool all>
+  bool go(std::uint64_t until);
+  template <bool all>
+  bool step(const unwind_row& row);
+  bool step_by_rules(const unwind_row& row);
+  void look_at_saves();
+
+  frame_at_call frame_;  ///< Of registers, the base register is right. For others see left_.
+  unwind_tables* tables_ = nullptr;
+  std::uint64_t end_ = 0;
+  const unwind_row* last_ = &unwind_row::nobody;  ///< Of the frame that was left last.
+  std::size_t left_count_ = 0;
+  std::array<left_frame, 8> left_;
 };
 
 }  // namespace sojourn::detail

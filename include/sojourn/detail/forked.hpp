@@ -270,7 +270,8 @@ template <mark_kind Kind, class R, class F, class... A>
   const exception_globals* in_flight = running.exceptions;
   // When the caller is handling an exception or is inside a method, this takes a mark in the frame,
   // which keeps the caller's exceptions and method count.
-  if (((counts.at_forks & at_fork::seen_by(Kind)) | method_depth()) != 0 ||
+  if ((counts.at_forks & at_fork::seen_by(Kind)) != 0 ||
+      (counts.methods & method_guard::depth_mask) != 0 ||
       (reinterpret_cast<std::uintptr_t>(in_flight->caught) | in_flight->uncaught) != 0)
       [[unlikely]] {
     return start_after_look<Kind, R, callable, std::decay_t<A>...>(std::forward<F>(fn),
