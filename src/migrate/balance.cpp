@@ -16,6 +16,7 @@
 #include "message/dispatcher.hpp"
 #include "message/message_reader.hpp"
 #include "message/programs.hpp"
+#include "migrate/gate.hpp"
 #include "migrate/ship.hpp"
 #include "migrate/thread_home.hpp"
 #include "migrate/thread_trailer.hpp"

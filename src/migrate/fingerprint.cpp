@@ -13,7 +13,7 @@
 #endif
 
 #include "message/dispatcher.hpp"
-#include "migrate/ship.hpp"
+#include "migrate/gate.hpp"
 #include "rpc/exceptions.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/detail/named.hpp"

@@ -13,6 +13,7 @@
 #include "message/programs.hpp"
 #include "migrate/balance.hpp"
 #include "migrate/checked_scan.hpp"
+#include "migrate/gate.hpp"
 #include "migrate/reading.hpp"
 #include "migrate/scan.hpp"
 #include "migrate/thread_trailer.hpp"
@@ -170,97 +171,6 @@ void on_piece(arrival& a, const piece_header& header) {
 }
 
 }  // namespace
-
-namespace {
-
-constexpr stay_reason in_flight{thread_refusal::handles_exception, "an exception is in flight"};
-constexpr stay_reason caller_handles{thread_refusal::handles_exception,
-                                     "a caller that moves too handles an exception"};
-constexpr stay_reason fork_of_method{thread_refusal::in_method,
-                                     "a method of an object of this rank is running"};
-constexpr stay_reason in_method{thread_refusal::in_method,
-                                "a method whose object is here is running in a frame that moves"};
-constexpr stay_reason must_stay{thread_refusal::stays, "a frame that moves must stay"};
-constexpr stay_reason holds_mutex{thread_refusal::holds_lock, "a mutex is held"};
-constexpr stay_reason initialises{thread_refusal::initialises,
-                                  "a static variable is being initialised"};
-constexpr stay_reason referred_to{thread_refusal::stays,
-                                  "an unfinished child refers to a frame that moves"};
-constexpr stay_reason pinned{thread_refusal::pinned, "it was started to stay on its rank"};
-constexpr stay_reason refers{thread_refusal::stays, "it refers to frames of its rank"};
-constexpr stay_reason no_weight{thread_refusal::stays,
-                                "the finish scope it belongs to must hear of it first"};
-
-/// The reasons that can be told without a look at the frames.
-const stay_reason* reason_beyond_marks(const piece* p, const boundary& oldest) {
-  if (p->methods != 0) return &in_method;
-  if (p->marks_hold_methods) {
-    if (!oldest) return &in_method;
-    for (const mark* m = p->youngest; m != nullptr && address_of(m) < oldest.at; m = m->outer) {
-      if (method_depth(*m) != 0) return &in_method;
-    }
-  }
-  if (p->holds != nullptr && address_of(p->holds) < (oldest ? oldest.end : p->hi)) {
-    return &must_stay;
-  }
-  if (p->static_inits != 0) return &initialises;
-  for (const mutex_state* m = p->mutexes; m != nullptr; m = m->before) {
-    if (!oldest || held_below(*m, oldest.at)) return &holds_mutex;
-  }
-  if (!broken.by_reference_stays) {
-    for (const referrer* child = p->referrers; child != nullptr; child = child->next_referrer) {
-      if (!oldest || refers_below(child, oldest)) return &referred_to;
-    }
-  }
-  return nullptr;
-}
-
-bool has_exception_in_flight(const piece* p) {
-  return p->exceptions.caught != nullptr || p->exceptions.uncaught != 0;
-}
-
-}  // namespace
-
-const stay_reason* reason_to_stay(const piece* p, const boundary& oldest) {
-  const std::uint64_t until = oldest ? oldest.at : p->hi;
-  if (!broken.gate && has_exception_in_flight(p)) return &in_flight;
-  if (p->marks_hold_exceptions || p->has_pinned_fork || p->has_forks) {
-    for (boundaries each(p); each && each->at < until; ++each) {
-      if (each->open != nullptr && (each->open->events & mark::saved_exceptions) != 0 &&
-          !broken.gate) {
-        return &caller_handles;
-      }
-      if (each->kind == mark_kind::fork_pinned) return &fork_of_method;
-    }
-  }
-  return reason_beyond_marks(p, oldest);
-}
-
-namespace {
-
-/// Asked only when `has_forks`. A piece that waits is known to have no open fork, unless it waits
-/// below code without unwind tables; one that is about to move has just left its stack, in place.
-/// Any other is assumed to have such a fork.
-bool may_have_pinned_fork(const piece* p) {
-  if (!frames_are_in_place(p)) return true;
-  for (boundaries each(p); each; ++each) {
-    if (each->kind == mark_kind::fork_pinned) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-const stay_reason* reason_whole_stays(const piece* p) {
-  if (p->pinned) return &pinned;
-  if (p->by_reference) return &refers;
-  if (has_exception_in_flight(p)) return &in_flight;
-  if (p->marks_hold_exceptions) return &caller_handles;
-  if (p->has_pinned_fork) return &fork_of_method;
-  if (p->scope != nullptr && scopes_on_wire.available(p->scope) == 0) return &no_weight;
-  if (p->has_forks && may_have_pinned_fork(p)) return &fork_of_method;
-  return reason_beyond_marks(p, {});
-}
 
 bool send_whole(piece* p, int to) {
   if (checked()) [[unlikely]]

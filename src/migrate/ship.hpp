@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stretches of stack on their way between ranks: which may leave (the *gate*), what is sent, and
-// what happens where they arrive. How a stack is cut: docs/internals/cutting.md.
+// Stretches of stack on their way between ranks: what is sent, and what happens where they arrive.
+// Which may leave: gate.hpp. How a stack is cut: docs/internals/cutting.md.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,6 @@ class message_reader;
 
 /// Register the handlers of this floor.
 void attach_migration();
-
-/// Why frames do not leave their rank.
-struct stay_reason {
-  thread_refusal kind;
-  const char* text;
-};
-
-/// Why the frames of `p` that are younger than `oldest` stay where they are, or, without an
-/// `oldest`, all of them; null when they may leave. Requires: `p` has just been suspended.
-const stay_reason* reason_to_stay(const piece* p, const boundary& oldest);
-/// The same for a whole piece. Also for a piece that is an image, because this reads none of its
-/// frames.
-const stay_reason* reason_whole_stays(const piece* p);
 
 /// Sends the whole suspended piece, which is in place, to `to`, and scans its frames. True when the
 /// piece is retired; otherwise it must stay as it is, in place or an image, until that happens.

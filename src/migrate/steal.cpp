@@ -17,6 +17,7 @@
 #include "memory/runtime_resource.hpp"
 #include "message/dispatcher.hpp"
 #include "message/programs.hpp"
+#include "migrate/gate.hpp"
 #include "migrate/reading.hpp"
 #include "migrate/scan.hpp"
 #include "migrate/ship.hpp"
@@ -168,25 +169,6 @@ bool has_no_word_that_stays(const leaving_frames& frames) {
   return false;
 }
 
-/// True when nothing in these frames of the running piece keeps them here. (The gate of ship.hpp is
-/// for suspended pieces, and for all that is younger than a mark; these frames have a younger end,
-/// too.)
-bool is_clean(const piece* p, const stretch& s) {
-  if (s.younger.open != nullptr && (s.younger.open->events & mark::saved_exceptions) != 0) {
-    return false;
-  }
-  if (methods_at(s.younger) != 0) return false;
-  const leaving_frames frames = frames_of(p, s.younger.end, s.younger, s.older);
-  for (const hold* h = running.holds; h != nullptr && address_of(h) < frames.high; h = h->outer) {
-    if (address_of(h) >= frames.low) return false;
-  }
-  for (const referrer* child = p->referrers; child != nullptr; child = child->next_referrer) {
-    if (refers_below(child, s.younger)) continue;
-    if (!s.older || refers_below(child, s.older)) return false;
-  }
-  return has_no_word_that_stays(frames);
-}
-
 /// True when the weight of the piece's finish scope is used up here: nothing may leave until the
 /// scope has given more.
 bool belongs_to_full_scope(const piece* p) {
@@ -198,7 +180,6 @@ bool belongs_to_full_scope(const piece* p) {
 stretch choose(const piece* p, std::uint64_t sp) {
   static std::vector<stretch> candidates;
   candidates.clear();
-  if (running.static_inits != 0 || running.mutexes != nullptr) return {};
   if (belongs_to_full_scope(p)) return {};
   stretch next;
   for (boundaries each(p, sp);; ++each) {
@@ -211,7 +192,8 @@ stretch choose(const piece* p, std::uint64_t sp) {
     next.younger = next.older;
   }
   for (auto s = candidates.rbegin(); s != candidates.rend(); ++s) {
-    if (is_clean(p, *s)) return *s;
+    if (reason_stretch_stays(s->younger, s->older) != nullptr) continue;
+    if (has_no_word_that_stays(frames_of(p, s->younger.end, s->younger, s->older))) return *s;
   }
   return {};
 }

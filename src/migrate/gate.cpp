@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "migrate/gate.hpp"
+
+#include "fiber/boundary.hpp"
+#include "fiber/scheduler.hpp"
+#include "message/dispatcher.hpp"
+#include "sojourn/detail/waiters.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+constexpr stay_reason in_flight{thread_refusal::handles_exception, "an exception is in flight"};
+constexpr stay_reason caller_handles{thread_refusal::handles_exception,
+                                     "a caller that moves too handles an exception"};
+constexpr stay_reason fork_of_method{thread_refusal::in_method,
+                                     "a method of an object of this rank is running"};
+constexpr stay_reason in_method{thread_refusal::in_method,
+                                "a method whose object is here is running in a frame that moves"};
+constexpr stay_reason must_stay{thread_refusal::stays, "a frame that moves must stay"};
+constexpr stay_reason holds_mutex{thread_refusal::holds_lock, "a mutex is held"};
+constexpr stay_reason initialises{thread_refusal::initialises,
+                                  "a static variable is being initialised"};
+constexpr stay_reason referred_to{thread_refusal::stays,
+                                  "an unfinished child refers to a frame that moves"};
+constexpr stay_reason pinned{thread_refusal::pinned, "it was started to stay on its rank"};
+constexpr stay_reason refers{thread_refusal::stays, "it refers to frames of its rank"};
+constexpr stay_reason no_weight{thread_refusal::stays,
+                                "the finish scope it belongs to must hear of it first"};
+
+/// Stands for a mark that is not there.
+const boundary no_mark{};
+
+std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
+
+/// What the gate asks of a piece, which is in the piece's descriptor or, while the piece runs, in
+/// `running`.
+struct piece_state {
+  const piece* of;
+  const hold* holds;
+  const mutex_state* mutexes;
+  unsigned static_inits;
+  std::uint32_t methods;  ///< Open methods that are younger than every mark.
+};
+piece_state suspended(const piece* p) {
+  return {p, p->holds, p->mutexes, p->static_inits, p->methods};
+}
+piece_state running_now() {
+  return {running_piece(), running.holds, running.mutexes, running.static_inits, method_depth()};
+}
+
+/// Frames of one piece between two marks. Without `younger`, from the youngest frame on; without
+/// `older`, up to the end.
+struct stretch_at_gate {
+  const boundary& younger;
+  const boundary& older;
+
+  bool is_below_older(const hold* h, const piece* p) const {
+    return address_of(h) < (older ? older.end : p->hi);
+  }
+  bool has(const hold* h) const { return !younger || address_of(h) >= younger.end; }
+  bool has(const mutex_state& m) const {
+    return (!older || held_below(m, older.at)) && (!younger || !held_below(m, younger.at));
+  }
+  bool has_frames_of(const referrer* child) const {
+    return (!older || refers_below(child, older)) && (!younger || !refers_below(child, younger));
+  }
+};
+
+/// The reasons that can be told without a look at the frames and at the marks between the two.
+const stay_reason* reason_beyond_marks(const piece_state& state, const stretch_at_gate& stretch) {
+  if ((stretch.younger ? methods_at(stretch.younger) : state.methods) != 0) return &in_method;
+  for (const hold* h = state.holds; h != nullptr && stretch.is_below_older(h, state.of);
+       h = h->outer) {
+    if (stretch.has(h)) return &must_stay;
+  }
+  if (state.static_inits != 0) return &initialises;
+  for (const mutex_state* m = state.mutexes; m != nullptr; m = m->before) {
+    if (stretch.has(*m)) return &holds_mutex;
+  }
+  if (!broken.by_reference_stays) {
+    for (const referrer* child = state.of->referrers; child != nullptr;
+         child = child->next_referrer) {
+      if (stretch.has_frames_of(child)) return &referred_to;
+    }
+  }
+  return nullptr;
+}
+
+/// True when a mark of `p` that is younger than `oldest` was opened in a method.
+bool has_mark_in_method(const piece* p, const boundary& oldest) {
+  if (!p->marks_hold_methods || !oldest) return p->marks_hold_methods;
+  for (const mark* m = p->youngest; m != nullptr && address_of(m) < oldest.at; m = m->outer) {
+    if (method_depth(*m) != 0) return true;
+  }
+  return false;
+}
+
+bool has_exception_in_flight(const piece* p) {
+  return p->exceptions.caught != nullptr || p->exceptions.uncaught != 0;
+}
+bool saved_exceptions(const boundary& b) {
+  return b.open != nullptr && (b.open->events & mark::saved_exceptions) != 0;
+}
+
+/// Asked only when `has_forks`. A piece that waits is known to have no open fork, unless it waits
+/// below code without unwind tables; one that is about to move has just left its stack, in place.
+/// Any other is assumed to have such a fork.
+bool may_have_pinned_fork(const piece* p) {
+  if (!frames_are_in_place(p)) return true;
+  for (boundaries each(p); each; ++each) {
+    if (each->kind == mark_kind::fork_pinned) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+const stay_reason* reason_to_stay(const piece* p, const boundary& oldest) {
+  const std::uint64_t until = oldest ? oldest.at : p->hi;
+  if (!broken.gate && has_exception_in_flight(p)) return &in_flight;
+  if (p->marks_hold_exceptions || p->has_pinned_fork || p->has_forks) {
+    for (boundaries each(p); each && each->at < until; ++each) {
+      if (saved_exceptions(*each) && !broken.gate) return &caller_handles;
+      if (each->kind == mark_kind::fork_pinned) return &fork_of_method;
+    }
+  }
+  if (has_mark_in_method(p, oldest)) return &in_method;
+  return reason_beyond_marks(suspended(p), {no_mark, oldest});
+}
+
+const stay_reason* reason_whole_stays(const piece* p) {
+  if (p->pinned) return &pinned;
+  if (p->by_reference) return &refers;
+  if (has_exception_in_flight(p)) return &in_flight;
+  if (p->marks_hold_exceptions) return &caller_handles;
+  if (p->has_pinned_fork) return &fork_of_method;
+  if (p->scope != nullptr && scopes_on_wire.available(p->scope) == 0) return &no_weight;
+  if (p->has_forks && may_have_pinned_fork(p)) return &fork_of_method;
+  if (p->marks_hold_methods) return &in_method;
+  return reason_beyond_marks(suspended(p), {no_mark, no_mark});
+}
+
+const stay_reason* reason_stretch_stays(const boundary& younger, const boundary& older) {
+  if (saved_exceptions(younger)) return &caller_handles;
+  return reason_beyond_marks(running_now(), {younger, older});
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which frames may leave their rank: the *gate*. It knows every reason to stay but the words in the
+// frames, which scan.hpp and stretch_scan.hpp look at.
+#pragma once
+
+#include "fiber/piece.hpp"
+#include "sojourn/thread.hpp"
+
+namespace sojourn::detail {
+
+/// Why frames do not leave their rank.
+struct stay_reason {
+  thread_refusal kind;
+  const char* text;
+};
+
+/// Why the frames of `p` that are younger than `oldest` stay where they are, or, without an
+/// `oldest`, all of them; null when they may leave. Requires: `p` has just been suspended.
+const stay_reason* reason_to_stay(const piece* p, const boundary& oldest);
+/// The same for a whole piece. Also for a piece that is an image, because this reads none of its
+/// frames.
+const stay_reason* reason_whole_stays(const piece* p);
+/// The same for a stretch of the running piece: the frames from its mark `younger` up to the next
+/// older one, `older`, or up to its end when there is no `older`. What is younger runs on here.
+const stay_reason* reason_stretch_stays(const boundary& younger, const boundary& older);
+
+}  // namespace sojourn::detail
