@@ -13,6 +13,8 @@
 #include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "migrate/balance.hpp"
+#include "migrate/gate.hpp"
+#include "migrate/ship.hpp"
 #include "migrate/thread_home.hpp"
 #include "migrate/thread_refusal.hpp"
 #include "migrate/thread_trailer.hpp"

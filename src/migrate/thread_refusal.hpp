@@ -2,7 +2,7 @@
 // Why a thread is not moved, or not found.
 #pragma once
 
-#include "migrate/ship.hpp"
+#include "migrate/gate.hpp"
 #include "sojourn/thread.hpp"
 
 namespace sojourn::detail {
