@@ -35,7 +35,6 @@ struct reading_header {
                    ///< are to go.
   arena_descriptor heap;  ///< `arena` is 0 when there is none.
 };
-enum class outcome_of_reading : std::uint32_t { read, refused };
 
 /// Bytes that move: from an address of the sender to one of the receiver.
 struct stretch {
