@@ -3,7 +3,6 @@
 
 #include <sys/uio.h>
 #include <unistd.h>
-#include <unwind.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -50,6 +49,20 @@ bool read_own_memory(std::uint64_t address, void* to, std::size_t bytes) {
   return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
 }
 
+// Beyond a few of each size, freed objects of up to this size go to lists ("fast bins"), and keep
+// the look of allocated ones but for their first word: the next object of the list, disguised with
+// the word's own address.
+constexpr std::uint64_t in_fast_list_max = 128;
+bool is_in_fast_list(std::uint64_t address, std::uint64_t bytes) {
+  std::uint64_t first;
+  if (bytes > in_fast_list_max || !read_own_memory(address, &first, sizeof first)) return false;
+  const std::uint64_t next = first ^ address >> 12;
+  if (next == 0) return true;
+  std::uint64_t size_of_next;
+  return next % 16 == 0 && read_own_memory(next + 8, &size_of_next, sizeof size_of_next) &&
+         (size_of_next & ~std::uint64_t{7}) == bytes;
+}
+
 }  // namespace
 
 /// Judges by the sizes and flags that the allocator keeps before an object and before the next one.
@@ -70,42 +83,24 @@ bool is_allocated_object(std::uint64_t address) {
       second != 0 && second == key_of_freed()) {
     return false;
   }
+  if (is_in_fast_list(address, bytes)) return false;
   std::uint64_t next;
   return read_own_memory(address - 8 + bytes, &next, sizeof next) && (next & previous_in_use) != 0;
 }
 
 namespace {
 
-struct frame_search {
-  std::uint64_t address;
-  std::uint64_t hi;
-  bool oldest;  // wanted: the activation's own function, whichever frame holds the address
-  std::string function;
-};
-
-/// True for functions of the runtime: their frames hold values of the runtime, and copies of
-/// arguments that the frame of the program's function holds, too.
-bool is_ours(const std::string& function) {
-  return function.find("sojourn::detail::") != std::string::npos ||
-         function.starts_with("sojourn_") || function.find("std::__invoke") != std::string::npos ||
-         function.find("std::__apply") != std::string::npos ||
-         function.find("std::apply") != std::string::npos;
-}
-
-_Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
-  auto* search = static_cast<frame_search*>(argument);
-  // The canonical frame address is the frame's older end.
-  std::uint64_t end = _Unwind_GetCFA(context);
-  std::uint64_t code = _Unwind_GetIP(context) - 1;
-  if (end > search->hi) return _URC_END_OF_STACK;
-  if (search->oldest) {
-    std::string function = symbolise(code);
-    if (!is_ours(function)) search->function = std::move(function);
-  } else if (end > search->address) {
-    search->function = symbolise(code);
-    return _URC_END_OF_STACK;
+/// The function whose word lies at `address`: the one with that frame. If that frame is the
+/// runtime's, or a library's, it holds a register of the youngest older frame of the program, or a
+/// copy of an argument that this has, too. `oldest`: the activation's own function instead.
+const frame* frame_to_name(const std::vector<frame>& frames, std::uint64_t address, bool oldest) {
+  const frame* found = nullptr;
+  for (const frame& f : frames) {
+    if ((!oldest && f.high <= address) || !is_users(f.code)) continue;
+    found = &f;
+    if (!oldest) break;
   }
-  return _URC_NO_REASON;
+  return found;
 }
 
 }  // namespace
@@ -122,10 +117,10 @@ void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t
   static int investigations = 0;
   if (++investigations > investigations_max) return;
   if (!older && !is_allocated_object(word)) return;
-  frame_search search{address, hi, older, {}};
-  _Unwind_Backtrace(visit, &search);
-  const std::string& function = search.function;
-  if (function.empty() || is_ours(function)) return;
+  const std::vector<frame> frames = frames_below(hi, ~std::size_t{0});
+  const frame* const of = frame_to_name(frames, address, older);
+  if (of == nullptr) return;
+  const std::string function = symbolise(of->code);
   // Once a function, not once a call in it.
   static std::set<std::pair<std::string, bool>> named;
   if (!named.emplace(function, older).second) return;

@@ -52,6 +52,21 @@ struct cell {
   return dead[0] == dead[1] ? 1 : 0;
 }
 
+/// The buffer's address is in the frame of the function that migrates, and nowhere in its caller's.
+[[gnu::noinline]] long keeps_it_in_its_frame(rank_t there, rank_t home) {
+  char* volatile buffer = static_cast<char*>(std::malloc(1000));
+  std::strcpy(buffer, "home");
+  migrate_to(there);
+  const long away = rank_me();
+  migrate_to(home);
+  const long length = static_cast<long>(std::strlen(buffer));
+  std::free(buffer);
+  return away * 100 + length;
+}
+[[gnu::noinline]] long calls_one_that_keeps_it(rank_t there, rank_t home) {
+  return keeps_it_in_its_frame(there, home) + 1;
+}
+
 /// Trivially copyable, so it compiles: the pointer inside is not seen by the type rules.
 class hidden_pointer {
  public:
@@ -89,6 +104,9 @@ int walk(std::string_view how) {
       right &= activate(keeps_a_buffer, there, 0) == there * 100 + 4;
     }
     if (how == "both") right &= activate(keeps_another, there, 0) == 0;
+    if (how == "callee") {
+      right &= activate(calls_one_that_keeps_it, there, 0) == there * 100 + 5;
+    }
     if (how == "caller") {
       long total = 7;
       right &= activate(uses_a_callers_local, hidden_pointer{&total, total}, there, 0) == total;
