@@ -604,6 +604,17 @@ bool knows_variables(const std::string& program, std::uint64_t pc) {
 #endif
 }
 
+std::string described_variable(const std::string& name) {
+  if (name.empty()) return "a word";
+  // By gcc and by clang, which numbers them.
+  const std::string of_loop = name.substr(0, name.find_last_not_of("0123456789") + 1);
+  for (const char* made :
+       {"__for_range", "__for_begin", "__for_end", "__range", "__begin", "__end"}) {
+    if (of_loop == made) return "a temporary of a range-for";
+  }
+  return "`" + name + "`";
+}
+
 std::string why_no_debug_info() {
 #if SOJOURN_HAS_LIBDW
   return library() != nullptr ? "" : "libdw.so.1 is not installed";

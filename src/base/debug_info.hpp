@@ -47,6 +47,10 @@ frame_variable variable_in_register(const std::string& program, std::uint64_t pc
 /// name there holds no variable.
 bool knows_variables(const std::string& program, std::uint64_t pc);
 
+/// A variable by this name, in a message: "`name`"; "a temporary of a range-for" for those that
+/// compilers make for such a loop; "a word" without a name.
+std::string described_variable(const std::string& name);
+
 /// Why no program's lines and variables can be named on this machine, in a sentence; "" when they
 /// can.
 std::string why_no_debug_info();

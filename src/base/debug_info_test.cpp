@@ -257,6 +257,16 @@ TEST(debug_info, tells_where_pointers_lie_in_variables) {
   EXPECT_FALSE(is_pointer(kinds.bytes));
 }
 
+TEST(debug_info, messages_name_variables_that_a_program_wrote) {
+  using sojourn::detail::described_variable;
+  EXPECT_EQ(described_variable("buffer"), "`buffer`");
+  EXPECT_EQ(described_variable("range1"), "`range1`");
+  EXPECT_EQ(described_variable(""), "a word");
+  for (const char* made : {"__for_range", "__for_begin", "__for_end", "__range1", "__begin12"}) {
+    EXPECT_EQ(described_variable(made), "a temporary of a range-for") << made;
+  }
+}
+
 TEST(debug_info, knows_nothing_of_addresses_outside_the_program) {
   EXPECT_TRUE(describe_address(program, 0x10).empty());
   EXPECT_TRUE(describe_address(program, ~std::uint64_t{0}).empty());

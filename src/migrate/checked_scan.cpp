@@ -226,7 +226,7 @@ class departure_check {
   /// a register.
   std::string describe(const frame& f, std::uint64_t at, std::uint64_t word,
                        const std::string& variable) const {
-    std::string what = variable.empty() ? "a word" : "`" + variable + "`";
+    std::string what = described_variable(variable);
     std::string place = at == 0 ? "in a register"
                                 : format("%llu bytes below its frame's end",
                                          static_cast<unsigned long long>(f.high - at));

@@ -190,11 +190,11 @@ void report_refused_steal(const word_that_stays& found, std::uint64_t low, std::
   std::string function = function_name(of->code);
   static std::set<std::string> named;
   if (is_excused(function) || !named.insert(function).second) return;
-  std::string what = "a word";
+  std::string what = described_variable("");
   if (found.at >= of->low && found.at < of->high) {
     const frame_variable variable =
         variable_at("/proc/self/exe", of->code, static_cast<std::int64_t>(found.at - of->high));
-    if (!variable.name.empty()) what = "`" + variable.name + "`";
+    what = described_variable(variable.name);
   }
   const bool beyond = found.at >= of->high;
   std::fprintf(
