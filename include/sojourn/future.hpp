@@ -3,7 +3,8 @@
 #pragma once
 
 #include <array>
-#include <cassert>
+#include <chrono>
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <span>
@@ -16,6 +17,7 @@
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/tasks.hpp"
 #include "sojourn/errors.hpp"
+#include "sojourn/sleep.hpp"
 
 namespace sojourn {
 
@@ -52,6 +54,18 @@ class [[nodiscard]] future {
   void wait() {
     check();
     if (has_ticket()) detail::ticket_wait(ticket_);
+  }
+
+  /// The same, but waits little longer than until `time`; returns ready(). The future stays valid,
+  /// and takes a result that comes later. If `time` is past, other fibers run once. Requires:
+  /// valid(). Suspends: unless ready().
+  template <class Duration>
+  bool wait_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+    return wait_until_ns(detail::ns_of(time));
+  }
+  template <class Rep, class Period>
+  bool wait_for(std::chrono::duration<Rep, Period> span) {
+    return wait_until_ns(detail::ns_after(span));
   }
 
   /// Suspends until the result is here and moves it out, or rethrows what the call threw.
@@ -138,6 +152,14 @@ class [[nodiscard]] future {
   enum class state : std::uint64_t { empty, value, ticket, child };
   bool has_ticket() const { return state_ >= state::ticket; }
 
+  bool wait_until_ns(std::uint64_t deadline_ns) {
+    check();
+    if (!has_ticket()) return true;
+    const detail::ticket_range mine{
+        &ticket_, 1, [](void* of, std::size_t) { return static_cast<detail::ticket_id*>(of); }};
+    return detail::tickets_wait_any(mine, deadline_ns) == 0;
+  }
+
   // Without the address of the future, which then need not lie in memory.
   [[gnu::noinline]] static T take(state was, detail::ticket_id ticket) {
     check(was);
@@ -180,26 +202,40 @@ class [[nodiscard]] future {
   state state_ = state::empty;
 };
 
+namespace detail {
+
+/// The tickets of some futures.
+template <class... T>
+class tickets_of {
+ public:
+  explicit tickets_of(future<T>&... futures) : all_{futures.to_wait_for()...} {}
+  ticket_range range() {
+    return {&all_, sizeof...(T), [](void* of, std::size_t i) {
+              return (*static_cast<std::array<ticket_id*, sizeof...(T)>*>(of))[i];
+            }};
+  }
+
+ private:
+  std::array<ticket_id*, sizeof...(T)> all_;
+};
+template <class T>
+ticket_range range_of(std::span<future<T>> futures) {
+  return {futures.data(), futures.size(),
+          [](void* of, std::size_t i) { return static_cast<future<T>*>(of)[i].to_wait_for(); }};
+}
+
+}  // namespace detail
+
 /// Suspends until all of them are ready; it suspends and is woken only once, however many are not
 /// ready yet. Takes no result. Requires: each is valid(). Source: Plevyak et al., §3.1.
 template <class... T>
 void touch(future<T>&... futures) {
-  std::array<detail::ticket_id*, sizeof...(T)> waited_for{};
-  std::size_t count = 0;
-  const auto add = [&](detail::ticket_id* t) {
-    if (t != nullptr) waited_for[count++] = t;
-  };
-  (add(futures.to_wait_for()), ...);
-  if (count != 0) detail::tickets_wait(waited_for.data(), count);
+  detail::tickets_wait(detail::tickets_of<T...>(futures...).range());
 }
 /// The same for any number of futures of one type.
-template <class T>
-void touch(std::span<future<T>> futures) {
-  std::vector<detail::ticket_id*> waited_for;
-  for (future<T>& f : futures) {
-    if (detail::ticket_id* t = f.to_wait_for()) waited_for.push_back(t);
-  }
-  if (!waited_for.empty()) detail::tickets_wait(waited_for.data(), waited_for.size());
+template <class T, std::size_t Extent>
+void touch(std::span<future<T>, Extent> futures) {
+  detail::tickets_wait(detail::range_of<T>(futures));
 }
 
 /// Returns the future of all results, in order; void becomes std::monostate. Never suspends.

@@ -31,3 +31,4 @@
 #include "sojourn/thread.hpp"
 #include "sojourn/travels.hpp"
 #include "sojourn/via.hpp"
+#include "sojourn/when_any.hpp"

@@ -42,8 +42,10 @@ class mutex : private detail::mutex_state {
   /// Suspends while another fiber holds it; unlock() hands it to the fiber that has waited longest.
   /// Requires: a fiber. Errors: sojourn::error when this fiber holds it already.
   void lock() {
-    if (locked) [[unlikely]]
-      return wait_for_turn();
+    if (locked) [[unlikely]] {
+      (void)wait_for_turn(detail::never_ns);
+      return;
+    }
     take();
   }
 
@@ -52,6 +54,18 @@ class mutex : private detail::mutex_state {
     if (locked) return false;
     take();
     return true;
+  }
+
+  /// Locks it, but waits little longer than until `time` for that; false when another fiber still
+  /// holds it then. It is a std::timed_mutex also for std::unique_lock's constructors. If `time` is
+  /// past, other fibers run once. Suspends: while another fiber holds it. Errors: as lock().
+  template <class Duration>
+  bool try_lock_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+    return try_lock() || wait_for_turn(detail::ns_of(time));
+  }
+  template <class Rep, class Period>
+  bool try_lock_for(std::chrono::duration<Rep, Period> span) {
+    return try_lock() || wait_for_turn(detail::ns_after(span));
   }
 
   /// True when this fiber holds it, so that lock() would wait for itself. (A child does not hold
@@ -77,7 +91,8 @@ class mutex : private detail::mutex_state {
     detail::running.mutexes = this;
   }
   bool holds() const;
-  void wait_for_turn();
+  /// True when this fiber holds it now.
+  bool wait_for_turn(std::uint64_t deadline_ns);
   void pass_on();
 };
 
@@ -172,7 +187,17 @@ class semaphore : private detail::waiters {
 
   /// Takes one unit; suspends until there is one for this fiber. Requires: a fiber.
   void acquire() {
-    if (!try_acquire()) wait();
+    if (!try_acquire()) (void)wait(detail::never_ns);
+  }
+  /// The same, but waits little longer than until `time`; false when there was none for this fiber
+  /// by then. If `time` is past, other fibers run once.
+  template <class Duration>
+  bool try_acquire_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+    return try_acquire() || wait(detail::ns_of(time));
+  }
+  template <class Rep, class Period>
+  bool try_acquire_for(std::chrono::duration<Rep, Period> span) {
+    return try_acquire() || wait(detail::ns_after(span));
   }
   /// Takes one unit, or returns false when there is none. Never suspends.
   bool try_acquire() {
@@ -189,7 +214,8 @@ class semaphore : private detail::waiters {
   }
 
  private:
-  void wait();
+  /// True when this fiber has been given one.
+  bool wait(std::uint64_t deadline_ns);
   void give(std::ptrdiff_t n);
 
   std::ptrdiff_t count_;  // 0 while somebody waits

@@ -178,7 +178,7 @@ std::vector<piece*> fibers_to_save() {
   for (const piece* p = first_standing(); p != nullptr; p = p->next_ready) known.insert(p);
   each_open_ticket(
       [](const ticket& t, void* context) {
-        if (t.is_awaited() && forwarded_to(t) == 0) {
+        if (t.is_awaited() && forwarded_to(t) == 0 && waits_for_several(t) == 0) {
           refuse(checkpoint_refusal::continues,
                  "a continuation (future::then) waits for its result: wait for the future that it "
                  "gives");

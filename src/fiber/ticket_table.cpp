@@ -12,6 +12,7 @@
 #include "base/saved_file.hpp"
 #include "fiber/result_memory.hpp"
 #include "fiber/scheduler.hpp"
+#include "fiber/timers.hpp"
 #include "fiber/wait_clock.hpp"
 #include "memory/address_map.hpp"
 #include "sojourn/detail/running.hpp"
@@ -136,7 +137,8 @@ inline void tell(ticket* t, std::size_t size, outcome how) {
     make_ready(t->waiter, 1);
     t->waiter = nullptr;
   } else if (t->notify != nullptr) {
-    t->notify(t->notify_context);
+    // Who has been told reads no more: the result may be asked for from another rank.
+    std::exchange(t->notify, nullptr)(t->notify_context);
   }
 }
 
@@ -209,6 +211,74 @@ void block_for(piece* left, void* awaited) {
   if (waiter->waits_for != stands_by) waited_for_last = waiter->waits_for;
 }
 
+namespace {
+
+void* as_context(ticket_id id) { return reinterpret_cast<void*>(id); }
+ticket_id as_ticket(const void* context) { return reinterpret_cast<ticket_id>(context); }
+
+/// `notify` of a ticket that count_for has seen.
+void one_of_all(void* context) {
+  ticket* all = find_ticket(as_ticket(context));
+  if (all == nullptr) return;
+  const auto missing = reinterpret_cast<std::uintptr_t>(all->notify_context) - 1;
+  all->notify_context = reinterpret_cast<void*>(missing);
+  if (missing == 0) complete_ticket(all, nullptr, 0);
+}
+
+/// `notify` of a ticket that watch_for has seen.
+void first_of_several(void* context) {
+  ticket* first = find_ticket(as_ticket(context));
+  if (first == nullptr) return;
+  if (first->waiter != nullptr) cancel_timer(first->waiter);
+  complete_ticket(first, nullptr, 0);
+}
+
+}  // namespace
+
+void count_for(ticket* t, const ticket* all) {
+  t->notify = one_of_all;
+  t->notify_context = as_context(all->id);
+}
+
+void watch_for(ticket* t, const ticket* first) {
+  t->notify = first_of_several;
+  t->notify_context = as_context(first->id);
+}
+
+void stop_watching(ticket* t) {
+  if (t->notify == first_of_several) t->notify = nullptr;
+}
+
+ticket_id waits_for_several(const ticket& t) {
+  const bool waits = t.notify == one_of_all || t.notify == first_of_several;
+  return waits ? as_ticket(t.notify_context) : 0;
+}
+
+bool has_reader(const ticket& t) {
+  if (t.notify != first_of_several) return t.waiter != nullptr || t.notify != nullptr;
+  // A fiber that was woken to move has left its watch behind.
+  const ticket* first = find_ticket(as_ticket(t.notify_context));
+  return first != nullptr && first->waiter != nullptr;
+}
+
+void wait_for_first(ticket* first, std::uint64_t deadline_ns) {
+  struct wanted {
+    ticket* first;
+    std::uint64_t deadline_ns;
+  } of{first, deadline_ns};
+  leave_to_wait(
+      [](piece* left, void* context) {
+        const wanted copy = *static_cast<wanted*>(context);
+        block_for(left, copy.first);
+        set_timer(copy.first->waiter, copy.deadline_ns);
+      },
+      &of);
+}
+
+void stop_waiting(const piece* p) {
+  if (ticket* t = find_ticket(p->waits_for); t != nullptr) t->waiter = nullptr;
+}
+
 void save_tickets(file_writer& to, ticket_id (*sent_on_to)(const ticket& t),
                   std::vector<std::byte> (*encoded)(const std::exception_ptr& exception)) {
   to.put(used);
@@ -250,8 +320,10 @@ void load_tickets(file_reader& from, void (*send_on)(ticket_id id, ticket_id to)
       from.bytes(t.large, t.bytes);
     }
     if (!t.is_awaited()) continue;
+    const auto sent_on_to = from.get<ticket_id>();
+    if (sent_on_to == 0) continue;  // for one wait for several: it names only a ticket
     t.notify = nullptr;
-    send_on(t.id, from.get<ticket_id>());
+    send_on(t.id, sent_on_to);
   }
 }
 

@@ -42,6 +42,8 @@ struct ticket {
   /// A value of `asked`: this result of a thread has a reader already, who may now be on its way to
   /// another rank.
   static constexpr std::int32_t joined = -2;
+  /// A value of `asked`: not for a result, but for the first of several results, or for a time.
+  static constexpr std::int32_t for_first = -3;
 
   ticket_id id = 0;  ///< 0 while it is not open.
   std::uint32_t generation = 1;
@@ -49,7 +51,8 @@ struct ticket {
   taker taken_by = taker::asker;
   outcome has = outcome::none;
   std::int16_t thread_at = -1;  ///< For a thread's result: the rank its base is at, or goes to.
-  std::int32_t asked = -1;  ///< Rank that has room reserved for the answer; -1: none; or `joined`.
+  std::int32_t asked = -1;  ///< Rank that has room reserved for the answer; -1: none; or `joined`,
+                            ///< or `for_first`.
   std::uint32_t bytes = 0;
   std::uint32_t thread_moves = 0;  ///< How often the base had moved when it came to `thread_at`.
   piece* waiter = nullptr;
@@ -121,6 +124,26 @@ void block_for(piece* left, void* awaited);
                 "two fibers wait for one result: a future has one reader");
   leave_to_wait(block_for, t);
 }
+
+// ---- One wait for several results ---------------------------------------------------------------
+
+/// Makes `t` one of the results that the ticket `all` waits for. `all` counts in notify_context how
+/// many are missing.
+void count_for(ticket* t, const ticket* all);
+/// Makes `t` one of the results of which the ticket `first` waits for any.
+void watch_for(ticket* t, const ticket* first);
+/// Ends that.
+void stop_watching(ticket* t);
+/// The ticket that waits for `t` among several, by count_for or watch_for; or 0.
+ticket_id waits_for_several(const ticket& t);
+/// True when somebody waits for `t`, so that nobody else may.
+bool has_reader(const ticket& t);
+
+/// Suspends the running piece until a result is here that `first` waits for, or until
+/// `deadline_ns`. The fiber may be woken early, and be on another rank then.
+void wait_for_first(ticket* first, std::uint64_t deadline_ns);
+/// To be called by whoever wakes `p`, which waits for a ticket, for another reason than a result.
+void stop_waiting(const piece* p);
 
 /// Called when the rank has nothing to do. Makes the fiber ready that was the last to begin to wait
 /// for another rank's answer, so that it goes on waiting on its own stack and sees the answer one

@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "base/saved_file.hpp"
 #include "fiber/scheduler.hpp"
+#include "fiber/ticket_table.hpp"
 #include "fiber/wait_clock.hpp"
 #include "fiber/waiters.hpp"
 #include "memory/address_map.hpp"
@@ -124,6 +125,7 @@ int wake_due(std::uint64_t now) {
       place(p);
     }
     take_out(1);
+    if (p->waits == wait_cause::ticket) stop_waiting(p);
     p->waits = wait_cause::none;
     if (p->waits_on != nullptr) drop_waiter(p);
     make_ready(p, woken_by_timer);

@@ -124,7 +124,7 @@ namespace sojourn {
 
 bool mutex::holds() const { return detail::would_wait_for_itself(this); }
 
-void mutex::wait_for_turn() {
+bool mutex::wait_for_turn(std::uint64_t deadline_ns) {
   if (detail::would_wait_for_itself(this)) {
     throw error(detail::format(
         "a fiber locks a sojourn::mutex (0x%llx) that it holds already, and would wait for itself: "
@@ -132,7 +132,7 @@ void mutex::wait_for_turn() {
         detail::number(this)));
   }
   // Whoever unlocks it makes this fiber its holder.
-  (void)detail::wait_in(*this);
+  return detail::wait_in(*this, deadline_ns);
 }
 
 void mutex::pass_on() {
@@ -174,7 +174,7 @@ void condition_variable::wake_first() {
   detail::make_ready(detail::take_waiter(*this), detail::woken_here);
 }
 
-void semaphore::wait() { (void)detail::wait_in(*this); }
+bool semaphore::wait(std::uint64_t deadline_ns) { return detail::wait_in(*this, deadline_ns); }
 
 void semaphore::give(std::ptrdiff_t n) {
   if (n < 0) detail::refuse_count(*this, n);

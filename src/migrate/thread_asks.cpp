@@ -57,7 +57,8 @@ void move_from_here(piece* p, const thread_ask& a) {
   if (p->word == 0) {
     if (p->waits == wait_cause::ticket) {
       // It will ask for the result again where it arrives.
-      find_ticket(p->waits_for)->waiter = nullptr;
+      stop_waiting(p);
+      cancel_timer(p);
     } else if (p->waits != wait_cause::timer || !cancel_timer(p)) {
       return answer(a, waits_here);
     }

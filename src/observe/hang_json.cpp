@@ -30,6 +30,8 @@ const char* json_name(wait_kind kind) {
       return "call";
     case wait_kind::result:
       return "result";
+    case wait_kind::first:
+      return "first";
     case wait_kind::collective:
       return "collective";
     case wait_kind::finish:

@@ -43,6 +43,16 @@ std::string time_left(const fiber_record& fiber) {
   return "another " + seconds(static_cast<double>(fiber.left_ns) / 1e9);
 }
 
+/// ", for another 1.2 s at most"
+std::string at_most(const fiber_record& fiber) {
+  return has_limit(fiber) ? ", for " + time_left(fiber) + " at most" : "";
+}
+
+std::string first_text(const fiber_record& fiber) {
+  return "waits for the first of " +
+         (fiber.results == 0 ? "several" : std::to_string(fiber.results)) + " results";
+}
+
 std::string collective_text(const fiber_record& fiber) {
   bool is_end = static_cast<collective>(fiber.operation) == collective::end_of_program;
   return operation_of(fiber) + (is_end ? "" : "()");
@@ -61,6 +71,8 @@ std::string verb(const fiber_record& f) {
       return "has returned and waits for";
     case wait_kind::mutex:
       return local_wait(f.kind) + " held by";
+    case wait_kind::first:
+      return first_text(f) + ", one of them from";
     default:
       return "waits for";
   }
@@ -191,11 +203,13 @@ class hang_words {
       case wait_kind::ready:
         return "is ready to run";
       case wait_kind::call:
-        return "waits for the answer of " + rank + by(n.next);
+        return "waits for the answer of " + rank + by(n.next) + at_most(f);
       case wait_kind::result:
-        if (n.next < 0) return "waits for a result that " + who_is_not_told();
+        if (n.next < 0) return "waits for a result that " + who_is_not_told() + at_most(f);
         return "waits for a result from rank " + std::to_string(waits_.at(n.next).rank) +
-               by(n.next);
+               by(n.next) + at_most(f);
+      case wait_kind::first:
+        return first_text(f) + (f.rank < 0 ? "" : ", one of them from " + rank) + at_most(f);
       case wait_kind::collective:
         return "waits in " + collective_text(f) + " for " + rank;
       case wait_kind::finish:
@@ -209,12 +223,12 @@ class hang_words {
       case wait_kind::time:
         return "sleeps for " + time_left(f);
       case wait_kind::mutex:
-        return local_wait(f.kind) + (n.next < 0 ? "" : " that " + name(n.next, false) + " holds");
+        return local_wait(f.kind) + (n.next < 0 ? "" : " that " + name(n.next, false) + " holds") +
+               at_most(f);
       case wait_kind::condition:
       case wait_kind::semaphore:
       case wait_kind::latch:
-        return local_wait(f.kind) +
-               (f.left_ns == fiber_record::no_limit ? "" : ", for " + time_left(f) + " at most");
+        return local_wait(f.kind) + at_most(f);
       case wait_kind::barrier:
         return "stands still until main meets a barrier(), for this job was restored";
       case wait_kind::unknown:
@@ -275,14 +289,16 @@ class hang_words {
     }
   }
 
-  std::string last_step(const fiber_record& f) const {
+  std::string last_step(int i) const {
+    const fiber_record& f = *waits_.at(i).fiber;
     if (f.kind == wait_kind::ready) return "is ready to run";
-    if (f.kind == wait_kind::time) return "sleeps for " + time_left(f);
+    if (has_limit(f)) return wait_text(i);
     if (std::string text = local_wait(f.kind); !text.empty()) return text;
     if (f.rank >= 0 && f.rank < static_cast<int>(view_.ranks.size())) {
       return verb(f) + " " + rank_without_fiber(f.rank);
     }
     if (f.kind == wait_kind::result) return "waits for a result that " + who_is_not_told();
+    if (f.kind == wait_kind::first) return first_text(f);
     if (f.kind == wait_kind::finish) return "waits in finish() for computations on their way";
     return "waits";
   }
@@ -319,7 +335,7 @@ class hang_words {
       const fiber_record* fiber = waits_.at(chain[i]).fiber;
       std::string joint = i == 0 ? " " : ", which ";
       if (i + 1 == chain.size()) {
-        if (!way.closed && fiber != nullptr) text += joint + last_step(*fiber);
+        if (!way.closed && fiber != nullptr) text += joint + last_step(chain[i]);
         break;
       }
       if (i == steps_told) {

@@ -14,6 +14,8 @@ constexpr int any_rank = -1;  // A record without a rank has this.
 
 }  // namespace
 
+bool has_limit(const fiber_record& fiber) { return fiber.left_ns != fiber_record::no_limit; }
+
 bool is_in_body(const fiber_record& fiber) {
   return fiber.is_main && fiber.kind != wait_kind::fibers &&
          static_cast<collective>(fiber.operation) != collective::end_of_program;
@@ -58,7 +60,9 @@ wait_graph::wait_graph(const hang_view& view) : view_(view) {
 
 wait_graph::route wait_graph::follow(int from) const {
   route way{{}, false};
-  for (int i = from; i >= 0; i = at(i).next) {
+  // A wait that has a time limit ends, whatever it leads to.
+  const auto ends = [this](int i) { return at(i).fiber != nullptr && has_limit(*at(i).fiber); };
+  for (int i = from; i >= 0; i = ends(i) ? -1 : at(i).next) {
     const bool seen = std::find(way.nodes.begin(), way.nodes.end(), i) != way.nodes.end();
     way.nodes.push_back(i);
     if (seen) {

@@ -15,6 +15,9 @@ namespace sojourn::detail {
 /// True for the main fiber of a rank whose body has not returned.
 bool is_in_body(const fiber_record& fiber);
 
+/// True for a wait that ends when its time is over.
+bool has_limit(const fiber_record& fiber);
+
 class wait_graph {
  public:
   /// A fiber that a rank has told of, or the code that runs on a rank that computes.

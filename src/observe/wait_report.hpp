@@ -21,6 +21,7 @@ enum class wait_kind : std::uint8_t {
   ready,       ///< Only for its turn.
   call,        ///< The answer of a call sent to `rank`.
   result,      ///< A result that a migrated or forked activation, or a future, will give.
+  first,       ///< The first of `results` results, one of them of the kind `call` or `result`.
   collective,  ///< The part of `rank` in a collective operation.
   finish,      ///< All computations of a finish scope.
   room,        ///< Room to send to `rank`, or fewer unanswered calls there.
@@ -50,6 +51,7 @@ struct fiber_record {
   std::uint64_t waited_ns;  ///< 0 when not known.
   std::uint64_t left_ns;    ///< Until it goes on in any case; no_limit: there is no such time.
   std::int32_t rank;        ///< Rank that it waits for, or -1.
+  std::uint32_t results;    ///< Of a `first`; 0 when not known.
   std::int32_t holder;      ///< Of a `mutex`: place in `fibers`, holder_runs, or -1.
   wait_kind kind;
   bool is_main;

@@ -39,11 +39,19 @@ struct reason {
   ticket_id ticket = 0;
   int rank = -1;
   int holder = -1;
+  std::uint32_t results = 0;
 };
 using reasons = std::unordered_map<const piece*, reason>;
 
+/// What one wait for several results is for, by the ticket that stands for the wait.
+struct several_results {
+  reason one;  ///< Why one of the results is not here.
+  std::uint32_t missing = 0;
+};
+
 struct collecting {
   reasons why;
+  std::unordered_map<ticket_id, several_results> several;
   std::vector<piece*> pieces;
   rank_report* report;
 };
@@ -53,14 +61,34 @@ reason reason_of(const ticket& t) {
   if (t.id == w.ticket) return {wait_kind::collective, t.id, w.missing};
   if (is_finish(t.id)) return {wait_kind::finish, t.id, -1};
   if (t.asked >= 0) return {wait_kind::call, t.id, t.asked};
+  if (t.asked == ticket::for_first) return {wait_kind::first, t.id, -1};
   return {wait_kind::result, t.id, -1};
 }
 
 void look_at_ticket(const ticket& t, void* context) {
   auto& c = *static_cast<collecting*>(context);
   if (t.waiter != nullptr) c.why[t.waiter] = reason_of(t);
+  if (ticket_id waiting = waits_for_several(t); waiting != 0 && t.is_awaited()) {
+    several_results& all = c.several[waiting];
+    if (++all.missing == 1) all.one = reason_of(t);
+  }
   if (ticket_id to = forwarded_to(t); to != 0 && c.report->link_count < rank_report::links_max) {
     c.report->links[c.report->link_count++] = {t.id, to};
+  }
+}
+
+/// A wait for all of several results, or for one alone, is one for each; a wait for the first leads
+/// to none of them for certain.
+void look_into_waits_for_several(collecting& c) {
+  for (auto& [p, why] : c.why) {
+    const auto found = c.several.find(why.ticket);
+    if (found == c.several.end()) continue;
+    const several_results& all = found->second;
+    const bool is_certain = why.kind != wait_kind::first || all.missing == 1;
+    why = all.one;
+    if (is_certain) continue;
+    why.kind = wait_kind::first;
+    why.results = all.missing;
   }
 }
 
@@ -113,6 +141,7 @@ void write_fiber(fiber_record& record, const piece* p, const reason& why, double
   record.waits_for = why.ticket;
   record.rank = why.rank;
   record.holder = why.holder;
+  record.results = why.results;
   record.left_ns = fiber_record::no_limit;
   if (std::uint64_t due = timer_of(p), now = now_ns(); due != never_ns) {
     record.left_ns = due > now ? due - now : 0;
@@ -319,8 +348,9 @@ bool bring(piece* p) {
 
 void write_report(rank_report& report, bool brief) {
   report.fiber_count = report.link_count = report.stack_count = 0;
-  collecting c{{}, {}, &report};
+  collecting c{{}, {}, {}, &report};
   each_open_ticket(look_at_ticket, &c);
+  look_into_waits_for_several(c);
   each_waiting_sender(
       [](const piece* waiter, int to, void* context) {
         static_cast<collecting*>(context)->why[waiter] = {wait_kind::room, 0, to};

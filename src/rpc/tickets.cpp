@@ -222,40 +222,6 @@ void ticket_wait(ticket_id& id) { wait_for_result(id); }
 
 namespace {
 
-/// Called when one of the results is here that the ticket `context` waits for; that ticket counts
-/// how many are missing.
-void one_of_several(void* context) {
-  ticket* all = find_ticket(reinterpret_cast<ticket_id>(context));
-  if (all == nullptr) return;
-  const auto missing = reinterpret_cast<std::uintptr_t>(all->notify_context) - 1;
-  all->notify_context = reinterpret_cast<void*>(missing);
-  if (missing == 0) complete_ticket(all, nullptr, 0);
-}
-
-}  // namespace
-
-void tickets_wait(ticket_id* const* ids, std::size_t count) {
-  ticket* all = nullptr;
-  std::uintptr_t missing = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    ticket_adopt(*ids[i]);
-    ticket* t = find_ticket(*ids[i]);
-    SOJOURN_CHECK(t != nullptr, "a wait for a result that was taken before");
-    if (t->has != outcome::none) continue;
-    SOJOURN_CHECK(t->waiter == nullptr && t->notify == nullptr,
-                  "two fibers wait for one result: a future has one reader");
-    if (all == nullptr) all = open_ticket(-1);
-    t->notify = one_of_several;
-    t->notify_context = reinterpret_cast<void*>(all->id);
-    ++missing;
-  }
-  if (all == nullptr) return;
-  all->notify_context = reinterpret_cast<void*>(missing);
-  ticket_take(all->id, nullptr, 0);
-}
-
-namespace {
-
 /// Waits without leaving the stack, so that the result may be copied straight to `into`. True when
 /// it was: then the ticket is free.
 [[gnu::noinline]] bool landed_in_place(ticket_id& id, void* into, std::size_t bytes) {
@@ -312,8 +278,7 @@ void forward_result(ticket_id id, ticket_id to) {
 
 void ticket_on_ready(ticket_id id, void (*notify)(void*), void* context) {
   ticket* t = find_ticket(id);
-  SOJOURN_CHECK(t != nullptr && t->waiter == nullptr && t->notify == nullptr,
-                "two readers wait for one result");
+  SOJOURN_CHECK(t != nullptr && !has_reader(*t), "two readers wait for one result");
   if (t->has != outcome::none) return notify(context);
   t->notify = notify;
   t->notify_context = context;

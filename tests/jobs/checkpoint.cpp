@@ -152,6 +152,36 @@ void takes_a_future_along(roots r, rank_t to) {
   r.results.call<&board::note>(answer.get());
 }
 
+future<long> answer_of(rank_t rank, roots r, long answer) {
+  return rpc(
+      rank,
+      [](roots all, long given) {
+        wait_at(all, rank_me());
+        return given;
+      },
+      r, answer);
+}
+
+void waits_for_the_first(roots r) {
+  future<long> a = answer_of(last(), r, 30);
+  future<long> b = answer_of(0, r, 31);
+  r.results.call<&board::wait_begins>();
+  (void)touch_any(a, b);
+  r.results.call<&board::note>(a.get() + b.get());
+}
+void waits_for_both(roots r) {
+  future<long> a = answer_of(last(), r, 32);
+  future<long> b = answer_of(0, r, 33);
+  r.results.call<&board::wait_begins>();
+  touch(a, b);
+  r.results.call<&board::note>(a.get() + b.get());
+}
+void waits_with_a_limit(roots r) {
+  future<long> a = answer_of(last(), r, 34);
+  r.results.call<&board::wait_begins>();
+  r.results.call<&board::note>(a.wait_for(1000h) ? a.get() : -1000000);
+}
+
 long away(roots r) {
   migrate_to(last());
   long here = rank_me();
@@ -273,7 +303,10 @@ roots begin() {
   add(r, spawn_on(last(), walks, r));
   add(r, spawn_on(last(), has_forks, r));
   add(r, spawn_on(last(), has_exceptions, r));
-  const int waiters = 4 * rank_count() + 8 + 12;
+  add(r, spawn_on(0, waits_for_the_first, r));
+  add(r, spawn_on(last(), waits_for_both, r));
+  add(r, spawn_on(0, waits_with_a_limit, r));
+  const int waiters = 4 * rank_count() + 8 + 12 + 8;
   while (r.results.call<&board::waiters>() < waiters) yield();
   return r;
 }

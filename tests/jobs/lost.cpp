@@ -136,6 +136,16 @@ void wait(std::string_view how, global_ptr<object> there) {
     for (int i = 0; i < 100; ++i) all.push_back(rpc(victim, sleep_long));
     for (auto& f : all) f.get();
   }
+  if (how == "first") {
+    auto here = rpc(rank_me(), sleep_long);
+    auto there_too = rpc(victim, sleep_long);
+    auto [index, both] = when_any(std::move(here), std::move(there_too)).get();
+    if (index == 1) std::get<1>(both).get();
+  }
+  if (how == "in_time") {
+    auto f = rpc(victim, sleep_long);
+    if (f.wait_for(std::chrono::seconds(10))) f.get();
+  }
   if (how == "thread") spawn_on(victim, sleep_long).join();
   if (how == "finish") {
     finish([] { rpc_ff(victim, sleep_long); });

@@ -30,8 +30,22 @@ std::uint64_t ticket_take_word(ticket_id id, std::size_t bytes);
 /// Suspends until the result is here; does not take it. Away from home the result is fetched, and
 /// `id` becomes a ticket of this rank.
 void ticket_wait(ticket_id& id);
+/// The tickets of several futures. Holds no memory of its own: the fiber that waits for them may
+/// move to another rank meanwhile.
+struct ticket_range {
+  void* of;           ///< What `at` looks into.
+  std::size_t count;  ///< How many futures there are.
+  /// The ticket of the i-th future; null when that future holds its value. May throw.
+  ticket_id* (*at)(void* of, std::size_t i);
+};
 /// Suspends, only once, until all results are here; takes none. Otherwise as ticket_wait for each.
-void tickets_wait(ticket_id* const* ids, std::size_t count);
+void tickets_wait(const ticket_range& all);
+/// Suspends until one of the results is here, or until `deadline_ns` (now_ns(); sleep.hpp), and
+/// takes none; returns which one is here, the first of them if there are several, or count when
+/// none is. Otherwise as ticket_wait for each. With a deadline that is past, other fibers run once.
+std::size_t tickets_wait_any(const ticket_range& any, std::uint64_t deadline_ns);
+/// The same without suspending: what tickets_wait_any would return without a wait.
+std::size_t first_ticket_ready(const ticket_range& any);
 /// Frees the ticket now or when its result comes. An exception that nobody asked for is dropped.
 void ticket_drop(ticket_id id);
 /// Calls notify(context) on the dispatcher when the result comes, or at once if it is here already.

@@ -140,6 +140,13 @@ FRAME void waits_until_opened() {
   keep_frame();
 }
 
+FRAME void waits_for_either() {
+  auto one = rpc(rank_me(), waits_for_a_place);
+  auto other = rpc(rank_me(), waits_for_a_place);
+  (void)touch_any(one, other);
+  keep_frame();
+}
+
 // Threads that have names. Whatever a name holds, it stays on its line.
 FRAME void starts_a_sleeper() {
   spawn_on(rank_me(), thread_options{.name = "sleeper"}, waits_until_opened).join();
@@ -246,6 +253,8 @@ int main(int argc, char** argv) {
       if (last) waits_for_a_place();
     } else if (is("latch")) {
       if (last) waits_until_opened();
+    } else if (is("first")) {
+      if (last) waits_for_either();
     } else if (is("named")) {
       if (last) starts_a_sleeper();
     } else if (is("named_oddly")) {

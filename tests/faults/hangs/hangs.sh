@@ -99,7 +99,8 @@ nothing_can_happen() {
   expect_begin "  \`locks_right_then_left\` waits for a sojourn::mutex that \`locks_left_then_right\` holds"
   for how in 'condition waits_for_a_change` waits in a sojourn::condition_variable' \
     'semaphore waits_for_a_place` waits for a sojourn::semaphore' \
-    'latch waits_until_opened` waits for a sojourn::latch'; do
+    'latch waits_until_opened` waits for a sojourn::latch' \
+    "first waits_for_either\` waits for the first of 2 results, one of them from rank $last"; do
     job --watchdog 0 "$hangs" "${how%% *}"
     expect_deadlock "rank $last \`${how#* }"
   done

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// One wait for several results: for all of them, or for the first, which may have a time limit. A
+// ticket of this rank stands for the wait; the tickets of the results name it, and it wakes the
+// fiber. The tickets of the results hold no address of the fiber, which may move meanwhile.
+#include <cstdint>
+
+#include "base/check.hpp"
+#include "fiber/ticket_table.hpp"
+#include "sojourn/clock.hpp"
+#include "sojourn/detail/running.hpp"
+#include "sojourn/detail/tasks.hpp"
+#include "sojourn/detail/ticket.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+/// The ticket `id`, which becomes one of this rank. Never suspends.
+ticket* ticket_here(ticket_id& id) {
+  ticket_adopt(id);
+  ticket* t = find_ticket(id);
+  SOJOURN_CHECK(t != nullptr, "a wait for a result that was taken before");
+  return t;
+}
+
+/// Calls visit(t) for the ticket of each result that is not here.
+template <class Visit>
+void each_missing(const ticket_range& of, Visit visit) {
+  for (std::size_t i = 0; i < of.count; ++i) {
+    ticket_id* id = of.at(of.of, i);
+    if (id == nullptr) continue;
+    if (ticket* t = ticket_here(*id); t->has == outcome::none) visit(t);
+  }
+}
+
+ticket* unread(ticket* t) {
+  SOJOURN_CHECK(!has_reader(*t), "two fibers wait for one result: a future has one reader");
+  return t;
+}
+
+/// Nobody waits for `id` any more. Where it is another rank's, a result follows, in case that none
+/// has come: that frees the ticket.
+void end_wait(ticket_id id) {
+  if (home_of(id) == job.me) return free_ticket(find_ticket(id));
+  ticket_drop(id);
+  send_result(id, nullptr, 0);
+}
+
+/// The results are no longer watched. Those that other ranks keep are not: they were asked for on
+/// the rank that the fiber has left, and will be on this one.
+void stop_watching_here(const ticket_range& any) {
+  for (std::size_t i = 0; i < any.count; ++i) {
+    const ticket_id* id = any.at(any.of, i);
+    if (id == nullptr || home_of(*id) != job.me) continue;
+    if (ticket* t = find_ticket(*id); t != nullptr) stop_watching(t);
+  }
+}
+
+}  // namespace
+
+void tickets_wait(const ticket_range& all) {
+  ticket* waits = nullptr;
+  std::uintptr_t missing = 0;
+  each_missing(all, [&](ticket* t) {
+    unread(t);
+    if (waits == nullptr) waits = open_ticket(-1);
+    count_for(t, waits);
+    ++missing;
+  });
+  if (waits == nullptr) return;
+  waits->notify_context = reinterpret_cast<void*>(missing);
+  ticket_take(waits->id, nullptr, 0);
+}
+
+std::size_t first_ticket_ready(const ticket_range& any) {
+  std::size_t ready = any.count;
+  for (std::size_t i = any.count; i > 0; --i) {
+    ticket_id* id = any.at(any.of, i - 1);
+    if (id == nullptr || ticket_here(*id)->has != outcome::none) ready = i - 1;
+  }
+  return ready;
+}
+
+std::size_t tickets_wait_any(const ticket_range& any, std::uint64_t deadline_ns) {
+  for (bool is_time = false;;) {
+    const std::size_t ready = first_ticket_ready(any);
+    if (ready != any.count || is_time) return ready;
+    ticket* first = open_ticket(ticket::for_first);
+    const ticket_id id = first->id;
+    each_missing(any, [&](ticket* t) { watch_for(unread(t), first); });
+    wait_for_first(first, deadline_ns);
+    // It may have been woken to move, and be on another rank now, where it looks again.
+    is_time = now_ns() >= deadline_ns;
+    stop_watching_here(any);
+    end_wait(id);
+  }
+}
+
+}  // namespace sojourn::detail
