@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <type_traits>
 
@@ -152,8 +153,9 @@ void store(global_ptr<T> to, const std::type_identity_t<T>& value, completions& 
   put(std::span<const T>(&value, 1), to, done);
 }
 
-/// get, put and load that return a future. Requires: the memory of this rank that they name lives
-/// until the future is ready. Suspends: only load_async, when the way to the owner is full.
+/// get, put, load and store that return a future. Requires: the memory of this rank that get_async
+/// and put_async name lives until the future is ready. Suspends: only load_async and store_async,
+/// when the way to the owner is full.
 template <class T>
 future<void> get_async(global_ptr<const T> from, std::span<T> to) {
   if (detail::in_reach(from.address(), to.size_bytes())) {
@@ -188,23 +190,56 @@ future<std::remove_const_t<T>> load_async(global_ptr<T> from) {
       global_ptr<const value>(from));
 }
 
+/// `value` is read before this returns.
+template <class T>
+future<void> store_async(global_ptr<T> to, const std::type_identity_t<T>& value) {
+  if (detail::in_reach(to.address(), sizeof(T))) {
+    store(to, value);
+    return future<void>::of_value();
+  }
+  static_assert(travels<T>, "sojourn: what is stored must travel");
+  return rpc(
+      detail::owner_of_bytes(to.address(), sizeof(T)),
+      [](global_ptr<T> p, T v) {
+        std::memcpy(static_cast<void*>(detail::object_here(p.local())), &v, sizeof(T));
+      },
+      to, value);
+}
+
 // ---- Atomic words of any rank -------------------------------------------------------------------
 
 namespace detail {
 
-/// Runs Operation on the word, here or at its owner.
+/// Runs Operation on the word at its owner.
+template <class Operation, class T, class... A>
+auto on_far_word(global_ptr<global_atomic<T>> p, A... operands) {
+  return rpc(
+      owner_of_bytes(p.address(), sizeof(T)),
+      [](global_ptr<global_atomic<T>> q, A... a) {
+        return Operation()(*object_here(q.local()), a...);
+      },
+      p, operands...);
+}
+/// The same, here or at its owner.
 template <class Operation, class T, class... A>
 auto on_word(global_ptr<global_atomic<T>> p, A... operands) {
   before_copy(p, 1);
   if (in_reach(p.address(), sizeof(T))) [[likely]]
     return Operation()(*p.local(), operands...);
-  return rpc(
-             owner_of_bytes(p.address(), sizeof(T)),
-             [](global_ptr<global_atomic<T>> q, A... a) {
-               return Operation()(*object_here(q.local()), a...);
-             },
-             p, operands...)
-      .get();
+  return on_far_word<Operation>(p, operands...).get();
+}
+/// The same, but returns the future of the result.
+template <class Operation, class T, class... A>
+auto on_word_async(global_ptr<global_atomic<T>> p, A... operands) {
+  using result = decltype(Operation()(*p.local(), operands...));
+  before_copy(p, 1);
+  if (!in_reach(p.address(), sizeof(T))) return on_far_word<Operation>(p, operands...);
+  if constexpr (std::is_void_v<result>) {
+    Operation()(*p.local(), operands...);
+    return future<void>::of_value();
+  } else {
+    return future<result>::of_value(Operation()(*p.local(), operands...));
+  }
 }
 /// The same, but `done` waits for it, and its result is dropped.
 template <class Operation, class T, class... A>
@@ -281,12 +316,39 @@ T atomic_compare_exchange(global_ptr<global_atomic<T>> p, std::type_identity_t<T
   return detail::on_word<detail::word_compare_exchange>(p, expected, desired);
 }
 
-/// atomic_fetch_NAME returns the value before; atomic_NAME begins the same operation, which is
-/// complete when `done` is.
+/// Begin the same operations: the future of each is ready when it is complete. Those on words of
+/// one rank are done in the order in which a fiber of one rank has begun them. Suspend: only when
+/// the way to the owner is full. Errors: as above; that of a wrong address may be thrown at once.
+template <class T>
+future<T> atomic_load_async(global_ptr<global_atomic<T>> p) {
+  return detail::on_word_async<detail::word_load>(p);
+}
+template <class T>
+future<void> atomic_store_async(global_ptr<global_atomic<T>> p, std::type_identity_t<T> value) {
+  return detail::on_word_async<detail::word_store>(p, value);
+}
+template <class T>
+future<T> atomic_exchange_async(global_ptr<global_atomic<T>> p, std::type_identity_t<T> value) {
+  return detail::on_word_async<detail::word_exchange>(p, value);
+}
+template <class T>
+future<T> atomic_compare_exchange_async(global_ptr<global_atomic<T>> p,
+                                        std::type_identity_t<T> expected,
+                                        std::type_identity_t<T> desired) {
+  return detail::on_word_async<detail::word_compare_exchange>(p, expected, desired);
+}
+
+/// atomic_fetch_NAME returns the value before, atomic_fetch_NAME_async its future; atomic_NAME
+/// begins the same operation, which is complete when `done` is.
 #define SOJOURN_ATOMIC(NAME)                                                             \
   template <class T>                                                                     \
   T atomic_fetch_##NAME(global_ptr<global_atomic<T>> p, std::type_identity_t<T> value) { \
     return detail::on_word<detail::word_##NAME>(p, value);                               \
+  }                                                                                      \
+  template <class T>                                                                     \
+  future<T> atomic_fetch_##NAME##_async(global_ptr<global_atomic<T>> p,                  \
+                                        std::type_identity_t<T> value) {                 \
+    return detail::on_word_async<detail::word_##NAME>(p, value);                         \
   }                                                                                      \
   template <class T>                                                                     \
   void atomic_##NAME(global_ptr<global_atomic<T>> p, std::type_identity_t<T> value,      \

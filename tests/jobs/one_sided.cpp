@@ -88,6 +88,89 @@ void bits_and_extremes() {
   barrier();
 }
 
+/// Many are under way at once; each finds what those before it have left, as a model says.
+void operations_by_futures_are_done_in_order() {
+  auto word = make<global_atomic<std::uint64_t>>(next(), global_atomic<std::uint64_t>(5));
+  auto signed_word = make<global_atomic<long>>(next(), global_atomic<long>(0));
+  std::uint64_t model = 5;
+  long signed_model = 0;
+  std::mt19937 random(static_cast<unsigned>(rank_me()) + 1);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<future<std::uint64_t>> before;
+    std::vector<std::uint64_t> expected;
+    std::vector<future<long>> signed_before;
+    std::vector<long> signed_expected;
+    std::vector<future<void>> done;
+    for (int i = 0; i < 50; ++i) {
+      const std::uint64_t v = random() % 1000;
+      const long s = static_cast<long>(v) - 500;
+      const auto begun = [&](future<std::uint64_t> f, std::uint64_t after) {
+        before.push_back(std::move(f));
+        expected.push_back(model);
+        model = after;
+      };
+      const auto signed_begun = [&](future<long> f, long after) {
+        signed_before.push_back(std::move(f));
+        signed_expected.push_back(signed_model);
+        signed_model = after;
+      };
+      switch (random() % 12) {
+        case 0:
+          begun(atomic_load_async(word), model);
+          break;
+        case 1:
+          done.push_back(atomic_store_async(word, v));
+          model = v;
+          break;
+        case 2:
+          begun(atomic_exchange_async(word, v), v);
+          break;
+        case 3:
+          begun(atomic_compare_exchange_async(word, model, v), v);
+          break;
+        case 4:
+          begun(atomic_compare_exchange_async(word, model + 1, v), model);
+          break;
+        case 5:
+          begun(atomic_fetch_add_async(word, v), model + v);
+          break;
+        case 6:
+          begun(atomic_fetch_sub_async(word, v), model - v);
+          break;
+        case 7:
+          begun(atomic_fetch_and_async(word, v), model & v);
+          break;
+        case 8:
+          begun(atomic_fetch_or_async(word, v), model | v);
+          break;
+        case 9:
+          begun(atomic_fetch_xor_async(word, v), model ^ v);
+          break;
+        case 10:
+          signed_begun(atomic_fetch_min_async(signed_word, s), std::min(signed_model, s));
+          break;
+        default:
+          signed_begun(atomic_fetch_max_async(signed_word, s), std::max(signed_model, s));
+          break;
+      }
+    }
+    for (std::size_t i = 0; i < before.size(); ++i) CHECK_EQUAL(before[i].get(), expected[i]);
+    for (std::size_t i = 0; i < signed_before.size(); ++i) {
+      CHECK_EQUAL(signed_before[i].get(), signed_expected[i]);
+    }
+    for (auto& f : done) f.get();
+    CHECK_EQUAL(atomic_load(word), model);
+  }
+  destroy(word);
+  destroy(signed_word);
+
+  auto real = make<global_atomic<double>>(next(), global_atomic<double>(1.5));
+  CHECK_EQUAL(atomic_fetch_add_async(real, 2).get(), 1.5);
+  CHECK_EQUAL(atomic_load_async(real).get(), 3.5);
+  destroy(real);
+  CHECK_THROWS(error, atomic_load_async(global_ptr<global_atomic<int>>()).get());
+}
+
 void what_is_begun_is_complete_after_the_wait() {
   constexpr std::size_t words = 500;
   auto table = make_array<std::uint64_t>(next(), words);
@@ -195,6 +278,17 @@ void futures_of_copies() {
   put_async(std::span<long>(out), table).get();
   std::vector<long> in(10'000);
   auto copied = get_async(table, std::span<long>(in));
+  struct wide {
+    std::array<long, 40> all;
+  };
+  auto large = make<wide>(next(), wide{});
+  wide value{};
+  for (std::size_t i = 0; i < value.all.size(); ++i) value.all[i] = static_cast<long>(i) - 3;
+  auto stored = store_async(large, value);
+  value.all[39] = 0;  // it was read before
+  stored.get();
+  CHECK_EQUAL(load_async(large).get().all[39], 36);
+  destroy(large);
   auto one = load_async(table + 5);
   CHECK_EQUAL(one.get(), 12L);
   copied.get();
@@ -268,6 +362,8 @@ int main(int argc, char** argv) {
     check::claim("a lock made of compare_exchange excludes",
                  a_lock_made_of_compare_exchange_excludes);
     check::claim("bits and extremes", bits_and_extremes);
+    check::claim("operations by futures are done in order",
+                 operations_by_futures_are_done_in_order);
     check::claim("what is begun is complete after the wait",
                  what_is_begun_is_complete_after_the_wait);
     check::claim("random copies agree with a model",
