@@ -24,11 +24,13 @@ struct named_access;
 }  // namespace detail
 
 /// The job-wide address of a T. A plain 64-bit value: it travels, and can be kept in other objects.
-/// There is no operator*, so that no access is remote by accident.
+/// There is no operator* and no [], so that no access is remote by accident. T may be void or
+/// incomplete: then the address is all there is.
 template <class T>
 class global_ptr {
  public:
   using element_type = T;
+  using difference_type = std::ptrdiff_t;
 
   constexpr global_ptr() = default;
   constexpr global_ptr(std::nullptr_t) {}
@@ -56,13 +58,39 @@ class global_ptr {
   constexpr explicit operator bool() const { return address_ != 0; }
   friend constexpr bool operator==(global_ptr, global_ptr) = default;
   friend constexpr auto operator<=>(global_ptr, global_ptr) = default;
-  /// Counts elements. Requires: all pointers are to elements of one array.
-  constexpr global_ptr operator+(std::ptrdiff_t elements) const {
-    return at(address_ + static_cast<std::uint64_t>(elements) * sizeof(T));
+
+  /// Count elements. Require: all pointers are to elements of one array, or one past its last.
+  friend constexpr global_ptr operator+(global_ptr p, std::ptrdiff_t elements) {
+    return p += elements;
   }
-  constexpr std::ptrdiff_t operator-(global_ptr other) const {
-    return static_cast<std::ptrdiff_t>(address_ - other.address_) /
-           static_cast<std::ptrdiff_t>(sizeof(T));
+  friend constexpr global_ptr operator+(std::ptrdiff_t elements, global_ptr p) {
+    return p += elements;
+  }
+  friend constexpr global_ptr operator-(global_ptr p, std::ptrdiff_t elements) {
+    return p -= elements;
+  }
+  friend constexpr std::ptrdiff_t operator-(global_ptr a, global_ptr b) {
+    return static_cast<std::ptrdiff_t>(a.address_ - b.address_) /
+           static_cast<std::ptrdiff_t>(element_bytes());
+  }
+  constexpr global_ptr& operator+=(std::ptrdiff_t elements) {
+    address_ += static_cast<std::uint64_t>(elements) * element_bytes();
+    return *this;
+  }
+  constexpr global_ptr& operator-=(std::ptrdiff_t elements) {
+    address_ -= static_cast<std::uint64_t>(elements) * element_bytes();
+    return *this;
+  }
+  constexpr global_ptr& operator++() { return *this += 1; }
+  constexpr global_ptr& operator--() { return *this -= 1; }
+  constexpr global_ptr operator++(int) { return std::exchange(*this, *this + 1); }
+  constexpr global_ptr operator--(int) { return std::exchange(*this, *this - 1); }
+  /// Refused, with a sentence that says what to write.
+  template <class I>
+  void operator[](I) const {
+    static_assert(!std::is_same_v<I, I>,
+                  "sojourn: p[i] would hide an access to another rank: write load(p + i), "
+                  "store(p + i, value) or, where the element is local, (p + i).local()");
   }
 
   /// Calls the method at the object's owner and returns its result; what it throws is thrown here.
@@ -134,8 +162,69 @@ class global_ptr {
   }
 
  private:
+  static consteval std::uint64_t element_bytes() {
+    constexpr bool has_size = !std::is_void_v<T> && requires { sizeof(T); };
+    static_assert(has_size,
+                  "sojourn: arithmetic with a global_ptr needs the size of its element, and this "
+                  "type is void or incomplete");
+    if constexpr (has_size) return sizeof(T);
+    return 1;
+  }
+
   std::uint64_t address_ = 0;
 };
+
+namespace detail {
+
+/// The address of the Base in the Derived at `address`; reads no memory.
+template <class Base, class Derived>
+std::uint64_t address_of_base(std::uint64_t address) {
+  return reinterpret_cast<std::uint64_t>(
+      static_cast<const volatile Base*>(reinterpret_cast<const volatile Derived*>(address)));
+}
+template <class To, class From>
+inline constexpr bool casts_statically = requires(From* p) { static_cast<To*>(p); };
+
+}  // namespace detail
+
+/// As static_cast of pointers: to a base class, to a derived class, to const, to and from void.
+/// Reads no memory, so a virtual base cannot be cast to.
+template <class U, class T>
+global_ptr<U> static_pointer_cast(global_ptr<T> p) {
+  static_assert(detail::casts_statically<U, T>,
+                "sojourn: static_pointer_cast: static_cast would not convert these pointers");
+  using to = std::remove_cv_t<U>;
+  using from = std::remove_cv_t<T>;
+  if constexpr (std::is_void_v<U> || std::is_void_v<T> || std::is_same_v<to, from>) {
+    return global_ptr<U>::at(p.address());
+  } else {
+    static_assert(detail::casts_statically<const volatile to, const volatile from> &&
+                      detail::casts_statically<const volatile from, const volatile to>,
+                  "sojourn: static_pointer_cast: where a virtual base lies, only the object tells");
+    if (!p) return {};
+    if constexpr (std::is_base_of_v<to, from>) {
+      return global_ptr<U>::at(detail::address_of_base<to, from>(p.address()));
+    } else {
+      const std::uint64_t offset = detail::address_of_base<from, to>(p.address()) - p.address();
+      return global_ptr<U>::at(p.address() - offset);
+    }
+  }
+}
+/// The same address, as that of a U. Requires: there is a U, or what the language lets a U be used
+/// for: the bytes of an object, say.
+template <class U, class T>
+constexpr global_ptr<U> reinterpret_pointer_cast(global_ptr<T> p) {
+  static_assert(std::is_const_v<U> || !std::is_const_v<T>,
+                "sojourn: reinterpret_pointer_cast does not cast away const");
+  return global_ptr<U>::at(p.address());
+}
+/// Adds or removes const. Requires: what is written to is not const.
+template <class U, class T>
+constexpr global_ptr<U> const_pointer_cast(global_ptr<T> p) {
+  static_assert(std::is_same_v<std::remove_cv_t<U>, std::remove_cv_t<T>>,
+                "sojourn: const_pointer_cast changes only const");
+  return global_ptr<U>::at(p.address());
+}
 
 }  // namespace sojourn
 

@@ -4,8 +4,10 @@
 
 #include <array>
 #include <chrono>
+#include <compare>
 #include <functional>
 #include <new>
+#include <random>
 #include <set>
 #include <span>
 #include <stdexcept>
@@ -227,6 +229,90 @@ void null_and_wild_pointers_are_refused() {
       activate([](global_ptr<counted> p) { return p.call<&counted::get>(via::migrate); }, null));
 }
 
+struct first_base {
+  long a = 1;
+};
+struct second_base {
+  long b = 2;
+  long get_b() const { return b; }
+};
+struct two_bases : first_base, second_base {
+  long c = 3;
+};
+struct incomplete;
+
+void pointers_count_elements() {
+  constexpr std::ptrdiff_t count = 100;
+  auto first = make_array<int>(next(), count);
+  const auto end = first + count;
+  CHECK_EQUAL(end - first, count);
+  CHECK_EQUAL(first - end, -count);
+  CHECK(3 + first == first + 3);
+  CHECK(end - 97 == first + 3);
+  CHECK_EQUAL((first + 3).address() - first.address(), 3 * sizeof(int));
+  int n = 0;
+  for (auto p = first; p != end; ++p) store(p, n++);
+  auto p = first;
+  CHECK(p++ == first && p == first + 1);
+  CHECK(p-- == first + 1 && p == first);
+  CHECK((p += 10) == first + 10 && (p -= 4) == first + 6 && --p == first + 5);
+  CHECK_EQUAL(load(p), 5);
+  global_ptr<const int> c = p;
+  CHECK_EQUAL(c - first, 5);
+  CHECK_EQUAL(first - c, -5);
+  CHECK(c == p && c > first && first < c && c <= p && (c <=> p) == std::strong_ordering::equal);
+  CHECK(p != nullptr && global_ptr<int>() == nullptr && !global_ptr<int>());
+  static_assert(global_ptr<int>::at(64) + 2 == global_ptr<int>::at(72));
+  static_assert(std::is_same_v<decltype(first)::difference_type, std::ptrdiff_t>);
+  static_assert(!std::is_convertible_v<global_ptr<const int>, global_ptr<int>>);
+
+  // Against plain pointers, at random.
+  std::array<int, count> plain{};
+  std::minstd_rand random(static_cast<unsigned>(rank_me()) + 1);
+  std::ptrdiff_t at = 0;
+  auto q = first;
+  for (int step = 0; step < 2000; ++step) {
+    const std::ptrdiff_t to = static_cast<std::ptrdiff_t>(random() % (count + 1));
+    switch (random() % 4) {
+      case 0:
+        q += to - at;
+        break;
+      case 1:
+        q -= at - to;
+        break;
+      case 2:
+        q = q + (to - at);
+        break;
+      default:
+        q = (to - at) + q;
+    }
+    at = to;
+    const auto other = static_cast<std::ptrdiff_t>(random() % (count + 1));
+    CHECK_EQUAL(q - (first + other), (plain.data() + at) - (plain.data() + other));
+    CHECK((q < first + other) == (at < other));
+  }
+  destroy_array(first, static_cast<std::size_t>(count));
+}
+
+void pointers_are_cast() {
+  auto whole = make<two_bases>(next());
+  auto second = static_pointer_cast<second_base>(whole);
+  CHECK_EQUAL(second.address() - whole.address(), sizeof(first_base));
+  CHECK_EQUAL(second.call<&second_base::get_b>(), 2);
+  CHECK(static_pointer_cast<two_bases>(second) == whole);
+  CHECK(static_pointer_cast<const second_base>(whole) == second);
+  CHECK_EQUAL(load(reinterpret_pointer_cast<long>(second)), 2);
+  CHECK(!static_pointer_cast<second_base>(global_ptr<two_bases>()));
+  CHECK(!static_pointer_cast<two_bases>(global_ptr<second_base>()));
+  global_ptr<const two_bases> fixed = whole;
+  CHECK(const_pointer_cast<two_bases>(fixed) == whole);
+  auto untyped = static_pointer_cast<void>(whole);
+  CHECK(static_pointer_cast<two_bases>(untyped) == whole && untyped.where() == next());
+  CHECK(reinterpret_pointer_cast<incomplete>(whole).address() == whole.address());
+  CHECK(reinterpret_pointer_cast<incomplete>(whole) != nullptr);
+  destroy(whole);
+}
+
 void const_and_comparison() {
   auto p = make<counted>(next(), 8L);
   global_ptr<const counted> c = p;
@@ -404,6 +490,8 @@ int main(int argc, char** argv) {
     check::claim("arrays", arrays);
     check::claim("null and wild pointers are refused", null_and_wild_pointers_are_refused);
     check::claim("const and comparison", const_and_comparison);
+    check::claim("pointers count elements", pointers_count_elements);
+    check::claim("pointers are cast", pointers_are_cast);
     check::claim("exceptions of methods", exceptions_of_methods);
     check::claim("methods that do not block are atomic", methods_that_do_not_block_are_atomic);
     check::claim("async here runs at once", async_here_runs_at_once);
