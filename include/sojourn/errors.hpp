@@ -33,6 +33,12 @@ struct continuation_error : error {
   using error::error;
 };
 
+/// A dist_object is used on a rank where it was destroyed before, or where its constructor threw.
+/// (sojourn/dist_object.hpp)
+struct dist_object_destroyed : error {
+  using error::error;
+};
+
 /// A rank has ended in the middle of the job, and what was waited for needs it: the answer of a
 /// call, a thread or object there, a collective operation, a finish. The job is lost: the launcher
 /// ends it a moment later (`sojourn run --grace`). Whoever catches this has that long to save what

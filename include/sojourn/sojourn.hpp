@@ -11,6 +11,7 @@
 #include "sojourn/collectives.hpp"
 #include "sojourn/continuation.hpp"
 #include "sojourn/counters.hpp"
+#include "sojourn/dist_object.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/finish.hpp"
 #include "sojourn/fork.hpp"

@@ -26,17 +26,37 @@ const char* name_of(waits_at kind) {
     case waits_at::semaphore:
       return "semaphore";
     case waits_at::latch:
+      return "latch";
+    case waits_at::dist_object:
       break;
   }
-  return "latch";
+  return "dist_object";
 }
 
 unsigned long long number(const void* p) {
   return static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(p));
 }
 
-/// Suspends in the queue until somebody takes this fiber out of it. False when its time has come.
-bool wait_in(waiters& queue, std::uint64_t deadline_ns = never_ns) {
+/// The link to `m` in the list of what the running fiber holds, or null.
+mutex_state** link_to(const mutex_state* m) {
+  for (mutex_state** link = &running.mutexes; *link != nullptr; link = &(*link)->before) {
+    if (*link == m) return link;
+  }
+  return nullptr;
+}
+
+/// True when the running fiber would wait for itself if it waited for `m`. If frames older than its
+/// youngest fork hold `m`, it would not: these go on, and may unlock `m`.
+bool would_wait_for_itself(const mutex_state* m) {
+  const piece* p = running_piece();
+  if (p == nullptr || link_to(m) == nullptr) return false;
+  const boundary fork = youngest_open_fork();
+  return !fork || held_below(*m, fork.at);
+}
+
+}  // namespace
+
+bool wait_in(waiters& queue, std::uint64_t deadline_ns) {
   struct place {
     waiters* queue;
     std::uint64_t deadline_ns;
@@ -59,25 +79,6 @@ bool wait_in(waiters& queue, std::uint64_t deadline_ns = never_ns) {
       &wanted);
   return word != woken_by_timer;
 }
-
-/// The link to `m` in the list of what the running fiber holds, or null.
-mutex_state** link_to(const mutex_state* m) {
-  for (mutex_state** link = &running.mutexes; *link != nullptr; link = &(*link)->before) {
-    if (*link == m) return link;
-  }
-  return nullptr;
-}
-
-/// True when the running fiber would wait for itself if it waited for `m`. If frames older than its
-/// youngest fork hold `m`, it would not: these go on, and may unlock `m`.
-bool would_wait_for_itself(const mutex_state* m) {
-  const piece* p = running_piece();
-  if (p == nullptr || link_to(m) == nullptr) return false;
-  const boundary fork = youngest_open_fork();
-  return !fork || held_below(*m, fork.at);
-}
-
-}  // namespace
 
 piece* take_waiter(waiters& queue) {
   piece* p = queue.first;

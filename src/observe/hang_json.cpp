@@ -50,6 +50,8 @@ const char* json_name(wait_kind kind) {
       return "semaphore";
     case wait_kind::latch:
       return "latch";
+    case wait_kind::dist_object:
+      return "dist_object";
     case wait_kind::barrier:
       return "barrier";
     case wait_kind::unknown:

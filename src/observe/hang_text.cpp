@@ -33,6 +33,8 @@ std::string local_wait(wait_kind kind) {
       return "waits for a sojourn::semaphore";
     case wait_kind::latch:
       return "waits for a sojourn::latch";
+    case wait_kind::dist_object:
+      return "waits for a sojourn::dist_object";
     default:
       return "";
   }
@@ -228,6 +230,7 @@ class hang_words {
       case wait_kind::condition:
       case wait_kind::semaphore:
       case wait_kind::latch:
+      case wait_kind::dist_object:
         return local_wait(f.kind) + at_most(f);
       case wait_kind::barrier:
         return "stands still until main meets a barrier(), for this job was restored";

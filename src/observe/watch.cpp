@@ -112,9 +112,11 @@ reason local_reason(const piece* p) {
     case waits_at::semaphore:
       return {wait_kind::semaphore};
     case waits_at::latch:
+      return {wait_kind::latch};
+    case waits_at::dist_object:
       break;
   }
-  return {wait_kind::latch};
+  return {wait_kind::dist_object};
 }
 
 double ns_a_tick() {

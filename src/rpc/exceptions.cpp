@@ -88,7 +88,7 @@ exception_kind rank_lost_kind() {
 }
 
 /// This many kinds, the first of the table, are the same in all programs.
-constexpr std::size_t standard_kinds = 33;
+constexpr std::size_t standard_kinds = 34;
 
 std::vector<exception_kind>& kinds() {
   static std::vector<exception_kind> table = [] {
@@ -107,6 +107,7 @@ std::vector<exception_kind>& kinds() {
         kind_of<different_program>(),
         kind_of<not_exported>(),
         kind_of<continuation_error>(),
+        kind_of<dist_object_destroyed>(),
         plain_kind<std::exception>(),
         plain_kind<std::bad_alloc>(),
         plain_kind<std::bad_array_new_length>(),

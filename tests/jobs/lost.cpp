@@ -146,6 +146,11 @@ void wait(std::string_view how, global_ptr<object> there) {
     auto f = rpc(victim, sleep_long);
     if (f.wait_for(std::chrono::seconds(10))) f.get();
   }
+  if (how == "dist_object") {
+    // The victim has none yet, so what asks for it waits there.
+    const dist_object<int> here(dist_name{"of others"}, 1);
+    (void)here.fetch(victim).get();
+  }
   if (how == "thread") spawn_on(victim, sleep_long).join();
   if (how == "finish") {
     finish([] { rpc_ff(victim, sleep_long); });

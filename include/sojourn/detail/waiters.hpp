@@ -10,7 +10,7 @@ namespace sojourn::detail {
 struct piece;
 struct mark;
 
-enum class waits_at : std::uint8_t { mutex, condition_variable, semaphore, latch };
+enum class waits_at : std::uint8_t { mutex, condition_variable, semaphore, latch, dist_object };
 
 /// Fibers that wait for an object: pieces, linked by piece::next_ready.
 struct waiters {

@@ -146,6 +146,10 @@ FRAME void waits_for_either() {
   (void)touch_any(one, other);
   keep_frame();
 }
+FRAME void waits_to_be_made() {
+  (void)dist_id<int>(sojourn::detail::dist_key{1, 1}).here();
+  keep_frame();
+}
 
 // Threads that have names. Whatever a name holds, it stays on its line.
 FRAME void starts_a_sleeper() {
@@ -255,6 +259,8 @@ int main(int argc, char** argv) {
       if (last) waits_until_opened();
     } else if (is("first")) {
       if (last) waits_for_either();
+    } else if (is("dist_object")) {
+      if (last) waits_to_be_made();
     } else if (is("named")) {
       if (last) starts_a_sleeper();
     } else if (is("named_oddly")) {

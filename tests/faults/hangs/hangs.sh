@@ -100,6 +100,7 @@ nothing_can_happen() {
   for how in 'condition waits_for_a_change` waits in a sojourn::condition_variable' \
     'semaphore waits_for_a_place` waits for a sojourn::semaphore' \
     'latch waits_until_opened` waits for a sojourn::latch' \
+    'dist_object waits_to_be_made` waits for a sojourn::dist_object' \
     "first waits_for_either\` waits for the first of 2 results, one of them from rank $last"; do
     job --watchdog 0 "$hangs" "${how%% *}"
     expect_deadlock "rank $last \`${how#* }"

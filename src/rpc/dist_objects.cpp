@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dist_objects of this rank. A key says how many objects were made before under its name, so
+// that each rank knows, without asking, whether one is still to come or has gone.
+#include "sojourn/dist_object.hpp"
+
+#include <map>
+#include <memory_resource>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "base/check.hpp"
+#include "fiber/scheduler.hpp"
+#include "fiber/waiters.hpp"
+#include "memory/runtime_resource.hpp"
+#include "sojourn/detail/running.hpp"
+#include "sojourn/detail/waiters.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+struct entry {
+  void* object = nullptr;  ///< Null: it is not made yet.
+  const void* type = nullptr;
+  std::size_t calls = 0;                   ///< That are in it.
+  bool is_ending = false;                  ///< It is found no more.
+  waiters asking{waits_at::dist_object};   ///< Until it is made, or will not be.
+  waiters leaving{waits_at::dist_object};  ///< Whoever destroys it, until no call is in it.
+};
+
+struct name_count {
+  std::string text;
+  std::uint64_t begun = 0;
+};
+
+struct registry {
+  std::pmr::map<dist_key, entry> entries{runtime_resource()};
+  std::pmr::map<std::uint64_t, name_count> names{runtime_resource()};
+};
+/// Never destroyed: objects may be, after the job's end.
+registry& all() {
+  static auto* made = new (runtime_memory(sizeof(registry))) registry;
+  return *made;
+}
+
+std::uint64_t hash_of(std::string_view name) {
+  if (name.empty()) return 0;
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash == 0 ? 1 : hash;
+}
+
+void wake_all(waiters& queue) {
+  while (!queue.empty()) make_ready(take_waiter(queue), woken_here);
+}
+
+std::string text_of(const dist_key& key) {
+  const auto found = all().names.find(key.name);
+  const bool is_known = found != all().names.end() && key.name != 0;
+  return format("number %llu of those %s%s%s", static_cast<unsigned long long>(key.number),
+                key.name == 0 ? "without a name" : "of the name ",
+                is_known ? found->second.text.c_str() : "",
+                key.name != 0 && !is_known ? "that nothing here has" : "");
+}
+
+bool was_begun(const dist_key& key) {
+  const auto found = all().names.find(key.name);
+  return found != all().names.end() && key.number <= found->second.begun;
+}
+
+/// This rank's entry of an object that is made; suspends until it is.
+entry& find(const dist_key& key, const void* type) {
+  if (key.number == 0) throw error("a dist_id that names no dist_object");
+  for (;;) {
+    const auto found = all().entries.find(key);
+    const bool is_known = found != all().entries.end();
+    if (is_known ? found->second.is_ending : was_begun(key)) {
+      throw dist_object_destroyed(
+          format("a dist_object is used after it was destroyed on rank %d: %s", job.me,
+                 text_of(key).c_str()));
+    }
+    if (is_known && found->second.object != nullptr) {
+      if (found->second.type == type) return found->second;
+      throw error(
+          format("rank %d has a dist_object of another type there, %s: make them in the same order "
+                 "on all ranks, or by name",
+                 job.me, text_of(key).c_str()));
+    }
+    (void)wait_in(all().entries[key].asking);
+  }
+}
+
+}  // namespace
+
+std::string_view checked_name(std::string_view name) {
+  if (name.empty()) throw error("the name of a dist_object is empty");
+  return name;
+}
+
+dist_key begin_dist_object(std::string_view name) {
+  if (running_piece() == nullptr) {
+    throw error("a dist_object is made outside of run(): make it in the function that run() calls");
+  }
+  const std::uint64_t hash = hash_of(name);
+  name_count& of = all().names[hash];
+  if (of.begun == 0) of.text = name;
+  if (of.text != name) {
+    throw error(format("the names of two dist_objects, %s and %s, have the same hash: change one",
+                       of.text.c_str(), std::string(name).c_str()));
+  }
+  const dist_key key{hash, of.begun + 1};
+  (void)all().entries[key];  // where others may already wait
+  ++of.begun;
+  return key;
+}
+
+void publish_dist_object(const dist_key& key, void* object, const void* type) {
+  entry& e = all().entries[key];
+  e.object = object;
+  e.type = type;
+  wake_all(e.asking);
+}
+
+void end_dist_object(const dist_key& key, const void* object) noexcept {
+  const auto found = all().entries.find(key);
+  if (found == all().entries.end() || found->second.object != object) {
+    die("a dist_object is destroyed on rank %d, which has not made it: it must not lie in frames "
+        "that migrate",
+        job.me);
+  }
+  entry& e = found->second;
+  e.is_ending = true;
+  wake_all(e.asking);
+  // Outside of fibers, after the job's end, nothing runs any more.
+  while (e.calls != 0 && running_piece() != nullptr) (void)wait_in(e.leaving);
+  all().entries.erase(key);
+}
+
+void* find_dist_object(const dist_key& key, const void* type) { return find(key, type).object; }
+
+bool dist_object_is_here(const dist_key& key) {
+  const auto found = all().entries.find(key);
+  return found != all().entries.end() && found->second.object != nullptr &&
+         !found->second.is_ending;
+}
+
+dist_use::dist_use(const dist_key& key, const void* type) : key_(key) {
+  entry& e = find(key, type);
+  ++e.calls;
+  object_ = e.object;
+}
+
+dist_use::~dist_use() {
+  entry& e = all().entries.at(key_);
+  if (--e.calls == 0) wake_all(e.leaving);
+}
+
+}  // namespace sojourn::detail
