@@ -13,7 +13,7 @@
 #include "base/doctor_hint.hpp"
 #include "memory/address_map.hpp"
 #include "memory/memory_file.hpp"
-#include "transport/shm/shm_transport.hpp"
+#include "transport/sleepers.hpp"
 
 namespace sojourn::detail {
 
@@ -22,7 +22,7 @@ job_fds create_job(int rank_count, bool share_heap, int cores, bool bound) {
   // round: large enough for both.
   address_map map = map_from_environment(rank_count, false);
   std::size_t transport_offset = job_segment::header_bytes(rank_count);
-  std::size_t bytes = transport_offset + shm::layout(rank_count).total_bytes();
+  std::size_t bytes = transport_offset + transport_bytes(rank_count);
   job_fds fds{make_memory_file("sojourn-job", bytes), -1, -1};
   void* memory =
       mmap(nullptr, transport_offset, PROT_READ | PROT_WRITE, MAP_SHARED, fds.segment, 0);
@@ -64,9 +64,7 @@ job_fds create_job(int rank_count, bool share_heap, int cores, bool bound) {
 watch_area job_segment::watch() {
   auto* start = reinterpret_cast<std::byte*>(this);
   int count = static_cast<int>(rank_count);
-  return {start + watch_offset(count), count,
-          reinterpret_cast<shm::wake_line*>(start + transport_offset +
-                                            shm::layout(count).wake_offset())};
+  return {start + watch_offset(count), count, sleepers(start + transport_offset)};
 }
 
 job_segment* map_job(int segment_fd) {

@@ -6,13 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "transport/shm/shm_transport.hpp"
+#include "transport/active_transport.hpp"
 
 namespace sojourn::detail {
 
-/// The transport of this build's ranks. Named by its final class, so that its short functions are
-/// inlined; nothing outside `transport` uses more of it than the contract and has_room.
-using active_transport = shm::shm_transport;
+/// This rank's transport. Requires: attach_dispatcher.
 active_transport& wire();
 
 /// Requires: the region and the segment are mapped, handlers registered.

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "transport/shm/shm_transport.hpp"
-
 namespace sojourn::detail {
 
 bool waits_for_a_fiber(const fiber_record& fiber) {
@@ -32,19 +30,19 @@ void make_sound(rank_report& report, int ranks) {
 }
 
 bool watch_area::is_asleep(int rank) const {
-  // The transport's word is cleared before its rank wakes, so a rank that is about to run is not
-  // asleep.
-  return of(rank).epoch.load() % 2 != 0 && wakes_[rank].asleep.load() != 0;
+  // A rank that is about to run is not asleep for the transport.
+  return of(rank).epoch.load() % 2 != 0 && asleep_.is_asleep(rank);
 }
 
 bool watch_area::ask(int rank, std::uint32_t request, bool brief) const {
   if (brief) of(rank).brief_wanted.store(request);
   of(rank).report_wanted.store(request);
-  // A rank that falls asleep sets its word before it looks for requests, so it misses none.
-  return shm::wake_sleeper(wakes_[rank]);
+  // A rank that falls asleep is asleep for the transport before it looks for requests, so it misses
+  // none.
+  return asleep_.wake(rank);
 }
 
-void watch_area::wake(int rank) const { (void)shm::wake_sleeper(wakes_[rank]); }
+void watch_area::wake(int rank) const { (void)asleep_.wake(rank); }
 
 bool watch_area::nothing_can_happen() const {
   // A rank that sleeps in both passes, in one epoch, slept in between; it sends nothing then, and

@@ -9,12 +9,9 @@
 #include <cstdint>
 
 #include "sojourn/detail/ticket.hpp"
+#include "transport/sleepers.hpp"
 
 namespace sojourn::detail {
-
-namespace shm {
-struct wake_line;
-}
 
 enum class wait_kind : std::uint8_t {
   unknown,
@@ -114,8 +111,8 @@ struct alignas(64) job_watch {
 /// Finds all this in the shared memory. Zeroed memory is a valid start.
 class watch_area {
  public:
-  watch_area(std::byte* memory, int ranks, shm::wake_line* wakes)
-      : memory_(memory), ranks_(ranks), wakes_(wakes) {}
+  watch_area(std::byte* memory, int ranks, sleepers asleep)
+      : memory_(memory), ranks_(ranks), asleep_(asleep) {}
   watch_area() = default;
 
   static constexpr std::size_t bytes(int ranks) {
@@ -153,7 +150,7 @@ class watch_area {
 
   std::byte* memory_ = nullptr;
   int ranks_ = 0;
-  shm::wake_line* wakes_ = nullptr;
+  sleepers asleep_;
 };
 
 }  // namespace sojourn::detail

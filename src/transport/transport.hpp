@@ -4,8 +4,11 @@
 // over every implementation; `shm` is the first.
 //
 // Messages from one rank to another of one class arrive whole, once and in the order of their
-// commits; between classes and ranks there is no order. Requests and replies have separate room, so
-// that requests that fill theirs never hold up a reply.
+// commits; between classes and ranks there is no order. Each rank has room of its own for each
+// class, so that requests that fill theirs hold up neither a reply nor what goes to another rank.
+//
+// Whoever uses a transport does not know where its ranks are. What may be refused for some of them
+// (read_memory, poll_reply) has a way by messages.
 #pragma once
 
 #include <cstddef>
@@ -39,23 +42,40 @@ class transport {
 
   virtual ~transport() = default;
 
+  /// Called once, when all ranks of the job have attached, before the first message.
+  virtual void begin() = 0;
+
   /// Room for a message with `bytes` of payload to rank `to` (this rank included), 16-byte aligned;
   /// null when there is none now. Valid until commit; until then no other reserve may find room.
   /// Requires: bytes <= payload_max().
   virtual std::byte* reserve(int to, message_class kind, std::size_t bytes) = 0;
-  /// Publishes what was reserved last for `to`. Wakes the rank when it sleeps.
+  /// Says that a message to `to` will be reserved soon, most likely as long a one as the last.
+  /// Changes nothing but how long that takes.
+  virtual void prepare(int to, message_class kind) = 0;
+  /// Publishes what was reserved last for `to`, and wakes the rank when it sleeps. The message
+  /// then arrives without any further call of this rank, as long as the way there is not full.
   virtual void commit(int to, message_class kind, std::uint16_t handler, std::uint16_t flags,
                       std::uint64_t ticket) = 0;
+  /// The longest payload; the same for all ranks.
   virtual std::size_t payload_max() const = 0;
+  /// True when a message of `bytes` of payload could be reserved now. Other ranks, poll and wait
+  /// change that; wait's other_work may ask.
+  virtual bool has_room(int to, message_class kind, std::size_t bytes) const = 0;
 
   /// Calls deliver(message, context) for the messages that have arrived, until `deliver` says to
   /// stop: at most `most` of each class from each rank in turn, all replies first (so that a
-  /// barrier is left before what others send after it arrives). `deliver` consumes the message
-  /// before it returns. Returns how many were delivered.
+  /// barrier is left before what others send after it arrives). Where `deliver` stopped, the next
+  /// poll begins with the next rank. When `most` polls one after the other stopped at a reply, the
+  /// next one takes requests first: replies that never cease hold them up no longer. `deliver`
+  /// consumes the message before it returns. Returns how many were delivered.
   virtual int poll(bool (*deliver)(arrival&, void*), void* context, int most) = 0;
   /// Delivers the next reply from `source` if it arrives within about a round trip and before any
-  /// other message; else false, also when ranks share cores. Any stack.
+  /// other message; else false. May always return false. Now and then it does so because requests
+  /// are here, which wait as long as replies are taken in this way. Any stack.
   virtual bool poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) = 0;
+  /// True when waiting for a reply on the stack that wants it is better than leaving that stack:
+  /// ranks need not share cores, and poll_reply waits.
+  virtual bool spins_for_replies() const = 0;
   /// Frees a message's room. Once for each message.
   virtual void consume(const arrival& message) = 0;
 
@@ -64,17 +84,27 @@ class transport {
   /// Returns when something has arrived, `other_work()` holds or now_ns() has reached
   /// `deadline_ns`: spins briefly, yields the core, then sleeps. `other_work` may look at what
   /// other ranks change (room to send), too. `around_sleep(true)` is called once nothing is left to
-  /// do but to sleep, and `around_sleep(false)` on waking; a wake that comes in between is not
-  /// lost.
+  /// do but to sleep, and `around_sleep(false)` on waking. Before it calls that, the rank is asleep
+  /// for others (sleepers.hpp), and has looked for work again since: a message, room that a message
+  /// of this rank waits for, and sleepers::wake end the sleep, whenever they come.
   virtual void wait(bool (*other_work)(), void (*around_sleep)(bool falls_asleep) = nullptr,
                     std::uint64_t deadline_ns = no_deadline) = 0;
 
   /// Copies bytes once between this rank's memory and another's; the other rank does nothing for
-  /// it. False when the system does not permit this, or when the other rank's process has ended:
-  /// then a part may have been copied, which counts for nothing. Throws sojourn::error when there
-  /// is no memory at the address.
+  /// it. False when that is not possible between these two ranks, or when the other's process has
+  /// ended: then a part may have been copied, which counts for nothing. Throws sojourn::error when
+  /// there is no memory at the address.
   virtual bool read_memory(int from, std::uint64_t address, void* to, std::size_t bytes) = 0;
   virtual bool write_memory(int to, std::uint64_t address, const void* from, std::size_t bytes) = 0;
+
+  /// The test mode SOJOURN_DELAY is on: messages that have arrived may be delivered later, in any
+  /// order that this contract allows.
+  virtual bool delays_messages() const = 0;
+  /// In that mode: whether the first request of this rank to itself, when such requests are not
+  /// given to the transport, must wait. If so, yields the core. Requires: there is such a request.
+  /// own_passed says that it is delivered.
+  virtual bool holds_own() = 0;
+  virtual void own_passed() = 0;
 };
 
 }  // namespace sojourn::detail

@@ -2,6 +2,7 @@
 // The contract of transport.hpp, one operation at a time: a single thread plays all ranks.
 #include <algorithm>
 #include <random>
+#include <utility>
 
 #include "transports.hpp"
 
@@ -104,7 +105,7 @@ TYPED_TEST(transport_contract, a_full_way_refuses_until_messages_are_consumed) {
     std::uint64_t sent = 0;
     while (send(job.at(0), 1, message_class::request, sent, bytes)) ASSERT_LT(++sent, 100'000u);
     EXPECT_GE(sent, 4u) << bytes;
-    EXPECT_FALSE(job.has_room(0, 1, message_class::request, bytes));
+    EXPECT_FALSE(job.at(0).has_room(1, message_class::request, bytes));
     EXPECT_EQ(job.at(0).reserve(1, message_class::request, bytes), nullptr) << "again";
     // All come, then there is room as before.
     std::uint64_t got = 0;
@@ -113,7 +114,7 @@ TYPED_TEST(transport_contract, a_full_way_refuses_until_messages_are_consumed) {
       EXPECT_TRUE(content_is_right(m));
     }
     EXPECT_EQ(got, sent);
-    EXPECT_TRUE(job.has_room(0, 1, message_class::request, bytes));
+    EXPECT_TRUE(job.at(0).has_room(1, message_class::request, bytes));
     std::uint64_t again = 0;
     while (send(job.at(0), 1, message_class::request, again, bytes)) ++again;
     EXPECT_GE(again + 1, sent * 3 / 4) << bytes << " bytes: room is lost";
@@ -157,6 +158,43 @@ TYPED_TEST(transport_contract, poll_takes_turns_among_ranks_and_stops_when_told)
   std::vector<int> first(order.begin(), order.begin() + 4);
   std::sort(first.begin(), first.end());
   EXPECT_EQ(first, (std::vector<int>{0, 1, 2, 3}));
+}
+
+TYPED_TEST(transport_contract, requests_come_though_replies_never_cease) {
+  TypeParam job(3);
+  constexpr int most = 4;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(send(job.at(2), 0, message_class::request, 1000 + i, 8));
+  }
+  std::vector<int> came_after;  // replies, for each request
+  int replies = 0;
+  for (std::uint64_t i = 0; came_after.size() < 3; ++i) {
+    ASSERT_LT(replies, 100) << "requests wait as long as replies come";
+    ASSERT_TRUE(send(job.at(1), 0, message_class::reply, i, 8));
+    // A reply makes something ready: the poll stops there.
+    for (const auto& m : poll(job.at(0), most, 1)) {
+      if (m.kind == message_class::request) {
+        came_after.push_back(std::exchange(replies, 0));
+      } else {
+        ++replies;
+      }
+    }
+  }
+  EXPECT_EQ(came_after[1], most);
+}
+
+TYPED_TEST(transport_contract, prepare_changes_nothing_that_is_seen) {
+  TypeParam job(2);
+  for (std::size_t bytes : {std::size_t{8}, std::size_t{4000}, std::size_t{100'000}}) {
+    for (std::uint64_t i = 0; i < 30; ++i) {
+      job.at(0).prepare(1, message_class::request);
+      if (i % 3 == 0) {
+        EXPECT_EQ(poll(job.at(1)).size(), i == 0 ? 0u : 3u);
+      }
+      ASSERT_TRUE(send(job.at(0), 1, message_class::request, i, bytes));
+    }
+    for (const auto& m : poll(job.at(1))) EXPECT_TRUE(content_is_right(m));
+  }
 }
 
 TYPED_TEST(transport_contract, a_message_is_valid_until_it_is_consumed) {

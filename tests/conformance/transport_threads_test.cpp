@@ -58,6 +58,24 @@ TYPED_TEST(concurrent_transport, a_rank_that_waits_sleeps_and_a_message_wakes_it
   EXPECT_LT(used, 0.05);
 }
 
+TYPED_TEST(concurrent_transport, others_see_that_a_rank_sleeps_and_wake_it) {
+  TypeParam job(2);
+  const sleepers asleep = job.asleep();
+  EXPECT_FALSE(asleep.is_asleep(0));
+  EXPECT_FALSE(asleep.wake(0));
+  std::atomic<bool> over = false;
+  std::thread sleeper([&] {
+    job.at(1).wait(nothing_else);
+    over = true;
+  });
+  while (!asleep.is_asleep(1)) std::this_thread::yield();
+  EXPECT_FALSE(over);
+  EXPECT_TRUE(asleep.wake(1));
+  sleeper.join();
+  EXPECT_FALSE(asleep.is_asleep(1));
+  EXPECT_FALSE(asleep.is_asleep(0));
+}
+
 TYPED_TEST(concurrent_transport, wait_returns_at_once_for_what_is_here) {
   TypeParam job(2);
   ASSERT_TRUE(send(job.at(0), 1, message_class::reply, 1, 8));
@@ -97,7 +115,7 @@ TYPED_TEST(concurrent_transport, a_rank_sleeps_until_its_deadline_and_no_longer)
 void* waiting_job;
 template <class Job>
 bool room_again() {
-  return static_cast<Job*>(waiting_job)->has_room(0, 1, message_class::request, 1000);
+  return static_cast<Job*>(waiting_job)->at(0).has_room(1, message_class::request, 1000);
 }
 
 TYPED_TEST(concurrent_transport, a_sender_that_waits_for_room_is_woken_by_consume) {

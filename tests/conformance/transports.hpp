@@ -11,13 +11,16 @@
 #include <vector>
 
 #include "transport/shm/shm_transport.hpp"
+#include "transport/sleepers.hpp"
 #include "transport/transport.hpp"
 
 namespace conformance {
 
 using sojourn::detail::arrival;
 using sojourn::detail::message_class;
+using sojourn::detail::sleepers;
 using sojourn::detail::transport;
+using sojourn::detail::transport_bytes;
 
 /// Ranks over shared memory, as the launcher makes it: zeroed, and shared with forked processes.
 class shm_job {
@@ -25,8 +28,8 @@ class shm_job {
   static constexpr const char* name = "shm";
 
   explicit shm_job(int ranks, std::uint32_t last_number = 0)
-      : layout_(ranks), last_number_(last_number) {
-    memory_ = mmap(nullptr, layout_.total_bytes(), PROT_READ | PROT_WRITE,
+      : ranks_(ranks), bytes_(transport_bytes(ranks)), last_number_(last_number) {
+    memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
                    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory_ == MAP_FAILED) throw std::bad_alloc();
     for (int r = 0; r < ranks; ++r) ends_.push_back(make(r));
@@ -34,14 +37,13 @@ class shm_job {
   }
   ~shm_job() {
     ends_.clear();
-    munmap(memory_, layout_.total_bytes());
+    munmap(memory_, bytes_);
   }
   shm_job(const shm_job&) = delete;
 
   transport& at(int rank) { return *ends_[static_cast<std::size_t>(rank)]; }
-  bool has_room(int from, int to, message_class kind, std::size_t bytes) const {
-    return ends_[static_cast<std::size_t>(from)]->has_room(to, kind, bytes);
-  }
+  /// What others than the ranks see of their sleep.
+  sleepers asleep() const { return sleepers(static_cast<std::byte*>(memory_)); }
   /// In a forked process: this rank's end is made anew, for the process that it is in.
   void attach_again(int rank) {
     ends_[static_cast<std::size_t>(rank)] = make(rank);
@@ -51,14 +53,15 @@ class shm_job {
  private:
   std::unique_ptr<sojourn::detail::shm::shm_transport> make(int rank) {
     // Fewer cores than ranks: waiting ranks sleep early.
-    return std::make_unique<sojourn::detail::shm::shm_transport>(
-        static_cast<std::byte*>(memory_), rank, layout_.ranks, 1, last_number_);
+    return std::make_unique<sojourn::detail::shm::shm_transport>(static_cast<std::byte*>(memory_),
+                                                                 rank, ranks_, 1, last_number_);
   }
   void begin() {
     for (auto& end : ends_) end->begin();
   }
 
-  sojourn::detail::shm::layout layout_;
+  int ranks_;
+  std::size_t bytes_;
   std::uint32_t last_number_;
   void* memory_;
   std::vector<std::unique_ptr<sojourn::detail::shm::shm_transport>> ends_;

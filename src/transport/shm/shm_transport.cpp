@@ -115,7 +115,7 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores,
                              std::uint32_t last_number)
     : layout_(ranks),
       memory_(memory),
-      wake_(reinterpret_cast<wake_line*>(memory)),
+      wake_(layout::wake_lines(memory)),
       rank_(rank),
       ranks_(ranks),
       spins_(cores >= ranks ? spins_with_a_core_each : spins_when_crowded),

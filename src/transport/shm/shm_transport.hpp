@@ -14,6 +14,8 @@
 
 namespace sojourn::detail::shm {
 
+struct wake_line;
+
 /// How the transport's part of the job's segment is laid out, by arithmetic. Zeroed memory is a
 /// valid start.
 struct layout {
@@ -25,7 +27,8 @@ struct layout {
   std::size_t block_bytes;           ///< Of one block for long messages.
   static constexpr int blocks = 64;  ///< A rank's own; runs of them hold one long message.
 
-  std::size_t wake_offset() const { return 0; }
+  /// In the transport's part of the segment: one for each rank.
+  static wake_line* wake_lines(std::byte* memory) { return reinterpret_cast<wake_line*>(memory); }
   std::size_t rings_offset() const;
   std::size_t blocks_offset() const;
   std::size_t total_bytes() const;
@@ -49,8 +52,8 @@ class shm_transport final : public transport {
   /// `last_number`: see ring_writer::attach.
   shm_transport(std::byte* memory, int rank, int ranks, int cores, std::uint32_t last_number = 0);
 
-  /// Called once all ranks are attached: learns whether one of them needs fences.
-  void begin();
+  /// Learns whether a rank needs fences.
+  void begin() override;
 
   std::byte* reserve(int to, message_class kind, std::size_t bytes) override {
     bytes += header_bytes;
@@ -85,8 +88,8 @@ class shm_transport final : public transport {
   }
 
   int poll(bool (*deliver)(arrival&, void*), void* context, int most) override;
-  void prepare(int to, message_class kind) { peers_[to].out[at(kind)].prepare(); }
-  bool spins_for_replies() const { return spins_for_replies_; }
+  void prepare(int to, message_class kind) override { peers_[to].out[at(kind)].prepare(); }
+  bool spins_for_replies() const override { return spins_for_replies_; }
   bool poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) override;
   void consume(const arrival& message) override;
   bool anything_arrived() const override;
@@ -95,16 +98,11 @@ class shm_transport final : public transport {
   bool read_memory(int from, std::uint64_t address, void* to, std::size_t bytes) override;
   bool write_memory(int to, std::uint64_t address, const void* from, std::size_t bytes) override;
 
-  /// The test mode SOJOURN_DELAY is on (delays.hpp).
-  bool delays_messages() const { return delays_ != nullptr; }
-  /// In that mode: whether the first request of this rank to itself, which takes no ring, must
-  /// wait. If so, yields the core. Requires: there is such a request. own_passed says that it is
-  /// delivered.
-  bool holds_own();
-  void own_passed();
+  bool has_room(int to, message_class kind, std::size_t bytes) const override;
 
-  /// True when a message of `bytes` of payload could be reserved now; for wait's other_work.
-  bool has_room(int to, message_class kind, std::size_t bytes) const;
+  bool delays_messages() const override { return delays_ != nullptr; }
+  bool holds_own() override;
+  void own_passed() override;
 
  private:
   /// All that is between this rank and another, by class.

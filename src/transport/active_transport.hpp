@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transport of this build's ranks: the only file outside `shm` that says which it is.
+#pragma once
+
+#include "transport/shm/shm_transport.hpp"
+
+namespace sojourn::detail {
+
+/// Named by its final class, so that its short functions are inlined. What is not of the contract
+/// (transport.hpp) is not used.
+using active_transport = shm::shm_transport;
+
+}  // namespace sojourn::detail
