@@ -37,6 +37,7 @@
 #include "job/cores.hpp"
 #include "job/crash.hpp"
 #include "job/segment.hpp"
+#include "job/segment_neighbours.hpp"
 #include "job/shadow_stacks.hpp"
 #include "memory/address_map.hpp"
 #include "memory/global_heap.hpp"
@@ -414,13 +415,14 @@ void live() {
   attach_dispatcher(reinterpret_cast<std::byte*>(&s) + s.transport_offset, job.me, job.count,
                     static_cast<int>(s.cores));
   attach_bundles();
-  attach_losses({&s.ranks_lost, [](int r) { return block_of(r).lost.load() != 0; },
-                 [](int r) {
-                   fail_answers_of(r);
-                   fail_arrivals_from(r);
-                   fail_finishes(r);
-                   fail_collective();
-                 }});
+  static const segment_neighbours near(s);
+  attach_neighbours(near);
+  attach_losses([](int r) {
+    fail_answers_of(r);
+    fail_arrivals_from(r);
+    fail_finishes(r);
+    fail_collective();
+  });
   attach_crash_report(s, job.me, self.alone);
   attach_watch(s.watch(), {!self.alone, [] { return static_cast<const piece*>(self.parked); },
                            deadlocked, ring});
@@ -431,7 +433,7 @@ void live() {
   attach_programs([](int r) { return rank_program{block_of(r).fingerprint, block_of(r).program}; });
   close_to_other_programs();
   balance_among_own_program();
-  attach_steal([](int rank) -> counts_page& { return self.segment->counts_of(rank); });
+  attach_steal();
   self.started = true;
   wire().begin();
   run_main(main_fiber, nullptr);

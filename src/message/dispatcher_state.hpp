@@ -81,7 +81,8 @@ struct dispatcher_state {
   void (*when_idle)(bool idle) = [](bool) {};
   unsigned looks_in_vain = 0;  // since the rank has nothing to do
   unsigned looks_until_idle = 0;
-  losses told{};
+  const std::atomic<std::uint32_t>* losses = nullptr;  // how many ranks have ended
+  void (*fail_waits)(int rank) = nullptr;
   std::uint32_t losses_seen = 0;
   int first_lost = no_rank;
   unsigned rounds_with_sleepers = 0;
@@ -123,8 +124,8 @@ int deliver_own();
 // ---- losses.cpp ---------------------------------------------------------------------------------
 
 inline bool has_new_loss() {
-  return dispatcher.told.count != nullptr &&
-         dispatcher.told.count->load(std::memory_order_relaxed) != dispatcher.losses_seen;
+  return dispatcher.losses != nullptr &&
+         dispatcher.losses->load(std::memory_order_relaxed) != dispatcher.losses_seen;
 }
 /// Fails what waits for ranks that have ended since the last call.
 int meet_losses();

@@ -7,13 +7,14 @@
 #include "message/dispatcher_state.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/rank.hpp"
+#include "transport/neighbours.hpp"
 
 namespace sojourn::detail {
 
 int meet_losses() {
-  dispatcher.losses_seen = dispatcher.told.count->load();
+  dispatcher.losses_seen = dispatcher.losses->load();
   for (int rank = 0; rank < job.count; ++rank) {
-    if (!dispatcher.told.is_lost(rank) || has_ended(rank)) continue;
+    if (!near_ranks().lost(rank) || has_ended(rank)) continue;
     peer& p = dispatcher.peers[static_cast<std::size_t>(rank)];
     p.senders_waiting |= peer::is_lost;
     if (dispatcher.first_lost == no_rank) dispatcher.first_lost = rank;
@@ -32,14 +33,17 @@ int meet_losses() {
       }
       queue->swap(stay);
     }
-    dispatcher.told.fail_waits(rank);
+    dispatcher.fail_waits(rank);
   }
   return 1;
 }
 
 bool is_lost(int rank) { return has_ended(rank); }
 
-void attach_losses(const losses& told) { dispatcher.told = told; }
+void attach_losses(void (*fail_waits)(int rank)) {
+  dispatcher.fail_waits = fail_waits;
+  dispatcher.losses = &near_ranks().losses();
+}
 
 int first_lost_rank() { return dispatcher.first_lost; }
 

@@ -24,6 +24,7 @@
 #include "migrate/stale_report.hpp"
 #include "migrate/stretch_scan.hpp"
 #include "sojourn/errors.hpp"
+#include "transport/neighbours.hpp"
 
 namespace sojourn::detail {
 
@@ -62,7 +63,6 @@ constexpr std::uint64_t pause_max_us = 1000;
 constexpr std::uint64_t worth_giving_us = 10;
 
 struct {
-  counts_page& (*page_of)(int rank) = nullptr;
   bool* forks = nullptr;            // by rank: whether it has told that it forks
   int forking = 0;                  // number of ranks that have
   bool hungry = false;              // this rank has shown that it is
@@ -92,7 +92,7 @@ void show_hunger(bool hungry) {
   state.hungry = hungry;
   for (int r = 0; r < job.count; ++r) {
     if (!state.forks[r]) continue;
-    counts_page& there = state.page_of(r);
+    counts_page& there = near_ranks().counts_of(r);
     if (hungry) {
       hunger_of(job.me, there).fetch_or(bit_of(job.me));
       std::atomic_ref(there.at_forks)
@@ -111,6 +111,7 @@ void child_ends(std::uint64_t began) {
 void on_forks_here(arrival& a) {
   const int from = a.source;
   wire().consume(a);
+  if (!near_ranks().include(from)) return;  // hunger is shown in the page of counts
   state.forking += !std::exchange(state.forks[from], true);
 }
 
@@ -419,10 +420,9 @@ bool is_wanted() {
 
 }  // namespace
 
-void attach_steal(counts_page& (*page_of)(int rank)) {
+void attach_steal() {
   const bool wanted = is_wanted();
   attach_stale_report();
-  state.page_of = page_of;
   state.forks = runtime_array<bool>(static_cast<std::size_t>(job.count));
   state.random.seed(static_cast<unsigned>(job.me) + 1);
   on_message(runtime_message::forks_here, on_forks_here);

@@ -8,15 +8,12 @@
 //
 // A rank without work is *hungry*. It sets its bit in the page of counts of each rank that has told
 // that it forks, and clears the bits when it has work again. So nobody asks in vain, and nobody is
-// woken to say no.
+// woken to say no. That page is seen by ranks of one host only (transport/neighbours.hpp).
 #pragma once
-
-#include "sojourn/counters.hpp"
 
 namespace sojourn::detail {
 
-/// Reads SOJOURN_STEAL. `page_of`: gives the page of counts of any rank of the job. Throws
-/// sojourn::error. Requires: programs are attached.
-void attach_steal(counts_page& (*page_of)(int rank));
+/// Reads SOJOURN_STEAL. Throws sojourn::error. Requires: programs and neighbours are attached.
+void attach_steal();
 
 }  // namespace sojourn::detail

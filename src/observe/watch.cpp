@@ -20,6 +20,7 @@
 #include "observe/stack_walk.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/clock.hpp"
+#include "transport/neighbours.hpp"
 
 namespace sojourn::detail {
 
@@ -282,7 +283,8 @@ void around_sleep(bool falls_asleep) {
   mine.epoch.fetch_add(1);
   // Whoever is the last to fall asleep sees all others asleep.
   auto ranks = static_cast<std::uint32_t>(area.ranks());
-  if (area.all().asleep.fetch_add(1) + 1 == ranks && area.nothing_can_happen()) hooks.deadlocked();
+  if (area.all().asleep.fetch_add(1) + 1 == ranks && near_ranks().nothing_can_happen())
+    hooks.deadlocked();
 }
 
 /// Tells, for a rank that does not come to its dispatcher, what it runs and what its other fibers

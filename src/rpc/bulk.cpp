@@ -155,7 +155,7 @@ void bulk_get(std::uint64_t from, void* to, std::size_t bytes) {
   int owner = owner_of_bytes(from, bytes);
   auto* into = static_cast<std::byte*>(to);
   counts.bulk_bytes += bytes;
-  if (owner == job.me || job.heap_shared) {
+  if (in_reach(from, bytes)) {
     counts.bulk_copies += bytes;
     return in_turns(bytes, copied_at_once, [&](std::size_t at, std::size_t n) {
       std::memcpy(into + at, reinterpret_cast<const std::byte*>(from) + at, n);
@@ -182,7 +182,7 @@ void bulk_put(const void* from, std::uint64_t to, std::size_t bytes) {
   int owner = owner_of_bytes(to, bytes);
   const auto* source = static_cast<const std::byte*>(from);
   counts.bulk_bytes += bytes;
-  if (owner == job.me || job.heap_shared) {
+  if (in_reach(to, bytes)) {
     counts.bulk_copies += bytes;
     return in_turns(bytes, copied_at_once, [&](std::size_t at, std::size_t n) {
       std::memcpy(reinterpret_cast<std::byte*>(to) + at, source + at, n);

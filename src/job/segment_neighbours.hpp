@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ranks of one host as they find each other in the job's segment (transport/neighbours.hpp).
+// The job has one host, so all its ranks are neighbours.
+#pragma once
+
+#include "job/segment.hpp"
+#include "transport/neighbours.hpp"
+
+namespace sojourn::detail {
+
+class segment_neighbours final : public neighbours {
+ public:
+  /// The segment stays mapped as long as this is used.
+  explicit segment_neighbours(job_segment& segment) : segment_(segment) {}
+
+  bool include(int) const override { return true; }
+  counts_page& counts_of(int rank) const override { return segment_.counts_of(rank); }
+  const std::atomic<std::uint32_t>& losses() const override { return segment_.ranks_lost; }
+  bool lost(int rank) const override { return segment_.ranks[rank].lost.load() != 0; }
+  bool nothing_can_happen() const override { return segment_.watch().nothing_can_happen(); }
+
+ private:
+  job_segment& segment_;
+};
+
+}  // namespace sojourn::detail

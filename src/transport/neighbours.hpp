@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank reads and writes of other ranks without a message. That works among the ranks of one
+// host, which share the job's segment and one clock (now_ns()); whoever wants something of the kind
+// asks here, and has a way that works without for all other ranks. Today a job has one host.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "sojourn/counters.hpp"
+
+namespace sojourn::detail {
+
+/// The ranks of this rank's host, this one included. The floor that knows the segment implements
+/// it.
+class neighbours {
+ public:
+  virtual ~neighbours() = default;
+
+  virtual bool include(int rank) const = 0;
+  /// The page of counts of a rank, which is in the segment from that rank's start on. What other
+  /// ranks write there they write with atomics. Requires: include(rank).
+  virtual counts_page& counts_of(int rank) const = 0;
+
+  /// How many ranks of the whole job have been lost, as far as this host knows: grows, and a rank
+  /// that sleeps is woken then. At the same place as long as the job runs.
+  virtual const std::atomic<std::uint32_t>& losses() const = 0;
+  /// Whether a rank of the whole job is one of these. Right for all that losses() counts.
+  virtual bool lost(int rank) const = 0;
+
+  /// For the rank that was the last to fall asleep: true when it is proven that nothing will happen
+  /// in the whole job any more.
+  virtual bool nothing_can_happen() const = 0;
+};
+
+/// Requires: attach_neighbours.
+const neighbours& near_ranks();
+/// `all` stays as long as the process.
+void attach_neighbours(const neighbours& all);
+
+}  // namespace sojourn::detail
