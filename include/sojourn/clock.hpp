@@ -13,6 +13,8 @@ namespace detail {
 /// now_ns() is so much ahead of the system's monotonic clock, modulo 2^64. Set before run() runs
 /// main.
 extern std::uint64_t clock_ahead_ns;
+/// A time of now_ns() that never comes.
+inline constexpr std::uint64_t never_ns = ~std::uint64_t{0};
 }  // namespace detail
 
 /// Nanoseconds since some fixed moment; never goes back; the same clock on all ranks of a host. In

@@ -150,13 +150,6 @@ void load_timers(file_reader& from) {
 
 std::size_t timers_set() { return heap.count; }
 
-std::uint64_t ns_from_now(double about_ns, std::int64_t exact_ns) {
-  if (about_ns <= 0) return 0;
-  std::uint64_t now = now_ns();
-  return about_ns + static_cast<double>(now) >= 9e18 ? never_ns
-                                                     : now + static_cast<std::uint64_t>(exact_ns);
-}
-
 void sleep_until_ns(std::uint64_t deadline_ns) {
   if (now_ns() >= deadline_ns) {
     give_turn();

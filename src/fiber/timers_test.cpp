@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "fiber/scheduler.hpp"
 #include "sojourn/sync.hpp"
 
@@ -53,6 +54,21 @@ TEST(timers, one_is_due_at_its_time) {
   EXPECT_EQ(p->word, woken_by_timer);
   EXPECT_EQ(take_ready(), std::vector<piece*>{p});
   EXPECT_EQ(next_timer_ns, never_ns);
+  free_piece(p);
+}
+
+TEST(timers, an_hour_passes_at_once_by_a_test_clock) {
+  using namespace std::chrono_literals;
+  test_clock clock(1000);
+  const std::uint64_t due = ns_after(1h);
+  EXPECT_EQ(due, 1000 + 3'600'000'000'000);
+  piece* p = sleeping(due);
+  EXPECT_EQ(wake_due(sojourn::now_ns()), 0);
+  clock.advance(3'599'999'999'999);
+  EXPECT_EQ(wake_due(sojourn::now_ns()), 0);
+  clock.advance(1);
+  EXPECT_EQ(wake_due(sojourn::now_ns()), 1);
+  EXPECT_EQ(take_ready(), std::vector<piece*>{p});
   free_piece(p);
 }
 

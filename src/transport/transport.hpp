@@ -14,15 +14,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sojourn/clock.hpp"
+
 namespace sojourn::detail {
 
 enum class message_class : std::uint8_t { request, reply };
 
 /// Bytes that a transport adds to a message's payload.
 inline constexpr std::size_t header_bytes = 32;
-
-/// A time (now_ns) that never comes.
-inline constexpr std::uint64_t no_deadline = ~std::uint64_t{0};
 
 /// A message as its receiver sees it, valid until it is consumed.
 struct arrival {
@@ -88,7 +87,7 @@ class transport {
   /// for others (sleepers.hpp), and has looked for work again since: a message, room that a message
   /// of this rank waits for, and sleepers::wake end the sleep, whenever they come.
   virtual void wait(bool (*other_work)(), void (*around_sleep)(bool falls_asleep) = nullptr,
-                    std::uint64_t deadline_ns = no_deadline) = 0;
+                    std::uint64_t deadline_ns = never_ns) = 0;
 
   /// Copies bytes once between this rank's memory and another's; the other rank does nothing for
   /// it. False when that is not possible between these two ranks, or when the other's process has

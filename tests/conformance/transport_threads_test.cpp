@@ -11,6 +11,7 @@
 #include <random>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/errors.hpp"
 #include "transports.hpp"
@@ -109,6 +110,15 @@ TYPED_TEST(concurrent_transport, a_rank_sleeps_until_its_deadline_and_no_longer)
   // The word that it slept on is as it was: the next sleep ends when it should.
   job.at(1).wait(nothing_else, nullptr, sojourn::now_ns() + 1'000'000);
   EXPECT_EQ(poll(job.at(1)).size(), 0u);
+}
+
+TYPED_TEST(concurrent_transport, a_rank_sleeps_until_its_deadline_by_whatever_clock) {
+  constexpr std::uint64_t hour_ns = 3'600'000'000'000;
+  const sojourn::detail::test_clock clock(5);
+  TypeParam job(2);
+  job.at(1).wait(nothing_else, nullptr, 5 + hour_ns);
+  EXPECT_EQ(sojourn::now_ns(), 5 + hour_ns);
+  EXPECT_FALSE(job.asleep().is_asleep(1));
 }
 
 // What a waiting sender looks at.

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <random>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "check.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/timers.hpp"
@@ -278,6 +280,26 @@ void thousands_sleep_at_once() {
   CHECK(clock_type::now() - began >= 49ms);
 }
 
+constexpr std::uint64_t hour_ns = 3'600'000'000'000;
+
+/// The rank sleeps in its loop, between fibers that sleep: all by a clock of the test.
+void a_day_passes_at_once_by_a_test_clock() {
+  // Other ranks have clocks of their own, and so have messages that are delayed.
+  if (rank_count() != 1 || std::getenv("SOJOURN_DELAY") != nullptr) return;
+  const std::uint64_t start = now_ns();
+  const detail::test_clock clock(start);
+  auto day = rpc(rank_me(), [] {
+    sleep_for(24h);
+    return now_ns();
+  });
+  for (std::uint64_t hours = 1; hours <= 23; ++hours) {
+    sleep_for(1h);
+    CHECK_EQUAL(now_ns() - start, hours * hour_ns);
+    CHECK(!day.ready());
+  }
+  CHECK_EQUAL(day.get() - start, 24 * hour_ns);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -296,6 +318,7 @@ int main(int argc, char** argv) {
     check::claim("a fork that sleeps lets its caller go on",
                  a_fork_that_sleeps_lets_its_caller_go_on);
     check::claim("thousands sleep at once", thousands_sleep_at_once);
+    check::claim("a day passes at once by a test clock", a_day_passes_at_once_by_a_test_clock);
     return check::verdict();
   });
 }

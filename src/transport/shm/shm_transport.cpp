@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/shm/shm_transport.hpp"
 
-#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -15,11 +14,10 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 
 #include "base/check.hpp"
+#include "base/clock.hpp"
 #include "memory/address_map.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 
 namespace sojourn::detail::shm {
@@ -52,22 +50,6 @@ void pause_briefly() {
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif
-}
-
-long futex(std::atomic<std::uint32_t>* word, int operation, std::uint32_t value) {
-  return syscall(SYS_futex, word, operation, value, nullptr, nullptr, 0);
-}
-
-/// Sleeps while the word has `value`, at most until now_ns() is `deadline_ns`.
-long futex_wait_until(std::atomic<std::uint32_t>* word, std::uint32_t value,
-                      std::uint64_t deadline_ns) {
-  if (deadline_ns == no_deadline) return futex(word, FUTEX_WAIT, value);
-  // Unlike FUTEX_WAIT, this call takes a time of the monotonic clock, not a span.
-  deadline_ns -= clock_ahead_ns;
-  timespec deadline{static_cast<time_t>(deadline_ns / 1'000'000'000),
-                    static_cast<long>(deadline_ns % 1'000'000'000)};
-  return syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, &deadline, nullptr,
-                 FUTEX_BITSET_MATCH_ANY);
 }
 
 // What the ring holds of a long message: where its payload lies.
@@ -401,7 +383,7 @@ void shm_transport::tell_writers() {
 
 bool wake_sleeper(wake_line& sleeper) {
   if (sleeper.asleep.exchange(0) == 0) return false;
-  futex(&sleeper.asleep, FUTEX_WAKE, 1);
+  wake_sleeper_on(sleeper.asleep);
   return true;
 }
 
@@ -412,7 +394,7 @@ void shm_transport::wake(int rank) {
 
 void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_asleep),
                          std::uint64_t deadline_ns) {
-  auto is_late = [deadline_ns] { return deadline_ns != no_deadline && now_ns() >= deadline_ns; };
+  auto is_late = [deadline_ns] { return deadline_ns != never_ns && now_ns() >= deadline_ns; };
   for (int i = 0; i < spins_; ++i) {
     for (int source = 0; source < ranks_; ++source) {
       if (peers_[source].in[0].has_message() || peers_[source].in[1].has_message()) {
@@ -445,8 +427,7 @@ void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_a
   // comes.
   while (delays_ != nullptr && anything_arrived()) {
     if (may_deliver_any() || other_work() || is_late()) return;
-    const timespec nap{0, 20'000};
-    nanosleep(&nap, nullptr);
+    nap(20'000);
   }
   wake_line& mine = wake_[rank_];
   mine.asleep.store(1, std::memory_order_seq_cst);
@@ -461,12 +442,7 @@ void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_a
   ++counts.sleeps;
   if (around_sleep != nullptr) around_sleep(true);
   while (mine.asleep.load(std::memory_order_acquire) != 0) {
-    if (futex_wait_until(&mine.asleep, 1, deadline_ns) == 0) continue;
-    if (errno == ETIMEDOUT) {
-      mine.asleep.store(0);
-    } else if (errno != EAGAIN && errno != EINTR) {
-      die("futex: %s", std::strerror(errno));
-    }
+    if (sleep_on(mine.asleep, 1, deadline_ns)) mine.asleep.store(0);
   }
   if (around_sleep != nullptr) around_sleep(false);
 }

@@ -94,7 +94,7 @@ class shm_transport final : public transport {
   void consume(const arrival& message) override;
   bool anything_arrived() const override;
   void wait(bool (*other_work)(), void (*around_sleep)(bool falls_asleep) = nullptr,
-            std::uint64_t deadline_ns = no_deadline) override;
+            std::uint64_t deadline_ns = never_ns) override;
   bool read_memory(int from, std::uint64_t address, void* to, std::size_t bytes) override;
   bool write_memory(int to, std::uint64_t address, const void* from, std::size_t bytes) override;
 

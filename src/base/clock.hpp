@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where time comes from. All readings of the clock (now_ns), all conversions to and from it
+// (sojourn/detail/times.hpp) and all sleeps until a time are made in clock.cpp, so that a test can
+// put a clock of its own in place of the system's. Only ticks() is an instruction wherever it
+// stands.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "sojourn/clock.hpp"
+
+namespace sojourn::detail {
+
+/// Sleeps while `word` has `value`, at most until now_ns() has reached `deadline_ns`; true when it
+/// has. May also return early. Ends the process when the system refuses.
+bool sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint64_t deadline_ns);
+/// Wakes one that sleeps on `word`, in this or in another process that shares it.
+void wake_sleeper_on(std::atomic<std::uint32_t>& word);
+/// Sleeps for about `ns`.
+void nap(std::uint64_t ns);
+
+/// While one lives, the process has this clock: it stands still but for advance() and for sleeps,
+/// which end at once and set it to their ends. For tests of one process, in which one thread asks
+/// for the time. std::chrono::steady_clock is not replaced, so sleep for a span. One at a time.
+class test_clock {
+ public:
+  explicit test_clock(std::uint64_t start_ns);
+  ~test_clock();
+  test_clock(const test_clock&) = delete;
+  test_clock& operator=(const test_clock&) = delete;
+
+  void advance(std::uint64_t ns);
+};
+
+}  // namespace sojourn::detail

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/clock.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "sojourn/detail/times.hpp"
+
+namespace {
+
+using namespace sojourn::detail;
+using namespace std::chrono_literals;
+using sojourn::now_ns;
+
+constexpr std::uint64_t hour_ns = 3'600'000'000'000;
+
+TEST(clock, a_test_clock_stands_still_until_it_is_advanced) {
+  const std::uint64_t before = now_ns();
+  {
+    test_clock clock(7);
+    EXPECT_EQ(now_ns(), 7u);
+    clock.advance(5);
+    EXPECT_EQ(now_ns(), 12u);
+    EXPECT_EQ(ns_after(1h), 12 + hour_ns);
+  }
+  EXPECT_GE(now_ns(), before);
+  EXPECT_LT(now_ns(), before + hour_ns) << "the system's clock is back";
+}
+
+TEST(clock, a_sleep_by_a_test_clock_ends_at_once_and_sets_it) {
+  test_clock clock(0);
+  std::atomic<std::uint32_t> word = 1;
+  EXPECT_TRUE(sleep_on(word, 1, hour_ns));
+  EXPECT_EQ(now_ns(), hour_ns);
+  EXPECT_TRUE(sleep_on(word, 1, 5)) << "a time that is past";
+  EXPECT_EQ(now_ns(), hour_ns) << "the clock never goes back";
+  EXPECT_FALSE(sleep_on(word, 0, 2 * hour_ns)) << "the word has changed";
+  EXPECT_EQ(now_ns(), hour_ns);
+  nap(3);
+  EXPECT_EQ(now_ns(), hour_ns + 3);
+}
+
+TEST(clock, a_sleep_ends_when_its_word_has_changed_or_its_time_has_come) {
+  std::atomic<std::uint32_t> word = 1;
+  EXPECT_FALSE(sleep_on(word, 0, never_ns));
+  EXPECT_FALSE(sleep_on(word, 0, now_ns() + hour_ns));
+  const std::uint64_t deadline = now_ns() + 1'000'000;
+  while (!sleep_on(word, 1, deadline)) {
+  }
+  EXPECT_GE(now_ns(), deadline);
+}
+
+}  // namespace
