@@ -417,12 +417,13 @@ void live() {
   attach_bundles();
   static const segment_neighbours near(s);
   attach_neighbours(near);
-  attach_losses([](int r) {
+  on_dispatch.fail_waits = [](int r) {
     fail_answers_of(r);
     fail_arrivals_from(r);
     fail_finishes(r);
     fail_collective();
-  });
+  };
+  attach_losses();
   attach_crash_report(s, job.me, self.alone);
   attach_watch(s.watch(), {!self.alone, [] { return static_cast<const piece*>(self.parked); },
                            deadlocked, ring});

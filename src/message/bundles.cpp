@@ -175,9 +175,9 @@ bool begin_bundle(bundle& b, int to, void* scope) {
   if (runs_other_program(to)) return false;
   scope_ticket weight{};
   if (scope != nullptr) {
-    if (scopes_on_wire.available(scope) == 0)
+    if (on_dispatch.scopes.available(scope) == 0)
       return false;  // a call that has to wait for weight goes alone
-    weight = scopes_on_wire.take(scope);
+    weight = on_dispatch.scopes.take(scope);
     // The bundle counts as a computation of its scope: so the scope's part on this rank stays, and
     // its address is no other scope's as long as calls are compared with it.
     on_scope.joined(scope);

@@ -7,8 +7,10 @@
 //   inbound              handlers
 //   loop                 what every rank runs: both of these, fibers and sleeping
 //   losses               ranks that have ended
+//   hooks.hpp            what the floors above do for it
 #pragma once
 
+#include "message/hooks.hpp"
 #include "message/inbound.hpp"
 #include "message/loop.hpp"
 #include "message/losses.hpp"

@@ -72,17 +72,13 @@ struct dispatcher_state {
   std::size_t waiting_replies = 0;
   traffic moved{};
   traffic moved_collective{};
-  void (*around_sleep)(bool falls_asleep) = nullptr;
-  // Called once a round: `wanted_each_round`, or a function that first does what a signal handler
-  // wants done once.
-  std::atomic<int (*)(bool idle)> each_round = nullptr;
-  int (*wanted_each_round)(bool idle) = nullptr;
-  std::atomic<void (*)(bool idle)> at_next_round = nullptr;
-  void (*when_idle)(bool idle) = [](bool) {};
+  // What the loop calls in a round: bits, which signal handlers set, too.
+  static constexpr unsigned each_round = 1;
+  static constexpr unsigned next_round = 2;
+  std::atomic<unsigned> round_calls = 0;
   unsigned looks_in_vain = 0;  // since the rank has nothing to do
   unsigned looks_until_idle = 0;
   const std::atomic<std::uint32_t>* losses = nullptr;  // how many ranks have ended
-  void (*fail_waits)(int rank) = nullptr;
   std::uint32_t losses_seen = 0;
   int first_lost = no_rank;
   unsigned rounds_with_sleepers = 0;

@@ -72,7 +72,7 @@ void deliver_to_user(arrival& a) {
     refuse_arrival(a, "is to be answered to a rank that is not there");
   if (a.flags & flag_scope) {
     message_reader from(a);
-    scope = scopes_on_wire.give(a, from.take_last<scope_ticket>());
+    scope = on_dispatch.scopes.give(a, from.take_last<scope_ticket>());
     a.bytes = from.left();
   }
   if (fibers_unfinished() > fibers_max) [[unlikely]] {

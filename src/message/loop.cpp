@@ -18,6 +18,7 @@
 namespace sojourn::detail {
 
 constinit dispatcher_state dispatcher;
+constinit dispatcher_hooks on_dispatch{};
 
 namespace {
 
@@ -33,7 +34,7 @@ constexpr unsigned looks_until_idle_when_crowded = 16;
 constexpr unsigned rounds_a_look_at_the_clock = 16;
 
 bool someone_can_send() {
-  if (++dispatcher.looks_in_vain == dispatcher.looks_until_idle) dispatcher.when_idle(true);
+  if (++dispatcher.looks_in_vain == dispatcher.looks_until_idle) on_dispatch.when_idle(true);
   if (has_new_loss()) return true;
   if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) return false;
   return sender_can_go();
@@ -71,6 +72,16 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
 
 namespace {
 
+/// Calls what was asked for by call_each_round and call_next_round.
+int call_in_round(unsigned calls, bool idle) {
+  if ((calls & dispatcher_state::next_round) != 0) {
+    // Before the call, which may ask for the next.
+    dispatcher.round_calls.fetch_and(~dispatcher_state::next_round);
+    on_dispatch.next_round(idle);
+  }
+  return (calls & dispatcher_state::each_round) != 0 ? on_dispatch.each_round(idle) : 0;
+}
+
 /// `Delayed`: the test mode SOJOURN_DELAY is on.
 template <bool Delayed>
 void dispatch(bool (*done)()) {
@@ -93,9 +104,9 @@ void dispatch(bool (*done)()) {
       did += send_due_bundles(did == 0 && !anything_ready());
     if (next_timer_ns != never_ns) [[unlikely]]
       did += wake_sleepers(did == 0);
-    if (auto* each = dispatcher.each_round.load(std::memory_order_relaxed); each != nullptr)
+    if (const unsigned calls = dispatcher.round_calls.load(std::memory_order_relaxed); calls != 0)
         [[unlikely]]
-      did += each(did == 0 && !anything_ready());
+      did += call_in_round(calls, did == 0 && !anything_ready());
     if (did > 0 || anything_ready()) continue;
     if (has_new_loss()) [[unlikely]] {
       meet_losses();
@@ -107,8 +118,8 @@ void dispatch(bool (*done)()) {
     dispatcher.looks_in_vain = 0;
     if (heap_bytes_kept != 0) [[unlikely]]
       trim_heap();
-    dispatcher.transport->wait(someone_can_send, dispatcher.around_sleep, next_timer_ns);
-    if (dispatcher.looks_in_vain >= dispatcher.looks_until_idle) dispatcher.when_idle(false);
+    dispatcher.transport->wait(someone_can_send, on_dispatch.around_sleep, next_timer_ns);
+    if (dispatcher.looks_in_vain >= dispatcher.looks_until_idle) on_dispatch.when_idle(false);
   }
 }
 
@@ -129,33 +140,9 @@ bool take_reply_in_place(int rank) {
 traffic traffic_so_far() { return dispatcher.moved; }
 traffic collective_traffic_so_far() { return dispatcher.moved_collective; }
 
-void call_around_sleep(void (*around_sleep)(bool falls_asleep)) {
-  dispatcher.around_sleep = around_sleep;
-}
+void call_each_round() { dispatcher.round_calls.fetch_or(dispatcher_state::each_round); }
 
-namespace {
-
-int run_at_next_round(bool idle) {
-  int (*wanted)(bool) = dispatcher.wanted_each_round;
-  dispatcher.each_round.store(wanted);
-  auto* fn = dispatcher.at_next_round.exchange(nullptr);
-  if (fn != nullptr) fn(idle);
-  return wanted != nullptr ? wanted(idle) : 0;
-}
-
-}  // namespace
-
-void call_each_round(int (*fn)(bool idle)) {
-  dispatcher.wanted_each_round = fn;
-  dispatcher.each_round.store(dispatcher.at_next_round.load() != nullptr ? run_at_next_round : fn);
-}
-
-void call_next_round(void (*fn)(bool idle)) {
-  dispatcher.at_next_round.store(fn);
-  dispatcher.each_round.store(run_at_next_round);
-}
-
-void call_when_idle(void (*fn)(bool idle)) { dispatcher.when_idle = fn; }
+void call_next_round() { dispatcher.round_calls.fetch_or(dispatcher_state::next_round); }
 
 bool dispatcher_idle() {
   return posted.first == nullptr && first_shut_out == nullptr && dispatcher.waiting_senders == 0 &&

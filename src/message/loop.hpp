@@ -19,18 +19,10 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
 /// Runs fibers and handlers until done() holds.
 void dispatch_until(bool (*done)());
 
-/// Sets what is called once a round of the loop; it returns how much it did. `idle`: there was
-/// nothing else to do. Scheduler's stack.
-void call_each_round(int (*fn)(bool idle));
-/// Has `fn` called once, in addition, in this round or the next. For signal handlers on the worker
-/// thread: if the signal interrupts call_each_round, its request may be lost, so the handler must
-/// ask again.
-void call_next_round(void (*fn)(bool idle));
-/// Sets what is called when this rank has had nothing to do for about a microsecond, and when it
-/// has something to do again. `fn` sends nothing.
-void call_when_idle(void (*fn)(bool idle));
-/// Sets what is called around each sleep of this rank (transport::wait), on the scheduler's stack.
-void call_around_sleep(void (*around_sleep)(bool falls_asleep));
+/// From now on the loop calls on_dispatch.each_round once a round.
+void call_each_round();
+/// Has on_dispatch.next_round called once, in this round or the next. For signal handlers, too.
+void call_next_round();
 
 /// Delivers a reply from `rank` on the running stack if nothing else is to be done first on this
 /// rank, so that the fiber that waits for the reply need not be left. True when a reply was

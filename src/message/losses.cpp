@@ -33,17 +33,14 @@ int meet_losses() {
       }
       queue->swap(stay);
     }
-    dispatcher.fail_waits(rank);
+    on_dispatch.fail_waits(rank);
   }
   return 1;
 }
 
 bool is_lost(int rank) { return has_ended(rank); }
 
-void attach_losses(void (*fail_waits)(int rank)) {
-  dispatcher.fail_waits = fail_waits;
-  dispatcher.losses = &near_ranks().losses();
-}
+void attach_losses() { dispatcher.losses = &near_ranks().losses(); }
 
 int first_lost_rank() { return dispatcher.first_lost; }
 

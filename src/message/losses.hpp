@@ -5,9 +5,8 @@
 namespace sojourn::detail {
 
 /// From now on the loop asks neighbours which ranks have ended. What waits for them fails, once for
-/// each rank: `fail_waits`, of the floor above, is called for it on the scheduler's stack.
-/// Requires: attach_neighbours.
-void attach_losses(void (*fail_waits)(int rank));
+/// each rank (on_dispatch.fail_waits). Requires: attach_neighbours.
+void attach_losses();
 bool is_lost(int rank);
 /// The rank that was the first to be known as lost, or no_rank.
 int first_lost_rank();

@@ -19,8 +19,6 @@
 
 namespace sojourn::detail {
 
-scope_wire scopes_on_wire{};
-
 namespace {
 
 // The most unanswered calls of one rank to another: bounds the answers that the other must keep.
@@ -245,7 +243,7 @@ template <bool SameProgram>
 template <bool SameProgram>
 [[gnu::noinline]] outgoing begin_in_scope(void* scope, int to, std::size_t bytes, bool answered) {
   if (SameProgram && runs_other_program(to)) refuse_unnamed_call(to);
-  const scope_ticket weight = scopes_on_wire.take(scope);
+  const scope_ticket weight = on_dispatch.scopes.take(scope);
   const std::size_t before = (bytes + 7) / 8 * 8;
   const outgoing out = begin_call<SameProgram>(to, before + sizeof(scope_ticket), answered);
   dispatcher.request_scope = weight;

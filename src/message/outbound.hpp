@@ -16,18 +16,6 @@ struct piece;
 /// As begin_request, for a message to a fixed handler: the rank may run any program.
 outgoing begin_fixed_request(int to, std::size_t payload_bytes, bool answered);
 
-/// Set by the floor above: takes weight from a scope for a message, and adds the weight that a
-/// message brought to this rank's part of its scope.
-struct scope_wire {
-  scope_ticket (*take)(void* scope);        ///< Suspends while this rank has no weight.
-  std::uint64_t (*available)(void* scope);  ///< What take would give without suspending, or 0.
-  void* (*give)(const arrival& message, const scope_ticket& ticket);
-  /// Waits until the running fiber's scope, if there is one, has weight to give. Suspends; the
-  /// fiber may be on another rank afterwards.
-  void (*gather)();
-};
-extern scope_wire scopes_on_wire;
-
 /// From now on begin_request refuses ranks of other programs. Requires: programs are attached.
 void close_to_other_programs();
 

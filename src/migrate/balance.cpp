@@ -216,7 +216,7 @@ std::byte* write_handed(kept_thread* k, std::byte* room) {
   note_handover(k->balance);
   h.balance = k->balance;
   h.has_scope = k->scope != nullptr;
-  if (h.has_scope) h.scope = scopes_on_wire.take(k->scope);
+  if (h.has_scope) h.scope = on_dispatch.scopes.take(k->scope);
   std::memcpy(room, &h, sizeof h);
   std::memcpy(room + rounded_up(sizeof h), k->payload(), k->bytes);
   return room + handed_bytes(k->bytes);
@@ -246,7 +246,7 @@ int give_kept(int to, int most) {
        k = k->newer, ++looked) {
     if (!may_go(k->balance, to)) continue;
     if (k->scope != nullptr) {
-      if (scope == nullptr) weight = scopes_on_wire.available(scope = k->scope);
+      if (scope == nullptr) weight = on_dispatch.scopes.available(scope = k->scope);
       if (k->scope != scope || weight == 0) continue;
       weight /= 2;
     }
@@ -414,7 +414,7 @@ void on_steal_ask(arrival& a) {
   wire().consume(a);
   set_hungry(from, true);
   state.unanswered += !std::exchange(state.peers[from].wants_answer, true);
-  call_each_round(round);
+  call_each_round();
 }
 
 void on_steal_nothing(arrival& a, const std::uint32_t& given) {
@@ -443,7 +443,7 @@ void on_threads_handed(arrival& a) {
     (void)checked_ticket(a, h.thread);
     (void)checked_rank(a, h.source);
     kept_thread* k = new_kept(h.bytes);
-    k->scope = h.has_scope ? scopes_on_wire.give(a, h.scope) : nullptr;
+    k->scope = h.has_scope ? on_dispatch.scopes.give(a, h.scope) : nullptr;
     k->thread = h.thread;
     k->bytes = h.bytes;
     k->moves = h.moves;
@@ -458,7 +458,7 @@ void on_threads_handed(arrival& a) {
   int from = a.source;
   wire().consume(a);
   got_from(from);
-  call_each_round(round);
+  call_each_round();
 }
 
 balance_policy policy_from_environment() {
@@ -473,7 +473,7 @@ balance_policy policy_from_environment() {
 void set_policy(balance_policy policy) {
   state.policy = policy;
   threads_wait_to_start = policy != balance_policy::none;
-  if (threads_wait_to_start) call_each_round(round);
+  if (threads_wait_to_start) call_each_round();
 }
 
 }  // namespace
@@ -486,6 +486,7 @@ void attach_balance() {
   on_message<std::uint32_t, on_steal_nothing>(runtime_message::steal_nothing);
   on_message<int, on_load_told>(runtime_message::load_told);
   on_message(runtime_message::threads_handed, on_threads_handed);
+  on_dispatch.each_round = round;
   set_policy(policy_from_environment());
 }
 

@@ -135,7 +135,7 @@ const stay_reason* reason_whole_stays(const piece* p) {
   if (has_exception_in_flight(p)) return &in_flight;
   if (p->marks_hold_exceptions) return &caller_handles;
   if (p->has_pinned_fork) return &fork_of_method;
-  if (p->scope != nullptr && scopes_on_wire.available(p->scope) == 0) return &no_weight;
+  if (p->scope != nullptr && on_dispatch.scopes.available(p->scope) == 0) return &no_weight;
   if (p->has_forks && may_have_pinned_fork(p)) return &fork_of_method;
   if (p->marks_hold_methods) return &in_method;
   return reason_beyond_marks(suspended(p), {no_mark, no_mark});

@@ -65,7 +65,7 @@ void depart_late(void* context) {
 /// left.
 bool depart(piece* p, const mark* end, int to) {
   departure d{p, to, {}};
-  if (p->scope != nullptr) d.scope = scopes_on_wire.take(p->scope);
+  if (p->scope != nullptr) d.scope = on_dispatch.scopes.take(p->scope);
   bool goes_now = p->bytes() < read_from_bytes && (p->thread == 0 || !has_heap(p));
   std::byte* room = goes_now ? try_reserve_request(to, payload_bytes(p)) : nullptr;
   if (room != nullptr) [[likely]]
@@ -123,7 +123,7 @@ long move_pieces(std::uint64_t rank, std::uint64_t how, std::uint64_t sp) {
   piece* left = suspend_running(sp);
   const auto [found, end] = choose(left, std::bit_cast<via>(how));
   if (!found || reason_to_stay(left, end) != nullptr ||
-      (left->scope != nullptr && scopes_on_wire.available(left->scope) == 0)) {
+      (left->scope != nullptr && on_dispatch.scopes.available(left->scope) == 0)) {
     ++counts.migrations_refused;
     if (checked()) [[unlikely]]
       name_refusal(left, to);
@@ -207,7 +207,7 @@ std::uint16_t write_tail(const departure& d, std::byte* room) {
 }
 
 void read_tail(piece* p, const arrival& a, message_reader& from) {
-  if (a.flags & flag_scope) p->scope = scopes_on_wire.give(a, from.take_last<scope_ticket>());
+  if (a.flags & flag_scope) p->scope = on_dispatch.scopes.give(a, from.take_last<scope_ticket>());
   if (a.flags & flag_thread) read_trailer(p, a, from);
 }
 
@@ -281,7 +281,7 @@ long move_activations(int to, via how) {
     waits_outside_fiber();
   // Earlier calls may have used up this rank's weight of the finish scope.
   if (running_piece()->scope != nullptr) [[unlikely]] {
-    scopes_on_wire.gather();
+    on_dispatch.scopes.gather();
     if (to == job.me) return runs_there;
   }
   wire().prepare(to, message_class::request);

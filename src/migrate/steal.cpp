@@ -173,7 +173,7 @@ bool has_no_word_that_stays(const leaving_frames& frames) {
 /// True when the weight of the piece's finish scope is used up here: nothing may leave until the
 /// scope has given more.
 bool belongs_to_full_scope(const piece* p) {
-  return p->scope != nullptr && scopes_on_wire.available(p->scope) == 0;
+  return p->scope != nullptr && on_dispatch.scopes.available(p->scope) == 0;
 }
 
 /// The oldest stretch that may leave of the running piece, whose youngest byte is at `sp`. Without
@@ -428,7 +428,7 @@ void attach_steal() {
   on_message(runtime_message::forks_here, on_forks_here);
   if (!wanted || job.count == 1 || !children_run_in_place()) return;
   on_fork = fork_hooks{look_at_fork, child_leaves, child_ends, serve_at_turn};
-  call_when_idle(show_hunger);
+  on_dispatch.when_idle = show_hunger;
   std::atomic_ref(counts.at_forks).fetch_or(at_fork::first | at_fork::tidy);
 }
 

@@ -56,7 +56,7 @@ void migrate_self(int to) {
   if (to == job.me) return;
   if (runs_other_program(to)) refuse(runs_other, to);
   // Earlier calls may have used up this rank's weight of the finish scope.
-  scopes_on_wire.gather();
+  on_dispatch.scopes.gather();
   if (to == job.me) return;
   long word = capture_stack(move_self, static_cast<std::uint64_t>(to), 0);
   if (word != runs_there) refuse(*reinterpret_cast<const stay_reason*>(word), to);
@@ -156,7 +156,7 @@ void load_threads(file_reader& from) {
 
 void migrate_self_by_switch(int to) {
   if (runs_other_program(to)) refuse(runs_other, to);
-  if (to != job.me) scopes_on_wire.gather();
+  if (to != job.me) on_dispatch.scopes.gather();
   long word = runs_there;
   if (to != job.me) {
     word = leave(

@@ -264,7 +264,7 @@ void answer_between_rounds(bool idle) {
   if (idle || (++rounds > rounds_before_an_answer && mine.stack_given.load() != wanted)) {
     return answer_request();
   }
-  if (rounds <= rounds_before_an_answer) call_next_round(answer_between_rounds);
+  if (rounds <= rounds_before_an_answer) call_next_round();
 }
 
 void around_sleep(bool falls_asleep) {
@@ -300,7 +300,7 @@ void on_interrupt(int, siginfo_t*, void* context) {
     // tells of itself when it gives its turn.
     if (!interrupted_fiber(context)) {
       at_next_turn.store([] { raise(SIGURG); });
-      call_next_round(answer_between_rounds);
+      call_next_round();
       errno = saved;
       return;
     }
@@ -410,7 +410,8 @@ void attach_watch(const watch_area& memory, const watch_hooks& above) {
   handle(SIGUSR1, on_user_signal, nullptr);
   // Ctrl-\ reaches the ranks as well; the launcher, which it is meant for, asks them.
   if (hooks.has_launcher) handle(SIGQUIT, [](int) {}, nullptr);
-  call_around_sleep(around_sleep);
+  on_dispatch.around_sleep = around_sleep;
+  on_dispatch.next_round = answer_between_rounds;
 }
 
 }  // namespace sojourn::detail

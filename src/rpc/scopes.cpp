@@ -195,7 +195,7 @@ void fail_finishes(int rank) {
 
 void attach_scopes() {
   on_scope = {joined, left};
-  scopes_on_wire = {take, available, give, gather};
+  on_dispatch.scopes = {take, available, give, gather};
   on_message<std::uint64_t, on_returns>(runtime_message::scope_returns);
   on_message<ticket_id, on_wants>(runtime_message::scope_wants);
   on_message(runtime_message::scope_failed, on_failed);

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the floors above do for the dispatcher.
+#pragma once
+
+#include <cstdint>
+
+#include "message/runtime_message.hpp"
+
+namespace sojourn::detail {
+
+struct arrival;
+
+/// Finish scopes: weight is taken from a scope for a message, and what a message brought is added
+/// to this rank's part of its scope.
+struct scope_wire {
+  scope_ticket (*take)(void* scope);        ///< Suspends while this rank has no weight.
+  std::uint64_t (*available)(void* scope);  ///< What take would give without suspending, or 0.
+  void* (*give)(const arrival& message, const scope_ticket& ticket);
+  /// Waits until the running fiber's scope, if there is one, has weight to give. Suspends; the
+  /// fiber may be on another rank afterwards.
+  void (*gather)();
+};
+
+/// Each member is filled in once, by the floor that it belongs to, before main begins. All but
+/// `scopes` are called on the scheduler's stack.
+struct dispatcher_hooks {
+  scope_wire scopes;  ///< rpc
+  /// Fails what waits for a rank that has ended; once for each. (job)
+  void (*fail_waits)(int rank) = [](int) {};
+  /// Called around each sleep of this rank (transport::wait). (observe)
+  void (*around_sleep)(bool falls_asleep) = [](bool) {};
+  /// Called when this rank has had nothing to do for about a microsecond, and when it has something
+  /// to do again. Sends nothing. (migrate)
+  void (*when_idle)(bool idle) = [](bool) {};
+  /// Called once a round of the loop, from call_each_round() on; returns how much it did. `idle`:
+  /// there was nothing else to do. (migrate)
+  int (*each_round)(bool idle) = [](bool) { return 0; };
+  /// Called once in this round or the next, after call_next_round(). (observe)
+  void (*next_round)(bool idle) = [](bool) {};
+};
+extern dispatcher_hooks on_dispatch;
+
+}  // namespace sojourn::detail
