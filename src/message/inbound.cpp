@@ -39,7 +39,6 @@ bounded_handler runtime_handlers[first_user_handler];
 struct handler_call {
   request_handler run;
   request message;
-  const arrival* from;
 };
 
 void run_user_handler(void* context) {
@@ -51,10 +50,9 @@ void run_rest_of_bundle(void* context) {
   rest_of_bundle(static_cast<handler_call*>(context)->message);
 }
 
-// The message whose handler was entered last, until that handler returned or blocked:
-// request::consume refers to it, and a fiber that a blocked handler has become is known by the
-// ticket of its answer.
-const arrival* entered = nullptr;
+// Where the answer of the handler that was entered last goes: a fiber that a blocked handler has
+// become is known by that ticket.
+ticket_id entered_for = 0;
 
 void consume_call(const arrival& a) {
   if (a.source == job.me) return dispatcher.own.consume();
@@ -89,11 +87,11 @@ void deliver_to_user(arrival& a) {
     return;
   }
   ++counts.handlers_run;
-  entered = &a;
+  entered_for = a.ticket;
   handover.called_by = a.source;
   const user_handler& handler = dispatcher.handlers[index];
-  handler_call call{
-      handler.run, {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket}, &a};
+  handler_call call{handler.run,
+                    {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket, &a}};
   // A handler that never waits runs here, on no fiber, unless it needs one: scopes and bundles
   // belong to fibers, and checked mode tells more about a fiber.
   if (handler.promises != nullptr && scope == nullptr && bundles_waiting == 0 && !checked()) {
@@ -208,14 +206,14 @@ void attach_inbound() {
   on_fiber_made = [](piece* p) {
     if (promised != nullptr) [[unlikely]]
       promise_was_broken();
-    if (handover.called_by != no_rank) p->result = entered->ticket;
+    if (handover.called_by != no_rank) p->result = entered_for;
     if (p->is_thread_base()) on_thread.here(p);
   };
 }
 
-void request::consume() { consume_call(*entered); }
+void request::consume() { consume_call(*from); }
 
-std::uint16_t handler_entered() { return entered->handler; }
+std::uint16_t handler_of(const request& message) { return message.from->handler; }
 
 bool starts_thread(std::uint16_t handler, std::size_t bytes) {
   const std::size_t index = std::size_t{handler} - first_user_handler;
@@ -226,14 +224,11 @@ bool starts_thread(std::uint16_t handler, std::size_t bytes) {
 
 void run_kept(std::uint16_t handler, const request& message, void* scope) {
   const user_handler& h = dispatcher.handlers[handler - first_user_handler];
-  arrival a{message.source, message_class::request, handler,       0,
-            message.ticket, message.payload,        message.bytes, nullptr};
-  entered = &a;
+  entered_for = message.ticket;
   handover.called_by = message.source;
-  handler_call call{h.run, message, &a};
+  handler_call call{h.run, message};
   const handler_end end = run_handler(run_user_handler, &call, !h.may_migrate, scope);
   if (scope != nullptr && end == handler_end::returned) on_scope.left(scope);
-  entered = nullptr;
 }
 
 }  // namespace sojourn::detail

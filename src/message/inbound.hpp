@@ -20,8 +20,8 @@ void on_message(runtime_message kind, runtime_handler handler, std::size_t least
 /// Requires: the dispatcher is not attached yet.
 void on_request(fixed_handler which, request_handler handler, bool may_migrate);
 
-/// The index of the handler that was entered last. Requires: that handler has not suspended.
-std::uint16_t handler_entered();
+/// The index of the handler that runs on `message`, which has arrived and is not consumed.
+std::uint16_t handler_of(const request& message);
 /// True when messages of `bytes` bytes to `handler` start threads (thread.hpp).
 bool starts_thread(std::uint16_t handler, std::size_t bytes);
 /// Runs a handler on a message that was kept, as if it had just arrived; the handler must not call

@@ -509,7 +509,7 @@ bool keep_thread(request& message) {
   k->thread = message.ticket;
   k->bytes = message.bytes;
   k->source = message.source;
-  k->handler = handler_entered();
+  k->handler = handler_of(message);
   if (options.affinity) k->balance.affinity = static_cast<std::int16_t>(options.affinity.where());
   std::memcpy(k->payload(), message.payload, message.bytes);
   message.consume();

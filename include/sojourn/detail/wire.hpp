@@ -24,15 +24,18 @@
 
 namespace sojourn::detail {
 
+struct arrival;
+
 /// A request as its handler sees it. Valid until consume(): a handler that may block copies what
 /// it needs first, so that a blocked handler never holds up the messages behind it.
 struct request {
   const std::byte* payload;
   std::uint32_t bytes;
   int source;
-  ticket_id ticket;  ///< Where the answer goes; 0 when none is wanted.
+  ticket_id ticket;               ///< Where the answer goes; 0 when none is wanted.
+  const arrival* from = nullptr;  ///< What arrived. Valid until the handler suspends.
 
-  /// Frees the message's room. Called once, by the handler.
+  /// Frees the message's room. Called once, by the handler, before it suspends.
   void consume();
 };
 
