@@ -202,7 +202,7 @@ std::optional<std::vector<double>> measure(std::string_view operation, const bat
   if (operation == "reduce" && plan.bytes == 8) return reductions<1>(plan);
   if (operation == "reduce" && plan.bytes == 4096) return reductions<512>(plan);
   if (operation == "memory") return memory();
-  if (operation == "cpus") return gather_all(static_cast<double>(sched_getcpu()));
+  if (operation == "cpus") return all_gather(static_cast<double>(sched_getcpu()));
   if (operation == "nothing") return std::vector{0.0};
   if (rank_count() < 2 || plan.bytes != call_bytes) return std::nullopt;
   if (operation == "pairs") return pairs(plan);

@@ -13,7 +13,7 @@ namespace apps {
 inline std::string first_fault(const std::string& found_here) {
   using text = sojourn::inline_string<250>;
   const text here = found_here.substr(0, text::capacity());
-  const auto all = sojourn::gather_all(here);
+  const auto all = sojourn::all_gather(here);
   for (sojourn::rank_t r = 0; r < sojourn::rank_count(); ++r) {
     const text& fault = all[static_cast<std::size_t>(r)];
     if (!fault.empty()) return "rank " + std::to_string(r) + ": " + fault.str();

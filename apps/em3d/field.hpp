@@ -26,7 +26,7 @@ struct field {
       from[k] = make_exchange(s, ranks, me, k);
       at[k] = sojourn::make_array<node>(me, own + from[k].ghosts());
       std::copy(p.nodes.begin(), p.nodes.end(), at[k].local());
-      of_rank[k] = sojourn::gather_all(at[k]);
+      of_rank[k] = sojourn::all_gather(at[k]);
       // The nodes that a node depends on are of the other kind.
       neighbours[k] = std::move(p.neighbours);
     }

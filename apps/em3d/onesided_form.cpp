@@ -83,7 +83,7 @@ result run_signal(field& f) {
   std::array<std::vector<global_ptr<word>>, 2> signals;
   for (const kind k : {e, h}) {
     mine[k] = sojourn::make_array<word>(me, ranks);
-    signals[k] = sojourn::gather_all(mine[k]);
+    signals[k] = sojourn::all_gather(mine[k]);
   }
   std::array<std::uint64_t, 2> phases{};
   std::vector<node> values;

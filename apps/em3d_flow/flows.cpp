@@ -63,7 +63,7 @@ class arrays {
   explicit arrays(std::size_t count)
       : count_(count),
         own_(sojourn::make_array<T>(sojourn::rank_me(), count)),
-        of_rank_(sojourn::gather_all(own_)) {}
+        of_rank_(sojourn::all_gather(own_)) {}
   ~arrays() { sojourn::destroy_array(own_, count_); }
   arrays(const arrays&) = delete;
   arrays& operator=(const arrays&) = delete;

@@ -118,8 +118,8 @@ result transform(const settings& chosen) {
   const auto here = sojourn::make<share>(rank_me(), chosen.shape);
   share& my_share = *here.local();
   part& mine = my_share.mine();
-  const auto shares = sojourn::gather_all(here);
-  const auto blocks = sojourn::gather_all(my_share.block());
+  const auto shares = sojourn::all_gather(here);
+  const auto blocks = sojourn::all_gather(my_share.block());
 
   const unit_costs cost = measure_unit_costs();
   std::vector<result> all;

@@ -10,7 +10,7 @@ result run_onesided(const settings& chosen) {
   std::vector<std::uint64_t> values = new_table(chosen, me);
   const auto mine = sojourn::make_array<word>(me, of.words());
   for (std::size_t i = 0; i < values.size(); ++i) mine.local()[i].store(values[i]);
-  const auto table = sojourn::gather_all(mine);
+  const auto table = sojourn::all_gather(mine);
 
   split_meter meter;
   meter.start();

@@ -83,7 +83,7 @@ result run_onesided(const settings& chosen) {
   std::vector<std::uint64_t> found(reads.size());
   const auto mine = sojourn::make_array<std::uint64_t>(me, values.size());
   std::ranges::copy(values, mine.local());
-  const auto table = sojourn::gather_all(mine);
+  const auto table = sojourn::all_gather(mine);
 
   split_meter meter;
   meter.start();

@@ -289,8 +289,8 @@ residual check_all(const settings& chosen, const std::vector<addresses>& all) {
 result factorize(const settings& chosen) {
   const auto here = sojourn::make<share>(rank_me(), chosen.shape);
   share& my_share = *here.local();
-  const auto all_shares = sojourn::gather_all(here);
-  const auto all_addresses = sojourn::gather_all(my_share.at());
+  const auto all_shares = sojourn::all_gather(here);
+  const auto all_addresses = sojourn::all_gather(my_share.at());
 
   const unit_costs cost = measure_unit_costs();
   std::vector<split_meter> meters(static_cast<std::size_t>(chosen.repeats));

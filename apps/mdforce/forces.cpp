@@ -54,7 +54,7 @@ class part {
         others_(sojourn::rank_count()),
         cache_(positions.size()) {
     here = this;
-    const auto of_rank = sojourn::gather_all(mine_);
+    const auto of_rank = sojourn::all_gather(mine_);
     for (std::size_t i = 0; i < positions.size(); ++i) {
       all_.push_back(of_rank[static_cast<std::size_t>(l.owner[i])] + l.place[i]);
     }
@@ -68,7 +68,7 @@ class part {
     }
     std::vector<char> gives;
     for (const auto& atoms : others_) gives.push_back(atoms.empty() ? 0 : 1);
-    for (const auto& of : sojourn::gather_all(gives)) {
+    for (const auto& of : sojourn::all_gather(gives)) {
       givers_ += static_cast<std::uint64_t>(of[static_cast<std::size_t>(sojourn::rank_me())]);
     }
   }

@@ -31,7 +31,7 @@ class grid {
       }
     }
     // Nobody has another's address before its values are there.
-    of_rank_ = sojourn::gather_all(own_);
+    of_rank_ = sojourn::all_gather(own_);
   }
   ~grid() { sojourn::destroy_array(own_, where_.count_at(sojourn::rank_me())); }
   grid(const grid&) = delete;

@@ -13,7 +13,7 @@ struct state {
   explicit state(const neighbourhood& n)
       : near(n),
         published(sojourn::make_array<sites>(sojourn::rank_me(), n.own)),
-        of_rank(sojourn::gather_all(published)),
+        of_rank(sojourn::all_gather(published)),
         forces(n.slots()) {
     here = this;
   }
@@ -96,7 +96,7 @@ result run_prefetch(simulation& sim) {
   for (const auto& places : near.given) {
     room.push_back(sojourn::make_array<sites>(sojourn::rank_me(), places.size()));
   }
-  const auto rooms = sojourn::gather_all(room);
+  const auto rooms = sojourn::all_gather(room);
   sojourn::completions done;
 
   const result all_steps = run_steps(

@@ -34,7 +34,7 @@ result run_atomic(simulation& sim) {
   const std::uint32_t first = sim.near.first;
   const auto mine = sojourn::make_array<molecule>(sojourn::rank_me(), own);
   std::vector<global_ptr<molecule>> all(s.molecules);
-  const auto of_rank = sojourn::gather_all(mine);
+  const auto of_rank = sojourn::all_gather(mine);
   for (std::uint32_t j = 0; j < s.molecules; ++j) {
     const int owner = owner_of(s, ranks, j);
     all[j] = of_rank[static_cast<std::size_t>(owner)] + (j - first_at(s, ranks, owner));

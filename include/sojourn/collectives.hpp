@@ -148,7 +148,7 @@ std::vector<T> gather(T value, rank_t root = 0) {
 
 /// Returns the values of all ranks, in order, on every rank. Suspends.
 template <class T>
-std::vector<T> gather_all(T value) {
+std::vector<T> all_gather(T value) {
   return detail::gather_any(std::move(value), -1);
 }
 

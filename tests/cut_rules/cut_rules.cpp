@@ -205,7 +205,7 @@ void report_events(const sojourn::counters& c) {
 int body() {
   const auto me = sojourn::rank_me();
   const auto mine = sojourn::make<cell>(me, salt_of(me));
-  const auto all = sojourn::gather_all(mine);
+  const auto all = sojourn::all_gather(mine);
   for (std::size_t i = 0; i < all.size(); ++i) cells[i] = all[i];
   sojourn::barrier();
   const auto before = sojourn::counters_now();

@@ -135,7 +135,7 @@ inline void check_collectives(u64 rounds) {
           fail(i, "a broadcast has brought another value");
         break;
       case 2: {
-        const auto all = sojourn::gather_all(hash(me + i));
+        const auto all = sojourn::all_gather(hash(me + i));
         for (u64 r = 0; r < ranks; ++r) {
           if (all[r] != hash(r + i)) fail(i, "a gather has another value of a rank");
         }

@@ -574,7 +574,7 @@ long pingpong(global_ptr<node> a, global_ptr<node> b, int times) {
 void many_walk_at_once_and_meet() {
   // Every rank's fibers visit the same nodes: frames at equal addresses share ranks and wait there.
   auto mine = make<node>(rank_me(), static_cast<long>(rank_me()));
-  auto nodes = gather_all(mine);
+  auto nodes = all_gather(mine);
   std::vector<future<long>> all;
   for (int i = 0; i < 40; ++i) {
     all.push_back(rpc(

@@ -90,8 +90,8 @@ void gather_to_every_root() {
   CHECK_THROWS(error, gather(1, rank_count()));
 }
 
-void gather_all_in_order() {
-  auto all = gather_all(inline_string<9>("r" + std::to_string(rank_me())));
+void all_gather_in_order() {
+  auto all = all_gather(inline_string<9>("r" + std::to_string(rank_me())));
   CHECK_EQUAL(all.size(), static_cast<std::size_t>(rank_count()));
   for (rank_t r = 0; r < rank_count(); ++r) {
     CHECK_EQUAL(all[static_cast<std::size_t>(r)].str(), "r" + std::to_string(r));
@@ -101,7 +101,7 @@ void gather_all_in_order() {
   };
   large mine;
   mine.v.fill(rank_me());
-  auto larges = gather_all(mine);
+  auto larges = all_gather(mine);
   for (rank_t r = 0; r < rank_count(); ++r)
     CHECK_EQUAL(larges[static_cast<std::size_t>(r)].v[2999], r);
 }
@@ -116,7 +116,7 @@ void one_behind_the_other_without_a_barrier() {
     auto g = gather(i + rank_me(), root);
     if (rank_me() == root) CHECK_EQUAL(g.back(), i + rank_count() - 1);
     if (i % 10 == 0) barrier();
-    CHECK_EQUAL(gather_all(rank_me())[static_cast<std::size_t>(root)], root);
+    CHECK_EQUAL(all_gather(rank_me())[static_cast<std::size_t>(root)], root);
   }
   CHECK_EQUAL(sum, 200L * rank_count());
 }
@@ -173,7 +173,7 @@ int main(int argc, char** argv) {
     check::claim("broadcast from every root", broadcast_from_every_root);
     check::claim("reduce combines in rank order", reduce_combines_in_rank_order);
     check::claim("gather to every root", gather_to_every_root);
-    check::claim("gather_all is in rank order", gather_all_in_order);
+    check::claim("all_gather is in rank order", all_gather_in_order);
     check::claim("one behind the other without a barrier", one_behind_the_other_without_a_barrier);
     check::claim("other fibers run meanwhile", other_fibers_run_meanwhile);
     check::claim("from another fiber of the rank", from_another_fiber_of_the_rank);

@@ -256,7 +256,7 @@ void values_are_broadcast_and_gathered() {
   CHECK_EQUAL(all["b"], 2);
   std::string long_text = rank_me() == 0 ? std::string(20 << 20, 'x') : std::string();
   CHECK_EQUAL(broadcast(long_text).size(), std::size_t{20} << 20);
-  auto names = gather_all(std::string(static_cast<std::size_t>(rank_me()), 'r'));
+  auto names = all_gather(std::string(static_cast<std::size_t>(rank_me()), 'r'));
   CHECK_EQUAL(names.size(), static_cast<std::size_t>(rank_count()));
   for (int r = 0; r < rank_count(); ++r) {
     CHECK_EQUAL(names[static_cast<std::size_t>(r)].size(), static_cast<std::size_t>(r));

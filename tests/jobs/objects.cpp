@@ -401,7 +401,7 @@ void forks_within_forks() {
   // A ring of objects, two on each rank, so that every other call is local.
   auto first = make<link_node>(rank_me());
   auto second = make<link_node>(rank_me());
-  auto all = gather_all(std::pair(first, second));
+  auto all = all_gather(std::pair(first, second));
   first.local()->to = second;
   second.local()->to = all[static_cast<std::size_t>(next())].first;
   barrier();

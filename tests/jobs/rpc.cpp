@@ -364,7 +364,7 @@ void one_yield_lets_arrived_calls_run() {
   if (rank_count() == 1 || !check::system_copies()) return;  // What is put goes by a message there.
   if (check::messages_are_delayed()) return;
   auto sent = make<std::uint64_t>(rank_me(), 0u);
-  const auto all = gather_all(sent);
+  const auto all = all_gather(sent);
   barrier();
   if (rank_me() == 1) {
     for (std::uint64_t i = 0; i < calls; ++i) rpc_ff(0, [] { ++handled_at_yield; });

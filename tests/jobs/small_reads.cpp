@@ -50,7 +50,7 @@ void read_all(const std::vector<global_ptr<unsigned char>>& all) {
 
 void all_ranks_read_each_other_at_once() {
   const auto mine = make_bytes();
-  const auto all = gather_all(mine);
+  const auto all = all_gather(mine);
   for (int round = 0; round < 100; ++round) read_all(all);
   barrier();
   destroy_array(mine, sizes.back());
@@ -60,7 +60,7 @@ const std::vector<global_ptr<unsigned char>>* whose;
 
 void fibers_of_a_rank_read_side_by_side() {
   const auto mine = make_bytes();
-  const auto all = gather_all(mine);
+  const auto all = all_gather(mine);
   whose = &all;
   std::vector<future<void>> readers;
   for (int i = 0; i < 10; ++i) {
@@ -108,7 +108,7 @@ void an_owner_that_waits_answers() {
     return;
   }
   const auto mine = make_bytes();
-  const auto all = gather_all(mine);
+  const auto all = all_gather(mine);
   if (rank_me() == 0) {
     const std::uint64_t patience_ns = 20'000'000'000;
     const std::uint64_t start_ns = now_ns();

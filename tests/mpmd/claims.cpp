@@ -176,7 +176,7 @@ void object_pointers_pass_between_programs() {
 
 void bytes_are_copied_between_programs() {
   global_ptr<int> numbers = make_array<int>(rank_me(), 1000);
-  std::vector<global_ptr<int>> all = gather_all(numbers);
+  std::vector<global_ptr<int>> all = all_gather(numbers);
   for (rank_t r = 0; r < rank_count(); ++r) {
     store(all[static_cast<std::size_t>(r)] + rank_me(), 100 * r + rank_me());
   }
@@ -194,7 +194,7 @@ void bytes_are_copied_between_programs() {
 
 void collectives_span_programs() {
   CHECK_EQUAL(reduce(rank_me(), std::plus<>{}), rank_count() * (rank_count() - 1) / 2);
-  std::vector<int> all = gather_all(7 * rank_me());
+  std::vector<int> all = all_gather(7 * rank_me());
   CHECK_EQUAL(all.back(), 7 * (rank_count() - 1));
 }
 
@@ -267,7 +267,7 @@ void unnamed_calls_of_another_program_are_refused() {
   refused([=] { make<plain_object>(other); });
   refused([=] { make_array<int>(other, 3); });
   global_ptr<plain_object> there =
-      gather_all(make<plain_object>(rank_me())).at(static_cast<std::size_t>(other));
+      all_gather(make<plain_object>(rank_me())).at(static_cast<std::size_t>(other));
   refused([=] { there.call<&plain_object::twice>(); });
   refused([=] { there.call<&plain_object::twice>(via::migrate); });
   refused([=] { (void)there.async<&plain_object::twice>(); });

@@ -622,8 +622,8 @@ int main(int argc, char** argv) {
     action.sa_handler = say_hung;
     action.sa_flags = SA_ONSTACK;
     sigaction(SIGALRM, &action, nullptr);
-    cells = gather_all(make<cell>(rank_me()));
-    monitors = gather_all(make<turns>(rank_me()));
+    cells = all_gather(make<cell>(rank_me()));
+    monitors = all_gather(make<turns>(rank_me()));
     barrier();
     for (u64 i = 0; i < programs; ++i) {
       if (run_program(seed + i)) continue;
