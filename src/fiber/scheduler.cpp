@@ -414,7 +414,11 @@ void go_on_without_younger(bool (*action)(piece* younger, void* context), void* 
 
 bool someone_goes_on_if_blocked() {
   // In checked mode, something is watched: the wait is then checked where it suspends, so let it.
-  return running.watched != 0 || youngest_open_fork();
+  // Asked at every wait whose answer may come in place. Looking for forks in the tables would take
+  // longer than the rest of such a wait.
+  const piece* p = running_piece();
+  const bool may_be_cut = p != nullptr && (may_have_forks() || has_marked_fork(p));
+  return running.watched != 0 || (may_be_cut && youngest_open_fork());
 }
 
 void give_turn() {
