@@ -1,155 +1,201 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations that all ranks take part in. Each rank calls them from one fiber at a time, in the
-// same order. They suspend the fiber, never the rank.
+// Operations that all ranks, or all members of a team, take part in: docs/collectives.md. Each
+// member begins the same operations among a team in the same order.
+//
+// The functions that return values suspend the fiber, never the rank, and are called from one fiber
+// of a rank at a time. Those whose names end in _async never suspend, unless `op` does: they send
+// at once what can be sent, and return a future. Any number of operations may be under way. The
+// rank takes part in them whenever it looks at its messages.
+//
+// A root is a number in the team. Values travel, or are marshalled (marshal.hpp).
+//
+// Errors: rank_lost when a member has ended. What `op` or the marshalling of a value throws on one
+// rank is thrown on every rank that waits for what comes of it. sojourn::error, before anything is
+// sent, when there is no such root, or the team has no members.
 #pragma once
 
-#include <cstddef>
-#include <cstring>
-#include <exception>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "sojourn/detail/result.hpp"
-#include "sojourn/marshal.hpp"
+#include "sojourn/detail/collective.hpp"
+#include "sojourn/future.hpp"
 #include "sojourn/rank.hpp"
-#include "sojourn/travels.hpp"
+#include "sojourn/team.hpp"
 
 namespace sojourn {
 
+/// Returns when every member has called it. Suspends.
+void barrier(const team& among = team::world());
+/// Its future is ready when every member has called it.
+future<void> barrier_async(const team& among = team::world());
+
 namespace detail {
 
-/// Combines `other` into `into`, both `bytes` long.
-using combine_function = void (*)(void* into, const void* other);
-
-/// Values go up a tree to rank 0, combined in rank order, and the result goes down again to all
-/// ranks.
-void reduce_bytes(void* value, std::size_t bytes, combine_function combine);
-void broadcast_bytes(void* value, std::size_t bytes, int root);
-/// `all` has room for one value of each rank, at `root` (or everywhere when root is -1).
-void gather_bytes(const void* value, std::size_t bytes, void* all, int root);
-
-/// Marshalled values, whose lengths differ from rank to rank. `failed`: this rank could not marshal
-/// its value, and takes part nevertheless, so that no rank waits for it.
-using value_bytes = std::vector<std::byte>;
-value_bytes broadcast_values(value_bytes mine, bool failed, int root);
-std::vector<value_bytes> gather_values(const value_bytes& mine, bool failed, int root);
+inline constexpr collective_plan gather_plan{collective::gather, collective_shape::up_to_root};
+inline constexpr collective_plan all_gather_plan{collective::all_gather,
+                                                 collective_shape::up_and_down};
+inline constexpr collective_plan all_to_all_plan{collective::all_to_all,
+                                                 collective_shape::exchange};
 
 template <class T>
-value_bytes bytes_of_value(const T& value) {
-  value_bytes bytes(measure(value).whole);
-  writer to(bytes.data(), bytes.size());
-  save_value(to, value);
-  return bytes;
+collective_plan broadcast_plan(rank_t root, const team& among) {
+  static_assert(is_gathered<T>, "sojourn: a value that is broadcast must travel");
+  return rooted({collective::broadcast, collective_shape::down}, root, among);
 }
 template <class T>
-T value_of_bytes(const value_bytes& bytes) {
-  reader from(bytes.data(), bytes.size());
-  T value = make_value<T>(from);
-  from.expect_end();
-  return value;
+collective_plan with_gathered(const collective_plan& plan) {
+  static_assert(is_gathered<T>, "sojourn: a value that is gathered must travel");
+  return plan;
 }
-/// Calls op(bytes, failed) with the bytes of `value`; after that throws what making the bytes
-/// threw.
 template <class T, class Op>
-auto with_bytes_of_value(const T& value, Op op) {
-  std::exception_ptr failure;
-  value_bytes bytes;
-  try {
-    bytes = bytes_of_value(value);
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  stays_here stays;
-  auto result = op(std::move(bytes), failure != nullptr);
-  if (failure != nullptr) std::rethrow_exception(failure);
-  return result;
+collective_plan with_combined(const collective_plan& plan) {
+  static_assert(is_gathered<T>, "sojourn: a value that is reduced must travel");
+  static_assert(std::is_empty_v<Op>, "sojourn: the operation of a reduce cannot capture");
+  return plan;
 }
-template <class T>
-inline constexpr bool is_gathered = marshals_to_stay<T>;
+template <class T, class Op>
+collective_plan reduce_plan() {
+  return with_combined<T, Op>({collective::reduce, collective_shape::up_and_down});
+}
+template <class T, class Op>
+collective_plan reduce_plan(rank_t root, const team& among) {
+  return rooted(with_combined<T, Op>({collective::reduce, collective_shape::up_to_root}), root,
+                among);
+}
+template <class T, class Op>
+collective_plan scan_plan(collective which) {
+  return with_combined<T, Op>({which, collective_shape::up_and_down});
+}
 
 }  // namespace detail
 
-/// Returns when every rank has called it. Suspends.
-void barrier();
-
-/// Returns the value that rank `root` passes, on every rank. Suspends.
+/// Returns the value that `root` passes, on every member. Suspends.
 template <class T>
-T broadcast(T value, rank_t root = 0) {
-  static_assert(detail::is_gathered<T>, "sojourn: a value that is broadcast must travel");
-  if constexpr (travels<T>) {
-    detail::broadcast_bytes(&value, sizeof(T), root);
-    return value;
-  } else if (rank_me() == root) {
-    detail::with_bytes_of_value(value, [root](detail::value_bytes bytes, bool failed) {
-      return detail::broadcast_values(std::move(bytes), failed, root);
-    });
-    return value;
-  } else {
-    return detail::value_of_bytes<T>(detail::broadcast_values({}, false, root));
-  }
+T broadcast(T value, rank_t root = 0, const team& among = team::world()) {
+  return detail::do_with<detail::broadcast_value<T>>(detail::broadcast_plan<T>(root, among), among,
+                                                     std::move(value));
+}
+template <class T>
+future<T> broadcast_async(T value, rank_t root = 0, const team& among = team::world()) {
+  return detail::begin_with<detail::broadcast_value<T>>(detail::broadcast_plan<T>(root, among),
+                                                        among, std::move(value));
 }
 
-/// op(op(v0, v1), v2)… over the values of ranks 0, 1, 2, …; returned on every rank. `op` is
+/// op(op(v0, v1), v2)… over the values of members 0, 1, 2, …; returned on every member. `op` is
 /// associative and has no captures, such as std::plus<>{}. Suspends.
 template <class T, class Op>
-T reduce(T value, Op) {
-  static_assert(travels<T>, "sojourn: a value that is reduced must travel");
+T reduce(T value, Op op, const team& among = team::world()) {
+  return detail::do_with<detail::reduction<T, Op>>(detail::reduce_plan<T, Op>(), among,
+                                                   std::move(value), std::move(op));
+}
+template <class T, class Op>
+future<T> reduce_async(T value, Op op, const team& among = team::world()) {
+  return detail::begin_with<detail::reduction<T, Op>>(detail::reduce_plan<T, Op>(), among,
+                                                      std::move(value), std::move(op));
+}
+/// The same, returned on `root` alone, and nothing elsewhere: half of the messages.
+template <class T, class Op>
+std::optional<T> reduce(T value, Op op, rank_t root, const team& among = team::world()) {
+  return detail::do_with<detail::reduction_to_root<T, Op>>(
+      detail::reduce_plan<T, Op>(root, among), among, std::move(value), std::move(op), root);
+}
+template <class T, class Op>
+future<std::optional<T>> reduce_async(T value, Op op, rank_t root,
+                                      const team& among = team::world()) {
+  return detail::begin_with<detail::reduction_to_root<T, Op>>(
+      detail::reduce_plan<T, Op>(root, among), among, std::move(value), std::move(op), root);
+}
+
+/// op(op(v0, v1), …, vr) on member r: up to its own value. Suspends.
+template <class T, class Op>
+T inclusive_scan(T value, Op op, const team& among = team::world()) {
+  return detail::do_with<detail::inclusive_prefixes<T, Op>>(
+      detail::scan_plan<T, Op>(detail::collective::inclusive_scan), among, std::move(value),
+      std::move(op));
+}
+template <class T, class Op>
+future<T> inclusive_scan_async(T value, Op op, const team& among = team::world()) {
+  return detail::begin_with<detail::inclusive_prefixes<T, Op>>(
+      detail::scan_plan<T, Op>(detail::collective::inclusive_scan), among, std::move(value),
+      std::move(op));
+}
+
+/// op(op(first, v0), …, vr-1) on member r: up to the value before its own, and `first` on member 0.
+/// Only the `first` that member 0 passes counts. Suspends.
+template <class T, class Op>
+T exclusive_scan(T value, std::type_identity_t<T> first, Op op, const team& among = team::world()) {
+  return detail::do_with<detail::exclusive_prefixes<T, Op>>(
+      detail::scan_plan<T, Op>(detail::collective::exclusive_scan), among, std::move(value),
+      std::move(first), std::move(op));
+}
+template <class T, class Op>
+future<T> exclusive_scan_async(T value, std::type_identity_t<T> first, Op op,
+                               const team& among = team::world()) {
+  return detail::begin_with<detail::exclusive_prefixes<T, Op>>(
+      detail::scan_plan<T, Op>(detail::collective::exclusive_scan), among, std::move(value),
+      std::move(first), std::move(op));
+}
+
+/// Returns the values of all members, in order, on `root`, and an empty vector elsewhere. Suspends.
+template <class T>
+std::vector<T> gather(T value, rank_t root = 0, const team& among = team::world()) {
+  return detail::do_with<detail::gathered_values<T>>(
+      detail::rooted(detail::with_gathered<T>(detail::gather_plan), root, among), among,
+      std::move(value), root);
+}
+template <class T>
+future<std::vector<T>> gather_async(T value, rank_t root = 0, const team& among = team::world()) {
+  return detail::begin_with<detail::gathered_values<T>>(
+      detail::rooted(detail::with_gathered<T>(detail::gather_plan), root, among), among,
+      std::move(value), root);
+}
+
+/// Returns the values of all members, in order, on every member. Suspends.
+template <class T>
+std::vector<T> all_gather(T value, const team& among = team::world()) {
+  return detail::do_with<detail::gathered_values<T>>(
+      detail::with_gathered<T>(detail::all_gather_plan), among, std::move(value));
+}
+template <class T>
+future<std::vector<T>> all_gather_async(T value, const team& among = team::world()) {
+  return detail::begin_with<detail::gathered_values<T>>(
+      detail::with_gathered<T>(detail::all_gather_plan), among, std::move(value));
+}
+
+/// Sends values[r] to each member r, and returns what each sent to this rank, in order. Vectors of
+/// different lengths go as values: T is a vector then. Suspends. Errors: sojourn::error, on all
+/// members, when one has not as many values as the team has members.
+template <class T>
+std::vector<T> all_to_all(std::vector<T> values, const team& among = team::world()) {
+  return detail::do_with<detail::exchanged_values<T>>(
+      detail::with_gathered<T>(detail::all_to_all_plan), among, std::move(values));
+}
+template <class T>
+future<std::vector<T>> all_to_all_async(std::vector<T> values, const team& among = team::world()) {
+  return detail::begin_with<detail::exchanged_values<T>>(
+      detail::with_gathered<T>(detail::all_to_all_plan), among, std::move(values));
+}
+
+/// An operation on ranges (vectors, arrays) that combines their elements, each with that at the
+/// same place: reduce(values, elementwise(std::plus<>{})). Errors: sojourn::error when they have
+/// different lengths.
+template <class Op>
+struct elementwise_operation {
+  [[no_unique_address]] Op op;
+
+  template <class Range>
+  Range operator()(Range a, const Range& b) {
+    if (a.size() != b.size()) detail::different_lengths(a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = op(std::move(a[i]), b[i]);
+    return a;
+  }
+};
+template <class Op>
+elementwise_operation<Op> elementwise(Op op) {
   static_assert(std::is_empty_v<Op>, "sojourn: the operation of a reduce cannot capture");
-  detail::reduce_bytes(&value, sizeof(T), [](void* into, const void* other) {
-    alignas(Op) unsigned char storage[sizeof(Op)] = {};
-    T& a = *static_cast<T*>(into);
-    detail::room<T> b;
-    std::memcpy(static_cast<void*>(&b.value), other, sizeof(T));
-    a = (*reinterpret_cast<Op*>(storage))(a, b.value);
-  });
-  return value;
-}
-
-namespace detail {
-template <class T>
-std::vector<T> gather_as_bytes(T value, int root) {
-  static_assert(std::is_default_constructible_v<T>,
-                "sojourn: a value that is gathered must be default-constructible");
-  bool mine = root < 0 || root == rank_me();
-  std::size_t count = mine ? static_cast<std::size_t>(rank_count()) : 0;
-  if constexpr (std::is_same_v<T, bool>) {  // std::vector<bool> has no elements to copy to
-    std::vector<char> all(count);
-    gather_bytes(&value, sizeof(T), all.data(), root);
-    return {all.begin(), all.end()};
-  } else {
-    std::vector<T> all(count);
-    gather_bytes(&value, sizeof(T), all.data(), root);
-    return all;
-  }
-}
-template <class T>
-std::vector<T> gather_any(T value, int root) {
-  static_assert(is_gathered<T>, "sojourn: a value that is gathered must travel");
-  if constexpr (travels<T>) {
-    return gather_as_bytes(std::move(value), root);
-  } else {
-    auto all = with_bytes_of_value(value, [root](value_bytes bytes, bool failed) {
-      return gather_values(bytes, failed, root);
-    });
-    std::vector<T> values;
-    for (const value_bytes& bytes : all) values.push_back(value_of_bytes<T>(bytes));
-    return values;
-  }
-}
-}  // namespace detail
-
-/// Returns the values of all ranks, in order, on rank `root`, and an empty vector elsewhere.
-/// Suspends.
-template <class T>
-std::vector<T> gather(T value, rank_t root = 0) {
-  return detail::gather_any(std::move(value), root);
-}
-
-/// Returns the values of all ranks, in order, on every rank. Suspends.
-template <class T>
-std::vector<T> all_gather(T value) {
-  return detail::gather_any(std::move(value), -1);
+  return {std::move(op)};
 }
 
 }  // namespace sojourn

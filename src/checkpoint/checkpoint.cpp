@@ -388,6 +388,8 @@ void attach_checkpoint(std::uint64_t secret) { self.secret = secret; }
 void checkpoint_now(const std::string& path, const root_bytes& root) {
   refuse_unless_main();
   refuse_several_programs();
+  // Those that were begun earlier end here: their contributions are in no file.
+  wait_for_open_collectives();
   barrier();
   self.main = running_piece();
   freeze([](const piece* p) { return p != self.main && !p->runs_frozen; });

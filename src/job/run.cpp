@@ -267,7 +267,9 @@ void wait_for_quiet() {
   quiet before{~std::uint64_t{0}, 0};
   let_restored_go();
   for (;;) {
-    wait_for_fibers();
+    do {
+      wait_for_fibers();
+    } while (wait_for_open_collectives());
     traffic t = traffic_so_far();
     collectives_end_program();
     quiet now = reduce(quiet{t.sent, t.received}, [](quiet a, quiet b) {

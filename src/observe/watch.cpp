@@ -20,6 +20,7 @@
 #include "observe/stack_walk.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/clock.hpp"
+#include "sojourn/detail/collective_plan.hpp"
 #include "transport/neighbours.hpp"
 
 namespace sojourn::detail {
@@ -40,6 +41,7 @@ struct reason {
   ticket_id ticket = 0;
   int rank = -1;
   int holder = -1;
+  collective operation = collective::none;
   std::uint32_t results = 0;
 };
 using reasons = std::unordered_map<const piece*, reason>;
@@ -58,8 +60,9 @@ struct collecting {
 };
 
 reason reason_of(const ticket& t) {
-  collective_wait w = collective_waiting();
-  if (t.id == w.ticket) return {wait_kind::collective, t.id, w.missing};
+  if (const collective_wait w = collective_waiting(t.id); w.operation != collective::none) {
+    return {wait_kind::collective, t.id, w.missing, -1, w.operation};
+  }
   if (is_finish(t.id)) return {wait_kind::finish, t.id, -1};
   if (t.asked >= 0) return {wait_kind::call, t.id, t.asked};
   if (t.asked == ticket::for_first) return {wait_kind::first, t.id, -1};
@@ -153,9 +156,7 @@ void write_fiber(fiber_record& record, const piece* p, const reason& why, double
   record.scope = finish_of(p->scope);
   record.is_main = is_main(p);
   write_name(record.thread, p);
-  if (why.kind == wait_kind::collective) {
-    record.operation = static_cast<std::uint8_t>(collective_waiting().operation);
-  }
+  record.operation = static_cast<std::uint8_t>(why.operation);
   if (p->since != 0 && why.kind != wait_kind::ready) {
     record.waited_ns =
         static_cast<std::uint64_t>(static_cast<double>(ticks() - p->since) * ns_per_tick);

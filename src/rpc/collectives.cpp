@@ -1,312 +1,210 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collective operations over a tree of fan-out 16 whose subtrees are ranges of ranks, so that
-// values are combined in rank order. A wide tree suits more ranks than cores: the ranks of a core
-// are scheduled once to go up and once to come down, whatever their number. Where each rank has a
-// core, a barrier has no tree: a rank tells those 1, 2, 4, ... behind it, one after the other, and
-// waits for those as far before it (dissemination; Hensgen, Finkel and Manber, 1988). On two ranks
-// both messages are then on their way at once; in a tree one would go up first, and then one down.
+// Who runs the steps of a collective operation: the fiber that waits in it, or tasks, which come
+// with the contributions.
 #include "sojourn/collectives.hpp"
 
-#include <algorithm>
-#include <cstring>
-#include <string>
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include "base/check.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "message/dispatcher.hpp"
+#include "rpc/collective_messages.hpp"
+#include "rpc/collective_steps.hpp"
 #include "rpc/rpc.hpp"
+#include "sojourn/detail/tasks.hpp"
 
 namespace sojourn {
 namespace detail {
 
 void (*after_next_barrier)() = nullptr;
 
+void collective_values::absorb(int, value_bytes&&) {}
+byte_span collective_values::up() { return {}; }
+void collective_values::take(value_bytes&&) {}
+byte_span collective_values::down(int) { return {}; }
+
+collective_plan rooted(collective_plan plan, int root, const team& among) {
+  if (root < 0 || root >= among.rank_count()) {
+    throw error(format("%s: there is no rank %d", name_of(plan.what), root));
+  }
+  plan.root = root;
+  return plan;
+}
+
+void values_disagree(std::size_t came, std::size_t expected) {
+  die("ranks disagree about a collective operation: %zu bytes came, %zu are expected", came,
+      expected);
+}
+void wrong_number_of_values(std::size_t values, std::size_t members) {
+  throw error(format("all_to_all: %zu values for %zu ranks", values, members));
+}
+void different_lengths(std::size_t a, std::size_t b) {
+  throw error(format("elementwise: ranges of %zu and %zu elements", a, b));
+}
+byte_span next_block(byte_span& left) {
+  block_header header{};
+  if (left.size() < sizeof header) malformed("values of a gather end too early");
+  std::memcpy(&header, left.data(), sizeof header);
+  left = left.subspan(sizeof header);
+  if (header.bytes > left.size()) malformed("a value of a gather is longer than its message");
+  const byte_span block = left.first(header.bytes);
+  left = left.subspan(std::min(left.size(), header.bytes + padding(header.bytes, sizeof header)));
+  return block;
+}
+
+// ---- A fiber that waits
+// --------------------------------------------------------------------------
+
 namespace {
 
-constexpr int fan_out = 16;
+/// While it lives, a fiber of this rank is in an operation.
+class fiber_in_operation {
+ public:
+  fiber_in_operation(team_record& among, collective what) : open_(open_next(among, what)) {
+    if (std::exchange(among.has_fiber, true)) {
+      die("two fibers of one rank are in collective operations at once, this one %s; each rank "
+          "must call the same ones in the same order, one after the other",
+          place_of(open_.what).c_str());
+    }
+  }
+  ~fiber_in_operation() {
+    open_.among->has_fiber = false;
+    close(open_);
+  }
+  fiber_in_operation(const fiber_in_operation&) = delete;
+  fiber_in_operation& operator=(const fiber_in_operation&) = delete;
+  open_collective& operator*() { return open_; }
 
-struct contribution {
-  std::uint64_t sequence;
-  int source;
-  collective operation;
-  std::vector<std::byte> bytes;
+ private:
+  open_collective& open_;
 };
 
-std::vector<contribution> arrived;  // not yet taken
-std::uint64_t sequence = 0;
-ticket_id waiting = 0;  // of the fiber that waits in a collective operation; 0: none does
-int missing = -1;       // the rank whose contribution that fiber waits for
-collective current = collective::none;
-bool program_ends = false;
-
-/// Collective operations need a fiber, even in a job of one rank, where nothing is waited for.
-void check_fiber() {
-  if (running_piece() == nullptr) [[unlikely]]
-    waits_outside_fiber();
-}
-
-void begin(collective operation) {
-  check_fiber();
-  ++sequence;
-  current = std::exchange(program_ends, false) ? collective::end_of_program : operation;
-}
-
-std::string place_of(collective operation) {
-  if (operation == collective::end_of_program) return "at the end of its program";
-  return format("in %s()", name_of(operation));
-}
-
-/// Has the fiber that waits look again.
-void look_again() {
-  if (waiting == 0) return;
-  complete_ticket(find_ticket(std::exchange(waiting, 0)), nullptr, 0);
-}
-
-void on_collective(arrival& a) {
-  arrived.push_back(
-      {a.ticket, a.source, static_cast<collective>(a.flags), {a.payload, a.payload + a.bytes}});
-  wire().consume(a);
-  look_again();
-}
-
-void send_to(int to, const void* bytes, std::size_t size) {
-  if (size > wire().payload_max()) {
-    throw error(
-        format("a collective operation of %zu bytes is too large: the longest message "
-               "holds %zu; use put and get",
-               size, wire().payload_max()));
+/// Suspends until a contribution may be here that was missing.
+void wait_for_missing(open_collective& o) {
+  if (take_reply_in_place(o.missing)) return;
+  if (const int lost = lost_member(*o.among); lost != no_rank) {
+    throw_rank_lost(lost, place_of(o.what).c_str());
   }
-  send_reply(to, runtime_message::collective, static_cast<std::uint16_t>(current), sequence, bytes,
-             size);
+  const ticket_id mine = o.ticket = ticket_open();
+  ticket_take(mine, nullptr, 0);
 }
 
-/// Ends the job if `c` has the number of the current operation but is of another one. All ranks
-/// number their operations alike, so that any contribution tells, not only that of the rank which
-/// is waited for.
-void check_agreement(const contribution& c) {
-  if (c.sequence != sequence || c.operation == current) return;
-  die("ranks disagree about a collective operation: rank %d is %s and rank %d %s; each rank must "
-      "call the same ones in the same order",
-      job.me, place_of(current).c_str(), c.source, place_of(c.operation).c_str());
-}
-
-/// Suspends until the contribution of `source` to the current operation is here.
-std::vector<std::byte> take_from(int source) {
-  for (;;) {
-    for (auto& c : arrived) {
-      check_agreement(c);
-      if (c.sequence == sequence && c.source == source) {
-        std::vector<std::byte> bytes = std::move(c.bytes);
-        c = std::move(arrived.back());
-        arrived.pop_back();
-        return bytes;
-      }
-    }
-    if (waiting != 0) {
-      die("two fibers of one rank are in collective operations at once, this one %s; each rank "
-          "must "
-          "call the same ones in the same order, one after the other",
-          place_of(current).c_str());
-    }
-    if (take_reply_in_place(source)) continue;
-    if (first_lost_rank() != no_rank) throw_rank_lost(first_lost_rank(), place_of(current).c_str());
-    missing = source;
-    ticket_id mine = waiting = ticket_open();
-    ticket_take(mine, nullptr, 0);
-  }
-}
-
-/// Calls visit(child) for the children of `rank` in a tree of all ranks, in rank order.
-template <class Visit>
-void each_child(int rank, Visit visit) {
-  for (long step = 1; step < job.count; step *= fan_out) {
-    if (rank % (step * fan_out) != 0) return;
-    for (int i = 1; i < fan_out; ++i) {
-      long child = rank + i * step;
-      if (child < job.count) visit(static_cast<int>(child));
-    }
-  }
-}
-
-int parent_of(int rank) {
-  long step = 1;
-  while (rank % (step * fan_out) == 0) step *= fan_out;
-  return static_cast<int>(rank / (step * fan_out) * (step * fan_out));
-}
-
-/// Sends `value` down the tree of which `root` is the top.
-void spread(void* value, std::size_t bytes, int root) {
-  int me = (job.me - root + job.count) % job.count;
-  auto real = [&](int r) { return (r + root) % job.count; };
-  if (me != 0) {
-    std::vector<std::byte> from_above = take_from(real(parent_of(me)));
-    SOJOURN_CHECK(from_above.size() == bytes,
-                  "ranks disagree about a collective operation: %zu bytes came, %zu are expected",
-                  from_above.size(), bytes);
-    if (bytes > 0) std::memcpy(value, from_above.data(), bytes);
-  }
-  each_child(me, [&](int child) { send_to(real(child), value, bytes); });
+void barrier_is_over(const collective_plan& plan, const team& among) {
+  if (after_next_barrier == nullptr || plan.what != collective::barrier) [[likely]]
+    return;
+  if (among == team::world()) std::exchange(after_next_barrier, nullptr)();
 }
 
 }  // namespace
 
-void fail_collective() { look_again(); }
-
-void attach_collectives() { on_message(runtime_message::collective, on_collective); }
-
-const char* name_of(collective operation) {
-  switch (operation) {
-    case collective::barrier:
-      return "barrier";
-    case collective::reduce:
-      return "reduce";
-    case collective::broadcast:
-      return "broadcast";
-    case collective::gather:
-      return "gather";
-    case collective::end_of_program:
-      return "the end of the program";
-    case collective::none:
-      break;
+void do_collective(const collective_plan& plan, collective_values& values, const team& among) {
+  const stays_here stays;
+  {
+    fiber_in_operation open(record_of(among), plan.what);
+    collective_steps steps(plan, values, *open);
+    while (!steps.advance()) wait_for_missing(*open);
+    if (steps.failure() != nullptr) [[unlikely]]
+      std::rethrow_exception(steps.failure());
   }
-  return "no collective operation";
+  barrier_is_over(plan, among);
 }
 
-void collectives_end_program() { program_ends = true; }
+// ---- Tasks
+// ---------------------------------------------------------------------------------------
 
-collective_wait collective_waiting() { return {waiting, current, missing}; }
+/// An operation that no fiber waits in. It is run by its beginner first, and then by a task for
+/// each contribution that it waits for.
+struct running_collective : task {
+  running_collective(const collective_plan& its_plan, std::unique_ptr<outstanding_collective> its,
+                     const team& its_team)
+      : task{&running_collective::run, nullptr},
+        among(its_team),
+        plan(its_plan),
+        work(std::move(its)),
+        open(open_next(record_of(among), plan.what)),
+        steps(plan, work->values(), open) {
+    open.runs = this;
+    open.ticket = ticket_open();
+  }
 
-void reduce_bytes(void* value, std::size_t bytes, combine_function combine) {
-  begin(combine == nullptr ? collective::barrier : collective::reduce);
-  each_child(job.me, [&](int child) {
-    std::vector<std::byte> theirs = take_from(child);
-    SOJOURN_CHECK(theirs.size() == bytes,
-                  "ranks disagree about a collective operation: %zu bytes came, %zu are expected",
-                  theirs.size(), bytes);
-    if (combine != nullptr) combine(value, theirs.data());
-  });
-  if (job.me != 0) send_to(parent_of(job.me), value, bytes);
-  ++sequence;
-  spread(value, bytes, 0);
-}
+  static void run(task* self);
+
+  team among;
+  collective_plan plan;
+  std::unique_ptr<outstanding_collective> work;
+  open_collective& open;
+  collective_steps steps;
+  bool is_posted = false;
+  bool advances = false;
+  bool is_over = false;
+};
 
 namespace {
 
-void meet() {
-  check_fiber();
-  if (!wire().spins_for_replies()) return reduce_bytes(nullptr, 0, nullptr);
-  begin(collective::barrier);
-  for (int step = 1; step < job.count; step *= 2) {
-    if (step != 1) ++sequence;
-    send_to((job.me + step) % job.count, nullptr, 0);
-    take_from((job.me - step + job.count) % job.count);
+std::exception_ptr loss_of(int rank, collective what) {
+  try {
+    throw_rank_lost(rank, place_of(what).c_str());
+  } catch (...) {
+    return std::current_exception();
   }
+}
+
+void advance(running_collective& r) {
+  // An operation on values that suspends goes on by itself, and then sees what has come meanwhile.
+  if (std::exchange(r.advances, true)) return;
+  const stays_here stays;
+  const bool done = r.steps.advance();
+  r.advances = false;
+  const int lost = done ? no_rank : lost_member(*r.open.among);
+  if (!done && lost == no_rank) return;
+  const std::exception_ptr failure = done ? r.steps.failure() : loss_of(lost, r.open.what);
+  const ticket_id result = r.open.ticket;
+  r.is_over = true;
+  close(r.open);
+  if (failure == nullptr) barrier_is_over(r.plan, r.among);
+  r.work->complete(result, failure);
+  if (!r.is_posted) delete &r;
 }
 
 }  // namespace
 
-void broadcast_bytes(void* value, std::size_t bytes, int root) {
-  if (root < 0 || root >= job.count) {
-    throw error(format("broadcast: there is no rank %d", root));
-  }
-  begin(collective::broadcast);
-  spread(value, bytes, root);
+void running_collective::run(task* self) {
+  auto* r = static_cast<running_collective*>(self);
+  r->is_posted = false;
+  if (!r->is_over) return advance(*r);
+  delete r;
 }
 
-void gather_bytes(const void* value, std::size_t bytes, void* all, int root) {
-  if (root >= job.count) throw error(format("gather: there is no rank %d", root));
-  begin(collective::gather);
-  // Subtrees are ranges of ranks: a child's bytes follow those before it.
-  const auto* first = static_cast<const std::byte*>(value);
-  std::vector<std::byte> mine(first, first + bytes);
-  each_child(job.me, [&](int child) {
-    std::vector<std::byte> theirs = take_from(child);
-    mine.insert(mine.end(), theirs.begin(), theirs.end());
-  });
-  if (job.me != 0) send_to(parent_of(job.me), mine.data(), mine.size());
-  std::size_t total = bytes * static_cast<std::size_t>(job.count);
-  ++sequence;
-  if (root < 0) {
-    if (job.me == 0 && total > 0) std::memcpy(all, mine.data(), total);
-    spread(all, total, 0);
-  } else if (root == 0) {
-    if (job.me == 0 && total > 0) std::memcpy(all, mine.data(), total);
-  } else if (job.me == 0) {
-    send_to(root, mine.data(), total);
-  } else if (job.me == root) {
-    std::vector<std::byte> gathered = take_from(0);
-    SOJOURN_CHECK(gathered.size() == total, "ranks disagree about a gather");
-    if (total > 0) std::memcpy(all, gathered.data(), total);
+ticket_id begin_collective(const collective_plan& plan,
+                           std::unique_ptr<outstanding_collective> work, const team& among) {
+  auto* r = new running_collective(plan, std::move(work), among);
+  const ticket_id result = r->open.ticket;
+  advance(*r);
+  return result;
+}
+
+void look_again(open_collective& o) {
+  if (o.runs != nullptr) {
+    if (!std::exchange(o.runs->is_posted, true)) post_task(o.runs);
+  } else if (o.ticket != 0) {
+    complete_ticket(find_ticket(std::exchange(o.ticket, 0)), nullptr, 0);
   }
 }
 
 namespace {
 
-// Bytes of one value, or of all ranks' values together, that one operation carries.
-constexpr std::size_t values_at_once = 4u << 20;
-constexpr std::uint64_t failed_value = ~std::uint64_t{0};
-
-[[noreturn]] void value_failed(const char* operation, int rank) {
-  throw error(format("%s: rank %d could not marshal its value", operation, rank));
-}
+constexpr collective_plan barrier_plan{collective::barrier, collective_shape::meet};
 
 }  // namespace
-
-value_bytes broadcast_values(value_bytes mine, bool failed, int root) {
-  std::uint64_t size = failed ? failed_value : mine.size();
-  broadcast_bytes(&size, sizeof size, root);
-  if (size == failed_value) {
-    if (job.me == root) return mine;
-    value_failed("broadcast", root);
-  }
-  mine.resize(size);
-  for (std::size_t at = 0; at < size; at += values_at_once) {
-    broadcast_bytes(mine.data() + at, std::min(values_at_once, size - at), root);
-  }
-  return mine;
-}
-
-std::vector<value_bytes> gather_values(const value_bytes& mine, bool failed, int root) {
-  auto ranks = static_cast<std::size_t>(job.count);
-  std::vector<std::uint64_t> sizes(ranks);
-  std::uint64_t size = failed ? failed_value : mine.size();
-  gather_bytes(&size, sizeof size, sizes.data(), -1);
-  auto failing = std::find(sizes.begin(), sizes.end(), failed_value);
-  if (failing != sizes.end()) {
-    if (failed) return {};
-    value_failed("gather", static_cast<int>(failing - sizes.begin()));
-  }
-  std::vector<value_bytes> all;
-  if (root < 0 || root == job.me) {
-    for (std::uint64_t s : sizes) all.emplace_back(s);
-  }
-  std::size_t longest = *std::max_element(sizes.begin(), sizes.end());
-  std::size_t chunk = std::max<std::size_t>(1, std::min(longest, values_at_once / ranks));
-  value_bytes part(chunk);
-  value_bytes parts(all.empty() ? 0 : chunk * ranks);
-  for (std::size_t at = 0; at < longest; at += chunk) {
-    std::size_t n = at < mine.size() ? std::min(chunk, mine.size() - at) : 0;
-    if (n != 0) std::memcpy(part.data(), mine.data() + at, n);
-    gather_bytes(part.data(), chunk, parts.data(), root);
-    for (std::size_t r = 0; r < all.size(); ++r) {
-      if (at >= all[r].size()) continue;
-      std::memcpy(all[r].data() + at, parts.data() + r * chunk,
-                  std::min(chunk, all[r].size() - at));
-    }
-  }
-  return all;
-}
 
 }  // namespace detail
 
-void barrier() {
-  detail::meet();
-  if (detail::after_next_barrier != nullptr) [[unlikely]] {
-    std::exchange(detail::after_next_barrier, nullptr)();
-  }
+void barrier(const team& among) { detail::do_with<detail::no_values>(detail::barrier_plan, among); }
+
+future<void> barrier_async(const team& among) {
+  return detail::begin_with<detail::no_values>(detail::barrier_plan, among);
 }
 
 }  // namespace sojourn

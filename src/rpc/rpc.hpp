@@ -8,6 +8,7 @@
 #include <exception>
 #include <vector>
 
+#include "sojourn/detail/collective_plan.hpp"
 #include "sojourn/detail/ticket.hpp"
 
 namespace sojourn::detail {
@@ -25,19 +26,20 @@ void attach_kept();
 void attach_stop();
 /// Makes the table of what the program exports. Throws sojourn::error.
 void attach_names();
-/// Collective operations by name; `end_of_program` is the runtime's own, after the body returned.
-enum class collective : std::uint8_t { none, barrier, reduce, broadcast, gather, end_of_program };
 const char* name_of(collective operation);
-/// Makes the next collective operation the one that agrees on the end of the program.
+/// Makes the next collective operation of all ranks the one that agrees on the end of the program.
 void collectives_end_program();
+/// Suspends until this rank has done its part in all collective operations that it has begun. False
+/// when there was none to wait for.
+bool wait_for_open_collectives();
 
-/// What the fiber in a collective operation waits for; `ticket` is 0 when none waits.
+/// What the fiber that waits for `ticket` waits for in a collective operation; `none`: it waits for
+/// something else. Reads only what can be read at any moment.
 struct collective_wait {
-  ticket_id ticket;
   collective operation;
   int missing;  ///< The rank whose contribution, or answer, is not here.
 };
-collective_wait collective_waiting();
+collective_wait collective_waiting(ticket_id ticket);
 /// True when `ticket` is that of an open finish whose home is this rank.
 bool is_finish(ticket_id ticket);
 /// The ticket of the finish scope that a piece refers to; 0 for none.

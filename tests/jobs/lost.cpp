@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <memory_resource>
 #include <span>
 #include <string>
@@ -35,6 +36,7 @@ namespace {
 using namespace sojourn;
 
 constexpr rank_t victim = 1;
+team part;  // of the ranks up to the victim, or of the others
 
 void die_later() {
   sleep_for(std::chrono::milliseconds(20));
@@ -161,6 +163,22 @@ void wait(std::string_view how, global_ptr<object> there) {
   }
   if (how == "barrier") barrier();
   if (how == "reduce") (void)reduce(1, [](int a, int b) { return a + b; });
+  if (how == "under_way") {
+    // Nobody waits in them when the rank dies.
+    auto sum = reduce_async(std::string("x"), std::plus<>{});
+    auto meeting = barrier_async();
+    while (!sum.ready() || !meeting.ready()) sleep_for(std::chrono::milliseconds(1));
+    try {
+      meeting.get();
+    } catch (const rank_lost&) {
+      (void)sum.get();
+    }
+  }
+  if (how == "team") {
+    // Those without the victim go on.
+    if (rank_me() > victim) barrier(part);
+    (void)reduce(1, std::plus<>{}, rank_me() > victim ? team::world() : part);
+  }
   if (how == "gets" || how == "puts" || how == "atomics") {
     // Until there is nobody to ask.
     for (;;) {
@@ -207,6 +225,7 @@ int main(int argc, char** argv) {
     if (how == "slowly") std::signal(SIGUSR2, [](int) { std::abort(); });
     const auto there =
         broadcast(rank_me() == victim ? make<object>(victim) : global_ptr<object>(), victim);
+    if (how == "team") part = team::world().split(rank_me() > victim);
     barrier();
     if (rank_me() == victim) {
       if (how == "room" || how == "bundles" || how == "view") {

@@ -313,6 +313,10 @@ int ends(const std::string& what) {
     if (rank_me() == 0) barrier();
     return broadcast(0, 0);
   }
+  if (what == "order_under_way") {
+    if (rank_me() == 0) barrier_async().get();
+    return reduce_async(0, [](int a, int b) { return a + b; }).get();
+  }
   if (what == "detached") spawn([] { throw std::runtime_error("nobody hears it"); }).detach();
   if (what == "detached_other") spawn([] { throw 7; }).detach();
   if (what == "one_way_other") rpc_ff(rank_me(), [] { throw 7; });

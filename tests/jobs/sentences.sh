@@ -45,6 +45,7 @@ ends() {
 }
 ends sizes 2 134 'ranks disagree about a collective operation: [48] bytes came, [48] are expected'
 ends order 2 134 'ranks disagree about a collective operation: rank [01] is in [a-z]*() and rank [01] in [a-z]*(); each rank must call the same ones in the same order'
+ends order_under_way 2 134 'ranks disagree about a collective operation: rank [01] is in [a-z]*() and rank [01] in [a-z]*(); each rank must call the same ones in the same order'
 ends at_once 2 134 'two fibers of one rank are in collective operations at once, this one in barrier(); each rank must call the same ones in the same order, one after the other'
 ends detached 2 134 'an exception left a detached thread: std::runtime_error: nobody hears it'
 ends detached_other 2 134 'an exception left a detached thread: int$'

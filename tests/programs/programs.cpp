@@ -524,6 +524,43 @@ void say_hung(int) {
   _exit(3);
 }
 
+// Every second rank.
+team half;
+
+/// Collective operations that are under way while trees are computed.
+class under_way {
+ public:
+  explicit under_way(u64 seed) : seed_(seed) {
+    if (pick(seed, of_leaf, 2) == 0) return;
+    begun_ = true;
+    texts_ = all_gather_async(text_of(value(rank_me())), half);
+    before_ = exclusive_scan_async(value(rank_me()), u64{1}, std::plus<>{});
+    meets_ = barrier_async(half);
+  }
+  /// True when they returned what they should. All ranks must call it.
+  bool end() {
+    if (!begun_) return true;
+    u64 expected = 1;
+    for (rank_t r = 0; r < rank_me(); ++r) expected += value(r);
+    bool right = before_.get() == expected;
+    const auto texts = texts_.get();
+    for (rank_t m = 0; m < half.rank_count(); ++m) {
+      right = right && texts[static_cast<std::size_t>(m)] == text_of(value(half[m]));
+    }
+    meets_.get();
+    return right;
+  }
+
+ private:
+  u64 value(rank_t rank) const { return mix(seed_, 1'000 + static_cast<u64>(rank)); }
+
+  u64 seed_;
+  bool begun_ = false;
+  future<std::vector<std::string>> texts_;
+  future<u64> before_;
+  future<void> meets_;
+};
+
 /// Each rank has some trees computed, at once or one after the other; then all compare sums.
 bool run_program(u64 seed) {
   seed_now = seed;
@@ -547,6 +584,7 @@ bool run_program(u64 seed) {
                  static_cast<unsigned long long>(right));
   };
   try {
+    under_way others(seed);
     if (at_once) {
       std::vector<future<u64>> all;
       for (u64 i = 0; i < trees; ++i) all.push_back(concurrent(mix(mine, i), depth));
@@ -557,6 +595,7 @@ bool run_program(u64 seed) {
         if (pick(mix(seed, i), of_leaf, 3) == 0) barrier();
       }
     }
+    if (!others.end()) ++wrong;
     // What others stored and counted is there once all have come.
     if (reduce(sum, std::plus<>{}) != reduce(expected, std::plus<>{})) ++wrong;
     const rank_t root = rank_of(seed);
@@ -624,6 +663,7 @@ int main(int argc, char** argv) {
     sigaction(SIGALRM, &action, nullptr);
     cells = all_gather(make<cell>(rank_me()));
     monitors = all_gather(make<turns>(rank_me()));
+    half = team::world().split(rank_me() % 2);
     barrier();
     for (u64 i = 0; i < programs; ++i) {
       if (run_program(seed + i)) continue;

@@ -55,6 +55,19 @@ FRAME int joins_the_barrier() {
 }
 FRAME void asks_who_waits() { std::printf("%d\n", rpc(after(0), joins_the_barrier).get()); }
 
+// The same with a sum that is under way, and a future that waits for it.
+FRAME int joins_the_sum() {
+  begun = true;
+  auto meeting = barrier_async();
+  auto sum = reduce_async(1, [](int a, int b) { return a + b; });
+  meeting.get();
+  return sum.get();
+}
+FRAME void asks_for_the_sum() {
+  auto meeting = barrier_async();
+  std::printf("%d\n", rpc(after(0), joins_the_sum).get());
+}
+
 // A computation of a finish waits for a handler on the rank of the finish, and that for a barrier.
 FRAME void never_ends() {
   begun = true;
@@ -229,6 +242,13 @@ int main(int argc, char** argv) {
       if (rank_me() == 0) asks_who_waits();
       if (rank_me() == 1) wait_until_begun();
       if (rank_me() > 1) barrier();
+    } else if (is("under_way")) {
+      if (rank_me() == 0) asks_for_the_sum();
+      if (rank_me() == 1) wait_until_begun();
+      if (rank_me() > 1) {
+        barrier();
+        (void)reduce_async(1, [](int a, int b) { return a + b; }).get();
+      }
     } else if (is("finish")) {
       if (rank_me() == 0) waits_for_all();
       if (rank_me() == 1) wait_until_begun();

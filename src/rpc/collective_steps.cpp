@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/collective_steps.hpp"
+
+#include <utility>
+
+#include "message/dispatcher.hpp"
+#include "rpc/exceptions.hpp"
+#include "rpc/rpc.hpp"
+#include "sojourn/detail/running.hpp"
+#include "sojourn/detail/thrown.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+// A power of two, so that no step divides.
+constexpr long fan_out = 16;
+
+/// True for places that have children `step` apart.
+bool is_multiple(int place, long step) { return (place & (step - 1)) == 0; }
+
+int parent_of(int place) {
+  long step = fan_out;
+  while (is_multiple(place, step)) step *= fan_out;
+  return static_cast<int>(place & ~(step - 1));
+}
+
+}  // namespace
+
+int collective_steps::children::now(int parent, int count) {
+  for (; step < count && is_multiple(parent, step * fan_out); step *= fan_out, i = 1) {
+    const long child = parent + i * step;
+    if (i < fan_out && child < count) return static_cast<int>(child);
+  }
+  return no_rank;
+}
+
+int collective_steps::real(int place) const {
+  return plan_.shape == collective_shape::down ? around(place + plan_.root, count_) : place;
+}
+
+void collective_steps::fail(const std::exception_ptr& failure) {
+  failure_ = failure;
+  failure_bytes_ = encoded(failure);
+}
+
+/// Does something with values, unless the operation has failed.
+template <class Do>
+void collective_steps::guarded(Do what) {
+  if (failure_ != nullptr) return;
+  std::exception_ptr failure;
+  try {
+    what();
+  } catch (const thrown_past&) {
+    failure = caught_past();
+  } catch (...) {
+    failure = caught_past();
+  }
+  if (failure != nullptr) fail(failure);
+}
+
+bool collective_steps::takes(int member, value_bytes& bytes) {
+  contribution* c = find_contribution(open_, member);
+  if (c == nullptr) return false;
+  if (c->failed() && failure_ == nullptr) [[unlikely]] {
+    failure_bytes_ = std::move(c->bytes);
+    try {
+      rethrow(failure_bytes_.data(), failure_bytes_.size());
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  } else {
+    bytes = std::move(c->bytes);
+  }
+  remove(open_, c);
+  return true;
+}
+
+void collective_steps::send(int member) {
+  byte_span bytes;
+  guarded([&] { bytes = values_.down(member); });
+  if (failure_ != nullptr) bytes = failure_bytes_;
+  send_to_member(open_, member, bytes, failure_ != nullptr);
+}
+
+void collective_steps::send_up(int member) {
+  byte_span bytes;
+  guarded([&] { bytes = values_.up(); });
+  if (failure_ != nullptr) bytes = failure_bytes_;
+  send_to_member(open_, member, bytes, failure_ != nullptr);
+}
+
+bool collective_steps::advance() {
+  const bool to_root = plan_.shape == collective_shape::up_to_root;
+  for (;;) {
+    switch (phase_) {
+      case phase::children: {
+        if (const int child = child_.now(place_, count_); child != no_rank) {
+          value_bytes theirs;
+          if (!takes(child, theirs)) return false;
+          guarded([&] { values_.absorb(child, std::move(theirs)); });
+          child_.next();
+          break;
+        }
+        child_ = {};
+        if (place_ != 0) send_up(parent_of(place_));
+        if (to_root) {
+          if (place_ == 0 && plan_.root != 0) send_up(plan_.root);
+          phase_ = place_ != 0 && place_ == plan_.root ? phase::root : phase::done;
+        } else {
+          phase_ = place_ != 0 ? phase::parent : phase::spread;
+        }
+        break;
+      }
+      case phase::root:
+      case phase::parent: {
+        value_bytes from_above;
+        const int sender = phase_ == phase::root ? 0 : real(parent_of(place_));
+        if (!takes(sender, from_above)) return false;
+        guarded([&] { values_.take(std::move(from_above)); });
+        phase_ = phase_ == phase::root ? phase::done : phase::spread;
+        break;
+      }
+      case phase::spread:
+        for (int child; (child = child_.now(place_, count_)) != no_rank; child_.next()) {
+          send(real(child));
+        }
+        phase_ = phase::done;
+        break;
+      case phase::meet:
+        if (!meets()) return false;
+        phase_ = phase::done;
+        break;
+      case phase::exchange:
+        if (!exchanges()) return false;
+        phase_ = phase::done;
+        break;
+      case phase::done:
+        return true;
+    }
+  }
+}
+
+bool collective_steps::meets() {
+  const int me = open_.among->me;
+  for (; step_ < count_; step_ *= 2) {
+    const auto step = static_cast<int>(step_);
+    if (!std::exchange(sent_, true)) send_to_member(open_, around(me + step, count_), {}, false);
+    contribution* c = find_contribution(open_, around(me - step, count_));
+    if (c == nullptr) return false;
+    remove(open_, c);
+    sent_ = false;
+  }
+  return true;
+}
+
+bool collective_steps::exchanges() {
+  const int me = open_.among->me;
+  if (!std::exchange(sent_, true)) {
+    // Each begins with the one behind it, so that not all send to one at once.
+    for (int i = 1; i < count_; ++i) send(around(me + i, count_));
+  }
+  for (; step_ < count_; ++step_) {
+    const int from = around(me - static_cast<int>(step_), count_);
+    value_bytes theirs;
+    if (!takes(from, theirs)) return false;
+    guarded([&] { values_.absorb(from, std::move(theirs)); });
+  }
+  return true;
+}
+
+}  // namespace sojourn::detail

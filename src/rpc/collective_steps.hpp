@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's part in a collective operation, step by step. A step never waits: it stops at the
+// first contribution that is not here. So the same steps serve a fiber that waits in the operation
+// and operations that are under way while no fiber waits in them.
+//
+// Contributions go along a tree of fan-out 16 whose subtrees are ranges of members, so that values
+// are combined in the order of the members. A wide tree suits more ranks than cores: the ranks of a
+// core are scheduled once to go up and once to come down, whatever their number. Where each rank
+// has a core, a barrier has no tree: a rank tells those 1, 2, 4, ... behind it, one after the
+// other, and waits for those as far before it (dissemination; Hensgen, Finkel and Manber, 1988). On
+// two ranks both messages are then on their way at once; in a tree one would go up first, and then
+// one down.
+#pragma once
+
+#include <exception>
+
+#include "message/dispatcher.hpp"
+#include "rpc/collective_messages.hpp"
+
+namespace sojourn::detail {
+
+/// n modulo count, for numbers that are less than one round away.
+inline int around(int n, int count) { return n < 0 ? n + count : n < count ? n : n - count; }
+
+class collective_steps {
+ public:
+  collective_steps(const collective_plan& plan, collective_values& values, open_collective& open);
+
+  /// Does what can be done now. True when this rank's part is done; false when the contribution of
+  /// the rank open.missing is not here. Runs the operations of values, which may suspend.
+  bool advance();
+  /// What ended the operation, here or on another rank; null: it went well. Once advance() was
+  /// true.
+  const std::exception_ptr& failure() const { return failure_; }
+
+ private:
+  enum class phase : std::uint8_t { children, root, parent, spread, meet, exchange, done };
+
+  /// The children of a rank in the tree, one after the other.
+  struct children {
+    long step = 1;
+    long i = 1;
+    /// The one that comes now, or no_rank.
+    int now(int parent, int count);
+    void next() { ++i; }
+  };
+
+  bool meets();
+  bool exchanges();
+  bool takes(int member, value_bytes& bytes);
+  void send(int member);
+  void send_up(int member);
+  void fail(const std::exception_ptr& failure);
+  template <class Do>
+  void guarded(Do what);
+  int real(int place) const;
+
+  collective_plan plan_;
+  collective_values& values_;
+  open_collective& open_;
+  int count_;
+  int place_;  ///< Of this rank in the tree, whose top is place 0.
+  phase phase_ = phase::done;
+  children child_;
+  long step_ = 1;  ///< Of a meeting; or the next member of an exchange.
+  bool sent_ = false;
+  std::exception_ptr failure_;
+  value_bytes failure_bytes_;  ///< As other ranks get it.
+};
+
+inline collective_steps::collective_steps(const collective_plan& plan, collective_values& values,
+                                          open_collective& open)
+    : plan_(plan), values_(values), open_(open), count_(open.among->count) {
+  const int top = plan.shape == collective_shape::down ? plan.root : 0;
+  place_ = around(open.among->me - top, count_);
+  switch (plan.shape) {
+    case collective_shape::meet:
+      phase_ = wire().spins_for_replies() ? phase::meet : phase::children;
+      break;
+    case collective_shape::up_and_down:
+    case collective_shape::up_to_root:
+      phase_ = phase::children;
+      break;
+    case collective_shape::down:
+      phase_ = place_ == 0 ? phase::spread : phase::parent;
+      break;
+    case collective_shape::exchange:
+      phase_ = phase::exchange;
+      break;
+  }
+}
+
+}  // namespace sojourn::detail
