@@ -20,7 +20,7 @@ class occurrence {
   /// The future that signal() makes ready.
   sojourn::future<void> expect() {
     ticket_ = sojourn::detail::ticket_open();
-    return sojourn::future<void>::of_ticket(ticket_);
+    return sojourn::detail::future_access::of_ticket<sojourn::future<void>>(ticket_);
   }
   void signal() { sojourn::detail::send_result(ticket_, nullptr, 0); }
 

@@ -202,7 +202,7 @@ template <class T>
 [[gnu::noinline]] std::pair<continuation<T>, future<T>> make_continuation() {
   const detail::ticket_id ticket = detail::ticket_open();
   return {continuation<T>(ticket, reinterpret_cast<std::uint64_t>(__builtin_return_address(0))),
-          future<T>::of_ticket(ticket)};
+          detail::future_access::of_ticket<future<T>>(ticket)};
 }
 
 /// Calls fn(continuation, arguments…), waits until somebody calls the continuation, and returns the

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "sojourn/detail/future_access.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/tasks.hpp"
 #include "sojourn/errors.hpp"
@@ -114,7 +115,7 @@ class [[nodiscard]] future {
     } else {
       detail::post_task(c);
     }
-    return future<R>::of_ticket(result);
+    return detail::future_access::of_ticket<future<R>>(result);
   }
 
   /// A future that holds its value. For implementers.
@@ -127,6 +128,15 @@ class [[nodiscard]] future {
     f.state_ = state::value;
     return f;
   }
+
+ private:
+  friend struct detail::future_access;
+
+  // As wide as it is aligned to: what lies beside it would be of earlier calls, and could keep the
+  // frame that holds the future from being given to an idle rank.
+  enum class state : std::uint64_t { empty, value, ticket, child };
+  bool has_ticket() const { return state_ >= state::ticket; }
+
   static future of_ticket(detail::ticket_id ticket) {
     future f;
     f.ticket_ = ticket;
@@ -145,12 +155,6 @@ class [[nodiscard]] future {
     f.state_ = state::child;
     return f;
   }
-
- private:
-  // As wide as it is aligned to: what lies beside it would be of earlier calls, and could keep the
-  // frame that holds the future from being given to an idle rank.
-  enum class state : std::uint64_t { empty, value, ticket, child };
-  bool has_ticket() const { return state_ >= state::ticket; }
 
   bool wait_until_ns(std::uint64_t deadline_ns) {
     check();
@@ -208,7 +212,7 @@ namespace detail {
 template <class... T>
 class tickets_of {
  public:
-  explicit tickets_of(future<T>&... futures) : all_{futures.to_wait_for()...} {}
+  explicit tickets_of(future<T>&... futures) : all_{future_access::ticket_of(futures)...} {}
   ticket_range range() {
     return {&all_, sizeof...(T), [](void* of, std::size_t i) {
               return (*static_cast<std::array<ticket_id*, sizeof...(T)>*>(of))[i];
@@ -220,8 +224,9 @@ class tickets_of {
 };
 template <class T>
 ticket_range range_of(std::span<future<T>> futures) {
-  return {futures.data(), futures.size(),
-          [](void* of, std::size_t i) { return static_cast<future<T>*>(of)[i].to_wait_for(); }};
+  return {futures.data(), futures.size(), [](void* of, std::size_t i) {
+            return future_access::ticket_of(static_cast<future<T>*>(of)[i]);
+          }};
 }
 
 }  // namespace detail

@@ -147,7 +147,7 @@ future<R> rpc(rank_t rank, method<Name, R(P...)>, A... arguments) {
       sizeof...(A) == sizeof...(P) && std::is_constructible_v<typename named::arguments, A...>;
   static_assert(fits, "sojourn: the arguments of this call do not fit the method's parameters");
   if constexpr (fits) {
-    return future<R>::of_ticket(
+    return detail::future_access::of_ticket<future<R>>(
         detail::send_named<named>(rank, true, typename named::arguments(std::move(arguments)...)));
   }
 }

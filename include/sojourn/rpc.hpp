@@ -78,7 +78,8 @@ template <class F, class... A>
 auto rpc(rank_t rank, F fn, A... arguments) {
   using call = detail::checked_call<F, A...>;
   if constexpr (call::good) {
-    return future<typename call::result>::of_ticket(call::send(rank, fn, true, arguments...));
+    return detail::future_access::of_ticket<future<typename call::result>>(
+        call::send(rank, fn, true, arguments...));
   } else {
     return detail::refused_future<typename call::result>();
   }

@@ -14,7 +14,7 @@
 #include "base/thrown_frames.hpp"
 #include "checkpoint/files.hpp"
 #include "observe/wait_report.hpp"
-#include "sojourn/counters.hpp"
+#include "sojourn/detail/counts.hpp"
 
 namespace sojourn::detail {
 

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "sojourn/counters.hpp"
+#include "sojourn/detail/counts.hpp"
 
 namespace sojourn::detail {
 

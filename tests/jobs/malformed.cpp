@@ -57,7 +57,7 @@ future<long> send(int to, std::uint16_t handler, const std::vector<std::byte>& b
   outgoing out = begin_request(to, bytes.size(), true);
   if (!bytes.empty()) std::memcpy(out.payload, bytes.data(), bytes.size());
   commit_request(to, handler, out.ticket);
-  return future<long>::of_ticket(out.ticket);
+  return detail::future_access::of_ticket<future<long>>(out.ticket);
 }
 
 std::uint64_t refused_by(int rank) {

@@ -473,7 +473,7 @@ future<long> call_with(detail::name_stub& stub, rank_t to, std::size_t bytes, in
   detail::outgoing out = detail::begin_named(stub, to, bytes, true);
   std::memcpy(out.payload, &argument, std::min(bytes, sizeof argument));
   detail::commit_named(to, false, out.ticket);
-  return future<long>::of_ticket(out.ticket);
+  return detail::future_access::of_ticket<future<long>>(out.ticket);
 }
 
 void a_wrong_entry_reaches_no_other_function() {

@@ -404,7 +404,7 @@ auto do_with(const collective_plan& plan, const team& among, A&&... with) {
 template <class Values, class... A>
 auto begin_with(const collective_plan& plan, const team& among, A&&... with) {
   using work = outstanding_values<Values>;
-  return future<typename work::result_type>::of_ticket(begin_collective(
+  return future_access::of_ticket<future<typename work::result_type>>(begin_collective(
       plan, std::make_unique<work>(members_of(among), std::forward<A>(with)...), among));
 }
 

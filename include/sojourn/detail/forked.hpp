@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "sojourn/counters.hpp"
 #include "sojourn/detail/activation.hpp"
+#include "sojourn/detail/counts.hpp"
 #include "sojourn/detail/tasks.hpp"
 #include "sojourn/future.hpp"
 
@@ -87,8 +87,8 @@ struct heap_child : task {
 
 template <mark_kind Kind, class R>
 future<R> future_of_child(ticket_id ticket) {
-  return Kind == mark_kind::fork_by_reference ? future<R>::of_child(ticket)
-                                              : future<R>::of_ticket(ticket);
+  return Kind == mark_kind::fork_by_reference ? future_access::of_child<future<R>>(ticket)
+                                              : future_access::of_ticket<future<R>>(ticket);
 }
 
 /// The future of a child that has returned in place.
@@ -123,7 +123,7 @@ template <mark_kind Kind, class R, class Frame>
     frame.settle();
     const ticket_id ticket = ticket_open();
     send_exception(ticket, thrown);
-    return future<R>::of_ticket(ticket);
+    return future_access::of_ticket<future<R>>(ticket);
   }
   if (!frame.settle()) return future_of_child<Kind, R>(frame.ticket);
   return future_in_place<R>(frame, returned);
@@ -221,7 +221,7 @@ template <class R>
 [[gnu::noinline, gnu::cold]] future<R> future_of_failure() {
   const ticket_id ticket = ticket_open();
   send_exception(ticket, caught_past());
-  return future<R>::of_ticket(ticket);
+  return future_access::of_ticket<future<R>>(ticket);
 }
 /// What a fork's handler does when the child was cut off. Besides the floating-point control word,
 /// everything is as it was at the call.

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "sojourn/counters.hpp"
 #include "sojourn/detail/codec.hpp"
+#include "sojourn/detail/counts.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/ticket.hpp"
 #include "sojourn/marshal.hpp"

@@ -120,7 +120,8 @@ struct checked_method {
   [[gnu::noinline]] static future<result> start(std::uint64_t address, arguments a) {
     const code_site site = site_of(__builtin_return_address(0));
     const int owner = owner_of_object(address, name());
-    if (owner != job.me) return future<result>::of_ticket(send(owner, address, site, a));
+    if (owner != job.me)
+      return future_access::of_ticket<future<result>>(send(owner, address, site, a));
     check(address, site);
     return std::apply([&](auto&... b) { return fork(object_at(address), std::move(b)...); }, a);
   }

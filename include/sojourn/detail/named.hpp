@@ -408,7 +408,8 @@ struct named_access {
 
   /// Also an object of this rank is called by a message: the method runs later.
   [[gnu::noinline]] static future<result> start(std::uint64_t address, arguments a) {
-    return future<result>::of_ticket(send(owner_of_object(address, name()), address, {}, a));
+    return future_access::of_ticket<future<result>>(
+        send(owner_of_object(address, name()), address, {}, a));
   }
 
   // The parts of perform() (access.hpp).

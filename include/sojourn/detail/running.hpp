@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "sojourn/counters.hpp"
+#include "sojourn/detail/counts.hpp"
 
 /// 1: when a child blocks, forks are found by the exception tables of the C++ runtime
 /// (fiber/boundary.hpp). 0: each fork leaves a mark in the frame of its caller.

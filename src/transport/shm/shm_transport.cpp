@@ -18,7 +18,7 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "memory/address_map.hpp"
-#include "sojourn/counters.hpp"
+#include "sojourn/detail/counts.hpp"
 
 namespace sojourn::detail::shm {
 
