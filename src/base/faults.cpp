@@ -87,12 +87,18 @@ void by_default(int signal, const siginfo_t& info) {
 
 void pass_on(int signal, siginfo_t* info, void* context) {
   const struct sigaction& before = owned[signal == SIGSEGV ? 0 : 1].before;
+  if (before.sa_handler == SIG_DFL) {
+    // It ends the process, or passes on what was sent to the thread that it was meant for.
+    if (signal_handler reporter = reporter_of_others.load()) return reporter(signal, info, context);
+    return by_default(signal, *info);
+  }
+  if (before.sa_handler == SIG_IGN) {
+    // What the kernel sends for an instruction cannot be ignored.
+    if (info->si_code > 0) by_default(signal, *info);
+    return;
+  }
   if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
-  if (before.sa_handler == SIG_IGN && info->si_code <= 0) return;
-  if (before.sa_handler == SIG_IGN) return by_default(signal, *info);
-  if (before.sa_handler != SIG_DFL) return before.sa_handler(signal);
-  if (signal_handler reporter = reporter_of_others.load()) return reporter(signal, info, context);
-  by_default(signal, *info);
+  before.sa_handler(signal);
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {

@@ -37,8 +37,8 @@ bool add_fault_range(std::uint64_t low, std::uint64_t high, fault_handler handle
 /// still be going on. Requires: there is such a range.
 void remove_fault_range(std::uint64_t low);
 
-/// Faults that nobody mends, and these signals when a process has sent them, are reported by
-/// `reporter`, a handler as sigaction() has them, which ends the process. A program that has
+/// Faults that nobody mends, and these signals when a process has sent them, go to `reporter`, a
+/// handler as sigaction() has them, which ends the process for a fault. A program that has
 /// installed its own handler keeps it.
 void report_other_faults(void (*reporter)(int signal, siginfo_t* info, void* context));
 
