@@ -45,6 +45,7 @@
 #include "common/request_reply.hpp"
 #include "common/switches.hpp"
 #include "common/two_ranks.hpp"
+#include "rpc_parts.hpp"
 
 namespace {
 
@@ -308,14 +309,10 @@ bool has_arrived(delivers what) {
   return false;
 }
 
-void require(bool right, std::string_view operation) {
-  if (!right) throw std::runtime_error(std::string(operation) + ": other bytes arrived than sent");
-}
-
 std::vector<double> time_call(const named_call& which, const bench::batch_plan& plan) {
   prepare(which.what);
   auto found = bench::time_batches(plan, [&](std::uint64_t count) { repeat(which, count); });
-  require(has_arrived(which.what), which.name);
+  bench::require(has_arrived(which.what), which.name);
   return found;
 }
 
@@ -360,7 +357,7 @@ std::vector<double> time_messages(const bench::batch_plan& plan, std::size_t the
           1, [](std::size_t bytes) { return bench::is_payload(bench::table.in.data(), bytes, 0); },
           there)
           .get();
-  require(here && other, "an active message");
+  bench::require(here && other, "an active message");
   return found;
 }
 
@@ -404,7 +401,7 @@ std::vector<double> time_large(std::string_view name, const bench::batch_plan& p
         return large_arrived == n + 1 && has_large(bytes, n);
       },
       plan.bytes, number - 1);
-  require(last.get(), name);
+  bench::require(last.get(), name);
   return found;
 }
 
@@ -446,7 +443,7 @@ std::vector<double> time_moved(const bench::batch_plan& plan) {
       large() = rpc(1, [](std::vector<std::byte> v) { return v; }, std::move(large())).get();
     }
   });
-  require(has_large(plan.bytes, number - 1), "rpc_moved");
+  bench::require(has_large(plan.bytes, number - 1), "rpc_moved");
   for (double& nanoseconds : both) nanoseconds /= 2;
   return both;
 }
@@ -463,7 +460,7 @@ std::vector<double> time_view_stream(const bench::batch_plan& plan) {
     // A call with long arguments begins once they have been read: later calls may overtake it.
     while (rpc(1, [] { return large_arrived; }).get() != number) continue;
   });
-  require(rpc(1, has_large, plan.bytes, number - 1).get(), "view_stream");
+  bench::require(rpc(1, has_large, plan.bytes, number - 1).get(), "view_stream");
   return found;
 }
 
@@ -508,207 +505,8 @@ std::vector<double> time_rate(const bench::batch_plan& plan,
           return std::pair(std::exchange(calls_run, 0), std::exchange(numbers_run, 0));
         }).get();
     if (run != count) throw std::runtime_error("one-way calls were lost");
-    require(sum == count * (count - 1) / 2, "rate");
+    bench::require(sum == count * (count - 1) / 2, "rate");
   });
-}
-
-// ---- One-sided ---------------------------------------------------------------------------------
-
-constexpr std::size_t window_bytes_max = std::size_t{1} << 20;
-
-/// A rank's part: a signal, a counter, and bytes.
-struct window_part {
-  alignas(64) global_atomic<std::uint64_t> signal;
-  alignas(64) global_atomic<std::uint64_t> counter;
-  alignas(64) std::array<std::byte, window_bytes_max> bytes;
-};
-/// Both ranks' parts, on both ranks; and the bytes of the user.
-std::array<global_ptr<window_part>, 2> windows;
-std::vector<std::byte> window_buffer;
-
-struct window_places {
-  global_ptr<std::byte> bytes;
-  global_ptr<global_atomic<std::uint64_t>> signal, counter;
-};
-std::array<window_places, 2> places_of_windows;
-
-void make_windows() {
-  const auto make_here = [] {
-    const auto p = make<window_part>(rank_me());
-    window_part& mine = *p.local();
-    return std::pair(p, window_places{global_ptr<std::byte>(mine.bytes.data()),
-                                      global_ptr(&mine.signal), global_ptr(&mine.counter)});
-  };
-  const auto here = make_here();
-  const auto there = rpc(1, make_here).get();
-  windows = {here.first, there.first};
-  places_of_windows = {here.second, there.second};
-  rpc(
-      1,
-      [](std::array<global_ptr<window_part>, 2> w, std::array<window_places, 2> p) {
-        windows = w;
-        places_of_windows = p;
-      },
-      windows, places_of_windows)
-      .get();
-}
-
-window_part& my_window() { return *windows[static_cast<std::size_t>(rank_me())].local(); }
-
-void prepare_window(std::size_t bytes) {
-  window_buffer.assign(bytes, std::byte{0});
-  bench::fill_payload(window_buffer.data(), bytes, rank_me());
-  bench::fill_payload(my_window().bytes.data(), bytes, rank_me());
-  my_window().signal.store(0);
-  my_window().counter.store(0);
-}
-
-void put_and_signal(std::uint64_t number) {
-  const window_places& to = places_of_windows[static_cast<std::size_t>(1 - rank_me())];
-  bench::number_payload(window_buffer.data(), window_buffer.size(), number);
-  put(std::span<const std::byte>(window_buffer), to.bytes);
-  atomic_store(to.signal, number);
-}
-void take_signal(std::uint64_t number, std::vector<std::byte>& in) {
-  // A rank that shares no memory must look for messages to be written to.
-  constexpr int looks = 1000;
-  for (int look = 0; my_window().signal.load() != number;) {
-    if (++look % looks == 0) yield();
-  }
-  std::memcpy(in.data(), my_window().bytes.data(), in.size());
-  if (!bench::has_number(in.data(), in.size(), number)) {
-    throw std::runtime_error("a signal came before what it signals");
-  }
-}
-/// This rank's part in so many signals there and back; rank 0 begins.
-void exchange_signals(std::uint64_t first, std::uint64_t count) {
-  std::vector<std::byte> in(window_buffer.size());
-  for (std::uint64_t number = first; number < first + count; ++number) {
-    if (rank_me() == 0) put_and_signal(number);
-    take_signal(number, in);
-    if (rank_me() == 1) put_and_signal(number);
-  }
-  require(bench::is_payload(in.data(), in.size(), 1 - rank_me()), "window_put_signal");
-}
-
-bench::figures time_window(std::string_view operation, const bench::batch_plan& plan) {
-  if (plan.bytes > window_bytes_max) return std::nullopt;
-  if (!windows[0]) make_windows();
-  prepare_window(plan.bytes);
-  rpc(1, prepare_window, plan.bytes).get();
-  const window_places& there = places_of_windows[1];
-  std::uint64_t number = 0;
-  if (operation == "window_put_signal") {
-    number = 1;
-    auto both = bench::time_batches(plan, [&](std::uint64_t count) {
-      auto other = rpc(1, exchange_signals, number, count);
-      exchange_signals(number, count);
-      number += count;
-      other.get();
-    });
-    for (double& nanoseconds : both) nanoseconds /= 2;
-    return both;
-  }
-  const auto time_each = [&](auto access) {
-    return bench::time_batches(plan, [&](std::uint64_t count) {
-      for (std::uint64_t i = 0; i < count; ++i, ++number) {
-        bench::touch(window_buffer.data());
-        access();
-      }
-    });
-  };
-  std::vector<double> found;
-  if (operation == "window_put") {
-    found = time_each([&] { put(std::span<const std::byte>(window_buffer), there.bytes); });
-    auto arrived = rpc(
-        1, [](std::size_t n) { return bench::is_payload(my_window().bytes.data(), n, 0); },
-        plan.bytes);
-    require(arrived.get(), operation);
-  } else if (operation == "window_get") {
-    found = time_each([&] { get(there.bytes, std::span<std::byte>(window_buffer)); });
-    require(bench::is_payload(window_buffer.data(), plan.bytes, 1), operation);
-  } else if (operation == "window_fetch_add") {
-    found = time_each([&] { require(atomic_fetch_add(there.counter, 1) == number, operation); });
-  } else {
-    return std::nullopt;
-  }
-  return found;
-}
-
-bool yielding;
-
-void yield_until_told() {
-  while (yielding) yield();
-}
-
-/// Starts `count` fibers that yield, does `work`, and ends them.
-template <class Work>
-auto among_yielding_fibers(std::uint64_t count, Work work) {
-  yielding = true;
-  std::vector<thread> others;
-  for (std::uint64_t i = 0; i < count; ++i) others.push_back(spawn(yield_until_told));
-  auto result = work();
-  yielding = false;
-  for (thread& t : others) t.join();
-  return result;
-}
-
-std::vector<double> time_switches_among(const bench::batch_plan& plan) {
-  const std::uint64_t fibers = std::max<std::uint64_t>(plan.bytes, 1);
-  auto a_turn = among_yielding_fibers(fibers - 1, [&] { return bench::time_switches(plan); });
-  for (double& nanoseconds : a_turn) nanoseconds /= static_cast<double>(fibers);
-  return a_turn;
-}
-
-/// On rank 1: the median of a few batches of calls to rank 0.
-double time_calls_back(bench::batch_plan plan) {
-  auto each = bench::time_batches(plan, [](std::uint64_t count) {
-    for (std::uint64_t i = 0; i < count; ++i) rpc(0, [] {}).get();
-  });
-  std::sort(each.begin(), each.end());
-  return each[each.size() / 2];
-}
-
-/// `plan.bytes` fibers yield on rank 0, this one among them; without any it waits.
-std::vector<double> time_served(const bench::batch_plan& plan) {
-  const auto calls_made = static_cast<double>(plan.warm_up() + plan.iterations * plan.repeats);
-  const auto serve = [&] {
-    const std::uint64_t before = counters_now().switches;
-    auto done = rpc(1, time_calls_back, plan);
-    while (plan.bytes != 0 && !done.ready()) yield();
-    const double nanoseconds = done.get();
-    return std::vector<double>{nanoseconds,
-                               static_cast<double>(counters_now().switches - before) / calls_made};
-  };
-  return among_yielding_fibers(std::max<std::uint64_t>(plan.bytes, 1) - 1, serve);
-}
-
-/// Calls of this rank to itself: one that blocks, less one that does not, less a switch.
-std::vector<double> time_creation(const bench::batch_plan& plan) {
-  const auto median_of = [](std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-  };
-  const double blocking = median_of(bench::time_batches(plan, [](std::uint64_t count) {
-    for (std::uint64_t i = 0; i < count; ++i) rpc(0, [] { yield(); }).get();
-  }));
-  const double plain = median_of(bench::time_batches(plan, [](std::uint64_t count) {
-    for (std::uint64_t i = 0; i < count; ++i) rpc(0, [] {}).get();
-  }));
-  return {std::max(0.0, blocking - plain - median_of(bench::time_switches(plan)))};
-}
-
-std::vector<double> time_locks(const bench::batch_plan& plan) {
-  static mutex one;
-  auto both = bench::time_batches(plan, [](std::uint64_t count) {
-    for (std::uint64_t i = 0; i < count; ++i) {
-      one.lock();
-      bench::touch(&one);
-      one.unlock();
-    }
-  });
-  for (double& nanoseconds : both) nanoseconds /= 2;
-  return both;
 }
 
 void make_target() {
@@ -744,11 +542,11 @@ bench::figures measure(const bench::command& next) {
   if (operation == "rate" && plan.bytes == 8) return time_rate<1>(plan, std::nullopt);
   if (operation == "rate" && plan.bytes == 64) return time_rate<8>(plan, std::nullopt);
   if (operation == "bundled") return time_rate<1>(plan, aggregation{.bytes = plan.bytes});
-  if (operation.starts_with("window_")) return time_window(operation, plan);
-  if (operation == "switch") return time_switches_among(plan);
-  if (operation == "served") return time_served(plan);
-  if (operation == "create") return time_creation(plan);
-  if (operation == "sync") return time_locks(plan);
+  if (operation.starts_with("window_")) return bench::time_window(operation, plan);
+  if (operation == "switch") return bench::time_switches_among(plan);
+  if (operation == "served") return bench::time_served(plan);
+  if (operation == "create") return bench::time_creation(plan);
+  if (operation == "sync") return bench::time_locks(plan);
   if (operation == "clock") return bench::ticks_a_nanosecond();
   return std::nullopt;
 }
