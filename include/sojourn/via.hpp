@@ -56,7 +56,8 @@ class via {
   /// This policy, but moving all activations from the youngest to `oldest`, that one included; or,
   /// when `oldest` stayed behind on another rank, all that are on this rank.
   constexpr via through(activation oldest) const {
-    return via(all().bits_ | (oldest.odd_address_ & address_mask));
+    return via((bits_ & mechanism_mask) | std::uint64_t{all_of_them} << count_shift |
+               (oldest.odd_address_ & address_mask));
   }
 
   constexpr mechanism how() const { return static_cast<mechanism>(bits_ & mechanism_mask); }
@@ -67,8 +68,9 @@ class via {
 
  private:
   // One word, so that an access that stays local passes nothing on a stack: in the top 16 bits the
-  // count, below them the address of an activation, whose lowest three bits are 0 and hold the
-  // mechanism. With a count above it, the word is not taken for a pointer.
+  // count, below them the address of an activation, and in that address's lowest three bits, which
+  // are 0, the mechanism. (Such an address is one of a mark, of a frame that forked or of the end
+  // of a stack.) With a count above it, the word is not taken for a pointer.
   static constexpr unsigned count_shift = 48;
   static constexpr std::uint64_t mechanism_mask = 7;
   static constexpr std::uint64_t address_mask =

@@ -98,7 +98,6 @@ void attach_checked() {
   }
 #endif
   if (!job.checked) return;
-  job.slow_accesses = true;
   // Without fast bins, small freed blocks are marked as free: a stale word is then not taken for a
   // pointer to a live object.
   mallopt(M_MXFAST, 0);

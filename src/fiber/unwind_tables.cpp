@@ -485,13 +485,12 @@ READS_FRAMES std::optional<std::uint64_t> value_of(const std::uint8_t* expressio
 
 }  // namespace
 
-constinit const unwind_row unwind_row::nobody{.caller = &nobody};
-
 void stack_walk::look_at_saves() {
   std::uint32_t found = 0;
   while (left_count_ > 0) {
     const left_frame each = left_[--left_count_];
-    // What an older frame saved was the value at the call of the younger ones.
+    // Of the frames that saved a register, the oldest has the present frame's value: the first one
+    // that is met here counts.
     for (std::uint32_t saves = each.row->saves & ~found; saves != 0; saves &= saves - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(saves));
       frame_.registers[i] = each.words + each.row->saved_at[i];
@@ -605,7 +604,7 @@ bool stack_walk::go_to_handler_lightly(std::uint64_t until) {
 }
 
 const unwind_row& unwind_tables::find(std::uint64_t pc) {
-  if (pc == 0) return unwind_row::nobody;
+  if (pc == 0) return nobody_;
   for (std::size_t at = place_of(pc);; at = (at + 1) & last_place_) {
     if (entries_[at].pc == pc) return *entries_[at].row;
     if (entries_[at].pc == 0) return add(pc);
@@ -615,7 +614,7 @@ const unwind_row& unwind_tables::find(std::uint64_t pc) {
 const unwind_row& unwind_tables::add(std::uint64_t pc) {
   if (2 * ++used_ > last_place_) grow();
   auto* const row = ::new (runtime_resource()->allocate(sizeof(unwind_row)))
-      unwind_row{.pc = pc, .caller = &unwind_row::nobody};
+      unwind_row{.pc = pc, .caller = &nobody_};
   read(pc, *row);
   insert({pc, row});
   return *row;

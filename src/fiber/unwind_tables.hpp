@@ -60,17 +60,17 @@ struct unwind_row {
 
   /// The index of rbp or x29: frames are found from this register and the stack pointer only.
   static constexpr std::size_t base_register = preserved_registers == 6 ? 1 : 10;
-  /// Stands for rows that are not there: unknown, of the return address 0.
-  static const unwind_row nobody;
 };
 
 /// Reads and keeps rows, in a hash table that grows: every return address that was ever asked for
-/// has its row there.
+/// has its row there. (So no code may be loaded where a library was that has been unloaded.)
 class unwind_tables {
  public:
   /// `wanted` returns null for types whose handlers do not matter. Rows keep what it returns for
   /// others.
   explicit unwind_tables(const void* (*wanted)(const std::type_info& type)) : wanted_(wanted) {}
+  unwind_tables(const unwind_tables&) = delete;
+  unwind_tables& operator=(const unwind_tables&) = delete;
 
   /// The row of the return address `pc`. It stays where it is.
   const unwind_row& row(std::uint64_t pc) {
@@ -79,6 +79,9 @@ class unwind_tables {
       return *first.row;
     return find(pc);
   }
+
+  /// Stands for rows that are not there: unknown, of the return address 0.
+  const unwind_row* nobody() const { return &nobody_; }
 
  private:
   struct entry {
@@ -94,6 +97,7 @@ class unwind_tables {
   void read(std::uint64_t pc, unwind_row& row) const;
 
   const void* (*wanted_)(const std::type_info& type);
+  unwind_row nobody_{.caller = &nobody_};
   static constexpr std::size_t places_at_first = 1024;
   std::array<entry, places_at_first> first_entries_{};
   entry* entries_ = first_entries_.data();
@@ -108,7 +112,7 @@ class stack_walk {
   stack_walk() = default;
   /// From the frame `from`, to callers whose stack pointer is at most `end`.
   stack_walk(unwind_tables& tables, const frame_at_call& from, std::uint64_t end)
-      : frame_(from), tables_(&tables), end_(end) {}
+      : frame_(from), tables_(&tables), end_(end), last_(tables.nobody()) {}
 
   std::uint64_t sp() const { return frame_.sp; }
   /// The row of the present frame. Requires: the frame's stack pointer is below `end`.
@@ -150,7 +154,7 @@ class stack_walk {
   frame_at_call frame_;  ///< Of registers, the base register is right. For others see left_.
   unwind_tables* tables_ = nullptr;
   std::uint64_t end_ = 0;
-  const unwind_row* last_ = &unwind_row::nobody;  ///< Of the frame that was left last.
+  const unwind_row* last_ = nullptr;  ///< Of the frame that was left last.
   std::size_t left_count_ = 0;
   std::array<left_frame, 8> left_;
 };

@@ -30,6 +30,7 @@
 #include "memory/stack_slots.hpp"
 #include "migrate/checked_scan.hpp"
 #include "rpc/thrown.hpp"
+#include "sojourn/detail/owner.hpp"
 #include "sojourn/detail/running.hpp"
 
 #ifndef AT_MINSIGSTKSZ
@@ -195,8 +196,8 @@ void describe(int signal, const siginfo_t* info, bool writes, const piece* runni
         "one that stayed behind");
   } else if (signal == SIGSEGV && faulted && addresses.unit != 0 &&
              address - addresses.heap < addresses.heap_bytes()) {
-    int owner = static_cast<int>((address - addresses.heap) >> addresses.heap_shift);
-    if (owner >= job.count) {
+    const int owner = owner_of(address);
+    if (owner == no_owner) {
       describe_fault(info);
     } else if (owner == job.me || job.heap_shared) {
       std::snprintf(record->message, sizeof record->message,

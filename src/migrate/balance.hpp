@@ -3,7 +3,7 @@
 // message that starts a thread until that thread's turn comes. A kept thread has no stack yet, so
 // handing it to another rank costs only a few words. The newest kept thread starts first; the
 // oldest is handed over first. Only when no thread is kept are started threads handed over: those
-// that are ready, may leave by the gate (ship.hpp), and have run here since they came.
+// that are ready, may leave by the gate (gate.hpp), and have run here since they came.
 //
 // A rank without work asks each other rank once. A rank with nothing to spare answers so, remembers
 // who asked, and hands threads over once it can. So nobody asks twice in vain, and a job without

@@ -59,8 +59,13 @@ struct stretch_at_gate {
     return address_of(h) < (older ? older.end : p->hi);
   }
   bool has(const hold* h) const { return !younger || address_of(h) >= younger.end; }
-  bool has(const mutex_state& m) const {
-    return (!older || held_below(m, older.at)) && (!younger || !held_below(m, younger.at));
+  /// Locked in these frames, or lying in them.
+  bool has(const mutex_state& m, const piece* p) const {
+    const bool is_locked_here =
+        (!older || held_below(m, older.at)) && (!younger || !held_below(m, younger.at));
+    const std::uint64_t at = address_of(&m);
+    const std::uint64_t end = older ? older.end : p->hi;
+    return is_locked_here || (at < end && at >= (younger ? younger.end : p->sp));
   }
   bool has_frames_of(const referrer* child) const {
     return (!older || refers_below(child, older)) && (!younger || !refers_below(child, younger));
@@ -76,7 +81,7 @@ const stay_reason* reason_beyond_marks(const piece_state& state, const stretch_a
   }
   if (state.static_inits != 0) return &initialises;
   for (const mutex_state* m = state.mutexes; m != nullptr; m = m->before) {
-    if (stretch.has(*m)) return &holds_mutex;
+    if (stretch.has(*m, state.of)) return &holds_mutex;
   }
   if (!broken.by_reference_stays) {
     for (const referrer* child = state.of->referrers; child != nullptr;

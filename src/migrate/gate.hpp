@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which frames may leave their rank: the *gate*. It knows every reason to stay but the words in the
-// frames, which scan.hpp and stretch_scan.hpp look at.
+// Which frames may leave their rank: the *gate*. Besides, the words in the frames may be a reason
+// to stay (scan.hpp, stretch_scan.hpp), and a finish scope that must first give more weight.
 #pragma once
 
 #include "fiber/piece.hpp"
@@ -17,8 +17,7 @@ struct stay_reason {
 /// Why the frames of `p` that are younger than `oldest` stay where they are, or, without an
 /// `oldest`, all of them; null when they may leave. Requires: `p` has just been suspended.
 const stay_reason* reason_to_stay(const piece* p, const boundary& oldest);
-/// The same for a whole piece. Also for a piece that is an image, because this reads none of its
-/// frames.
+/// The same for a whole piece. Also for a piece that is an image: of an image this reads no frames.
 const stay_reason* reason_whole_stays(const piece* p);
 /// The same for a stretch of the running piece: the frames from its mark `younger` up to the next
 /// older one, `older`, or up to its end when there is no `older`. What is younger runs on here.

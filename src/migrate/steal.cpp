@@ -181,7 +181,7 @@ bool belongs_to_full_scope(const piece* p) {
 stretch choose(const piece* p, std::uint64_t sp) {
   static std::vector<stretch> candidates;
   candidates.clear();
-  if (belongs_to_full_scope(p)) return {};
+  if (running.static_inits != 0 || belongs_to_full_scope(p)) return {};  // nothing may leave
   stretch next;
   for (boundaries each(p, sp);; ++each) {
     next.older = *each;

@@ -38,6 +38,9 @@ TEST(via, more_than_there_can_be_are_all) {
 TEST(via, through_keeps_the_address_of_the_activation) {
   activation none;
   EXPECT_EQ(via::migrate.through(none), via::migrate.all());
+  const activation first = sojourn::activate([] { return sojourn::this_activation(); });
+  EXPECT_NE(via::migrate.through(first), via::migrate.all());
+  EXPECT_EQ(via::migrate.through(first).through(none), via::migrate.all()) << "the last one counts";
   bool kept = sojourn::activate([] {
     activation outer = sojourn::this_activation();
     via v = via::migrate.through(outer);

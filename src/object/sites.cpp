@@ -117,7 +117,6 @@ void attach_sites() {
         {std::string(name), how == "rpc" ? via::mechanism::rpc : via::mechanism::migrate, false});
   }
   job.overrides = !rules.empty();
-  job.slow_accesses |= job.overrides;
 }
 
 std::string_view method_name_in(std::string_view pretty) {

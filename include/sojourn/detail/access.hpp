@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An access to an object: which rank owns the address, and how the call is made there.
+// An access to an object that may be on any rank: how its call is made.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace sojourn::detail {
 
-/// Calls are made in two steps. `Call` describes one:
-///   result, arguments    types; `arguments` is a tuple of what travels
-///   is_plain             the frames of the access own nothing, so that they may migrate
-///   name()               the compiler's name of what is called
-///   run_here(address, site, arguments)         calls it on this rank, which owns the object
-///   send(owner, address, site, arguments)      sends the call; returns the ticket of its result
-/// `site` is where the program made the access, for checked mode.
+// What perform() must know of a call is a class `Call` with these members:
+//   result, arguments    types; `arguments` is a tuple of what travels
+//   is_plain             the frames of the access own nothing, so that they may migrate
+//   name()               the compiler's name of what is called
+//   run_here(address, site, arguments)       calls it on this rank, which owns the object
+//   send(owner, address, site, arguments)    sends the call; returns the ticket of its result
+// `site` is for checked mode: where in the program, and on which rank, the access was made.
 
 /// Sends the call and waits for its result. A function of its own, so that the frame of perform(),
 /// which may migrate, has no room for request and reply.
@@ -57,10 +57,15 @@ template <class Call>
   if (job.overrides) [[unlikely]]
     chosen = override_access(how, Call::name());
   const int owner = owner_of_object(address, Call::name());
-  if (owner != job.me && !moves_to<Call>(owner, chosen)) {
+  // In two statements, because this may be another rank after the move; and the whole site would
+  // travel with this frame.
+  const int made_on = job.me;
+  if (owner != made_on && !moves_to<Call>(owner, chosen)) {
     return call_by_message<Call>(owner, address, site_of(__builtin_return_address(0)), a);
   }
-  return Call::run_here(address, site_of(__builtin_return_address(0)), a);
+  code_site site = site_of(__builtin_return_address(0));
+  site.rank = made_on;
+  return Call::run_here(address, site, a);
 }
 
 }  // namespace sojourn::detail

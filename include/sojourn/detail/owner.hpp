@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rank owns an address. Whoever has to know asks here, so that this is the only place that
-// knows how the global heap is divided among the ranks.
+// Which rank owns an address. The global heap is divided among the ranks in memory/address_map.cpp;
+// whoever has to know whose an address is asks here.
 #pragma once
 
 #include <cstddef>

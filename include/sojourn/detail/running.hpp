@@ -112,12 +112,12 @@ struct job_view {
   std::uint64_t quick_heap_bytes = 0;
   std::uint64_t reach = 0;        ///< First address of the heaps that are mapped here …
   std::uint64_t reach_bytes = 0;  ///< … this rank's own, or all ranks'.
-  std::uint64_t heap = 0;         ///< First address of rank 0's partition.
-  unsigned heap_shift = 63;       ///< log2 of a partition's bytes.
-  bool heap_shared = false;       ///< Other ranks' partitions are mapped here.
-  bool overrides = false;         ///< SOJOURN_VIA names call sites.
-  bool checked = false;           ///< Checked mode is on.
-  bool slow_accesses = false;     ///< `overrides` or `checked`: a remote access tests only this.
+  /// First address of rank 0's partition; before the job, one that makes every address foreign.
+  std::uint64_t heap = std::uint64_t{1} << 63;
+  unsigned heap_shift = 63;  ///< log2 of a partition's bytes.
+  bool heap_shared = false;  ///< Other ranks' partitions are mapped here.
+  bool overrides = false;    ///< SOJOURN_VIA names call sites.
+  bool checked = false;      ///< Checked mode is on.
 };
 extern job_view job;
 
