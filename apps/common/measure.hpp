@@ -39,8 +39,9 @@ struct figures {
 /// Collective: called by every rank. Suspends.
 inline figures measure(int requesters, const std::function<void(int, histogram&)>& body) {
   histogram latencies;
-  sojourn::barrier();
+  // Before the barrier: a rank may answer others that have left it before this rank goes on here.
   const sojourn::counters before = sojourn::counters_now();
+  sojourn::barrier();
   const std::uint64_t start_ns = sojourn::now_ns();
   in_fibers(share_of(requesters),
             [&](int i) { body(sojourn::rank_me() + i * sojourn::rank_count(), latencies); });
