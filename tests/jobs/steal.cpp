@@ -58,10 +58,14 @@ counters counted_while_one_works(Work work) {
   return all;
 }
 
+/// So many that other ranks get a core meanwhile, even on a busy machine: an attempt takes some
+/// tens of microseconds.
+constexpr int attempts_max = 1000;
+
 void a_tree_started_on_one_rank_uses_the_others() {
   counters made;
   // By chance the other ranks' processes do not run meanwhile, on crowded cores.
-  for (int attempt = 0; attempt < 200; ++attempt) {
+  for (int attempt = 0; attempt < attempts_max; ++attempt) {
     const std::uint64_t forks_here = counters_now().forks;
     made = counted_while_one_works([] { CHECK_EQUAL(fibonacci(25), serial_fibonacci(25)); });
     // Each fork once, wherever.
@@ -83,7 +87,7 @@ int changed_rank;  // of each rank: frames that did, of those that say so
 /// rank. A child may begin on another one: it has no address of its rank yet.
 template <class Work>
 void others_are_refused(Work work) {
-  for (int attempt = 0; attempt < 5000; ++attempt) {
+  for (int attempt = 0; attempt < attempts_max; ++attempt) {
     changed_rank = 0;
     const counters made = counted_while_one_works(work);
     CHECK_EQUAL(changed_rank, 0);
@@ -98,7 +102,7 @@ int runs_that_stay;  // of what may not leave rank 0, on this rank
 /// those; it gets no others.
 template <class Work>
 void others_take_none(Work work) {
-  for (int attempt = 0; attempt < 200; ++attempt) {
+  for (int attempt = 0; attempt < attempts_max; ++attempt) {
     runs_that_stay = 0;
     const counters made = counted_while_one_works([&] {
       work();
@@ -131,7 +135,7 @@ void frames_with_addresses_of_this_rank_stay() {
 /// Forks on rank 0 until another rank took a part: by chance those do not run meanwhile.
 template <class Work>
 void others_help(Work work) {
-  for (int attempt = 0; attempt < 200; ++attempt) {
+  for (int attempt = 0; attempt < attempts_max; ++attempt) {
     const counters made = counted_while_one_works(work);
     if (steals_are_off() || made.steals > 0) return;
   }
@@ -342,7 +346,7 @@ void loops_stay_unless_they_say_so() {
     CHECK_EQUAL(run_here, 300);
   });
   const long wanted = 400 * serial_fibonacci(12);
-  for (int attempt = 0; attempt < 200; ++attempt) {
+  for (int attempt = 0; attempt < attempts_max; ++attempt) {
     const counters spread = counted_while_one_works([&] {
       const long sum = par_reduce(
           anywhere, 0, 400, 0L, [](int) { return serial_fibonacci(12); }, std::plus<>{}, 4);
