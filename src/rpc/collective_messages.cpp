@@ -119,8 +119,7 @@ std::string place_of(collective what) {
   return format("in %s()", name_of(what));
 }
 
-// ---- Teams
-// -------------------------------------------------------------------------------------
+// ---- Teams -------------------------------------------------------------------------------------
 
 constinit never_destroyed_team team_of_all(&world_record);
 
@@ -188,8 +187,7 @@ team make_team(const std::vector<chosen>& members) {
 
 }  // namespace
 
-// ---- Operations that are open
-// ------------------------------------------------------------------
+// ---- Operations that are open ------------------------------------------------------------------
 
 void make_entries() {
   constexpr std::size_t at_once = 16;
@@ -280,8 +278,7 @@ void disagree(const open_collective& o, const contribution& c) {
 
 }  // namespace detail
 
-// ---- What programs see of teams
-// ----------------------------------------------------------------
+// ---- What programs see of teams ----------------------------------------------------------------
 
 rank_t team::operator[](rank_t member) const {
   if (member < 0 || member >= rank_count()) {

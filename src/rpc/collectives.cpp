@@ -54,8 +54,7 @@ byte_span next_block(byte_span& left) {
   return block;
 }
 
-// ---- A fiber that waits
-// --------------------------------------------------------------------------
+// ---- A fiber that waits ------------------------------------------------------------------------
 
 namespace {
 
@@ -111,8 +110,7 @@ void do_collective(const collective_plan& plan, collective_values& values, const
   barrier_is_over(plan, among);
 }
 
-// ---- Tasks
-// ---------------------------------------------------------------------------------------
+// ---- Tasks -------------------------------------------------------------------------------------
 
 /// An operation that no fiber waits in. It is run by its beginner first, and then by a task for
 /// each contribution that it waits for.
