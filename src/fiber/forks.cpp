@@ -6,17 +6,17 @@
 #include <string_view>
 
 #include "base/check.hpp"
+#include "fiber/block.hpp"
+#include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/fork.hpp"
 
 namespace sojourn::detail {
 
-fork_hooks on_fork;
-
 child_way attend_fork(mark_kind kind) {
   if (children_run_in_place()) {
-    return on_fork.forks(kind) ? child_way::elsewhere : child_way::in_place;
+    return on_fiber.fork.forks(kind) ? child_way::elsewhere : child_way::in_place;
   }
   // Frames that a child refers to must be in place while it runs.
   if (is_by_reference(kind) && !running_keeps_its_stack()) return child_way::in_place;
@@ -30,11 +30,11 @@ child_way attend_fork(mark_kind kind) {
   asm volatile("" : : "r"(room.data()) : "memory");
 }
 
-std::uint64_t leave_as_child() { return on_fork.leaves(); }
-void left_child_ends(std::uint64_t began) { on_fork.ends(began); }
+std::uint64_t leave_as_child() { return on_fiber.fork.leaves(); }
+void left_child_ends(std::uint64_t began) { on_fiber.fork.ends(began); }
 
 void give_turn_to_any() {
-  if ((counts.at_forks & at_fork::hungry) != 0 && on_fork.gives_turn()) [[unlikely]]
+  if ((counts.at_forks & at_fork::hungry) != 0 && on_fiber.fork.gives_turn()) [[unlikely]]
     return;
   give_turn();
 }

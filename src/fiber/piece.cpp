@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "base/saved_file.hpp"
+#include "fiber/hooks.hpp"
 #include "fiber/stack_copy.hpp"
 #include "fiber/ticket_table.hpp"
 #include "sojourn/clock.hpp"
@@ -16,8 +17,7 @@
 
 namespace sojourn::detail {
 
-scope_hooks on_scope{[](void*) {}, [](void*) {}};
-thread_hooks on_thread{[](piece*) { return false; }, [](piece*) {}, [](piece*) {}};
+fiber_hooks on_fiber;
 broken_rules broken{};
 std::size_t pieces_in_use = 0;
 
@@ -389,7 +389,7 @@ piece* divide(piece* older, const boundary& b, std::uint64_t outer, std::uint64_
 
   if (holds != nullptr && reinterpret_cast<std::uint64_t>(holds) < b.end) [[unlikely]]
     split_holds(older, younger, holds);
-  if (older->scope != nullptr) on_scope.joined(older->scope);
+  if (older->scope != nullptr) on_fiber.scope.joined(older->scope);
   if (older->referrers != nullptr && refers_below(older->referrers, b)) [[unlikely]]
     split_referrers(older, younger, b);
   if (is_by_reference(b.kind)) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fiber/boundary.hpp"
+#include "fiber/fp_control.hpp"
 #include "memory/stack_slots.hpp"
 #include "sojourn/detail/mark.hpp"
 #include "sojourn/detail/running.hpp"
@@ -22,28 +23,6 @@
 
 namespace sojourn::detail {
 
-/// Control bits of the floating-point units; they belong to a fiber and travel with it.
-struct fp_control {
-  std::uint32_t mxcsr;
-  std::uint32_t x87;
-  friend bool operator==(fp_control, fp_control) = default;
-};
-
-/// The control bits `now`, changed so that their control word (fp_control_word) is `word`.
-inline fp_control fp_with_word(std::uint32_t word, fp_control now) {
-#if defined(__x86_64__)
-  // Only the x87 word was kept. Whatever has changed in it since, masks of exceptions and the
-  // rounding mode, has changed in MXCSR, too.
-  constexpr std::uint32_t masks = 0x003f, rounding = 0x0c00;
-  const std::uint32_t changed = now.x87 ^ (word & 0xffff);
-  if (changed == 0) return now;
-  now.mxcsr ^= (changed & masks) << 7 | (changed & rounding) << 3;
-  now.x87 ^= changed;
-#else
-  now.mxcsr = word;
-#endif
-  return now;
-}
 /// The control bits of the older side of `b`, while the younger side has `now`. If the mark is in
 /// the tables these are `now`: its handler restores the older side's.
 inline fp_control fp_of_mark(const boundary& b, fp_control now) {
@@ -229,23 +208,6 @@ inline void note_mark(const mark& m, piece& p) {
 inline std::uint32_t methods_at(const boundary& b) {
   return b.open != nullptr ? method_depth(*b.open) : 0;
 }
-
-/// Set by the floor above. `departs` sends away a ready piece that `departs_to` another rank; when
-/// it returns false, the piece runs here after all. `here` and `gone` are told that a thread's base
-/// is now a fiber of this rank, and that it no longer is.
-struct thread_hooks {
-  bool (*departs)(piece* p);
-  void (*here)(piece* p);
-  void (*gone)(piece* p);
-};
-extern thread_hooks on_thread;
-
-/// Told when a piece begins or stops counting in a finish scope (set by the floor above).
-struct scope_hooks {
-  void (*joined)(void* scope);
-  void (*left)(void* scope);
-};
-extern scope_hooks on_scope;
 
 /// Rules broken on purpose, for the tests that show each rule is needed. Zero outside tests.
 struct broken_rules {

@@ -4,8 +4,6 @@
 // out of the way. The floors above do their work in such actions.
 #pragma once
 
-#include <atomic>
-
 #include "base/check.hpp"
 #include "fiber/piece.hpp"
 #include "fiber/ready_queue.hpp"
@@ -30,10 +28,8 @@ struct leaving {
 };
 extern leaving handover;
 
-/// Ends the program: code that runs in no fiber wants to wait. The hook is called first and may
-/// tell more (set by the floor above).
+/// Ends the program: code that runs in no fiber wants to wait.
 [[noreturn]] void waits_outside_fiber();
-extern void (*on_wait_outside_fiber)();
 
 /// Suspends the running stack and runs `action`. Returns the word it is resumed with. Inline: every
 /// return between a resumed stack and its user's code is mispredicted.
@@ -59,14 +55,6 @@ extern void (*on_wait_outside_fiber)();
   return word;
 }
 
-/// Leaves to wait; `action` must call block(). If a mark is open this is not inline: the mark's
-/// older side may then go on directly, without a switch to the scheduler's stack.
-long leave_under_mark(leave_action action, void* context);
-[[gnu::always_inline]] inline long leave_to_wait(leave_action action, void* context) {
-  if (running.youngest != nullptr || may_have_forks()) return leave_under_mark(action, context);
-  return leave(action, context);
-}
-
 /// Makes the running piece a suspended one whose youngest byte is at `sp`, while code still runs
 /// below it. That code then may do what actions do, and ends with abandon_stack.
 piece* suspend_running(std::uint64_t sp);
@@ -75,42 +63,6 @@ piece* suspend_running(std::uint64_t sp);
 /// Instead of abandon_stack: lets `p`, whose youngest frames are still on the running stack, run
 /// again.
 void go_on(piece* p);
-
-/// block() for a piece that may have open marks.
-piece* block_below_mark(piece* left);
-/// To be called by an action when the piece that left must wait. If a fork is open in the piece,
-/// cuts it at the youngest: the older side is the next to run, and the younger part, which waits,
-/// is returned. Otherwise returns the whole piece (docs/internals/cutting.md).
-inline piece* block(piece* left) {
-  if (left->youngest == nullptr && !left->has_forks && running.watched == 0) [[likely]]
-    return left;
-  return block_below_mark(left);
-}
-
-/// True when the youngest open mark of the running piece is a fork's and lies in a frame, and the
-/// fork's older side can go on here when the younger side has gone.
-bool younger_may_go();
-/// Cuts the running piece at that mark, from below its frames, which have been made resumable at
-/// `sp`. `action` takes the younger part, and returns true when it has left this rank. The older
-/// side goes on directly, without a switch to the scheduler's stack. Requires: younger_may_go().
-[[noreturn]] void go_on_without_younger(bool (*action)(piece* younger, void* context),
-                                        void* context, std::uint64_t sp);
-
-/// The youngest open mark of the running piece, if any; and the youngest fork.
-boundary youngest_boundary();
-boundary youngest_open_fork();
-/// True when the running piece would be cut if it blocked, so that somebody has work meanwhile.
-bool someone_goes_on_if_blocked();
-
-/// Suspends the running fiber behind all that are ready.
-void give_turn();
-/// Called once, on its stack, by the next fiber that gives its turn. A signal handler that finds
-/// the rank in its dispatcher may set it, to find the fiber that keeps the rank there.
-extern std::atomic<void (*)()> at_next_turn;
-
-/// Told of an exception that leaves a child which was cut off its caller, before any frame of it is
-/// gone (set by the floor above).
-extern void (*on_child_throws)(const std::type_info& type, void* object);
 
 /// Runs at most `most` ready pieces, including those that become ready meanwhile, except by giving
 /// their turn. Returns how many it ran. Scheduler's stack only.

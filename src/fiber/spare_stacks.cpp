@@ -3,12 +3,12 @@
 
 #include <vector>
 
+#include "fiber/hooks.hpp"
 #include "sojourn/counters.hpp"
 
 namespace sojourn::detail {
 
 spare_stacks_state spare_stacks;
-void (*on_fiber_made)(piece* p) = [](piece*) {};
 
 piece* make_spare() {
   piece* p = new_piece();
@@ -37,7 +37,7 @@ void become_fiber(piece* p, int called_by) {
   p->called_by = called_by;
   ++spare_stacks.fibers_resident;
   ++counts.fibers_made;
-  on_fiber_made(p);
+  on_fiber.made(p);
   if (spare_stacks.fibers_resident > slots.fibers_max() || p->shares_stack) {
     // There are few stacks left: the next handler runs where this one lies, which then becomes an
     // image.

@@ -36,8 +36,6 @@ piece* another_spare();
 /// The handler that runs on the spare, `p`, blocks: it is a fiber from now on. `called_by`: the
 /// rank whose call it answers, or no_rank.
 void become_fiber(piece* p, int called_by);
-/// Told when a handler's stack becomes a fiber (set by the floor above).
-extern void (*on_fiber_made)(piece* p);
 
 /// Gives back the slot of a fiber that keeps it and has ended or left this rank.
 inline void release_stack(const piece* p) {

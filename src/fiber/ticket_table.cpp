@@ -10,6 +10,7 @@
 #include "base/check.hpp"
 #include "base/copy_short.hpp"
 #include "base/saved_file.hpp"
+#include "fiber/hooks.hpp"
 #include "fiber/result_memory.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/timers.hpp"
@@ -20,8 +21,6 @@
 namespace sojourn::detail {
 
 ticket_array tickets;
-void (*on_dropped_exception)(const void* bytes, std::size_t size, std::uint64_t dropped_at);
-void (*on_dropped_result)(const void* bytes, std::size_t size);
 
 namespace {
 
@@ -121,10 +120,10 @@ namespace {
     there.failed(there.context, t->id);
     return false;
   }
-  if (how == outcome::exception && on_dropped_exception != nullptr) {
-    on_dropped_exception(bytes, size, reinterpret_cast<std::uint64_t>(t->notify_context));
+  if (how == outcome::exception) {
+    on_fiber.dropped.exception(bytes, size, reinterpret_cast<std::uint64_t>(t->notify_context));
   }
-  if (how == outcome::kept) on_dropped_result(bytes, size);
+  if (how == outcome::kept) on_fiber.dropped.kept(bytes, size);
   free_ticket(t);
   return true;
 }
@@ -202,7 +201,7 @@ bool wake_to_stand_by() {
   return true;
 }
 
-void block_for(piece* left, void* awaited) {
+void begin_wait(piece* left, void* awaited) {
   auto* t = static_cast<ticket*>(awaited);
   piece* waiter = t->waiter = block(left);
   wait_times.begins(waiter);
@@ -269,7 +268,7 @@ void wait_for_first(ticket* first, std::uint64_t deadline_ns) {
   leave_to_wait(
       [](piece* left, void* context) {
         const wanted copy = *static_cast<wanted*>(context);
-        block_for(left, copy.first);
+        begin_wait(left, copy.first);
         set_timer(copy.first->waiter, copy.deadline_ns);
       },
       &of);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/check.hpp"
-#include "fiber/scheduler.hpp"
+#include "fiber/block.hpp"
 #include "sojourn/detail/ticket.hpp"
 
 namespace sojourn::detail {
@@ -108,21 +108,15 @@ void complete_ticket_thrown(ticket* t, const std::exception_ptr& exception);
 /// The exception that complete_ticket_thrown stored. Requires: there is one.
 const std::exception_ptr& thrown_of(const ticket& t);
 
-/// In checked mode (null otherwise; set by the floor above): told of an exception that comes for a
-/// dropped ticket, and of the code that dropped the ticket, which notify_context keeps.
-extern void (*on_dropped_exception)(const void* bytes, std::size_t size, std::uint64_t dropped_at);
-/// Told of a result of the kind `kept` that comes for a dropped ticket. Not null by the time that
-/// one can come.
-extern void (*on_dropped_result)(const void* bytes, std::size_t size);
-
-/// The action with which a stack leaves to wait for the ticket `awaited`.
-void block_for(piece* left, void* awaited);
+/// An action: `left`, or its part that is younger than its youngest fork, waits for the ticket
+/// `awaited`.
+void begin_wait(piece* left, void* awaited);
 /// Suspends the running piece until `t` has a result. Requires: nobody waits for `t` yet. Inline
 /// for the same reason as leave().
 [[gnu::always_inline]] inline void wait_for(ticket* t) {
   SOJOURN_CHECK(t->waiter == nullptr && t->notify == nullptr,
                 "two fibers wait for one result: a future has one reader");
-  leave_to_wait(block_for, t);
+  leave_to_wait(begin_wait, t);
 }
 
 // ---- One wait for several results ---------------------------------------------------------------

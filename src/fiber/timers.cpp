@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/saved_file.hpp"
+#include "fiber/block.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "fiber/wait_clock.hpp"

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/check.hpp"
+#include "fiber/block.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/timers.hpp"
 #include "fiber/wait_clock.hpp"

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "fiber/block.hpp"
+#include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
 #include "memory/address_map.hpp"
 #include "memory/runtime_resource.hpp"
@@ -111,7 +113,7 @@ void empty(bundle& b, int to) {
   b.open->next = b.first;
   --bundles_waiting;
   hold_back(to, false);
-  if (b.open->scope != nullptr) on_scope.left(b.open->scope);
+  if (b.open->scope != nullptr) on_fiber.scope.left(b.open->scope);
 }
 
 void handle_bundle(request& message);
@@ -180,7 +182,7 @@ bool begin_bundle(bundle& b, int to, void* scope) {
     weight = on_dispatch.scopes.take(scope);
     // The bundle counts as a computation of its scope: so the scope's part on this rank stays, and
     // its address is no other scope's as long as calls are compared with it.
-    on_scope.joined(scope);
+    on_fiber.scope.joined(scope);
   }
   b.open->scope = scope;
   make_room(b);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "fiber/hooks.hpp"
 #include "fiber/piece.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/waiters.hpp"
@@ -83,7 +84,7 @@ void deliver_to_user(arrival& a) {
                                "rank %d refuses a call: more than %zu computations are blocked "
                                "there; start fewer at a time",
                                job.me, fibers_max))));
-    if (scope != nullptr) on_scope.left(scope);
+    if (scope != nullptr) on_fiber.scope.left(scope);
     return;
   }
   ++counts.handlers_run;
@@ -105,10 +106,10 @@ void deliver_to_user(arrival& a) {
   const bool bundled = is_bundle(handler.run);
   handler_end end = run_handler(run_user_handler, &call, !handler.may_migrate, scope, !bundled);
   while (bundled && end == handler_end::fiber_waits) {
-    if (scope != nullptr) on_scope.joined(scope);
+    if (scope != nullptr) on_fiber.scope.joined(scope);
     end = run_handler(run_rest_of_bundle, &call, true, scope);
   }
-  if (scope != nullptr && end == handler_end::returned) on_scope.left(scope);
+  if (scope != nullptr && end == handler_end::returned) on_fiber.scope.left(scope);
 }
 
 }  // namespace
@@ -200,14 +201,14 @@ void attach_inbound() {
   std::copy(table.begin(), table.end(), handlers);
   dispatcher.handlers = handlers;
   dispatcher.handler_count = table.size();
-  on_wait_outside_fiber = [] {
+  on_fiber.waits_outside = [] {
     if (promised != nullptr) promise_was_broken();
   };
-  on_fiber_made = [](piece* p) {
+  on_fiber.made = [](piece* p) {
     if (promised != nullptr) [[unlikely]]
       promise_was_broken();
     if (handover.called_by != no_rank) p->result = entered_for;
-    if (p->is_thread_base()) on_thread.here(p);
+    if (p->is_thread_base()) on_fiber.thread.here(p);
   };
 }
 
@@ -228,7 +229,7 @@ void run_kept(std::uint16_t handler, const request& message, void* scope) {
   handover.called_by = message.source;
   handler_call call{h.run, message};
   const handler_end end = run_handler(run_user_handler, &call, !h.may_migrate, scope);
-  if (scope != nullptr && end == handler_end::returned) on_scope.left(scope);
+  if (scope != nullptr && end == handler_end::returned) on_fiber.scope.left(scope);
 }
 
 }  // namespace sojourn::detail

@@ -2,6 +2,7 @@
 #include "message/loop.hpp"
 
 #include "base/check.hpp"
+#include "fiber/block.hpp"
 #include "fiber/forks.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
 #include "memory/address_map.hpp"
 #include "memory/runtime_resource.hpp"
@@ -226,7 +227,7 @@ std::byte* write_handed(kept_thread* k, std::byte* room) {
 void forget_handed(kept_thread* k, int to) {
   ticket_id thread = k->thread;
   thread_departs(thread, k->moves, to);
-  if (k->scope != nullptr) on_scope.left(k->scope);
+  if (k->scope != nullptr) on_fiber.scope.left(k->scope);
   forget(k);
   free_kept(k);
   ask_on(thread);
@@ -505,7 +506,7 @@ bool keep_thread(request& message) {
   if (options.pinned) return false;
   kept_thread* k = new_kept(message.bytes);
   k->scope = running_piece()->scope;
-  if (k->scope != nullptr) on_scope.joined(k->scope);
+  if (k->scope != nullptr) on_fiber.scope.joined(k->scope);
   k->thread = message.ticket;
   k->bytes = message.bytes;
   k->source = message.source;

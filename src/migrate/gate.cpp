@@ -101,8 +101,8 @@ bool has_mark_in_method(const piece* p, const boundary& oldest) {
   return false;
 }
 
-bool has_exception_in_flight(const piece* p) {
-  return p->exceptions.caught != nullptr || p->exceptions.uncaught != 0;
+bool any(const exception_globals& exceptions) {
+  return exceptions.caught != nullptr || exceptions.uncaught != 0;
 }
 bool saved_exceptions(const boundary& b) {
   return b.open != nullptr && (b.open->events & mark::saved_exceptions) != 0;
@@ -123,7 +123,7 @@ bool may_have_pinned_fork(const piece* p) {
 
 const stay_reason* reason_to_stay(const piece* p, const boundary& oldest) {
   const std::uint64_t until = oldest ? oldest.at : p->hi;
-  if (!broken.gate && has_exception_in_flight(p)) return &in_flight;
+  if (!broken.gate && any(p->exceptions)) return &in_flight;
   if (p->marks_hold_exceptions || p->has_pinned_fork || p->has_forks) {
     for (boundaries each(p); each && each->at < until; ++each) {
       if (saved_exceptions(*each) && !broken.gate) return &caller_handles;
@@ -137,7 +137,7 @@ const stay_reason* reason_to_stay(const piece* p, const boundary& oldest) {
 const stay_reason* reason_whole_stays(const piece* p) {
   if (p->pinned) return &pinned;
   if (p->by_reference) return &refers;
-  if (has_exception_in_flight(p)) return &in_flight;
+  if (any(p->exceptions)) return &in_flight;
   if (p->marks_hold_exceptions) return &caller_handles;
   if (p->has_pinned_fork) return &fork_of_method;
   if (p->scope != nullptr && on_dispatch.scopes.available(p->scope) == 0) return &no_weight;
@@ -149,6 +149,11 @@ const stay_reason* reason_whole_stays(const piece* p) {
 const stay_reason* reason_stretch_stays(const boundary& younger, const boundary& older) {
   if (saved_exceptions(younger)) return &caller_handles;
   return reason_beyond_marks(running_now(), {younger, older});
+}
+
+const stay_reason* reason_running_stays() {
+  if (any(*running.exceptions)) return &in_flight;
+  return reason_beyond_marks(running_now(), {no_mark, no_mark});
 }
 
 }  // namespace sojourn::detail

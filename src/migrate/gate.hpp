@@ -22,5 +22,7 @@ const stay_reason* reason_whole_stays(const piece* p);
 /// The same for a stretch of the running piece: the frames from its mark `younger` up to the next
 /// older one, `older`, or up to its end when there is no `older`. What is younger runs on here.
 const stay_reason* reason_stretch_stays(const boundary& younger, const boundary& older);
+/// The same for the whole running piece. Requires: no mark is open in it.
+const stay_reason* reason_running_stays();
 
 }  // namespace sojourn::detail

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "fiber/block.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
 #include "fiber/ticket_table.hpp"
@@ -143,10 +144,7 @@ long move_pieces(std::uint64_t rank, std::uint64_t how, std::uint64_t sp) {
   const ticket_id result = younger->result;
   depart(younger, end.open, to);
   if (caller_waits) {
-    piece* waiter = find_ticket(result)->waiter = block(left);
-    waiter->since = ticks();
-    waiter->waits = wait_cause::ticket;
-    waiter->waits_for = result;
+    begin_wait(left, find_ticket(result));
   } else {
     make_ready_first(left, 1);
   }

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "fiber/block.hpp"
 #include "fiber/forks.hpp"
+#include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
 #include "fiber/ticket_table.hpp"
@@ -221,10 +223,7 @@ long give(std::uint64_t context, std::uint64_t, std::uint64_t sp) {
   if (what.older && is_fork(what.older.kind)) {
     make_ready(p, 1);
   } else if (what.older) {
-    piece* waiter = find_ticket(result)->waiter = block(p);
-    waiter->since = ticks();
-    waiter->waits = wait_cause::ticket;
-    waiter->waits_for = result;
+    begin_wait(p, find_ticket(result));
   }
   go_on(runs);
   return 1;
@@ -330,15 +329,12 @@ std::uint64_t child_leaves() {
   return 0;
 }
 
-/// Checks the running piece before it is suspended; all of it would leave.
+/// Checks the running piece before it is suspended; all of it would leave. A piece with open marks
+/// has stretches to give instead.
 bool may_leave_in_place_of_waiting(const piece* p) {
-  return may_leave_whole(p) && p->referrers == nullptr && p->departs_to == no_rank &&
-         running.static_inits == 0 && running.mutexes == nullptr && running.watched == 0 &&
-         method_depth() == 0 &&
+  return may_leave_whole(p) && p->departs_to == no_rank && running.watched == 0 &&
          (running.youngest == nullptr || address_of(running.youngest) >= p->hi) &&
-         !may_have_forks() && (running.holds == nullptr || address_of(running.holds) >= p->hi) &&
-         running.exceptions->caught == nullptr && running.exceptions->uncaught == 0 &&
-         !belongs_to_full_scope(p);
+         !may_have_forks() && !belongs_to_full_scope(p) && reason_running_stays() == nullptr;
 }
 
 long give_whole(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
@@ -427,7 +423,7 @@ void attach_steal() {
   state.random.seed(static_cast<unsigned>(job.me) + 1);
   on_message(runtime_message::forks_here, on_forks_here);
   if (!wanted || job.count == 1 || !children_run_in_place()) return;
-  on_fork = fork_hooks{look_at_fork, child_leaves, child_ends, serve_at_turn};
+  on_fiber.fork = fork_hooks{look_at_fork, child_leaves, child_ends, serve_at_turn};
   on_dispatch.when_idle = show_hunger;
   std::atomic_ref(counts.at_forks).fetch_or(at_fork::first | at_fork::tidy);
 }

@@ -3,6 +3,8 @@
 
 #include "base/check.hpp"
 #include "base/saved_file.hpp"
+#include "fiber/block.hpp"
+#include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
 #include "memory/address_map.hpp"
 #include "memory/thread_arena.hpp"
@@ -92,7 +94,7 @@ piece* running_base(const char* what) {
 void attach_threads() {
   attach_thread_home();
   attach_thread_asks();
-  on_thread = {base_departs_as_asked, is_here, is_gone};
+  on_fiber.thread = {base_departs_as_asked, is_here, is_gone};
 }
 
 void thread_begins(ticket_id thread, const thread_options& options) {

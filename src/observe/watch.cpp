@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "fiber/block.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "fiber/timers.hpp"

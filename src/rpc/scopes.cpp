@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "message/dispatcher.hpp"
@@ -194,7 +195,7 @@ void fail_finishes(int rank) {
 }
 
 void attach_scopes() {
-  on_scope = {joined, left};
+  on_fiber.scope = {joined, left};
   on_dispatch.scopes = {take, available, give, gather};
   on_message<std::uint64_t, on_returns>(runtime_message::scope_returns);
   on_message<ticket_id, on_wants>(runtime_message::scope_wants);

@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "base/symbols.hpp"
+#include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/thrown.hpp"
@@ -108,7 +109,7 @@ void note_passing(const std::type_info& thrown, void* object) {
 }
 
 const bool is_told = [] {
-  on_child_throws = note_passing;
+  on_fiber.child_throws = note_passing;
   return true;
 }();
 

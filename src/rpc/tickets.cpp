@@ -13,6 +13,7 @@
 #include "base/check.hpp"
 #include "base/checked.hpp"
 #include "base/copy_short.hpp"
+#include "fiber/hooks.hpp"
 #include "fiber/result_memory.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
@@ -181,8 +182,8 @@ void attach_rpc() {
   on_message(runtime_message::result, on_result);
   on_message<ticket_id, on_forward_result>(runtime_message::forward_result);
   on_message(runtime_message::drop_ticket, on_drop_ticket);
-  on_dropped_result = drop_kept_result;
-  if (checked()) on_dropped_exception = name_dropped_exception;
+  on_fiber.dropped.kept = drop_kept_result;
+  if (checked()) on_fiber.dropped.exception = name_dropped_exception;
 }
 
 bool ticket_ready(ticket_id& id) {
