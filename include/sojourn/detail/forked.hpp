@@ -3,6 +3,10 @@
 // goes on.
 #pragma once
 
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstring>
 #include <memory>
 #include <tuple>
 #include <type_traits>
@@ -189,8 +193,54 @@ inline constexpr bool returns_in_register =
      std::is_same_v<R, double>) &&
     result_bytes<R>() <= sizeof(std::uint64_t);
 
-/// The function of a child whose callable and arguments must be in its own frames, because the
-/// caller's frames may go on without it.
+/// How a child is called whose callable and arguments are copied in registers, in at most six
+/// words. The caller's frames may go on without the child, so nothing of them may lie there.
+/// Arguments of class types do not do by themselves: the compiler passes some in memory.
+template <class T>
+constexpr std::size_t words_of() {
+  return std::is_empty_v<T> ? 0 : (sizeof(T) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+}
+template <class... T>
+inline constexpr bool fit_in_registers =
+    (std::is_trivially_copyable_v<T> && ...) && (words_of<T>() + ... + 0) <= 6;
+
+template <class T>
+[[gnu::always_inline]] inline void put_words(std::uint64_t*& to, const T& value) {
+  if constexpr (words_of<T>() != 0) std::memcpy(to, &value, sizeof value);
+  to += words_of<T>();
+}
+template <class T>
+[[gnu::always_inline]] inline T take_words(const std::uint64_t*& from) {
+  std::array<std::byte, sizeof(T)> bytes{};
+  if constexpr (words_of<T>() != 0) std::memcpy(bytes.data(), from, sizeof bytes);
+  from += words_of<T>();
+  return std::bit_cast<T>(bytes);
+}
+
+template <class R, class Words, class F, class... A>
+struct child_of_words;
+template <class R, std::size_t... I, class F, class... A>
+struct child_of_words<R, std::index_sequence<I...>, F, A...> {
+  using words = std::array<std::uint64_t, sizeof...(I)>;
+
+  static R run(std::enable_if_t<I == I, std::uint64_t>... word) {
+    const words all{word...};
+    const std::uint64_t* from = all.data();
+    F fn = take_words<F>(from);
+    return std::apply(std::move(fn), std::tuple<A...>{take_words<A>(from)...});
+  }
+  /// call(run, word...).
+  template <class Call>
+  [[gnu::always_inline]] static auto give(Call call, const F& fn, const A&... arguments) {
+    words all{};
+    std::uint64_t* to = all.data();
+    put_words(to, fn);
+    (put_words(to, arguments), ...);
+    return call(&run, all[I]...);
+  }
+};
+
+/// The function of a child whose callable and arguments are moved to its own frames.
 template <class R, class Given>
 R run_child(Given* given) {
   return [](Given mine) -> R {
@@ -280,6 +330,12 @@ template <mark_kind Kind, class R, class F, class... A>
 #if SOJOURN_FORKS_BY_TABLES
   if constexpr (called_directly<R, callable, std::decay_t<A>...>::value) {
     return call_in_place<Kind, R>(fn, std::forward<A>(arguments)...);
+  } else if constexpr (returns_in_register<R> && fit_in_registers<callable, std::decay_t<A>...>) {
+    constexpr std::size_t words = (words_of<callable>() + ... + words_of<std::decay_t<A>>());
+    using child = child_of_words<R, std::make_index_sequence<words>, callable, std::decay_t<A>...>;
+    return child::give([](auto* run, auto... word)
+                           [[gnu::always_inline]] { return call_in_place<Kind, R>(run, word...); },
+                       fn, arguments...);
   } else if constexpr (returns_in_register<R>) {
     using given = given_to_child<callable, std::decay_t<A>...>;
     given all{std::forward<F>(fn), {std::forward<A>(arguments)...}};
