@@ -153,6 +153,15 @@ word reply_later(word count) {
   return sum;
 }
 
+/// Each iteration traverses a list, with a call or a fork at each node but the last.
+template <class Way>
+word traverse_often(word count) {
+  static const kernels::inputs data;
+  word sum = 0;
+  for (word i = 0; i < count; ++i) sum += static_cast<word>(kernels::traverse<Way>(data.list()));
+  return sum;
+}
+
 struct loop {
   const char* name;
   word (*run)(word count);
@@ -192,6 +201,8 @@ const std::array loops{
            for (word i = 0; i < count; ++i) sum += fork(increment, i).get();
            return sum;
          }},
+    loop{"list_plain", [](word count) { return traverse_often<kernels::plain>(count); }},
+    loop{"list_fork", [](word count) { return traverse_often<by_fork>(count); }},
     loop{"cc",
          [](word count) {
            word sum = 0;

@@ -31,7 +31,7 @@ figure instruction_figure(const std::string& key, const std::string& what, doubl
 void bench_calls(report& result, const installation& here, const settings& chosen) {
   if (!in_path("valgrind")) {
     result.add_missing("calls", "local_extra_instructions", local_call, 6, valgrind_missing);
-    result.add_missing("calls", "activate_extra_instructions", local_activate, 45,
+    result.add_missing("calls", "activate_extra_instructions", local_activate, 15,
                        valgrind_missing);
     return;
   }
@@ -47,7 +47,7 @@ void bench_calls(report& result, const installation& here, const settings& chose
   result.add_value(instruction_figure("local_extra_instructions", local_call, 6,
                                       std::max(by_rpc, by_migrate), method));
   result.add_value(
-      instruction_figure("activate_extra_instructions", local_activate, 45, activated, function));
+      instruction_figure("activate_extra_instructions", local_activate, 15, activated, function));
   result.add_detail("calls", "method_instructions", method);
   result.add_detail("calls", "call_rpc_instructions", by_rpc);
   result.add_detail("calls", "call_migrate_instructions", by_migrate);

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "common/fork_kernels.hpp"
 #include "driver/benchmarks.hpp"
 #include "driver/counted.hpp"
 
@@ -143,10 +144,10 @@ class sequential_table {
       rows.push_back(row);
       if (std::string_view(each.name) == "fib") add_peers(all);
     }
-    result_.add_ratio("hybrid", "sequential_over_cpp", over_cpp, 1.6, geometric_mean(over_tree));
+    result_.add_ratio("hybrid", "sequential_over_cpp", over_cpp, 1.3, geometric_mean(over_tree));
     result_.add_ratio("hybrid", "sequential_over_by_hand", over_hand, std::nullopt,
                       geometric_mean(over_by_hand));
-    result_.add_ratio("hybrid", "sequential_worst", worst_over_cpp, 4, of_worst);
+    result_.add_ratio("hybrid", "sequential_worst", worst_over_cpp, 2, of_worst);
     result_.add_detail("hybrid", "sequential_worst_program", worst);
     result_.add_ratio("hybrid", "heap_over_hybrid", "the same on the heap over in place",
                       std::nullopt, geometric_mean(over_heap));
@@ -188,23 +189,23 @@ class sequential_table {
 
   void add_peers(const samples& fib) {
     if (deque_.process) {
-      result_.add_ratio("hybrid", "fork_over_split_deque", over_deque, std::nullopt,
+      result_.add_ratio("hybrid", "fork_over_split_deque", over_deque, 0.8,
                         compare(fib, "hybrid", "deque"));
     } else {
-      result_.add_missing("hybrid", "fork_over_split_deque", over_deque, std::nullopt,
+      result_.add_missing("hybrid", "fork_over_split_deque", over_deque, 0.8,
                           "peer_split_deque was not built");
     }
     if (tbb_.process) {
-      result_.add_ratio("hybrid", "fork_over_tbb", over_tbb, 0.08, compare(fib, "hybrid", "tbb"));
+      result_.add_ratio("hybrid", "fork_over_tbb", over_tbb, 0.03, compare(fib, "hybrid", "tbb"));
     } else {
-      result_.add_missing("hybrid", "fork_over_tbb", over_tbb, 0.08,
+      result_.add_missing("hybrid", "fork_over_tbb", over_tbb, 0.03,
                           here_.peer_missing(tbb_.name, "oneTBB"));
     }
     if (openmp_.process) {
-      result_.add_ratio("hybrid", "fork_over_openmp", over_openmp, 0.12,
+      result_.add_ratio("hybrid", "fork_over_openmp", over_openmp, 0.04,
                         compare(fib, "hybrid", "openmp"));
     } else {
-      result_.add_missing("hybrid", "fork_over_openmp", over_openmp, 0.12,
+      result_.add_missing("hybrid", "fork_over_openmp", over_openmp, 0.04,
                           here_.peer_missing(openmp_.name, "the compiler's OpenMP"));
     }
     result_.add_ratio_detail("hybrid", "fib_every_call_forked", compare(fib, "both", "tree"));
@@ -248,12 +249,14 @@ void add_instructions(report& result, const installation& here, const settings& 
       difference{"call_extra_instructions", "call of a function that may block over a plain one", 0,
                  "may_block", "may_end"},
       difference{"fork_extra_instructions", "fork that does not block over a call, instructions",
-                 45, "fork", "plain"},
+                 10, "fork", "plain"},
+      difference{"list_fork_extra_instructions", "the same at each node of a list of 128", 14,
+                 "list_fork", "list_plain"},
       difference{"fallback_instructions",
                  "fork that blocks over one that does not, until its caller goes on", 300,
                  "waits.mb", "finds.mb"},
-      difference{"fallback_and_join_instructions", "the same, until the child is joined",
-                 std::nullopt, "blocked", "ready"}};
+      difference{"fallback_and_join_instructions", "the same, until the child is joined", 900,
+                 "blocked", "ready"}};
   if (!in_path("valgrind")) {
     for (const difference& each : differences) {
       result.add_missing("hybrid", each.key, each.what, each.reach, valgrind_missing);
@@ -262,11 +265,16 @@ void add_instructions(report& result, const installation& here, const settings& 
   }
   tell_progress("hybrid: counting instructions under callgrind");
   const instruction_count count(here, "bench_hybrid", chosen.work.quick ? 20'000 : 50'000);
+  const instruction_count list_count(here, "bench_hybrid", chosen.work.quick ? 200 : 500);
   std::map<std::string, double> cost;
   for (const char* kind :
        {"plain", "may_block", "may_end", "fork", "cc", "ready", "blocked", "cc_blocked"}) {
     cost[kind] = count.an_iteration(fmt::format("count.{}", kind));
     result.add_detail("hybrid", fmt::format("{}_instructions", kind), cost[kind]);
+  }
+  const double forks = static_cast<double>(kernels::inputs::listed - 1);
+  for (const char* kind : {"list_plain", "list_fork"}) {
+    cost[kind] = list_count.an_iteration(fmt::format("count.{}", kind)) / forks;
   }
   for (const char* kind : {"waits.mb", "finds.mb"}) cost[kind] = count.a_marked_iteration(kind);
   for (const difference& each : differences) {
