@@ -34,6 +34,15 @@ constexpr unsigned looks_until_idle_when_crowded = 16;
 // taken in place; a power of two.
 constexpr unsigned rounds_a_look_at_the_clock = 16;
 
+/// Whoever sleeps counts as idle, however few its looks were: it may have slept without yields.
+void around_sleep(bool falls_asleep) {
+  if (falls_asleep && dispatcher.looks_in_vain < dispatcher.looks_until_idle) {
+    dispatcher.looks_in_vain = dispatcher.looks_until_idle;
+    on_dispatch.when_idle(true);
+  }
+  on_dispatch.around_sleep(falls_asleep);
+}
+
 bool someone_can_send() {
   if (++dispatcher.looks_in_vain == dispatcher.looks_until_idle) on_dispatch.when_idle(true);
   if (has_new_loss()) return true;
@@ -119,7 +128,7 @@ void dispatch(bool (*done)()) {
     dispatcher.looks_in_vain = 0;
     if (heap_bytes_kept != 0) [[unlikely]]
       trim_heap();
-    dispatcher.transport->wait(someone_can_send, on_dispatch.around_sleep, next_timer_ns);
+    dispatcher.transport->wait(someone_can_send, around_sleep, next_timer_ns);
     if (dispatcher.looks_in_vain >= dispatcher.looks_until_idle) on_dispatch.when_idle(false);
   }
 }

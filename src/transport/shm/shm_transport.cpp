@@ -408,9 +408,14 @@ void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_a
     if (i % pauses_a_look_at_the_clock == 0 && is_late()) return;
   }
   tell_writers();
-  for (int i = 0; i < yields_; ++i) {
+  const int yields = yielding_.begin_wait() ? yields_ : 0;
+  bool goes_on = true;
+  for (int i = 0; goes_on && i < yields; ++i) {
+    const std::uint64_t before = now_ns();
     sched_yield();
-    if (is_late()) return;
+    const std::uint64_t now = now_ns();
+    goes_on = yielding_.yielded(now - before);
+    if (now >= deadline_ns) return;
     for (int spin = 0;; ++spin) {
       if (may_deliver_any() || other_work()) return;
       if (spin >= spins_a_yield_) break;

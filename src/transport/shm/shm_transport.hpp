@@ -9,6 +9,7 @@
 
 #include "transport/shm/delays.hpp"
 #include "transport/shm/ring.hpp"
+#include "transport/shm/yielding.hpp"
 #include "transport/transport.hpp"
 
 namespace sojourn::detail::shm {
@@ -142,6 +143,7 @@ class shm_transport final : public transport {
   int spins_;
   int reply_spins_;
   int yields_;
+  yielding yielding_;
   int spins_a_yield_;
   bool fences_ = false;
   bool membarrier_ = false;
