@@ -134,8 +134,11 @@ class look {
       return in_arguments_ ? stays_with::these_frames : stays_with::nothing;
     }
     if (word - frames_.older < frames_.older_end - frames_.older) return stays_with::nothing;
-    // The frame pointer of the call of an activation.
-    if (word - frames_.high <= 4 * sizeof(std::uint64_t)) return stays_with::nothing;
+    // The frame pointer of the code that calls below a mark in a frame.
+    const bool has_mark_in_frame = frames_.older_end != frames_.older;
+    if (has_mark_in_frame && word - frames_.high <= 4 * sizeof(std::uint64_t)) {
+      return stays_with::nothing;
+    }
     if (word - slots.low(slot_) < slot_high_ - slots.low(slot_)) {
       // Older frames have no addresses of younger ones: such words were left by calls that
       // returned.

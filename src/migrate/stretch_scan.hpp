@@ -26,7 +26,8 @@ struct leaving_frames {
   const mark* younger;  ///< In these frames; the child below it stays, and was given arguments.
                         ///< Null: there is no child, or its mark is in the tables alone.
   std::uint64_t older;  ///< Address of the mark at which they end; the mark itself may be absent.
-  std::uint64_t older_end;  ///< Past the older mark, its arguments and its result.
+  std::uint64_t older_end;  ///< Past the older mark, its arguments and its result; `older` when
+                            ///< the mark is in the tables alone.
   /// Values of theirs in registers that younger frames have saved.
   std::array<std::uint64_t, preserved_registers> registers{};
   /// Where they have saved registers of the frames that called them: words that do not leave.

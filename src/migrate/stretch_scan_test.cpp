@@ -142,6 +142,16 @@ void frames_that_stay() {
   CLAIM(f.what(slots.high(other) - 200) == stays_with::nothing);
 }
 
+void frames_below_marks_of_both_kinds() {
+  frames f;
+  CLAIM(f.what(f.which.high + 16) == stays_with::nothing);
+  // No code of the runtime lies between them and their caller: these are the caller's variables.
+  f.which.older = f.which.older_end = f.which.high;
+  for (std::uint64_t word = f.which.high; word < f.which.high + 64; word += 8) {
+    CLAIM(f.what(word) == stays_with::older_frames);
+  }
+}
+
 void arguments_of_a_child_that_stays() {
   const frames f;
   CLAIM(f.with(f.which.low + 100, f.arguments).what == stays_with::these_frames);
@@ -191,6 +201,9 @@ TEST(stretch_scan, numbers_are_no_addresses) {
   EXPECT_CLAIMS(numbers_between_the_program_and_its_heap);
 }
 TEST(stretch_scan, older_frames_and_other_stacks_stay) { EXPECT_CLAIMS(frames_that_stay); }
+TEST(stretch_scan, only_a_mark_in_the_frame_has_words_of_the_runtime_above_the_frames) {
+  EXPECT_CLAIMS(frames_below_marks_of_both_kinds);
+}
 TEST(stretch_scan, frames_that_a_child_was_given_addresses_of_stay_with_it) {
   EXPECT_CLAIMS(arguments_of_a_child_that_stays);
 }
