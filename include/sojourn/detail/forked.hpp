@@ -3,6 +3,7 @@
 // goes on.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -204,16 +205,41 @@ template <class... T>
 inline constexpr bool fit_in_registers =
     (std::is_trivially_copyable_v<T> && ...) && (words_of<T>() + ... + 0) <= 6;
 
+/// The bytes of `value` from number `At` on, as far as they fit in a word; and back. Read and
+/// written at once where there are 1, 2, 4 or 8: a load of a word that was stored in parts waits
+/// for all of them to reach the cache.
+template <std::size_t Bytes>
+using unsigned_of = std::conditional_t<
+    Bytes == 1, std::uint8_t,
+    std::conditional_t<Bytes == 2, std::uint16_t,
+                       std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
+template <class T, std::size_t At>
+inline constexpr std::size_t bytes_in_word = std::min(sizeof(T) - At, sizeof(std::uint64_t));
+template <std::size_t At, class T>
+[[gnu::always_inline]] inline std::uint64_t word_at(const T& value) {
+  unsigned_of<bytes_in_word<T, At>> word{};
+  std::memcpy(&word, reinterpret_cast<const std::byte*>(&value) + At, bytes_in_word<T, At>);
+  return word;
+}
+template <std::size_t At, class T>
+[[gnu::always_inline]] inline void set_word_at(std::array<std::byte, sizeof(T)>& bytes,
+                                               std::uint64_t value) {
+  const auto word = static_cast<unsigned_of<bytes_in_word<T, At>>>(value);
+  std::memcpy(bytes.data() + At, &word, bytes_in_word<T, At>);
+}
+
 template <class T>
 [[gnu::always_inline]] inline void put_words(std::uint64_t*& to, const T& value) {
-  if constexpr (words_of<T>() != 0) std::memcpy(to, &value, sizeof value);
-  to += words_of<T>();
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    ((*to++ = word_at<sizeof(std::uint64_t) * I>(value)), ...);
+  }(std::make_index_sequence<words_of<T>()>());
 }
 template <class T>
 [[gnu::always_inline]] inline T take_words(const std::uint64_t*& from) {
   std::array<std::byte, sizeof(T)> bytes{};
-  if constexpr (words_of<T>() != 0) std::memcpy(bytes.data(), from, sizeof bytes);
-  from += words_of<T>();
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (set_word_at<sizeof(std::uint64_t) * I, T>(bytes, *from++), ...);
+  }(std::make_index_sequence<words_of<T>()>());
   return std::bit_cast<T>(bytes);
 }
 
