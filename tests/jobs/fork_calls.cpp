@@ -4,9 +4,12 @@
 // registers, and whatever lies between the fork and where the child waits.
 #include <array>
 #include <cfenv>
+#include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "check.hpp"
 
@@ -99,6 +102,56 @@ void arguments_of_every_kind_arrive() {
                   6L, 7L)
                   .get(),
               42);
+}
+
+template <std::size_t Bytes>
+struct some_bytes {
+  std::array<std::uint8_t, Bytes> all;
+  long sum() const { return std::accumulate(all.begin(), all.end(), 0L); }
+};
+struct [[gnu::packed]] packed {
+  char first;
+  double second;
+  short third;
+};
+
+[[gnu::noinline]] std::uint64_t last_of(many_words passed_in_memory) {
+  asm volatile("" : : "r"(&passed_in_memory) : "memory");
+  return passed_in_memory.words.back();
+}
+/// The child waits, and its caller overwrites the stack where arguments of calls lie.
+template <class F, class... A>
+[[gnu::noinline]] long sum_after_caller_went_on(F fn, A... arguments) {
+  auto child = fork(fn, arguments...);
+  CHECK_EQUAL(last_of({{1, 1, 1, 1, 1, 1, 1, 1, 1}}), 1u);
+  return child.get();
+}
+template <std::size_t Bytes>
+void bytes_arrive() {
+  some_bytes<Bytes> value{};
+  std::iota(value.all.begin(), value.all.end(), std::uint8_t{200});
+  const auto as_argument = [](some_bytes<Bytes> v, float f, short s) {
+    yield();
+    return v.sum() + static_cast<long>(f) + s;
+  };
+  CHECK_EQUAL(sum_after_caller_went_on(as_argument, value, 1024.0F, short{-3}), value.sum() + 1021);
+  const auto as_capture = [value](double d) {
+    yield();
+    return value.sum() + static_cast<long>(d);
+  };
+  CHECK_EQUAL(sum_after_caller_went_on(as_capture, 4096.0), value.sum() + 4096);
+}
+template <std::size_t... Bytes>
+void bytes_of_all_sizes_arrive(std::index_sequence<Bytes...>) {
+  (bytes_arrive<Bytes + 1>(), ...);
+}
+void arguments_of_every_size_arrive() {
+  bytes_of_all_sizes_arrive(std::make_index_sequence<50>());
+  const auto unaligned = [](packed p, bool b) {
+    yield();
+    return static_cast<long>(p.first + p.second + p.third) + (b ? 1 : 0);
+  };
+  CHECK_EQUAL(sum_after_caller_went_on(unaligned, packed{1, 2.0, -4000}, true), -3996);
 }
 
 /// More values that live across the fork than registers that a callee preserves.
@@ -318,6 +371,7 @@ int main(int argc, char** argv) {
   return run(argc, argv, [] {
     check::claim("results of every kind come back", results_of_every_kind_come_back);
     check::claim("arguments of every kind arrive", arguments_of_every_kind_arrive);
+    check::claim("arguments of every size arrive", arguments_of_every_size_arrive);
     check::claim("a caller goes on with its registers", a_caller_goes_on_with_its_registers);
     check::claim("frames of every kind are left", frames_of_every_kind_are_left);
     check::claim("a child below code without tables waits with its caller",

@@ -3,11 +3,8 @@
 // goes on.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
-#include <cstring>
 #include <memory>
 #include <tuple>
 #include <type_traits>
@@ -16,6 +13,7 @@
 #include "sojourn/detail/activation.hpp"
 #include "sojourn/detail/counts.hpp"
 #include "sojourn/detail/tasks.hpp"
+#include "sojourn/detail/words.hpp"
 #include "sojourn/future.hpp"
 
 namespace sojourn::detail {
@@ -194,78 +192,6 @@ inline constexpr bool returns_in_register =
      std::is_same_v<R, double>) &&
     result_bytes<R>() <= sizeof(std::uint64_t);
 
-/// How a child is called whose callable and arguments are copied in registers, in at most six
-/// words. The caller's frames may go on without the child, so nothing of them may lie there.
-/// Arguments of class types do not do by themselves: the compiler passes some in memory.
-template <class T>
-constexpr std::size_t words_of() {
-  return std::is_empty_v<T> ? 0 : (sizeof(T) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
-}
-template <class... T>
-inline constexpr bool fit_in_registers =
-    (std::is_trivially_copyable_v<T> && ...) && (words_of<T>() + ... + 0) <= 6;
-
-/// The bytes of `value` from number `At` on, as far as they fit in a word; and back. Read and
-/// written at once where there are 1, 2, 4 or 8: a load of a word that was stored in parts waits
-/// for all of them to reach the cache.
-template <std::size_t Bytes>
-using unsigned_of = std::conditional_t<
-    Bytes == 1, std::uint8_t,
-    std::conditional_t<Bytes == 2, std::uint16_t,
-                       std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
-template <class T, std::size_t At>
-inline constexpr std::size_t bytes_in_word = std::min(sizeof(T) - At, sizeof(std::uint64_t));
-template <std::size_t At, class T>
-[[gnu::always_inline]] inline std::uint64_t word_at(const T& value) {
-  unsigned_of<bytes_in_word<T, At>> word{};
-  std::memcpy(&word, reinterpret_cast<const std::byte*>(&value) + At, bytes_in_word<T, At>);
-  return word;
-}
-template <std::size_t At, class T>
-[[gnu::always_inline]] inline void set_word_at(std::array<std::byte, sizeof(T)>& bytes,
-                                               std::uint64_t value) {
-  const auto word = static_cast<unsigned_of<bytes_in_word<T, At>>>(value);
-  std::memcpy(bytes.data() + At, &word, bytes_in_word<T, At>);
-}
-
-template <class T>
-[[gnu::always_inline]] inline void put_words(std::uint64_t*& to, const T& value) {
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    ((*to++ = word_at<sizeof(std::uint64_t) * I>(value)), ...);
-  }(std::make_index_sequence<words_of<T>()>());
-}
-template <class T>
-[[gnu::always_inline]] inline T take_words(const std::uint64_t*& from) {
-  std::array<std::byte, sizeof(T)> bytes{};
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (set_word_at<sizeof(std::uint64_t) * I, T>(bytes, *from++), ...);
-  }(std::make_index_sequence<words_of<T>()>());
-  return std::bit_cast<T>(bytes);
-}
-
-template <class R, class Words, class F, class... A>
-struct child_of_words;
-template <class R, std::size_t... I, class F, class... A>
-struct child_of_words<R, std::index_sequence<I...>, F, A...> {
-  using words = std::array<std::uint64_t, sizeof...(I)>;
-
-  static R run(std::enable_if_t<I == I, std::uint64_t>... word) {
-    const words all{word...};
-    const std::uint64_t* from = all.data();
-    F fn = take_words<F>(from);
-    return std::apply(std::move(fn), std::tuple<A...>{take_words<A>(from)...});
-  }
-  /// call(run, word...).
-  template <class Call>
-  [[gnu::always_inline]] static auto give(Call call, const F& fn, const A&... arguments) {
-    words all{};
-    std::uint64_t* to = all.data();
-    put_words(to, fn);
-    (put_words(to, arguments), ...);
-    return call(&run, all[I]...);
-  }
-};
-
 /// The function of a child whose callable and arguments are moved to its own frames.
 template <class R, class Given>
 R run_child(Given* given) {
@@ -336,6 +262,32 @@ template <mark_kind Kind, class R, class Fn, class... A>
   }
 }
 
+/// A child whose callable and arguments are passed in registers, as words: the caller's frames may
+/// go on without the child, so nothing of the child may lie there. Not as they are, because the
+/// compiler passes some class types in memory.
+template <class R, class Words, class F, class... A>
+struct child_of_words;
+template <class R, std::size_t... I, class F, class... A>
+struct child_of_words<R, std::index_sequence<I...>, F, A...> {
+  using words = std::array<std::uint64_t, sizeof...(I)>;
+
+  static R run(std::enable_if_t<I == I, std::uint64_t>... word) {
+    const words all{word...};
+    const std::uint64_t* from = all.data();
+    F fn = take_words<F>(from);
+    return std::apply(std::move(fn), std::tuple<A...>{take_words<A>(from)...});
+  }
+  /// Calls fn(arguments…) as a fork.
+  template <mark_kind Kind>
+  [[gnu::always_inline]] static future<R> call(const F& fn, const A&... arguments) {
+    words all{};
+    std::uint64_t* to = all.data();
+    put_words(to, fn);
+    (put_words(to, arguments), ...);
+    return call_in_place<Kind, R>(&run, all[I]...);
+  }
+};
+
 /// Calls fn(arguments…) on this stack. If the call blocks, it is cut off, and this returns a future
 /// with a ticket for its result. After Plevyak et al., Hybrid Execution, §3.2.2, where each caller
 /// had to be compiled for that; and Goldstein, Schauser and Culler, Lazy Threads (1996), where a
@@ -359,9 +311,7 @@ template <mark_kind Kind, class R, class F, class... A>
   } else if constexpr (returns_in_register<R> && fit_in_registers<callable, std::decay_t<A>...>) {
     constexpr std::size_t words = (words_of<callable>() + ... + words_of<std::decay_t<A>>());
     using child = child_of_words<R, std::make_index_sequence<words>, callable, std::decay_t<A>...>;
-    return child::give([](auto* run, auto... word)
-                           [[gnu::always_inline]] { return call_in_place<Kind, R>(run, word...); },
-                       fn, arguments...);
+    return child::template call<Kind>(fn, arguments...);
   } else if constexpr (returns_in_register<R>) {
     using given = given_to_child<callable, std::decay_t<A>...>;
     given all{std::forward<F>(fn), {std::forward<A>(arguments)...}};
