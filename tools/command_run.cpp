@@ -46,7 +46,7 @@ struct run_formatter : CLI::Formatter {
   std::string make_usage(const CLI::App*, std::string) const override {
     return "\nUsage: sojourn run [OPTIONS] PROGRAM [ARGUMENTS...] [: -n N PROGRAM "
            "[ARGUMENTS...]]...\n"
-           "\nA word ':' ends a program's arguments; the ranks of the next one follow. Its only "
+           "\nA word ':' ends the arguments of a program. Another program follows it, whose only "
            "option is -n.\n";
   }
 };
@@ -78,9 +78,9 @@ struct run_options {
     app.footer(examples);
     text("-n,--ranks", ranks, "N", "Ranks to start, 1 to 1024 [as many as cores allowed]");
     flag("--bind", bind, "Give each rank a core of its own, and say so when there are too few");
-    flag("--no-bind", no_bind, "Let the kernel place ranks [bound when there are cores enough]");
-    flag("--label", label, "Put the rank before each line of output: [2] text");
-    flag("--stats", stats, "Print what the ranks counted, each and summed, after the job");
+    flag("--no-bind", no_bind, "Let the kernel place ranks [bound when there are enough cores]");
+    flag("--label", label, "Put the rank before each line of output, as in: [2] text");
+    flag("--stats", stats, "After the job, print the counters of each rank and their sums");
     text("--stats-json", stats_json, "FILE", "Write the same to FILE as JSON");
     text("--share", share, "on|off", "Map objects between ranks, or send messages only [on]");
     text("--balance", balance, "POLICY",
@@ -287,18 +287,18 @@ launch_part parse_part(const std::vector<std::string>& words) {
       number = word.substr(long_name.size() + 1);
     } else {
       throw error(
-          fmt::format("behind a ':' stand -n and a program only, and {} is for the whole "
-                      "job: put it before the first program",
+          fmt::format("only -n and a program may follow a ':', and {} is for the whole job: put it "
+                      "before the first program",
                       shell_word(word)));
     }
   }
   if (program == words.size()) {
-    throw error(fmt::format("no program was given behind a ':'; {} starts a job of two", how));
+    throw error(fmt::format("no program was given after a ':'; {} starts a job of two", how));
   }
   if (!number) {
     throw error(
-        fmt::format("each program of a job of several says its number of ranks, and {} "
-                    "does not: {}",
+        fmt::format("each program of a job of several needs its number of ranks (-n), and {} has "
+                    "none: {}",
                     shell_word(words[program]), how));
   }
   return {parse_rank_count(*number),
@@ -325,8 +325,8 @@ run_request parse_run(const std::vector<std::string>& all) {
   }
   if (!request.says_ranks) {
     throw error(
-        fmt::format("each program of a job of several says its number of ranks, and {} "
-                    "does not: 'sojourn run -n 1 ./a : -n 3 ./b'",
+        fmt::format("each program of a job of several needs its number of ranks (-n), and {} has "
+                    "none: 'sojourn run -n 1 ./a : -n 3 ./b'",
                     shell_word(request.options.command.front())));
   }
   request.options.parts.push_back({request.options.rank_count, request.options.command});

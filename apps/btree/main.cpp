@@ -91,21 +91,20 @@ int run_experiment(settings& s) {
 
 int main(int argc, char** argv) {
   apps::command_line options(
-      "Fills a B-link tree whose pages lie on all ranks with the keys of a file, and runs a "
-      "workload "
-      "on\nit: YCSB's A to E, or the paper's (10,000 keys). Checked: every answer, the structure "
-      "of "
-      "the tree,\nand that it equals std::map.",
+      "Fills a B-link tree whose pages lie on all ranks with the keys of a file, and runs a\n"
+      "workload on it: YCSB's A to E, or the paper's (10,000 keys). Checked: every answer, the\n"
+      "structure of the tree, and that it equals std::map.",
       "btree");
   settings s;
   options.add("--keys", s.keys, "A file of keys, one a line");
   options.add("--fanout", s.tree.fanout, "Most keys or children of a page").between(2, 128);
   options.add("--layout", s.layout, "Where new pages go").one_of({"random", "subtree"});
-  options.add("--workload", s.workload, "What is asked for")
+  options.add("--workload", s.workload, "Mix of operations")
       .one_of({"A", "B", "C", "D", "E", "paper"});
-  options.add("--ops", s.run.operations, "Of all requesters together")
+  options.add("--ops", s.run.operations, "Operations of all requesters together")
       .between(std::uint64_t{1}, std::uint64_t{1} << 28);
-  options.add("--requesters", s.run.requesters, "In the whole job, spread over the ranks")
+  options
+      .add("--requesters", s.run.requesters, "Requesters in the whole job, spread over the ranks")
       .between(1, 4096);
   options.add("--think", s.run.think_cycles, "Cycles between two requests")
       .between(std::uint64_t{0}, apps::think_cycles_max);

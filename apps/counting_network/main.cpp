@@ -13,9 +13,11 @@ int main(int argc, char** argv) {
       "counting_network");
   apps::counting_options counting;
   apps::json_report json;
-  options.add("--requesters", counting.requesters, "In the whole job, spread over the ranks")
+  options
+      .add("--requesters", counting.requesters,
+           "Requesters in the whole job, spread over the ranks")
       .between(1, 4096);
-  options.add("--requests", counting.requests, "Of all requesters together")
+  options.add("--requests", counting.requests, "Requests of all requesters together")
       .between(std::uint64_t{1}, std::uint64_t{1} << 28);
   options.add("--think", counting.think_cycles, "Cycles between two requests")
       .between(std::uint64_t{0}, apps::think_cycles_max);

@@ -18,10 +18,10 @@ struct result {
   std::string fault;        ///< What differs from one loop's values; empty when nothing does.
 };
 
-/// Values are had by calling methods of the nodes, or of a mailbox. Collective. Suspends.
+/// Values are read by calling methods of the nodes, or of a mailbox. Collective. Suspends.
 result run_rpc(const settings& chosen);
 
-/// Values are had by loads, gets and puts: no method runs at the other end. Collective. Suspends.
+/// Values are read by loads, gets and puts: no method runs at the other end. Collective. Suspends.
 result run_onesided(const settings& chosen);
 
 /// As the bulk variant of these, and each put is followed by a signal in place of a barrier.

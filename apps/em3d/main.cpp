@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   apps::command_line options(
       "Electromagnetic waves on an irregular graph (EM3D): each step updates all E nodes from the\n"
       "H nodes they depend on, and then all H nodes. --form says how values of other ranks are\n"
-      "had: by calling methods there, or by one-sided loads, gets and puts; --variant in which\n"
+      "read: by calling methods there, or by one-sided loads, gets and puts; --variant in which\n"
       "portions. em3d_mpi is the same for MPI. Every run is compared with one loop over the whole\n"
       "graph, and says where its time went.",
       "em3d");

@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
   std::optional<std::uint32_t> remote;
   apps::json_report json;
   options.add("--form", name, "pull, push or forward").one_of({"pull", "push", "forward"});
-  options.add("--nodes", chosen.nodes, "In the whole job, half E and half H")
+  options.add("--nodes", chosen.nodes, "Nodes in the whole job, half E and half H")
       .between(2u, 1'000'000u);
   options.add("--degree", chosen.degree, "Neighbours that a node depends on").between(1u, 100u);
   options.add("--remote", remote, "Percent of the neighbours that lie on other ranks")
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
   options.add("--steps", chosen.steps, "Updates of all nodes that are measured")
       .between(1u, 1'000'000u);
   options.add("--warm-up", chosen.warm_up, "Updates before those").between(0u, 1'000'000u);
-  options.add("--seed", chosen.seed, "Of the graph");
+  options.add("--seed", chosen.seed, "Seed of the random graph");
   json.add_to(options);
 
   return apps::run_application(options, argc, argv, [&]() -> int {

@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
       "Random reads of a table that is spread over the ranks (bale's indexgather). --form says\n"
       "how: rpc, a call there and one back for each, many in one message; onesided, a load for\n"
       "each, all on their way before the first is waited for. indexgather_mpi is the same for\n"
-      "MPI. Every run is checked: each word read is the one that stands there.",
+      "MPI. Every run is checked: each word that was read is compared with the table.",
       "indexgather");
   apps::indexgather::settings chosen;
   std::string form = "rpc";

@@ -19,17 +19,19 @@ int main(int argc, char** argv) {
   bool check = false;
   apps::balance_option policy;
   apps::json_report json;
-  options.add("--processes", chosen.processes, "In the whole job").between(1u, 100'000u);
-  options.add("--events", chosen.events, "Of each process in the beginning").between(1u, 10'000u);
-  options.add("--lookahead", chosen.lookahead, "Least time from an event to what it causes")
+  options.add("--processes", chosen.processes, "Processes in the whole job").between(1u, 100'000u);
+  options.add("--events", chosen.events, "Events of each process in the beginning")
+      .between(1u, 10'000u);
+  options
+      .add("--lookahead", chosen.lookahead, "Least time from an event to the events that it causes")
       .between(1e-6, 1e6);
-  options.add("--delay", chosen.mean_delay, "Mean of the time that is added to that")
+  options.add("--delay", chosen.mean_delay, "Mean of the random time that is added to --lookahead")
       .between(0, 1e6);
   options.add("--end", chosen.end, "Time at which the simulation ends").between(0, 1e9);
   options.add("--work", chosen.work, "Rounds of computation for an event").between(0u, 1u << 30);
   options.add("--remote", chosen.remote, "Share of events that go to another process")
       .between(0, 1);
-  options.add("--seed", chosen.seed, "Of all random numbers");
+  options.add("--seed", chosen.seed, "Seed of all random numbers");
   options.add("--begin", begin, "Where processes begin: spread over the ranks, or on one")
       .one_of({"spread", "one"});
   options.add_flag("--affinity", chosen.affinity,

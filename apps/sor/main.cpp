@@ -15,9 +15,10 @@ int main(int argc, char** argv) {
   apps::json_report json;
   options.add("--size", chosen.size, "Rows of the grid, and columns").between(3u, 4096u);
   options.add("--block", chosen.block, "Rows of a block, and columns").between(1u, 4096u);
-  options.add("--iterations", chosen.iterations, "That are measured").between(1u, 1'000'000u);
+  options.add("--iterations", chosen.iterations, "Iterations that are measured")
+      .between(1u, 1'000'000u);
   options.add("--warm-up", chosen.warm_up, "Iterations before those").between(0u, 1'000'000u);
-  options.add("--seed", chosen.seed, "Of the values at the beginning");
+  options.add("--seed", chosen.seed, "Seed of the values at the beginning");
   json.add_to(options);
 
   return apps::run_application(options, argc, argv, [&]() -> int {

@@ -197,7 +197,7 @@ int main(int argc, char** argv) {
   options.add("--ops", s.operations, "Operations of each run")
       .between(std::uint64_t{1}, std::uint64_t{1} << 28)
       .default_text("as many as take 0.2 s");
-  options.add("--requesters", s.requesters, "In the whole job, spread over the ranks")
+  options.add("--requesters", s.requesters, "Requesters in the whole job, spread over the ranks")
       .between(1, 4096);
   options.add("--rounds", s.rounds, "Runs each way").between(1, 1000);
   options.add("--fanout", s.tree.fanout, "Most keys or children of a page").between(2, 128);

@@ -9,7 +9,7 @@
 
 int main(int argc, char** argv) {
   apps::command_line options(
-      "Searches a tree whose parts differ in size beyond all foresight (Unbalanced Tree Search),\n"
+      "Searches a tree whose parts differ in size unpredictably (Unbalanced Tree Search),\n"
       "with threads that begin on rank 0. What gets them to other ranks is load balance: try\n"
       "--policy none, steal and diffuse. Checked: nodes, leaves and depth are the published ones.",
       "uts");
@@ -22,12 +22,12 @@ int main(int argc, char** argv) {
   for (const auto& t : apps::uts::published_trees()) names.emplace_back(t.name);
   options
       .add("--tree", name,
-           "T1, T1L, T1XL (geometric: 4 million, 102 million, 1.6 thousand million nodes), "
+           "T1, T1L, T1XL (geometric: 4 million, 102 million, 1.6 billion nodes), "
            "T3 or T3L (binomial: 4 million, 111 million)")
       .one_of(names);
   options.add("--grain", grain, "Nodes that a thread searches").between(1u, 1u << 30);
   options.add_flag("--alone", alone,
-                   "By a loop on rank 0, without threads: what they compare with");
+                   "Search by a loop on rank 0, without threads, to compare with");
   policy.add_to(options);
   json.add_to(options);
 

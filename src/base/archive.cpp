@@ -11,14 +11,15 @@ void malformed(const char* what) {
 
 void malformed_count(std::uint64_t count, std::uint64_t bytes_left) {
   throw malformed_message(
-      format("a marshalled message is malformed: it has %llu bytes left and tells of %llu elements",
-             static_cast<unsigned long long>(bytes_left), static_cast<unsigned long long>(count)));
+      format("a marshalled message is malformed: it announces %llu elements, but only %llu bytes "
+             "are left",
+             static_cast<unsigned long long>(count), static_cast<unsigned long long>(bytes_left)));
 }
 
 void nested_too_deep() {
   throw error(
-      format("values nested more than %d deep are not marshalled: send them in pieces, or write a "
-             "`save` and `load` that go through them one by one",
+      format("values nested more than %d deep cannot be marshalled: send them in parts, or write a "
+             "`save` and a `load` that visit them in a loop",
              nesting_max));
 }
 

@@ -61,8 +61,8 @@ void check_failed(const char* file, int line, const char* condition, const char*
 
 void refuse_before_run(const char* what) {
   throw error(
-      format("%s before run(): there is no job yet; what needs one belongs in the function "
-             "that run() is given",
+      format("%s before run(): there is no job yet; do this in the function that is passed to "
+             "run()",
              what));
 }
 

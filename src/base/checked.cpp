@@ -93,7 +93,7 @@ void attach_checked() {
 #ifdef SOJOURN_NO_CHECKED
   if (job.checked) {
     throw error(
-        "SOJOURN_CHECKED=1, and this program was built without checked mode: build it "
+        "SOJOURN_CHECKED=1, but this program was built without checked mode: build it "
         "without SOJOURN_NO_CHECKED");
   }
 #endif

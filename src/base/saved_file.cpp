@@ -53,7 +53,9 @@ file_writer::file_writer(std::string path)
   if (fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
       fchmod(fd_, 0600) != 0 || ftruncate(fd_, 0) != 0) {
     close(fd_);
-    throw error(format("%s is there, and is no file of this user", path_.c_str()));
+    throw error(
+        format("%s exists already and is not a regular file of this user: choose another name",
+               path_.c_str()));
   }
   put(first_word);
 }
@@ -118,9 +120,9 @@ file_reader::file_reader(const std::string& path) : path_(path) {
   }
   int reason = errno;
   close(fd);
-  if (!is_file) throw error(format("%s is no file", path.c_str()));
+  if (!is_file) throw error(format("%s is not a regular file", path.c_str()));
   if (size < sizeof first_word + sizeof(trailer)) {
-    throw error(format("%s is torn: it has %zu bytes", path.c_str(), size));
+    throw error(format("%s is incomplete: it has only %zu bytes", path.c_str(), size));
   }
   if (memory == MAP_FAILED) {
     throw error(format("%s cannot be read (%s)", path.c_str(), std::strerror(reason)));
@@ -134,11 +136,11 @@ file_reader::file_reader(const std::string& path) : path_(path) {
   std::memcpy(&t, first_ + end_, sizeof t);
   const char* wrong = nullptr;
   if (opening != first_word) {
-    wrong = "is no file that Sojourn saved";
+    wrong = "was not written by Sojourn";
   } else if (t.bytes != size) {
-    wrong = "is torn: it does not end as it was written";
+    wrong = "is incomplete: its end is missing";
   } else if (add_to_checksum(0, first_, end_) != t.checksum) {
-    wrong = "is damaged: its checksum is not that of its content";
+    wrong = "is damaged: its checksum does not match its content";
   }
   if (wrong != nullptr) {
     munmap(first_, mapped_);
@@ -150,7 +152,7 @@ file_reader::file_reader(const std::string& path) : path_(path) {
 file_reader::~file_reader() { munmap(first_, mapped_); }
 
 void file_reader::bytes(void* to, std::size_t size) {
-  if (size > end_ - at_) throw error(path_ + " ends early: another version of Sojourn wrote it");
+  if (size > end_ - at_) throw error(path_ + " is too short: another version of Sojourn wrote it");
   if (size > 0) std::memcpy(to, first_ + at_, size);
   at_ += size;
 }

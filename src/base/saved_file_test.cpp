@@ -98,7 +98,7 @@ TEST_F(saved_file, a_pipe_that_nobody_writes_to_is_no_file) {
   unlink(path.c_str());
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   alarm(10);
-  EXPECT_EQ(refusal(), path + " is no file");
+  EXPECT_EQ(refusal(), path + " is not a regular file");
   alarm(0);
 }
 

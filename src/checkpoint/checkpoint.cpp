@@ -71,7 +71,7 @@ struct failure {
 void refuse_several_programs() {
   if (!several_programs) return;
   refuse(checkpoint_refusal::several_programs,
-         "the ranks of this job run several programs, and a checkpoint is of one");
+         "the ranks of this job run several programs, and only a job of one program can be saved");
 }
 
 /// To be called before anything suspends: at an open fork, older frames of main would then go on.
@@ -80,9 +80,10 @@ void refuse_unless_main() {
   bool is_main = p != nullptr && p->slot == slots.main_slot() && p->hi == slots.high(p->slot) &&
                  p->thread == 0;
   if (!is_main || youngest_mark() != 0 || running.holds != nullptr) {
-    refuse(checkpoint_refusal::not_main,
-           "checkpoint() is called by main on every rank, not by a thread or a call, and outside "
-           "of any activation, fork, finish or stay");
+    refuse(
+        checkpoint_refusal::not_main,
+        "checkpoint() must be called by main on every rank, not by a thread or a call, and outside "
+        "of any activation, fork, finish or stay");
   }
 }
 
@@ -121,14 +122,16 @@ void refuse_unless_saved(const piece* p, bool is_awaited_or_ready) {
     refuse(why, name_of(p) + ' ' + text);
   };
   if (slots.is_main(p->slot)) {
-    because(part_of_main, "is part of main, began by a fork or an activation, and has not ended");
+    because(part_of_main,
+            "is a part of main that a fork or an activation began, and has not ended");
   }
   if (p->scope != nullptr) because(in_finish, "belongs to a finish that has not ended");
   if (p->exceptions.caught != nullptr || p->exceptions.uncaught != 0 || p->marks_hold_exceptions) {
     because(handles_exception, "waits in a catch block, and the exception is not saved");
   }
   if (p->static_inits != 0) because(initialises, "is initialising a static variable");
-  if (p->holds != nullptr) because(stays, "has a `stay`: it uses what only its process has");
+  if (p->holds != nullptr)
+    because(stays, "has a `stay`: it uses something that only its process has");
   for (const mutex_state* m = p->mutexes; m != nullptr; m = m->before) {
     refuse_object(p, "holds", *m);
   }
@@ -180,8 +183,8 @@ std::vector<piece*> fibers_to_save() {
       [](const ticket& t, void* context) {
         if (t.is_awaited() && forwarded_to(t) == 0 && waits_for_several(t) == 0) {
           refuse(checkpoint_refusal::continues,
-                 "a continuation (future::then) waits for its result: wait for the future that it "
-                 "gives");
+                 "a continuation (future::then) waits for its result: wait for the future that "
+                 "then() returned first");
         }
         if (t.waiter != nullptr) static_cast<decltype(known)*>(context)->insert(t.waiter);
       },
@@ -190,11 +193,11 @@ std::vector<piece*> fibers_to_save() {
     if (!is_saved(m)) continue;
     refuse(
         checkpoint_refusal::part_of_main,
-        "main holds a sojourn::mutex of the global heap, and would not in a restored job: unlock "
-        "it before");
+        "main holds a sojourn::mutex of the global heap, and would not hold it in a restored job: "
+        "unlock it first");
   }
   if (finish_is_open()) {
-    refuse(checkpoint_refusal::in_finish, "a finish is open: let it end before");
+    refuse(checkpoint_refusal::in_finish, "a finish is open: let it end first");
   }
   for (const piece* p : list) refuse_unless_saved(p, known.contains(p));
   if (scan_is_enabled()) {
@@ -409,7 +412,7 @@ void restore_rank(const std::string& path, const checkpoint_set& set) {
     refuse_to_restore(path +
                           " was written by another program, or with other libraries or on another "
                           "kind of processor",
-                      "start the executable that wrote it, not one that was built anew");
+                      "start the same executable that wrote it, not a rebuilt one");
   }
   if ((set.checked != 0) != checked()) {
     refuse_to_restore(path + (checked() ? " has no records of objects, which checked mode needs"
@@ -422,7 +425,7 @@ void restore_rank(const std::string& path, const checkpoint_set& set) {
   } catch (const error& e) {
     throw error(format("cannot restore: %s", e.what()));
   }
-  constexpr const char* whole = "all files of a checkpoint must be as they were written";
+  constexpr const char* whole = "all files of a checkpoint must be unchanged";
   std::string file = rank_file(path, set.generation, job.me);
   try {
     file_reader from(file);
@@ -430,7 +433,7 @@ void restore_rank(const std::string& path, const checkpoint_set& set) {
       throw error(file + " belongs to another checkpoint");
     }
     if (int rank = from.get<int>(); rank != job.me) {
-      throw error(format("%s is the part of rank %d", file.c_str(), rank));
+      throw error(format("%s belongs to rank %d", file.c_str(), rank));
     }
     load_rank(from);
   } catch (const error& e) {
@@ -452,11 +455,11 @@ void let_restored_go() {
 }
 
 void read_restored_root(const char* type, void* into, std::size_t size) {
-  if (!self.restored) throw error("this job was not restored: restored() tells");
+  if (!self.restored) throw error("this job was not restored: call restored() first to find out");
   if (self.root_type != type || self.root.size() != size) {
     throw error(self.root_type.empty()
                     ? "the checkpoint was written without a root"
-                    : "the root of the checkpoint is of another type than is asked for");
+                    : "the root of the checkpoint has a different type than the one asked for");
   }
   std::memcpy(into, self.root.data(), size);
 }

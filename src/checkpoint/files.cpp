@@ -76,8 +76,8 @@ bool lock_checkpoint(const std::string& path, int rank) {
       std::string holder = held ? holder_in(fd) : "";
       close(fd);
       if (!held) return false;
-      throw error(path + " belongs to another job that runs" + holder +
-                  ": end that one, or choose another name");
+      throw error(path + " is in use by another running job" + holder +
+                  ": end that job, or choose another name");
     }
     // The job that had the lock may have removed the file meanwhile.
     struct stat mine{};
@@ -154,7 +154,7 @@ std::uint64_t generation_at(const std::string& path) {
     return read_set(path).generation;
   } catch (const error&) {
     throw error(path +
-                " is there, and is no checkpoint that could be replaced: choose another "
+                " exists already and is not a checkpoint that could be replaced: choose another "
                 "name, or remove it");
   }
 }

@@ -32,7 +32,7 @@ namespace sojourn::detail {
 namespace {
 
 constexpr int ranks_tried = 2;
-constexpr const char* no_region = "not tried: the address range cannot be had";
+constexpr const char* no_region = "not tried: the address range is not available";
 
 bool can_reserve(const address_map& map) {
   if (reserve_region(map) != 0) return false;
@@ -73,8 +73,8 @@ attempt_result take_rank_memory() {
   attempt_result result = open_memory(map.worker_stack(), address_map::worker_stack_bytes);
   if (result.reason.empty()) result = open_memory(map.stacks, map.main_stack_bytes);
   std::string kib = read_field("/proc/self/status", "VmData");
-  result.note = kib.empty() ? "can be had"
-                            : format("%ld MiB can be had, charged as it is touched",
+  result.note = kib.empty() ? "available"
+                            : format("%ld MiB available, charged only when touched",
                                      std::atol(kib.c_str()) >> 10);
   return result;
 }
@@ -200,8 +200,8 @@ finding check_overcommit() {
     long used = std::atol(read_field("/proc/meminfo", "Committed_AS").c_str());
     f.level = severity::warning;
     f.found = format(
-        "strict (vm.overcommit_memory=2): %ld MiB are left, of which each rank takes "
-        "what 'memory of a rank' says, touched or not",
+        "strict (vm.overcommit_memory=2): %ld MiB are left, and each rank takes what 'memory of a "
+        "rank' says, touched or not",
         std::max(limit - used, 0L) / 1024);
     f.remedy = "sysctl vm.overcommit_memory=0, or start few ranks";
   } else {

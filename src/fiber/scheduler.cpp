@@ -173,7 +173,7 @@ void attach_scheduler(std::uint64_t stack_low, std::uint64_t stack_high) {
 
 void waits_outside_fiber() {
   on_fiber.waits_outside();
-  die("a wait outside of any fiber: in a nonblocking handler, before run() or after it");
+  die("only a fiber can wait, and none runs in a nonblocking handler, before run() or after it");
 }
 
 piece* suspend_running(std::uint64_t sp) {
@@ -267,7 +267,7 @@ void run_task(void* context) {
 [[gnu::noinline]] handler_end run_by_reference(task* t) {
   piece* p = ready_spare();
   SOJOURN_CHECK(t->refers->refers_to->slot != p->slot,
-                "a child would run in the place of the frames that it refers to");
+                "a child would overwrite frames of its caller that it refers to");
   hand_over_referrer(t->refers, p);
   p->by_reference = true;
   place(p->refers_to);

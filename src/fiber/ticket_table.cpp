@@ -173,7 +173,7 @@ void complete_ticket_thrown(ticket* t, const std::exception_ptr& exception) {
 }
 
 const std::exception_ptr& thrown_of(const ticket& t) {
-  SOJOURN_CHECK(t.has == outcome::thrown, "a ticket that has no exception of this rank");
+  SOJOURN_CHECK(t.has == outcome::thrown, "the ticket holds no exception of this rank");
   return *thrown_at(const_cast<ticket&>(t));
 }
 

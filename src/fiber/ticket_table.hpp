@@ -115,7 +115,7 @@ void begin_wait(piece* left, void* awaited);
 /// for the same reason as leave().
 [[gnu::always_inline]] inline void wait_for(ticket* t) {
   SOJOURN_CHECK(t->waiter == nullptr && t->notify == nullptr,
-                "two fibers wait for one result: a future has one reader");
+                "two fibers wait for the same future: only one may");
   leave_to_wait(begin_wait, t);
 }
 

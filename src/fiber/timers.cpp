@@ -94,7 +94,7 @@ void grow() {
 }  // namespace
 
 void set_timer(piece* p, std::uint64_t deadline_ns) {
-  SOJOURN_CHECK(p->timer == 0, "a fiber sets two timers");
+  SOJOURN_CHECK(p->timer == 0, "a fiber whose timer is set sets another one");
   if (deadline_ns == never_ns) return;
   if (heap.count + 1 >= heap.capacity) grow();
   sift_up(++heap.count, {deadline_ns, ++heap.last_number, p});

@@ -100,7 +100,7 @@ void drop_waiter(piece* p) {
 
 void ended_with_mutex() {
   die("a fiber has ended while it held a sojourn::mutex (0x%llx), which nobody can unlock any "
-      "more: unlock it before, or use std::lock_guard",
+      "more: unlock it first, or use std::lock_guard",
       number(running.mutexes));
 }
 
@@ -117,7 +117,7 @@ void destroyed_in_use(const waiters& object) {
 void refuse_count(const waiters& object, std::ptrdiff_t count) {
   throw error(format("a sojourn::%s cannot count %s%td: %s", name_of(object.kind),
                      count < 0 ? "" : "down by ", count,
-                     count < 0 ? "counts are not negative" : "that is more than is left"));
+                     count < 0 ? "a count cannot be negative" : "that is more than is left"));
 }
 
 }  // namespace sojourn::detail
@@ -130,7 +130,7 @@ bool mutex::wait_for_turn(std::uint64_t deadline_ns) {
   if (detail::would_wait_for_itself(this)) {
     throw error(detail::format(
         "a fiber locks a sojourn::mutex (0x%llx) that it holds already, and would wait for itself: "
-        "unlock it before, or leave out the second lock",
+        "unlock it first, or leave out the second lock",
         detail::number(this)));
   }
   // Whoever unlocks it makes this fiber its holder.
@@ -160,7 +160,8 @@ void mutex::pass_on() {
 bool condition_variable::wait_ns(std::unique_lock<mutex>& lock, std::uint64_t deadline_ns) {
   if (!lock.owns_lock()) {
     throw error(
-        "a fiber waits in a sojourn::condition_variable with a lock that does not hold its mutex");
+        "a fiber waits in a sojourn::condition_variable with a lock that does not hold its mutex: "
+        "lock it first");
   }
   mutex& m = *lock.mutex();
   // The frames that locked it may be older than those that wait.

@@ -53,8 +53,7 @@ void check_watched(std::uint64_t sp, std::uint64_t hi, const char* doing) {
     if (is_excused(function)) continue;
     if (w.kind == watched_kind::mutex) {
       die("`%s` %s while it holds a mutex (0x%llx): another fiber that locks it stops this rank "
-          "for "
-          "ever; unlock it before",
+          "for ever; unlock it first",
           function.c_str(), doing, reinterpret_cast<unsigned long long>(w.what));
     }
     die("`%s` promised not to block (sojourn::nonblocking) and %s: take back the promise, or "

@@ -262,8 +262,8 @@ launch_plan plan_launch(launch_options options) {
       order.resize(static_cast<std::size_t>(options.rank_count));
       plan.core_of_rank = std::move(order);
     } else if (options.bind == binding::wanted) {
-      plan.warning = "ranks are not bound, for " + std::to_string(options.rank_count) +
-                     " ranks want as many cores and the job may use " + std::to_string(allowed);
+      plan.warning = "ranks are not bound to cores: " + std::to_string(options.rank_count) +
+                     " ranks need a core each, and the job may use " + std::to_string(allowed);
     }
   }
   plan.options = std::move(options);

@@ -108,12 +108,11 @@ std::string death_report(const rank_end& end, const crash_record& crash, const s
     if (!message.empty()) text += "  " + message + "\n";
     text += stack_text(crash, symbol_file, sender);
   } else if (fatal_signal(end, crash) == SIGKILL) {
-    text +=
-        end.killed_for_memory
-            ? "  the kernel killed it because memory ran out: start fewer ranks, give the job "
-              "more memory, or use less\n"
-            : "  no process can tell who sends SIGKILL: kill -9, or the system, which does this "
-              "when memory runs out (dmesg tells)\n";
+    text += end.killed_for_memory
+                ? "  the kernel killed it because memory ran out: start fewer ranks, give the job "
+                  "more memory, or use less\n"
+                : "  no process can tell who sends SIGKILL: kill -9, or the system, which does so "
+                  "when memory runs out (see dmesg)\n";
   } else if (fatal_signal(end, crash) != 0) {
     text += "  it left no stack\n";
   }

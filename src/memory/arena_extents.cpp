@@ -162,7 +162,7 @@ void arena_extents::give_back(std::uint64_t address, std::uint64_t bytes) {
   SOJOURN_CHECK(granules_ != nullptr && addresses.in_arenas(address) && is_home(address) &&
                     address % granule_bytes == 0 && bytes > 0 && is_home(address + bytes - 1) &&
                     bytes <= bytes_taken_,
-                "%llu bytes at 0x%llx are no extent of rank %d",
+                "%llu bytes at 0x%llx are not an extent of rank %d",
                 static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(address),
                 job.me);
   std::uint8_t* state = granules_ + granule_of(address);

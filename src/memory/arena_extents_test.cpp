@@ -67,7 +67,7 @@ TEST(arena_extents, one_given_back_twice_or_in_use_or_of_another_rank_ends_the_r
     std::uint64_t at = extents.take(100000);
     extents.give_back(at + (std::uint64_t{1} << addresses.arenas_shift), 100000);
   };
-  EXPECT_DEATH(foreign(), "are no extent of rank 0");
+  EXPECT_DEATH(foreign(), "are not an extent of rank 0");
 }
 
 }  // namespace

@@ -133,10 +133,10 @@ bool stack_slots::canary_is_whole(std::uint32_t index) const {
 }
 
 void stack_slots::overflowed(std::uint32_t index) const {
-  die("stack overflow: the stack of %s, %llu KiB, was full, and what lies below it is overwritten; "
-      "use less of it (recursion, large local arrays), or %s. It had no guard page, which would "
-      "have "
-      "told where: this process has as many mappings as vm.max_map_count allows",
+  die("stack overflow: %s has used more than its %llu KiB of stack and overwritten the memory "
+      "below; use less stack (recursion, large local arrays), or %s. The stack had no guard page, "
+      "which would have shown where this happened, because the process already has as many "
+      "mappings as vm.max_map_count allows",
       is_main(index) ? "a main fiber" : "a fiber",
       static_cast<unsigned long long>((high(index) - low(index)) >> 10), how_to_enlarge(index));
 }

@@ -75,8 +75,8 @@ aggregation chosen;
 /// Bundles calls as `how` says from now on.
 void begin_bundling(const aggregation& how) {
   if (how.bytes < bytes_min || how.bytes > bytes_max) {
-    throw error(
-        format("bundles of %zu bytes: a bundle has %zu to %zu", how.bytes, bytes_min, bytes_max));
+    throw error(format("a bundle cannot have %zu bytes: give a size from %zu to %zu", how.bytes,
+                       bytes_min, bytes_max));
   }
   chosen = how;
   chosen.bytes = how.bytes / 8 * 8;
@@ -138,7 +138,8 @@ void go_through(request& message) {
       const auto rest = static_cast<std::size_t>(bundle_end - opened.next);
       if (rest < sizeof header) malformed(message, "ends in the middle");
       std::memcpy(&header, opened.next, sizeof header);
-      if (header.handler >= functions().size()) malformed(message, "names no function");
+      if (header.handler >= functions().size())
+        malformed(message, "names a function that does not exist");
       const bundled_function& called = *functions()[header.handler];
       if (header.count > (rest - sizeof header) / called.stride) {
         malformed(message, "ends in the middle");

@@ -63,12 +63,13 @@ void consume_call(const arrival& a) {
 void deliver_to_user(arrival& a) {
   std::size_t index = a.handler - first_user_handler;
   if (index >= dispatcher.handler_count) {
-    die("a message from rank %d names handler %zu of %zu: it does not come from this program",
+    die("a message from rank %d names handler %zu, and this program has only %zu: it does not come "
+        "from this program",
         a.source, index, dispatcher.handler_count);
   }
   void* scope = nullptr;
   if (!is_of_this_job(a.ticket)) [[unlikely]]
-    refuse_arrival(a, "is to be answered to a rank that is not there");
+    refuse_arrival(a, "asks for an answer to a rank that does not exist");
   if (a.flags & flag_scope) {
     message_reader from(a);
     scope = on_dispatch.scopes.give(a, from.take_last<scope_ticket>());
@@ -79,7 +80,9 @@ void deliver_to_user(arrival& a) {
     int source = a.source;
     consume_call(a);
     if (answer == 0)
-      die("more than %zu computations are blocked here and rank %d calls", fibers_max, source);
+      die("more than %zu computations are blocked on this rank, and rank %d sends another call: "
+          "start fewer at a time",
+          fibers_max, source);
     send_exception(answer, std::make_exception_ptr(error(format(
                                "rank %d refuses a call: more than %zu computations are blocked "
                                "there; start fewer at a time",

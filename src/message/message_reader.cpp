@@ -17,15 +17,15 @@ const char* name_of(std::uint16_t handler) {
     case runtime_message::piece:
       return "piece of a stack";
     case runtime_message::piece_to_read:
-      return "piece of a stack to be read";
+      return "piece of a stack that is to be read";
     case runtime_message::piece_part:
       return "part of a piece of a stack";
     case runtime_message::extent_returns:
-      return "extent that returns";
+      return "returned extent of a thread's heap";
     case runtime_message::forward_result:
       return "request to forward a result";
     case runtime_message::drop_ticket:
-      return "ticket that is dropped";
+      return "notice that a ticket was dropped";
     case runtime_message::collective:
       return "contribution to a collective operation";
     case runtime_message::scope_returns:
@@ -33,7 +33,7 @@ const char* name_of(std::uint16_t handler) {
     case runtime_message::scope_failed:
       return "finish scope's exception";
     case runtime_message::scope_wants:
-      return "wish for a finish scope's weight";
+      return "request for more of a finish scope's weight";
     case runtime_message::bulk_put:
       return "put";
     case runtime_message::bulk_get:
@@ -43,11 +43,11 @@ const char* name_of(std::uint16_t handler) {
     case runtime_message::stop_told:
       return "stop source's answer";
     case runtime_message::check_copy:
-      return "note of a copy";
+      return "notice of a copy";
     case runtime_message::thread_ask:
-      return "thread's order to move";
+      return "request that a thread move";
     case runtime_message::thread_moved:
-      return "thread's news";
+      return "notice that a thread has moved";
     case runtime_message::thread_query:
       return "question about a thread";
     case runtime_message::thread_stale:
@@ -55,19 +55,19 @@ const char* name_of(std::uint16_t handler) {
     case runtime_message::steal_ask:
       return "request for threads";
     case runtime_message::steal_nothing:
-      return "refusal of threads";
+      return "notice that there are no threads to give";
     case runtime_message::load_told:
       return "rank's load";
     case runtime_message::threads_handed:
       return "batch of threads";
     case runtime_message::kept_read:
-      return "read of kept values";
+      return "request for kept values";
     case runtime_message::kept_ended:
-      return "end of kept values";
+      return "notice that kept values are no longer needed";
     case runtime_message::entry_told:
-      return "name's entry";
+      return "answer with the entry of a name";
     case runtime_message::forks_here:
-      return "note of forks";
+      return "notice about forks";
     case runtime_message::count_:
       break;
   }

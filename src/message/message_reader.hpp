@@ -43,12 +43,12 @@ inline bool is_rank(std::int64_t rank) { return rank >= 0 && rank < job.count; }
 /// `id`, once it is known that there is a rank to which messages about it can go.
 inline ticket_id checked_ticket(const arrival& a, ticket_id id) {
   if (!is_of_this_job(id)) [[unlikely]]
-    refuse_arrival(a, "names a ticket of a rank that is not there");
+    refuse_arrival(a, "names a ticket of a rank that does not exist");
   return id;
 }
 inline int checked_rank(const arrival& a, std::int64_t rank) {
   if (!is_rank(rank)) [[unlikely]]
-    refuse_arrival(a, "names a rank that is not there");
+    refuse_arrival(a, "names a rank that does not exist");
   return static_cast<int>(rank);
 }
 

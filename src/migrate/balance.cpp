@@ -429,7 +429,7 @@ void on_steal_nothing(arrival& a, const std::uint32_t& given) {
 
 void on_load_told(arrival& a, const int& told) {
   // A negative load cannot be, and would overflow where loads are compared.
-  if (told < 0) refuse_arrival(a, "is below zero");
+  if (told < 0) refuse_arrival(a, "is negative");
   state.peers[a.source].load = told;
   wire().consume(a);
 }
@@ -440,7 +440,8 @@ void on_threads_handed(arrival& a) {
     const auto h = all.take<handed_thread>();
     (void)all.take_bytes(rounded_up(sizeof h) - sizeof h);
     const std::byte* payload = all.take_bytes(rounded_up(h.bytes));
-    if (!starts_thread(h.handler, h.bytes)) refuse_arrival(a, "holds what starts no thread");
+    if (!starts_thread(h.handler, h.bytes))
+      refuse_arrival(a, "holds a message that does not start a thread");
     (void)checked_ticket(a, h.thread);
     (void)checked_rank(a, h.source);
     kept_thread* k = new_kept(h.bytes);
@@ -468,7 +469,7 @@ balance_policy policy_from_environment() {
   for (balance_policy p : {balance_policy::none, balance_policy::steal, balance_policy::diffuse}) {
     if (std::string_view(text) == name_of(p)) return p;
   }
-  throw error(format("SOJOURN_BALANCE=%s is not none, steal or diffuse", text));
+  throw error(format("SOJOURN_BALANCE=%s is neither none, steal nor diffuse", text));
 }
 
 void set_policy(balance_policy policy) {

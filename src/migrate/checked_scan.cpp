@@ -104,8 +104,7 @@ class departure_check {
     }
     if (is_excused(called)) return;
     die("`%s` migrates to rank %d, and was called by a library function that `%s` called: the "
-        "library "
-        "lies elsewhere there; a function that a library calls back must not migrate "
+        "library lies elsewhere there; a function that a library calls back must not migrate "
         "(docs/pitfalls.md)",
         called.c_str(), to_, caller.c_str());
   }

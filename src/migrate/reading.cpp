@@ -203,7 +203,7 @@ bool read_all(int source, const std::vector<stretch>& all) {
       return wire().read_memory(source, s.from, reinterpret_cast<void*>(s.to), s.bytes);
     });
   } catch (const error& e) {
-    die("frames that rank %d sends are not where its message says: %s", source, e.what());
+    die("the frames that rank %d sends are not where its message says: %s", source, e.what());
   }
 }
 
@@ -213,17 +213,18 @@ void on_piece_to_read(arrival& a, const head_to_read& head) {
   piece* p = new_piece();
   read_tail(p, a, rest);
   (void)checked_ticket(a, what.done);
-  if (what.image_bytes > what.bytes) refuse_arrival(a, "has more of an image than there is of it");
+  if (what.image_bytes > what.bytes)
+    refuse_arrival(a, "has an image that is longer than the piece");
   const bool has_table = what.heap.arena != 0;
   const std::size_t entries = has_table ? what.heap.entries() : 0;
   if (rest.left() != entries * sizeof(page_range))
-    refuse_arrival(a, "has another table of a thread's heap than it says");
+    refuse_arrival(a, "has a table of a thread's heap whose length is not the announced one");
   std::vector<page_range> heap(entries);
   if (!heap.empty()) std::memcpy(heap.data(), rest.next(), rest.left());
   describe_arrival(p, a, head.piece, what.bytes);
   const thread_arena* named = heap_of(p);
   if (reinterpret_cast<std::uint64_t>(named) != what.heap.arena)
-    refuse_arrival(a, "brings another heap than the thread has");
+    refuse_arrival(a, "brings a heap that is not the thread's");
   int source = a.source;
   wire().consume(a);
 
@@ -250,7 +251,7 @@ void on_piece_part(arrival& a, const part_header& header) {
   auto coming = by_parts.find(header.done);
   if (coming == by_parts.end() || coming->second.source != a.source ||
       bytes > coming->second.left || !coming->second.has_room(header.to, bytes)) {
-    refuse_arrival(a, "is not of a piece that comes from there, or not for where that goes");
+    refuse_arrival(a, "belongs to no piece that its sender sends, or lies outside of it");
   }
   copy_frames(reinterpret_cast<void*>(header.to), a.payload + sizeof header, bytes);
   counts.migration_copies += bytes;
@@ -281,7 +282,7 @@ void fail_arrivals_from(int rank) {
     by_parts.erase(coming);
     if (result == 0) continue;
     try {
-      throw_rank_lost(rank, "a computation that comes from there");
+      throw_rank_lost(rank, "a computation that was on its way from there");
     } catch (...) {
       send_exception(result, std::current_exception());
     }
@@ -313,8 +314,8 @@ void let_read(const departure& d) {
   // The bytes must stay where the message says they are until the other rank has read them.
   if (image_bytes < p->bytes()) ++slots[p->slot].being_read;
   std::size_t bytes = message_bytes(*s);
-  SOJOURN_CHECK(bytes <= wire().payload_max(), "the heap of a thread has too many parts (%zu)",
-                s->heap.size());
+  SOJOURN_CHECK(bytes <= wire().payload_max(),
+                "the heap of a thread has too many parts to be sent (%zu)", s->heap.size());
   std::byte* room = try_reserve_request(d.to, bytes);
   if (room != nullptr) [[likely]]
     return send(room, s);

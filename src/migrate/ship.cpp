@@ -210,7 +210,7 @@ void read_tail(piece* p, const arrival& a, message_reader& from) {
 }
 
 void describe_arrival(piece* p, const arrival& a, const piece_header& header, std::size_t bytes) {
-  if (!addresses.in_stacks(header.sp)) refuse_arrival(a, "begins at an address that is no stack's");
+  if (!addresses.in_stacks(header.sp)) refuse_arrival(a, "begins outside of all stacks");
   std::uint32_t slot = slots.index_of(header.sp);
   if (bytes > slots.high(slot) - header.sp) refuse_arrival(a, "is longer than its stack");
   if (header.sp - slots.low(slot) < stack_slots::guard_bytes)

@@ -128,9 +128,8 @@ void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t
     std::fprintf(
         stderr,
         "sojourn: rank %d: warning: a frame of `%s` is saved with a word (0x%llx) that looks like "
-        "a "
-        "pointer into this rank's private heap, which is not; in a restored job it points nowhere. "
-        "Keep the data on thread_heap() or in the global heap (see docs/checkpoint.md; "
+        "a pointer into this rank's private heap, which is not saved; in a restored job it points "
+        "nowhere. Keep the data on thread_heap() or in the global heap (see docs/checkpoint.md; "
         "SOJOURN_SCAN=off silences this)\n",
         job.me, function.c_str(), static_cast<unsigned long long>(word));
     return;

@@ -62,7 +62,7 @@ ticket* thread_ticket(ticket_id thread) {
 ticket* unjoined_ticket(ticket_id thread) {
   ticket* t = thread_ticket(thread);
   if (t->asked == ticket::joined) {
-    throw error("the thread is being joined by another fiber already: one joins, and tells others");
+    throw error("the thread is already being joined by another fiber: only one fiber may join it");
   }
   return t;
 }
@@ -162,7 +162,8 @@ void question_home(ticket_id thread) {
 }
 
 std::int64_t ask_its_home(ticket_id thread, home_question question) {
-  if (thread == 0) throw thread_error(thread_refusal::unknown, "this names no thread");
+  if (thread == 0)
+    throw thread_error(thread_refusal::unknown, "this thread object names no thread");
   home_request r{thread, question};
   const int its_home = home_of(thread);
   if (its_home == job.me) return answer_here(r);
@@ -174,7 +175,7 @@ std::int64_t ask_its_home(ticket_id thread, home_question question) {
 }
 
 void save_homecomings(file_writer& to) {
-  SOJOURN_CHECK(!home.counted.keeps_questions(), "a question about a thread waits for a message");
+  SOJOURN_CHECK(!home.counted.keeps_questions(), "a question about a thread is still kept");
   to.bytes(home.come.data(), home.come.size_bytes());
   to.bytes(home.sent.data(), home.sent.size_bytes());
 }

@@ -11,11 +11,11 @@ namespace sojourn::detail {
 // address of one.
 inline constexpr stay_reason moved{thread_refusal::none, ""};
 inline constexpr stay_reason waits_here{thread_refusal::waits_here,
-                                        "it waits for something that only its rank can tell it"};
+                                        "it waits for something that only its rank can provide"};
 inline constexpr stay_reason has_finished{thread_refusal::finished, "the thread has ended"};
 inline constexpr stay_reason is_unknown{
     thread_refusal::unknown,
-    "there is no such thread: it was joined, or has ended detached, or never was one"};
+    "there is no such thread: it was joined, has ended after detach, or never existed"};
 inline constexpr stay_reason runs_other{thread_refusal::other_program,
                                         "the rank runs another program"};
 

@@ -76,14 +76,14 @@ void end_heap(thread_arena* heap) {
 piece* running_base(const char* what) {
   piece* p = running_piece();
   if (p == nullptr || p->thread == 0) {
-    throw error(format("%s: what runs is no thread: start it with spawn", what));
+    throw error(format("%s: the caller is not a thread: start it with spawn", what));
   }
   bool is_base = p->result == 0 || p->is_thread_base();
   if (!is_base) p = threads_here.find(p->thread);
   if (p == nullptr) {
     throw error(
-        format("%s: what belongs to a thread is where its oldest frames are, and this activation "
-               "of it is elsewhere",
+        format("%s: the thread's heap and affinity are on the rank of its oldest frames, and this "
+               "activation of it runs on another rank",
                what));
   }
   return p;
@@ -186,7 +186,8 @@ inline_string<23> this_thread_name() {
 
 void name_this_thread(const inline_string<23>& name) {
   detail::piece* p = detail::running_piece();
-  if (p == nullptr || p->thread == 0) throw error("what runs is no thread, and can have no name");
+  if (p == nullptr || p->thread == 0)
+    throw error("only a thread can have a name, and the caller is not one: start it with spawn");
   detail::extra_of(p).name = name;
 }
 
@@ -211,7 +212,7 @@ void migrate(thread t, rank_t to) {
     throw error(detail::format("there is no rank %d to migrate to: this job has ranks 0 to %d", to,
                                rank_count() - 1));
   }
-  if (!t) throw thread_error(thread_refusal::unknown, "this names no thread");
+  if (!t) throw thread_error(thread_refusal::unknown, "this thread object names no thread");
   if (t != self()) return detail::migrate_base(t.id(), to);
   const detail::piece* p = detail::running_piece();
   // It runs on the stack of a handler that is no fiber yet, or is the thread's base.
@@ -219,8 +220,9 @@ void migrate(thread t, rank_t to) {
   if (is_base) return detail::migrate_self(to);
   detail::migrate_base(t.id(), to);
   if (to != rank_me() && !detail::migrate_activations(to, via::migrate.all())) {
-    throw thread_error(thread_refusal::stays,
-                       "the thread's base has moved; the activation that asked for it stays");
+    throw thread_error(
+        thread_refusal::stays,
+        "the thread's oldest frames have moved; the activation that asked for this stays");
   }
 }
 

@@ -80,7 +80,7 @@ void attach_xthreads() {
   char* end;
   const long value = std::strtol(text, &end, 10);
   if (*end != 0 || value < 1 || value > 65536) {
-    throw error(format("SOJOURN_RANKS_PER_NODE=%s is no number of ranks: 1 or more", text));
+    throw error(format("SOJOURN_RANKS_PER_NODE=%s is not a number of ranks: give 1 or more", text));
   }
   ranks_per_node = static_cast<int>(value);
 }
@@ -149,7 +149,7 @@ const char* xthread_strerror(XTCALL result) {
     case XT_OK:
       return "done";
     case XT_UNKNOWN:
-      return "there is no such thread: it was joined, or has ended detached";
+      return "there is no such thread: it was joined, or has ended after detach";
     case XT_FINISHED:
       return "the thread has ended";
     case XT_PINNED:
@@ -161,7 +161,8 @@ const char* xthread_strerror(XTCALL result) {
     case XT_EXCEPTION:
       return "the thread handles an exception";
     case XT_BUSY:
-      return "the thread is held where it is, or waits for what only its rank can tell";
+      return "the thread must stay on its rank, or waits for something that only its rank can "
+             "provide";
     case XT_NO_PLACE:
       return "there is no such process or node";
     case XT_TOO_LONG:
@@ -169,8 +170,8 @@ const char* xthread_strerror(XTCALL result) {
     case XT_FAILED:
       return "an exception left the thread, or it joins itself";
     case XT_NO_FUNCTION:
-      return "the function is NULL, or not of this program but of a shared library";
+      return "the function is NULL, or lies in a shared library and not in this program";
     default:
-      return "no result of a call on threads";
+      return "this is not a result of an xthread call";
   }
 }

@@ -142,7 +142,7 @@ found_object live_object(std::uint64_t address, const char* method, code_site si
 
 [[noreturn]] void wrong_type(const object_record& r, std::uint64_t address, const object_kind& as,
                              const char* method, code_site site) {
-  die("%s %s the %s at 0x%llx as if it were a %s: the global_ptr has the wrong type",
+  die("%s %s the %s at 0x%llx as if its type were %s: the global_ptr has the wrong type",
       who(site).c_str(), deed(method).c_str(), name_of(r.element).c_str(),
       static_cast<unsigned long long>(address), name_of(as).c_str());
 }
@@ -194,7 +194,7 @@ void look_at_copy(const copy& c) {
 }
 
 void on_check_copy(arrival& a, const copy& c) {
-  if (c.element.bytes == 0) refuse_arrival(a, "is of elements of no bytes");
+  if (c.element.bytes == 0) refuse_arrival(a, "says that an element has 0 bytes");
   wire().consume(a);
   look_at_copy(c);
 }
@@ -281,7 +281,7 @@ void begin_destroy(std::uint64_t address, std::size_t bytes, object_kind element
         r.is_destroyed() ? "had destroyed it" : "is destroying it");
   }
   if (!same(r.element.type, element.type)) {
-    die("%s destroyed the %s at 0x%llx as if it were a %s: the global_ptr has the wrong type",
+    die("%s destroyed the %s at 0x%llx as if its type were %s: the global_ptr has the wrong type",
         who(site).c_str(), name_of(r.element).c_str(), shown, name_of(element).c_str());
   }
   // An empty array takes a byte.

@@ -100,7 +100,7 @@ class hang_words {
   std::string sentence() const {
     if (std::string missing = who_has_not_joined(); !missing.empty()) return missing;
     if (!waits_.proven_circle().empty()) return "deadlock: " + tell({waits_.proven_circle(), true});
-    if (waits_.nodes().empty()) return "no rank has told of what it waits for";
+    if (waits_.nodes().empty()) return "no rank has reported what it waits for";
     if (int end = waits_.where_all_lead(); end >= 0) return all_wait_for(end);
     const wait_graph::route way = waits_.most_telling();
     if (way.nodes.empty()) return all_that_runs();
@@ -233,7 +233,7 @@ class hang_words {
       case wait_kind::dist_object:
         return local_wait(f.kind) + at_most(f);
       case wait_kind::barrier:
-        return "stands still until main meets a barrier(), for this job was restored";
+        return "is paused until main reaches a barrier(), because this job was restored";
       case wait_kind::unknown:
         break;
     }

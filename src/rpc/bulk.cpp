@@ -35,7 +35,7 @@ struct bulk_request {
 
 void refuse(ticket_id ticket, const bulk_request& r) {
   if (ticket == 0) {
-    die("a store of %llu bytes at 0x%llx, which do not lie in the heap of rank %d",
+    die("a store to %llu bytes at 0x%llx, which do not lie in the heap of rank %d",
         static_cast<unsigned long long>(r.bytes), static_cast<unsigned long long>(r.address),
         job.me);
   }

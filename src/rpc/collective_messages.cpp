@@ -60,14 +60,14 @@ void arrive(team_record& among, const arrival& a, byte_span bytes) {
 void on_collective(arrival& a) {
   if (const collective what = operation_of(a);
       what == collective::none || what > collective::end_of_program) [[unlikely]] {
-    refuse_arrival(a, "is of no collective operation");
+    refuse_arrival(a, "names no collective operation");
   }
   message_reader from(a);
   const std::uint64_t id =
       (a.flags & contribution::flag_of_team) != 0 ? from.take<std::uint64_t>() : 0;
   team_record* among = id == 0 ? &world_record : find_team(id);
   if (id != 0 && among != nullptr && member_of_rank(*among, a.source) < 0) [[unlikely]] {
-    refuse_arrival(a, "is of a team that its sender is no member of");
+    refuse_arrival(a, "names a team that its sender is not a member of");
   }
   const byte_span bytes{from.next(), from.left()};
   if (among != nullptr) [[likely]] {
@@ -160,7 +160,7 @@ int member_of_rank(const team_view& record, int rank) {
   return found == t.ranks.end() ? -1 : static_cast<int>(found - t.ranks.begin());
 }
 
-void no_members() { throw error("a collective operation among a team without members"); }
+void no_members() { throw error("a collective operation on a team without members"); }
 
 namespace {
 
@@ -271,8 +271,8 @@ void send_to_member(const open_collective& o, int member, byte_span bytes, bool 
 }
 
 void disagree(const open_collective& o, const contribution& c) {
-  die("ranks disagree about a collective operation: rank %d is %s and rank %d %s; each rank must "
-      "call the same ones in the same order",
+  die("ranks disagree about a collective operation: rank %d is %s and rank %d is %s; all ranks "
+      "must call the same operations in the same order",
       job.me, place_of(o.what).c_str(), c.rank, place_of(c.what()).c_str());
 }
 

@@ -34,14 +34,17 @@ collective_plan rooted(collective_plan plan, int root, const team& among) {
 }
 
 void values_disagree(std::size_t came, std::size_t expected) {
-  die("ranks disagree about a collective operation: %zu bytes came, %zu are expected", came,
-      expected);
+  die("ranks disagree about a collective operation: values have %zu bytes on one rank and %zu on "
+      "another; all ranks must use the same type",
+      came, expected);
 }
 void wrong_number_of_values(std::size_t values, std::size_t members) {
-  throw error(format("all_to_all: %zu values for %zu ranks", values, members));
+  throw error(
+      format("all_to_all: %zu values were passed, and %zu ranks need one each", values, members));
 }
 void different_lengths(std::size_t a, std::size_t b) {
-  throw error(format("elementwise: ranges of %zu and %zu elements", a, b));
+  throw error(
+      format("elementwise: ranks passed ranges of different lengths, %zu and %zu elements", a, b));
 }
 byte_span next_block(byte_span& left) {
   block_header header{};
@@ -63,8 +66,8 @@ class fiber_in_operation {
  public:
   fiber_in_operation(team_record& among, collective what) : open_(open_next(among, what)) {
     if (std::exchange(among.has_fiber, true)) {
-      die("two fibers of one rank are in collective operations at once, this one %s; each rank "
-          "must call the same ones in the same order, one after the other",
+      die("two fibers of one rank are in collective operations at the same time, this one %s; all "
+          "ranks must call the same operations in the same order, one after the other",
           place_of(open_.what).c_str());
     }
   }

@@ -13,8 +13,8 @@ std::string maker(std::uint64_t made_at) {
 }
 std::string text_of_dropped(std::uint64_t made_at) {
   return format(
-      "the continuation that %s made was dropped without a reply, so nobody will answer "
-      "what waits for it",
+      "the continuation that %s made was destroyed without a reply, so whoever waits for the "
+      "answer would wait for ever",
       maker(made_at).c_str());
 }
 bool ended = false;
@@ -25,9 +25,10 @@ void end_continuations() { ended = true; }
 void throw_dropped(std::uint64_t made_at) { throw continuation_error(text_of_dropped(made_at)); }
 
 void throw_no_reply_left(std::uint64_t made_at) {
-  throw continuation_error(
-      format("a reply by a continuation, made by %s, that has replied already or was moved from",
-             maker(made_at).c_str()));
+  throw continuation_error(format(
+      "a reply through the continuation that %s made, which has already replied or was moved "
+      "from",
+      maker(made_at).c_str()));
 }
 
 void fail_dropped(ticket_id id, std::uint64_t made_at) {

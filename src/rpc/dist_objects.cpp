@@ -58,10 +58,11 @@ void wake_all(waiters& queue) {
 std::string text_of(const dist_key& key) {
   const auto found = all().names.find(key.name);
   const bool is_known = found != all().names.end() && key.name != 0;
-  return format("number %llu of those %s%s%s", static_cast<unsigned long long>(key.number),
-                key.name == 0 ? "without a name" : "of the name ",
-                is_known ? found->second.text.c_str() : "",
-                key.name != 0 && !is_known ? "that nothing here has" : "");
+  return format("number %llu of the dist_objects %s%s", static_cast<unsigned long long>(key.number),
+                key.name == 0 ? "without a name"
+                : is_known    ? "with the name "
+                              : "with a name that no dist_object of this rank has",
+                is_known ? found->second.text.c_str() : "");
 }
 
 bool was_begun(const dist_key& key) {
@@ -71,7 +72,8 @@ bool was_begun(const dist_key& key) {
 
 /// This rank's entry of an object that is made; suspends until it is.
 entry& find(const dist_key& key, const void* type) {
-  if (key.number == 0) throw error("a dist_id that names no dist_object");
+  if (key.number == 0)
+    throw error("this dist_id names no dist_object: take it from dist_object::id()");
   for (;;) {
     const auto found = all().entries.find(key);
     const bool is_known = found != all().entries.end();
@@ -100,7 +102,8 @@ std::string_view checked_name(std::string_view name) {
 
 dist_key begin_dist_object(std::string_view name) {
   if (running_piece() == nullptr) {
-    throw error("a dist_object is made outside of run(): make it in the function that run() calls");
+    throw error(
+        "a dist_object is made outside of run(): make it in the function that is passed to run()");
   }
   const std::uint64_t hash = hash_of(name);
   name_count& of = all().names[hash];

@@ -92,8 +92,10 @@ std::uint32_t function_index(void (*function)()) {
 
 void (*function_at(std::uint32_t index))() {
   if (index >= entry_count) {
-    throw error(format("a call names function %u of %u: it does not come from this program", index,
-                       entry_count));
+    throw error(
+        format("a call names function %u, and this program has only %u: it does not come "
+               "from this program",
+               index, entry_count));
   }
   return reinterpret_cast<void (*)()>(address_of(index));
 }

@@ -204,10 +204,11 @@ struct read_request {
 };
 
 void refuse_read(ticket_id ticket, const read_request& r) {
-  send_exception(ticket, std::make_exception_ptr(malformed_message(format(
-                             "rank %d keeps no %llu bytes at 0x%llx for the message that says so",
-                             job.me, static_cast<unsigned long long>(r.bytes),
-                             static_cast<unsigned long long>(r.address)))));
+  send_exception(
+      ticket, std::make_exception_ptr(malformed_message(format(
+                  "a message refers to %llu bytes at 0x%llx of rank %d, which keeps no such values",
+                  static_cast<unsigned long long>(r.bytes),
+                  static_cast<unsigned long long>(r.address), job.me))));
 }
 
 void on_kept_read(arrival& a, const read_request& r) {
@@ -261,7 +262,7 @@ void read_kept_block(int home, std::uint64_t holder, std::uint64_t address, void
   if (home == job.me) {
     const kept_values* kept = find_kept(holder);
     if (kept == nullptr || !kept->has(address, bytes)) {
-      malformed("a block that it names is not kept");
+      malformed("it refers to a block that its sender does not keep");
     }
   }
   for (std::size_t done = 0; done < bytes;) {
@@ -385,12 +386,12 @@ incoming::incoming(const std::byte* message, std::size_t bytes, int source,
         break;
       default:
         how_ = marshalled_header::form::whole;
-        malformed("its header is of no kind");
+        malformed("its header has an unknown form");
     }
     kept_place place;
     if (left < sizeof place) malformed("it ends within its header");
     std::memcpy(&place, values_, sizeof place);
-    if (home_ < 0 || home_ >= job.count) malformed("it names a rank that is not there");
+    if (home_ < 0 || home_ >= job.count) malformed("it names a rank that does not exist");
     holder_ = place.holder;
     skeleton_at_ = place.address;
     if (bytes_ > marshalled_max) malformed("its values are longer than a message may be");
@@ -425,7 +426,7 @@ void incoming::expect(std::uint64_t address, std::size_t bytes) {
   } catch (const rank_lost&) {
     throw;
   } catch (const error&) {
-    malformed("a block that it names is not there");
+    malformed("it refers to a block that its sender does not keep");
   }
 }
 
@@ -487,7 +488,7 @@ void refuse_request(request& message, std::size_t needed) {
 void refuse_object(std::uint64_t address) {
   ++counts.messages_refused;
   std::string what =
-      format("rank %d refuses a call of an object at 0x%llx, which is not in its heap", job.me,
+      format("rank %d refuses a method call: the object at 0x%llx is not in its heap", job.me,
              static_cast<unsigned long long>(address));
   tell_refusal(what);
   throw malformed_message(what);
@@ -495,8 +496,8 @@ void refuse_object(std::uint64_t address) {
 
 void too_long_for_a_message(std::size_t bytes) {
   throw error(
-      format("values of %zu bytes are too long for a call, which takes %llu: move them with "
-             "put and get",
+      format("values of %zu bytes are too long for a call, which takes at most %llu: move them "
+             "with put and get",
              bytes, static_cast<unsigned long long>(marshalled_max)));
 }
 
@@ -506,7 +507,7 @@ void write_header(std::byte* message, marshalled_header::form how, std::size_t b
 }
 
 void abandon(std::byte* message, std::size_t room, const std::exception_ptr& failure) {
-  std::string text = "an exception that is no std::exception";
+  std::string text = "an exception that is not a std::exception";
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& e) {

@@ -113,14 +113,14 @@ std::string refusal(const called_name& called, int source) {
   std::string caller = rank_and_program(source);
   std::string here = rank_and_program(job.me);
   if (called.name.empty()) {
-    return format("%s calls an entry that the table of names of %s does not have", caller.c_str(),
+    return format("%s calls an entry that is not in the table of names of %s", caller.c_str(),
                   here.c_str());
   }
   for (std::uint32_t i = 0; i < names.export_count; ++i) {
     const name_stub& own = *names.exports[i].stub;
     if (called.name != own.name) continue;
     const char* detail =
-        called.signature == own.signature ? "; a type of that name has another size there" : "";
+        called.signature == own.signature ? "; a type of that name has a different size there" : "";
     return format("%s exports \"%s\" as %s, and %s calls it as %s%s", here.c_str(), own.name,
                   own.signature, caller.c_str(), called.signature.c_str(), detail);
   }
@@ -196,7 +196,8 @@ void on_named(request& message) {
 }  // namespace
 
 void add_export(const export_entry& entry) {
-  if (names.attached) die("exports<…> of %s comes after run() has begun", entry.stub->name);
+  if (names.attached)
+    die("exports<…> of %s is called after run() has begun: call it before", entry.stub->name);
   exports_so_far().push_back(entry);
 }
 

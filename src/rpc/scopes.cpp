@@ -110,14 +110,14 @@ scope_ticket take(void* scope) {
 account* mine(const arrival& message, ticket_id id) {
   auto found = accounts.find(id);
   if (found == accounts.end() || !found->second->at_home()) [[unlikely]]
-    refuse_arrival(message, "is of a finish scope that is not open here");
+    refuse_arrival(message, "names a finish scope that is not open here");
   return found->second;
 }
 
 /// Weight that was minted here comes back.
 void take_back(const arrival& message, account* a, std::uint64_t weight) {
   if (weight > a->out) [[unlikely]]
-    refuse_arrival(message, "brings more of a finish scope's weight than was given away");
+    refuse_arrival(message, "returns more of a finish scope's weight than was given away");
   a->out -= weight;
 }
 

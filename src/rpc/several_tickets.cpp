@@ -19,7 +19,7 @@ namespace {
 ticket* ticket_here(ticket_id& id) {
   ticket_adopt(id);
   ticket* t = find_ticket(id);
-  SOJOURN_CHECK(t != nullptr, "a wait for a result that was taken before");
+  SOJOURN_CHECK(t != nullptr, "this result was already taken: a future is read once");
   return t;
 }
 
@@ -34,7 +34,7 @@ void each_missing(const ticket_range& of, Visit visit) {
 }
 
 ticket* unread(ticket* t) {
-  SOJOURN_CHECK(!has_reader(*t), "two fibers wait for one result: a future has one reader");
+  SOJOURN_CHECK(!has_reader(*t), "two fibers wait for the same future: only one may");
   return t;
 }
 

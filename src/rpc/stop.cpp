@@ -115,7 +115,7 @@ void on_asked(arrival& a) {
 void on_told(arrival& a, const stop_state& state) {
   stop_id id = checked_ticket(a, a.ticket);
   if (state != stop_state::requested && state != stop_state::gone)
-    refuse_arrival(a, "says nothing that is known of a stop source");
+    refuse_arrival(a, "says something unknown about a stop source");
   wire().consume(a);
   settle(open_sources().try_emplace(id).first, state);
 }

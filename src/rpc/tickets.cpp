@@ -101,8 +101,9 @@ void on_forward_result(arrival& a, const ticket_id& asked) {
   ticket_id id = a.ticket;
   wire().consume(a);
   if (find_ticket(id) == nullptr) {
-    send_exception(to, std::make_exception_ptr(error(format(
-                           "rank %d has no such result: its future was read before", job.me))));
+    send_exception(
+        to, std::make_exception_ptr(error(
+                format("rank %d has this result no longer: its future was already read", job.me))));
     return;
   }
   forward_result(id, to);
@@ -114,8 +115,8 @@ void name_dropped(const std::exception_ptr& exception, std::uint64_t dropped_at)
   static std::set<std::string> named;
   if (dropped_at == 0 || is_excused(function) || !named.insert(function).second) return;
   std::fprintf(stderr,
-               "sojourn: rank %d: warning: `%s` dropped the future of a call that threw %s; get() "
-               "tells (docs/pitfalls.md)\n",
+               "sojourn: rank %d: warning: `%s` dropped the future of a call that threw %s; call "
+               "get() to receive the exception (docs/pitfalls.md)\n",
                job.me, function.c_str(), text_of(exception).c_str());
 }
 void name_dropped_exception(const void* bytes, std::size_t size, std::uint64_t dropped_at) {
@@ -169,8 +170,7 @@ namespace {
   ++counts.messages_refused;
   std::uint32_t bytes = t->bytes;
   free_ticket(t);
-  throw malformed_message(
-      format("a result of %u bytes came where %zu are expected", bytes, expected));
+  throw malformed_message(format("a result has %u bytes instead of %zu", bytes, expected));
 }
 }  // namespace
 
@@ -208,7 +208,7 @@ namespace {
     if (home_of(id) != job.me) [[unlikely]]
       ticket_adopt(id);
     ticket* t = find_ticket(id);
-    SOJOURN_CHECK(t != nullptr, "a wait for a result that was taken before");
+    SOJOURN_CHECK(t != nullptr, "this result was already taken: a future is read once");
     while (t->has == outcome::none && t->asked >= 0 && take_reply_in_place(t->asked)) {
     }
     if (t->has != outcome::none) return t;
@@ -279,7 +279,8 @@ void forward_result(ticket_id id, ticket_id to) {
 
 void ticket_on_ready(ticket_id id, void (*notify)(void*), void* context) {
   ticket* t = find_ticket(id);
-  SOJOURN_CHECK(t != nullptr && !has_reader(*t), "two readers wait for one result");
+  SOJOURN_CHECK(t != nullptr && !has_reader(*t),
+                "two fibers wait for the same future: only one may");
   if (t->has != outcome::none) return notify(context);
   t->notify = notify;
   t->notify_context = context;

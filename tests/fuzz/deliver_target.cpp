@@ -451,7 +451,7 @@ bool keep_shared_memory_private() {
 bool is_refusal(const std::string& text) {
   for (const char* words :
        {"a malformed message from rank", "it does not come from this program",
-        "are no extent of rank", "the table of a thread's heap",
+        "are not an extent of rank", "the table of a thread's heap",
         "which do not lie in the heap of rank", "are not where its message says", "has no object",
         "an exception left a one-way call", "an exception left a detached thread"}) {
     if (text.find(words) != std::string::npos) return true;

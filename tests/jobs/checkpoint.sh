@@ -79,12 +79,12 @@ refused() {
 }
 cp "$part" "$work/kept"
 truncate -s -1 "$part"
-refused "$part is torn: it does not end as it was written: $whole" --restore "$state"
+refused "$part is incomplete: its end is missing: $whole" --restore "$state"
 truncate -s 5 "$part"
-refused "$part is torn: it has 5 bytes: $whole" --restore "$state"
+refused "$part is incomplete: it has only 5 bytes: $whole" --restore "$state"
 cp "$work/kept" "$part"
 printf 'x' | dd of="$part" bs=1 seek=5000 conv=notrunc 2>/dev/null
-refused "$part is damaged: its checksum is not that of its content: $whole" --restore "$state"
+refused "$part is damaged: its checksum does not match its content: $whole" --restore "$state"
 rm "$part"
 refused "$part cannot be opened (No such file or directory): $whole" --restore "$state"
 cp "${part%.1}.2" "$part"
@@ -101,8 +101,8 @@ cp "$work/kept" "$part"
 refused "$state was written by 4 ranks, and this job has 2: run it with -n 4" -n 2 --restore "$state"
 refused "$part is one rank's part of a checkpoint: $named" --restore "$part"
 refused "$work/absent cannot be opened (No such file or directory): $named" --restore "$work/absent"
-refused "$program is no file that Sojourn saved: $named" --restore "$program"
-refused "$work is no file: $named" --restore "$work"
+refused "$program was not written by Sojourn: $named" --restore "$program"
+refused "$work is not a regular file: $named" --restore "$work"
 for setting in SOJOURN_STACK_KIB=512 SOJOURN_MAIN_STACK_KIB=16384; do
   export "${setting?}"
   refused "$state was written with another size of the region or of stacks" --restore "$state"
@@ -159,7 +159,7 @@ for ranks in 1 2; do
     'the thread of id 0x[0-9a-f]* waits in a catch block, and the exception is not saved$' \
     'the thread of id 0x[0-9a-f]* has a .stay.: it uses what only its process has$' \
     'the thread .starter. is initialising a static variable$' \
-    'main holds a sojourn::mutex of the global heap, and would not in a restored job: unlock it before$' \
+    'main holds a sojourn::mutex of the global heap, and would not hold it in a restored job: unlock it first$' \
     'a fiber is part of main, began by a fork or an activation, and has not ended$' \
     'checkpoint() is called by main on every rank, not by a thread or a call, and outside of any'; do
     expect_out "no checkpoint was written: .*$sentence"
@@ -193,7 +193,7 @@ try run -n 2 "$program" "$state" waits_too_early
 expect_status 0
 try run --restore "$state" "$program" "$state" waits_too_early
 expect_status 1
-expect_err 'stands still until main meets a barrier(), for this job was restored'
+expect_err 'is paused until main reaches a barrier(), because this job was restored'
 rm -f "$state"*
 
 # A frame with a pointer into memory that is not saved is named, once.

@@ -62,15 +62,16 @@ void results_that_are_gone() {
 }
 
 void counts_that_are_none() {
-  says<error>("a sojourn::semaphore cannot count -1: counts are not negative",
+  says<error>("a sojourn::semaphore cannot count -1: a count cannot be negative",
               [] { semaphore(-1); });
-  says<error>("a sojourn::latch cannot count -3: counts are not negative", [] { latch(-3); });
+  says<error>("a sojourn::latch cannot count -3: a count cannot be negative", [] { latch(-3); });
   latch two(2);
   says<error>("a sojourn::latch cannot count down by 3: that is more than is left",
               [&] { two.count_down(3); });
   says<error>("the grain of a parallel loop is the length of its shortest runs, 1 or more",
               [] { par_for(0, 3, [](int) {}, 0); });
-  says<error>("bundles of 1 bytes: a bundle has ", [] { aggregated scope({.bytes = 1}); });
+  says<error>("a bundle cannot have 1 bytes: give a size from ",
+              [] { aggregated scope({.bytes = 1}); });
 }
 
 mutex guard;
@@ -79,7 +80,7 @@ void mutexes_of_others() {
   says<error>("that no fiber holds: only the fiber that locked it may unlock it",
               [] { guard.unlock(); });
   std::lock_guard holds(guard);
-  says<error>("that it holds already, and would wait for itself: unlock it before",
+  says<error>("that it holds already, and would wait for itself: unlock it first",
               [] { guard.lock(); });
   says<error>("that another fiber holds: only the fiber that locked it may unlock it",
               [] { rpc(rank_me(), [] { guard.unlock(); }).get(); });
@@ -148,30 +149,32 @@ choice without_a_value() {
 }
 
 void values_that_cannot_be_marshalled() {
-  says<error>("a value cannot be marshalled: it writes more the second time",
+  says<error>("a value cannot be marshalled: its `save` writes more the second time",
               [] { rpc(last(), [](const grows&) {}, grows()).get(); });
-  says<error>("a value cannot be marshalled: it writes less the second time",
+  says<error>("a value cannot be marshalled: its `save` writes less the second time",
               [] { rpc(last(), [](const shrinks&) {}, shrinks()).get(); });
-  says<error>("a value cannot be marshalled: a variant of it is without a value",
+  says<error>("a value cannot be marshalled: it contains a variant without a value",
               [] { rpc(last(), [](const choice&) {}, without_a_value()).get(); });
   // The message has room for this much.
   says<error>("cannot marshal a result: a value cannot b...",
               [] { (void)rpc(last(), [] { return grows(); }).get(); });
-  says<malformed_message>("a user's type was read other than it was written", [] {
+  says<malformed_message>("`load` of a user's type reads something else than its `save` wrote", [] {
     rpc(last(), [](const std::vector<reads_less>&) {}, std::vector<reads_less>(3)).get();
   });
 }
 
 void threads_that_are_none() {
-  says<error>("what runs is no thread, and can have no name", [] { name_this_thread("x"); });
-  says<error>("set_affinity: what runs is no thread: start it with spawn",
+  says<error>("only a thread can have a name, and the caller is not one: start it with spawn",
+              [] { name_this_thread("x"); });
+  says<error>("set_affinity: the caller is not a thread: start it with spawn",
               [] { set_affinity(affinity()); });
-  says<error>("thread_heap: what runs is no thread: start it with spawn", [] { thread_heap(); });
-  says<thread_error>("this names no thread", [] { thread().join(); });
-  says<thread_error>("this names no thread", [] { migrate(thread(), 0); });
+  says<error>("thread_heap: the caller is not a thread: start it with spawn",
+              [] { thread_heap(); });
+  says<thread_error>("this thread object names no thread", [] { thread().join(); });
+  says<thread_error>("this thread object names no thread", [] { migrate(thread(), 0); });
   auto ended = spawn_on(last(), nothing);
   ended.join();
-  const char* unknown = "there is no such thread: it was joined, or has ended detached";
+  const char* unknown = "there is no such thread: it was joined, has ended after detach";
   says<thread_error>(unknown, [&] { ended.join(); });
   says<thread_error>(unknown, [&] { migrate(ended, 0); });
   spawn([] {
@@ -180,8 +183,8 @@ void threads_that_are_none() {
     activate([] {
       migrate_to(rank_me() == 0 ? 1 : 0);
       says<error>(
-          "what belongs to a thread is where its oldest frames are, and this activation of it"
-          " is elsewhere",
+          "the thread's heap and affinity are on the rank of its oldest frames, and this activation"
+          " of it runs on another rank",
           [] { set_affinity(affinity()); });
     });
   }).join();
@@ -229,30 +232,33 @@ void a_second_joiner() {
     while (!done) yield();
   });
   auto joiner = fork([](thread t) { t.join(); }, waits);
-  says<error>("the thread is being joined by another fiber already: one joins, and tells others",
+  says<error>("the thread is already being joined by another fiber: only one fiber may join it",
               [&] { waits.join(); });
   done = true;
   joiner.get();
 }
 
 void replies_that_are_too_many() {
-  says<continuation_error>("that has replied already or was moved from", [] {
+  says<continuation_error>("which has already replied or was moved from", [] {
     call_cc([](continuation<int> c) {
       c(1);
       c(2);
     });
   });
-  says<continuation_error>("was dropped without a reply, so nobody will answer what waits for it",
-                           [] { rpc_cc(last(), [](continuation<int>) {}).get(); });
+  says<continuation_error>(
+      "was destroyed without a reply, so whoever waits for the answer would wait for ever",
+      [] { rpc_cc(last(), [](continuation<int>) {}).get(); });
 }
 
 void checkpoints_that_are_none() {
-  says<error>("this job was not restored: restored() tells", [] { restored_root<int>(); });
+  says<error>("this job was not restored: call restored() first to find out",
+              [] { restored_root<int>(); });
   says<error>("no file can have a name of 0 characters", [] { checkpoint(""); });
   says<error>("no file can have a name of 5000 characters",
               [] { checkpoint(std::string(5000, 'x')); });
-  says<checkpoint_error>("checkpoint() is called by main on every rank, not by a thread or a call",
-                         [] { spawn([] { checkpoint("x"); }).join(); });
+  says<checkpoint_error>(
+      "checkpoint() must be called by main on every rank, not by a thread or a call",
+      [] { spawn([] { checkpoint("x"); }).join(); });
 }
 
 /// Functions that other ranks cannot find.

@@ -23,9 +23,9 @@ alone() {
 for what in make rpc rpc_ff spawn access; do
   alone $what before
   expect_status 0
-  expect_out '^caught: .* before run(): there is no job yet; what needs one belongs in the function that run() is given$'
+  expect_out '^caught: .* before run(): there is no job yet; do this in the function that is passed to run()$'
 done
-outside='a wait outside of any fiber: in a nonblocking handler, before run() or after it'
+outside='only a fiber can wait, and none runs in a nonblocking handler, before run() or after it'
 for what in barrier reduce broadcast gather yield sleep finish wait; do
   for when in before after; do
     context="$what $when run(): "
@@ -43,14 +43,14 @@ ends() {
   expect_status "$3"
   expect_err "$4"
 }
-ends sizes 2 134 'ranks disagree about a collective operation: [48] bytes came, [48] are expected'
-ends order 2 134 'ranks disagree about a collective operation: rank [01] is in [a-z]*() and rank [01] in [a-z]*(); each rank must call the same ones in the same order'
-ends order_under_way 2 134 'ranks disagree about a collective operation: rank [01] is in [a-z]*() and rank [01] in [a-z]*(); each rank must call the same ones in the same order'
-ends at_once 2 134 'two fibers of one rank are in collective operations at once, this one in barrier(); each rank must call the same ones in the same order, one after the other'
+ends sizes 2 134 'ranks disagree about a collective operation: values have [48] bytes on one rank and [48] on another; all ranks must use the same type'
+ends order 2 134 'ranks disagree about a collective operation: rank [01] is in [a-z]*() and rank [01] is in [a-z]*(); all ranks must call the same operations in the same order'
+ends order_under_way 2 134 'ranks disagree about a collective operation: rank [01] is in [a-z]*() and rank [01] is in [a-z]*(); all ranks must call the same operations in the same order'
+ends at_once 2 134 'two fibers of one rank are in collective operations at the same time, this one in barrier(); all ranks must call the same operations in the same order, one after the other'
 ends detached 2 134 'an exception left a detached thread: std::runtime_error: nobody hears it'
 ends detached_other 2 134 'an exception left a detached thread: int$'
 ends one_way_other 2 134 'an exception left a one-way call (rpc_ff) outside of any finish: int$'
-ends two_readers 1 134 'two fibers wait for one result: a future has one reader'
+ends two_readers 1 134 'two fibers wait for the same future: only one may'
 
 # What the system refuses: the sentence names the limit. The sanitizers need more than that themselves.
 # limited LIMIT SENTENCE: the program alone under `ulimit LIMIT`.

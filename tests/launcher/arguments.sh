@@ -50,18 +50,18 @@ refused '--restore: the name is too long' \
 
 # Several programs.
 refused "from 1 to 1024, not '0'" run -n 1 hostname : -n 0 hostname
-refused "says its number of ranks, and hostname does not: 'sojourn run -n 1 ./a : -n 3 ./b'" \
+refused "needs its number of ranks (-n), and hostname has none: 'sojourn run -n 1 ./a : -n 3 ./b'" \
   run hostname : -n 1 hostname
-refused "says its number of ranks, and hostname does not: 'sojourn run -n 1 ./a : -n 3 ./b'" \
+refused "needs its number of ranks (-n), and hostname has none: 'sojourn run -n 1 ./a : -n 3 ./b'" \
   run -n 1 hostname : hostname
 refused '--restore is for jobs of one program, and this one has several' \
   run -n 1 --restore "$work/absent" hostname : -n 1 hostname
-refused "behind a ':' stand -n and a program only, and --share is for the whole job" \
+refused "only -n and a program may follow a ':', and --share is for the whole job" \
   run -n 1 hostname : --share on hostname
 refused 'a job has at most 1024 ranks, and the programs of this one have 1100' \
   run -n 1000 hostname : -n 100 hostname
 refused '-n takes a value' run -n 1 hostname : -n
-refused "no program was given behind a ':'; 'sojourn run -n 1 ./a : -n 3 ./b' starts a job of two" \
+refused "no program was given after a ':'; 'sojourn run -n 1 ./a : -n 3 ./b' starts a job of two" \
   run -n 1 hostname :
 
 # A number or an option that stands where a file is to be named was meant for something else.

@@ -14,9 +14,9 @@ refused() {
   expect_one_sentence
   expect_err "$pattern"
 }
-refused "no program was given behind a ':'" -n 1 hostname :
-refused "no program was given behind a ':'" -n 1 hostname : -n 2
-refused "no program was given behind a ':'" -n 1 hostname : : -n 1 hostname
+refused "no program was given after a ':'" -n 1 hostname :
+refused "no program was given after a ':'" -n 1 hostname : -n 2
+refused "no program was given after a ':'" -n 1 hostname : : -n 1 hostname
 refused 'no program was given' : -n 1 hostname
 refused 'no program was given' -n 1 : -n 1 hostname
 refused "its number of ranks, and hostname does not: 'sojourn run -n 1" hostname : -n 1 true
@@ -26,7 +26,7 @@ refused "from 1 to 1024, not 'two'" -n 1 hostname : -n two true
 refused "from 1 to 1024, not ''" -n 1 hostname : -n '' true
 refused "from 1 to 1024, not '2x'" -n 1 hostname : -n2x true
 refused 'at most 1024 ranks, and the programs of this one have 1025' -n 1000 hostname : -n 25 true
-refused "behind a ':' stand -n and a program only, and --label" -n 1 hostname : --label -n 1 true
+refused "only -n and a program may follow a ':', and --label" -n 1 hostname : --label -n 1 true
 refused '-n takes a value' -n 1 hostname : -n
 refused "cannot start './absent': No such file" -n 1 hostname : -n 1 ./absent
 refused "there is no option --fast" --fast -n 1 hostname : -n 1 true

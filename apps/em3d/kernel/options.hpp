@@ -15,10 +15,10 @@ namespace apps::em3d {
 inline void add_options(command_line& options, settings& chosen) {
   options
       .add("--variant", chosen.variant,
-           "How remote values are had: base, one by one where they are needed; ghost, each "
-           "once a step, many on their way; bulk, all of a rank together")
+           "How remote values are read: base, one by one where they are needed; ghost, each "
+           "once a step, many at a time; bulk, all of a rank together")
       .one_of({"base", "ghost", "bulk"});
-  options.add("--nodes", chosen.nodes, "In the whole job, half E and half H")
+  options.add("--nodes", chosen.nodes, "Nodes in the whole job, half E and half H")
       .between(2u, 10'000'000u);
   options.add("--degree", chosen.degree, "Neighbours of a node").between(1u, 1000u);
   options.add("--remote", chosen.remote, "Percent of the neighbours that lie on other ranks")
@@ -26,7 +26,7 @@ inline void add_options(command_line& options, settings& chosen) {
   options.add("--steps", chosen.steps, "Updates of all nodes that are measured")
       .between(1u, 1'000'000u);
   options.add("--warm-up", chosen.warm_up, "Updates before those").between(0u, 1'000'000u);
-  options.add("--seed", chosen.seed, "Of the graph");
+  options.add("--seed", chosen.seed, "Seed of the random graph");
 }
 
 /// Throws refusal: there are fewer nodes of a kind than ranks.

@@ -21,9 +21,9 @@ struct options {
 
   void add_to(command_line& app) {
     app.add("--log2", log2_points, "Logarithm of the number of points: 20 is 1M").between(1, 28);
-    app.add("--repeats", repeats, "Transforms; the report is of the one in the middle")
+    app.add("--repeats", repeats, "Transforms; the one with the median time is reported")
         .between(1, 10'000);
-    app.add("--seed", seed, "Of the signal, which is random");
+    app.add("--seed", seed, "Seed of the random signal");
   }
   /// For `ranks` processors. Throws refusal.
   layout shape(int ranks) const {

@@ -13,9 +13,10 @@
 namespace apps::gups {
 
 inline void add_options(command_line& options, settings& chosen) {
-  options.add("--log2", chosen.log2_words, "Of the words of the table on each rank")
+  options
+      .add("--log2", chosen.log2_words, "Logarithm of the number of words on each rank: 20 is 1M")
       .between(4u, 32u);
-  options.add("--updates", chosen.updates, "Made by each rank")
+  options.add("--updates", chosen.updates, "Updates made by each rank")
       .between(std::uint64_t{1}, std::uint64_t{1} << 40);
   options
       .add("--bundle", chosen.bundle_bytes,

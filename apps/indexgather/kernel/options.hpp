@@ -13,9 +13,10 @@
 namespace apps::indexgather {
 
 inline void add_options(command_line& options, settings& chosen) {
-  options.add("--log2", chosen.log2_words, "Of the words of the table on each rank")
+  options
+      .add("--log2", chosen.log2_words, "Logarithm of the number of words on each rank: 20 is 1M")
       .between(4u, 32u);
-  options.add("--reads", chosen.reads, "Made by each rank").between(1u, 1u << 31);
+  options.add("--reads", chosen.reads, "Reads made by each rank").between(1u, 1u << 31);
   options
       .add("--bundle", chosen.bundle_bytes,
            "Bytes of aggregated reads that go to a rank in one message")

@@ -210,7 +210,7 @@ int main(int argc, char** argv) {
     const std::string fault = fault_of(reads, found);
     if (!fault.empty()) fmt::print(stderr, "indexgather_mpi: rank {}: {}\n", me, fault);
     if (apps::mpi::sum(fault.empty() ? 0 : 1) > 0) {
-      throw apps::refusal(1, "words were read that do not stand there");
+      throw apps::refusal(1, "words were read that differ from those in the table");
     }
     const double seconds = watch.seconds();
     const auto split = watch.split(seconds_alone(chosen, me));

@@ -25,9 +25,9 @@ struct options {
     app.add("--size", size, "Rows and columns of the matrix, a multiple of --block")
         .between(4, 16'384);
     app.add("--block", block, "Rows and columns of a block, a multiple of 4").between(4, 1'024);
-    app.add("--repeats", repeats, "Factorizations; the report is of the one in the middle")
+    app.add("--repeats", repeats, "Factorizations; the one with the median time is reported")
         .between(1, 10'000);
-    app.add("--seed", seed, "Of the matrix, which is random, with a large diagonal");
+    app.add("--seed", seed, "Seed of the random matrix, which has a large diagonal");
   }
   /// For `ranks` processors. Throws refusal.
   layout shape(int ranks) const {

@@ -130,7 +130,8 @@ int main(int argc, char** argv) {
   bool best = false;
   apps::mpi::json_report json;
   chosen.add_to(options);
-  options.add_flag("--best", best, "In the way that is fastest instead of the other forms' way");
+  options.add_flag("--best", best,
+                   "Use the fastest algorithm instead of the one of the other forms");
   json.add_to(options);
 
   return apps::mpi::run_application(options, argc, argv, [&]() -> int {

@@ -10,10 +10,10 @@
 namespace apps::mdforce {
 
 inline void add_options(command_line& options, settings& chosen) {
-  options.add("--atoms", chosen.atoms, "In the whole job").between(1u, 200'000u);
+  options.add("--atoms", chosen.atoms, "Atoms in the whole job").between(1u, 200'000u);
   options
       .add("--layout", chosen.layout,
-           "Which rank has which atoms: random, any; orb, those of a part of space, by "
+           "Which rank has which atoms: random, any; orb, those of one part of space, by "
            "orthogonal recursive bisection")
       .one_of({"random", "orb"});
   options
@@ -21,7 +21,7 @@ inline void add_options(command_line& options, settings& chosen) {
            "Atoms further apart have no forces on each other; in angstrom")
       .between(1, 30);
   options.add("--steps", chosen.steps, "How often all forces are computed").between(1u, 100'000u);
-  options.add("--seed", chosen.seed, "Of the chain, and of the random layout");
+  options.add("--seed", chosen.seed, "Seed of the chain, and of the random layout");
 }
 
 /// Throws refusal: there are fewer atoms than ranks.

@@ -19,11 +19,11 @@ inline void add_options(command_line& options, settings& chosen) {
            "it and each pair's force added by itself; prefetch, all of a rank read before "
            "the pairs are computed and all forces returned after")
       .one_of({"atomic", "prefetch"});
-  options.add("--molecules", chosen.molecules, "In the whole job").between(2u, 100'000u);
+  options.add("--molecules", chosen.molecules, "Molecules in the whole job").between(2u, 100'000u);
   options.add("--steps", chosen.steps, "Steps in time that are measured").between(1u, 1'000u);
   options.add("--warm-up", chosen.warm_up, "Steps before those").between(0u, 1'000u);
   options.add("--step-fs", chosen.step_fs, "Length of a step in femtoseconds").between(0.01, 1);
-  options.add("--seed", chosen.seed, "Of the first velocities");
+  options.add("--seed", chosen.seed, "Seed of the initial velocities");
 }
 
 /// Throws refusal: there are fewer molecules than ranks.

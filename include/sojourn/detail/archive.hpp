@@ -142,7 +142,7 @@ class basic_writer {
 
   void put(const void* from, std::size_t bytes) {
     if (bytes > static_cast<std::size_t>(end_ - at_)) [[unlikely]]
-      cannot_be_saved("it writes more the second time");
+      cannot_be_saved("its `save` writes more the second time");
     if (bytes != 0) std::memcpy(at_, from, bytes);
     at_ += bytes;
   }

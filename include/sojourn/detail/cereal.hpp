@@ -252,7 +252,8 @@ void load_wrapped(reader& ar, T& v) {
     // Each element takes at least one byte, as everything that is written does.
     v.size = static_cast<std::remove_reference_t<decltype(v.size)>>(ar.count(1));
   } else if constexpr (is_a<std::remove_const_t<T>, cereal::BinaryData>) {
-    if (ar.get<std::uint64_t>() != v.size) malformed("binary data has another length");
+    if (ar.get<std::uint64_t>() != v.size)
+      malformed("binary data has a different length than its receiver expects");
     ar.get(v.data, static_cast<std::size_t>(v.size));
   } else if constexpr (is_a<std::remove_const_t<T>, cereal::MapItem>) {
     load_wrapped(ar, v.key);

@@ -134,7 +134,7 @@ struct form_traits<form::bytes> : usual_form {
 inline bool load_flag(reader& ar) {
   auto byte = ar.get<std::uint8_t>();
   if (byte > 1) [[unlikely]]
-    malformed("a truth value is neither true nor false");
+    malformed("a bool is neither true nor false");
   return byte != 0;
 }
 
@@ -356,7 +356,7 @@ void load_alternative(reader& ar, T& v, std::size_t index) {
       load_alternative<T, I + 1>(ar, v, index);
     }
   } else {
-    malformed("a variant has no such alternative");
+    malformed("a variant has an alternative that its type lacks");
   }
 }
 template <class T, std::size_t I = 0>
@@ -367,7 +367,7 @@ T make_alternative(reader& ar, std::size_t index) {
     }
     return make_alternative<T, I + 1>(ar, index);
   } else {
-    malformed("a variant has no such alternative");
+    malformed("a variant has an alternative that its type lacks");
   }
 }
 
@@ -376,7 +376,7 @@ struct form_traits<form::variant> : usual_form {
   template <class Archive, class T>
   static void save(Archive& ar, const T& v) {
     nested guard(ar);
-    if (v.valueless_by_exception()) cannot_be_saved("a variant of it is without a value");
+    if (v.valueless_by_exception()) cannot_be_saved("it contains a variant without a value");
     static_assert(std::variant_size_v<T> < 256);
     auto index = static_cast<std::uint8_t>(v.index());
     ar.put(&index, 1);
@@ -468,7 +468,7 @@ struct form_traits<form::user> : usual_form {
       load_user(ar, v);
     }
     if (ar.get<std::uint8_t>() != user_mark) [[unlikely]]
-      malformed("a user's type was read other than it was written");
+      malformed("`load` of a user's type reads something else than its `save` wrote");
   }
 };
 

@@ -287,7 +287,7 @@ std::exception_ptr write_whole(std::byte* message, std::size_t bytes, const T&..
     nonblocking promise;
     writer to(message + header_room, bytes);
     (save_value(to, values), ...);
-    if (to.left() != 0) cannot_be_saved("it writes less the second time");
+    if (to.left() != 0) cannot_be_saved("its `save` writes less the second time");
   } catch (...) {
     std::exception_ptr failure = std::current_exception();
     abandon(message, header_room + bytes, failure);
@@ -313,7 +313,7 @@ class kept_message {
     std::byte* skeleton = kept->copy_room(size.skeleton);
     writer to(skeleton, size.skeleton, kept.get());
     std::apply([&](const auto&... v) { (save_value(to, v), ...); }, kept->values());
-    if (to.left() != 0) cannot_be_saved("it writes less the second time");
+    if (to.left() != 0) cannot_be_saved("its `save` writes less the second time");
     skeleton_ = skeleton;
     skeleton_bytes_ = size.skeleton;
     values_ = std::move(kept);

@@ -52,7 +52,7 @@ bool delays::seed_from_environment(std::uint64_t& seed) {
   const char* end = text + std::strlen(text);
   const auto [read_to, failure] = std::from_chars(text, end, seed);
   if (failure != std::errc() || read_to != end) {
-    throw error(format("SOJOURN_DELAY=%s is no seed: give a whole number, such as 1", text));
+    throw error(format("SOJOURN_DELAY=%s is not a whole number: give a seed, such as 1", text));
   }
   return true;
 }

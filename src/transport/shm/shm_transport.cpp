@@ -330,8 +330,8 @@ arrival shm_transport::arrival_of(const message_header* header, int source, mess
   if (header->flags & flag_long) [[unlikely]] {
     const auto* payload = reinterpret_cast<const long_payload*>(a.payload);
     if (a.bytes != sizeof(long_payload) || !payload->lies_in_blocks(layout_)) {
-      die("a long message from rank %d says that it lies where no message does: memory that ranks "
-          "share was overwritten",
+      die("a long message from rank %d names a place outside the memory for messages: memory that "
+          "ranks share was overwritten",
           source);
     }
     a.payload = memory_ + layout_.blocks_offset() +

@@ -3,7 +3,7 @@
 // clang-format off
 //! status 137
 //! says sojourn run: rank LAST (pid [0-9]*, .*crash_killed) was killed by SIGKILL (killed)
-//! says   no process can tell who sends SIGKILL: kill -9, or the system, which does this when memory runs out (dmesg tells)
+//! says   no process can tell who sends SIGKILL: kill -9, or the system, which does so when memory runs out (see dmesg)
 // clang-format on
 #include <sojourn/sojourn.hpp>
 

@@ -3,7 +3,7 @@
 // clang-format off
 //! status 134
 //! says sojourn run: rank LAST (pid [0-9]*, .*crash_mutex_left_locked) was killed by SIGABRT (aborted)
-//! says   a fiber has ended while it held a sojourn::mutex (0x[0-9a-f]*), which nobody can unlock any more: unlock it before, or use std::lock_guard
+//! says   a fiber has ended while it held a sojourn::mutex (0x[0-9a-f]*), which nobody can unlock any more: unlock it first, or use std::lock_guard
 // clang-format on
 #include <sojourn/sojourn.hpp>
 
