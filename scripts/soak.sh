@@ -37,7 +37,7 @@ logs=$root/build/soak
 mkdir -p "$logs" || exit 1
 
 # Each unit test program under memcheck, at the bounds that programs of our kind need: a fiber's stack
-# is another stretch of memory than the thread's, and a switch to it is no large frame.
+# is another range of memory than the thread's, and a switch to it is no large frame.
 valgrind_unit_tests() {
   "$root/dev" build || return 1
   failed=0

@@ -18,7 +18,7 @@ namespace apps {
 
 /// Nanoseconds that single things take on this rank, without another rank's part in them.
 struct unit_costs {
-  double switched = 0;  ///< One resumed stretch of stack, the dispatcher's round included.
+  double switched = 0;  ///< One resumed piece of a stack, the dispatcher's round included.
   double fiber = 0;     ///< A handler that blocks and keeps its stack, beyond its switches.
   double call = 0;      ///< A one-way call with a word: its message built, found, entered, left.
   double byte = 0;      ///< Of arguments: copied in at one end and out at the other.

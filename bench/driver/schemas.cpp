@@ -61,7 +61,7 @@ double count_fallback(const instruction_count& count, const char* forked) {
          count.a_marked_iteration(fmt::format("finds.{}", forked));
 }
 
-/// A fork of a child with a context of its own, until its caller goes on with a future: the stretch
+/// A fork of a child with a context of its own, until its caller goes on with a future: the part
 /// that fallbacks are counted for. The child runs, and is joined, afterwards.
 double count_begun(const instruction_count& count) {
   return count.a_marked_iteration("finds.mb", true) - count.an_iteration("count.plain");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations: the stretches of stack that migration moves.
+// Activations: the frames that migration moves.
 #pragma once
 
 #include <type_traits>

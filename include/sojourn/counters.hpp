@@ -16,7 +16,7 @@ struct counters {
   std::uint64_t request_bytes = 0;
   std::uint64_t replies_sent = 0;  ///< Answers to them, and results of migrated activations.
   std::uint64_t reply_bytes = 0;
-  std::uint64_t migrations = 0;           ///< Times a stretch of stack left this rank.
+  std::uint64_t migrations = 0;           ///< Times that frames left this rank.
   std::uint64_t migration_bytes = 0;      ///< Bytes those messages held, headers included.
   std::uint64_t migration_copies = 0;     ///< Bytes of stacks and heaps of threads copied for them.
   std::uint64_t collective_messages = 0;  ///< Barriers, broadcasts, reductions, gathers, finish.
@@ -28,11 +28,11 @@ struct counters {
   std::uint64_t calls_remote = 0;   ///< Accesses by global_ptr that sent a request.
   std::uint64_t migrations_refused = 0;  ///< via::migrate that had to be an rpc.
   std::uint64_t scan_warnings = 0;       ///< Shipped words that pointed into private memory.
-  std::uint64_t cuts = 0;                ///< Stretches of stack cut at a mark.
-  std::uint64_t images_out = 0;          ///< Stretches copied out of their place.
-  std::uint64_t images_in = 0;           ///< Stretches copied back.
+  std::uint64_t cuts = 0;                ///< Times that a stack was cut at a mark.
+  std::uint64_t images_out = 0;          ///< Pieces copied out of their place.
+  std::uint64_t images_in = 0;           ///< Pieces copied back.
   std::uint64_t fibers_made = 0;         ///< Handlers and tasks that blocked and kept their stack.
-  std::uint64_t switches = 0;            ///< Resumed stretches of stack.
+  std::uint64_t switches = 0;            ///< Resumed pieces.
   std::uint64_t handlers_run = 0;        ///< Requests handled.
   std::uint64_t suspensions_for_room = 0;  ///< Senders that waited for a receiver.
   std::uint64_t sleeps = 0;                ///< Times the rank had nothing to do and slept.
@@ -43,7 +43,7 @@ struct counters {
   std::uint64_t steal_requests = 0;       ///< Times this rank asked another for threads.
   std::uint64_t steals_empty = 0;         ///< Requests for threads that got none.
   std::uint64_t threads_handed_over = 0;  ///< Threads that load balance sent away.
-  std::uint64_t handovers_damped = 0;     ///< Kept, as they would go to and fro.
+  std::uint64_t handovers_damped = 0;     ///< Not handed over, as they would go to and fro.
   std::uint64_t marshalled_bytes = 0;     ///< Bytes of values that own memory, sent.
   std::uint64_t marshal_copies = 0;       ///< Bytes the processor copied for those.
   std::uint64_t messages_refused = 0;     ///< Malformed messages received.
@@ -55,7 +55,7 @@ struct counters {
   std::uint64_t forks_blocked = 0;   ///< Children that blocked in their place.
   std::uint64_t forks_on_heap = 0;   ///< Children that began in their own context.
   std::uint64_t steals = 0;          ///< Stretches of stack given to ranks without work.
-  std::uint64_t steals_refused = 0;  ///< Kept: they held addresses of this rank.
+  std::uint64_t steals_refused = 0;  ///< Stretches not given: they held addresses of this rank.
 
   /// Messages a program's own calls and migrations sent to other ranks.
   std::uint64_t messages() const { return requests_sent + replies_sent + migrations; }

@@ -43,7 +43,7 @@ struct nonblocking<detail::this_scope> {
 };
 
 /// A function, or a callable without captures, that never waits: `nonblocking promise;` promises
-/// that for a stretch of code, this for every call of the function. rpc_ff(rank, nonblocking(fn),
+/// that for a block of code, this for every call of the function. rpc_ff(rank, nonblocking(fn),
 /// arguments…) and rpc take it as they take `fn`. It must not wait for room in a ring either, so it
 /// sends nothing. The gain: a call from another rank runs on the dispatcher's stack, and in a run
 /// of such calls in a bundle (aggregate.hpp) the runtime writes nothing for each call. Errors: if

@@ -97,7 +97,7 @@ T* runtime_array(std::size_t count) {
   return first;
 }
 /// Like runtime_memory, but from the other end of the private part: as long as there is room, the
-/// n-th such stretch lies at the same addresses in every run, whatever else was asked for.
+/// n-th such block lies at the same addresses in every run, whatever else was asked for.
 void* runtime_memory_at_end(std::size_t bytes);
 /// Moves a mapping into the region's private part, if there is room; returns its address.
 void* move_mapping_to_runtime_memory(void* mapping, std::size_t bytes);

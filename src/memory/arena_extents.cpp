@@ -80,7 +80,7 @@ void arena_extents::unlink(std::uint32_t first) {
   b.order_plus_one = 0;
 }
 
-/// A buddy allocator: a stretch is split into blocks of 2^n granules that begin at a multiple of
+/// A buddy allocator: a range is split into blocks of 2^n granules that begin at a multiple of
 /// their length, and a block whose buddy is free merges with it.
 void arena_extents::free_range(std::uint32_t first, std::uint32_t count) {
   while (count > 0) {
@@ -100,8 +100,8 @@ void arena_extents::free_range(std::uint32_t first, std::uint32_t count) {
   }
 }
 
-/// Takes a stretch that begins with a free block off the lists; `none` when there is no such
-/// stretch.
+/// Takes a range that begins with a free block off the lists; `none` when there is no such
+/// range.
 std::uint32_t arena_extents::take_range(std::uint32_t count) {
   auto wanted = static_cast<unsigned>(std::bit_width(count - 1));
   unsigned order = wanted;
@@ -269,15 +269,15 @@ void arena_extents::retire(std::uint64_t address, std::uint64_t bytes, std::uint
 void arena_extents::keep_warm(std::uint32_t first, std::uint32_t count, std::uint64_t bytes) {
   warm_[warm_count_++] = {first, count, bytes};
   warm_bytes_ += bytes;
-  while (warm_count_ == warm_stretches_max || warm_bytes_ > warm_bytes_max) cool();
+  while (warm_count_ == warm_ranges_max || warm_bytes_ > warm_bytes_max) cool();
 }
 
-/// Gives back the memory of the older half of the list, with one call for adjoining stretches, but
+/// Gives back the memory of the older half of the list, with one call for adjoining ranges, but
 /// not that of extents in which threads live again.
 void arena_extents::cool() {
   std::uint32_t half = (warm_count_ + 1) / 2;
   std::sort(warm_, warm_ + half,
-            [](const stretch& a, const stretch& b) { return a.first < b.first; });
+            [](const granule_range& a, const granule_range& b) { return a.first < b.first; });
   std::uint32_t from = 0;
   std::uint32_t to = 0;
   auto drop = [&] {

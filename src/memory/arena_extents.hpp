@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extents: stretches of the arenas region, of which the heaps of threads are made. Each rank hands
+// Extents: ranges of the arenas region, of which the heaps of threads are made. Each rank hands
 // out those of its own partition, and puts private memory behind any that a thread brings along.
 // What lies in an extent is not known here.
 //
@@ -23,7 +23,7 @@ class arena_extents {
   static constexpr std::uint64_t granule_bytes = std::uint64_t{1} << granule_shift;
 
   /// Hands out an extent of this rank's partition: `bytes`, rounded up to whole granules, with
-  /// memory behind them whose content is undefined. Returns 0 when no free stretch is long enough.
+  /// memory behind them whose content is undefined. Returns 0 when no free range is long enough.
   /// Requires: the region is mapped. Throws std::bad_alloc when the system gives no memory.
   std::uint64_t take(std::uint64_t bytes);
   /// Takes back an extent, or a part of one. Requires: it is of this rank's partition, and retired
@@ -36,7 +36,7 @@ class arena_extents {
   /// memory behind them. In checked mode it becomes inaccessible until it is opened again.
   void retire(std::uint64_t address, std::uint64_t bytes, std::uint64_t touched);
 
-  /// Saves which stretches of this rank's partition are handed out; `load` marks the same ones in a
+  /// Saves which ranges of this rank's partition are handed out; `load` marks the same ones in a
   /// fresh job. Their content is saved with the arenas.
   void save(file_writer& to) const;
   void load(file_reader& from);
@@ -53,7 +53,7 @@ class arena_extents {
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   static constexpr unsigned orders_max = 32;
-  static constexpr std::uint32_t warm_stretches_max = 512;
+  static constexpr std::uint32_t warm_ranges_max = 512;
 
   /// A free block of 2^order granules: the entry of its first granule.
   struct block {
@@ -61,7 +61,7 @@ class arena_extents {
     std::uint32_t previous;
     std::uint8_t order_plus_one;  // 0: no free block begins here
   };
-  struct stretch {
+  struct granule_range {
     std::uint32_t first;
     std::uint32_t count;
     std::uint64_t bytes;
@@ -82,7 +82,7 @@ class arena_extents {
   std::uint64_t rank_ = 0;
   unsigned top_order_ = 0;
   std::uint64_t bytes_taken_ = 0;
-  stretch warm_[warm_stretches_max];  // the oldest first
+  granule_range warm_[warm_ranges_max];  // the oldest first
   std::uint32_t warm_count_ = 0;
   std::uint64_t warm_bytes_ = 0;
 };

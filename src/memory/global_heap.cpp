@@ -38,19 +38,19 @@ class page_runs final : public std::pmr::memory_resource {
   page_runs(std::uint64_t first, std::uint64_t bytes)
       : first_(first), next_(first), high_(first), dumped_(first), end_(first + bytes) {}
 
-  /// Writes the table of free runs, then each stretch of pages that hold something, with its
+  /// Writes the table of free runs, then each run of pages that hold something, with its
   /// address and length in front.
   void save(file_writer& to) const {
     to.put(next_);
     to.put(by_address_.size());
     std::uint64_t from = first_;
-    for (auto [address, bytes] : by_address_) to.put(stretch{address, bytes});
+    for (auto [address, bytes] : by_address_) to.put(run{address, bytes});
     for (auto [address, bytes] : by_address_) {
       save_pages(to, from, address);
       from = address + bytes;
     }
     save_pages(to, from, next_);
-    to.put(stretch{0, 0});
+    to.put(run{0, 0});
   }
   void load(file_reader& from) {
     from.get(next_);
@@ -60,12 +60,12 @@ class page_runs final : public std::pmr::memory_resource {
     by_address_.clear();
     by_size_.clear();
     for (auto n = from.get<std::size_t>(); n > 0; --n) {
-      auto [address, bytes] = from.get<stretch>();
+      auto [address, bytes] = from.get<run>();
       insert(address, bytes);
       in_use_ -= bytes;
     }
-    for (stretch s; (s = from.get<stretch>()).bytes > 0;) {
-      from.bytes(reinterpret_cast<void*>(s.address), s.bytes);
+    for (run r; (r = from.get<run>()).bytes > 0;) {
+      from.bytes(reinterpret_cast<void*>(r.address), r.bytes);
     }
   }
 
@@ -74,7 +74,7 @@ class page_runs final : public std::pmr::memory_resource {
   }
 
  private:
-  struct stretch {
+  struct run {
     std::uint64_t address;
     std::uint64_t bytes;
   };
@@ -90,7 +90,7 @@ class page_runs final : public std::pmr::memory_resource {
       std::uint64_t until = from;
       while (until < end && !is_zero(until)) until += page;
       if (until == from) break;
-      to.put(stretch{from, until - from});
+      to.put(run{from, until - from});
       to.bytes(reinterpret_cast<const void*>(from), until - from);
       from = until;
     }

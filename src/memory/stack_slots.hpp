@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stack slots: equal stretches of the stacks region, each with a guard page at its low end. A slot
+// Stack slots: equal parts of the stacks region, each with a guard page at its low end. A slot
 // belongs to the rank in whose partition it lies; other ranks open it too when frames of that stack
 // visit them. The first slots of a partition together are the main fiber's, which is larger.
 //

@@ -48,7 +48,7 @@ void thread_arena::shrink(extent* e) {
 }
 
 /// Adds an extent with room for a run of this many pages. It is of this rank's partition, whatever
-/// ranks the other extents are from. When the partition has no long stretch left, the shortest that
+/// ranks the other extents are from. When the partition has no long range left, the shortest that
 /// suffices will do.
 thread_arena::extent* thread_arena::grow(std::uint64_t pages) {
   // The records need pages, and these need records: compute again with them included.

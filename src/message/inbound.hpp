@@ -24,7 +24,7 @@ void on_request(fixed_handler which, request_handler handler, bool may_migrate);
 std::uint16_t handler_of(const request& message);
 /// True when messages of `bytes` bytes to `handler` start threads (thread.hpp).
 bool starts_thread(std::uint16_t handler, std::size_t bytes);
-/// Runs a handler on a message that was kept, as if it had just arrived; the handler must not call
+/// Runs a handler on a kept message, as if it had just arrived; the handler must not call
 /// consume(). Takes over the caller's count in `scope`; releases it when the handler ends.
 /// Scheduler's stack.
 void run_kept(std::uint16_t handler, const request& message, void* scope);

@@ -13,7 +13,7 @@ namespace sojourn::detail {
 /// run on the dispatcher, never suspend, and consume the message.
 enum class runtime_message : std::uint16_t {
   result,          ///< ticket, bytes: completes a ticket.
-  piece,           ///< A stretch of stack.
+  piece,           ///< A piece of a stack.
   piece_to_read,   ///< A piece that the receiver reads from the sender's memory.
   piece_part,      ///< A part of a piece whose sender's memory the receiver may not read.
   extent_returns,  ///< Memory of a thread's heap goes back to the rank it came from.

@@ -10,7 +10,7 @@
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
 #include "fiber/ticket_table.hpp"
-#include "memory/stretch_index.hpp"
+#include "memory/range_index.hpp"
 #include "memory/thread_arena.hpp"
 #include "message/dispatcher.hpp"
 #include "message/message_reader.hpp"
@@ -36,8 +36,8 @@ struct reading_header {
   arena_descriptor heap;  ///< `arena` is 0 when there is none.
 };
 
-/// Bytes that move: from an address of the sender to one of the receiver.
-struct stretch {
+/// From an address of the sender to one of the receiver.
+struct bytes_to_move {
   std::uint64_t from;
   std::uint64_t to;
   std::uint64_t bytes;
@@ -53,16 +53,16 @@ struct sent : task {
 /// Extents of heaps that other ranks read here. This rank may hear late that the readers are done:
 /// by then an extent may have been given back to its home, and have come here again with another
 /// thread.
-stretch_index<sent> extents_sent;
+range_index<sent> extents_sent;
 /// A piece whose bytes come in parts.
 struct receiving {
   piece* coming;
   int source;
   std::uint64_t left;
-  std::vector<stretch> to;  ///< Where this rank wants the bytes.
+  std::vector<bytes_to_move> to;  ///< Where this rank wants the bytes.
 
   bool has_room(std::uint64_t address, std::uint64_t bytes) const {
-    return std::any_of(to.begin(), to.end(), [&](const stretch& s) {
+    return std::any_of(to.begin(), to.end(), [&](const bytes_to_move& s) {
       const std::uint64_t offset = address - s.to;
       return offset < s.bytes && bytes <= s.bytes - offset;
     });
@@ -74,9 +74,9 @@ thread_arena* heap_of(const piece* p) {
   return p->is_thread_base() && p->extra != nullptr ? p->extra->heap : nullptr;
 }
 
-std::vector<stretch> stretches_of(const reading_header& what, std::uint64_t sp, std::uint64_t room,
-                                  const page_range* heap) {
-  std::vector<stretch> all;
+std::vector<bytes_to_move> all_bytes_of(const reading_header& what, std::uint64_t sp,
+                                        std::uint64_t room, const page_range* heap) {
+  std::vector<bytes_to_move> all;
   if (what.image_bytes > 0) all.push_back({what.image, room, what.image_bytes});
   if (what.image_bytes < what.bytes) {
     all.push_back({sp + what.image_bytes, room + what.image_bytes, what.bytes - what.image_bytes});
@@ -88,9 +88,9 @@ std::vector<stretch> stretches_of(const reading_header& what, std::uint64_t sp, 
   return all;
 }
 
-std::uint64_t total_of(const std::vector<stretch>& all) {
+std::uint64_t total_of(const std::vector<bytes_to_move>& all) {
   std::uint64_t bytes = 0;
-  for (const stretch& s : all) bytes += s.bytes;
+  for (const bytes_to_move& s : all) bytes += s.bytes;
   return bytes;
 }
 
@@ -129,7 +129,7 @@ void send_parts(task* self) {
   running_piece()->runs_frozen = true;
   std::uint64_t room = 0;
   ticket_take(s->what.done, &room, sizeof room);
-  for (const stretch& all : stretches_of(s->what, p->sp, room, s->heap.data())) {
+  for (const bytes_to_move& all : all_bytes_of(s->what, p->sp, room, s->heap.data())) {
     for (std::uint64_t at = 0; at < all.bytes;) {
       std::size_t bytes = std::min<std::uint64_t>(all.bytes - at, part_bytes_max);
       std::byte* message = reserve_request(s->d.to, sizeof(part_header) + bytes);
@@ -197,9 +197,9 @@ struct head_to_read {
 static_assert(sizeof(head_to_read) == sizeof(piece_header) + sizeof(reading_header));
 
 /// False when this rank may not read the memory of `source`.
-bool read_all(int source, const std::vector<stretch>& all) {
+bool read_all(int source, const std::vector<bytes_to_move>& all) {
   try {
-    return std::all_of(all.begin(), all.end(), [source](const stretch& s) {
+    return std::all_of(all.begin(), all.end(), [source](const bytes_to_move& s) {
       return wire().read_memory(source, s.from, reinterpret_cast<void*>(s.to), s.bytes);
     });
   } catch (const error& e) {
@@ -233,7 +233,7 @@ void on_piece_to_read(arrival& a, const head_to_read& head) {
     for (std::size_t i = 0; i < heap.size() && i < what.heap.extents; ++i) forget_sent_in(heap[i]);
     thread_arena::arrive(what.heap, heap.data());
   }
-  std::vector<stretch> all = stretches_of(what, p->sp, room, heap.data());
+  std::vector<bytes_to_move> all = all_bytes_of(what, p->sp, room, heap.data());
   if (read_all(source, all)) {
     counts.migration_copies += total_of(all);
     send_result(what.done, nullptr, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long stretches of stack, and the heaps that travel with threads: the message says where the bytes
+// Long pieces, and the heaps that travel with threads: the message says where the bytes
 // lie, and the receiver reads them there, in one copy, while the sender keeps them. Where the
 // system lets no rank read another's memory, the sender sends them in parts: two copies.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stretches of stack on their way between ranks: what is sent, and what happens where they arrive.
+// Pieces on their way between ranks: what is sent, and what happens where they arrive.
 // Which may leave: gate.hpp. How a stack is cut: docs/internals/cutting.md.
 #pragma once
 
@@ -23,7 +23,7 @@ void attach_migration();
 /// scheduler's stack, or below the frames.
 bool send_whole(piece* p, int to);
 
-/// From this size on, the receiver reads a stretch straight from the suspended stack: one copy, by
+/// From this size on, the receiver reads a piece straight from the suspended stack: one copy, by
 /// a system call, instead of two.
 inline constexpr std::size_t read_from_bytes = 32u << 10;
 

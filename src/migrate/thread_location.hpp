@@ -7,7 +7,7 @@
 //   rank that asks ──▶ rank where it last found the base ──▶ home ──▶ rank where the base should be
 //                                                             ▲                │ is not there
 //                                                             ├── question ────┘ (the request
-//                                                             waits) └─▶ stale: not on its way;
+//                                                             is kept) └─▶ stale: not on its way;
 //                                                             home again
 #pragma once
 
@@ -84,7 +84,7 @@ class homecomings {
   /// had sent home before are here. (Bases sent after it may be.) It is then kept.
   bool keep_if_early(const location_question& q, int from) {
     if (!is_early(q, from)) return false;
-    early_.push_back({q, from});
+    kept_.push_back({q, from});
     return true;
   }
   /// A base has come home from `from`. Calls answer(question, from) with each kept question that is
@@ -92,18 +92,18 @@ class homecomings {
   template <class Answer>
   void base_comes(int from, Answer answer) {
     ++come_[static_cast<std::size_t>(from)];
-    if (early_.empty()) [[likely]]
+    if (kept_.empty()) [[likely]]
       return;
-    auto due = [&](const early& q) { return q.from == from && !is_early(q.asked, from); };
-    for (const early& q : early_) {
+    auto due = [&](const kept_question& q) { return q.from == from && !is_early(q.asked, from); };
+    for (const kept_question& q : kept_) {
       if (due(q)) answer(q.asked, q.from);
     }
-    std::erase_if(early_, due);
+    std::erase_if(kept_, due);
   }
-  bool keeps_questions() const { return !early_.empty(); }
+  bool keeps_questions() const { return !kept_.empty(); }
 
  private:
-  struct early {
+  struct kept_question {
     location_question asked;
     int from;
   };
@@ -113,7 +113,7 @@ class homecomings {
 
   std::span<std::uint32_t> sent_;
   std::span<std::uint32_t> come_;
-  std::vector<early> early_;
+  std::vector<kept_question> kept_;
 };
 
 }  // namespace sojourn::detail

@@ -21,8 +21,8 @@ namespace {
 
 constinit team_record world_record(1);
 constinit team_record* teams = &world_record;
-// For teams that this rank does not know yet.
-std::map<std::uint64_t, std::vector<contribution>> strays;
+// Kept messages: for teams that this rank does not know yet.
+std::map<std::uint64_t, std::vector<contribution>> kept_for_teams;
 
 open_collective* find_open(const team_record& among, std::uint64_t number) {
   open_collective* o = among.first_open;
@@ -49,7 +49,7 @@ void arrive(team_record& among, const arrival& a, byte_span bytes) {
   open_collective* o = find_open(among, a.ticket);
   if (o == nullptr) {
     // What is left of an operation that failed here is for nobody.
-    if (a.ticket > among.last_number) add(among.early, a, bytes);
+    if (a.ticket > among.last_number) add(among.kept, a, bytes);
     return;
   }
   add(o->here, a, bytes);
@@ -73,7 +73,7 @@ void on_collective(arrival& a) {
   if (among != nullptr) [[likely]] {
     arrive(*among, a, bytes);
   } else {
-    add(strays[id], a, bytes);
+    add(kept_for_teams[id], a, bytes);
   }
   wire().consume(a);
 }
@@ -181,7 +181,7 @@ team make_team(const std::vector<chosen>& members) {
     t->ranks.push_back(m.rank);
   }
   t->next = std::exchange(teams, t);
-  if (auto came = strays.extract(t->id)) t->early = std::move(came.mapped());
+  if (auto came = kept_for_teams.extract(t->id)) t->kept = std::move(came.mapped());
   return team(t);
 }
 
@@ -198,17 +198,17 @@ void make_entries() {
   }
 }
 
-/// Moves what is for operation `o` to it.
-void take_early(open_collective& o) {
-  std::vector<contribution>& early = o.among->early;
-  for (std::size_t i = 0; i < early.size();) {
-    if (early[i].number != o.number) {
+/// Moves the kept messages for operation `o` to it.
+void take_kept(open_collective& o) {
+  std::vector<contribution>& kept = o.among->kept;
+  for (std::size_t i = 0; i < kept.size();) {
+    if (kept[i].number != o.number) {
       ++i;
       continue;
     }
-    o.here.push_back(std::move(early[i]));
-    if (i + 1 != early.size()) early[i] = std::move(early.back());
-    early.pop_back();
+    o.here.push_back(std::move(kept[i]));
+    if (i + 1 != kept.size()) kept[i] = std::move(kept.back());
+    kept.pop_back();
   }
 }
 

@@ -45,9 +45,9 @@ struct team_record : team_view {
   std::uint64_t last_number = 0;
   open_collective* first_open = nullptr;  ///< The earliest that this rank takes part in.
   open_collective* last_open = nullptr;
-  std::vector<contribution> early;  ///< To operations that this rank has not begun.
-  bool has_fiber = false;           ///< A fiber is in an operation.
-  std::size_t holders = 1;          ///< Copies of the team, and open operations.
+  std::vector<contribution> kept;  ///< Kept messages: for operations that this rank has not begun.
+  bool has_fiber = false;          ///< A fiber is in an operation.
+  std::size_t holders = 1;         ///< Copies of the team, and open operations.
   team_record* next = nullptr;
 };
 
@@ -87,7 +87,7 @@ struct collectives_in_progress {
 extern collectives_in_progress in_progress;
 
 void make_entries();
-void take_early(open_collective& o);
+void take_kept(open_collective& o);
 void all_are_closed();
 
 /// Begins the next operation of a team. Collective operations need a fiber, even in a job of one
@@ -113,7 +113,7 @@ inline open_collective& open_next(team_record& among, collective what) {
   among.last_open = &o;
   ++among.holders;
   ++in_progress.count;
-  if (!among.early.empty()) take_early(o);
+  if (!among.kept.empty()) take_kept(o);
   return o;
 }
 

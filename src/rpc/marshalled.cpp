@@ -528,7 +528,7 @@ void throw_abandoned(const held_result& result) {
   throw error(format("rank %d cannot marshal a result: %s", header.home, text.c_str()));
 }
 
-void kept_message::write(std::byte* message) {
+void message_of_kept_values::write(std::byte* message) {
   write_header(message, marshalled_header::form::kept, skeleton_bytes_);
   bool fits = skeleton_bytes_ <= whole_max;
   kept_place place{0, fits ? 0 : reinterpret_cast<std::uint64_t>(skeleton_)};

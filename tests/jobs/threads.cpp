@@ -188,7 +188,7 @@ void many_wait_and_wake_in_order() {
   destroy(b);
 }
 
-/// Threads in one stretch of addresses: each has its frames when it runs, in the order of waking.
+/// Threads in one range of addresses: each has its frames when it runs, in the order of waking.
 void many_share_one_stack() {
   const int count = sanitized ? 500 : 20000;
   static latch opened(1);

@@ -56,13 +56,13 @@ void left_child_ends(std::uint64_t began);
 template <class F>
 struct leaving_child {
   F fn;
-  struct stretch_of_time {
+  struct time_away {
     std::uint64_t began = leave_as_child();
-    ~stretch_of_time() { left_child_ends(began); }
+    ~time_away() { left_child_ends(began); }
   };
   template <class... A>
   decltype(auto) operator()(A&&... arguments) {
-    [[maybe_unused]] const stretch_of_time away;
+    [[maybe_unused]] const time_away away;
     return fn(std::forward<A>(arguments)...);
   }
 };

@@ -300,11 +300,11 @@ std::exception_ptr write_whole(std::byte* message, std::size_t bytes, const T&..
 }
 
 /// Values that stay on this rank until they are read, and what the message says of them.
-class kept_message {
+class message_of_kept_values {
  public:
   /// Moves the values. Throws what writing them throws.
   template <class... T>
-  explicit kept_message(const measured& size, T&&... values) {
+  explicit message_of_kept_values(const measured& size, T&&... values) {
     static_assert((!std::is_lvalue_reference_v<T> && ...));
     if (size.whole > marshalled_max) too_long_for_a_message(size.whole);
     auto kept = std::make_unique<kept_tuple<std::remove_cvref_t<T>...>>(std::move(values)...);
@@ -344,7 +344,7 @@ template <class R>
 void send_marshalled_result(ticket_id id, R&& value) {
   measured size = measure(value);
   if (size.is_long(whole_max)) [[unlikely]] {
-    kept_message kept(size, std::move(value));
+    message_of_kept_values kept(size, std::move(value));
     std::size_t bytes = kept.bytes();
     std::byte* room = begin_result(id, bytes);
     if (room == nullptr) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the code of a rank knows without a call: which rank this is, where its heap lies, and the
-// open marks of the stretch of stack that runs now. A rank has one thread and its program is linked
+// open marks of the running piece. A rank has one thread and its program is linked
 // at fixed addresses, so these are plain globals. They are right also just after a migration,
 // because each rank has its own copy at the same address.
 #pragma once

@@ -362,7 +362,7 @@ ticket_id send_marshalled(std::size_t head_room, Begin begin, Commit commit, A&.
   measured size = measure(arguments...);
   if (size.is_long(whole_request_max)) [[unlikely]] {
     wait_for_room_to_keep(size.whole);
-    kept_message kept(size, std::move(arguments)...);
+    message_of_kept_values kept(size, std::move(arguments)...);
     outgoing out = begin(head_room + kept.bytes());
     kept.write(out.payload + head_room);
     commit(out);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory/stretch_index.hpp"
+#include "memory/range_index.hpp"
 
 #include <gtest/gtest.h>
 
 namespace {
 
-using sojourn::detail::stretch_index;
+using sojourn::detail::range_index;
 
-TEST(stretch_index, finds_whatever_has_a_byte_in_common) {
-  stretch_index<const char> index;
+TEST(range_index, finds_whatever_has_a_byte_in_common) {
+  range_index<const char> index;
   const char *a = "a", *b = "b";
   index.add(0x1000, 0x1000, a);
   index.add(0x4000, 0x2000, b);
@@ -25,8 +25,8 @@ TEST(stretch_index, finds_whatever_has_a_byte_in_common) {
   EXPECT_EQ(index.find_overlapping(0x6000, 0x1000), nullptr);
 }
 
-TEST(stretch_index, what_was_removed_is_not_found) {
-  stretch_index<const char> index;
+TEST(range_index, what_was_removed_is_not_found) {
+  range_index<const char> index;
   const char* a = "a";
   EXPECT_TRUE(index.empty());
   index.add(0x1000, 0x1000, a);
