@@ -22,11 +22,11 @@ struct ready_queue_state {
 };
 extern ready_queue_state ready_queue;
 
-/// The word of a piece whose next statement is right on any rank: the piece gave its turn, or looks
-/// again for the result that it waited for. A piece with another word runs here before it may
+/// The word of a piece whose next statement is correct on any rank: the piece gave its turn, or
+/// looks again for the result that it waited for. A piece with another word runs here before it may
 /// leave.
 inline constexpr long goes_anywhere = 1;
-/// The word of a piece that waited for what only this rank can tell it.
+/// The word of a piece that waited for something that only this rank can provide.
 inline constexpr long woken_here = 4;
 
 /// Queues a suspended piece, behind all that are ready or before them; it resumes with `word` (not

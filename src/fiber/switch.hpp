@@ -28,8 +28,8 @@ long sojourn_capture(long (*fn)(std::uint64_t a, std::uint64_t b, std::uint64_t 
                      std::uint64_t a, std::uint64_t b);
 }
 
-/// So many bytes of stack below a mark are cleared in checked mode. switch_*.S knows the number,
-/// too.
+/// How many bytes of stack below a mark are cleared in checked mode; switch_*.S uses the same
+/// number.
 #if defined(__x86_64__)
 #define SOJOURN_CLEARED_BYTES 4096
 #else

@@ -43,7 +43,7 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise,
   return value;
 }
 
-// The free addresses of the private part, which begin behind the worker's stack and a gap.
+// The free addresses of the private part, which begin after the worker's stack and a gap.
 std::uint64_t private_next;
 std::uint64_t private_end;
 

@@ -4,11 +4,11 @@
 //
 //   base        private    the worker thread's stack, at the same address in every rank, and the
 //                          runtime's own tables
-//   + 1 unit    stacks     a partition of slots for each rank; a rank has private memory behind
-//                          all of them, its own and the others'
+//   + 1 unit    stacks     a partition of slots for each rank; each rank backs all of them, its own
+//                          and the others', with private memory
 //   + 2 units   heap       a partition for each rank; shared by the ranks of a host, or private
 //   + 6 units   arenas     a partition for each rank, for the heaps that travel with threads; each
-//                          rank has private memory behind all of them
+//                          rank backs all of them with private memory
 //   + 7 units   shared     kept for software shared memory
 #pragma once
 

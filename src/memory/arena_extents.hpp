@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extents: ranges of the arenas region, of which the heaps of threads are made. Each rank hands
-// out those of its own partition, and puts private memory behind any that a thread brings along.
-// What lies in an extent is not known here.
+// Extents: ranges of the arenas region, of which the heaps of threads are made. Each rank hands out
+// those of its own partition, and backs any that a thread brings along with private memory. The
+// extents do not know what lies in them.
 //
 // The content of memory that a thread leaves behind is worthless, but the memory itself spares the
 // next thread at these addresses the page faults. So it stays *warm* until there is too much of it.
@@ -22,18 +22,18 @@ class arena_extents {
   static constexpr unsigned granule_shift = 16;
   static constexpr std::uint64_t granule_bytes = std::uint64_t{1} << granule_shift;
 
-  /// Hands out an extent of this rank's partition: `bytes`, rounded up to whole granules, with
-  /// memory behind them whose content is undefined. Returns 0 when no free range is long enough.
-  /// Requires: the region is mapped. Throws std::bad_alloc when the system gives no memory.
+  /// Hands out an extent of this rank's partition: `bytes`, rounded up to whole granules, backed
+  /// with memory whose content is undefined. Returns 0 when no free range is long enough. Requires:
+  /// the region is mapped. Throws std::bad_alloc when the system gives no memory.
   std::uint64_t take(std::uint64_t bytes);
   /// Takes back an extent, or a part of one. Requires: it is of this rank's partition, and retired
   /// on every rank where it was in use.
   void give_back(std::uint64_t address, std::uint64_t bytes);
 
-  /// Puts memory behind an extent of any rank, for a thread that brings it. Throws std::bad_alloc.
+  /// Backs an extent of any rank with memory, for a thread that brings it. Throws std::bad_alloc.
   void open(std::uint64_t address, std::uint64_t bytes);
-  /// The extent's content is no longer needed on this rank; at most its first `touched` bytes have
-  /// memory behind them. In checked mode it becomes inaccessible until it is opened again.
+  /// The extent's content is no longer needed on this rank; at most its first `touched` bytes are
+  /// backed with memory. In checked mode it becomes inaccessible until it is opened again.
   void retire(std::uint64_t address, std::uint64_t bytes, std::uint64_t touched);
 
   /// Saves which ranges of this rank's partition are handed out; `load` marks the same ones in a

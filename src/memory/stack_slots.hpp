@@ -22,7 +22,7 @@ struct piece;
 struct stack_slot {
   piece* in_place = nullptr;  ///< Pieces with bytes in the slot on this rank; a list.
   std::uint32_t users = 0;    ///< Fibers of this rank whose stack it is (several when shared).
-  bool open = false;          ///< Memory is mapped behind it on this rank.
+  bool open = false;          ///< It is backed with memory on this rank.
   bool unguarded = false;     ///< It has a canary instead of a guard page.
   /// How many pieces in place here are being read by other ranks, or sent in parts: until that is
   /// done, nothing else may be placed in the slot.
@@ -62,7 +62,7 @@ class stack_slots {
     return (index & (addresses.slots_per_rank() - 1)) == 0;
   }
 
-  /// Maps memory behind the slot on this rank. Throws std::bad_alloc.
+  /// Backs the slot with memory on this rank. Throws std::bad_alloc.
   void open(std::uint32_t index) {
     if (!table_[index].open) [[unlikely]]
       open_now(index);

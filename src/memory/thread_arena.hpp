@@ -25,7 +25,7 @@ struct page_range {
   std::uint64_t bytes;
 };
 
-/// An extent of an arena; only its first `touched` bytes may have memory behind them.
+/// An extent of an arena; only its first `touched` bytes may be backed with memory.
 struct extent_use {
   std::uint64_t address;
   std::uint64_t bytes;
@@ -75,9 +75,9 @@ class thread_arena final : public std::pmr::memory_resource {
   /// To be called when the thread has gone and its bytes were copied out: the arena no longer
   /// exists on this rank, which may use the memory otherwise. Reads nothing of the arena.
   static void leave(const std::vector<extent_use>& extents);
-  /// Puts memory behind an arena that arrives. The caller then copies the bytes of the ranges in
-  /// use to their addresses, and has the arena at the returned address. Ends the rank when the
-  /// table is damaged. Throws std::bad_alloc.
+  /// Backs an arena that arrives with memory. The caller then copies the bytes of the ranges in use
+  /// to their addresses, and has the arena at the returned address. Ends the rank when the table is
+  /// damaged. Throws std::bad_alloc.
   static thread_arena* arrive(const arena_descriptor& descriptor, const page_range* table);
 
   /// Writes the arena to a file; `load` restores one that was written in an earlier run.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What arrives: the tables of handlers, and running them.
+// Receiving: the tables of handlers, and running them on messages.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes the runtime's own messages apart: nothing is read before it is known to be there, and no
-// rank or address is used before it is known to be one of this job. A malformed message is no call
-// that could be refused: what it was to do is lost, so the rank ends, and reports the sender, kind
-// and length.
+// rank or address is used before it is known to be one of this job. Unlike a call, a malformed
+// message of the runtime cannot be refused: what it was meant to do would be lost. So the rank
+// ends, and reports the sender, kind and length.
 #pragma once
 
 #include <cstddef>

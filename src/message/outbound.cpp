@@ -162,8 +162,8 @@ namespace {
 void queue_sender(int to, const pending_send& sender) {
   peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
   if (sender.needs_credit && p.unanswered >= unanswered_max) {
-    // In a queue of their own: what needs no answer, and may be what the answers wait for, passes
-    // them.
+    // These wait in a queue of their own, so that messages without an answer can pass them: the
+    // answers that they wait for may depend on such a message.
     p.callers.push_back(sender);
   } else {
     p.senders.push_back(sender);

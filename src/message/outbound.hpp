@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What leaves: room and credit for it, and who waits for these.
+// Sending: room and credit for messages, and who waits for these.
 #pragma once
 
 #include <cstddef>

@@ -495,7 +495,8 @@ void attach_balance() {
 void balance_among_own_program() {
   state.neighbours = neighbours_in_hypercube();
   for (int r = 0; r < job.count; ++r) {
-    // Treated as a rank that knows, and never has anything to spare: it is not asked.
+    // Counts as a rank that knows that this one is hungry and has nothing to spare: so it is never
+    // asked.
     if (runs_other_program(r)) set_known(r, false, true);
   }
 }

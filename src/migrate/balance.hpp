@@ -7,9 +7,9 @@
 //
 // A rank without work asks each other rank once. A rank with nothing to spare answers so, remembers
 // who asked, and hands threads over once it can. So nobody asks twice in vain, and a job without
-// work sends no messages. Answers and threads use different queues and may overtake each other, so
-// an answer carries the number of handovers made before it: when more have arrived, the answer is
-// out of date, and its sender may be asked again.
+// work sends no messages. Answers and threads are messages of different classes and may overtake
+// each other, so an answer carries the number of handovers made before it: when more have arrived,
+// the answer is out of date, and its sender may be asked again.
 #pragma once
 
 #include <cstdint>

@@ -109,7 +109,7 @@ void forget(sent* s) {
 }
 
 /// `extent` comes here again, given back or with its thread. So whatever this rank sent in it has
-/// been read, even when the receiver's word of that has not arrived.
+/// been read, even when the receiver's message about that has not arrived.
 void forget_sent_in(const page_range& extent) {
   while (sent* s = extents_sent.find_overlapping(extent.address, extent.bytes)) forget(s);
 }

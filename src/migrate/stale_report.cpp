@@ -90,9 +90,10 @@ bool is_allocated_object(std::uint64_t address) {
 
 namespace {
 
-/// The function whose word lies at `address`: the one with that frame. If that frame is the
-/// runtime's, or a library's, it holds a register of the youngest older frame of the program, or a
-/// copy of an argument that this has, too. `oldest`: the activation's own function instead.
+/// The frame to name for the word at `address`: the one that contains it. If that is a frame of the
+/// runtime or of a library, the word is a saved register, or a copy of an argument, of the next
+/// older frame of the program, which is named instead. With `oldest`, the frame of the activation's
+/// own function.
 const frame* frame_to_name(const std::vector<frame>& frames, std::uint64_t address, bool oldest) {
   const frame* found = nullptr;
   for (const frame& f : frames) {

@@ -160,8 +160,8 @@ bool base_departs_as_asked(piece* p) {
   ticket_id asked = std::exchange(p->extra->asked_to_move, 0);
   ticket_id thread = p->thread;
   if (p->word != goes_anywhere) {
-    // Its next statement is for this rank: say, it came for an object here. It is asked again after
-    // it has run.
+    // Its next statement may need this rank, for example when it came for an object here. The
+    // request is handled again after the thread has run.
     kept_asks.keep({thread, asked, to, false});
     handle_kept_soon(thread);
     return false;

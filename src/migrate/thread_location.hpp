@@ -24,13 +24,14 @@ struct thread_location {
   int at;
   std::uint32_t moves;  ///< How often the base had moved when it came, or set out, there.
 
-  /// The rank that the base left tells home. Such news may come late: home may know of later moves.
+  /// The rank that the base left tells home. Such a report may come late: home may know of later
+  /// moves.
   void told(const thread_location& news) {
     if (news.moves > moves) *this = news;
   }
 };
 
-/// What home knows of a thread. `none`: it was joined, or has ended detached, or never was one.
+/// What home knows of a thread. `none`: it was joined, has ended after detach(), or never existed.
 struct known_thread {
   enum : std::uint8_t { none, lives, ended } is = none;
   thread_location location{-1, 0};
@@ -65,9 +66,10 @@ inline bool is_on_its_way(const known_thread& known, int asker) {
   return known.is == known_thread::lives && known.location.at == asker;
 }
 
-/// Counts the bases that go home. A base that comes home is itself the news that it has left its
-/// rank, and may arrive after a question which that rank asked later: bases and questions use
-/// different queues. By the counts, home knows whether it must wait for one before it answers.
+/// Counts the bases that go home. The arrival of a base at home is itself the report that it has
+/// left its rank, and may arrive after a question which that rank asked later: bases and questions
+/// are messages of different classes. By the counts, home knows whether it must wait for one before
+/// it answers.
 class homecomings {
  public:
   /// For each rank, a number that is 0, or restored from a checkpoint.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind marshalled values: the buffers they are read into, what this rank keeps until
+// The memory of marshalled values: the buffers they are read into, what this rank keeps until
 // others have read it, and reading what others keep.
 #include "sojourn/detail/marshalled.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a rank reads and writes of other ranks without a message. That works among the ranks of one
-// host, which share the job's segment and one clock (now_ns()); whoever wants something of the kind
-// asks here, and has a way that works without for all other ranks. Today a job has one host.
+// host, which share the job's segment and one clock (now_ns()); code that uses it must have another
+// way for ranks of other hosts. Today a job has one host.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ class neighbours {
   /// How many ranks of the whole job have been lost, as far as this host knows: grows, and a rank
   /// that sleeps is woken then. At the same place as long as the job runs.
   virtual const std::atomic<std::uint32_t>& losses() const = 0;
-  /// Whether a rank of the whole job is one of these. Right for all that losses() counts.
+  /// Whether a rank of the whole job is lost. Correct for all ranks that losses() counts.
   virtual bool lost(int rank) const = 0;
 
   /// For the rank that was the last to fall asleep: true when it is proven that nothing will happen

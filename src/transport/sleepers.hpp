@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What others than its ranks use of the transport's memory: who makes a job asks how much it takes;
-// the launcher, and whoever explains a hang, ask which ranks sleep, and wake them.
+// What others than the transport itself need of its memory: the code that starts a job asks how
+// much it takes; the launcher, and the code that explains a hang, ask which ranks sleep, and wake
+// them.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@ namespace sojourn::detail {
 /// is a valid start.
 std::size_t transport_bytes(int ranks);
 
-/// The ranks of this host, as far as they sleep. For any process that has mapped the segment.
+/// Which ranks of this host sleep. For any process that has mapped the segment.
 class sleepers {
  public:
   /// Of nobody; to be assigned to.

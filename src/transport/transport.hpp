@@ -8,7 +8,7 @@
 // class, so that requests that fill theirs hold up neither a reply nor what goes to another rank.
 //
 // Whoever uses a transport does not know where its ranks are. What may be refused for some of them
-// (read_memory, poll_reply) has a way by messages.
+// (read_memory, poll_reply) can also be done by messages.
 #pragma once
 
 #include <cstddef>

@@ -91,7 +91,7 @@ inline void prefetch_for_writing(const void* where) {
 class ring_writer {
  public:
   /// `last_number`: the number of the message before the first, the same at both ends. Tests begin
-  /// shortly before the numbers wrap, which otherwise takes four thousand million messages.
+  /// shortly before the numbers wrap, which otherwise takes four billion messages.
   void attach(ring_memory* memory, std::size_t capacity, std::uint32_t last_number = 0) {
     memory_ = memory;
     capacity_ = capacity;

@@ -458,8 +458,8 @@ bool shm_transport::copy_memory(int rank, std::uint64_t there, void* here, std::
     ssize_t n = write ? process_vm_writev(pid, &local, 1, &remote, 1, 0)
                       : process_vm_readv(pid, &local, 1, &remote, 1, 0);
     if (n <= 0) {
-      // The rank's process is ending, and its memory is gone. The launcher tells a moment later
-      // that the rank was lost, and why; a message to it waits for that word.
+      // The rank's process is ending, and its memory is gone. A moment later the launcher says that
+      // the rank was lost, and why; a message to that rank waits until then.
       if (errno == ESRCH) return false;
       if (done == 0 && (errno == EPERM || errno == ENOSYS)) {
         memory_refused_ = true;
