@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bench_rpc: what stands beside calls: switches among fibers that yield, calls served by a rank
+// bench_rpc: what calls are compared with: switches among fibers that yield, calls served by a rank
 // that is busy with them, new fibers, locks.
 
 #include <algorithm>

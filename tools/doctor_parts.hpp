@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only the command can tell of itself and of what stands beside it.
+// What only the command knows: about itself, and about the programs installed beside it.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations that all ranks, or all members of a team, take part in: docs/collectives.md. Each
-// member begins the same operations among a team in the same order.
+// member begins the same operations of a team in the same order.
 //
 // The functions that return values suspend the fiber, never the rank, and are called from one fiber
 // of a rank at a time. Those whose names end in _async never suspend, unless `op` does: they send
@@ -10,8 +10,8 @@
 // A root is a number in the team. Values travel, or are marshalled (marshal.hpp).
 //
 // Errors: rank_lost when a member has ended. What `op` or the marshalling of a value throws on one
-// rank is thrown on every rank that waits for what comes of it. sojourn::error, before anything is
-// sent, when there is no such root, or the team has no members.
+// rank is thrown on every rank that waits for the result. sojourn::error, before anything is sent,
+// when there is no such root, or the team has no members.
 #pragma once
 
 #include <optional>

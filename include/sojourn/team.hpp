@@ -20,8 +20,8 @@ int rank_of_member(const team_view& record, int member);
 int member_of_rank(const team_view& record, int rank);
 }  // namespace detail
 
-/// An ordered subset of the ranks. Its members have numbers in it, 0 … rank_count() - 1; a root of
-/// a collective operation among a team is such a number. Copies of a team are the same team. A team
+/// An ordered subset of the ranks. Its members have numbers in it, 0 … rank_count() - 1; the root
+/// of a collective operation of a team is such a number. Copies of a team are the same team. A team
 /// ends with its last copy, on each rank by itself; operations that were begun before are
 /// completed. A team belongs to its rank, as a std::vector does: another rank cannot use it.
 class team {

@@ -23,7 +23,7 @@ namespace sojourn {
 /// Why a thread was not moved, or not found.
 enum class thread_refusal : std::uint8_t {
   none,
-  unknown,            ///< There is no such thread: it was joined or detached, or never was one.
+  unknown,            ///< There is no such thread: it was joined or detached, or never existed.
   finished,           ///< It has ended.
   pinned,             ///< It was started with thread_options::pinned.
   other_program,      ///< The rank runs another program.
@@ -32,7 +32,7 @@ enum class thread_refusal : std::uint8_t {
   initialises,        ///< It is initialising a static variable.
   in_method,          ///< A method of an object of its rank is running in it.
   stays,              ///< A `stay`, an open `finish`, or a child that refers to its frames.
-  waits_here,         ///< It waits for what only its rank can tell it, such as a mutex.
+  waits_here,         ///< It waits for something that only its rank can provide: a mutex, say.
 };
 
 /// Thrown where a thread cannot be moved or found.
@@ -46,7 +46,7 @@ class thread_error : public error {
 };
 
 /// The name of a thread: a plain value that travels, valid on every rank of the job until the
-/// thread has been joined, or has ended detached.
+/// thread has been joined, or has ended after detach().
 class thread {
  public:
   using id_type = std::uint64_t;
@@ -111,21 +111,22 @@ struct thread_options {
   sojourn::affinity affinity = {};
 };
 
-/// The running thread; names none in a main fiber, or in a handler that is no thread.
+/// The running thread; names none in a main fiber, or in a handler that does not belong to a
+/// thread.
 thread self();
 /// The name of the running thread, for reports; "" for none.
 inline_string<23> this_thread_name();
 void name_this_thread(const inline_string<23>& name);
 /// Gives the running thread another affinity, as in thread_options::affinity; null ends it. The
 /// thread stays where it is until the rank of the object has nothing to do and asks for threads.
-/// Errors: sojourn::error when what runs is no thread, or an activation of it away from its oldest
-/// frames.
+/// Errors: sojourn::error when the caller is not a thread, or is an activation that runs on another
+/// rank than the thread's oldest frames.
 void set_affinity(affinity to);
 
 /// A heap of the running thread's own, which travels with it: what is built on it (std::pmr
 /// containers and strings) is complete on every rank, at the same addresses. It is made when it is
-/// first asked for, and ends with the thread. Errors: sojourn::error when what runs is no thread,
-/// or an activation of it away from its oldest frames; std::bad_alloc, also from the heap itself.
+/// first asked for, and ends with the thread. Errors: as set_affinity(); std::bad_alloc, also from
+/// the heap itself.
 std::pmr::memory_resource* thread_heap();
 
 /// Moves a thread, with all its frames, to a rank, where it goes on with its next statement.
@@ -151,7 +152,8 @@ void thread_begins(ticket_id thread, const thread_options& options);
 /// Load balance is on: threads that have arrived wait for their turn to start, and may be handed to
 /// another rank meanwhile.
 extern bool threads_wait_to_start;
-/// Keeps a thread for later if it may wait, and returns true; the message is then consumed.
+/// If the thread may start later, keeps its message (a kept message) and returns true; the message
+/// is then consumed.
 bool keep_thread(request& message);
 /// Frees the room of a thread's message, or of what was kept of it.
 void thread_taken(request& message);

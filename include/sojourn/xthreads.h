@@ -20,21 +20,21 @@ extern "C" {
 typedef int XTCALL;
 enum {
   XT_OK = 0,
-  XT_UNKNOWN = -1,     /* no such thread: joined, or detached and ended, or never was */
+  XT_UNKNOWN = -1,     /* no such thread: joined, ended after detach, or never existed */
   XT_FINISHED = -2,    /* the thread has ended */
   XT_PINNED = -3,      /* it stays on its rank */
   XT_OTHER_IMAGE = -4, /* the process runs another program */
   XT_LOCKED = -5,      /* it holds a lock */
   XT_EXCEPTION = -6,   /* it handles a C++ exception */
-  XT_BUSY = -7,        /* something else holds it where it is, or only its rank can wake it */
+  XT_BUSY = -7,        /* it must stay on its rank, or waits for something only its rank has */
   XT_NO_PLACE = -8,    /* no such node or process */
   XT_TOO_LONG = -9,    /* the argument is longer than XT_ARGUMENT_MAX */
   XT_FAILED = -10,     /* an exception left the thread, or it joins itself */
-  XT_NO_FUNCTION = -11 /* the function is NULL, or not of this program but of a shared library */
+  XT_NO_FUNCTION = -11 /* the function is NULL, or lies in a shared library */
 };
 enum { XT_ARGUMENT_MAX = 256 };
 
-/* A thread's name, good on every rank; a value, not to be followed. */
+/* A thread's name, valid on every rank; a value, which must not be dereferenced. */
 typedef struct xthread* xthread_t;
 
 /* Joins the job, runs body(argc, argv) on every rank, leaves the job. Returns what main returns. */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where time comes from. All readings of the clock (now_ns), all conversions to and from it
 // (sojourn/detail/times.hpp) and all sleeps until a time are made in clock.cpp, so that a test can
-// put a clock of its own in place of the system's. Only ticks() is an instruction wherever it
-// stands.
+// put a clock of its own in place of the system's. Only ticks() is compiled into its callers.
 #pragma once
 
 #include <atomic>

@@ -18,8 +18,8 @@ namespace {
 using signal_handler = void (*)(int, siginfo_t*, void*);
 
 /// A place in the table. Faults are looked up while others write: the version is odd meanwhile, and
-/// another one afterwards. Whoever sees that passes the place over, for nobody accesses a range
-/// before it is registered or after it is not.
+/// another one afterwards. A reader that sees this skips the place: a range is accessed only
+/// between its registration and its removal.
 struct range {
   std::atomic<std::uint32_t> version;
   std::atomic<std::uint64_t> low;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel tells in files: one line, one field, the limits of control groups. A file that is
+// What the kernel's files say: one line, one field, the limits of control groups. A file that is
 // not there, as in a container without /proc, reads as nothing.
 #pragma once
 
@@ -17,7 +17,7 @@ std::optional<long> parse_number(std::string_view text);
 /// The first line, or "".
 std::string read_line(const std::string& path);
 
-/// What stands behind "name:" in a file of such lines (/proc/meminfo), or "".
+/// What follows "name:" in a file of such lines (/proc/meminfo), or "".
 std::string read_field(const std::string& path, std::string_view name);
 
 /// The folders of a process's control group and of the groups around it, innermost first: of the

@@ -33,7 +33,7 @@ constexpr std::size_t bytes_max = std::size_t{1} << 20;
 // A busy rank reads the clock, to find old bundles, once in this many rounds; a power of two.
 constexpr unsigned looks_at_the_clock = 16;
 
-/// Stands before the payloads of a run: calls of one function, one behind the other.
+/// Precedes the payloads of a run: calls of one function, one after the other.
 struct run_header {
   std::uint32_t handler;
   std::uint32_t count;

@@ -16,7 +16,7 @@ struct settings {
                                       ///< aggregated.
 };
 
-/// What stands in a word of the table, by its number in the whole.
+/// The content of a word of the table, by its number in the whole.
 std::uint64_t value_of(std::uint64_t word);
 
 /// A rank's words.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls without a reply, many in one message. A bundle holds runs: a run is a header and then the
-// payloads of calls of one function, one behind the other. The receiver goes through a run in one
+// payloads of calls of one function, one after the other. The receiver goes through a run in one
 // loop, in which the function is inlined. When a call blocks, it keeps the stack that it runs on,
 // and the rest of the bundle runs on another stack (MRPC §3.4: threads are made lazily).
 #pragma once

@@ -316,7 +316,7 @@ struct form_traits<form::map> : counted_form {
   }
 };
 
-/// A truth value, and the value if there is one.
+/// A bool, and the value if there is one.
 struct perhaps_form : usual_form {
   template <class Archive, class T>
   static void save(Archive& ar, const T& v) {

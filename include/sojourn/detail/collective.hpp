@@ -27,7 +27,7 @@ using value_bytes = std::vector<std::byte>;
 using byte_span = std::span<const std::byte>;
 
 /// One rank's values in one operation. Whatever these functions throw ends the operation with that
-/// exception on all ranks that wait for what comes of it.
+/// exception on all ranks that wait for its result.
 class collective_values {
  public:
   virtual ~collective_values() = default;
@@ -287,7 +287,7 @@ class exclusive_prefixes final : public prefixes<T, Op> {
   T result() { return std::move(*this->before_all()); }
 };
 
-/// The values of this rank and all below it, one behind the other, and then those of all.
+/// The values of this rank and all below it, one after the other, and then those of all.
 template <class T>
 class gathered_values final : public collective_values {
  public:

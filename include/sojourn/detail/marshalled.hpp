@@ -32,8 +32,7 @@ namespace sojourn::detail {
 inline constexpr std::size_t whole_request_max = (4u << 20) + (64u << 10);
 inline constexpr std::size_t whole_max = 512u << 10;
 
-/// Stands in front of marshalled values. It lies at a multiple of 16, and so do the values behind
-/// it.
+/// Precedes marshalled values. It lies at a multiple of 16, and so do the values after it.
 struct marshalled_header {
   enum class form : std::uint32_t {
     whole = 0x5041'0001,
@@ -299,7 +298,7 @@ std::exception_ptr write_whole(std::byte* message, std::size_t bytes, const T&..
   return nullptr;
 }
 
-/// Values that stay on this rank until they are read, and what the message says of them.
+/// A message whose values are kept on this rank until the receiver has read them.
 class message_of_kept_values {
  public:
   /// Moves the values. Throws what writing them throws.

@@ -43,9 +43,9 @@ struct running_state {
   unsigned static_inits;          ///< Function-local statics being initialised now.
   unsigned watched;      ///< Checked mode: pthread mutexes held, and promises, on this rank.
   mutex_state* mutexes;  ///< Mutexes that the running fiber holds, the latest first.
-  /// counts.forks at a time when the running piece had no open fork but those in the chain
-  /// `youngest`, and one more for each fork since that is in that chain, or has a context of its
-  /// own. Any other fork leaves no trace but that count.
+  /// Equal to counts.forks as long as every open fork of the running piece is in the chain
+  /// `youngest`, or has a context of its own: set to counts.forks when that is known, and
+  /// incremented together with it by each such fork. Any other fork increments counts.forks alone.
   std::uint64_t forks_before;
 };
 extern running_state running;
