@@ -35,7 +35,7 @@ if [ -n "$missing" ]; then
   $as_root apt-get -q update >&2 || true
   # shellcheck disable=SC2086  # a list of words
   $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends $missing \
-    >&2 || fail "apt-get could not install$missing; its reason stands above."
+    >&2 || fail "apt-get could not install$missing; see its reason above."
 fi
 
 cd "$root"
