@@ -7,7 +7,7 @@
 
 namespace sojourn::tools {
 
-/// Executes bench_driver, which stands beside this command or where Sojourn is installed, with
+/// Executes bench_driver, which lies beside this command or where Sojourn is installed, with
 /// `words` as its arguments. Returns only by throwing sojourn::error, with one sentence.
 int bench_command(const std::vector<std::string>& words);
 

@@ -87,7 +87,8 @@ outcome run_program(std::vector<std::string> words) {
   return result;
 }
 
-/// The first line, without the name of who says it and without the advice to ask us.
+/// The first line, without the name of the program that says it, and without the hint at `sojourn
+/// doctor`.
 std::string first_line(const std::string& text) {
   std::string line = text.substr(0, text.find('\n'));
   line = line.substr(0, line.find("; `sojourn doctor`"));

@@ -6,11 +6,11 @@
 
 namespace sojourn::tools {
 
-/// Writes to standard output. That this failed is known to finish_output().
+/// Writes to standard output. finish_output() reports whether that failed.
 void print(const std::string& text);
 
-/// Writes to standard error, what is no text made visible. A failure is ignored: there is nowhere
-/// to say so.
+/// Writes to standard error, with control characters made visible. A failure is ignored: there is
+/// nowhere to say so.
 void complain(const std::string& text);
 
 /// Writes out what was printed. 0, or errno of what was not written.

@@ -151,7 +151,7 @@ void save_pieces(file_writer& to, const std::vector<piece*>& list,
 }
 
 void load_pieces(file_reader& from, void (*more)(piece* p, file_reader& from)) {
-  if (blocks != nullptr) throw error("this rank has fibers before it starts");
+  if (blocks != nullptr) throw error("this rank has fibers before its checkpoint is restored");
   std::vector<piece_block*> found;
   while (auto* block = from.get<piece_block*>()) found.push_back(block);
   for (; !found.empty(); found.pop_back()) {

@@ -12,7 +12,7 @@
 
 namespace sojourn::detail {
 
-/// A longer line is forwarded in pieces, so that a rank which writes no newline needs bounded
+/// A longer line is forwarded in parts, so that a rank which writes no newline needs bounded
 /// memory.
 inline constexpr std::size_t line_bytes_max = 256 * 1024;
 
@@ -22,10 +22,10 @@ class output_sink {
   /// Does not own `fd`.
   explicit output_sink(int fd);
 
-  /// Queues `text` of writer `writer`, whole lines or, when `ends_line` is false, a piece whose
-  /// line the same writer continues with its next put(). When another writer comes first, the
-  /// piece's line is ended with a newline: the text of two writers never shares a line. `label` is
-  /// put before text that starts a line.
+  /// Queues `text` of writer `writer`, whole lines or, when `ends_line` is false, a part of a line,
+  /// which the same writer continues with its next put(). When another writer comes first, that
+  /// line is ended with a newline: the text of two writers never shares a line. `label` is put
+  /// before text that starts a line.
   void put(int writer, std::string_view label, std::string_view text, bool ends_line);
 
   /// Writes what can be written without blocking.

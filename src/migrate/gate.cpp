@@ -17,16 +17,16 @@ constexpr stay_reason fork_of_method{thread_refusal::in_method,
                                      "a method of an object of this rank is running"};
 constexpr stay_reason in_method{thread_refusal::in_method,
                                 "a method whose object is here is running in a frame that moves"};
-constexpr stay_reason must_stay{thread_refusal::stays, "a frame that moves must stay"};
+constexpr stay_reason must_stay{thread_refusal::stays, "a `stay` or an open finish holds a frame"};
 constexpr stay_reason holds_mutex{thread_refusal::holds_lock, "a mutex is held"};
 constexpr stay_reason initialises{thread_refusal::initialises,
                                   "a static variable is being initialised"};
 constexpr stay_reason referred_to{thread_refusal::stays,
                                   "an unfinished child refers to a frame that moves"};
-constexpr stay_reason pinned{thread_refusal::pinned, "it was started to stay on its rank"};
+constexpr stay_reason pinned{thread_refusal::pinned, "it was started with thread_options::pinned"};
 constexpr stay_reason refers{thread_refusal::stays, "it refers to frames of its rank"};
 constexpr stay_reason no_weight{thread_refusal::stays,
-                                "the finish scope it belongs to must hear of it first"};
+                                "the finish that it belongs to must be told first"};
 
 /// Stands for a mark that is not there.
 const boundary no_mark{};

@@ -18,7 +18,7 @@ namespace sojourn::detail {
 
 namespace {
 
-// Between two pieces of a long copy other fibers and messages get their turn.
+// Between two parts of a long copy other fibers and messages get their turn.
 constexpr std::size_t copied_at_once = 8u << 20;
 constexpr std::size_t sent_at_once = 128u << 10;
 constexpr std::size_t in_flight_max = 4;
@@ -61,7 +61,7 @@ void on_get(arrival& a, const bulk_request& r) {
   send_result(ticket, reinterpret_cast<const void*>(r.address), r.bytes);
 }
 
-/// Calls copy(offset, bytes) piece by piece.
+/// Calls copy(offset, bytes) part by part.
 template <class Copy>
 void in_turns(std::size_t bytes, std::size_t at_once, Copy copy) {
   for (std::size_t done = 0; done < bytes;) {
@@ -72,7 +72,7 @@ void in_turns(std::size_t bytes, std::size_t at_once, Copy copy) {
   }
 }
 
-/// Sends requests for the pieces of a copy, a few at a time; take(ticket, offset, bytes) takes the
+/// Sends requests for the parts of a copy, a few at a time; take(ticket, offset, bytes) takes the
 /// answer to each.
 template <class Fill, class Take>
 void by_messages(int owner, runtime_message kind, std::uint64_t address, std::size_t bytes,

@@ -151,7 +151,7 @@ namespace {
 constexpr std::size_t kept_at_once_max = 256u << 20;
 // How many lines a rank prints about messages that it refuses; all of them are counted.
 constexpr int refusals_told_max = 8;
-// Between two pieces of a long copy other fibers and messages get their turn.
+// Between two parts of a long copy other fibers and messages get their turn.
 constexpr std::size_t copied_at_once = 8u << 20;
 constexpr std::size_t asked_at_once = 128u << 10;
 constexpr std::size_t asked_in_flight = 4;

@@ -199,7 +199,8 @@ void threads_that_stay() {
   auto pinned = spawn(thread_options{.pinned = true}, [] {
     while (!done) yield();
   });
-  says<thread_error>(stays + "it was started to stay on its rank", [&] { migrate(pinned, there); });
+  says<thread_error>(stays + "it was started with thread_options::pinned",
+                     [&] { migrate(pinned, there); });
   auto holds = spawn([] {
     std::lock_guard lock(guard);
     while (!done) yield();
@@ -220,7 +221,8 @@ void threads_that_stay() {
     while (!done) yield();
   });
   yield();
-  says<thread_error>(stays + "a frame that moves must stay", [&] { migrate(keeps, there); });
+  says<thread_error>(stays + "a `stay` or an open finish holds a frame",
+                     [&] { migrate(keeps, there); });
   done = true;
   for (thread t : {pinned, holds, catches, keeps}) t.join();
 }
