@@ -340,7 +340,7 @@ int states() {
   roots r{};
   if (restored()) {
     r = restored_root<roots>();
-    if (!is_no_root<long>("the root of the checkpoint is of another type than is asked for")) {
+    if (!is_no_root<long>("the root of the checkpoint has a different type than the one asked for")) {
       return 1;
     }
   } else if (rank_me() == 0) {

@@ -67,7 +67,7 @@ expect_status 0
 
 # What is no whole checkpoint of this job is refused.
 part=$(find "$work" -name 'state.*.1')
-whole='all files of a checkpoint must be as they were written'
+whole='all files of a checkpoint must be unchanged'
 named='--restore takes the name that the program gave to checkpoint()'
 refused() {
   expected=$1
@@ -88,7 +88,7 @@ refused "$part is damaged: its checksum does not match its content: $whole" --re
 rm "$part"
 refused "$part cannot be opened (No such file or directory): $whole" --restore "$state"
 cp "${part%.1}.2" "$part"
-refused "$part is the part of rank 2: $whole" --restore "$state"
+refused "$part belongs to rank 2: $whole" --restore "$state"
 # Of an earlier generation, and of another job.
 rm -rf "$work/other"
 mkdir "$work/other"
@@ -112,7 +112,7 @@ try run --restore "$state" "$(dirname "$program")/job_sleep"
 if [ -x "$(dirname "$program")/job_sleep" ]; then
   expect_status 2
   expect_no_out
-  expect_err "cannot restore: $state was written by another program, or with other libraries or on another kind of processor: start the executable that wrote it, not one that was built anew"
+  expect_err "cannot restore: $state was written by another program, or with other libraries or on another kind of processor: start the same executable that wrote it, not a rebuilt one"
 fi
 try run --restore
 expect_status 2
@@ -121,7 +121,7 @@ expect_one_sentence
 cp /etc/passwd "$work/something"
 try run -n 2 "$program" "$work/something" states
 [ "$status" -ne 0 ] || fail 'another file was replaced'
-expect_err 'something is there, and is no checkpoint that could be replaced: choose another name, or remove it'
+expect_err 'something exists already and is not a checkpoint that could be replaced: choose another name, or remove it'
 cmp -s /etc/passwd "$work/something" || fail 'another file was changed'
 rm -f "$work"/something* "$state"*
 
@@ -133,12 +133,12 @@ until_true 9000 grep -q written "$work/first" || fail 'the first job wrote no ch
 for ranks in 1 2 4; do
   try run -n $ranks "$program" "$state" stays
   [ "$status" -ne 0 ] || fail 'a second job writes to the path of the first'
-  expect_err "no checkpoint was written: $state belongs to another job that runs (pid [0-9]*, $program, on host .*): end that one, or choose another name"
+  expect_err "no checkpoint was written: $state is in use by another running job (pid [0-9]*, $program, on host .*): end that job, or choose another name"
 done
 try run --restore "$state" "$program" "$state" stays
 expect_status 2
 expect_no_out
-expect_err "cannot restore: $state belongs to another job that runs (pid [0-9]*, $program, on host .*): end that one, or choose another name"
+expect_err "cannot restore: $state is in use by another running job (pid [0-9]*, $program, on host .*): end that job, or choose another name"
 kill -0 $first || fail 'the first job suffers from others'
 kill -KILL $first
 wait $first
@@ -157,11 +157,11 @@ for ranks in 1 2; do
   for sentence in 'holds a synchronisation object at 0x[0-9a-f]*, which is not saved with it' \
     'waits for a synchronisation object at 0x[0-9a-f]*, which is not saved with it' \
     'the thread of id 0x[0-9a-f]* waits in a catch block, and the exception is not saved$' \
-    'the thread of id 0x[0-9a-f]* has a .stay.: it uses what only its process has$' \
+    'the thread of id 0x[0-9a-f]* has a .stay.: it uses something that only its process has$' \
     'the thread .starter. is initialising a static variable$' \
     'main holds a sojourn::mutex of the global heap, and would not hold it in a restored job: unlock it first$' \
-    'a fiber is part of main, began by a fork or an activation, and has not ended$' \
-    'checkpoint() is called by main on every rank, not by a thread or a call, and outside of any'; do
+    'a fiber is a part of main that a fork or an activation began, and has not ended$' \
+    'checkpoint() must be called by main on every rank, not by a thread or a call, and outside of any'; do
     expect_out "no checkpoint was written: .*$sentence"
   done
   expect_out 'state.[0-9]*.[0-9]* cannot be written: File too large$'
@@ -202,7 +202,7 @@ if [ "$3" = 0 ]; then
   expect_status 0
   expect_no_out
   [ "$(wc -l <"$err")" -eq 1 ] || fail 'not one warning'
-  expect_err "^sojourn: rank 0: warning: a frame of \`(anonymous namespace)::keeps_private_memory(.*)\` is saved with a word (0x[0-9a-f]*) that looks like a pointer into this rank's private heap, which is not; in a restored job it points nowhere. Keep the data on thread_heap() or in the global heap"
+  expect_err "^sojourn: rank 0: warning: a frame of \`(anonymous namespace)::keeps_private_memory(.*)\` is saved with a word (0x[0-9a-f]*) that looks like a pointer into this rank's private heap, which is not saved; in a restored job it points nowhere. Keep the data on thread_heap() or in the global heap"
   rm -f "$state"*
 fi
 

@@ -99,7 +99,7 @@ refused() {
 for bad in nonsense node::child=fork a=rpc,=migrate 'a=rpc b=rpc=fork'; do
   refused SOJOURN_VIA "$bad" 'is not name=rpc or name=migrate'
 done
-refused SOJOURN_BALANCE fair 'SOJOURN_BALANCE=fair is not none, steal or diffuse'
+refused SOJOURN_BALANCE fair 'SOJOURN_BALANCE=fair is neither none, steal nor diffuse'
 refused SOJOURN_SCAN maybe 'SOJOURN_SCAN=maybe is neither on nor off'
 refused SOJOURN_STACK_KIB 100 'SOJOURN_STACK_KIB=100 is not a power of two'
 refused SOJOURN_STACK_KIB tall 'SOJOURN_STACK_KIB=tall is not a whole number from 64 to 1048576'

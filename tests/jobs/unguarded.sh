@@ -24,12 +24,12 @@ for ranks in 1 2; do
     try run -n $ranks "$program" $how
     expect_status 134
     expect_err "rank $((ranks - 1)) .*SIGABRT"
-    expect_err 'stack overflow: the stack of a fiber, 256 KiB, was full, .* --stack-fiber SIZE (SOJOURN_STACK_KIB)'
+    expect_err 'stack overflow: a fiber has used more than its 256 KiB of stack and overwritten .* --stack-fiber SIZE (SOJOURN_STACK_KIB)'
     expect_err 'vm.max_map_count'
   done
   try run -n $ranks "$program" main
   expect_status 134
   expect_err 'rank 0 .*SIGABRT'
-  expect_err 'stack overflow: the stack of a main fiber, 8192 KiB, was full'
+  expect_err 'stack overflow: a main fiber has used more than its 8192 KiB of stack and overwritten'
 done
 exit 0

@@ -19,8 +19,8 @@ refused "no program was given after a ':'" -n 1 hostname : -n 2
 refused "no program was given after a ':'" -n 1 hostname : : -n 1 hostname
 refused 'no program was given' : -n 1 hostname
 refused 'no program was given' -n 1 : -n 1 hostname
-refused "its number of ranks, and hostname does not: 'sojourn run -n 1" hostname : -n 1 true
-refused "its number of ranks, and true does not: 'sojourn run -n 1" -n 1 hostname : true
+refused "its number of ranks (-n), and hostname has none: 'sojourn run -n 1" hostname : -n 1 true
+refused "its number of ranks (-n), and true has none: 'sojourn run -n 1" -n 1 hostname : true
 refused "from 1 to 1024, not '0'" -n 1 hostname : -n 0 true
 refused "from 1 to 1024, not 'two'" -n 1 hostname : -n two true
 refused "from 1 to 1024, not ''" -n 1 hostname : -n '' true

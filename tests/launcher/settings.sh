@@ -80,7 +80,7 @@ while read -r name value sentence; do
 done <<'END'
 AGGREGATE x =x is neither on nor off$
 ALLOW x : `x` is not function:reason (several are separated by ;)$
-BALANCE x =x is not none, steal or diffuse$
+BALANCE x =x is neither none, steal nor diffuse$
 CHECKED maybe =maybe is neither 1 nor 0$
 CORES x =x is no number of cores from 1 to 1024$
 CORES 0 =0 is no number of cores from 1 to 1024$

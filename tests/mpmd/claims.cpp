@@ -236,7 +236,7 @@ void a_type_of_another_size_is_an_error_that_says_so() {
   std::string text =
       text_of<not_exported>([=] { rpc(ranks_of('f').front(), of_other_size(), mine_of_it).get(); });
   CHECK(has(text, "as int(mpmd::growing)"));
-  CHECK(has(text, "has another size"));
+  CHECK(has(text, "has a different size"));
 }
 
 void a_one_way_call_of_no_name_fails_the_finish() {

@@ -56,7 +56,7 @@ struct lonely_rank {
 TEST(shm_transport, a_long_message_lies_in_its_senders_blocks) {
   lonely_rank rank;
   const auto last = static_cast<std::uint32_t>(shm::layout::blocks);
-  const char* words = "a long message from rank 0 says that it lies where no message does";
+  const char* words = "a long message from rank 0 names a place outside the memory for messages";
   rank.send_long(100'000);
   EXPECT_DEATH((rank.overwrite(0, last), rank.poll()), words);
   EXPECT_DEATH((rank.overwrite(0, ~std::uint32_t{0}), rank.poll()), words);
