@@ -47,7 +47,8 @@ std::string_view checked_name(std::string_view name);
 dist_key begin_dist_object(std::string_view name);
 /// The object of this key is made, and found from now on.
 void publish_dist_object(const dist_key& key, void* object, const void* type);
-/// It is found no more. `object`: null when it was not published. Suspends until no call is in it.
+/// It is no longer found. `object`: null when it was not published. Suspends until no call is in
+/// it.
 void end_dist_object(const dist_key& key, const void* object) noexcept;
 /// Suspends until this rank's object of that key is made.
 void* find_dist_object(const dist_key& key, const void* type);
@@ -68,7 +69,7 @@ class dist_use {
   void* object_;
 };
 
-/// Holds a key from before the object is made until it is found no more.
+/// Holds a key from before the object is made until it is no longer found.
 class dist_registration {
  public:
   explicit dist_registration(std::string_view name) : key_(begin_dist_object(name)) {}

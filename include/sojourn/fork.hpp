@@ -168,7 +168,7 @@ T par_reduce(I first, std::type_identity_t<I> last, T identity, const Body& body
                                     detail::carried_here<Combine>{combine});
 }
 /// The same, but idle ranks may run parts of the range. Requires: `body` and `combine` have no
-/// captures, and T travels and is no view.
+/// captures, and T travels and is not a view.
 template <std::integral I, class T, std::invocable<I> Body, class Combine>
 T par_reduce(anywhere_t, I first, std::type_identity_t<I> last, T identity, Body body,
              Combine combine, std::type_identity_t<I> grain = 1) {

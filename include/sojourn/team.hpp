@@ -47,7 +47,7 @@ class team {
   rank_t rank_count() const { return record_ != nullptr ? record_->count : 0; }
   /// The rank of a member. Requires: 0 <= member < rank_count(). Errors: sojourn::error.
   rank_t operator[](rank_t member) const;
-  /// The number in this team of a rank of the job; -1 when that is no member.
+  /// The number in this team of a rank of the job; -1 when that is not a member.
   rank_t from_world(rank_t rank) const;
 
   /// Collective among this team: makes a team of those that pass the same colour, ordered by `key`

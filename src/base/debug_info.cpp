@@ -436,7 +436,7 @@ class debug_info {
       int tag = dw_.tag(&member);
       if (tag != DW_TAG_member && tag != DW_TAG_inheritance) continue;
       Dwarf_Attribute storage;
-      // A static member is no part of the object.
+      // A static member is not part of the object.
       if (dw_.attr(&member, DW_AT_external, &storage) != nullptr) continue;
       std::int64_t start = number(member, DW_AT_data_member_location);
       Dwarf_Die part;

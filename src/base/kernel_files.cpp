@@ -71,7 +71,7 @@ std::optional<long> control_group_limit(const std::string& unified_file,
                                         const std::string& older_file) {
   std::optional<long> least;
   auto consider = [&](const std::string& path) {
-    std::optional<long> value = parse_number(read_line(path));  // "max" is no number
+    std::optional<long> value = parse_number(read_line(path));  // "max" is not a number
     if (value && (!least || *value < *least)) least = value;
   };
   for (const std::string& folder : control_group_folders("")) consider(folder + "/" + unified_file);

@@ -28,7 +28,7 @@ class wait_clock {
   }
 
  private:
-  /// Also sets the time of pieces that wait no more, which nobody reads. Their descriptors exist,
+  /// Also sets the time of pieces that no longer wait, which nobody reads. Their descriptors exist,
   /// because descriptors are never given back.
   void look() {
     latest_ = ticks();

@@ -83,7 +83,7 @@ namespace {
 
 void locked(pthread_mutex_t* mutex) {
   auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
-  // Other threads' mutexes are no concern of the fibers.
+  // Mutexes of other threads do not concern the fibers.
   if (running_piece() == nullptr || !addresses.in_stacks(here)) return;
   // Mutexes that are locked by the walk below or by its calls of malloc are not watched.
   static bool looking = false;

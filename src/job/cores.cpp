@@ -69,7 +69,7 @@ int cores_to_count_on(int allowed) {
   if (text == nullptr) return allowed;
   const std::optional<long> cores = parse_number(text);
   if (!cores || *cores < 1 || *cores > rank_count_max) {
-    throw error("SOJOURN_CORES=" + std::string(text) + " is no number of cores from 1 to " +
+    throw error("SOJOURN_CORES=" + std::string(text) + " is not a number of cores from 1 to " +
                 std::to_string(rank_count_max));
   }
   return static_cast<int>(*cores);

@@ -16,7 +16,7 @@ std::vector<int> affinity_cores();
 /// What the control group's CPU quota amounts to, in whole cores, rounded up; INT_MAX without one.
 int quota_cores();
 
-/// What SOJOURN_CORES says, or `allowed`. Throws an error when that is no number of cores.
+/// What SOJOURN_CORES says, or `allowed`. Throws an error when that is not a number of cores.
 int cores_to_count_on(int allowed);
 
 /// Reads "max 100000" or "150000 100000" (the control group's cpu.max): whole cores, rounded up.

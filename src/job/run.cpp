@@ -150,7 +150,7 @@ int join_job() {
     }
     // Again here, for a shell may stand between this rank and the launcher.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // Programs that this one starts are no ranks.
+    // Programs that this one starts are not ranks.
     unsetenv(rank_variable);
     unsetenv(job_fds_variable);
     close_on_exec(fds.segment);

@@ -231,7 +231,7 @@ void hang_watcher::look_at_ranks(time now, bool some_sleep) {
       p.was_stopped = false;
       continue;
     }
-    // A rank that is stopped only for a moment, say by a debugger, is no hang: so two looks must
+    // A rank that is stopped only for a moment, say by a debugger, does not hang: so two looks must
     // find it stopped.
     rank_condition held = what_holds(rank);
     bool stopped = held != rank_condition::silent;

@@ -274,7 +274,7 @@ launch_result launch(const launch_plan& plan) {
   int rank_count = plan.options.rank_count;
   process_state state(open_files_needed(rank_count));
   job_guard guard;
-  // The guard is among them: as long as this process lives, it is no part of the job.
+  // The guard is among them: as long as this process lives, it is not part of the job.
   std::vector<pid_t> strangers = adopted_children({});
   job_memory memory(plan);
   std::vector<started_rank> ranks;

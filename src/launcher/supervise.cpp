@@ -537,7 +537,7 @@ void supervisor::kill_ranks() {
   if (!all_ended()) give_up_at_ = clock::now() + kill_patience;
 }
 
-/// Children of this process that are no orphans of ranks.
+/// Children of this process that are not orphans of ranks.
 std::vector<pid_t> supervisor::not_orphans() const {
   std::vector<pid_t> pids = strangers_;
   for (const rank_process& rank : ranks_) {

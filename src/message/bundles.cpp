@@ -156,7 +156,7 @@ void go_through(request& message) {
 }
 
 void handle_bundle(request& message) {
-  --counts.handlers_run;  // the bundle itself is no call
+  --counts.handlers_run;  // the bundle itself is not a call
   opened.next = message.payload;
   opened.run_end = message.payload;
   bundle_end = message.payload + message.bytes;
@@ -182,7 +182,7 @@ bool begin_bundle(bundle& b, int to, void* scope) {
       return false;  // a call that has to wait for weight goes alone
     weight = on_dispatch.scopes.take(scope);
     // The bundle counts as a computation of its scope: so the scope's part on this rank stays, and
-    // its address is no other scope's as long as calls are compared with it.
+    // its address cannot become another scope's as long as calls are compared with it.
     on_fiber.scope.joined(scope);
   }
   b.open->scope = scope;

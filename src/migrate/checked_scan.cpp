@@ -216,7 +216,7 @@ class departure_check {
     if (variable.is_pointer) stop_in(*f, at, word, into, instead, variable.name);
   }
 
-  /// True when a scan_allow in the frame, or SOJOURN_ALLOW, says that the word is no mistake.
+  /// True when a scan_allow in the frame, or SOJOURN_ALLOW, says that the word is not a mistake.
   bool is_allowed(const frame& f, const std::string& function) const {
     return is_excused(function) || has_guard(std::max(f.low, sp_), f.high);
   }

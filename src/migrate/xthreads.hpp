@@ -4,7 +4,7 @@
 
 namespace sojourn::detail {
 
-/// Reads SOJOURN_RANKS_PER_NODE; throws sojourn::error when it is no number of ranks.
+/// Reads SOJOURN_RANKS_PER_NODE; throws sojourn::error when it is not a number of ranks.
 void attach_xthreads();
 
 }  // namespace sojourn::detail

@@ -42,8 +42,8 @@ void unwind(void* argument) { _Unwind_Backtrace(visit, argument); }
 
 // The code that is walked may have been interrupted between two instructions that the unwinder's
 // table does not tell apart, such as those by which an exception leaves the unwinder. The walk then
-// follows a word that is no address, and ends with the frames that it has: a report must not end a
-// healthy rank.
+// follows a word that is not an address, and ends with the frames that it has: a report must not
+// end a healthy rank.
 void walk_carefully(void (*how)(void*), void* context) { (void)survives_faults(how, context); }
 
 struct registers {

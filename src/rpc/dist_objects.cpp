@@ -24,7 +24,7 @@ struct entry {
   void* object = nullptr;  ///< Null: it is not made yet.
   const void* type = nullptr;
   std::size_t calls = 0;                   ///< That are in it.
-  bool is_ending = false;                  ///< It is found no more.
+  bool is_ending = false;                  ///< It is no longer found.
   waiters asking{waits_at::dist_object};   ///< Until it is made, or will not be.
   waiters leaving{waits_at::dist_object};  ///< Whoever destroys it, until no call is in it.
 };

@@ -65,7 +65,7 @@ void fail_finishes(int rank);
 void fail_collective();
 
 /// From now on nobody waits for an answer: continuations among the program's variables are
-/// destroyed at its exit, and that is no error.
+/// destroyed at its exit, which is not an error.
 void end_continuations();
 
 /// Finds the program's table of functions. Throws sojourn::error when it was linked without one.

@@ -15,7 +15,7 @@ const thrown_frames* thrown_from(const std::exception_ptr& exception);
 /// Notes where an exception was thrown that came from another rank.
 void note_thrown_from(const std::exception_ptr& exception, const thrown_frames& frames);
 
-/// "std::out_of_range: no such page", or the type alone of what is no std::exception.
+/// "std::out_of_range: no such page", or the type alone if it is not a std::exception.
 std::string text_of(const std::exception_ptr& exception);
 
 /// Ends the job, because nobody else would hear of the exception. `left`: what the exception left.

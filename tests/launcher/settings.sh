@@ -82,8 +82,8 @@ AGGREGATE x =x is neither on nor off$
 ALLOW x : `x` is not function:reason (several are separated by ;)$
 BALANCE x =x is neither none, steal nor diffuse$
 CHECKED maybe =maybe is neither 1 nor 0$
-CORES x =x is no number of cores from 1 to 1024$
-CORES 0 =0 is no number of cores from 1 to 1024$
+CORES x =x is not a number of cores from 1 to 1024$
+CORES 0 =0 is not a number of cores from 1 to 1024$
 DELAY x =x is not a whole number: give a seed, such as 1$
 EXECUTION x =x is neither hybrid nor heap$
 READ_MEMORY x =x is neither on nor off$

@@ -10,7 +10,7 @@
 
 namespace sojourn::detail {
 
-/// home rank : 16, generation : 24, index : 24. Zero is no ticket.
+/// home rank : 16, generation : 24, index : 24. Zero is not a ticket.
 using ticket_id = std::uint64_t;
 
 constexpr int home_of(ticket_id id) { return static_cast<int>(id >> 48); }

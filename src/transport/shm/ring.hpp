@@ -230,7 +230,7 @@ class ring_writer {
   std::uint64_t position_ = 0;       // bytes written and skipped, ever
   std::uint64_t consumed_seen_ = 0;  // how much of that has been read, as far as is known
   std::size_t reserved_ = 0;
-  std::uint64_t known_ = ~std::uint64_t{0};  // lines at the start whose first words are no payload
+  std::uint64_t known_ = ~std::uint64_t{0};  // lines at the start whose first words are not payload
   std::uint32_t number_ = 0;                 // of the last message
 };
 
