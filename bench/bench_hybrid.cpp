@@ -393,7 +393,7 @@ bool handle_requests(const request& kind, word count) {
   auto last = rpc(rank_me(), increment, 0UL);
   counting_begins();
   last.wait();
-  // One that was forwarded comes behind the last one.
+  // One that was forwarded comes after the last one.
   if (answers.back().valid()) answers.back().wait();
   counting_ends();
   word sum = tallied;

@@ -269,7 +269,7 @@ run_request parse_job(const std::vector<std::string>& words) {
 
 constexpr const char* between_programs = ":";
 
-/// The words of one program behind a ':': "-n 3 ./worker arguments".
+/// The words of one program after a ':': "-n 3 ./worker arguments".
 launch_part parse_part(const std::vector<std::string>& words) {
   constexpr const char* how = "'sojourn run -n 1 ./a : -n 3 ./b'";
   std::optional<std::string> number;

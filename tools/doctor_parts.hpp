@@ -16,7 +16,7 @@ finding check_build();
 std::vector<finding> check_optional_parts();
 
 /// Starts a job of two ranks as a user would: `sojourn run -n 2` of this very program, each rank
-/// with the word `as_rank` behind "doctor".
+/// with the word `as_rank` after "doctor".
 finding check_job();
 
 inline constexpr const char* as_rank = "--as-rank";

@@ -13,7 +13,7 @@
 
 namespace apps::em3d {
 
-/// This rank's nodes in the global heap, each kind with room for its ghosts behind it.
+/// This rank's nodes in the global heap, each kind with room for its ghosts after it.
 struct field {
   /// Collective. Suspends.
   explicit field(const settings& s) : chosen(s) {

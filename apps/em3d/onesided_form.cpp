@@ -70,7 +70,7 @@ result run_bulk(field& f) {
   });
 }
 
-/// The same put, and behind it a word of this rank's at the receiver that says of which phase it
+/// The same put, and after it a word of this rank's at the receiver that says of which phase it
 /// is: nobody waits for ranks that send it nothing. Each rank hears from each that it is linked
 /// with in every phase, so that none gets more than one ahead, whose ghosts are of the other kind.
 result run_signal(field& f) {

@@ -28,7 +28,7 @@ class visiting {
         steps_(static_cast<std::size_t>(std::max(l.rows(), l.columns())) + 1) {}
 
   std::size_t total() const { return steps_ * (2 * blocks_ + 1) * numbers_; }
-  /// Places of blocks (k, k), (i, k) and (k, j) behind the first number.
+  /// Places of blocks (k, k), (i, k) and (k, j) after the first number.
   std::size_t pivot(std::size_t k) const { return place(k, 2 * blocks_); }
   std::size_t of_column(std::size_t k, std::size_t i) const { return place(k, i); }
   std::size_t of_row(std::size_t k, std::size_t j) const { return place(k, blocks_ + j); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LU factorization of a dense matrix in blocks, without pivoting. In each step the pivot block is
-// factored by its owner; who has blocks in its row or column gets it and solves these; and who has
-// blocks behind those gets them and updates his. Source: MRPC §5.5; SPLASH-2.
+// factored by its owner; the owners of blocks in its row or column get it and solve these; and the
+// owners of the blocks beyond those get them and update their own. Source: MRPC §5.5; SPLASH-2.
 #pragma once
 
 #include <sojourn/sojourn.hpp>

@@ -640,7 +640,7 @@ void unwind_tables::grow() {
 
 void unwind_tables::read(std::uint64_t pc, unwind_row& row) const {
   object_bases bases{};
-  // A return address may lie behind its function, whose last instruction was the call.
+  // A return address may lie after its function, whose last instruction was the call.
   const std::uint64_t at = pc - 1;
   const auto* description =
       static_cast<const std::uint8_t*>(_Unwind_Find_FDE(reinterpret_cast<void*>(at), &bases));

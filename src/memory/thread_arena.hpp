@@ -101,7 +101,7 @@ class thread_arena final : public std::pmr::memory_resource {
     slab* previous;      // undefined in the first slab of the list
     std::uint32_t page;  // its page's index in the extent
     std::uint8_t size_class;
-    std::uint8_t carved;  // blocks that were ever in `free`; nothing was written behind them
+    std::uint8_t carved;  // blocks that were ever in `free`; nothing was written after them
     std::uint8_t used;    // blocks that are allocated
     bool has_room;        // it is in the list of its class
   };

@@ -39,7 +39,7 @@ constexpr std::uint64_t user_end = std::uint64_t{1} << 48;
 constexpr std::uint64_t user_end = std::uint64_t{1} << 47;
 #endif
 // Libraries, mapped memory and all heaps of the C library but the first lie at the top of the
-// user's addresses; the first heap lies behind the program.
+// user's addresses; the first heap lies after the program.
 std::uint64_t top_low;
 std::uint64_t top_bytes;
 std::uint64_t first_heap_low;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What belongs to a thread besides its frames, and travels behind them.
+// What belongs to a thread besides its frames, and travels after them.
 #pragma once
 
 #include <cstddef>

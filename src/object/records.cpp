@@ -112,7 +112,7 @@ bool fits(std::uint64_t start, const object_record& record, std::uint64_t addres
   if (is_raw(record.element.type)) return true;
   std::uint64_t within = offset % record.element.bytes;
   if (as.bytes > record.element.bytes - within) return false;
-  if (within != 0) return true;  // a member, or a base behind another
+  if (within != 0) return true;  // a member, or a base after another
   return same(record.element.type, as.type) ||
          has_base(record.element.type, as.type, address, address);
 }

@@ -23,7 +23,7 @@ struct site_rule {
 };
 std::vector<site_rule> rules;
 
-/// True when `name` is `full`, or the end of it behind a "::" or a "/".
+/// True when `name` is `full`, or the end of it after a "::" or a "/".
 bool names(std::string_view name, std::string_view full) {
   if (!full.ends_with(name)) return false;
   if (full.size() == name.size()) return true;

@@ -157,7 +157,7 @@ bool collective_steps::meets() {
 bool collective_steps::exchanges() {
   const int me = open_.among->me;
   if (!std::exchange(sent_, true)) {
-    // Each begins with the one behind it, so that not all send to one at once.
+    // Each begins with the one after it, so that not all send to one at once.
     for (int i = 1; i < count_; ++i) send(around(me + i, count_));
   }
   for (; step_ < count_; ++step_) {

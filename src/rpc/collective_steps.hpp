@@ -6,7 +6,7 @@
 // Contributions go along a tree of fan-out 16 whose subtrees are ranges of members, so that values
 // are combined in the order of the members. A wide tree suits more ranks than cores: the ranks of a
 // core are scheduled once to go up and once to come down, whatever their number. Where each rank
-// has a core, a barrier has no tree: a rank tells those 1, 2, 4, ... behind it, one after the
+// has a core, a barrier has no tree: a rank tells those 1, 2, 4, ... after it, one after the
 // other, and waits for those as far before it (dissemination; Hensgen, Finkel and Manber, 1988). On
 // two ranks both messages are then on their way at once; in a tree one would go up first, and then
 // one down.

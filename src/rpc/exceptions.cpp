@@ -149,7 +149,7 @@ std::uint32_t put_text(encoded_exception& to, std::size_t at, const std::string&
 
 /// Longer names of types are cut off, and so arrive as those of other types.
 constexpr std::size_t name_max = 368;
-/// Room for the own bytes of a registered type; the text behind them may be long.
+/// Room for the own bytes of a registered type; the text after them may be long.
 constexpr std::size_t bytes_max = 640;
 
 /// The kind of exception that this program has registered under `name`, or null.
@@ -228,7 +228,7 @@ void encode_object(const std::exception_ptr& exception, encoded_exception& to) {
   throw remote_exception(demangled(name.c_str()), what, e.rank);
 }
 
-/// Reads the frames that came behind the exception; false when they are malformed.
+/// Reads the frames that came after the exception; false when they are malformed.
 bool read_frames(const encoded_exception& e, thrown_frames& from) {
   if (e.from_size < offsetof(thrown_frames, code) || e.from_size > sizeof from) return false;
   std::memcpy(static_cast<void*>(&from), e.text + e.bytes_of_text(), e.from_size);

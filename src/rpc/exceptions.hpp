@@ -21,7 +21,7 @@ struct encoded_exception {
   std::uint16_t name_size;   ///< Length of the type's name at the start of `text`; 0 if standard.
   std::uint16_t bytes_size;  ///< Length of a registered type's own bytes, which follow the name.
   std::uint32_t size;        ///< Length of what follows these.
-  std::uint32_t from_size;   ///< Length of the frames behind that, a thrown_frames; 0: not known.
+  std::uint32_t from_size;   ///< Length of the frames after that, a thrown_frames; 0: not known.
   char text[text_max + sizeof(thrown_frames)];
 
   static constexpr std::uint32_t by_name = ~0u;

@@ -45,7 +45,7 @@ struct place {
 /// How many nodes of a kind a rank has.
 std::uint32_t count_at(const settings& s, int ranks, int rank);
 
-/// The nodes of one kind that a rank has: `degree` edges each, one node's behind the other's.
+/// The nodes of one kind that a rank has: `degree` edges each, one node's after the other's.
 struct part {
   std::vector<node> nodes;  ///< With their first values.
   std::vector<double> weights;

@@ -46,7 +46,7 @@ struct field {
   const settings chosen;
   const int ranks;
   std::uint32_t own = 0;
-  std::array<std::vector<node>, 2> all;  // own, and ghosts behind them
+  std::array<std::vector<node>, 2> all;  // own, and ghosts after them
   std::array<std::vector<double>, 2> weights;
   std::array<std::vector<place>, 2> neighbours;
   std::array<exchange, 2> from;

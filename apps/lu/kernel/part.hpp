@@ -111,7 +111,7 @@ class part {
 
   // ---- Who takes part in step k ---------------------------------------------------------------
 
-  /// The first row (column) behind k that is mine; blocks() or more when there is none.
+  /// The first row (column) after k that is mine; blocks() or more when there is none.
   std::size_t my_next_row(std::size_t k) const { return next(k, row_, layout_.rows()); }
   std::size_t my_next_column(std::size_t k) const { return next(k, column_, layout_.columns()); }
   std::size_t row_stride() const { return static_cast<std::size_t>(layout_.rows()); }
@@ -127,7 +127,7 @@ class part {
            (has_row(k) && my_next_column(k) < layout_.blocks());
   }
   /// Who else needs my block (i, j) of column or row k: of a column my row of processors, of a row
-  /// my column of them, as far as they have something behind k; of the pivot block both.
+  /// my column of them, as far as they have something after k; of the pivot block both.
   /// visit(rank).
   template <class Visit>
   void for_consumers(std::size_t k, std::size_t i, std::size_t j, Visit visit) const {
@@ -211,7 +211,7 @@ class part {
     for_border(k, [&](std::size_t i, std::size_t j) { use(k, i, j, at(i, j)); });
   }
 
-  /// Sub-step 3: my blocks behind row and column k; between() after each sixteen of them.
+  /// Sub-step 3: my blocks after row and column k; between() after each sixteen of them.
   template <class Between>
   void update_inner(std::size_t k, Between between) {
     unsigned updated = 0;

@@ -58,7 +58,7 @@ class interaction {
 inline bool bonded(std::uint32_t i, std::uint32_t j) { return (i < j ? j - i : i - j) <= 2; }
 
 /// Which of two atoms has the pair in its list: the first one of every other pair, so that those
-/// that have many atoms behind them have no more pairs than others.
+/// that have many atoms after them have no more pairs than others.
 inline bool is_first(std::uint32_t i, std::uint32_t j) { return (i < j) == ((i + j) % 2 == 0); }
 
 /// For each of some atoms, the others that it has pairs with.

@@ -32,7 +32,7 @@ struct axis {
   std::vector<std::vector<std::uint32_t>> indices;  ///< Of each processor, in order.
 };
 
-/// Where each point is: a rank, and a place in its array, row behind row.
+/// Where each point is: a rank, and a place in its array, row after row.
 class layout {
  public:
   /// The processors form the grid that is most like a square.
@@ -78,7 +78,7 @@ inline double relaxed(double old, double north, double west, double east, double
   return old + relaxation * ((north + west + east + south) / 4 - old);
 }
 
-/// All points after all iterations, row behind row, by one loop.
+/// All points after all iterations, row after row, by one loop.
 std::vector<double> compute_alone(const settings& s);
 
 }  // namespace apps::sor

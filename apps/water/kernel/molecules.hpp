@@ -103,7 +103,7 @@ class motion {
   std::vector<std::array<atom, 3>> molecules_;
 };
 
-/// Molecules that a rank reads and acts on: its own, and behind them those of other ranks that its
+/// Molecules that a rank reads and acts on: its own, and after them those of other ranks that its
 /// pairs need, by owner.
 struct neighbourhood {
   neighbourhood(const settings& s, int ranks, int rank);

@@ -139,7 +139,7 @@ struct bundled_call {
     while (next != end) {
       room<payload_type> payload;
       std::memcpy(static_cast<void*>(&payload.value), next, sizeof(payload_type));
-      // Before the call: if it blocks, whoever takes over begins behind this payload.
+      // Before the call: if it blocks, whoever takes over begins after this payload.
       opened.next = next += stride;
       std::apply(payload.value.fn.get(), std::move(payload.value.arguments));
       if (opened.reader != mine) return;

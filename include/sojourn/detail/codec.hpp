@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a value of each type is written and read. The program is the same at both ends, so only
 // values are written: bytes as they are, counts before elements, and a check byte (user_mark)
-// behind what a user's function wrote. The forms of types are in forms.hpp; here is what each form
+// after what a user's function wrote. The forms of types are in forms.hpp; here is what each form
 // does: save() writes a value, load() reads one into a value that is there, make() reads a new one,
 // and least() is the least number of bytes that a value takes.
 #pragma once

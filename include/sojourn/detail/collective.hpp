@@ -130,7 +130,7 @@ T combined(Op& op, T&& a, T&& b) {
   return op(std::move(a), std::move(b));
 }
 
-// ---- Values behind one another -----------------------------------------------------------------
+// ---- Values one after another ------------------------------------------------------------------
 
 /// Stands before a marshalled value among others; both are multiples of 16 bytes.
 struct block_header {

@@ -275,7 +275,7 @@ struct exported {
     return copy.value;
   }
 
-  /// `bytes`: the part of `m` behind its header.
+  /// `bytes`: the part of `m` after its header.
   static void run(const export_entry& entry, request& m, const std::byte* bytes) {
     if constexpr (Named::signature::has_plain_arguments) {
       room<message> arguments;

@@ -22,7 +22,7 @@ namespace sojourn::detail {
 struct mark;
 struct mutex_state;
 
-/// The C++ runtime's record of exceptions in flight (two words behind __cxa_get_globals()).
+/// The C++ runtime's record of exceptions in flight (two words after __cxa_get_globals()).
 struct exception_globals {
   void* caught;
   unsigned uncaught;

@@ -3,7 +3,7 @@
 //
 // A message takes whole cache lines, header and first payload bytes in the first, so that a small
 // one costs one line transfer. Its header holds its number, by which the reader knows the next
-// message. The reader looks for it in two places: behind the last message, and at the ring's start,
+// message. The reader looks for it in two places: after the last message, and at the ring's start,
 // where the writer begins again whenever it knows that everything has been read. So calls that are
 // answered one after the other use the same few lines again and again, which stay in the
 // first-level caches: a round trip over a ring of 64 KiB takes a third longer than over one line.
@@ -126,7 +126,7 @@ class ring_writer {
     position_ += need;
     std::size_t behind = at_ + need;
     if (behind == capacity_) behind = 0;
-    // The reader will look behind this message: what it finds there must not look like the next
+    // The reader will look after this message: what it finds there must not look like the next
     // one.
     keep_unlike_headers(behind, need);
     header->word.store(static_cast<std::uint64_t>(number_) << 32 | reserved_,
@@ -254,7 +254,7 @@ class ring_reader {
     if (!has_number(start, number)) {
       if (!has_number(next, number)) [[likely]]
         return nullptr;
-      // What looks like the next message here may be a payload that was written behind it: the
+      // What looks like the next message here may be a payload that was written after it: the
       // message itself has then come to the start.
       if (!has_number(start, number)) [[likely]]
         return next;

@@ -219,7 +219,7 @@ int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int mos
         arrival a = arrival_of(header, source, kind);
         ++delivered;
         if (!deliver(a, context)) continue;
-        // The sender has just written the header behind this message, so that looking at it now
+        // The sender has just written the header after this message, so that looking at it now
         // would wait for its line. What has become ready runs first, and another rank is polled
         // first next time.
         first_source_ = static_cast<int>(p - peers_);
