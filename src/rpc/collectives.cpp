@@ -34,8 +34,8 @@ collective_plan rooted(collective_plan plan, int root, const team& among) {
 }
 
 void values_disagree(std::size_t came, std::size_t expected) {
-  die("ranks disagree about a collective operation: values have %zu bytes on one rank and %zu on "
-      "another; all ranks must use the same type",
+  die("ranks disagree about a collective operation: %zu bytes have arrived instead of %zu; all "
+      "ranks must pass values of the same type",
       came, expected);
 }
 void wrong_number_of_values(std::size_t values, std::size_t members) {

@@ -103,7 +103,7 @@ void on_forward_result(arrival& a, const ticket_id& asked) {
   if (find_ticket(id) == nullptr) {
     send_exception(
         to, std::make_exception_ptr(error(
-                format("rank %d has this result no longer: its future was already read", job.me))));
+                format("rank %d no longer has this result: its future was already read", job.me))));
     return;
   }
   forward_result(id, to);

@@ -43,7 +43,7 @@ ends() {
   expect_status "$3"
   expect_err "$4"
 }
-ends sizes 2 134 'ranks disagree about a collective operation: values have [48] bytes on one rank and [48] on another; all ranks must use the same type'
+ends sizes 2 134 'ranks disagree about a collective operation: [48] bytes have arrived instead of [48]; all ranks must pass values of the same type'
 ends order 2 134 'ranks disagree about a collective operation: rank [01] is in [a-z]*() and rank [01] is in [a-z]*(); all ranks must call the same operations in the same order'
 ends order_under_way 2 134 'ranks disagree about a collective operation: rank [01] is in [a-z]*() and rank [01] is in [a-z]*(); all ranks must call the same operations in the same order'
 ends at_once 2 134 'two fibers of one rank are in collective operations at the same time, this one in barrier(); all ranks must call the same operations in the same order, one after the other'

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which rank owns an address. The global heap is divided among the ranks in memory/address_map.cpp;
-// whoever has to know whose an address is asks here.
+// code that needs the owner of an address asks here.
 #pragma once
 
 #include <cstddef>
