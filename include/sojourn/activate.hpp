@@ -23,9 +23,10 @@ struct refused {
 template <class F, class... A>
 struct checked_activation {
   static constexpr bool fits = std::is_invocable_v<F, A...>;
-  static_assert(fits,
-                "sojourn: the arguments of this activation do not fit the function: it takes as "
-                "many, by value or const&");
+  static_assert(
+      fits,
+      "sojourn: the arguments of this activation do not fit the function, which must take "
+      "that many parameters, by value or const&");
   using result = typename std::conditional_t<fits, std::invoke_result<F, A...>,
                                              std::type_identity<refused>>::type;
   static_assert(!is_captureless<F> || (travels<A> && ...),

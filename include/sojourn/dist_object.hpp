@@ -203,7 +203,7 @@ class dist_place {
 template <class T>
 class dist_object {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>,
-                "sojourn: a dist_object holds an object that is not const");
+                "sojourn: the type of a dist_object must not be const");
 
  public:
   using value_type = T;

@@ -23,8 +23,8 @@ template <class F, class... A>
 struct checked_fork {
   static constexpr bool fits = std::is_invocable_v<F, A...>;
   static_assert(fits,
-                "sojourn: the arguments of this fork do not fit the function: it takes as many, by "
-                "value or const&");
+                "sojourn: the arguments of this fork do not fit the function, which must take that "
+                "many parameters, by value or const&");
   using result = typename std::conditional_t<fits, std::invoke_result<F, A...>,
                                              std::type_identity<void>>::type;
   /// Its frames refer to nothing of this rank, unless by what it calls.
@@ -174,8 +174,8 @@ T par_reduce(anywhere_t, I first, std::type_identity_t<I> last, T identity, Body
              Combine combine, std::type_identity_t<I> grain = 1) {
   static_assert(
       detail::is_captureless<Body> && detail::is_captureless<Combine> && detail::leaves<T>,
-      "sojourn: a reduction that may run anywhere has a body and a combination without "
-      "captures, of a type that travels");
+      "sojourn: in a reduction that may run anywhere, the body and the combination have no "
+      "captures, and the value travels");
   if (grain < 1) detail::refuse_grain();
   if (!(first < last)) return identity;
   return detail::reduce_range<T, I>(first, last, grain, detail::carried_anywhere<Body>{body},

@@ -198,9 +198,11 @@ global_ptr<U> static_pointer_cast(global_ptr<T> p) {
   if constexpr (std::is_void_v<U> || std::is_void_v<T> || std::is_same_v<to, from>) {
     return global_ptr<U>::at(p.address());
   } else {
-    static_assert(detail::casts_statically<const volatile to, const volatile from> &&
-                      detail::casts_statically<const volatile from, const volatile to>,
-                  "sojourn: static_pointer_cast: where a virtual base lies, only the object tells");
+    static_assert(
+        detail::casts_statically<const volatile to, const volatile from> &&
+            detail::casts_statically<const volatile from, const volatile to>,
+        "sojourn: static_pointer_cast: only the object itself knows where its virtual base "
+        "lies, so such a base cannot be cast to or from");
     if (!p) return {};
     if constexpr (std::is_base_of_v<to, from>) {
       return global_ptr<U>::at(detail::address_of_base<to, from>(p.address()));

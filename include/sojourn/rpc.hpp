@@ -32,8 +32,8 @@ struct checked_call {
       "sojourn: an argument of this call cannot travel: it holds a pointer or a reference, "
       "or is of a class without `serialize`; sojourn/marshal.hpp lists what can");
   static_assert(std::is_invocable_v<F, A...>,
-                "sojourn: the arguments of this call do not fit the function: it takes as many, by "
-                "value or const&");
+                "sojourn: the arguments of this call do not fit the function, which must take that "
+                "many parameters, by value or const&");
   using result =
       typename std::conditional_t<std::is_invocable_v<F, A...>, std::invoke_result<F, A...>,
                                   std::type_identity<void>>::type;

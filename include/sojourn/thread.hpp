@@ -232,8 +232,8 @@ struct checked_thread {
                 "std::span<const T> or std::string_view in place of a view");
   static_assert(
       std::is_invocable_v<F, A...>,
-      "sojourn: the arguments of this thread do not fit the function: it takes as many, by "
-      "value or const&");
+      "sojourn: the arguments of this thread do not fit the function, which must take that many "
+      "parameters, by value or const&");
   static constexpr bool is_plain_thread = (travels<A> && ...);
 };
 

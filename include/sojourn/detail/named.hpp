@@ -392,7 +392,7 @@ struct named_access {
   using arguments = typename M::arguments;
 
   static_assert(named::signature::is_method,
-                "sojourn: this name is one of a function, not of a method: call it with rpc");
+                "sojourn: this name belongs to a function, not to a method: call it with rpc");
   static_assert(
       !named::signature::is_method ||
           std::is_same_v<std::remove_const_t<T>, std::remove_const_t<typename named::object>>,
