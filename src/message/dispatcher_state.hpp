@@ -119,12 +119,14 @@ int deliver_own();
 
 // ---- losses.cpp ---------------------------------------------------------------------------------
 
+/// True when a rank has ended of which meet_losses() does not know. What that rank has sent can be
+/// polled then.
 inline bool has_new_loss() {
   return dispatcher.losses != nullptr &&
-         dispatcher.losses->load(std::memory_order_relaxed) != dispatcher.losses_seen;
+         dispatcher.losses->load(std::memory_order_acquire) != dispatcher.losses_seen;
 }
 /// Fails what waits for ranks that have ended since the last call.
-int meet_losses();
+void meet_losses();
 
 /// is_lost() inline.
 inline bool has_ended(int rank) {

@@ -96,9 +96,14 @@ int call_in_round(unsigned calls, bool idle) {
 template <bool Delayed>
 void dispatch(bool (*done)()) {
   for (;;) {
+    const bool is_loss_known = has_new_loss();
     // Messages first: they are what this rank has just been waiting for.
     int did = dispatcher.transport->poll(anything_ready() ? deliver_all : deliver, nullptr,
                                          messages_a_round);
+    // What the lost rank has sent is all read. That other fibers are ready is no reason to wait:
+    // one of them may yield until a result of that rank is here.
+    if (is_loss_known && did == 0) [[unlikely]]
+      meet_losses();
     if (!dispatcher.own.empty()) {
       if (Delayed && dispatcher.transport->holds_own()) {
         ++did;  // the loop goes round until the time of its own message has come
@@ -118,10 +123,6 @@ void dispatch(bool (*done)()) {
         [[unlikely]]
       did += call_in_round(calls, did == 0 && !anything_ready());
     if (did > 0 || anything_ready()) continue;
-    if (has_new_loss()) [[unlikely]] {
-      meet_losses();
-      continue;
-    }
     if (done()) return;
     if (posted.first != nullptr || anything_ready()) continue;
     if (dispatcher.transport->spins_for_replies() && wake_to_stand_by()) continue;

@@ -11,7 +11,7 @@
 
 namespace sojourn::detail {
 
-int meet_losses() {
+void meet_losses() {
   dispatcher.losses_seen = dispatcher.losses->load();
   for (int rank = 0; rank < job.count; ++rank) {
     if (!near_ranks().lost(rank) || has_ended(rank)) continue;
@@ -35,7 +35,6 @@ int meet_losses() {
     }
     on_dispatch.fail_waits(rank);
   }
-  return 1;
 }
 
 bool is_lost(int rank) { return has_ended(rank); }

@@ -148,6 +148,12 @@ void wait(std::string_view how, global_ptr<object> there) {
     auto f = rpc(victim, sleep_long);
     if (f.wait_for(std::chrono::seconds(10))) f.get();
   }
+  if (how == "polls") {
+    // This rank always has something to do.
+    auto f = rpc(victim, sleep_long);
+    while (!f.ready()) yield();
+    f.get();
+  }
   if (how == "dist_object") {
     // The victim has none yet, so what asks for it waits there.
     const dist_object<int> here(dist_name{"of others"}, 1);

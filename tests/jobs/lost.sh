@@ -6,7 +6,7 @@ ulimit -c 0
 program=$2
 
 for share in on off; do
-  for how in call method future first in_time dist_object thread finish finish_elsewhere barrier reduce under_way team again; do
+  for how in call method future first in_time polls dist_object thread finish finish_elsewhere barrier reduce under_way team again; do
     for ranks in 2 3; do
       try run -n $ranks --share $share --grace 3 "$program" $how
       expect_status 137
