@@ -163,7 +163,8 @@ struct keeper {
   std::deque<ticket_id> waiting;
 };
 keeper& here() {
-  static keeper k;
+  // Never destroyed: futures of static storage drop their results when the process ends.
+  static keeper& k = *new keeper;
   return k;
 }
 
@@ -181,14 +182,17 @@ const kept_values* find_kept(std::uint64_t holder) {
   return found == here().kept.end() ? nullptr : found->second.get();
 }
 
-void end_keeping_here(std::uint64_t holder) {
+/// Null when they were not kept (any more).
+std::unique_ptr<kept_values> end_keeping_here(std::uint64_t holder) {
   auto found = here().kept.find(holder);
-  if (found == here().kept.end()) return;
-  here().bytes -= found->second->total();
+  if (found == here().kept.end()) return nullptr;
+  std::unique_ptr<kept_values> values = std::move(found->second);
+  here().bytes -= values->total();
   here().kept.erase(found);
   for (; !here().waiting.empty(); here().waiting.pop_front()) {
     if (ticket* t = find_ticket(here().waiting.front())) complete_ticket(t, nullptr, 0);
   }
+  return values;
 }
 
 void on_kept_ended(arrival& a) {
@@ -297,7 +301,7 @@ std::uint64_t keep_for_reader(std::unique_ptr<kept_values> values) {
 }
 
 void wait_for_room_to_keep(std::size_t bytes) {
-  while (!here().kept.empty() && here().bytes + bytes > kept_at_once_max) {
+  while (here().bytes != 0 && here().bytes + bytes > kept_at_once_max) {
     ++counts.suspensions_for_room;
     ticket_id woken = ticket_open();
     here().waiting.push_back(woken);
@@ -306,7 +310,10 @@ void wait_for_room_to_keep(std::size_t bytes) {
 }
 
 void end_keeping(int home, std::uint64_t holder) {
-  if (home == job.me) return end_keeping_here(holder);
+  if (home == job.me) {
+    (void)end_keeping_here(holder);
+    return;
+  }
   send_reply(home, runtime_message::kept_ended, 0, holder, nullptr, 0);
 }
 
@@ -526,6 +533,34 @@ void throw_abandoned(const held_result& result) {
   std::size_t size = std::min<std::size_t>(header.bytes, result.size - sizeof header);
   std::string text(reinterpret_cast<const char*>(result.bytes + sizeof header), size);
   throw error(format("rank %d cannot marshal a result: %s", header.home, text.c_str()));
+}
+
+void send_result_that_stays(ticket_id id, std::unique_ptr<kept_values> value) {
+  std::byte* room = begin_result(id, kept_header_room);
+  if (room == nullptr) return;
+  write_header(room, marshalled_header::form::kept, 0);
+  const kept_place place{keep_for_reader(std::move(value)), 0};
+  std::memcpy(room + header_room, &place, sizeof place);
+  commit_result(id, room, kept_header_room, true);
+}
+
+std::unique_ptr<kept_values> take_result_that_stays(ticket_id id) {
+  const held_result result = ticket_hold(id);
+  marshalled_header header{};
+  kept_place place{};
+  if (result.size == kept_header_room) {
+    std::memcpy(&header, result.bytes, sizeof header);
+    std::memcpy(&place, result.bytes + header_room, sizeof place);
+  }
+  if (header.home != job.me) drop_kept_result(result.bytes, result.size);
+  ticket_release(result);
+  if (header.home != job.me) {
+    throw error(format("a result of a type that cannot travel is asked for on rank %d, and is on "
+                       "rank %d: take it there, or describe how the type is marshalled "
+                       "(docs/marshalling.md)",
+                       job.me, header.home));
+  }
+  return end_keeping_here(place.holder);
 }
 
 void message_of_kept_values::write(std::byte* message) {

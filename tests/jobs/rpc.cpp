@@ -163,6 +163,59 @@ void continuations() {
   while (ran == 0) yield();
 }
 
+/// Neither its bytes nor what it holds can go to another rank.
+class of_its_rank {
+ public:
+  static inline int alive = 0;
+  of_its_rank() { ++alive; }
+  of_its_rank(of_its_rank&&) noexcept { ++alive; }
+  of_its_rank& operator=(of_its_rank&&) = delete;
+  ~of_its_rank() { --alive; }
+};
+static_assert(!sojourn::detail::is_result<of_its_rank>);
+
+future<of_its_rank> make_one() {
+  return future<void>::of_value().then([] { return of_its_rank(); });
+}
+/// True when the result, which stays where it is, is refused.
+bool asks_elsewhere(rank_t there) {
+  auto made = make_one();
+  made.wait();
+  migrate_to(there);
+  try {
+    (void)made.get();
+    return false;
+  } catch (const error&) {
+    return true;
+  }
+}
+
+void results_that_cannot_travel() {
+  const std::size_t tickets = sojourn::detail::tickets_open();
+  {
+    const of_its_rank taken = make_one().get();
+  }
+  CHECK_EQUAL(of_its_rank::alive, 0);
+  {
+    auto unread = make_one();
+    unread.wait();
+    CHECK_EQUAL(of_its_rank::alive, 1);
+  }
+  CHECK_EQUAL(of_its_rank::alive, 0);
+  {
+    auto dropped_before_it_is_made = make_one();
+  }
+  future<void>::of_value().then([] {}).get();
+  CHECK_EQUAL(of_its_rank::alive, 0);
+  auto thrown =
+      future<void>::of_value().then([]() -> of_its_rank { throw std::domain_error("none"); });
+  CHECK_THROWS(std::domain_error, thrown.get());
+  CHECK_EQUAL(sojourn::detail::tickets_open(), tickets);
+  barrier();  // other ranks ask the last one, which has tickets for them meanwhile
+  CHECK_EQUAL(activate(asks_elsewhere, last()), last() != rank_me());
+  CHECK_EQUAL(of_its_rank::alive, 0);
+}
+
 void all_of_several() {
   auto t =
       when_all(rpc(next(), twice, 1), rpc(last(), nothing_much), rpc(0, [] { return 'c'; })).get();
@@ -403,6 +456,8 @@ int main(int argc, char** argv) {
     check::claim("an unread result is dropped", an_unread_result_is_dropped);
     check::claim("results are taken in any order", results_taken_in_any_order);
     check::claim("then goes on with the result on this rank", continuations);
+    check::claim("results that cannot travel are destroyed where they are",
+                 results_that_cannot_travel);
     check::claim("when_all waits for several", all_of_several);
     check::claim("exceptions arrive as themselves", exceptions_arrive_as_themselves);
     check::claim("other exceptions say what they were", other_exceptions_say_what_they_were);

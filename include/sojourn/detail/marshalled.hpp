@@ -108,6 +108,17 @@ class kept_tuple final : public kept_values {
   std::tuple<T...> values_;
 };
 
+/// A value of a type that cannot travel: a result that is taken on the rank that made it.
+template <class T>
+class kept_value final : public kept_values {
+ public:
+  explicit kept_value(T&& value) : value_(std::move(value)) {}
+  T& value() { return value_; }
+
+ private:
+  T value_;
+};
+
 /// Keeps values and their blocks until another rank has read them; returns the number by which that
 /// rank names them.
 std::uint64_t keep_for_reader(std::unique_ptr<kept_values> values);
@@ -355,6 +366,20 @@ void send_marshalled_result(ticket_id id, R&& value) {
   if (room == nullptr) return;
   (void)write_whole(room, size.whole, value);  // the message tells the receiver of a failure
   commit_result(id, room, bytes, false);
+}
+
+/// Sends what names a value that stays here; it is destroyed if nobody takes it.
+void send_result_that_stays(ticket_id id, std::unique_ptr<kept_values> value);
+/// Suspends until the result is here; rethrows an exception. Throws sojourn::error when the value
+/// stays on another rank.
+std::unique_ptr<kept_values> take_result_that_stays(ticket_id id);
+
+template <class R>
+R take_value_that_stays(ticket_id id) {
+  const std::unique_ptr<kept_values> kept = take_result_that_stays(id);
+  auto* const typed = dynamic_cast<kept_value<R>*>(kept.get());
+  if (typed == nullptr) malformed("it names a value of another type");
+  return std::move(typed->value());
 }
 
 /// A result's bytes where its ticket holds them, until ticket_release.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a ticket holds a result of type T: as bytes if T travels; else marshalled if that is
-// possible; else as a box on this rank's heap, which is read here. Templates over ticket.hpp;
-// everything that does work is compiled in src/rpc.
+// possible; else as the number of a value that this rank keeps, which is taken here. Templates over
+// ticket.hpp; everything that does work is compiled in src/rpc.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +49,7 @@ void send_value(ticket_id id, stored<R>&& value) {
   } else if constexpr (is_result<R>) {
     send_marshalled_result<R>(id, std::move(value));
   } else {
-    R* box = new R(std::move(value));
-    send_result(id, &box, sizeof box);
+    send_result_that_stays(id, std::make_unique<kept_value<R>>(std::move(value)));
   }
 }
 
@@ -75,10 +74,7 @@ R take_value(ticket_id id) {
   } else if constexpr (is_result<R>) {
     return take_marshalled_result<R>(id);
   } else {
-    R* box;
-    ticket_take(id, &box, sizeof box);
-    std::unique_ptr<R> owner(box);
-    return std::move(*owner);
+    return take_value_that_stays<R>(id);
   }
 }
 
