@@ -421,6 +421,8 @@ incoming::incoming(const std::byte* message, std::size_t bytes, int source,
 }
 
 incoming::~incoming() {
+  // The call was refused before its values were read.
+  if (how_ == marshalled_header::form::kept && holder_ != 0) end();
   if (buffer_ != nullptr && buffers_ != nullptr) buffers_->give_back(std::move(buffer_));
 }
 

@@ -149,6 +149,32 @@ void blocks_that_nobody_keeps_are_refused() {
   }
 }
 
+/// Values that tell when this rank keeps them no longer.
+class noted_end final : public kept_values {
+ public:
+  explicit noted_end(bool& ended) : ended_(ended) {}
+  ~noted_end() override { ended_ = true; }
+
+ private:
+  bool& ended_;
+};
+
+void a_refused_call_does_not_need_its_values_any_more() {
+  int to = next_rank();
+  using append = detail::method<&counter::append>::marshalled<counter, false>;
+  bool ended = false;
+  std::vector<std::byte> message(append::head_room + kept_header_room + 16);
+  append::head head{&runs};
+  marshalled_header header{marshalled_header::form::kept, rank_me(), 16};
+  kept_place place{keep_for_reader(std::make_unique<noted_end>(ended)), 0};
+  std::memcpy(message.data(), &head, sizeof head);
+  std::memcpy(message.data() + append::head_room, &header, sizeof header);
+  std::memcpy(message.data() + append::head_room + header_room, &place, sizeof place);
+  CHECK_THROWS(malformed_message, send(to, append::handler, message).get());
+  rpc(to, [] {}).get();  // its answer comes behind the word that they are not needed
+  CHECK(ended);
+}
+
 void a_refused_one_way_call_is_told_to_its_finish() {
   auto bytes = good_message();
   bytes[call::head_room + 4 * 5] = std::byte{0xff};
@@ -182,6 +208,8 @@ int main(int argc, char** argv) {
     claim("mutated messages are refused or are values", mutated_messages_are_refused_or_are_values);
     claim("an object outside of the heap is refused", an_object_outside_of_the_heap_is_refused);
     claim("blocks that nobody keeps are refused", blocks_that_nobody_keeps_are_refused);
+    claim("a refused call does not need its values any more",
+          a_refused_call_does_not_need_its_values_any_more);
     claim("a refused one-way call is told to its finish",
           a_refused_one_way_call_is_told_to_its_finish);
     claim("a refusal says who refuses what", a_refusal_says_who_refuses_what);
