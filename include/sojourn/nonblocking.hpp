@@ -48,8 +48,8 @@ struct nonblocking<detail::this_scope> {
 /// sends nothing. The gain: a call from another rank runs on the dispatcher's stack, and in a run
 /// of such calls in a bundle (aggregate.hpp) the runtime writes nothing for each call. Errors: if
 /// it waits nevertheless, the program ends with a sentence that names it: in checked mode always,
-/// otherwise when another rank called it. Source: Concert, §3.2.1, the schema of methods that do
-/// not block.
+/// otherwise when another rank called it with at most 4 MiB of arguments (reading more may wait).
+/// Source: Concert, §3.2.1, the schema of methods that do not block.
 template <class F>
 struct nonblocking {
   [[no_unique_address]] F fn;

@@ -215,6 +215,7 @@ struct marshalled_thread {
     thread_ends();
   }
 
+  static constexpr bool never_waits = false;
   inline static const std::uint16_t handler = register_request_handler(&handle, true);
 };
 

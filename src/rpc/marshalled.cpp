@@ -271,7 +271,7 @@ void read_kept_block(int home, std::uint64_t holder, std::uint64_t address, void
   }
   for (std::size_t done = 0; done < bytes;) {
     if (since_turn >= copied_at_once) {
-      // A function that promised not to wait runs in no fiber.
+      // A forged message may have come to a handler that runs in no fiber.
       if (running_piece() != nullptr) yield();
       since_turn = 0;
     }

@@ -254,7 +254,7 @@ ticket_id send_named(int to, bool answered, typename Named::arguments values, Fi
                 if constexpr (sizeof...(First) != 0) std::memcpy(out.payload, &head, sizeof head);
                 return out;
               },
-              [&](const outgoing& out) {
+              [&](const outgoing& out, bool) {
                 commit_named(to, Named::signature::is_method, out.ticket);
               },
               value...);

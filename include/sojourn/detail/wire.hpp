@@ -174,12 +174,14 @@ template <auto Method>
 const char* method_name() {
   return __PRETTY_FUNCTION__;
 }
-/// The `promises` of a method's handler; null if the method promises nothing, or if a call may have
-/// to wait for its turn (monitor).
+/// A call may have to wait for its turn (monitor), whatever the method promises.
+template <auto Method, class T>
+inline constexpr bool promises_not_to_wait =
+    nonblocking_method<Method> && !std::is_base_of_v<monitor, T>;
+/// The `promises` of a method's handler.
 template <auto Method, class T>
 const char* promise_of_method() {
-  constexpr bool promises = nonblocking_method<Method> && !std::is_base_of_v<monitor, T>;
-  return promises ? method_name<Method>() : nullptr;
+  return promises_not_to_wait<Method, T> ? method_name<Method>() : nullptr;
 }
 
 /// Payload and handler of a call of `Method` on an object of the receiving rank. The handler's
@@ -313,8 +315,10 @@ struct marshalled_call : marshalled_request<travelling_callable<F>, A...> {
                  });
   }
 
+  static constexpr bool never_waits = is_nonblocking<F>;
   inline static const std::uint16_t handler =
-      register_request_handler(&handle, false, is_nonblocking<F> ? callable_name<F>() : nullptr);
+      register_request_handler(&handle, false, never_waits ? callable_name<F>() : nullptr);
+  inline static const std::uint16_t handler_that_waits = register_request_handler(&handle, false);
 };
 
 /// `Checked`: as checked_method_request.
@@ -350,12 +354,24 @@ struct marshalled_method : marshalled_request<method_head<Checked>, A...> {
                  });
   }
 
+  static constexpr bool never_waits = promises_not_to_wait<Method, T>;
   inline static const std::uint16_t handler =
       register_request_handler(&handle, false, promise_of_method<Method, T>());
+  inline static const std::uint16_t handler_that_waits = register_request_handler(&handle, false);
 };
 
+/// The handler of a request. Where the function never waits, reading its values may all the same,
+/// if they are kept: the system may let no rank read another's memory.
+template <class Request>
+std::uint16_t handler_for([[maybe_unused]] bool is_kept) {
+  if constexpr (Request::never_waits) {
+    if (is_kept) return Request::handler_that_waits;
+  }
+  return Request::handler;
+}
+
 /// Sends values in a message. begin(bytes) returns room for the message, the first `head_room`
-/// bytes of which the caller fills; commit(out) sends the message.
+/// bytes of which the caller fills; commit(out, is_kept) sends the message.
 template <class Begin, class Commit, class... A>
 ticket_id send_marshalled(std::size_t head_room, Begin begin, Commit commit, A&... arguments) {
   stays_here stays;
@@ -365,12 +381,12 @@ ticket_id send_marshalled(std::size_t head_room, Begin begin, Commit commit, A&.
     message_of_kept_values kept(size, std::move(arguments)...);
     outgoing out = begin(head_room + kept.bytes());
     kept.write(out.payload + head_room);
-    commit(out);
+    commit(out, true);
     return out.ticket;
   }
   outgoing out = begin(head_room + header_room + size.whole);
   std::exception_ptr failure = write_whole(out.payload + head_room, size.whole, arguments...);
-  commit(out);
+  commit(out, false);
   if (failure != nullptr) [[unlikely]] {
     if (out.ticket != 0) ticket_drop(out.ticket);
     std::rethrow_exception(failure);
@@ -391,7 +407,10 @@ ticket_id send_marshalled_request(int to, const typename Request::head& head, bo
         if constexpr (Request::head_room != 0) std::memcpy(out.payload, &head, sizeof head);
         return out;
       },
-      [&](const outgoing& out) { commit_request(to, Request::handler, out.ticket); }, arguments...);
+      [&](const outgoing& out, bool is_kept) {
+        commit_request(to, handler_for<Request>(is_kept), out.ticket);
+      },
+      arguments...);
 }
 template <class Request, class... A>
 ticket_id send_marshalled_tuple(int to, const typename Request::head& head, bool answered,
