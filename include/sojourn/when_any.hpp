@@ -22,8 +22,9 @@ inline constexpr std::size_t none_of_them = ~std::size_t{0};
 
 /// Suspends until one of them is ready, and returns which: the one that stands first, if several
 /// are. An exception is a result, too. Takes no result. The results are waited for together: the
-/// fiber is woken by the first. Of no futures: `none_of_them`, at once. Each call looks at every
-/// future. Requires: each is valid(). Suspends: unless one is ready. Errors: as future::wait().
+/// fiber is woken by the first. Of no futures: `none_of_them`, at once. A call looks at the futures
+/// up to one that is ready, and before it suspends at all. Requires: each is valid(). Suspends:
+/// unless one is ready. Errors: as future::wait().
 template <class... T>
 std::size_t touch_any(future<T>&... futures) {
   if constexpr (sizeof...(T) == 0) {

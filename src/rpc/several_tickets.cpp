@@ -73,12 +73,11 @@ void tickets_wait(const ticket_range& all) {
 }
 
 std::size_t first_ticket_ready(const ticket_range& any) {
-  std::size_t ready = any.count;
-  for (std::size_t i = any.count; i > 0; --i) {
-    ticket_id* id = any.at(any.of, i - 1);
-    if (id == nullptr || ticket_here(*id)->has != outcome::none) ready = i - 1;
+  for (std::size_t i = 0; i < any.count; ++i) {
+    ticket_id* id = any.at(any.of, i);
+    if (id == nullptr || ticket_here(*id)->has != outcome::none) return i;
   }
-  return ready;
+  return any.count;
 }
 
 std::size_t tickets_wait_any(const ticket_range& any, std::uint64_t deadline_ns) {

@@ -156,6 +156,11 @@ void values_exceptions_and_misuse() {
   CHECK_THROWS(error, any.wait());
   auto got = when_any(std::move(here)).get();
   CHECK_EQUAL(std::get<0>(got.futures).get(), 5);
+  // It looks no further than at the first that is ready.
+  std::array<future<long>, 2> one_and_none{future<long>::of_value(6)};
+  CHECK_EQUAL(touch_any(std::span(one_and_none)), 0);
+  CHECK_EQUAL(one_and_none[0].get(), 6);
+  CHECK_THROWS(error, touch_any(std::span(one_and_none)));
   any_future<std::tuple<future<long>>> none;
   CHECK_THROWS(error, none.get());
   CHECK_THROWS(error, none.ready());
