@@ -239,7 +239,8 @@ int give_kept(int to, int most) {
   std::size_t bytes = 0;
   int looked = 0;
   // Each thread that counts in a finish scope takes half of the scope's weight on this rank. Only
-  // threads of one scope are chosen, so that `weight` tells when that weight is used up.
+  // threads of one scope are chosen, the oldest's of those that have weight here, so that `weight`
+  // tells when that is used up.
   void* scope = nullptr;
   std::uint64_t weight = 0;
   for (kept_thread* k = state.oldest;
@@ -247,7 +248,10 @@ int give_kept(int to, int most) {
        k = k->newer, ++looked) {
     if (!may_go(k->balance, to)) continue;
     if (k->scope != nullptr) {
-      if (scope == nullptr) weight = on_dispatch.scopes.available(scope = k->scope);
+      if (scope == nullptr) {
+        weight = on_dispatch.scopes.available(k->scope);
+        if (weight != 0) scope = k->scope;
+      }
       if (k->scope != scope || weight == 0) continue;
       weight /= 2;
     }

@@ -216,6 +216,45 @@ void those_that_have_started_go_too() {
   balance(balance_policy::none);
 }
 
+long ran_in_outer = 0;  // threads of a finish, on this rank
+long ran_in_inner = 0;
+
+/// Starts threads that add to `ran`, with calls that each bring weight for all these.
+template <long& ran>
+void start_on_the_next(int calls) {
+  for (int i = 0; i < calls; ++i) {
+    rpc_ff(1, [] {
+      for (int n = 0; n < 30; ++n) {
+        spawn([] {
+          compute(300);
+          ++ran;
+        }).detach();
+      }
+    });
+  }
+}
+
+/// Each thread of a scope that leaves takes half of the scope's weight along, until nothing is left
+/// of it; the threads behind them, of another scope, go all the same.
+void a_scope_without_weight_holds_up_no_other() {
+  if (rank_count() != 2) return;
+  balance(balance_policy::steal);
+  barrier();
+  if (rank_me() == 0) {
+    finish([] {
+      start_on_the_next<ran_in_outer>(2);
+      finish([] {
+        start_on_the_next<ran_in_inner>(4);
+        compute(3000);  // until all are there
+      });
+    });
+    CHECK(ran_in_inner > 0);
+  }
+  CHECK_EQUAL(reduce(ran_in_outer, std::plus<>{}), 60);
+  CHECK_EQUAL(reduce(ran_in_inner, std::plus<>{}), 120);
+  balance(balance_policy::none);
+}
+
 void pinned_ones_and_those_at_home_stay() {
   for (balance_policy policy : policies) {
     balance(policy);
@@ -569,6 +608,8 @@ int main(int argc, char** argv) {
     check::claim("every thread runs once", every_thread_runs_once);
     check::claim("idle ranks get threads", idle_ranks_get_threads);
     check::claim("those that have started go too", those_that_have_started_go_too);
+    check::claim("a scope without weight holds up no other",
+                 a_scope_without_weight_holds_up_no_other);
     check::claim("pinned ones and those at home stay", pinned_ones_and_those_at_home_stay);
     check::claim("one comes home", one_comes_home);
     check::claim("what may not move is passed over", what_may_not_move_is_passed_over);
