@@ -18,14 +18,16 @@ namespace sojourn {
 /// Why no checkpoint was written.
 enum class checkpoint_refusal : std::uint8_t {
   none,
-  not_main,      ///< Called by another fiber, or by main in an activation, fork, finish or stay.
-  part_of_main,  ///< A fork or an activation that main began has not ended, or main holds a
-                 ///< mutex of the global heap.
-  in_finish,     ///< A finish is open.
+  not_main,       ///< Called by another fiber, or by main in an activation, fork, finish or stay.
+  part_of_main,   ///< A fork or an activation that main began has not ended, or main holds a
+                  ///< mutex of the global heap.
+  in_finish,      ///< A finish is open.
+  in_collective,  ///< A thread has begun a collective operation that has not ended.
   handles_exception,  ///< A thread is in a catch block.
   initialises,        ///< A thread is initialising a static variable.
   stays,              ///< A thread has a `stay`, so it needs something of its process.
-  waits_outside,      ///< A thread waits for, or holds, an object that is not saved.
+  waits_outside,      ///< A thread waits for, or holds, an object that is not saved: a mutex in a
+                      ///< variable of the program, a dist_object, a result of more than 512 KiB.
   continues,          ///< A function that was given to future::then has not run yet.
   not_written,        ///< The files could not be written.
   several_programs,   ///< The ranks do not all run the same program.

@@ -141,6 +141,26 @@ void refuse_unless_saved(const piece* p, bool is_awaited_or_ready) {
   }
 }
 
+/// Refuses what the floor `rpc` has of fibers and no file holds.
+void refuse_unsaved_of_rank() {
+  using enum checkpoint_refusal;
+  if (finish_is_open()) refuse(in_finish, "a finish is open: let it end first");
+  if (collectives_are_open()) {
+    refuse(in_collective,
+           "a thread has begun a collective operation that has not ended: let it end first");
+  }
+  if (const char* what = unsaved_dist_object(is_saved); what != nullptr) {
+    refuse(waits_outside, std::string(what) +
+                              ", and dist_objects are not saved: let main make them, keep them in "
+                              "main or on the C++ heap, and wait for calls first");
+  }
+  if (values_are_kept()) {
+    refuse(waits_outside,
+           "a value of more than 512 KiB, or of a type that cannot travel, is not saved before its "
+           "receiver has read it: get() such results first");
+  }
+}
+
 /// Warns of words in the frames of a fiber that point into memory which is not saved.
 void scan_for_private_memory(piece* p) {
   struct suspect {
@@ -196,9 +216,7 @@ std::vector<piece*> fibers_to_save() {
         "main holds a sojourn::mutex of the global heap, and would not hold it in a restored job: "
         "unlock it first");
   }
-  if (finish_is_open()) {
-    refuse(checkpoint_refusal::in_finish, "a finish is open: let it end first");
-  }
+  refuse_unsaved_of_rank();
   for (const piece* p : list) refuse_unless_saved(p, known.contains(p));
   if (scan_is_enabled()) {
     for (piece* p : list) scan_for_private_memory(p);

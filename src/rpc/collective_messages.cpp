@@ -83,6 +83,8 @@ void on_collective(arrival& a) {
 void attach_collectives() {
   world_record.me = job.me;
   world_record.count = job.count;
+  // Never ends. A restored fiber may destroy copies that were counted in another process.
+  world_record.holders = ~std::size_t{0} / 2;
   on_message(runtime_message::collective, on_collective);
 }
 
@@ -226,6 +228,8 @@ bool wait_for_open_collectives() {
   }
   return true;
 }
+
+bool collectives_are_open() { return in_progress.count != 0; }
 
 void fail_collective() {
   for (open_collective* o = in_progress.made; o != nullptr; o = o->next_made) {

@@ -13,6 +13,7 @@
 #include "fiber/scheduler.hpp"
 #include "fiber/waiters.hpp"
 #include "memory/runtime_resource.hpp"
+#include "rpc/rpc.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/waiters.hpp"
 
@@ -138,6 +139,17 @@ void end_dist_object(const dist_key& key, const void* object) noexcept {
   // Outside of fibers, after the job's end, nothing runs any more.
   while (e.calls != 0 && running_piece() != nullptr) (void)wait_in(e.leaving);
   all().entries.erase(key);
+}
+
+const char* unsaved_dist_object(bool (*is_saved)(const void* object)) {
+  for (const auto& [key, e] : all().entries) {
+    if (!e.asking.empty()) return "a fiber waits until a dist_object is made";
+    if (e.calls != 0) return "a call is in a dist_object";
+    if (e.object != nullptr && is_saved(e.object)) {
+      return "a dist_object lies in the frames or the heap of a thread, or in the global heap";
+    }
+  }
+  return nullptr;
 }
 
 void* find_dist_object(const dist_key& key, const void* type) { return find(key, type).object; }

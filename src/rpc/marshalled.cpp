@@ -300,6 +300,8 @@ std::uint64_t keep_for_reader(std::unique_ptr<kept_values> values) {
   return holder;
 }
 
+bool values_are_kept() { return !here().kept.empty(); }
+
 void wait_for_room_to_keep(std::size_t bytes) {
   while (here().bytes != 0 && here().bytes + bytes > kept_at_once_max) {
     ++counts.suspensions_for_room;
@@ -557,10 +559,11 @@ std::unique_ptr<kept_values> take_result_that_stays(ticket_id id) {
   if (header.home != job.me) drop_kept_result(result.bytes, result.size);
   ticket_release(result);
   if (header.home != job.me) {
-    throw error(format("a result of a type that cannot travel is asked for on rank %d, and is on "
-                       "rank %d: take it there, or describe how the type is marshalled "
-                       "(docs/marshalling.md)",
-                       job.me, header.home));
+    throw error(
+        format("a result of a type that cannot travel is asked for on rank %d, and is on "
+               "rank %d: take it there, or describe how the type is marshalled "
+               "(docs/marshalling.md)",
+               job.me, header.home));
   }
   return end_keeping_here(place.holder);
 }

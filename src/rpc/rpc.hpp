@@ -32,6 +32,8 @@ void collectives_end_program();
 /// Suspends until this rank has done its part in all collective operations that it has begun. False
 /// when there was none to wait for.
 bool wait_for_open_collectives();
+/// True when this rank has begun operations that have not ended.
+bool collectives_are_open();
 
 /// What the fiber that waits for `ticket` waits for in a collective operation; `none`: it waits for
 /// something else. Reads only what can be read at any moment.
@@ -50,6 +52,11 @@ ticket_id forwarded_to(const ticket& t);
 std::vector<std::byte> encoded(const std::exception_ptr& exception);
 /// Sends the result of `id`, once there is one, to `to`, a ticket of another rank.
 void forward_result(ticket_id id, ticket_id to);
+/// What a checkpoint would lose of this rank's dist_objects; null: nothing. Those outside of what
+/// is saved are made again.
+const char* unsaved_dist_object(bool (*is_saved)(const void* object));
+/// True when this rank keeps values that nobody has read.
+bool values_are_kept();
 /// True when a finish scope has computations or a part of its weight on this rank.
 bool finish_is_open();
 /// Save and restore what this rank knows of stop sources.

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory_resource>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -272,7 +273,15 @@ void has_exceptions(roots r) {
   r.results.call<&board::note>(sum);
 }
 
-roots begin() {
+/// Main makes the object again before this goes on.
+void finds_the_object_of_main(roots r, dist_id<long> of_main) {
+  const team all = team::world();
+  const team again = all;
+  wait_at(r, rank_me());
+  r.results.call<&board::note>(of_main.here() + (again == team::world() ? 1 : -1000000));
+}
+
+roots begin(dist_id<long> of_main) {
   roots r;
   r.results = make<board>(0);
   for (rank_t rank = 0; rank < rank_count(); ++rank) {
@@ -306,7 +315,8 @@ roots begin() {
   add(r, spawn_on(0, waits_for_the_first, r));
   add(r, spawn_on(last(), waits_for_both, r));
   add(r, spawn_on(0, waits_with_a_limit, r));
-  const int waiters = 4 * rank_count() + 8 + 12 + 8;
+  add(r, spawn_on(0, thread_options{.pinned = true}, finds_the_object_of_main, r, of_main));
+  const int waiters = 4 * rank_count() + 8 + 13 + 8;
   while (r.results.call<&board::waiters>() < waiters) yield();
   return r;
 }
@@ -338,13 +348,14 @@ bool is_no_root(std::string_view why) {
 /// Every state that a fiber can be saved in, once.
 int states() {
   roots r{};
+  const dist_object<long> of_main(dist_name{"of main"}, 40L);
   if (restored()) {
     r = restored_root<roots>();
     if (!is_no_root<long>("the root of the checkpoint has a different type than the one asked for")) {
       return 1;
     }
   } else if (rank_me() == 0) {
-    r = begin();
+    r = begin(of_main.id());
   }
   barrier();
   if (!restored()) checkpoint(path, r);
@@ -488,6 +499,21 @@ void initialises(global_ptr<gate> g) {
   static const bool passed = (g.call<&gate::pass>(), true);
   (void)passed;
 }
+void has_a_dist_object(global_ptr<gate> g) {
+  const dist_object<long> mine(dist_name{"of a thread"}, 1L);
+  g.call<&gate::pass>();
+}
+void has_a_long_result(global_ptr<gate> g) {
+  auto unread = rpc(rank_me(), [] { return std::vector<char>(1u << 20); });
+  unread.wait();
+  g.call<&gate::pass>();
+}
+team of_all_mains;
+bool begun = false;
+void is_in_a_barrier() {
+  begun = true;
+  barrier(of_all_mains);
+}
 void is_refused_itself() {
   try {
     checkpoint(path);
@@ -524,6 +550,30 @@ int refusals() {
   tried(only(catches), checkpoint_refusal::handles_exception, "a thread in a catch block");
   tried(only(has_a_stay), checkpoint_refusal::stays, "a thread with a stay");
   tried(only(initialises), checkpoint_refusal::initialises, "a static is being initialised");
+  tried(only(has_a_dist_object), checkpoint_refusal::waits_outside, "a thread's dist_object");
+  tried(only(has_a_long_result), checkpoint_refusal::waits_outside, "a long result is not read");
+  if (rank_count() > 1) {
+    of_all_mains = team::world().split(0);
+    thread first = mine ? spawn(is_in_a_barrier) : thread();
+    // It begins while its main is in the checkpoint already.
+    while (!mine && !rpc(last(), [] { return begun; }).get()) yield();
+    expect(why_not(), checkpoint_refusal::in_collective, "a thread is in a barrier");
+    if (mine) {
+      first.join();
+    } else {
+      barrier(of_all_mains);
+    }
+    of_all_mains = {};
+
+    std::optional<dist_object<long>> object;
+    if (mine) object.emplace(dist_name{"late"}, 1L);
+    future<long> late = mine ? object->fetch(0) : future<long>();
+    barrier();
+    expect(why_not(), checkpoint_refusal::waits_outside, "a dist_object is waited for");
+    if (!mine) object.emplace(dist_name{"late"}, 2L);
+    if (mine && late.get() != 2) std::printf("rank %d: not the late object\n", rank_me());
+    barrier();
+  }
   of_the_program.lock();
   thread waiter = spawn(waits_for_a_static_mutex);
   let_start();

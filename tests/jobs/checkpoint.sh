@@ -159,11 +159,17 @@ for ranks in 1 2; do
     'the thread of id 0x[0-9a-f]* waits in a catch block, and the exception is not saved$' \
     'the thread of id 0x[0-9a-f]* has a .stay.: it uses something that only its process has$' \
     'the thread .starter. is initialising a static variable$' \
+    'a dist_object lies in the frames or the heap of a thread, or in the global heap, and dist_objects are not saved: let main' \
+    'a value of more than 512 KiB, or of a type that cannot travel, is not saved before its receiver has read it' \
     'main holds a sojourn::mutex of the global heap, and would not hold it in a restored job: unlock it first$' \
     'a fiber is a part of main that a fork or an activation began, and has not ended$' \
     'checkpoint() must be called by main on every rank, not by a thread or a call, and outside of any'; do
     expect_out "no checkpoint was written: .*$sentence"
   done
+  if [ $ranks -gt 1 ]; then
+    expect_out 'a thread has begun a collective operation that has not ended: let it end before$'
+    expect_out 'a fiber waits until a dist_object is made, and dist_objects are not saved'
+  fi
   expect_out 'state.[0-9]*.[0-9]* cannot be written: File too large$'
   expect_out 'no checkpoint was written: /proc/no-such-folder/state.1.0 cannot be created: No such file or directory$'
   if grep -E '^(rank [0-9]|a thread)' "$out"; then fail 'wrong refusals'; fi
