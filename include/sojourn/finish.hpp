@@ -22,8 +22,10 @@ void finish_end(finish_frame& frame, const std::exception_ptr& failure);
 
 /// Calls body() and returns when it and every rpc, rpc_ff, async, then, fork and spawn started
 /// inside it, and by those in turn, on every rank, has finished. Then rethrows what body() threw,
-/// else the first exception that left an rpc_ff inside. Calls of finish nest. Suspends. The frames
-/// that call it stay on their rank while it is open.
+/// else the first exception that left an rpc_ff inside. Calls of finish nest. It does not wait for
+/// collective operations that were begun inside (collectives.hpp), which end when other ranks do
+/// their part: these have futures. Suspends. The frames that call it stay on their rank while it is
+/// open.
 template <class Body>
 void finish(Body&& body) {
   detail::finish_frame frame;

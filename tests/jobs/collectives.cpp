@@ -327,6 +327,23 @@ void beginning_sends_what_can_be_sent() {
   CHECK_EQUAL(all.get(), static_cast<std::size_t>(rank_count()));
 }
 
+void a_finish_does_not_wait_for_operations_under_way() {
+  // Other ranks begin only after this finish has ended on rank 0.
+  static bool has_ended;
+  has_ended = false;
+  barrier();
+  future<void> meeting;
+  if (rank_me() == 0) {
+    finish([&] { meeting = barrier_async(); });
+    CHECK_EQUAL(meeting.ready(), rank_count() == 1);
+    has_ended = true;
+  } else {
+    while (!rpc(0, [] { return has_ended; }).get()) yield();
+    meeting = barrier_async();
+  }
+  meeting.get();
+}
+
 void a_rank_takes_part_while_it_computes() {
   // Rank 0 only gives its turn: the others get their results nevertheless.
   static int done;
@@ -447,6 +464,8 @@ int main(int argc, char** argv) {
     check::claim("what one rank throws all ranks throw", what_one_rank_throws_all_ranks_throw);
     check::claim("many are under way", many_are_under_way);
     check::claim("beginning sends what can be sent", beginning_sends_what_can_be_sent);
+    check::claim("a finish does not wait for operations under way",
+                 a_finish_does_not_wait_for_operations_under_way);
     check::claim("a rank takes part while it computes", a_rank_takes_part_while_it_computes);
     check::claim("reduce to a root takes half of the messages",
                  reduce_to_a_root_takes_half_of_the_messages);
