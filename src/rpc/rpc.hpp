@@ -48,7 +48,7 @@ bool is_finish(ticket_id ticket);
 ticket_id finish_of(const void* scope);
 /// The ticket, on another rank, that waits for the result of `t`; 0 when none does.
 ticket_id forwarded_to(const ticket& t);
-/// An exception as another rank would get it.
+/// An exception as any other rank would get it.
 std::vector<std::byte> encoded(const std::exception_ptr& exception);
 /// Sends the result of `id`, once there is one, to `to`, a ticket of another rank.
 void forward_result(ticket_id id, ticket_id to);

@@ -365,6 +365,7 @@ void send_exception(ticket_id id, const std::exception_ptr& exception) {
 std::vector<std::byte> encoded(const std::exception_ptr& exception) {
   encoded_exception e;
   encode(exception, e);
+  if (several_programs) e.from_size = 0;  // others may have other code at those addresses
   const auto* bytes = reinterpret_cast<const std::byte*>(&e);
   return {bytes, bytes + e.bytes()};
 }

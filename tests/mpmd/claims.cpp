@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The claims, compiled into each of the programs.
 #include <algorithm>
+#include <exception>
 #include <functional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "interface.hpp"
+#include "rpc/thrown.hpp"
 
 namespace mpmd {
 namespace {
@@ -196,6 +199,20 @@ void collectives_span_programs() {
   CHECK_EQUAL(reduce(rank_me(), std::plus<>{}), rank_count() * (rank_count() - 1) / 2);
   std::vector<int> all = all_gather(7 * rank_me());
   CHECK_EQUAL(all.back(), 7 * (rank_count() - 1));
+}
+
+/// Where it was thrown is told by addresses of code.
+void exceptions_of_collectives_bring_no_addresses_of_other_programs() {
+  std::exception_ptr thrown;
+  try {
+    (void)reduce(1, [](int, int) -> int { throw std::domain_error("of rank 0"); });
+  } catch (const std::domain_error&) {
+    thrown = std::current_exception();
+  }
+  CHECK(thrown != nullptr);
+  if (thrown == nullptr) return;
+  const detail::thrown_frames* const from = detail::thrown_from(thrown);
+  CHECK(from == nullptr || programs[static_cast<std::size_t>(from->rank)] == mine());
 }
 
 void a_name_that_nobody_exports_is_an_error_that_says_so() {
@@ -533,6 +550,7 @@ int run_claims() {
   CLAIM(object_pointers_pass_between_programs);
   CLAIM(bytes_are_copied_between_programs);
   CLAIM(collectives_span_programs);
+  CLAIM(exceptions_of_collectives_bring_no_addresses_of_other_programs);
   CLAIM(a_name_that_nobody_exports_is_an_error_that_says_so);
   CLAIM(another_signature_is_an_error_that_tells_both);
   CLAIM(a_type_of_another_size_is_an_error_that_says_so);
