@@ -35,6 +35,7 @@
 #include "migrate/threads.hpp"
 #include "object/records.hpp"
 #include "rpc/rpc.hpp"
+#include "sojourn/aggregate.hpp"
 #include "sojourn/checkpoint.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
@@ -300,6 +301,7 @@ void wait_until_all_arrived() {
   };
   std::uint64_t before = ~std::uint64_t{0};
   for (;;) {
+    flush();  // calls in bundles are in no file either
     wake_callers();
     yield();
     traffic t = traffic_so_far();

@@ -437,6 +437,37 @@ int never_ending() {
   return 0;
 }
 
+/// A call that is still in a bundle when the checkpoint is written (SOJOURN_AGGREGATE=on).
+int bundled() {
+  struct work {
+    global_ptr<board> results;
+    global_ptr<gate> open;
+    thread caller;
+  };
+  work w;
+  if (restored()) {
+    w = restored_root<work>();
+  } else {
+    w.results = make<board>(rank_me());
+    w.open = make<gate>(rank_me());
+    w.caller = spawn(
+        [](global_ptr<board> results, global_ptr<gate> open) {
+          rpc_ff(rank_me(), [](global_ptr<board> to) { to.local()->note(7); }, results);
+          open.call<&gate::pass>();
+        },
+        w.results, w.open);
+    yield();  // it calls, and waits
+  }
+  barrier();
+  if (!restored()) checkpoint(path, w);
+  w.open.call<&gate::let>(1);
+  w.caller.join();
+  flush();
+  rpc(rank_me(), [] {}).get();  // behind the call
+  std::printf("answer %ld\n", w.results.call<&board::total>());
+  return 0;
+}
+
 // What refuses a checkpoint, each in a job of its own.
 
 checkpoint_refusal why_not() {
@@ -636,6 +667,7 @@ int main(int argc, char** argv) {
     if (scenario == "states") return states();
     if (scenario == "computation") return computation();
     if (scenario == "never_ending") return never_ending();
+    if (scenario == "bundled") return bundled();
     if (scenario == "stays") return stays_with_its_checkpoint();
     if (scenario == "warnings") return warnings();
     if (scenario == "waits_too_early") return waits_too_early();

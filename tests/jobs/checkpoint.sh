@@ -61,6 +61,17 @@ for policy in none steal; do
   expect_status 0
   expect_out '^answer 2$'
 done
+
+# Calls that wait in a bundle are made before it is written.
+export SOJOURN_AGGREGATE=on
+rm -f "$state"*
+try run -n 1 "$program" "$state" bundled
+expect_status 0
+expect_out '^answer 7$'
+try run --restore "$state" "$program" "$state" bundled
+expect_status 0
+expect_out '^answer 7$'
+unset SOJOURN_AGGREGATE
 rm -f "$state"*
 try run -n 4 "$program" "$state" states
 expect_status 0
