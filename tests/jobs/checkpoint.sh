@@ -178,7 +178,7 @@ for ranks in 1 2; do
     expect_out "no checkpoint was written: .*$sentence"
   done
   if [ $ranks -gt 1 ]; then
-    expect_out 'a thread has begun a collective operation that has not ended: let it end before$'
+    expect_out 'a thread has begun a collective operation that has not ended: let it end first$'
     expect_out 'a fiber waits until a dist_object is made, and dist_objects are not saved'
   fi
   expect_out 'state.[0-9]*.[0-9]* cannot be written: File too large$'
