@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
@@ -136,8 +137,6 @@ void look_where_the_heap_ends() {
   fill_lanes();
 }
 
-using finder = std::size_t (*)(const std::uint64_t* words, std::size_t count);
-
 READS_FRAMES std::size_t find_one_by_one(const std::uint64_t* words, std::size_t from,
                                          std::size_t count) {
   for (std::size_t i = from; i < count; ++i) {
@@ -237,22 +236,31 @@ __attribute__((target("avx512f"))) READS_FRAMES std::size_t find_avx512(const st
   return count;
 }
 
-finder choose_finder() {
+constexpr std::array finders{stale_pointer_finder{"AVX-512", find_avx512},
+                             stale_pointer_finder{"AVX2", find_avx2},
+                             stale_pointer_finder{"plain", find_plain}};
+
+/// Processors with AVX-512 have AVX2, too.
+std::size_t first_finder() {
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f")) return find_avx512;
-  if (__builtin_cpu_supports("avx2")) return find_avx2;
-  return find_plain;
+  if (__builtin_cpu_supports("avx512f")) return 0;
+  return __builtin_cpu_supports("avx2") ? 1 : 2;
 }
 
 #else
 void fill_lanes() {}
 
-finder choose_finder() { return find_plain; }
+constexpr std::array finders{stale_pointer_finder{"plain", find_plain}};
+std::size_t first_finder() { return 0; }
 #endif
 
-const finder find = choose_finder();
+const auto find = stale_pointer_finders().front().find;
 
 }  // namespace
+
+std::span<const stale_pointer_finder> stale_pointer_finders() {
+  return std::span(finders).subspan(first_finder());
+}
 
 std::size_t find_stale_pointer(const std::uint64_t* words, std::size_t count) {
   look_where_the_heap_ends();

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "sojourn/detail/mark.hpp"
@@ -18,6 +19,15 @@ namespace sojourn::detail {
 /// Index of the first of `count` words that points into private memory, aligned as objects are;
 /// `count` when none does.
 std::size_t find_stale_pointer(const std::uint64_t* words, std::size_t count);
+
+/// A way to find it, for processors that have `instructions`. The first heap of the C library is
+/// taken to end where it ended at the last call of find_stale_pointer or private_memory_now.
+struct stale_pointer_finder {
+  const char* instructions;
+  std::size_t (*find)(const std::uint64_t* words, std::size_t count);
+};
+/// Those that this processor can run, the fastest first: find_stale_pointer uses that one.
+std::span<const stale_pointer_finder> stale_pointer_finders();
 
 /// Scans the frames [sp, hi) of a piece, which are in place. `base`: the mark at which they end,
 /// when it is on this rank; then the arguments of its activation are scanned, too. `slot_high`:

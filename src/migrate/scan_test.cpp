@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -21,6 +23,10 @@ using sojourn::error;
 using sojourn::detail::address_map;
 using sojourn::detail::attach_scan;
 using sojourn::detail::find_stale_pointer;
+using sojourn::detail::private_memory;
+using sojourn::detail::private_memory_now;
+using sojourn::detail::stale_pointer_finder;
+using sojourn::detail::stale_pointer_finders;
 
 template <class T>
 std::uint64_t word_of(T* pointer) {
@@ -68,37 +74,63 @@ TEST_F(scan, numbers_are_not) {
   }
 }
 
-/// Words such as lie in frames, and some at the limits of the suspect ranges.
-std::uint64_t random_word(std::mt19937_64& random, std::uint64_t private_word) {
-  switch (random() % 12) {
+/// What the scan looks for, one word after the other.
+std::size_t first_stale(const std::vector<std::uint64_t>& words, const private_memory& m) {
+  const auto found = std::find_if(words.begin(), words.end(), [&m](std::uint64_t w) {
+    const bool in_heap = w >= m.heap_low && w < m.heap_high;
+    const bool at_top = w >= m.top_low && w < m.top_high;
+    return w % 8 == 0 && (in_heap || at_top);
+  });
+  return static_cast<std::size_t>(found - words.begin());
+}
+
+/// Words such as lie in frames, and some at the limits of private memory.
+std::uint64_t random_word(std::mt19937_64& random, const private_memory& m) {
+  const std::array limits{m.heap_low, m.heap_high, m.top_low, m.top_high};
+  switch (random() % 8) {
     case 0:
-      return private_word;
     case 1:
-      return private_word + random() % 64;
+      return limits[random() % limits.size()] - 16 + random() % 33;
     case 2:
-      return random();
+      return limits[random() % limits.size()] - 16 + random() % 5 * 8;
     case 3:
-      return random() >> 16;
+      return random() >> random() % 64;
     case 4:
       return address_map::default_base + random() % address_map::default_bytes / 8 * 8;
     case 5:
-      return (std::uint64_t{1} << 47) - 8 + random() % 2 * 8;
+      return m.heap_low + random() % (m.heap_high - m.heap_low + 1);
     case 6:
-      return word_of(&global_variable);
+      return m.top_low + random() % (m.top_high - m.top_low + 1);
     default:
-      return random() % 100;
+      return word_of(&global_variable);
   }
 }
 
-TEST_F(scan, finds_the_first_of_many_as_one_by_one_does) {
-  auto object = std::make_unique<std::uint64_t>(1);
+TEST_F(scan, uses_the_fastest_finder_of_this_processor) {
+  const auto finders = stale_pointer_finders();
+  ASSERT_FALSE(finders.empty());
+  EXPECT_STREQ(finders.back().instructions, "plain") << "which every processor has";
+#if defined(__x86_64__)
+  EXPECT_EQ(finders.size(), __builtin_cpu_supports("avx512f") ? 3u
+                            : __builtin_cpu_supports("avx2")  ? 2u
+                                                              : 1u);
+#endif
+}
+
+TEST_F(scan, finds_the_first_of_many_whatever_the_processor) {
   std::mt19937_64 random(11);
   for (int round = 0; round < 20000; ++round) {
     std::vector<std::uint64_t> words(random() % 70);
-    for (auto& w : words) w = random() % 4 == 0 ? random_word(random, word_of(object.get())) : 5;
-    std::size_t expected = 0;
-    while (expected < words.size() && !is_stale(words[expected])) ++expected;
+    // Hardly any or many of them suspect.
+    const std::uint64_t usual = random() % 2 == 0 ? 40 : 2;
+    const private_memory m = private_memory_now();
+    for (auto& w : words) w = random() % usual == 0 ? random_word(random, m) : random() % 100;
+    const std::size_t expected = first_stale(words, m);
     ASSERT_EQ(find_stale_pointer(words.data(), words.size()), expected) << "round " << round;
+    for (const stale_pointer_finder& by : stale_pointer_finders()) {
+      ASSERT_EQ(by.find(words.data(), words.size()), expected)
+          << by.instructions << ", round " << round;
+    }
   }
 }
 
@@ -110,14 +142,18 @@ TEST_F(scan, finds_one_at_every_index_and_reads_no_further) {
   ASSERT_EQ(mprotect(static_cast<char*>(two) + page, page, PROT_NONE), 0);
   auto* end = reinterpret_cast<std::uint64_t*>(static_cast<char*>(two) + page);
   auto object = std::make_unique<std::uint64_t>(1);
-  for (std::size_t count = 0; count <= 40; ++count) {
-    std::uint64_t* words = end - count;
-    EXPECT_EQ(find_stale_pointer(words, count), count);
-    for (std::size_t i = 0; i < count; ++i) {
-      words[i] = word_of(object.get());
-      if (i + 1 < count) words[count - 1] = word_of(object.get());
-      EXPECT_EQ(find_stale_pointer(words, count), i) << "of " << count;
-      words[i] = words[count - 1] = 0;
+  ASSERT_TRUE(is_stale(word_of(object.get())));  // and the finders know where the heap ends
+  for (const stale_pointer_finder& by : stale_pointer_finders()) {
+    SCOPED_TRACE(by.instructions);
+    for (std::size_t count = 0; count <= 40; ++count) {
+      std::uint64_t* words = end - count;
+      EXPECT_EQ(by.find(words, count), count);
+      for (std::size_t i = 0; i < count; ++i) {
+        words[i] = word_of(object.get());
+        if (i + 1 < count) words[count - 1] = word_of(object.get());
+        EXPECT_EQ(by.find(words, count), i) << "of " << count;
+        words[i] = words[count - 1] = 0;
+      }
     }
   }
   munmap(two, 2 * page);
