@@ -78,6 +78,21 @@ TEST(wait_graph, a_call_that_no_fiber_handles_waits_for_what_runs_there) {
   EXPECT_EQ(wait_graph(view).at(3).next, 0) << "what runs gives the result";
 }
 
+TEST(wait_graph, a_result_leads_where_a_call_does) {
+  told view(2);
+  view.fiber(0, wait_kind::result).waits_for = 10;
+  EXPECT_EQ(wait_graph(view).at(0).next, -1);
+  view.fiber(1, wait_kind::latch).result = 10;
+  EXPECT_EQ(wait_graph(view).at(0).next, 1);
+}
+
+TEST(wait_graph, a_call_to_a_rank_that_the_job_has_not_leads_nowhere) {
+  told view(2);
+  view.call(0, 0, 10, 2);
+  view.runs(1);
+  EXPECT_EQ(wait_graph(view).at(0).next, -1);
+}
+
 TEST(wait_graph, results_are_followed_through_other_tickets) {
   told view(2);
   view.call(0, 0, 50, -1);
@@ -101,6 +116,72 @@ TEST(wait_graph, a_mutex_leads_to_its_holder) {
   EXPECT_EQ(wait_graph(view).at(1).next, 2);
   waiter.holder = fiber_record::holder_runs;
   EXPECT_EQ(wait_graph(view).at(1).next, 0);
+  waiter.holder = -1;
+  EXPECT_EQ(wait_graph(view).at(1).next, -1) << "the rank has not told of the holder";
+}
+
+TEST(wait_graph, a_mutex_leads_to_its_holder_behind_the_nodes_of_other_ranks) {
+  told view(2);
+  view.runs(0);
+  view.fiber(0, wait_kind::latch);
+  view.fiber(1, wait_kind::mutex).holder = 2;
+  view.fiber(1, wait_kind::latch);
+  view.fiber(1, wait_kind::latch);
+  EXPECT_EQ(wait_graph(view).at(2).next, 4);
+}
+
+TEST(wait_graph, a_sender_leads_to_what_runs_there_or_serves_it_or_to_main) {
+  constexpr ticket_id of_rank_0 = 5;
+  constexpr ticket_id of_rank_2 = ticket_id{2} << 48 | 5;
+  told view(3);
+  view.fiber(0, wait_kind::room, 1);
+  view.fiber(1, wait_kind::latch).result = of_rank_2;
+  EXPECT_EQ(wait_graph(view).at(0).next, -1);
+  view.main(1, wait_kind::latch);
+  EXPECT_EQ(wait_graph(view).at(0).next, 2);
+  view.fiber(1, wait_kind::latch).result = of_rank_0;
+  EXPECT_EQ(wait_graph(view).at(0).next, 3);
+  view.runs(2);
+  EXPECT_EQ(wait_graph(view).at(0).next, 3);
+  view.runs(1);
+  EXPECT_EQ(wait_graph(view).at(0).next, 1);
+}
+
+TEST(wait_graph, a_fiber_that_waits_for_its_turn_leads_to_what_runs_on_its_rank) {
+  told view(2);
+  view.fiber(0, wait_kind::latch);
+  view.fiber(1, wait_kind::ready);
+  view.runs(0);
+  EXPECT_EQ(wait_graph(view).at(2).next, -1);
+  view.runs(1);
+  EXPECT_EQ(wait_graph(view).at(3).next, 2);
+}
+
+TEST(wait_graph, a_main_after_its_body_leads_to_another_fiber_of_its_rank) {
+  told view(2);
+  view.fiber(0, wait_kind::latch);
+  view.main(1, wait_kind::fibers);
+  EXPECT_EQ(wait_graph(view).at(1).next, -1);
+  view.fiber(1, wait_kind::latch);
+  EXPECT_EQ(wait_graph(view).at(1).next, 2);
+  view.ranks[1].report.fiber_count = 1;
+  view.runs(1);
+  EXPECT_EQ(wait_graph(view).at(2).next, 1);
+}
+
+TEST(wait_graph, waits_that_anyone_may_end_lead_nowhere) {
+  for (const wait_kind kind :
+       {wait_kind::unknown, wait_kind::first, wait_kind::time, wait_kind::condition,
+        wait_kind::semaphore, wait_kind::latch, wait_kind::dist_object, wait_kind::barrier}) {
+    told view(2);
+    fiber_record& waits = view.fiber(0, kind, 1);
+    waits.waits_for = 10;
+    waits.holder = 1;
+    view.main(0, wait_kind::latch).result = 10;
+    view.runs(0);
+    view.runs(1);
+    EXPECT_EQ(wait_graph(view).at(1).next, -1) << static_cast<int>(kind);
+  }
 }
 
 TEST(wait_graph, a_collective_leads_to_who_is_in_it_there_or_to_main) {
@@ -126,6 +207,26 @@ TEST(wait_graph, a_finish_leads_to_a_fiber_in_its_scope_or_to_what_runs) {
   EXPECT_EQ(wait_graph(view).at(0).next, 1);
 }
 
+TEST(wait_graph, a_finish_does_not_lead_to_itself) {
+  told view(1);
+  fiber_record& waits = view.fiber(0, wait_kind::finish);
+  waits.waits_for = waits.scope = 99;
+  EXPECT_EQ(wait_graph(view).at(0).next, -1);
+}
+
+TEST(wait_graph, a_way_ends_at_a_wait_with_a_time_limit) {
+  told view(2);
+  view.call(0, 1, 2, 1);  // 0 → 1 → 0
+  view.call(1, 2, 1, 0);
+  EXPECT_EQ(wait_graph(view).follow(0).nodes, (nodes{0, 1, 0}));
+  EXPECT_TRUE(wait_graph(view).follow(0).closed);
+  view.ranks[1].report.fibers[0].left_ns = 0;
+  EXPECT_TRUE(has_limit(view.ranks[1].report.fibers[0]));
+  EXPECT_EQ(wait_graph(view).follow(0).nodes, (nodes{0, 1}));
+  EXPECT_FALSE(wait_graph(view).follow(0).closed);
+  EXPECT_EQ(wait_graph(view).follow(1).nodes, (nodes{1}));
+}
+
 TEST(wait_graph, the_shortest_circle_tells_most) {
   told view(3);
   view.call(0, 1, 2, 1);  // 0 → 1 → 2 → 0
@@ -146,6 +247,48 @@ TEST(wait_graph, without_a_circle_the_longest_chain_tells_most) {
   const wait_graph waits(view);
   EXPECT_EQ(waits.most_telling().nodes, (nodes{0, 1, 2}));
   EXPECT_FALSE(waits.most_telling().closed);
+}
+
+TEST(wait_graph, a_chain_to_code_that_runs_tells_more_than_a_longer_one) {
+  told view(4);
+  view.call(0, 0, 2, 1);
+  view.call(1, 2, 3, 2);
+  view.fiber(2, wait_kind::latch).result = 3;
+  view.call(0, 0, 9, 3);
+  EXPECT_EQ(wait_graph(view).most_telling().nodes, (nodes{0, 2, 3}));
+  view.runs(3);
+  EXPECT_EQ(wait_graph(view).most_telling().nodes, (nodes{1, 4}));
+}
+
+TEST(wait_graph, a_circle_tells_more_than_a_chain_from_a_body_to_code_that_runs) {
+  told view(2);
+  view.main(0, wait_kind::collective, 1);
+  view.call(0, 2, 3, 0);
+  view.call(0, 3, 2, 0);
+  view.runs(1);
+  EXPECT_EQ(wait_graph(view).most_telling().nodes, (nodes{1, 2, 1}));
+}
+
+TEST(wait_graph, of_circles_the_one_that_a_body_leads_to_tells_most) {
+  told view(1);
+  view.call(0, 1, 2, 0);
+  view.call(0, 2, 1, 0);
+  view.main(0, wait_kind::call).waits_for = 1;
+  EXPECT_EQ(wait_graph(view).most_telling().nodes, (nodes{2, 0, 1, 0}));
+}
+
+TEST(wait_graph, knows_which_mains_are_in_their_body) {
+  told view(1);
+  fiber_record& f = view.fiber(0, wait_kind::collective);
+  EXPECT_FALSE(is_in_body(f)) << "it is no main";
+  f.is_main = true;
+  f.operation = static_cast<std::uint8_t>(collective::barrier);
+  EXPECT_TRUE(is_in_body(f));
+  f.operation = static_cast<std::uint8_t>(collective::end_of_program);
+  EXPECT_FALSE(is_in_body(f));
+  f.operation = static_cast<std::uint8_t>(collective::barrier);
+  f.kind = wait_kind::fibers;
+  EXPECT_FALSE(is_in_body(f));
 }
 
 TEST(wait_graph, a_chain_to_a_rank_that_is_held_tells_more_than_a_longer_one) {
@@ -191,6 +334,16 @@ TEST(wait_graph, not_all_lead_to_one_of_two_that_run) {
   EXPECT_EQ(wait_graph(view).where_all_lead(), -1);
 }
 
+TEST(wait_graph, not_all_lead_to_code_that_runs_when_some_wait_in_a_circle) {
+  told view(2);
+  view.main(0, wait_kind::collective, 1);
+  view.runs(1);
+  EXPECT_EQ(wait_graph(view).where_all_lead(), 1);
+  view.call(0, 2, 3, 0);
+  view.call(0, 3, 2, 0);
+  EXPECT_EQ(wait_graph(view).where_all_lead(), -1);
+}
+
 TEST(wait_graph, counts_fibers_that_nobody_tells_of) {
   told view(2);
   view.fiber(0, wait_kind::latch);
@@ -211,6 +364,17 @@ TEST(wait_graph, a_fiber_in_a_proven_circle_waits_for_the_next_one) {
   const wait_graph waits(view);
   EXPECT_EQ(waits.at(0).next, 2);
   EXPECT_EQ(waits.proven_circle(), (nodes{0, 2, 0}));
+}
+
+TEST(wait_graph, a_proven_circle_is_found_behind_the_nodes_of_what_runs) {
+  told view(2);
+  view.runs(0);
+  view.fiber(0, wait_kind::latch);
+  view.call(0, 2, 3, 1);
+  view.runs(1);
+  view.call(1, 3, 2, 0);
+  view.circle = {{0, 1}, {1, 0}};
+  EXPECT_EQ(wait_graph(view).proven_circle(), (nodes{2, 4, 2}));
 }
 
 TEST(wait_graph, no_main_goes_on_when_each_waits_for_the_proven_circle) {
