@@ -6,6 +6,8 @@
 //
 //   method         plain call of a method          call_rpc, call_migrate   the same through
 //                                                  global_ptr::call on an object that is here
+//                                                  async                    the same through
+//                                                  global_ptr::async
 //   function       plain call of a function        activate                 the same as an
 //                                                  activation
 //
@@ -56,6 +58,12 @@ BENCH_OPAQUE std::uint64_t loop_call_migrate(global_ptr<accumulator> object,
   return sum;
 }
 
+BENCH_OPAQUE std::uint64_t loop_async(global_ptr<accumulator> object, std::uint64_t iterations) {
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < iterations; ++i) sum += object.async<&accumulator::add>(i).get();
+  return sum;
+}
+
 BENCH_OPAQUE std::uint64_t loop_function(std::uint64_t iterations) {
   std::uint64_t sum = 0;
   for (std::uint64_t i = 0; i < iterations; ++i) sum += increment(i);
@@ -77,6 +85,8 @@ bool run_loop(const std::string& kind, std::uint64_t iterations, std::uint64_t& 
     sum = loop_call_rpc(object, iterations);
   else if (kind == "call_migrate")
     sum = loop_call_migrate(object, iterations);
+  else if (kind == "async")
+    sum = loop_async(object, iterations);
   else if (kind == "function")
     sum = loop_function(iterations);
   else if (kind == "activate")

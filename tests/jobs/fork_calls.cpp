@@ -352,6 +352,39 @@ void a_child_sees_no_exception_of_its_callers() {
   }
 }
 
+std::uint64_t youngest_mark_in_a_frame() {
+  return reinterpret_cast<std::uint64_t>(detail::running.youngest);
+}
+struct onlooker {
+  std::uint64_t sees() { return youngest_mark_in_a_frame(); }
+};
+/// Children, and methods begun by async, run under the marks that their caller runs under.
+void a_fork_leaves_no_mark_in_its_callers_frame() {
+  // It does without tables, in checked mode, and, at times, where another rank may take frames
+  // over.
+  if (SOJOURN_FORKS_BY_TABLES == 0 || detail::checked() || rank_count() > 1) return;
+  const global_ptr<onlooker> here = make<onlooker>(rank_me());
+  const auto check_under = [&](std::uint64_t marks) {
+    const counters before = counters_now();
+    CHECK_EQUAL(fork(youngest_mark_in_a_frame).get(), marks);
+    CHECK_EQUAL(fork([](long) { return youngest_mark_in_a_frame(); }, 1L).get(), marks);
+    CHECK_EQUAL(fork([&] { return here.local()->sees(); }).get(), marks);
+    CHECK_EQUAL(here.async<&onlooker::sees>().get(), marks);
+    CHECK_EQUAL((counters_now() - before).forks, 4u);
+  };
+  check_under(youngest_mark_in_a_frame());
+  activate([&] { check_under(youngest_mark_in_a_frame()); });
+  // What does leave a mark there: an activation, and a fork while an exception is handled.
+  const std::uint64_t mine = youngest_mark_in_a_frame();
+  CHECK(activate(youngest_mark_in_a_frame) != mine);
+  try {
+    throw std::runtime_error("the caller's");
+  } catch (const std::runtime_error&) {
+    CHECK(fork(youngest_mark_in_a_frame).get() != mine);
+  }
+  destroy(here);
+}
+
 void a_caller_keeps_its_rounding() {
   auto child = fork([] {
     std::fesetround(FE_UPWARD);
@@ -386,6 +419,8 @@ int main(int argc, char** argv) {
                  exceptions_come_out_of_get_before_and_after_a_wait);
     check::claim("a child sees no exception of its caller's",
                  a_child_sees_no_exception_of_its_callers);
+    check::claim("a fork leaves no mark in its caller's frame",
+                 a_fork_leaves_no_mark_in_its_callers_frame);
     check::claim("a caller keeps its rounding", a_caller_keeps_its_rounding);
     return check::verdict();
   });

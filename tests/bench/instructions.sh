@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Usage: instructions.sh BENCH_CALLS BENCH_HYBRID
+#
+# Has callgrind count the instructions of calls, accesses and forks that stay on their rank, and
+# fails where one takes more than it may. As in `sojourn bench`, the count of an operation is the
+# difference of two runs, of which one does it twice as often. What it may take is beyond a plain
+# call, or, for a fork that blocks, beyond one that does not.
+set -eu
+calls=$1
+hybrid=$2
+if ! command -v valgrind >/dev/null; then
+  echo 'bench_instructions: valgrind is not installed'
+  exit 77
+fi
+unset SOJOURN_CHECKED SOJOURN_EXECUTION SOJOURN_VIA
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# run PROFILE ITERATIONS COMMAND…: the instructions that PROFILE then tells of.
+run() {
+  profile=$1
+  iterations=$2
+  shift 2
+  if ! valgrind --tool=callgrind --callgrind-out-file="$scratch/profile" --log-file="$scratch/log" "$@" \
+    --samples 1 --iterations "$iterations" >"$scratch/out" 2>&1; then
+    echo "bench_instructions: this fails under callgrind: $*" >&2
+    cat "$scratch/out" "$scratch/log" >&2
+    return 1
+  fi
+  sed -n 's/^totals: //p' "$scratch/$profile"
+}
+
+# In whole instructions: a start of the program takes some more or fewer each time.
+cost_of() {
+  iterations=$1
+  profile=$2
+  shift 2
+  once=$(run "$profile" "$iterations" "$@")
+  twice=$(run "$profile" $((2 * iterations)) "$@")
+  echo $(((twice - once + iterations / 2) / iterations))
+}
+
+# an_iteration PROGRAM OPERATION
+an_iteration() { cost_of 20000 profile "$1" --operation "$2"; }
+# The same of what lies between two functions of the program, which does it 400 times at most.
+a_marked_iteration() {
+  cost_of 200 profile.1 --zero-before=counting_begins --dump-before=counting_ends "$1" --operation "$2"
+}
+
+failures=0
+# at_most LIMIT WHAT INSTRUCTIONS
+at_most() {
+  echo "$2: $3 instructions, of at most $1"
+  [ "$3" -le "$1" ] || failures=$((failures + 1))
+}
+
+method=$(an_iteration "$calls" method)
+call_rpc=$(an_iteration "$calls" call_rpc)
+call_migrate=$(an_iteration "$calls" call_migrate)
+async=$(an_iteration "$calls" async)
+at_most 6 'local call by rpc, over a call of the method' $((call_rpc - method))
+at_most 6 'local call by migration, over a call of the method' $((call_migrate - method))
+at_most 30 'local async and get, over a call of the method' $((async - method))
+
+function=$(an_iteration "$calls" function)
+activated=$(an_iteration "$calls" activate)
+at_most 49 'activation, over a call' $((activated - function))
+
+plain=$(an_iteration "$hybrid" count.plain)
+fork=$(an_iteration "$hybrid" count.fork)
+fork_pointer=$(an_iteration "$hybrid" count.fork_pointer)
+at_most 20 'fork of a lambda that does not block, and get, over a call' $((fork - plain))
+at_most 20 'fork of a function that does not block, and get, over a call' $((fork_pointer - plain))
+
+finds=$(a_marked_iteration "$hybrid" finds.mb)
+waits=$(a_marked_iteration "$hybrid" waits.mb)
+at_most 1999 'fork that blocks, until its caller goes on, over one that does not' $((waits - finds))
+
+exit $((failures > 0))
