@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <numeric>
 #include <set>
 #include <span>
@@ -382,6 +383,30 @@ void frames_that_stay_are_not_given() {
   CHECK_EQUAL(changed_rank, 0);
 }
 
+/// Locks the mutex of its caller for a while, and forks meanwhile. It neither waits nor holds what
+/// would keep its caller's frames here: the address is hidden, and its own children stay.
+void lock_in_callers_frame(std::uint64_t hidden, rank_t home) {
+  if (rank_me() != home) return;  // it has left itself, before it began
+  const std::lock_guard turn(*reinterpret_cast<sojourn::mutex*>(~hidden));
+  long forked = 0;
+  const std::uint64_t until = now_ns() + 1'000'000;
+  while (now_ns() < until) fork([&] { ++forked; }).get();
+  CHECK(forked > 0);
+}
+long with_a_mutex(long n) {
+  const rank_t began_on = rank_me();
+  sojourn::mutex mine;
+  fork(lock_in_callers_frame, ~reinterpret_cast<std::uint64_t>(&mine), began_on).get();
+  ++runs_that_stay;
+  CHECK_EQUAL(rank_me(), began_on);
+  return n;
+}
+void frames_with_a_mutex_that_others_have_locked_stay() {
+  others_take_none([] {
+    for (long i = 0; i < 10; ++i) CHECK_EQUAL(activate(with_a_mutex, i), i);
+  });
+}
+
 // ---- Children that do not fork ------------------------------------------------------------------
 
 rank_t leaf(int) {
@@ -673,6 +698,8 @@ int main(int argc, char** argv) {
     check::claim("loops stay unless they say so", loops_stay_unless_they_say_so);
     check::claim("bodies anywhere run once each", bodies_anywhere_run_once_each);
     check::claim("frames that stay are not given", frames_that_stay_are_not_given);
+    check::claim("frames with a mutex that others have locked stay",
+                 frames_with_a_mutex_that_others_have_locked_stay);
     check::claim("children that do not fork leave themselves",
                  children_that_do_not_fork_leave_themselves);
     check::claim("children with captures do not", children_with_captures_do_not);
