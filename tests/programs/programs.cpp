@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <sojourn/sojourn.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -21,9 +22,13 @@
 #include <functional>
 #include <memory_resource>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 using namespace sojourn;
@@ -90,7 +95,13 @@ enum class way : unsigned {
   slept,
   pinned,
   bundled,
-  many,  ///< Small one-way calls beside it, in a finish.
+  many,        ///< Small one-way calls beside it, in a finish.
+  any_of_two,  ///< The first of two results, and then the other.
+  timed,       ///< Waited for a little, again and again.
+  atomic,      ///< Through a word that is changed by operations which return futures.
+  stored,      ///< Through an array, by copies that return futures.
+  everywhere,  ///< By an object that each rank has.
+  everywhere_by_id,
   count_
 };
 constexpr std::array<const char*, static_cast<std::size_t>(way::count_)> names{
@@ -108,7 +119,10 @@ constexpr std::array<const char*, static_cast<std::size_t>(way::count_)> names{
     "then",          "thrown",
     "thrown_far",    "locked",
     "slept",         "pinned",
-    "bundled",       "many"};
+    "bundled",       "many",
+    "any_of_two",    "timed",
+    "atomic",        "stored",
+    "everywhere",    "everywhere_by_id"};
 
 // Of this rank, which all have alike.
 std::array<bool, names.size()> left_out{};
@@ -122,6 +136,8 @@ rank_t rank_of(u64 h, salt s = of_rank) {
 }
 
 u64 node(u64 h, int depth);
+
+[[noreturn]] void fail(const char* what) { throw std::logic_error(what); }
 
 // Objects of each rank.
 struct cell {
@@ -142,11 +158,22 @@ std::vector<global_ptr<cell>> cells;
 std::vector<global_ptr<turns>> monitors;
 global_ptr<cell> cell_of(u64 h) { return cells[static_cast<std::size_t>(rank_of(h))]; }
 
+/// Of each rank one, which the others find.
+struct office {
+  rank_t of = rank_me();
+  u64 run(u64 h, int depth) {
+    if (rank_me() != of) fail("a dist_object was found on another rank than its own");
+    return node(h, depth);
+  }
+};
+const dist_object<office>* offices = nullptr;
+/// How many operations on words are under way: of each rank, counted by all.
+using word = global_atomic<u64>;
+std::vector<global_ptr<word>> words;
+
 sojourn::mutex lock_of_rank;
 long inside_lock = 0;
 long small_calls = 0;
-
-[[noreturn]] void fail(const char* what) { throw std::logic_error(what); }
 
 /// Where a value is stored by whoever computes it; lies on this rank.
 class place {
@@ -404,6 +431,98 @@ u64 compute_and_throw(u64 h, int depth) {
   return rank_me() == before ? value : 0;
 }
 
+/// Begins the child in one of three ways.
+future<u64> begin(u64 h, int depth) {
+  switch (pick(h, of_leaf, 3)) {
+    case 0:
+      return fork(node, h, depth);
+    case 1:
+      return cell_of(h).async<&cell::run>(h, depth);
+    default:
+      return rpc(rank_of(h), node, h, depth);
+  }
+}
+/// Either may be ready at once, or come from another rank.
+[[gnu::noinline]] u64 first_of_two(u64 h, int depth) {
+  auto child = begin(h, depth);
+  auto touched = cell_of(mix(h, of_order)).async<&cell::touch>();
+  if (pick(h, of_detail, 2) == 0) {
+    const std::size_t first = touch_any(child, touched);
+    if (first == 0 ? !child.ready() : child.ready() || !touched.ready()) {
+      fail("touch_any told of another future than the first that is ready");
+    }
+  } else {
+    auto any = when_any(std::move(child), std::move(touched)).get();
+    std::tie(child, touched) = std::move(any.futures);
+    if (any.index == 0 ? !child.ready() : child.ready() || !touched.ready()) {
+      fail("when_any told of another future than the first that is ready");
+    }
+  }
+  return touched.get() * child.get();
+}
+[[gnu::noinline]] u64 after_short_waits(u64 h, int depth) {
+  constexpr std::array<long, 4> spans_us{0, 1, 50, 1000};
+  const auto span = std::chrono::microseconds(spans_us[pick(h, of_detail, spans_us.size())]);
+  auto child = begin(h, depth);
+  while (!child.wait_for(span)) {
+    if (!child.valid()) fail("a wait that was too short has taken the result");
+  }
+  if (!child.ready()) fail("a wait has ended well before the result was there");
+  return child.get();
+}
+
+/// The operations on one word are done in the order in which they are begun here.
+[[gnu::noinline]] u64 through_a_word(u64 h, int depth) {
+  const u64 value = node(h, depth);
+  const stay here;
+  const rank_t where = rank_of(h);
+  const auto use = words[static_cast<std::size_t>(where)];
+  auto in_use = atomic_fetch_add_async(use, 1);
+  const auto at = make<word>(where, h);
+  auto at_first = atomic_load_async(at);
+  auto stored = atomic_store_async(at, h + 1);
+  auto exchanged = atomic_exchange_async(at, value);
+  auto compared = atomic_compare_exchange_async(at, value + 1, h);  // it is not that
+  auto added = atomic_fetch_add_async(at, 5);
+  auto subtracted = atomic_fetch_sub_async(at, 2);
+  auto crossed = atomic_fetch_xor_async(at, ~u64{0});
+  auto now = atomic_load_async(at);
+  const u64 found = ~now.get() - 3;
+  stored.get();
+  if (at_first.get() != h || exchanged.get() != h + 1 || compared.get() != value ||
+      added.get() != value || subtracted.get() != value + 5 || crossed.get() != value + 3) {
+    fail("an operation on a word returned another value than was there before");
+  }
+  (void)in_use.get();
+  destroy(at);
+  if (atomic_fetch_sub_async(use, 1).get() == 0) fail("nobody used a word that is in use");
+  return found;
+}
+[[gnu::noinline]] u64 through_an_array(u64 h, int depth) {
+  const u64 value = node(h, depth);
+  const stay here;
+  const std::size_t length = 1 + static_cast<std::size_t>(pick(h, of_detail, 400));
+  std::vector<u64> values(length);
+  for (std::size_t i = 0; i < length; ++i) values[i] = mix(h, i);
+  const auto at = make_array<u64>(rank_of(h), length);
+  put_async(std::span<const u64>(values), at).get();
+  const auto last = at + static_cast<std::ptrdiff_t>(length - 1);
+  auto before = load_async(last);
+  if (before.get() != values.back()) fail("a load is of another value than was put there");
+  store_async(last, value).get();
+  std::vector<u64> found(length);
+  get_async(at, std::span<u64>(found)).get();
+  destroy_array(at, length);
+  values.back() = value;
+  if (found != values) fail("a get is of other values than were put and stored there");
+  return found.back();
+}
+
+u64 run_in_office(dist_id<office> id, u64 h, int depth) {
+  const stay here;
+  return id.here().run(h, depth);
+}
+
 u64 sequential(u64 h, int depth) {
   const way how = way_of(h);
   switch (how) {
@@ -464,6 +583,18 @@ u64 sequential(u64 h, int depth) {
       return by_bundle(h, depth);
     case way::many:
       return among_many(h, depth);
+    case way::any_of_two:
+      return first_of_two(h, depth);
+    case way::timed:
+      return after_short_waits(h, depth);
+    case way::atomic:
+      return through_a_word(h, depth);
+    case way::stored:
+      return through_an_array(h, depth);
+    case way::everywhere:
+      return offices->on(rank_of(h)).call<&office::run>(h, depth);
+    case way::everywhere_by_id:
+      return rpc(rank_of(h), run_in_office, offices->id(), h, depth).get();
     case way::count_:
       break;
   }
@@ -524,40 +655,90 @@ void say_hung(int) {
   _exit(3);
 }
 
-// Every second rank.
-team half;
-
-/// Collective operations that are under way while trees are computed.
+/// Collective operations among a random team, which are under way while trees are computed.
 class under_way {
  public:
   explicit under_way(u64 seed) : seed_(seed) {
     if (pick(seed, of_leaf, 2) == 0) return;
-    begun_ = true;
-    texts_ = all_gather_async(text_of(value(rank_me())), half);
-    before_ = exclusive_scan_async(value(rank_me()), u64{1}, std::plus<>{});
-    meets_ = barrier_async(half);
-  }
-  /// True when they returned what they should. All ranks must call it.
-  bool end() {
-    if (!begun_) return true;
-    u64 expected = 1;
-    for (rank_t r = 0; r < rank_me(); ++r) expected += value(r);
-    bool right = before_.get() == expected;
-    const auto texts = texts_.get();
-    for (rank_t m = 0; m < half.rank_count(); ++m) {
-      right = right && texts[static_cast<std::size_t>(m)] == text_of(value(half[m]));
+    among_ = team::world().split(colour(rank_me()), key(rank_me()));
+    for (rank_t r = 0; r < rank_count(); ++r) {
+      if (colour(r) == colour(rank_me())) members_.push_back(r);
     }
+    std::stable_sort(members_.begin(), members_.end(),
+                     [this](rank_t a, rank_t b) { return key(a) < key(b); });
+    root_ = static_cast<rank_t>(pick(seed, of_rank, members_.size()));
+    const u64 mine = value(rank_me());
+    std::vector<std::string> for_each;
+    for (const rank_t to : members_) for_each.push_back(text_of(mix(mine, static_cast<u64>(to))));
+
+    texts_ = all_gather_async(text_of(mine), among_);
+    before_ = exclusive_scan_async(mine, u64{1}, std::plus<>{}, among_);
+    up_to_ = inclusive_scan_async(text_of(mine), std::plus<>{}, among_);
+    exchanged_ = all_to_all_async(std::move(for_each), among_);
+    at_root_ = reduce_async(mine, std::plus<>{}, root_, among_);
+    gathered_ = gather_async(mine, root_, among_);
+    told_ =
+        broadcast_async(among_.rank_me() == root_ ? text_of(mine) : std::string(), root_, among_);
+    meets_ = barrier_async(among_);
+  }
+  /// True when they returned what they should.
+  bool end() {
+    if (members_.empty()) return true;
+    const auto me = static_cast<std::size_t>(
+        std::find(members_.begin(), members_.end(), rank_me()) - members_.begin());
+    const bool is_root = me == static_cast<std::size_t>(root_);
+    std::vector<u64> values;
+    std::vector<std::string> texts;
+    std::vector<std::string> for_me;
+    for (const rank_t r : members_) {
+      values.push_back(value(r));
+      texts.push_back(text_of(value(r)));
+      for_me.push_back(text_of(mix(value(r), static_cast<u64>(rank_me()))));
+    }
+    const auto sum_of_first = [](const auto& all, std::size_t count, auto sum) {
+      for (std::size_t i = 0; i < count; ++i) sum = sum + all[i];
+      return sum;
+    };
+    const u64 sum = sum_of_first(values, values.size(), u64{0});
+
+    // All are waited for, also after one that is wrong.
+    bool right = is_the_team();
+    right &= texts_.get() == texts;
+    right &= before_.get() == sum_of_first(values, me, u64{1});
+    right &= up_to_.get() == sum_of_first(texts, me + 1, std::string());
+    right &= exchanged_.get() == for_me;
+    right &= at_root_.get() == (is_root ? std::optional(sum) : std::nullopt);
+    right &= gathered_.get() == (is_root ? values : std::vector<u64>());
+    right &= told_.get() == texts[static_cast<std::size_t>(root_)];
     meets_.get();
     return right;
   }
 
  private:
   u64 value(rank_t rank) const { return mix(seed_, 1'000 + static_cast<u64>(rank)); }
+  int colour(rank_t rank) const { return static_cast<int>(pick(value(rank), of_way, 2)); }
+  int key(rank_t rank) const { return static_cast<int>(pick(value(rank), of_order, 3)); }
+
+  bool is_the_team() const {
+    bool right = among_.rank_count() == static_cast<rank_t>(members_.size());
+    for (rank_t m = 0; right && m < among_.rank_count(); ++m) {
+      const rank_t rank = members_[static_cast<std::size_t>(m)];
+      right = among_[m] == rank && among_.from_world(rank) == m;
+    }
+    return right;
+  }
 
   u64 seed_;
-  bool begun_ = false;
+  team among_;
+  std::vector<rank_t> members_;  ///< Of this rank's team, in order; empty: there is none.
+  rank_t root_ = 0;
   future<std::vector<std::string>> texts_;
   future<u64> before_;
+  future<std::string> up_to_;
+  future<std::vector<std::string>> exchanged_;
+  future<std::optional<u64>> at_root_;
+  future<std::vector<u64>> gathered_;
+  future<std::string> told_;
   future<void> meets_;
 };
 
@@ -602,6 +783,9 @@ bool run_program(u64 seed) {
     if (broadcast(rank_me() == root ? mix(seed, 5) : 0, root) != mix(seed, 5)) ++wrong;
     if (small_calls != 0) fail("a finish has returned before all calls made in it have run");
     if (inside_lock != 0) fail("a fiber has ended with a mutex");
+    if (words[static_cast<std::size_t>(rank_me())].local()->load() != 0) {
+      fail("additions to a word and subtractions from it have been lost");
+    }
   } catch (const std::exception& e) {
     ++wrong;
     std::fprintf(stderr, "programs: rank %d: an exception left the program of seed %llu: %s\n",
@@ -663,7 +847,10 @@ int main(int argc, char** argv) {
     sigaction(SIGALRM, &action, nullptr);
     cells = all_gather(make<cell>(rank_me()));
     monitors = all_gather(make<turns>(rank_me()));
-    half = team::world().split(rank_me() % 2);
+    words = all_gather(make<word>(rank_me(), u64{0}));
+    // The programs end with a reduction: then nobody asks for an office any more.
+    dist_object<office> mine;
+    offices = &mine;
     barrier();
     for (u64 i = 0; i < programs; ++i) {
       if (run_program(seed + i)) continue;
