@@ -351,7 +351,8 @@ int states() {
   const dist_object<long> of_main(dist_name{"of main"}, 40L);
   if (restored()) {
     r = restored_root<roots>();
-    if (!is_no_root<long>("the root of the checkpoint has a different type than the one asked for")) {
+    if (!is_no_root<long>(
+            "the root of the checkpoint has a different type than the one asked for")) {
       return 1;
     }
   } else if (rank_me() == 0) {
