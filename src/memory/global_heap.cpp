@@ -177,15 +177,15 @@ class page_runs final : public std::pmr::memory_resource {
     by_size_.emplace(bytes, address);
   }
   std::map<std::uint64_t, std::size_t>::iterator erase(
-      std::map<std::uint64_t, std::size_t>::iterator run) {
-    auto [first, last] = by_size_.equal_range(run->second);
+      std::map<std::uint64_t, std::size_t>::iterator free_run) {
+    auto [first, last] = by_size_.equal_range(free_run->second);
     for (; first != last; ++first) {
-      if (first->second == run->first) {
+      if (first->second == free_run->first) {
         by_size_.erase(first);
         break;
       }
     }
-    return by_address_.erase(run);
+    return by_address_.erase(free_run);
   }
 
   std::uint64_t first_;
