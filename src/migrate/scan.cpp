@@ -17,8 +17,11 @@
 #endif
 
 #include "base/check.hpp"
+#include "fiber/call_below.hpp"
+#include "fiber/piece.hpp"
 #include "fiber/stack_copy.hpp"
 #include "memory/address_map.hpp"
+#include "memory/stack_slots.hpp"
 #include "migrate/stale_report.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/running.hpp"
@@ -272,6 +275,34 @@ private_memory private_memory_now() {
   return {first_heap_low, first_heap_high, top_low, top_low + top_bytes, user_end};
 }
 
+namespace {
+
+/// Reports a word of frames that end at `hi`. Those of a fiber that others move lie on another
+/// stack than this runs on.
+void report(std::uint64_t address, std::uint64_t hi, std::uint64_t word, bool older) {
+  const std::uint32_t slot = slots.index_of(address);
+  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  if (addresses.in_stacks(here) && slots.index_of(here) == slot) {
+    return report_stale_pointer(address, hi, word, older);
+  }
+  const piece* p = slots[slot].in_place;
+  while (p != nullptr && p->hi != hi) p = p->next_in_slot;
+  if (p == nullptr || !p->is_in_place()) return;
+  struct suspect {
+    std::uint64_t address, hi, word;
+    bool older;
+  } found{address, hi, word, older};
+  call_below(
+      p,
+      [](void* argument) {
+        const auto& s = *static_cast<suspect*>(argument);
+        report_stale_pointer(s.address, s.hi, s.word, s.older);
+      },
+      &found);
+}
+
+}  // namespace
+
 READS_FRAMES void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t slot_high,
                               const mark* base) {
   if (!enabled) return;
@@ -281,7 +312,7 @@ READS_FRAMES void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t 
     for (std::size_t i = 0; i < base->argument_words(); ++i, ++word) {
       if (*word - hi < slot_high - hi && *word % 8 == 0) [[unlikely]] {
         ++counts.scan_warnings;
-        report_stale_pointer(hi - 1, hi, *word, true);
+        report(hi - 1, hi, *word, true);
       }
     }
   }
@@ -289,7 +320,7 @@ READS_FRAMES void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t 
   std::size_t count = (hi - sp) / 8;
   for (std::size_t i = find_stale_pointer(words, count); i < count;) {
     ++counts.scan_warnings;
-    report_stale_pointer(sp + i * 8, hi, words[i], false);
+    report(sp + i * 8, hi, words[i], false);
     ++i;
     i += find_stale_pointer(words + i, count - i);
   }

@@ -67,6 +67,14 @@ struct cell {
   return keeps_it_in_its_frame(there, home) + 1;
 }
 
+/// Another fiber moves it, so the frames leave while the scheduler runs.
+[[gnu::noinline]] void keeps_it_while_it_is_moved(rank_t home) {
+  char* volatile buffer = static_cast<char*>(std::malloc(1000));
+  while (rank_me() == home) yield();
+  migrate(self(), home);
+  std::free(buffer);
+}
+
 /// Trivially copyable, so it compiles: the pointer inside is not seen by the type rules.
 class hidden_pointer {
  public:
@@ -106,6 +114,12 @@ int walk(std::string_view how) {
     if (how == "both") right &= activate(keeps_another, there, 0) == 0;
     if (how == "callee") {
       right &= activate(calls_one_that_keeps_it, there, 0) == there * 100 + 5;
+    }
+    if (how == "thread") {
+      thread moved = spawn(keeps_it_while_it_is_moved, 0);
+      yield();
+      migrate(moved, there);
+      moved.join();
     }
     if (how == "caller") {
       long total = 7;

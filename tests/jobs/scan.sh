@@ -29,6 +29,7 @@ warns buffer 1 \
   "^sojourn: rank 0: warning: a frame of \`walks::keeps_a_buffer(int, int)\` migrates with a word (0x[0-9a-f]*) that looks like a pointer into this rank's private heap; $remedy"
 warns both 2 'a frame of `walks::keeps_a_buffer(int, int)`' 'a frame of `walks::keeps_another(int, int)`'
 warns callee 1 'a frame of `walks::keeps_it_in_its_frame(int, int)`'
+warns thread 1 'a frame of `walks::keeps_it_while_it_is_moved(int)`'
 warns caller 1 \
   "^sojourn: rank 0: warning: an argument of \`walks::uses_a_callers_local(walks::hidden_pointer, int, int)\` migrates with a word (0x[0-9a-f]*) that looks like a pointer into the frames of its callers, which stay; $remedy"
 
@@ -47,7 +48,7 @@ if grep -q 'was not given' "$err"; then fail 'frames that stay are named unasked
 
 SOJOURN_SCAN=off
 export SOJOURN_SCAN
-for how in clean buffer both callee caller; do
+for how in clean buffer both callee thread caller; do
   warns $how 0
 done
 
