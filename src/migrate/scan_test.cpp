@@ -134,6 +134,17 @@ TEST_F(scan, finds_the_first_of_many_whatever_the_processor) {
   }
 }
 
+TEST_F(scan, finds_addresses_where_the_heap_has_grown) {
+  const std::uint64_t behind = (private_memory_now().heap_high + 7) / 8 * 8;
+  ASSERT_NE(sbrk(4096), reinterpret_cast<void*>(-1));
+  std::array<std::uint64_t, 12> words{};
+  words.back() = behind;
+  EXPECT_EQ(find_stale_pointer(words.data(), words.size()), words.size() - 1);
+  for (const stale_pointer_finder& by : stale_pointer_finders()) {
+    EXPECT_EQ(by.find(words.data(), words.size()), words.size() - 1) << by.instructions;
+  }
+}
+
 TEST_F(scan, finds_one_at_every_index_and_reads_no_further) {
   // The words end at the end of a page; the next page cannot be read.
   auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

@@ -86,6 +86,13 @@ TEST(wait_graph, a_result_leads_where_a_call_does) {
   EXPECT_EQ(wait_graph(view).at(0).next, 1);
 }
 
+TEST(wait_graph, a_wait_without_a_ticket_leads_to_nobody_who_gives_no_result) {
+  told view(2);
+  view.fiber(0, wait_kind::result);
+  view.fiber(1, wait_kind::latch);
+  EXPECT_EQ(wait_graph(view).at(0).next, -1);
+}
+
 TEST(wait_graph, a_call_to_a_rank_that_the_job_has_not_leads_nowhere) {
   told view(2);
   view.call(0, 0, 10, 2);
