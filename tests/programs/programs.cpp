@@ -162,7 +162,7 @@ global_ptr<cell> cell_of(u64 h) { return cells[static_cast<std::size_t>(rank_of(
 struct office {
   rank_t of = rank_me();
   u64 run(u64 h, int depth) {
-    if (rank_me() != of) fail("a dist_object was found on another rank than its own");
+    if (of != rank_of(h) || of != rank_me()) fail("the dist_object of another rank was found");
     return node(h, depth);
   }
 };
@@ -664,8 +664,8 @@ class under_way {
     for (rank_t r = 0; r < rank_count(); ++r) {
       if (colour(r) == colour(rank_me())) members_.push_back(r);
     }
-    std::stable_sort(members_.begin(), members_.end(),
-                     [this](rank_t a, rank_t b) { return key(a) < key(b); });
+    std::sort(members_.begin(), members_.end(),
+              [this](rank_t a, rank_t b) { return std::pair(key(a), a) < std::pair(key(b), b); });
     root_ = static_cast<rank_t>(pick(seed, of_rank, members_.size()));
     const u64 mine = value(rank_me());
     std::vector<std::string> for_each;
