@@ -18,7 +18,7 @@
 #include "fiber/timers.hpp"
 #include "message/dispatcher.hpp"
 #include "migrate/thread_trailer.hpp"
-#include "observe/stack_walk.hpp"
+#include "observe/backtrace.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/detail/collective_plan.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "observe/stack_walk.hpp"
+#include "observe/backtrace.hpp"
 
 #include <ucontext.h>
 #include <unwind.h>
