@@ -65,13 +65,13 @@ at_most 30 'local async and get, over a call of the method' $((async - method))
 
 function=$(an_iteration "$calls" function)
 activated=$(an_iteration "$calls" activate)
-at_most 49 'activation, over a call' $((activated - function))
+at_most 55 'activation, over a call' $((activated - function))
 
 plain=$(an_iteration "$hybrid" count.plain)
 fork=$(an_iteration "$hybrid" count.fork)
 fork_pointer=$(an_iteration "$hybrid" count.fork_pointer)
-at_most 20 'fork of a lambda that does not block, and get, over a call' $((fork - plain))
-at_most 20 'fork of a function that does not block, and get, over a call' $((fork_pointer - plain))
+at_most 12 'fork of a lambda that does not block, and get, over a call' $((fork - plain))
+at_most 12 'fork of a function that does not block, and get, over a call' $((fork_pointer - plain))
 
 finds=$(a_marked_iteration "$hybrid" finds.mb)
 waits=$(a_marked_iteration "$hybrid" waits.mb)
