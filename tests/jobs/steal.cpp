@@ -29,7 +29,7 @@ namespace {
 bool steals_are_off() {
   const char* text = std::getenv("SOJOURN_STEAL");
   return rank_count() == 1 || (text != nullptr && std::strcmp(text, "off") == 0) ||
-         (sanitized && text == nullptr);
+         (text == nullptr && (sanitized || detail::checked()));
 }
 
 long fibonacci(long n) {
