@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces: stretches of stack, each with a descriptor that lies off the stack and says where the
+// Pieces: parts of a stack, each with a descriptor that lies off the stack and says where the
 // bytes are. docs/internals/cutting.md tells how they are cut. At an address only one computation
 // can be in place, all others are images. A piece that runs is in place as a whole, and so are the
 // older frames it refers to. This floor knows nothing of messages.
@@ -91,7 +91,7 @@ struct piece : fiber_view, referrer {
   referrer* referrers = nullptr;  ///< By-reference children of this piece, the lowest first: those
                                   ///< that go with the younger side of a cut are in front.
   piece* next_in_slot = nullptr;  ///< List of stack_slot::in_place.
-  piece* next_ready = nullptr;    ///< In the list of ready pieces, or the queue `waits_on`.
+  piece* next_ready = nullptr;    ///< In the ready queue, or the queue `waits_on`.
   std::byte* image = nullptr;
   std::size_t image_capacity = 0;
 
