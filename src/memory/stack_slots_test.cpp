@@ -202,7 +202,8 @@ void overflows(std::uint32_t slot) {
   _exit(0);
 }
 
-constexpr const char* overflow_said = "stack overflow: the stack of a fiber, 256 KiB, was full";
+constexpr const char* overflow_said =
+    "stack overflow: a fiber has used more than its 256 KiB of stack";
 
 TEST(stack_slots, without_a_guard_page_a_slot_has_a_canary_and_its_overflow_is_said) {
   if (!without_guards::can_be()) GTEST_SKIP() << "no system calls can be made to fail here";
