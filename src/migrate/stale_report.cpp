@@ -16,6 +16,7 @@
 #include "base/checked.hpp"
 #include "base/debug_info.hpp"
 #include "base/symbols.hpp"
+#include "fiber/switch.hpp"
 #include "fiber/user_frames.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/errors.hpp"
@@ -63,6 +64,15 @@ bool is_in_fast_list(std::uint64_t address, std::uint64_t bytes) {
          (size_of_next & ~std::uint64_t{7}) == bytes;
 }
 
+/// The runtime keeps images of frames in the C library's heap. They begin with the place at which
+/// the frames are resumed.
+bool is_image_of_frames(std::uint64_t address) {
+  std::uint64_t first;
+  const auto low = reinterpret_cast<std::uint64_t>(sojourn_switch);
+  const auto high = reinterpret_cast<std::uint64_t>(sojourn_switch_end);
+  return read_own_memory(address, &first, sizeof first) && first - low < high - low;
+}
+
 }  // namespace
 
 /// Judges by the sizes and flags that the allocator keeps before an object and before the next one.
@@ -83,7 +93,7 @@ bool is_allocated_object(std::uint64_t address) {
       second != 0 && second == key_of_freed()) {
     return false;
   }
-  if (is_in_fast_list(address, bytes)) return false;
+  if (is_in_fast_list(address, bytes) || is_image_of_frames(address)) return false;
   std::uint64_t next;
   return read_own_memory(address - 8 + bytes, &next, sizeof next) && (next & previous_in_use) != 0;
 }

@@ -9,7 +9,7 @@
 
 namespace sojourn::detail {
 
-/// True when the C library's allocator has an object that starts at `address`.
+/// True when the C library's allocator has an object of the program that starts at `address`.
 bool is_allocated_object(std::uint64_t address);
 
 /// Where frames go. In both places their pointers into private memory point to nothing.
