@@ -250,6 +250,7 @@ void a_scope_without_weight_holds_up_no_other() {
     });
     CHECK(ran_in_inner > 0);
   }
+  barrier();
   CHECK_EQUAL(reduce(ran_in_outer, std::plus<>{}), 60);
   CHECK_EQUAL(reduce(ran_in_inner, std::plus<>{}), 120);
   balance(balance_policy::none);
