@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migrate/ship.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <vector>
 
 #include "base/check.hpp"
 #include "fiber/block.hpp"
@@ -108,13 +110,18 @@ chosen_end choose(const piece* p, via how) {
     }
   }
   // All that may move: the whole piece, or up to the oldest mark at which it may be cut.
-  chosen_end best{may_end_at(p, {}), {}};
-  if (best.found && reason_to_stay(p, {}) == nullptr) return best;
-  best.found = false;
-  for (boundaries at(p); at; ++at) {
-    if (may_end_at(p, *at) && reason_to_stay(p, *at) == nullptr) best = {true, *at};
+  if (may_end_at(p, {}) && reason_to_stay(p, {}) == nullptr) return {true, {}};
+  static std::vector<boundary> ends;
+  ends.clear();
+  for (boundaries at(p); at; ++at) ends.push_back(*at);
+  // What keeps frames here keeps all that these frames are a part of.
+  const auto first_that_stays =
+      std::partition_point(ends.begin(), ends.end(),
+                           [p](const boundary& end) { return reason_to_stay(p, end) == nullptr; });
+  for (auto end = first_that_stays; end != ends.begin();) {
+    if (may_end_at(p, *--end)) return {true, *end};
   }
-  return best;
+  return {false, {}};
 }
 
 /// Runs on the same stack, below the frames that move: so the message leaves before the stack is
