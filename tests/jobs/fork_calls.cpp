@@ -154,6 +154,66 @@ void arguments_of_every_size_arrive() {
   CHECK_EQUAL(sum_after_caller_went_on(unaligned, packed{1, 2.0, -4000}, true), -3996);
 }
 
+/// Its address is another's.
+struct elsewhere {
+  long value;
+  static long nobodys;
+  long* operator&() { return &nobodys; }              // NOLINT(google-runtime-operator)
+  const long* operator&() const { return &nobodys; }  // NOLINT(google-runtime-operator)
+};
+long elsewhere::nobodys = -1;
+
+void unusual_arguments_arrive() {
+  volatile int changes = 6;
+  const auto plus_one = [](int v) {
+    yield();
+    return v + 1;
+  };
+  CHECK_EQUAL(fork(plus_one, changes).get(), 7);
+  const auto value_of = [](elsewhere e) {
+    yield();
+    return e.value;
+  };
+  CHECK_EQUAL(fork(value_of, elsewhere{8}).get(), 8);
+}
+
+/// Counts those of its kind that live.
+class counted {
+ public:
+  explicit counted(int value) : value_(value) { ++alive; }
+  counted(const counted& other) : value_(other.value_) { ++alive; }
+  counted& operator=(const counted&) = default;
+  ~counted() { --alive; }
+  int value() const { return value_; }
+  static int alive;
+
+ private:
+  int value_;
+};
+int counted::alive = 0;
+
+void results_are_destroyed() {
+  for (const bool waits : {false, true}) {
+    for (const bool is_read : {false, true}) {
+      auto child = fork([waits] {
+        if (waits) yield();
+        return counted(3);
+      });
+      if (is_read) CHECK_EQUAL(std::move(child).get().value(), 3);
+      child = {};
+      yield();  // the child may have to end first
+      yield();
+      CHECK_EQUAL(counted::alive, 0);
+      CHECK_EQUAL(activate([waits] {
+                    if (waits) yield();
+                    return counted(4);
+                  }).value(),
+                  4);
+      CHECK_EQUAL(counted::alive, 0);
+    }
+  }
+}
+
 /// More values that live across the fork than registers that a callee preserves.
 [[gnu::noinline]] long many_live(long a, long b, long c, long d, long e) {
   const long f = a * b;
@@ -364,8 +424,9 @@ struct onlooker {
 /// Children, and methods begun by async, run under the marks that their caller runs under.
 void a_fork_leaves_no_mark_in_its_callers_frame() {
   // It does without tables, in checked mode, and, at times, where another rank may take frames
-  // over.
-  if (SOJOURN_FORKS_BY_TABLES == 0 || detail::checked() || rank_count() > 1) return;
+  // over; and a child on the heap has no caller.
+  const bool on_heap = (detail::counts.at_forks & detail::at_fork::on_heap) != 0;
+  if (SOJOURN_FORKS_BY_TABLES == 0 || detail::checked() || rank_count() > 1 || on_heap) return;
   const global_ptr<onlooker> here = make<onlooker>(rank_me());
   const auto check_under = [&](std::uint64_t marks) {
     const counters before = counters_now();
@@ -408,6 +469,8 @@ int main(int argc, char** argv) {
     check::claim("results of every kind come back", results_of_every_kind_come_back);
     check::claim("arguments of every kind arrive", arguments_of_every_kind_arrive);
     check::claim("arguments of every size arrive", arguments_of_every_size_arrive);
+    check::claim("unusual arguments arrive", unusual_arguments_arrive);
+    check::claim("results are destroyed", results_are_destroyed);
     check::claim("a caller goes on with its registers", a_caller_goes_on_with_its_registers);
     check::claim("frames of every kind are left", frames_of_every_kind_are_left);
     check::claim("a child below code without tables waits with its caller",

@@ -110,7 +110,7 @@ struct marked_frame : mark {
         }
         return 0;
       }
-      finish_elsewhere(std::move(value.value));
+      finish_elsewhere(value);
     } catch (const thrown_past&) {
       caught_past();
       hold_exception();
@@ -123,11 +123,16 @@ struct marked_frame : mark {
   }
 
   /// The older side is not waiting in this call: the result goes by ticket.
-  [[gnu::noinline, noreturn]] static void finish_elsewhere(stored<R> value) {
+  [[gnu::noinline, noreturn]] static void finish_elsewhere(room<stored<R>>& value) {
     if constexpr (std::is_void_v<R>) {
       send_result(running_result(), nullptr, 0);
     } else {
-      send_value<R>(running_result(), std::move(value));
+      struct destroy_at_end {
+        R& value;
+        ~destroy_at_end() { value.~R(); }
+      };
+      const destroy_at_end at_end{value.value};
+      send_value<R>(running_result(), std::move(value.value));
     }
     finish_piece();
   }

@@ -308,7 +308,8 @@ template <mark_kind Kind, class R, class F, class... A>
 #if SOJOURN_FORKS_BY_TABLES
   if constexpr (called_directly<R, callable, std::decay_t<A>...>::value) {
     return call_in_place<Kind, R>(fn, std::forward<A>(arguments)...);
-  } else if constexpr (returns_in_register<R> && fit_in_registers<callable, std::decay_t<A>...>) {
+  } else if constexpr (returns_in_register<R> && fit_in_registers<callable, std::decay_t<A>...> &&
+                       !(std::is_volatile_v<std::remove_reference_t<A>> || ...)) {
     constexpr std::size_t words = (words_of<callable>() + ... + words_of<std::decay_t<A>>());
     using child = child_of_words<R, std::make_index_sequence<words>, callable, std::decay_t<A>...>;
     return child::template call<Kind>(fn, arguments...);

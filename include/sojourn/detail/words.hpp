@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -34,12 +35,22 @@ inline constexpr std::size_t bytes_in_word = std::min(sizeof(T) - At, sizeof(std
 /// The bytes of `value` from number `At` on, as many as fit in a word. (1, 2, 4 or 8 of them are
 /// read at once: to store them in a word that is read as a whole afterwards takes longer than a
 /// call.)
+#if defined(__GNUC__) && !defined(__clang__)
+// A value may have bytes that nobody has written, which the compiler would warn of in users' files.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 template <std::size_t At, class T>
 [[gnu::always_inline]] inline std::uint64_t word_at(const T& value) {
   unsigned_of<bytes_in_word<T, At>> word{};
-  std::memcpy(&word, reinterpret_cast<const std::byte*>(&value) + At, bytes_in_word<T, At>);
+  std::memcpy(&word, reinterpret_cast<const std::byte*>(std::addressof(value)) + At,
+              bytes_in_word<T, At>);
   return word;
 }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 template <std::size_t At, class T>
 [[gnu::always_inline]] inline void set_word_at(std::array<std::byte, sizeof(T)>& bytes,
                                                std::uint64_t value) {

@@ -285,7 +285,7 @@ ranks_wait_for_ranks() {
   job "$hangs" end
   expect_status 134
   # Whoever hears of the other first. The address sanitizer takes the signal, and the rank says so itself.
-  expect_begin '\(  \|sojourn: rank [0-9]*: \)ranks disagree about a collective operation: \(rank 0 is in barrier() and rank '"$last"' at the end of its program\|rank '"$last"' is at the end of its program and rank [0-9]* in barrier()\);'
+  expect_begin '\(  \|sojourn: rank [0-9]*: \)ranks disagree about a collective operation: \(rank 0 is in barrier() and rank '"$last"' is at the end of its program\|rank '"$last"' is at the end of its program and rank [0-9]* is in barrier()\);'
 
   # A rank that computes is none that hangs: it is named, and the job goes on.
   # A shell has SIGQUIT ignored in what it starts in the background.
