@@ -7,7 +7,7 @@
 #
 # The rules:
 #   1. A file of src/FLOOR includes its own floor and those below it. Floors that stand side by side
-#      on one level (fiber and transport, observe and checkpoint) do not know each other.
+#      on one level (fiber and transport; observe, checkpoint and shared) do not know each other.
 #   2. x.cpp includes its own x.hpp first, when one stands beside it, so that the header compiles
 #      alone. Nothing in src/ includes the umbrella <sojourn/sojourn.hpp>.
 #   3. Public headers include the standard library, the system and other public headers only.
@@ -36,7 +36,7 @@ for folder in include src apps bench tools; do
 done | LC_ALL=C sort | awk -v show="$show" '
 BEGIN {
   # The levels, the ground first; floors on one level do not include each other.
-  levels = split("base|memory|fiber transport|message|rpc|object|migrate|observe checkpoint|job|launcher|doctor", row, "|")
+  levels = split("base|memory|fiber transport|message|rpc|object|migrate|observe checkpoint shared|job|launcher|doctor", row, "|")
   for (l = 1; l <= levels; l++) {
     n = split(row[l], names, " ")
     for (i = 1; i <= n; i++) { level[names[i]] = l; order[++floors] = names[i] }

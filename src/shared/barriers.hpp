@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Barriers, and the collections that happen at them. A rank arrives once all fibers that are there
+// and take part have arrived, with their number, and again when more come: fibers move. Rank 0
+// waits for all fibers and all ranks. Barriers of the runtime's own collect diffs while a program
+// has none: ranks then arrive without fibers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+
+#include "shared/exchange.hpp"
+
+namespace sojourn::detail::pages {
+
+/// What barriers ask of the protocols.
+class barrier_hooks {
+ public:
+  virtual ~barrier_hooks() = default;
+  /// All notices are taken in, and the epoch is the new one.
+  virtual void departed() = 0;
+  virtual bool must_fetch() = 0;
+  virtual void fetch_what_must() = 0;
+  virtual void begin_collection() = 0;
+  virtual bool fetches_in_progress() = 0;
+  virtual void stop_fetching() = 0;
+  virtual void end_collection() = 0;
+  virtual bool wants_collection() = 0;
+};
+
+class barriers {
+ public:
+  barriers(exchange& x, barrier_hooks& hooks);
+
+  /// How many fibers of the job take part; before the first of them arrives, on all ranks alike.
+  void set_members(std::uint32_t all) { members_ = all; }
+  /// A fiber that takes part begins, or comes from another rank; ends, or goes there.
+  void came() { ++here_; }
+  void went() { --here_; }
+
+  /// A fiber has arrived: it waits until services::wake_barrier.
+  void arrive();
+  /// Arrives, and says what has ended, where that has become possible. Called after everything
+  /// that may have made it so.
+  void look_again();
+  /// True while this rank and others are in the middle of a collection.
+  bool collecting() const { return collecting_ != phase::none; }
+
+  void receive(page_message_reader& from, const message_head& head);
+
+ private:
+  enum class phase : std::uint8_t { none, validating, done };
+
+  void send_arrival(bool to_collect);
+  void at_rank_0(page_message_reader& from, const message_head& head);
+  void depart_when_all_are_here();
+  void send_departures(bool to_collect, bool collect);
+  void depart(page_message_reader& from, const message_head& head);
+  void leave();
+  void ask_for_collection();
+
+  exchange& x_;
+  barrier_hooks& hooks_;
+  std::uint32_t members_ = 0;
+  std::uint32_t here_ = 0;
+  std::uint32_t arrived_ = 0;
+  std::uint32_t told_ = 0;         ///< Of those, rank 0 knows.
+  bool told_any_ = false;          ///< Rank 0 knows that this rank has arrived.
+  bool asked_to_collect_ = false;  ///< Rank 0 wants an arrival without fibers.
+  bool wanted_ = false;            ///< Rank 0 knows that this rank wants a collection.
+  phase collecting_ = phase::none;
+  bool leaves_barrier_ = false;  ///< The collection is at a barrier of the program.
+  std::uint64_t collections_ = 0;
+
+  // At rank 0.
+  struct rank_arrival {
+    explicit rank_arrival(std::pmr::memory_resource* memory) : knows(memory) {}
+    bool here = false;
+    bool to_collect = false;
+    vector_clock knows;  ///< What it knew when it arrived last.
+  };
+  std::pmr::vector<rank_arrival> arrivals_;
+  std::uint32_t fibers_arrived_ = 0;
+  std::uint32_t ranks_arrived_ = 0;
+  std::uint32_t ranks_to_collect_ = 0;
+  std::uint32_t done_ = 0;
+  bool collection_wanted_ = false;
+  bool collection_asked_ = false;    ///< Ranks were asked to arrive without fibers.
+  bool collection_running_ = false;  ///< Between departure and go.
+};
+
+}  // namespace sojourn::detail::pages

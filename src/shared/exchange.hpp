@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of a rank's shared memory have in common: who they are, the intervals they know,
+// the epoch, and sending.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "shared/interval_log.hpp"
+#include "shared/page_message.hpp"
+#include "shared/services.hpp"
+
+namespace sojourn::detail::pages {
+
+struct exchange {
+  exchange(services& h, int my_rank, int rank_count)
+      : host(h),
+        me(my_rank),
+        ranks(rank_count),
+        log(my_rank, rank_count, h.memory()),
+        barrier(log.known(), h.memory()),
+        previous_barrier(log.known(), h.memory()),
+        out(h.memory()) {}
+  virtual ~exchange() = default;
+
+  /// Begins a message in `out`.
+  message_writer& begin(message_head head) {
+    head.epoch = epoch;
+    out.begin(head);
+    return out;
+  }
+  /// Sends what is in `out`. A message to this rank is handled before this returns.
+  void send(int to, std::span<const std::byte> back = {}) {
+    if (to == me) return handle_own(back);
+    host.send(to, out.bytes(), back);
+  }
+  /// Ends the open interval of this rank, if pages are open.
+  virtual void close() = 0;
+  /// Takes in the notices of a message, after closing the open interval if there is any news.
+  virtual void learn(page_message_reader& from) = 0;
+
+  services& host;
+  const int me;
+  const int ranks;
+  interval_log log;
+  /// How many barriers and collections this rank has left.
+  std::uint32_t epoch = 0;
+  /// What all ranks knew behind the last barrier, and the one before that.
+  vector_clock barrier;
+  vector_clock previous_barrier;
+  message_writer out;
+
+ protected:
+  virtual void handle_own(std::span<const std::byte> back) = 0;
+};
+
+}  // namespace sojourn::detail::pages

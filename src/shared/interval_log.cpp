@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shared/interval_log.hpp"
+
+#include <algorithm>
+#include <new>
+#include <numeric>
+
+#include "base/check.hpp"
+
+namespace sojourn::detail::pages {
+
+interval_log::interval_log(int me, int ranks, std::pmr::memory_resource* memory)
+    : me_(me),
+      ranks_(ranks),
+      memory_(memory),
+      known_(static_cast<std::size_t>(ranks), 0, memory),
+      collected_(static_cast<std::size_t>(ranks), 0, memory),
+      of_(static_cast<std::size_t>(ranks), memory) {}
+
+interval_log::~interval_log() {
+  for (auto& records : of_)
+    for (interval_record* r : records) free(r);
+}
+
+interval_record* interval_log::make(std::uint16_t owner, interval index, std::uint32_t ranges) {
+  void* block = memory_->allocate(block_bytes(ranges), alignof(interval_record));
+  bytes_ += block_bytes(ranges);
+  return ::new (block) interval_record{owner, ranges, index, 0};
+}
+
+void interval_log::free(interval_record* r) {
+  const std::size_t size = block_bytes(r->ranges);
+  bytes_ -= size;
+  memory_->deallocate(r, size, alignof(interval_record));
+}
+
+const interval_record& interval_log::find(int owner, interval index) const {
+  const auto q = static_cast<std::size_t>(owner);
+  SOJOURN_CHECK(index > collected_[q] && index - collected_[q] <= of_[q].size(),
+                "interval %u of rank %d, of which %u to %zu are known", index, owner,
+                collected_[q] + 1, collected_[q] + of_[q].size());
+  return *of_[q][index - collected_[q] - 1];
+}
+
+namespace {
+
+interval* clock_of(interval_record& r) { return reinterpret_cast<interval*>(&r + 1); }
+page_range* pages_of(interval_record& r, int ranks) {
+  return reinterpret_cast<page_range*>(clock_of(r) + ranks);
+}
+std::uint64_t sum(const interval* clock, int ranks) {
+  return std::accumulate(clock, clock + ranks, std::uint64_t{0});
+}
+
+}  // namespace
+
+const interval_record& interval_log::close(std::span<const page_range> pages) {
+  const auto me = static_cast<std::size_t>(me_);
+  interval_record* r =
+      make(static_cast<std::uint16_t>(me_), ++known_[me], static_cast<std::uint32_t>(pages.size()));
+  std::copy(known_.begin(), known_.end(), clock_of(*r));
+  std::copy(pages.begin(), pages.end(), pages_of(*r, ranks_));
+  r->order = sum(clock_of(*r), ranks_);
+  of_[me].push_back(r);
+  return *r;
+}
+
+void interval_log::write(message_writer& to, std::span<const interval> base,
+                         std::span<const interval> up_to) const {
+  std::uint32_t count = 0;
+  const auto each = [&](auto visit) {
+    for (std::size_t q = 0; q < of_.size(); ++q)
+      // Whoever is sent this has left the barrier behind which records were collected.
+      for (interval i = std::max(base[q], collected_[q]) + 1; i <= up_to[q]; ++i)
+        visit(find(static_cast<int>(q), i));
+  };
+  each([&](const interval_record&) { ++count; });
+  to.put(count);
+  each([&](const interval_record& r) {
+    to.put(r.owner);
+    to.put(r.index);
+    to.put(r.ranges);
+    to.put_clock(r.clock(ranks_));
+    to.put_bytes(r.pages(ranks_).data(), r.ranges * sizeof(page_range));
+  });
+}
+
+interval_record* interval_log::read_record(page_message_reader& from) {
+  const auto owner = from.take<std::uint16_t>();
+  const auto index = from.take<interval>();
+  const auto ranges = from.take<std::uint32_t>();
+  from.require(owner < ranks_, "names a rank that does not exist");
+  from.require(ranges <= from.rest().size() / sizeof(page_range),
+               "ends before what it says it holds");
+  interval_record* r = make(owner, index, ranges);
+  from.take_clock({clock_of(*r), static_cast<std::size_t>(ranks_)});
+  const auto bytes = from.take_bytes(ranges * sizeof(page_range));
+  if (ranges != 0) std::memcpy(pages_of(*r, ranks_), bytes.data(), bytes.size());
+  r->order = sum(clock_of(*r), ranks_);
+  return r;
+}
+
+void interval_log::collect(std::span<const interval> collected) {
+  for (std::size_t q = 0; q < of_.size(); ++q) {
+    for (; collected_[q] < collected[q] && !of_[q].empty(); ++collected_[q]) {
+      free(of_[q].front());
+      of_[q].pop_front();
+    }
+  }
+}
+
+}  // namespace sojourn::detail::pages

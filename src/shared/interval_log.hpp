@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which intervals of which ranks a rank knows, and which pages each lists as stored to: the write
+// notices of lazy release consistency.
+// Source: Keleher, Cox and Zwaenepoel, "Lazy Release Consistency for Software Distributed Shared
+// Memory" (ISCA 1992).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "shared/page.hpp"
+#include "shared/page_message.hpp"
+
+namespace sojourn::detail::pages {
+
+/// The number of an interval of a rank; the first is 1, and 0 is before all.
+using interval = std::uint32_t;
+/// An interval of each rank: all up to these are meant.
+using vector_clock = std::pmr::vector<interval>;
+
+/// What a rank stored to from one release to the next. Lies in one block, with its pages and its
+/// clock behind it.
+struct interval_record {
+  std::uint16_t owner;
+  std::uint32_t ranges;
+  interval index;
+  /// The sum of `clock`: an interval that happened before another has a smaller one.
+  std::uint64_t order;
+
+  /// What its owner knew when it closed the interval, itself included.
+  std::span<const interval> clock(int ranks) const {
+    return {reinterpret_cast<const interval*>(this + 1), static_cast<std::size_t>(ranks)};
+  }
+  std::span<const page_range> pages(int ranks) const {
+    return {reinterpret_cast<const page_range*>(clock(ranks).data() + ranks), ranges};
+  }
+};
+
+/// Calls visit(page) for each page that the interval lists.
+template <class Visit>
+void each_page(const interval_record& r, int ranks, Visit visit) {
+  for (const page_range& range : r.pages(ranks))
+    for (std::uint32_t i = 0; i < range.count; ++i) visit(range.first + i);
+}
+
+/// The greater of each pair.
+inline void take_later(std::span<interval> to, std::span<const interval> other) {
+  for (std::size_t i = 0; i < to.size(); ++i)
+    if (other[i] > to[i]) to[i] = other[i];
+}
+
+class interval_log {
+ public:
+  interval_log(int me, int ranks, std::pmr::memory_resource* memory);
+  interval_log(const interval_log&) = delete;
+  interval_log& operator=(const interval_log&) = delete;
+  ~interval_log();
+
+  /// Up to which interval of each rank this rank knows all.
+  const vector_clock& known() const { return known_; }
+  interval mine() const { return known_[static_cast<std::size_t>(me_)]; }
+  /// Its records; those up to the last collection are gone.
+  const interval_record& find(int owner, interval index) const;
+  std::size_t bytes() const { return bytes_; }
+
+  /// Closes this rank's next interval.
+  const interval_record& close(std::span<const page_range> pages);
+
+  /// Writes which intervals in `up_to` are not in `base`, and their records.
+  void write(message_writer& to, std::span<const interval> base,
+             std::span<const interval> up_to) const;
+  /// Reads these, and calls learn(record) for each that was not known, in order of each owner's
+  /// intervals. What they add is known afterwards. `before` is called first if there is any.
+  template <class Before, class Learn>
+  void read(page_message_reader& from, Before before, Learn learn);
+
+  /// Records up to `collected` are needed no longer.
+  void collect(std::span<const interval> collected);
+  const vector_clock& collected() const { return collected_; }
+
+ private:
+  std::size_t block_bytes(std::uint32_t ranges) const {
+    return sizeof(interval_record) + static_cast<std::size_t>(ranks_) * sizeof(interval) +
+           ranges * sizeof(page_range);
+  }
+  interval_record* make(std::uint16_t owner, interval index, std::uint32_t ranges);
+  void free(interval_record* r);
+  interval_record* read_record(page_message_reader& from);
+  void check_gap(const page_message_reader& from, std::size_t owner, interval base) const;
+
+  const int me_;
+  const int ranks_;
+  std::pmr::memory_resource* memory_;
+  vector_clock known_;
+  vector_clock collected_;
+  /// Of each owner: the intervals after those collected, without a gap.
+  std::pmr::vector<std::pmr::deque<interval_record*>> of_;
+  std::size_t bytes_ = 0;
+};
+
+template <class Before, class Learn>
+void interval_log::read(page_message_reader& from, Before before, Learn learn) {
+  vector_clock news(known_, memory_);
+  bool any = false;
+  for (std::uint32_t left = from.take<std::uint32_t>(); left != 0; --left) {
+    interval_record* r = read_record(from);
+    const std::size_t owner = r->owner;
+    if (r->index <= news[owner]) {
+      free(r);
+      continue;
+    }
+    // Each owner's come in order, and begin with what this rank lacks.
+    if (r->index != news[owner] + 1) from.refuse("leaves out an interval");
+    if (!any) before();
+    any = true;
+    news[owner] = r->index;
+    of_[owner].push_back(r);
+    learn(*r);
+  }
+  take_later(known_, news);  // `before` may have closed an interval of this rank.
+}
+
+}  // namespace sojourn::detail::pages

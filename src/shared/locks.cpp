@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shared/locks.hpp"
+
+#include "base/check.hpp"
+
+namespace sojourn::detail::pages {
+
+locks::lock& locks::of(lock_number l) {
+  auto [at, made] = table_.try_emplace(l, x_.host.memory());
+  lock& k = at->second;
+  if (made && manager(l) == x_.me) {
+    k.token = true;
+    k.last = x_.me;
+  }
+  return k;
+}
+
+bool locks::take(lock_number l, waiter fiber) {
+  lock& k = of(l);
+  if (k.token && k.held == nullptr) {
+    k.held = fiber;
+    return true;
+  }
+  k.local.push_back(fiber);
+  ask(l, k);
+  return false;
+}
+
+bool locks::try_take(lock_number l, waiter fiber) {
+  lock& k = of(l);
+  if (!k.token || k.held != nullptr) return false;
+  k.held = fiber;
+  return true;
+}
+
+waiter locks::holder(lock_number l) { return of(l).held; }
+
+void locks::release(lock_number l, bool fair) {
+  lock& k = of(l);
+  k.held = nullptr;
+  if (k.next >= 0 && (k.local.empty() || fair)) {
+    grant(l, k);
+    if (!k.local.empty()) ask(l, k);
+  } else if (!k.local.empty()) {
+    hand_on(k);
+  }
+}
+
+void locks::ask(lock_number l, lock& k) {
+  if (k.token || k.asked) return;
+  k.asked = true;
+  x_.begin({.what = page_message::lock_request,
+            .rank = static_cast<std::uint16_t>(x_.me),
+            .number = l})
+      .put_clock(x_.log.known());
+  x_.send(manager(l));
+}
+
+void locks::grant(lock_number l, lock& k) {
+  x_.close();
+  const int to = k.next;
+  k.token = false;
+  k.next = -1;
+  message_writer& out = x_.begin({.what = page_message::lock_grant, .number = l});
+  x_.log.write(out, k.next_knows, x_.log.known());
+  x_.send(to);
+}
+
+void locks::hand_on(lock& k) {
+  k.held = k.local.front();
+  k.local.pop_front();
+  x_.host.wake_locker(k.held);
+}
+
+void locks::receive(page_message_reader& from, const message_head& head) {
+  lock& k = of(head.number);
+  switch (head.what) {
+    case page_message::lock_request: {
+      from.require(head.rank < x_.ranks && manager(head.number) == x_.me,
+                   "asks for a lock that this rank does not manage");
+      const int last = k.last;
+      k.last = head.rank;
+      vector_clock theirs(static_cast<std::size_t>(x_.ranks), 0, x_.host.memory());
+      from.take_clock(theirs);
+      x_.begin({.what = page_message::lock_forward, .rank = head.rank, .number = head.number})
+          .put_clock(theirs);
+      return x_.send(last);
+    }
+    case page_message::lock_forward:
+      from.require(k.next < 0 && head.rank < x_.ranks && head.rank != x_.me,
+                   "forwards a second request for a lock");
+      k.next = head.rank;
+      k.next_knows.resize(static_cast<std::size_t>(x_.ranks));
+      from.take_clock(k.next_knows);
+      if (k.token && k.held == nullptr && k.local.empty()) grant(head.number, k);
+      return;
+    case page_message::lock_grant:
+      from.require(k.asked, "grants a lock that nobody asked for");
+      x_.learn(from);
+      k.token = true;
+      k.asked = false;
+      SOJOURN_CHECK(!k.local.empty(), "lock %u has come, and nobody waits for it", head.number);
+      return hand_on(k);
+    default:
+      from.refuse("is no message of locks");
+  }
+}
+
+}  // namespace sojourn::detail::pages

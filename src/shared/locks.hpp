@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Locks of the shared region. A lock is a token: a rank that has it and frees it keeps it, so that
+// taking it again sends nothing. Its manager knows who asked last, and forwards the next request to
+// that rank; who gives the token away sends the notices that the asker lacks. Fibers of a rank wait
+// in a queue there, and the rank asks once for all of them.
+// Source: Thitikamol and Keleher, §3.1 and §4.1.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory_resource>
+#include <unordered_map>
+
+#include "shared/exchange.hpp"
+
+namespace sojourn::detail::pages {
+
+using lock_number = std::uint32_t;
+
+class locks {
+ public:
+  explicit locks(exchange& x) : x_(x), table_(x.host.memory()) {}
+
+  /// True: the fiber has the lock. False: it waits; services::wake_locker tells when it has it.
+  bool take(lock_number l, waiter fiber);
+  /// True when nobody has it and the token is here: then the caller has it.
+  bool try_take(lock_number l, waiter fiber);
+  /// `fair`: a rank that waits goes before fibers of this rank.
+  void release(lock_number l, bool fair);
+  /// Who has the lock on this rank, or null.
+  waiter holder(lock_number l);
+
+  void receive(page_message_reader& from, const message_head& head);
+
+ private:
+  struct lock {
+    explicit lock(std::pmr::memory_resource* memory) : local(memory), next_knows(memory) {}
+    bool token = false;
+    bool asked = false;
+    waiter held = nullptr;
+    int next = -1;  ///< The rank that waits for this one's token.
+    int last = -1;  ///< At the manager: who asked last.
+    std::pmr::deque<waiter> local;
+    vector_clock next_knows;
+  };
+
+  lock& of(lock_number l);
+  int manager(lock_number l) const {
+    return static_cast<int>(l % static_cast<std::uint32_t>(x_.ranks));
+  }
+  void ask(lock_number l, lock& k);
+  void grant(lock_number l, lock& k);
+  void hand_on(lock& k);
+
+  exchange& x_;
+  std::pmr::unordered_map<lock_number, lock> table_;
+};
+
+}  // namespace sojourn::detail::pages

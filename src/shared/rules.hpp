@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules that the protocols of the shared region rest on. Each is asked for by name where it is
+// kept, so that a build of the tests can break one at a time and see that random programs notice.
+#pragma once
+
+#include <cstdint>
+
+namespace sojourn::detail::pages {
+
+enum class rule : std::uint8_t {
+  serve_the_twin,             ///< A page that is open is served as its twin.
+  close_before_learning,      ///< The open interval is closed before notices are taken in.
+  diff_before_applying,       ///< The own diff is made before other ranks' diffs are applied.
+  diff_an_interval,           ///< A store in a new interval makes the diff of the old one first.
+  apply_in_order,             ///< Diffs are applied in an order that extends "happened before".
+  fetch_until_nothing_lacks,  ///< A page opens only when nothing known is lacking, also what came
+                              ///< to be known meanwhile.
+  apply_own_too,              ///< A rank that fetched a whole page applies its own diffs that the
+                              ///< page lacks.
+  hold_later_epochs,          ///< Messages from behind a barrier wait until it is left here.
+  drop_at_exclusive,          ///< Ranks drop their copies of a page that becomes exclusive.
+  drop_fetches_in_flight,     ///< What was asked for before that is thrown away when it comes.
+  protect_at_share,           ///< An exclusive page is protected when it is first served.
+  exclusive_only_if_valid,    ///< Only a valid copy becomes exclusive.
+  no_fetch_after_done,        ///< No fetch begins between "done" and "go" of a collection.
+  wait_for_fetches_before_done,  ///< "Done" waits for the fetches of all fibers.
+  protect_at_close,              ///< Pages are protected again when their interval is closed.
+  drop_at_collection,            ///< Invalid copies are dropped at a collection.
+  fetch_before_arrival,  ///< What was dropped with modifications newer than the barrier is fetched
+                         ///< again before the next arrival.
+  ask_from_first_lacking,  ///< A request names the first interval that is lacking, not the last one
+                           ///< that the copy has.
+  page_has_all,       ///< Diffs are answered with a page only if it has all that the asker has.
+  move_with_notices,  ///< A fiber that moves to another rank brings its notices along.
+  count_
+};
+
+#ifdef SOJOURN_BREAKS_RULES
+inline rule broken = rule::count_;
+inline bool holds(rule r) { return r != broken; }
+#else
+constexpr bool holds(rule) { return true; }
+#endif
+
+}  // namespace sojourn::detail::pages

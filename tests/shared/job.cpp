@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+
+#include "shared/page_message.hpp"
+#include "shared/rank_pages.hpp"
+#include "shared/rules.hpp"
+
+namespace simulated {
+
+namespace {
+
+using namespace sojourn::detail::pages;  // NOLINT: these files are about nothing else.
+using sojourn::detail::pages::access;    // And not that of <unistd.h>.
+
+/// Far more steps than any of these programs needs.
+constexpr std::uint64_t livelock_steps = 200000;
+
+class job;
+
+struct thread {
+  enum class state { runs, waits_for_page, waits_for_lock, waits_at_barrier, moves };
+  int number = 0;
+  int rank = 0;
+  std::size_t next = 0;
+  state now = state::runs;
+  page_number page = 0;
+  bool had_to_wait = false;  ///< For the lock or barrier of its next instruction.
+};
+
+struct message {
+  std::vector<std::byte> bytes;
+  int mover = -1;  ///< A thread that moves, with news as its bytes.
+  std::uint32_t epoch = 0;
+};
+
+class rank final : public services {
+ public:
+  rank(job& j, int me);
+
+  std::byte* bytes(page_number page) override { return &memory_[page * page_bytes]; }
+  void protect(page_range range, access from, access to) override {
+    for (page_number g = range.first; g < range.first + range.count; ++g) {
+      if (allowed[g] != from) throw failure("protection is not what the protocol thinks it is");
+      allowed[g] = to;
+    }
+  }
+  void send(int to, std::span<const std::byte> front, std::span<const std::byte> back) override;
+  void wake_page(page_number page) override;
+  void wake_locker(waiter fiber) override;
+  void wake_barrier() override;
+  int home(page_number page) override;
+  std::uint32_t fetched_together(page_number page) override;
+  std::pmr::memory_resource* memory() override { return &pool_; }
+  void refuse(int from, const char* why) override {
+    throw failure("a message from rank " + std::to_string(from) + " " + why);
+  }
+
+  const int me;
+  std::vector<access> allowed;
+
+ private:
+  job& job_;
+  std::vector<std::byte> memory_;
+  std::pmr::unsynchronized_pool_resource pool_;
+
+ public:
+  std::vector<lmw_page> table;
+  std::unique_ptr<rank_pages> pages;
+};
+
+class job {
+ public:
+  job(const program& p, std::uint64_t order, totals& sum, std::string* log)
+      : p_(p), chance_(order), sum_(sum), log_(log) {
+    shadow_.resize(static_cast<std::size_t>(p.variables()));
+    ways_.resize(static_cast<std::size_t>(p.ranks * p.ranks));
+    for (std::size_t i = 0; i < p.threads.size(); ++i)
+      threads_.push_back({static_cast<int>(i), p.threads[i].rank});
+    for (int r = 0; r < p.ranks; ++r) ranks_.push_back(std::make_unique<rank>(*this, r));
+    std::uint32_t members = 0;
+    for (const script& t : p.threads) {
+      if (!t.meets) continue;
+      ++members;
+      ranks_[static_cast<std::size_t>(t.rank)]->pages->fiber_came();
+    }
+    for (auto& r : ranks_) r->pages->set_members(members);
+  }
+
+  void run() {
+    const int favour = static_cast<int>(chance_() % 4);
+    const auto starved = static_cast<int>(chance_() % static_cast<unsigned>(p_.ranks));
+    std::vector<int> actions;
+    for (std::uint64_t step = 0;; ++step) {
+      list_actions(actions);
+      if (actions.empty()) break;
+      if (step > livelock_steps) throw failure("no end in sight: a livelock");
+      int a = actions[chance_() % actions.size()];
+      // Some orders favour threads, some messages, some starve a rank.
+      for (int again = 0; again < 3; ++again) {
+        const bool is_message = a >= static_cast<int>(threads_.size());
+        const bool unwanted = (favour == 1 && is_message) || (favour == 2 && !is_message) ||
+                              (favour == 3 && rank_of_action(a) == starved);
+        if (!unwanted) break;
+        a = actions[chance_() % actions.size()];
+      }
+      act(a);
+      ++sum_.steps;
+    }
+    for (const thread& t : threads_)
+      if (t.next < code(t).size())
+        throw failure("deadlock: thread " + std::to_string(t.number) + " waits for ever");
+    for (const auto& way : ways_)
+      if (!way.empty()) throw failure("a message cannot be delivered at the end");
+  }
+
+  const program& prog() const { return p_; }
+  std::vector<thread>& threads() { return threads_; }
+  std::deque<message>& way(int from, int to) {
+    return ways_[static_cast<std::size_t>(from * p_.ranks + to)];
+  }
+  void count_message(std::size_t bytes) {
+    ++sum_.messages;
+    sum_.bytes += bytes;
+  }
+  template <class... Parts>
+  void note(const Parts&... parts) {
+    if (log_ == nullptr) return;
+    const auto text = [](const auto& x) {
+      if constexpr (std::is_arithmetic_v<std::decay_t<decltype(x)>>)
+        return std::to_string(x);
+      else
+        return std::string(x);
+    };
+    ((*log_ += text(parts)), ...);
+    *log_ += '\n';
+  }
+
+ private:
+  const std::vector<instruction>& code(const thread& t) const {
+    return p_.threads[static_cast<std::size_t>(t.number)].code;
+  }
+  bool meets(const thread& t) const { return p_.threads[static_cast<std::size_t>(t.number)].meets; }
+  rank& rank_at(int r) { return *ranks_[static_cast<std::size_t>(r)]; }
+  rank& rank_of(const thread& t) { return rank_at(t.rank); }
+
+  // Actions are threads' next instructions, then deliveries, by sender and receiver.
+  int rank_of_action(int a) const {
+    const int threads = static_cast<int>(threads_.size());
+    return a < threads ? threads_[static_cast<std::size_t>(a)].rank : (a - threads) % p_.ranks;
+  }
+  void list_actions(std::vector<int>& out) {
+    out.clear();
+    for (const thread& t : threads_)
+      if (t.now == thread::state::runs && t.next < code(t).size()) out.push_back(t.number);
+    for (int from = 0; from < p_.ranks; ++from)
+      for (int to = 0; to < p_.ranks; ++to) {
+        if (way(from, to).empty()) continue;
+        const message& m = way(from, to).front();
+        if (m.mover >= 0 && holds(rule::hold_later_epochs) &&
+            (m.epoch > rank_at(to).pages->current_epoch()))
+          continue;
+        out.push_back(static_cast<int>(threads_.size()) + from * p_.ranks + to);
+      }
+  }
+  void act(int a) {
+    const int threads = static_cast<int>(threads_.size());
+    if (a < threads) return execute(threads_[static_cast<std::size_t>(a)]);
+    const int from = (a - threads) / p_.ranks;
+    const int to = (a - threads) % p_.ranks;
+    const message m = std::move(way(from, to).front());
+    way(from, to).pop_front();
+    rank& r = rank_at(to);
+    if (m.mover < 0) {
+      if (log_ != nullptr) note_message(from, to, m);
+      r.pages->receive(from, m.bytes);
+      return;
+    }
+    thread& t = threads_[static_cast<std::size_t>(m.mover)];
+    note("thread ", t.number, " arrives on rank ", to);
+    if (holds(rule::move_with_notices)) r.pages->read_news(from, m.bytes);
+    t.now = thread::state::runs;
+    if (meets(t)) r.pages->fiber_came();
+  }
+  void note_message(int from, int to, const message& m) {
+    const char* const names[] = {
+        "lock_request",   "lock_forward",      "lock_grant",   "arrival",    "departure",
+        "collect_wanted", "arrive_to_collect", "collect_done", "collect_go", "page_request",
+        "page_reply",     "diff_request",      "diff_reply"};
+    message_head head;
+    std::memcpy(&head, m.bytes.data(), sizeof head);
+    note("rank ", to, " gets ", names[static_cast<int>(head.what)], " from ", from, ": number ",
+         head.number, ", flag ", head.flag, ", epoch ", head.epoch);
+  }
+
+  /// False: the thread waits for the page.
+  bool reach(thread& t, int v, bool store) {
+    const auto g = static_cast<page_number>(v / p_.variables_of_page);
+    rank& r = rank_of(t);
+    const access needed = store ? access::store : access::load;
+    if (r.allowed[g] >= needed) return true;
+    note("thread ", t.number, " on rank ", t.rank, " faults on page ", g,
+         store ? " for a store" : " for a load");
+    ++sum_.faults;
+    t.now = thread::state::waits_for_page;
+    t.page = g;
+    r.pages->fault(g, store);
+    return false;
+  }
+  /// Variables are single bytes, next to each other.
+  std::uint8_t& value(thread& t, int v) {
+    const auto g = static_cast<page_number>(v / p_.variables_of_page);
+    const auto offset = static_cast<std::size_t>(v % p_.variables_of_page);
+    return *reinterpret_cast<std::uint8_t*>(rank_of(t).bytes(g) + 60 + offset);
+  }
+  void check_load(thread& t, int v) {
+    const std::uint8_t seen = value(t, v);
+    const std::uint8_t right = shadow_[static_cast<std::size_t>(v)];
+    note("thread ", t.number, " on rank ", t.rank, " loads ", v, ": ", seen);
+    if (seen != right)
+      throw failure("thread " + std::to_string(t.number) + " loaded " + std::to_string(seen) +
+                    " from variable " + std::to_string(v) + ", which is " + std::to_string(right));
+  }
+
+  void execute(thread& t) {
+    const instruction n = code(t)[t.next];
+    rank& r = rank_of(t);
+    waiter self = &t;
+    switch (n.what) {
+      case operation::load:
+        if (!reach(t, n.variable, false)) return;
+        check_load(t, n.variable);
+        break;
+      case operation::store:
+      case operation::increment:
+      case operation::flip: {
+        if (!reach(t, n.variable, true)) return;
+        if (n.what != operation::store) check_load(t, n.variable);
+        std::uint8_t& at = value(t, n.variable);
+        at = static_cast<std::uint8_t>(n.what == operation::store       ? n.value
+                                       : n.what == operation::increment ? at + 1
+                                                                        : at ^ 1);
+        shadow_[n.variable] = at;
+        note("thread ", t.number, " on rank ", t.rank, " stores ", n.variable, ": ", at);
+        break;
+      }
+      case operation::lock:
+        if (!t.had_to_wait) {
+          t.had_to_wait = true;
+          t.now = thread::state::waits_for_lock;
+          if (!r.pages->take_lock(n.variable, self)) return;
+          t.now = thread::state::runs;
+        }
+        t.had_to_wait = false;
+        if (r.pages->lock_holder(n.variable) != self)
+          throw failure("a lock was handed to another thread");
+        note("thread ", t.number, " on rank ", t.rank, " locks ", n.variable);
+        break;
+      case operation::unlock:
+        ++t.next;
+        note("thread ", t.number, " on rank ", t.rank, " unlocks ", n.variable);
+        r.pages->release_lock(n.variable, p_.fair && chance_() % 2 == 0);
+        return;
+      case operation::barrier:
+        if (!t.had_to_wait) {
+          t.had_to_wait = true;
+          t.now = thread::state::waits_at_barrier;
+          r.pages->arrive();
+          return;
+        }
+        t.had_to_wait = false;
+        break;
+      case operation::move: {
+        ++t.next;
+        if (n.variable == t.rank) return;
+        message_writer news(r.memory());
+        // Its own past must be visible where it goes on: a release here, an acquire there.
+        r.pages->write_news(news, r.pages->known_to_all());
+        message m;
+        m.bytes.assign(news.bytes().begin(), news.bytes().end());
+        m.mover = t.number;
+        m.epoch = r.pages->current_epoch();
+        note("thread ", t.number, " leaves rank ", t.rank, " for ", n.variable);
+        way(t.rank, n.variable).push_back(std::move(m));
+        t.now = thread::state::moves;
+        t.rank = n.variable;
+        if (meets(t)) r.pages->fiber_went();
+        return;
+      }
+    }
+    ++t.next;
+  }
+
+  const program& p_;
+  std::mt19937_64 chance_;
+  totals& sum_;
+  std::string* log_;
+  std::vector<std::uint8_t> shadow_;  ///< What a sequentially consistent memory would hold.
+  std::vector<thread> threads_;
+  std::vector<std::unique_ptr<rank>> ranks_;
+  std::vector<std::deque<message>> ways_;
+};
+
+rank::rank(job& j, int my_rank) : me(my_rank), job_(j) {
+  const program& p = j.prog();
+  const auto count = static_cast<std::size_t>(p.pages);
+  memory_.resize(count * page_bytes);
+  allowed.resize(count, access::none);
+  table.resize(count);
+  rank_pages_settings s;
+  s.protocol = {p.exclusive, p.sticking, p.whole_pages, p.claims};
+  s.collect_bytes = p.collect_bytes;
+  pages = std::make_unique<rank_pages>(*this, me, p.ranks, table, s);
+}
+
+void rank::send(int to, std::span<const std::byte> front, std::span<const std::byte> back) {
+  message m;
+  m.bytes.assign(front.begin(), front.end());
+  m.bytes.insert(m.bytes.end(), back.begin(), back.end());
+  job_.count_message(m.bytes.size());
+  job_.way(me, to).push_back(std::move(m));
+}
+
+void rank::wake_page(page_number page) {
+  for (thread& t : job_.threads())
+    if (t.rank == me && t.now == thread::state::waits_for_page && t.page == page)
+      t.now = thread::state::runs;
+}
+void rank::wake_locker(waiter fiber) { static_cast<thread*>(fiber)->now = thread::state::runs; }
+void rank::wake_barrier() {
+  for (thread& t : job_.threads())
+    if (t.rank == me && t.now == thread::state::waits_at_barrier) t.now = thread::state::runs;
+}
+int rank::home(page_number page) {
+  return static_cast<int>(page % static_cast<unsigned>(job_.prog().ranks));
+}
+std::uint32_t rank::fetched_together(page_number page) {
+  const auto left = static_cast<std::uint32_t>(job_.prog().pages) - page;
+  return std::min(static_cast<std::uint32_t>(job_.prog().fetched_together), left);
+}
+
+}  // namespace
+
+std::string run(const program& p, std::uint64_t order, totals& sum, std::string* log) {
+  ++sum.programs;
+  try {
+    job(p, order, sum, log).run();
+  } catch (const failure& f) {
+    return f.what();
+  }
+  return "";
+}
+
+}  // namespace simulated

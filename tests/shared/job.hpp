@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job of many ranks in one process, whose threads run a program (program.hpp) on the shared
+// memory as it is in src/shared: only the rank below it is simulated. A message may be delivered
+// between any two instructions, and any thread may run next: more than real ranks can do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "program.hpp"
+
+namespace simulated {
+
+/// What the protocol did wrong.
+struct failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct totals {
+  std::uint64_t programs = 0;
+  std::uint64_t steps = 0;
+  std::uint64_t faults = 0;
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// Runs a program in a random order; what went wrong, or empty. `log` is told what happens.
+std::string run(const program& p, std::uint64_t order, totals& sum, std::string* log = nullptr);
+
+}  // namespace simulated

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program.hpp"
+
+#include <random>
+
+namespace simulated {
+
+namespace {
+
+class maker {
+ public:
+  maker(std::uint64_t seed, const program_sizes& sizes) : chance_(seed), sizes_(sizes) {
+    p_.seed = seed;
+  }
+
+  program make() {
+    p_.ranks = sizes_.ranks > 1 ? 2 + up_to(sizes_.ranks - 2) : 1;
+    p_.pages = sizes_.pages;
+    p_.variables_of_page = sizes_.variables_of_page;
+    p_.exclusive = likely(70);
+    p_.sticking = likely(40);
+    p_.claims = likely(50);
+    p_.whole_pages = likely(30);
+    p_.fair = likely(30);
+    p_.fetched_together = likely(50) ? 1 : 1 + up_to(3);
+    // From a collection after nearly every interval to none.
+    if (likely(50)) p_.collect_bytes = static_cast<std::size_t>(up_to(4)) * 3000;
+    moves_ = likely(35);
+    begin_threads();
+    guarded_by_.resize(static_cast<std::size_t>(p_.variables()));
+    for (int& l : guarded_by_) l = likely(45) ? up_to(sizes_.locks - 1) : by_phases;
+    for (int phases = 1 + up_to(sizes_.phases - 1); phases > 0; --phases) add_phase();
+    look_at_everything();
+    return p_;
+  }
+
+ private:
+  static constexpr int by_phases = -1;
+  static constexpr int all_read = -1;
+  static constexpr int guarded = -2;
+
+  int up_to(int n) {
+    return n <= 0 ? 0 : static_cast<int>(chance_() % (static_cast<unsigned>(n) + 1));
+  }
+  bool likely(int percent) { return static_cast<int>(chance_() % 100) < percent; }
+
+  void begin_threads() {
+    for (int r = 0; r < p_.ranks; ++r) {
+      const int count = 1 + up_to(sizes_.threads_of_rank - 1);
+      for (int k = 0; k < count; ++k) p_.threads.push_back({r, k == 0 || likely(60), {}});
+    }
+  }
+
+  void perhaps_move(script& t) {
+    if (moves_ && likely(25))
+      t.code.push_back({operation::move, static_cast<std::uint16_t>(up_to(p_.ranks - 1)), 0});
+  }
+  void access(script& t, int v) {
+    constexpr operation kinds[] = {operation::increment, operation::flip,  operation::increment,
+                                   operation::flip,      operation::store, operation::load,
+                                   operation::load};
+    const operation what = kinds[chance_() % 7];
+    t.code.push_back({what, static_cast<std::uint16_t>(v),
+                      static_cast<std::uint8_t>(what == operation::store ? up_to(2) : 0)});
+  }
+  void guarded_section(script& t, const std::vector<int>& lock_of) {
+    const int l = up_to(sizes_.locks - 1);
+    std::vector<int> of;
+    for (std::size_t v = 0; v < lock_of.size(); ++v)
+      if (lock_of[v] == l) of.push_back(static_cast<int>(v));
+    t.code.push_back({operation::lock, static_cast<std::uint16_t>(l), 0});
+    for (int n = up_to(2); n > 0 && !of.empty(); --n) access(t, of[chance_() % of.size()]);
+    t.code.push_back({operation::unlock, static_cast<std::uint16_t>(l), 0});
+  }
+
+  /// Until the next barrier each variable is one thread's, or nobody stores to it, or a lock guards
+  /// it.
+  void add_phase() {
+    std::vector<int> owner(guarded_by_.size(), guarded);
+    std::vector<int> lock_of = guarded_by_;
+    for (std::size_t v = 0; v < owner.size(); ++v) {
+      if (guarded_by_[v] != by_phases) continue;
+      const int t = up_to(static_cast<int>(p_.threads.size()) - 1);
+      owner[v] = likely(20) || !p_.threads[static_cast<std::size_t>(t)].meets ? all_read : t;
+      if (likely(20)) {
+        owner[v] = guarded;
+        lock_of[v] = up_to(sizes_.locks - 1);
+      }
+    }
+    for (std::size_t i = 0; i < p_.threads.size(); ++i) {
+      script& t = p_.threads[i];
+      for (int n = up_to(sizes_.steps); n > 0; --n) {
+        perhaps_move(t);
+        if (!t.meets || likely(40)) {
+          guarded_section(t, t.meets ? lock_of : guarded_by_);
+          continue;
+        }
+        const auto v = static_cast<std::size_t>(up_to(p_.variables() - 1));
+        if (owner[v] == static_cast<int>(i))
+          access(t, static_cast<int>(v));
+        else if (owner[v] == all_read)
+          t.code.push_back({operation::load, static_cast<std::uint16_t>(v), 0});
+      }
+      perhaps_move(t);
+      if (t.meets) t.code.push_back({operation::barrier});
+    }
+  }
+
+  void look_at_everything() {
+    for (script& t : p_.threads) {
+      if (!t.meets) continue;
+      for (std::size_t v = 0; v < guarded_by_.size(); ++v) {
+        const auto l = static_cast<std::uint16_t>(guarded_by_[v]);
+        if (guarded_by_[v] != by_phases) t.code.push_back({operation::lock, l, 0});
+        t.code.push_back({operation::load, static_cast<std::uint16_t>(v), 0});
+        if (guarded_by_[v] != by_phases) t.code.push_back({operation::unlock, l, 0});
+      }
+    }
+  }
+
+  std::mt19937_64 chance_;
+  const program_sizes& sizes_;
+  program p_;
+  bool moves_ = false;
+  std::vector<int> guarded_by_;
+};
+
+}  // namespace
+
+program random_program(std::uint64_t seed, const program_sizes& sizes) {
+  return maker(seed, sizes).make();
+}
+
+std::string text_of(const program& p) {
+  const char* const names[] = {"load", "store", "inc", "flip", "lock", "unlock", "barrier", "move"};
+  std::string out = "program " + std::to_string(p.seed) + ": " + std::to_string(p.ranks) +
+                    " ranks, " + std::to_string(p.fetched_together) + " pages a fault";
+  if (p.exclusive) out += ", exclusive pages";
+  if (p.sticking) out += ", pages stick";
+  if (p.claims) out += ", pages are claimed";
+  if (p.whole_pages) out += ", whole pages";
+  if (p.fair) out += ", fair locks";
+  if (p.collect_bytes != SIZE_MAX)
+    out += ", collects from " + std::to_string(p.collect_bytes) + " bytes";
+  out += "\n";
+  for (std::size_t i = 0; i < p.threads.size(); ++i) {
+    const script& t = p.threads[i];
+    out += "  thread " + std::to_string(i) + " on rank " + std::to_string(t.rank) +
+           (t.meets ? ":" : ", not in barriers:");
+    for (const instruction& n : t.code) {
+      out += std::string(" ") + names[static_cast<int>(n.what)];
+      if (n.what != operation::barrier) out += std::to_string(n.variable);
+      if (n.what == operation::store) out += "=" + std::to_string(n.value);
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+}  // namespace simulated
