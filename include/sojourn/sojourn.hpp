@@ -26,6 +26,7 @@
 #include "sojourn/one_sided.hpp"
 #include "sojourn/rank.hpp"
 #include "sojourn/rpc.hpp"
+#include "sojourn/shared.hpp"
 #include "sojourn/sleep.hpp"
 #include "sojourn/stop_token.hpp"
 #include "sojourn/sync.hpp"

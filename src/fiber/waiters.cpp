@@ -29,9 +29,15 @@ const char* name_of(waits_at kind) {
     case waits_at::latch:
       return "latch";
     case waits_at::dist_object:
+      return "dist_object";
+    case waits_at::shared_page:
+      return "page of shared memory";
+    case waits_at::shared_mutex:
+      return "shared::mutex";
+    case waits_at::shared_barrier:
       break;
   }
-  return "dist_object";
+  return "shared::barrier";
 }
 
 unsigned long long number(const void* p) {

@@ -55,6 +55,7 @@
 #include "observe/hang_report.hpp"
 #include "observe/watch.hpp"
 #include "rpc/rpc.hpp"
+#include "shared/shared_memory.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
 #include "sojourn/counters.hpp"
@@ -412,6 +413,7 @@ void live() {
   attach_names();
   attach_stop();
   attach_migration();
+  attach_shared_memory();
   attach_sites();
   attach_records();
   attach_dispatcher(reinterpret_cast<std::byte*>(&s) + s.transport_offset, job.me, job.count,

@@ -40,6 +40,7 @@ enum class runtime_message : std::uint16_t {
   kept_ended,      ///< The rank need keep those values no longer.
   entry_told,      ///< The answer to a name: where its function is (rpc/named.cpp).
   forks_here,      ///< Somebody forks on this rank (migrate/steal.hpp).
+  shared_memory,   ///< About pages, locks and barriers of the shared region (shared/).
   count_
 };
 /// Request handlers of the runtime: the first of the table, so that they have the same numbers in

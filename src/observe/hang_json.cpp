@@ -52,6 +52,12 @@ const char* json_name(wait_kind kind) {
       return "latch";
     case wait_kind::dist_object:
       return "dist_object";
+    case wait_kind::shared_page:
+      return "shared_page";
+    case wait_kind::shared_mutex:
+      return "shared_mutex";
+    case wait_kind::shared_barrier:
+      return "shared_barrier";
     case wait_kind::barrier:
       return "barrier";
     case wait_kind::unknown:

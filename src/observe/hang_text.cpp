@@ -35,6 +35,12 @@ std::string local_wait(wait_kind kind) {
       return "waits for a sojourn::latch";
     case wait_kind::dist_object:
       return "waits for a sojourn::dist_object";
+    case wait_kind::shared_page:
+      return "waits for a page of shared memory";
+    case wait_kind::shared_mutex:
+      return "waits for a sojourn::shared::mutex";
+    case wait_kind::shared_barrier:
+      return "waits in sojourn::shared::barrier()";
     default:
       return "";
   }
@@ -231,6 +237,9 @@ class hang_words {
       case wait_kind::semaphore:
       case wait_kind::latch:
       case wait_kind::dist_object:
+      case wait_kind::shared_page:
+      case wait_kind::shared_mutex:
+      case wait_kind::shared_barrier:
         return local_wait(f.kind) + at_most(f);
       case wait_kind::barrier:
         return "is paused until main reaches a barrier(), because this job was restored";

@@ -29,6 +29,9 @@ enum class wait_kind : std::uint8_t {
   semaphore,    ///< A semaphore of its rank.
   latch,        ///< A latch of its rank.
   dist_object,  ///< A dist_object of its rank: until it is made, or no call is in it.
+  shared_page,     ///< A page of shared memory, from other ranks.
+  shared_mutex,    ///< A shared::mutex.
+  shared_barrier,  ///< All threads that share memory.
   barrier,      ///< Main's first barrier, in a job that was restored.
 };
 

@@ -119,9 +119,15 @@ reason local_reason(const piece* p) {
     case waits_at::latch:
       return {wait_kind::latch};
     case waits_at::dist_object:
+      return {wait_kind::dist_object};
+    case waits_at::shared_page:
+      return {wait_kind::shared_page};
+    case waits_at::shared_mutex:
+      return {wait_kind::shared_mutex};
+    case waits_at::shared_barrier:
       break;
   }
-  return {wait_kind::dist_object};
+  return {wait_kind::shared_barrier};
 }
 
 double ns_a_tick() {

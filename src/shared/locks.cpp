@@ -5,6 +5,12 @@
 
 namespace sojourn::detail::pages {
 
+int locks::manager(lock_number l) const {
+  // Locks that lie next to each other have different managers.
+  const std::uint64_t mixed = (l * 0x9e3779b97f4a7c15ull) >> 32;
+  return static_cast<int>(mixed % static_cast<std::uint64_t>(x_.ranks));
+}
+
 locks::lock& locks::of(lock_number l) {
   auto [at, made] = table_.try_emplace(l, x_.host.memory());
   lock& k = at->second;
@@ -49,10 +55,10 @@ void locks::release(lock_number l, bool fair) {
 void locks::ask(lock_number l, lock& k) {
   if (k.token || k.asked) return;
   k.asked = true;
-  x_.begin({.what = page_message::lock_request,
-            .rank = static_cast<std::uint16_t>(x_.me),
-            .number = l})
-      .put_clock(x_.log.known());
+  message_writer& out =
+      x_.begin({.what = page_message::lock_request, .rank = static_cast<std::uint16_t>(x_.me)});
+  out.put(l);
+  out.put_clock(x_.log.known());
   x_.send(manager(l));
 }
 
@@ -61,7 +67,8 @@ void locks::grant(lock_number l, lock& k) {
   const int to = k.next;
   k.token = false;
   k.next = -1;
-  message_writer& out = x_.begin({.what = page_message::lock_grant, .number = l});
+  message_writer& out = x_.begin({.what = page_message::lock_grant});
+  out.put(l);
   x_.log.write(out, k.next_knows, x_.log.known());
   x_.send(to);
 }
@@ -73,17 +80,19 @@ void locks::hand_on(lock& k) {
 }
 
 void locks::receive(page_message_reader& from, const message_head& head) {
-  lock& k = of(head.number);
+  const auto l = from.take<lock_number>();
+  lock& k = of(l);
   switch (head.what) {
     case page_message::lock_request: {
-      from.require(head.rank < x_.ranks && manager(head.number) == x_.me,
+      from.require(head.rank < x_.ranks && manager(l) == x_.me,
                    "asks for a lock that this rank does not manage");
       const int last = k.last;
       k.last = head.rank;
       vector_clock theirs(static_cast<std::size_t>(x_.ranks), 0, x_.host.memory());
       from.take_clock(theirs);
-      x_.begin({.what = page_message::lock_forward, .rank = head.rank, .number = head.number})
-          .put_clock(theirs);
+      message_writer& out = x_.begin({.what = page_message::lock_forward, .rank = head.rank});
+      out.put(l);
+      out.put_clock(theirs);
       return x_.send(last);
     }
     case page_message::lock_forward:
@@ -92,14 +101,15 @@ void locks::receive(page_message_reader& from, const message_head& head) {
       k.next = head.rank;
       k.next_knows.resize(static_cast<std::size_t>(x_.ranks));
       from.take_clock(k.next_knows);
-      if (k.token && k.held == nullptr && k.local.empty()) grant(head.number, k);
+      if (k.token && k.held == nullptr && k.local.empty()) grant(l, k);
       return;
     case page_message::lock_grant:
       from.require(k.asked, "grants a lock that nobody asked for");
       x_.learn(from);
       k.token = true;
       k.asked = false;
-      SOJOURN_CHECK(!k.local.empty(), "lock %u has come, and nobody waits for it", head.number);
+      SOJOURN_CHECK(!k.local.empty(), "lock 0x%llx has come, and nobody waits for it",
+                    static_cast<unsigned long long>(l));
       return hand_on(k);
     default:
       from.refuse("is no message of locks");

@@ -15,7 +15,8 @@
 
 namespace sojourn::detail::pages {
 
-using lock_number = std::uint32_t;
+/// Where the program's object lies: the same on all ranks.
+using lock_number = std::uint64_t;
 
 class locks {
  public:
@@ -45,9 +46,7 @@ class locks {
   };
 
   lock& of(lock_number l);
-  int manager(lock_number l) const {
-    return static_cast<int>(l % static_cast<std::uint32_t>(x_.ranks));
-  }
+  int manager(lock_number l) const;
   void ask(lock_number l, lock& k);
   void grant(lock_number l, lock& k);
   void hand_on(lock& k);

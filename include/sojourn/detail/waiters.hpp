@@ -10,7 +10,16 @@ namespace sojourn::detail {
 struct piece;
 struct mark;
 
-enum class waits_at : std::uint8_t { mutex, condition_variable, semaphore, latch, dist_object };
+enum class waits_at : std::uint8_t {
+  mutex,
+  condition_variable,
+  semaphore,
+  latch,
+  dist_object,
+  shared_page,
+  shared_mutex,
+  shared_barrier
+};
 
 /// Fibers that wait for an object: pieces, linked by piece::next_ready.
 struct waiters {

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shared/shared_memory.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <unordered_map>
+
+#include "base/check.hpp"
+#include "fiber/scheduler.hpp"
+#include "fiber/waiters.hpp"
+#include "memory/address_map.hpp"
+#include "memory/runtime_resource.hpp"
+#include "message/dispatcher.hpp"
+#include "message/inbound.hpp"
+#include "message/message_reader.hpp"
+#include "message/outbound.hpp"
+#include "shared/allocator.hpp"
+#include "shared/mapping.hpp"
+#include "shared/page_fault.hpp"
+#include "shared/protection.hpp"
+#include "shared/rank_pages.hpp"
+#include "shared/streams.hpp"
+#include "sojourn/collectives.hpp"
+#include "sojourn/rpc.hpp"
+#include "sojourn/shared.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+using namespace pages;  // NOLINT: this file joins them to the runtime.
+using pages::access;    // And not that of <unistd.h>.
+
+/// A fiber that waits for a mutex. Not on its stack, which may be out of place meanwhile.
+struct mutex_wait {
+  waiters queue{waits_at::shared_mutex};
+};
+/// Stands for a fiber that got a mutex without waiting.
+char holds_without_wait;
+
+std::uint64_t setting(const char* name, std::uint64_t otherwise, std::uint64_t least,
+                      std::uint64_t most) {
+  const char* set = std::getenv(name);
+  if (set == nullptr || *set == 0) return otherwise;
+  char* end = nullptr;
+  const unsigned long long value = std::strtoull(set, &end, 10);
+  if (*end != 0 || *set == '-' || value < least || value > most)
+    throw error(format("%s=%s is no number from %llu to %llu", name, set,
+                       static_cast<unsigned long long>(least),
+                       static_cast<unsigned long long>(most)));
+  return value;
+}
+
+class shared_memory final : public services {
+ public:
+  shared_memory()
+      : protection_(choose_protection()),
+        mapping_(*protection_),
+        page_count_(mapping::capacity() / page_bytes),
+        pages_of_rank_(page_count_ / static_cast<std::uint64_t>(job.count)),
+        streams_(static_cast<std::uint32_t>(setting("SOJOURN_SHARED_FETCH", 8, 1, 64))),
+        blocks_(addresses.shared + first_page_of(job.me) * page_bytes, pages_of_rank_ * page_bytes,
+                runtime_resource()),
+        page_waits_(runtime_resource()),
+        numbers_(runtime_resource()),
+        pages_(*this, job.me, job.count, {runtime_array<lmw_page>(page_count_), page_count_},
+               settings()) {
+    mapping_.grow(mapping::capacity());
+    pages_.fiber_came();
+    pages_.set_members(static_cast<std::uint32_t>(job.count));
+  }
+
+  // --- what the protocols ask for ---
+
+  std::byte* bytes(page_number page) override { return runtime_page(page); }
+  void protect(page_range range, access from, access to) override {
+    protection_->protect(range, from, to);
+  }
+  void send(int to, std::span<const std::byte> front, std::span<const std::byte> back) override {
+    const std::size_t size = front.size() + back.size();
+    if (size > wire().payload_max())
+      die("a message of %zu bytes about shared memory is longer than messages may be: fewer pages "
+          "must change between two barriers or releases",
+          size);
+    std::byte* room = reserve_reply(to, runtime_message::shared_memory, size);
+    std::memcpy(room, front.data(), front.size());
+    if (!back.empty()) std::memcpy(room + front.size(), back.data(), back.size());
+    commit_reply(to, runtime_message::shared_memory, 0, 0);
+  }
+  void wake_page(page_number page) override {
+    const auto at = page_waits_.find(page);
+    if (at == page_waits_.end()) return;
+    wake_all(at->second);
+    page_waits_.erase(at);
+  }
+  void wake_locker(waiter fiber) override { wake_all(static_cast<mutex_wait*>(fiber)->queue); }
+  void wake_barrier() override { wake_all(at_barrier_); }
+  int home(page_number page) override {
+    return static_cast<int>(std::min(page / pages_of_rank_, std::uint64_t(job.count - 1)));
+  }
+  std::uint32_t fetched_together(page_number page) override {
+    const std::uint64_t left = first_page_of(home(page)) + pages_of_rank_ - page;
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(streams_.pages_at(page), left));
+  }
+  std::pmr::memory_resource* memory() override { return runtime_resource(); }
+  void refuse(int, const char* why) override { refuse_arrival(*arriving_, why); }
+
+  // --- what fibers ask for ---
+
+  void reach(std::uint64_t address, bool store) {
+    const page_number page = page_of(address);
+    pages_.fault(page, store);
+    if (pages_.allowed(page) >= (store ? access::store : access::load)) return;
+    (void)wait_in(page_waits_.try_emplace(page, waits_at::shared_page).first->second);
+  }
+  void lock(std::uint64_t l) {
+    auto* wait = ::new (runtime_resource()->allocate(sizeof(mutex_wait))) mutex_wait;
+    if (!pages_.take_lock(l, wait)) (void)wait_in(wait->queue);
+    runtime_resource()->deallocate(wait, sizeof(mutex_wait));
+  }
+  bool try_lock(std::uint64_t l) { return pages_.try_lock(l, &holds_without_wait); }
+  void unlock(std::uint64_t l) {
+    if (pages_.lock_holder(l) == nullptr)
+      throw error(format("a sojourn::shared::mutex (0x%llx) is unlocked on rank %d, where no fiber "
+                         "holds it: unlock it on the rank where it was locked",
+                         static_cast<unsigned long long>(l), job.me));
+    pages_.release_lock(l, false);
+  }
+  void barrier() {
+    // The last one to arrive may let everybody go before this fiber waits.
+    const std::uint64_t before = barriers_left_;
+    pages_.arrive();
+    if (barriers_left_ == before) (void)wait_in(at_barrier_);
+  }
+
+  allocator::block allocate(std::size_t bytes, std::size_t align) {
+    const allocator::block b = blocks_.allocate(bytes, align);
+    if (b.at == 0) throw std::bad_alloc();
+    return b;
+  }
+  void free_here(std::uint64_t at) {
+    if (!blocks_.free(at))
+      die("sojourn::shared::free() of 0x%llx, where no block of shared memory begins",
+          static_cast<unsigned long long>(at));
+  }
+  /// Never dealt out, as far as this rank can know.
+  bool is_allocated(std::uint64_t address) const { return !blocks_.is_untouched(address); }
+  int owner(std::uint64_t address) { return home(page_of(address)); }
+  std::size_t capacity() const { return blocks_.capacity(); }
+
+  // --- threads ---
+
+  void begin_threads(int count) {
+    of_rank_ = count;
+    pages_.set_members(0);
+    pages_.fiber_went();
+    for (int k = 0; k < count; ++k) pages_.fiber_came();
+    pages_.set_members(static_cast<std::uint32_t>(count * job.count));
+  }
+  void end_threads() {
+    pages_.set_members(0);
+    for (int k = 0; k < of_rank_; ++k) pages_.fiber_went();
+    pages_.fiber_came();
+    of_rank_ = 0;
+    pages_.set_members(static_cast<std::uint32_t>(job.count));
+  }
+  int threads_of_rank() const { return of_rank_; }
+  std::pmr::unordered_map<std::uint64_t, int>& numbers() { return numbers_; }
+
+  void receive(arrival& a) {
+    arriving_ = &a;
+    pages_.receive(a.source, {a.payload, a.bytes});
+    wire().consume(a);
+  }
+
+ private:
+  static rank_pages_settings settings() {
+    rank_pages_settings s;
+    s.collect_bytes = setting("SOJOURN_SHARED_DIFFS", 64, 0, 1 << 20) << 20;
+    return s;
+  }
+  std::uint64_t first_page_of(int rank) const {
+    return pages_of_rank_ * static_cast<std::uint64_t>(rank);
+  }
+  void wake_all(waiters& queue) {
+    if (&queue == &at_barrier_) ++barriers_left_;
+    while (!queue.empty()) make_ready(take_waiter(queue), woken_here);
+  }
+
+  std::unique_ptr<protection> protection_;
+  mapping mapping_;
+  const std::uint64_t page_count_;
+  const std::uint64_t pages_of_rank_;
+  streams streams_;
+  allocator blocks_;
+  std::pmr::unordered_map<page_number, waiters> page_waits_;
+  waiters at_barrier_{waits_at::shared_barrier};
+  std::uint64_t barriers_left_ = 0;
+  int of_rank_ = 0;
+  std::pmr::unordered_map<std::uint64_t, int> numbers_;  ///< Of threads of start().
+  const arrival* arriving_ = nullptr;
+  rank_pages pages_;  ///< Last: it uses the others.
+};
+
+shared_memory* memory_of_rank = nullptr;
+
+shared_memory& memory() {
+  if (memory_of_rank == nullptr) [[unlikely]] {
+    if (job.count == 0) refuse_before_run("shared memory");
+    memory_of_rank = ::new (runtime_memory(sizeof(shared_memory))) shared_memory;
+  }
+  return *memory_of_rank;
+}
+
+void on_page_fault(std::uint64_t address, bool store) { memory().reach(address, store); }
+bool is_allocated(std::uint64_t address) {
+  return memory_of_rank == nullptr || memory_of_rank->is_allocated(address);
+}
+
+}  // namespace
+
+void attach_shared_memory() {
+  on_message(
+      runtime_message::shared_memory, [](arrival& a) { memory().receive(a); },
+      sizeof(message_head));
+  attach_page_faults({on_page_fault, is_allocated});
+}
+
+}  // namespace sojourn::detail
+
+namespace sojourn::shared {
+
+using sojourn::detail::memory;
+
+std::size_t capacity() { return memory().capacity(); }
+
+void* allocate(std::size_t bytes, std::size_t align) {
+  const auto block = memory().allocate(std::max<std::size_t>(bytes, 1), align);
+  void* p = reinterpret_cast<void*>(block.at);
+  if (block.used_before) std::memset(p, 0, bytes);
+  return p;
+}
+
+void free(void* p) {
+  if (p == nullptr) return;
+  const auto at = reinterpret_cast<std::uint64_t>(p);
+  if (!sojourn::detail::addresses.in_shared(at))
+    throw error(sojourn::detail::format("sojourn::shared::free() of 0x%llx, which is no shared memory",
+                               static_cast<unsigned long long>(at)));
+  const int owner = memory().owner(at);
+  if (owner == rank_me()) return memory().free_here(at);
+  rpc_ff(owner, [](std::uint64_t there) { memory().free_here(there); }, at);
+}
+
+void mutex::lock() { memory().lock(reinterpret_cast<std::uint64_t>(this)); }
+bool mutex::try_lock() { return memory().try_lock(reinterpret_cast<std::uint64_t>(this)); }
+void mutex::unlock() { memory().unlock(reinterpret_cast<std::uint64_t>(this)); }
+
+void barrier() { memory().barrier(); }
+
+int threads() {
+  const int of_rank = memory().threads_of_rank();
+  return of_rank == 0 ? rank_count() : of_rank * rank_count();
+}
+int thread() {
+  const auto& numbers = memory().numbers();
+  const auto at = numbers.find(self().id());
+  return at == numbers.end() ? rank_me() : at->second;
+}
+
+namespace detail {
+
+void begin_threads(int of_this_rank) {
+  if (of_this_rank <= 0)
+    throw error(sojourn::detail::format("shared::start() of %d threads: start at least one",
+                                        of_this_rank));
+  if (memory().threads_of_rank() != 0)
+    throw error("shared::start() inside of shared::start(): end the first one before");
+  shared::barrier();
+  memory().begin_threads(of_this_rank);
+  // Nobody's thread arrives at a barrier before all ranks know whom it waits for.
+  sojourn::barrier();
+}
+
+void end_threads() {
+  sojourn::barrier();
+  memory().end_threads();
+  sojourn::barrier();
+}
+
+void thread_begins(int number) { memory().numbers()[self().id()] = number; }
+void thread_ends() { memory().numbers().erase(self().id()); }
+
+}  // namespace detail
+}  // namespace sojourn::shared
