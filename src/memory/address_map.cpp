@@ -89,6 +89,7 @@ address_map address_map::divide(std::uint64_t base, std::uint64_t bytes, int ran
   m.stacks = base + m.unit;
   m.heap = base + 2 * m.unit;
   m.arenas = base + 6 * m.unit;
+  m.shared = m.arenas_end();
   m.slot_shift = log2_floor(slot_bytes);
   m.main_stack_bytes = main_stack_bytes;
   std::uint64_t shares = std::bit_ceil(static_cast<std::uint64_t>(ranks));

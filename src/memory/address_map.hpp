@@ -9,7 +9,9 @@
 //   + 2 units   heap       a partition for each rank; shared by the ranks of a host, or private
 //   + 6 units   arenas     a partition for each rank, for the heaps that travel with threads; each
 //                          rank backs all of them with private memory
-//   + 7 units   shared     kept for software shared memory
+//   + 7 units   shared     software shared memory, mapped twice: the lower half is the program's
+//   view
+//                          of a rank's copies, the upper half the runtime's view of the same memory
 #pragma once
 
 #include <bit>
@@ -39,6 +41,7 @@ struct address_map {
   unsigned arenas_shift = 0;  ///< log2 of the bytes of one rank's arenas.
   unsigned slot_shift = 18;   ///< log2 of the bytes of a stack slot.
   std::uint64_t main_stack_bytes = default_main_stack_bytes;
+  std::uint64_t shared = 0;  ///< First address of the program's view of shared memory.
 
   /// Divides a region among ranks. `slot_bytes` is a power of two, `main_stack_bytes` a multiple of
   /// 64 KiB. Throws sojourn::error when the region is too small for them.
@@ -56,8 +59,12 @@ struct address_map {
   std::uint64_t main_slots() const {
     return (main_stack_bytes + (std::uint64_t{1} << slot_shift) - 1) >> slot_shift;
   }
+  /// The bytes of each of the two views of shared memory: as many as a job can share.
+  std::uint64_t shared_bytes() const { return unit / 2; }
   bool in_stacks(std::uint64_t address) const { return address - stacks < unit; }
   bool in_arenas(std::uint64_t address) const { return address - arenas < unit; }
+  /// Of the program's view, not of the runtime's.
+  bool in_shared(std::uint64_t address) const { return address - shared < shared_bytes(); }
   /// The rank in whose partition an address of the arenas lies.
   int arenas_home(std::uint64_t address) const {
     return static_cast<int>((address - arenas) >> arenas_shift);

@@ -37,7 +37,8 @@ TEST(address_map, parts_lie_side_by_side_in_the_region) {
     EXPECT_EQ(m.stacks, m.base + m.unit);
     EXPECT_EQ(m.heap, m.stacks_end());
     EXPECT_EQ(m.arenas, m.heap + m.heap_bytes());
-    EXPECT_LE(m.arenas_end() + m.unit, m.base + m.bytes) << "a unit is kept for shared memory";
+    EXPECT_EQ(m.shared, m.arenas_end());
+    EXPECT_LE(m.shared + 2 * m.shared_bytes(), m.base + m.bytes) << "there is room for two views";
     EXPECT_GT(m.worker_stack(), m.base);
     EXPECT_LT(m.worker_stack() + address_map::worker_stack_bytes, m.stacks);
   }
@@ -86,6 +87,17 @@ TEST(address_map, knows_addresses_of_arenas_and_their_homes) {
     EXPECT_EQ(m.arenas_home(next - 1), rank);
     EXPECT_LE(next, m.arenas_end());
   }
+}
+
+TEST(address_map, knows_addresses_of_the_programs_view_of_shared_memory) {
+  address_map m = address_map::divide(address_map::default_base, 8 * gib, 2, slot);
+  EXPECT_EQ(m.shared_bytes(), gib / 2);
+  EXPECT_FALSE(m.in_shared(0));
+  EXPECT_FALSE(m.in_shared(m.shared - 1));
+  EXPECT_TRUE(m.in_shared(m.shared));
+  EXPECT_TRUE(m.in_shared(m.shared + m.shared_bytes() - 1));
+  EXPECT_FALSE(m.in_shared(m.shared + m.shared_bytes())) << "the runtime's view";
+  EXPECT_FALSE(m.in_shared(~std::uint64_t{0}));
 }
 
 TEST(address_map, a_region_too_small_for_the_ranks_is_refused_with_the_remedy) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/memory_file.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -13,7 +14,7 @@
 
 namespace sojourn::detail {
 
-int make_memory_file(const char* name, std::uint64_t bytes) {
+void lengthen_memory_file(int fd, std::uint64_t bytes) {
   // Beyond this limit ftruncate does not fail: it raises SIGXFSZ, which kills the process.
   rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) {
@@ -24,19 +25,32 @@ int make_memory_file(const char* name, std::uint64_t bytes) {
                static_cast<unsigned long long>(limit.rlim_cur >> 10),
                static_cast<unsigned long long>(bytes >> 20), doctor_hint));
   }
-  int fd = memfd_create(name, MFD_CLOEXEC);
+  if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
+    throw error(format("shared memory of %llu MiB of addresses cannot be made: %s%s",
+                       static_cast<unsigned long long>(bytes >> 20), std::strerror(errno),
+                       doctor_hint));
+  }
+}
+
+int make_memory_file(const char* name, std::uint64_t bytes) {
+  int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) {
     throw error(format("shared memory cannot be made (memfd_create): %s%s", std::strerror(errno),
                        doctor_hint));
   }
-  if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
-    int reason = errno;
+  try {
+    lengthen_memory_file(fd, bytes);
+  } catch (...) {
     close(fd);
-    throw error(format("shared memory of %llu MiB of addresses cannot be made: %s%s",
-                       static_cast<unsigned long long>(bytes >> 20), std::strerror(reason),
-                       doctor_hint));
+    throw;
   }
   return fd;
+}
+
+void keep_memory_file_long(int fd) {
+  if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+    throw error(format("shared memory cannot be sealed: %s%s", std::strerror(errno), doctor_hint));
+  }
 }
 
 }  // namespace sojourn::detail
