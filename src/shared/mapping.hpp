@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shared region of this rank, mapped twice: the program's view, whose pages allow what the
+// protocol says, and the runtime's view of the same memory, which is always open. Both begin at the
+// same addresses on all ranks; the memory is this rank's own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "memory/address_map.hpp"
+#include "shared/page.hpp"
+#include "shared/protection.hpp"
+
+namespace sojourn::detail::pages {
+
+/// A page in the program's view, and in the runtime's. Requires: the region is mapped that far.
+inline std::byte* program_page(page_number page) {
+  return reinterpret_cast<std::byte*>(addresses.shared + page * page_bytes);
+}
+inline std::byte* runtime_page(page_number page) {
+  return program_page(page) + addresses.shared_bytes();
+}
+/// Requires: addresses.in_shared(address).
+inline page_number page_of(std::uint64_t address) {
+  return static_cast<page_number>((address - addresses.shared) / page_bytes);
+}
+
+class mapping {
+ public:
+  /// Maps nothing yet. `protection` is told of all pages that are mapped, and outlives this.
+  /// Requires: map_region was called. Throws sojourn::error with the reason and the remedy.
+  explicit mapping(protection& protection);
+  /// The addresses are only reserved again.
+  ~mapping();
+  mapping(const mapping&) = delete;
+  mapping& operator=(const mapping&) = delete;
+
+  /// Maps further pages, until there are at least so many bytes. The new pages are zero, and allow
+  /// the program nothing. Memory is taken when they are touched. Throws sojourn::error with the
+  /// reason and the remedy; the mapping is then as it was.
+  void grow(std::size_t bytes);
+  /// How many bytes are mapped in each view.
+  std::size_t bytes() const { return bytes_; }
+  /// How many bytes can be mapped: half a unit of the region (SOJOURN_REGION_GIB / 16 or more).
+  static std::size_t capacity() { return addresses.shared_bytes(); }
+
+ private:
+  void map_view(std::uint64_t at, std::size_t bytes, int allows);
+  void unmap(std::size_t from, std::size_t bytes);
+
+  protection& protection_;
+  int file_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace sojourn::detail::pages

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program may do with each page of its view of the shared region, enforced by the kernel
+// in one of two ways:
+//
+//   userfaultfd  by bits in the page tables; costs the same however the pages alternate
+//   mprotect     works everywhere; but each run of pages with the same access is a mapping, and a
+//                process may have only vm.max_map_count of them
+//
+// A page may have been closed although it was opened: whoever finds it so opens it again. None is
+// open that was closed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "shared/page.hpp"
+
+namespace sojourn::detail::pages {
+
+class protection {
+ public:
+  virtual ~protection() = default;
+  virtual const char* name() const = 0;
+
+  /// These pages have just been mapped in both views, and the program's allows nothing: from now on
+  /// they may be protected. Throws sojourn::error.
+  virtual void cover(page_range range) = 0;
+  /// Changes what pages allow that all allow `from`, as far as the caller knows. A failure ends the
+  /// rank with a sentence.
+  virtual void protect(page_range range, access from, access to) = 0;
+
+  /// How often pages were closed that nobody asked to close.
+  std::uint64_t closed_early() const { return closed_early_; }
+
+ protected:
+  std::uint64_t closed_early_ = 0;
+};
+
+/// What SOJOURN_SHARED_PROTECTION names, or else userfaultfd where it works, and mprotect where it
+/// does not. Throws sojourn::error when what is named does not work. Requires: map_region was
+/// called, and nothing is mapped in the shared region.
+std::unique_ptr<protection> choose_protection();
+
+std::unique_ptr<protection> protect_by_mprotect();
+/// Tries it on a page. Throws sojourn::error with the reason when it does not work here.
+std::unique_ptr<protection> protect_by_userfaultfd();
+
+/// Tries whether the program's view of a page allows that. Requires: as for survives_faults
+/// (base/faults.hpp).
+bool allows(page_number page, access wanted);
+
+}  // namespace sojourn::detail::pages
