@@ -75,4 +75,12 @@ void die(const char* format, ...) {
   std::abort();
 }
 
+void say_last_words(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(words, sizeof words, format, arguments);
+  va_end(arguments);
+  say(words);
+}
+
 }  // namespace sojourn::detail

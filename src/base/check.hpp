@@ -20,14 +20,18 @@ namespace sojourn::detail {
 /// Ends the process after one sentence on stderr, naming the rank when there are several.
 [[noreturn, gnu::format(printf, 1, 2)]] void die(const char* format, ...);
 
+/// For a signal handler that leaves a fault to be reported: what the report says of it, in place of
+/// what it would find out itself. Also printed, as by die.
+[[gnu::format(printf, 1, 2)]] void say_last_words(const char* format, ...);
+
 /// Throws an error: `what` (such as "a call") was asked for before run().
 [[noreturn]] void refuse_before_run(const char* what);
 
-/// With `elsewhere`, check_failed and die print nothing: what they would say is reported by others.
+/// With `elsewhere`, these functions print nothing: what they would say is reported by others.
 void last_words_are_reported(bool elsewhere);
 
-/// The last words of this process: set by check_failed, die and uncaught exceptions before they
-/// abort, read by the crash handler. Never null.
+/// The last words of this process: set by check_failed, die, say_last_words and uncaught
+/// exceptions, read by the crash handler. Never null.
 const char* last_words();
 
 }  // namespace sojourn::detail

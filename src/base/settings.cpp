@@ -13,14 +13,28 @@ namespace {
 /// The settings that docs/running-jobs.md and its neighbours explain. tests/launcher/settings.sh
 /// compares this list with what the sources read.
 constexpr std::string_view for_users[] = {
-    "SOJOURN_AGGREGATE",   "SOJOURN_ALLOW",      "SOJOURN_BALANCE",        "SOJOURN_CHECKED",
-    "SOJOURN_CORES",       "SOJOURN_EXECUTION",  "SOJOURN_MAIN_STACK_KIB", "SOJOURN_RANKS_PER_NODE",
-    "SOJOURN_READ_MEMORY", "SOJOURN_REGION_GIB", "SOJOURN_SCAN",           "SOJOURN_SHARE",
-    "SOJOURN_STACK_KIB",   "SOJOURN_STATS",      "SOJOURN_STEAL",          "SOJOURN_VIA",
+    "SOJOURN_AGGREGATE",
+    "SOJOURN_ALLOW",
+    "SOJOURN_BALANCE",
+    "SOJOURN_CHECKED",
+    "SOJOURN_CORES",
+    "SOJOURN_EXECUTION",
+    "SOJOURN_MAIN_STACK_KIB",
+    "SOJOURN_RANKS_PER_NODE",
+    "SOJOURN_READ_MEMORY",
+    "SOJOURN_REGION_GIB",
+    "SOJOURN_SCAN",
+    "SOJOURN_SHARE",
+    "SOJOURN_SHARED_PROTECTION",
+    "SOJOURN_STACK_KIB",
+    "SOJOURN_STATS",
+    "SOJOURN_STEAL",
+    "SOJOURN_VIA",
 };
 
 /// The settings of tests.
-constexpr std::string_view for_tests[] = {"SOJOURN_DELAY", "SOJOURN_SOAK_MOVES"};
+constexpr std::string_view for_tests[] = {"SOJOURN_DELAY", "SOJOURN_SHARED_FAULTS",
+                                          "SOJOURN_SOAK_MOVES"};
 constexpr std::string_view for_tests_prefix = "SOJOURN_TEST_";
 
 /// Set by the launcher for each job, or read by ./dev and its scripts: not reported as unknown, and

@@ -175,7 +175,7 @@ void describe_fault(const siginfo_t* info) {
 void describe(int signal, const siginfo_t* info, bool writes, const piece* running, bool calls) {
   auto address = reinterpret_cast<std::uint64_t>(info->si_addr);
   bool faulted = info->si_code > 0 && info->si_code != SI_KERNEL;
-  if (signal == SIGABRT && last_words()[0] != 0) {
+  if ((signal == SIGABRT || faulted) && last_words()[0] != 0) {
     say_what(last_words());
   } else if (info->si_code <= 0 && (info->si_pid != getpid() || sender_outside != 0)) {
     std::snprintf(record->message, sizeof record->message, "process %d sent the signal",
