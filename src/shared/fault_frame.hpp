@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a signal handler leaves for the stack of the code that it has interrupted. All registers are
+// saved there, below that code's frames; later they are restored, and the instruction is executed
+// again. There are two ways:
+//
+//   push  the interrupted context is changed as if the instruction had been a call, and the handler
+//         returns; the callee saves the registers
+//   take  what the kernel has saved is copied, and the handler is left by a jump. Nothing else
+//         needs to be restored, because the signal blocks none (base/faults.hpp); the kernel sees
+//         by the stack pointer that the signal stack is free. This costs a system call less.
+//
+// A handler must never switch to another stack while its own frame is on the signal stack: the next
+// signal would overwrite it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sojourn::detail::pages {
+
+enum class way_to_stack : std::uint8_t { push, take };
+
+/// Chooses the way: take, where it works, or what SOJOURN_SHARED_FAULTS (push or take) says.
+/// Throws sojourn::error when this processor or the variable does not allow it.
+void prepare_fault_frames();
+
+/// The stack pointer of the interrupted code. `context`: the third argument of a signal handler.
+std::uint64_t interrupted_sp(const void* context);
+/// How many bytes below that are needed for what is saved.
+std::size_t fault_frame_bytes();
+
+/// Has sojourn_page_fault(address, store) called there. Requires: called by a signal handler that
+/// runs on another stack and blocks no signals, and that then returns at once, so that the
+/// instruction goes on. Does not always return.
+void call_on_interrupted_stack(void* context, std::uint64_t address, bool store);
+
+}  // namespace sojourn::detail::pages
+
+/// Defined in page_fault.cpp: what is called on the interrupted stack.
+extern "C" void sojourn_page_fault(std::uint64_t address, bool store) noexcept;
