@@ -105,12 +105,12 @@ void thread_begins(int number);
 void thread_ends();
 }  // namespace detail
 
-/// Runs fn(number) in `threads_of_rank` threads of this rank; all ranks call it together, from their
-/// main fibers, with the same number. While a thread waits for a page, a lock or a barrier, others
-/// of its rank run. Threads stay on their rank. What was stored before it can be loaded in the
-/// threads, and what they stored afterwards. Suspends until all threads of all ranks have ended.
-/// Errors: rethrows what leaves `fn`; sojourn::error when the number is not positive, or when it is
-/// called in a thread of start().
+/// Runs fn(number) in `threads_of_rank` threads of this rank; all ranks call it together, from
+/// their main fibers, with the same number. While a thread waits for a page, a lock or a barrier,
+/// others of its rank run. Threads stay on their rank. What was stored before it can be loaded in
+/// the threads, and what they stored afterwards. Suspends until all threads of all ranks have
+/// ended. Errors: rethrows what leaves `fn`; sojourn::error when the number is not positive, or
+/// when it is called in a thread of start().
 template <class F>
 void start(int threads_of_rank, F&& fn) {
   using callable = std::remove_reference_t<F>;

@@ -68,6 +68,8 @@ const char* name_of(std::uint16_t handler) {
       return "answer with the entry of a name";
     case runtime_message::forks_here:
       return "notice about forks";
+    case runtime_message::shared_memory:
+      return "message about shared memory";
     case runtime_message::count_:
       break;
   }

@@ -65,8 +65,7 @@ class shared_memory final : public services {
                 runtime_resource()),
         page_waits_(runtime_resource()),
         numbers_(runtime_resource()),
-        pages_(*this, job.me, job.count, {runtime_array<lmw_page>(page_count_), page_count_},
-               settings()) {
+        pages_(*this, job.me, job.count, page_table(page_count_), settings()) {
     mapping_.grow(mapping::capacity());
     pages_.fiber_came();
     pages_.set_members(static_cast<std::uint32_t>(job.count));
@@ -123,9 +122,10 @@ class shared_memory final : public services {
   bool try_lock(std::uint64_t l) { return pages_.try_lock(l, &holds_without_wait); }
   void unlock(std::uint64_t l) {
     if (pages_.lock_holder(l) == nullptr)
-      throw error(format("a sojourn::shared::mutex (0x%llx) is unlocked on rank %d, where no fiber "
-                         "holds it: unlock it on the rank where it was locked",
-                         static_cast<unsigned long long>(l), job.me));
+      throw error(
+          format("a sojourn::shared::mutex (0x%llx) is unlocked on rank %d, where no fiber "
+                 "holds it: unlock it on the rank where it was locked",
+                 static_cast<unsigned long long>(l), job.me));
     pages_.release_lock(l, false);
   }
   void barrier() {
@@ -176,6 +176,11 @@ class shared_memory final : public services {
   }
 
  private:
+  /// Zeros are what the entries begin with: none is touched before its page is.
+  static std::span<lmw_page> page_table(std::uint64_t count) {
+    static_assert(std::is_trivially_copyable_v<lmw_page>);
+    return {static_cast<lmw_page*>(runtime_memory(count * sizeof(lmw_page))), count};
+  }
   static rank_pages_settings settings() {
     rank_pages_settings s;
     s.collect_bytes = setting("SOJOURN_SHARED_DIFFS", 64, 0, 1 << 20) << 20;
@@ -247,8 +252,9 @@ void free(void* p) {
   if (p == nullptr) return;
   const auto at = reinterpret_cast<std::uint64_t>(p);
   if (!sojourn::detail::addresses.in_shared(at))
-    throw error(sojourn::detail::format("sojourn::shared::free() of 0x%llx, which is no shared memory",
-                               static_cast<unsigned long long>(at)));
+    throw error(
+        sojourn::detail::format("sojourn::shared::free() of 0x%llx, which is no shared memory",
+                                static_cast<unsigned long long>(at)));
   const int owner = memory().owner(at);
   if (owner == rank_me()) return memory().free_here(at);
   rpc_ff(owner, [](std::uint64_t there) { memory().free_here(there); }, at);
@@ -274,8 +280,8 @@ namespace detail {
 
 void begin_threads(int of_this_rank) {
   if (of_this_rank <= 0)
-    throw error(sojourn::detail::format("shared::start() of %d threads: start at least one",
-                                        of_this_rank));
+    throw error(
+        sojourn::detail::format("shared::start() of %d threads: start at least one", of_this_rank));
   if (memory().threads_of_rank() != 0)
     throw error("shared::start() inside of shared::start(): end the first one before");
   shared::barrier();

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that all ranks share: what one stores, others load behind a lock or a barrier.
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <sojourn/sojourn.hpp>
+
+#include "check.hpp"
+
+namespace {
+
+using namespace sojourn;
+
+constexpr std::size_t page = 4096;
+
+/// The same address on all ranks: allocated on one.
+template <class T>
+T* alloc_on(rank_t rank, std::size_t count) {
+  std::uintptr_t at = 0;
+  if (rank_me() == rank) at = reinterpret_cast<std::uintptr_t>(shared::alloc<T>(count));
+  return reinterpret_cast<T*>(broadcast(at, rank));
+}
+
+void memory_is_zero_and_ranks_see_what_others_stored_before_a_barrier() {
+  constexpr std::size_t count = 40 * page / sizeof(int);
+  int* all = alloc_on<int>(0, count);
+  CHECK(all[17] == 0 && all[count - 1] == 0);
+  shared::barrier();
+  const auto ranks = static_cast<std::size_t>(rank_count());
+  for (std::size_t i = static_cast<std::size_t>(rank_me()); i < count; i += ranks)
+    all[i] = static_cast<int>(i) + 1;
+  shared::barrier();
+  for (std::size_t i = 0; i < count; ++i) CHECK(all[i] == static_cast<int>(i) + 1);
+  shared::barrier();
+}
+
+void neighbouring_bytes_may_be_stored_to_at_the_same_time() {
+  auto* bytes = alloc_on<unsigned char>(rank_count() - 1, 3 * page);
+  for (int round = 1; round <= 20; ++round) {
+    for (std::size_t i = static_cast<std::size_t>(rank_me()); i < 3 * page;
+         i += static_cast<std::size_t>(rank_count()))
+      bytes[i] = static_cast<unsigned char>(round + static_cast<int>(i));
+    shared::barrier();
+    for (std::size_t i = 0; i < 3 * page; ++i)
+      CHECK(bytes[i] == static_cast<unsigned char>(round + static_cast<int>(i)));
+    shared::barrier();
+  }
+}
+
+struct counter {
+  shared::mutex m;
+  long value;
+};
+
+void a_mutex_guards_a_counter() {
+  auto* c = static_cast<counter*>(static_cast<void*>(alloc_on<unsigned char>(0, sizeof(counter))));
+  constexpr int times = 300;
+  for (int i = 0; i < times; ++i) {
+    c->m.lock();
+    ++c->value;
+    c->m.unlock();
+  }
+  shared::barrier();
+  CHECK(c->value == times * rank_count());
+  shared::barrier();
+}
+
+shared::mutex global_mutex;
+
+void a_mutex_may_be_a_global_variable() {
+  long* value = alloc_on<long>(0, 1);
+  for (int i = 0; i < 50; ++i) {
+    global_mutex.lock();
+    *value += 2;
+    global_mutex.unlock();
+  }
+  shared::barrier();
+  CHECK(*value == 100 * rank_count());
+  shared::barrier();
+}
+
+void threads_of_all_ranks_share_memory() {
+  for (const int threads : {1, 3, 8}) {
+    const int all = threads * rank_count();
+    long* sums = alloc_on<long>(0, static_cast<std::size_t>(all) * 100);
+    counter* c =
+        static_cast<counter*>(static_cast<void*>(alloc_on<unsigned char>(0, sizeof(counter))));
+    if (rank_me() == 0) c->value = 1000;  // Seen by the threads: they begin afterwards.
+    shared::start(threads, [=](int number) {
+      CHECK(shared::threads() == all && shared::thread() == number);
+      CHECK(number / threads == rank_me());
+      CHECK(c->value >= 1000);
+      for (int round = 0; round < 5; ++round) {
+        for (int i = 0; i < 100; ++i) sums[number * 100 + i] += number + round;
+        c->m.lock();
+        c->value += number;
+        c->m.unlock();
+        shared::barrier();
+        const int next = (number + 1) % all;
+        CHECK(sums[next * 100 + 99] >= next);
+        shared::barrier();
+      }
+    });
+    for (int n = 0; n < all; ++n) CHECK(sums[n * 100 + 7] == 5 * n + 10);
+    CHECK(c->value == 1000 + 5 * (all - 1) * all / 2);
+    shared::barrier();
+    CHECK(shared::threads() == rank_count() && shared::thread() == rank_me());
+  }
+}
+
+void what_a_thread_throws_is_thrown_again() {
+  bool caught = false;
+  try {
+    shared::start(2, [](int number) {
+      if (number % 2 == 1) throw std::runtime_error("odd");
+    });
+  } catch (const std::runtime_error& e) {
+    caught = std::strcmp(e.what(), "odd") == 0;
+  }
+  CHECK(caught);
+}
+
+void freed_memory_comes_back_as_zeros() {
+  for (int round = 0; round < 3; ++round) {
+    auto* p = alloc_on<std::uint64_t>(rank_count() - 1, 5 * page / 8);
+    shared::barrier();
+    for (std::size_t i = 0; i < 5 * page / 8; ++i) CHECK(p[i] == 0);
+    shared::barrier();
+    if (rank_me() == 0) std::fill_n(p, 5 * page / 8, 7);
+    shared::barrier();
+    if (rank_me() == 0) shared::free(p);
+    barrier();
+  }
+}
+
+void containers_lie_in_shared_memory() {
+  using vector = shared::vector<int>;
+  void* place = alloc_on<unsigned char>(0, sizeof(vector));
+  auto* v = static_cast<vector*>(place);
+  if (rank_me() == 0) {
+    ::new (place) vector;
+    for (int i = 0; i < 5000; ++i) v->push_back(i);
+  }
+  shared::barrier();
+  CHECK(v->size() == 5000);
+  CHECK(std::accumulate(v->begin(), v->end(), 0L) == 5000L * 4999 / 2);
+  shared::barrier();
+}
+
+void calls_on_shared_memory_work_in_handlers() {
+  int* p = alloc_on<int>(0, 3 * page);
+  if (rank_me() == 0) p[2 * page] = 44;
+  shared::barrier();
+  if (rank_me() == 0) {
+    const rank_t last = rank_count() - 1;
+    CHECK(rpc(
+              last, [](std::uintptr_t at) { return *reinterpret_cast<int*>(at); },
+              reinterpret_cast<std::uintptr_t>(p + 2 * page))
+              .get() == 44);
+  }
+  shared::barrier();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return sojourn::run(argc, argv, [] {
+    check::claim("memory is zero and ranks see what others stored before a barrier",
+                 memory_is_zero_and_ranks_see_what_others_stored_before_a_barrier);
+    check::claim("neighbouring bytes may be stored to at the same time",
+                 neighbouring_bytes_may_be_stored_to_at_the_same_time);
+    check::claim("a mutex guards a counter", a_mutex_guards_a_counter);
+    check::claim("a mutex may be a global variable", a_mutex_may_be_a_global_variable);
+    check::claim("threads of all ranks share memory", threads_of_all_ranks_share_memory);
+    check::claim("what a thread throws is thrown again", what_a_thread_throws_is_thrown_again);
+    check::claim("freed memory comes back as zeros", freed_memory_comes_back_as_zeros);
+    check::claim("containers lie in shared memory", containers_lie_in_shared_memory);
+    check::claim("calls on shared memory work in handlers",
+                 calls_on_shared_memory_work_in_handlers);
+    return check::verdict();
+  });
+}
