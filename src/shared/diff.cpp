@@ -271,8 +271,8 @@ SOJOURN_AVX512 std::size_t make_avx512(std::byte* to, const std::byte* page,
     const __m512i line = _mm512_loadu_si512(page + at);
     const std::uint64_t changed = changed_avx512(line, twin + at);
     store(mask, changed);
-    // Packed in a register and stored as a whole line, of which the next one overwrites the rest:
-    // some processors take far longer to pack into memory.
+    // Packed in a register and stored as a whole line, for which there is room: some processors
+    // take far longer to pack into memory.
     _mm512_storeu_si512(value, _mm512_maskz_compress_epi8(changed, line));
     value += ones(changed);
   }
@@ -284,12 +284,9 @@ SOJOURN_AVX512 void apply_avx512(std::byte* page, const std::byte* diff, std::si
   for (; lines != 0; lines &= lines - 1, mask += 8) {
     std::byte* const line = page + first_one(lines) * line_bytes;
     const std::uint64_t changed = load(mask);
-    const std::size_t count = ones(changed);
-    // No more than there are: what follows may lie beyond the diff.
-    const __m512i values =
-        _mm512_maskz_loadu_epi8(_bzhi_u64(all, static_cast<unsigned>(count)), value);
-    _mm512_mask_storeu_epi8(line, changed, _mm512_maskz_expand_epi8(changed, values));
-    value += count;
+    // The load reads no more bytes than it unpacks: what follows may lie beyond the diff.
+    _mm512_mask_storeu_epi8(line, changed, _mm512_maskz_expandloadu_epi8(changed, value));
+    value += ones(changed);
   }
 }
 

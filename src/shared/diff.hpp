@@ -19,7 +19,7 @@
 
 namespace sojourn::detail::pages {
 
-/// No diff is longer: every byte of the page has changed.
+/// The length of the longest diff: every byte of the page has changed.
 inline constexpr std::size_t diff_bytes_max = 8 + page_bytes / 64 * 8 + page_bytes;
 
 /// Whether any byte differs; stops at the first.
@@ -52,8 +52,8 @@ std::size_t changed_bytes(const std::byte* diff, std::size_t bytes);
 std::optional<std::size_t> first_overlap(const std::byte* a, std::size_t a_bytes,
                                          const std::byte* b, std::size_t b_bytes);
 
-/// A way to make, apply and check diffs, with the instructions it takes. All ways make the same
-/// diffs.
+/// A way to make, apply and check diffs, for processors that have `instructions`. All make the same
+/// diffs, byte for byte.
 struct diff_coding {
   const char* instructions;
   std::size_t (*make)(std::byte* to, const std::byte* page, const std::byte* twin);
@@ -61,7 +61,7 @@ struct diff_coding {
   bool (*is_diff)(const std::byte* diff, std::size_t bytes);
 };
 
-/// The ways this processor is capable of, the fastest, which the functions above use, first.
+/// Those that this processor can run, the fastest first: the functions above use that one.
 std::span<const diff_coding> diff_codings();
 
 }  // namespace sojourn::detail::pages
