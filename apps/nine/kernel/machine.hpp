@@ -43,8 +43,8 @@ class machine {
   virtual double greatest(int thread, double mine) = 0;
 };
 
-/// One of the nine. Its members are private to each rank and must not change while threads run: what
-/// threads tell each other lies in memory of machine::allocate.
+/// One of the nine. Its members are private to each rank and must not change while threads run:
+/// what threads tell each other lies in memory of machine::allocate.
 class application {
  public:
   virtual ~application() = default;
