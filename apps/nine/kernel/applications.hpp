@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What makes each of the applications. What their inputs are is said in applications.cpp.
+#pragma once
+
+#include <memory>
+
+#include "nine/kernel/machine.hpp"
+
+namespace apps::nine {
+
+std::unique_ptr<application> make_adi(problem_size size);
+std::unique_ptr<application> make_fft3d(problem_size size);
+std::unique_ptr<application> make_ocean(problem_size size);
+std::unique_ptr<application> make_sor(problem_size size);
+std::unique_ptr<application> make_swm(problem_size size);
+
+}  // namespace apps::nine
