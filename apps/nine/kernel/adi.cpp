@@ -15,12 +15,12 @@
 namespace apps::nine {
 namespace {
 
-/// Solves (1 + 2r)·x[k] - r·x[k-1] - r·x[k+1] = d[k] for lines of n points, where no heat passes
-/// through the ends: what would lie beyond one equals it.
+/// Solves (1 + 2r)·x[k] - r·x[k-1] - r·x[k+1] = d[k], where r is adi_ratio, for lines of n points.
+/// No heat passes through their ends: a point beyond an end would equal it.
 class line_solver {
  public:
   explicit line_solver(std::size_t n) {
-    double carried = 0;  // what the elimination of the point before adds to the diagonal
+    double carried = 0;  // what the elimination of the point before takes from the diagonal
     for (std::size_t k = 0; k < n; ++k) {
       const bool end = k == 0 || k + 1 == n;
       inverse_.push_back(1 / (1 + (end ? 1 : 2) * adi_ratio - carried));
@@ -94,7 +94,7 @@ class adi final : public application {
   }
 
   double checksum() const override {
-    // Heat is conserved: a plain sum would always be the same.
+    // Of squares, as the sum of the heat never changes.
     double all = 0;
     for (std::size_t i = 0; i < by_y_.size(); ++i) all += by_y_[i] * by_y_[i];
     return all;

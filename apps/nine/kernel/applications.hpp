@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes each of the applications. What their inputs are is said in applications.cpp.
+// The makers of the applications. The table in applications.cpp says what their inputs are.
 #pragma once
 
 #include <memory>

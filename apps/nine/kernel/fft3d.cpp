@@ -42,7 +42,8 @@ std::vector<double> decays(std::size_t n, double diffusion) {
 
 enum class direction { forward, back };
 
-/// Transforms the columns of planes of n by n. One thread's: it has memory to work in.
+/// Transforms the columns of planes of n by n points. Each thread has one, as it works in its own
+/// memory.
 class plane_transform {
  public:
   explicit plane_transform(std::size_t n) : n_(n), roots_(roots_of_unity(n)), old_(n), next_(n) {}
@@ -69,13 +70,13 @@ class plane_transform {
 
  private:
   static constexpr std::size_t lanes = 8;
-  /// A row of some columns that are transformed at once: as many as the first cache holds.
+  /// One row of those columns that are transformed together, few enough for the first cache.
   struct strip {
     double real[lanes];
     double imaginary[lanes];
   };
 
-  /// Stockham's order, in which nothing need be reversed in the end.
+  /// In Stockham's order, which leaves nothing to be reversed in the end.
   void transform(direction way) {
     for (std::size_t groups = 1; groups < n_; groups *= 2) {
       const std::size_t half = n_ / groups / 2;
@@ -183,7 +184,7 @@ class fft3d final : public application {
       waves[i] *= std::pow(decays_[x] * decays_[y] * decays_[z], input_.iterations);
       spectrum[row(x, z) + y] = waves[i];
     }
-    // As the sum of n³ numbers that are about 1.
+    // Each wave is a sum of n³ numbers of about 1.
     std::string fault = difference("fft3d, spectrum", {n_, n_, n_, 2}, numbers(spectrum_),
                                    numbers(spectrum), 1e-13 * static_cast<double>(all));
     if (!fault.empty()) return fault;
@@ -204,13 +205,14 @@ class fft3d final : public application {
     return (plane * n_ + number) * n_;
   }
 
-  /// Plane `number` of `to`, whose row r is row `number` of the plane r of `from`.
+  /// Makes plane `number` of `to`, whose row r is row `number` of plane r of `from`.
   void fetch(std::span<const complex> from, std::span<complex> to, std::size_t number) const {
     for (std::size_t r = 0; r < n_; ++r)
       std::copy_n(&from[row(r, number)], n_, &to[row(number, r)]);
   }
 
-  /// What a plane of the spectrum is in this iteration, and a copy of it to be transformed back.
+  /// Brings a plane of the spectrum to this iteration, and copies it to where it is transformed
+  /// back.
   void decay(std::size_t kx) const {
     const double scale = 1 / static_cast<double>(n_ * n_ * n_);
     for (std::size_t kz = 0; kz < n_; ++kz) {
@@ -237,7 +239,7 @@ class fft3d final : public application {
         for (std::size_t j = 0; j < n_; ++j) {
           const complex root = roots[j * k % n_];
           const complex value = values[first + j * stride];
-          // Written out, as operator* looks for infinities.
+          // Written out, because operator* looks for infinities.
           sum += complex(root.real() * value.real() - root.imag() * value.imag(),
                          root.real() * value.imag() + root.imag() * value.real());
         }

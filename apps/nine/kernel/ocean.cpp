@@ -46,8 +46,8 @@ class grid {
   std::vector<double*> rows_;
 };
 
-/// Where the ocean ends, a value of 0 half-way between a cell of the ring and the one within: one
-/// is the negative of the other. For the rows of a thread.
+/// Sets the cells of the ring beside a thread's rows. The value is 0 where the ocean ends, half-way
+/// between a cell of the ring and its neighbour within: one is the negative of the other.
 void close(const grid& g, std::size_t n, share rows) {
   for (std::size_t i = rows.first + 1; i <= rows.end; ++i) {
     g.row(i)[0] = -g.row(i)[1];
@@ -59,8 +59,8 @@ void close(const grid& g, std::size_t n, share rows) {
   }
 }
 
-/// ∇²u = f on one of the grids of multigrid, each of which has half as many cells in a row as the
-/// one before.
+/// The equation ∇²u = f on one of the grids of multigrid, each of which has half as many cells in a
+/// row as the one before.
 struct level {
   std::size_t n = 0;
   /// A small grid is the first thread's alone: the others would wait longer than they could help.
@@ -100,7 +100,7 @@ struct level {
     return most;
   }
 
-  /// Sets the equations of `coarse`, whose solution is what is wrong with u, and begins with 0.
+  /// Sets up the equations of `coarse`, whose solution is the error of u, to be solved from 0 on.
   void restrict_to(const level& coarse, share coarse_rows) const {
     for (std::size_t i = coarse_rows.first + 1; i <= coarse_rows.end; ++i) {
       double* right_side = coarse.f.row(i);
@@ -131,8 +131,8 @@ struct level {
 };
 
 /// Arakawa's Jacobian of the stream function p and the vorticity z, which conserves energy and
-/// enstrophy (Journal of Computational Physics 1, 1966), times 12 over the distance squared. The
-/// rows are those above (a), here and below (b).
+/// enstrophy (A. Arakawa, Journal of Computational Physics 1, 1966), times 12 times the square of
+/// the distance of cells. Of both fields it takes row i - 1 (a, above), i, and i + 1 (b, below).
 double jacobian(const double* pa, const double* p, const double* pb, const double* za,
                 const double* z, const double* zb, std::size_t j) {
   const std::size_t w = j - 1;
@@ -143,7 +143,7 @@ double jacobian(const double* pa, const double* p, const double* pb, const doubl
          pa[w] * (z[w] - za[j]);
 }
 
-/// Rows follow one another to the north.
+/// Rows are counted from the south.
 class ocean final : public application {
  public:
   explicit ocean(const ocean_input& input) : n_(input.side), steps_(input.steps) {}
@@ -159,7 +159,7 @@ class ocean final : public application {
         if (at.alone) {
           at.shares.push_back({0, thread == 0 ? at.n : 0});
         } else {
-          // The two rows that a row of the next level stands for belong to its thread.
+          // The two rows that a row of the next level stands for belong to the same thread.
           const share coarsest = share_of(n_ >> (divided - 1), m.threads(), thread);
           const std::size_t rows = at.n / (n_ >> (divided - 1));
           at.shares.push_back({coarsest.first * rows, coarsest.end * rows});
@@ -180,7 +180,6 @@ class ocean final : public application {
       for (std::size_t j = 1; j <= n_; ++j) whole.f.row(i)[j] = first_vorticity(i, j, n_);
     }
     close(whole.f, n_, rows);
-    m.barrier(thread);
     solve(m, thread, 0);
     for (std::size_t step = 0; step < steps(); ++step) {
       derive(step, rows);

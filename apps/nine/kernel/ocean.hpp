@@ -11,15 +11,15 @@
 namespace apps::nine {
 
 struct ocean_input {
-  std::size_t side;  ///< Cells along each edge: a power of two, 4 at least. With those of the edge,
-                     ///< two more.
-  int steps;
+  /// Cells along each edge: a power of two, 4 at least. The grid has two more, a ring around them.
+  std::size_t side;
+  int steps;  ///< 1 at least.
 };
 
-/// Of multigrid cycles in a step.
+/// How many multigrid cycles a step has at most. Some six are needed.
 constexpr std::size_t ocean_cycles_max = 30;
 
-/// A step ends its cycles when no residual is greater than this; the greatest vorticity is about 1.
+/// The cycles of a step end when no residual is greater than this. The vorticity is about 1.
 constexpr double ocean_tolerance = 1e-8;
 
 std::unique_ptr<application> make_ocean(const ocean_input& input);

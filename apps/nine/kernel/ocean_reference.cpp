@@ -9,8 +9,8 @@ namespace {
 
 using namespace ocean_model;
 
-/// The stream function is found as a sum of waves along the rows, whose
-/// amplitudes are found by elimination along the columns. Cells are counted from 0.
+/// Finds the stream function as a sum of waves along the rows, whose amplitudes it finds by
+/// elimination along the columns. Cells are counted from 0.
 struct reference : ocean_state {
   explicit reference(const ocean_input& input)
       : n(input.side), waves(n * n), waves_at(n * n), eigenvalues(n) {
@@ -103,7 +103,7 @@ struct reference : ocean_state {
     const auto p = [&](int dx, int dy) { return at(stream, i, j, dx, dy); };
     const auto z = [&](int dx, int dy) { return at(vorticity, i, j, dx, dy); };
     const double h = 1 / static_cast<double>(n);
-    // Of Arakawa's three forms the mean.
+    // The mean of Arakawa's three forms.
     const double centred =
         (p(1, 0) - p(-1, 0)) * (z(0, 1) - z(0, -1)) - (p(0, 1) - p(0, -1)) * (z(1, 0) - z(-1, 0));
     const double corners_of_z = p(1, 0) * (z(1, 1) - z(1, -1)) - p(-1, 0) * (z(-1, 1) - z(-1, -1)) -
@@ -118,8 +118,8 @@ struct reference : ocean_state {
   }
 
   std::size_t n;
-  std::vector<double> waves;     // [k][j]: in the order of the loop that makes waves of amplitudes
-  std::vector<double> waves_at;  // [j][k]: and of the one that makes amplitudes
+  std::vector<double> waves;     // [k][j]: of wave k in column j
+  std::vector<double> waves_at;  // [j][k]: the same numbers
   std::vector<double> eigenvalues;
 };
 

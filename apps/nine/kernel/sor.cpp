@@ -92,7 +92,7 @@ class sor final : public application {
     return all;
   }
 
-  /// On one array of all points.
+  /// The same on one array of all points.
   std::vector<double> reference() const {
     const std::size_t n = side_;
     std::vector<double> x(n * n);
@@ -121,8 +121,8 @@ class sor final : public application {
 
 }  // namespace
 
-// x² - y² on the edge: a harmonic function, also of the differences that stand for derivatives. The
-// points within begin at random, so that each changes in every sweep.
+// x² - y² on the edge, which is harmonic, and for finite differences, too. The points within begin
+// at random, so that each of them changes in every sweep.
 double sor_first_value(std::size_t side, std::size_t row, std::size_t column) {
   const std::size_t last = side - 1;
   if (row % last == 0 || column % last == 0) {

@@ -17,7 +17,7 @@ struct sor_input {
 
 std::unique_ptr<application> make_sor(const sor_input& input);
 
-/// The value that a point of the edge has always, and one within has at first.
+/// What a point of the edge is always, and a point within at first.
 double sor_first_value(std::size_t side, std::size_t row, std::size_t column);
 
 }  // namespace apps::nine

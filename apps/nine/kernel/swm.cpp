@@ -30,7 +30,7 @@ double angle(std::size_t i, std::size_t side) {
 double first_potential(std::size_t side, std::size_t i, std::size_t j) {
   return mean_potential + 1e3 * (std::cos(2 * angle(i, side)) + std::cos(2 * angle(j, side)));
 }
-/// The wind blows around its hills; [i][j] is a corner.
+/// The stream function of the wind, which blows along its contours, in the corner [i][j].
 double stream(std::size_t side, std::size_t i, std::size_t j) {
   const double scale = 4 * distance * static_cast<double>(side) / (2 * std::numbers::pi);
   return scale * (std::sin(angle(i, side)) * std::sin(angle(j, side)) +
@@ -43,8 +43,8 @@ double first_v(std::size_t side, std::size_t i, std::size_t j) {
   return (stream(side, i + 1, j) - stream(side, i, j)) / distance;
 }
 
-/// Threads have neighbouring rows of all arrays. Each row has a copy of its last cell before its
-/// first one, and of its first behind its last one, so that no cell is a special case.
+/// A thread has the same rows of all arrays. Each row has a copy of its last cell before the first
+/// and of its first cell behind the last, so that no cell is a special case.
 class swm final : public application {
  public:
   explicit swm(const swm_input& input) : n_(input.side), pitch_(n_ + 2), steps_(input.steps) {}
@@ -67,7 +67,7 @@ class swm final : public application {
     for (int step = 0; step < steps_; ++step) {
       for (std::size_t i = rows.first; i < rows.end; ++i) derive_row(i);
       m.barrier(thread);
-      // The first step has no older state: it goes half as far, from the state itself.
+      // The first step has no older state to leap from, and goes half as far from the present one.
       const double interval = step == 0 ? time_step : 2 * time_step;
       for (std::size_t i = rows.first; i < rows.end; ++i) advance_row(i, interval);
       m.barrier(thread);
@@ -125,7 +125,7 @@ class swm final : public application {
     begin(p_, first_potential);
   }
 
-  /// Flows, vorticity and height of a row, from the state of this row and those beside it.
+  /// Computes flows, vorticity and height of a row from the state of this row and those beside it.
   void derive_row(std::size_t i) const {
     const double* p = row(p_.now, i);
     const double* p_before = row(p_.now, previous(i));
@@ -188,7 +188,8 @@ class swm final : public application {
     return all;
   }
 
-  /// Equation by equation on whole arrays without copies of edges: u, v and the potential.
+  /// u, v and the potential, computed one equation after the other on whole arrays, which have no
+  /// copies of their edges.
   std::array<std::vector<double>, 3> reference() const {
     using field = std::vector<double>;
     const std::size_t n = n_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shallow-water equations on a torus, by finite differences that conserve mass, energy and
+// The shallow-water equations on a torus, by finite differences that conserve mass and
 // potential enstrophy (R. Sadourny, Journal of the Atmospheric Sciences 32, 1975), in leapfrog
 // steps that are smoothed in time.
 #pragma once

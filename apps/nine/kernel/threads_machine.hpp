@@ -40,9 +40,9 @@ class threads_machine final : public machine {
   double greatest(int thread, double mine) override;
 
  private:
-  /// What a thread gives to a reduction, in a cache line of its own. Two places take turns: who
-  /// gives to the next reduction does not disturb those who still read the last one, and nobody
-  /// gives to the next but one before all have come to the next.
+  /// What a thread gives to a reduction, in a cache line of its own. Reductions use two places in
+  /// turn, so that a thread can give to the next one while others still read this one. A place is
+  /// used again only when all threads have come to the next reduction, and so have read it.
   struct alignas(64) contribution {
     std::array<double, 2> value{};
     std::size_t turn = 0;
