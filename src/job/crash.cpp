@@ -69,11 +69,14 @@ struct walk {
 
 _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
   auto* w = static_cast<walk*>(argument);
-  std::uint64_t address = _Unwind_GetIP(context);
+  int is_interrupted = 0;
+  std::uint64_t address = _Unwind_GetIPInfo(context, &is_interrupted);
   if (address == 0) return _URC_END_OF_STACK;
   if (!w->started && address != w->fault) return _URC_NO_REASON;
-  // In a caller's frame, the address after the call may belong to the next line or function.
-  std::uint64_t code = w->started || w->fault_is_call ? address - 1 : address;
+  // The address after a call may belong to the next line or function. A frame that waited for a
+  // page was at no call.
+  const bool is_call = w->started ? is_interrupted == 0 : w->fault_is_call;
+  std::uint64_t code = is_call ? address - 1 : address;
   w->started = true;
   if (record->frame_count < crash_frames_max) record->frames[record->frame_count++] = code;
   record->oldest[record->frames_in_all % crash_oldest_max] = code;

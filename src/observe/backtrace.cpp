@@ -18,7 +18,6 @@ namespace {
 struct walk {
   std::uint64_t first;  ///< Code address where the walk begins; younger frames are the walker's.
   std::uint64_t stop;
-  bool interrupted;  ///< The first address is not that of a call.
   bool started;
   std::uint64_t* frames;
   std::size_t most;
@@ -27,12 +26,13 @@ struct walk {
 
 _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
   auto* w = static_cast<walk*>(argument);
-  std::uint64_t address = _Unwind_GetIP(context);
+  int is_interrupted = 0;
+  std::uint64_t address = _Unwind_GetIPInfo(context, &is_interrupted);
   if (address == 0) return _URC_END_OF_STACK;
   if (!w->started && address != w->first) return _URC_NO_REASON;
-  // In a caller's frame, an address inside the call: the one after it may belong to another
-  // function.
-  w->frames[w->count++] = w->interrupted && !w->started ? address : address - 1;
+  // Of a call, an address inside it: the one after it may belong to another function. A frame that
+  // a signal or a page fault has interrupted is at no call.
+  w->frames[w->count++] = is_interrupted != 0 ? address : address - 1;
   w->started = true;
   if (w->count == w->most) return _URC_END_OF_STACK;
   return w->stop != 0 && _Unwind_GetCFA(context) >= w->stop ? _URC_END_OF_STACK : _URC_NO_REASON;
@@ -68,7 +68,7 @@ std::size_t walk_suspended(const piece* p, std::uint64_t* frames, std::size_t mo
     call_context from;
     walk w;
   } at{caller_of(p), {}};
-  at.w = {at.from.pc, p->hi, false, false, frames, most, 0};
+  at.w = {at.from.pc, p->hi, false, frames, most, 0};
   walk_carefully(
       [](void* argument) {
         auto* a = static_cast<start*>(argument);
@@ -88,14 +88,14 @@ bool interrupted_fiber(const void* context) {
 
 std::size_t walk_interrupted(const void* context, std::uint64_t stop, std::uint64_t* frames,
                              std::size_t most) {
-  walk w{registers_of(context).pc, stop, true, false, frames, most, 0};
+  walk w{registers_of(context).pc, stop, false, frames, most, 0};
   walk_carefully(unwind, &w);
   return w.count;
 }
 
 void prepare_walks() {
   std::uint64_t frame;
-  walk w{1, 0, false, false, &frame, 1, 0};
+  walk w{1, 0, false, &frame, 1, 0};
   _Unwind_Backtrace(visit, &w);
 }
 
