@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that the model runs: a few threads on a few ranks, that load from and store to the words
+// of two pages, and use locks, barriers and moves to keep each other from races. Under `seq`, races
+// are allowed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rules.hpp"
+
+namespace page_model {
+
+constexpr int ranks_max = 3;
+constexpr int threads_max = 6;
+constexpr int pages = 2;
+constexpr int words = 2;  // of a page
+constexpr int variables = pages * words;
+constexpr int locks = 2;
+
+constexpr int page_of(int variable) { return variable / words; }
+constexpr int word_of(int variable) { return variable % words; }
+
+enum class operation : std::uint8_t {
+  load,
+  store,
+  increment,
+  flip,  ///< The lowest bit, so that a value may come back.
+  increment_two,
+  lock,
+  unlock,
+  barrier,
+  move,  ///< The thread goes on on another rank.
+  end
+};
+struct instruction {
+  operation what = operation::end;
+  int operand = 0;  ///< A variable, a lock, or the rank to move to.
+  int second = 0;   ///< The value to store, or the second variable of `increment_two`.
+};
+using instructions = std::vector<instruction>;
+
+struct program {
+  protocol how = protocol::lmw;
+  int ranks = 2;
+  int threads = 2;
+
+  // Choices that an implementation of `lmw` has; all combinations must be right.
+  bool collects = false;           ///< Diffs are collected at every second barrier (G1).
+  bool has_exclusive = true;       ///< Pages may become exclusive (X2).
+  bool pages_stick = false;        ///< Pages that are often written stay writable (X5).
+  bool pages_are_claimed = false;  ///< An untouched page goes to who first stores to it (X4).
+  bool answers_with_pages =
+      false;  ///< A request for several diffs is answered with the page (L12).
+  // A choice under all protocols.
+  bool has_fair_locks = false;  ///< A lock may leave although threads of this rank want it (T1).
+
+  std::array<int, threads_max> rank{};    ///< Where each thread begins.
+  std::array<bool, threads_max> meets{};  ///< Whether it takes part in barriers.
+  std::array<instructions, threads_max> code;
+
+  bool has_barriers() const;
+  int meeting() const;  ///< How many threads take part in barriers.
+};
+
+/// The program as text of several lines.
+std::string text_of(const program& p);
+
+/// A program that depends on the protocol and the seed alone.
+program random_program(protocol how, std::uint64_t seed);
+/// The same, so small that all of its interleavings can be tried.
+program small_program(protocol how, std::uint64_t seed);
+/// Programs each of which was written to bring about one situation, with all choices of an
+/// implementation.
+std::vector<program> pointed_programs(protocol how);
+
+}  // namespace page_model
