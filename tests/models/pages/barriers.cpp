@@ -4,6 +4,8 @@
 // Rank 0 is the manager.
 #include "machine.hpp"
 
+#include <algorithm>
+
 namespace page_model {
 namespace {
 constexpr int manager = 0;

@@ -2,6 +2,9 @@
 // Faults, and the messages that serve them.
 #include "lmw.hpp"
 
+#include <algorithm>
+#include <vector>
+
 namespace page_model {
 
 lmw_machine::lmw_machine(const program& p, std::optional<rule> broken) : machine(p, broken) {
@@ -164,7 +167,7 @@ void lmw_machine::apply_diffs(int r, int g) {
 
 // --- serving -------------------------------------------------------------------------------------
 
-void lmw_machine::receive_own(int r, int from, const message& m) {
+void lmw_machine::receive_protocol_message(int r, int from, const message& m) {
   rank_state& rank = s.rank[r];
   switch (m.what) {
     case message_kind::page_request:

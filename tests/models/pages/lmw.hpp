@@ -14,7 +14,7 @@ class lmw_machine final : public machine {
 
  private:
   void fault(int r, int page, bool stores) override;
-  void receive_own(int r, int from, const message& m) override;
+  void receive_protocol_message(int r, int from, const message& m) override;
   void close_interval(int r) override;
   void take_in(int r, const message& m) override;
   bool may_arrive(int r) const override;

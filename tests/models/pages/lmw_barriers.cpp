@@ -4,6 +4,8 @@
 // the barrier.
 #include "lmw.hpp"
 
+#include <algorithm>
+
 namespace page_model {
 
 bool lmw_machine::may_arrive(int r) const {

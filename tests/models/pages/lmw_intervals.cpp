@@ -3,6 +3,8 @@
 // when somebody needs it.
 #include "lmw.hpp"
 
+#include <algorithm>
+
 namespace page_model {
 
 /// Begins the twin of the open interval (L1).

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lsw.hpp"
 
+#include <algorithm>
+
 namespace page_model {
 
 lsw_machine::lsw_machine(const program& p, std::optional<rule> broken) : machine(p, broken) {
@@ -65,7 +67,7 @@ void lsw_machine::fault(int r, int g, bool stores) {
   }
   if (!stores && page.has_copy && lsw.version >= lsw.needed) return open_to_waiting_loads(r, g);
   ++lsw.asked;
-  message m = make(stores ? message_kind::own_request : message_kind::read_request, g);
+  message m = make(stores ? message_kind::token_request : message_kind::read_request, g);
   m.asker = to_small(r);
   send_home(r, g, m);
 }
@@ -117,7 +119,7 @@ void lsw_machine::send_token(int r, int g) {
     if (keeps(rule::count_at_transfer)) ++lsw.version;
     lsw.lost_version = lsw.version;
   }
-  message m = make(message_kind::own_grant, g);
+  message m = make(message_kind::token_grant, g);
   m.version = lsw.version;
   m.data = page.data;
   lsw.owns = lsw.used = false;
@@ -126,21 +128,21 @@ void lsw_machine::send_token(int r, int g) {
   send(r, to, m);
 }
 
-void lsw_machine::receive_own(int r, int, const message& m) {
+void lsw_machine::receive_protocol_message(int r, int, const message& m) {
   const int g = m.about;
   lsw_page& lsw = page_at(r, g).lsw;
   message forward = m;
   switch (m.what) {
-    case message_kind::own_request: {
+    case message_kind::token_request: {
       const int last = lsw.last_asker;
       lsw.last_asker = m.asker;
-      forward.what = message_kind::own_forward;
+      forward.what = message_kind::token_forward;
       return send(r, last, forward);
     }
     case message_kind::read_request:
       forward.what = message_kind::read_forward;
       return send(r, lsw.last_asker, forward);
-    case message_kind::own_forward:
+    case message_kind::token_forward:
       if (m.asker == r) {
         // An earlier request of its own has made it the owner.
         check(lsw.owns, "an owner's own request found no page");
@@ -153,7 +155,7 @@ void lsw_machine::receive_own(int r, int, const message& m) {
     case message_kind::read_forward:
       lsw.readers.insert(m.asker);
       return serve(r, g);
-    case message_kind::own_grant:
+    case message_kind::token_grant:
       return receive_token(r, m);
     case message_kind::read_reply:
       return receive_copy(r, m);

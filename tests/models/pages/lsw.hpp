@@ -13,7 +13,7 @@ class lsw_machine final : public machine {
 
  private:
   void fault(int r, int page, bool stores) override;
-  void receive_own(int r, int from, const message& m) override;
+  void receive_protocol_message(int r, int from, const message& m) override;
   void used(int r, int page) override;
   void close_interval(int r) override;
   void take_in(int r, const message& m) override;

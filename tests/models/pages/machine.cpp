@@ -13,12 +13,12 @@ namespace page_model {
 void fail(const char* what) { throw failure{what}; }
 
 const char* name_of(message_kind kind) {
-  constexpr std::array names{"none",          "lock_request",  "lock_forward", "lock_grant",
-                             "arrival",       "departure",     "thread_move",  "collection_done",
-                             "collection_go", "page_request",  "page_reply",   "diff_request",
-                             "diff_reply",    "own_request",   "own_forward",  "own_grant",
-                             "read_request",  "read_forward",  "read_reply",   "ask",
-                             "forward_read",  "forward_write", "invalidate",   "acknowledge",
+  constexpr std::array names{"none",          "lock_request",  "lock_forward",  "lock_grant",
+                             "arrival",       "departure",     "thread_move",   "collection_done",
+                             "collection_go", "page_request",  "page_reply",    "diff_request",
+                             "diff_reply",    "token_request", "token_forward", "token_grant",
+                             "read_request",  "read_forward",  "read_reply",    "ask",
+                             "forward_read",  "forward_write", "invalidate",    "acknowledge",
                              "data",          "allow",         "confirm"};
   return names[static_cast<std::size_t>(kind)];
 }
@@ -162,7 +162,7 @@ void machine::receive(int r, int from, const message& m) {
       s.thread[m.about].waits = waiting_for::nothing;
       return;
     default:
-      return receive_own(r, from, m);
+      return receive_protocol_message(r, from, m);
   }
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A state and the steps that lead from it to others: what the protocols share. A step is an
-// instruction of a thread, or the delivery of a message; both happen at once. Any thread may run
-// next, and a message may come between any two instructions, which is more than a rank with one
-// processor can do. Messages from one rank to another keep their order, and there is no other.
+// A state, and the steps that lead from it to other states. A step is one instruction of a thread
+// or the delivery of one message, and nothing else happens meanwhile. Any thread may run next, and
+// a message may come between any two instructions, which is more than can happen on a rank with one
+// processor. Messages from one rank to another arrive in the order in which they were sent;
+// messages of different pairs of ranks arrive in any order.
 //
-// The parts that stand in files of their own: locks.cpp, barriers.cpp, and what each protocol does,
-// in lmw.hpp, lsw.hpp and seq.hpp.
+// This class has what all protocols share, in machine.cpp, locks.cpp and barriers.cpp. What each
+// protocol does is in lmw.hpp, lsw.hpp and seq.hpp. Throughout, r and q are ranks, t is a thread, g
+// a page, w a word of it, and i an interval.
 #pragma once
 
 #include <memory>
@@ -19,7 +21,8 @@
 
 namespace page_model {
 
-/// Something that must not be was seen: a wrong value, a deadlock, a message that does not fit …
+/// Thrown when something was seen that must not be: a wrong value, a deadlock, a message that does
+/// not fit the state of its receiver.
 struct failure {
   std::string what;
 };
@@ -29,10 +32,15 @@ inline void check(bool is_right, const char* what) {
 }
 
 struct action {
-  enum class kind { run, run_unlock_for_rank, deliver };
+  enum class kind {
+    run,
+    /// The thread unlocks, and hands the lock to another rank although threads of its own wait.
+    run_unlock_for_rank,
+    deliver
+  };
   kind what;
-  int thread;    ///< That runs. `run_unlock_for_rank`: it hands a lock to another rank first.
-  int from, to;  ///< Whose message is delivered.
+  int thread;    ///< The thread that runs.
+  int from, to;  ///< The ranks whose next message is delivered.
 };
 
 class machine {
@@ -45,42 +53,48 @@ class machine {
   machine(const machine&) = delete;
   machine& operator=(const machine&) = delete;
 
-  /// What happens without any step: ranks without threads arrive at barriers.
+  /// Does what needs no step: ranks without threads arrive at the first barrier.
   void start();
-  /// What may happen next, in an order that depends on the state alone.
+  /// Replaces `actions` by the steps that may come next. Their order depends on the state alone.
   void list_actions(std::vector<action>& actions) const;
-  /// Throws failure.
+  /// Takes a step. Throws failure.
   void act(const action& a);
-  /// That nothing is left to do, called when there is no action. Throws failure.
+  /// Checks that all threads are done and no message is left. Requires that no step may come next.
+  /// Throws failure.
   void check_end() const;
 
   const counts& counted() const { return counted_; }
 
-  /// Walks save it and put it back.
+  /// A search saves it and puts it back.
   state s{};
-  /// Where steps are told, unless null.
+  /// Steps are told here unless it is null.
   std::string* log = nullptr;
 
  protected:
   machine(const program& p, std::optional<rule> broken);
 
-  // What a protocol does.
+  // What a protocol does. Where it does nothing, it does not override.
 
-  /// A thread of rank r has faulted on the page, and waits.
+  /// Called when a thread of rank r waits because it may not access the page.
   virtual void fault(int r, int page, bool stores) = 0;
-  virtual void receive_own(int r, int from, const message& m) = 0;
-  /// A thread has loaded from the page or stored to it.
-  virtual void used(int, int) {}
-  /// An instruction on two pages has the one and faults on the other …
-  virtual void hold(int r, int page, int) { used(r, page); }
-  /// … and is done.
-  virtual void end_hold(int, int, int) {}
-  virtual void close_interval(int) {}
-  /// Takes in the notices of a message.
-  virtual void take_in(int, const message&) {}
-  virtual bool may_arrive(int) const { return true; }
-  /// Whether the threads may leave the barrier at once. If not, leave_barrier() is called later.
-  virtual bool depart(int, const message&) { return true; }
+  /// Receives a message of a kind that the protocols do not share.
+  virtual void receive_protocol_message(int r, int from, const message& m) = 0;
+  /// Called when a thread of rank r has loaded from the page or stored to it.
+  virtual void used(int /*r*/, int /*page*/) {}
+  /// Called when thread t may access the page, but is about to fault on a second one, which its
+  /// instruction needs, too.
+  virtual void hold(int r, int page, int /*t*/) { used(r, page); }
+  /// Called when that instruction is done.
+  virtual void end_hold(int /*r*/, int /*page*/, int /*t*/) {}
+  /// Called where rank r releases.
+  virtual void close_interval(int /*r*/) {}
+  /// Called where rank r acquires, with the message that bears the notices.
+  virtual void take_in(int /*r*/, const message& /*m*/) {}
+  /// Whether rank r may arrive at a barrier at which all of its threads are.
+  virtual bool may_arrive(int /*r*/) const { return true; }
+  /// Called when rank r hears that all have arrived. Returns whether its threads may go on at once;
+  /// if not, the protocol calls leave_barrier() later.
+  virtual bool depart(int /*r*/, const message& /*m*/) { return true; }
 
   // What they share.
 
@@ -95,22 +109,26 @@ class machine {
     m.about = to_small(about);
     return m;
   }
-  /// A message that tells another rank what rank r knows.
+  /// A message with the notices of all that rank r knows.
   message make_notices(message_kind what, int r, int about = 0) const;
-  /// What a rank sends to itself is received at once.
+  /// A message that a rank sends to itself is received at once.
   void send(int from, int to, message m);
-  /// The same, for rank r's request that the page's home serves or forwards.
+  /// Sends to the home of the page.
   void send_home(int r, int page, const message& m) { send(r, home_of(page), m); }
 
   bool anyone_waits(int r, int page) const;
   bool anyone_waits_to_store(int r, int page) const;
+  /// Lets the threads of rank r go on that wait to load from the page, and if `also_stores` those
+  /// that wait to store to it.
   void wake(int r, int page, bool also_stores);
 
-  /// Tells the manager that threads of rank r have arrived at the barrier, if it is time to.
+  /// Tells the manager of barriers how many threads of rank r have arrived, if all that are there
+  /// have and the manager does not know it yet.
   void maybe_arrive(int r);
+  /// Lets the threads of rank r go on that have arrived.
   void leave_barrier(int r);
 
-  /// Appends a line to the log.
+  /// Appends a line to the log, if there is one.
   template <class... Parts>
   void note(const Parts&... parts) {
     if (log == nullptr) return;
@@ -127,7 +145,7 @@ class machine {
   void receive(int r, int from, const message& m);
   bool waits_for(const thread_state& t, int r, int page) const;
 
-  // Instructions; those that return a bool say whether the thread is done with it.
+  // Instructions. Those that return a bool say whether they are done; if not, the thread waits.
   void run(int t, bool rank_first);
   bool has_access(int t, int page, access wanted);
   bool load(int t, int variable);
@@ -158,8 +176,8 @@ class machine {
   int meeting_;
 };
 
-/// A machine with the program's protocol, of which one rule may be broken. Keeps a reference to
-/// `p`.
+/// A machine with the protocol of the program, in which one rule may be broken. The program must
+/// outlive it.
 std::unique_ptr<machine> make_machine(const program& p, std::optional<rule> broken);
 
 }  // namespace page_model

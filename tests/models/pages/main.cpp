@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model of the protocols that keep pages of shared memory consistent between ranks. It runs small
-// programs, step by step, in one order or in all, and checks at every load that the value is the
-// one that was stored last. Where to find what:
+// programs step by step, in one order of steps or in all, and checks at every load that the value
+// is the one that was stored last. It also finds deadlocks, states that come again (livelocks), and
+// messages that are left at the end. It knows nothing of lost messages, of time, of more than three
+// ranks, or of what orders threads beyond locks, barriers and moves. Where to find what:
 //
 //   rules.hpp            the protocols, a sentence for each rule, and the rules that can be broken
-//   program.hpp          programs; random_program.cpp, pointed_programs.cpp make them
-//   state.hpp            all that there is between two steps
-//   machine.hpp          the steps: threads and messages; locks.cpp, barriers.cpp
-//   lmw.hpp, lsw.hpp, seq.hpp   what each protocol does
-//   walk.hpp             one random order of steps, or all
-//   mutants.hpp          that each rule is needed
+//   program.hpp          programs, which random_program.cpp and pointed_programs.cpp make
+//   small.hpp, state.hpp all that there is between two steps
+//   machine.hpp          the steps of threads and messages; locks.cpp, barriers.cpp
+//   lmw.hpp, lsw.hpp, seq.hpp
+//                        what each protocol does
+//   walk.hpp             running a program in one random order of steps, or in all
+//   mutants.hpp          breaking each rule, to see that it is needed
 //   main.cpp             the command line
 #include <charconv>
 #include <cstdio>
@@ -91,18 +94,30 @@ std::uint64_t seed_of(const std::string& word) {
   std::printf("the first seed is %llu\n", static_cast<unsigned long long>(seed));
   return seed;
 }
-protocol protocol_of(const std::string& word) {
-  if (const auto p = protocol_named(word)) return *p;
-  throw usage_error("`" + word + "` is no protocol: these are lmw, lsw and seq");
-}
-
 struct command {
   std::vector<std::string> words;
   std::optional<rule> broken;
 
   const std::string& word(std::size_t i) const {
-    if (i >= words.size()) throw usage_error("`" + words[0] + "` takes more words than that");
+    if (i >= words.size()) throw usage_error("`" + words[0] + "` takes more words");
     return words[i];
+  }
+  /// The protocol, which is the second word.
+  protocol how() const {
+    const auto p = protocol_named(word(1));
+    if (!p) throw usage_error("`" + word(1) + "` is no protocol; these are lmw, lsw and seq");
+    for (const rule_description& r : all_rules) {
+      if (broken == r.which && !r.belongs_to(*p))
+        throw usage_error("`" + std::string(r.name) + "` is no rule of " + word(1));
+    }
+    return *p;
+  }
+  /// The option that names the broken rule, or nothing.
+  std::string option() const {
+    for (const rule_description& r : all_rules) {
+      if (broken == r.which) return std::string(" --without ") + r.name;
+    }
+    return "";
   }
   void require_at_most(std::size_t count) const {
     if (words.size() > count) throw usage_error("`" + words[count] + "` is one word too many");
@@ -130,7 +145,7 @@ constexpr unsigned long failures_printed_max = 5;
 
 int run_random(const command& c) {
   c.require_at_most(4);
-  const protocol how = protocol_of(c.word(1));
+  const protocol how = c.how();
   const std::uint64_t count = number_of(c.word(3));
   const std::uint64_t first = seed_of(c.word(2));
   totals sum;
@@ -140,8 +155,8 @@ int run_random(const command& c) {
     ++sum.programs;
     if (fault.empty()) continue;
     ++sum.failures;
-    std::printf("%s; to see how: model_pages show %s %llu\n", fault.c_str(), name_of(how),
-                static_cast<unsigned long long>(seed));
+    std::printf("%s; to see it step by step: model_pages show %s %llu%s\n", fault.c_str(),
+                name_of(how), static_cast<unsigned long long>(seed), c.option().c_str());
   }
   std::printf(
       "random %s: %lu programs, %lu failures, %lu steps, %lu faults, %lu messages, %lu diffs made, "
@@ -153,7 +168,7 @@ int run_random(const command& c) {
 
 int run_all(const command& c) {
   c.require_at_most(5);
-  const protocol how = protocol_of(c.word(1));
+  const protocol how = c.how();
   const std::uint64_t count = number_of(c.word(3));
   const std::uint64_t first = seed_of(c.word(2));
   const std::size_t states_max = c.words.size() > 4 ? number_of(c.word(4)) : 3000000;
@@ -174,7 +189,7 @@ int run_all(const command& c) {
 int run_show(const command& c) {
   c.require_at_most(3);
   const std::uint64_t seed = number_of(c.word(2));
-  const program p = random_program(protocol_of(c.word(1)), seed);
+  const program p = random_program(c.how(), seed);
   totals ignored;
   std::string log;
   const std::string fault = random_walk(p, seed, c.broken, ignored, &log);

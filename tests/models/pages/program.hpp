@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that the model runs: a few threads on a few ranks, that load from and store to the words
-// of two pages, and use locks, barriers and moves to keep each other from races. Under `seq`, races
-// are allowed.
+// The programs that the model runs: a few threads on a few ranks, which load from and store to the
+// words of two pages. Locks and barriers keep them from races, which only `seq` allows.
 #pragma once
 
 #include <array>
@@ -16,7 +15,7 @@ namespace page_model {
 constexpr int ranks_max = 3;
 constexpr int threads_max = 6;
 constexpr int pages = 2;
-constexpr int words = 2;  // of a page
+constexpr int words = 2;  // in a page
 constexpr int variables = pages * words;
 constexpr int locks = 2;
 
@@ -27,12 +26,12 @@ enum class operation : std::uint8_t {
   load,
   store,
   increment,
-  flip,  ///< The lowest bit, so that a value may come back.
+  flip,  ///< Changes the lowest bit, so that an old value may come back.
   increment_two,
   lock,
   unlock,
   barrier,
-  move,  ///< The thread goes on on another rank.
+  move,  ///< The thread continues on another rank.
   end
 };
 struct instruction {
@@ -47,22 +46,23 @@ struct program {
   int ranks = 2;
   int threads = 2;
 
-  // Choices that an implementation of `lmw` has; all combinations must be right.
-  bool collects = false;           ///< Diffs are collected at every second barrier (G1).
-  bool has_exclusive = true;       ///< Pages may become exclusive (X2).
-  bool pages_stick = false;        ///< Pages that are often written stay writable (X5).
-  bool pages_are_claimed = false;  ///< An untouched page goes to who first stores to it (X4).
+  // What an implementation of `lmw` may choose. All combinations must be right.
+  bool collects = false;      ///< Diffs are collected at every second barrier (G1).
+  bool has_exclusive = true;  ///< Pages may become exclusive (X2).
+  bool pages_stick = false;   ///< Pages that are often written stay writable (X5).
+  bool pages_are_claimed =
+      false;  ///< An untouched page goes to the first rank that stores to it (X4).
   bool answers_with_pages =
       false;  ///< A request for several diffs is answered with the page (L12).
-  // A choice under all protocols.
-  bool has_fair_locks = false;  ///< A lock may leave although threads of this rank want it (T1).
+  // What an implementation of any protocol may choose.
+  bool has_fair_locks = false;  ///< A lock may leave a rank whose threads want it (T1).
 
   std::array<int, threads_max> rank{};    ///< Where each thread begins.
   std::array<bool, threads_max> meets{};  ///< Whether it takes part in barriers.
   std::array<instructions, threads_max> code;
 
   bool has_barriers() const;
-  int meeting() const;  ///< How many threads take part in barriers.
+  int meeting() const;  ///< The number of threads that take part in barriers.
 };
 
 /// The program as text of several lines.
@@ -70,10 +70,10 @@ std::string text_of(const program& p);
 
 /// A program that depends on the protocol and the seed alone.
 program random_program(protocol how, std::uint64_t seed);
-/// The same, so small that all of its interleavings can be tried.
+/// The same, but so small that all of its interleavings can be tried.
 program small_program(protocol how, std::uint64_t seed);
-/// Programs each of which was written to bring about one situation, with all choices of an
-/// implementation.
+/// Programs that were each written to bring about one situation, under all combinations of what an
+/// implementation may choose.
 std::vector<program> pointed_programs(protocol how);
 
 }  // namespace page_model

@@ -60,7 +60,7 @@ void seq_machine::used(int r, int g) {
   seq.has_postponed = false;
   seq.postponed = {};
   seq.postponed_from = 0;
-  receive_own(r, from, m);
+  receive_protocol_message(r, from, m);
 }
 
 void seq_machine::confirm(int r, int g) {
@@ -146,7 +146,7 @@ message seq_machine::data_of(int r, int g) const {
   return m;
 }
 
-void seq_machine::receive_own(int r, int from, const message& m) {
+void seq_machine::receive_protocol_message(int r, int from, const message& m) {
   const int g = m.about;
   page_state& page = page_at(r, g);
   seq_page& seq = page.seq;

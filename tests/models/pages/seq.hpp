@@ -13,7 +13,7 @@ class seq_machine final : public machine {
 
  private:
   void fault(int r, int page, bool stores) override;
-  void receive_own(int r, int from, const message& m) override;
+  void receive_protocol_message(int r, int from, const message& m) override;
   void used(int r, int page) override;
   void hold(int r, int page, int t) override;
   void end_hold(int r, int page, int t) override;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What there is between two steps of a program: its threads, what each rank has, and the messages
-// that are on their way.
+// All that there is between two steps of a program: the threads, what each rank has, and the
+// messages on their way.
 #pragma once
 
+#include <algorithm>
 #include <type_traits>
 
 #include "program.hpp"
@@ -16,7 +17,7 @@ constexpr int messages_max = 8;    // on their way from one rank to another
 using page_words = table<small, words>;
 using page_versions = table<small, pages>;
 
-/// The index of an interval of each rank.
+/// The index of an interval of each rank; 0 stands for none.
 using rank_vector = table<small, ranks_max>;
 
 /// Makes each element at least that of `least`.
@@ -48,9 +49,9 @@ enum class message_kind : small {
   diff_request,
   diff_reply,
   // `lsw`
-  own_request,
-  own_forward,
-  own_grant,
+  token_request,
+  token_forward,
+  token_grant,
   read_request,
   read_forward,
   read_reply,
@@ -68,20 +69,20 @@ const char* name_of(message_kind kind);
 
 struct message {
   message_kind what;
-  small epoch;         ///< The sender's.
-  small about;         ///< The page, the lock, or, of `thread_move`, the thread.
-  small asker;         ///< The rank that the answer goes to.
-  small count;         ///< `arrival`: new threads. `allow`: acknowledgements to wait for.
-  small after, last;   ///< Diffs of the intervals behind `after` and up to `last`.
-  small version;       ///< `lsw`: of the page in the message.
-  bool stores;         ///< The asker wants to store.
-  bool has_data;       ///< The asker has the page's data, as it says (`ask`) or as home does.
-  bool is_first;       ///< `arrival`: the rank's first at this barrier.
-  bool collects;       ///< `departure`: a collection begins.
-  bool as_own;         ///< `page_reply`: the page is the receiver's from now on.
-  rank_vector vector;  ///< What the sender knows; of a page, what the copy has.
-  rank_vector base;    ///< Records up to here are not in the message: the receiver must know them.
-  page_versions versions;  ///< `lsw`: the versions that the sender knows of.
+  small epoch;             ///< The epoch of the sender.
+  small about;             ///< The page, lock or thread that the message is about.
+  small asker;             ///< The rank that the answer goes to.
+  small count;             ///< Of threads (`arrival`) or of acknowledgements to wait for (`allow`).
+  small after, last;       ///< Stand for the diffs of the intervals after `after` up to `last`.
+  small version;           ///< The version of the page in the message (`lsw`).
+  bool stores;             ///< The asker wants to store.
+  bool has_data;           ///< The asker has the page, as the asker says (`ask`) or home (`allow`).
+  bool is_first;           ///< The first arrival of this rank at this barrier.
+  bool collects;           ///< Diffs are collected at this barrier.
+  bool as_own;             ///< The page is given away, as it is before anybody has touched it.
+  rank_vector vector;      ///< The known vector of the sender, or the has vector of the page.
+  rank_vector base;        ///< The message bears only records beyond this.
+  page_versions versions;  ///< The latest versions that the sender knows of (`lsw`).
   page_words data;
 };
 
@@ -97,48 +98,50 @@ struct lmw_page {
   page_words twin;
   bool has_twin;
   small twin_of;     ///< The closed interval whose modifications the twin tells, or 0.
-  bool open;         ///< Stored to in the open interval, whose modifications the twin tells.
-  bool exclusive;    ///< No other rank has a copy; there are no twins, diffs and notices.
-  bool untouched;    ///< At home: no thread of any rank has accessed it.
+  bool open;         ///< It may be stored to; the twin tells the modifications so far.
+  bool exclusive;    ///< No other rank has a copy; there is no twin, and there are no diffs or
+                     ///< notices.
+  bool untouched;    ///< No thread of any rank has accessed the page, which is at home.
   small keeper;      ///< The rank to ask for the whole page.
-  small thrown;      ///< The rank's own diffs up to this interval are gone.
-  bool was_written;  ///< Stored to in an earlier interval, so that it may stick.
-  bool sticks;       ///< It is not protected at closes but compared.
-  bool must_fetch;   ///< Before the next arrival (X3).
-  fetching fetch;    ///< What is on its way.
-  bool drops_reply;  ///< What is on its way is not used when it comes (X2).
+  small thrown;      ///< Own diffs up to this interval are gone.
+  bool was_written;  ///< It was stored to in an earlier interval; next time it may stick.
+  bool sticks;       ///< It is compared at each close, and not protected.
+  bool must_fetch;   ///< It must be fetched before the next arrival (X3).
+  fetching fetch;    ///< What is being fetched.
+  bool drops_reply;  ///< What is being fetched is thrown away when it comes (X2).
   small replies_missing;
-  rank_vector got_after, got_last;  ///< The intervals whose diffs came in this fetch.
+  /// The intervals of each rank whose diffs have come in this fetch, as in a message.
+  rank_vector got_after, got_last;
 };
 
 struct lsw_page {
-  bool owns;    ///< This rank has the token.
-  bool dirty;   ///< Stored to in the open interval.
-  bool used;    ///< Since it came.
-  small asked;  ///< How many requests of this rank are on their way: one, if the rules are kept.
+  bool owns;    ///< The token is here.
+  bool dirty;   ///< It was stored to in the open interval.
+  bool used;    ///< A thread has used it since it came.
+  small asked;  ///< Requests on their way, of which there is at most one unless a rule is broken.
   small version;
   small needed;        ///< The latest version that this rank knows of.
   small lost_version;  ///< The version with which the page left within the open interval, or 0.
   optional_small next_owner;  ///< The rank to which the token goes next.
   small_set readers;          ///< The ranks that want a copy.
-  small last_asker;           ///< At home: the rank that asked for the token last.
+  small last_asker;           ///< Home knows which rank asked for the token last.
 };
 
 struct home_request {
   small asker;
   bool stores;
-  bool has_data;  ///< As the asker said; the rules are not to believe it.
+  bool has_data;  ///< Home believes this only if a rule is broken.
 };
 struct seq_page {
   access wanted;  ///< What this rank has asked for.
   bool is_allowed, has_data;
   small acknowledgements, acknowledgements_wanted;
-  bool unconfirmed;   ///< Home waits to hear that the page was used.
-  small_set held_by;  ///< The threads that hold it.
-  bool has_postponed;
+  bool unconfirmed;    ///< Home waits to hear that the page was used.
+  small_set held_by;   ///< The threads that hold it.
+  bool has_postponed;  ///< A message came while the page was held, and waits.
   small postponed_from;
-  message postponed;  ///< What came while the page was held.
-  // At home.
+  message postponed;
+  // What home knows of the page, and its requests.
   small owner;
   small_set copies;
   bool busy;
@@ -161,9 +164,9 @@ struct lock_state {
   bool has_asked;
   optional_small holder;                    ///< The thread that has the lock.
   small_queue<small, threads_max> waiting;  ///< This rank's threads that want it.
-  optional_small next_rank;                 ///< The rank to which the token goes next …
-  rank_vector next_known;                   ///< … and what that knew when it asked.
-  small last_asker;                         ///< At the manager: the rank that asked last.
+  optional_small next_rank;                 ///< The rank to which the token goes next.
+  rank_vector next_known;                   ///< What that rank knew when it asked.
+  small last_asker;                         ///< The manager knows which rank asked last.
 };
 
 enum class collection : small { none, validating, done };
@@ -172,17 +175,17 @@ struct rank_state {
   rank_vector known;  ///< The intervals that this rank knows of; of its own, those it has closed.
   page_versions versions;  ///< `lsw`: the latest that this rank knows of.
   small epoch;
-  small barriers;  ///< That this rank has left.
+  small barriers;  ///< How many barriers this rank has left.
   small threads_arrived;
-  bool has_arrived;                    ///< The manager has heard of this rank at this barrier …
-  small threads_told;                  ///< … with so many threads.
-  rank_vector barrier_known;           ///< What all knew at the last barrier …
-  rank_vector previous_barrier_known;  ///< … and at the one before.
+  bool has_arrived;                    ///< The manager has heard of this rank at this barrier.
+  small threads_told;                  ///< The number of threads that the manager has heard of.
+  rank_vector barrier_known;           ///< What all ranks knew at the last barrier.
+  rank_vector previous_barrier_known;  ///< What all ranks knew at the barrier before that.
   collection collecting;
   rank_vector collected;  ///< Diffs up to here are gone.
   table<page_state, pages> page;
   table<lock_state, locks> lock;
-  // At the manager of barriers.
+  // What the manager of barriers counts.
   small all_threads_arrived, all_ranks_arrived, ranks_done;
   rank_vector arrived_known;
   page_versions arrived_versions;
@@ -192,19 +195,19 @@ enum class waiting_for : small { nothing, page, lock, barrier, arrival };
 
 struct thread_state {
   small rank;
-  small position;  ///< In its program.
-  bool half_done;  ///< It waited in this instruction, and goes on behind that.
+  small position;  ///< The index of its next instruction.
+  bool half_done;  ///< It has waited in that instruction, and now ends it.
   waiting_for waits;
-  small page;   ///< That it waits for, or waited for last …
-  bool stores;  ///< … to store to it.
+  small page;   ///< The page that it waits for, or has waited for last.
+  bool stores;  ///< It waits to store to that page, or did.
 };
 
 // --- all of it -----------------------------------------------------------------------------------
 
-/// The record of a closed interval. Whoever knows of the interval has it.
+/// The record of a closed interval. A rank that knows of the interval has its record.
 struct interval {
-  rank_vector known;  ///< What its rank knew when it closed it.
-  small_set pages;    ///< That were stored to.
+  rank_vector known;  ///< The known vector of its rank when it was closed.
+  small_set pages;    ///< The pages that were stored to.
 };
 struct diff {
   bool exists;
@@ -215,10 +218,10 @@ struct diff {
 struct state {
   table<thread_state, threads_max> thread;
   table<rank_state, ranks_max> rank;
-  /// way[from][to]: messages arrive in the order in which they were sent.
+  /// The messages on their way: way[from][to].
   table<table<small_queue<message, messages_max>, ranks_max>, ranks_max> way;
   table<table<interval, intervals_max>, ranks_max> intervals;
-  /// Those that each rank has made of its own intervals.
+  /// The diffs of each interval of each rank: diffs[rank][interval][page].
   table<table<table<diff, pages>, intervals_max>, ranks_max> diffs;
   /// What a sequentially consistent memory would hold.
   table<small, variables> expected;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "walk.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <unordered_set>
 #include <vector>
