@@ -48,7 +48,7 @@ void machine::maybe_arrive(int r) {
   send(r, manager, m);
 }
 
-/// At the manager.
+/// Counts an arrival at the manager, and lets all ranks depart at the last one.
 void machine::count_arrival(const message& m) {
   rank_state& rank = s.rank[manager];
   raise(rank.arrived_known, m.vector);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults, and the messages that serve them.
+// What happens at faults, and the messages that serve them.
 #include "lmw.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ lmw_machine::lmw_machine(const program& p, std::optional<rule> broken) : machine
 
 // --- faults --------------------------------------------------------------------------------------
 
-/// L6.
+/// Begins a fetch, unless there is one already or nothing is lacking (L6).
 void lmw_machine::fault(int r, int g, bool) {
   if (lmw_at(r, g).fetch != fetching::nothing) return;
   if (is_valid(r, g)) return open(r, g);
@@ -33,7 +33,7 @@ void lmw_machine::fault(int r, int g, bool) {
   start_fetch(r, g);
 }
 
-/// Lets those go on who wait for the page.
+/// Opens the valid copy to the threads that wait for it, and lets them go on (L9).
 void lmw_machine::open(int r, int g) {
   page_state& page = page_at(r, g);
   page.lmw.untouched = false;
@@ -68,7 +68,8 @@ void lmw_machine::ask_keeper(int r, int g, int asker, bool stores) {
   send(r, keeper, m);
 }
 
-/// The first interval of a rank that is neither in the copy nor came in this fetch, or 0.
+/// The first interval of another rank whose modifications are neither in the copy nor have come in
+/// this fetch, or 0 if there is none.
 int lmw_machine::first_to_ask_for(int r, int g, int of_rank) const {
   const lmw_page& lmw = lmw_at(r, g);
   const int known = s.rank[r].known[of_rank];
@@ -80,7 +81,7 @@ int lmw_machine::first_to_ask_for(int r, int g, int of_rank) const {
   return 0;
 }
 
-/// Asks each writer for its diffs that are lacking. False if none are.
+/// Asks each writer for those of its diffs that are lacking. Returns false if none is.
 bool lmw_machine::ask_for_diffs(int r, int g) {
   lmw_page& lmw = lmw_at(r, g);
   bool any = false;
@@ -100,7 +101,8 @@ bool lmw_machine::ask_for_diffs(int r, int g) {
 
 bool lmw_machine::got_diffs(int r, int g) const { return sum_of(lmw_at(r, g).got_last) != 0; }
 
-/// With the last reply the page is opened, unless more came to be known meanwhile (L7).
+/// Opens the page at the last reply, or asks again if more intervals came to be known meanwhile
+/// (L7).
 void lmw_machine::count_reply(int r, int g) {
   lmw_page& lmw = lmw_at(r, g);
   check(lmw.fetch != fetching::nothing && lmw.replies_missing != 0,
@@ -125,7 +127,7 @@ void lmw_machine::count_reply(int r, int g) {
   if (delays_arrival) maybe_arrive(r);
 }
 
-/// Applies all diffs that the copy lacks, this rank's own, too (L7, L8).
+/// Applies all diffs that the copy lacks, including those of this rank (L7, L8).
 void lmw_machine::apply_diffs(int r, int g) {
   struct lacking {
     int rank, index, sum;
@@ -143,7 +145,7 @@ void lmw_machine::apply_diffs(int r, int g) {
       if (is_here) all.push_back({q, i, sum_of(s.intervals[q][i].known)});
     }
   }
-  // Of two intervals one of which happened before the other, it has the lesser sum.
+  // If one interval happened before another, the sum of its vector is less.
   const bool in_order = keeps(rule::apply_in_order);
   std::sort(all.begin(), all.end(), [&](const lacking& x, const lacking& y) {
     if (!in_order) return x.rank != y.rank ? x.rank < y.rank : x.index < y.index;
@@ -201,7 +203,7 @@ void lmw_machine::receive_page_request(int r, const message& m) {
   page_state& page = page_at(r, g);
   if (!page.has_copy) return ask_keeper(r, g, m.asker, m.stores);
   if (!page.lmw.untouched || !m.stores) return reply_with_page(r, m.asker, g);
-  // X4. Later requests are sent on.
+  // The page is given away (X4). Later requests are sent on to its new keeper.
   page.lmw.untouched = page.lmw.exclusive = page.has_copy = false;
   page.lmw.keeper = m.asker;
   message reply = make(message_kind::page_reply, g);
@@ -209,7 +211,7 @@ void lmw_machine::receive_page_request(int r, const message& m) {
   send(r, m.asker, reply);
 }
 
-/// L10, L11.
+/// Serves the page to another rank; if it is open, its twin (L10, L11).
 void lmw_machine::reply_with_page(int r, int asker, int g) {
   page_state& page = page_at(r, g);
   page.lmw.untouched = false;
@@ -217,7 +219,7 @@ void lmw_machine::reply_with_page(int r, int asker, int g) {
   message reply = make(message_kind::page_reply, g);
   reply.data = page.lmw.open && keeps(rule::serve_the_twin) ? page.lmw.twin : page.data;
   reply.vector = page.lmw.has;
-  // All modifications of this rank's closed intervals are in the page.
+  // The page has all modifications of the closed intervals of this rank.
   reply.vector[r] = std::max(reply.vector[r], s.rank[r].known[r]);
   send(r, asker, reply);
 }
@@ -252,7 +254,7 @@ void lmw_machine::receive_page(int r, const message& m) {
   count_reply(r, g);
 }
 
-/// L12.
+/// Answers with diffs, or with the page instead (L12).
 void lmw_machine::receive_diff_request(int r, int from, const message& m) {
   const int g = m.about;
   const page_state& page = page_at(r, g);

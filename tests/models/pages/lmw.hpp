@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lazy release consistency with several writers at a time. Three sources: lmw_intervals.cpp (what
-// becomes of stores: twins, diffs, notices), lmw.cpp (faults and the messages that serve them), and
-// lmw_barriers.cpp (exclusive pages, the collection of diffs).
+// Lazy release consistency with several writers of a page at a time. Its parts are
+// lmw_intervals.cpp (what becomes of stores: twins, diffs, notices), lmw.cpp (faults, and the
+// messages that serve them) and lmw_barriers.cpp (exclusive pages, and the collection of diffs).
 #pragma once
 
 #include "machine.hpp"

@@ -28,7 +28,7 @@ bool lmw_machine::depart(int r, const message& m) {
   return true;
 }
 
-/// The rank that alone stored to the page between the last two barriers.
+/// The only rank that stored to the page in the epoch that has just ended.
 std::optional<int> lmw_machine::only_writer(int r, int g) const {
   const rank_state& rank = s.rank[r];
   std::optional<int> writer;
@@ -42,7 +42,8 @@ std::optional<int> lmw_machine::only_writer(int r, int g) const {
   return writer;
 }
 
-/// X2.
+/// Makes pages exclusive that have had one writer in this epoch, and drops copies of those that
+/// have become so elsewhere (X2).
 void lmw_machine::find_exclusive_pages(int r) {
   for (int g = 0; g < pages; ++g) {
     const std::optional<int> writer = only_writer(r, g);
@@ -68,7 +69,7 @@ void lmw_machine::find_exclusive_pages(int r) {
   }
 }
 
-/// X3.
+/// Fetches the pages again that must be here at the next arrival (X3).
 void lmw_machine::fetch_what_must_be(int r) {
   for (int g = 0; g < pages; ++g) {
     lmw_page& lmw = lmw_at(r, g);
@@ -83,7 +84,7 @@ void lmw_machine::fetch_what_must_be(int r) {
 
 // --- collection ----------------------------------------------------------------------------------
 
-/// The rank with the latest interval that stored to the page since the last collection.
+/// The rank that stored to the page last since the last collection.
 std::optional<int> lmw_machine::last_writer(int r, int g) const {
   const rank_state& rank = s.rank[r];
   std::optional<int> writer;
@@ -99,14 +100,14 @@ std::optional<int> lmw_machine::last_writer(int r, int g) const {
   return writer;
 }
 
-/// G1.
+/// Makes this rank's copies valid where it is the keeper, and drops others that are not (G1).
 void lmw_machine::begin_collection(int r) {
   s.rank[r].collecting = collection::validating;
   note("rank ", r, " begins a collection");
   for (int g = 0; g < pages; ++g) {
     std::optional<int> keeper = last_writer(r, g);
     if (!keeper) continue;
-    // A page that became exclusive at this barrier is where it is exclusive.
+    // If the page has just become exclusive, its keeper is where it did.
     if (p_.has_exclusive) keeper = only_writer(r, g).value_or(*keeper);
     const page_state& page = page_at(r, g);
     lmw_at(r, g).keeper = to_small(*keeper);
@@ -121,7 +122,7 @@ void lmw_machine::begin_collection(int r) {
   maybe_done(r);
 }
 
-/// G2.
+/// Reports "done", if no fetch is in progress (G2).
 void lmw_machine::maybe_done(int r) {
   rank_state& rank = s.rank[r];
   if (rank.collecting != collection::validating) return;
@@ -133,7 +134,7 @@ void lmw_machine::maybe_done(int r) {
   send(r, 0, make(message_kind::collection_done));
 }
 
-/// G3.
+/// Throws diffs and twins away at "go", and begins the fetches that had to wait (G3).
 void lmw_machine::throw_diffs_away(int r) {
   rank_state& rank = s.rank[r];
   rank.collecting = collection::none;

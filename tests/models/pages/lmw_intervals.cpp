@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of stores: a twin before the first, a record when the interval is closed, a diff
-// when somebody needs it.
+// What becomes of stores: a twin is made before the first one, a record when the interval is
+// closed, and a diff when somebody needs it.
 #include "lmw.hpp"
 
 #include <algorithm>
 
 namespace page_model {
 
-/// Begins the twin of the open interval (L1).
+/// Makes the page writable, and its twin for the open interval (L1).
 void lmw_machine::open_for_stores(int r, int g) {
   page_state& page = page_at(r, g);
   page.may = access::store;
@@ -16,7 +16,7 @@ void lmw_machine::open_for_stores(int r, int g) {
     if (keeps(rule::one_diff_per_interval)) {
       make_diff(r, g);
     } else {
-      // The stores of both intervals will be in the later one's diff.
+      // The diff of the later interval will have the stores of both.
       s.diffs[r][page.lmw.twin_of][g].exists = true;
     }
   }
@@ -25,7 +25,7 @@ void lmw_machine::open_for_stores(int r, int g) {
   page.lmw.twin_of = 0;
 }
 
-/// L2, X5.
+/// Records which pages were stored to, and protects them or lets them stick (L2, X5).
 void lmw_machine::close_interval(int r) {
   rank_state& rank = s.rank[r];
   auto is_unchanged = [](const page_state& page) {
@@ -58,7 +58,7 @@ void lmw_machine::close_interval(int r) {
   }
 }
 
-/// L3, L4.
+/// Makes those copies stale that lack an interval of which the message tells (L3, L4).
 void lmw_machine::take_in(int r, const message& m) {
   rank_vector& known = s.rank[r].known;
   bool is_news = false;
@@ -86,7 +86,7 @@ void lmw_machine::invalidate(int r, int g, int of_rank, int interval) {
   note("rank ", r, " invalidates page ", g);
 }
 
-/// An exclusive page stops being that (L11).
+/// Ends that the page is exclusive (L11).
 void lmw_machine::share(int r, int g) {
   page_state& page = page_at(r, g);
   page.lmw.exclusive = false;
@@ -94,7 +94,7 @@ void lmw_machine::share(int r, int g) {
   if (keeps(rule::protect_when_first_served)) page.may = std::min(page.may, access::load);
 }
 
-/// Whether there is a copy that lacks nothing that the rank knows of.
+/// Whether there is a copy that lacks no interval that the rank knows of.
 bool lmw_machine::is_valid(int r, int g) const {
   const page_state& page = page_at(r, g);
   if (!page.has_copy) return false;
@@ -114,7 +114,7 @@ void lmw_machine::drop_twin(lmw_page& lmw) {
   lmw.twin = {};
 }
 
-/// Makes the diff of a closed interval from its twin, which goes.
+/// Makes the diff of a closed interval from its twin, and drops the twin.
 void lmw_machine::make_diff(int r, int g) {
   const page_state& page = page_at(r, g);
   check(page.lmw.has_twin && !page.lmw.open,
@@ -131,14 +131,14 @@ void lmw_machine::make_diff(int r, int g) {
   drop_twin(lmw_at(r, g));
 }
 
-/// The page sticks: it is open in the next interval from the beginning.
+/// Lets the page stick: it is open from the beginning of the next interval (X5).
 void lmw_machine::renew_twin(int r, int g) {
   page_state& page = page_at(r, g);
   page.lmw.twin = page.data;
   page.lmw.has_twin = page.lmw.open = page.lmw.sticks = true;
 }
 
-/// Requires: the interval has been closed.
+/// Ends that the page sticks. Requires that the interval was closed.
 void lmw_machine::end_sticking(int r, int g) {
   page_state& page = page_at(r, g);
   if (!page.lmw.sticks) return;
@@ -148,7 +148,7 @@ void lmw_machine::end_sticking(int r, int g) {
   drop_twin(page.lmw);
 }
 
-/// Its diff is made first, and kept.
+/// Drops the copy, whose diff is made first, and is kept.
 void lmw_machine::drop_copy(int r, int g) {
   page_state& page = page_at(r, g);
   end_sticking(r, g);

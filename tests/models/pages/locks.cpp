@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks (K1, K2, T1, T2). The token of a lock is at one rank. Its manager, a rank that its number
-// gives, knows which rank asked last, and forwards to it the next request, so that the ranks that
-// want the lock form a queue.
+// Locks (K1, K2, T1, T2). The token of a lock is at one rank. The manager of the lock, which its
+// number determines, knows which rank asked last, and forwards the next request to that rank. So
+// the ranks that want the lock form a queue.
 #include "machine.hpp"
 
 namespace page_model {
@@ -45,7 +45,7 @@ void machine::take_lock(int t, int number) {
   note("thread ", t, " on rank ", r, " has lock ", number);
 }
 
-/// Unless the token is here, or was asked for.
+/// Asks for the token, unless it is here or this rank has already asked.
 void machine::ask_for_lock(int r, int number) {
   lock_state& lock = s.rank[r].lock[number];
   if (lock.has_token || lock.has_asked) return;
@@ -57,7 +57,7 @@ void machine::ask_for_lock(int r, int number) {
   send(r, manager, m);
 }
 
-/// To the next thread of this rank.
+/// Hands the lock to the next thread of this rank.
 void machine::hand_on_lock(int r, int number) {
   lock_state& lock = s.rank[r].lock[number];
   const int t = lock.waiting.pop();
@@ -65,7 +65,7 @@ void machine::hand_on_lock(int r, int number) {
   s.thread[t].waits = waiting_for::nothing;
 }
 
-/// To the next rank.
+/// Sends the token to the next rank.
 void machine::grant_lock(int r, int number) {
   lock_state& lock = s.rank[r].lock[number];
   close_interval(r);

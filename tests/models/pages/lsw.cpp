@@ -16,7 +16,7 @@ lsw_machine::lsw_machine(const program& p, std::optional<rule> broken) : machine
 
 // --- intervals -----------------------------------------------------------------------------------
 
-/// S1, S2.
+/// Counts up the versions of pages that were stored to, and takes note of them (S1, S2).
 void lsw_machine::close_interval(int r) {
   rank_state& rank = s.rank[r];
   for (int g = 0; g < pages; ++g) {
@@ -37,9 +37,9 @@ void lsw_machine::close_interval(int r) {
   }
 }
 
-/// S4.
+/// Makes copies absent that are older than the notices of the message (S4).
 void lsw_machine::take_in(int r, const message& m) {
-  // As under `lmw`; here no program was found that notices when this is left out.
+  // As under `lmw`, but no program was found that fails when this is left out here.
   close_interval(r);
   rank_state& rank = s.rank[r];
   for (int g = 0; g < pages; ++g) {
@@ -72,7 +72,7 @@ void lsw_machine::fault(int r, int g, bool stores) {
   send_home(r, g, m);
 }
 
-/// Threads that want to store go on to ask for the token.
+/// Opens the copy to the threads that wait to load. If others wait to store, asks for the token.
 void lsw_machine::open_to_waiting_loads(int r, int g) {
   page_at(r, g).may = access::load;
   wake(r, g, false);
@@ -86,7 +86,7 @@ void lsw_machine::used(int r, int g) {
   serve(r, g);
 }
 
-/// Serves those who wait for this rank's page, once the rank has it and has used it (S5, S6).
+/// Serves the ranks that wait for the page, if it is here and was used (S5, S6).
 void lsw_machine::serve(int r, int g) {
   lsw_page& lsw = page_at(r, g).lsw;
   if (!lsw.owns) return;
@@ -99,7 +99,7 @@ void lsw_machine::serve(int r, int g) {
   if (lsw.next_owner.has_value()) send_token(r, g);
 }
 
-/// S3.
+/// Sends a copy to a rank that wants to load, with the last closed version (S3).
 void lsw_machine::send_copy(int r, int reader, int g) {
   const page_state& page = page_at(r, g);
   message m = make(message_kind::read_reply, g);
@@ -109,7 +109,7 @@ void lsw_machine::send_copy(int r, int reader, int g) {
   send(r, reader, m);
 }
 
-/// S2.
+/// Sends the page to its next owner; if it is dirty, its version counts up (S2).
 void lsw_machine::send_token(int r, int g) {
   page_state& page = page_at(r, g);
   lsw_page& lsw = page.lsw;
@@ -176,7 +176,7 @@ void lsw_machine::receive_token(int r, const message& m) {
   wake(r, g, true);
 }
 
-/// S4.
+/// Opens the copy, or asks again if it is older than a known notice (S4).
 void lsw_machine::receive_copy(int r, const message& m) {
   const int g = m.about;
   page_state& page = page_at(r, g);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lazy release consistency with one writer at a time. A page's token goes from owner to owner with
-// the whole page; copies elsewhere, though old, are left to their readers until these acquire.
+// Lazy release consistency with one writer of a page at a time. The token of a page goes from owner
+// to owner, together with the whole page. Copies elsewhere grow old, and are left to their readers
+// until these acquire.
 #pragma once
 
 #include "machine.hpp"

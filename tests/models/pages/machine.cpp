@@ -24,7 +24,7 @@ const char* name_of(message_kind kind) {
 }
 
 namespace {
-/// For the log.
+/// What the message is about, as the log tells it.
 std::string subject_of(const message& m) {
   switch (m.what) {
     case message_kind::arrival:
@@ -230,7 +230,7 @@ void machine::run(int t, bool rank_first) {
   if (is_done) ++s.thread[t].position;
 }
 
-/// If not, the thread faults, and waits from now on.
+/// Whether thread t may access the page. If not, it faults, and waits from now on.
 bool machine::has_access(int t, int page, access wanted) {
   thread_state& thread = s.thread[t];
   if (page_at(thread.rank, page).may >= wanted) return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protocols with one rule broken. A model that does not notice when a rule is broken would not
-// notice either when an implementation breaks it.
+// Protocols in which one rule is broken: mutants. If no program fails when a rule is broken, the
+// rule is not needed, or the programs do not test it.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@ void seq_machine::fault(int r, int g, bool stores) {
   send_home(r, g, m);
 }
 
-/// Opens the page when all has come that it takes (Q1).
+/// Opens the page if permission, data and all acknowledgements have come (Q1).
 void seq_machine::maybe_open(int r, int g) {
   page_state& page = page_at(r, g);
   seq_page& seq = page.seq;
@@ -49,7 +49,8 @@ void seq_machine::maybe_open(int r, int g) {
   if (!stores && anyone_waits_to_store(r, g)) fault(r, g, true);
 }
 
-/// Q2, and the end of a hold (Q3).
+/// Confirms the request, unless a thread still holds the page, and receives what had to wait for
+/// the end of the hold (Q2, Q3).
 void seq_machine::used(int r, int g) {
   seq_page& seq = page_at(r, g).seq;
   if (!seq.held_by.is_empty()) return;
@@ -112,7 +113,7 @@ void seq_machine::serve_store(int home, int g, int asker, bool has_data) {
   seq.owner = to_small(asker);
   seq.copies = {};
   seq.copies.insert(asker);
-  // The owner that sends its data gives up its copy with that.
+  // An owner that sends its data gives up its copy as it does so, and need not acknowledge.
   auto must_acknowledge = [&](int q) {
     return q != asker && copies.contains(q) && (has_data || q != owner);
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequential consistency: either one rank has a copy and may store to it, or several have copies
-// and none may. A page's home serves one request at a time, and knows the owner and who has copies.
+// Sequential consistency. Either one rank has a copy of a page and may store to it, or several
+// ranks have copies and none of them may. The home of the page serves one request at a time; it
+// knows the owner, and which ranks have copies.
 #pragma once
 
 #include "machine.hpp"

@@ -13,34 +13,35 @@
 namespace page_model {
 namespace {
 
-/// A walk that takes more steps than any of these programs needs goes round in circles.
+/// No program needs so many steps; a walk that takes more goes round in circles.
 constexpr unsigned long steps_max = 20000;
 
-/// Which steps a walk would rather not take: orders that even choices make unlikely find more.
-class taste {
+/// Which steps a walk avoids. Some walks avoid instructions, some messages, some a rank, because
+/// even choices hardly ever lead to the orders of steps in which one of these comes late.
+class bias {
  public:
-  explicit taste(std::mt19937_64& chance)
-      : dislikes_(static_cast<dislike>(chance() % 4)),
+  explicit bias(std::mt19937_64& chance)
+      : what_(static_cast<avoided>(chance() % 4)),
         starved_(static_cast<int>(chance() % ranks_max)) {}
 
-  bool is_unwanted(const action& a, const state& s) const {
+  bool is_against(const action& a, const state& s) const {
     const bool is_message = a.what == action::kind::deliver;
-    switch (dislikes_) {
-      case dislike::nothing:
+    switch (what_) {
+      case avoided::nothing:
         return false;
-      case dislike::messages:
+      case avoided::messages:
         return is_message;
-      case dislike::instructions:
+      case avoided::instructions:
         return !is_message;
-      case dislike::rank:
+      case avoided::rank:
         return (is_message ? a.to : s.thread[a.thread].rank) == starved_;
     }
     return false;
   }
 
  private:
-  enum class dislike { nothing, messages, instructions, rank };
-  dislike dislikes_;
+  enum class avoided { nothing, messages, instructions, rank };
+  avoided what_;
   int starved_;
 };
 
@@ -52,7 +53,7 @@ std::string random_walk(const program& p, std::uint64_t seed, std::optional<rule
   const auto m = make_machine(p, broken);
   m->log = log;
   m->start();
-  const taste likes(chance);
+  const bias bias_of_walk(chance);
   std::vector<action> actions;
   try {
     for (unsigned long steps = 0;; ++steps) {
@@ -61,7 +62,8 @@ std::string random_walk(const program& p, std::uint64_t seed, std::optional<rule
       check(steps <= steps_max, "no end in sight: a livelock");
       auto pick = [&] { return actions[chance() % actions.size()]; };
       action next = pick();
-      for (int retries = 0; retries < 3 && likes.is_unwanted(next, m->s); ++retries) next = pick();
+      for (int retries = 0; retries < 3 && bias_of_walk.is_against(next, m->s); ++retries)
+        next = pick();
       m->act(next);
       ++sum.steps;
     }
@@ -79,7 +81,7 @@ std::string random_walk(const program& p, std::uint64_t seed, std::optional<rule
 
 namespace {
 
-/// Stands for a state: 128 bits, which two of some millions of states do not share.
+/// Stands for a state. Its 128 bits make it unlikely that two of some millions of states share one.
 struct fingerprint {
   std::uint64_t a, b;
   bool operator==(const fingerprint&) const = default;
@@ -101,8 +103,8 @@ fingerprint fingerprint_of(const state& s) {
   return f;
 }
 
-/// A depth-first search. The states on the way from the first to the one that was reached last are
-/// kept whole; of the others, fingerprints.
+/// A depth-first search. It keeps the states on the way from the first state to the one that it has
+/// reached, and of all others only fingerprints.
 class search {
  public:
   search(const program& p, std::size_t states_max, std::optional<rule> broken, totals& sum)
@@ -140,14 +142,14 @@ class search {
     std::size_t next;
   };
 
-  /// The state that the machine is in.
+  /// Goes on from the state that the machine is in.
   void enter(const fingerprint& f) {
     seen_.insert(f);
     on_way_.insert(f);
     way_.push_back({m_->s, f, {}, 0});
     m_->list_actions(way_.back().actions);
   }
-  /// All that may come behind the last state was tried.
+  /// Goes back from the state that was reached last, behind which all was tried.
   void leave() {
     const step& last = way_.back();
     if (last.actions.empty()) {
