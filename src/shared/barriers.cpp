@@ -74,7 +74,6 @@ void barriers::ask_for_collection() {
 }
 
 // --- rank 0
-// -----------------------------------------------------------------------------------------
 
 void barriers::at_rank_0(page_message_reader& from, const message_head& head) {
   rank_arrival& r = arrivals_[static_cast<std::size_t>(from.from())];
@@ -130,7 +129,6 @@ void barriers::send_departures(bool to_collect, bool collect) {
 }
 
 // --- every rank
-// -----------------------------------------------------------------------------------
 
 void barriers::depart(page_message_reader& from, const message_head& head) {
   x_.close();

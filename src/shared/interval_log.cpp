@@ -2,6 +2,7 @@
 #include "shared/interval_log.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <numeric>
 
@@ -22,14 +23,16 @@ interval_log::~interval_log() {
     for (interval_record* r : records) free(r);
 }
 
-interval_record* interval_log::make(std::uint16_t owner, interval index, std::uint32_t ranges) {
-  void* block = memory_->allocate(block_bytes(ranges), alignof(interval_record));
-  bytes_ += block_bytes(ranges);
-  return ::new (block) interval_record{owner, ranges, index, 0};
+interval_record* interval_log::make(std::uint16_t owner, interval index, std::uint32_t ranges,
+                                    std::uint32_t versions) {
+  const std::size_t size = block_bytes(ranges, versions);
+  void* block = memory_->allocate(size, alignof(interval_record));
+  bytes_ += size;
+  return ::new (block) interval_record{owner, ranges, versions, index, 0};
 }
 
 void interval_log::free(interval_record* r) {
-  const std::size_t size = block_bytes(r->ranges);
+  const std::size_t size = block_bytes(r->range_count, r->version_count);
   bytes_ -= size;
   memory_->deallocate(r, size, alignof(interval_record));
 }
@@ -48,18 +51,23 @@ interval* clock_of(interval_record& r) { return reinterpret_cast<interval*>(&r +
 page_range* pages_of(interval_record& r, int ranks) {
   return reinterpret_cast<page_range*>(clock_of(r) + ranks);
 }
+page_version* versions_of(interval_record& r, int ranks) {
+  return reinterpret_cast<page_version*>(pages_of(r, ranks) + r.range_count);
+}
 std::uint64_t sum(const interval* clock, int ranks) {
   return std::accumulate(clock, clock + ranks, std::uint64_t{0});
 }
 
 }  // namespace
 
-const interval_record& interval_log::close(std::span<const page_range> pages) {
+const interval_record& interval_log::close(const interval_pages& pages) {
   const auto me = static_cast<std::size_t>(me_);
-  interval_record* r =
-      make(static_cast<std::uint16_t>(me_), ++known_[me], static_cast<std::uint32_t>(pages.size()));
+  interval_record* r = make(static_cast<std::uint16_t>(me_), ++known_[me],
+                            static_cast<std::uint32_t>(pages.ranges.size()),
+                            static_cast<std::uint32_t>(pages.versions.size()));
   std::copy(known_.begin(), known_.end(), clock_of(*r));
-  std::copy(pages.begin(), pages.end(), pages_of(*r, ranks_));
+  std::copy(pages.ranges.begin(), pages.ranges.end(), pages_of(*r, ranks_));
+  std::copy(pages.versions.begin(), pages.versions.end(), versions_of(*r, ranks_));
   r->order = sum(clock_of(*r), ranks_);
   of_[me].push_back(r);
   return *r;
@@ -79,9 +87,11 @@ void interval_log::write(message_writer& to, std::span<const interval> base,
   each([&](const interval_record& r) {
     to.put(r.owner);
     to.put(r.index);
-    to.put(r.ranges);
+    to.put(r.range_count);
+    to.put(r.version_count);
     to.put_clock(r.clock(ranks_));
-    to.put_bytes(r.pages(ranks_).data(), r.ranges * sizeof(page_range));
+    to.put_bytes(r.pages(ranks_).data(), r.pages(ranks_).size_bytes());
+    to.put_bytes(r.versions(ranks_).data(), r.versions(ranks_).size_bytes());
   });
 }
 
@@ -89,13 +99,19 @@ interval_record* interval_log::read_record(page_message_reader& from) {
   const auto owner = from.take<std::uint16_t>();
   const auto index = from.take<interval>();
   const auto ranges = from.take<std::uint32_t>();
+  const auto versions = from.take<std::uint32_t>();
   from.require(owner < ranks_, "names a rank that does not exist");
-  from.require(ranges <= from.rest().size() / sizeof(page_range),
+  from.require(ranges <= from.rest().size() / sizeof(page_range) &&
+                   versions <= from.rest().size() / sizeof(page_version),
                "ends before what it says it holds");
-  interval_record* r = make(owner, index, ranges);
+  interval_record* r = make(owner, index, ranges, versions);
   from.take_clock({clock_of(*r), static_cast<std::size_t>(ranks_)});
-  const auto bytes = from.take_bytes(ranges * sizeof(page_range));
-  if (ranges != 0) std::memcpy(pages_of(*r, ranks_), bytes.data(), bytes.size());
+  const auto take = [&](void* to, std::size_t size) {
+    const auto bytes = from.take_bytes(size);
+    if (size != 0) std::memcpy(to, bytes.data(), size);
+  };
+  take(pages_of(*r, ranks_), ranges * sizeof(page_range));
+  take(versions_of(*r, ranks_), versions * sizeof(page_version));
   r->order = sum(clock_of(*r), ranks_);
   return r;
 }

@@ -22,11 +22,30 @@ using interval = std::uint32_t;
 /// An interval of each rank: all up to these are meant.
 using vector_clock = std::pmr::vector<interval>;
 
-/// What a rank stored to from one release to the next. Lies in one block, with its pages and its
-/// clock behind it.
+/// Pages of protocols that have versions are listed with the new one.
+struct page_version {
+  page_number page;
+  std::uint32_t version;
+};
+
+/// The pages of an interval that is about to be closed.
+struct interval_pages {
+  explicit interval_pages(std::pmr::memory_resource* memory) : ranges(memory), versions(memory) {}
+  bool empty() const { return ranges.empty() && versions.empty(); }
+  void clear() {
+    ranges.clear();
+    versions.clear();
+  }
+  std::pmr::vector<page_range> ranges;
+  std::pmr::vector<page_version> versions;
+};
+
+/// What a rank stored to from one release to the next. Lies in one block, with its clock and its
+/// pages behind it.
 struct interval_record {
   std::uint16_t owner;
-  std::uint32_t ranges;
+  std::uint32_t range_count;
+  std::uint32_t version_count;
   interval index;
   /// The sum of `clock`: an interval that happened before another has a smaller one.
   std::uint64_t order;
@@ -36,11 +55,15 @@ struct interval_record {
     return {reinterpret_cast<const interval*>(this + 1), static_cast<std::size_t>(ranks)};
   }
   std::span<const page_range> pages(int ranks) const {
-    return {reinterpret_cast<const page_range*>(clock(ranks).data() + ranks), ranges};
+    return {reinterpret_cast<const page_range*>(clock(ranks).data() + ranks), range_count};
+  }
+  std::span<const page_version> versions(int ranks) const {
+    return {reinterpret_cast<const page_version*>(pages(ranks).data() + range_count),
+            version_count};
   }
 };
 
-/// Calls visit(page) for each page that the interval lists.
+/// Calls visit(page) for each page that the interval lists without a version.
 template <class Visit>
 void each_page(const interval_record& r, int ranks, Visit visit) {
   for (const page_range& range : r.pages(ranks))
@@ -68,7 +91,7 @@ class interval_log {
   std::size_t bytes() const { return bytes_; }
 
   /// Closes this rank's next interval.
-  const interval_record& close(std::span<const page_range> pages);
+  const interval_record& close(const interval_pages& pages);
 
   /// Writes which intervals in `up_to` are not in `base`, and their records.
   void write(message_writer& to, std::span<const interval> base,
@@ -83,11 +106,12 @@ class interval_log {
   const vector_clock& collected() const { return collected_; }
 
  private:
-  std::size_t block_bytes(std::uint32_t ranges) const {
+  std::size_t block_bytes(std::uint32_t ranges, std::uint32_t versions) const {
     return sizeof(interval_record) + static_cast<std::size_t>(ranks_) * sizeof(interval) +
-           ranges * sizeof(page_range);
+           ranges * sizeof(page_range) + versions * sizeof(page_version);
   }
-  interval_record* make(std::uint16_t owner, interval index, std::uint32_t ranges);
+  interval_record* make(std::uint16_t owner, interval index, std::uint32_t ranges,
+                        std::uint32_t versions);
   void free(interval_record* r);
   interval_record* read_record(page_message_reader& from);
   void check_gap(const page_message_reader& from, std::size_t owner, interval base) const;

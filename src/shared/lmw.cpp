@@ -64,22 +64,22 @@ struct lmw::one_diff {
   std::size_t size;
 };
 
-lmw::lmw(exchange& x, std::span<lmw_page> table, const settings& s)
+lmw::lmw(exchange& x, page_table& table, const settings& s)
     : x_(x),
       table_(table),
       settings_(s),
       open_(x.host.memory()),
-      changes_(x.host.memory()),
+      closing_(x.host.memory()),
+      sticking_(x.host.memory()),
       must_(x.host.memory()),
       deferred_(x.host.memory()),
       listed_(x.host.memory()),
-      ranges_(x.host.memory()),
       requests_(x.host.memory()) {}
 
 lmw::~lmw() = default;
 
 lmw_page& lmw::page(page_number g) {
-  lmw_page& a = table_[g];
+  lmw_page& a = table_[g].lmw;
   if (a.known) [[likely]]
     return a;
   const int home = x_.host.home(g);
@@ -108,37 +108,6 @@ page_history& lmw::history_of(lmw_page& a) {
 interval* lmw::has(lmw_page& a) { return reinterpret_cast<interval*>(&history_of(a) + 1); }
 
 // --- protection and states
-// ------------------------------------------------------------------------
-
-void lmw::set_may(lmw_page& a, access to) {
-  a.may = to;
-  if (a.changes || a.may == a.shown) return;
-  a.changes = true;
-  changes_.push_back(number_of(a));
-}
-
-void lmw::show() {
-  if (!requests_.empty()) send_requests();
-  if (changes_.empty()) return;
-  std::sort(changes_.begin(), changes_.end());
-  // Neighbours that change in the same way change together.
-  for (std::size_t i = 0; i < changes_.size();) {
-    const page_number first = changes_[i];
-    const access from = table_[first].shown;
-    const access to = table_[first].may;
-    std::uint32_t count = 0;
-    do {
-      lmw_page& a = table_[changes_[i]];
-      a.shown = a.may;
-      a.changes = false;
-      ++count;
-      ++i;
-    } while (i < changes_.size() && changes_[i] == first + count &&
-             table_[changes_[i]].shown == from && table_[changes_[i]].may == to);
-    if (from != to) x_.host.protect({first, count}, from, to);
-  }
-  changes_.clear();
-}
 
 /// Whether the copy has all modifications that this rank knows of.
 bool lmw::is_valid(lmw_page& a) {
@@ -168,11 +137,7 @@ void lmw::open(lmw_page& a) {
   } else if (a.may == access::none) {
     set_may(a, access::load);
   }
-  // Protection may be stricter than the state: then it is opened again.
-  if (!a.changes && a.wanted != 0 && a.shown >= needed)
-    x_.host.protect({number_of(a), 1}, access::none, a.shown);
-  if (a.wanted != 0) x_.host.wake_page(number_of(a));
-  a.wanted = 0;
+  table_.wake(a);
 }
 
 /// An exclusive page is about to be served, or another rank has stored to it.
@@ -250,7 +215,6 @@ void lmw::drop_copy(lmw_page& a) {
 }
 
 // --- intervals and notices
-// ------------------------------------------------------------------------
 
 void lmw::note_own(lmw_page& a, interval index) {
   page_history& h = history_of(a);
@@ -261,52 +225,48 @@ void lmw::note_own(lmw_page& a, interval index) {
   a.open = false;
 }
 
-void lmw::close() {
-  if (open_.empty()) return;
+void lmw::list_stores(interval_pages& out) {
   std::sort(open_.begin(), open_.end());
-  // No fault told of stores to a page that sticks: comparing does.
-  listed_.clear();
-  ranges_.clear();
-  std::pmr::vector<page_number> still_open(x_.host.memory());
   for (page_number g : open_) {
-    lmw_page& a = table_[g];
+    lmw_page& a = table_[g].lmw;
+    // No fault told of stores to a page that sticks: comparing does.
     if (a.sticks && !differs(x_.host.bytes(g), a.twin)) {
-      if (++a.unchanged < unchanged_closes_max) {
-        still_open.push_back(g);
-        continue;
-      }
-      end_sticking(a);
+      if (++a.unchanged < unchanged_closes_max)
+        sticking_.push_back(g);
+      else
+        end_sticking(a);
       continue;
     }
-    listed_.push_back(g);
-    if (!ranges_.empty() && ranges_.back().first + ranges_.back().count == g)
-      ++ranges_.back().count;
+    closing_.push_back(g);
+    if (!out.ranges.empty() && out.ranges.back().first + out.ranges.back().count == g)
+      ++out.ranges.back().count;
     else
-      ranges_.push_back({g, 1});
+      out.ranges.push_back({g, 1});
   }
-  if (listed_.empty()) {
-    open_ = still_open;
-    return;
-  }
-  const interval index = x_.log.close(ranges_).index;
-  for (page_number g : listed_) {
-    lmw_page& a = table_[g];
+  open_.swap(sticking_);
+  sticking_.clear();
+}
+
+void lmw::closed(interval index) {
+  for (page_number g : closing_) {
+    lmw_page& a = table_[g].lmw;
     const bool sticks =
         settings_.sticking && (a.sticks || (a.listed != 0 && a.listed + 1 == index));
     note_own(a, index);
     if (sticks) {
       stick(a);
-      still_open.push_back(g);
+      open_.push_back(g);
     } else if (holds(rule::protect_at_close)) {
       set_may(a, access::load);
     }
   }
-  open_ = still_open;
+  closing_.clear();
 }
 
 void lmw::learn(const interval_record& r) {
   each_page(r, x_.ranks, [&](page_number g) {
-    if (g >= table_.size()) x_.host.refuse(r.owner, "lists a page that does not exist");
+    if (g >= table_.size() || x_.host.protocol_of(g) != protocol_kind::lmw)
+      x_.host.refuse(r.owner, "lists a page that is none of this protocol");
     lmw_page& a = page(g);
     // Before the notice is noted: an exclusive page has all that was known before.
     if (a.copy && a.exclusive) share(a);
@@ -327,7 +287,6 @@ void lmw::invalidate(lmw_page& a, const interval_record& r) {
 }
 
 // --- barriers
-// ---------------------------------------------------------------------------------------
 
 /// Calls visit(page, record) for each page of each interval after `after`, up to `up_to`.
 template <class Visit>
@@ -342,7 +301,7 @@ void lmw::each_listed(std::span<const interval> after, std::span<const interval>
 
 /// A page that one rank alone has listed since the last barrier becomes that rank's. All ranks
 /// decide alike, from the same records.
-void lmw::find_exclusive() {
+void lmw::departed() {
   listed_.clear();
   each_listed(x_.previous_barrier, x_.barrier, [&](lmw_page& a, const interval_record& r) {
     if (a.seen != x_.epoch) {
@@ -356,7 +315,7 @@ void lmw::find_exclusive() {
   });
   if (!settings_.exclusive) return;
   for (page_number g : listed_) {
-    lmw_page& a = table_[g];
+    lmw_page& a = table_[g].lmw;
     if (a.several_writers) continue;
     a.keeper = a.writer;
     const bool fetching = a.fetching != lmw_page::fetch_kind::none;
@@ -377,13 +336,13 @@ void lmw::find_exclusive() {
 
 void lmw::fetch_what_must() {
   for (page_number g : must_) {
-    lmw_page& a = table_[g];
+    lmw_page& a = table_[g].lmw;
     if (a.copy)
       a.must = false;
     else if (a.fetching == lmw_page::fetch_kind::none && !stopped_)
       start_fetch(a, true);
   }
-  std::erase_if(must_, [&](page_number g) { return !table_[g].must; });
+  std::erase_if(must_, [&](page_number g) { return !table_[g].lmw.must; });
 }
 
 void lmw::begin_collection() {
@@ -406,7 +365,7 @@ void lmw::begin_collection() {
     if (any && c.page == before) continue;
     any = true;
     before = c.page;
-    lmw_page& a = table_[c.page];
+    lmw_page& a = table_[c.page].lmw;
     // Where the page is one rank's alone since this very barrier, that rank has it.
     const bool one_writer = settings_.exclusive && a.seen == x_.epoch && !a.several_writers;
     a.keeper = one_writer ? a.writer : c.owner;
@@ -417,6 +376,18 @@ void lmw::begin_collection() {
       drop_copy(a);
     }
   }
+}
+
+bool lmw::fetches_in_progress() const {
+  if (holds(rule::wait_for_fetches_before_done)) return fetches_ != 0;
+  // Else those that the collection itself has begun: of what is kept here.
+  for (page_number g = 0; g < table_.size(); ++g) {
+    const lmw_page& a = table_[g].lmw;
+    if (x_.host.protocol_of(g) == protocol_kind::lmw && a.keeper == x_.me &&
+        a.fetching != lmw_page::fetch_kind::none)
+      return true;
+  }
+  return false;
 }
 
 void lmw::end_collection() {
@@ -448,12 +419,11 @@ void lmw::end_collection() {
     }
     h.lacking = h.first;
   });
-  x_.log.collect(up_to);
   fetch_what_must();
   std::pmr::vector<page_number> later(deferred_, x_.host.memory());
   deferred_.clear();
   for (page_number g : later) {
-    lmw_page& a = table_[g];
+    lmw_page& a = table_[g].lmw;
     a.deferred = false;
     if (a.fetching != lmw_page::fetch_kind::none) continue;
     if (is_valid(a))
@@ -464,9 +434,8 @@ void lmw::end_collection() {
 }
 
 // --- faults
-// -------------------------------------------------------------------------------------------
 
-void lmw::fault(page_number g, bool store) {
+void lmw::fault(page_number g, bool store, bool /*again*/) {
   lmw_page& a = page(g);
   a.wanted |= store ? lmw_page::for_store : lmw_page::for_load;
   if (a.fetching != lmw_page::fetch_kind::none) return;
@@ -480,10 +449,10 @@ void lmw::fault(page_number g, bool store) {
 }
 
 void lmw::fetch_with_neighbours(page_number g) {
-  const lmw_page& a = table_[g];
+  const lmw_page& a = table_[g].lmw;
   const bool store = (a.wanted & lmw_page::for_store) != 0;
   const int keeper = a.keeper;
-  start_fetch(table_[g], store);
+  start_fetch(table_[g].lmw, store);
   const std::uint32_t count = x_.host.fetched_together(g);
   for (std::uint32_t i = 1; i < count; ++i) {
     lmw_page& b = page(g + i);
@@ -535,6 +504,7 @@ bool lmw::ask_for_diffs(lmw_page& a) {
 }
 
 void lmw::send_requests() {
+  if (requests_.empty()) return;
   std::pmr::vector<request> all(x_.host.memory());
   all.swap(requests_);
   std::stable_sort(all.begin(), all.end(), [](const request& x, const request& y) {
@@ -555,7 +525,7 @@ void lmw::send_requests() {
       }
       out.put(r.first);
       out.put(r.last);
-      out.put_clock({has(table_[r.page]), static_cast<std::size_t>(x_.ranks)});
+      out.put_clock({has(table_[r.page].lmw), static_cast<std::size_t>(x_.ranks)});
     }
     x_.send(all[end - 1].to);
   }
@@ -623,7 +593,6 @@ void lmw::apply_all(lmw_page& a) {
 }
 
 // --- serving
-// --------------------------------------------------------------------------------------------
 
 void lmw::serve_page(lmw_page& a, int to) {
   a.fresh = false;
@@ -681,8 +650,7 @@ void lmw::serve_diffs(lmw_page& a, int to, interval first, interval last,
 }
 
 lmw_page& lmw::checked_page(const page_message_reader& from, page_number g) {
-  from.require(g < table_.size(), "names a page that does not exist");
-  return page(g);
+  return page(table_.checked(from, g, protocol_kind::lmw));
 }
 
 void lmw::receive(page_message_reader& from, const message_head& head) {

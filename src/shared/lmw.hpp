@@ -8,10 +8,10 @@
 //
 //   none       no copy; the `keeper` is asked for the page
 //   stale      a copy that lacks modifications this rank knows of; the base for diffs
-//   clean      a valid copy, perhaps with the twin of a closed interval whose diff nobody wanted
-//   yet open       stored to in the open interval; there is a twin sticking   open for good:
-//   compared at each close, and its twin renewed exclusive  nobody else has a copy: no twin, no
-//   diff, no notice
+//   clean      a valid copy, perhaps with the twin of a closed interval whose diff is not made yet
+//   open       stored to in the open interval; there is a twin
+//   sticking   open for good: compared at each close, and its twin renewed
+//   exclusive  nobody else has a copy: no twin, no diff, no notice
 //
 // Sources: Thitikamol and Keleher, "Per-Node Multi-Threading and Remote Latency", §3.1; Amza, Cox
 // and others, "Adaptive Protocols for Software Distributed Shared Memory" (1999), for exclusive
@@ -26,47 +26,12 @@
 
 #include "shared/exchange.hpp"
 #include "shared/page.hpp"
+#include "shared/page_protocol.hpp"
+#include "shared/page_table.hpp"
 
 namespace sojourn::detail::pages {
 
-struct page_history;
-struct page_fetch;
-
-/// What a rank knows of a page. Zeros mean that nothing has happened to it yet.
-struct lmw_page {
-  enum class fetch_kind : std::uint8_t { none, page, diffs };
-  static constexpr std::uint8_t for_load = 1;
-  static constexpr std::uint8_t for_store = 2;
-
-  access may;    ///< What the state allows.
-  access shown;  ///< What protection allows: the same between two calls of the protocol.
-  bool changes;  ///< In the list of pages whose protection changes.
-  bool known;    ///< The members below are valid.
-  bool copy;
-  bool exclusive;
-  bool fresh;  ///< At its home: nobody has touched it.
-  bool open;   ///< Stored to in the open interval; there is a twin.
-  bool sticks;
-  bool outdated;  ///< What is on its way here is from before a barrier that made it useless.
-  bool must;      ///< To be fetched before the next arrival.
-  bool deferred;  ///< To be asked for when the collection has ended.
-  fetch_kind fetching;
-  std::uint8_t wanted;     ///< for_load, for_store: fibers wait.
-  std::uint8_t unchanged;  ///< While it sticks: closes running that found no change.
-  bool several_writers;    ///< In epoch `seen`.
-  std::uint16_t keeper;    ///< Whom to ask for the whole page.
-  std::uint16_t writer;    ///< In epoch `seen`.
-  std::uint16_t missing;   ///< Replies.
-  std::uint32_t seen;      ///< The epoch in which a notice of it was looked at last.
-  interval twin_of;        ///< The closed interval that the twin is from the beginning of.
-  interval listed;         ///< The last interval of this rank that lists it.
-  interval thrown;         ///< This rank's diffs up to here are gone.
-  std::byte* twin;
-  page_history* history;  ///< Null: no rank is known to have listed it, and it never was shared.
-  page_fetch* fetch;
-};
-
-class lmw {
+class lmw final : public page_protocol {
  public:
   struct settings {
     bool exclusive = true;    ///< Pages with one writer become exclusive at barriers.
@@ -74,50 +39,38 @@ class lmw {
     bool whole_pages = true;  ///< Diffs that are longer than the page are answered with the page.
     bool claims = true;       ///< An untouched page goes to the first rank that stores to it.
   };
-  /// `table` has a zeroed entry for each page of the region.
-  lmw(exchange& x, std::span<lmw_page> table, const settings& s);
-  lmw(const lmw&) = delete;
-  lmw& operator=(const lmw&) = delete;
-  ~lmw();
+  lmw(exchange& x, page_table& table, const settings& s);
+  ~lmw() override;
 
-  /// A fiber needs the page. It is woken, now or later, and looks again.
-  void fault(page_number g, bool store);
-  /// Closes the open interval.
-  void close();
-  /// A notice: from an interval of another rank that was not known.
-  void learn(const interval_record& r);
+  void fault(page_number g, bool store, bool again) override;
+  void list_stores(interval_pages& out) override;
+  void closed(interval index) override;
+  void learn(const interval_record& r) override;
 
-  /// After a barrier: exchange::barrier and epoch are the new ones, and all notices are taken in.
-  void find_exclusive();
+  /// Finds pages that have become exclusive.
+  void departed() override;
   /// Some copies were dropped that must be fetched before this rank arrives again.
-  bool must_fetch() const { return !must_.empty(); }
-  void fetch_what_must();
-
+  bool must_fetch() const override { return !must_.empty(); }
+  void fetch_what_must() override;
   /// A collection: keepers fetch what they lack.
-  void begin_collection();
-  bool fetches_in_progress() const { return fetches_ != 0; }
-  /// From now on no fetch begins, until end_collection.
-  void stop_fetching() { stopped_ = true; }
-  /// All ranks have stopped: diffs and records up to the barrier go.
-  void end_collection();
-  /// Bytes of diffs, twins and notices, which a collection gives back.
-  std::size_t collectable_bytes() const { return bytes_; }
+  void begin_collection() override;
+  bool fetches_in_progress() const override;
+  void stop_fetching() override { stopped_ = true; }
+  void end_collection() override;
+  /// Of diffs, twins and notices.
+  std::size_t collectable_bytes() const override { return bytes_; }
 
-  void receive(page_message_reader& from, const message_head& head);
-
-  /// Makes protection what the states allow. Called at the end of whatever was called above.
-  void show();
+  void receive(page_message_reader& from, const message_head& head) override;
+  void send_requests() override;
 
  private:
   struct one_diff;
 
   lmw_page& page(page_number g);
   page_history& history_of(lmw_page& a);
-  page_number number_of(const lmw_page& a) const {
-    return static_cast<page_number>(&a - table_.data());
-  }
+  page_number number_of(const lmw_page& a) const { return table_.number_of(a); }
   interval* has(lmw_page& a);
-  void set_may(lmw_page& a, access to);
+  void set_may(lmw_page& a, access to) { table_.set_may(a, to); }
   bool is_valid(lmw_page& a);
   void open(lmw_page& a);
   void share(lmw_page& a);
@@ -136,7 +89,6 @@ class lmw {
   void start_fetch(lmw_page& a, bool store);
   void fetch_with_neighbours(page_number g);
   bool ask_for_diffs(lmw_page& a);
-  void send_requests();
   void reply_came(lmw_page& a);
   void apply_all(lmw_page& a);
   void end_fetch(lmw_page& a);
@@ -158,14 +110,14 @@ class lmw {
   }
 
   exchange& x_;
-  std::span<lmw_page> table_;
+  page_table& table_;
   const settings settings_;
-  std::pmr::vector<page_number> open_;     ///< Pages stored to in the open interval.
-  std::pmr::vector<page_number> changes_;  ///< Pages whose protection changes.
+  std::pmr::vector<page_number> open_;      ///< Pages stored to in the open interval.
+  std::pmr::vector<page_number> closing_;   ///< Of these, those in the interval being closed.
+  std::pmr::vector<page_number> sticking_;  ///< And those that stay open.
   std::pmr::vector<page_number> must_;
   std::pmr::vector<page_number> deferred_;
   std::pmr::vector<page_number> listed_;  ///< Scratch.
-  std::pmr::vector<page_range> ranges_;   ///< Scratch.
   struct request {
     int to;
     page_message what;

@@ -18,4 +18,8 @@ struct page_range {
 /// What the program may do with a page without a fault.
 enum class access : std::uint8_t { none, load, store };
 
+/// How a page is kept consistent; chosen with its allocation.
+enum class protocol_kind : std::uint8_t { lmw, lsw, seq };
+inline constexpr std::size_t protocol_kinds = 3;
+
 }  // namespace sojourn::detail::pages

@@ -30,6 +30,22 @@ enum class page_message : std::uint8_t {
   page_reply,         ///< A page; what is in it; its bytes. Or no bytes: it is the asker's own now.
   diff_request,       ///< Pages, each with the first and last interval, and what the asker has.
   diff_reply,         ///< A page, the intervals that were asked for; their diffs.
+  // Of lsw. All name a page.
+  own_request,   ///< To its home: the sender wants to store.
+  own_forward,   ///< To the rank that asked before. Who asks.
+  own_grant,     ///< The page, which is the receiver's now. Its version; its bytes.
+  read_request,  ///< To its home: the sender wants a copy.
+  read_forward,  ///< To the rank that asked to store last. Who asks.
+  read_reply,    ///< A copy. Its version; its bytes.
+  // Of seq. All name a page.
+  ask,            ///< To its home. Whether the sender stores, and whether it has a copy.
+  allow,          ///< How many acknowledgements to wait for; whether data come.
+  forward_load,   ///< To the owner: gives a copy to a rank.
+  forward_store,  ///< To the owner: gives the page to a rank.
+  invalidate,     ///< The copy goes. Whom to tell.
+  acknowledge,    ///< It has gone.
+  data,           ///< The page's bytes.
+  confirm,        ///< To its home: the page has been used; the next one may have it.
   count_
 };
 

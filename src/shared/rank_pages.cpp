@@ -7,12 +7,17 @@
 
 namespace sojourn::detail::pages {
 
-rank_pages::rank_pages(services& h, int my_rank, int rank_count, std::span<lmw_page> table,
+rank_pages::rank_pages(services& h, int my_rank, int rank_count, std::span<page_entry> table,
                        const rank_pages_settings& s)
     : exchange(h, my_rank, rank_count),
       settings_(s),
-      table_(table),
-      lmw_(*this, table, s.protocol),
+      table_(h, table),
+      lmw_(*this, table_, s.protocol),
+      lsw_(*this, table_),
+      seq_(*this, table_),
+      protocols_{&lmw_, &lsw_, &seq_},
+      closing_(h.memory()),
+      taken_(h.memory()),
       locks_(*this),
       barriers_(*this, *this),
       held_(static_cast<std::size_t>(rank_count), h.memory()),
@@ -24,13 +29,73 @@ rank_pages::~rank_pages() = default;
 /// becomes what the states allow.
 void rank_pages::finish() {
   barriers_.look_again();
-  lmw_.show();
+  show();
   if (held_count_ != 0) handle_held();
 }
 
-void rank_pages::fault(page_number page, bool store) {
-  lmw_.fault(page, store);
+void rank_pages::show() {
+  for (page_protocol* p : protocols_) p->send_requests();
+  table_.show();
+}
+
+// --- faults
+
+void rank_pages::fault(page_number page, bool store, waiter fiber, bool again) {
+  if (!again) end_instruction(fiber);
+  const bool taken_before = take(page, fiber);
+  protocol_of(page).fault(page, store, taken_before);
   finish();
+}
+
+void rank_pages::ran(waiter fiber) {
+  if (!keeps_pages_for(fiber)) return;
+  end_instruction(fiber);
+  finish();
+}
+
+void rank_pages::end_instruction(waiter fiber) {
+  auto ended = taken_.extract(fiber);
+  if (ended.empty()) return;
+  for (const taken_page& t : ended.mapped()) give_up(t);
+}
+
+void rank_pages::give_up(taken_page t) {
+  page_protocol& p = protocol_of(t.page);
+  if (t.held) p.let_go(t.page);
+  p.used(t.page);
+}
+
+/// Notes that the fiber's instruction needs the page; whether it was noted before. An instruction
+/// that needs several takes them in ascending order, in whatever order it reaches them: it holds
+/// those below, and gives up those above, for which it faults again. So no two ranks wait for each
+/// other, or take pages from each other for ever.
+bool rank_pages::take(page_number page, waiter fiber) {
+  page_protocol& p = protocol_of(page);
+  const auto at = taken_.find(fiber);
+  if (at == taken_.end()) {
+    if (p.stays_until_used()) taken_[fiber].push_back({page, false});
+    return false;
+  }
+  auto& pages = at->second;
+  const auto goes = [&](const taken_page& t) {
+    return t.page > page || (t.page < page && !holds(rule::ordered_hold));
+  };
+  for (taken_page& t : pages) {
+    if (t.page >= page || t.held || goes(t)) continue;
+    protocol_of(t.page).hold(t.page);
+    t.held = true;
+  }
+  for (const taken_page& t : pages)
+    if (goes(t)) give_up(t);
+  std::erase_if(pages, goes);
+  const bool before = !pages.empty() && pages.back().page == page;
+  if (before && pages.back().held) {
+    p.let_go(page);
+    pages.back().held = false;
+  }
+  if (!before && p.stays_until_used()) pages.push_back({page, false});
+  if (pages.empty()) taken_.erase(at);
+  return before;
 }
 
 bool rank_pages::take_lock(lock_number l, waiter fiber) {
@@ -61,7 +126,15 @@ void rank_pages::arrive() {
   finish();
 }
 
-void rank_pages::close() { lmw_.close(); }
+// --- intervals and collections
+
+void rank_pages::close() {
+  closing_.clear();
+  for (page_protocol* p : protocols_) p->list_stores(closing_);
+  if (closing_.empty()) return;
+  const interval index = log.close(closing_).index;
+  for (page_protocol* p : protocols_) p->closed(index);
+}
 
 void rank_pages::learn(page_message_reader& from) {
   log.read(
@@ -69,12 +142,14 @@ void rank_pages::learn(page_message_reader& from) {
       [&] {
         if (holds(rule::close_before_learning)) close();
       },
-      [&](const interval_record& r) { lmw_.learn(r); });
+      [&](const interval_record& r) {
+        for (page_protocol* p : protocols_) p->learn(r);
+      });
 }
 
 void rank_pages::write_news(message_writer& to, std::span<const interval> theirs) {
   close();
-  lmw_.show();
+  show();
   log.write(to, theirs, log.known());
 }
 
@@ -84,14 +159,40 @@ void rank_pages::read_news(int from, std::span<const std::byte> bytes) {
   finish();
 }
 
+void rank_pages::departed() {
+  for (page_protocol* p : protocols_) p->departed();
+}
+bool rank_pages::must_fetch() {
+  return std::any_of(protocols_.begin(), protocols_.end(),
+                     [](page_protocol* p) { return p->must_fetch(); });
+}
+void rank_pages::fetch_what_must() {
+  for (page_protocol* p : protocols_) p->fetch_what_must();
+}
+void rank_pages::begin_collection() {
+  for (page_protocol* p : protocols_) p->begin_collection();
+}
+bool rank_pages::fetches_in_progress() {
+  return std::any_of(protocols_.begin(), protocols_.end(),
+                     [](page_protocol* p) { return p->fetches_in_progress(); });
+}
+void rank_pages::stop_fetching() {
+  for (page_protocol* p : protocols_) p->stop_fetching();
+}
+std::size_t rank_pages::collectable_bytes() const {
+  std::size_t all = log.bytes();
+  for (const page_protocol* p : protocols_) all += p->collectable_bytes();
+  return all;
+}
+
 void rank_pages::end_collection() {
-  lmw_.end_collection();
+  for (page_protocol* p : protocols_) p->end_collection();
+  log.collect(barrier);
   // What is open now cannot be given back: collecting again at once would be of no use.
   collect_from_ = std::max(settings_.collect_bytes, 2 * collectable_bytes());
 }
 
 // --- messages
-// ---------------------------------------------------------------------------------------
 
 void rank_pages::handle_own(std::span<const std::byte> back) {
   std::pmr::vector<std::byte> copy(out.bytes().begin(), out.bytes().end(), host.memory());
@@ -124,7 +225,7 @@ void rank_pages::handle_held() {
         --held_count_;
         handle(static_cast<int>(q), bytes);
         barriers_.look_again();
-        lmw_.show();
+        show();
         again = true;
       }
     }
@@ -146,10 +247,34 @@ void rank_pages::handle(int from, std::span<const std::byte> bytes) {
     case page_message::collect_done:
     case page_message::collect_go:
       return barriers_.receive(reader, head);
-    default:
-      reader.require(head.what < page_message::count_ && head.rank < ranks, "is of no known kind");
+    case page_message::page_request:
+    case page_message::page_reply:
+    case page_message::diff_request:
+    case page_message::diff_reply:
+      reader.require(head.rank < ranks, "names a rank that does not exist");
       return lmw_.receive(reader, head);
+    case page_message::own_request:
+    case page_message::own_forward:
+    case page_message::own_grant:
+    case page_message::read_request:
+    case page_message::read_forward:
+    case page_message::read_reply:
+      reader.require(head.rank < ranks, "names a rank that does not exist");
+      return lsw_.receive(reader, head);
+    case page_message::ask:
+    case page_message::allow:
+    case page_message::forward_load:
+    case page_message::forward_store:
+    case page_message::invalidate:
+    case page_message::acknowledge:
+    case page_message::data:
+    case page_message::confirm:
+      reader.require(head.rank < ranks, "names a rank that does not exist");
+      return seq_.receive(reader, head);
+    case page_message::count_:
+      break;
   }
+  reader.refuse("is of no known kind");
 }
 
 }  // namespace sojourn::detail::pages

@@ -4,16 +4,22 @@
 // other's stores at once.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory_resource>
 #include <span>
+#include <unordered_map>
+#include <vector>
 
 #include "shared/barriers.hpp"
 #include "shared/exchange.hpp"
 #include "shared/lmw.hpp"
 #include "shared/locks.hpp"
+#include "shared/lsw.hpp"
+#include "shared/page_table.hpp"
+#include "shared/seq.hpp"
 
 namespace sojourn::detail::pages {
 
@@ -26,15 +32,25 @@ struct rank_pages_settings {
 class rank_pages final : exchange, barrier_hooks {
  public:
   /// `table` has a zeroed entry for each page of the region.
-  rank_pages(services& host, int me, int ranks, std::span<lmw_page> table,
+  rank_pages(services& host, int me, int ranks, std::span<page_entry> table,
              const rank_pages_settings& s);
   ~rank_pages() override;
 
   /// A fiber has faulted on a page. Either it may go on when this returns, or it waits until
   /// services::wake_page; in both cases it executes its instruction again.
-  void fault(page_number page, bool store);
+  /// `again`: this instruction of the fiber's has faulted before, and not run since: address and
+  /// general registers are those of the fiber's last fault. (The address alone is that of the next
+  /// round of a loop, too. An instruction with `rep` counts on: what it has done, it has done.)
+  void fault(page_number page, bool store, waiter fiber, bool again);
+  /// The instruction at which the fiber faulted last has run: pages that stayed here for it may
+  /// leave. To be called as soon as the rank sees that the fiber is elsewhere: when it enters the
+  /// runtime other than by a fault, or a doorbell interrupts it at another instruction. Before the
+  /// fiber ends or leaves the rank it must be called; where nothing stays, it does nothing.
+  void ran(waiter fiber);
+  /// Whether pages stay here until ran(fiber).
+  bool keeps_pages_for(waiter fiber) const { return taken_.contains(fiber); }
   /// What the program may do with a page now.
-  access allowed(page_number page) const { return table_[page].shown; }
+  access allowed(page_number page) const { return table_[page].common.shown; }
 
   /// See class locks.
   bool take_lock(lock_number l, waiter fiber);
@@ -63,28 +79,48 @@ class rank_pages final : exchange, barrier_hooks {
   bool holds_messages() const { return held_count_ != 0; }
 
  private:
+  /// A page that stays until an instruction has run.
+  struct taken_page {
+    page_number page;
+    bool held;
+  };
+
   void close() override;
   void learn(page_message_reader& from) override;
   void handle_own(std::span<const std::byte> back) override;
-  void departed() override { lmw_.find_exclusive(); }
-  bool must_fetch() override { return lmw_.must_fetch(); }
-  void fetch_what_must() override { lmw_.fetch_what_must(); }
-  void begin_collection() override { lmw_.begin_collection(); }
-  bool fetches_in_progress() override { return lmw_.fetches_in_progress(); }
-  void stop_fetching() override { lmw_.stop_fetching(); }
+  void departed() override;
+  bool must_fetch() override;
+  void fetch_what_must() override;
+  void begin_collection() override;
+  bool fetches_in_progress() override;
+  void stop_fetching() override;
   void end_collection() override;
   bool wants_collection() override { return collectable_bytes() > collect_from_; }
 
   void handle(int from, std::span<const std::byte> bytes);
   void handle_held();
   void finish();
-  std::size_t collectable_bytes() const { return lmw_.collectable_bytes() + log.bytes(); }
+  void show();
+  std::size_t collectable_bytes() const;
+  page_protocol& protocol(protocol_kind kind) {
+    return *protocols_[static_cast<std::size_t>(kind)];
+  }
+  page_protocol& protocol_of(page_number page) { return protocol(host.protocol_of(page)); }
+  bool take(page_number page, waiter fiber);
+  void end_instruction(waiter fiber);
+  void give_up(taken_page t);
 
   using held_messages = std::pmr::deque<std::pmr::vector<std::byte>>;
 
   const rank_pages_settings settings_;
-  std::span<lmw_page> table_;
+  page_table table_;
   lmw lmw_;
+  lsw lsw_;
+  seq seq_;
+  const std::array<page_protocol*, protocol_kinds> protocols_;  ///< By kind.
+  interval_pages closing_;                                      ///< Scratch.
+  /// By the fibers whose instructions these are; in ascending order.
+  std::pmr::unordered_map<waiter, std::pmr::vector<taken_page>> taken_;
   locks locks_;
   barriers barriers_;
   std::pmr::vector<held_messages> held_;  ///< Of each rank, in order.

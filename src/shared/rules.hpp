@@ -32,6 +32,19 @@ enum class rule : std::uint8_t {
                            ///< that the copy has.
   page_has_all,       ///< Diffs are answered with a page only if it has all that the asker has.
   move_with_notices,  ///< A fiber that moves to another rank brings its notices along.
+  notice_lost_pages,  ///< lsw: A page that was stored to and left before its interval was closed is
+                      ///< in the notice.
+  count_at_transfer,  ///< lsw: The version counts up when a page leaves that was stored to in the
+                      ///< open interval.
+  stamp_closed,  ///< lsw: A copy of a page that is being stored to bears the last closed version.
+  check_version_on_arrival,  ///< lsw: A copy older than a known notice is asked for again.
+  use_before_leaving,        ///< lsw, seq: A page that came is used once before it leaves.
+  one_fetch_a_page,          ///< lsw, seq: A rank has one request for a page at a time.
+  count_acknowledgements,    ///< seq: Who stores waits until all other copies are gone.
+  data_by_copyset_at_home,  ///< seq: Whether data are needed is decided when home serves a request.
+  hold_a_thread,  ///< lsw, seq: Holds are counted; a fiber that is done ends its own alone.
+  ordered_hold,   ///< lsw, seq: An instruction on several pages takes them in ascending order, and
+                  ///< holds the lower ones.
   count_
 };
 

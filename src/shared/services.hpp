@@ -29,13 +29,16 @@ class services {
   virtual void send(int to, std::span<const std::byte> front,
                     std::span<const std::byte> back = {}) = 0;
 
-  /// The fibers that wait for this page execute their instruction again.
-  virtual void wake_page(page_number page) = 0;
+  /// The fibers that wait for this page and need no more than `allowed` execute their instruction
+  /// again.
+  virtual void wake_page(page_number page, access allowed) = 0;
   /// This fiber has the lock that it asked for.
   virtual void wake_locker(waiter fiber) = 0;
   /// The fibers that wait at the barrier go on.
   virtual void wake_barrier() = 0;
 
+  /// The protocol of the page's allocation. Always the same, and the same on all ranks.
+  virtual protocol_kind protocol_of(page_number page) = 0;
   /// The rank where a page lies that nobody has touched.
   virtual int home(page_number page) = 0;
   /// How many pages from `page` on may be fetched together with it, itself included; at least 1.

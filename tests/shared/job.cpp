@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <deque>
+#include <iterator>
 
 #include "shared/page_message.hpp"
 #include "shared/rank_pages.hpp"
@@ -29,7 +30,10 @@ struct thread {
   std::size_t next = 0;
   state now = state::runs;
   page_number page = 0;
-  bool had_to_wait = false;  ///< For the lock or barrier of its next instruction.
+  access needs = access::none;  ///< Of this page.
+  bool had_to_wait = false;     ///< For the lock or barrier of its next instruction.
+  std::size_t faulted = none;   ///< The instruction at which it did last.
+  static constexpr std::size_t none = SIZE_MAX;
 };
 
 struct message {
@@ -50,9 +54,10 @@ class rank final : public services {
     }
   }
   void send(int to, std::span<const std::byte> front, std::span<const std::byte> back) override;
-  void wake_page(page_number page) override;
+  void wake_page(page_number page, access may) override;
   void wake_locker(waiter fiber) override;
   void wake_barrier() override;
+  protocol_kind protocol_of(page_number page) override;
   int home(page_number page) override;
   std::uint32_t fetched_together(page_number page) override;
   std::pmr::memory_resource* memory() override { return &pool_; }
@@ -69,7 +74,7 @@ class rank final : public services {
   std::pmr::unsynchronized_pool_resource pool_;
 
  public:
-  std::vector<lmw_page> table;
+  std::vector<page_entry> table;
   std::unique_ptr<rank_pages> pages;
 };
 
@@ -102,7 +107,7 @@ class job {
       int a = actions[chance_() % actions.size()];
       // Some orders favour threads, some messages, some starve a rank.
       for (int again = 0; again < 3; ++again) {
-        const bool is_message = a >= static_cast<int>(threads_.size());
+        const bool is_message = a >= deliveries();
         const bool unwanted = (favour == 1 && is_message) || (favour == 2 && !is_message) ||
                               (favour == 3 && rank_of_action(a) == starved);
         if (!unwanted) break;
@@ -148,15 +153,21 @@ class job {
   rank& rank_at(int r) { return *ranks_[static_cast<std::size_t>(r)]; }
   rank& rank_of(const thread& t) { return rank_at(t.rank); }
 
-  // Actions are threads' next instructions, then deliveries, by sender and receiver.
-  int rank_of_action(int a) const {
-    const int threads = static_cast<int>(threads_.size());
-    return a < threads ? threads_[static_cast<std::size_t>(a)].rank : (a - threads) % p_.ranks;
+  // Actions are threads' next instructions, then doorbells in threads, which tell their rank that
+  // they are behind the instruction that faulted, then deliveries, by sender and receiver.
+  int deliveries() const { return 2 * static_cast<int>(threads_.size()); }
+  thread& thread_of_action(int a) {
+    return threads_[static_cast<std::size_t>(a) % threads_.size()];
+  }
+  int rank_of_action(int a) {
+    return a < deliveries() ? thread_of_action(a).rank : (a - deliveries()) % p_.ranks;
   }
   void list_actions(std::vector<int>& out) {
     out.clear();
     for (const thread& t : threads_)
       if (t.now == thread::state::runs && t.next < code(t).size()) out.push_back(t.number);
+    for (const thread& t : threads_)
+      if (is_behind(t)) out.push_back(static_cast<int>(threads_.size()) + t.number);
     for (int from = 0; from < p_.ranks; ++from)
       for (int to = 0; to < p_.ranks; ++to) {
         if (way(from, to).empty()) continue;
@@ -164,14 +175,14 @@ class job {
         if (m.mover >= 0 && holds(rule::hold_later_epochs) &&
             (m.epoch > rank_at(to).pages->current_epoch()))
           continue;
-        out.push_back(static_cast<int>(threads_.size()) + from * p_.ranks + to);
+        out.push_back(deliveries() + from * p_.ranks + to);
       }
   }
   void act(int a) {
-    const int threads = static_cast<int>(threads_.size());
-    if (a < threads) return execute(threads_[static_cast<std::size_t>(a)]);
-    const int from = (a - threads) / p_.ranks;
-    const int to = (a - threads) % p_.ranks;
+    if (a < static_cast<int>(threads_.size())) return execute(thread_of_action(a));
+    if (a < deliveries()) return tell_ran(thread_of_action(a));
+    const int from = (a - deliveries()) / p_.ranks;
+    const int to = (a - deliveries()) % p_.ranks;
     const message m = std::move(way(from, to).front());
     way(from, to).pop_front();
     rank& r = rank_at(to);
@@ -187,19 +198,35 @@ class job {
     if (meets(t)) r.pages->fiber_came();
   }
   void note_message(int from, int to, const message& m) {
-    const char* const names[] = {
-        "lock_request",   "lock_forward",      "lock_grant",   "arrival",    "departure",
-        "collect_wanted", "arrive_to_collect", "collect_done", "collect_go", "page_request",
-        "page_reply",     "diff_request",      "diff_reply"};
+    const char* const names[] = {"lock_request",      "lock_forward",  "lock_grant",
+                                 "arrival",           "departure",     "collect_wanted",
+                                 "arrive_to_collect", "collect_done",  "collect_go",
+                                 "page_request",      "page_reply",    "diff_request",
+                                 "diff_reply",        "own_request",   "own_forward",
+                                 "own_grant",         "read_request",  "read_forward",
+                                 "read_reply",        "ask",           "allow",
+                                 "forward_load",      "forward_store", "invalidate",
+                                 "acknowledge",       "data",          "confirm"};
+    static_assert(std::size(names) == static_cast<std::size_t>(page_message::count_));
     message_head head;
     std::memcpy(&head, m.bytes.data(), sizeof head);
     note("rank ", to, " gets ", names[static_cast<int>(head.what)], " from ", from, ": number ",
          head.number, ", flag ", head.flag, ", epoch ", head.epoch);
   }
 
+  /// The thread has executed the instruction at which it faulted, and its rank has not noticed.
+  bool is_behind(const thread& t) const {
+    return t.faulted != thread::none && t.faulted != t.next && t.now != thread::state::moves;
+  }
+  void tell_ran(thread& t) {
+    if (!is_behind(t)) return;
+    t.faulted = thread::none;
+    rank_of(t).pages->ran(&t);
+  }
+
   /// False: the thread waits for the page.
   bool reach(thread& t, int v, bool store) {
-    const auto g = static_cast<page_number>(v / p_.variables_of_page);
+    const auto g = static_cast<page_number>(p_.page_of(v));
     rank& r = rank_of(t);
     const access needed = store ? access::store : access::load;
     if (r.allowed[g] >= needed) return true;
@@ -208,12 +235,15 @@ class job {
     ++sum_.faults;
     t.now = thread::state::waits_for_page;
     t.page = g;
-    r.pages->fault(g, store);
+    t.needs = needed;
+    const bool again = t.faulted == t.next;
+    t.faulted = t.next;
+    r.pages->fault(g, store, &t, again);
     return false;
   }
   /// Variables are single bytes, next to each other.
   std::uint8_t& value(thread& t, int v) {
-    const auto g = static_cast<page_number>(v / p_.variables_of_page);
+    const auto g = static_cast<page_number>(p_.page_of(v));
     const auto offset = static_cast<std::size_t>(v % p_.variables_of_page);
     return *reinterpret_cast<std::uint8_t*>(rank_of(t).bytes(g) + 60 + offset);
   }
@@ -226,8 +256,16 @@ class job {
                     " from variable " + std::to_string(v) + ", which is " + std::to_string(right));
   }
 
+  void store(thread& t, int v, int what) {
+    value(t, v) = static_cast<std::uint8_t>(what);
+    shadow_[static_cast<std::size_t>(v)] = value(t, v);
+    note("thread ", t.number, " on rank ", t.rank, " stores ", v, ": ", value(t, v));
+  }
+
   void execute(thread& t) {
     const instruction n = code(t)[t.next];
+    const bool enters = n.what >= operation::lock;
+    if (enters) tell_ran(t);
     rank& r = rank_of(t);
     waiter self = &t;
     switch (n.what) {
@@ -240,14 +278,25 @@ class job {
       case operation::flip: {
         if (!reach(t, n.variable, true)) return;
         if (n.what != operation::store) check_load(t, n.variable);
-        std::uint8_t& at = value(t, n.variable);
-        at = static_cast<std::uint8_t>(n.what == operation::store       ? n.value
-                                       : n.what == operation::increment ? at + 1
-                                                                        : at ^ 1);
-        shadow_[n.variable] = at;
-        note("thread ", t.number, " on rank ", t.rank, " stores ", n.variable, ": ", at);
+        const std::uint8_t old = value(t, n.variable);
+        store(t, n.variable,
+              n.what == operation::store       ? n.other
+              : n.what == operation::increment ? old + 1
+                                               : old ^ 1);
         break;
       }
+      case operation::both:
+        if (!reach(t, n.variable, true) || !reach(t, n.other, true)) return;
+        for (int v : {n.variable, n.other}) {
+          check_load(t, v);
+          store(t, v, value(t, v) + 1);
+        }
+        break;
+      case operation::copy:
+        if (!reach(t, n.variable, false) || !reach(t, n.other, true)) return;
+        check_load(t, n.variable);
+        store(t, n.other, value(t, n.variable));
+        break;
       case operation::lock:
         if (!t.had_to_wait) {
           t.had_to_wait = true;
@@ -325,9 +374,9 @@ void rank::send(int to, std::span<const std::byte> front, std::span<const std::b
   job_.way(me, to).push_back(std::move(m));
 }
 
-void rank::wake_page(page_number page) {
+void rank::wake_page(page_number page, access may) {
   for (thread& t : job_.threads())
-    if (t.rank == me && t.now == thread::state::waits_for_page && t.page == page)
+    if (t.rank == me && t.now == thread::state::waits_for_page && t.page == page && t.needs <= may)
       t.now = thread::state::runs;
 }
 void rank::wake_locker(waiter fiber) { static_cast<thread*>(fiber)->now = thread::state::runs; }
@@ -335,12 +384,19 @@ void rank::wake_barrier() {
   for (thread& t : job_.threads())
     if (t.rank == me && t.now == thread::state::waits_at_barrier) t.now = thread::state::runs;
 }
+protocol_kind rank::protocol_of(page_number page) {
+  return job_.prog().protocol_of(static_cast<int>(page));
+}
 int rank::home(page_number page) {
   return static_cast<int>(page % static_cast<unsigned>(job_.prog().ranks));
 }
 std::uint32_t rank::fetched_together(page_number page) {
-  const auto left = static_cast<std::uint32_t>(job_.prog().pages) - page;
-  return std::min(static_cast<std::uint32_t>(job_.prog().fetched_together), left);
+  const program& p = job_.prog();
+  std::uint32_t count = 1;
+  while (static_cast<int>(count) < p.fetched_together && static_cast<int>(page + count) < p.pages &&
+         protocol_of(page + count) == protocol_of(page))
+    ++count;
+  return count;
 }
 
 }  // namespace

@@ -1,56 +1,232 @@
 // SPDX-License-Identifier: Apache-2.0
+// Random programs on the protocols of the shared region, in a job of many ranks that is simulated
+// in this process; and the same with one rule left out, which must be noticed.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <random>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "job.hpp"
+#include "mutants.hpp"
 #include "program.hpp"
 #include "shared/rules.hpp"
 
-static unsigned long long current_seed;
-static std::string* current_log;
-#include <csignal>
-int main(int argc, char** argv) {
-  std::string command = argc > 1 ? argv[1] : "";
-  std::signal(SIGABRT, [](int) {
-    std::printf("aborted at %llu\n", current_seed);
-    std::fflush(stdout);
-  });
-  simulated::program_sizes sizes;
-  if (const char* b = std::getenv("BREAK"))
-    sojourn::detail::pages::broken = static_cast<sojourn::detail::pages::rule>(std::atoi(b));
-  if (const char* b = std::getenv("PAGES")) sizes.pages = std::atoi(b);
-  if (const char* b = std::getenv("RANKS")) sizes.ranks = std::atoi(b);
-  if (const char* b = std::getenv("PHASES")) sizes.phases = std::atoi(b);
-  if (const char* b = std::getenv("STEPS")) sizes.steps = std::atoi(b);
-  if (const char* b = std::getenv("LOCKS")) sizes.locks = std::atoi(b);
-  simulated::totals sum;
-  if (command == "show") {
-    auto seed = std::strtoull(argv[2], nullptr, 10);
-    auto p = simulated::random_program(seed, sizes);
-    std::string log;
-    std::printf("%s", simulated::text_of(p).c_str());
-    std::signal(SIGABRT, [](int) {
-      std::printf("%s\n", current_log->c_str());
-      std::fflush(stdout);
-    });
-    current_log = &log;
-    std::string why = simulated::run(p, seed, sum, &log);
-    std::printf("%s%s\n", log.c_str(), why.c_str());
-    return !why.empty();
-  }
-  auto first = std::strtoull(argv[1], nullptr, 10), count = std::strtoull(argv[2], nullptr, 10);
-  int bad = 0;
-  for (auto seed = first; seed < first + count; ++seed) {
-    current_seed = seed;
-    auto p = simulated::random_program(seed, sizes);
-    std::string why = simulated::run(p, seed, sum);
-    if (!why.empty()) {
-      std::printf("%llu: %s\n", static_cast<unsigned long long>(seed), why.c_str());
-      if (++bad == 3) break;
+namespace {
+
+using namespace simulated;  // NOLINT: the program is about nothing else.
+
+const char* const usage =
+    R"(Random programs on the protocols of the shared region, on simulated ranks.
+
+  random        runs programs; prints those that fail, with the command that shows one again
+  show SEED     runs one, and tells what happens
+  mutants       breaks each rule in turn; says which are not noticed
+  mutants search
+                the same with programs from --first on, and prints which program notices
+
+  --protocol P  lmw, lsw, seq, or mixed, which is also meant without this option: each page has
+                its own
+  --first SEED  the first program: 1; or `fresh`, for programs that nobody has run before
+  --count N     how many: 1000
+  --ranks N --threads N --pages N --variables N --locks N --phases N --steps N
+                how large programs are: most ranks, threads of a rank, pages, variables of a page,
+                locks, phases between barriers, and steps of a phase
+)";
+
+struct options {
+  std::string command;
+  std::vector<std::string_view> words;  ///< What follows it.
+  std::uint64_t first = 1;
+  std::uint64_t count = 1000;
+  program_sizes sizes;
+};
+
+struct size_option {
+  const char* name;
+  int program_sizes::* size;
+};
+constexpr size_option size_options[] = {
+    {"ranks", &program_sizes::ranks}, {"threads", &program_sizes::threads_of_rank},
+    {"pages", &program_sizes::pages}, {"variables", &program_sizes::variables_of_page},
+    {"locks", &program_sizes::locks}, {"phases", &program_sizes::phases},
+    {"steps", &program_sizes::steps},
+};
+
+[[noreturn]] void refuse(const std::string& what) {
+  std::fprintf(stderr, "shared_programs: %s; see shared_programs --help\n", what.c_str());
+  std::exit(2);
+}
+
+template <class Number>
+Number number(std::string_view text) {
+  Number n = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (error != std::errc() || end != text.data() + text.size())
+    refuse("'" + std::string(text) + "' is no number");
+  return n;
+}
+
+std::optional<protocol_kind> protocol_named(std::string_view name) {
+  if (name == "mixed") return std::nullopt;
+  for (protocol_kind kind : {protocol_kind::lmw, protocol_kind::lsw, protocol_kind::seq})
+    if (name == name_of(kind)) return kind;
+  refuse("there is no protocol '" + std::string(name) + "'");
+}
+
+void set_option(options& o, std::string_view name, std::string_view value) {
+  if (name == "protocol") {
+    o.sizes.protocol = protocol_named(value);
+  } else if (name == "first" && value == "fresh") {
+    o.first = std::random_device()();
+  } else if (name == "first") {
+    o.first = number<std::uint64_t>(value);
+  } else if (name == "count") {
+    o.count = number<std::uint64_t>(value);
+  } else {
+    for (const size_option& s : size_options) {
+      if (name != s.name) continue;
+      o.sizes.*s.size = number<int>(value);
+      if (o.sizes.*s.size < 1 || o.sizes.*s.size > 64)
+        refuse("--" + std::string(name) + " is from 1 to 64");
+      return;
     }
+    refuse("there is no option --" + std::string(name));
   }
-  std::printf("%lu programs, %lu steps, %lu faults, %lu messages, %d bad\n", sum.programs,
-              sum.steps, sum.faults, sum.messages, bad);
-  return bad != 0;
+}
+
+options read_options(int argc, char** argv) {
+  options o;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--help") {
+      std::fputs(usage, stdout);
+      std::exit(0);
+    }
+    if (!word.starts_with("--")) {
+      if (o.command.empty())
+        o.command = word;
+      else
+        o.words.push_back(word);
+      continue;
+    }
+    if (i + 1 == argc) refuse(std::string(word) + " needs a value");
+    set_option(o, word.substr(2), argv[++i]);
+  }
+  return o;
+}
+
+std::string text_of(const program_sizes& sizes) {
+  std::string out =
+      std::string("--protocol ") + (sizes.protocol ? name_of(*sizes.protocol) : "mixed");
+  for (const size_option& s : size_options)
+    out += std::string(" --") + s.name + " " + std::to_string(sizes.*s.size);
+  return out;
+}
+
+/// What is printed when a check of the protocols ends the process.
+std::string last_words;
+void say_last_words(int) {
+  // Returns to abort(): what was printed before stays.
+  if (write(STDOUT_FILENO, last_words.data(), last_words.size()) < 0) _exit(3);
+}
+
+int run_random(const options& o) {
+  std::signal(SIGABRT, say_last_words);
+  totals sum;
+  int failed = 0;
+  for (std::uint64_t seed = o.first; seed != o.first + o.count && failed < 3; ++seed) {
+    last_words = "to see it again: shared_programs show " + std::to_string(seed) + " " +
+                 text_of(o.sizes) + "\n";
+    const std::string why = run(random_program(seed, o.sizes), seed, sum);
+    if (why.empty()) continue;
+    ++failed;
+    std::printf("program %llu: %s\n%s", static_cast<unsigned long long>(seed), why.c_str(),
+                last_words.c_str());
+  }
+  std::printf("%llu programs from %llu on, %s: %llu steps, %llu faults, %llu messages, %d failed\n",
+              static_cast<unsigned long long>(sum.programs),
+              static_cast<unsigned long long>(o.first), text_of(o.sizes).c_str(),
+              static_cast<unsigned long long>(sum.steps),
+              static_cast<unsigned long long>(sum.faults),
+              static_cast<unsigned long long>(sum.messages), failed);
+  return failed != 0;
+}
+
+int show(const options& o) {
+  if (o.words.size() != 1) refuse("show needs a seed");
+  const auto seed = number<std::uint64_t>(o.words.front());
+  const program p = random_program(seed, o.sizes);
+  std::printf("%s", text_of(p).c_str());
+  std::fflush(stdout);
+  std::signal(SIGABRT, say_last_words);
+  totals sum;
+  const std::string why = run(p, seed, sum, &last_words);
+  std::printf("%s%s\n", last_words.c_str(), why.empty() ? "as it should be" : why.c_str());
+  return !why.empty();
+}
+
+/// Runs programs with a rule broken, in a child process, which may abort. Which one noticed, if
+/// any.
+std::optional<std::uint64_t> who_notices(rule r, const program_sizes& sizes, std::uint64_t first,
+                                         std::uint64_t count) {
+  void* const memory = mmap(nullptr, sizeof(std::uint64_t), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) refuse("no memory to share with a child");
+  auto* const at = static_cast<volatile std::uint64_t*>(memory);
+  const pid_t child = fork();
+  if (child == 0) {
+    const int nowhere = open("/dev/null", O_WRONLY);
+    dup2(nowhere, STDERR_FILENO);
+    sojourn::detail::pages::broken = r;
+    totals sum;
+    for (std::uint64_t seed = first; seed != first + count; ++seed) {
+      *at = seed;
+      if (!run(random_program(seed, sizes), seed, sum).empty()) _exit(1);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child) refuse("no child could be run");
+  const std::uint64_t last = *at;
+  munmap(memory, sizeof(std::uint64_t));
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return std::nullopt;
+  return last;
+}
+
+int run_mutants(const options& o) {
+  const bool search = !o.words.empty() && o.words.front() == "search";
+  int missed = 0;
+  for (const mutant& m : mutants()) {
+    if (search && o.words.size() > 1 && o.words[1] != m.name) continue;
+    const std::uint64_t first = search ? o.first : m.first;
+    const auto seed = who_notices(m.broken, m.sizes, first, search ? o.count : m.count);
+    if (!seed) ++missed;
+    if (!seed || search)
+      std::printf("%s, %s: %s\n", m.name, text_of(m.sizes).c_str(),
+                  seed ? std::to_string(*seed).c_str() : "not noticed");
+    std::fflush(stdout);
+  }
+  std::printf("%zu rules broken, each alone: %d not noticed\n", mutants().size(), missed);
+  return missed != 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const options o = read_options(argc, argv);
+  if (o.command == "random") return run_random(o);
+  if (o.command == "show") return show(o);
+  if (o.command == "mutants") return run_mutants(o);
+  refuse(o.command.empty() ? "no command" : "there is no command '" + o.command + "'");
 }

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank knows of a page: an entry of its table, in the shape of the page's protocol. Zeros
+// mean that nothing has happened to the page yet.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "shared/interval_log.hpp"
+#include "shared/page.hpp"
+#include "shared/page_message.hpp"
+
+namespace sojourn::detail::pages {
+
+/// What all protocols keep of a page.
+struct page_state {
+  static constexpr std::uint8_t for_load = 1;
+  static constexpr std::uint8_t for_store = 2;
+
+  access may;           ///< What the state allows.
+  access shown;         ///< What protection allows: the same between two calls of the protocols.
+  bool changes;         ///< In the list of pages whose protection changes.
+  bool known;           ///< What the protocol keeps is valid.
+  std::uint8_t wanted;  ///< for_load, for_store: fibers wait.
+};
+
+struct page_history;
+struct page_fetch;
+
+/// See lmw.
+struct lmw_page : page_state {
+  enum class fetch_kind : std::uint8_t { none, page, diffs };
+
+  bool copy;
+  bool exclusive;
+  bool fresh;  ///< At its home: nobody has touched it.
+  bool open;   ///< Stored to in the open interval; there is a twin.
+  bool sticks;
+  bool outdated;  ///< What is on its way here is from before a barrier that made it useless.
+  bool must;      ///< To be fetched before the next arrival.
+  bool deferred;  ///< To be asked for when the collection has ended.
+  fetch_kind fetching;
+  std::uint8_t unchanged;  ///< While it sticks: closes running that found no change.
+  bool several_writers;    ///< In epoch `seen`.
+  std::uint16_t keeper;    ///< Whom to ask for the whole page.
+  std::uint16_t writer;    ///< In epoch `seen`.
+  std::uint16_t missing;   ///< Replies.
+  std::uint32_t seen;      ///< The epoch in which a notice of it was looked at last.
+  interval twin_of;        ///< The closed interval that the twin is from the beginning of.
+  interval listed;         ///< The last interval of this rank that lists it.
+  interval thrown;         ///< This rank's diffs up to here are gone.
+  std::byte* twin;
+  page_history* history;  ///< Null: no rank is known to have listed it, and it never was shared.
+  page_fetch* fetch;
+};
+
+struct waiting_readers;
+
+/// See lsw.
+struct lsw_page : page_state {
+  bool copy;
+  bool owns;
+  bool open;                 ///< Stored to in the open interval, though it may have left since.
+  bool used;                 ///< A fiber has used it since it came: it may leave.
+  bool has_next;             ///< `next` waits for it.
+  std::uint8_t asked;        ///< Requests that are not answered.
+  std::uint16_t held;        ///< Instructions on several pages that hold it.
+  std::uint16_t next;        ///< Whose it will be.
+  std::uint16_t last;        ///< At its home: who asked for it to store last.
+  std::uint32_t version;     ///< Of the copy.
+  std::uint32_t needed;      ///< A version that this rank knows of: an older copy is of no use.
+  std::uint32_t left_with;   ///< The version with which it left in the open interval.
+  waiting_readers* readers;  ///< Ranks that wait for a copy; or null.
+};
+
+struct seq_home;
+
+/// See seq.
+struct seq_page : page_state {
+  access asked;            ///< What this rank has asked home for.
+  bool allowed;            ///< Home allows it.
+  bool has_data;           ///< The bytes are here.
+  bool confirms;           ///< Home waits until the page has been used.
+  bool postponed;          ///< `late` came while the page was held.
+  page_message late;       ///< A forward, or an invalidation.
+  std::uint16_t late_for;  ///< The rank that it names.
+  std::uint16_t held;      ///< Instructions on several pages that hold it.
+  std::uint16_t acknowledged;
+  std::uint16_t acknowledgements;  ///< So many are waited for, when home allows it.
+  seq_home* home;  ///< At its home: who has it, and who waits. Null while nobody has asked.
+};
+
+union page_entry {
+  page_state common;
+  lmw_page lmw;
+  lsw_page lsw;
+  seq_page seq;
+};
+static_assert(sizeof(page_entry) <= 96);
+
+}  // namespace sojourn::detail::pages

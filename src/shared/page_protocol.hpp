@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a protocol of the shared region does: the contract that lmw, lsw and seq keep. A rank has
+// one of each, and asks the one that the page's allocation has chosen. Nothing here suspends, calls
+// the program, or changes protection before page_table::show().
+#pragma once
+
+#include <cstddef>
+
+#include "shared/interval_log.hpp"
+#include "shared/page.hpp"
+#include "shared/page_message.hpp"
+
+namespace sojourn::detail::pages {
+
+class page_protocol {
+ public:
+  page_protocol() = default;
+  page_protocol(const page_protocol&) = delete;
+  page_protocol& operator=(const page_protocol&) = delete;
+  virtual ~page_protocol() = default;
+
+  // --- Faults
+
+  /// A fiber needs the page. It is woken (page_table::wake), now or later, and executes its
+  /// instruction again. `again`: its last fault was on this page, too, at the same instruction,
+  /// which has not run since: what came did not suffice, or has left.
+  virtual void fault(page_number g, bool store, bool again) = 0;
+
+  /// Whether a page stays, once it has come, until used() is called. If not, the next three
+  /// functions are never called.
+  virtual bool stays_until_used() const { return false; }
+  /// An instruction that waited for the page has run, or waits for another page.
+  virtual void used(page_number) {}
+  /// The page does not leave until let_go() has been called as often: an instruction has it, and
+  /// waits for a page with a greater number.
+  virtual void hold(page_number) {}
+  /// used() is called next where the instruction has no more need of the page.
+  virtual void let_go(page_number) {}
+
+  // --- Intervals
+
+  /// The open interval is being closed: adds the pages that were stored to in it.
+  virtual void list_stores(interval_pages&) {}
+  /// It has this number. Called after list_stores() when any protocol has listed a page.
+  virtual void closed(interval) {}
+  /// An interval of another rank that was not known.
+  virtual void learn(const interval_record&) {}
+
+  // --- Barriers and collections; see barrier_hooks
+
+  virtual void departed() {}
+  virtual bool must_fetch() const { return false; }
+  virtual void fetch_what_must() {}
+  virtual void begin_collection() {}
+  virtual bool fetches_in_progress() const { return false; }
+  virtual void stop_fetching() {}
+  virtual void end_collection() {}
+  /// Bytes that a collection may give back.
+  virtual std::size_t collectable_bytes() const { return 0; }
+
+  // --- Messages
+
+  virtual void receive(page_message_reader& from, const message_head& head) = 0;
+  /// Sends what was put off in order to be sent together. Called at the end of whatever was called
+  /// above.
+  virtual void send_requests() {}
+};
+
+}  // namespace sojourn::detail::pages

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The protocol `seq`: sequentially consistent pages, for programs with data races. A page's home
+// serves one request for it at a time. Either one rank may store to the page, or some may load
+// from it: who wants to store waits until all other copies have gone. The next request is served
+// after an instruction that waited for the page has run.
+// Source: Li and Hudak, "Memory Coherence in Shared Virtual Memory Systems" (TOCS 1989).
+#pragma once
+
+#include <cstdint>
+
+#include "shared/exchange.hpp"
+#include "shared/page_protocol.hpp"
+#include "shared/page_table.hpp"
+
+namespace sojourn::detail::pages {
+
+class seq final : public page_protocol {
+ public:
+  seq(exchange& x, page_table& table) : x_(x), table_(table) {}
+
+  void fault(page_number g, bool store, bool again) override;
+  bool stays_until_used() const override { return true; }
+  void used(page_number g) override;
+  void hold(page_number g) override { ++page(g).held; }
+  void let_go(page_number g) override;
+
+  void receive(page_message_reader& from, const message_head& head) override;
+
+ private:
+  seq_page& page(page_number g);
+  seq_home& home_of(seq_page& a);
+  void provide(seq_page& a);
+  void arrived(seq_page& a);
+  void confirm(seq_page& a);
+  void serve_next(seq_page& a);
+  void give(page_message what, seq_page& a, int to);
+  void begin_about(page_message what, const seq_page& a, int rank = 0);
+
+  exchange& x_;
+  page_table& table_;
+};
+
+}  // namespace sojourn::detail::pages
