@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.hpp"
 #include "shared/rules.hpp"
 
 namespace sojourn::detail::pages {
@@ -74,7 +75,8 @@ void lsw::used(page_number g) {
 
 void lsw::let_go(page_number g) {
   lsw_page& a = page(g);
-  a.held = holds(rule::hold_a_thread) && a.held != 0 ? static_cast<std::uint16_t>(a.held - 1) : 0;
+  SOJOURN_CHECK(a.held != 0, "page %u is let go, and nobody holds it", g);
+  a.held = holds(rule::hold_a_thread) ? static_cast<std::uint16_t>(a.held - 1) : std::uint16_t{0};
 }
 
 // --- intervals

@@ -77,21 +77,21 @@ bool rank_pages::take(page_number page, waiter fiber) {
     return false;
   }
   auto& pages = at->second;
-  const auto goes = [&](const taken_page& t) {
-    return t.page > page || (t.page < page && !holds(rule::ordered_hold));
-  };
+  const auto goes = [&](const taken_page& t) { return t.page > page && holds(rule::ordered_hold); };
   for (taken_page& t : pages) {
-    if (t.page >= page || t.held || goes(t)) continue;
+    if (t.page == page || t.held || goes(t)) continue;
     protocol_of(t.page).hold(t.page);
     t.held = true;
   }
   for (const taken_page& t : pages)
     if (goes(t)) give_up(t);
   std::erase_if(pages, goes);
-  const bool before = !pages.empty() && pages.back().page == page;
-  if (before && pages.back().held) {
+  const auto this_one =
+      std::find_if(pages.begin(), pages.end(), [&](const taken_page& t) { return t.page == page; });
+  const bool before = this_one != pages.end();
+  if (before && this_one->held) {
     p.let_go(page);
-    pages.back().held = false;
+    this_one->held = false;
   }
   if (!before && p.stays_until_used()) pages.push_back({page, false});
   if (pages.empty()) taken_.erase(at);

@@ -25,7 +25,8 @@ namespace sojourn::detail::pages {
 
 struct rank_pages_settings {
   lmw::settings protocol;
-  /// Diffs and notices of a rank that begin a collection.
+  /// Diffs, twins and notices of a rank that begin a collection. Requires: room for the twins of
+  /// any instruction, which a collection takes away; else it might never run.
   std::size_t collect_bytes = std::size_t{64} << 20;
 };
 

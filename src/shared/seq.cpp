@@ -6,6 +6,7 @@
 #include <memory_resource>
 #include <vector>
 
+#include "base/check.hpp"
 #include "shared/rules.hpp"
 
 namespace sojourn::detail::pages {
@@ -112,7 +113,8 @@ void seq::used(page_number g) {
 
 void seq::let_go(page_number g) {
   seq_page& a = page(g);
-  a.held = holds(rule::hold_a_thread) && a.held != 0 ? static_cast<std::uint16_t>(a.held - 1) : 0;
+  SOJOURN_CHECK(a.held != 0, "page %u is let go, and nobody holds it", g);
+  a.held = holds(rule::hold_a_thread) ? static_cast<std::uint16_t>(a.held - 1) : std::uint16_t{0};
 }
 
 // --- at the page's home

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <iterator>
+#include <span>
 
 #include "shared/page_message.hpp"
 #include "shared/rank_pages.hpp"
@@ -81,7 +82,11 @@ class rank final : public services {
 class job {
  public:
   job(const program& p, std::uint64_t order, totals& sum, std::string* log)
-      : p_(p), chance_(order), sum_(sum), log_(log) {
+      : p_(p),
+        chance_(order),
+        first_(static_cast<preference>(chance_() % preferences)),
+        sum_(sum),
+        log_(log) {
     shadow_.resize(static_cast<std::size_t>(p.variables()));
     ways_.resize(static_cast<std::size_t>(p.ranks * p.ranks));
     for (std::size_t i = 0; i < p.threads.size(); ++i)
@@ -97,22 +102,33 @@ class job {
   }
 
   void run() {
-    const int favour = static_cast<int>(chance_() % 4);
     const auto starved = static_cast<int>(chance_() % static_cast<unsigned>(p_.ranks));
     std::vector<int> actions;
     for (std::uint64_t step = 0;; ++step) {
       list_actions(actions);
       if (actions.empty()) break;
       if (step > livelock_steps) throw failure("no end in sight: a livelock");
-      int a = actions[chance_() % actions.size()];
-      // Some orders favour threads, some messages, some starve a rank.
-      for (int again = 0; again < 3; ++again) {
-        const bool is_message = a >= deliveries();
-        const bool unwanted = (favour == 1 && is_message) || (favour == 2 && !is_message) ||
-                              (favour == 3 && rank_of_action(a) == starved);
-        if (!unwanted) break;
-        a = actions[chance_() % actions.size()];
+      const auto unwanted = [&](int a) {
+        switch (first_) {
+          case preference::any:
+            return false;
+          case preference::threads:
+          case preference::always_threads:
+            return a >= deliveries();
+          case preference::messages:
+          case preference::always_messages:
+            return a < deliveries();
+          case preference::starves_a_rank:
+            return rank_of_action(a) == starved;
+        }
+        return false;
+      };
+      if (first_ == preference::always_threads || first_ == preference::always_messages) {
+        const bool choice = !std::all_of(actions.begin(), actions.end(), unwanted);
+        if (choice) std::erase_if(actions, unwanted);
       }
+      int a = first_ == preference::always_messages ? next_of(actions) : one_of(actions);
+      for (int again = 0; again < 3 && unwanted(a); ++again) a = one_of(actions);
       act(a);
       ++sum_.steps;
     }
@@ -124,6 +140,12 @@ class job {
   }
 
   const program& prog() const { return p_; }
+  /// With messages always first, a collection that the twins of a single instruction made a rank
+  /// ask for would end before the instruction runs, and take its twins away, for ever.
+  std::size_t collect_bytes() const {
+    const std::size_t room = first_ == preference::always_messages ? 4 * page_bytes : 0;
+    return std::max(p_.collect_bytes, room);
+  }
   std::vector<thread>& threads() { return threads_; }
   std::deque<message>& way(int from, int to) {
     return ways_[static_cast<std::size_t>(from * p_.ranks + to)];
@@ -146,6 +168,18 @@ class job {
   }
 
  private:
+  /// What happens first where there is a choice: mostly, or always.
+  enum class preference { any, threads, messages, starves_a_rank, always_threads, always_messages };
+  static constexpr unsigned preferences = 6;
+
+  int one_of(const std::vector<int>& actions) { return actions[chance_() % actions.size()]; }
+  /// In turn: the order in which ranks would take pages from each other for ever, if they could.
+  int next_of(const std::vector<int>& actions) {
+    const auto next = std::upper_bound(actions.begin(), actions.end(), last_);
+    last_ = next == actions.end() ? actions.front() : *next;
+    return last_;
+  }
+
   const std::vector<instruction>& code(const thread& t) const {
     return p_.threads[static_cast<std::size_t>(t.number)].code;
   }
@@ -241,15 +275,18 @@ class job {
     r.pages->fault(g, store, &t, again);
     return false;
   }
-  /// Variables are single bytes, next to each other.
-  std::uint8_t& value(thread& t, int v) {
+  /// Variables are next to each other, and all bytes of one are the same.
+  std::span<std::uint8_t> value(thread& t, int v) {
     const auto g = static_cast<page_number>(p_.page_of(v));
     const auto offset = static_cast<std::size_t>(v % p_.variables_of_page);
-    return *reinterpret_cast<std::uint8_t*>(rank_of(t).bytes(g) + 60 + offset);
+    auto* const page = reinterpret_cast<std::uint8_t*>(rank_of(t).bytes(g));
+    return {page + 60 + offset * p_.variable_bytes, p_.variable_bytes};
   }
   void check_load(thread& t, int v) {
-    const std::uint8_t seen = value(t, v);
     const std::uint8_t right = shadow_[static_cast<std::size_t>(v)];
+    const auto bytes = value(t, v);
+    const auto wrong = std::find_if(bytes.begin(), bytes.end(), [&](auto b) { return b != right; });
+    const std::uint8_t seen = wrong == bytes.end() ? right : *wrong;
     note("thread ", t.number, " on rank ", t.rank, " loads ", v, ": ", seen);
     if (seen != right)
       throw failure("thread " + std::to_string(t.number) + " loaded " + std::to_string(seen) +
@@ -257,9 +294,10 @@ class job {
   }
 
   void store(thread& t, int v, int what) {
-    value(t, v) = static_cast<std::uint8_t>(what);
-    shadow_[static_cast<std::size_t>(v)] = value(t, v);
-    note("thread ", t.number, " on rank ", t.rank, " stores ", v, ": ", value(t, v));
+    const auto stored = static_cast<std::uint8_t>(what);
+    std::ranges::fill(value(t, v), stored);
+    shadow_[static_cast<std::size_t>(v)] = stored;
+    note("thread ", t.number, " on rank ", t.rank, " stores ", v, ": ", stored);
   }
 
   void execute(thread& t) {
@@ -278,7 +316,7 @@ class job {
       case operation::flip: {
         if (!reach(t, n.variable, true)) return;
         if (n.what != operation::store) check_load(t, n.variable);
-        const std::uint8_t old = value(t, n.variable);
+        const int old = value(t, n.variable).front();
         store(t, n.variable,
               n.what == operation::store       ? n.other
               : n.what == operation::increment ? old + 1
@@ -289,13 +327,13 @@ class job {
         if (!reach(t, n.variable, true) || !reach(t, n.other, true)) return;
         for (int v : {n.variable, n.other}) {
           check_load(t, v);
-          store(t, v, value(t, v) + 1);
+          store(t, v, value(t, v).front() + 1);
         }
         break;
       case operation::copy:
         if (!reach(t, n.variable, false) || !reach(t, n.other, true)) return;
         check_load(t, n.variable);
-        store(t, n.other, value(t, n.variable));
+        store(t, n.other, value(t, n.variable).front());
         break;
       case operation::lock:
         if (!t.had_to_wait) {
@@ -346,6 +384,8 @@ class job {
 
   const program& p_;
   std::mt19937_64 chance_;
+  const preference first_;
+  int last_ = -1;
   totals& sum_;
   std::string* log_;
   std::vector<std::uint8_t> shadow_;  ///< What a sequentially consistent memory would hold.
@@ -362,7 +402,7 @@ rank::rank(job& j, int my_rank) : me(my_rank), job_(j) {
   table.resize(count);
   rank_pages_settings s;
   s.protocol = {p.exclusive, p.sticking, p.whole_pages, p.claims};
-  s.collect_bytes = p.collect_bytes;
+  s.collect_bytes = j.collect_bytes();
   pages = std::make_unique<rank_pages>(*this, me, p.ranks, table, s);
 }
 

@@ -26,6 +26,9 @@ class maker {
     p_.sticking = likely(40);
     p_.claims = likely(50);
     p_.whole_pages = likely(30);
+    // Else no diffs are longer than a page.
+    if (p_.whole_pages && likely(50))
+      p_.variable_bytes = 4000 / static_cast<std::size_t>(p_.variables_of_page);
     p_.fair = likely(30);
     p_.fetched_together = likely(50) ? 1 : 1 + up_to(3);
     // From a collection after nearly every interval to none.
@@ -183,7 +186,7 @@ std::string text_of(const program& p) {
   if (p.fair) out += ", fair locks";
   if (p.collect_bytes != SIZE_MAX)
     out += ", collects from " + std::to_string(p.collect_bytes) + " bytes";
-  out += "\n";
+  out += ", variables of " + std::to_string(p.variable_bytes) + " bytes\n";
   for (std::size_t i = 0; i < p.threads.size(); ++i) {
     const script& t = p.threads[i];
     out += "  thread " + std::to_string(i) + " on rank " + std::to_string(t.rank) +

@@ -57,6 +57,7 @@ struct program {
   int ranks = 2;
   int pages = 2;
   int variables_of_page = 2;
+  std::size_t variable_bytes = 1;
   // Settings of the protocol.
   bool exclusive = true;
   bool sticking = false;
