@@ -25,6 +25,7 @@ constexpr std::string_view for_users[] = {
     "SOJOURN_REGION_GIB",
     "SOJOURN_SCAN",
     "SOJOURN_SHARE",
+    "SOJOURN_SHARED",
     "SOJOURN_SHARED_DIFFS",
     "SOJOURN_SHARED_FETCH",
     "SOJOURN_SHARED_PROTECTION",

@@ -34,6 +34,11 @@ way_to_stack chosen_way(way_to_stack otherwise) {
   throw error(format("SOJOURN_SHARED_FAULTS=%s is neither push nor take", set));
 }
 
+/// Two numbers made into one.
+std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+  return (a ^ b) * 0x9e3779b97f4a7c15ull + (a >> 29);
+}
+
 }  // namespace
 
 #if defined(__x86_64__)
@@ -146,6 +151,11 @@ void prepare_fault_frames() {
 }
 
 std::uint64_t interrupted_sp(const void* context) { return value(context, REG_RSP); }
+std::uint64_t interrupted_registers(const void* context) {
+  std::uint64_t all = mixed(value(context, REG_RIP), value(context, REG_RSP));
+  for (const int number : registers_in_frame) all = mixed(all, value(context, number));
+  return all;
+}
 
 std::size_t fault_frame_bytes() {
   return red_zone + words_in_frame * 8 + sojourn_xsave_bytes + area_alignment;
@@ -190,6 +200,12 @@ void prepare_fault_frames() {
 
 std::uint64_t interrupted_sp(const void* context) {
   return static_cast<const ucontext_t*>(context)->uc_mcontext.sp;
+}
+std::uint64_t interrupted_registers(const void* context) {
+  const auto& now = static_cast<const ucontext_t*>(context)->uc_mcontext;
+  std::uint64_t all = mixed(now.pc, now.sp);
+  for (const std::uint64_t r : now.regs) all = mixed(all, r);
+  return all;
 }
 
 std::size_t fault_frame_bytes() { return saved_bytes_max; }

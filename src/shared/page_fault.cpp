@@ -21,6 +21,7 @@ namespace {
 
 page_fault_hooks hooks;
 pthread_t worker;
+std::uint64_t registers_at_fault;  ///< For sojourn_page_fault, which is called next.
 bool is_child_of_fork = false;
 
 /// What the runtime may need of the stack below the frame of a fault.
@@ -120,6 +121,7 @@ bool can_wait(std::uint64_t address, std::uint64_t sp) {
 
 bool on_fault(const page_fault& fault, void*) {
   if (!can_wait(fault.address, interrupted_sp(fault.context))) return false;
+  registers_at_fault = interrupted_registers(fault.context);
   // Where the processor does not tell, the access may be a store.
   call_on_interrupted_stack(fault.context, fault.address, fault.access != fault_access::read);
   return true;
@@ -161,9 +163,10 @@ void detach_page_faults() {
 void sojourn_page_fault(std::uint64_t address, bool store) noexcept {
   using namespace sojourn::detail::pages;
   const int saved = errno;
+  const std::uint64_t registers = registers_at_fault;
   {
     const whole_piece_waits whole;
-    hooks.on_page_fault(address, store);
+    hooks.on_page_fault(address, store, registers);
   }
   errno = saved;
 }

@@ -2,9 +2,12 @@
 #include "shared/shared_memory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "base/check.hpp"
@@ -59,13 +62,13 @@ class shared_memory final : public services {
       : protection_(choose_protection()),
         mapping_(*protection_),
         page_count_(mapping::capacity() / page_bytes),
-        pages_of_rank_(page_count_ / static_cast<std::uint64_t>(job.count)),
+        pages_of_part_(page_count_ / (static_cast<std::uint64_t>(job.count) * protocol_kinds)),
+        usual_(protocol_from_environment()),
         streams_(static_cast<std::uint32_t>(setting("SOJOURN_SHARED_FETCH", 8, 1, 64))),
-        blocks_(addresses.shared + first_page_of(job.me) * page_bytes, pages_of_rank_ * page_bytes,
-                runtime_resource()),
+        blocks_{part(protocol_kind::lmw), part(protocol_kind::lsw), part(protocol_kind::seq)},
         page_waits_(runtime_resource()),
         numbers_(runtime_resource()),
-        pages_(*this, job.me, job.count, page_table(page_count_), settings()) {
+        pages_(*this, job.me, job.count, entries(page_count_), settings()) {
     mapping_.grow(mapping::capacity());
     pages_.fiber_came();
     pages_.set_members(static_cast<std::uint32_t>(job.count));
@@ -88,19 +91,27 @@ class shared_memory final : public services {
     if (!back.empty()) std::memcpy(room + front.size(), back.data(), back.size());
     commit_reply(to, runtime_message::shared_memory, 0, 0);
   }
-  void wake_page(page_number page) override {
-    const auto at = page_waits_.find(page);
-    if (at == page_waits_.end()) return;
-    wake_all(at->second);
-    page_waits_.erase(at);
+  void wake_page(page_number page, access allowed) override {
+    for (const access needed : {access::load, access::store}) {
+      const auto at = page_waits_.find(wait_of(page, needed));
+      if (at == page_waits_.end() || needed > allowed) continue;
+      wake_all(at->second);
+      page_waits_.erase(at);
+    }
   }
   void wake_locker(waiter fiber) override { wake_all(static_cast<mutex_wait*>(fiber)->queue); }
   void wake_barrier() override { wake_all(at_barrier_); }
+  // A page's number says all of its allocation that other ranks have to know: each rank has a part
+  // of the region, and each protocol a part of that.
+  protocol_kind protocol_of(page_number page) override {
+    return static_cast<protocol_kind>(page / pages_of_part_ % protocol_kinds);
+  }
   int home(page_number page) override {
-    return static_cast<int>(std::min(page / pages_of_rank_, std::uint64_t(job.count - 1)));
+    const std::uint64_t rank = page / pages_of_part_ / protocol_kinds;
+    return static_cast<int>(std::min(rank, static_cast<std::uint64_t>(job.count - 1)));
   }
   std::uint32_t fetched_together(page_number page) override {
-    const std::uint64_t left = first_page_of(home(page)) + pages_of_rank_ - page;
+    const std::uint64_t left = pages_of_part_ - page % pages_of_part_;
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(streams_.pages_at(page), left));
   }
   std::pmr::memory_resource* memory() override { return runtime_resource(); }
@@ -108,19 +119,30 @@ class shared_memory final : public services {
 
   // --- what fibers ask for ---
 
-  void reach(std::uint64_t address, bool store) {
+  /// `registers`: see page_fault_hooks.
+  void reach(std::uint64_t address, bool store, std::uint64_t registers) {
     const page_number page = page_of(address);
-    pages_.fault(page, store);
-    if (pages_.allowed(page) >= (store ? access::store : access::load)) return;
-    (void)wait_in(page_waits_.try_emplace(page, waits_at::shared_page).first->second);
+    const access needed = store ? access::store : access::load;
+    waiter self = running_piece();
+    const bool again = went_on_.fiber == self && went_on_.registers == registers;
+    if (!again) note_ran();
+    went_on_ = {};
+    pages_.fault(page, store, self, again);
+    if (pages_.allowed(page) < needed)
+      (void)wait_in(
+          page_waits_.try_emplace(wait_of(page, needed), waits_at::shared_page).first->second);
+    note_ran();
+    went_on_ = {self, registers};
   }
   void lock(std::uint64_t l) {
+    note_ran();
     auto* wait = ::new (runtime_resource()->allocate(sizeof(mutex_wait))) mutex_wait;
     if (!pages_.take_lock(l, wait)) (void)wait_in(wait->queue);
     runtime_resource()->deallocate(wait, sizeof(mutex_wait));
   }
   bool try_lock(std::uint64_t l) { return pages_.try_lock(l, &holds_without_wait); }
   void unlock(std::uint64_t l) {
+    note_ran();
     if (pages_.lock_holder(l) == nullptr)
       throw error(
           format("a sojourn::shared::mutex (0x%llx) is unlocked on rank %d, where no fiber "
@@ -129,26 +151,30 @@ class shared_memory final : public services {
     pages_.release_lock(l, false);
   }
   void barrier() {
+    note_ran();
     // The last one to arrive may let everybody go before this fiber waits.
     const std::uint64_t before = barriers_left_;
     pages_.arrive();
     if (barriers_left_ == before) (void)wait_in(at_barrier_);
   }
 
-  allocator::block allocate(std::size_t bytes, std::size_t align) {
-    const allocator::block b = blocks_.allocate(bytes, align);
+  allocator::block allocate(std::size_t bytes, std::size_t align, protocol_kind how) {
+    const allocator::block b = blocks_[static_cast<std::size_t>(how)].allocate(bytes, align);
     if (b.at == 0) throw std::bad_alloc();
     return b;
   }
+  protocol_kind usual_protocol() const { return usual_; }
   void free_here(std::uint64_t at) {
-    if (!blocks_.free(at))
+    if (!blocks_of(at).free(at))
       die("sojourn::shared::free() of 0x%llx, where no block of shared memory begins",
           static_cast<unsigned long long>(at));
   }
   /// Never dealt out, as far as this rank can know.
-  bool is_allocated(std::uint64_t address) const { return !blocks_.is_untouched(address); }
+  bool is_allocated(std::uint64_t address) {
+    return owner(address) != job.me || !blocks_of(address).is_untouched(address);
+  }
   int owner(std::uint64_t address) { return home(page_of(address)); }
-  std::size_t capacity() const { return blocks_.capacity(); }
+  std::size_t capacity() const { return pages_of_part_ * page_bytes; }
 
   // --- threads ---
 
@@ -171,23 +197,49 @@ class shared_memory final : public services {
 
   void receive(arrival& a) {
     arriving_ = &a;
+    note_ran();
     pages_.receive(a.source, {a.payload, a.bytes});
     wire().consume(a);
   }
 
  private:
   /// Zeros are what the entries begin with: none is touched before its page is.
-  static std::span<lmw_page> page_table(std::uint64_t count) {
-    static_assert(std::is_trivially_copyable_v<lmw_page>);
-    return {static_cast<lmw_page*>(runtime_memory(count * sizeof(lmw_page))), count};
+  static std::span<page_entry> entries(std::uint64_t count) {
+    static_assert(std::is_trivially_copyable_v<page_entry>);
+    return {static_cast<page_entry*>(runtime_memory(count * sizeof(page_entry))), count};
   }
   static rank_pages_settings settings() {
     rank_pages_settings s;
     s.collect_bytes = setting("SOJOURN_SHARED_DIFFS", 64, 0, 1 << 20) << 20;
     return s;
   }
-  std::uint64_t first_page_of(int rank) const {
-    return pages_of_rank_ * static_cast<std::uint64_t>(rank);
+  static protocol_kind protocol_from_environment() {
+    const char* set = std::getenv("SOJOURN_SHARED");
+    const std::string_view wanted = set != nullptr && *set != 0 ? set : "lmw";
+    if (wanted == "lmw") return protocol_kind::lmw;
+    if (wanted == "lsw") return protocol_kind::lsw;
+    if (wanted == "seq") return protocol_kind::seq;
+    throw error(format("SOJOURN_SHARED=%s is none of the protocols lmw, lsw and seq", set));
+  }
+  /// What this rank allocates from for a protocol.
+  allocator part(protocol_kind how) const {
+    const std::uint64_t number =
+        static_cast<std::uint64_t>(job.me) * protocol_kinds + static_cast<std::uint64_t>(how);
+    return {addresses.shared + number * pages_of_part_ * page_bytes, pages_of_part_ * page_bytes,
+            runtime_resource()};
+  }
+  allocator& blocks_of(std::uint64_t address) {
+    return blocks_[static_cast<std::size_t>(protocol_of(page_of(address)))];
+  }
+  /// Fibers that wait for a load and for a store are different queues.
+  static std::uint64_t wait_of(page_number page, access needed) {
+    return 2 * std::uint64_t{page} + (needed == access::store ? 1 : 0);
+  }
+  /// This rank is not where a fault has ended last: so the instruction there has run.
+  void note_ran() {
+    if (went_on_.fiber == nullptr) return;
+    pages_.ran(went_on_.fiber);
+    went_on_ = {};
   }
   void wake_all(waiters& queue) {
     if (&queue == &at_barrier_) ++barriers_left_;
@@ -197,10 +249,16 @@ class shared_memory final : public services {
   std::unique_ptr<protection> protection_;
   mapping mapping_;
   const std::uint64_t page_count_;
-  const std::uint64_t pages_of_rank_;
+  const std::uint64_t pages_of_part_;
+  const protocol_kind usual_;
   streams streams_;
-  allocator blocks_;
-  std::pmr::unordered_map<page_number, waiters> page_waits_;
+  std::array<allocator, protocol_kinds> blocks_;
+  std::pmr::unordered_map<std::uint64_t, waiters> page_waits_;  ///< By wait_of.
+  /// The fiber that a fault has let go on last, to execute its instruction again.
+  struct {
+    waiter fiber = nullptr;
+    std::uint64_t registers = 0;
+  } went_on_;
   waiters at_barrier_{waits_at::shared_barrier};
   std::uint64_t barriers_left_ = 0;
   int of_rank_ = 0;
@@ -210,16 +268,21 @@ class shared_memory final : public services {
 };
 
 shared_memory* memory_of_rank = nullptr;
+/// Why there is no shared memory on this machine; or null.
+const std::string* why_not = nullptr;
 
 shared_memory& memory() {
   if (memory_of_rank == nullptr) [[unlikely]] {
     if (job.count == 0) refuse_before_run("shared memory");
+    if (why_not != nullptr) throw error(*why_not);
     memory_of_rank = ::new (runtime_memory(sizeof(shared_memory))) shared_memory;
   }
   return *memory_of_rank;
 }
 
-void on_page_fault(std::uint64_t address, bool store) { memory().reach(address, store); }
+void on_page_fault(std::uint64_t address, bool store, std::uint64_t registers) {
+  memory().reach(address, store, registers);
+}
 bool is_allocated(std::uint64_t address) {
   return memory_of_rank == nullptr || memory_of_rank->is_allocated(address);
 }
@@ -230,7 +293,11 @@ void attach_shared_memory() {
   on_message(
       runtime_message::shared_memory, [](arrival& a) { memory().receive(a); },
       sizeof(message_head));
-  attach_page_faults({on_page_fault, is_allocated});
+  try {
+    attach_page_faults({on_page_fault, is_allocated});
+  } catch (const error& e) {
+    why_not = new std::string(e.what());  // told if the program uses shared memory
+  }
 }
 
 }  // namespace sojourn::detail
@@ -241,8 +308,13 @@ using sojourn::detail::memory;
 
 std::size_t capacity() { return memory().capacity(); }
 
-void* allocate(std::size_t bytes, std::size_t align) {
-  const auto block = memory().allocate(std::max<std::size_t>(bytes, 1), align);
+void* allocate(std::size_t bytes, std::size_t align, protocol how) {
+  using sojourn::detail::pages::protocol_kind;
+  const auto kind = how == protocol::usual ? memory().usual_protocol()
+                    : how == protocol::lmw ? protocol_kind::lmw
+                    : how == protocol::lsw ? protocol_kind::lsw
+                                           : protocol_kind::seq;
+  const auto block = memory().allocate(std::max<std::size_t>(bytes, 1), align, kind);
   void* p = reinterpret_cast<void*>(block.at);
   if (block.used_before) std::memset(p, 0, bytes);
   return p;
