@@ -215,7 +215,7 @@ void call_on_interrupted_stack(void* context, std::uint64_t address, bool store)
   const extra_context* const extra = find_extra(now);
   const auto begin = reinterpret_cast<std::uint64_t>(context);
   std::size_t bytes = sizeof now;
-  if (extra != nullptr) bytes = std::max(bytes, extra->datap + extra->size - begin);
+  if (extra != nullptr) bytes = std::max<std::size_t>(bytes, extra->datap + extra->size - begin);
   // The signal handler's frame, once more, on the interrupted stack.
   const std::uint64_t to = (now.uc_mcontext.sp - info_bytes - bytes) & ~std::uint64_t{15};
   std::memcpy(reinterpret_cast<void*>(to + info_bytes), context, bytes);

@@ -13,6 +13,7 @@
 #include "memory/region_test.hpp"
 #include "shared/mapping.hpp"
 #include "sojourn/errors.hpp"
+#include "under_memcheck.hpp"
 
 namespace sojourn::detail::pages {
 namespace {
@@ -76,18 +77,16 @@ void pages_that_alternate(protection& by) {
   mapping m(by);
   m.grow(count * page_bytes);
   for (page_number p = 0; p < count; p += 2) by.protect({p, 1}, access::none, access::load);
-  std::uint64_t open = 0;
-  for (page_number p = 0; p < count; ++p) {
+  bool all_open = true;
+  for (page_number p = 0; p < count; p += 2800) {
     // None is open that should not be.
-    CLAIM(!allows(p, p % 2 == 0 ? access::store : access::load));
-    if (p % 2 != 0) continue;
-    const bool is_open = allows(p, access::load);
-    open += is_open ? 1 : 0;
-    if (is_open) continue;
+    CLAIM(!allows(p, access::store) && !allows(p + 1, access::load));
+    if (allows(p, access::load)) continue;
+    all_open = false;
     by.protect({p, 1}, access::none, access::load);
     CLAIM(allows(p, access::load));
   }
-  CLAIM(open == count / 2 || by.closed_early() != 0);
+  CLAIM(all_open == (by.closed_early() == 0));
 }
 
 /// Ends a process of its own, which maps a region: with 0 after `test`, or with `is_missing`.
@@ -118,6 +117,7 @@ bool works_here(const char* name) {
 class protections_DeathTest : public testing::TestWithParam<const char*> {
  protected:
   void expect(void (*test)(protection&), std::uint64_t region_bytes = gib) {
+    if (under_memcheck()) GTEST_SKIP() << "memcheck reports each access to a closed page";
     if (!works_here(GetParam())) GTEST_SKIP() << GetParam() << " does not work here";
     EXPECT_EXIT(run(test, GetParam(), region_bytes), testing::ExitedWithCode(0), "");
   }
