@@ -157,7 +157,7 @@ std::uint64_t interrupted_registers(const void* context) {
   return all;
 }
 
-std::size_t fault_frame_bytes() {
+std::size_t fault_frame_bytes(const void*) {
   return red_zone + words_in_frame * 8 + sojourn_xsave_bytes + area_alignment;
 }
 
@@ -176,8 +176,6 @@ namespace {
 /// vector registers may go on behind it.
 constexpr std::size_t info_bytes = 128;
 static_assert(sizeof(siginfo_t) == info_bytes);
-/// The longest that the kernel makes: 2,048-bit vectors of SVE take 9 KiB.
-constexpr std::size_t saved_bytes_max = 16 << 10;
 
 const extra_context* find_extra(const ucontext_t& c) {
   const unsigned char* at = c.uc_mcontext.__reserved;
@@ -186,6 +184,13 @@ const extra_context* find_extra(const ucontext_t& c) {
     if (head.magic == 0 || head.size == 0) return nullptr;
     if (head.magic == EXTRA_MAGIC) return reinterpret_cast<const extra_context*>(at);
   }
+}
+
+/// The context and what `extra` says of records behind it.
+std::size_t context_bytes(const ucontext_t& c, const extra_context* extra) {
+  if (extra == nullptr) return sizeof c;
+  return std::max<std::size_t>(sizeof c,
+                               extra->datap + extra->size - reinterpret_cast<std::uint64_t>(&c));
 }
 
 }  // namespace
@@ -208,14 +213,16 @@ std::uint64_t interrupted_registers(const void* context) {
   return all;
 }
 
-std::size_t fault_frame_bytes() { return saved_bytes_max; }
+std::size_t fault_frame_bytes(const void* context) {
+  const auto& c = *static_cast<const ucontext_t*>(context);
+  return info_bytes + context_bytes(c, find_extra(c)) + 16;
+}
 
 void call_on_interrupted_stack(void* context, std::uint64_t address, bool store) {
   auto& now = *static_cast<ucontext_t*>(context);
   const extra_context* const extra = find_extra(now);
   const auto begin = reinterpret_cast<std::uint64_t>(context);
-  std::size_t bytes = sizeof now;
-  if (extra != nullptr) bytes = std::max<std::size_t>(bytes, extra->datap + extra->size - begin);
+  const std::size_t bytes = context_bytes(now, extra);
   // The signal handler's frame, once more, on the interrupted stack.
   const std::uint64_t to = (now.uc_mcontext.sp - info_bytes - bytes) & ~std::uint64_t{15};
   std::memcpy(reinterpret_cast<void*>(to + info_bytes), context, bytes);

@@ -29,7 +29,7 @@ std::uint64_t interrupted_sp(const void* context);
 /// A number made of the address of the interrupted instruction and of all general registers.
 std::uint64_t interrupted_registers(const void* context);
 /// How many bytes below that are needed for what is saved.
-std::size_t fault_frame_bytes();
+std::size_t fault_frame_bytes(const void* context);
 
 /// Has sojourn_page_fault(address, store) called there. Requires: called by a signal handler that
 /// runs on another stack and blocks no signals, and that then returns at once, so that the

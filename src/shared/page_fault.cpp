@@ -77,19 +77,19 @@ void say_where(std::uint64_t sp) {
   }
 }
 
-void say_overflow(std::uint32_t slot, std::uint64_t sp) {
+void say_overflow(std::uint32_t slot, std::uint64_t sp, std::size_t needed) {
   say_last_words(
       "stack overflow: an access to shared memory waits on the stack of its fiber, where it needs "
       "%zu KiB, and %llu KiB of %llu are left; use less of it (recursion, large local arrays), or "
       "%s",
-      (fault_frame_bytes() + runtime_bytes + 1023) >> 10,
+      (needed + 1023) >> 10,
       static_cast<unsigned long long>((sp - slots.low(slot) - stack_slots::guard_bytes) >> 10),
       static_cast<unsigned long long>((slots.high(slot) - slots.low(slot)) >> 10),
       slots.how_to_enlarge(slot));
 }
 
-/// True when the fault can be waited for on the stack at `sp`. Otherwise says why not.
-bool can_wait(std::uint64_t address, std::uint64_t sp) {
+/// True when the fault can be waited for on the interrupted stack. Otherwise says why not.
+bool can_wait(std::uint64_t address, const void* context) {
   if (is_child_of_fork) [[unlikely]] {
     say_last_words(
         "a process that was made by fork() accessed shared memory, which only its parent has: copy "
@@ -106,21 +106,23 @@ bool can_wait(std::uint64_t address, std::uint64_t sp) {
     say_last_words("an access to shared memory at an address that was never allocated, or is free");
     return false;
   }
+  const std::uint64_t sp = interrupted_sp(context);
   const piece* p = running_piece();
   const std::uint64_t low = p != nullptr ? slots.low(p->slot) + stack_slots::guard_bytes : 0;
   if (p == nullptr || sp < low || sp > slots.high(p->slot)) [[unlikely]] {
     say_where(sp);
     return false;
   }
-  if (sp - low < fault_frame_bytes() + runtime_bytes) [[unlikely]] {
-    say_overflow(p->slot, sp);
+  const std::size_t needed = fault_frame_bytes(context) + runtime_bytes;
+  if (sp - low < needed) [[unlikely]] {
+    say_overflow(p->slot, sp, needed);
     return false;
   }
   return true;
 }
 
 bool on_fault(const page_fault& fault, void*) {
-  if (!can_wait(fault.address, interrupted_sp(fault.context))) return false;
+  if (!can_wait(fault.address, fault.context)) return false;
   registers_at_fault = interrupted_registers(fault.context);
   // Where the processor does not tell, the access may be a store.
   call_on_interrupted_stack(fault.context, fault.address, fault.access != fault_access::read);

@@ -2,6 +2,7 @@
 #include "shared/page_fault.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unwind.h>
 
@@ -100,6 +101,8 @@ void in_library_functions() {
     return *static_cast<const std::uint32_t*>(a) < *static_cast<const std::uint32_t*>(b) ? -1 : 1;
   });
   CLAIM(std::equal(sorted.begin(), sorted.end(), numbers));
+  // Written in the vDSO; without one, as under qemu-user, it is a system call, which would fail.
+  if (getauxval(AT_SYSINFO_EHDR) == 0) return;
   auto* time = reinterpret_cast<timespec*>(user(123) + 4088);  // on two pages
   CLAIM(clock_gettime(CLOCK_MONOTONIC, time) == 0 && time->tv_nsec < 1'000'000'000);
 }

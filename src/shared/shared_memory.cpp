@@ -92,6 +92,7 @@ class shared_memory final : public services {
     commit_reply(to, runtime_message::shared_memory, 0, 0);
   }
   void wake_page(page_number page, access allowed) override {
+    if (faulting_.page == page && faulting_.needed <= allowed) faulting_.woken = true;
     for (const access needed : {access::load, access::store}) {
       const auto at = page_waits_.find(wait_of(page, needed));
       if (at == page_waits_.end() || needed > allowed) continue;
@@ -127,8 +128,10 @@ class shared_memory final : public services {
     const bool again = went_on_.fiber == self && went_on_.registers == registers;
     if (!again) note_ran();
     went_on_ = {};
+    faulting_ = {page, needed, false};
     pages_.fault(page, store, self, again);
-    if (pages_.allowed(page) < needed)
+    // Where it came and has gone again meanwhile, nobody wakes this fiber a second time.
+    if (pages_.allowed(page) < needed && !faulting_.woken)
       (void)wait_in(
           page_waits_.try_emplace(wait_of(page, needed), waits_at::shared_page).first->second);
     note_ran();
@@ -210,7 +213,7 @@ class shared_memory final : public services {
   }
   static rank_pages_settings settings() {
     rank_pages_settings s;
-    s.collect_bytes = setting("SOJOURN_SHARED_DIFFS", 64, 0, 1 << 20) << 20;
+    s.collect_bytes = setting("SOJOURN_SHARED_DIFFS", 64 << 10, 64, 1 << 30) << 10;
     return s;
   }
   static protocol_kind protocol_from_environment() {
@@ -254,6 +257,12 @@ class shared_memory final : public services {
   streams streams_;
   std::array<allocator, protocol_kinds> blocks_;
   std::pmr::unordered_map<std::uint64_t, waiters> page_waits_;  ///< By wait_of.
+  /// The fault that the protocols are being told of, whose fiber does not wait yet.
+  struct {
+    page_number page = 0;
+    access needed = access::none;
+    bool woken = false;
+  } faulting_;
   /// The fiber that a fault has let go on last, to execute its instruction again.
   struct {
     waiter fiber = nullptr;
