@@ -39,6 +39,7 @@ using pages::access;    // And not that of <unistd.h>.
 /// A fiber that waits for a mutex. Not on its stack, which may be out of place meanwhile.
 struct mutex_wait {
   waiters queue{waits_at::shared_mutex};
+  bool has_it = false;
 };
 /// Stands for a fiber that got a mutex without waiting.
 char holds_without_wait;
@@ -56,6 +57,24 @@ std::uint64_t setting(const char* name, std::uint64_t otherwise, std::uint64_t l
   return value;
 }
 
+protocol_kind protocol_from_environment() {
+  const char* set = std::getenv("SOJOURN_SHARED");
+  const std::string_view wanted = set != nullptr && *set != 0 ? set : "lmw";
+  if (wanted == "lmw") return protocol_kind::lmw;
+  if (wanted == "lsw") return protocol_kind::lsw;
+  if (wanted == "seq") return protocol_kind::seq;
+  throw error(format("SOJOURN_SHARED=%s is none of the protocols lmw, lsw and seq", set));
+}
+
+/// What the user has set. Read when the rank starts, so that a wrong value is told at once.
+struct shared_settings {
+  protocol_kind usual = protocol_from_environment();
+  std::uint32_t pages_a_fault =
+      static_cast<std::uint32_t>(setting("SOJOURN_SHARED_FETCH", 8, 1, 64));
+  std::size_t collect_bytes = setting("SOJOURN_SHARED_DIFFS", 64 << 10, 64, 1 << 30) << 10;
+};
+const shared_settings* chosen = nullptr;
+
 class shared_memory final : public services {
  public:
   shared_memory()
@@ -63,8 +82,7 @@ class shared_memory final : public services {
         mapping_(*protection_),
         page_count_(mapping::capacity() / page_bytes),
         pages_of_part_(page_count_ / (static_cast<std::uint64_t>(job.count) * protocol_kinds)),
-        usual_(protocol_from_environment()),
-        streams_(static_cast<std::uint32_t>(setting("SOJOURN_SHARED_FETCH", 8, 1, 64))),
+        streams_(chosen->pages_a_fault),
         blocks_{part(protocol_kind::lmw), part(protocol_kind::lsw), part(protocol_kind::seq)},
         page_waits_(runtime_resource()),
         numbers_(runtime_resource()),
@@ -100,7 +118,11 @@ class shared_memory final : public services {
       page_waits_.erase(at);
     }
   }
-  void wake_locker(waiter fiber) override { wake_all(static_cast<mutex_wait*>(fiber)->queue); }
+  void wake_locker(waiter fiber) override {
+    auto* wait = static_cast<mutex_wait*>(fiber);
+    wait->has_it = true;  // perhaps before the fiber waits
+    wake_all(wait->queue);
+  }
   void wake_barrier() override { wake_all(at_barrier_); }
   // A page's number says all of its allocation that other ranks have to know: each rank has a part
   // of the region, and each protocol a part of that.
@@ -140,7 +162,7 @@ class shared_memory final : public services {
   void lock(std::uint64_t l) {
     note_ran();
     auto* wait = ::new (runtime_resource()->allocate(sizeof(mutex_wait))) mutex_wait;
-    if (!pages_.take_lock(l, wait)) (void)wait_in(wait->queue);
+    if (!pages_.take_lock(l, wait) && !wait->has_it) (void)wait_in(wait->queue);
     runtime_resource()->deallocate(wait, sizeof(mutex_wait));
   }
   bool try_lock(std::uint64_t l) { return pages_.try_lock(l, &holds_without_wait); }
@@ -166,7 +188,7 @@ class shared_memory final : public services {
     if (b.at == 0) throw std::bad_alloc();
     return b;
   }
-  protocol_kind usual_protocol() const { return usual_; }
+  protocol_kind usual_protocol() const { return chosen->usual; }
   void free_here(std::uint64_t at) {
     if (!blocks_of(at).free(at))
       die("sojourn::shared::free() of 0x%llx, where no block of shared memory begins",
@@ -213,16 +235,8 @@ class shared_memory final : public services {
   }
   static rank_pages_settings settings() {
     rank_pages_settings s;
-    s.collect_bytes = setting("SOJOURN_SHARED_DIFFS", 64 << 10, 64, 1 << 30) << 10;
+    s.collect_bytes = chosen->collect_bytes;
     return s;
-  }
-  static protocol_kind protocol_from_environment() {
-    const char* set = std::getenv("SOJOURN_SHARED");
-    const std::string_view wanted = set != nullptr && *set != 0 ? set : "lmw";
-    if (wanted == "lmw") return protocol_kind::lmw;
-    if (wanted == "lsw") return protocol_kind::lsw;
-    if (wanted == "seq") return protocol_kind::seq;
-    throw error(format("SOJOURN_SHARED=%s is none of the protocols lmw, lsw and seq", set));
   }
   /// What this rank allocates from for a protocol.
   allocator part(protocol_kind how) const {
@@ -253,7 +267,6 @@ class shared_memory final : public services {
   mapping mapping_;
   const std::uint64_t page_count_;
   const std::uint64_t pages_of_part_;
-  const protocol_kind usual_;
   streams streams_;
   std::array<allocator, protocol_kinds> blocks_;
   std::pmr::unordered_map<std::uint64_t, waiters> page_waits_;  ///< By wait_of.
@@ -299,6 +312,7 @@ bool is_allocated(std::uint64_t address) {
 }  // namespace
 
 void attach_shared_memory() {
+  chosen = new shared_settings;
   on_message(
       runtime_message::shared_memory, [](arrival& a) { memory().receive(a); },
       sizeof(message_head));
