@@ -15,6 +15,7 @@
 #include "nine/kernel/applications.hpp"
 #include "nine/kernel/barnes_program.hpp"
 #include "nine/kernel/threads_machine.hpp"
+#include "nine/kernel/water_cells.hpp"
 #include "nine/kernel/water_program.hpp"
 
 namespace {
@@ -56,10 +57,10 @@ bool holds_results(std::string_view name) {
 }
 
 TEST_P(nine_particles, a_wrong_value_in_the_results_is_noticed) {
-  std::random_device seeds;
-  const auto seed = seeds();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::minstd_rand random(seed);
+  // The same each time, but with --gtest_shuffle.
+  const int seed = testing::UnitTest::GetInstance()->random_seed();
+  SCOPED_TRACE(testing::Message() << "--gtest_shuffle --gtest_random_seed=" << seed);
+  std::minstd_rand random(static_cast<unsigned>(seed) + 1);
   threads_machine m(3);
   const auto a = GetParam().make(problem_size::small);
   run_on_threads(*a, m);
@@ -102,14 +103,33 @@ constexpr std::array water_makers{water::make_water_nsq, water::make_spatial,
                                   water::make_spatial_local};
 
 TEST(nine_water, the_three_programs_agree_on_one_input) {
-  // Three cells along a side and five, with molecules that go from cell to cell.
+  // Three cells along a side, four and five.
   for (const water::input& in : {water::input{.per_side = 6, .cutoff = 6.2, .steps = 100},
+                                 water::cells_input(problem_size::small),
                                  water::input{.per_side = 8, .cutoff = 4.9, .steps = 100}}) {
     const water::results wanted = results_of(water_makers[0], in, 1);
     for (const auto make : water_makers) {
       EXPECT_EQ(water::difference(in, results_of(make, in, 5), wanted), "");
     }
   }
+}
+
+TEST(nine_water, molecules_go_to_other_cells_and_around_the_cube) {
+  const water::input in = water::cells_input(problem_size::small);
+  const water::cell_grid grid(in);
+  const water::results r = results_of(water::make_spatial, in, 2);
+  int to_other_cells = 0;
+  int around_the_cube = 0;
+  for (std::size_t i = 0; i < in.molecules(); ++i) {
+    const water::sites start = water::first_position(in, i);
+    const vec& p = r.positions[i].at[0];
+    to_other_cells += grid.cell_of(start) != grid.cell_of(r.positions[i]) ? 1 : 0;
+    around_the_cube += length(start.at[0] - p) > in.side() / 2 ? 1 : 0;
+    EXPECT_LE(std::max({p.x, p.y, p.z}), in.side());
+    EXPECT_GE(std::min({p.x, p.y, p.z}), 0);
+  }
+  EXPECT_GT(to_other_cells, 20);
+  EXPECT_GT(around_the_cube, 10);
 }
 
 /// The greatest change of the energy, as a share of the greatest kinetic energy.

@@ -455,7 +455,7 @@ std::unique_ptr<program> make_barnes(const input& in) { return std::make_unique<
 std::unique_ptr<application> make_barnes(problem_size size) {
   return barnes::make_barnes(size == problem_size::small
                                  ? barnes::input{.particles = 1024, .steps = 4}
-                                 : barnes::input{.particles = 16384, .steps = 10});
+                                 : barnes::input{.particles = 16384, .steps = 15});
 }
 
 }  // namespace apps::nine

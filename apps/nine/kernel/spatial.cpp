@@ -165,9 +165,7 @@ std::unique_ptr<program> make_spatial(const input& in) { return std::make_unique
 }  // namespace water
 
 std::unique_ptr<application> make_spatial(problem_size size) {
-  return water::make_spatial(size == problem_size::small
-                                 ? water::input{.per_side = 8, .cutoff = 6.2, .steps = 20}
-                                 : water::input{.per_side = 16, .cutoff = 6.2, .steps = 150});
+  return water::make_spatial(water::cells_input(size));
 }
 
 }  // namespace apps::nine

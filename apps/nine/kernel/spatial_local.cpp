@@ -218,9 +218,7 @@ std::unique_ptr<program> make_spatial_local(const input& in) {
 }  // namespace water
 
 std::unique_ptr<application> make_spatial_local(problem_size size) {
-  return water::make_spatial_local(size == problem_size::small
-                                       ? water::input{.per_side = 8, .cutoff = 6.2, .steps = 20}
-                                       : water::input{.per_side = 16, .cutoff = 6.2, .steps = 150});
+  return water::make_spatial_local(water::cells_input(size));
 }
 
 }  // namespace apps::nine

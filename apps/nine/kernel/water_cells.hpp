@@ -9,9 +9,17 @@
 #include <array>
 #include <cstddef>
 
+#include "nine/kernel/machine.hpp"
 #include "nine/kernel/water_physics.hpp"
 
 namespace apps::nine::water {
+
+/// What both programs compute. The small cube has four cells along a side, the other one seven, so
+/// that few bounds of cells lie where the lattice has molecules.
+inline input cells_input(problem_size size) {
+  return size == problem_size::small ? input{.per_side = 6, .cutoff = 4.6, .steps = 40}
+                                     : input{.per_side = 16, .cutoff = 7, .steps = 120};
+}
 
 class cell_grid {
  public:

@@ -109,7 +109,7 @@ std::unique_ptr<program> make_water_nsq(const input& in) { return std::make_uniq
 std::unique_ptr<application> make_water_nsq(problem_size size) {
   return water::make_water_nsq(size == problem_size::small
                                    ? water::input{.per_side = 6, .cutoff = 9.3, .steps = 20}
-                                   : water::input{.per_side = 8, .cutoff = 12.4, .steps = 250});
+                                   : water::input{.per_side = 8, .cutoff = 12.4, .steps = 300});
 }
 
 }  // namespace apps::nine

@@ -42,12 +42,13 @@ sites first_position(const input& in, std::size_t molecule) {
   const std::size_t x = molecule % n;
   const std::size_t y = molecule / n % n;
   const std::size_t z = molecule / (n * n);
-  const auto middle = [](std::size_t k) { return spacing * (static_cast<double>(k) + 0.5); };
-  const vec oxygen{middle(x), middle(y), middle(z)};
+  // Just inside the cube: soon some molecules leave it, and come in on the other side.
+  const auto along = [](std::size_t k) { return spacing * (static_cast<double>(k) + 0.98); };
+  const vec oxygen{along(x), along(y), along(z)};
   const double way = (x + y + z) % 2 == 0 ? bond_length : -bond_length;
-  const double along = way * std::cos(angle_rest / 2);
+  const double toward = way * std::cos(angle_rest / 2);
   const double across = way * std::sin(angle_rest / 2);
-  return {{oxygen, oxygen + vec{along, across, 0}, oxygen + vec{along, -across, 0}}};
+  return {{oxygen, oxygen + vec{toward, across, 0}, oxygen + vec{toward, -across, 0}}};
 }
 
 sites first_velocity(std::size_t molecule) {
