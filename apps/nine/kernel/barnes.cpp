@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <vector>
 
@@ -119,8 +120,7 @@ class barnes final : public program {
     for (int t = 0; t < m.threads(); ++t) {
       desks_.push_back({m.array<sample>(samples, "samples"),
                         m.array<std::size_t>(static_cast<std::size_t>(m.threads()) + 1, "bounds"),
-                        m.array<root>(roots_max, "roots"),
-                        m.array<std::size_t>(1, "number of roots")});
+                        m.array<root>(roots_max + 1, "roots")});
     }
   }
 
@@ -149,8 +149,7 @@ class barnes final : public program {
   struct desk {
     std::span<sample> samples;
     std::span<std::size_t> bounds;  ///< Where its travellers to each thread begin, and the end.
-    std::span<root> roots;
-    std::span<std::size_t> root_count;
+    std::span<root> roots;          ///< Then one without an index.
   };
   /// Where a thread, or thread 0 for all, puts its cells.
   struct cell_store {
@@ -165,11 +164,12 @@ class barnes final : public program {
     place end = 0;
   };
 
+  void make_tree(machine& m, int thread, holding& mine) const;
   double reach_of(const share& own) const;
   void take_samples(const share& own, const desk& mine) const;
   std::vector<place> choose_bounds() const;
   void take_in(std::size_t thread, const std::vector<place>& bounds, holding& mine) const;
-  void build_roots(const holding& mine, const cube& where, share range, const desk& told,
+  void build_roots(const holding& mine, const cube& where, share range, std::vector<root>& roots,
                    cell_store& store) const;
   std::uint32_t build(const holding& mine, const cube& where, share range, cell_store& store) const;
   std::uint32_t join(std::span<const root> roots, const cube& where, cell_store& store) const;
@@ -192,44 +192,14 @@ class barnes final : public program {
 };
 
 void barnes::run(machine& m, int thread) {
-  const auto number = static_cast<std::size_t>(thread);
-  const desk& told = desks_[number];
   holding mine;
   mine.at = share_of(in_.particles, m.threads(), thread);
   for (std::size_t i = mine.at.first; i < mine.at.end; ++i) {
     const particle p = first_particle(i);
     travellers_[i] = {0, p.position, p.velocity, static_cast<std::uint32_t>(i), 1};
   }
-  for (std::size_t step = 0;; ++step) {
-    const double half = half_side(m.greatest(thread, reach_of(mine.at)));
-    const auto own = travellers_.subspan(mine.at.first, mine.at.end - mine.at.first);
-    for (traveller& p : own) p.where = place_of(p.position, half);
-    std::ranges::sort(own, std::less<>());
-    take_samples(mine.at, told);
-    m.barrier(thread);
-    const std::vector<place> bounds = choose_bounds();
-    for (std::size_t t = 0; t < bounds.size(); ++t) {
-      const auto first = std::ranges::lower_bound(own, bounds[t], {}, &traveller::where);
-      told.bounds[t] = mine.at.first + static_cast<std::size_t>(first - own.begin());
-    }
-    m.barrier(thread);
-    take_in(number, bounds, mine);
-    const cube all{{}, half};
-    told.root_count[0] = 0;
-    cell_store store = store_of(number);
-    build_roots(mine, all, {0, mine.here.size()}, told, store);
-    m.barrier(thread);
-    if (thread == 0) {
-      std::vector<root> roots;
-      for (const desk& d : desks_) {
-        const auto theirs = d.roots.first(d.root_count[0]);
-        roots.insert(roots.end(), theirs.begin(), theirs.end());
-      }
-      cell_store over_bounds = store_of(desks_.size());
-      tree_[0] = join(roots, all, over_bounds);
-    }
-    m.barrier(thread);
-
+  for (std::size_t step = 0; step <= in_.steps; ++step) {
+    make_tree(m, thread, mine);
     const bool is_first = step == 0;
     const bool is_last = step == in_.steps;
     double energy = 0;
@@ -251,8 +221,41 @@ void barnes::run(machine& m, int thread) {
       const double total = m.sum(thread, energy);
       if (thread == 0) energies_[is_first ? 0 : 1] = total;
     }
-    if (is_last) return;
   }
+}
+
+/// Deals the particles out to threads anew, and builds the tree of all.
+void barnes::make_tree(machine& m, int thread, holding& mine) const {
+  const auto number = static_cast<std::size_t>(thread);
+  const desk& told = desks_[number];
+  const cube all{{}, half_side(m.greatest(thread, reach_of(mine.at)))};
+  const auto own = travellers_.subspan(mine.at.first, mine.at.end - mine.at.first);
+  for (traveller& p : own) p.where = place_of(p.position, all.half);
+  std::ranges::sort(own, std::less<>());
+  take_samples(mine.at, told);
+  m.barrier(thread);  // All samples can be read.
+  const std::vector<place> bounds = choose_bounds();
+  for (std::size_t t = 0; t < bounds.size(); ++t) {
+    const auto first = std::ranges::lower_bound(own, bounds[t], {}, &traveller::where);
+    told.bounds[t] = mine.at.first + static_cast<std::size_t>(first - own.begin());
+  }
+  m.barrier(thread);  // All know where to find their particles.
+  take_in(number, bounds, mine);
+  cell_store store = store_of(number);
+  std::vector<root> roots;
+  build_roots(mine, all, {0, mine.here.size()}, roots, store);
+  roots.push_back({0, 0, none});
+  std::ranges::copy(roots, told.roots.begin());
+  m.barrier(thread);  // All cells between bounds are there.
+  if (thread == 0) {
+    roots.clear();
+    for (const desk& d : desks_) {
+      roots.insert(roots.end(), d.roots.begin(), std::ranges::find(d.roots, none, &root::index));
+    }
+    cell_store over_bounds = store_of(desks_.size());
+    tree_[0] = join(roots, all, over_bounds);
+  }
+  m.barrier(thread);  // The tree is complete.
 }
 
 /// The greatest coordinate of a thread's travellers, without sign.
@@ -337,16 +340,16 @@ void for_children(const Range& all, share range, const PlaceOf& place_of_element
 }
 
 /// Builds what lies between the thread's bounds of a cube, in which a range of its particles is.
-void barnes::build_roots(const holding& mine, const cube& where, share range, const desk& told,
-                         cell_store& store) const {
+void barnes::build_roots(const holding& mine, const cube& where, share range,
+                         std::vector<root>& roots, cell_store& store) const {
   if (range.first == range.end) return;
   if (where.begin >= mine.begin && where.end() <= mine.end) {
-    const std::uint32_t index = build(mine, where, range, store);
-    told.roots[told.root_count[0]++] = {where.begin, where.level, index};
+    roots.push_back({where.begin, where.level, build(mine, where, range, store)});
     return;
   }
-  for_children(mine.here, range, &traveller::where, where,
-               [&](const cube& child, share part) { build_roots(mine, child, part, told, store); });
+  for_children(mine.here, range, &traveller::where, where, [&](const cube& child, share part) {
+    build_roots(mine, child, part, roots, store);
+  });
 }
 
 std::uint32_t barnes::build(const holding& mine, const cube& where, share range,

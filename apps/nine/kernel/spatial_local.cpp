@@ -33,8 +33,7 @@ class spatial_local final : public program {
            .first = m.array<std::size_t>(cells.end - cells.first + 1, "first of cells"),
            .positions = m.array<sites>(n, "positions"),
            .rest = m.array<not_shown>(n, "velocities"),
-           .leaving = m.array<std::size_t>(1, "number of leaving molecules"),
-           .outbox = m.array<molecule>(n, "leaving molecules")});
+           .outbox = m.array<molecule>(n + 1, "leaving molecules")});
     }
     history_ = m.array<energies>(in_.steps + 1, "energies");
   }
@@ -66,8 +65,8 @@ class spatial_local final : public program {
       m.barrier(thread);  // Nobody reads positions any more; all outboxes are complete.
       for (const std::size_t t : neighbours) {
         const store& theirs = stores_[t];
-        for (const molecule& p : theirs.outbox.first(theirs.leaving[0])) {
-          if (mine.has(p.cell)) here.push_back(p);
+        for (std::size_t i = 0; theirs.outbox[i].cell != no_cell; ++i) {
+          if (mine.has(theirs.outbox[i].cell)) here.push_back(theirs.outbox[i]);
         }
       }
     }
@@ -81,9 +80,8 @@ class spatial_local final : public program {
     r.positions.resize(in_.molecules());
     r.velocities.resize(in_.molecules());
     for (const store& s : stores_) {
-      for (std::size_t i = 0; i < s.count(); ++i) {
-        // A number that is out of range would be an error of the run, and is told by what is
-        // missing.
+      // Numbers that are out of range would be errors of the run, and are told by what is missing.
+      for (std::size_t i = 0; i < std::min(s.count(), in_.molecules()); ++i) {
         const std::size_t number = std::min(s.rest[i].number, in_.molecules() - 1);
         r.positions[number] = s.positions[i];
         r.velocities[number] = s.rest[i].velocity;
@@ -100,6 +98,7 @@ class spatial_local final : public program {
     sites position;
     sites velocity;
   };
+  static constexpr std::size_t no_cell = ~std::size_t{0};
   /// What no other thread reads of a molecule.
   struct not_shown {
     std::size_t number;
@@ -111,8 +110,7 @@ class spatial_local final : public program {
     std::span<std::size_t> first;  ///< Where each cell begins in the next two, and the end.
     std::span<sites> positions;
     std::span<not_shown> rest;
-    std::span<std::size_t> leaving;  ///< How many there are in the outbox.
-    std::span<molecule> outbox;
+    std::span<molecule> outbox;  ///< Those that leave; then one of no cell.
 
     bool has(std::size_t cell) const { return cell >= cells.first && cell < cells.end; }
     /// The places of the molecules in a cell, which must be of this thread.
@@ -189,7 +187,7 @@ class spatial_local final : public program {
   void move(const store& mine, const std::vector<sites>& forces,
             std::vector<molecule>& here) const {
     here.clear();
-    mine.leaving[0] = 0;
+    std::size_t leaving = 0;
     for (std::size_t i = 0; i < forces.size(); ++i) {
       molecule p{mine.rest[i].number, 0, mine.positions[i], mine.rest[i].velocity};
       kick(p.velocity, forces[i], in_.step_fs / 2);
@@ -198,9 +196,10 @@ class spatial_local final : public program {
       if (mine.has(p.cell)) {
         here.push_back(p);
       } else {
-        mine.outbox[mine.leaving[0]++] = p;
+        mine.outbox[leaving++] = p;
       }
     }
+    mine.outbox[leaving].cell = no_cell;
   }
 
   const cell_grid grid_;
