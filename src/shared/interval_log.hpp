@@ -137,6 +137,7 @@ void interval_log::read(page_message_reader& from, Before before, Learn learn) {
       free(r);
       continue;
     }
+    from.require(r->owner != me_, "tells of an interval of this rank that it has not closed");
     // Each owner's come in order, and begin with what this rank lacks.
     if (r->index != news[owner] + 1) from.refuse("leaves out an interval");
     if (!any) before();

@@ -26,6 +26,7 @@
 #include "shared/rank_pages.hpp"
 #include "shared/streams.hpp"
 #include "sojourn/collectives.hpp"
+#include "sojourn/detail/tasks.hpp"
 #include "sojourn/rpc.hpp"
 #include "sojourn/shared.hpp"
 
@@ -158,6 +159,11 @@ class shared_memory final : public services {
           page_waits_.try_emplace(wait_of(page, needed), waits_at::shared_page).first->second);
     note_ran();
     went_on_ = {self, registers};
+    // When this fiber has left its stack, whatever for, the dispatcher lets these pages go.
+    if (pages_.keeps_pages_for(self) && !leaves_.is_posted) {
+      leaves_.is_posted = true;
+      post_task(&leaves_);
+    }
   }
   void lock(std::uint64_t l) {
     note_ran();
@@ -252,6 +258,16 @@ class shared_memory final : public services {
   static std::uint64_t wait_of(page_number page, access needed) {
     return 2 * std::uint64_t{page} + (needed == access::store ? 1 : 0);
   }
+  struct leaving_task : task {
+    explicit leaving_task(shared_memory& m) : task{run_it, nullptr}, of(m) {}
+    static void run_it(task* self) {
+      auto* t = static_cast<leaving_task*>(self);
+      t->is_posted = false;
+      t->of.note_ran();
+    }
+    shared_memory& of;
+    bool is_posted = false;
+  };
   /// This rank is not where a fault has ended last: so the instruction there has run.
   void note_ran() {
     if (went_on_.fiber == nullptr) return;
@@ -281,6 +297,7 @@ class shared_memory final : public services {
     waiter fiber = nullptr;
     std::uint64_t registers = 0;
   } went_on_;
+  leaving_task leaves_{*this};
   waiters at_barrier_{waits_at::shared_barrier};
   std::uint64_t barriers_left_ = 0;
   int of_rank_ = 0;

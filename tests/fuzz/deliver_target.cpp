@@ -16,6 +16,7 @@
 #include "message/dispatcher.hpp"
 #include "migrate/ship.hpp"
 #include "rpc/rpc.hpp"
+#include "shared/page_message.hpp"
 #include "sojourn/detail/running.hpp"
 
 namespace fuzz {
@@ -271,6 +272,16 @@ message some_runtime_message(std::mt19937_64& random) {
     }
     case kind::check_copy:
       return of_words(k, 0, {object, 1, 0, 8, 0, 0, 0, 0, 0});
+    case kind::shared_memory: {
+      message m = of_words(k, 0, {});
+      const auto what = random() % static_cast<unsigned>(pages::page_message::count_);
+      put(m, pages::message_head{.what = static_cast<pages::page_message>(what),
+                                 .flag = static_cast<std::uint8_t>(random() % 4),
+                                 .number = static_cast<std::uint32_t>(random() % 4)});
+      // Clocks, lists and requests of zeros, and perhaps a page.
+      m.resize(m.size() + random() % 64 + random() % 2 * pages::page_bytes);
+      return m;
+    }
     default:
       return of_words(k, named.stop, {1, 0});
   }
@@ -334,6 +345,8 @@ bool is_too_short(const message& m) {
     case kind::thread_ask:
     case kind::kept_read:
       return bytes < 24;
+    case kind::shared_memory:
+      return bytes < sizeof(pages::message_head);
     case kind::piece_part:
     case kind::extent_returns:
     case kind::bulk_put:

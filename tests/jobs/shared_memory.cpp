@@ -148,6 +148,16 @@ void containers_lie_in_shared_memory() {
   shared::barrier();
 }
 
+void a_page_leaves_while_its_fiber_waits_for_something_else() {
+  for (int round = 0; round < 50; ++round) {
+    int* p = alloc_on<int>(0, 2);
+    // Different words of one page; nothing but the page is shared until the barrier.
+    if (rank_me() == 1 % rank_count()) p[1] = round;
+    if (rank_me() == 0) CHECK(p[0] == 0);
+    barrier();
+  }
+}
+
 void calls_on_shared_memory_work_in_handlers() {
   int* p = alloc_on<int>(0, 3 * page);
   if (rank_me() == 0) p[2 * page] = 44;
@@ -176,6 +186,8 @@ int main(int argc, char** argv) {
     check::claim("what a thread throws is thrown again", what_a_thread_throws_is_thrown_again);
     check::claim("freed memory comes back as zeros", freed_memory_comes_back_as_zeros);
     check::claim("containers lie in shared memory", containers_lie_in_shared_memory);
+    check::claim("a page leaves while its fiber waits for something else",
+                 a_page_leaves_while_its_fiber_waits_for_something_else);
     check::claim("calls on shared memory work in handlers",
                  calls_on_shared_memory_work_in_handlers);
     return check::verdict();
