@@ -53,6 +53,8 @@ message message_of(long number) {
   dup2(errors, 2);
   sojourn::detail::last_words_are_reported(false);
   for (int s : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) signal(s, SIG_DFL);
+  // Trying whether userfaultfd works needs handlers of these signals.
+  setenv("SOJOURN_SHARED_PROTECTION", "mprotect", 1);
   try {
     for (long i = first; i < wanted.first + wanted.count; ++i) {
       state->running = i;

@@ -127,8 +127,9 @@ class job {
         const bool choice = !std::all_of(actions.begin(), actions.end(), unwanted);
         if (choice) std::erase_if(actions, unwanted);
       }
-      int a = first_ == preference::always_messages ? next_of(actions) : one_of(actions);
-      for (int again = 0; again < 3 && unwanted(a); ++again) a = one_of(actions);
+      const bool in_turn = first_ == preference::always_messages && actions.back() < deliveries();
+      int a = in_turn ? next_thread_of(actions) : one_of(actions);
+      for (int again = 0; again < 3 && !in_turn && unwanted(a); ++again) a = one_of(actions);
       act(a);
       ++sum_.steps;
     }
@@ -173,8 +174,9 @@ class job {
   static constexpr unsigned preferences = 6;
 
   int one_of(const std::vector<int>& actions) { return actions[chance_() % actions.size()]; }
-  /// In turn: the order in which ranks would take pages from each other for ever, if they could.
-  int next_of(const std::vector<int>& actions) {
+  /// Threads in turn: the order in which ranks would take pages from each other for ever, if they
+  /// could.
+  int next_thread_of(const std::vector<int>& actions) {
     const auto next = std::upper_bound(actions.begin(), actions.end(), last_);
     last_ = next == actions.end() ? actions.front() : *next;
     return last_;
@@ -385,7 +387,7 @@ class job {
   const program& p_;
   std::mt19937_64 chance_;
   const preference first_;
-  int last_ = -1;
+  int last_ = -1;  ///< The thread that came last in turn.
   totals& sum_;
   std::string* log_;
   std::vector<std::uint8_t> shadow_;  ///< What a sequentially consistent memory would hold.

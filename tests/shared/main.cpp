@@ -40,6 +40,7 @@ const char* const usage =
                 its own
   --first SEED  the first program: 1; or `fresh`, for programs that nobody has run before
   --count N     how many: 1000
+  --break RULE  runs them with this rule left out
   --ranks N --threads N --pages N --variables N --locks N --phases N --steps N
                 how large programs are: most ranks, threads of a rank, pages, variables of a page,
                 locks, phases between barriers, and steps of a phase
@@ -85,9 +86,17 @@ std::optional<protocol_kind> protocol_named(std::string_view name) {
   refuse("there is no protocol '" + std::string(name) + "'");
 }
 
+rule rule_named(std::string_view name) {
+  for (const mutant& m : mutants())
+    if (name == m.name) return m.broken;
+  refuse("there is no rule '" + std::string(name) + "'");
+}
+
 void set_option(options& o, std::string_view name, std::string_view value) {
   if (name == "protocol") {
     o.sizes.protocol = protocol_named(value);
+  } else if (name == "break") {
+    sojourn::detail::pages::broken = rule_named(value);
   } else if (name == "first" && value == "fresh") {
     o.first = std::random_device()();
   } else if (name == "first") {

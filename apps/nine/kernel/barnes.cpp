@@ -117,6 +117,7 @@ class barnes final : public program {
     cells_each_ = (n + 31) / 32 * 32;
     cells_ = m.array<cell>((static_cast<std::size_t>(m.threads()) + 1) * cells_each_, "cells");
     tree_ = m.array<std::uint32_t>(1, "root of the tree");
+    desks_.clear();
     for (int t = 0; t < m.threads(); ++t) {
       desks_.push_back({m.array<sample>(samples, "samples"),
                         m.array<std::size_t>(static_cast<std::size_t>(m.threads()) + 1, "bounds"),

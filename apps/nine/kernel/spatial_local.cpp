@@ -23,6 +23,7 @@ class spatial_local final : public program {
 
   void prepare(machine& m) override {
     owner_.resize(grid_.cells());
+    stores_.clear();
     for (int t = 0; t < m.threads(); ++t) {
       const share cells = share_of(grid_.cells(), m.threads(), t);
       for (std::size_t c = cells.first; c < cells.end; ++c) owner_[c] = static_cast<std::size_t>(t);
