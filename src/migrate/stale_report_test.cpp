@@ -16,11 +16,13 @@ using namespace sojourn::detail;
 
 // The stacks of fibers are full of the addresses of their images.
 TEST(stale_report, an_image_of_frames_is_no_object_of_the_program) {
+#if SOJOURN_ASAN
+  GTEST_SKIP() << "the address sanitizer has an allocator of its own, and reports a look at freed "
+                  "memory";
+#endif
   std::vector<std::uint64_t> words(80, 1);
   const auto address = reinterpret_cast<std::uint64_t>(words.data());
-#if !SOJOURN_ASAN  // which has an allocator of its own
   EXPECT_TRUE(is_allocated_object(address));
-#endif
   words[0] = reinterpret_cast<std::uint64_t>(sojourn_switch) + 1;
   EXPECT_FALSE(is_allocated_object(address));
 }
