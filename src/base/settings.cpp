@@ -13,26 +13,16 @@ namespace {
 /// The settings that docs/running-jobs.md and its neighbours explain. tests/launcher/settings.sh
 /// compares this list with what the sources read.
 constexpr std::string_view for_users[] = {
-    "SOJOURN_AGGREGATE",
-    "SOJOURN_ALLOW",
-    "SOJOURN_BALANCE",
-    "SOJOURN_CHECKED",
-    "SOJOURN_CORES",
-    "SOJOURN_EXECUTION",
-    "SOJOURN_MAIN_STACK_KIB",
-    "SOJOURN_RANKS_PER_NODE",
-    "SOJOURN_READ_MEMORY",
-    "SOJOURN_REGION_GIB",
-    "SOJOURN_SCAN",
-    "SOJOURN_SHARE",
-    "SOJOURN_SHARED",
-    "SOJOURN_SHARED_DIFFS",
-    "SOJOURN_SHARED_FETCH",
-    "SOJOURN_SHARED_PROTECTION",
-    "SOJOURN_STACK_KIB",
-    "SOJOURN_STATS",
-    "SOJOURN_STEAL",
-    "SOJOURN_VIA",
+    "SOJOURN_AGGREGATE",      "SOJOURN_ALLOW",
+    "SOJOURN_BALANCE",        "SOJOURN_CHECKED",
+    "SOJOURN_CORES",          "SOJOURN_EXECUTION",
+    "SOJOURN_MAIN_STACK_KIB", "SOJOURN_RANKS_PER_NODE",
+    "SOJOURN_READ_MEMORY",    "SOJOURN_REGION_GIB",
+    "SOJOURN_SCAN",           "SOJOURN_SHARE",
+    "SOJOURN_SHARED",         "SOJOURN_SHARED_DIFFS",
+    "SOJOURN_SHARED_FETCH",   "SOJOURN_SHARED_PROTECTION",
+    "SOJOURN_STACK_KIB",      "SOJOURN_STATS",
+    "SOJOURN_STEAL",          "SOJOURN_VIA",
 };
 
 /// The settings of tests.

@@ -15,24 +15,24 @@ namespace sojourn::detail {
 
 enum class wait_kind : std::uint8_t {
   unknown,
-  ready,        ///< Only for its turn.
-  call,         ///< The answer of a call sent to `rank`.
-  result,       ///< A result that a migrated or forked activation, or a future, will give.
-  first,        ///< The first of `results` results, one of them of the kind `call` or `result`.
-  collective,   ///< The part of `rank` in a collective operation.
-  finish,       ///< All computations of a finish scope.
-  room,         ///< Room to send to `rank`, or fewer unanswered calls there.
-  fibers,       ///< A main fiber whose body has returned: the other fibers of its rank.
-  time,         ///< A time: it sleeps.
-  mutex,        ///< A mutex of its rank, which `holder` holds.
-  condition,    ///< Notification by a condition variable of its rank.
-  semaphore,    ///< A semaphore of its rank.
-  latch,        ///< A latch of its rank.
-  dist_object,  ///< A dist_object of its rank: until it is made, or no call is in it.
+  ready,           ///< Only for its turn.
+  call,            ///< The answer of a call sent to `rank`.
+  result,          ///< A result that a migrated or forked activation, or a future, will give.
+  first,           ///< The first of `results` results, one of them of the kind `call` or `result`.
+  collective,      ///< The part of `rank` in a collective operation.
+  finish,          ///< All computations of a finish scope.
+  room,            ///< Room to send to `rank`, or fewer unanswered calls there.
+  fibers,          ///< A main fiber whose body has returned: the other fibers of its rank.
+  time,            ///< A time: it sleeps.
+  mutex,           ///< A mutex of its rank, which `holder` holds.
+  condition,       ///< Notification by a condition variable of its rank.
+  semaphore,       ///< A semaphore of its rank.
+  latch,           ///< A latch of its rank.
+  dist_object,     ///< A dist_object of its rank: until it is made, or no call is in it.
   shared_page,     ///< A page of shared memory, from other ranks.
   shared_mutex,    ///< A shared::mutex.
   shared_barrier,  ///< All threads that share memory.
-  barrier,      ///< Main's first barrier, in a job that was restored.
+  barrier,         ///< Main's first barrier, in a job that was restored.
 };
 
 /// Name of a thread; zeroes for none. A broken rank may leave it without a NUL, so readers limit
