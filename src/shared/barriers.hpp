@@ -70,7 +70,6 @@ class barriers {
   bool wanted_ = false;            ///< Rank 0 knows that this rank wants a collection.
   phase collecting_ = phase::none;
   bool leaves_barrier_ = false;  ///< The collection is at a barrier of the program.
-  std::uint64_t collections_ = 0;
 
   // At rank 0.
   struct rank_arrival {

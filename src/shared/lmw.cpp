@@ -507,8 +507,9 @@ void lmw::send_requests() {
   if (requests_.empty()) return;
   std::pmr::vector<request> all(x_.host.memory());
   all.swap(requests_);
-  std::stable_sort(all.begin(), all.end(), [](const request& x, const request& y) {
-    return std::tuple(x.to, x.what) < std::tuple(y.to, y.what);
+  // Not stable_sort, which takes memory from malloc.
+  std::sort(all.begin(), all.end(), [](const request& x, const request& y) {
+    return std::tuple(x.to, x.what, x.page) < std::tuple(y.to, y.what, y.page);
   });
   for (std::size_t i = 0; i < all.size();) {
     std::size_t end = i;
