@@ -55,7 +55,7 @@
 #include "observe/hang_report.hpp"
 #include "observe/watch.hpp"
 #include "rpc/rpc.hpp"
-#include "shared/shared_memory.hpp"
+#include "shared/rank_memory.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
 #include "sojourn/counters.hpp"

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Allocating memory that all ranks share: the first part of sojourn/shared.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+#include <vector>
+
+namespace sojourn::shared {
+
+/// How pages are kept consistent.
+enum class protocol : std::uint8_t {
+  usual,  ///< What SOJOURN_SHARED says, lmw unless it is set.
+  /// Lazy, multiple writers: who acquires learns which pages others have changed, and fetches the
+  /// changes when it touches them. Several ranks may store to a page at a time.
+  lmw,
+  /// Lazy, single writer: one rank at a time may store to a page; whole pages travel.
+  lsw,
+  /// Sequentially consistent, also with data races: a page is stored to on one rank, or loaded on
+  /// several.
+  seq
+};
+
+/// How many bytes of a protocol can be allocated on each rank.
+std::size_t capacity();
+
+/// Zeroed shared memory, at an address that is valid on all ranks. Blocks of 4 KiB and more begin
+/// on a page and have it for themselves; smaller ones begin on a line of 64 bytes and share their
+/// page. A page lies at first where it was allocated, and goes to the rank that first stores to it.
+/// `align` is a power of two. May suspend. Errors: std::bad_alloc when the part of the region from
+/// which this rank allocates is full.
+void* allocate(std::size_t bytes, std::size_t align = alignof(std::max_align_t),
+               protocol how = protocol::usual);
+/// Gives it back, on whatever rank it was allocated. Null is allowed. Nobody accesses it any more.
+/// Suspends: when it was allocated on another rank, and the way there is full. Errors: what was
+/// never allocated ends the rank that owns the address.
+void free(void* p);
+
+/// Shared memory for `count` objects of a type whose zeros are a value.
+template <class T>
+T* alloc(std::size_t count = 1, protocol how = protocol::usual) {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>,
+                "sojourn: shared::alloc makes objects whose bytes are zero, without running "
+                "constructors: use shared::vector or placement new for other types");
+  if (count > std::size_t{1} << 47) throw std::bad_alloc();
+  return static_cast<T*>(allocate(count * sizeof(T), alignof(T), how));
+}
+
+/// For std containers whose elements lie in shared memory. The container itself lies where it is
+/// put: in shared memory, or in that of one rank.
+template <class T>
+struct allocator {
+  using value_type = T;
+  allocator() = default;
+  template <class U>
+  allocator(const allocator<U>&) {}
+  T* allocate(std::size_t count) {
+    if (count > std::size_t{1} << 47) throw std::bad_alloc();
+    return static_cast<T*>(shared::allocate(count * sizeof(T), alignof(T)));
+  }
+  void deallocate(T* p, std::size_t) { shared::free(p); }
+  friend bool operator==(allocator, allocator) { return true; }
+};
+template <class T>
+using vector = std::vector<T, allocator<T>>;
+
+}  // namespace sojourn::shared

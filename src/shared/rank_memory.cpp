@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shared/rank_memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "base/check.hpp"
+#include "fiber/scheduler.hpp"
+#include "memory/address_map.hpp"
+#include "memory/runtime_resource.hpp"
+#include "message/dispatcher.hpp"
+#include "message/inbound.hpp"
+#include "message/outbound.hpp"
+#include "shared/page_fault.hpp"
+#include "sojourn/errors.hpp"
+
+namespace sojourn::detail {
+
+namespace pages {
+
+namespace {
+
+/// A fiber that waits for a mutex. Not on its stack, which may be out of place meanwhile.
+struct mutex_wait {
+  waiters queue{waits_at::shared_mutex};
+  bool has_it = false;
+};
+/// Stands for a fiber that got a mutex without waiting.
+char holds_without_wait;
+
+/// Fibers that wait for a load and for a store are different queues.
+std::uint64_t wait_of(page_number page, access needed) {
+  return 2 * std::uint64_t{page} + (needed == access::store ? 1 : 0);
+}
+
+const shared_settings* chosen = nullptr;
+rank_memory* memory_of_rank = nullptr;
+/// Why there is no shared memory on this machine; or null.
+const std::string* why_not = nullptr;
+
+rank_pages_settings settings_of_pages() {
+  rank_pages_settings s;
+  s.collect_bytes = settings().collect_bytes;
+  return s;
+}
+
+}  // namespace
+
+const shared_settings& settings() { return *chosen; }
+
+rank_memory& memory() {
+  if (memory_of_rank == nullptr) [[unlikely]] {
+    if (job.count == 0) refuse_before_run("shared memory");
+    if (why_not != nullptr) throw error(*why_not);
+    memory_of_rank = ::new (runtime_memory(sizeof(rank_memory))) rank_memory;
+  }
+  return *memory_of_rank;
+}
+
+rank_memory::rank_memory()
+    : protection_(choose_protection()),
+      mapping_(*protection_),
+      page_count_(mapping::capacity() / page_bytes),
+      pages_of_part_(page_count_ / (static_cast<std::uint64_t>(job.count) * protocol_kinds)),
+      streams_(settings().pages_a_fault),
+      blocks_{part(protocol_kind::lmw), part(protocol_kind::lsw), part(protocol_kind::seq)},
+      page_waits_(runtime_resource()),
+      numbers_(runtime_resource()),
+      pages_(*this, job.me, job.count, entries(page_count_), settings_of_pages()) {
+  mapping_.grow(mapping::capacity());
+  pages_.fiber_came();
+  pages_.set_members(static_cast<std::uint32_t>(job.count));
+}
+
+// --- What the protocols ask for
+
+void rank_memory::protect(page_range range, access from, access to) {
+  protection_->protect(range, from, to);
+}
+
+void rank_memory::send(int to, std::span<const std::byte> front, std::span<const std::byte> back) {
+  const std::size_t size = front.size() + back.size();
+  if (size > wire().payload_max())
+    die("a message of %zu bytes about shared memory is longer than messages may be: fewer pages "
+        "must change between two barriers or releases",
+        size);
+  std::byte* room = reserve_reply(to, runtime_message::shared_memory, size);
+  std::memcpy(room, front.data(), front.size());
+  if (!back.empty()) std::memcpy(room + front.size(), back.data(), back.size());
+  commit_reply(to, runtime_message::shared_memory, 0, 0);
+}
+
+void rank_memory::wake_page(page_number page, access allowed) {
+  if (faulting_.page == page && faulting_.needed <= allowed) faulting_.woken = true;
+  for (const access needed : {access::load, access::store}) {
+    const auto at = page_waits_.find(wait_of(page, needed));
+    if (at == page_waits_.end() || needed > allowed) continue;
+    wake_all(at->second);
+    page_waits_.erase(at);
+  }
+}
+
+void rank_memory::wake_locker(waiter fiber) {
+  auto* wait = static_cast<mutex_wait*>(fiber);
+  wait->has_it = true;  // perhaps before the fiber waits
+  wake_all(wait->queue);
+}
+
+// A page's number says all of its allocation that other ranks have to know: each rank has a part
+// of the region, and each protocol a part of that.
+protocol_kind rank_memory::protocol_of(page_number page) {
+  return static_cast<protocol_kind>(page / pages_of_part_ % protocol_kinds);
+}
+
+int rank_memory::home(page_number page) {
+  const std::uint64_t rank = page / pages_of_part_ / protocol_kinds;
+  return static_cast<int>(std::min(rank, static_cast<std::uint64_t>(job.count - 1)));
+}
+
+std::uint32_t rank_memory::fetched_together(page_number page) {
+  const std::uint64_t left = pages_of_part_ - page % pages_of_part_;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(streams_.pages_at(page), left));
+}
+
+std::pmr::memory_resource* rank_memory::memory() { return runtime_resource(); }
+void rank_memory::refuse(int, const char* why) { refuse_arrival(*arriving_, why); }
+
+// --- What fibers ask for
+
+void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registers) {
+  const page_number page = page_of(address);
+  const access needed = store ? access::store : access::load;
+  waiter self = running_piece();
+  const bool again = went_on_.fiber == self && went_on_.registers == registers;
+  if (!again) note_ran();
+  went_on_ = {};
+  faulting_ = {page, needed, false};
+  pages_.fault(page, store, self, again);
+  // Where it came and has gone again meanwhile, nobody wakes this fiber a second time.
+  if (pages_.allowed(page) < needed && !faulting_.woken)
+    (void)wait_in(
+        page_waits_.try_emplace(wait_of(page, needed), waits_at::shared_page).first->second);
+  note_ran();
+  went_on_ = {self, registers};
+  // When this fiber has left its stack, whatever for, the dispatcher lets these pages go.
+  if (pages_.keeps_pages_for(self) && !leaves_.is_posted) {
+    leaves_.is_posted = true;
+    post_task(&leaves_);
+  }
+}
+
+void rank_memory::lock(std::uint64_t l) {
+  note_ran();
+  auto* wait = ::new (runtime_resource()->allocate(sizeof(mutex_wait))) mutex_wait;
+  if (!pages_.take_lock(l, wait) && !wait->has_it) (void)wait_in(wait->queue);
+  runtime_resource()->deallocate(wait, sizeof(mutex_wait));
+}
+
+bool rank_memory::try_lock(std::uint64_t l) { return pages_.try_lock(l, &holds_without_wait); }
+void rank_memory::unlock(std::uint64_t l) {
+  note_ran();
+  if (pages_.lock_holder(l) == nullptr)
+    throw error(
+        format("a sojourn::shared::mutex (0x%llx) is unlocked on rank %d, where no fiber "
+               "holds it: unlock it on the rank where it was locked",
+               static_cast<unsigned long long>(l), job.me));
+  pages_.release_lock(l, false);
+}
+
+void rank_memory::barrier() {
+  note_ran();
+  // The last one to arrive may let everybody go before this fiber waits.
+  const std::uint64_t before = barriers_left_;
+  pages_.arrive();
+  if (barriers_left_ == before) (void)wait_in(at_barrier_);
+}
+
+allocator::block rank_memory::allocate(std::size_t bytes, std::size_t align, protocol_kind how) {
+  const allocator::block b = blocks_[static_cast<std::size_t>(how)].allocate(bytes, align);
+  if (b.at == 0) throw std::bad_alloc();
+  return b;
+}
+
+void rank_memory::free_here(std::uint64_t at) {
+  if (!blocks_of(at).free(at))
+    die("sojourn::shared::free() of 0x%llx, where no block of shared memory begins",
+        static_cast<unsigned long long>(at));
+}
+
+bool rank_memory::is_allocated(std::uint64_t address) {
+  return owner(address) != job.me || !blocks_of(address).is_untouched(address);
+}
+
+void rank_memory::begin_threads(int count) {
+  of_rank_ = count;
+  pages_.set_members(0);
+  pages_.fiber_went();
+  for (int k = 0; k < count; ++k) pages_.fiber_came();
+  pages_.set_members(static_cast<std::uint32_t>(count * job.count));
+}
+
+void rank_memory::end_threads() {
+  pages_.set_members(0);
+  for (int k = 0; k < of_rank_; ++k) pages_.fiber_went();
+  pages_.fiber_came();
+  of_rank_ = 0;
+  pages_.set_members(static_cast<std::uint32_t>(job.count));
+}
+
+void rank_memory::receive(arrival& a) {
+  arriving_ = &a;
+  note_ran();
+  pages_.receive(a.source, {a.payload, a.bytes});
+  wire().consume(a);
+}
+
+/// Zeros are what the entries begin with: none is touched before its page is.
+std::span<page_entry> rank_memory::entries(std::uint64_t count) {
+  static_assert(std::is_trivially_copyable_v<page_entry>);
+  return {static_cast<page_entry*>(runtime_memory(count * sizeof(page_entry))), count};
+}
+
+/// What this rank allocates from for a protocol.
+allocator rank_memory::part(protocol_kind how) const {
+  const std::uint64_t number =
+      static_cast<std::uint64_t>(job.me) * protocol_kinds + static_cast<std::uint64_t>(how);
+  return {addresses.shared + number * pages_of_part_ * page_bytes, pages_of_part_ * page_bytes,
+          runtime_resource()};
+}
+
+allocator& rank_memory::blocks_of(std::uint64_t address) {
+  return blocks_[static_cast<std::size_t>(protocol_of(page_of(address)))];
+}
+
+/// This rank is not where a fault has ended last: so the instruction there has run.
+void rank_memory::note_ran() {
+  if (went_on_.fiber == nullptr) return;
+  pages_.ran(went_on_.fiber);
+  went_on_ = {};
+}
+
+void rank_memory::wake_all(waiters& queue) {
+  if (&queue == &at_barrier_) ++barriers_left_;
+  while (!queue.empty()) make_ready(take_waiter(queue), woken_here);
+}
+
+rank_memory::leaving_task::leaving_task(rank_memory& m)
+    : task{[](task* self) {
+             auto* t = static_cast<leaving_task*>(self);
+             t->is_posted = false;
+             t->of.note_ran();
+           },
+           nullptr},
+      of(m) {}
+
+}  // namespace pages
+
+namespace {
+
+void on_page_fault(std::uint64_t address, bool store, std::uint64_t registers) {
+  pages::memory().reach(address, store, registers);
+}
+
+bool is_allocated(std::uint64_t address) {
+  return pages::memory_of_rank == nullptr || pages::memory_of_rank->is_allocated(address);
+}
+
+}  // namespace
+
+void attach_shared_memory() {
+  pages::chosen = new pages::shared_settings;
+  on_message(
+      runtime_message::shared_memory, [](arrival& a) { pages::memory().receive(a); },
+      sizeof(pages::message_head));
+  try {
+    pages::attach_page_faults({on_page_fault, is_allocated});
+  } catch (const error& e) {
+    pages::why_not = new std::string(e.what());  // told if the program uses shared memory
+  }
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shared memory of this rank, joined to its fibers and messages. It begins when it is first
+// used: here, or by another rank.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <memory_resource>
+#include <span>
+#include <unordered_map>
+
+#include "fiber/waiters.hpp"
+#include "message/message_reader.hpp"
+#include "shared/allocator.hpp"
+#include "shared/mapping.hpp"
+#include "shared/protection.hpp"
+#include "shared/rank_pages.hpp"
+#include "shared/services.hpp"
+#include "shared/shared_settings.hpp"
+#include "shared/streams.hpp"
+#include "sojourn/detail/tasks.hpp"
+
+namespace sojourn::detail {
+
+namespace pages {
+
+class rank_memory final : public services {
+ public:
+  rank_memory();
+
+  // --- What fibers ask for
+
+  /// A fiber has faulted. Suspends. `registers`: see page_fault_hooks.
+  void reach(std::uint64_t address, bool store, std::uint64_t registers);
+
+  void lock(std::uint64_t l);
+  bool try_lock(std::uint64_t l);
+  void unlock(std::uint64_t l);
+  void barrier();
+
+  /// Errors: std::bad_alloc.
+  allocator::block allocate(std::size_t bytes, std::size_t align, protocol_kind how);
+  void free_here(std::uint64_t at);
+  /// Where an address was allocated.
+  int owner(std::uint64_t address) { return home(page_of(address)); }
+  /// False: never dealt out, as far as this rank can know.
+  bool is_allocated(std::uint64_t address);
+  std::size_t capacity() const { return pages_of_part_ * page_bytes; }
+
+  void begin_threads(int count);
+  void end_threads();
+  int threads_of_rank() const { return of_rank_; }
+  /// The numbers of threads of start(), by thread.
+  std::pmr::unordered_map<std::uint64_t, int>& numbers() { return numbers_; }
+
+  void receive(arrival& a);
+
+  // --- What the protocols ask for: see services
+
+  std::byte* bytes(page_number page) override { return runtime_page(page); }
+  void protect(page_range range, access from, access to) override;
+  void send(int to, std::span<const std::byte> front, std::span<const std::byte> back) override;
+  void wake_page(page_number page, access allowed) override;
+  void wake_locker(waiter fiber) override;
+  void wake_barrier() override { wake_all(at_barrier_); }
+  protocol_kind protocol_of(page_number page) override;
+  int home(page_number page) override;
+  std::uint32_t fetched_together(page_number page) override;
+  std::pmr::memory_resource* memory() override;
+  void refuse(int, const char* why) override;
+
+ private:
+  struct leaving_task : task {
+    explicit leaving_task(rank_memory& m);
+    rank_memory& of;
+    bool is_posted = false;
+  };
+
+  static std::span<page_entry> entries(std::uint64_t count);
+  allocator part(protocol_kind how) const;
+  allocator& blocks_of(std::uint64_t address);
+  void note_ran();
+  void wake_all(waiters& queue);
+
+  std::unique_ptr<protection> protection_;
+  mapping mapping_;
+  const std::uint64_t page_count_;
+  const std::uint64_t pages_of_part_;
+  streams streams_;
+  std::array<allocator, protocol_kinds> blocks_;
+  std::pmr::unordered_map<std::uint64_t, waiters> page_waits_;  ///< By wait_of.
+  /// The fault that the protocols are being told of, whose fiber does not wait yet.
+  struct {
+    page_number page = 0;
+    access needed = access::none;
+    bool woken = false;
+  } faulting_;
+  /// The fiber that a fault has let go on last, to execute its instruction again.
+  struct {
+    waiter fiber = nullptr;
+    std::uint64_t registers = 0;
+  } went_on_;
+  leaving_task leaves_{*this};
+  waiters at_barrier_{waits_at::shared_barrier};
+  std::uint64_t barriers_left_ = 0;
+  int of_rank_ = 0;
+  std::pmr::unordered_map<std::uint64_t, int> numbers_;
+  const arrival* arriving_ = nullptr;
+  rank_pages pages_;  ///< Last: it uses the others.
+};
+
+/// What the user has set.
+const shared_settings& settings();
+/// That of this rank, which begins now if it has not. Errors: sojourn::error before run(), and
+/// where this machine can have no shared memory.
+rank_memory& memory();
+
+}  // namespace pages
+
+/// Requires: called on the worker thread, after map_region and before the dispatcher is attached.
+void attach_shared_memory();
+
+}  // namespace sojourn::detail

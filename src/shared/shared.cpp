@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What programs call of shared memory.
+#include "sojourn/shared.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "memory/address_map.hpp"
+#include "shared/rank_memory.hpp"
+#include "sojourn/collectives.hpp"
+#include "sojourn/rpc.hpp"
+
+namespace sojourn::shared {
+
+using sojourn::detail::pages::memory;
+
+std::size_t capacity() { return memory().capacity(); }
+
+void* allocate(std::size_t bytes, std::size_t align, protocol how) {
+  using sojourn::detail::pages::protocol_kind;
+  const auto kind = how == protocol::usual ? sojourn::detail::pages::settings().usual
+                    : how == protocol::lmw ? protocol_kind::lmw
+                    : how == protocol::lsw ? protocol_kind::lsw
+                                           : protocol_kind::seq;
+  const auto block = memory().allocate(std::max<std::size_t>(bytes, 1), align, kind);
+  void* p = reinterpret_cast<void*>(block.at);
+  if (block.used_before) std::memset(p, 0, bytes);
+  return p;
+}
+
+void free(void* p) {
+  if (p == nullptr) return;
+  const auto at = reinterpret_cast<std::uint64_t>(p);
+  if (!sojourn::detail::addresses.in_shared(at))
+    throw error(
+        sojourn::detail::format("sojourn::shared::free() of 0x%llx, which is no shared memory",
+                                static_cast<unsigned long long>(at)));
+  const int owner = memory().owner(at);
+  if (owner == rank_me()) return memory().free_here(at);
+  rpc_ff(owner, [](std::uint64_t there) { memory().free_here(there); }, at);
+}
+
+void mutex::lock() { memory().lock(reinterpret_cast<std::uint64_t>(this)); }
+bool mutex::try_lock() { return memory().try_lock(reinterpret_cast<std::uint64_t>(this)); }
+void mutex::unlock() { memory().unlock(reinterpret_cast<std::uint64_t>(this)); }
+
+void barrier() { memory().barrier(); }
+
+int threads() {
+  const int of_rank = memory().threads_of_rank();
+  return of_rank == 0 ? rank_count() : of_rank * rank_count();
+}
+int thread() {
+  const auto& numbers = memory().numbers();
+  const auto at = numbers.find(self().id());
+  return at == numbers.end() ? rank_me() : at->second;
+}
+
+namespace detail {
+
+void begin_threads(int of_this_rank) {
+  if (of_this_rank <= 0)
+    throw error(
+        sojourn::detail::format("shared::start() of %d threads: start at least one", of_this_rank));
+  if (memory().threads_of_rank() != 0)
+    throw error("shared::start() inside of shared::start(): end the first one before");
+  shared::barrier();
+  memory().begin_threads(of_this_rank);
+  // Nobody's thread arrives at a barrier before all ranks know whom it waits for.
+  sojourn::barrier();
+}
+
+void end_threads() {
+  sojourn::barrier();
+  memory().end_threads();
+  sojourn::barrier();
+}
+
+void thread_begins(int number) { memory().numbers()[self().id()] = number; }
+void thread_ends() { memory().numbers().erase(self().id()); }
+
+}  // namespace detail
+}  // namespace sojourn::shared

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shared/shared_settings.hpp"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "base/check.hpp"
+#include "sojourn/errors.hpp"
+
+namespace sojourn::detail::pages {
+
+namespace {
+
+std::uint64_t setting(const char* name, std::uint64_t otherwise, std::uint64_t least,
+                      std::uint64_t most) {
+  const char* set = std::getenv(name);
+  if (set == nullptr || *set == 0) return otherwise;
+  char* end = nullptr;
+  const unsigned long long value = std::strtoull(set, &end, 10);
+  if (*end != 0 || *set == '-' || value < least || value > most)
+    throw error(format("%s=%s is no number from %llu to %llu", name, set,
+                       static_cast<unsigned long long>(least),
+                       static_cast<unsigned long long>(most)));
+  return value;
+}
+
+protocol_kind protocol_from_environment() {
+  const char* set = std::getenv("SOJOURN_SHARED");
+  const std::string_view wanted = set != nullptr && *set != 0 ? set : "lmw";
+  if (wanted == "lmw") return protocol_kind::lmw;
+  if (wanted == "lsw") return protocol_kind::lsw;
+  if (wanted == "seq") return protocol_kind::seq;
+  throw error(format("SOJOURN_SHARED=%s is none of the protocols lmw, lsw and seq", set));
+}
+
+}  // namespace
+
+shared_settings::shared_settings()
+    : usual(protocol_from_environment()),
+      pages_a_fault(static_cast<std::uint32_t>(setting("SOJOURN_SHARED_FETCH", 8, 1, 64))),
+      collect_bytes(setting("SOJOURN_SHARED_DIFFS", 64 << 10, 64, 1 << 30) << 10) {}
+
+}  // namespace sojourn::detail::pages

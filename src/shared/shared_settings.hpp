@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What users set about shared memory, in variables of the environment.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "shared/page.hpp"
+
+namespace sojourn::detail::pages {
+
+/// Read when the rank starts, so that a wrong value is told at once. Errors: sojourn::error.
+struct shared_settings {
+  shared_settings();
+
+  protocol_kind usual;          ///< SOJOURN_SHARED.
+  std::uint32_t pages_a_fault;  ///< SOJOURN_SHARED_FETCH.
+  std::size_t collect_bytes;    ///< SOJOURN_SHARED_DIFFS.
+};
+
+}  // namespace sojourn::detail::pages
