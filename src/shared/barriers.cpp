@@ -16,6 +16,8 @@ constexpr std::uint8_t wants_to_collect = 4;
 // Flags of a departure.
 constexpr std::uint8_t collects = 1;
 constexpr std::uint8_t only_collects = 2;
+/// Not a departure at all (last_departure()).
+constexpr std::uint8_t ends_collection = 4;
 
 }  // namespace
 
@@ -130,31 +132,48 @@ void barriers::send_departures(bool to_collect, bool collect) {
 
 // --- every rank
 
-void barriers::depart(page_message_reader& from, const message_head& head) {
-  x_.close();
-  vector_clock all(static_cast<std::size_t>(x_.ranks), 0, x_.host.memory());
-  from.take_clock(all);
-  x_.learn(from);
+/// Requires: everything that this rank was told on the way has been learned.
+void barriers::depart(page_message_reader& from, const vector_clock& all, std::uint8_t how) {
   for (std::size_t q = 0; q < all.size(); ++q)
     from.require(all[q] >= x_.barrier[q] && all[q] <= x_.log.known()[q],
                  "names intervals that are not known");
   ++x_.epoch;
   x_.previous_barrier = x_.barrier;
   x_.barrier = all;
-  leaves_barrier_ = (head.flag & only_collects) == 0;
+  last_departure_ = how;
+  leaves_barrier_ = (how & only_collects) == 0;
   if (leaves_barrier_) arrived_ = 0;
   // Where fibers wait for a barrier of the program, this rank arrives there anew: what it has is
   // not what it had.
   told_ = 0;
   told_any_ = false;
   hooks_.departed();
-  if ((head.flag & collects) != 0) {
+  if ((how & collects) != 0) {
     collecting_ = phase::validating;
     hooks_.begin_collection();
     return;
   }
   hooks_.fetch_what_must();
   leave();
+}
+
+void barriers::end_collection(page_message_reader& from) {
+  from.require(collecting_ == phase::done, "ends a collection that is not under way");
+  collecting_ = phase::none;
+  ++x_.epoch;
+  last_departure_ = ends_collection;
+  hooks_.end_collection();
+  leave();
+}
+
+void barriers::depart_early(page_message_reader& from, const vector_clock& all, std::uint8_t how) {
+  if (how == ends_collection) return end_collection(from);
+  x_.close();
+  depart(from, all, how);
+}
+
+const vector_clock& barriers::known_to_who_lags() const {
+  return last_departure_ == ends_collection ? x_.barrier : x_.previous_barrier;
 }
 
 void barriers::leave() {
@@ -170,8 +189,14 @@ void barriers::receive(page_message_reader& from, const message_head& head) {
   switch (head.what) {
     case page_message::arrival:
       return at_rank_0(from, head);
-    case page_message::departure:
-      return depart(from, head);
+    case page_message::departure: {
+      vector_clock all(static_cast<std::size_t>(x_.ranks), 0, x_.host.memory());
+      from.take_clock(all);
+      x_.close();
+      x_.learn(from);
+      if (head.epoch == x_.epoch) depart(from, all, head.flag);
+      return;
+    }
     case page_message::collect_wanted:
       // A barrier at which it collects may be under way already.
       if (collection_running_ || collection_asked_ || head.epoch < x_.epoch) return;
@@ -194,11 +219,8 @@ void barriers::receive(page_message_reader& from, const message_head& head) {
       collection_running_ = false;
       return depart_when_all_are_here();
     case page_message::collect_go:
-      from.require(collecting_ == phase::done, "ends a collection that is not under way");
-      collecting_ = phase::none;
-      ++x_.epoch;
-      hooks_.end_collection();
-      return leave();
+      if (head.epoch == x_.epoch) end_collection(from);
+      return;
     default:
       from.refuse("is no message of barriers");
   }

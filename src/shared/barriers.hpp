@@ -48,6 +48,15 @@ class barriers {
 
   void receive(page_message_reader& from, const message_head& head);
 
+  /// What this rank departed by last, for one that may not have yet; with exchange::barrier.
+  std::uint8_t last_departure() const { return last_departure_; }
+  /// What a rank knows that has not left this rank's last barrier, or not ended its last
+  /// collection.
+  const vector_clock& known_to_who_lags() const;
+  /// The departure, or the end of a collection, that makes this epoch that of `from`. It is on its
+  /// way from rank 0, too, and does nothing then.
+  void depart_early(page_message_reader& from, const vector_clock& all, std::uint8_t how);
+
  private:
   enum class phase : std::uint8_t { none, validating, done };
 
@@ -55,7 +64,8 @@ class barriers {
   void at_rank_0(page_message_reader& from, const message_head& head);
   void depart_when_all_are_here();
   void send_departures(bool to_collect, bool collect);
-  void depart(page_message_reader& from, const message_head& head);
+  void depart(page_message_reader& from, const vector_clock& all, std::uint8_t how);
+  void end_collection(page_message_reader& from);
   void leave();
   void ask_for_collection();
 
@@ -69,6 +79,7 @@ class barriers {
   bool asked_to_collect_ = false;  ///< Rank 0 wants an arrival without fibers.
   bool wanted_ = false;            ///< Rank 0 knows that this rank wants a collection.
   phase collecting_ = phase::none;
+  std::uint8_t last_departure_ = 0;
   bool leaves_barrier_ = false;  ///< The collection is at a barrier of the program.
 
   // At rank 0.

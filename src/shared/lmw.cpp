@@ -110,6 +110,13 @@ interval* lmw::has(lmw_page& a) { return reinterpret_cast<interval*>(&history_of
 // --- protection and states
 
 /// Whether the copy has all modifications that this rank knows of.
+/// False while a page that was fetched waits for diffs of others, before which its own that it
+/// lacks must not be applied.
+bool lmw::has_own(lmw_page& a) {
+  if (a.history == nullptr || a.history->newest == nullptr) return true;
+  return has(a)[x_.me] >= a.history->newest->index || !holds(rule::page_has_own);
+}
+
 bool lmw::is_valid(lmw_page& a) {
   if (!a.copy) return false;
   if (a.exclusive || a.history == nullptr) return true;
@@ -599,10 +606,10 @@ void lmw::serve_page(lmw_page& a, int to) {
   a.fresh = false;
   if (a.exclusive) share(a);
   message_writer& out = x_.begin({.what = page_message::page_reply, .number = number_of(a)});
-  // All own closed modifications are in the page. Its open ones are not in the twin.
+  // All own closed modifications are in the page; its open ones are not in the twin.
   interval* in_copy = has(a);
   const interval own = in_copy[x_.me];
-  in_copy[x_.me] = std::max(own, x_.log.mine());
+  if (has_own(a)) in_copy[x_.me] = x_.log.mine();
   out.put_clock({in_copy, static_cast<std::size_t>(x_.ranks)});
   in_copy[x_.me] = own;
   const std::byte* from =
@@ -626,7 +633,7 @@ void lmw::serve_diffs(lmw_page& a, int to, interval first, interval last,
       ++count;
     });
   }
-  bool has_all = a.copy;
+  bool has_all = a.copy && has_own(a);
   for (std::size_t q = 0; q < theirs.size() && has_all && holds(rule::page_has_all); ++q)
     has_all = static_cast<int>(q) == x_.me || a.exclusive || has(a)[q] >= theirs[q];
   const bool gone = first <= a.thrown;

@@ -43,6 +43,7 @@ class lmw final : public page_protocol {
   ~lmw() override;
 
   void fault(page_number g, bool store, bool again) override;
+  bool has_stores() const override { return !open_.empty(); }
   void list_stores(interval_pages& out) override;
   void closed(interval index) override;
   void learn(const interval_record& r) override;
@@ -71,6 +72,7 @@ class lmw final : public page_protocol {
   page_number number_of(const lmw_page& a) const { return table_.number_of(a); }
   interval* has(lmw_page& a);
   void set_may(lmw_page& a, access to) { table_.set_may(a, to); }
+  bool has_own(lmw_page& a);
   bool is_valid(lmw_page& a);
   void open(lmw_page& a);
   void share(lmw_page& a);

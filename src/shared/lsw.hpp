@@ -29,6 +29,7 @@ class lsw final : public page_protocol {
   void hold(page_number g) override { ++page(g).held; }
   void let_go(page_number g) override;
 
+  bool has_stores() const override { return !open_.empty(); }
   void list_stores(interval_pages& out) override;
   void learn(const interval_record& r) override;
 

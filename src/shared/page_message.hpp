@@ -30,6 +30,7 @@ enum class page_message : std::uint8_t {
   page_reply,         ///< A page; what is in it; its bytes. Or no bytes: it is the asker's own now.
   diff_request,       ///< Pages, each with the first and last interval, and what the asker has.
   diff_reply,         ///< A page, the intervals that were asked for; their diffs.
+  news,               ///< What lets a fiber go on comes next: see class news.
   // Of lsw. All name a page.
   own_request,   ///< To its home: the sender wants to store.
   own_forward,   ///< To the rank that asked before. Who asks.

@@ -39,6 +39,8 @@ class page_protocol {
 
   // --- Intervals
 
+  /// Whether pages may have been stored to in the open interval.
+  virtual bool has_stores() const { return false; }
   /// The open interval is being closed: adds the pages that were stored to in it.
   virtual void list_stores(interval_pages&) {}
   /// It has this number. Called after list_stores() when any protocol has listed a page.

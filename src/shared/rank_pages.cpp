@@ -20,6 +20,7 @@ rank_pages::rank_pages(services& h, int my_rank, int rank_count, std::span<page_
       taken_(h.memory()),
       locks_(*this),
       barriers_(*this, *this),
+      news_(*this, barriers_),
       held_(static_cast<std::size_t>(rank_count), h.memory()),
       collect_from_(s.collect_bytes) {}
 
@@ -144,19 +145,19 @@ void rank_pages::learn(page_message_reader& from) {
       },
       [&](const interval_record& r) {
         for (page_protocol* p : protocols_) p->learn(r);
+        news_.knows(from.from(), r.clock(ranks));
       });
 }
 
-void rank_pages::write_news(message_writer& to, std::span<const interval> theirs) {
-  close();
-  show();
-  log.write(to, theirs, log.known());
-}
-
-void rank_pages::read_news(int from, std::span<const std::byte> bytes) {
-  page_message_reader reader(host, from, bytes);
-  learn(reader);
-  finish();
+std::span<const std::byte> rank_pages::news_for(int to, way w) {
+  if (std::any_of(protocols_.begin(), protocols_.end(),
+                  [](page_protocol* p) { return p->has_stores(); })) {
+    close();
+    show();
+  }
+  if (!news_.any(to, w)) return {};
+  news_.write(to, w);
+  return out.bytes();
 }
 
 void rank_pages::departed() {
@@ -203,7 +204,9 @@ void rank_pages::handle_own(std::span<const std::byte> back) {
 void rank_pages::receive(int from, std::span<const std::byte> bytes) {
   held_messages& held = held_[static_cast<std::size_t>(from)];
   const auto head = page_message_reader(host, from, bytes).take<message_head>();
-  if (!held.empty() || (head.epoch > epoch && holds(rule::hold_later_epochs))) {
+  news_.heard(from, head.epoch);
+  const bool waits = !held.empty() || (head.epoch > epoch && holds(rule::hold_later_epochs));
+  if (waits && head.what != page_message::news) {
     held.emplace_back(bytes.begin(), bytes.end());
     ++held_count_;
     return;
@@ -247,6 +250,8 @@ void rank_pages::handle(int from, std::span<const std::byte> bytes) {
     case page_message::collect_done:
     case page_message::collect_go:
       return barriers_.receive(reader, head);
+    case page_message::news:
+      return news_.receive(reader, head);
     case page_message::page_request:
     case page_message::page_reply:
     case page_message::diff_request:

@@ -18,6 +18,7 @@
 #include "shared/lmw.hpp"
 #include "shared/locks.hpp"
 #include "shared/lsw.hpp"
+#include "shared/news.hpp"
 #include "shared/page_table.hpp"
 #include "shared/seq.hpp"
 
@@ -65,13 +66,12 @@ class rank_pages final : exchange, barrier_hooks {
   void fiber_went();
   void arrive();
 
-  /// A release: what this rank stored and knows, for a message that lets a fiber go on elsewhere.
-  /// `theirs`: what that rank surely knows.
-  void write_news(message_writer& to, std::span<const interval> theirs);
-  /// The matching acquire.
-  void read_news(int from, std::span<const std::byte> bytes);
-  /// What every rank knows that has left the barriers that this rank has left.
-  const vector_clock& known_to_all() const { return log.collected(); }
+  /// A message that lets a fiber go on is about to go to a rank: a release here, and an acquire
+  /// there. What must be sent that way first, to be handed to receive(); or nothing. Valid until
+  /// anything else is called.
+  std::span<const std::byte> news_for(int to, way w);
+  /// That was sent.
+  void news_sent(int to, way w) { news_.told(to, w); }
   std::uint32_t current_epoch() const { return epoch; }
 
   /// A message has come. Its bytes are no longer needed afterwards.
@@ -124,6 +124,7 @@ class rank_pages final : exchange, barrier_hooks {
   std::pmr::unordered_map<waiter, std::pmr::vector<taken_page>> taken_;
   locks locks_;
   barriers barriers_;
+  news news_;
   std::pmr::vector<held_messages> held_;  ///< Of each rank, in order.
   std::size_t held_count_ = 0;
   std::size_t collect_from_;  ///< More bytes than these begin a collection.

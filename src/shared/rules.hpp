@@ -31,7 +31,9 @@ enum class rule : std::uint8_t {
   ask_from_first_lacking,  ///< A request names the first interval that is lacking, not the last one
                            ///< that the copy has.
   page_has_all,       ///< Diffs are answered with a page only if it has all that the asker has.
+  page_has_own,       ///< A page is said to have this rank's modifications only if it has.
   move_with_notices,  ///< A fiber that moves to another rank brings its notices along.
+  depart_by_news,     ///< Who is told something from behind a barrier leaves that barrier first.
   notice_lost_pages,  ///< lsw: A page that was stored to and left before its interval was closed is
                       ///< in the notice.
   count_at_transfer,  ///< lsw: The version counts up when a page leaves that was stored to in the

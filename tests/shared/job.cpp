@@ -39,8 +39,7 @@ struct thread {
 
 struct message {
   std::vector<std::byte> bytes;
-  int mover = -1;  ///< A thread that moves, with news as its bytes.
-  std::uint32_t epoch = 0;
+  int mover = -1;  ///< A thread that moves.
 };
 
 class rank final : public services {
@@ -88,7 +87,7 @@ class job {
         sum_(sum),
         log_(log) {
     shadow_.resize(static_cast<std::size_t>(p.variables()));
-    ways_.resize(static_cast<std::size_t>(p.ranks * p.ranks));
+    ways_.resize(static_cast<std::size_t>(ways * p.ranks * p.ranks));
     for (std::size_t i = 0; i < p.threads.size(); ++i)
       threads_.push_back({static_cast<int>(i), p.threads[i].rank});
     for (int r = 0; r < p.ranks; ++r) ranks_.push_back(std::make_unique<rank>(*this, r));
@@ -148,8 +147,9 @@ class job {
     return std::max(p_.collect_bytes, room);
   }
   std::vector<thread>& threads() { return threads_; }
-  std::deque<message>& way(int from, int to) {
-    return ways_[static_cast<std::size_t>(from * p_.ranks + to)];
+  /// The messages of one rank to another, which go one of two ways.
+  std::deque<message>& way_of(way w, int from, int to) {
+    return ways_[static_cast<std::size_t>((static_cast<int>(w) * p_.ranks + from) * p_.ranks + to)];
   }
   void count_message(std::size_t bytes) {
     ++sum_.messages;
@@ -172,6 +172,7 @@ class job {
   /// What happens first where there is a choice: mostly, or always.
   enum class preference { any, threads, messages, starves_a_rank, always_threads, always_messages };
   static constexpr unsigned preferences = 6;
+  static constexpr int ways = 2;
 
   int one_of(const std::vector<int>& actions) { return actions[chance_() % actions.size()]; }
   /// Threads in turn: the order in which ranks would take pages from each other for ever, if they
@@ -204,23 +205,17 @@ class job {
       if (t.now == thread::state::runs && t.next < code(t).size()) out.push_back(t.number);
     for (const thread& t : threads_)
       if (is_behind(t)) out.push_back(static_cast<int>(threads_.size()) + t.number);
-    for (int from = 0; from < p_.ranks; ++from)
-      for (int to = 0; to < p_.ranks; ++to) {
-        if (way(from, to).empty()) continue;
-        const message& m = way(from, to).front();
-        if (m.mover >= 0 && holds(rule::hold_later_epochs) &&
-            (m.epoch > rank_at(to).pages->current_epoch()))
-          continue;
-        out.push_back(deliveries() + from * p_.ranks + to);
-      }
+    for (std::size_t i = 0; i < ways_.size(); ++i)
+      if (!ways_[i].empty()) out.push_back(deliveries() + static_cast<int>(i));
   }
   void act(int a) {
     if (a < static_cast<int>(threads_.size())) return execute(thread_of_action(a));
     if (a < deliveries()) return tell_ran(thread_of_action(a));
-    const int from = (a - deliveries()) / p_.ranks;
+    const int from = (a - deliveries()) / p_.ranks % p_.ranks;
     const int to = (a - deliveries()) % p_.ranks;
-    const message m = std::move(way(from, to).front());
-    way(from, to).pop_front();
+    auto& messages = ways_[static_cast<std::size_t>(a - deliveries())];
+    const message m = std::move(messages.front());
+    messages.pop_front();
     rank& r = rank_at(to);
     if (m.mover < 0) {
       if (log_ != nullptr) note_message(from, to, m);
@@ -229,20 +224,38 @@ class job {
     }
     thread& t = threads_[static_cast<std::size_t>(m.mover)];
     note("thread ", t.number, " arrives on rank ", to);
-    if (holds(rule::move_with_notices)) r.pages->read_news(from, m.bytes);
     t.now = thread::state::runs;
     if (meets(t)) r.pages->fiber_came();
   }
   void note_message(int from, int to, const message& m) {
-    const char* const names[] = {"lock_request",      "lock_forward",  "lock_grant",
-                                 "arrival",           "departure",     "collect_wanted",
-                                 "arrive_to_collect", "collect_done",  "collect_go",
-                                 "page_request",      "page_reply",    "diff_request",
-                                 "diff_reply",        "own_request",   "own_forward",
-                                 "own_grant",         "read_request",  "read_forward",
-                                 "read_reply",        "ask",           "allow",
-                                 "forward_load",      "forward_store", "invalidate",
-                                 "acknowledge",       "data",          "confirm"};
+    const char* const names[] = {"lock_request",
+                                 "lock_forward",
+                                 "lock_grant",
+                                 "arrival",
+                                 "departure",
+                                 "collect_wanted",
+                                 "arrive_to_collect",
+                                 "collect_done",
+                                 "collect_go",
+                                 "page_request",
+                                 "page_reply",
+                                 "diff_request",
+                                 "diff_reply",
+                                 "news",
+                                 "own_request",
+                                 "own_forward",
+                                 "own_grant",
+                                 "read_request",
+                                 "read_forward",
+                                 "read_reply",
+                                 "ask",
+                                 "allow",
+                                 "forward_load",
+                                 "forward_store",
+                                 "invalidate",
+                                 "acknowledge",
+                                 "data",
+                                 "confirm"};
     static_assert(std::size(names) == static_cast<std::size_t>(page_message::count_));
     message_head head;
     std::memcpy(&head, m.bytes.data(), sizeof head);
@@ -366,15 +379,17 @@ class job {
       case operation::move: {
         ++t.next;
         if (n.variable == t.rank) return;
-        message_writer news(r.memory());
-        // Its own past must be visible where it goes on: a release here, an acquire there.
-        r.pages->write_news(news, r.pages->known_to_all());
-        message m;
-        m.bytes.assign(news.bytes().begin(), news.bytes().end());
-        m.mover = t.number;
-        m.epoch = r.pages->current_epoch();
+        const auto w = static_cast<way>(chance_() % ways);
+        auto& messages = way_of(w, t.rank, n.variable);
+        // Its own past must be visible where it goes on.
+        const auto news = r.pages->news_for(n.variable, w);
+        if (!news.empty() && holds(rule::move_with_notices)) {
+          count_message(news.size());
+          messages.push_back({{news.begin(), news.end()}});
+          r.pages->news_sent(n.variable, w);
+        }
         note("thread ", t.number, " leaves rank ", t.rank, " for ", n.variable);
-        way(t.rank, n.variable).push_back(std::move(m));
+        messages.push_back({{}, t.number});
         t.now = thread::state::moves;
         t.rank = n.variable;
         if (meets(t)) r.pages->fiber_went();
@@ -413,7 +428,7 @@ void rank::send(int to, std::span<const std::byte> front, std::span<const std::b
   m.bytes.assign(front.begin(), front.end());
   m.bytes.insert(m.bytes.end(), back.begin(), back.end());
   job_.count_message(m.bytes.size());
-  job_.way(me, to).push_back(std::move(m));
+  job_.way_of(way::replies, me, to).push_back(std::move(m));
 }
 
 void rank::wake_page(page_number page, access may) {

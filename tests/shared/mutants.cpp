@@ -7,6 +7,10 @@ namespace {
 
 constexpr program_sizes small(protocol_kind kind) { return {.protocol = kind}; }
 
+constexpr program_sizes large(protocol_kind kind) {
+  return {.protocol = kind, .ranks = 5, .threads_of_rank = 3, .steps = 6, .pages = 3};
+}
+
 using enum rule;
 using enum protocol_kind;
 
@@ -18,37 +22,41 @@ constexpr mutant all[] = {
     {"serve_the_twin", serve_the_twin, small(lmw), 1087, 1},
     {"close_before_learning", close_before_learning, small(lmw), 170, 1},
     {"diff_before_applying", diff_before_applying, small(lmw), 684, 1},
-    {"diff_an_interval", diff_an_interval, small(lmw), 13, 1},
+    {"diff_an_interval", diff_an_interval, small(lmw), 4, 1},
     {"apply_in_order", apply_in_order, small(lmw), 14, 1},
     {"fetch_until_nothing_lacks", fetch_until_nothing_lacks, small(lmw), 1362, 1},
     {"apply_own_too", apply_own_too, small(lmw), 328, 1},
-    {"hold_later_epochs", hold_later_epochs, small(lmw), 101, 1},
+    {"hold_later_epochs", hold_later_epochs, small(lmw), 6247, 1},
     {"drop_at_exclusive", drop_at_exclusive, small(lmw), 224, 1},
-    {"drop_fetches_in_flight", drop_fetches_in_flight, small(lmw), 31048, 1},
+    {"drop_fetches_in_flight", drop_fetches_in_flight, small(lmw), 25119, 1},
     {"protect_at_share", protect_at_share, small(lmw), 28, 1},
     {"exclusive_only_if_valid", exclusive_only_if_valid, small(lmw), 2731, 1},
     {"no_fetch_after_done", no_fetch_after_done, small(lmw), 5887, 1},
-    {"wait_for_fetches_before_done", wait_for_fetches_before_done, small(lmw), 985, 1},
-    {"protect_at_close", protect_at_close, small(lmw), 29, 1},
+    {"wait_for_fetches_before_done", wait_for_fetches_before_done, small(lmw), 2814, 1},
+    {"protect_at_close", protect_at_close, small(lmw), 13, 1},
     {"drop_at_collection", drop_at_collection, small(lmw), 5, 1},
     {"fetch_before_arrival", fetch_before_arrival, small(lmw), 355, 1},
     {"ask_from_first_lacking", ask_from_first_lacking, small(lmw), 1876, 1},
-    {"move_with_notices", move_with_notices, small(lmw), 226, 1},
-    {"protect_at_close", protect_at_close, small(lsw), 82, 1},
+    {"move_with_notices", move_with_notices, small(lmw), 101, 1},
+    {"page_has_own", page_has_own, large(lmw), 7011214, 1},
+    {"depart_by_news", depart_by_news, small(lmw), 813, 1},
+    {"protect_at_close", protect_at_close, small(lsw), 32, 1},
     {"notice_lost_pages", notice_lost_pages, small(lsw), 2937, 1},
     {"count_at_transfer", count_at_transfer, small(lsw), 2937, 1},
     {"stamp_closed", stamp_closed, small(lsw), 95, 1},
     {"check_version_on_arrival", check_version_on_arrival, small(lsw), 3299, 1},
     {"use_before_leaving", use_before_leaving, small(lsw), 318, 1},
     {"one_fetch_a_page", one_fetch_a_page, small(lsw), 14, 1},
-    {"move_with_notices", move_with_notices, small(lsw), 479, 1},
+    {"move_with_notices", move_with_notices, small(lsw), 101, 1},
     {"ordered_hold", ordered_hold, small(lsw), 12130, 1},
+    {"depart_by_news", depart_by_news, small(lsw), 101, 1},
     {"use_before_leaving", use_before_leaving, small(seq), 23, 1},
     {"one_fetch_a_page", one_fetch_a_page, small(seq), 4, 1},
     {"count_acknowledgements", count_acknowledgements, small(seq), 1607, 1},
     {"data_by_copyset_at_home", data_by_copyset_at_home, small(seq), 19, 1},
     {"hold_a_thread", hold_a_thread, small(seq), 202, 1},
     {"ordered_hold", ordered_hold, small(seq), 76, 1},
+    {"depart_by_news", depart_by_news, small(seq), 233, 1},
 };
 
 }  // namespace
