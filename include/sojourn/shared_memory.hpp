@@ -8,7 +8,13 @@
 #include <type_traits>
 #include <vector>
 
+#include "sojourn/travels.hpp"
+
 namespace sojourn::shared {
+
+namespace detail {
+void check_is_shared(const volatile void* p);
+}  // namespace detail
 
 /// How pages are kept consistent.
 enum class protocol : std::uint8_t {
@@ -48,6 +54,26 @@ T* alloc(std::size_t count = 1, protocol how = protocol::usual) {
   return static_cast<T*>(allocate(count * sizeof(T), alignof(T), how));
 }
 
+/// A pointer to shared memory that travels: as an argument or a result of a call, and in frames
+/// that move. (Other pointers mean nothing on other ranks, and are refused there.)
+template <class T>
+class pointer {
+ public:
+  constexpr pointer() = default;
+  /// Requires: null or an address of shared memory. Errors: sojourn::error.
+  pointer(T* p) : p_(p) { detail::check_is_shared(p); }
+  template <class U>
+    requires std::is_convertible_v<U*, T*>
+  pointer(pointer<U> other) : p_(other.get()) {}
+
+  constexpr T* get() const { return p_; }
+  constexpr operator T*() const { return p_; }
+  constexpr T* operator->() const { return p_; }
+
+ private:
+  T* p_ = nullptr;
+};
+
 /// For std containers whose elements lie in shared memory. The container itself lies where it is
 /// put: in shared memory, or in that of one rank.
 template <class T>
@@ -67,3 +93,6 @@ template <class T>
 using vector = std::vector<T, allocator<T>>;
 
 }  // namespace sojourn::shared
+
+template <class T>
+inline constexpr bool sojourn::travels<sojourn::shared::pointer<T>> = true;

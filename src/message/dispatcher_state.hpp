@@ -52,7 +52,11 @@ struct peer {
   static constexpr std::uint32_t has_bundle = 1u << 30;
   // Another bit: the rank has ended.
   static constexpr std::uint32_t is_lost = 1u << 29;
-  static constexpr std::uint32_t number_of_senders = is_lost - 1;
+  // Another bit, of all peers: this rank has shared memory (share_memory).
+  static constexpr std::uint32_t shares_memory = 1u << 28;
+  static constexpr std::uint32_t number_of_senders = shares_memory - 1;
+  // The same in replies_waiting, for the same reason.
+  static constexpr std::uint32_t number_of_replies = shares_memory - 1;
 
   std::uint32_t unanswered = 0;
   std::uint32_t senders_waiting = 0;
@@ -83,7 +87,9 @@ struct dispatcher_state {
   int first_lost = no_rank;
   unsigned rounds_with_sleepers = 0;
   bool sleepers_are_due = false;
-  // Between begin_request and commit_request.
+  // Between begin_request and commit_request: true of a message in a scope, and when this rank has
+  // shared memory.
+  bool commits_specially = false;
   scope_ticket request_scope{};
   std::byte* request_scope_at = nullptr;
 };

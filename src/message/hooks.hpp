@@ -9,6 +9,7 @@
 namespace sojourn::detail {
 
 struct arrival;
+enum class message_class : std::uint8_t;
 
 /// Finish scopes: weight is taken from a scope for a message, and what a message brought is added
 /// to this rank's part of its scope.
@@ -22,9 +23,13 @@ struct scope_wire {
 };
 
 /// Each member is filled in once, by the floor that it belongs to, before main begins. All but
-/// `scopes` are called on the scheduler's stack.
+/// `scopes` and `tell` are called on the scheduler's stack.
 struct dispatcher_hooks {
   scope_wire scopes;  ///< rpc
+  /// A message that lets a fiber go on is about to be sent: sends what must arrive before it. False
+  /// when there is no room for that now; of the reply class there always is. Only after
+  /// share_memory(). Any stack. (shared)
+  bool (*tell)(int to, message_class way);
   /// Fails what waits for a rank that has ended; once for each. (job)
   void (*fail_waits)(int rank) = [](int) {};
   /// Called around each sleep of this rank (transport::wait). (observe)

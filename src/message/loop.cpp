@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "message/loop.hpp"
 
+#include <sched.h>
+
+#include <algorithm>
+#include <ctime>
+
 #include "base/check.hpp"
 #include "fiber/block.hpp"
 #include "fiber/forks.hpp"
@@ -146,6 +151,30 @@ bool take_reply_in_place(int rank) {
   if (next_timer_ns != never_ns && look_for_sleepers()) [[unlikely]]
     return false;
   return dispatcher.transport->poll_reply(rank, deliver, nullptr);
+}
+
+void take_replies_until(bool (*over)(void* context), void* context) {
+  constexpr int spins = 2000;
+  constexpr int yields = 200;
+  constexpr long shortest_sleep_ns = 20'000;
+  constexpr long longest_sleep_ns = 1'000'000;
+  long sleep_ns = shortest_sleep_ns;
+  const int at_first = dispatcher.transport->spins_for_replies() ? 0 : spins;
+  for (int in_vain = at_first; !over(context);) {
+    if (dispatcher.transport->poll_replies(deliver_all, nullptr, messages_a_round) != 0) {
+      in_vain = at_first;
+      sleep_ns = shortest_sleep_ns;
+    } else if (++in_vain < spins) {
+      continue;
+    } else if (in_vain < spins + yields) {
+      sched_yield();
+    } else {
+      // transport::wait would return at once where a request has arrived, which must wait.
+      const timespec time{0, sleep_ns};
+      nanosleep(&time, nullptr);
+      sleep_ns = std::min(2 * sleep_ns, longest_sleep_ns);
+    }
+  }
 }
 
 traffic traffic_so_far() { return dispatcher.moved; }

@@ -29,6 +29,10 @@ void call_next_round();
 /// delivered.
 bool take_reply_in_place(int rank);
 
+/// Delivers replies on the running stack until over() holds, and nothing else: no handler of a
+/// request and no other fiber runs meanwhile.
+void take_replies_until(bool (*over)(void* context), void* context);
+
 /// How many messages this rank has sent and received, those to itself included, collective ones
 /// not. When none is in flight, the sums of both over the job are equal.
 struct traffic {

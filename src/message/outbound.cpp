@@ -11,6 +11,7 @@
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "fiber/wait_clock.hpp"
+#include "memory/address_map.hpp"
 #include "message/bundles.hpp"
 #include "message/dispatcher_state.hpp"
 #include "message/programs.hpp"
@@ -67,6 +68,14 @@ inline void count_message(runtime_message kind, std::size_t payload) {
   if (kind != runtime_message::result) return count_other_message(kind, bytes);
   ++counts.replies_sent;
   counts.reply_bytes += bytes;
+}
+
+/// What must arrive at a rank before the next message has been sent; false when there is no room
+/// for it.
+bool is_told(int to, message_class way) {
+  const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  return (p.senders_waiting & peer::shares_memory) == 0 || to == job.me ||
+         on_dispatch.tell(to, way);
 }
 
 bool has_room(int to, std::size_t bytes) {
@@ -205,13 +214,18 @@ template <bool SameProgram>
   // Bundled calls, which this fiber may have made, go first. If there were any and nobody waits any
   // more, it is this fiber's turn.
   const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
-  bool my_turn = (p.senders_waiting & peer::has_bundle) != 0;
-  if (my_turn) send_bundle(to);
+  const bool shares = (p.senders_waiting & peer::shares_memory) != 0;
+  bool my_turn = (p.senders_waiting & (peer::has_bundle | peer::shares_memory)) != 0;
+  if ((p.senders_waiting & peer::has_bundle) != 0) send_bundle(to);
   my_turn = my_turn && (p.senders_waiting & peer::number_of_senders) == 0;
   for (;; my_turn = true) {
     if (my_turn &&
-        (!answered || dispatcher.peers[static_cast<std::size_t>(to)].unanswered < unanswered_max)) {
-      if (std::byte* room = reserve_call(to, bytes)) return room;
+        (!answered || dispatcher.peers[static_cast<std::size_t>(to)].unanswered < unanswered_max) &&
+        is_told(to, message_class::request)) {
+      if (std::byte* room = reserve_call(to, bytes)) {
+        dispatcher.commits_specially = shares;
+        return room;
+      }
     }
     suspend_for_room(to, bytes, answered);
     if (has_ended(to)) throw_rank_lost(to, "a call");
@@ -247,6 +261,7 @@ template <bool SameProgram>
   const scope_ticket weight = on_dispatch.scopes.take(scope);
   const std::size_t before = (bytes + 7) / 8 * 8;
   const outgoing out = begin_call<SameProgram>(to, before + sizeof(scope_ticket), answered);
+  dispatcher.commits_specially = true;
   dispatcher.request_scope = weight;
   dispatcher.request_scope_at = static_cast<std::byte*>(out.payload) + before;
   return out;
@@ -290,6 +305,22 @@ void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id tic
                         : nullptr;
   if (room == nullptr) [[unlikely]] {
     const auto* first = static_cast<const std::byte*>(bytes);
+    std::vector<std::byte> copy;
+    if ((p.replies_waiting & peer::shares_memory) != 0) {
+      if (addresses.in_shared(reinterpret_cast<std::uint64_t>(bytes))) {
+        // Loading may suspend: not while there is half a message.
+        copy.assign(first, first + size);
+        first = copy.data();
+      }
+      (void)is_told(to, message_class::reply);
+      if ((p.replies_waiting & peer::number_of_replies) == 0)
+        room = dispatcher.transport->reserve(to, message_class::reply, size);
+    }
+    if (room != nullptr) {
+      copy_short(room, first, size);
+      return dispatcher.transport->commit(to, message_class::reply,
+                                          static_cast<std::uint16_t>(kind), flags, ticket);
+    }
     p.replies.push_back({kind, flags, ticket, {first, first + size}});
     ++p.replies_waiting;
     ++dispatcher.waiting_replies;
@@ -304,7 +335,7 @@ std::byte* reserve_reply(int to, runtime_message kind, std::size_t size) {
   ++dispatcher.moved.sent;
   if (to != job.me) count_message(kind, size);
   peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
-  std::byte* room = p.replies_waiting == 0
+  std::byte* room = (p.replies_waiting & peer::number_of_replies) == 0
                         ? dispatcher.transport->reserve(to, message_class::reply, size)
                         : nullptr;
   if (room != nullptr) [[likely]]
@@ -317,7 +348,8 @@ std::byte* reserve_reply(int to, runtime_message kind, std::size_t size) {
 
 void commit_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket) {
   peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
-  if (p.replies_waiting != 0 && !p.replies.back().written) [[unlikely]] {
+  if ((p.replies_waiting & peer::number_of_replies) != 0 && !p.replies.back().written)
+      [[unlikely]] {
     late_reply& late = p.replies.back();
     late.flags = flags;
     late.ticket = ticket;
@@ -331,7 +363,13 @@ void commit_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id t
 std::byte* try_reserve_request(int to, std::size_t bytes) {
   const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
   if ((p.senders_waiting & peer::number_of_senders) != 0 || !bundle_is_sent(to)) return nullptr;
-  return dispatcher.transport->reserve(to, message_class::request, bytes);
+  return reserve_in_turn(to, bytes);
+}
+
+std::byte* reserve_in_turn(int to, std::size_t bytes) {
+  return is_told(to, message_class::request)
+             ? dispatcher.transport->reserve(to, message_class::request, bytes)
+             : nullptr;
 }
 
 void when_room(int to, std::size_t bytes, void (*go)(void*), void* context, piece* waiter) {
@@ -352,8 +390,9 @@ std::byte* reserve_request(int to, std::size_t bytes) {
   while (room == nullptr) {
     suspend_for_room(to, bytes, false);
     // This fiber was woken in its turn: senders behind it in the queue do not matter.
-    room = dispatcher.transport->reserve(to, message_class::request, bytes);
+    room = reserve_in_turn(to, bytes);
   }
+  dispatcher.commits_specially = shares_memory();
   return room;
 }
 
@@ -362,7 +401,9 @@ ticket_id open_answer(int rank) {
   return open_ticket(rank)->id;
 }
 
-std::byte* try_reserve_bundle(int to, std::size_t bytes) { return reserve_call(to, bytes); }
+std::byte* try_reserve_bundle(int to, std::size_t bytes) {
+  return is_told(to, message_class::request) ? reserve_call(to, bytes) : nullptr;
+}
 
 void commit_bundle(int to, runtime_message handler, std::uint16_t flags) {
   if (to != job.me) return commit_message(to, message_class::request, handler, flags, 0);
@@ -381,6 +422,7 @@ void hold_back(int to, bool held) {
 void commit_message(int to, message_class kind, runtime_message handler, std::uint16_t flags,
                     ticket_id ticket) {
   ++dispatcher.moved.sent;
+  dispatcher.commits_specially = false;
   dispatcher.transport->commit(to, kind, static_cast<std::uint16_t>(handler), flags, ticket);
 }
 
@@ -410,10 +452,13 @@ outgoing begin_fixed_request(int to, std::size_t bytes, bool answered) {
 
 void commit_request(int to, std::uint16_t handler, ticket_id ticket) {
   std::uint16_t flags = 0;
-  if (dispatcher.request_scope_at != nullptr) [[unlikely]] {
-    flags = flag_scope;
-    std::memcpy(dispatcher.request_scope_at, &dispatcher.request_scope, sizeof(scope_ticket));
-    dispatcher.request_scope_at = nullptr;
+  if (dispatcher.commits_specially) [[unlikely]] {
+    dispatcher.commits_specially = false;
+    if (dispatcher.request_scope_at != nullptr) {
+      flags = flag_scope;
+      std::memcpy(dispatcher.request_scope_at, &dispatcher.request_scope, sizeof(scope_ticket));
+      dispatcher.request_scope_at = nullptr;
+    }
   }
   ++dispatcher.moved.sent;
   if (to == job.me) return dispatcher.own.commit(handler, flags, ticket);
@@ -439,6 +484,18 @@ void wake_callers() {
     }
   }
 }
+
+void share_memory() {
+  for (int r = 0; r < job.count; ++r) {
+    peer& p = dispatcher.peers[static_cast<std::size_t>(r)];
+    p.senders_waiting |= peer::shares_memory;
+    p.replies_waiting |= peer::shares_memory;
+  }
+}
+bool shares_memory() {
+  return dispatcher.ranks != 0 && (dispatcher.peers[0].senders_waiting & peer::shares_memory) != 0;
+}
+bool is_writing_message() { return dispatcher.commits_specially || bundles_waiting != 0; }
 
 void want_rounds(bool wanted) {
   // Counts as a sender that waits, so that one number says whether anything holds the rank up.

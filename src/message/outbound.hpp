@@ -34,6 +34,8 @@ std::byte* try_reserve_request(int to, std::size_t bytes);
 /// Calls go(context) on the dispatcher once there is room for a request of `bytes`. `waiter` is the
 /// piece that waits meanwhile.
 void when_room(int to, std::size_t bytes, void (*go)(void*), void* context, piece* waiter);
+/// The same when it has become the sender's turn: called by `go` of when_room().
+std::byte* reserve_in_turn(int to, std::size_t bytes);
 /// Suspends the running fiber until there is room.
 std::byte* reserve_request(int to, std::size_t bytes);
 /// Suspends the running fiber until there may be room for a request of `bytes`.
@@ -52,6 +54,14 @@ void hold_back(int to, bool held);
 /// Publishes what was reserved.
 void commit_message(int to, message_class kind, runtime_message handler, std::uint16_t flags,
                     ticket_id ticket);
+
+/// This rank has shared memory from now on. Whatever lets a fiber go on elsewhere is preceded by
+/// what on_dispatch.tell sends.
+void share_memory();
+bool shares_memory();
+/// This rank has shared memory, and the running fiber is writing a message: it may wait, but
+/// nothing else may be sent of the request class, nor other fibers run, before it goes on.
+bool is_writing_message();
 
 /// While rounds are wanted, this rank is not idle, and a fiber whose calls are answered in place
 /// lets the loop go round. Any stack.

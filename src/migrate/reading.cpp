@@ -184,7 +184,7 @@ void send(std::byte* room, sent* s) {
 
 void send_late(void* context) {
   auto* s = static_cast<sent*>(context);
-  std::byte* room = wire().reserve(s->d.to, message_class::request, message_bytes(*s));
+  std::byte* room = reserve_in_turn(s->d.to, message_bytes(*s));
   if (room == nullptr) return when_room(s->d.to, message_bytes(*s), send_late, s, s->d.leaving);
   send(room, s);
 }

@@ -56,7 +56,7 @@ void send_piece(std::byte* room, const departure& d) {
 void depart_late(void* context) {
   auto* d = static_cast<departure*>(context);
   std::size_t bytes = payload_bytes(d->leaving);
-  std::byte* room = wire().reserve(d->to, message_class::request, bytes);
+  std::byte* room = reserve_in_turn(d->to, bytes);
   if (room == nullptr) return when_room(d->to, bytes, depart_late, d, d->leaving);
   send_piece(room, *d);
   retire(d->leaving);

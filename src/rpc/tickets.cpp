@@ -291,8 +291,17 @@ void send_result(ticket_id id, const void* bytes, std::size_t size) {
   send_reply(home_of(id), runtime_message::result, 0, id, bytes, size);
 }
 
+namespace {
+/// The last room for a result that is in a message.
+std::byte* result_in_message = nullptr;
+}  // namespace
+
 std::byte* begin_result(ticket_id id, std::size_t bytes) {
-  if (home_of(id) != job.me) return reserve_reply(home_of(id), runtime_message::result, bytes);
+  if (home_of(id) != job.me) {
+    // Writing a result that lies in shared memory may suspend.
+    if (shares_memory()) return results.take(bytes);
+    return result_in_message = reserve_reply(home_of(id), runtime_message::result, bytes);
+  }
   ticket* t = find_ticket(id);
   if (t == nullptr || t->taken_by == taker::nobody) {
     complete(id, nullptr, 0, outcome::value);
@@ -304,7 +313,10 @@ std::byte* begin_result(ticket_id id, std::size_t bytes) {
 void commit_result(ticket_id id, std::byte* room, std::size_t bytes, bool is_kept) {
   outcome how = is_kept ? outcome::kept : outcome::value;
   if (home_of(id) != job.me) {
-    return commit_reply(home_of(id), runtime_message::result, flags_of(how), id);
+    if (room == result_in_message)
+      return commit_reply(home_of(id), runtime_message::result, flags_of(how), id);
+    send_reply(home_of(id), runtime_message::result, flags_of(how), id, room, bytes);
+    return results.give_back(room, bytes);
   }
   ticket* t = find_ticket(id);
   answered(t);

@@ -11,7 +11,9 @@
 #include "memory/address_map.hpp"
 #include "memory/runtime_resource.hpp"
 #include "message/dispatcher.hpp"
+#include "message/hooks.hpp"
 #include "message/inbound.hpp"
+#include "message/loop.hpp"
 #include "message/outbound.hpp"
 #include "shared/page_fault.hpp"
 #include "sojourn/errors.hpp"
@@ -39,6 +41,13 @@ const shared_settings* chosen = nullptr;
 rank_memory* memory_of_rank = nullptr;
 /// Why there is no shared memory on this machine; or null.
 const std::string* why_not = nullptr;
+
+void check_length(std::size_t bytes) {
+  if (bytes > wire().payload_max())
+    die("a message of %zu bytes about shared memory is longer than messages may be: fewer pages "
+        "must change between two barriers or releases",
+        bytes);
+}
 
 rank_pages_settings settings_of_pages() {
   rank_pages_settings s;
@@ -72,6 +81,7 @@ rank_memory::rank_memory()
   mapping_.grow(mapping::capacity());
   pages_.fiber_came();
   pages_.set_members(static_cast<std::uint32_t>(job.count));
+  share_memory();
 }
 
 // --- What the protocols ask for
@@ -82,10 +92,7 @@ void rank_memory::protect(page_range range, access from, access to) {
 
 void rank_memory::send(int to, std::span<const std::byte> front, std::span<const std::byte> back) {
   const std::size_t size = front.size() + back.size();
-  if (size > wire().payload_max())
-    die("a message of %zu bytes about shared memory is longer than messages may be: fewer pages "
-        "must change between two barriers or releases",
-        size);
+  check_length(size);
   std::byte* room = reserve_reply(to, runtime_message::shared_memory, size);
   std::memcpy(room, front.data(), front.size());
   if (!back.empty()) std::memcpy(room + front.size(), back.data(), back.size());
@@ -130,25 +137,36 @@ void rank_memory::refuse(int, const char* why) { refuse_arrival(*arriving_, why)
 // --- What fibers ask for
 
 void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registers) {
+  const bool is_writing = is_writing_message();
+  const auto half_written = wire().set_aside();
   const page_number page = page_of(address);
-  const access needed = store ? access::store : access::load;
   waiter self = running_piece();
   const bool again = went_on_.fiber == self && went_on_.registers == registers;
   if (!again) note_ran();
   went_on_ = {};
-  faulting_ = {page, needed, false};
+  faulting_ = {page, store ? access::store : access::load, false};
   pages_.fault(page, store, self, again);
   // Where it came and has gone again meanwhile, nobody wakes this fiber a second time.
-  if (pages_.allowed(page) < needed && !faulting_.woken)
-    (void)wait_in(
-        page_waits_.try_emplace(wait_of(page, needed), waits_at::shared_page).first->second);
+  if (!fault_is_over()) {
+    if (is_writing)
+      take_replies_until([](void* of) { return static_cast<rank_memory*>(of)->fault_is_over(); },
+                         this);
+    else
+      (void)wait_in(page_waits_.try_emplace(wait_of(page, faulting_.needed), waits_at::shared_page)
+                        .first->second);
+  }
   note_ran();
+  if (is_writing) wire().take_up(half_written);
   went_on_ = {self, registers};
   // When this fiber has left its stack, whatever for, the dispatcher lets these pages go.
   if (pages_.keeps_pages_for(self) && !leaves_.is_posted) {
     leaves_.is_posted = true;
     post_task(&leaves_);
   }
+}
+
+bool rank_memory::fault_is_over() const {
+  return faulting_.woken || pages_.allowed(faulting_.page) >= faulting_.needed;
 }
 
 void rank_memory::lock(std::uint64_t l) {
@@ -207,6 +225,23 @@ void rank_memory::end_threads() {
   pages_.fiber_came();
   of_rank_ = 0;
   pages_.set_members(static_cast<std::uint32_t>(job.count));
+}
+
+bool rank_memory::tell(int to, message_class c) {
+  const way w = c == message_class::request ? way::requests : way::replies;
+  const auto news = pages_.news_for(to, w);
+  if (news.empty()) return true;
+  if (w == way::replies) {
+    send(to, news, {});
+  } else {
+    check_length(news.size());
+    std::byte* room = wire().reserve(to, c, news.size());
+    if (room == nullptr) return false;
+    std::memcpy(room, news.data(), news.size());
+    commit_message(to, c, runtime_message::shared_memory, 0, 0);
+  }
+  pages_.news_sent(to, w);
+  return true;
 }
 
 void rank_memory::receive(arrival& a) {
@@ -271,6 +306,7 @@ bool is_allocated(std::uint64_t address) {
 
 void attach_shared_memory() {
   pages::chosen = new pages::shared_settings;
+  on_dispatch.tell = [](int to, message_class way) { return pages::memory().tell(to, way); };
   on_message(
       runtime_message::shared_memory, [](arrival& a) { pages::memory().receive(a); },
       sizeof(pages::message_head));

@@ -56,6 +56,8 @@ class rank_memory final : public services {
   std::pmr::unordered_map<std::uint64_t, int>& numbers() { return numbers_; }
 
   void receive(arrival& a);
+  /// See dispatcher_hooks::tell.
+  bool tell(int to, message_class c);
 
   // --- What the protocols ask for: see services
 
@@ -82,6 +84,7 @@ class rank_memory final : public services {
   allocator part(protocol_kind how) const;
   allocator& blocks_of(std::uint64_t address);
   void note_ran();
+  bool fault_is_over() const;
   void wake_all(waiters& queue);
 
   std::unique_ptr<protection> protection_;

@@ -59,6 +59,14 @@ int thread() {
 
 namespace detail {
 
+void check_is_shared(const volatile void* p) {
+  const auto at = reinterpret_cast<std::uint64_t>(p);
+  if (at == 0 || sojourn::detail::addresses.in_shared(at)) return;
+  throw error(sojourn::detail::format("0x%llx is no shared memory: a shared::pointer to it would "
+                                      "mean nothing on other ranks",
+                                      static_cast<unsigned long long>(at)));
+}
+
 void begin_threads(int of_this_rank) {
   if (of_this_rank <= 0)
     throw error(

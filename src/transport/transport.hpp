@@ -55,6 +55,14 @@ class transport {
   /// then arrives without any further call of this rank, as long as the way there is not full.
   virtual void commit(int to, message_class kind, std::uint16_t handler, std::uint16_t flags,
                       std::uint64_t ticket) = 0;
+  /// Sets a request aside that has been reserved and is not committed: until it is taken up again,
+  /// replies can be reserved and committed. Without one it does nothing.
+  struct unfinished {
+    void* message;
+    std::uint16_t flags;
+  };
+  virtual unfinished set_aside() = 0;
+  virtual void take_up(const unfinished& message) = 0;
   /// The longest payload; the same for all ranks.
   virtual std::size_t payload_max() const = 0;
   /// True when a message of `bytes` of payload could be reserved now. Other ranks, poll and wait
@@ -68,6 +76,8 @@ class transport {
   /// next one takes requests first: replies that never cease hold them up no longer. `deliver`
   /// consumes the message before it returns. Returns how many were delivered.
   virtual int poll(bool (*deliver)(arrival&, void*), void* context, int most) = 0;
+  /// As poll, for replies alone. Any stack.
+  virtual int poll_replies(bool (*deliver)(arrival&, void*), void* context, int most) = 0;
   /// Delivers the next reply from `source` if it arrives within about a round trip and before any
   /// other message; else false. May always return false. Now and then it does so because requests
   /// are here, which wait as long as replies are taken in this way. Any stack.

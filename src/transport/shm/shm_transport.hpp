@@ -83,11 +83,22 @@ class shm_transport final : public transport {
       wake(to);
   }
 
+  unfinished set_aside() override {
+    const unfinished message{reserved_, long_flag_};
+    long_flag_ = 0;
+    return message;
+  }
+  void take_up(const unfinished& message) override {
+    reserved_ = static_cast<message_header*>(message.message);
+    long_flag_ = message.flags;
+  }
+
   std::size_t payload_max() const override {
     return layout_.blocks * layout_.block_bytes - header_bytes;
   }
 
   int poll(bool (*deliver)(arrival&, void*), void* context, int most) override;
+  int poll_replies(bool (*deliver)(arrival&, void*), void* context, int most) override;
   void prepare(int to, message_class kind) override { peers_[to].out[at(kind)].prepare(); }
   bool spins_for_replies() const override { return spins_for_replies_; }
   bool poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) override;
