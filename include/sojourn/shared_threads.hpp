@@ -6,65 +6,93 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <vector>
 
 #include "sojourn/rank.hpp"
 #include "sojourn/shared_sync.hpp"
 #include "sojourn/thread.hpp"
+#include "sojourn/travels.hpp"
 
 namespace sojourn::shared {
 
 /// The number of the running thread of start(), and how many there are. Threads with neighbouring
-/// numbers share a rank. Outside of start(): the rank, and the number of ranks.
+/// numbers share a rank. Outside of start(): the rank, and the number of ranks. thread() suspends
+/// on a rank to which the thread has moved.
 int thread();
 int threads();
 
 namespace detail {
+
 void begin_threads(int of_this_rank);
 void end_threads();
 void thread_begins(int number);
-void thread_ends();
+/// Joins all; then rethrows what left the first of them that threw.
+void join_threads(std::span<const sojourn::thread> threads);
+
+/// What a thread of start() does.
+template <class Call>
+void run_thread(int number, Call call) {
+  thread_begins(number);
+  std::exception_ptr thrown;
+  try {
+    barrier();
+    call();
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  // Even after an exception: the others wait for this thread.
+  barrier();
+  if (thrown != nullptr) std::rethrow_exception(thrown);
+}
+
 }  // namespace detail
 
-/// Runs fn(number) in `threads_of_rank` threads of this rank; all ranks call it together, from
-/// their main fibers, with the same number. While a thread waits for a page, a lock or a barrier,
-/// others of its rank run. Threads stay on their rank. What was stored before it can be loaded in
-/// the threads, and what they stored afterwards. Suspends until all threads of all ranks have
-/// ended. Errors: rethrows what leaves `fn`; sojourn::error when the number is not positive, or
-/// when it is called in a thread of start().
-template <class F>
-void start(int threads_of_rank, F&& fn) {
-  using callable = std::remove_reference_t<F>;
+/// Runs fn(number, arguments…) in `threads_of_rank` threads of this rank; all ranks call it
+/// together, from their main fibers, with the same number. While a thread waits for a page, a lock
+/// or a barrier, others of its rank run. What was stored before it can be loaded in the threads,
+/// and what they stored afterwards.
+///
+/// Where `fn` is a function or a callable without captures, and the arguments travel, threads move
+/// like any others: by via::migrate, migrate_to and migrate(). A capturing lambda is called by
+/// reference; its threads stay on their rank.
+///
+/// Suspends until all threads of all ranks have ended. Errors: rethrows what leaves `fn`;
+/// sojourn::error when the number is not positive, or when it is called in a thread of start().
+template <class F, class... A>
+void start(int threads_of_rank, F&& fn, A... arguments) {
+  using callable = std::decay_t<F>;
   detail::begin_threads(threads_of_rank);
   std::vector<sojourn::thread> all;
-  const auto body = reinterpret_cast<std::uintptr_t>(std::addressof(fn));
   for (int k = 0; k < threads_of_rank; ++k) {
-    all.push_back(spawn(
-        thread_options{.pinned = true},
-        [](std::uintptr_t called, int number) {
-          detail::thread_begins(number);
-          std::exception_ptr thrown;
-          try {
-            barrier();
-            (*reinterpret_cast<callable*>(called))(number);
-          } catch (...) {
-            thrown = std::current_exception();
-          }
-          // Even after an exception: the others wait for this thread.
-          barrier();
-          detail::thread_ends();
-          if (thrown != nullptr) std::rethrow_exception(thrown);
-        },
-        body, rank_me() * threads_of_rank + k));
+    const int number = rank_me() * threads_of_rank + k;
+    if constexpr (sojourn::detail::is_captureless<callable> && (travels<A> && ...)) {
+      using travelling = sojourn::detail::travelling_callable<callable>;
+      all.push_back(spawn(
+          thread_options{.affinity = affinity::to(rank_me())},
+          [](travelling called, int mine, A... with) {
+            detail::run_thread(mine, [&] { called.get()(mine, with...); });
+          },
+          travelling(fn), number, arguments...));
+    } else {
+      static_assert(sizeof...(A) == 0,
+                    "sojourn: shared::start() gives arguments to functions and callables without "
+                    "captures, and only such as travel; capture them instead");
+      all.push_back(spawn(
+          thread_options{.pinned = true},
+          [](std::uintptr_t called, int mine) {
+            detail::run_thread(
+                mine, [&] { (*reinterpret_cast<std::remove_reference_t<F>*>(called))(mine); });
+          },
+          reinterpret_cast<std::uintptr_t>(std::addressof(fn)), number));
+    }
   }
   std::exception_ptr failure;
-  for (sojourn::thread t : all) {
-    try {
-      t.join();
-    } catch (...) {
-      if (failure == nullptr) failure = std::current_exception();
-    }
+  try {
+    detail::join_threads(all);
+  } catch (...) {
+    failure = std::current_exception();
   }
   detail::end_threads();
   if (failure != nullptr) std::rethrow_exception(failure);

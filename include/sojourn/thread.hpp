@@ -91,6 +91,12 @@ class affinity {
   template <class T>
   affinity(global_ptr<T> object)
       : rank_(object ? static_cast<std::int16_t>(object.where()) : std::int16_t{-1}) {}
+  /// With whatever lies on a rank.
+  static constexpr affinity to(rank_t rank) {
+    affinity there;
+    there.rank_ = static_cast<std::int16_t>(rank);
+    return there;
+  }
   constexpr explicit operator bool() const { return rank_ >= 0; }
   /// Requires: there is one.
   constexpr rank_t where() const { return rank_; }

@@ -65,6 +65,10 @@ struct address_map {
   bool in_arenas(std::uint64_t address) const { return address - arenas < unit; }
   /// Of the program's view, not of the runtime's.
   bool in_shared(std::uint64_t address) const { return address - shared < shared_bytes(); }
+  /// The rank in whose partition an address of the stacks lies.
+  int stacks_home(std::uint64_t address) const {
+    return static_cast<int>((address - stacks) >> stacks_shift);
+  }
   /// The rank in whose partition an address of the arenas lies.
   int arenas_home(std::uint64_t address) const {
     return static_cast<int>((address - arenas) >> arenas_shift);

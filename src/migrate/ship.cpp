@@ -28,6 +28,8 @@
 
 namespace sojourn::detail {
 
+void (*frames_leave)() = nullptr;
+
 namespace {
 
 // What move_activations returns when nothing moved. On the other rank it returns `runs_there`.
@@ -67,6 +69,8 @@ void depart_late(void* context) {
 /// that is here. The scan only warns, so the message leaves before it. True when the bytes have
 /// left.
 bool depart(piece* p, const mark* end, int to) {
+  if (shares_memory()) [[unlikely]]
+    frames_leave();
   departure d{p, to, {}};
   if (p->scope != nullptr) d.scope = on_dispatch.scopes.take(p->scope);
   bool goes_now = p->bytes() < read_from_bytes && (p->thread == 0 || !has_heap(p));

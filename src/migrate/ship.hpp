@@ -23,6 +23,9 @@ void attach_migration();
 /// scheduler's stack, or below the frames.
 bool send_whole(piece* p, int to);
 
+/// Called when frames of a rank that shares memory leave it. (shared)
+extern void (*frames_leave)();
+
 /// From this size on, the receiver reads a piece straight from the suspended stack: one copy, by
 /// a system call, instead of two.
 inline constexpr std::size_t read_from_bytes = 32u << 10;

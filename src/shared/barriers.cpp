@@ -27,8 +27,9 @@ barriers::barriers(exchange& x, barrier_hooks& hooks)
   for (int r = 0; r < x_.ranks; ++r) arrivals_.emplace_back(x_.host.memory());
 }
 
-void barriers::arrive() {
+void barriers::arrive(bool guest) {
   ++arrived_;
+  guests_arrived_ += guest ? 1 : 0;
   look_again();
 }
 
@@ -142,7 +143,10 @@ void barriers::depart(page_message_reader& from, const vector_clock& all, std::u
   x_.barrier = all;
   last_departure_ = how;
   leaves_barrier_ = (how & only_collects) == 0;
-  if (leaves_barrier_) arrived_ = 0;
+  if (leaves_barrier_) {
+    here_ = arrived_ - guests_arrived_;
+    arrived_ = guests_arrived_ = 0;
+  }
   // Where fibers wait for a barrier of the program, this rank arrives there anew: what it has is
   // not what it had.
   told_ = 0;

@@ -34,12 +34,17 @@ class barriers {
 
   /// How many fibers of the job take part; before the first of them arrives, on all ranks alike.
   void set_members(std::uint32_t all) { members_ = all; }
-  /// A fiber that takes part begins, or comes from another rank; ends, or goes there.
+  /// A fiber that takes part begins on this rank; ends, or leaves for another rank, or may do so.
+  /// To expect too few fibers costs messages: a rank arrives again for each that it did not expect.
+  /// To expect one that is elsewhere would be for ever.
   void came() { ++here_; }
-  void went() { --here_; }
+  void went() {
+    if (here_ != 0) --here_;
+  }
 
-  /// A fiber has arrived: it waits until services::wake_barrier.
-  void arrive();
+  /// A fiber has arrived: it waits until services::wake_barrier. A guest is at home on another
+  /// rank, where it may go on at any time; it is not expected here again.
+  void arrive(bool guest);
   /// Arrives, and says what has ended, where that has become possible. Called after everything
   /// that may have made it so.
   void look_again();
@@ -72,7 +77,8 @@ class barriers {
   exchange& x_;
   barrier_hooks& hooks_;
   std::uint32_t members_ = 0;
-  std::uint32_t here_ = 0;
+  std::uint32_t here_ = 0;  ///< So many fibers are expected.
+  std::uint32_t guests_arrived_ = 0;
   std::uint32_t arrived_ = 0;
   std::uint32_t told_ = 0;         ///< Of those, rank 0 knows.
   bool told_any_ = false;          ///< Rank 0 knows that this rank has arrived.

@@ -10,13 +10,16 @@
 #include "fiber/scheduler.hpp"
 #include "memory/address_map.hpp"
 #include "memory/runtime_resource.hpp"
+#include "memory/stack_slots.hpp"
 #include "message/dispatcher.hpp"
 #include "message/hooks.hpp"
 #include "message/inbound.hpp"
 #include "message/loop.hpp"
 #include "message/outbound.hpp"
+#include "migrate/ship.hpp"
 #include "shared/page_fault.hpp"
 #include "sojourn/errors.hpp"
+#include "sojourn/thread.hpp"
 
 namespace sojourn::detail {
 
@@ -189,9 +192,19 @@ void rank_memory::unlock(std::uint64_t l) {
 
 void rank_memory::barrier() {
   note_ran();
+  const auto frame = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  const bool guest = addresses.stacks_home(frame) != job.me;
+  const bool takes_part = of_rank_ == 0 ? slots.is_main(slots.index_of(frame))
+                                        : guest || numbers_.contains(sojourn::self().id());
+  if (!takes_part)
+    throw error(of_rank_ == 0
+                    ? "shared::barrier() is called by a fiber that takes no part in it: outside of "
+                      "shared::start() only the main fibers of all ranks do"
+                    : "shared::barrier() is called by a fiber that takes no part in it: as long as "
+                      "shared::start() runs, its threads do");
   // The last one to arrive may let everybody go before this fiber waits.
   const std::uint64_t before = barriers_left_;
-  pages_.arrive();
+  pages_.arrive(guest);
   if (barriers_left_ == before) (void)wait_in(at_barrier_);
 }
 
@@ -224,6 +237,7 @@ void rank_memory::end_threads() {
   for (int k = 0; k < of_rank_; ++k) pages_.fiber_went();
   pages_.fiber_came();
   of_rank_ = 0;
+  numbers_.clear();
   pages_.set_members(static_cast<std::uint32_t>(job.count));
 }
 
@@ -306,6 +320,7 @@ bool is_allocated(std::uint64_t address) {
 
 void attach_shared_memory() {
   pages::chosen = new pages::shared_settings;
+  frames_leave = [] { pages::memory().frames_leave(); };
   on_dispatch.tell = [](int to, message_class way) { return pages::memory().tell(to, way); };
   on_message(
       runtime_message::shared_memory, [](arrival& a) { pages::memory().receive(a); },

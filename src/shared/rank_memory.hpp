@@ -55,6 +55,9 @@ class rank_memory final : public services {
   /// The numbers of threads of start(), by thread.
   std::pmr::unordered_map<std::uint64_t, int>& numbers() { return numbers_; }
 
+  /// Frames leave this rank: perhaps those of a fiber that it expects at the next barrier.
+  void frames_leave() { pages_.fiber_went(); }
+
   void receive(arrival& a);
   /// See dispatcher_hooks::tell.
   bool tell(int to, message_class c);

@@ -122,8 +122,8 @@ void rank_pages::fiber_went() {
   barriers_.went();
   finish();
 }
-void rank_pages::arrive() {
-  barriers_.arrive();
+void rank_pages::arrive(bool guest) {
+  barriers_.arrive(guest);
   finish();
 }
 

@@ -64,7 +64,7 @@ class rank_pages final : exchange, barrier_hooks {
   void set_members(std::uint32_t all);
   void fiber_came();
   void fiber_went();
-  void arrive();
+  void arrive(bool guest);
 
   /// A message that lets a fiber go on is about to go to a rank: a release here, and an acquire
   /// there. What must be sent that way first, to be handed to receive(); or nothing. Valid until

@@ -52,9 +52,20 @@ int threads() {
   return of_rank == 0 ? rank_count() : of_rank * rank_count();
 }
 int thread() {
-  const auto& numbers = memory().numbers();
-  const auto at = numbers.find(self().id());
-  return at == numbers.end() ? rank_me() : at->second;
+  const std::uint64_t id = self().id();
+  if (id == 0 || memory().threads_of_rank() == 0) return rank_me();
+  const auto number_here = [](std::uint64_t of) {
+    const auto& numbers = memory().numbers();
+    const auto at = numbers.find(of);
+    return at == numbers.end() ? -1 : at->second;
+  };
+  int number = number_here(id);
+  const rank_t home = sojourn::detail::home_of(id);
+  if (number < 0 && home != rank_me()) {
+    number = rpc(home, number_here, id).get();
+    memory().numbers()[id] = number;
+  }
+  return number < 0 ? rank_me() : number;
 }
 
 namespace detail {
@@ -62,9 +73,10 @@ namespace detail {
 void check_is_shared(const volatile void* p) {
   const auto at = reinterpret_cast<std::uint64_t>(p);
   if (at == 0 || sojourn::detail::addresses.in_shared(at)) return;
-  throw error(sojourn::detail::format("0x%llx is no shared memory: a shared::pointer to it would "
-                                      "mean nothing on other ranks",
-                                      static_cast<unsigned long long>(at)));
+  throw error(
+      sojourn::detail::format("0x%llx is no shared memory: a shared::pointer to it would "
+                              "mean nothing on other ranks",
+                              static_cast<unsigned long long>(at)));
 }
 
 void begin_threads(int of_this_rank) {
@@ -86,7 +98,17 @@ void end_threads() {
 }
 
 void thread_begins(int number) { memory().numbers()[self().id()] = number; }
-void thread_ends() { memory().numbers().erase(self().id()); }
+void join_threads(std::span<const sojourn::thread> threads) {
+  std::exception_ptr failure;
+  for (sojourn::thread t : threads) {
+    try {
+      t.join();
+    } catch (...) {
+      if (failure == nullptr) failure = std::current_exception();
+    }
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
 
 }  // namespace detail
 }  // namespace sojourn::shared

@@ -2,7 +2,6 @@
 // Calls, answers and moves order accesses to shared memory, and read and write their arguments and
 // results there.
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <numeric>
 #include <sojourn/sojourn.hpp>
@@ -220,18 +219,60 @@ void a_call_right_behind_a_barrier_finds_its_rank_behind_it_too() {
   }
 }
 
-void fibers_of_other_ranks_are_counted_where_they_are() {
+void meet_on_other_ranks(int number, shared::pointer<int> cells) {
+  for (int round = 1; round <= 20; ++round) {
+    cells[number * 5] = round + number;
+    if ((round + number) % 3 == 0) CHECK(migrate_to((rank_me() + round) % rank_count()));
+    shared::barrier();
+    CHECK_EQUAL(shared::thread(), number);
+    const int other = (number + round) % shared::threads();
+    CHECK_EQUAL(cells[other * 5], round + other);
+    shared::barrier();
+  }
+}
+
+void threads_of_start_meet_wherever_they_have_moved() {
   const auto cells = alloc_on<int>(0, 64 * page_ints);
-  shared::start(3, [=](int number) {
-    for (int round = 1; round <= 20; ++round) {
-      cells[static_cast<std::size_t>(number) * 5] = round + number;
-      if ((round + number) % 3 == 0) (void)migrate_to((rank_me() + round) % rank_count());
+  shared::start(3, meet_on_other_ranks, cells);
+  // An activation may meet the others, too, and come back.
+  shared::start(2, [=](int number) {
+    const auto visit = [](int mine, shared::pointer<int> all, int round) {
+      if ((round + mine) % 2 == 0) (void)migrate_to((mine + round) % rank_count());
+      all[mine] = mine * round;
       shared::barrier();
-      CHECK_EQUAL(shared::thread(), number);
-      const int other = (number + round) % shared::threads();
-      CHECK_EQUAL(cells[static_cast<std::size_t>(other) * 5], round + other);
+      const int other = (mine + 1) % shared::threads();
+      CHECK_EQUAL(all[other], other * round);
       shared::barrier();
-    }
+      return rank_me();
+    };
+    for (int round = 0; round < 20; ++round)
+      CHECK_EQUAL(activate(visit, number, cells, round),
+                  (round + number) % 2 == 0 ? (number + round) % rank_count() : rank_me());
+  });
+}
+
+void main_fibers_meet_wherever_their_activations_are() {
+  const auto cells = alloc_on<int>(0, 64);
+  for (int round = 1; round <= 20; ++round) {
+    (void)activate(
+        [](shared::pointer<int> all, int from, int r) {
+          all[from] = from + r;
+          (void)migrate_to((from + r) % rank_count());
+          shared::barrier();
+          const int other = (from + 1) % rank_count();
+          CHECK_EQUAL(all[other], other + r);
+          return 0;
+        },
+        cells, rank_me(), round);
+    shared::barrier();
+  }
+}
+
+void who_takes_no_part_in_barriers_is_refused() {
+  if (rank_me() == 0)
+    CHECK_THROWS(sojourn::error, rpc(next_rank(), [] { shared::barrier(); }).get());
+  shared::start(1, [](int) {
+    CHECK_THROWS(sojourn::error, rpc(next_rank(), [] { shared::barrier(); }).get());
   });
 }
 
@@ -255,9 +296,12 @@ int main(int argc, char** argv) {
                  arguments_and_results_may_lie_on_pages_that_are_elsewhere);
     check::claim("a call right behind a barrier finds its rank behind it too",
                  a_call_right_behind_a_barrier_finds_its_rank_behind_it_too);
-    if (std::getenv("MOVES") != nullptr)
-      check::claim("fibers of other ranks are counted where they are",
-                   fibers_of_other_ranks_are_counted_where_they_are);
+    check::claim("threads of start meet wherever they have moved",
+                 threads_of_start_meet_wherever_they_have_moved);
+    check::claim("main fibers meet wherever their activations are",
+                 main_fibers_meet_wherever_their_activations_are);
+    check::claim("who takes no part in barriers is refused",
+                 who_takes_no_part_in_barriers_is_refused);
     return check::verdict();
   });
 }

@@ -225,7 +225,6 @@ class job {
     thread& t = threads_[static_cast<std::size_t>(m.mover)];
     note("thread ", t.number, " arrives on rank ", to);
     t.now = thread::state::runs;
-    if (meets(t)) r.pages->fiber_came();
   }
   void note_message(int from, int to, const message& m) {
     const char* const names[] = {"lock_request",
@@ -371,7 +370,7 @@ class job {
         if (!t.had_to_wait) {
           t.had_to_wait = true;
           t.now = thread::state::waits_at_barrier;
-          r.pages->arrive();
+          r.pages->arrive(t.rank != p_.threads[static_cast<std::size_t>(t.number)].rank);
           return;
         }
         t.had_to_wait = false;
@@ -392,7 +391,7 @@ class job {
         messages.push_back({{}, t.number});
         t.now = thread::state::moves;
         t.rank = n.variable;
-        if (meets(t)) r.pages->fiber_went();
+        r.pages->fiber_went();
         return;
       }
     }
