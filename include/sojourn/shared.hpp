@@ -4,8 +4,8 @@
 // (docs/shared_memory.md).
 //
 // A program without data races sees sequentially consistent memory. What orders: locks, barriers,
-// and the begin and the end of start(). Neighbouring bytes may be stored to by different ranks at
-// the same time.
+// the beginning and the end of start(), calls and their answers, and moves. Neighbouring bytes may
+// be stored to by different ranks at the same time.
 // Source: Thitikamol and Keleher, Per-Node Multi-Threading and Remote Latency (CVM).
 #pragma once
 
