@@ -78,7 +78,7 @@ inline bool begin_faults(const char* protection, const char* way) {
   CLAIM(sigaltstack(&stack, nullptr) == 0);
   setenv("SOJOURN_SHARED_PROTECTION", protection, 1);
   setenv("SOJOURN_SHARED_FAULTS", way, 1);
-  rank.by = choose_protection();
+  rank.by = choose_protection(protection_from_environment());
   rank.mapped = std::make_unique<mapping>(*rank.by);
   rank.mapped->grow(pages_allocated * page_bytes);
   attach_page_faults(

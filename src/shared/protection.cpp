@@ -84,17 +84,21 @@ class by_mprotect final : public protection {
 
 std::unique_ptr<protection> protect_by_mprotect() { return std::make_unique<by_mprotect>(); }
 
-std::unique_ptr<protection> choose_protection() {
+protection_way protection_from_environment() {
   const char* set = std::getenv("SOJOURN_SHARED_PROTECTION");
   const std::string_view wanted = set != nullptr ? set : "";
-  if (wanted == "mprotect") return protect_by_mprotect();
-  if (wanted == "userfaultfd") return protect_by_userfaultfd();
-  if (!wanted.empty()) {
-    throw error(
-        format("SOJOURN_SHARED_PROTECTION=%s is neither userfaultfd nor mprotect: choose one of "
-               "these, or leave the variable out",
-               set));
-  }
+  if (wanted.empty()) return protection_way::any;
+  if (wanted == "mprotect") return protection_way::mprotect;
+  if (wanted == "userfaultfd") return protection_way::userfaultfd;
+  throw error(
+      format("SOJOURN_SHARED_PROTECTION=%s is neither userfaultfd nor mprotect: choose one of "
+             "these, or leave the variable out",
+             set));
+}
+
+std::unique_ptr<protection> choose_protection(protection_way wanted) {
+  if (wanted == protection_way::mprotect) return protect_by_mprotect();
+  if (wanted == protection_way::userfaultfd) return protect_by_userfaultfd();
   try {
     return protect_by_userfaultfd();
   } catch (const error&) {

@@ -36,10 +36,14 @@ class protection {
   std::uint64_t closed_early_ = 0;
 };
 
-/// What SOJOURN_SHARED_PROTECTION names, or else userfaultfd where it works, and mprotect where it
-/// does not. Throws sojourn::error when what is named does not work. Requires: map_region was
-/// called, and nothing is mapped in the shared region.
-std::unique_ptr<protection> choose_protection();
+enum class protection_way : std::uint8_t { any, userfaultfd, mprotect };
+/// What SOJOURN_SHARED_PROTECTION names. Throws sojourn::error when it names nothing of these.
+protection_way protection_from_environment();
+
+/// What is wanted: `any` is userfaultfd where it works, and mprotect where it does not. Throws
+/// sojourn::error when what is wanted does not work. Requires: map_region was called, and nothing
+/// is mapped in the shared region.
+std::unique_ptr<protection> choose_protection(protection_way wanted);
 
 std::unique_ptr<protection> protect_by_mprotect();
 /// Tries it on a page. Throws sojourn::error with the reason when it does not work here.

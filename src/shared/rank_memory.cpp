@@ -72,7 +72,7 @@ rank_memory& memory() {
 }
 
 rank_memory::rank_memory()
-    : protection_(choose_protection()),
+    : protection_(choose_protection(settings().protected_by)),
       mapping_(*protection_),
       page_count_(mapping::capacity() / page_bytes),
       pages_of_part_(page_count_ / (static_cast<std::uint64_t>(job.count) * protocol_kinds)),

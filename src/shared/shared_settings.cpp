@@ -38,6 +38,7 @@ protocol_kind protocol_from_environment() {
 shared_settings::shared_settings()
     : usual(protocol_from_environment()),
       pages_a_fault(static_cast<std::uint32_t>(setting("SOJOURN_SHARED_FETCH", 8, 1, 64))),
-      collect_bytes(setting("SOJOURN_SHARED_DIFFS", 64 << 10, 64, 1 << 30) << 10) {}
+      collect_bytes(setting("SOJOURN_SHARED_DIFFS", 64 << 10, 64, 1 << 30) << 10),
+      protected_by(protection_from_environment()) {}
 
 }  // namespace sojourn::detail::pages

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "shared/page.hpp"
+#include "shared/protection.hpp"
 
 namespace sojourn::detail::pages {
 
@@ -16,6 +17,7 @@ struct shared_settings {
   protocol_kind usual;          ///< SOJOURN_SHARED.
   std::uint32_t pages_a_fault;  ///< SOJOURN_SHARED_FETCH.
   std::size_t collect_bytes;    ///< SOJOURN_SHARED_DIFFS.
+  protection_way protected_by;  ///< SOJOURN_SHARED_PROTECTION.
 };
 
 }  // namespace sojourn::detail::pages

@@ -89,6 +89,10 @@ EXECUTION x =x is neither hybrid nor heap$
 READ_MEMORY x =x is neither on nor off$
 REGION_GIB 0 =0 is not a whole number from 1 to 10240$
 SCAN x =x is neither on nor off$
+SHARED lmv =lmv is none of the protocols lmw, lsw and seq$
+SHARED_DIFFS 1 =1 is no number from 64 to 1073741824$
+SHARED_FETCH x =x is no number from 1 to 64$
+SHARED_PROTECTION x =x is neither userfaultfd nor mprotect: choose one of these, or leave the variable out$
 SHARE x .* .*on.* n\?or .*off
 STACK_KIB 1 =1 is not a whole number from 64 to 1048576$
 STATS x =x is neither on nor off$
