@@ -46,6 +46,8 @@
 
 namespace sojourn::detail {
 
+checkpoint_hooks on_checkpoint;
+
 namespace {
 
 struct {
@@ -190,6 +192,9 @@ void scan_for_private_memory(piece* p) {
 
 /// The fibers of this rank. Refuses the checkpoint when one of them cannot be saved.
 std::vector<piece*> fibers_to_save() {
+  // Before the fibers, of which one may have to do with this.
+  if (const char* what = on_checkpoint.shared_memory(); what != nullptr)
+    refuse(checkpoint_refusal::shared_memory, what);
   std::vector<piece*> list;
   each_piece(
       [](piece* p, void* context) {

@@ -9,6 +9,13 @@
 
 namespace sojourn::detail {
 
+/// What floors beside this one do for checkpoints. Filled in once, before main begins. (job)
+struct checkpoint_hooks {
+  /// What shared memory this rank has, which no file holds; null when it has none. (shared)
+  const char* (*shared_memory)() = []() -> const char* { return nullptr; };
+};
+extern checkpoint_hooks on_checkpoint;
+
 /// `secret`: the job's stack canary, which checkpoints record.
 void attach_checkpoint(std::uint64_t secret);
 

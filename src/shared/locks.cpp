@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shared/locks.hpp"
 
+#include <algorithm>
+
 #include "base/check.hpp"
 
 namespace sojourn::detail::pages {
@@ -40,6 +42,12 @@ bool locks::try_take(lock_number l, waiter fiber) {
 }
 
 waiter locks::holder(lock_number l) { return of(l).held; }
+
+bool locks::any_in_use() const {
+  return std::any_of(table_.begin(), table_.end(), [](const auto& l) {
+    return l.second.held != nullptr || !l.second.local.empty();
+  });
+}
 
 void locks::release(lock_number l, bool fair) {
   lock& k = of(l);

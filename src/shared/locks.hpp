@@ -30,6 +30,8 @@ class locks {
   void release(lock_number l, bool fair);
   /// Who has the lock on this rank, or null.
   waiter holder(lock_number l);
+  /// Whether a fiber of this rank has a lock, or waits for one.
+  bool any_in_use() const;
 
   void receive(page_message_reader& from, const message_head& head);
 

@@ -224,6 +224,17 @@ bool rank_memory::is_allocated(std::uint64_t address) {
   return owner(address) != job.me || !blocks_of(address).is_untouched(address);
 }
 
+const char* rank_memory::unsaved() const {
+  if (std::any_of(blocks_.begin(), blocks_.end(),
+                  [](const allocator& a) { return a.allocated_bytes() != 0; }))
+    return "shared memory is allocated, which is not saved: free it first (sojourn::shared::free), "
+           "or keep in the global heap what is to be saved";
+  if (pages_.any_lock_in_use())
+    return "a sojourn::shared::mutex is held or waited for, and these are not saved: unlock it "
+           "first";
+  return nullptr;
+}
+
 void rank_memory::begin_threads(int count) {
   of_rank_ = count;
   pages_.set_members(0);
@@ -330,6 +341,10 @@ void attach_shared_memory() {
   } catch (const error& e) {
     pages::why_not = new std::string(e.what());  // told if the program uses shared memory
   }
+}
+
+const char* unsaved_shared_memory() {
+  return pages::memory_of_rank == nullptr ? nullptr : pages::memory_of_rank->unsaved();
 }
 
 }  // namespace sojourn::detail

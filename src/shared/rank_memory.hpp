@@ -57,6 +57,8 @@ class rank_memory final : public services {
 
   /// Frames leave this rank: perhaps those of a fiber that it expects at the next barrier.
   void frames_leave() { pages_.fiber_went(); }
+  /// What a program would miss if it went on without this memory, or null.
+  const char* unsaved() const;
 
   void receive(arrival& a);
   /// See dispatcher_hooks::tell.
@@ -127,5 +129,7 @@ rank_memory& memory();
 
 /// Requires: called on the worker thread, after map_region and before the dispatcher is attached.
 void attach_shared_memory();
+/// See checkpoint_hooks.
+const char* unsaved_shared_memory();
 
 }  // namespace sojourn::detail

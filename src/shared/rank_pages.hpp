@@ -59,6 +59,7 @@ class rank_pages final : exchange, barrier_hooks {
   bool try_lock(lock_number l, waiter fiber);
   void release_lock(lock_number l, bool fair);
   waiter lock_holder(lock_number l) { return locks_.holder(l); }
+  bool any_lock_in_use() const { return locks_.any_in_use(); }
 
   /// See class barriers.
   void set_members(std::uint32_t all);
