@@ -16,6 +16,7 @@ class mutex {
 
   /// Suspends while another fiber of the job holds it. What was stored before its last unlock() can
   /// be loaded from then on. Fibers of this rank that wait come before those of other ranks.
+  /// Errors: rank_lost when a rank has ended, and the mutex is on another one.
   void lock();
   /// Locks it if it is free and was last held on this rank. Never suspends.
   bool try_lock();
@@ -28,6 +29,7 @@ class mutex {
 
 /// Returns when all threads of start() have called it, or, outside of start(), the main fibers of
 /// all ranks. What any of them stored before can be loaded afterwards. Suspends.
+/// Errors: rank_lost.
 void barrier();
 
 }  // namespace sojourn::shared

@@ -43,7 +43,11 @@ void run_thread(int number, Call call) {
     thrown = std::current_exception();
   }
   // Even after an exception: the others wait for this thread.
-  barrier();
+  try {
+    barrier();
+  } catch (...) {
+    if (thrown == nullptr) thrown = std::current_exception();
+  }
   if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 
@@ -58,7 +62,7 @@ void run_thread(int number, Call call) {
 /// like any others: by via::migrate, migrate_to and migrate(). A capturing lambda is called by
 /// reference; its threads stay on their rank.
 ///
-/// Suspends until all threads of all ranks have ended. Errors: rethrows what leaves `fn`;
+/// Suspends until all threads of all ranks have ended. Errors: rethrows what leaves `fn`; rank_lost;
 /// sojourn::error when the number is not positive, or when it is called in a thread of start().
 template <class F, class... A>
 void start(int threads_of_rank, F&& fn, A... arguments) {

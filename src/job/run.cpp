@@ -426,6 +426,7 @@ void live() {
     fail_arrivals_from(r);
     fail_finishes(r);
     fail_collective();
+    fail_shared_memory();  // last: it may end the rank
   };
   attach_losses();
   attach_crash_report(s, job.me, self.alone);

@@ -44,6 +44,7 @@ class lmw final : public page_protocol {
 
   void fault(page_number g, bool store, bool again) override;
   bool has_stores() const override { return !open_.empty(); }
+  int keeper(page_number g) override { return page(g).keeper; }
   void list_stores(interval_pages& out) override;
   void closed(interval index) override;
   void learn(const interval_record& r) override;

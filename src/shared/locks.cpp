@@ -116,9 +116,11 @@ void locks::receive(page_message_reader& from, const message_head& head) {
       x_.learn(from);
       k.token = true;
       k.asked = false;
-      SOJOURN_CHECK(!k.local.empty(), "lock 0x%llx has come, and nobody waits for it",
+      if (!k.local.empty()) return hand_on(k);
+      SOJOURN_CHECK(given_up_, "lock 0x%llx has come, and nobody waits for it",
                     static_cast<unsigned long long>(l));
-      return hand_on(k);
+      if (k.next >= 0) grant(l, k);
+      return;
     default:
       from.refuse("is no message of locks");
   }

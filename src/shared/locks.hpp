@@ -30,6 +30,18 @@ class locks {
   void release(lock_number l, bool fair);
   /// Who has the lock on this rank, or null.
   waiter holder(lock_number l);
+  /// Whether the lock is on this rank, so that no other has to give it.
+  bool is_here(lock_number l) { return of(l).token; }
+  /// From now on nobody waits for a lock that is not here: calls gone(fiber) for those who do.
+  template <class Gone>
+  void give_up(Gone gone) {
+    given_up_ = true;
+    for (auto& [number, k] : table_) {
+      if (k.token) continue;
+      for (waiter fiber : k.local) gone(fiber);
+      k.local.clear();
+    }
+  }
   /// Whether a fiber of this rank has a lock, or waits for one.
   bool any_in_use() const;
 
@@ -55,6 +67,7 @@ class locks {
 
   exchange& x_;
   std::pmr::unordered_map<lock_number, lock> table_;
+  bool given_up_ = false;
 };
 
 }  // namespace sojourn::detail::pages

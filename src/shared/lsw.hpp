@@ -24,6 +24,7 @@ class lsw final : public page_protocol {
   ~lsw() override;
 
   void fault(page_number g, bool store, bool again) override;
+  int keeper(page_number g) override { return x_.host.home(g); }
   bool stays_until_used() const override { return true; }
   void used(page_number g) override;
   void hold(page_number g) override { ++page(g).held; }

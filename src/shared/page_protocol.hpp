@@ -26,6 +26,9 @@ class page_protocol {
   /// which has not run since: what came did not suffice, or has left.
   virtual void fault(page_number g, bool store, bool again) = 0;
 
+  /// The rank that is asked first for a page which is not here.
+  virtual int keeper(page_number g) = 0;
+
   /// Whether a page stays, once it has come, until used() is called. If not, the next three
   /// functions are never called.
   virtual bool stays_until_used() const { return false; }

@@ -2,7 +2,9 @@
 #include "shared/rank_memory.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <string>
 
@@ -15,6 +17,7 @@
 #include "message/hooks.hpp"
 #include "message/inbound.hpp"
 #include "message/loop.hpp"
+#include "message/losses.hpp"
 #include "message/outbound.hpp"
 #include "migrate/ship.hpp"
 #include "shared/page_fault.hpp"
@@ -94,6 +97,7 @@ void rank_memory::protect(page_range range, access from, access to) {
 }
 
 void rank_memory::send(int to, std::span<const std::byte> front, std::span<const std::byte> back) {
+  if (is_lost(to)) return;  // what would wait for the answer has ended, or will not begin
   const std::size_t size = front.size() + back.size();
   check_length(size);
   std::byte* room = reserve_reply(to, runtime_message::shared_memory, size);
@@ -151,6 +155,8 @@ void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registe
   pages_.fault(page, store, self, again);
   // Where it came and has gone again meanwhile, nobody wakes this fiber a second time.
   if (!fault_is_over()) {
+    if (first_lost_rank() != no_rank) [[unlikely]]
+      end_for_want_of(page, faulting_.needed);
     if (is_writing)
       take_replies_until([](void* of) { return static_cast<rank_memory*>(of)->fault_is_over(); },
                          this);
@@ -174,9 +180,15 @@ bool rank_memory::fault_is_over() const {
 
 void rank_memory::lock(std::uint64_t l) {
   note_ran();
+  if (first_lost_rank() != no_rank && !pages_.lock_is_here(l)) [[unlikely]]
+    throw_mutex_lost(l);
   auto* wait = ::new (runtime_resource()->allocate(sizeof(mutex_wait))) mutex_wait;
-  if (!pages_.take_lock(l, wait) && !wait->has_it) (void)wait_in(wait->queue);
+  wait->has_it = pages_.take_lock(l, wait) || wait->has_it;
+  if (!wait->has_it) (void)wait_in(wait->queue);
+  const bool has_it = wait->has_it;
   runtime_resource()->deallocate(wait, sizeof(mutex_wait));
+  if (!has_it) [[unlikely]]
+    throw_mutex_lost(l);
 }
 
 bool rank_memory::try_lock(std::uint64_t l) { return pages_.try_lock(l, &holds_without_wait); }
@@ -202,10 +214,13 @@ void rank_memory::barrier() {
                       "shared::start() only the main fibers of all ranks do"
                     : "shared::barrier() is called by a fiber that takes no part in it: as long as "
                       "shared::start() runs, its threads do");
+  require_all_ranks("a sojourn::shared::barrier()");
   // The last one to arrive may let everybody go before this fiber waits.
   const std::uint64_t before = barriers_left_;
   pages_.arrive(guest);
   if (barriers_left_ == before) (void)wait_in(at_barrier_);
+  if (barriers_left_ == before) [[unlikely]]
+    require_all_ranks("a sojourn::shared::barrier()");
 }
 
 allocator::block rank_memory::allocate(std::size_t bytes, std::size_t align, protocol_kind how) {
@@ -276,6 +291,57 @@ void rank_memory::receive(arrival& a) {
   wire().consume(a);
 }
 
+// --- Losses
+
+void rank_memory::fail_waits() {
+  if (!page_waits_.empty()) {
+    const std::uint64_t first = page_waits_.begin()->first;
+    end_for_want_of(static_cast<page_number>(first / 2),
+                    first % 2 != 0 ? access::store : access::load);
+  }
+  pages_.give_up_locks([](waiter fiber) {
+    auto* wait = static_cast<mutex_wait*>(fiber);
+    while (!wait->queue.empty()) make_ready(take_waiter(wait->queue), woken_here);
+  });
+  // They see that no barrier was left meanwhile.
+  while (!at_barrier_.empty()) make_ready(take_waiter(at_barrier_), woken_here);
+}
+
+void rank_memory::require_all_ranks(const char* to_do) const {
+  if (const int rank = first_lost_rank(); rank != no_rank) [[unlikely]]
+    throw_rank_lost(rank, to_do);
+}
+
+/// Nothing can be thrown at an instruction.
+void rank_memory::end_for_want_of(page_number page, access needed) {
+  const int lost = first_lost_rank();
+  const int keeper = pages_.keeper(page);
+  const std::string where =
+      keeper == job.me  ? std::string("others have stored to it, and their stores are not here")
+      : is_lost(keeper) ? format("rank %d had it last, as far as this rank knows", keeper)
+                        : format(
+                              "rank %d has it, as far as this rank knows, but after a loss no "
+                              "page is fetched from any rank",
+                              keeper);
+  std::fprintf(stderr,
+               "sojourn: rank %d ends: rank %d has ended in the middle of the job, and a %s waits "
+               "for the page of shared memory at 0x%llx: %s\n",
+               job.me, lost, needed == access::store ? "store" : "load",
+               static_cast<unsigned long long>(addresses.shared + page * page_bytes),
+               where.c_str());
+  try {
+    throw_rank_lost(lost, "shared memory");
+  } catch (...) {
+    std::terminate();  // without a further word: the launcher tells of that rank
+  }
+}
+
+void rank_memory::throw_mutex_lost(std::uint64_t l) {
+  throw_rank_lost(first_lost_rank(), format("a sojourn::shared::mutex (0x%llx) that is not here",
+                                            static_cast<unsigned long long>(l))
+                                         .c_str());
+}
+
 /// Zeros are what the entries begin with: none is touched before its page is.
 std::span<page_entry> rank_memory::entries(std::uint64_t count) {
   static_assert(std::is_trivially_copyable_v<page_entry>);
@@ -341,6 +407,10 @@ void attach_shared_memory() {
   } catch (const error& e) {
     pages::why_not = new std::string(e.what());  // told if the program uses shared memory
   }
+}
+
+void fail_shared_memory() {
+  if (pages::memory_of_rank != nullptr) pages::memory_of_rank->fail_waits();
 }
 
 const char* unsaved_shared_memory() {

@@ -64,6 +64,14 @@ class rank_memory final : public services {
   /// See dispatcher_hooks::tell.
   bool tell(int to, message_class c);
 
+  /// A rank has ended. From now on what this rank has can be used, and nothing that another one
+  /// would have to give: nobody knows through whose hands an answer would have come. What waits
+  /// for a mutex or a barrier fails with rank_lost; what waits for a page cannot fail, and so the
+  /// rank ends with a sentence.
+  void fail_waits();
+  /// Errors: rank_lost when a rank has ended. `to_do` is what needs all ranks.
+  void require_all_ranks(const char* to_do) const;
+
   // --- What the protocols ask for: see services
 
   std::byte* bytes(page_number page) override { return runtime_page(page); }
@@ -88,6 +96,8 @@ class rank_memory final : public services {
   static std::span<page_entry> entries(std::uint64_t count);
   allocator part(protocol_kind how) const;
   allocator& blocks_of(std::uint64_t address);
+  [[noreturn]] void end_for_want_of(page_number page, access needed);
+  [[noreturn]] static void throw_mutex_lost(std::uint64_t l);
   void note_ran();
   bool fault_is_over() const;
   void wake_all(waiters& queue);
@@ -129,6 +139,8 @@ rank_memory& memory();
 
 /// Requires: called on the worker thread, after map_region and before the dispatcher is attached.
 void attach_shared_memory();
+/// See rank_memory::fail_waits.
+void fail_shared_memory();
 /// See checkpoint_hooks.
 const char* unsaved_shared_memory();
 

@@ -44,6 +44,8 @@ class rank_pages final : exchange, barrier_hooks {
   /// general registers are those of the fiber's last fault. (The address alone is that of the next
   /// round of a loop, too. An instruction with `rep` counts on: what it has done, it has done.)
   void fault(page_number page, bool store, waiter fiber, bool again);
+  /// The rank that is asked first for a page which is not here.
+  int keeper(page_number page) { return protocol_of(page).keeper(page); }
   /// The instruction at which the fiber faulted last has run: pages that stayed here for it may
   /// leave. To be called as soon as the rank sees that the fiber is elsewhere: when it enters the
   /// runtime other than by a fault, or a doorbell interrupts it at another instruction. Before the
@@ -59,6 +61,11 @@ class rank_pages final : exchange, barrier_hooks {
   bool try_lock(lock_number l, waiter fiber);
   void release_lock(lock_number l, bool fair);
   waiter lock_holder(lock_number l) { return locks_.holder(l); }
+  bool lock_is_here(lock_number l) { return locks_.is_here(l); }
+  template <class Gone>
+  void give_up_locks(Gone gone) {
+    locks_.give_up(gone);
+  }
   bool any_lock_in_use() const { return locks_.any_in_use(); }
 
   /// See class barriers.

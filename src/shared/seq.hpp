@@ -19,6 +19,7 @@ class seq final : public page_protocol {
   seq(exchange& x, page_table& table) : x_(x), table_(table) {}
 
   void fault(page_number g, bool store, bool again) override;
+  int keeper(page_number g) override { return x_.host.home(g); }
   bool stays_until_used() const override { return true; }
   void used(page_number g) override;
   void hold(page_number g) override { ++page(g).held; }

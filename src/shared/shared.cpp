@@ -83,6 +83,7 @@ void begin_threads(int of_this_rank) {
   if (of_this_rank <= 0)
     throw error(
         sojourn::detail::format("shared::start() of %d threads: start at least one", of_this_rank));
+  memory().require_all_ranks("sojourn::shared::start()");
   if (memory().threads_of_rank() != 0)
     throw error("shared::start() inside of shared::start(): end the first one before");
   shared::barrier();
