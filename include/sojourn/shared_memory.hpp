@@ -29,14 +29,31 @@ enum class protocol : std::uint8_t {
   seq
 };
 
+/// Thrown when there is no room in the part of the region from which this rank allocates; what()
+/// says how much of it is left, and what to do.
+class exhausted : public std::bad_alloc {
+ public:
+  explicit exhausted(const char* what) noexcept;
+  const char* what() const noexcept override { return what_; }
+
+ private:
+  char what_[400];
+};
+
+namespace detail {
+/// The greatest number for what would be greater, which nobody can allocate.
+constexpr std::size_t bytes_of(std::size_t count, std::size_t each) {
+  return count > ~std::size_t{0} / each ? ~std::size_t{0} : count * each;
+}
+}  // namespace detail
+
 /// How many bytes of a protocol can be allocated on each rank.
 std::size_t capacity();
 
 /// Zeroed shared memory, at an address that is valid on all ranks. Blocks of 4 KiB and more begin
 /// on a page and have it for themselves; smaller ones begin on a line of 64 bytes and share their
 /// page. A page lies at first where it was allocated, and goes to the rank that first stores to it.
-/// `align` is a power of two. May suspend. Errors: std::bad_alloc when the part of the region from
-/// which this rank allocates is full.
+/// `align` is a power of two. May suspend. Errors: exhausted, a std::bad_alloc.
 void* allocate(std::size_t bytes, std::size_t align = alignof(std::max_align_t),
                protocol how = protocol::usual);
 /// Gives it back, on whatever rank it was allocated. Null is allowed. Nobody accesses it any more.
@@ -50,8 +67,7 @@ T* alloc(std::size_t count = 1, protocol how = protocol::usual) {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>,
                 "sojourn: shared::alloc makes objects whose bytes are zero, without running "
                 "constructors: use shared::vector or placement new for other types");
-  if (count > std::size_t{1} << 47) throw std::bad_alloc();
-  return static_cast<T*>(allocate(count * sizeof(T), alignof(T), how));
+  return static_cast<T*>(allocate(detail::bytes_of(count, sizeof(T)), alignof(T), how));
 }
 
 /// A pointer to shared memory that travels: as an argument or a result of a call, and in frames
@@ -83,8 +99,7 @@ struct allocator {
   template <class U>
   allocator(const allocator<U>&) {}
   T* allocate(std::size_t count) {
-    if (count > std::size_t{1} << 47) throw std::bad_alloc();
-    return static_cast<T*>(shared::allocate(count * sizeof(T), alignof(T)));
+    return static_cast<T*>(shared::allocate(detail::bytes_of(count, sizeof(T)), alignof(T)));
   }
   void deallocate(T* p, std::size_t) { shared::free(p); }
   friend bool operator==(allocator, allocator) { return true; }

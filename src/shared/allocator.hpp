@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deals out a range of addresses. What it knows of them lies elsewhere, so that the memory dealt
-// out is never touched.
+// Deals out a range of addresses: the smallest free block that suffices, and new ones when there is
+// none. Free neighbours are one block. What it knows of them lies elsewhere, so that the memory
+// dealt out is never touched.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory_resource>
+#include <set>
 #include <unordered_map>
+#include <utility>
 
 namespace sojourn::detail::pages {
 
@@ -20,23 +23,36 @@ class allocator {
     bool used_before;  ///< It may hold what an earlier owner has left there.
   };
   /// Blocks of a page and more begin on a page and have it for themselves; smaller ones begin on a
-  /// line of 64 bytes. `align` is a power of two. Requires: `bytes` is not 0.
+  /// line of 64 bytes. `align` is a power of two. Requires: `bytes` is not 0. Takes a time that
+  /// grows with the logarithm of the number of free blocks.
   block allocate(std::uint64_t bytes, std::uint64_t align);
-  /// False when no block begins there.
+  /// False when no block begins there. As fast as allocate.
   bool free(std::uint64_t at);
   std::uint64_t allocated_bytes() const { return allocated_; }
   std::uint64_t capacity() const { return end_ - first_; }
+  /// The longest block that can be allocated, if it need not be aligned further.
+  std::uint64_t longest_free() const;
   /// Whether an address lies behind everything that was ever dealt out.
   bool is_untouched(std::uint64_t at) const { return at >= fresh_ && at < end_; }
 
  private:
+  using free_blocks = std::pmr::map<std::uint64_t, std::uint64_t>;
+  using by_length = std::pmr::set<std::pair<std::uint64_t, std::uint64_t>>;
+
+  block deal_out(std::uint64_t begin, std::uint64_t at, std::uint64_t bytes, std::uint64_t end,
+                 bool used_before);
   void give_back(std::uint64_t at, std::uint64_t bytes);
+  void add_free(std::uint64_t at, std::uint64_t bytes);
+  free_blocks::iterator remove_free(free_blocks::iterator hole);
 
   const std::uint64_t first_;
   const std::uint64_t end_;
   std::uint64_t fresh_;  ///< From here on nothing was dealt out yet.
   std::uint64_t allocated_ = 0;
-  std::pmr::map<std::uint64_t, std::uint64_t> free_;  ///< Bytes of each free block, joined.
+  free_blocks free_;  ///< Bytes of each free block below fresh_, joined.
+  /// The same blocks by what fits into them: each unit's count, and where the block begins.
+  by_length by_bytes_;
+  by_length by_pages_;  ///< Whole pages; those with none are left out.
   std::pmr::unordered_map<std::uint64_t, std::uint64_t> sizes_;
 };
 

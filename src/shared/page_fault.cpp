@@ -131,7 +131,9 @@ bool on_fault(const page_fault& fault, void*) {
 
 /// The runtime's view allows everything: there is no memory for the page.
 bool on_fault_of_runtime(const page_fault&, void*) {
-  say_last_words("out of memory: the system has no page for shared memory");
+  say_last_words(
+      "out of memory: the system has no page for shared memory: use less of it, or give the job "
+      "more memory");
   return false;
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unwind.h>
 
@@ -590,6 +591,18 @@ TEST_F(refused_page_fault_DeathTest, another_thread_is_told) {
 TEST_F(refused_page_fault_DeathTest, an_address_that_was_never_allocated_is_told) {
   expect([] { run([] { load(pages_allocated); }); },
          "an access to shared memory at an address that was never allocated");
+}
+TEST_F(refused_page_fault_DeathTest, that_there_is_no_memory_for_a_page_is_told) {
+  expect(
+      [] {
+        // As where the system has no page: an access to what is mapped raises SIGBUS.
+        const int empty = memfd_create("empty", 0);
+        for (char* page : {user(210), runtime(210)})
+          CLAIM(mmap(page, page_bytes, page == user(210) ? PROT_NONE : PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_FIXED, empty, 0) != MAP_FAILED);
+        run([] { load(210); });
+      },
+      "out of memory: the system has no page for shared memory: use less of it");
 }
 TEST_F(refused_page_fault_DeathTest, a_child_of_fork_is_told) {
   expect(

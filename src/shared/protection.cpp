@@ -37,7 +37,11 @@ class by_mprotect final : public protection {
 
   void cover(page_range range) override { covered_ = std::uint64_t{range.first} + range.count; }
 
-  void protect(page_range range, access, access to) override {
+  void protect(page_range range, access from, access to) override {
+    // Makes pages that nobody has touched. Where there is no memory for them, this fault tells; in
+    // the program's view it would be taken for one of an access that is not allowed, for ever.
+    for (std::uint32_t i = 0; from == access::none && i < range.count; ++i)
+      (void)*reinterpret_cast<volatile char*>(runtime_page(range.first + i));
     const std::uint64_t end = std::uint64_t{range.first} + range.count;
     if (!set(range.first, end, to)) [[unlikely]]
       join_and_set(range.first, end, to);

@@ -22,6 +22,7 @@
 #include "migrate/ship.hpp"
 #include "shared/page_fault.hpp"
 #include "sojourn/errors.hpp"
+#include "sojourn/shared_memory.hpp"
 #include "sojourn/thread.hpp"
 
 namespace sojourn::detail {
@@ -225,7 +226,7 @@ void rank_memory::barrier() {
 
 allocator::block rank_memory::allocate(std::size_t bytes, std::size_t align, protocol_kind how) {
   const allocator::block b = blocks_[static_cast<std::size_t>(how)].allocate(bytes, align);
-  if (b.at == 0) throw std::bad_alloc();
+  if (b.at == 0) refuse_allocation(bytes, how);
   return b;
 }
 
@@ -289,6 +290,27 @@ void rank_memory::receive(arrival& a) {
   note_ran();
   pages_.receive(a.source, {a.payload, a.bytes});
   wire().consume(a);
+}
+
+void rank_memory::refuse_allocation(std::size_t bytes, protocol_kind how) const {
+  static constexpr const char* names[protocol_kinds] = {"lmw", "lsw", "seq"};
+  const allocator& part = blocks_[static_cast<std::size_t>(how)];
+  std::string text = format(
+      "%zu bytes of shared memory are asked for on rank %d: of the %zu KiB that a rank has "
+      "for the protocol %s, %zu are allocated, and %zu are free in one piece; free some, "
+      "let other ranks allocate, too",
+      bytes, job.me, part.capacity() >> 10, names[static_cast<std::size_t>(how)],
+      part.allocated_bytes() >> 10, part.longest_free() >> 10);
+  // A view is a sixteenth of the region, or rather of the power of two below it.
+  std::size_t region = 16 * mapping::capacity();
+  std::size_t room = part.capacity();
+  do {
+    region *= 2;
+    room *= 2;
+  } while (room - part.allocated_bytes() < bytes && region <= address_map::default_bytes / 2);
+  if (room - part.allocated_bytes() >= bytes && region <= address_map::default_bytes)
+    text += format(", or set SOJOURN_REGION_GIB to %zu or more", region >> 30);
+  throw shared::exhausted(text.c_str());
 }
 
 // --- Losses

@@ -40,7 +40,7 @@ class rank_memory final : public services {
   void unlock(std::uint64_t l);
   void barrier();
 
-  /// Errors: std::bad_alloc.
+  /// Errors: shared::exhausted.
   allocator::block allocate(std::size_t bytes, std::size_t align, protocol_kind how);
   void free_here(std::uint64_t at);
   /// Where an address was allocated.
@@ -96,6 +96,7 @@ class rank_memory final : public services {
   static std::span<page_entry> entries(std::uint64_t count);
   allocator part(protocol_kind how) const;
   allocator& blocks_of(std::uint64_t address);
+  [[noreturn]] void refuse_allocation(std::size_t bytes, protocol_kind how) const;
   [[noreturn]] void end_for_want_of(page_number page, access needed);
   [[noreturn]] static void throw_mutex_lost(std::uint64_t l);
   void note_ran();

@@ -3,6 +3,7 @@
 #include "sojourn/shared.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "base/check.hpp"
@@ -14,6 +15,8 @@
 namespace sojourn::shared {
 
 using sojourn::detail::pages::memory;
+
+exhausted::exhausted(const char* what) noexcept { std::snprintf(what_, sizeof what_, "%s", what); }
 
 std::size_t capacity() { return memory().capacity(); }
 

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that all ranks share: what one stores, others load behind a lock or a barrier.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <numeric>
 #include <sojourn/sojourn.hpp>
+#include <string>
+#include <vector>
 
 #include "check.hpp"
 
@@ -46,6 +53,66 @@ void neighbouring_bytes_may_be_stored_to_at_the_same_time() {
       CHECK(bytes[i] == static_cast<unsigned char>(round + static_cast<int>(i)));
     shared::barrier();
   }
+}
+
+/// The sentence with which that is refused.
+std::string refused(std::size_t bytes) {
+  try {
+    (void)shared::allocate(bytes);
+  } catch (const std::bad_alloc& e) {
+    return e.what();
+  }
+  return "";
+}
+
+void a_part_that_is_full_is_told_with_a_remedy() {
+  const std::string rank = "on rank " + std::to_string(rank_me()) + ": of the ";
+  CHECK(refused(shared::capacity() + 1).find(rank) != std::string::npos);
+  CHECK(refused(~std::size_t{0}).find("let other ranks allocate, too") != std::string::npos);
+  bool caught = false;
+  try {
+    struct large {
+      char bytes[1u << 20];
+    };
+    (void)shared::alloc<large>(std::size_t{1} << 44);
+  } catch (const shared::exhausted&) {
+    caught = true;
+  }
+  CHECK(caught);
+  // Nothing is touched, so this takes no memory.
+  std::vector<void*> all;
+  const std::size_t block = shared::capacity() / 8;
+  try {
+    for (;;) all.push_back(shared::allocate(block));
+  } catch (const shared::exhausted& e) {
+    CHECK(std::string(e.what()).find(rank) != std::string::npos);
+  }
+  CHECK(all.size() == 7 || all.size() == 8);
+  for (void* p : all) shared::free(p);
+  CHECK(refused(3 * page).empty());
+}
+
+void a_rank_can_start_other_programs() {
+  const auto me = static_cast<std::size_t>(rank_me());
+  int* all = alloc_on<int>(0, 1024 * static_cast<std::size_t>(rank_count()));
+  int& mine = all[1024 * me];
+  mine = 7;
+  shared::barrier();
+  CHECK_EQUAL(std::system("exit 3"), 3 << 8);
+  // A child that uses its own memory until it calls exec.
+  const pid_t child = fork();
+  if (child == 0) {
+    execl("/bin/sh", "sh", "-c", "exit 4", nullptr);
+    _exit(1);
+  }
+  ++mine;
+  int status = 0;
+  CHECK_EQUAL(waitpid(child, &status, 0), child);
+  CHECK_EQUAL(status, 4 << 8);
+  shared::barrier();
+  for (std::size_t r = 0; r < static_cast<std::size_t>(rank_count()); ++r)
+    CHECK_EQUAL(all[1024 * r], 8);
+  shared::barrier();
 }
 
 struct counter {
@@ -190,6 +257,9 @@ int main(int argc, char** argv) {
                  a_page_leaves_while_its_fiber_waits_for_something_else);
     check::claim("calls on shared memory work in handlers",
                  calls_on_shared_memory_work_in_handlers);
+    check::claim("a rank can start other programs", a_rank_can_start_other_programs);
+    check::claim("a part that is full is told with a remedy",
+                 a_part_that_is_full_is_told_with_a_remedy);
     return check::verdict();
   });
 }
