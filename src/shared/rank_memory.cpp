@@ -44,6 +44,25 @@ std::uint64_t wait_of(page_number page, access needed) {
   return 2 * std::uint64_t{page} + (needed == access::store ? 1 : 0);
 }
 
+/// Nothing can be thrown in the middle of a protocol, and nobody could catch it.
+class memory_or_end final : public std::pmr::memory_resource {
+  void* do_allocate(std::size_t bytes, std::size_t align) override {
+    try {
+      return runtime_resource()->allocate(bytes, align);
+    } catch (const std::bad_alloc&) {
+      die("out of memory: the system has none for what shared memory keeps of changes (%zu bytes "
+          "more): give the job more memory, or set SOJOURN_SHARED_DIFFS to a smaller number",
+          bytes);
+    }
+  }
+  void do_deallocate(void* block, std::size_t bytes, std::size_t align) override {
+    runtime_resource()->deallocate(block, bytes, align);
+  }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+    return this == &other;
+  }
+};
+
 const shared_settings* chosen = nullptr;
 rank_memory* memory_of_rank = nullptr;
 /// Why there is no shared memory on this machine; or null.
@@ -139,7 +158,10 @@ std::uint32_t rank_memory::fetched_together(page_number page) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(streams_.pages_at(page), left));
 }
 
-std::pmr::memory_resource* rank_memory::memory() { return runtime_resource(); }
+std::pmr::memory_resource* rank_memory::memory() {
+  static auto* const never_destroyed = new memory_or_end;
+  return never_destroyed;
+}
 void rank_memory::refuse(int, const char* why) { refuse_arrival(*arriving_, why); }
 
 // --- What fibers ask for
