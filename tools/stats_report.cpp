@@ -20,6 +20,7 @@
 
 #include "sojourn/counters.hpp"
 #include "sojourn/errors.hpp"
+#include "sojourn/shared_counters.hpp"
 
 namespace sojourn::tools {
 namespace {
@@ -34,7 +35,8 @@ struct row {
 
 std::vector<row> rows_of(const launch_result& result) {
   std::vector<row> rows;
-  auto names = counter_names();
+  std::vector<std::string> names(counter_names().begin(), counter_names().end());
+  for (const char* name : shared::counter_names()) names.push_back(std::string("shared_") + name);
   for (std::size_t i = 0; i < names.size(); ++i) {
     std::vector<std::uint64_t> per_rank;
     for (const auto& rank : result.counters) per_rank.push_back(i < rank.size() ? rank[i] : 0);

@@ -74,7 +74,8 @@ struct launch_result {
   int status = 0;
   int failed_rank = -1;        ///< The rank that ended the job by failing, or -1.
   double elapsed_seconds = 0;  ///< From the start of the first rank to the end of the last.
-  /// counters[rank][i] counts what counter_names()[i] says. All 0 for a program without Sojourn.
+  /// counters[rank][i] counts what counter_names()[i] says, and, behind those,
+  /// shared::counter_names(). All 0 for a program without Sojourn.
   std::vector<std::vector<std::uint64_t>> counters;
 };
 

@@ -27,6 +27,7 @@
 #include "sojourn/rank.hpp"
 #include "sojourn/rpc.hpp"
 #include "sojourn/shared.hpp"
+#include "sojourn/shared_counters.hpp"
 #include "sojourn/sleep.hpp"
 #include "sojourn/stop_token.hpp"
 #include "sojourn/sync.hpp"

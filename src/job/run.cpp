@@ -94,12 +94,14 @@ void close_on_exec(int fd) { fcntl(fd, F_SETFD, FD_CLOEXEC); }
 struct {
   counters so_far;
   std::uint64_t methods;
+  shared::counters of_shared;
 } counts_at_fork;
 
-void keep_counts() { counts_at_fork = {counts, counts.methods}; }
+void keep_counts() { counts_at_fork = {counts, counts.methods, counts.shared}; }
 void take_counts() {
   static_cast<counters&>(counts) = counts_at_fork.so_far;
   counts.methods = counts_at_fork.methods;
+  counts.shared = counts_at_fork.of_shared;
 }
 
 /// From here on the counts are in the job's memory, where the launcher finds them whatever ends

@@ -120,6 +120,8 @@ std::vector<std::vector<std::uint64_t>> read_counters(const job_segment& job, in
   for (int rank = 0; rank < rank_count; ++rank) {
     auto values = job.counts_of(rank).now().values();
     of_ranks.emplace_back(values.begin(), values.end());
+    const auto shared = job.counts_of(rank).shared.values();
+    of_ranks.back().insert(of_ranks.back().end(), shared.begin(), shared.end());
   }
   return of_ranks;
 }

@@ -153,6 +153,7 @@ void barriers::depart(page_message_reader& from, const vector_clock& all, std::u
   told_any_ = false;
   hooks_.departed();
   if ((how & collects) != 0) {
+    ++x_.counts->collections;
     collecting_ = phase::validating;
     hooks_.begin_collection();
     return;
@@ -182,7 +183,9 @@ const vector_clock& barriers::known_to_who_lags() const {
 
 void barriers::leave() {
   wanted_ = false;
-  if (leaves_barrier_) x_.host.wake_barrier();
+  if (!leaves_barrier_) return;
+  ++x_.counts->barriers;
+  x_.host.wake_barrier();
 }
 
 void barriers::receive(page_message_reader& from, const message_head& head) {

@@ -10,6 +10,7 @@
 #include "shared/interval_log.hpp"
 #include "shared/page_message.hpp"
 #include "shared/services.hpp"
+#include "sojourn/shared_counters.hpp"
 
 namespace sojourn::detail::pages {
 
@@ -33,6 +34,7 @@ struct exchange {
   /// Sends what is in `out`. A message to this rank is handled before this returns.
   void send(int to, std::span<const std::byte> back = {}) {
     if (to == me) return handle_own(back);
+    count_message(back.size());
     host.send(to, out.bytes(), back);
   }
   /// Ends the open interval of this rank, if pages are open.
@@ -50,6 +52,19 @@ struct exchange {
   vector_clock barrier;
   vector_clock previous_barrier;
   message_writer out;
+  sojourn::shared::counters own_counts;
+  /// What this rank counts: here, or where the rank has them.
+  sojourn::shared::counters* counts = &own_counts;
+  std::size_t faults_under_way = 0;
+  std::size_t locks_under_way = 0;
+
+  /// Another request is about to wait for other ranks.
+  void count_overlap() {
+    counts->faults_overlapping += faults_under_way;
+    counts->locks_overlapping += locks_under_way;
+  }
+  /// What is in `out`, with so many more bytes, goes to another rank.
+  void count_message(std::size_t more_bytes);
 
  protected:
   virtual void handle_own(std::span<const std::byte> back) = 0;

@@ -158,6 +158,7 @@ void lmw::share(lmw_page& a) {
 void lmw::renew_twin(lmw_page& a) {
   if (a.twin == nullptr) a.twin = static_cast<std::byte*>(allocate(page_bytes));
   std::memcpy(a.twin, x_.host.bytes(number_of(a)), page_bytes);
+  ++x_.counts->twins;
 }
 
 void lmw::drop_twin(lmw_page& a) {
@@ -174,6 +175,7 @@ void lmw::make_own_diff(lmw_page& a) {
   std::array<std::byte, diff_bytes_max> scratch;
   const std::size_t size = make_diff(scratch.data(), x_.host.bytes(number_of(a)), a.twin);
   n->made = true;
+  ++x_.counts->diffs_made;
   n->bytes = static_cast<std::uint16_t>(size);
   if (size != 0) {
     n->diff = static_cast<std::byte*>(allocate(size));
@@ -275,6 +277,7 @@ void lmw::learn(const interval_record& r) {
     if (g >= table_.size() || x_.host.protocol_of(g) != protocol_kind::lmw)
       x_.host.refuse(r.owner, "lists a page that is none of this protocol");
     lmw_page& a = page(g);
+    ++x_.counts->notices;
     // Before the notice is noted: an exclusive page has all that was known before.
     if (a.copy && a.exclusive) share(a);
     page_history& h = history_of(a);
@@ -445,8 +448,16 @@ void lmw::end_collection() {
 void lmw::fault(page_number g, bool store, bool /*again*/) {
   lmw_page& a = page(g);
   a.wanted |= store ? lmw_page::for_store : lmw_page::for_load;
-  if (a.fetching != lmw_page::fetch_kind::none) return;
-  if (is_valid(a)) return open(a);
+  if (a.fetching != lmw_page::fetch_kind::none) {
+    ++x_.counts->faults_joined;
+    return;
+  }
+  if (is_valid(a)) {
+    ++x_.counts->faults_local;
+    return open(a);
+  }
+  ++x_.counts->faults_remote;
+  x_.count_overlap();
   if (stopped_ && holds(rule::no_fetch_after_done)) {
     if (!a.deferred) deferred_.push_back(g);
     a.deferred = true;
@@ -474,6 +485,7 @@ void lmw::start_fetch(lmw_page& a, bool store) {
   a.fetch = ::new (allocate(sizeof(page_fetch)))
       page_fetch(static_cast<std::size_t>(x_.ranks), x_.host.memory());
   ++fetches_;
+  ++x_.faults_under_way;
   a.missing = 0;
   if (a.copy) {
     a.fetching = lmw_page::fetch_kind::diffs;
@@ -569,6 +581,7 @@ void lmw::end_fetch(lmw_page& a) {
   a.fetch = nullptr;
   a.fetching = lmw_page::fetch_kind::none;
   --fetches_;
+  --x_.faults_under_way;
 }
 
 /// Applies what came, and what this rank did itself and a fetched page lacks, in an order in which
@@ -591,8 +604,11 @@ void lmw::apply_all(lmw_page& a) {
     return std::tuple(x.of->order, x.of->owner) < std::tuple(y.of->order, y.of->owner);
   });
   std::byte* bytes = x_.host.bytes(number_of(a));
-  for (const one_diff& d : todo)
+  for (const one_diff& d : todo) {
     if (d.size != 0) apply_diff(bytes, d.bytes, d.size);
+    ++x_.counts->diffs_applied;
+    x_.counts->diff_bytes_applied += d.size;
+  }
   const vector_clock& known = x_.log.known();
   for (std::size_t q = 0; q < known.size(); ++q) {
     const bool all = static_cast<int>(q) == x_.me || holds(rule::fetch_until_nothing_lacks);
@@ -734,6 +750,7 @@ void lmw::take_page(page_message_reader& from, const message_head& head, lmw_pag
     if (!holds(rule::apply_own_too)) has(a)[x_.me] = x_.log.mine();
     h.lacking = h.first;
     std::memcpy(x_.host.bytes(number_of(a)), from.take_bytes(page_bytes).data(), page_bytes);
+    ++x_.counts->pages_fetched;
     a.fetching = lmw_page::fetch_kind::diffs;
   }
   reply_came(a);

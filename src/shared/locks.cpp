@@ -27,8 +27,10 @@ bool locks::take(lock_number l, waiter fiber) {
   lock& k = of(l);
   if (k.token && k.held == nullptr) {
     k.held = fiber;
+    ++x_.counts->locks_local;
     return true;
   }
+  if (k.token || k.asked) ++x_.counts->locks_joined;
   k.local.push_back(fiber);
   ask(l, k);
   return false;
@@ -38,6 +40,7 @@ bool locks::try_take(lock_number l, waiter fiber) {
   lock& k = of(l);
   if (!k.token || k.held != nullptr) return false;
   k.held = fiber;
+  ++x_.counts->locks_local;
   return true;
 }
 
@@ -63,6 +66,9 @@ void locks::release(lock_number l, bool fair) {
 void locks::ask(lock_number l, lock& k) {
   if (k.token || k.asked) return;
   k.asked = true;
+  ++x_.counts->locks_remote;
+  x_.count_overlap();
+  ++x_.locks_under_way;
   message_writer& out =
       x_.begin({.what = page_message::lock_request, .rank = static_cast<std::uint16_t>(x_.me)});
   out.put(l);
@@ -116,6 +122,7 @@ void locks::receive(page_message_reader& from, const message_head& head) {
       x_.learn(from);
       k.token = true;
       k.asked = false;
+      --x_.locks_under_way;
       if (!k.local.empty()) return hand_on(k);
       SOJOURN_CHECK(given_up_, "lock 0x%llx has come, and nobody waits for it",
                     static_cast<unsigned long long>(l));

@@ -39,8 +39,13 @@ lsw_page& lsw::checked_page(const page_message_reader& from, page_number g) {
 void lsw::fault(page_number g, bool store, bool /*again*/) {
   lsw_page& a = page(g);
   a.wanted |= store ? page_state::for_store : page_state::for_load;
-  if (a.asked != 0 && holds(rule::one_fetch_a_page)) return;
+  const std::uint8_t asked = a.asked;
+  if (asked != 0 && holds(rule::one_fetch_a_page)) {
+    ++x_.counts->faults_joined;
+    return;
+  }
   provide(a);
+  ++(a.asked != asked ? x_.counts->faults_remote : x_.counts->faults_local);
 }
 
 /// Lets the fibers that wait for the page have what they want, or asks for it.
@@ -62,7 +67,9 @@ void lsw::provide(lsw_page& a) {
     table_.wake(a);
   }
   if (a.wanted == 0) return;
+  x_.count_overlap();
   ++a.asked;
+  ++x_.faults_under_way;
   x_.begin({.what = store ? page_message::own_request : page_message::read_request, .number = g});
   x_.send(x_.host.home(g));
 }
@@ -109,6 +116,7 @@ void lsw::learn(const interval_record& r) {
     if (v.page >= table_.size() || x_.host.protocol_of(v.page) != protocol_kind::lsw)
       x_.host.refuse(r.owner, "lists a version of a page that has none");
     note_version(page(v.page), v.version);
+    ++x_.counts->notices;
   }
 }
 
@@ -151,6 +159,7 @@ void lsw::take_bytes(page_message_reader& from, const message_head& head, lsw_pa
   a.copy = true;
   a.version = head.first;
   std::memcpy(x_.host.bytes(head.number), from.take_bytes(page_bytes).data(), page_bytes);
+  ++x_.counts->pages_fetched;
 }
 
 void lsw::receive(page_message_reader& from, const message_head& head) {
@@ -182,11 +191,13 @@ void lsw::receive(page_message_reader& from, const message_head& head) {
       take_bytes(from, head, a);
       a.owns = true;
       a.used = false;
+      x_.faults_under_way -= a.asked;
       a.asked = 0;
       return provide(a);
     case page_message::read_reply:
       from.require(a.asked != 0 && !a.owns, "sends a copy that nobody asked for");
       --a.asked;
+      --x_.faults_under_way;
       take_bytes(from, head, a);
       if (!holds(rule::check_version_on_arrival)) a.needed = std::min(a.needed, a.version);
       return provide(a);

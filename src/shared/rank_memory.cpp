@@ -21,6 +21,8 @@
 #include "message/outbound.hpp"
 #include "migrate/ship.hpp"
 #include "shared/page_fault.hpp"
+#include "sojourn/clock.hpp"
+#include "sojourn/detail/counts.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/shared_memory.hpp"
 #include "sojourn/thread.hpp"
@@ -78,6 +80,7 @@ void check_length(std::size_t bytes) {
 rank_pages_settings settings_of_pages() {
   rank_pages_settings s;
   s.collect_bytes = settings().collect_bytes;
+  s.counts = &counts.shared;
   return s;
 }
 
@@ -103,6 +106,7 @@ rank_memory::rank_memory()
       blocks_{part(protocol_kind::lmw), part(protocol_kind::lsw), part(protocol_kind::seq)},
       page_waits_(runtime_resource()),
       numbers_(runtime_resource()),
+      waits_(counts.shared, runtime_resource()),
       pages_(*this, job.me, job.count, entries(page_count_), settings_of_pages()) {
   mapping_.grow(mapping::capacity());
   pages_.fiber_came();
@@ -167,6 +171,7 @@ void rank_memory::refuse(int, const char* why) { refuse_arrival(*arriving_, why)
 // --- What fibers ask for
 
 void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registers) {
+  const std::uint64_t began = now_ns();
   const bool is_writing = is_writing_message();
   const auto half_written = wire().set_aside();
   const page_number page = page_of(address);
@@ -176,6 +181,7 @@ void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registe
   went_on_ = {};
   faulting_ = {page, store ? access::store : access::load, false};
   pages_.fault(page, store, self, again);
+  counts.shared.faulting_ns += now_ns() - began;
   // Where it came and has gone again meanwhile, nobody wakes this fiber a second time.
   if (!fault_is_over()) {
     if (first_lost_rank() != no_rank) [[unlikely]]
@@ -184,8 +190,9 @@ void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registe
       take_replies_until([](void* of) { return static_cast<rank_memory*>(of)->fault_is_over(); },
                          this);
     else
-      (void)wait_in(page_waits_.try_emplace(wait_of(page, faulting_.needed), waits_at::shared_page)
-                        .first->second);
+      wait_for(page_waits_.try_emplace(wait_of(page, faulting_.needed), waits_at::shared_page)
+                   .first->second,
+               page);
   }
   note_ran();
   if (is_writing) wire().take_up(half_written);
@@ -207,7 +214,7 @@ void rank_memory::lock(std::uint64_t l) {
     throw_mutex_lost(l);
   auto* wait = ::new (runtime_resource()->allocate(sizeof(mutex_wait))) mutex_wait;
   wait->has_it = pages_.take_lock(l, wait) || wait->has_it;
-  if (!wait->has_it) (void)wait_in(wait->queue);
+  if (!wait->has_it) wait_for(wait->queue, l);
   const bool has_it = wait->has_it;
   runtime_resource()->deallocate(wait, sizeof(mutex_wait));
   if (!has_it) [[unlikely]]
@@ -241,7 +248,7 @@ void rank_memory::barrier() {
   // The last one to arrive may let everybody go before this fiber waits.
   const std::uint64_t before = barriers_left_;
   pages_.arrive(guest);
-  if (barriers_left_ == before) (void)wait_in(at_barrier_);
+  if (barriers_left_ == before) wait_for(at_barrier_, 0);
   if (barriers_left_ == before) [[unlikely]]
     require_all_ranks("a sojourn::shared::barrier()");
 }
@@ -309,8 +316,13 @@ bool rank_memory::tell(int to, message_class c) {
 
 void rank_memory::receive(arrival& a) {
   arriving_ = &a;
+  arrived_ns_ = now_ns();
   note_ran();
   pages_.receive(a.source, {a.payload, a.bytes});
+  const std::uint64_t spent = now_ns() - arrived_ns_;
+  counts.shared.serving_ns += spent;
+  waits_.pause(spent);
+  arrived_ns_ = 0;
   wire().consume(a);
 }
 
@@ -411,8 +423,28 @@ void rank_memory::note_ran() {
   went_on_ = {};
 }
 
+wait_counts::kind rank_memory::kind_of(const waiters& queue) const {
+  switch (queue.kind) {
+    case waits_at::shared_page:
+      return wait_counts::kind::page;
+    case waits_at::shared_mutex:
+      return wait_counts::kind::lock;
+    default:
+      return wait_counts::kind::barrier;
+  }
+}
+
+/// Suspends in the queue. `what`: a page, or the address of a lock.
+void rank_memory::wait_for(waiters& queue, std::uint64_t what) {
+  const wait_counts::kind kind = kind_of(queue);
+  waits_.begin(kind, what, anything_ready(), now_ns());
+  (void)wait_in(queue);
+  waits_.over(kind, what);
+}
+
 void rank_memory::wake_all(waiters& queue) {
   if (&queue == &at_barrier_) ++barriers_left_;
+  if (!queue.empty()) waits_.end(kind_of(queue), arrived_ns_ != 0 ? arrived_ns_ : now_ns());
   while (!queue.empty()) make_ready(take_waiter(queue), woken_here);
 }
 

@@ -20,6 +20,7 @@
 #include "shared/services.hpp"
 #include "shared/shared_settings.hpp"
 #include "shared/streams.hpp"
+#include "shared/wait_counts.hpp"
 #include "sojourn/detail/tasks.hpp"
 
 namespace sojourn::detail {
@@ -101,6 +102,8 @@ class rank_memory final : public services {
   [[noreturn]] static void throw_mutex_lost(std::uint64_t l);
   void note_ran();
   bool fault_is_over() const;
+  wait_counts::kind kind_of(const waiters& queue) const;
+  void wait_for(waiters& queue, std::uint64_t what);
   void wake_all(waiters& queue);
 
   std::unique_ptr<protection> protection_;
@@ -127,6 +130,8 @@ class rank_memory final : public services {
   int of_rank_ = 0;
   std::pmr::unordered_map<std::uint64_t, int> numbers_;
   const arrival* arriving_ = nullptr;
+  std::uint64_t arrived_ns_ = 0;  ///< Its time, while it is handled.
+  wait_counts waits_;
   rank_pages pages_;  ///< Last: it uses the others.
 };
 

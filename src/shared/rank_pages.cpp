@@ -2,6 +2,7 @@
 #include "shared/rank_pages.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "shared/rules.hpp"
 
@@ -22,9 +23,44 @@ rank_pages::rank_pages(services& h, int my_rank, int rank_count, std::span<page_
       barriers_(*this, *this),
       news_(*this, barriers_),
       held_(static_cast<std::size_t>(rank_count), h.memory()),
-      collect_from_(s.collect_bytes) {}
+      collect_from_(s.collect_bytes) {
+  if (s.counts != nullptr) counts = s.counts;
+}
 
 rank_pages::~rank_pages() = default;
+
+void exchange::count_message(std::size_t more_bytes) {
+  const std::size_t bytes = out.bytes().size() + more_bytes;
+  message_head head;
+  std::memcpy(static_cast<void*>(&head), out.bytes().data(), sizeof head);
+  std::uint64_t* messages = &counts->page_messages;
+  std::uint64_t* of_bytes = &counts->page_message_bytes;
+  switch (head.what) {
+    case page_message::lock_request:
+    case page_message::lock_forward:
+    case page_message::lock_grant:
+      messages = &counts->lock_messages;
+      of_bytes = &counts->lock_message_bytes;
+      break;
+    case page_message::arrival:
+    case page_message::departure:
+    case page_message::collect_wanted:
+    case page_message::arrive_to_collect:
+    case page_message::collect_done:
+    case page_message::collect_go:
+      messages = &counts->barrier_messages;
+      of_bytes = &counts->barrier_message_bytes;
+      break;
+    case page_message::news:
+      messages = &counts->news_messages;
+      of_bytes = &counts->news_message_bytes;
+      break;
+    default:
+      break;
+  }
+  ++*messages;
+  *of_bytes += bytes;
+}
 
 /// The end of everything that comes from outside: what has become possible happens, and protection
 /// becomes what the states allow.
@@ -43,6 +79,7 @@ void rank_pages::show() {
 
 void rank_pages::fault(page_number page, bool store, waiter fiber, bool again) {
   if (!again) end_instruction(fiber);
+  if (store) ++counts->faults_store;
   const bool taken_before = take(page, fiber);
   protocol_of(page).fault(page, store, taken_before);
   finish();
@@ -134,6 +171,7 @@ void rank_pages::close() {
   for (page_protocol* p : protocols_) p->list_stores(closing_);
   if (closing_.empty()) return;
   const interval index = log.close(closing_).index;
+  ++counts->intervals;
   for (page_protocol* p : protocols_) p->closed(index);
 }
 

@@ -29,6 +29,8 @@ struct rank_pages_settings {
   /// Diffs, twins and notices of a rank that begin a collection. Requires: room for the twins of
   /// any instruction, which a collection takes away; else it might never run.
   std::size_t collect_bytes = std::size_t{64} << 20;
+  /// Where to count; null: nowhere that anybody looks.
+  sojourn::shared::counters* counts = nullptr;
 };
 
 class rank_pages final : exchange, barrier_hooks {
@@ -79,7 +81,10 @@ class rank_pages final : exchange, barrier_hooks {
   /// anything else is called.
   std::span<const std::byte> news_for(int to, way w);
   /// That was sent.
-  void news_sent(int to, way w) { news_.told(to, w); }
+  void news_sent(int to, way w) {
+    count_message(0);
+    news_.told(to, w);
+  }
   std::uint32_t current_epoch() const { return epoch; }
 
   /// A message has come. Its bytes are no longer needed afterwards.

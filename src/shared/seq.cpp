@@ -66,7 +66,12 @@ void seq::fault(page_number g, bool store, bool again) {
   a.wanted |= store ? page_state::for_store : page_state::for_load;
   // The fiber asks for more than came, which home must not wait for it to use.
   if (again && a.may < (store ? access::store : access::load)) used(g);
+  const bool asked = a.asked != access::none;
   provide(a);
+  if (a.asked == access::none)
+    ++x_.counts->faults_local;
+  else
+    ++(asked ? x_.counts->faults_joined : x_.counts->faults_remote);
 }
 
 /// Lets the fibers that wait for the page have what is allowed, and asks for what is not.
@@ -75,6 +80,8 @@ void seq::provide(seq_page& a) {
   if (a.wanted == 0 || (a.asked != access::none && holds(rule::one_fetch_a_page))) return;
   const bool store = (a.wanted & page_state::for_store) != 0;
   a.asked = store ? access::store : access::load;
+  x_.count_overlap();
+  ++x_.faults_under_way;
   const auto flags =
       static_cast<std::uint8_t>((store ? to_store : 0) | (a.may != access::none ? has_copy : 0));
   x_.begin({.what = page_message::ask, .flag = flags, .number = table_.number_of(a)});
@@ -87,6 +94,7 @@ void seq::arrived(seq_page& a) {
   if (a.acknowledged != a.acknowledgements && holds(rule::count_acknowledgements)) return;
   table_.set_may(a, a.asked);
   a.asked = access::none;
+  --x_.faults_under_way;
   a.allowed = a.has_data = false;
   a.acknowledged = static_cast<std::uint16_t>(a.acknowledged - a.acknowledgements);
   a.acknowledgements = 0;
@@ -192,6 +200,7 @@ void seq::receive(page_message_reader& from, const message_head& head) {
       from.require(a.asked != access::none, "sends a page that nobody asked for");
       a.has_data = true;
       std::memcpy(x_.host.bytes(g), from.take_bytes(page_bytes).data(), page_bytes);
+      ++x_.counts->pages_fetched;
       return arrived(a);
     case page_message::acknowledge:
       ++a.acknowledged;

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "sojourn/counters.hpp"
+#include "sojourn/shared_counters.hpp"
 
 namespace sojourn::detail {
 
@@ -27,6 +28,8 @@ struct alignas(counts_page_bytes) counts_page : counters {
   /// Bit r, written by rank r: that rank has nothing to do, and would take over work from a fork
   /// here.
   std::uint64_t hungry[16]{};
+
+  shared::counters shared{};
 
   /// The counts, `methods` included.
   counters now() const;
