@@ -316,12 +316,14 @@ void lmw::departed() {
   each_listed(x_.previous_barrier, x_.barrier, [&](lmw_page& a, const interval_record& r) {
     if (a.seen != x_.epoch) {
       a.seen = x_.epoch;
-      a.writer = r.owner;
       a.several_writers = false;
       listed_.push_back(number_of(a));
-    } else if (a.writer != r.owner) {
-      a.several_writers = true;
+    } else {
+      if (a.writer != r.owner) a.several_writers = true;
+      if (x_.log.find(a.writer, a.written).order >= r.order) return;
     }
+    a.writer = r.owner;
+    a.written = r.index;
   });
   if (!settings_.exclusive) return;
   for (page_number g : listed_) {
@@ -355,30 +357,18 @@ void lmw::fetch_what_must() {
   std::erase_if(must_, [&](page_number g) { return !table_[g].lmw.must; });
 }
 
+/// Each page's keeper is the rank that stored to it last in the last epoch in which anybody did, on
+/// all ranks alike: it has a copy. (One that stored to it before that may have dropped its copy
+/// since, even if its interval has the greater order.)
 void lmw::begin_collection() {
-  struct candidate {
-    page_number page;
-    std::uint64_t order;
-    std::uint16_t owner;
-  };
-  std::pmr::vector<candidate> all(x_.host.memory());
+  listed_.clear();
   each_listed(x_.log.collected(), x_.barrier, [&](lmw_page& a, const interval_record& r) {
-    all.push_back({number_of(a), r.order, r.owner});
+    // Once each.
+    if (r.owner == a.writer && r.index == a.written) listed_.push_back(number_of(a));
   });
-  // The greatest order of each page first; of equal ones the lowest rank, on all ranks alike.
-  std::sort(all.begin(), all.end(), [](const candidate& x, const candidate& y) {
-    return std::tuple(x.page, y.order, x.owner) < std::tuple(y.page, x.order, y.owner);
-  });
-  page_number before = 0;
-  bool any = false;
-  for (const candidate& c : all) {
-    if (any && c.page == before) continue;
-    any = true;
-    before = c.page;
-    lmw_page& a = table_[c.page].lmw;
-    // Where the page is one rank's alone since this very barrier, that rank has it.
-    const bool one_writer = settings_.exclusive && a.seen == x_.epoch && !a.several_writers;
-    a.keeper = one_writer ? a.writer : c.owner;
+  for (page_number g : listed_) {
+    lmw_page& a = table_[g].lmw;
+    a.keeper = a.writer;
     const bool fetching = a.fetching != lmw_page::fetch_kind::none;
     if (a.keeper == x_.me) {
       if (!is_valid(a) && !fetching) start_fetch(a, false);

@@ -43,8 +43,9 @@ struct lmw_page : page_state {
   std::uint8_t unchanged;  ///< While it sticks: closes running that found no change.
   bool several_writers;    ///< In epoch `seen`.
   std::uint16_t keeper;    ///< Whom to ask for the whole page.
-  std::uint16_t writer;    ///< In epoch `seen`.
+  std::uint16_t writer;    ///< In epoch `seen`: whose interval there has the greatest order.
   std::uint16_t missing;   ///< Replies.
+  interval written;        ///< That interval.
   std::uint32_t seen;      ///< The epoch in which a notice of it was looked at last.
   interval twin_of;        ///< The closed interval that the twin is from the beginning of.
   interval listed;         ///< The last interval of this rank that lists it.
