@@ -31,7 +31,7 @@ enum class checkpoint_refusal : std::uint8_t {
   continues,          ///< A function that was given to future::then has not run yet.
   not_written,        ///< The files could not be written.
   several_programs,   ///< The ranks do not all run the same program.
-  shared_memory,      ///< Shared memory is allocated, or a shared::mutex is held.
+  shared_memory,      ///< A shared::mutex is held, or it or the shared::barrier() is waited for.
 };
 
 /// Thrown by checkpoint() on every rank. Nothing was written then, an older checkpoint of that name
@@ -61,9 +61,9 @@ void read_restored_root(const char* type, void* into, std::size_t size);
 ///
 /// It saves all threads and other fibers but main's: those that are ready, asleep, or wait for
 /// results, for threads, or for a sojourn::mutex, semaphore, … in the global heap, in a thread's
-/// heap or in a thread's frames. It saves thread_heap()s and the global heap. It does not save
-/// variables in static storage, memory from malloc and new, or open files; shared memory
-/// (sojourn/shared.hpp) refuses it.
+/// heap or in a thread's frames. It saves thread_heap()s and the global heap. It saves
+/// shared memory (sojourn/shared.hpp), too. It does not save variables in static storage, memory
+/// from malloc and new, or open files.
 ///
 /// main calls it on every rank, like the collectives. Threads stand still meanwhile; calls that are
 /// on their way run first. Suspends. Errors: checkpoint_error.

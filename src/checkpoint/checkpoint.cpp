@@ -192,9 +192,6 @@ void scan_for_private_memory(piece* p) {
 
 /// The fibers of this rank. Refuses the checkpoint when one of them cannot be saved.
 std::vector<piece*> fibers_to_save() {
-  // Before the fibers, of which one may have to do with this.
-  if (const char* what = on_checkpoint.shared_memory(); what != nullptr)
-    refuse(checkpoint_refusal::shared_memory, what);
   std::vector<piece*> list;
   each_piece(
       [](piece* p, void* context) {
@@ -254,6 +251,7 @@ void save_rank(const std::string& path, const checkpoint_set& set, const root_by
   save_threads(to);
   save_stops(to);
   save_records(to);
+  on_checkpoint.shared.save(to);
   to.finish();
 }
 
@@ -407,6 +405,7 @@ void load_rank(file_reader& from) {
   load_threads(from);
   load_stops(from);
   load_records(from);
+  on_checkpoint.shared.load(from);
 }
 
 }  // namespace
@@ -423,7 +422,15 @@ void checkpoint_now(const std::string& path, const root_bytes& root) {
   freeze([](const piece* p) { return p != self.main && !p->runs_frozen; });
   stand_still(true);
   wait_until_all_arrived();
-  failure first = write_all(path, root);
+  failure first = anywhere([] {
+    if (const char* what = on_checkpoint.shared.unsaved(); what != nullptr)
+      refuse(checkpoint_refusal::shared_memory, what);
+  });
+  if (first.why == checkpoint_refusal::none) {
+    on_checkpoint.shared.gather();
+    wait_until_all_arrived();
+    first = write_all(path, root);
+  }
   stand_still(false);
   thaw();
   if (first.why == checkpoint_refusal::none) return;

@@ -5,14 +5,24 @@
 #include <cstdint>
 #include <string>
 
+#include "base/saved_file.hpp"
 #include "checkpoint/files.hpp"
 
 namespace sojourn::detail {
 
-/// What floors beside this one do for checkpoints. Filled in once, before main begins. (job)
+/// What shared memory, a floor beside this one, does for checkpoints. Filled in once, before main
+/// begins. (job)
+struct shared_memory_hooks {
+  /// Why it cannot be saved now, or null.
+  const char* (*unsaved)() = []() -> const char* { return nullptr; };
+  /// Called by main on all ranks, while other fibers stand still: brings what this rank saves here.
+  /// Suspends.
+  void (*gather)() = [] {};
+  void (*save)(file_writer& to) = [](file_writer&) {};
+  void (*load)(file_reader& from) = [](file_reader&) {};
+};
 struct checkpoint_hooks {
-  /// What shared memory this rank has, which no file holds; null when it has none. (shared)
-  const char* (*shared_memory)() = []() -> const char* { return nullptr; };
+  shared_memory_hooks shared;
 };
 extern checkpoint_hooks on_checkpoint;
 

@@ -435,7 +435,8 @@ void live() {
   attach_watch(s.watch(), {!self.alone, [] { return static_cast<const piece*>(self.parked); },
                            deadlocked, ring});
   introduce_myself();
-  on_checkpoint.shared_memory = unsaved_shared_memory;
+  on_checkpoint.shared = {unsaved_shared_memory, gather_shared_memory, save_shared_memory,
+                          load_shared_memory};
   attach_checkpoint(s.secret);
   if (s.restore_path[0] != 0) restore_rank(s.restore_path, s.restored);
   wait_for_all();

@@ -87,6 +87,42 @@ std::uint64_t allocator::longest_free() const {
   return std::max(of_free, end_ - fresh_);
 }
 
+void allocator::save(file_writer& to) const {
+  to.put(fresh_);
+  to.put(std::uint64_t{sizes_.size()});
+  for (const auto& [at, bytes] : sizes_) {
+    to.put(at);
+    to.put(bytes);
+  }
+}
+
+void allocator::load(file_reader& from) {
+  from.get(fresh_);
+  if (fresh_ != first_) add_free(first_, fresh_ - first_);
+  for (auto count = from.get<std::uint64_t>(); count != 0; --count) {
+    const auto at = from.get<std::uint64_t>();
+    const auto bytes = from.get<std::uint64_t>();
+    const auto hole = std::prev(free_.upper_bound(at));
+    const auto [begin, length] = *hole;
+    remove_free(hole);
+    (void)deal_out(begin, at, bytes, begin + length, true);
+  }
+}
+
+allocator::ranges allocator::pages_in_use() const {
+  ranges all(free_.get_allocator());
+  for (const auto& [at, bytes] : sizes_)
+    all.emplace_back(at / page_bytes, (at + bytes + page_bytes - 1) / page_bytes);
+  std::sort(all.begin(), all.end());
+  // Small blocks share pages.
+  std::uint64_t end = 0;
+  for (auto& [first, last] : all) {
+    first = std::max(first, end);
+    end = last = std::max(first, last);
+  }
+  return all;
+}
+
 void allocator::give_back(std::uint64_t at, std::uint64_t bytes) {
   auto next = free_.lower_bound(at);
   if (next != free_.end() && at + bytes == next->first) {

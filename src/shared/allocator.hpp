@@ -11,6 +11,9 @@
 #include <set>
 #include <unordered_map>
 #include <utility>
+#include <vector>
+
+#include "base/saved_file.hpp"
 
 namespace sojourn::detail::pages {
 
@@ -32,6 +35,12 @@ class allocator {
   std::uint64_t capacity() const { return end_ - first_; }
   /// The longest block that can be allocated, if it need not be aligned further.
   std::uint64_t longest_free() const;
+  /// For checkpoints. load() requires that nothing has been allocated.
+  void save(file_writer& to) const;
+  void load(file_reader& from);
+  /// The pages that have a block or a part of one, in ascending order, as first and end.
+  using ranges = std::pmr::vector<std::pair<std::uint64_t, std::uint64_t>>;
+  ranges pages_in_use() const;
   /// Whether an address lies behind everything that was ever dealt out.
   bool is_untouched(std::uint64_t at) const { return at >= fresh_ && at < end_; }
 

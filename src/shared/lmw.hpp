@@ -45,6 +45,10 @@ class lmw final : public page_protocol {
   void fault(page_number g, bool store, bool again) override;
   bool has_stores() const override { return !open_.empty(); }
   int keeper(page_number g) override { return page(g).keeper; }
+  bool is_untouched(page_number g) const override {
+    return !table_[g].lmw.known || table_[g].lmw.fresh;
+  }
+  void restored(page_number g) override { page(g).fresh = false; }
   void list_stores(interval_pages& out) override;
   void closed(interval index) override;
   void learn(const interval_record& r) override;

@@ -25,6 +25,8 @@ class lsw final : public page_protocol {
 
   void fault(page_number g, bool store, bool again) override;
   int keeper(page_number g) override { return x_.host.home(g); }
+  void restored(page_number g) override { (void)page(g); }
+  bool is_untouched(page_number g) const override { return !table_[g].lsw.known; }
   bool stays_until_used() const override { return true; }
   void used(page_number g) override;
   void hold(page_number g) override { ++page(g).held; }

@@ -29,6 +29,11 @@ class page_protocol {
   /// The rank that is asked first for a page which is not here.
   virtual int keeper(page_number g) = 0;
 
+  /// Whether, as far as its home knows, nobody has touched the page: it is zero.
+  virtual bool is_untouched(page_number g) const = 0;
+  /// At its home, before anybody touches it: it has come from a checkpoint, and is not zero.
+  virtual void restored(page_number g) = 0;
+
   /// Whether a page stays, once it has come, until used() is called. If not, the next three
   /// functions are never called.
   virtual bool stays_until_used() const { return false; }

@@ -97,6 +97,8 @@ rank_memory& memory() {
   return *memory_of_rank;
 }
 
+bool shared_memory_has_begun() { return memory_of_rank != nullptr; }
+
 rank_memory::rank_memory()
     : protection_(choose_protection(settings().protected_by)),
       mapping_(*protection_),
@@ -186,6 +188,10 @@ void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registe
   if (!fault_is_over()) {
     if (first_lost_rank() != no_rank) [[unlikely]]
       end_for_want_of(page, faulting_.needed);
+    // Even while fibers stand still for a checkpoint: in the middle of an instruction no fiber can
+    // be saved.
+    piece* const faulted = running_piece();
+    faulted->runs_frozen = true;
     if (is_writing)
       take_replies_until([](void* of) { return static_cast<rank_memory*>(of)->fault_is_over(); },
                          this);
@@ -193,6 +199,7 @@ void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registe
       wait_for(page_waits_.try_emplace(wait_of(page, faulting_.needed), waits_at::shared_page)
                    .first->second,
                page);
+    faulted->runs_frozen = false;
   }
   note_ran();
   if (is_writing) wire().take_up(half_written);
@@ -267,17 +274,6 @@ void rank_memory::free_here(std::uint64_t at) {
 
 bool rank_memory::is_allocated(std::uint64_t address) {
   return owner(address) != job.me || !blocks_of(address).is_untouched(address);
-}
-
-const char* rank_memory::unsaved() const {
-  if (std::any_of(blocks_.begin(), blocks_.end(),
-                  [](const allocator& a) { return a.allocated_bytes() != 0; }))
-    return "shared memory is allocated, which is not saved: free it first (sojourn::shared::free), "
-           "or keep in the global heap what is to be saved";
-  if (pages_.any_lock_in_use())
-    return "a sojourn::shared::mutex is held or waited for, and these are not saved: unlock it "
-           "first";
-  return nullptr;
 }
 
 void rank_memory::begin_threads(int count) {
@@ -487,10 +483,6 @@ void attach_shared_memory() {
 
 void fail_shared_memory() {
   if (pages::memory_of_rank != nullptr) pages::memory_of_rank->fail_waits();
-}
-
-const char* unsaved_shared_memory() {
-  return pages::memory_of_rank == nullptr ? nullptr : pages::memory_of_rank->unsaved();
 }
 
 }  // namespace sojourn::detail

@@ -11,6 +11,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "base/saved_file.hpp"
 #include "fiber/waiters.hpp"
 #include "message/message_reader.hpp"
 #include "shared/allocator.hpp"
@@ -58,8 +59,17 @@ class rank_memory final : public services {
 
   /// Frames leave this rank: perhaps those of a fiber that it expects at the next barrier.
   void frames_leave() { pages_.fiber_went(); }
-  /// What a program would miss if it went on without this memory, or null.
+
+  // --- Checkpoints: each rank saves the pages of what was allocated there. When nobody stores any
+  // more, all ranks meet at a barrier, and fetch what they lack of these; a restored job begins
+  // as if each page had been stored to by the rank where it was allocated.
+
+  /// Why this cannot be saved now, or null.
   const char* unsaved() const;
+  /// See shared_memory_hooks.
+  void gather();
+  void save(file_writer& to);
+  void load(file_reader& from);
 
   void receive(arrival& a);
   /// See dispatcher_hooks::tell.
@@ -100,6 +110,8 @@ class rank_memory final : public services {
   [[noreturn]] void refuse_allocation(std::size_t bytes, protocol_kind how) const;
   [[noreturn]] void end_for_want_of(page_number page, access needed);
   [[noreturn]] static void throw_mutex_lost(std::uint64_t l);
+  template <class Visit>
+  void each_page_to_save(Visit visit);
   void note_ran();
   bool fault_is_over() const;
   wait_counts::kind kind_of(const waiters& queue) const;
@@ -140,6 +152,7 @@ const shared_settings& settings();
 /// That of this rank, which begins now if it has not. Errors: sojourn::error before run(), and
 /// where this machine can have no shared memory.
 rank_memory& memory();
+bool shared_memory_has_begun();
 
 }  // namespace pages
 
@@ -147,7 +160,10 @@ rank_memory& memory();
 void attach_shared_memory();
 /// See rank_memory::fail_waits.
 void fail_shared_memory();
-/// See checkpoint_hooks.
+/// See shared_memory_hooks.
 const char* unsaved_shared_memory();
+void gather_shared_memory();
+void save_shared_memory(file_writer& to);
+void load_shared_memory(file_reader& from);
 
 }  // namespace sojourn::detail

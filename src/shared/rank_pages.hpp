@@ -48,6 +48,9 @@ class rank_pages final : exchange, barrier_hooks {
   void fault(page_number page, bool store, waiter fiber, bool again);
   /// The rank that is asked first for a page which is not here.
   int keeper(page_number page) { return protocol_of(page).keeper(page); }
+  /// See page_protocol.
+  bool is_untouched(page_number page) { return protocol_of(page).is_untouched(page); }
+  void restored(page_number page) { protocol_of(page).restored(page); }
   /// The instruction at which the fiber faulted last has run: pages that stayed here for it may
   /// leave. To be called as soon as the rank sees that the fiber is elsewhere: when it enters the
   /// runtime other than by a fault, or a doorbell interrupts it at another instruction. Before the

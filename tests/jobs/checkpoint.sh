@@ -174,7 +174,6 @@ for ranks in 1 2; do
     'a value of more than 512 KiB, or of a type that cannot travel, is not saved before its receiver has read it' \
     'main holds a sojourn::mutex of the global heap, and would not hold it in a restored job: unlock it first$' \
     'a fiber is a part of main that a fork or an activation began, and has not ended$' \
-    'shared memory is allocated, which is not saved: free it first' \
     'a sojourn::shared::mutex is held or waited for, and these are not saved: unlock it first$' \
     'checkpoint() must be called by main on every rank, not by a thread or a call, and outside of any'; do
     expect_out "no checkpoint was written: .*$sentence"
