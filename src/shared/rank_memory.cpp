@@ -26,6 +26,7 @@
 #include "sojourn/errors.hpp"
 #include "sojourn/shared_memory.hpp"
 #include "sojourn/thread.hpp"
+#include "transport/neighbours.hpp"
 
 namespace sojourn::detail {
 
@@ -364,9 +365,24 @@ void rank_memory::require_all_ranks(const char* to_do) const {
     throw_rank_lost(rank, to_do);
 }
 
+namespace {
+
+/// All that have, also those of which nothing is handled yet: one may have ended because another
+/// had, and that one is to be named, too.
+std::string who_has_ended() {
+  std::string all;
+  int count = 0;
+  for (int rank = 0; rank < job.count; ++rank) {
+    if (!near_ranks().lost(rank)) continue;
+    all += format(count++ == 0 ? "%d" : ", %d", rank);
+  }
+  return (count == 1 ? "rank " : "ranks ") + all + (count == 1 ? " has ended" : " have ended");
+}
+
+}  // namespace
+
 /// Nothing can be thrown at an instruction.
 void rank_memory::end_for_want_of(page_number page, access needed) {
-  const int lost = first_lost_rank();
   const int keeper = pages_.keeper(page);
   const std::string where =
       keeper == job.me  ? std::string("others have stored to it, and their stores are not here")
@@ -376,13 +392,13 @@ void rank_memory::end_for_want_of(page_number page, access needed) {
                               "page is fetched from any rank",
                               keeper);
   std::fprintf(stderr,
-               "sojourn: rank %d ends: rank %d has ended in the middle of the job, and a %s waits "
-               "for the page of shared memory at 0x%llx: %s\n",
-               job.me, lost, needed == access::store ? "store" : "load",
+               "sojourn: rank %d ends: %s in the middle of the job, and a %s waits for the page of "
+               "shared memory at 0x%llx: %s\n",
+               job.me, who_has_ended().c_str(), needed == access::store ? "store" : "load",
                static_cast<unsigned long long>(addresses.shared + page * page_bytes),
                where.c_str());
   try {
-    throw_rank_lost(lost, "shared memory");
+    throw_rank_lost(first_lost_rank(), "shared memory");
   } catch (...) {
     std::terminate();  // without a further word: the launcher tells of that rank
   }
