@@ -66,6 +66,9 @@ class memory_or_end final : public std::pmr::memory_resource {
   }
 };
 
+/// Also where the loop has not handled it yet.
+bool has_lost_rank() { return near_ranks().losses().load(std::memory_order_relaxed) != 0; }
+
 const shared_settings* chosen = nullptr;
 rank_memory* memory_of_rank = nullptr;
 /// Why there is no shared memory on this machine; or null.
@@ -187,19 +190,24 @@ void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registe
   counts.shared.faulting_ns += now_ns() - began;
   // Where it came and has gone again meanwhile, nobody wakes this fiber a second time.
   if (!fault_is_over()) {
-    if (first_lost_rank() != no_rank) [[unlikely]]
+    if (has_lost_rank()) [[unlikely]]
       end_for_want_of(page, faulting_.needed);
     // Even while fibers stand still for a checkpoint: in the middle of an instruction no fiber can
     // be saved.
     piece* const faulted = running_piece();
     faulted->runs_frozen = true;
-    if (is_writing)
-      take_replies_until([](void* of) { return static_cast<rank_memory*>(of)->fault_is_over(); },
-                         this);
-    else
+    if (is_writing) {
+      take_replies_until(
+          [](void* of) {
+            return static_cast<rank_memory*>(of)->fault_is_over() || has_lost_rank();
+          },
+          this);
+      if (!fault_is_over()) end_for_want_of(page, faulting_.needed);
+    } else {
       wait_for(page_waits_.try_emplace(wait_of(page, faulting_.needed), waits_at::shared_page)
                    .first->second,
                page);
+    }
     faulted->runs_frozen = false;
   }
   note_ran();
