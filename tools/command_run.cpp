@@ -71,6 +71,8 @@ struct run_options {
   bool no_bind = false;
   bool label = false;
   bool stats = false;
+  bool shared_report = false;
+  std::string shared_report_json;
   bool dry_run = false;
 
   run_options() {
@@ -82,6 +84,10 @@ struct run_options {
     flag("--label", label, "Put the rank before each line of output, as in: [2] text");
     flag("--stats", stats, "After the job, print the counters of each rank and their sums");
     text("--stats-json", stats_json, "FILE", "Write the same to FILE as JSON");
+    flag("--shared-report", shared_report,
+         "After the job, print which pages of shared memory fault most and where, which ranks "
+         "store to the same page, and data races");
+    text("--shared-report-json", shared_report_json, "FILE", "Write the same to FILE as JSON");
     text("--share", share, "on|off", "Map objects between ranks, or send messages only [on]");
     text("--balance", balance, "POLICY",
          "Hand ready threads to idle ranks: none, steal or diffuse [none]");
@@ -229,6 +235,7 @@ run_request parse_job(const std::vector<std::string>& words) {
   if (options.bind && options.no_bind) throw error("--bind and --no-bind exclude each other");
   check_file_name(options, "--restore", "a checkpoint", options.restore);
   check_file_name(options, "--stats-json", "a file", options.stats_json);
+  check_file_name(options, "--shared-report-json", "a file", options.shared_report_json);
   check_file_name(options, "--report", "a file", options.report);
   if (program < words.size()) {
     request.options.command.assign(words.begin() + static_cast<std::ptrdiff_t>(program),
@@ -262,6 +269,8 @@ run_request parse_job(const std::vector<std::string>& words) {
   }
   request.report = options.report;
   request.stats = options.stats;
+  request.shared_report = options.shared_report;
+  request.shared_report_json = options.shared_report_json;
   request.stats_json = options.stats_json;
   request.dry_run = options.dry_run;
   return request;
@@ -395,8 +404,11 @@ int run_command(const std::vector<std::string>& words) {
   // What ranks inherit, and --dry-run shows.
   // Ranks then say which frames could not be given to others.
   if (request.stats) setenv("SOJOURN_STATS", "on", 0);
+  if (request.shared_report) setenv("SOJOURN_SHARED_REPORT", "on", 1);
   for (const auto& [setting, value] : {std::pair("SOJOURN_BALANCE", &request.balance),
                                        std::pair("SOJOURN_MAIN_STACK_KIB", &request.main_stack_kib),
+                                       std::pair("SOJOURN_SHARED_REPORT_JSON",
+                                                 &request.shared_report_json),
                                        std::pair("SOJOURN_STACK_KIB", &request.fiber_stack_kib)}) {
     if (!value->empty()) setenv(setting, value->c_str(), 1);
   }

@@ -13,6 +13,8 @@ namespace sojourn::tools {
 struct run_request {
   launch_options options;
   bool stats = false;
+  bool shared_report = false;
+  std::string shared_report_json;
   std::string stats_json;       ///< File, or "".
   std::string report;           ///< The same.
   std::string balance;          ///< The policy of load balance, or "": the environment says which.

@@ -61,6 +61,11 @@ void* allocate(std::size_t bytes, std::size_t align = alignof(std::max_align_t),
 /// never allocated ends the rank that owns the address.
 void free(void* p);
 
+/// Calls the block in which `p` lies by this name in the report (`sojourn run --shared-report`),
+/// which knows the line that allocated it in any case. One rank is enough. Does nothing where no
+/// report is wanted. Never suspends.
+void name(const void* p, const char* text);
+
 /// Shared memory for `count` objects of a type whose zeros are a value.
 template <class T>
 T* alloc(std::size_t count = 1, protocol how = protocol::usual) {

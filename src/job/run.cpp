@@ -287,7 +287,11 @@ void wait_for_quiet() {
 void main_fiber(void*) {
   self.status = self.body(self.context);
   // The other ranks may wait for this one for ever: a failure ends the job.
-  if (self.status == 0) wait_for_quiet();
+  if (self.status == 0) {
+    wait_for_quiet();
+    report_shared_memory();
+    wait_for_quiet();
+  }
   self.main_ended = true;
 }
 

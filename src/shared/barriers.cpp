@@ -61,7 +61,7 @@ void barriers::send_arrival(bool to_collect) {
     head.number = arrived_ - told_;
     told_ = arrived_;
     told_any_ = true;
-    if (hooks_.wants_collection()) head.flag |= wants_to_collect;
+    if (hooks_.wants_collection() || x_.report != nullptr) head.flag |= wants_to_collect;
   }
   message_writer& out = x_.begin(head);
   out.put_clock(x_.log.known());

@@ -9,6 +9,7 @@
 
 #include "shared/interval_log.hpp"
 #include "shared/page_message.hpp"
+#include "shared/page_report.hpp"
 #include "shared/services.hpp"
 #include "sojourn/shared_counters.hpp"
 
@@ -55,6 +56,8 @@ struct exchange {
   sojourn::shared::counters own_counts;
   /// What this rank counts: here, or where the rank has them.
   sojourn::shared::counters* counts = &own_counts;
+  /// Where a report is wanted: then every barrier collects, so that all diffs meet. Else null.
+  page_report* report = nullptr;
   std::size_t faults_under_way = 0;
   std::size_t locks_under_way = 0;
 

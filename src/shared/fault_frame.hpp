@@ -26,6 +26,8 @@ void prepare_fault_frames();
 
 /// The stack pointer of the interrupted code. `context`: the third argument of a signal handler.
 std::uint64_t interrupted_sp(const void* context);
+/// The address of the interrupted instruction.
+std::uint64_t interrupted_code(const void* context);
 /// A number made of the address of the interrupted instruction and of all general registers.
 std::uint64_t interrupted_registers(const void* context);
 /// How many bytes below that are needed for what is saved.

@@ -181,6 +181,8 @@ void lmw::make_own_diff(lmw_page& a) {
     n->diff = static_cast<std::byte*>(allocate(size));
     std::memcpy(n->diff, scratch.data(), size);
   }
+  if (x_.report != nullptr)
+    x_.report->meet(number_of(a), x_.log.find(x_.me, n->index), {scratch.data(), size});
   drop_twin(a);
 }
 
@@ -319,7 +321,11 @@ void lmw::departed() {
       a.several_writers = false;
       listed_.push_back(number_of(a));
     } else {
-      if (a.writer != r.owner) a.several_writers = true;
+      if (a.writer != r.owner) {
+        if (x_.report != nullptr && x_.host.home(number_of(a)) == x_.me)
+          x_.report->several_writers(number_of(a), a.writer, r.owner, !a.several_writers);
+        a.several_writers = true;
+      }
       if (x_.log.find(a.writer, a.written).order >= r.order) return;
     }
     a.writer = r.owner;
@@ -598,6 +604,7 @@ void lmw::apply_all(lmw_page& a) {
     if (d.size != 0) apply_diff(bytes, d.bytes, d.size);
     ++x_.counts->diffs_applied;
     x_.counts->diff_bytes_applied += d.size;
+    if (x_.report != nullptr) x_.report->meet(number_of(a), *d.of, {d.bytes, d.size});
   }
   const vector_clock& known = x_.log.known();
   for (std::size_t q = 0; q < known.size(); ++q) {

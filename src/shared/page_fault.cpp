@@ -21,7 +21,9 @@ namespace {
 
 page_fault_hooks hooks;
 pthread_t worker;
-std::uint64_t registers_at_fault;  ///< For sojourn_page_fault, which is called next.
+// For sojourn_page_fault, which is called next.
+std::uint64_t registers_at_fault;
+std::uint64_t code_at_fault;
 bool is_child_of_fork = false;
 
 /// What the runtime may need of the stack below the frame of a fault.
@@ -124,6 +126,7 @@ bool can_wait(std::uint64_t address, const void* context) {
 bool on_fault(const page_fault& fault, void*) {
   if (!can_wait(fault.address, fault.context)) return false;
   registers_at_fault = interrupted_registers(fault.context);
+  code_at_fault = interrupted_code(fault.context);
   // Where the processor does not tell, the access may be a store.
   call_on_interrupted_stack(fault.context, fault.address, fault.access != fault_access::read);
   return true;
@@ -168,9 +171,10 @@ void sojourn_page_fault(std::uint64_t address, bool store) noexcept {
   using namespace sojourn::detail::pages;
   const int saved = errno;
   const std::uint64_t registers = registers_at_fault;
+  const std::uint64_t code = code_at_fault;
   {
     const whole_piece_waits whole;
-    hooks.on_page_fault(address, store, registers);
+    hooks.on_page_fault(address, store, registers, code);
   }
   errno = saved;
 }

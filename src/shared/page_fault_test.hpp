@@ -49,7 +49,7 @@ inline char* user(std::size_t page = 0) {
 }
 inline char* runtime(std::size_t page = 0) { return user(page) + addresses.shared_bytes(); }
 
-inline void wait_for_page(std::uint64_t address, bool store, std::uint64_t) {
+inline void wait_for_page(std::uint64_t address, bool store, std::uint64_t, std::uint64_t) {
 #if defined(__x86_64__)
   constexpr std::uint64_t direction_flag = 0x400;
   CLAIM((__builtin_ia32_readeflags_u64() & direction_flag) == 0);  // as the ABI says

@@ -5,11 +5,14 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <fstream>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "base/check.hpp"
 #include "fiber/scheduler.hpp"
+#include "fiber/user_frames.hpp"
 #include "memory/address_map.hpp"
 #include "memory/runtime_resource.hpp"
 #include "memory/stack_slots.hpp"
@@ -21,7 +24,9 @@
 #include "message/outbound.hpp"
 #include "migrate/ship.hpp"
 #include "shared/page_fault.hpp"
+#include "shared/source_place.hpp"
 #include "sojourn/clock.hpp"
+#include "sojourn/collectives.hpp"
 #include "sojourn/detail/counts.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/shared_memory.hpp"
@@ -81,8 +86,13 @@ void check_length(std::size_t bytes) {
         bytes);
 }
 
-rank_pages_settings settings_of_pages() {
+rank_pages_settings settings_of_pages(page_report* report) {
   rank_pages_settings s;
+  s.report = report;
+  if (report != nullptr) {
+    // All stores are to be noticed, and all changes to be seen as such.
+    s.protocol.exclusive = s.protocol.whole_pages = s.protocol.claims = false;
+  }
   s.collect_bytes = settings().collect_bytes;
   s.counts = &counts.shared;
   return s;
@@ -113,7 +123,11 @@ rank_memory::rank_memory()
       page_waits_(runtime_resource()),
       numbers_(runtime_resource()),
       waits_(counts.shared, runtime_resource()),
-      pages_(*this, job.me, job.count, entries(page_count_), settings_of_pages()) {
+      report_(settings().wants_report()
+                  ? std::make_unique<page_report>(job.count, runtime_resource())
+                  : nullptr),
+      block_notes_(runtime_resource()),
+      pages_(*this, job.me, job.count, entries(page_count_), settings_of_pages(report_.get())) {
   mapping_.grow(mapping::capacity());
   pages_.fiber_came();
   pages_.set_members(static_cast<std::uint32_t>(job.count));
@@ -176,7 +190,8 @@ void rank_memory::refuse(int, const char* why) { refuse_arrival(*arriving_, why)
 
 // --- What fibers ask for
 
-void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registers) {
+void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registers,
+                        std::uint64_t code) {
   const std::uint64_t began = now_ns();
   const bool is_writing = is_writing_message();
   const auto half_written = wire().set_aside();
@@ -186,7 +201,10 @@ void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registe
   if (!again) note_ran();
   went_on_ = {};
   faulting_ = {page, store ? access::store : access::load, false};
+  const std::uint64_t remote_before = counts.shared.faults_remote;
   pages_.fault(page, store, self, again);
+  if (report_ != nullptr)
+    report_->fault(page, store, counts.shared.faults_remote != remote_before, code);
   counts.shared.faulting_ns += now_ns() - began;
   // Where it came and has gone again meanwhile, nobody wakes this fiber a second time.
   if (!fault_is_over()) {
@@ -272,7 +290,28 @@ void rank_memory::barrier() {
 allocator::block rank_memory::allocate(std::size_t bytes, std::size_t align, protocol_kind how) {
   const allocator::block b = blocks_[static_cast<std::size_t>(how)].allocate(bytes, align);
   if (b.at == 0) refuse_allocation(bytes, how);
+  if (report_ != nullptr) {
+    const piece* here = running_piece();
+    block_notes_.insert_or_assign(
+        b.at, block_note{bytes, here != nullptr ? user_code(here->hi) : 0, {}});
+  }
   return b;
+}
+
+void rank_memory::name(std::uint64_t at, const char* text) {
+  if (report_ != nullptr) block_notes_[at].name = text;
+}
+
+report_part rank_memory::part_of_report() const {
+  report_part part;
+  part.ranks.push_back(counts.shared);
+  for (const auto& [at, b] : block_notes_)
+    part.blocks.push_back({at, b.bytes, std::string(b.name), source_place(b.code)});
+  part.pages.insert(report_->pages().begin(), report_->pages().end());
+  for (const auto& [site, times] : report_->sites())
+    part.sites.push_back({site.first, times, source_place(site.second)});
+  part.races = report_->races();
+  return part;
 }
 
 void rank_memory::free_here(std::uint64_t at) {
@@ -481,8 +520,9 @@ rank_memory::leaving_task::leaving_task(rank_memory& m)
 
 namespace {
 
-void on_page_fault(std::uint64_t address, bool store, std::uint64_t registers) {
-  pages::memory().reach(address, store, registers);
+void on_page_fault(std::uint64_t address, bool store, std::uint64_t registers,
+                   std::uint64_t code) {
+  pages::memory().reach(address, store, registers, code);
 }
 
 bool is_allocated(std::uint64_t address) {
@@ -490,6 +530,27 @@ bool is_allocated(std::uint64_t address) {
 }
 
 }  // namespace
+
+void report_shared_memory() {
+  using namespace pages;
+  if (!settings().wants_report()) return;
+  report_part part;
+  part.ranks.push_back(counts.shared);
+  if (memory_of_rank != nullptr) part = memory_of_rank->part_of_report();
+  const std::vector<std::string> parts = gather(written(part));
+  if (job.me != 0) return;
+  const shared_report all(parts, addresses.shared);
+  if (settings().report_text) {
+    std::fflush(stdout);
+    std::fputs(all.text().c_str(), stderr);
+  }
+  if (settings().report_json == nullptr) return;
+  std::ofstream file(settings().report_json);
+  file << all.json();
+  if (!file.flush())
+    std::fprintf(stderr, "sojourn: the report of shared memory cannot be written to %s\n",
+                 settings().report_json);
+}
 
 void attach_shared_memory() {
   pages::chosen = new pages::shared_settings;

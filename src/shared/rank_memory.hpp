@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <map>
 #include <memory_resource>
 #include <span>
+#include <string>
 #include <unordered_map>
 
 #include "base/saved_file.hpp"
@@ -18,6 +20,7 @@
 #include "shared/mapping.hpp"
 #include "shared/protection.hpp"
 #include "shared/rank_pages.hpp"
+#include "shared/shared_report.hpp"
 #include "shared/services.hpp"
 #include "shared/shared_settings.hpp"
 #include "shared/streams.hpp"
@@ -34,8 +37,8 @@ class rank_memory final : public services {
 
   // --- What fibers ask for
 
-  /// A fiber has faulted. Suspends. `registers`: see page_fault_hooks.
-  void reach(std::uint64_t address, bool store, std::uint64_t registers);
+  /// A fiber has faulted. Suspends. `registers`, `code`: see page_fault_hooks.
+  void reach(std::uint64_t address, bool store, std::uint64_t registers, std::uint64_t code);
 
   void lock(std::uint64_t l);
   bool try_lock(std::uint64_t l);
@@ -45,6 +48,8 @@ class rank_memory final : public services {
   /// Errors: shared::exhausted.
   allocator::block allocate(std::size_t bytes, std::size_t align, protocol_kind how);
   void free_here(std::uint64_t at);
+  /// See shared::name.
+  void name(std::uint64_t at, const char* text);
   /// Where an address was allocated.
   int owner(std::uint64_t address) { return home(page_of(address)); }
   /// False: never dealt out, as far as this rank can know.
@@ -72,6 +77,8 @@ class rank_memory final : public services {
   void load(file_reader& from);
 
   void receive(arrival& a);
+  /// What this rank tells in the report of the job. Requires: a report is wanted.
+  report_part part_of_report() const;
   /// See dispatcher_hooks::tell.
   bool tell(int to, message_class c);
 
@@ -102,6 +109,13 @@ class rank_memory final : public services {
     explicit leaving_task(rank_memory& m);
     rank_memory& of;
     bool is_posted = false;
+  };
+
+  /// What is known of a block for the report.
+  struct block_note {
+    std::uint64_t bytes = 0;
+    std::uint64_t code = 0;  ///< Of the program, where it was allocated.
+    std::pmr::string name;
   };
 
   static std::span<page_entry> entries(std::uint64_t count);
@@ -144,6 +158,8 @@ class rank_memory final : public services {
   const arrival* arriving_ = nullptr;
   std::uint64_t arrived_ns_ = 0;  ///< Its time, while it is handled.
   wait_counts waits_;
+  std::unique_ptr<page_report> report_;                ///< Where one is wanted.
+  std::pmr::map<std::uint64_t, block_note> block_notes_;  ///< By address.
   rank_pages pages_;  ///< Last: it uses the others.
 };
 
@@ -155,6 +171,10 @@ rank_memory& memory();
 bool shared_memory_has_begun();
 
 }  // namespace pages
+
+/// At the end of the job, on all ranks: rank 0 prints and writes the report, where one is wanted.
+/// Suspends. Called by the main fibers.
+void report_shared_memory();
 
 /// Requires: called on the worker thread, after map_region and before the dispatcher is attached.
 void attach_shared_memory();

@@ -25,6 +25,7 @@ rank_pages::rank_pages(services& h, int my_rank, int rank_count, std::span<page_
       held_(static_cast<std::size_t>(rank_count), h.memory()),
       collect_from_(s.collect_bytes) {
   if (s.counts != nullptr) counts = s.counts;
+  report = s.report;
 }
 
 rank_pages::~rank_pages() = default;
@@ -225,6 +226,7 @@ std::size_t rank_pages::collectable_bytes() const {
 }
 
 void rank_pages::end_collection() {
+  if (report != nullptr) report->forget_diffs();
   for (page_protocol* p : protocols_) p->end_collection();
   log.collect(barrier);
   // What is open now cannot be given back: collecting again at once would be of no use.

@@ -31,6 +31,8 @@ struct rank_pages_settings {
   std::size_t collect_bytes = std::size_t{64} << 20;
   /// Where to count; null: nowhere that anybody looks.
   sojourn::shared::counters* counts = nullptr;
+  /// See exchange.
+  page_report* report = nullptr;
 };
 
 class rank_pages final : exchange, barrier_hooks {

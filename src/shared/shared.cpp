@@ -44,6 +44,11 @@ void free(void* p) {
   rpc_ff(owner, [](std::uint64_t there) { memory().free_here(there); }, at);
 }
 
+void name(const void* p, const char* text) {
+  if (p != nullptr && sojourn::detail::pages::settings().wants_report())
+    memory().name(reinterpret_cast<std::uint64_t>(p), text);
+}
+
 void mutex::lock() { memory().lock(reinterpret_cast<std::uint64_t>(this)); }
 bool mutex::try_lock() { return memory().try_lock(reinterpret_cast<std::uint64_t>(this)); }
 void mutex::unlock() { memory().unlock(reinterpret_cast<std::uint64_t>(this)); }

@@ -24,6 +24,19 @@ std::uint64_t setting(const char* name, std::uint64_t otherwise, std::uint64_t l
   return value;
 }
 
+const char* text_or_null(const char* name) {
+  const char* set = std::getenv(name);
+  return set != nullptr && *set != 0 ? set : nullptr;
+}
+
+bool is_on(const char* name) {
+  const char* set = text_or_null(name);
+  const std::string_view wanted = set != nullptr ? set : "off";
+  if (wanted != "on" && wanted != "off")
+    throw error(format("%s=%s is neither on nor off", name, set));
+  return wanted == "on";
+}
+
 protocol_kind protocol_from_environment() {
   const char* set = std::getenv("SOJOURN_SHARED");
   const std::string_view wanted = set != nullptr && *set != 0 ? set : "lmw";
@@ -39,6 +52,8 @@ shared_settings::shared_settings()
     : usual(protocol_from_environment()),
       pages_a_fault(static_cast<std::uint32_t>(setting("SOJOURN_SHARED_FETCH", 8, 1, 64))),
       collect_bytes(setting("SOJOURN_SHARED_DIFFS", 64 << 10, 64, 1 << 30) << 10),
-      protected_by(protection_from_environment()) {}
+      protected_by(protection_from_environment()),
+      report_text(is_on("SOJOURN_SHARED_REPORT")),
+      report_json(text_or_null("SOJOURN_SHARED_REPORT_JSON")) {}
 
 }  // namespace sojourn::detail::pages

@@ -18,6 +18,10 @@ struct shared_settings {
   std::uint32_t pages_a_fault;  ///< SOJOURN_SHARED_FETCH.
   std::size_t collect_bytes;    ///< SOJOURN_SHARED_DIFFS.
   protection_way protected_by;  ///< SOJOURN_SHARED_PROTECTION.
+  bool report_text;             ///< SOJOURN_SHARED_REPORT.
+  const char* report_json;      ///< SOJOURN_SHARED_REPORT_JSON: a file; or null.
+
+  bool wants_report() const { return report_text || report_json != nullptr; }
 };
 
 }  // namespace sojourn::detail::pages

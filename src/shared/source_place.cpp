@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shared/source_place.hpp"
+
+#include <string_view>
+#include <unordered_map>
+
+#include "base/check.hpp"
+#include "base/debug_info.hpp"
+#include "base/symbols.hpp"
+
+namespace sojourn::detail::pages {
+
+namespace {
+
+/// Of the standard library or the runtime. Templates are named with their result before them.
+bool is_library(const std::string& function) {
+  std::string_view name(function);
+  name = name.substr(0, name.find_first_of("(<"));
+  name = name.substr(name.find_last_of(' ') + 1);
+  return name.starts_with("std::") || name.starts_with("sojourn::") ||
+         name.starts_with("__gnu_cxx::");
+}
+
+std::string look_up(std::uint64_t code) {
+  for (const source_frame& f : describe_address("/proc/self/exe", code)) {
+    if (is_library(f.function) || f.line == 0) continue;
+    return format("%s:%d", f.file.substr(f.file.find_last_of('/') + 1).c_str(), f.line);
+  }
+  return symbolise(code);
+}
+
+}  // namespace
+
+std::string source_place(std::uint64_t code) {
+  if (code == 0) return "";
+  static std::unordered_map<std::uint64_t, std::string> known;
+  const auto [at, is_new] = known.try_emplace(code);
+  if (is_new) at->second = look_up(code);
+  return at->second;
+}
+
+}  // namespace sojourn::detail::pages

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names for places in the program's code, in the report of shared memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sojourn::detail::pages {
+
+/// "main.cpp:41" of the program's own function at this instruction, where it has debug information;
+/// else a function's name. "" of 0. Remembers its answers. Allocates.
+std::string source_place(std::uint64_t code);
+
+}  // namespace sojourn::detail::pages
