@@ -405,11 +405,11 @@ int run_command(const std::vector<std::string>& words) {
   // Ranks then say which frames could not be given to others.
   if (request.stats) setenv("SOJOURN_STATS", "on", 0);
   if (request.shared_report) setenv("SOJOURN_SHARED_REPORT", "on", 1);
-  for (const auto& [setting, value] : {std::pair("SOJOURN_BALANCE", &request.balance),
-                                       std::pair("SOJOURN_MAIN_STACK_KIB", &request.main_stack_kib),
-                                       std::pair("SOJOURN_SHARED_REPORT_JSON",
-                                                 &request.shared_report_json),
-                                       std::pair("SOJOURN_STACK_KIB", &request.fiber_stack_kib)}) {
+  for (const auto& [setting, value] :
+       {std::pair("SOJOURN_BALANCE", &request.balance),
+        std::pair("SOJOURN_MAIN_STACK_KIB", &request.main_stack_kib),
+        std::pair("SOJOURN_SHARED_REPORT_JSON", &request.shared_report_json),
+        std::pair("SOJOURN_STACK_KIB", &request.fiber_stack_kib)}) {
     if (!value->empty()) setenv(setting, value->c_str(), 1);
   }
   stats_file report(request.report);

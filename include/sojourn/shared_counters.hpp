@@ -44,18 +44,19 @@ struct counters {
   std::uint64_t notices = 0;        ///< Pages that intervals of other ranks listed.
   std::uint64_t intervals = 0;      ///< This rank's own.
   std::uint64_t collections = 0;
-  std::uint64_t page_waits = 0;       ///< Fibers that were suspended for a page.
-  std::uint64_t lock_waits = 0;       ///< For a lock.
-  std::uint64_t barrier_waits = 0;    ///< At a barrier.
-  std::uint64_t switches_useful = 0;  ///< Of these waits: another fiber was ready.
+  std::uint64_t page_waits = 0;          ///< Fibers that were suspended for a page.
+  std::uint64_t lock_waits = 0;          ///< For a lock.
+  std::uint64_t barrier_waits = 0;       ///< At a barrier.
+  std::uint64_t switches_useful = 0;     ///< Of these waits: another fiber was ready.
   std::uint64_t switches_same_page = 0;  ///< All other fibers that wait do so for the same page
                                          ///< (all block).
-  std::uint64_t switches_tail = 0;  ///< All others had arrived at the barrier (tail effect).
-  std::uint64_t switches_idle = 0;  ///< Any other state without a ready fiber (no work).
-  std::uint64_t page_idle_ns = 0;   ///< Time in which no fiber was ready, until a page came.
-  std::uint64_t lock_idle_ns = 0;   ///< Until a lock came.
-  std::uint64_t barrier_idle_ns = 0;  ///< Until a barrier ended.
-  std::uint64_t serving_ns = 0;  ///< Time spent handling messages about shared memory (IO handling).
+  std::uint64_t switches_tail = 0;       ///< All others had arrived at the barrier (tail effect).
+  std::uint64_t switches_idle = 0;       ///< Any other state without a ready fiber (no work).
+  std::uint64_t page_idle_ns = 0;        ///< Time in which no fiber was ready, until a page came.
+  std::uint64_t lock_idle_ns = 0;        ///< Until a lock came.
+  std::uint64_t barrier_idle_ns = 0;     ///< Until a barrier ended.
+  std::uint64_t serving_ns =
+      0;  ///< Time spent handling messages about shared memory (IO handling).
   std::uint64_t faulting_ns = 0;  ///< Time spent in faults before the wait, if there is one. The
                                   ///< kernel's part is not measured.
 

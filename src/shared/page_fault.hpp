@@ -15,9 +15,9 @@ namespace sojourn::detail::pages {
 struct page_fault_hooks {
   /// Called on the stack of the running fiber, which may suspend in it. `store`: the instruction
   /// wants to store, as far as the processor tells. `registers` is the same number whenever an
-  /// instruction faults again without having run, and most likely another one otherwise. `code` is its address. Returns
-  /// when the instruction is to be executed again. Must not throw. While it runs, the fiber neither
-  /// leaves its rank nor is cut at a mark: it waits as a whole.
+  /// instruction faults again without having run, and most likely another one otherwise. `code` is
+  /// its address. Returns when the instruction is to be executed again. Must not throw. While it
+  /// runs, the fiber neither leaves its rank nor is cut at a mark: it waits as a whole.
   void (*on_page_fault)(std::uint64_t address, bool store, std::uint64_t registers,
                         std::uint64_t code);
   /// Whether the program may use this address of its view at all. Called in a signal handler.

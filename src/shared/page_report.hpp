@@ -23,10 +23,11 @@ struct page_notes {
   std::uint64_t loads = 0;   ///< Faults by loads,
   std::uint64_t stores = 0;  ///< and by stores.
   std::uint64_t remote = 0;  ///< Of both: those that asked other ranks.
-  std::uint64_t shared_epochs = 0;  ///< Times from barrier to barrier in which several ranks stored.
+  std::uint64_t shared_epochs =
+      0;                        ///< Times from barrier to barrier in which several ranks stored.
   std::uint64_t met_apart = 0;  ///< Pairs of unordered diffs of two ranks without a common byte,
   std::uint64_t met_on_a_byte = 0;  ///< and with one.
-  std::uint64_t writers = 0;        ///< Bit r: rank r is one of several; ranks from 63 on share one.
+  std::uint64_t writers = 0;  ///< Bit r: rank r is one of several; ranks from 63 on share one.
 
   /// Adds what another rank has noted. What meets may meet on several ranks: the most counts.
   page_notes& operator+=(const page_notes& other);

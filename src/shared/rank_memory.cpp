@@ -196,7 +196,8 @@ void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registe
   const bool is_writing = is_writing_message();
   const auto half_written = wire().set_aside();
   const page_number page = page_of(address);
-  waiter self = running_piece();
+  piece* self_piece = running_piece();
+  waiter self = self_piece;
   const bool again = went_on_.fiber == self && went_on_.registers == registers;
   if (!again) note_ran();
   went_on_ = {};
@@ -204,7 +205,8 @@ void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registe
   const std::uint64_t remote_before = counts.shared.faults_remote;
   pages_.fault(page, store, self, again);
   if (report_ != nullptr)
-    report_->fault(page, store, counts.shared.faults_remote != remote_before, code);
+    report_->fault(page, store, counts.shared.faults_remote != remote_before,
+                   code_in_program(code, self_piece->hi));
   counts.shared.faulting_ns += now_ns() - began;
   // Where it came and has gone again meanwhile, nobody wakes this fiber a second time.
   if (!fault_is_over()) {
@@ -292,8 +294,8 @@ allocator::block rank_memory::allocate(std::size_t bytes, std::size_t align, pro
   if (b.at == 0) refuse_allocation(bytes, how);
   if (report_ != nullptr) {
     const piece* here = running_piece();
-    block_notes_.insert_or_assign(
-        b.at, block_note{bytes, here != nullptr ? user_code(here->hi) : 0, {}});
+    block_notes_.insert_or_assign(b.at,
+                                  block_note{bytes, here != nullptr ? user_code(here->hi) : 0, {}});
   }
   return b;
 }
@@ -520,8 +522,7 @@ rank_memory::leaving_task::leaving_task(rank_memory& m)
 
 namespace {
 
-void on_page_fault(std::uint64_t address, bool store, std::uint64_t registers,
-                   std::uint64_t code) {
+void on_page_fault(std::uint64_t address, bool store, std::uint64_t registers, std::uint64_t code) {
   pages::memory().reach(address, store, registers, code);
 }
 

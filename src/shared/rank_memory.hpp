@@ -6,8 +6,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <map>
+#include <memory>
 #include <memory_resource>
 #include <span>
 #include <string>
@@ -20,8 +20,8 @@
 #include "shared/mapping.hpp"
 #include "shared/protection.hpp"
 #include "shared/rank_pages.hpp"
-#include "shared/shared_report.hpp"
 #include "shared/services.hpp"
+#include "shared/shared_report.hpp"
 #include "shared/shared_settings.hpp"
 #include "shared/streams.hpp"
 #include "shared/wait_counts.hpp"
@@ -158,9 +158,9 @@ class rank_memory final : public services {
   const arrival* arriving_ = nullptr;
   std::uint64_t arrived_ns_ = 0;  ///< Its time, while it is handled.
   wait_counts waits_;
-  std::unique_ptr<page_report> report_;                ///< Where one is wanted.
+  std::unique_ptr<page_report> report_;                   ///< Where one is wanted.
   std::pmr::map<std::uint64_t, block_note> block_notes_;  ///< By address.
-  rank_pages pages_;  ///< Last: it uses the others.
+  rank_pages pages_;                                      ///< Last: it uses the others.
 };
 
 /// What the user has set.

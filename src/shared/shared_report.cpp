@@ -58,8 +58,8 @@ counters sum_of(const std::vector<counters>& ranks) {
 
 std::string counters_text(const std::vector<counters>& ranks) {
   const counters c = sum_of(ranks);
-  const std::uint64_t bytes = c.page_message_bytes + c.lock_message_bytes +
-                              c.barrier_message_bytes + c.news_message_bytes;
+  const std::uint64_t bytes =
+      c.page_message_bytes + c.lock_message_bytes + c.barrier_message_bytes + c.news_message_bytes;
   const auto row = [](const char* name, std::uint64_t value) {
     return format("  %-34s %14llu\n", name, number(value));
   };
@@ -72,9 +72,10 @@ std::string counters_text(const std::vector<counters>& ranks) {
          row("overlapping locks", c.locks_overlapping) + row("contention: page", c.faults_joined) +
          row("contention: lock", c.locks_joined) + row("diffs created", c.diffs_made) +
          row("diffs used", c.diffs_applied) + "Waits of fibers, and who could run meanwhile:\n" +
-         row("useful", c.switches_useful) + row("all wait for the same page", c.switches_same_page) +
-         row("tail effect", c.switches_tail) + row("no work", c.switches_idle) +
-         "Milliseconds:\n" + ms("no fiber could run: page", c.page_idle_ns) +
+         row("useful", c.switches_useful) +
+         row("all wait for the same page", c.switches_same_page) +
+         row("tail effect", c.switches_tail) + row("no work", c.switches_idle) + "Milliseconds:\n" +
+         ms("no fiber could run: page", c.page_idle_ns) +
          ms("no fiber could run: lock", c.lock_idle_ns) +
          ms("no fiber could run: barrier", c.barrier_idle_ns) +
          ms("serving messages", c.serving_ns) + ms("serving faults", c.faulting_ns);
@@ -99,8 +100,8 @@ std::string written(const report_part& part) {
   for (const fault_site& s : part.sites)
     text += format("s %u %llu %s\n", s.page, number(s.times), in_one_line(s.where).c_str());
   for (const race_note& r : part.races)
-    text += format("r %u %u %d %d %llu\n", r.page, r.offset, r.ranks[0], r.ranks[1],
-                   number(r.times));
+    text +=
+        format("r %u %u %d %d %llu\n", r.page, r.offset, r.ranks[0], r.ranks[1], number(r.times));
   return text;
 }
 
@@ -146,9 +147,9 @@ void shared_report::read(const std::string& part) {
       in >> s.page >> s.times;
       in.ignore(1);
       std::getline(in, s.where);
-      const auto same = std::find_if(
-          all_.sites.begin(), all_.sites.end(),
-          [&](const fault_site& o) { return o.page == s.page && o.where == s.where; });
+      const auto same =
+          std::find_if(all_.sites.begin(), all_.sites.end(),
+                       [&](const fault_site& o) { return o.page == s.page && o.where == s.where; });
       if (same == all_.sites.end())
         all_.sites.push_back(std::move(s));
       else
@@ -158,10 +159,9 @@ void shared_report::read(const std::string& part) {
       in >> r.page >> r.offset >> r.ranks[0] >> r.ranks[1] >> r.times;
       if (!in) continue;
       // The same diffs may have met on several ranks.
-      const auto same =
-          std::find_if(all_.races.begin(), all_.races.end(), [&](const race_note& o) {
-            return o.page == r.page && o.ranks[0] == r.ranks[0] && o.ranks[1] == r.ranks[1];
-          });
+      const auto same = std::find_if(all_.races.begin(), all_.races.end(), [&](const race_note& o) {
+        return o.page == r.page && o.ranks[0] == r.ranks[0] && o.ranks[1] == r.ranks[1];
+      });
       if (same == all_.races.end()) {
         all_.races.push_back(r);
       } else {
@@ -216,8 +216,7 @@ std::vector<fault_site> shared_report::sites_of(page_number page) const {
 std::string shared_report::advice(const page_notes& p) const {
   const std::string who = ranks_of(p.writers);
   if (p.met_on_a_byte != 0)
-    return "ranks " + who +
-           " stored to the same bytes at the same time: a data race (see above)";
+    return "ranks " + who + " stored to the same bytes at the same time: a data race (see above)";
   if (p.met_apart != 0)
     return "ranks " + who +
            " stored to it at the same time, to different bytes (false sharing): give each rank's "
@@ -265,8 +264,8 @@ std::string shared_report::json() const {
     json += format("%s    {\"address\": %llu, \"page\": %u, \"offset\": %u, \"ranks\": [%d, %d], ",
                    before, number(address), r.page, r.offset, r.ranks[0], r.ranks[1]);
     json += format("\"times\": %llu, \"name\": ", number(r.times)) +
-            json_text(b != nullptr ? b->name : "") + ", \"allocated_at\": " +
-            json_text(b != nullptr ? b->where : "") + "}";
+            json_text(b != nullptr ? b->name : "") +
+            ", \"allocated_at\": " + json_text(b != nullptr ? b->where : "") + "}";
     before = ",\n";
   }
   json += "\n  ],\n  \"pages\": [";
@@ -276,8 +275,8 @@ std::string shared_report::json() const {
     const named_block* b = block_at(address_of(g));
     json += format("%s    {\"address\": %llu, \"page\": %u, \"name\": ", before,
                    number(address_of(g)), g);
-    json += json_text(b != nullptr ? b->name : "") + ", \"allocated_at\": " +
-            json_text(b != nullptr ? b->where : "");
+    json += json_text(b != nullptr ? b->name : "") +
+            ", \"allocated_at\": " + json_text(b != nullptr ? b->where : "");
     json += format(", \"load_faults\": %llu, \"store_faults\": %llu, \"remote_faults\": %llu",
                    number(p.loads), number(p.stores), number(p.remote));
     json += format(", \"epochs_with_several_writers\": %llu, \"false_sharing\": %llu",

@@ -41,8 +41,8 @@ struct report_part {
 
 /// One rank's part as text, for rank 0.
 std::string written(const report_part& part);
-/// All parts, by rank. `first_page`: the address of page 0. Requires: made by written(); what is not
-/// is left out.
+/// All parts, by rank. `first_page`: the address of page 0. Requires: made by written(); what is
+/// not is left out.
 class shared_report {
  public:
   shared_report(const std::vector<std::string>& parts, std::uint64_t first_page);

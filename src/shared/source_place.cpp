@@ -7,10 +7,20 @@
 #include "base/check.hpp"
 #include "base/debug_info.hpp"
 #include "base/symbols.hpp"
+#include "fiber/user_frames.hpp"
+
+// The linker defines these: where the code of the program lies.
+extern "C" const char __executable_start;
+extern "C" const char etext;
 
 namespace sojourn::detail::pages {
 
 namespace {
+
+bool is_in_executable(std::uint64_t code) {
+  return code >= reinterpret_cast<std::uint64_t>(&__executable_start) &&
+         code < reinterpret_cast<std::uint64_t>(&etext);
+}
 
 /// Of the standard library or the runtime. Templates are named with their result before them.
 bool is_library(const std::string& function) {
@@ -30,6 +40,13 @@ std::string look_up(std::uint64_t code) {
 }
 
 }  // namespace
+
+std::uint64_t code_in_program(std::uint64_t code, std::uint64_t hi) {
+  if (is_in_executable(code)) return code;
+  for (const frame& f : frames_below(hi, 48))
+    if (is_in_executable(f.code) && is_users(f.code)) return f.code;
+  return code;
+}
 
 std::string source_place(std::uint64_t code) {
   if (code == 0) return "";

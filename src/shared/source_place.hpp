@@ -7,6 +7,10 @@
 
 namespace sojourn::detail::pages {
 
+/// `code`, where it is the program's. Else the address of a call in the program's youngest function
+/// on the running stack, whose oldest frames end at `hi`; or `code`.
+std::uint64_t code_in_program(std::uint64_t code, std::uint64_t hi);
+
 /// "main.cpp:41" of the program's own function at this instruction, where it has debug information;
 /// else a function's name. "" of 0. Remembers its answers. Allocates.
 std::string source_place(std::uint64_t code);

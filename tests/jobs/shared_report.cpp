@@ -61,6 +61,7 @@ void ordered() {
   }
   shared::barrier();
   CHECK_EQUAL(one->value, 10 * rank_count());
+  shared::barrier();
   if (rank_me() == 0) one->value = 1;
   shared::barrier();
   if (rank_me() == 1) one->value = 2;
@@ -150,6 +151,11 @@ void two_threads_that_need_a_page_ask_once() {
 
 void diffs_are_made_and_used_once_by_each_rank() {
   int* all = grid();
+  // At first the page is one rank's, and goes as a whole.
+  all[rank_me()] = 2;
+  shared::barrier();
+  CHECK_EQUAL(all[0], 2);
+  shared::barrier();
   all[rank_me()] = 1;
   shared::barrier();
   const shared::counters before = shared::counters_now();

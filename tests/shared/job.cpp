@@ -75,6 +75,7 @@ class rank final : public services {
 
  public:
   std::vector<page_entry> table;
+  std::unique_ptr<page_report> report;  ///< Or null.
   std::unique_ptr<rank_pages> pages;
 };
 
@@ -135,6 +136,9 @@ class job {
     for (const thread& t : threads_)
       if (t.next < code(t).size())
         throw failure("deadlock: thread " + std::to_string(t.number) + " waits for ever");
+    for (const auto& r : ranks_)
+      if (r->report != nullptr && !r->report->races().empty())
+        throw failure("a data race is told of a program that has none");
     for (const auto& way : ways_)
       if (!way.empty()) throw failure("a message cannot be delivered at the end");
   }
@@ -419,6 +423,11 @@ rank::rank(job& j, int my_rank) : me(my_rank), job_(j) {
   rank_pages_settings s;
   s.protocol = {p.exclusive, p.sticking, p.whole_pages, p.claims};
   s.collect_bytes = j.collect_bytes();
+  if (p.report) {
+    report = std::make_unique<page_report>(p.ranks, &pool_);
+    s.report = report.get();
+    s.protocol.exclusive = s.protocol.whole_pages = s.protocol.claims = false;
+  }
   pages = std::make_unique<rank_pages>(*this, me, p.ranks, table, s);
 }
 

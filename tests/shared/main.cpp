@@ -44,6 +44,7 @@ const char* const usage =
   --ranks N --threads N --pages N --variables N --locks N --phases N --steps N
                 how large programs are: most ranks, threads of a rank, pages, variables of a page,
                 locks, phases between barriers, and steps of a phase
+  --report 1    ranks look for data races, as they do for --shared-report; there are none
 )";
 
 struct options {
@@ -62,7 +63,7 @@ constexpr size_option size_options[] = {
     {"ranks", &program_sizes::ranks}, {"threads", &program_sizes::threads_of_rank},
     {"pages", &program_sizes::pages}, {"variables", &program_sizes::variables_of_page},
     {"locks", &program_sizes::locks}, {"phases", &program_sizes::phases},
-    {"steps", &program_sizes::steps},
+    {"steps", &program_sizes::steps}, {"report", &program_sizes::report},
 };
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -140,7 +141,8 @@ std::string text_of(const program_sizes& sizes) {
   std::string out =
       std::string("--protocol ") + (sizes.protocol ? name_of(*sizes.protocol) : "mixed");
   for (const size_option& s : size_options)
-    out += std::string(" --") + s.name + " " + std::to_string(sizes.*s.size);
+    if (sizes.*s.size != 0)
+      out += std::string(" --") + s.name + " " + std::to_string(sizes.*s.size);
   return out;
 }
 

@@ -24,6 +24,7 @@ class maker {
           sizes_.protocol.value_or(static_cast<protocol_kind>(up_to(protocol_kinds - 1))));
     p_.exclusive = likely(70);
     p_.sticking = likely(40);
+    p_.report = sizes_.report != 0;
     p_.claims = likely(50);
     p_.whole_pages = likely(30);
     // Else no diffs are longer than a page.

@@ -50,6 +50,7 @@ struct program_sizes {
   int pages = 2;
   int variables_of_page = 2;
   int locks = 2;
+  int report = 0;  ///< 1: ranks look for data races, as for --shared-report.
 };
 
 struct program {
@@ -66,6 +67,7 @@ struct program {
   bool fair = false;  ///< Locks may go to other ranks before local waiters.
   int fetched_together = 1;
   std::size_t collect_bytes = SIZE_MAX;
+  bool report = false;                   ///< See program_sizes.
   std::vector<protocol_kind> protocols;  ///< Of each page.
   std::vector<script> threads;
 
