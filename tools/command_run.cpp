@@ -30,6 +30,7 @@ constexpr const char* examples = R"(Examples:
   sojourn run -n 4 ./btree --keys words     what follows the program is the program's
   sojourn run -n 4 --label ./btree          "[2] " before each line that rank 2 writes
   sojourn run -n 4 --stats ./btree          counters of all ranks, after the job
+  sojourn run -n 4 --shared-report ./sor    what shared memory costs, and why
   sojourn run -n 4 --share off ./btree      ranks that reach each other by messages alone
   sojourn run --restore state ./sort        goes on from a checkpoint that ./sort wrote
   sojourn run -n 16 --dry-run ./btree       what would be started, and on which cores

@@ -135,9 +135,9 @@ struct job_segment {
 /// whose builds differ in them do not begin to talk.
 inline constexpr std::uint64_t job_segment_magic = [] {
   std::uint64_t magic = 0x736f6a6f75726e31;
-  for (std::uint64_t bytes :
-       {sizeof(job_segment), sizeof(rank_block), sizeof(counts_page), counters::count(),
-        sizeof(rank_watch), sizeof(rank_report), sizeof(fiber_record), sizeof(job_watch)}) {
+  for (std::uint64_t bytes : {sizeof(job_segment), sizeof(rank_block), sizeof(counts_page),
+                              counters::count(), shared::counters::count(), sizeof(rank_watch),
+                              sizeof(rank_report), sizeof(fiber_record), sizeof(job_watch)}) {
     magic = (magic ^ bytes) * 0x100000001b3;
   }
   return magic;

@@ -12,7 +12,6 @@
 
 #include "base/check.hpp"
 #include "fiber/scheduler.hpp"
-#include "fiber/user_frames.hpp"
 #include "memory/address_map.hpp"
 #include "memory/runtime_resource.hpp"
 #include "memory/stack_slots.hpp"
@@ -294,8 +293,8 @@ allocator::block rank_memory::allocate(std::size_t bytes, std::size_t align, pro
   if (b.at == 0) refuse_allocation(bytes, how);
   if (report_ != nullptr) {
     const piece* here = running_piece();
-    block_notes_.insert_or_assign(b.at,
-                                  block_note{bytes, here != nullptr ? user_code(here->hi) : 0, {}});
+    block_notes_.insert_or_assign(
+        b.at, block_note{bytes, here != nullptr ? calling_code(here->hi) : 0, {}});
   }
   return b;
 }

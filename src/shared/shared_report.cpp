@@ -195,12 +195,14 @@ std::string shared_report::place_of(page_number page, std::uint32_t offset) cons
 std::vector<page_number> shared_report::worst_first() const {
   std::vector<page_number> pages;
   for (const auto& [page, notes] : all_.pages) pages.push_back(page);
+  // Of pages that are equally bad the first comes first.
   const auto weight = [&](page_number g) {
     const page_notes& p = all_.pages.at(g);
-    return std::tuple(p.met_on_a_byte != 0, p.remote, p.shared_epochs, p.loads + p.stores);
+    return std::tuple(p.met_on_a_byte != 0, p.remote, p.shared_epochs, p.loads + p.stores,
+                      ~std::uint64_t{g});
   };
-  std::stable_sort(pages.begin(), pages.end(),
-                   [&](page_number a, page_number b) { return weight(a) > weight(b); });
+  std::sort(pages.begin(), pages.end(),
+            [&](page_number a, page_number b) { return weight(a) > weight(b); });
   return pages;
 }
 
@@ -208,8 +210,9 @@ std::vector<fault_site> shared_report::sites_of(page_number page) const {
   std::vector<fault_site> sites;
   for (const fault_site& s : all_.sites)
     if (s.page == page) sites.push_back(s);
-  std::stable_sort(sites.begin(), sites.end(),
-                   [](const fault_site& a, const fault_site& b) { return a.times > b.times; });
+  std::sort(sites.begin(), sites.end(), [](const fault_site& a, const fault_site& b) {
+    return std::tie(b.times, a.where) < std::tie(a.times, b.where);
+  });
   return sites;
 }
 

@@ -31,29 +31,42 @@ bool is_library(const std::string& function) {
          name.starts_with("__gnu_cxx::");
 }
 
-std::string look_up(std::uint64_t code) {
-  for (const source_frame& f : describe_address("/proc/self/exe", code)) {
-    if (is_library(f.function) || f.line == 0) continue;
-    return format("%s:%d", f.file.substr(f.file.find_last_of('/') + 1).c_str(), f.line);
-  }
-  return symbolise(code);
+/// Of the innermost function there that is the program's own; "" when no line is known.
+std::string line_at(std::uint64_t code) {
+  for (const source_frame& f : describe_address("/proc/self/exe", code))
+    if (!is_library(f.function) && f.line != 0)
+      return format("%s:%d", f.file.substr(f.file.find_last_of('/') + 1).c_str(), f.line);
+  return "";
+}
+
+/// Remembers the lines of all addresses it was asked for.
+const std::string& known_line(std::uint64_t code) {
+  static std::unordered_map<std::uint64_t, std::string> known;
+  const auto [at, is_new] = known.try_emplace(code);
+  if (is_new && is_in_executable(code)) at->second = line_at(code);
+  return at->second;
 }
 
 }  // namespace
 
 std::uint64_t code_in_program(std::uint64_t code, std::uint64_t hi) {
   if (is_in_executable(code)) return code;
+  const std::uint64_t caller = calling_code(hi);
+  return caller != 0 ? caller : code;
+}
+
+std::uint64_t calling_code(std::uint64_t hi) {
+  // A function of the program may be inlined into one of the runtime, that which runs main's body
+  // for example: so its line tells whose it is, and its name only where no line is known.
   for (const frame& f : frames_below(hi, 48))
-    if (is_in_executable(f.code) && is_users(f.code)) return f.code;
-  return code;
+    if (!known_line(f.code).empty()) return f.code;
+  return user_code(hi);
 }
 
 std::string source_place(std::uint64_t code) {
   if (code == 0) return "";
-  static std::unordered_map<std::uint64_t, std::string> known;
-  const auto [at, is_new] = known.try_emplace(code);
-  if (is_new) at->second = look_up(code);
-  return at->second;
+  const std::string& line = known_line(code);
+  return line.empty() ? symbolise(code) : line;
 }
 
 }  // namespace sojourn::detail::pages

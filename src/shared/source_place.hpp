@@ -7,9 +7,12 @@
 
 namespace sojourn::detail::pages {
 
-/// `code`, where it is the program's. Else the address of a call in the program's youngest function
-/// on the running stack, whose oldest frames end at `hi`; or `code`.
+/// `code`, where the program's file has it. Else calling_code(hi), or `code`.
 std::uint64_t code_in_program(std::uint64_t code, std::uint64_t hi);
+
+/// The address of a call in the program's youngest function on the running stack, whose oldest
+/// frames end at `hi`; 0 when there is none.
+std::uint64_t calling_code(std::uint64_t hi);
 
 /// "main.cpp:41" of the program's own function at this instruction, where it has debug information;
 /// else a function's name. "" of 0. Remembers its answers. Allocates.
