@@ -17,6 +17,13 @@ class symbol_table {
 
   bool empty() const { return functions_.empty(); }
 
+  /// Calls visit(name, address, end) for each function, in the order of their addresses; the name is
+  /// as in the file.
+  template <class Visit>
+  void each(Visit&& visit) const {
+    for (const function& f : functions_) visit(names_.c_str() + f.name, f.address, f.end);
+  }
+
   /// True when the file is linked to run at the addresses it states (not position independent), so
   /// that addresses of a process that ran it can be looked up as they are.
   bool fixed_addresses() const { return fixed_addresses_; }

@@ -39,6 +39,16 @@ struct {
   std::uint64_t last_number = 0;
 } heap;
 
+struct {
+  std::uint64_t at_ns = never_ns;
+  void (*ring)() = nullptr;
+} alarm;
+
+void note_next() {
+  next_timer_ns = alarm.at_ns;
+  if (heap.count != 0) next_timer_ns = std::min(next_timer_ns, heap.at[1].deadline_ns);
+}
+
 void put(std::uint32_t place, const timer& t) {
   heap.at[place] = t;
   t.who->timer = place;
@@ -73,7 +83,7 @@ void take_out(std::uint32_t place) {
       sift_down(place, last);
     }
   }
-  next_timer_ns = heap.count == 0 ? never_ns : heap.at[1].deadline_ns;
+  note_next();
 }
 
 bool lies_in_frames(const waiters* object) {
@@ -98,7 +108,12 @@ void set_timer(piece* p, std::uint64_t deadline_ns) {
   if (deadline_ns == never_ns) return;
   if (heap.count + 1 >= heap.capacity) grow();
   sift_up(++heap.count, {deadline_ns, ++heap.last_number, p});
-  next_timer_ns = heap.at[1].deadline_ns;
+  note_next();
+}
+
+void set_alarm(std::uint64_t at_ns, void (*ring)()) {
+  alarm = {at_ns, ring};
+  note_next();
 }
 
 bool cancel_timer(piece* p) {
@@ -114,7 +129,12 @@ std::uint64_t timer_of(const piece* p) {
 
 int wake_due(std::uint64_t now) {
   int woken = 0;
-  while (next_timer_ns <= now && heap.count != 0) {
+  if (alarm.at_ns <= now) {
+    alarm.at_ns = never_ns;
+    note_next();
+    alarm.ring();
+  }
+  while (heap.count != 0 && heap.at[1].deadline_ns <= now) {
     piece* p = heap.at[1].who;
     if (p->waits_on != nullptr && lies_in_frames(p->waits_on)) [[unlikely]] {
       // The queue it waits in may lie in its own frames, which may have become an image meanwhile.
@@ -146,7 +166,7 @@ void load_timers(file_reader& from) {
   from.get(heap.count);
   while (heap.count + 1 >= heap.capacity) grow();
   for (std::uint32_t i = 1; i <= heap.count; ++i) from.get(heap.at[i]);
-  if (heap.count != 0) next_timer_ns = heap.at[1].deadline_ns;
+  note_next();
 }
 
 std::size_t timers_set() { return heap.count; }

@@ -3,6 +3,10 @@
 // The job has one host, so all its ranks are neighbours.
 #pragma once
 
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "job/segment.hpp"
 #include "transport/neighbours.hpp"
 
@@ -17,6 +21,14 @@ class segment_neighbours final : public neighbours {
   counts_page& counts_of(int rank) const override { return segment_.counts_of(rank); }
   const std::atomic<std::uint32_t>& losses() const override { return segment_.ranks_lost; }
   bool lost(int rank) const override { return segment_.ranks[rank].lost.load() != 0; }
+  bool interrupt(int rank) const override {
+    const watch_area watch = segment_.watch();
+    const rank_block& block = segment_.ranks[rank];
+    if (watch.of(rank).interruptible.load() == 0 || watch.is_asleep(rank) ||
+        block.state.load() != rank_state::attached || block.lost.load() != 0)
+      return false;
+    return syscall(SYS_tgkill, block.pid.load(), watch.of(rank).thread.load(), SIGURG) == 0;
+  }
   bool nothing_can_happen() const override { return segment_.watch().nothing_can_happen(); }
 
  private:

@@ -7,9 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory_resource>
 #include <vector>
 
 #include "fiber/scheduler.hpp"
+#include "memory/runtime_resource.hpp"
 #include "message/dispatcher.hpp"
 #include "message/own_requests.hpp"
 #include "sojourn/detail/running.hpp"
@@ -38,7 +40,7 @@ struct late_reply {
   runtime_message kind;
   std::uint16_t flags;
   ticket_id ticket;
-  std::vector<std::byte> bytes;
+  std::pmr::vector<std::byte> bytes;
   bool written = true;  ///< False between reserve_reply and commit_reply.
 };
 /// What this rank knows of another. Fibers read the lengths of the queues from counters: if they
@@ -63,7 +65,8 @@ struct peer {
   std::uint32_t replies_waiting = 0;
   std::deque<pending_send> senders;  // wait for room
   std::deque<pending_send> callers;  // wait for answers to earlier calls
-  std::deque<late_reply> replies;
+  // Not from malloc, for replies about shared memory: see take_replies_about_shared_memory().
+  std::pmr::deque<late_reply> replies{runtime_resource()};
 };
 struct dispatcher_state {
   active_transport* transport = nullptr;

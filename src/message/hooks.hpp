@@ -42,6 +42,10 @@ struct dispatcher_hooks {
   int (*each_round)(bool idle) = [](bool) { return 0; };
   /// Called once in this round or the next, after call_next_round(). (observe)
   void (*next_round)(bool idle) = [](bool) {};
+  /// Called in the handler of the signal with which other ranks interrupt this one
+  /// (neighbours::interrupt), on the worker thread: anything may have been interrupted. `context`:
+  /// the handler's third argument. Async-signal-safe. (shared)
+  void (*interrupted)(const void* context) = [](const void*) {};
 };
 extern dispatcher_hooks on_dispatch;
 

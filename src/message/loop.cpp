@@ -161,7 +161,8 @@ void take_replies_until(bool (*over)(void* context), void* context) {
   long sleep_ns = shortest_sleep_ns;
   const int at_first = dispatcher.transport->spins_for_replies() ? 0 : spins;
   for (int in_vain = at_first; !over(context);) {
-    if (dispatcher.transport->poll_replies(deliver_all, nullptr, messages_a_round) != 0) {
+    if (dispatcher.transport->poll_replies(deliver_all, nullptr, messages_a_round,
+                                           transport::any_handler) != 0) {
       in_vain = at_first;
       sleep_ns = shortest_sleep_ns;
     } else if (++in_vain < spins) {
@@ -175,6 +176,13 @@ void take_replies_until(bool (*over)(void* context), void* context) {
       sleep_ns = std::min(2 * sleep_ns, longest_sleep_ns);
     }
   }
+}
+
+void take_replies_about_shared_memory() {
+  const auto half_written = dispatcher.transport->set_aside();
+  (void)dispatcher.transport->poll_replies(deliver_all, nullptr, messages_a_round,
+                                           static_cast<int>(runtime_message::shared_memory));
+  dispatcher.transport->take_up(half_written);
 }
 
 traffic traffic_so_far() { return dispatcher.moved; }

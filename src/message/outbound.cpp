@@ -321,7 +321,7 @@ void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id tic
       return dispatcher.transport->commit(to, message_class::reply,
                                           static_cast<std::uint16_t>(kind), flags, ticket);
     }
-    p.replies.push_back({kind, flags, ticket, {first, first + size}});
+    p.replies.push_back({kind, flags, ticket, {first, first + size, runtime_resource()}});
     ++p.replies_waiting;
     ++dispatcher.waiting_replies;
     return;
@@ -340,7 +340,7 @@ std::byte* reserve_reply(int to, runtime_message kind, std::size_t size) {
                         : nullptr;
   if (room != nullptr) [[likely]]
     return room;
-  p.replies.push_back({kind, 0, 0, std::vector<std::byte>(size), false});
+  p.replies.push_back({kind, 0, 0, std::pmr::vector<std::byte>(size, runtime_resource()), false});
   ++p.replies_waiting;
   ++dispatcher.waiting_replies;
   return p.replies.back().bytes.data();

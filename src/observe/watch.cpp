@@ -299,6 +299,7 @@ void around_sleep(bool falls_asleep) {
 /// do.
 void on_interrupt(int, siginfo_t*, void* context) {
   int saved = errno;
+  on_dispatch.interrupted(context);
   rank_watch& mine = area.of(job.me);
   std::uint32_t wanted = mine.report_wanted.load();
   if (wanted != mine.report_given.load() && wanted != mine.stack_given.load()) {

@@ -22,6 +22,7 @@
 #include "message/losses.hpp"
 #include "message/outbound.hpp"
 #include "migrate/ship.hpp"
+#include "shared/fault_frame.hpp"
 #include "shared/page_fault.hpp"
 #include "shared/source_place.hpp"
 #include "sojourn/clock.hpp"
@@ -128,6 +129,7 @@ rank_memory::rank_memory()
       block_notes_(runtime_resource()),
       pages_(*this, job.me, job.count, entries(page_count_), settings_of_pages(report_.get())) {
   mapping_.grow(mapping::capacity());
+  prepare_doorbell();
   pages_.fiber_came();
   pages_.set_members(static_cast<std::uint32_t>(job.count));
   share_memory();
@@ -143,6 +145,7 @@ void rank_memory::send(int to, std::span<const std::byte> front, std::span<const
   if (is_lost(to)) return;  // what would wait for the answer has ended, or will not begin
   const std::size_t size = front.size() + back.size();
   check_length(size);
+  ringer_.sent(to);
   std::byte* room = reserve_reply(to, runtime_message::shared_memory, size);
   std::memcpy(room, front.data(), front.size());
   if (!back.empty()) std::memcpy(room + front.size(), back.data(), back.size());
@@ -362,7 +365,7 @@ bool rank_memory::tell(int to, message_class c) {
 void rank_memory::receive(arrival& a) {
   arriving_ = &a;
   arrived_ns_ = now_ns();
-  note_ran();
+  if (!instruction_waits_) note_ran();
   pages_.receive(a.source, {a.payload, a.bytes});
   const std::uint64_t spent = now_ns() - arrived_ns_;
   counts.shared.serving_ns += spent;
@@ -456,6 +459,12 @@ void rank_memory::throw_mutex_lost(std::uint64_t l) {
   throw_rank_lost(first_lost_rank(), format("a sojourn::shared::mutex (0x%llx) that is not here",
                                             static_cast<unsigned long long>(l))
                                          .c_str());
+void rank_memory::answer_bell(const void* context) {
+  if (!interrupts_user_code(context)) return;
+  instruction_waits_ = went_on_.fiber == running_piece() &&
+                       went_on_.registers == interrupted_registers(context);
+  take_replies_about_shared_memory();
+  instruction_waits_ = false;
 }
 
 /// Zeros are what the entries begin with: none is touched before its page is.
@@ -498,7 +507,11 @@ wait_counts::kind rank_memory::kind_of(const waiters& queue) const {
 void rank_memory::wait_for(waiters& queue, std::uint64_t what) {
   const wait_counts::kind kind = kind_of(queue);
   waits_.begin(kind, what, anything_ready(), now_ns());
+  // At a barrier other ranks owe no answer: they have not arrived.
+  const bool rings = kind != wait_counts::kind::barrier;
+  if (rings) ringer_.begin_wait();
   (void)wait_in(queue);
+  if (rings) ringer_.end_wait();
   waits_.over(kind, what);
 }
 
@@ -559,6 +572,9 @@ void attach_shared_memory() {
   on_message(
       runtime_message::shared_memory, [](arrival& a) { pages::memory().receive(a); },
       sizeof(pages::message_head));
+  on_dispatch.interrupted = [](const void* context) {
+    if (pages::memory_of_rank != nullptr) pages::memory_of_rank->answer_bell(context);
+  };
   try {
     pages::attach_page_faults({on_page_fault, is_allocated});
   } catch (const error& e) {

@@ -17,6 +17,7 @@
 #include "fiber/waiters.hpp"
 #include "message/message_reader.hpp"
 #include "shared/allocator.hpp"
+#include "shared/doorbell.hpp"
 #include "shared/mapping.hpp"
 #include "shared/protection.hpp"
 #include "shared/rank_pages.hpp"
@@ -79,6 +80,9 @@ class rank_memory final : public services {
   void receive(arrival& a);
   /// What this rank tells in the report of the job. Requires: a report is wanted.
   report_part part_of_report() const;
+  /// A rank that waits for an answer has interrupted this one: answers what has come, if the
+  /// program's own code was interrupted. In a signal handler.
+  void answer_bell(const void* context);
   /// See dispatcher_hooks::tell.
   bool tell(int to, message_class c);
 
@@ -150,6 +154,9 @@ class rank_memory final : public services {
     waiter fiber = nullptr;
     std::uint64_t registers = 0;
   } went_on_;
+  /// While a doorbell is answered: the fiber that runs has not executed its instruction yet.
+  bool instruction_waits_ = false;
+  ringer ringer_;
   leaving_task leaves_{*this};
   waiters at_barrier_{waits_at::shared_barrier};
   std::uint64_t barriers_left_ = 0;

@@ -17,6 +17,7 @@ struct shared_settings {
   protocol_kind usual;          ///< SOJOURN_SHARED.
   std::uint32_t pages_a_fault;  ///< SOJOURN_SHARED_FETCH.
   std::size_t collect_bytes;    ///< SOJOURN_SHARED_DIFFS.
+  std::uint64_t bell_after_ns;  ///< SOJOURN_SHARED_BELL_US; for tests.
   protection_way protected_by;  ///< SOJOURN_SHARED_PROTECTION.
   bool report_text;             ///< SOJOURN_SHARED_REPORT.
   const char* report_json;      ///< SOJOURN_SHARED_REPORT_JSON: a file; or null.

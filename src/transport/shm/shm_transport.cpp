@@ -232,11 +232,13 @@ int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int mos
   return delivered;
 }
 
-int shm_transport::poll_replies(bool (*deliver)(arrival&, void*), void* context, int most) {
+int shm_transport::poll_replies(bool (*deliver)(arrival&, void*), void* context, int most,
+                                int only) {
   int delivered = 0;
   for (int source = 0; source < ranks_; ++source) {
     ring_reader& ring = peers_[source].in[at(message_class::reply)];
     for (int i = 0; i < most && ring.has_message(); ++i) {
+      if (only != any_handler && ring.next()->handler != only) break;
       if (delays_ != nullptr) {
         if (!may_deliver(source, message_class::reply, now_ns())) break;
         delays_->passed(number_of(source, message_class::reply));

@@ -98,7 +98,7 @@ class shm_transport final : public transport {
   }
 
   int poll(bool (*deliver)(arrival&, void*), void* context, int most) override;
-  int poll_replies(bool (*deliver)(arrival&, void*), void* context, int most) override;
+  int poll_replies(bool (*deliver)(arrival&, void*), void* context, int most, int only) override;
   void prepare(int to, message_class kind) override { peers_[to].out[at(kind)].prepare(); }
   bool spins_for_replies() const override { return spins_for_replies_; }
   bool poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) override;
