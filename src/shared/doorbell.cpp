@@ -30,10 +30,10 @@ namespace {
 
 // --- Whose code was interrupted
 
-/// Whose code this is. Others: the program's and that of libraries. Template: of the public headers,
-/// made for types of the program, whose functions are most often a part of it. A frame that calls
-/// the program is quiet: where the program's code runs, the runtime must expect a page fault at any
-/// instruction, which does all that a doorbell does.
+/// Whose code this is. Others: the program's and that of libraries. Template: of the public
+/// headers, made for types of the program, whose functions are most often a part of it. A frame
+/// that calls the program is quiet: where the program's code runs, the runtime must expect a page
+/// fault at any instruction, which does all that a doorbell does.
 enum class owner : std::uint8_t { others, runtime, made_template, calls_program };
 
 struct code_range {
@@ -44,9 +44,9 @@ struct code_range {
 const std::pmr::vector<code_range>* runtime_code = nullptr;  ///< By address; they do not overlap.
 
 /// Functions of the runtime that call the program, and do nothing afterwards but end.
-constexpr std::string_view callers_of_program[] = {
-    "main_fiber", "run_user_handler", "run_rest_of_bundle", "rest_of_bundle", "run_kept",
-    "run_task"};
+constexpr std::string_view callers_of_program[] = {"main_fiber",         "run_user_handler",
+                                                   "run_rest_of_bundle", "rest_of_bundle",
+                                                   "run_kept",           "run_task"};
 
 /// Takes the number and the name that a part of a mangled name begins with; "" when there is none.
 std::string_view take_part(std::string_view& mangled) {

@@ -23,8 +23,8 @@ void prepare_doorbell();
 /// Requires: called in the signal's handler, on the worker thread. `context`: its third argument.
 bool interrupts_user_code(const void* context);
 
-/// Rings at ranks while fibers of this one wait for answers: first after a while, then less and less
-/// often, until nobody waits or all others sleep.
+/// Rings at ranks while fibers of this one wait for answers: first after a while, then less and
+/// less often, until nobody waits or all others sleep.
 class ringer {
  public:
   /// A message was sent to a rank, which may have to answer.

@@ -55,6 +55,6 @@ shared_settings::shared_settings()
       protected_by(protection_from_environment()),
       report_text(is_on("SOJOURN_SHARED_REPORT")),
       report_json(text_or_null("SOJOURN_SHARED_REPORT_JSON")),
-      bell_after_ns(setting("SOJOURN_SHARED_BELL_US", 50, 1, 1'000'000) * 1000) {}
+      bell_after_ns(setting("SOJOURN_SHARED_BELL_US", 30, 1, 1'000'000) * 1000) {}
 
 }  // namespace sojourn::detail::pages

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank that computes answers questions about shared memory: each claim hangs if it does not.
-// What the rank computes meanwhile stays right.
-#include <algorithm>
-#include <array>
-#include <atomic>
+// A rank that computes answers questions about shared memory, and what it computes stays right. It
+// computes until a process signal tells it that the answers have come, so a claim hangs where it
+// does not answer.
+#include <signal.h>
+#include <unistd.h>
+#include <sojourn/sojourn.hpp>
+
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <numeric>
-#include <sojourn/sojourn.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -21,59 +20,167 @@ namespace {
 
 using namespace sojourn;
 
-constexpr std::size_t page = 4096;
+constexpr std::size_t page_longs = 4096 / sizeof(long);
 
 /// The same address on all ranks: allocated on one.
-template <class T>
-T* alloc_on(rank_t rank, std::size_t count) {
+long* alloc_on(rank_t rank, std::size_t count) {
   std::uintptr_t at = 0;
-  if (rank_me() == rank) at = reinterpret_cast<std::uintptr_t>(shared::alloc<T>(count));
-  return reinterpret_cast<T*>(broadcast(at, rank));
+  if (rank_me() == rank) at = reinterpret_cast<std::uintptr_t>(shared::alloc<long>(count));
+  return reinterpret_cast<long*>(broadcast(at, rank));
 }
 
-shared::mutex lock;
-shared::mutex sums_lock;
+volatile sig_atomic_t told = 0;
+shared::mutex guard;
+shared::mutex sums_guard;
 
-rank_t last() { return rank_count() - 1; }
+// --- What the last rank computes. Each load returns how many of its results are wrong.
 
-/// Rank 0 takes `lock`, which the last rank has released, and stores to `flag`. The last rank
-/// computes meanwhile with `load(i)`, i = 0, 1, ..., and looks at the flag between two loads: it
-/// holds the page, and sees the store when it has given the page away and fetches it again.
-template <class Load>
-void computes_until_told(Load&& load) {
-  for (int round = 0; round < 3; ++round) {
-    auto* flag = alloc_on<long>(0, page / sizeof(long));
-    if (rank_me() == last()) {
-      lock.lock();
-      flag[1] = 7;
-      lock.unlock();
-    }
-    shared::barrier();
-    if (rank_me() == last()) {
-      lock.lock();
-      flag[2] = 8;
-      lock.unlock();
-    }
-    // Nobody answers rank 0's lock or its page but the last rank, which computes.
-    static std::atomic<bool> told;
-    told.store(false);
-    sojourn::barrier();
-    if (rank_me() == last()) {
-      rpc_ff(0, [] { told.store(true); });
-      for (int i = 0; !told.load(); ++i) load(i);
-    }
-    if (rank_me() == 0) {
-      lock.lock();
-      CHECK(flag[1] == 7 && flag[2] == 8);
-      flag[0] = 9;
-      lock.unlock();
-    }
-    shared::barrier();
-    CHECK(flag[0] == 9);
-    shared::barrier();
+int arithmetic(int i) {
+  std::uint64_t x = static_cast<std::uint64_t>(i) + 1, sum = 0;
+  for (std::uint64_t n = 0; n < 1000; ++n) sum += n * x;
+  return sum == x * 499500 ? 0 : 1;
+}
+
+int allocation(int i) {
+  int wrong = 0;
+  std::vector<std::vector<int>> all;
+  for (std::size_t n = 0; n < 50; ++n) all.emplace_back(n * 7 % 300 + 1, i);
+  for (const auto& v : all) wrong += v.back() != i;
+  return wrong;
+}
+
+int copying(int i) {
+  static char from[20000], to[20000];
+  std::memset(from, i & 0x7f, sizeof from);
+  std::memcpy(to, from, sizeof to);
+  return std::memcmp(from, to, sizeof to) == 0 ? 0 : 1;
+}
+
+int vectors(int i) {
+  double v[64], sum = 0;
+  for (int n = 0; n < 64; ++n) v[n] = n + i;
+  for (int round = 0; round < 20; ++round)
+    for (double& x : v) x = x * 2 - x;
+  for (const double x : v) sum += x;
+  return sum == 64.0 * i + 2016 && std::sqrt(v[5] * v[5]) == v[5] ? 0 : 1;
+}
+
+int exceptions(int i) {
+  try {
+    if (i >= 0) throw std::runtime_error(std::to_string(i));
+  } catch (const std::runtime_error& e) {
+    return e.what() == std::to_string(i) ? 0 : 1;
   }
+  return 1;
+}
+
+int text(int i) {
+  static std::FILE* nowhere = std::fopen("/dev/null", "w");
+  char line[64];
+  std::snprintf(line, sizeof line, "%d %.3f", i, i / 8.0);
+  std::fprintf(nowhere, "%s\n", line);
+  return std::strtol(line, nullptr, 10) == i ? 0 : 1;
+}
+
+int own_calls(int i) {
+  return rpc(rank_me(), [](int n) { return n + 1; }, i).get() == i + 1 ? 0 : 1;
+}
+
+int long_messages(int i) {
+  const std::vector<int> values(3000, i);
+  return rpc(
+             0, [](const std::vector<int>& v) { return v.back() + static_cast<int>(v.size()); },
+             values)
+                     .get() == i + 3000
+             ? 0
+             : 1;
+}
+
+struct work {
+  const char* name;
+  int (*run)(int);
+};
+constexpr work loads[] = {{"arithmetic", arithmetic}, {"malloc and free", allocation},
+                          {"memcpy", copying},        {"vectors", vectors},
+                          {"exceptions", exceptions}, {"stdio", text},
+                          {"calls to itself", own_calls},
+                          {"long messages", long_messages}};
+
+/// Rank 0 takes a mutex that the last rank had last, and then stores to pages that the last rank
+/// has, while that one computes.
+void a_rank_answers_in(const work& l) {
+  constexpr std::size_t count = 12 * page_longs;
+  const rank_t last = rank_count() - 1;
+  long* values = alloc_on(last, count);
+  told = 0;
+  const auto computing = broadcast(static_cast<std::int64_t>(getpid()), last);
+  if (rank_me() == last) {
+    guard.lock();
+    for (std::size_t n = 0; n < count; ++n) values[n] = static_cast<long>(n);
+    guard.unlock();
+  }
+  sojourn::barrier();
+  if (rank_me() == last) {
+    int wrong = 0;
+    for (int i = 0; told == 0; i = (i + 1) % 1000) wrong += l.run(i);
+    CHECK(wrong == 0);
+  }
+  if (rank_me() == 0) {
+    guard.lock();
+    long sum = 0;
+    for (std::size_t n = 0; n < count; ++n) sum += values[n]++;
+    guard.unlock();
+    constexpr auto all = static_cast<long>(count);
+    CHECK(sum == all * (all - 1) / 2);
+    kill(static_cast<pid_t>(computing), SIGUSR2);
+  }
+  shared::barrier();
+  CHECK(values[count - 1] == static_cast<long>(count));
+  shared::barrier();
+}
+
+/// Every rank computes in one thread and asks in another; with SOJOURN_SHARED_BELL_US=1 each is
+/// interrupted again and again.
+void all_ranks_compute_and_ask() {
+  constexpr int rounds = 150;
+  long* values = alloc_on(0, 4 * page_longs);
+  shared::start(2, [=](int number) {
+    int wrong = 0;
+    for (int i = 0; i < rounds; ++i) {
+      if (number % 2 == 0) {
+        for (const work& l : loads)
+          if (l.run != long_messages) wrong += l.run(i);
+        values[2 * page_longs + static_cast<std::size_t>(number)] = i;
+        yield();
+      } else {
+        sums_guard.lock();
+        ++values[0];
+        values[page_longs + static_cast<std::size_t>(i)] += values[0] - values[0] + 1;
+        sums_guard.unlock();
+        wrong += arithmetic(i);
+      }
+    }
+    CHECK(wrong == 0);
+  });
+  CHECK(values[0] == rounds * rank_count());
+  for (std::size_t i = 0; i < rounds; ++i) CHECK(values[page_longs + i] == rank_count());
+  for (std::size_t r = 0; r < static_cast<std::size_t>(rank_count()); ++r)
+    CHECK(values[2 * page_longs + 2 * r] == rounds - 1);
+  shared::barrier();
 }
 
 }  // namespace
 
-int main(int argc, char** argv) { return sojourn::run(argc, argv, [] { return check::verdict(); }); }
+int main(int argc, char** argv) {
+  struct sigaction action{};
+  action.sa_handler = [](int) { told = 1; };
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
+  sigaction(SIGUSR2, &action, nullptr);
+  return sojourn::run(argc, argv, [] {
+    for (const work& l : loads)
+      check::claim(("a rank answers in " + std::string(l.name)).c_str(),
+                   [&] { a_rank_answers_in(l); });
+    check::claim("all ranks compute and ask", all_ranks_compute_and_ask);
+    return check::verdict();
+  });
+}
