@@ -459,76 +459,78 @@ void rank_memory::throw_mutex_lost(std::uint64_t l) {
   throw_rank_lost(first_lost_rank(), format("a sojourn::shared::mutex (0x%llx) that is not here",
                                             static_cast<unsigned long long>(l))
                                          .c_str());
-  void rank_memory::answer_bell(const void* context) {
-    if (!interrupts_user_code(context)) return;
-    instruction_waits_ =
-        went_on_.fiber == running_piece() && went_on_.registers == interrupted_registers(context);
-    take_replies_about_shared_memory();
-    instruction_waits_ = false;
-  }
+}
 
-  /// Zeros are what the entries begin with: none is touched before its page is.
-  std::span<page_entry> rank_memory::entries(std::uint64_t count) {
-    static_assert(std::is_trivially_copyable_v<page_entry>);
-    return {static_cast<page_entry*>(runtime_memory(count * sizeof(page_entry))), count};
-  }
+void rank_memory::answer_bell(const void* context) {
+  if (!interrupts_user_code(context)) return;
+  instruction_waits_ =
+      went_on_.fiber == running_piece() && went_on_.registers == interrupted_registers(context);
+  take_replies_about_shared_memory();
+  instruction_waits_ = false;
+}
 
-  /// What this rank allocates from for a protocol.
-  allocator rank_memory::part(protocol_kind how) const {
-    const std::uint64_t number =
-        static_cast<std::uint64_t>(job.me) * protocol_kinds + static_cast<std::uint64_t>(how);
-    return {addresses.shared + number * pages_of_part_ * page_bytes, pages_of_part_ * page_bytes,
-            runtime_resource()};
-  }
+/// Zeros are what the entries begin with: none is touched before its page is.
+std::span<page_entry> rank_memory::entries(std::uint64_t count) {
+  static_assert(std::is_trivially_copyable_v<page_entry>);
+  return {static_cast<page_entry*>(runtime_memory(count * sizeof(page_entry))), count};
+}
 
-  allocator& rank_memory::blocks_of(std::uint64_t address) {
-    return blocks_[static_cast<std::size_t>(protocol_of(page_of(address)))];
-  }
+/// What this rank allocates from for a protocol.
+allocator rank_memory::part(protocol_kind how) const {
+  const std::uint64_t number =
+      static_cast<std::uint64_t>(job.me) * protocol_kinds + static_cast<std::uint64_t>(how);
+  return {addresses.shared + number * pages_of_part_ * page_bytes, pages_of_part_ * page_bytes,
+          runtime_resource()};
+}
 
-  /// This rank is not where a fault has ended last: so the instruction there has run.
-  void rank_memory::note_ran() {
-    if (went_on_.fiber == nullptr) return;
-    pages_.ran(went_on_.fiber);
-    went_on_ = {};
-  }
+allocator& rank_memory::blocks_of(std::uint64_t address) {
+  return blocks_[static_cast<std::size_t>(protocol_of(page_of(address)))];
+}
 
-  wait_counts::kind rank_memory::kind_of(const waiters& queue) const {
-    switch (queue.kind) {
-      case waits_at::shared_page:
-        return wait_counts::kind::page;
-      case waits_at::shared_mutex:
-        return wait_counts::kind::lock;
-      default:
-        return wait_counts::kind::barrier;
-    }
-  }
+/// This rank is not where a fault has ended last: so the instruction there has run.
+void rank_memory::note_ran() {
+  if (went_on_.fiber == nullptr) return;
+  pages_.ran(went_on_.fiber);
+  went_on_ = {};
+}
 
-  /// Suspends in the queue. `what`: a page, or the address of a lock.
-  void rank_memory::wait_for(waiters & queue, std::uint64_t what) {
-    const wait_counts::kind kind = kind_of(queue);
-    waits_.begin(kind, what, anything_ready(), now_ns());
-    // At a barrier other ranks owe no answer: they have not arrived.
-    const bool rings = kind != wait_counts::kind::barrier;
-    if (rings) ringer_.begin_wait();
-    (void)wait_in(queue);
-    if (rings) ringer_.end_wait();
-    waits_.over(kind, what);
+wait_counts::kind rank_memory::kind_of(const waiters& queue) const {
+  switch (queue.kind) {
+    case waits_at::shared_page:
+      return wait_counts::kind::page;
+    case waits_at::shared_mutex:
+      return wait_counts::kind::lock;
+    default:
+      return wait_counts::kind::barrier;
   }
+}
 
-  void rank_memory::wake_all(waiters & queue) {
-    if (&queue == &at_barrier_) ++barriers_left_;
-    if (!queue.empty()) waits_.end(kind_of(queue), arrived_ns_ != 0 ? arrived_ns_ : now_ns());
-    while (!queue.empty()) make_ready(take_waiter(queue), woken_here);
-  }
+/// Suspends in the queue. `what`: a page, or the address of a lock.
+void rank_memory::wait_for(waiters& queue, std::uint64_t what) {
+  const wait_counts::kind kind = kind_of(queue);
+  waits_.begin(kind, what, anything_ready(), now_ns());
+  // At a barrier other ranks owe no answer: they have not arrived.
+  const bool rings = kind != wait_counts::kind::barrier;
+  if (rings) ringer_.begin_wait();
+  (void)wait_in(queue);
+  if (rings) ringer_.end_wait();
+  waits_.over(kind, what);
+}
 
-  rank_memory::leaving_task::leaving_task(rank_memory & m)
-      : task{[](task* self) {
-               auto* t = static_cast<leaving_task*>(self);
-               t->is_posted = false;
-               t->of.note_ran();
-             },
-             nullptr},
-        of(m) {}
+void rank_memory::wake_all(waiters& queue) {
+  if (&queue == &at_barrier_) ++barriers_left_;
+  if (!queue.empty()) waits_.end(kind_of(queue), arrived_ns_ != 0 ? arrived_ns_ : now_ns());
+  while (!queue.empty()) make_ready(take_waiter(queue), woken_here);
+}
+
+rank_memory::leaving_task::leaving_task(rank_memory& m)
+    : task{[](task* self) {
+             auto* t = static_cast<leaving_task*>(self);
+             t->is_posted = false;
+             t->of.note_ran();
+           },
+           nullptr},
+      of(m) {}
 
 }  // namespace pages
 
