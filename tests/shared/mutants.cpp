@@ -38,7 +38,7 @@ constexpr mutant all[] = {
     {"fetch_before_arrival", fetch_before_arrival, small(lmw), 355, 1},
     {"ask_from_first_lacking", ask_from_first_lacking, small(lmw), 1876, 1},
     {"move_with_notices", move_with_notices, small(lmw), 101, 1},
-    {"page_has_own", page_has_own, large(lmw), 30184147, 1},
+    {"page_has_own", page_has_own, large(lmw), 30072170, 1},
     {"depart_by_news", depart_by_news, small(lmw), 350, 1},
     {"protect_at_close", protect_at_close, small(lsw), 32, 1},
     {"notice_lost_pages", notice_lost_pages, small(lsw), 2937, 1},
