@@ -16,11 +16,11 @@
 namespace sojourn::detail::pages {
 
 struct exchange {
-  exchange(services& h, int my_rank, int rank_count)
+  exchange(services& h, int my_rank, int rank_count, std::size_t pages)
       : host(h),
         me(my_rank),
         ranks(rank_count),
-        log(my_rank, rank_count, h.memory()),
+        log(my_rank, rank_count, pages, h.memory()),
         barrier(log.known(), h.memory()),
         previous_barrier(log.known(), h.memory()),
         out(h.memory()) {}

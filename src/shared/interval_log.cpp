@@ -10,9 +10,10 @@
 
 namespace sojourn::detail::pages {
 
-interval_log::interval_log(int me, int ranks, std::pmr::memory_resource* memory)
+interval_log::interval_log(int me, int ranks, std::size_t pages, std::pmr::memory_resource* memory)
     : me_(me),
       ranks_(ranks),
+      pages_(pages),
       memory_(memory),
       known_(static_cast<std::size_t>(ranks), 0, memory),
       collected_(static_cast<std::size_t>(ranks), 0, memory),
@@ -95,6 +96,19 @@ void interval_log::write(message_writer& to, std::span<const interval> base,
   });
 }
 
+/// Whoever walks through its pages later trusts them.
+void interval_log::check(const page_message_reader& from, const interval_record& r) const {
+  const auto clock = r.clock(ranks_);
+  from.require(clock[r.owner] == r.index, "tells of an interval whose clock does not have it");
+  std::size_t listed = 0;
+  for (const page_range& range : r.pages(ranks_)) {
+    from.require(range.count != 0 && range.count <= pages_ && range.first <= pages_ - range.count,
+                 "lists pages that do not exist");
+    listed += range.count;
+  }
+  from.require(listed <= pages_, "lists pages twice");
+}
+
 interval_record* interval_log::read_record(page_message_reader& from) {
   const auto owner = from.take<std::uint16_t>();
   const auto index = from.take<interval>();
@@ -113,6 +127,7 @@ interval_record* interval_log::read_record(page_message_reader& from) {
   take(pages_of(*r, ranks_), ranges * sizeof(page_range));
   take(versions_of(*r, ranks_), versions * sizeof(page_version));
   r->order = sum(clock_of(*r), ranks_);
+  check(from, *r);
   return r;
 }
 

@@ -78,7 +78,8 @@ inline void take_later(std::span<interval> to, std::span<const interval> other) 
 
 class interval_log {
  public:
-  interval_log(int me, int ranks, std::pmr::memory_resource* memory);
+  /// `pages`: so many there are.
+  interval_log(int me, int ranks, std::size_t pages, std::pmr::memory_resource* memory);
   interval_log(const interval_log&) = delete;
   interval_log& operator=(const interval_log&) = delete;
   ~interval_log();
@@ -114,10 +115,11 @@ class interval_log {
                         std::uint32_t versions);
   void free(interval_record* r);
   interval_record* read_record(page_message_reader& from);
-  void check_gap(const page_message_reader& from, std::size_t owner, interval base) const;
+  void check(const page_message_reader& from, const interval_record& r) const;
 
   const int me_;
   const int ranks_;
+  const std::size_t pages_;
   std::pmr::memory_resource* memory_;
   vector_clock known_;
   vector_clock collected_;

@@ -681,8 +681,7 @@ void lmw::receive(page_message_reader& from, const message_head& head) {
         lmw_page& a = checked_page(from, from.take<page_number>());
         const auto store = from.take<std::uint32_t>();
         if (!a.copy) {
-          SOJOURN_CHECK(a.keeper != x_.me, "requests for page %u go round in circles",
-                        number_of(a));
+          from.require(a.keeper != x_.me, "asks for a page that this rank keeps and does not have");
           message_writer& out =
               x_.begin({.what = page_message::page_request, .rank = head.rank, .number = 1});
           out.put(number_of(a));
@@ -706,6 +705,7 @@ void lmw::receive(page_message_reader& from, const message_head& head) {
         const auto first = from.take<interval>();
         const auto last = from.take<interval>();
         from.take_clock(theirs);
+        from.require(first != 0 && first <= last, "asks for diffs of no interval");
         from.require(last <= x_.log.mine(), "asks for diffs of an interval that is not closed");
         serve_diffs(a, from.from(), first, last, theirs);
       }

@@ -188,7 +188,15 @@ std::pmr::memory_resource* rank_memory::memory() {
   static auto* const never_destroyed = new memory_or_end;
   return never_destroyed;
 }
-void rank_memory::refuse(int, const char* why) { refuse_arrival(*arriving_, why); }
+
+void rank_memory::refuse(int from, const char* why) {
+  // It may have been held until now.
+  if (arriving_ != nullptr && arriving_->source == from) refuse_arrival(*arriving_, why);
+  die("a malformed message about shared memory from rank %d %s (it does not come from this "
+      "program, "
+      "or memory that ranks share was overwritten)",
+      from, why);
+}
 
 // --- What fibers ask for
 
@@ -371,6 +379,7 @@ void rank_memory::receive(arrival& a) {
   counts.shared.serving_ns += spent;
   waits_.pause(spent);
   arrived_ns_ = 0;
+  arriving_ = nullptr;
   wire().consume(a);
 }
 

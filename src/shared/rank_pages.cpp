@@ -10,7 +10,7 @@ namespace sojourn::detail::pages {
 
 rank_pages::rank_pages(services& h, int my_rank, int rank_count, std::span<page_entry> table,
                        const rank_pages_settings& s)
-    : exchange(h, my_rank, rank_count),
+    : exchange(h, my_rank, rank_count, table.size()),
       settings_(s),
       table_(h, table),
       lmw_(*this, table_, s.protocol),
