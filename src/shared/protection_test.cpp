@@ -97,7 +97,7 @@ void run(void (*test)(protection&), const char* name, std::uint64_t region_bytes
                         nullptr));
   setenv("SOJOURN_SHARED_PROTECTION", name, 1);
   try {
-    const auto by = choose_protection();
+    const auto by = choose_protection(protection_from_environment());
     CLAIM(by->name() == std::string(name));
     test(*by);
   } catch (const sojourn::error& e) {
@@ -136,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(both, protections_DeathTest, testing::Values("mprotect"
 void one_is_chosen() {
   map_as(0);
   unsetenv("SOJOURN_SHARED_PROTECTION");
-  const std::string name = choose_protection()->name();
+  const std::string name = choose_protection(protection_from_environment())->name();
   CLAIM(name == "mprotect" || name == "userfaultfd");
   CLAIM(!under_valgrind() || name == "mprotect");
   // The trial has left nothing behind.

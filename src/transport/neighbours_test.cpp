@@ -13,6 +13,7 @@ struct some_neighbours final : neighbours {
   const std::atomic<std::uint32_t>& losses() const override { return none; }
   bool lost(int) const override { return false; }
   bool nothing_can_happen() const override { return false; }
+  bool interrupt(int) const override { return false; }
   std::atomic<std::uint32_t> none{0};
 };
 
