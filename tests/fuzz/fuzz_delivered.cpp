@@ -146,6 +146,8 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
   static bool is_in_rank = false;
   if (is_in_rank) return 0;
   is_in_rank = true;
+  // Trying whether userfaultfd works needs handlers of signals that libFuzzer takes.
+  setenv("SOJOURN_SHARED_PROTECTION", "mprotect", 1);
   const int not_started = sojourn::run(*argc, *argv, [&] {
     sojourn::finish([&] {
       if (!fuzz::keep_shared_memory_private() || !share_with_children()) _exit(2);

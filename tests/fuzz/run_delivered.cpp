@@ -53,8 +53,6 @@ message message_of(long number) {
   dup2(errors, 2);
   sojourn::detail::last_words_are_reported(false);
   for (int s : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) signal(s, SIG_DFL);
-  // Trying whether userfaultfd works needs handlers of these signals.
-  setenv("SOJOURN_SHARED_PROTECTION", "mprotect", 1);
   try {
     for (long i = first; i < wanted.first + wanted.count; ++i) {
       state->running = i;
@@ -149,6 +147,8 @@ int main(int argc, char** argv) {
       return misuse();
     }
   }
+  // Trying whether userfaultfd works needs handlers of signals that are left alone here.
+  setenv("SOJOURN_SHARED_PROTECTION", "mprotect", 1);
   return sojourn::run(argc, argv, [] {
     int status = 0;
     // Its scope is one that messages name.

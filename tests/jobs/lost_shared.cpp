@@ -36,7 +36,11 @@ void outlive_the_victim() {
 }
 
 void die_deaf() {
-  // Others ask this rank for something meanwhile, in vain.
+  // Others ask this rank for something meanwhile, in vain: it does not hear the doorbell either.
+  sigset_t bell;
+  sigemptyset(&bell);
+  sigaddset(&bell, SIGURG);
+  pthread_sigmask(SIG_BLOCK, &bell, nullptr);
   const std::uint64_t end = now_ns() + 50'000'000;
   while (now_ns() < end) {
   }
