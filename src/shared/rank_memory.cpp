@@ -193,8 +193,7 @@ void rank_memory::refuse(int from, const char* why) {
   // It may have been held until now.
   if (arriving_ != nullptr && arriving_->source == from) refuse_arrival(*arriving_, why);
   die("a malformed message about shared memory from rank %d %s (it does not come from this "
-      "program, "
-      "or memory that ranks share was overwritten)",
+      "program, or memory that ranks share was overwritten)",
       from, why);
 }
 
