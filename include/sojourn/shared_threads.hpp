@@ -62,8 +62,9 @@ void run_thread(int number, Call call) {
 /// like any others: by via::migrate, migrate_to and migrate(). A capturing lambda is called by
 /// reference; its threads stay on their rank.
 ///
-/// Suspends until all threads of all ranks have ended. Errors: rethrows what leaves `fn`; rank_lost;
-/// sojourn::error when the number is not positive, or when it is called in a thread of start().
+/// Suspends until all threads of all ranks have ended. Errors: rethrows what leaves `fn`;
+/// rank_lost; sojourn::error when the number is not positive, or when it is called in a thread of
+/// start().
 template <class F, class... A>
 void start(int threads_of_rank, F&& fn, A... arguments) {
   using callable = std::decay_t<F>;

@@ -17,8 +17,8 @@ class symbol_table {
 
   bool empty() const { return functions_.empty(); }
 
-  /// Calls visit(name, address, end) for each function, in the order of their addresses; the name is
-  /// as in the file.
+  /// Calls visit(name, address, end) for each function, in the order of their addresses; the name
+  /// is as in the file.
   template <class Visit>
   void each(Visit&& visit) const {
     for (const function& f : functions_) visit(names_.c_str() + f.name, f.address, f.end);

@@ -33,8 +33,8 @@ std::uint64_t timer_of(const piece* p);
 /// Makes all pieces ready whose time is `now` or before; returns how many.
 int wake_due(std::uint64_t now);
 
-/// Has wake_due() call `ring` once at `at_ns` or later. There is one such alarm in a rank: setting it
-/// again replaces it.
+/// Has wake_due() call `ring` once at `at_ns` or later. There is one such alarm in a rank: setting
+/// it again replaces it.
 void set_alarm(std::uint64_t at_ns, void (*ring)());
 
 /// Writes all timers; and, in the run that goes on from there, sets them as they were.

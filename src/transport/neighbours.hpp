@@ -32,9 +32,10 @@ class neighbours {
   /// in the whole job any more.
   virtual bool nothing_can_happen() const = 0;
 
-  /// Interrupts the thread in which a rank computes, so that dispatcher_hooks::interrupted is called
-  /// there. False when that rank sleeps, so that a message has woken it or will, and where it cannot
-  /// be interrupted: before it has begun, after its end, or because the program handles SIGURG.
+  /// Interrupts the thread in which a rank computes, so that dispatcher_hooks::interrupted is
+  /// called there. False when that rank sleeps, so that a message has woken it or will, and where
+  /// it cannot be interrupted: before it has begun, after its end, or because the program handles
+  /// SIGURG.
   virtual bool interrupt(int rank) const = 0;
 };
 

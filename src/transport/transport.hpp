@@ -76,11 +76,10 @@ class transport {
   /// next one takes requests first: replies that never cease hold them up no longer. `deliver`
   /// consumes the message before it returns. Returns how many were delivered.
   virtual int poll(bool (*deliver)(arrival&, void*), void* context, int most) = 0;
-  /// As poll, for replies alone; of each rank, only as far as all are for the handler `only`, unless
-  /// that is any_handler. Any stack.
+  /// As poll, for replies alone; of each rank, only as far as all are for the handler `only`,
+  /// unless that is any_handler. Any stack.
   static constexpr int any_handler = -1;
-  virtual int poll_replies(bool (*deliver)(arrival&, void*), void* context, int most,
-                           int only) = 0;
+  virtual int poll_replies(bool (*deliver)(arrival&, void*), void* context, int most, int only) = 0;
   /// Delivers the next reply from `source` if it arrives within about a round trip and before any
   /// other message; else false. May always return false. Now and then it does so because requests
   /// are here, which wait as long as replies are taken in this way. Any stack.

@@ -100,11 +100,10 @@ struct work {
   const char* name;
   int (*run)(int);
 };
-constexpr work loads[] = {{"arithmetic", arithmetic}, {"malloc and free", allocation},
-                          {"memcpy", copying},        {"vectors", vectors},
-                          {"exceptions", exceptions}, {"stdio", text},
-                          {"calls to itself", own_calls},
-                          {"long messages", long_messages}};
+constexpr work loads[] = {
+    {"arithmetic", arithmetic},     {"malloc and free", allocation}, {"memcpy", copying},
+    {"vectors", vectors},           {"exceptions", exceptions},      {"stdio", text},
+    {"calls to itself", own_calls}, {"long messages", long_messages}};
 
 /// Rank 0 takes a mutex that the last rank had last, and then stores to pages that the last rank
 /// has, while that one computes.
