@@ -30,11 +30,7 @@ namespace {
 
 // --- Whose code was interrupted
 
-/// Whose code this is. Others: the program's and that of libraries. Template: of the public
-/// headers, made for types of the program, whose functions are most often a part of it. A frame
-/// that calls the program is quiet: where the program's code runs, the runtime must expect a page
-/// fault at any instruction, which does all that a doorbell does.
-enum class owner : std::uint8_t { others, runtime, made_template, calls_program };
+using owner = owner_of_code;
 
 struct code_range {
   std::uint64_t begin;
@@ -64,10 +60,22 @@ std::string_view take_part(std::string_view& mangled) {
 /// Whether the arguments of a template, mangled, name something that is neither Sojourn's nor of
 /// the standard library.
 bool names_program(std::string_view arguments) {
+  bool is_local = false;  // a type within a function of Sojourn is being named
   while (!arguments.empty()) {
     const char c = arguments.front();
     if (c >= '0' && c <= '9') return !take_part(arguments).empty();
     arguments.remove_prefix(1);
+    if (c == 'Z') {
+      const std::size_t name = arguments.find_first_not_of("ZNVKRO");
+      // What a substitution stands for has been named before.
+      is_local =
+          is_local || (name != arguments.npos &&
+                       (arguments[name] == 'S' || arguments.substr(name).starts_with("7sojourn")));
+    } else if (c == 'E' && is_local && !arguments.empty() && arguments[0] >= '0' &&
+               arguments[0] <= '9') {
+      take_part(arguments);
+      is_local = false;
+    }
     const bool is_std = c == 'S' && arguments.starts_with('t');
     const std::size_t at = c == 'N' ? arguments.find_first_not_of("VKRO") : 0;
     if (is_std) {
@@ -89,8 +97,9 @@ bool names_program(std::string_view arguments) {
   return false;
 }
 
-/// Whose function this is, by its name in the table of symbols.
-owner whose(std::string_view name) {
+}  // namespace
+
+owner_of_code whose(std::string_view name) {
   if (name.starts_with("sojourn_")) return owner::runtime;
   if (!name.starts_with("_Z")) return owner::others;
   // What works on the runtime's own types is the runtime's, whoever has written it.
@@ -104,13 +113,15 @@ owner whose(std::string_view name) {
   std::string_view last;
   for (std::string_view part; !(part = take_part(rest)).empty();) last = part;
   if (const std::size_t arguments = rest.find('I'); arguments != rest.npos)
-    return names_program(rest.substr(arguments + 1)) ? owner::made_template : owner::runtime;
+    return names_program(rest.substr(arguments + 1)) ? owner::others : owner::runtime;
   const bool calls = std::find(std::begin(callers_of_program), std::end(callers_of_program),
                                last) != std::end(callers_of_program);
   return calls ? owner::calls_program : owner::runtime;
 }
 
-owner whose(std::uint64_t code) {
+namespace {
+
+owner owner_at(std::uint64_t code) {
   if (code - reinterpret_cast<std::uint64_t>(sojourn_switch) <
       reinterpret_cast<std::uint64_t>(sojourn_switch_end) -
           reinterpret_cast<std::uint64_t>(sojourn_switch))
@@ -144,11 +155,10 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
   // What is called the canonical frame address here is the younger end of the frame. Two words may
   // lie between the piece and frames that are elsewhere.
   const bool is_last = _Unwind_GetCFA(context) + 16 >= w->stop;
-  const owner o = is_last ? owner::calls_program : whose(code);
-  if (w->frames++ == 0)
-    return o == owner::others || o == owner::made_template ? _URC_NO_REASON : _URC_END_OF_STACK;
-  w->is_users = o == owner::calls_program || o == owner::made_template ||
-                (o == owner::others && w->frames > frames_of_libraries);
+  const owner o = is_last ? owner::calls_program : owner_at(code);
+  if (w->frames++ == 0) return o == owner::others ? _URC_NO_REASON : _URC_END_OF_STACK;
+  w->is_users =
+      o == owner::calls_program || (o == owner::others && w->frames > frames_of_libraries);
   return o == owner::others && !w->is_users ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 

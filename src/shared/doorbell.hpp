@@ -12,8 +12,18 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace sojourn::detail::pages {
+
+/// Whose code a function is. Others: the program's and that of libraries, and templates of the
+/// public headers that are made for types of the program. A frame that calls the program is quiet:
+/// where the program's code runs, the runtime must expect a page fault at any instruction, which
+/// does all that a doorbell does.
+enum class owner_of_code : std::uint8_t { others, runtime, calls_program };
+
+/// Tells it by the function's name in the table of symbols.
+owner_of_code whose(std::string_view name);
 
 /// Learns where the runtime's functions lie, from the program's file. Without a table of symbols
 /// there, interrupts_user_code() is never true. Not for signal handlers.
