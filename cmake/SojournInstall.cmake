@@ -47,11 +47,14 @@ function(sojourn_add_install)
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
     COMPONENT sojourn
     FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+  install(FILES "${PROJECT_SOURCE_DIR}/include/sojourn_shared.h"
+          DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT sojourn)
+  sojourn_install_cc_files()
 
   # The benchmarks find `sojourn` beside them, as in the build tree. Peers that need a library of
   # their own are apart, so that the package does not bring those in.
   get_property(targets DIRECTORY "${PROJECT_SOURCE_DIR}" PROPERTY BUILDSYSTEM_TARGETS)
-  list(FILTER targets INCLUDE REGEX "^(bench_|peer_|(counting_network|btree|btree_unchecked|uts|phold|sor|em3d_flow|mdforce)$|(em3d|water|fft|lu|gups|indexgather)(_mpi)?$)")
+  list(FILTER targets INCLUDE REGEX "^(bench_|peer_|(counting_network|btree|btree_unchecked|uts|phold|sor|em3d_flow|mdforce)$|(em3d|water|fft|lu|gups|indexgather|nine)(_mpi)?$)")
   set(has_benchmarks FALSE)
   set(has_peers FALSE)
   foreach(target IN LISTS targets)
@@ -61,7 +64,7 @@ function(sojourn_add_install)
     endif()
     set(component sojourn)
     set(has_benchmarks TRUE)
-    if(target MATCHES "^peer_(mpi|mpich|boost|ucx|grpc|capnp|tbb|openmp)(_|$)|_mpi$")
+    if(target MATCHES "^peer_(mpi|mpich|boost|ucx|grpc|capnp|tbb|openmp|argodsm)(_|$)|_mpi$")
       set(component peers)
       set(has_peers TRUE)
     endif()
@@ -79,10 +82,13 @@ function(sojourn_add_install)
   # The CMake package, and the same for a program that uses the build tree itself.
   configure_file("${PROJECT_SOURCE_DIR}/cmake/sojourn-config.cmake.in"
                  "${PROJECT_BINARY_DIR}/sojourn-config.cmake" @ONLY)
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/SojournParmacs.cmake"
+                 "${PROJECT_BINARY_DIR}/SojournParmacs.cmake" COPYONLY)
   write_basic_package_version_file("${PROJECT_BINARY_DIR}/sojourn-config-version.cmake"
                                    COMPATIBILITY SameMinorVersion)
   install(FILES "${PROJECT_BINARY_DIR}/sojourn-config.cmake"
                 "${PROJECT_BINARY_DIR}/sojourn-config-version.cmake"
+                "${PROJECT_SOURCE_DIR}/cmake/SojournParmacs.cmake"
           DESTINATION "${package}" COMPONENT sojourn)
   install(EXPORT sojourn-targets NAMESPACE sojourn:: DESTINATION "${package}" COMPONENT sojourn)
   export(EXPORT sojourn-targets NAMESPACE sojourn::
@@ -142,7 +148,7 @@ function(sojourn_add_package has_peers)
   set(CPACK_DEBIAN_SOJOURN_PACKAGE_NAME sojourn)
   set(CPACK_DEBIAN_SOJOURN_PACKAGE_SECTION libdevel)
   set(CPACK_DEBIAN_SOJOURN_PACKAGE_RECOMMENDS
-      "g++ (>= 4:12) | clang (>= 1:16), cmake (>= 3.25), make | ninja-build, pkgconf | pkg-config")
+      "g++ (>= 4:12) | clang (>= 1:16), cmake (>= 3.25), make | ninja-build, pkgconf | pkg-config, m4")
   set(CPACK_DEBIAN_SOJOURN_PACKAGE_SUGGESTS "gdb, valgrind")
   set(CPACK_DEBIAN_SOJOURN_DESCRIPTION
       "Functions of a Sojourn program call the method of an object on another process, or move there \

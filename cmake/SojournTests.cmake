@@ -32,17 +32,18 @@ if(CMAKE_CROSSCOMPILING)
 endif()
 
 # sojourn_job_test(NAME name (SOURCES a.cpp… | PROGRAM target) [RANKS 1 2 4 8] [ARGS …] [LIBS …]
-#                  [SHARE on off] [ENVIRONMENT K=V…] [LABELS …] [EXPECT regex] [STATUS n] [TIMEOUT seconds])
+#                  [SHARE on off] [ENVIRONMENT K=V…] [LABELS …] [EXPECT regex] [STATUS n] [TIMEOUT seconds]
+#                  [OPTIONS …])
 #
 # Builds SOURCES as the program job_NAME (or takes an executable target that exists) and runs
-# `sojourn run -n N program ARGS` for each N of RANKS and each value of SOJOURN_SHARE. A test passes
+# `sojourn run -n N OPTIONS program ARGS` for each N of RANKS and each value of SOJOURN_SHARE. A test passes
 # when the job's exit status is 0 or, with EXPECT, when it is that of STATUS (0; 0|139 is either) and the
 # job's output matches the regular expression.
 # Tests are named NAME.nN.share_on. PROGRAM allows several calls, with other ARGS or ENVIRONMENT
 # (SOJOURN_VIA=…), to share one executable.
 function(sojourn_job_test)
   cmake_parse_arguments(
-    PARSE_ARGV 0 job "" "NAME;PROGRAM;TIMEOUT;EXPECT;STATUS" "SOURCES;RANKS;ARGS;LIBS;SHARE;ENVIRONMENT;LABELS")
+    PARSE_ARGV 0 job "" "NAME;PROGRAM;TIMEOUT;EXPECT;STATUS" "SOURCES;RANKS;ARGS;LIBS;SHARE;ENVIRONMENT;LABELS;OPTIONS")
   if(job_UNPARSED_ARGUMENTS OR NOT job_NAME OR (NOT job_SOURCES AND NOT job_PROGRAM))
     message(FATAL_ERROR "sojourn_job_test needs NAME and SOURCES or PROGRAM: ${ARGV}")
   endif()
@@ -82,7 +83,7 @@ function(sojourn_job_test)
     endif()
     foreach(share IN LISTS job_SHARE)
       set(test ${job_NAME}.n${ranks}.share_${share})
-      set(command $<TARGET_FILE:sojourn_command> run -n ${ranks} ${SOJOURN_TEST_EMULATOR}
+      set(command $<TARGET_FILE:sojourn_command> run -n ${ranks} ${job_OPTIONS} ${SOJOURN_TEST_EMULATOR}
                   $<TARGET_FILE:${job_PROGRAM}> ${job_ARGS})
       if(job_EXPECT)
         # Not in the list: a bracket of a regular expression would keep what follows together.

@@ -9,6 +9,9 @@
 #   package    scripts/soak_package.sh
 #   chaos      200 kills of ranks and launchers
 #   programs   4,000 random programs (tests/programs), or SOJOURN_SOAK_PROGRAMS, of a seed that is printed
+#   shared     shared memory: random programs of fresh seeds, SOJOURN_SOAK_SHARED [300000] of each kind and
+#              protocol on simulated ranks and a hundredth of it on 1 to 8 real ones under both protections,
+#              and programs of locks alone until 10,000,000 intervals are closed with memory flat
 #   delay      tests/jobs under 50 seeds of SOJOURN_DELAY; SOJOURN_DELAY_SEEDS='3 17' runs these
 #   moves      1,000,000 moves of threads with memory flat, on 2 and on 4 ranks
 #   fuzz       clang's libFuzzer: values from the wire, and messages to a rank, each for SOJOURN_SOAK_FUZZ
@@ -22,7 +25,7 @@
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-all='release debug asan release-clang debug-clang valgrind tsan aarch64 package chaos programs delay moves fuzz coverage'
+all='release debug asan release-clang debug-clang valgrind tsan aarch64 package chaos programs shared delay moves fuzz coverage'
 [ $# -gt 0 ] || eval "set -- $all"
 for part; do
   case " $all " in
@@ -75,6 +78,33 @@ programs() {
   "$root/dev" build sojourn_command job_programs || return 1
   sh "$root/tests/programs/run.sh" "$root/build/release/bin/sojourn" \
     "$root/build/release/bin/tests/job_programs" fresh $((${SOJOURN_SOAK_PROGRAMS:-4000} / 10)) 10
+}
+
+shared() {
+  "$root/dev" build sojourn_command shared_programs job_shared_random || return 1
+  bin=$root/build/release/bin
+  count=${SOJOURN_SOAK_SHARED:-300000}
+  failed=0
+  for protocol in lmw lsw seq mixed; do
+    for size in '' '--pins 1' '--ranks 6 --threads 3 --pages 6 --variables 3 --locks 3 --phases 5 --steps 8' \
+      '--ranks 8 --threads 3 --pages 6 --variables 3 --locks 3 --phases 5 --steps 8 --pins 1'; do
+      # shellcheck disable=SC2086  # lists of words
+      nice "$bin/tests/shared_programs" random --protocol $protocol --first fresh --count "$count" $size || failed=1
+    done
+  done
+  for protocol in lmw lsw; do
+    nice "$bin/tests/shared_programs" lock_only --protocol $protocol --first fresh --count 10000000 || failed=1
+  done
+  for ranks in 1 2 3 4 5 6 7 8; do
+    for protocol in lmw lsw seq; do
+      for protection in '' mprotect; do  # the usual one is userfaultfd where that works
+        echo "--- $ranks ranks, $protocol, ${protection:-usual protection}"
+        SOJOURN_SHARED=$protocol SOJOURN_SHARED_PROTECTION=$protection nice "$bin/sojourn" run -n $ranks \
+          "$bin/tests/job_shared_random" --seed 0 --count $((count / 100)) || failed=1
+      done
+    done
+  done
+  return $failed
 }
 
 # Each seed with another number of ranks, and with the heap shared or not. Left out is what counts
@@ -174,6 +204,7 @@ run_part() {
     package) "$root/dev" build && sh "$root/scripts/soak_package.sh" ;;
     chaos) chaos ;;
     programs) programs ;;
+    shared) shared ;;
     delay) delay ;;
     tsan) tsan ;;
     moves) moves ;;

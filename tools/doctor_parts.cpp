@@ -46,6 +46,7 @@ const part parts[] = {
     {"g++", {"g++"}, "g++", "builds programs"},
     {"clang", {"clang++-19", "clang++"}, "clang-19", "builds programs as well"},
     {"cmake", {"cmake"}, "cmake ninja-build", "builds programs that say find_package(sojourn)"},
+    {"m4", {"m4"}, "m4", "`sojourn cc` expands the macros of C programs by it"},
     {"OpenMPI", {"mpirun"}, "openmpi-bin libopenmpi-dev", "`sojourn bench` compares with it"},
     {"valgrind", {"valgrind"}, "valgrind", "`sojourn bench calls` counts instructions by it"},
     {"gdb", {"gdb"}, "gdb", "shows the stacks of a rank"},

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "command_bench.hpp"
+#include "command_cc.hpp"
 #include "command_doctor.hpp"
 #include "command_new.hpp"
 #include "command_run.hpp"
@@ -36,6 +37,7 @@ Usage: sojourn COMMAND [OPTIONS...]
   sojourn bench NAME ...            measure: ping, migrate, calls, threads, rpc, uts …
   sojourn doctor                    check whether jobs can run here, and what is missing
   sojourn new NAME                  write a small project to begin with
+  sojourn cc FILES -o PROGRAM       compile a C program of the macros of ANL and PARMACS
   sojourn run --help                the options of a command, with examples
   sojourn --version
 
@@ -62,6 +64,7 @@ int dispatch(const std::vector<std::string>& words) {
   if (command == "bench") return bench_command(rest);
   if (command == "doctor") return doctor_command(rest);
   if (command == "new") return new_command(rest);
+  if (command == "cc") return cc_command(rest);
   if (command == "--help" || command == "-h" || command == "help") {
     print(help);
     return 0;

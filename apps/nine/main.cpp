@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <sojourn/sojourn.hpp>
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/application.hpp"
 #include "nine/kernel/applications.hpp"
@@ -23,10 +25,14 @@ std::string list_of_applications() {
   return text;
 }
 
+using counter_values = decltype(sojourn::shared::counters().values());
+
 struct outcome {
   double seconds = 0;
   double checksum = 0;
-  std::string difference;  ///< From the serial reference; empty when there is none.
+  std::string difference{};            ///< From the serial reference; empty when there is none.
+  std::vector<double> rank_seconds{};  ///< Of each rank; on rank 0.
+  counter_values counted{};            ///< While it ran, by all ranks together.
 };
 
 outcome run_here(nine::application& program, int threads) {
@@ -34,16 +40,21 @@ outcome run_here(nine::application& program, int threads) {
   const std::uint64_t start_ns = sojourn::now_ns();
   nine::run_on_threads(program, m);
   const double seconds = static_cast<double>(sojourn::now_ns() - start_ns) * 1e-9;
-  return {seconds, program.checksum(), program.check()};
+  return {.seconds = seconds, .checksum = program.checksum(), .difference = program.check()};
 }
 
 outcome run_on_ranks(nine::application& program, int threads) {
   nine::shared_machine m(threads);
   sojourn::barrier();
+  const counter_values before = sojourn::shared::counters_now().values();
   const std::uint64_t start_ns = sojourn::now_ns();
   nine::run_on_ranks(program, m, threads);
   outcome o;
   o.seconds = static_cast<double>(sojourn::now_ns() - start_ns) * 1e-9;
+  o.counted = sojourn::shared::counters_now().values();
+  for (std::size_t i = 0; i < before.size(); ++i) o.counted[i] -= before[i];
+  o.counted = sojourn::reduce(o.counted, sojourn::elementwise(std::plus<>{}));
+  o.rank_seconds = sojourn::gather(o.seconds);
   if (sojourn::rank_me() == 0) {
     o.checksum = program.checksum();
     o.difference = program.check();
@@ -51,6 +62,13 @@ outcome run_on_ranks(nine::application& program, int threads) {
   // What rank 0 reads of others must be there until it has read it.
   sojourn::barrier();
   return o;
+}
+
+nlohmann::ordered_json to_json(const counter_values& counted) {
+  nlohmann::ordered_json all;
+  const auto names = sojourn::shared::counter_names();
+  for (std::size_t i = 0; i < counted.size(); ++i) all[names[i]] = counted[i];
+  return all;
 }
 
 }  // namespace
@@ -94,13 +112,15 @@ int main(int argc, char** argv) {
                     "reference\n",
                     name, input, sojourn::rank_count(), here ? "process" : "ranks", threads,
                     o.seconds, o.checksum));
-    json.write({{"application", name},
-                {"input", input},
-                {"ranks", sojourn::rank_count()},
-                {"threads_of_rank", threads},
-                {"here", here},
-                {"seconds", o.seconds},
-                {"checksum", o.checksum}});
+    nlohmann::ordered_json figures{
+        {"application", name},        {"input", input}, {"ranks", sojourn::rank_count()},
+        {"threads_of_rank", threads}, {"here", here},   {"seconds", o.seconds},
+        {"checksum", o.checksum}};
+    if (!here) {
+      figures["rank_seconds"] = o.rank_seconds;
+      figures["counters"] = to_json(o.counted);
+    }
+    json.write(figures);
     return 0;
   });
 }

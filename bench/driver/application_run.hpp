@@ -23,6 +23,13 @@ class application_run {
     words.insert(words.end(), options.begin(), options.end());
     return {program, words, extra};
   }
+  /// The program without a job. Errors: failure when it cannot be started.
+  static application_run alone(const installation& here, const std::string& program,
+                               const arguments& options, const environment& extra = {}) {
+    arguments words{here.program(program)};
+    words.insert(words.end(), options.begin(), options.end());
+    return {program, words, extra};
+  }
   /// A job of `mpirun`. Errors: failure when it cannot be started.
   static application_run of_mpi(const installation& here, int ranks, const std::string& program,
                                 const arguments& options) {

@@ -74,6 +74,22 @@ void bench_uts(report& result, const installation& here, const settings& chosen)
 /// Simulating processes that are threads, and move with their events.
 void bench_phold(report& result, const installation& here, const settings& chosen);
 
+/// What `shared` is asked for besides.
+struct shared_settings {
+  std::vector<std::string> applications{};  ///< Of the nine; empty: all. "none": none of them.
+  bool paper = false;
+  std::string size = "small";   ///< With `paper`: small, or paper.
+  int ranks = 8;                ///< With `paper`.
+  std::string delay = "200us";  ///< With `paper`: as SOJOURN_DELAY has it; none when empty.
+};
+/// The names of the nine, and "none".
+std::vector<std::string> shared_application_names();
+
+/// Memory that ranks share page by page, against calls, memcmp, MPI, ArgoDSM and threads; the nine
+/// applications of Thitikamol and Keleher. With `paper`: their Tables 1 to 3 and Figures 1 to 7.
+void bench_shared(report& result, const installation& here, const settings& chosen,
+                  const shared_settings& asked);
+
 /// Random updates and reads of a table, aggregated and not: GUPS and indexgather.
 void bench_gups(report& result, const installation& here, const settings& chosen);
 

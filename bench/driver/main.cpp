@@ -38,7 +38,8 @@ int with_output(int status) {
   return status == 0 ? 1 : status;
 }
 
-int run_benchmarks(const std::string& name, const settings& chosen, bool as_json) {
+int run_benchmarks(const std::string& name, const settings& chosen,
+                   const shared_settings& of_shared, bool as_json) {
   const installation here;
   settings complete = chosen;
   if (complete.figures.empty()) complete.figures = here.figures();
@@ -62,6 +63,7 @@ int run_benchmarks(const std::string& name, const settings& chosen, bool as_json
   if (name == "start" || name == "all") bench_start(result, here, complete);
   if (name == "uts" || name == "all") bench_uts(result, here, complete);
   if (name == "phold" || name == "all") bench_phold(result, here, complete);
+  if (name == "shared" || name == "all") bench_shared(result, here, complete, of_shared);
   if (name == "gups" || name == "all") bench_gups(result, here, complete);
   for (const std::string& application : application_names()) {
     if (name == application || name == "all") {
@@ -95,7 +97,7 @@ int main(int argc, char** argv) {
   bench::settings chosen;
   std::vector<std::string> names{"ping", "migrate",  "calls",       "threads", "hybrid",  "rpc",
                                  "am",   "onesided", "collectives", "load",    "scaling", "start",
-                                 "uts",  "phold",    "gups",        "checked"};
+                                 "uts",  "phold",    "shared",      "gups",    "checked"};
   for (const auto& applications : {bench::application_names(), bench::execution_names()}) {
     names.insert(names.end(), applications.begin(), applications.end());
   }
@@ -110,6 +112,26 @@ int main(int argc, char** argv) {
   app.add_flag("--quick", chosen.work.quick, "A short trial run with 3 pairs");
   app.add_option("--out", chosen.figures,
                  "Folder for SVG files (default: figures in the build folder, or here)");
+  bench::shared_settings of_shared;
+  auto* paper = app.add_flag("--paper", of_shared.paper,
+                             "Of shared: tables and figures of Thitikamol and Keleher, in place of "
+                             "what is compared");
+  app.add_option("--applications", of_shared.applications,
+                 "Of shared: some of the nine, with commas in between, or none of them")
+      ->delimiter(',')
+      ->check(CLI::IsMember(bench::shared_application_names()));
+  app.add_option("--size", of_shared.size, "With --paper: small inputs, or those of the paper")
+      ->check(CLI::IsMember({"small", "paper"}))
+      ->needs(paper)
+      ->capture_default_str();
+  app.add_option("--ranks", of_shared.ranks, "With --paper: how many ranks")
+      ->check(CLI::Range(2, 64))
+      ->needs(paper)
+      ->capture_default_str();
+  app.add_option("--delay", of_shared.delay,
+                 "With --paper: how long messages take, as SOJOURN_DELAY has it; '' for no delay")
+      ->needs(paper)
+      ->capture_default_str();
   app.failure_message([](const CLI::App*, const CLI::Error& wrong) {
     return sojourn::printable("sojourn bench: " + std::string(wrong.what()) + " (try --help)\n");
   });
@@ -118,8 +140,15 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& wrong) {
     return bench::with_output(app.exit(wrong) == 0 ? 0 : bench::usage_status);
   }
+  if (name != "shared" && (of_shared.paper || !of_shared.applications.empty())) {
+    std::fprintf(stderr,
+                 "sojourn bench: --paper and --applications are options of shared, not of %s (try "
+                 "--help)\n",
+                 name.c_str());
+    return bench::usage_status;
+  }
   try {
-    return bench::with_output(bench::run_benchmarks(name, chosen, as_json));
+    return bench::with_output(bench::run_benchmarks(name, chosen, of_shared, as_json));
   } catch (const std::exception& wrong) {
     bench::tell_progress("");
     std::fprintf(stderr, "sojourn bench: %s\n", wrong.what());

@@ -103,8 +103,10 @@ void report::print_page() const {
   for (const figure& f : figures_) what_width = std::max(what_width, f.what.size());
   for (const std::string& header : headers_) fmt::print("{}\n", header);
   if (!headers_.empty()) fmt::print("\n");
-  fmt::print("{:<{}}  {:>10} {:>10} {:>8} {:>15} {:>6} {:>7}\n", "figure", what_width, "ours",
-             "peer", "median", "quartiles", "pairs", "reach");
+  if (!figures_.empty()) {
+    fmt::print("{:<{}}  {:>10} {:>10} {:>8} {:>15} {:>6} {:>7}\n", "figure", what_width, "ours",
+               "peer", "median", "quartiles", "pairs", "reach");
+  }
   for (const figure& f : figures_) {
     const std::string value = f.value ? fmt::format("{:.3g}", *f.value) : "-";
     const std::string range =
@@ -118,7 +120,7 @@ void report::print_page() const {
                : f.met()  ? "met"
                           : "MISSED");
   }
-  if (!notes_.empty()) fmt::print("\n");
+  if (!notes_.empty() && !figures_.empty()) fmt::print("\n");
   for (const std::string& note : notes_) fmt::print("{}\n", note);
 }
 

@@ -30,26 +30,6 @@ struct look {
 constexpr std::array<look, 4> looks{
     {{"#0060a8", "none"}, {"#c04000", "7 4"}, {"#207040", "2 4"}, {"#703080", "10 3 2 3"}}};
 
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
-
 /// Maps values of both axes, which start at zero, to the drawing.
 struct scale {
   double x_end = 1;
@@ -72,32 +52,21 @@ scale scale_of(const chart& what, double& x_step, double& y_step) {
   return {std::ceil(x_most / x_step) * x_step, std::ceil(y_most / y_step) * y_step};
 }
 
-std::string label(double x, double y, const char* anchor, const std::string& text) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
-                     escaped(text));
-}
-
-std::string rule(double x1, double y1, double x2, double y2, const char* colour) {
-  return fmt::format(
-      "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", x1, y1, x2,
-      y2, colour);
-}
-
 std::string axes(const chart& what, const scale& to, double x_step, double y_step) {
   std::string svg;
   for (double y = 0; y <= to.y_end * 1.0001; y += y_step) {
-    svg += rule(left, to.y(y), width - right, to.y(y), y == 0 ? "black" : "#dddddd");
-    svg += label(left - 8, to.y(y) + 4, "end", fmt::format("{:g}", y));
+    svg += svg_rule(left, to.y(y), width - right, to.y(y), y == 0 ? "black" : "#dddddd");
+    svg += svg_label(left - 8, to.y(y) + 4, "end", fmt::format("{:g}", y));
   }
   for (double x = 0; x <= to.x_end * 1.0001; x += x_step) {
-    svg += rule(to.x(x), to.y(0), to.x(x), to.y(0) + 5, "black");
-    svg += label(to.x(x), to.y(0) + 19, "middle", fmt::format("{:g}", x));
+    svg += svg_rule(to.x(x), to.y(0), to.x(x), to.y(0) + 5, "black");
+    svg += svg_label(to.x(x), to.y(0) + 19, "middle", fmt::format("{:g}", x));
   }
-  svg += rule(left, top, left, to.y(0), "black");
-  svg += label((left + width - right) / 2, height - 18, "middle", what.x_label);
+  svg += svg_rule(left, top, left, to.y(0), "black");
+  svg += svg_label((left + width - right) / 2, height - 18, "middle", what.x_label);
   svg += fmt::format(
       "<text transform=\"translate(20 {:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-      (top + height - bottom) / 2, escaped(what.y_label));
+      (top + height - bottom) / 2, svg_escaped(what.y_label));
   return svg;
 }
 
@@ -125,13 +94,44 @@ std::string legend(const chart& what) {
         "<line x1=\"{:.1f}\" y1=\"40\" x2=\"{:.1f}\" y2=\"40\" stroke=\"{}\" stroke-width=\"2\" "
         "stroke-dasharray=\"{}\"/>\n",
         x, x + 30, how.colour, how.dashes);
-    svg += label(x + 36, 44, "start", what.lines[i].name);
+    svg += svg_label(x + 36, 44, "start", what.lines[i].name);
     x += 60 + 8 * static_cast<double>(what.lines[i].name.size());
   }
   return svg;
 }
 
 }  // namespace
+
+std::string svg_escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+std::string svg_label(double x, double y, const char* anchor, const std::string& text) {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
+                     svg_escaped(text));
+}
+
+std::string svg_rule(double x1, double y1, double x2, double y2, const char* colour) {
+  return fmt::format(
+      "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", x1, y1, x2,
+      y2, colour);
+}
 
 double tick_step(double span, int steps_max) {
   if (span <= 0) return 1;
@@ -152,7 +152,7 @@ std::string to_svg(const chart& what) {
       width, height);
   svg +=
       fmt::format("<text x=\"{:g}\" y=\"22\" text-anchor=\"middle\" font-size=\"15\">{}</text>\n",
-                  width / 2, escaped(what.title));
+                  width / 2, svg_escaped(what.title));
   svg += axes(what, to, x_step, y_step);
   for (std::size_t i = 0; i < what.lines.size(); ++i)
     svg += curve(what.lines[i], looks[i % looks.size()], to);
@@ -161,10 +161,14 @@ std::string to_svg(const chart& what) {
 }
 
 void write_svg(const std::filesystem::path& file, const chart& what) {
+  write_text(file, to_svg(what));
+}
+
+void write_text(const std::filesystem::path& file, const std::string& text) {
   std::error_code failed;
   std::filesystem::create_directories(file.parent_path(), failed);
   std::ofstream out(file);
-  out << to_svg(what);
+  out << text;
   out.flush();
   if (!out) throw failure("cannot write " + file.string());
 }

@@ -9,6 +9,9 @@
 // Source: Thitikamol and Keleher, Per-Node Multi-Threading and Remote Latency (CVM).
 #pragma once
 
+#include "sojourn/shared_atomic.hpp"
+#include "sojourn/shared_io.hpp"
 #include "sojourn/shared_memory.hpp"
+#include "sojourn/shared_reduce.hpp"
 #include "sojourn/shared_sync.hpp"
 #include "sojourn/shared_threads.hpp"

@@ -57,13 +57,19 @@ struct counters {
   std::uint64_t barrier_idle_ns = 0;     ///< Until a barrier ended.
   std::uint64_t serving_ns =
       0;  ///< Time spent handling messages about shared memory (IO handling).
-  std::uint64_t faulting_ns = 0;  ///< Time spent in faults before the wait, if there is one. The
-                                  ///< kernel's part is not measured.
+  std::uint64_t faulting_ns = 0;    ///< Time spent in faults before the wait, if there is one. The
+                                    ///< kernel's part is not measured.
+  std::uint64_t events_local = 0;   ///< Operations on atomics, flags and the like at their home.
+  std::uint64_t events_remote = 0;  ///< Those that ask another rank.
+  std::uint64_t event_messages = 0;
+  std::uint64_t event_message_bytes = 0;
+  std::uint64_t event_waits = 0;    ///< Fibers that were suspended for an answer or an event.
+  std::uint64_t event_idle_ns = 0;  ///< Time in which no fiber was ready, until one came.
 
   static constexpr std::size_t count() { return sizeof(counters) / sizeof(std::uint64_t); }
-  std::array<std::uint64_t, 38> values() const {
-    static_assert(count() == 38);
-    return __builtin_bit_cast(std::array<std::uint64_t, 38>, *this);
+  std::array<std::uint64_t, 44> values() const {
+    static_assert(count() == 44);
+    return __builtin_bit_cast(std::array<std::uint64_t, 44>, *this);
   }
 };
 

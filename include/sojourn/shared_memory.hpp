@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <new>
 #include <type_traits>
 #include <vector>
@@ -74,6 +75,10 @@ T* alloc(std::size_t count = 1, protocol how = protocol::usual) {
                 "constructors: use shared::vector or placement new for other types");
   return static_cast<T*>(allocate(detail::bytes_of(count, sizeof(T)), alignof(T), how));
 }
+
+/// For containers of std::pmr: what they allocate from it lies in shared memory, and any rank may
+/// give it back. It lives for ever. Errors of its allocate(): exhausted.
+std::pmr::memory_resource* resource(protocol how = protocol::usual);
 
 /// A pointer to shared memory that travels: as an argument or a result of a call, and in frames
 /// that move. (Other pointers mean nothing on other ranks, and are refused there.)

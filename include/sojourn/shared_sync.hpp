@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What orders accesses to shared memory: the second part of sojourn/shared.hpp.
+// What orders accesses to shared memory: the second part of sojourn/shared.hpp, with
+// shared_atomic.hpp.
+//
+// All objects here hold nothing: what names one is its address, which must be the same on all
+// ranks. So it lies in shared memory, or is a global variable; it may be a member of what lies
+// there. Making one does nothing: all are unlocked, clear and empty at first. Flags, condition
+// variables and counted barriers are kept by one rank, their home: that which allocated the memory
+// they lie in, and any one for global variables. A free() of that memory forgets what they were.
 #pragma once
+
+#include <cstdint>
 
 namespace sojourn::shared {
 
-/// Mutual exclusion among all fibers of the job. It holds nothing: what names the lock is its
-/// address, which must be the same on all ranks. So it lies in shared memory, or is a global
-/// variable. Taking it again on the rank that had it last sends nothing. A fiber unlocks it on the
-/// rank where it has locked it.
+/// Mutual exclusion among all fibers of the job. Taking it again on the rank that had it last sends
+/// nothing. A fiber unlocks it on the rank where it has locked it.
 class mutex {
  public:
   mutex() = default;
@@ -20,8 +27,87 @@ class mutex {
   void lock();
   /// Locks it if it is free and was last held on this rank. Never suspends.
   bool try_lock();
-  /// Never suspends. Errors: sojourn::error when no fiber of this rank holds it.
+  /// Never suspends. Errors: sojourn::error when no fiber of this rank holds it; after a loss,
+  /// which may have taken it away, nothing happens then.
   void unlock();
+
+ private:
+  [[maybe_unused]] char place_ = 0;
+};
+
+/// A mutex that no rank keeps for ever: each 16th time that its fibers hand it to each other while
+/// another rank waits, that rank gets it. For sections that many fibers of each rank enter all the
+/// time; else a mutex sends fewer messages.
+class fair_mutex : public mutex {
+ public:
+  void unlock();
+};
+
+/// Waiting for what other fibers of the job make true while they hold a mutex.
+class condition_variable {
+ public:
+  condition_variable() = default;
+  condition_variable(const condition_variable&) = delete;
+  condition_variable& operator=(const condition_variable&) = delete;
+
+  /// Unlocks the mutex, waits until notified, and locks it again. Requires: this fiber holds it.
+  /// Who locks it and then notifies is never missed. A fiber may go on without having been
+  /// notified: check the condition again, or use the form with `holds`. Suspends; the mutex stays
+  /// locked until the home knows that this fiber waits. Errors: sojourn::error when no fiber of
+  /// this rank holds the mutex; rank_lost when a rank has ended: the mutex is held then if it is on
+  /// this rank.
+  void wait(mutex& m);
+  /// The same until holds().
+  template <class Condition>
+  void wait(mutex& m, Condition holds) {
+    while (!holds()) wait(m);
+  }
+  /// Lets the fiber go on that has waited longest, or all; nothing happens where none waits. What
+  /// was stored before is seen by those who lock the mutex later, not by the notification: store
+  /// under the mutex. Suspends until the home knows. Errors: rank_lost when a rank has ended, and
+  /// another one is the home.
+  void notify_one();
+  void notify_all();
+
+ private:
+  [[maybe_unused]] char place_ = 0;
+};
+
+/// A sign that fibers wait for. What was stored before set() can be loaded by who has seen that it
+/// is set. Clear at first.
+class flag {
+ public:
+  flag() = default;
+  flag(const flag&) = delete;
+  flag& operator=(const flag&) = delete;
+
+  /// Suspends until the home has set it, or cleared it: what happens next, anywhere, sees it so.
+  /// Those who wait go on, however soon it is cleared again. Errors: rank_lost when a rank has
+  /// ended, and another one is the home.
+  void set();
+  void clear();
+  /// Returns once it is set. Suspends. Errors: rank_lost when a rank has ended, and it is not set
+  /// or another one is the home.
+  void wait();
+  /// Suspends. Errors: as set().
+  bool is_set();
+
+ private:
+  [[maybe_unused]] char place_ = 0;
+};
+
+/// A barrier of some fibers, wherever they are. It can be used again at once.
+class counted_barrier {
+ public:
+  counted_barrier() = default;
+  counted_barrier(const counted_barrier&) = delete;
+  counted_barrier& operator=(const counted_barrier&) = delete;
+
+  /// Returns when `fibers` fibers have called it. What any of them stored before can be loaded
+  /// afterwards. Suspends. Two messages for each fiber, and a third for those that wait; barrier()
+  /// sends two for each rank. Errors: sojourn::error when `fibers` is 0, or others wait with
+  /// another number; rank_lost.
+  void arrive_and_wait(std::uint32_t fibers);
 
  private:
   [[maybe_unused]] char place_ = 0;
@@ -31,5 +117,12 @@ class mutex {
 /// all ranks. What any of them stored before can be loaded afterwards. Suspends.
 /// Errors: rank_lost.
 void barrier();
+
+/// Returns when all threads that start() began on this rank have called it; outside of start(),
+/// in a main fiber, at once. No message and no notices: the fibers of a rank see each other's
+/// stores anyway. A thread that has moved to another rank takes part in the barrier of the rank
+/// where it began, by a call. Suspends. Errors: sojourn::error in other fibers; rank_lost when a
+/// rank has ended meanwhile.
+void local_barrier();
 
 }  // namespace sojourn::shared

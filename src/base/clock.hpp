@@ -16,8 +16,27 @@ namespace sojourn::detail {
 bool sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint64_t deadline_ns);
 /// Wakes one that sleeps on `word`, in this or in another process that shares it.
 void wake_sleeper_on(std::atomic<std::uint32_t>& word);
-/// Sleeps for about `ns`.
-void nap(std::uint64_t ns);
+
+/// Nanoseconds since some fixed moment by ticks(), which takes a third of the time that now_ns()
+/// does: for the lengths of what a rank does, not for times. Off by less than a thousandth. Another
+/// core's may be behind: a span may come out negative.
+class tick_clock {
+ public:
+  /// Finds out how long a tick is, which takes 0.2 ms.
+  tick_clock();
+  std::uint64_t ns() const {
+    return static_cast<std::uint64_t>(static_cast<unsigned_128>(ticks()) * ns_per_tick_ >> 32);
+  }
+  /// From an earlier ns() until now.
+  std::uint64_t since(std::uint64_t earlier_ns) const {
+    const std::uint64_t now = ns();
+    return now > earlier_ns ? now - earlier_ns : 0;
+  }
+
+ private:
+  __extension__ using unsigned_128 = unsigned __int128;
+  std::uint64_t ns_per_tick_;  ///< In units of 2^-32.
+};
 
 /// While one lives, the process has this clock: it stands still but for advance() and for sleeps,
 /// which end at once and set it to their ends. For tests of one process, in which one thread asks

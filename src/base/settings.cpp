@@ -28,7 +28,8 @@ constexpr std::string_view for_users[] = {
 
 /// The settings of tests.
 constexpr std::string_view for_tests[] = {"SOJOURN_DELAY", "SOJOURN_SHARED_BELL_US",
-                                          "SOJOURN_SHARED_FAULTS", "SOJOURN_SOAK_MOVES"};
+                                          "SOJOURN_SHARED_PART_BYTES", "SOJOURN_SHARED_FAULTS",
+                                          "SOJOURN_SOAK_MOVES"};
 constexpr std::string_view for_tests_prefix = "SOJOURN_TEST_";
 
 /// Set by the launcher for each job, or read by ./dev and its scripts: not reported as unknown, and

@@ -29,6 +29,9 @@ constexpr const char* names[] = {
     "switches_idle",      "page_idle_ns",
     "lock_idle_ns",       "barrier_idle_ns",
     "serving_ns",         "faulting_ns",
+    "events_local",       "events_remote",
+    "event_messages",     "event_message_bytes",
+    "event_waits",        "event_idle_ns",
 };
 static_assert(std::size(names) == counters::count());
 

@@ -197,6 +197,10 @@ std::string beginning_of(std::string_view mangled) {
 }  // namespace
 
 std::string demangle(const char* name) {
+  return std::string_view(name).starts_with("_Z") ? demangle_type(name) : name;
+}
+
+std::string demangle_type(const char* name) {
   int status = 0;
   std::unique_ptr<char, decltype(&std::free)> readable(
       abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);

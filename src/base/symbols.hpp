@@ -45,8 +45,11 @@ class symbol_table {
   bool fixed_addresses_ = false;
 };
 
-/// `name` as written in the source, or `name` itself when it is not a mangled C++ name.
+/// The name of a symbol as written in the source, or `name` itself when it is not a mangled C++
+/// name. (A function `w` of a C program is not wchar_t, as which types are mangled.)
 std::string demangle(const char* name);
+/// The same for the name of a type, as type_info has it.
+std::string demangle_type(const char* name);
 
 /// "0x4012ab".
 std::string hexadecimal(std::uintptr_t value);

@@ -12,6 +12,8 @@
 #include <iterator>
 #include <random>
 #include <string>
+#include <typeinfo>
+#include <vector>
 
 namespace symbols_under_test {
 [[gnu::noinline]] int named_function(int a, long b) { return static_cast<int>(a + b); }
@@ -20,6 +22,7 @@ namespace symbols_under_test {
 namespace {
 
 using sojourn::detail::demangle;
+using sojourn::detail::demangle_type;
 using sojourn::detail::hexadecimal;
 using sojourn::detail::symbol_table;
 using sojourn::detail::symbolise;
@@ -69,7 +72,10 @@ TEST(symbols, give_the_address_when_nothing_is_there) {
 }
 
 TEST(symbols, demangle_keeps_what_is_not_mangled) {
-  EXPECT_EQ(demangle("main"), "main");
+  for (const char* c_function : {"main", "w", "f", "i", "d", "Pc"})
+    EXPECT_EQ(demangle(c_function), c_function);
+  EXPECT_EQ(demangle_type("w"), "wchar_t");
+  EXPECT_EQ(demangle_type(typeid(std::vector<int>).name()).find("std::vector<int"), 0u);
   EXPECT_EQ(demangle("_ZN4tree6lookupEl"), "tree::lookup(long)");
 }
 

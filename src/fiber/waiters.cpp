@@ -16,9 +16,7 @@ extern "C" const char _end;
 
 namespace sojourn::detail {
 
-namespace {
-
-const char* name_of(waits_at kind) {
+const char* object_name(waits_at kind) {
   switch (kind) {
     case waits_at::mutex:
       return "mutex";
@@ -35,10 +33,22 @@ const char* name_of(waits_at kind) {
     case waits_at::shared_mutex:
       return "shared::mutex";
     case waits_at::shared_barrier:
+      return "shared::barrier";
+    case waits_at::shared_local_barrier:
+      return "shared::local_barrier";
+    case waits_at::shared_atomic:
+      return "shared::atomic";
+    case waits_at::shared_flag:
+      return "shared::flag";
+    case waits_at::shared_condition:
+      return "shared::condition_variable";
+    case waits_at::shared_counted_barrier:
       break;
   }
-  return "shared::barrier";
+  return "shared::counted_barrier";
 }
+
+namespace {
 
 unsigned long long number(const void* p) {
   return static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(p));
@@ -114,14 +124,14 @@ void destroyed_in_use(const waiters& object) {
   // A static variable, which is destroyed at exit: nobody will wait for it any more.
   if (number(&object) >= number(&__executable_start) && number(&object) < number(&_end)) return;
   if (!object.empty()) {
-    die("a sojourn::%s (0x%llx) is destroyed while a fiber waits for it", name_of(object.kind),
+    die("a sojourn::%s (0x%llx) is destroyed while a fiber waits for it", object_name(object.kind),
         number(&object));
   }
   die("a sojourn::mutex (0x%llx) is destroyed while a fiber holds it", number(&object));
 }
 
 void refuse_count(const waiters& object, std::ptrdiff_t count) {
-  throw error(format("a sojourn::%s cannot count %s%td: %s", name_of(object.kind),
+  throw error(format("a sojourn::%s cannot count %s%td: %s", object_name(object.kind),
                      count < 0 ? "" : "down by ", count,
                      count < 0 ? "a count cannot be negative" : "that is more than is left"));
 }

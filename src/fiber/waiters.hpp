@@ -17,6 +17,9 @@ piece* take_waiter(waiters& queue);
 /// Takes `p` out of the queue that it waits in. Looks at all pieces before it.
 void drop_waiter(piece* p);
 
+/// What such a queue belongs to, without "sojourn::".
+const char* object_name(waits_at kind);
+
 /// Ends the rank: a fiber has ended while it held a mutex.
 [[noreturn]] void ended_with_mutex();
 

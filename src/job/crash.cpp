@@ -326,7 +326,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
 [[noreturn]] void on_terminate() {
   std::exception_ptr exception = std::current_exception();
   if (exception == nullptr) die("std::terminate was called");
-  std::string type = demangle(exception.__cxa_exception_type()->name());
+  std::string type = demangle_type(exception.__cxa_exception_type()->name());
   if (const thrown_frames* from = rethrown_from(exception)) last_words_are_of(*from, false);
   try {
     std::rethrow_exception(exception);

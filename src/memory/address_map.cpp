@@ -182,7 +182,7 @@ void map_region(const address_map& map, int rank, int heap_fd) {
   // theirs.
   madvise(reinterpret_cast<void*>(where), size, MADV_DONTDUMP);
   addresses = map;
-  private_end = map.stacks;
+  private_end = map.program_heap();
   private_next = map.worker_stack() + address_map::worker_stack_bytes + (1u << 20);
   job.heap = map.heap;
   job.heap_shift = map.heap_shift;

@@ -3,7 +3,8 @@
 // nothing of fibers, objects or messages.
 //
 //   base        private    the worker thread's stack, at the same address in every rank, and the
-//                          runtime's own tables
+//                          runtime's own tables; in the last quarter the memory that main() and
+//                          its processes have from malloc() (programs of `sojourn cc`)
 //   + 1 unit    stacks     a partition of slots for each rank; each rank backs all of them, its own
 //                          and the others', with private memory
 //   + 2 units   heap       a partition for each rank; shared by the ranks of a host, or private
@@ -50,6 +51,9 @@ struct address_map {
                             std::size_t main_stack_bytes = default_main_stack_bytes);
 
   std::uint64_t worker_stack() const { return base + (std::uint64_t{1} << 21); }
+  /// Memory of C programs: nothing is mapped there until such a program runs.
+  std::uint64_t program_heap() const { return stacks - program_heap_bytes(); }
+  std::uint64_t program_heap_bytes() const { return unit / 4; }
   std::uint64_t stacks_end() const { return stacks + unit; }
   std::uint64_t heap_bytes() const { return 4 * unit; }
   std::uint64_t arenas_end() const { return arenas + unit; }

@@ -4,21 +4,59 @@
 // pointers of the program.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
 #include <memory_resource>
+#include <new>
+#include <utility>
 
 #include "memory/address_map.hpp"
 
 namespace sojourn::detail {
 
+/// What the pool asks for: chunks for blocks of all sizes up to some megabytes, which it keeps, and
+/// each longer block by itself. Freed ones are kept by length, in eight steps from a power of two
+/// to the next, for the next block of the same step.
+class long_blocks final : public std::pmr::memory_resource {
+ public:
+  /// The bytes of a block of its step.
+  static std::size_t whole(std::size_t bytes) {
+    const std::size_t step = std::bit_floor(std::max(bytes, least)) / 8;
+    return (bytes + step - 1) / step * step;
+  }
+
+ private:
+  static constexpr std::size_t least = 4096;
+  struct free_block {
+    free_block* next;
+  };
+
+  void* do_allocate(std::size_t bytes, std::size_t) override {
+    bytes = whole(bytes);
+    free_block*& first = first_of(bytes);
+    if (first == nullptr) return runtime_memory(bytes);
+    return std::exchange(first, first->next);
+  }
+  void do_deallocate(void* block, std::size_t bytes, std::size_t) override {
+    free_block*& first = first_of(whole(bytes));
+    first = ::new (block) free_block{first};
+  }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+    return this == &other;
+  }
+  /// `bytes` is a power of two, or so many eighths more.
+  free_block*& first_of(std::size_t bytes) {
+    const auto power = static_cast<std::size_t>(std::bit_width(bytes)) - 1;
+    return free_[8 * power + (bytes >> (power - 3)) % 8];
+  }
+
+  std::array<free_block*, 8 * 64> free_ = {};
+};
+
 /// Freed blocks are reused for other containers. Requires: the region is mapped.
 inline std::pmr::memory_resource* runtime_resource() {
-  class never_freed final : public std::pmr::memory_resource {
-    void* do_allocate(std::size_t bytes, std::size_t) override { return runtime_memory(bytes); }
-    void do_deallocate(void*, std::size_t, std::size_t) override {}
-    bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
-      return this == &other;
-    }
-  };
   /// Its frames say that the runtime is at work, where the pool's own do not: a signal handler that
   /// finds no frame of the runtime may use this memory (shared/doorbell.hpp). So it must not leave
   /// by a jump.
@@ -42,7 +80,7 @@ inline std::pmr::memory_resource* runtime_resource() {
     std::pmr::unsynchronized_pool_resource pool_;
   };
   // Never destroyed: other statics may use it until the end.
-  static never_freed* upstream = new never_freed;
+  static auto* upstream = new long_blocks;
   static auto* resource = new named_pool(upstream);
   return resource;
 }

@@ -104,6 +104,8 @@ extern dispatcher_state dispatcher;
 bool sender_can_go();
 /// Sends what has waited, and lets senders go on that have what they waited for; returns how many.
 int let_waiting_go();
+/// Sends the replies to a rank that have waited for room, as far as there is room now.
+int send_late_replies(int to);
 inline int retry_senders() {
   if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) [[likely]]
     return 0;

@@ -97,7 +97,7 @@ int call_in_round(unsigned calls, bool idle) {
   return (calls & dispatcher_state::each_round) != 0 ? on_dispatch.each_round(idle) : 0;
 }
 
-/// `Delayed`: the test mode SOJOURN_DELAY is on.
+/// `Delayed`: SOJOURN_DELAY is on.
 template <bool Delayed>
 void dispatch(bool (*done)()) {
   for (;;) {
@@ -161,6 +161,9 @@ void take_replies_until(bool (*over)(void* context), void* context) {
   long sleep_ns = shortest_sleep_ns;
   const int at_first = dispatcher.transport->spins_for_replies() ? 0 : spins;
   for (int in_vain = at_first; !over(context);) {
+    // Perhaps the question that is to be answered waits for room.
+    for (int to = 0; dispatcher.waiting_replies != 0 && to < job.count; ++to)
+      (void)send_late_replies(to);
     if (dispatcher.transport->poll_replies(deliver_all, nullptr, messages_a_round,
                                            transport::any_handler) != 0) {
       in_vain = at_first;

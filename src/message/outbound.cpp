@@ -129,23 +129,29 @@ bool sender_can_go() {
 
 void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), woken_here); }
 
+int send_late_replies(int to) {
+  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  int done = 0;
+  for (; !p.replies.empty() && p.replies.front().written; ++done) {
+    late_reply& r = p.replies.front();
+    std::byte* room = dispatcher.transport->reserve(to, message_class::reply, r.bytes.size());
+    if (room == nullptr) break;
+    if (!r.bytes.empty()) std::memcpy(room, r.bytes.data(), r.bytes.size());
+    dispatcher.transport->commit(to, message_class::reply, static_cast<std::uint16_t>(r.kind),
+                                 r.flags, r.ticket);
+    p.replies.pop_front();
+    --p.replies_waiting;
+    --dispatcher.waiting_replies;
+  }
+  return done;
+}
+
 int let_waiting_go() {
   int done = 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(job.count); ++i) {
     int to = static_cast<int>(i);
     peer& p = dispatcher.peers[i];
-    while (!p.replies.empty()) {
-      late_reply& r = p.replies.front();
-      std::byte* room = dispatcher.transport->reserve(to, message_class::reply, r.bytes.size());
-      if (room == nullptr) break;
-      if (!r.bytes.empty()) std::memcpy(room, r.bytes.data(), r.bytes.size());
-      dispatcher.transport->commit(to, message_class::reply, static_cast<std::uint16_t>(r.kind),
-                                   r.flags, r.ticket);
-      p.replies.pop_front();
-      --p.replies_waiting;
-      --dispatcher.waiting_replies;
-      ++done;
-    }
+    done += send_late_replies(to);
     // One sender a round: it fills its room before the next one is considered.
     if (caller_may_go(p) && bundle_is_sent(to)) {
       pending_send s = p.callers.front();

@@ -70,7 +70,7 @@ void erase_record(record_map::iterator record) {
 }
 
 std::string name_of(const object_kind& kind) {
-  return kind.type != nullptr ? demangle(kind.type->name()) : std::string("object");
+  return kind.type != nullptr ? demangle_type(kind.type->name()) : std::string("object");
 }
 
 std::string who(const code_site& site) {

@@ -58,6 +58,16 @@ const char* json_name(wait_kind kind) {
       return "shared_mutex";
     case wait_kind::shared_barrier:
       return "shared_barrier";
+    case wait_kind::shared_local_barrier:
+      return "shared_local_barrier";
+    case wait_kind::shared_atomic:
+      return "shared_atomic";
+    case wait_kind::shared_flag:
+      return "shared_flag";
+    case wait_kind::shared_condition:
+      return "shared_condition_variable";
+    case wait_kind::shared_counted_barrier:
+      return "shared_counted_barrier";
     case wait_kind::barrier:
       return "barrier";
     case wait_kind::unknown:
@@ -107,6 +117,9 @@ std::string fiber_json(const fiber_record& f, const node_name& name, std::size_t
                      ", \"main\": " + (f.is_main ? "true" : "false") + thread_json(name) +
                      ", \"waits_for\": {\"kind\": \"" + json_name(f.kind) + "\"";
   if (f.rank >= 0) json += ", \"rank\": " + std::to_string(f.rank);
+  if (f.object != 0)
+    json += format(", \"object\": \"0x%llx\"", static_cast<unsigned long long>(f.object));
+  if (f.object != 0 && f.home >= 0) json += ", \"home\": " + std::to_string(f.home);
   if (f.kind == wait_kind::collective) json += ", \"operation\": " + json_text(operation_of(f));
   if (f.waited_ns != 0) {
     json += format(", \"seconds\": %.3f", static_cast<double>(f.waited_ns) / 1e9);

@@ -41,9 +41,26 @@ std::string local_wait(wait_kind kind) {
       return "waits for a sojourn::shared::mutex";
     case wait_kind::shared_barrier:
       return "waits in sojourn::shared::barrier()";
+    case wait_kind::shared_local_barrier:
+      return "waits in sojourn::shared::local_barrier()";
+    case wait_kind::shared_atomic:
+      return "waits for an answer about a sojourn::shared::atomic";
+    case wait_kind::shared_flag:
+      return "waits for a sojourn::shared::flag";
+    case wait_kind::shared_condition:
+      return "waits in a sojourn::shared::condition_variable";
+    case wait_kind::shared_counted_barrier:
+      return "waits at a sojourn::shared::counted_barrier";
     default:
       return "";
   }
+}
+
+/// " (0x270000000040, which rank 2 keeps)", for an object that ranks share; else "".
+std::string shared_object(const fiber_record& fiber) {
+  if (fiber.object == 0) return "";
+  return format(" (0x%llx", static_cast<unsigned long long>(fiber.object)) +
+         (fiber.home < 0 ? ")" : ", which rank " + std::to_string(fiber.home) + " keeps)");
 }
 
 /// "another 1.2 s"
@@ -238,9 +255,14 @@ class hang_words {
       case wait_kind::latch:
       case wait_kind::dist_object:
       case wait_kind::shared_page:
-      case wait_kind::shared_mutex:
       case wait_kind::shared_barrier:
-        return local_wait(f.kind) + at_most(f);
+      case wait_kind::shared_local_barrier:
+      case wait_kind::shared_mutex:
+      case wait_kind::shared_atomic:
+      case wait_kind::shared_flag:
+      case wait_kind::shared_condition:
+      case wait_kind::shared_counted_barrier:
+        return local_wait(f.kind) + shared_object(f) + at_most(f);
       case wait_kind::barrier:
         return "is paused until main reaches a barrier(), because this job was restored";
       case wait_kind::unknown:
@@ -305,7 +327,7 @@ class hang_words {
     const fiber_record& f = *waits_.at(i).fiber;
     if (f.kind == wait_kind::ready) return "is ready to run";
     if (has_limit(f)) return wait_text(i);
-    if (std::string text = local_wait(f.kind); !text.empty()) return text;
+    if (std::string text = local_wait(f.kind); !text.empty()) return text + shared_object(f);
     if (f.rank >= 0 && f.rank < static_cast<int>(view_.ranks.size())) {
       return verb(f) + " " + rank_without_fiber(f.rank);
     }

@@ -32,7 +32,12 @@ enum class wait_kind : std::uint8_t {
   shared_page,     ///< A page of shared memory, from other ranks.
   shared_mutex,    ///< A shared::mutex.
   shared_barrier,  ///< All threads that share memory.
-  barrier,         ///< Main's first barrier, in a job that was restored.
+  shared_local_barrier,    ///< The threads of this rank that share memory.
+  shared_atomic,           ///< An answer about a shared::atomic.
+  shared_flag,             ///< A shared::flag.
+  shared_condition,        ///< Notification by a shared::condition_variable.
+  shared_counted_barrier,  ///< Others at a shared::counted_barrier.
+  barrier,                 ///< Main's first barrier, in a job that was restored.
 };
 
 /// Name of a thread; zeroes for none. A broken rank may leave it without a NUL, so readers limit
@@ -51,7 +56,9 @@ struct fiber_record {
   ticket_id scope;          ///< Finish scope it counts in, or 0.
   std::uint64_t waited_ns;  ///< 0 when not known.
   std::uint64_t left_ns;    ///< Until it goes on in any case; no_limit: there is no such time.
+  std::uint64_t object;     ///< Of shared memory: its address, or 0.
   std::int32_t rank;        ///< Rank that it waits for, or -1.
+  std::int32_t home;        ///< Rank that keeps `object`, or -1.
   std::uint32_t results;    ///< Of a `first`; 0 when not known.
   std::int32_t holder;      ///< Of a `mutex`: place in `fibers`, holder_runs, or -1.
   wait_kind kind;

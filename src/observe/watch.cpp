@@ -44,6 +44,8 @@ struct reason {
   int holder = -1;
   collective operation = collective::none;
   std::uint32_t results = 0;
+  std::uint64_t object = 0;  ///< Of shared memory.
+  int home = -1;             ///< Who keeps it.
 };
 using reasons = std::unordered_map<const piece*, reason>;
 
@@ -104,10 +106,31 @@ void look_at_piece(piece* p, void* context) {
 bool is_main(const piece* p) { return slots.is_main(p->slot) && p->hi == slots.high(p->slot); }
 
 /// The reason for a wait that only fibers of this rank, or the clock, can end.
+wait_kind kind_at_shared_object(waits_at at) {
+  switch (at) {
+    case waits_at::shared_mutex:
+      return wait_kind::shared_mutex;
+    case waits_at::shared_atomic:
+      return wait_kind::shared_atomic;
+    case waits_at::shared_flag:
+      return wait_kind::shared_flag;
+    case waits_at::shared_condition:
+      return wait_kind::shared_condition;
+    case waits_at::shared_counted_barrier:
+      return wait_kind::shared_counted_barrier;
+    default:
+      return wait_kind::unknown;
+  }
+}
+
 reason local_reason(const piece* p) {
   if (p->restored && p->word != 0) return {wait_kind::barrier};
   if (p->waits_on == nullptr) {
     return {p->timer != 0 ? wait_kind::time : wait_kind::unknown};
+  }
+  if (has_shared_object(p->waits_on->kind)) {
+    const auto& queue = static_cast<const waiters_for_shared&>(*p->waits_on);
+    return {.kind = kind_at_shared_object(queue.kind), .object = queue.object, .home = queue.home};
   }
   switch (p->waits_on->kind) {
     case waits_at::mutex:
@@ -122,12 +145,11 @@ reason local_reason(const piece* p) {
       return {wait_kind::dist_object};
     case waits_at::shared_page:
       return {wait_kind::shared_page};
-    case waits_at::shared_mutex:
-      return {wait_kind::shared_mutex};
-    case waits_at::shared_barrier:
-      break;
+    case waits_at::shared_local_barrier:
+      return {wait_kind::shared_local_barrier};
+    default:
+      return {wait_kind::shared_barrier};
   }
-  return {wait_kind::shared_barrier};
 }
 
 double ns_a_tick() {
@@ -153,6 +175,8 @@ void write_fiber(fiber_record& record, const piece* p, const reason& why, double
   record.since = p->since;
   record.waits_for = why.ticket;
   record.rank = why.rank;
+  record.object = why.object;
+  record.home = why.home;
   record.holder = why.holder;
   record.results = why.results;
   record.left_ns = fiber_record::no_limit;

@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "fiber/ticket_table.hpp"
+#include "memory/address_map.hpp"
 #include "message/dispatcher.hpp"
 #include "message/message_reader.hpp"
 #include "rpc/rpc.hpp"
@@ -21,6 +22,11 @@ namespace {
 // Between two parts of a long copy other fibers and messages get their turn.
 constexpr std::size_t copied_at_once = 8u << 20;
 constexpr std::size_t sent_at_once = 128u << 10;
+// The system waits for no page of shared memory, so such copies go through memory of this rank.
+constexpr std::size_t between_at_once = 256u << 10;
+bool is_in_shared_memory(const void* p) {
+  return addresses.in_shared(reinterpret_cast<std::uint64_t>(p));
+}
 constexpr std::size_t in_flight_max = 4;
 // Up to this many bytes, an answer that comes at once takes less time than a copy by the system.
 constexpr std::size_t asked_for_max = 2048;
@@ -164,9 +170,17 @@ void bulk_get(std::uint64_t from, void* to, std::size_t bytes) {
   if (is_lost(owner)) throw_rank_lost(owner, "a get");
   if (get_at_once(owner, from, to, bytes)) return;
   bool copied = true;
-  in_turns(bytes, copied_at_once, [&](std::size_t at, std::size_t n) {
-    if (copied) copied = wire().read_memory(owner, from + at, into + at, n);
-  });
+  if (is_in_shared_memory(to)) {
+    std::vector<std::byte> between(std::min(bytes, between_at_once));
+    in_turns(bytes, between.size(), [&](std::size_t at, std::size_t n) {
+      if (copied) copied = wire().read_memory(owner, from + at, between.data(), n);
+      if (copied) std::memcpy(into + at, between.data(), n);
+    });
+  } else {
+    in_turns(bytes, copied_at_once, [&](std::size_t at, std::size_t n) {
+      if (copied) copied = wire().read_memory(owner, from + at, into + at, n);
+    });
+  }
   if (copied) {
     counts.bulk_copies += bytes;
     return;
@@ -190,9 +204,17 @@ void bulk_put(const void* from, std::uint64_t to, std::size_t bytes) {
   }
   if (is_lost(owner)) throw_rank_lost(owner, "a put");
   bool copied = true;
-  in_turns(bytes, copied_at_once, [&](std::size_t at, std::size_t n) {
-    if (copied) copied = wire().write_memory(owner, to + at, source + at, n);
-  });
+  if (is_in_shared_memory(from)) {
+    std::vector<std::byte> between(std::min(bytes, between_at_once));
+    in_turns(bytes, between.size(), [&](std::size_t at, std::size_t n) {
+      std::memcpy(between.data(), source + at, n);
+      if (copied) copied = wire().write_memory(owner, to + at, between.data(), n);
+    });
+  } else {
+    in_turns(bytes, copied_at_once, [&](std::size_t at, std::size_t n) {
+      if (copied) copied = wire().write_memory(owner, to + at, source + at, n);
+    });
+  }
   if (copied) {
     counts.bulk_copies += bytes;
     return;

@@ -14,6 +14,7 @@
 
 #include "base/check.hpp"
 #include "fiber/ticket_table.hpp"
+#include "memory/address_map.hpp"
 #include "message/dispatcher.hpp"
 #include "message/message_reader.hpp"
 #include "rpc/rpc.hpp"
@@ -118,7 +119,8 @@ void want_large_pages(void* memory, std::size_t bytes) {
 kept_values::~kept_values() = default;
 
 std::uint64_t kept_values::keep(const void* first, std::size_t bytes, bool borrowed) {
-  if (borrowed) {
+  // Pages of shared memory may be elsewhere when the reader copies them, or have been changed.
+  if (borrowed || addresses.in_shared(reinterpret_cast<std::uint64_t>(first))) {
     std::byte* copy = copy_room(bytes);
     std::memcpy(copy, first, bytes);
     counts.marshal_copies += bytes;

@@ -134,7 +134,9 @@ void split_get(split_operations*& in, std::uint64_t from, void* to, std::size_t 
   if (all.landing + all.reads.size() >= reads_max) take_reads(all);
   counts.bulk_bytes += bytes;
   const ticket_id ticket = ask(owner, from, bytes);
-  if (addresses.in_stacks(reinterpret_cast<std::uint64_t>(to))) {
+  // Where a page of shared memory may be elsewhere, only a fiber can wait for it.
+  const auto place = reinterpret_cast<std::uint64_t>(to);
+  if (addresses.in_stacks(place) || addresses.in_shared(place)) {
     counts.bulk_copies += 3 * bytes;  // into the message, into the ticket, into place
     all.reads.push_back({ticket, to, bytes});
     return;

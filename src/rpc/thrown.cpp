@@ -151,9 +151,9 @@ std::string text_of(const std::exception_ptr& exception) {
   } catch (const remote_exception& e) {
     return e.type_name() + ": " + e.what();
   } catch (const std::exception& e) {
-    return demangle(typeid(e).name()) + ": " + e.what();
+    return demangle_type(typeid(e).name()) + ": " + e.what();
   } catch (...) {
-    return demangle(exception.__cxa_exception_type()->name());
+    return demangle_type(exception.__cxa_exception_type()->name());
   }
 }
 

@@ -73,6 +73,11 @@ allocator::block allocator::deal_out(std::uint64_t begin, std::uint64_t at, std:
   return {at, used_before};
 }
 
+std::uint64_t allocator::bytes_of(std::uint64_t at) const {
+  const auto it = sizes_.find(at);
+  return it == sizes_.end() ? 0 : it->second;
+}
+
 bool allocator::free(std::uint64_t at) {
   const auto it = sizes_.find(at);
   if (it == sizes_.end()) return false;

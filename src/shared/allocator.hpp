@@ -29,6 +29,8 @@ class allocator {
   /// line of 64 bytes. `align` is a power of two. Requires: `bytes` is not 0. Takes a time that
   /// grows with the logarithm of the number of free blocks.
   block allocate(std::uint64_t bytes, std::uint64_t align);
+  /// How long the block is that begins there; 0 when none does.
+  std::uint64_t bytes_of(std::uint64_t at) const;
   /// False when no block begins there. As fast as allocate.
   bool free(std::uint64_t at);
   std::uint64_t allocated_bytes() const { return allocated_; }

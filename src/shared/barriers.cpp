@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shared/barriers.hpp"
 
+#include <utility>
 #include <vector>
 
 #include "base/check.hpp"
@@ -18,6 +19,7 @@ constexpr std::uint8_t collects = 1;
 constexpr std::uint8_t only_collects = 2;
 /// Not a departure at all (last_departure()).
 constexpr std::uint8_t ends_collection = 4;
+constexpr std::uint8_t is_incomplete = 8;
 
 }  // namespace
 
@@ -112,6 +114,12 @@ void barriers::depart_when_all_are_here() {
     send_departures(false, collection_wanted_);
 }
 
+void barriers::left() {
+  --members_;
+  not_all_meet_ = true;
+  depart_when_all_are_here();
+}
+
 void barriers::send_departures(bool to_collect, bool collect) {
   fibers_arrived_ = ranks_arrived_ = ranks_to_collect_ = 0;
   for (rank_arrival& r : arrivals_) r.here = r.to_collect = false;
@@ -119,10 +127,11 @@ void barriers::send_departures(bool to_collect, bool collect) {
   collection_running_ = collect;
   // What all of them know: this rank has learned it from their arrivals.
   x_.close();
-  vector_clock all(x_.log.known(), x_.host.memory());
+  const vector_clock& all = x_.log.known();
   message_head head{.what = page_message::departure};
   head.flag =
       static_cast<std::uint8_t>((collect ? collects : 0) | (to_collect ? only_collects : 0));
+  if (!to_collect && std::exchange(not_all_meet_, false)) head.flag |= is_incomplete;
   for (int r = x_.ranks - 1; r >= 0; --r) {
     message_writer& out = x_.begin(head);
     out.put_clock(all);
@@ -146,6 +155,7 @@ void barriers::depart(page_message_reader& from, const vector_clock& all, std::u
   if (leaves_barrier_) {
     here_ = arrived_ - guests_arrived_;
     arrived_ = guests_arrived_ = 0;
+    was_incomplete_ = (how & is_incomplete) != 0;
   }
   // Where fibers wait for a barrier of the program, this rank arrives there anew: what it has is
   // not what it had.
@@ -159,6 +169,7 @@ void barriers::depart(page_message_reader& from, const vector_clock& all, std::u
     return;
   }
   hooks_.fetch_what_must();
+  hooks_.fetch_ahead();
   leave();
 }
 

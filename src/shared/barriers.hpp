@@ -19,6 +19,7 @@ class barrier_hooks {
   virtual ~barrier_hooks() = default;
   /// All notices are taken in, and the epoch is the new one.
   virtual void departed() = 0;
+  virtual void fetch_ahead() = 0;
   virtual bool must_fetch() = 0;
   virtual void fetch_what_must() = 0;
   virtual void begin_collection() = 0;
@@ -33,6 +34,7 @@ class barriers {
   barriers(exchange& x, barrier_hooks& hooks);
 
   /// How many fibers of the job take part; before the first of them arrives, on all ranks alike.
+  /// Afterwards rank 0 alone knows when it changes.
   void set_members(std::uint32_t all) { members_ = all; }
   /// A fiber that takes part begins on this rank; ends, or leaves for another rank, or may do so.
   /// To expect too few fibers costs messages: a rank arrives again for each that it did not expect.
@@ -42,9 +44,26 @@ class barriers {
     if (here_ != 0) --here_;
   }
 
+  // At rank 0: the number of those who take part changes. While somebody who takes part has not
+  // arrived, nobody leaves: so more may join as long as such a one waits for the answer.
+  bool somebody_is_missing() const { return fibers_arrived_ < members_; }
+  void joined(std::uint32_t more) {
+    members_ += more;
+    not_all_meet_ = false;
+  }
+  /// One of those who have not arrived never will.
+  void left();
+  /// Others arrive for those who have not: see was_incomplete().
+  void complete_for_others() { not_all_meet_ = true; }
+
   /// A fiber has arrived: it waits until services::wake_barrier. A guest is at home on another
   /// rank, where it may go on at any time; it is not expected here again.
   void arrive(bool guest);
+  /// So many fibers have arrived here.
+  std::uint32_t arrived() const { return arrived_; }
+  /// Of the barrier that was left last, on all ranks alike: not all have met there who took part
+  /// when the one before was left, or when one joined since.
+  bool was_incomplete() const { return was_incomplete_; }
   /// Arrives, and says what has ended, where that has become possible. Called after everything
   /// that may have made it so.
   void look_again();
@@ -87,6 +106,7 @@ class barriers {
   phase collecting_ = phase::none;
   std::uint8_t last_departure_ = 0;
   bool leaves_barrier_ = false;  ///< The collection is at a barrier of the program.
+  bool was_incomplete_ = false;
 
   // At rank 0.
   struct rank_arrival {
@@ -103,6 +123,7 @@ class barriers {
   bool collection_wanted_ = false;
   bool collection_asked_ = false;    ///< Ranks were asked to arrive without fibers.
   bool collection_running_ = false;  ///< Between departure and go.
+  bool not_all_meet_ = false;        ///< At the next barrier.
 };
 
 }  // namespace sojourn::detail::pages

@@ -18,6 +18,7 @@
 #include "memory/address_map.hpp"
 #include "memory/runtime_resource.hpp"
 #include "memory/stack_slots.hpp"
+#include "message/loop.hpp"
 #include "shared/fault_frame.hpp"
 #include "shared/rank_memory.hpp"
 #include "sojourn/clock.hpp"
@@ -40,9 +41,9 @@ struct code_range {
 const std::pmr::vector<code_range>* runtime_code = nullptr;  ///< By address; they do not overlap.
 
 /// Functions of the runtime that call the program, and do nothing afterwards but end.
-constexpr std::string_view callers_of_program[] = {"main_fiber",         "run_user_handler",
-                                                   "run_rest_of_bundle", "rest_of_bundle",
-                                                   "run_kept",           "run_task"};
+constexpr std::string_view callers_of_program[] = {
+    "main_fiber", "run_user_handler", "run_rest_of_bundle", "rest_of_bundle",
+    "run_kept",   "run_task",         "call_process",       "call_main"};
 
 /// Takes the number and the name that a part of a mangled name begins with; "" when there is none.
 std::string_view take_part(std::string_view& mangled) {
@@ -212,19 +213,21 @@ ringer* ringer_of_rank = nullptr;
 
 }  // namespace
 
-ringer::ringer() : was_sent_(runtime_array<bool>(static_cast<std::size_t>(job.count))) {
+ringer::ringer(const tick_clock& clock)
+    : clock_(clock), was_sent_(runtime_array<bool>(static_cast<std::size_t>(job.count))) {
   ringer_of_rank = this;
 }
 
 void ringer::begin_wait() {
   if (waiting_++ != 0 && is_set_) return;
-  since_ns_ = now_ns();
-  again_after_ns_ = settings().bell_after_ns;
+  since_ns_ = clock_.ns();
+  // What has not arrived cannot be answered.
+  again_after_ns_ = settings().bell_after_ns + wire().way_ns();
   rang_ = false;
   // An alarm that is set for a wait that is over looks at the time again.
   if (is_set_) return;
   is_set_ = true;
-  set_alarm(since_ns_ + again_after_ns_, on_alarm);
+  set_alarm(now_ns() + again_after_ns_, on_alarm);
 }
 
 void ringer::end_wait() {
@@ -236,18 +239,19 @@ void ringer::on_alarm() { ringer_of_rank->look(); }
 void ringer::look() {
   is_set_ = false;
   if (waiting_ == 0) return;
-  const std::uint64_t now = now_ns();
-  if (now >= since_ns_ + again_after_ns_) {
+  std::uint64_t waited_ns = clock_.since(since_ns_);
+  if (waited_ns >= again_after_ns_) {
     // Whoever has been asked may have passed the question on: from the second time on, all ranks
     // are rung at. If all of them sleep, they have read everything, and nobody has to be told.
     const bool anybody = ring_at(rang_);
     if (rang_ && !anybody) return;
     rang_ = true;
-    since_ns_ = now;
+    since_ns_ = clock_.ns();
+    waited_ns = 0;
     again_after_ns_ = std::min(2 * again_after_ns_, longest_pause_ns);
   }
   is_set_ = true;
-  set_alarm(since_ns_ + again_after_ns_, on_alarm);
+  set_alarm(now_ns() + again_after_ns_ - waited_ns, on_alarm);
 }
 
 bool ringer::ring_at(bool all) {

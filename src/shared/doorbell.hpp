@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/clock.hpp"
+
 namespace sojourn::detail::pages {
 
 /// Whose code a function is. Others: the program's and that of libraries, and templates of the
@@ -37,6 +39,8 @@ bool interrupts_user_code(const void* context);
 /// less often, until nobody waits or all others sleep.
 class ringer {
  public:
+  explicit ringer(const tick_clock& clock);
+
   /// A message was sent to a rank, which may have to answer.
   void sent(int rank) { was_sent_[rank] = true; }
 
@@ -48,15 +52,13 @@ class ringer {
   void look();
   bool ring_at(bool all);
 
+  const tick_clock& clock_;
   int waiting_ = 0;  ///< Fibers.
   bool is_set_ = false;
   std::uint64_t since_ns_ = 0;  ///< Somebody has waited all the time.
   std::uint64_t again_after_ns_ = 0;
   bool rang_ = false;
   bool* was_sent_;  ///< By rank: since somebody began to wait.
-
- public:
-  ringer();
 };
 
 }  // namespace sojourn::detail::pages

@@ -40,6 +40,9 @@ struct exchange {
   }
   /// Ends the open interval of this rank, if pages are open.
   virtual void close() = 0;
+  /// Sends a rank the notices that it lacks, of intervals that are closed, before what goes there
+  /// next.
+  virtual void tell(int to) = 0;
   /// Takes in the notices of a message, after closing the open interval if there is any news.
   virtual void learn(page_message_reader& from) = 0;
 

@@ -130,9 +130,11 @@ class interval_log {
 
 template <class Before, class Learn>
 void interval_log::read(page_message_reader& from, Before before, Learn learn) {
+  std::uint32_t left = from.take<std::uint32_t>();
+  if (left == 0) return;
   vector_clock news(known_, memory_);
   bool any = false;
-  for (std::uint32_t left = from.take<std::uint32_t>(); left != 0; --left) {
+  for (; left != 0; --left) {
     interval_record* r = read_record(from);
     const std::size_t owner = r->owner;
     if (r->index <= news[owner]) {

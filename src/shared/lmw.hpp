@@ -13,6 +13,12 @@
 //   sticking   open for good: compared at each close, and its twin renewed
 //   exclusive  nobody else has a copy: no twin, no diff, no notice
 //
+// What fibers will want is guessed from what they wanted before. A page whose copy a barrier has
+// made useless *follows*: it is fetched as soon as the barrier is left, or with the page before it;
+// now and then it stays closed when it has come, so that a fault tells whether it is wanted. Pages
+// that this rank alone stored to together are opened for stores together; those that nobody has
+// stored to are found by comparing at the close.
+//
 // Sources: Thitikamol and Keleher, "Per-Node Multi-Threading and Remote Latency", §3.1; Amza, Cox
 // and others, "Adaptive Protocols for Software Distributed Shared Memory" (1999), for exclusive
 // pages.
@@ -31,6 +37,9 @@
 
 namespace sojourn::detail::pages {
 
+struct own_notice;
+struct page_writer;
+
 class lmw final : public page_protocol {
  public:
   struct settings {
@@ -43,6 +52,7 @@ class lmw final : public page_protocol {
   ~lmw() override;
 
   void fault(page_number g, bool store, bool again) override;
+  /// Also true where pages are only open.
   bool has_stores() const override { return !open_.empty(); }
   int keeper(page_number g) override { return page(g).keeper; }
   bool is_untouched(page_number g) const override {
@@ -53,11 +63,23 @@ class lmw final : public page_protocol {
   void closed(interval index) override;
   void learn(const interval_record& r) override;
 
+  bool can_be_pinned(page_number g, access how) override { return page(g).may >= how; }
+  void pinned(page_number g) override;
+  const page_number* lacking_pinned() const override {
+    return lacking_pins_.empty() ? nullptr : &lacking_pins_.back();
+  }
+
   /// Finds pages that have become exclusive.
   void departed() override;
-  /// Some copies were dropped that must be fetched before this rank arrives again.
-  bool must_fetch() const override { return !must_.empty(); }
+  /// Some copies were dropped that must be fetched before this rank arrives again. Also what is
+  /// pinned: it may be listed by then, and this rank become its keeper.
+  bool must_fetch() const override { return !must_.empty() || !lacking_pins_.empty(); }
   void fetch_what_must() override;
+  void fetch_ahead() override;
+  bool is_at_ease() const override {
+    return exchange_is_over_ || (pulls_under_way_ == 0 && pulls_due_ == 0);
+  }
+  void end_exchange() override { exchange_is_over_ = true; }
   /// A collection: keepers fetch what they lack.
   void begin_collection() override;
   bool fetches_in_progress() const override;
@@ -74,6 +96,7 @@ class lmw final : public page_protocol {
 
   lmw_page& page(page_number g);
   page_history& history_of(lmw_page& a);
+  page_writer& writer_of(page_history& h, int rank);
   page_number number_of(const lmw_page& a) const { return table_.number_of(a); }
   interval* has(lmw_page& a);
   void set_may(lmw_page& a, access to) { table_.set_may(a, to); }
@@ -81,11 +104,17 @@ class lmw final : public page_protocol {
   bool is_valid(lmw_page& a);
   void open(lmw_page& a);
   void share(lmw_page& a);
+  void share_with_reader(lmw_page& a);
   void unstick(lmw_page& a);
   void end_sticking(lmw_page& a);
   void stick(lmw_page& a);
   void renew_twin(lmw_page& a);
+  void stick_for_pin(lmw_page& a);
+  void note_lacking(lmw_page& a);
+  void end_lacking(lmw_page& a);
+  void refresh_pinned();
   void drop_twin(lmw_page& a);
+  own_notice& note_own_diff(lmw_page& a);
   void make_own_diff(lmw_page& a);
   void drop_copy(lmw_page& a);
   void note_own(lmw_page& a, interval index);
@@ -93,10 +122,15 @@ class lmw final : public page_protocol {
   template <class Visit>
   void each_listed(std::span<const interval> after, std::span<const interval> up_to, Visit visit);
 
+  bool is_stored_to_with(const lmw_page& a, const lmw_page& b) const;
+  void open_for_stores(lmw_page& a);
+  void list_open(lmw_page& a);
+  void open_with_neighbours(lmw_page& a);
   void start_fetch(lmw_page& a, bool store);
   void fetch_with_neighbours(page_number g);
   bool ask_for_diffs(lmw_page& a);
   void reply_came(lmw_page& a);
+  std::byte* room_beside(lmw_page& a);
   void apply_all(lmw_page& a);
   void end_fetch(lmw_page& a);
 
@@ -107,33 +141,43 @@ class lmw final : public page_protocol {
   void take_diffs(page_message_reader& from, const message_head& head, lmw_page& a);
   lmw_page& checked_page(const page_message_reader& from, page_number g);
 
-  void* allocate(std::size_t size) {
+  /// Memory that a collection gives back.
+  void* allocate(std::size_t size, std::size_t align = 64) {
     bytes_ += size;
-    return x_.host.memory()->allocate(size, 64);
+    return x_.host.memory()->allocate(size, align);
   }
-  void deallocate(void* block, std::size_t size) {
+  void deallocate(void* block, std::size_t size, std::size_t align = 64) {
     bytes_ -= size;
-    x_.host.memory()->deallocate(block, size, 64);
+    x_.host.memory()->deallocate(block, size, align);
   }
 
   exchange& x_;
   page_table& table_;
   const settings settings_;
-  std::pmr::vector<page_number> open_;      ///< Pages stored to in the open interval.
+  std::pmr::vector<page_number> open_;      ///< Pages stored to in the open interval, and perhaps
+                                            ///< some that no longer are open.
   std::pmr::vector<page_number> closing_;   ///< Of these, those in the interval being closed.
   std::pmr::vector<page_number> sticking_;  ///< And those that stay open.
   std::pmr::vector<page_number> must_;
   std::pmr::vector<page_number> deferred_;
+  /// Pinned pages that are being brought up to date. Some others may lie between them, but not at
+  /// the end: see lmw_page::lacks_pinned.
+  std::pmr::vector<page_number> lacking_pins_;
   std::pmr::vector<page_number> listed_;  ///< Scratch.
+  std::pmr::vector<page_number> ahead_;   ///< Pages that follow, made useless by the last barrier.
+  std::uint32_t pulls_under_way_ = 0;     ///< Those that are being fetched.
+  std::uint32_t pulls_due_ = 0;           ///< So many others will ask for, as they did before.
   struct request {
     int to;
     page_message what;
+    bool is_waited_for;
     bool store;
     page_number page;
     interval first;
     interval last;
   };
   std::pmr::vector<request> requests_;  ///< Of this call, sent at its end.
+  bool exchange_is_over_ = false;       ///< Nobody waits any longer for the pulls of this epoch.
   std::size_t fetches_ = 0;
   std::size_t bytes_ = 0;
   bool stopped_ = false;

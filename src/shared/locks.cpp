@@ -63,6 +63,14 @@ void locks::release(lock_number l, bool fair) {
   }
 }
 
+bool locks::others_turn(lock_number l) {
+  constexpr unsigned turns = 16;
+  lock& k = of(l);
+  if (k.next < 0 || ++k.handed_on < turns) return false;
+  k.handed_on = 0;
+  return true;
+}
+
 void locks::ask(lock_number l, lock& k) {
   if (k.token || k.asked) return;
   k.asked = true;
@@ -81,6 +89,7 @@ void locks::grant(lock_number l, lock& k) {
   const int to = k.next;
   k.token = false;
   k.next = -1;
+  k.handed_on = 0;
   message_writer& out = x_.begin({.what = page_message::lock_grant});
   out.put(l);
   x_.log.write(out, k.next_knows, x_.log.known());
@@ -102,11 +111,10 @@ void locks::receive(page_message_reader& from, const message_head& head) {
                    "asks for a lock that this rank does not manage");
       const int last = k.last;
       k.last = head.rank;
-      vector_clock theirs(static_cast<std::size_t>(x_.ranks), 0, x_.host.memory());
-      from.take_clock(theirs);
+      const auto theirs = from.take_bytes(x_.log.known().size() * sizeof(interval));
       message_writer& out = x_.begin({.what = page_message::lock_forward, .rank = head.rank});
       out.put(l);
-      out.put_clock(theirs);
+      out.put_bytes(theirs.data(), theirs.size());
       return x_.send(last);
     }
     case page_message::lock_forward:

@@ -28,6 +28,9 @@ class locks {
   bool try_take(lock_number l, waiter fiber);
   /// `fair`: a rank that waits goes before fibers of this rank.
   void release(lock_number l, bool fair);
+  /// For locks that are fair: whether another rank waits and it is its turn, which is each 16th
+  /// time that fibers of this rank wait as well. Asked once before each release.
+  bool others_turn(lock_number l);
   /// Who has the lock on this rank, or null.
   waiter holder(lock_number l);
   /// Whether the lock is on this rank, so that no other has to give it.
@@ -53,8 +56,9 @@ class locks {
     bool token = false;
     bool asked = false;
     waiter held = nullptr;
-    int next = -1;  ///< The rank that waits for this one's token.
-    int last = -1;  ///< At the manager: who asked last.
+    int next = -1;           ///< The rank that waits for this one's token.
+    int last = -1;           ///< At the manager: who asked last.
+    unsigned handed_on = 0;  ///< So often to fibers of this rank while another waited.
     std::pmr::deque<waiter> local;
     vector_clock next_knows;
   };

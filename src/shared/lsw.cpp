@@ -15,7 +15,8 @@ struct waiting_readers {
   std::pmr::vector<std::uint16_t> ranks;
 };
 
-lsw::lsw(exchange& x, page_table& table) : x_(x), table_(table), open_(x.host.memory()) {}
+lsw::lsw(exchange& x, page_table& table)
+    : x_(x), table_(table), open_(x.host.memory()), stays_(x.host.memory()) {}
 lsw::~lsw() = default;
 
 lsw_page& lsw::page(page_number g) {
@@ -102,13 +103,19 @@ void lsw::list_stores(interval_pages& out) {
     a.left_with = 0;
     if (a.owns && a.may == access::store) {
       version = ++a.version;
-      if (holds(rule::protect_at_close)) table_.set_may(a, access::load);
+      if (a.pinned == access::store && holds(rule::pinned_stays_dirty)) {
+        a.open = true;
+        stays_.push_back(g);
+      } else if (holds(rule::protect_at_close)) {
+        table_.set_may(a, access::load);
+      }
     }
     if (!a.owns && !holds(rule::notice_lost_pages)) continue;
     note_version(a, version);
     out.versions.push_back({g, version});
   }
   open_.clear();
+  open_.swap(stays_);
 }
 
 void lsw::learn(const interval_record& r) {
@@ -132,7 +139,7 @@ void lsw::give(lsw_page& a) {
     for (std::uint16_t to : readers->ranks) send_page(a, page_message::read_reply, version, to);
     std::pmr::polymorphic_allocator<>(x_.host.memory()).delete_object(readers);
   }
-  if (!a.has_next) return;
+  if (!a.has_next || (a.pinned != access::none && holds(rule::pinned_stays))) return;
   a.has_next = false;
   if (a.open && a.may == access::store && a.used) {
     if (holds(rule::count_at_transfer)) ++a.version;

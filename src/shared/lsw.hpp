@@ -31,6 +31,12 @@ class lsw final : public page_protocol {
   void used(page_number g) override;
   void hold(page_number g) override { ++page(g).held; }
   void let_go(page_number g) override;
+  /// A page that is pinned is this rank's, also for loads: no notice of it comes then.
+  bool can_be_pinned(page_number g, access how) override {
+    return page(g).owns && page(g).may >= how;
+  }
+  access to_pin(access) const override { return access::store; }
+  void pinned(page_number g) override { give(page(g)); }
 
   bool has_stores() const override { return !open_.empty(); }
   void list_stores(interval_pages& out) override;
@@ -50,7 +56,8 @@ class lsw final : public page_protocol {
 
   exchange& x_;
   page_table& table_;
-  std::pmr::vector<page_number> open_;  ///< Pages stored to in the open interval.
+  std::pmr::vector<page_number> open_;   ///< Pages stored to in the open interval.
+  std::pmr::vector<page_number> stays_;  ///< Scratch: of these, those that stay open.
 };
 
 }  // namespace sojourn::detail::pages

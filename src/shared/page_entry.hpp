@@ -22,6 +22,7 @@ struct page_state {
   bool changes;         ///< In the list of pages whose protection changes.
   bool known;           ///< What the protocol keeps is valid.
   std::uint8_t wanted;  ///< for_load, for_store: fibers wait.
+  access pinned;        ///< What pins need: it allows no less, and does not leave.
 };
 
 struct page_history;
@@ -36,11 +37,21 @@ struct lmw_page : page_state {
   bool fresh;  ///< At its home: nobody has touched it.
   bool open;   ///< Stored to in the open interval; there is a twin.
   bool sticks;
-  bool outdated;  ///< What is on its way here is from before a barrier that made it useless.
-  bool must;      ///< To be fetched before the next arrival.
-  bool deferred;  ///< To be asked for when the collection has ended.
+  bool sticks_for_pin;  ///< Only as long as it is pinned.
+  bool outdated;        ///< What is on its way here is from before a barrier that made it useless.
+  bool must;            ///< To be fetched before the next arrival.
+  bool lacks_pinned;    ///< Pinned, and being brought up to date.
+  bool deferred;        ///< To be asked for when the collection has ended.
+  bool follows;   ///< A barrier has made the copy useless, which was wanted before it: a fault
+                  ///< on the page before this one brings it, too.
+  bool on_trial;  ///< It was so brought, and is left closed: a fault will tell that it is wanted.
+  bool guessed;   ///< Opened before anybody stored to it, and compared at each close.
+  bool is_listed_open;   ///< In the list of pages that may be open.
+  bool pulled;           ///< Being fetched because it follows, as soon as a barrier was left.
+  std::uint8_t readers;  ///< So often a copy was given away since a barrier listed it last.
+  std::uint8_t brought;  ///< How often it was so brought.
   fetch_kind fetching;
-  std::uint8_t unchanged;  ///< While it sticks: closes running that found no change.
+  std::uint8_t unchanged;  ///< While it sticks or is guessed: closes running that found no change.
   bool several_writers;    ///< In epoch `seen`.
   std::uint16_t keeper;    ///< Whom to ask for the whole page.
   std::uint16_t writer;    ///< In epoch `seen`: whose interval there has the greatest order.

@@ -31,6 +31,8 @@ enum class page_message : std::uint8_t {
   diff_request,       ///< Pages, each with the first and last interval, and what the asker has.
   diff_reply,         ///< A page, the intervals that were asked for; their diffs.
   news,               ///< What lets a fiber go on comes next: see class news.
+  event_question,  ///< To an object's home: what, its number; object, operands. See class events.
+  event_answer,    ///< The question's number, how it ended; the old value.
   // Of lsw. All name a page.
   own_request,   ///< To its home: the sender wants to store.
   own_forward,   ///< To the rank that asked before. Who asks.

@@ -45,6 +45,20 @@ class page_protocol {
   /// used() is called next where the instruction has no more need of the page.
   virtual void let_go(page_number) {}
 
+  // --- Pins
+
+  /// Whether the page is here in such a way that it can be pinned. If not, a fault that wants
+  /// to_pin(how) brings it.
+  virtual bool can_be_pinned(page_number g, access how) = 0;
+  virtual access to_pin(access how) const { return how; }
+  /// page_state::pinned has changed. A page that is pinned allows that as long as it is, whatever
+  /// comes: lazily consistent copies are brought up to date here, pages with a single writer do not
+  /// leave. Somebody else, the system for one, may use the page at any time.
+  virtual void pinned(page_number) {}
+  /// A pinned page that lacks what this rank has acquired, or null. Until there is none, no fiber
+  /// may run: it would not fault there.
+  virtual const page_number* lacking_pinned() const { return nullptr; }
+
   // --- Intervals
 
   /// Whether pages may have been stored to in the open interval.
@@ -59,6 +73,12 @@ class page_protocol {
   // --- Barriers and collections; see barrier_hooks
 
   virtual void departed() {}
+  /// A barrier was left, and no collection comes: fetches what fibers will want again.
+  virtual void fetch_ahead() {}
+  /// Nothing of that is under way, and no other rank is expected to ask for any.
+  virtual bool is_at_ease() const { return true; }
+  /// It has been waited for long enough; until the next barrier, the above is true.
+  virtual void end_exchange() {}
   virtual bool must_fetch() const { return false; }
   virtual void fetch_what_must() {}
   virtual void begin_collection() {}

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 
+#include "shared/rules.hpp"
+
 namespace sojourn::detail::pages {
 
 void page_table::set_may(page_state& a, access to) {
-  a.may = to;
+  a.may = holds(rule::pinned_stays) ? std::max(to, a.pinned) : to;
+  is_urgent_ = is_urgent_ || a.may < a.shown;
   if (a.changes || a.may == a.shown) return;
   a.changes = true;
   changes_.push_back(number_of(a));
@@ -21,12 +24,14 @@ void page_table::wake(page_state& a) {
   const bool stores = (a.wanted & met & page_state::for_store) != 0;
   if (!a.changes && a.shown >= (stores ? access::store : access::load))
     host_.protect({number_of(a), 1}, access::none, a.shown);
+  is_urgent_ = is_urgent_ || a.changes;
   host_.wake_page(number_of(a), a.may);
   a.wanted = static_cast<std::uint8_t>(a.wanted & ~met);
 }
 
-void page_table::show() {
-  if (changes_.empty()) return;
+void page_table::show(bool more_comes) {
+  if (changes_.empty() || (more_comes && !is_urgent_)) return;
+  is_urgent_ = false;
   std::sort(changes_.begin(), changes_.end());
   // Neighbours that change in the same way change together.
   for (std::size_t i = 0; i < changes_.size();) {

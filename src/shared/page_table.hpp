@@ -39,13 +39,15 @@ class page_table {
   void set_may(page_state& a, access to);
   /// The fibers that wait for what the page allows go on; `wanted` is what others still wait for.
   void wake(page_state& a);
-  /// Makes protection what the pages allow.
-  void show();
+  /// Makes protection what the pages allow. `more_comes`: pages that are only to be opened, and for
+  /// which nobody waits, may be left for the next call, and opened together with what comes.
+  void show(bool more_comes);
 
  private:
   services& host_;
   std::span<page_entry> entries_;
   std::pmr::vector<page_number> changes_;  ///< Pages whose protection changes.
+  bool is_urgent_ = false;                 ///< One of them is to be closed, or waited for.
 };
 
 }  // namespace sojourn::detail::pages

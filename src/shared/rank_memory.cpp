@@ -39,14 +39,6 @@ namespace pages {
 
 namespace {
 
-/// A fiber that waits for a mutex. Not on its stack, which may be out of place meanwhile.
-struct mutex_wait {
-  waiters queue{waits_at::shared_mutex};
-  bool has_it = false;
-};
-/// Stands for a fiber that got a mutex without waiting.
-char holds_without_wait;
-
 /// Fibers that wait for a load and for a store are different queues.
 std::uint64_t wait_of(page_number page, access needed) {
   return 2 * std::uint64_t{page} + (needed == access::store ? 1 : 0);
@@ -79,11 +71,16 @@ rank_memory* memory_of_rank = nullptr;
 /// Why there is no shared memory on this machine; or null.
 const std::string* why_not = nullptr;
 
-void check_length(std::size_t bytes) {
-  if (bytes > wire().payload_max())
-    die("a message of %zu bytes about shared memory is longer than messages may be: fewer pages "
-        "must change between two barriers or releases",
-        bytes);
+/// Flag of a message: it is a part, and the next one goes on.
+constexpr std::uint16_t goes_on = 1;
+/// More than any rank sends: what others keep of changes is bounded.
+constexpr std::size_t longest_message = std::size_t{4} << 30;
+
+/// How long a part is that has so many bytes before it. None is shorter than a head.
+std::size_t length_of_part(std::size_t left) {
+  const std::size_t most = std::min(settings().part_bytes, wire().payload_max());
+  if (left <= most) return left;
+  return left - most < sizeof(message_head) ? most - sizeof(message_head) : most;
 }
 
 rank_pages_settings settings_of_pages(page_report* report) {
@@ -121,6 +118,10 @@ rank_memory::rank_memory()
       streams_(settings().pages_a_fault),
       blocks_{part(protocol_kind::lmw), part(protocol_kind::lsw), part(protocol_kind::seq)},
       page_waits_(runtime_resource()),
+      undivided_(runtime_resource()),
+      parts_(2 * static_cast<std::size_t>(job.count), runtime_resource()),
+      unsent_news_(static_cast<std::size_t>(job.count), runtime_resource()),
+      members_(runtime_resource()),
       numbers_(runtime_resource()),
       waits_(counts.shared, runtime_resource()),
       report_(settings().wants_report()
@@ -143,13 +144,34 @@ void rank_memory::protect(page_range range, access from, access to) {
 
 void rank_memory::send(int to, std::span<const std::byte> front, std::span<const std::byte> back) {
   if (is_lost(to)) return;  // what would wait for the answer has ended, or will not begin
-  const std::size_t size = front.size() + back.size();
-  check_length(size);
   ringer_.sent(to);
-  std::byte* room = reserve_reply(to, runtime_message::shared_memory, size);
-  std::memcpy(room, front.data(), front.size());
-  if (!back.empty()) std::memcpy(room + front.size(), back.data(), back.size());
-  commit_reply(to, runtime_message::shared_memory, 0, 0);
+  for (bool more = true; more;) {
+    const std::size_t size = length_of_part(front.size() + back.size());
+    std::byte* room = reserve_reply(to, runtime_message::shared_memory, size);
+    const std::size_t of_front = std::min(size, front.size());
+    std::memcpy(room, front.data(), of_front);
+    if (size != of_front) std::memcpy(room + of_front, back.data(), size - of_front);
+    front = front.subspan(of_front);
+    back = back.subspan(size - of_front);
+    more = !front.empty() || !back.empty();
+    commit_reply(to, runtime_message::shared_memory, more ? goes_on : 0, 0);
+  }
+}
+
+/// Sends what of a message of the request class has not been sent; false when there is no room.
+bool rank_memory::send_rest(int to, unsent_news& news) {
+  while (news.sent != news.bytes.size()) {
+    const std::size_t size = length_of_part(news.bytes.size() - news.sent);
+    std::byte* room = wire().reserve(to, message_class::request, size);
+    if (room == nullptr) return false;
+    std::memcpy(room, news.bytes.data() + news.sent, size);
+    news.sent += size;
+    commit_message(to, message_class::request, runtime_message::shared_memory,
+                   news.sent != news.bytes.size() ? goes_on : 0, 0);
+  }
+  news.bytes.clear();
+  news.sent = 0;
+  return true;
 }
 
 void rank_memory::wake_page(page_number page, access allowed) {
@@ -160,12 +182,6 @@ void rank_memory::wake_page(page_number page, access allowed) {
     wake_all(at->second);
     page_waits_.erase(at);
   }
-}
-
-void rank_memory::wake_locker(waiter fiber) {
-  auto* wait = static_cast<mutex_wait*>(fiber);
-  wait->has_it = true;  // perhaps before the fiber waits
-  wake_all(wait->queue);
 }
 
 // A page's number says all of its allocation that other ranks have to know: each rank has a part
@@ -180,8 +196,14 @@ int rank_memory::home(page_number page) {
 }
 
 std::uint32_t rank_memory::fetched_together(page_number page) {
+  return within_part(page, streams_.pages_at(page));
+}
+std::uint32_t rank_memory::together_at_most(page_number page) {
+  return within_part(page, settings().pages_a_fault);
+}
+std::uint32_t rank_memory::within_part(page_number page, std::uint32_t count) const {
   const std::uint64_t left = pages_of_part_ - page % pages_of_part_;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(streams_.pages_at(page), left));
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(count, left));
 }
 
 std::pmr::memory_resource* rank_memory::memory() {
@@ -201,7 +223,7 @@ void rank_memory::refuse(int from, const char* why) {
 
 void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registers,
                         std::uint64_t code) {
-  const std::uint64_t began = now_ns();
+  const std::uint64_t began = clock_.ns();
   const bool is_writing = is_writing_message();
   const auto half_written = wire().set_aside();
   const page_number page = page_of(address);
@@ -216,7 +238,7 @@ void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registe
   if (report_ != nullptr)
     report_->fault(page, store, counts.shared.faults_remote != remote_before,
                    code_in_program(code, self_piece->hi));
-  counts.shared.faulting_ns += now_ns() - began;
+  counts.shared.faulting_ns += clock_.since(began);
   // Where it came and has gone again meanwhile, nobody wakes this fiber a second time.
   if (!fault_is_over()) {
     if (has_lost_rank()) [[unlikely]]
@@ -225,7 +247,7 @@ void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registe
     // be saved.
     piece* const faulted = running_piece();
     faulted->runs_frozen = true;
-    if (is_writing) {
+    if (is_writing || is_undivided(self_piece)) {
       take_replies_until(
           [](void* of) {
             return static_cast<rank_memory*>(of)->fault_is_over() || has_lost_rank();
@@ -235,13 +257,13 @@ void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registe
     } else {
       wait_for(page_waits_.try_emplace(wait_of(page, faulting_.needed), waits_at::shared_page)
                    .first->second,
-               page);
+               page, true);
     }
     faulted->runs_frozen = false;
   }
   note_ran();
   if (is_writing) wire().take_up(half_written);
-  went_on_ = {self, registers};
+  went_on_ = {self, registers, false};
   // When this fiber has left its stack, whatever for, the dispatcher lets these pages go.
   if (pages_.keeps_pages_for(self) && !leaves_.is_posted) {
     leaves_.is_posted = true;
@@ -253,49 +275,27 @@ bool rank_memory::fault_is_over() const {
   return faulting_.woken || pages_.allowed(faulting_.page) >= faulting_.needed;
 }
 
-void rank_memory::lock(std::uint64_t l) {
-  note_ran();
-  if (first_lost_rank() != no_rank && !pages_.lock_is_here(l)) [[unlikely]]
-    throw_mutex_lost(l);
-  auto* wait = ::new (runtime_resource()->allocate(sizeof(mutex_wait))) mutex_wait;
-  wait->has_it = pages_.take_lock(l, wait) || wait->has_it;
-  if (!wait->has_it) wait_for(wait->queue, l);
-  const bool has_it = wait->has_it;
-  runtime_resource()->deallocate(wait, sizeof(mutex_wait));
-  if (!has_it) [[unlikely]]
-    throw_mutex_lost(l);
-}
-
-bool rank_memory::try_lock(std::uint64_t l) { return pages_.try_lock(l, &holds_without_wait); }
-void rank_memory::unlock(std::uint64_t l) {
-  note_ran();
-  if (pages_.lock_holder(l) == nullptr)
-    throw error(
-        format("a sojourn::shared::mutex (0x%llx) is unlocked on rank %d, where no fiber "
-               "holds it: unlock it on the rank where it was locked",
-               static_cast<unsigned long long>(l), job.me));
-  pages_.release_lock(l, false);
-}
-
-void rank_memory::barrier() {
-  note_ran();
-  const auto frame = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
-  const bool guest = addresses.stacks_home(frame) != job.me;
-  const bool takes_part = of_rank_ == 0 ? slots.is_main(slots.index_of(frame))
-                                        : guest || numbers_.contains(sojourn::self().id());
-  if (!takes_part)
-    throw error(of_rank_ == 0
-                    ? "shared::barrier() is called by a fiber that takes no part in it: outside of "
-                      "shared::start() only the main fibers of all ranks do"
-                    : "shared::barrier() is called by a fiber that takes no part in it: as long as "
-                      "shared::start() runs, its threads do");
-  require_all_ranks("a sojourn::shared::barrier()");
-  // The last one to arrive may let everybody go before this fiber waits.
-  const std::uint64_t before = barriers_left_;
-  pages_.arrive(guest);
-  if (barriers_left_ == before) wait_for(at_barrier_, 0);
-  if (barriers_left_ == before) [[unlikely]]
-    require_all_ranks("a sojourn::shared::barrier()");
+/// Right after a barrier all ranks are still here, and each fetches what its fibers will want: what
+/// they wanted before. That takes some microseconds; to be heard later, in the middle of what the
+/// others compute, takes ten times as long.
+void rank_memory::exchange_pages() {
+  constexpr std::uint64_t longest_ns = 20'000;
+  // Other threads of this rank do not wait once more.
+  if (!wire().spins_for_replies() || wire().way_ns() > longest_ns) return pages_.end_exchange();
+  const std::uint64_t began = clock_.ns();
+  struct patience {
+    const rank_pages& pages;
+    const tick_clock& clock;
+    const std::uint64_t until;
+  } p{pages_, clock_, began + longest_ns};
+  take_replies_until(
+      [](void* of) {
+        const auto* q = static_cast<const patience*>(of);
+        return q->pages.is_at_ease() || q->clock.ns() >= q->until || has_lost_rank();
+      },
+      &p);
+  pages_.end_exchange();
+  counts.shared.page_idle_ns += clock_.since(began);
 }
 
 allocator::block rank_memory::allocate(std::size_t bytes, std::size_t align, protocol_kind how) {
@@ -326,6 +326,11 @@ report_part rank_memory::part_of_report() const {
 }
 
 void rank_memory::free_here(std::uint64_t at) {
+  if (!pages_.forget_events(at, at + blocks_of(at).bytes_of(at)))
+    die("sojourn::shared::free() of 0x%llx, where a flag, a condition variable or a counted "
+        "barrier "
+        "lies for which fibers wait: let them end first",
+        static_cast<unsigned long long>(at));
   if (!blocks_of(at).free(at))
     die("sojourn::shared::free() of 0x%llx, where no block of shared memory begins",
         static_cast<unsigned long long>(at));
@@ -336,6 +341,10 @@ bool rank_memory::is_allocated(std::uint64_t address) {
 }
 
 void rank_memory::begin_threads(int count) {
+  if (!members_.empty() || !main_takes_part_)
+    throw error(
+        "shared::start() while other fibers than the main fibers of all ranks take part in "
+        "shared::barrier(): let them end first");
   of_rank_ = count;
   pages_.set_members(0);
   pages_.fiber_went();
@@ -354,16 +363,22 @@ void rank_memory::end_threads() {
 
 bool rank_memory::tell(int to, message_class c) {
   const way w = c == message_class::request ? way::requests : way::replies;
+  unsent_news& unsent = unsent_news_[static_cast<std::size_t>(to)];
+  if (w == way::requests && !send_rest(to, unsent)) return false;
   const auto news = pages_.news_for(to, w);
   if (news.empty()) return true;
   if (w == way::replies) {
     send(to, news, {});
-  } else {
-    check_length(news.size());
+  } else if (length_of_part(news.size()) == news.size()) {
     std::byte* room = wire().reserve(to, c, news.size());
     if (room == nullptr) return false;
     std::memcpy(room, news.data(), news.size());
     commit_message(to, c, runtime_message::shared_memory, 0, 0);
+  } else {
+    // Whatever else goes this way waits until all of it has been sent.
+    unsent.bytes.assign(news.begin(), news.end());
+    pages_.news_sent(to, w);
+    return send_rest(to, unsent);
   }
   pages_.news_sent(to, w);
   return true;
@@ -371,15 +386,28 @@ bool rank_memory::tell(int to, message_class c) {
 
 void rank_memory::receive(arrival& a) {
   arriving_ = &a;
-  arrived_ns_ = now_ns();
+  arrived_ns_ = clock_.ns();
   if (!instruction_waits_) note_ran();
-  pages_.receive(a.source, {a.payload, a.bytes});
-  const std::uint64_t spent = now_ns() - arrived_ns_;
+  const auto kind = static_cast<std::size_t>(a.kind);
+  std::pmr::vector<std::byte>& parts = parts_[2 * static_cast<std::size_t>(a.source) + kind];
+  if (parts.empty() && (a.flags & goes_on) == 0) [[likely]] {
+    pages_.receive(a.source, {a.payload, a.bytes});
+  } else {
+    if (parts.size() + a.bytes > longest_message) refuse_arrival(a, "has too many parts");
+    parts.insert(parts.end(), a.payload, a.payload + a.bytes);
+    if ((a.flags & goes_on) == 0) {
+      const std::pmr::vector<std::byte> whole = std::move(parts);
+      parts.clear();
+      pages_.receive(a.source, whole);
+    }
+  }
+  const std::uint64_t spent = clock_.since(arrived_ns_);
   counts.shared.serving_ns += spent;
   waits_.pause(spent);
   arrived_ns_ = 0;
   arriving_ = nullptr;
   wire().consume(a);
+  refresh_pinned();
 }
 
 void rank_memory::refuse_allocation(std::size_t bytes, protocol_kind how) const {
@@ -411,12 +439,7 @@ void rank_memory::fail_waits() {
     end_for_want_of(static_cast<page_number>(first / 2),
                     first % 2 != 0 ? access::store : access::load);
   }
-  pages_.give_up_locks([](waiter fiber) {
-    auto* wait = static_cast<mutex_wait*>(fiber);
-    while (!wait->queue.empty()) make_ready(take_waiter(wait->queue), woken_here);
-  });
-  // They see that no barrier was left meanwhile.
-  while (!at_barrier_.empty()) make_ready(take_waiter(at_barrier_), woken_here);
+  fail_sync_waits();
 }
 
 void rank_memory::require_all_ranks(const char* to_do) const {
@@ -463,16 +486,17 @@ void rank_memory::end_for_want_of(page_number page, access needed) {
   }
 }
 
-void rank_memory::throw_mutex_lost(std::uint64_t l) {
-  throw_rank_lost(first_lost_rank(), format("a sojourn::shared::mutex (0x%llx) that is not here",
-                                            static_cast<unsigned long long>(l))
-                                         .c_str());
-}
-
 void rank_memory::answer_bell(const void* context) {
-  if (!interrupts_user_code(context)) return;
-  instruction_waits_ =
+  // Notices might come, and pinned pages must be up to date before the program goes on.
+  if (pages_.any_pinned() || !interrupts_user_code(context)) return;
+  const bool is_there_again =
       went_on_.fiber == running_piece() && went_on_.registers == interrupted_registers(context);
+  // A loop that waits for another value may be the instruction alone, and then looks like this each
+  // time. After the first signal it has run.
+  instruction_waits_ = is_there_again && !went_on_.rang;
+  went_on_.rang = is_there_again;
+  // A page that another rank wants may have been kept until then.
+  if (!instruction_waits_) note_ran();
   take_replies_about_shared_memory();
   instruction_waits_ = false;
 }
@@ -508,17 +532,18 @@ wait_counts::kind rank_memory::kind_of(const waiters& queue) const {
       return wait_counts::kind::page;
     case waits_at::shared_mutex:
       return wait_counts::kind::lock;
-    default:
+    case waits_at::shared_barrier:
+    case waits_at::shared_local_barrier:
       return wait_counts::kind::barrier;
+    default:
+      return wait_counts::kind::event;
   }
 }
 
-/// Suspends in the queue. `what`: a page, or the address of a lock.
-void rank_memory::wait_for(waiters& queue, std::uint64_t what) {
+/// Suspends in the queue. `what`: a page, or the address of an object.
+void rank_memory::wait_for(waiters& queue, std::uint64_t what, bool rings) {
   const wait_counts::kind kind = kind_of(queue);
-  waits_.begin(kind, what, anything_ready(), now_ns());
-  // At a barrier other ranks owe no answer: they have not arrived.
-  const bool rings = kind != wait_counts::kind::barrier;
+  waits_.begin(kind, what, anything_ready(), clock_.ns());
   if (rings) ringer_.begin_wait();
   (void)wait_in(queue);
   if (rings) ringer_.end_wait();
@@ -527,7 +552,7 @@ void rank_memory::wait_for(waiters& queue, std::uint64_t what) {
 
 void rank_memory::wake_all(waiters& queue) {
   if (&queue == &at_barrier_) ++barriers_left_;
-  if (!queue.empty()) waits_.end(kind_of(queue), arrived_ns_ != 0 ? arrived_ns_ : now_ns());
+  if (!queue.empty()) waits_.end(kind_of(queue), arrived_ns_ != 0 ? arrived_ns_ : clock_.ns());
   while (!queue.empty()) make_ready(take_waiter(queue), woken_here);
 }
 

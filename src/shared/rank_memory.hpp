@@ -12,7 +12,10 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
+#include "base/clock.hpp"
 #include "base/saved_file.hpp"
 #include "fiber/waiters.hpp"
 #include "message/message_reader.hpp"
@@ -41,10 +44,43 @@ class rank_memory final : public services {
   /// A fiber has faulted. Suspends. `registers`, `code`: see page_fault_hooks.
   void reach(std::uint64_t address, bool store, std::uint64_t registers, std::uint64_t code);
 
+  /// See shared::pinned. Suspends. `code`: who wants it. Errors: sojourn::error.
+  void pin(std::uint64_t address, std::size_t bytes, access how, std::uint64_t code);
+  /// Takes replies while pinned pages are being brought up to date; never suspends.
+  void unpin(std::uint64_t address, std::size_t bytes, access how);
+  /// See shared::undivided. `scope`: an address in the running fiber's frames.
+  void begin_undivided(std::uint64_t scope) { undivided_.push_back(scope); }
+  void end_undivided(std::uint64_t scope) { std::erase(undivided_, scope); }
+
   void lock(std::uint64_t l);
   bool try_lock(std::uint64_t l);
-  void unlock(std::uint64_t l);
-  void barrier();
+  /// `fair`: see locks::others_turn.
+  void unlock(std::uint64_t l, bool fair);
+  /// False: see shared::detail::barrier_of_members.
+  bool barrier();
+  /// The barrier of the threads that began on this rank; also called for those that have moved.
+  void local_barrier();
+  /// Asks an object's home (class events), and waits for the last answer; the value in it.
+  std::uint64_t ask(const event_question& q, waits_at kind);
+  /// Unlocks, waits until notified, and locks again.
+  void wait_for_condition(std::uint64_t condition, std::uint64_t l);
+
+  /// Whether the fiber that runs takes part in barriers; it has moved here from another rank.
+  bool takes_part() const;
+  /// Errors: sojourn::error when it does not. `what` it has called.
+  void require_part(const char* what) const {
+    if (!takes_part()) refuse_fiber(what);
+  }
+  bool is_guest() const;
+  /// See sojourn/detail/shared_members.hpp.
+  void member_joins(std::uint32_t fibers);
+  void member_is_here();
+  void member_is_gone();
+  bool members_wait() const { return pages_.arrived() != 0; }
+  /// For barrier_break(). On rank 0, first: which barrier it is, counted from 1.
+  std::uint64_t begin_break();
+  /// Arrives at it for all those of this rank who have not; returns when it is left.
+  void arrive_for_absent(std::uint64_t number);
 
   /// Errors: shared::exhausted.
   allocator::block allocate(std::size_t bytes, std::size_t align, protocol_kind how);
@@ -101,10 +137,16 @@ class rank_memory final : public services {
   void send(int to, std::span<const std::byte> front, std::span<const std::byte> back) override;
   void wake_page(page_number page, access allowed) override;
   void wake_locker(waiter fiber) override;
-  void wake_barrier() override { wake_all(at_barrier_); }
+  void wake_barrier() override {
+    incomplete_ = incomplete_ << 1 | std::uint64_t{pages_.last_barrier_was_incomplete()};
+    wake_all(at_barrier_);
+  }
+  void answered(waiter fiber, const event_answer& a) override;
   protocol_kind protocol_of(page_number page) override;
   int home(page_number page) override;
+  int home_of(std::uint64_t object) override;
   std::uint32_t fetched_together(page_number page) override;
+  std::uint32_t together_at_most(page_number page) override;
   std::pmr::memory_resource* memory() override;
   void refuse(int, const char* why) override;
 
@@ -122,20 +164,44 @@ class rank_memory final : public services {
     std::pmr::string name;
   };
 
+  /// News that go before requests, and are sent in parts.
+  struct unsent_news {
+    using allocator_type = std::pmr::polymorphic_allocator<>;
+    explicit unsent_news(const allocator_type& a) : bytes(a) {}
+    unsent_news(unsent_news&& other, const allocator_type& a)
+        : bytes(std::move(other.bytes), a), sent(other.sent) {}
+    std::pmr::vector<std::byte> bytes;
+    std::size_t sent = 0;
+  };
+
   static std::span<page_entry> entries(std::uint64_t count);
   allocator part(protocol_kind how) const;
   allocator& blocks_of(std::uint64_t address);
+  std::uint32_t within_part(page_number page, std::uint32_t count) const;
   [[noreturn]] void refuse_allocation(std::size_t bytes, protocol_kind how) const;
   [[noreturn]] void end_for_want_of(page_number page, access needed);
   [[noreturn]] static void throw_mutex_lost(std::uint64_t l);
   template <class Visit>
   void each_page_to_save(Visit visit);
   void note_ran();
+  bool is_undivided(const piece* p) const;
+  void refresh_pinned();
+  bool send_rest(int to, unsent_news& news);
   bool fault_is_over() const;
   wait_counts::kind kind_of(const waiters& queue) const;
   void wait_for(waiters& queue, std::uint64_t what);
+  void exchange_pages();
+  /// `rings`: another rank owes an answer.
+  void wait_for(waiters& queue, std::uint64_t what, bool rings);
+  [[noreturn]] void refuse_fiber(const char* what) const;
+  void fail_sync_waits();
+  struct event_wait;
+  event_wait* begin_to_ask(const event_question& q, waits_at kind);
+  void wait_for_answer(event_wait& w);
+  [[noreturn]] static void throw_event_lost(waits_at kind, std::uint64_t object);
   void wake_all(waiters& queue);
 
+  const tick_clock clock_;
   std::unique_ptr<protection> protection_;
   mapping mapping_;
   const std::uint64_t page_count_;
@@ -153,14 +219,27 @@ class rank_memory final : public services {
   struct {
     waiter fiber = nullptr;
     std::uint64_t registers = 0;
+    bool rang = false;  ///< A doorbell has found it there.
   } went_on_;
   /// While a doorbell is answered: the fiber that runs has not executed its instruction yet.
   bool instruction_waits_ = false;
-  ringer ringer_;
+  bool refreshes_pinned_ = false;
+  std::pmr::vector<std::uint64_t> undivided_;            ///< Scopes that are open.
+  std::pmr::vector<std::pmr::vector<std::byte>> parts_;  ///< Come of a message, by rank and class.
+  std::pmr::vector<unsent_news> unsent_news_;            ///< By rank.
+  ringer ringer_{clock_};
   leaving_task leaves_{*this};
   waiters at_barrier_{waits_at::shared_barrier};
   std::uint64_t barriers_left_ = 0;
+  /// Bit n: whether the barrier that was left n barriers before the last one was incomplete.
+  std::uint64_t incomplete_ = 0;
+  waiters at_local_barrier_{waits_at::shared_local_barrier};
+  std::uint64_t local_barriers_left_ = 0;
+  int at_local_barrier_count_ = 0;
   int of_rank_ = 0;
+  /// Outside of start(): threads that take part in barriers, and whether the main fiber does.
+  std::pmr::unordered_set<std::uint64_t> members_;
+  bool main_takes_part_ = true;
   std::pmr::unordered_map<std::uint64_t, int> numbers_;
   const arrival* arriving_ = nullptr;
   std::uint64_t arrived_ns_ = 0;  ///< Its time, while it is handled.

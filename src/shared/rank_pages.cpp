@@ -18,9 +18,12 @@ rank_pages::rank_pages(services& h, int my_rank, int rank_count, std::span<page_
       seq_(*this, table_),
       protocols_{&lmw_, &lsw_, &seq_},
       closing_(h.memory()),
+      own_message_(h.memory()),
       taken_(h.memory()),
+      pins_(h.memory()),
       locks_(*this),
       barriers_(*this, *this),
+      events_(*this, barriers_),
       news_(*this, barriers_),
       held_(static_cast<std::size_t>(rank_count), h.memory()),
       collect_from_(s.collect_bytes) {
@@ -42,6 +45,11 @@ void exchange::count_message(std::size_t more_bytes) {
     case page_message::lock_grant:
       messages = &counts->lock_messages;
       of_bytes = &counts->lock_message_bytes;
+      break;
+    case page_message::event_question:
+    case page_message::event_answer:
+      messages = &counts->event_messages;
+      of_bytes = &counts->event_message_bytes;
       break;
     case page_message::arrival:
     case page_message::departure:
@@ -72,8 +80,8 @@ void rank_pages::finish() {
 }
 
 void rank_pages::show() {
-  for (page_protocol* p : protocols_) p->send_requests();
-  table_.show();
+  each([](auto& p) { p.send_requests(); });
+  table_.show(faults_under_way != 0);
 }
 
 // --- faults
@@ -137,6 +145,34 @@ bool rank_pages::take(page_number page, waiter fiber) {
   return before;
 }
 
+// --- pins
+
+bool rank_pages::pin(page_number page, access how) {
+  // Of what it may do, some may not be shown yet: see page_table::show.
+  if (!protocol_of(page).can_be_pinned(page, how) || allowed(page) < how) return false;
+  set_pinned(page, pins_.add(page, how));
+  finish();  // its state may allow more than has been shown
+  return true;
+}
+void rank_pages::unpin(page_number page, access how) {
+  set_pinned(page, pins_.remove(page, how));
+  finish();
+}
+void rank_pages::set_pinned(page_number page, access to) {
+  access& pinned = table_[page].common.pinned;
+  if (pinned == to) return;
+  pinned = to;
+  protocol_of(page).pinned(page);
+}
+const page_number* rank_pages::lacking_pinned() const {
+  if (!pins_.any() || !holds(rule::refresh_pinned)) return nullptr;
+  for (const page_protocol* p : protocols_)
+    if (const page_number* page = p->lacking_pinned()) return page;
+  return nullptr;
+}
+
+// --- locks and barriers
+
 bool rank_pages::take_lock(lock_number l, waiter fiber) {
   const bool taken = locks_.take(l, fiber);
   if (!taken) finish();
@@ -146,6 +182,12 @@ bool rank_pages::try_lock(lock_number l, waiter fiber) { return locks_.try_take(
 void rank_pages::release_lock(lock_number l, bool fair) {
   locks_.release(l, fair);
   finish();
+}
+
+event_answer rank_pages::ask(const event_question& q, waiter fiber) {
+  const event_answer a = events_.ask(q, fiber);
+  finish();
+  return a;
 }
 
 void rank_pages::set_members(std::uint32_t all) {
@@ -169,11 +211,11 @@ void rank_pages::arrive(bool guest) {
 
 void rank_pages::close() {
   closing_.clear();
-  for (page_protocol* p : protocols_) p->list_stores(closing_);
+  each([&](auto& p) { p.list_stores(closing_); });
   if (closing_.empty()) return;
   const interval index = log.close(closing_).index;
   ++counts->intervals;
-  for (page_protocol* p : protocols_) p->closed(index);
+  each([&](auto& p) { p.closed(index); });
 }
 
 void rank_pages::learn(page_message_reader& from) {
@@ -183,14 +225,13 @@ void rank_pages::learn(page_message_reader& from) {
         if (holds(rule::close_before_learning)) close();
       },
       [&](const interval_record& r) {
-        for (page_protocol* p : protocols_) p->learn(r);
+        each([&](auto& p) { p.learn(r); });
         news_.knows(from.from(), r.clock(ranks));
       });
 }
 
 std::span<const std::byte> rank_pages::news_for(int to, way w) {
-  if (std::any_of(protocols_.begin(), protocols_.end(),
-                  [](page_protocol* p) { return p->has_stores(); })) {
+  if (any([](const auto& p) { return p.has_stores(); })) {
     close();
     show();
   }
@@ -199,35 +240,49 @@ std::span<const std::byte> rank_pages::news_for(int to, way w) {
   return out.bytes();
 }
 
+void rank_pages::tell(int to) {
+  if (to == me || !news_.any(to, way::replies)) return;
+  news_.write(to, way::replies);
+  send(to);
+  news_.told(to, way::replies);
+}
+
 void rank_pages::departed() {
-  for (page_protocol* p : protocols_) p->departed();
+  each([](auto& p) { p.departed(); });
+}
+void rank_pages::fetch_ahead() {
+  each([](auto& p) { p.fetch_ahead(); });
+}
+bool rank_pages::is_at_ease() const {
+  return !any([](const auto& p) { return !p.is_at_ease(); });
+}
+void rank_pages::end_exchange() {
+  each([](auto& p) { p.end_exchange(); });
 }
 bool rank_pages::must_fetch() {
-  return std::any_of(protocols_.begin(), protocols_.end(),
-                     [](page_protocol* p) { return p->must_fetch(); });
+  return any([](const auto& p) { return p.must_fetch(); });
 }
 void rank_pages::fetch_what_must() {
-  for (page_protocol* p : protocols_) p->fetch_what_must();
+  each([](auto& p) { p.fetch_what_must(); });
 }
 void rank_pages::begin_collection() {
-  for (page_protocol* p : protocols_) p->begin_collection();
+  each([](auto& p) { p.begin_collection(); });
 }
 bool rank_pages::fetches_in_progress() {
-  return std::any_of(protocols_.begin(), protocols_.end(),
-                     [](page_protocol* p) { return p->fetches_in_progress(); });
+  return any([](const auto& p) { return p.fetches_in_progress(); });
 }
 void rank_pages::stop_fetching() {
-  for (page_protocol* p : protocols_) p->stop_fetching();
+  each([](auto& p) { p.stop_fetching(); });
 }
 std::size_t rank_pages::collectable_bytes() const {
   std::size_t all = log.bytes();
-  for (const page_protocol* p : protocols_) all += p->collectable_bytes();
+  each([&](const auto& p) { all += p.collectable_bytes(); });
   return all;
 }
 
 void rank_pages::end_collection() {
   if (report != nullptr) report->forget_diffs();
-  for (page_protocol* p : protocols_) p->end_collection();
+  each([](auto& p) { p.end_collection(); });
   log.collect(barrier);
   // What is open now cannot be given back: collecting again at once would be of no use.
   collect_from_ = std::max(settings_.collect_bytes, 2 * collectable_bytes());
@@ -236,9 +291,12 @@ void rank_pages::end_collection() {
 // --- messages
 
 void rank_pages::handle_own(std::span<const std::byte> back) {
-  std::pmr::vector<std::byte> copy(out.bytes().begin(), out.bytes().end(), host.memory());
+  // Handling it may send the next one, which finds no room here, and takes its own.
+  std::pmr::vector<std::byte> copy(std::move(own_message_));
+  copy.assign(out.bytes().begin(), out.bytes().end());
   copy.insert(copy.end(), back.begin(), back.end());
   handle(me, copy);
+  own_message_ = std::move(copy);
 }
 
 void rank_pages::receive(int from, std::span<const std::byte> bytes) {
@@ -290,6 +348,9 @@ void rank_pages::handle(int from, std::span<const std::byte> bytes) {
     case page_message::collect_done:
     case page_message::collect_go:
       return barriers_.receive(reader, head);
+    case page_message::event_question:
+    case page_message::event_answer:
+      return events_.receive(reader, head);
     case page_message::news:
       return news_.receive(reader, head);
     case page_message::page_request:

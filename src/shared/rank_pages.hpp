@@ -14,12 +14,14 @@
 #include <vector>
 
 #include "shared/barriers.hpp"
+#include "shared/events.hpp"
 #include "shared/exchange.hpp"
 #include "shared/lmw.hpp"
 #include "shared/locks.hpp"
 #include "shared/lsw.hpp"
 #include "shared/news.hpp"
 #include "shared/page_table.hpp"
+#include "shared/pins.hpp"
 #include "shared/seq.hpp"
 
 namespace sojourn::detail::pages {
@@ -60,6 +62,16 @@ class rank_pages final : exchange, barrier_hooks {
   void ran(waiter fiber);
   /// Whether pages stay here until ran(fiber).
   bool keeps_pages_for(waiter fiber) const { return taken_.contains(fiber); }
+  /// Pins a page, so that it stays here and allows that until unpin() is called as often. False: it
+  /// is not here; fault(), for what to_pin() says, brings it. Whoever pins several pages takes them
+  /// in ascending order: others wait for them.
+  bool pin(page_number page, access how);
+  access to_pin(page_number page, access how) { return protocol_of(page).to_pin(how); }
+  void unpin(page_number page, access how);
+  bool any_pinned() const { return pins_.any(); }
+  /// A pinned page that lacks what this rank has acquired, or null: no fiber may run until messages
+  /// have ended that.
+  const page_number* lacking_pinned() const;
   /// What the program may do with a page now.
   access allowed(page_number page) const { return table_[page].common.shown; }
 
@@ -74,12 +86,33 @@ class rank_pages final : exchange, barrier_hooks {
     locks_.give_up(gone);
   }
   bool any_lock_in_use() const { return locks_.any_in_use(); }
+  bool others_turn(lock_number l) { return locks_.others_turn(l); }
+
+  /// See class events.
+  event_answer ask(const event_question& q, waiter fiber);
+  int home_of(const event_question& q) const { return events_.home(q.object, q.what); }
+  template <class Gone>
+  void give_up_events(Gone gone) {
+    events_.give_up(gone);
+  }
+  bool any_event_waits() const { return events_.any_waits(); }
+  bool forget_events(object_number begin, object_number end) { return events_.forget(begin, end); }
+  template <class Visit>
+  void each_event_value(Visit visit) const {
+    events_.each_value(visit);
+  }
+  void restored_event(object_number object, std::uint64_t value) {
+    events_.restored(object, value);
+  }
 
   /// See class barriers.
   void set_members(std::uint32_t all);
   void fiber_came();
   void fiber_went();
   void arrive(bool guest);
+  void complete_for_others() { barriers_.complete_for_others(); }
+  std::uint32_t arrived() const { return barriers_.arrived(); }
+  bool last_barrier_was_incomplete() const { return barriers_.was_incomplete(); }
 
   /// A message that lets a fiber go on is about to go to a rank: a release here, and an acquire
   /// there. What must be sent that way first, to be handed to receive(); or nothing. Valid until
@@ -91,6 +124,10 @@ class rank_pages final : exchange, barrier_hooks {
     news_.told(to, w);
   }
   std::uint32_t current_epoch() const { return epoch; }
+  /// False right after a barrier, as long as this rank and others exchange what they will want.
+  bool is_at_ease() const;
+  /// From here to the next barrier it is true.
+  void end_exchange();
 
   /// A message has come. Its bytes are no longer needed afterwards.
   void receive(int from, std::span<const std::byte> bytes);
@@ -105,9 +142,11 @@ class rank_pages final : exchange, barrier_hooks {
   };
 
   void close() override;
+  void tell(int to) override;
   void learn(page_message_reader& from) override;
   void handle_own(std::span<const std::byte> back) override;
   void departed() override;
+  void fetch_ahead() override;
   bool must_fetch() override;
   void fetch_what_must() override;
   void begin_collection() override;
@@ -121,6 +160,24 @@ class rank_pages final : exchange, barrier_hooks {
   void finish();
   void show();
   std::size_t collectable_bytes() const;
+  /// Calls visit(protocol) for each, with its own type: most do nothing most of the time, and no
+  /// call is made for that.
+  template <class Visit>
+  void each(Visit visit) {
+    visit(lmw_);
+    visit(lsw_);
+    visit(seq_);
+  }
+  template <class Visit>
+  void each(Visit visit) const {
+    visit(lmw_);
+    visit(lsw_);
+    visit(seq_);
+  }
+  template <class Is>
+  bool any(Is is) const {
+    return is(lmw_) || is(lsw_) || is(seq_);
+  }
   page_protocol& protocol(protocol_kind kind) {
     return *protocols_[static_cast<std::size_t>(kind)];
   }
@@ -128,6 +185,7 @@ class rank_pages final : exchange, barrier_hooks {
   bool take(page_number page, waiter fiber);
   void end_instruction(waiter fiber);
   void give_up(taken_page t);
+  void set_pinned(page_number page, access to);
 
   using held_messages = std::pmr::deque<std::pmr::vector<std::byte>>;
 
@@ -138,10 +196,13 @@ class rank_pages final : exchange, barrier_hooks {
   seq seq_;
   const std::array<page_protocol*, protocol_kinds> protocols_;  ///< By kind.
   interval_pages closing_;                                      ///< Scratch.
+  std::pmr::vector<std::byte> own_message_;  ///< Room for a message to this rank itself.
   /// By the fibers whose instructions these are; in ascending order.
   std::pmr::unordered_map<waiter, std::pmr::vector<taken_page>> taken_;
+  pins pins_;
   locks locks_;
   barriers barriers_;
+  events events_;
   news news_;
   std::pmr::vector<held_messages> held_;  ///< Of each rank, in order.
   std::size_t held_count_ = 0;

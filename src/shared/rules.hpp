@@ -30,10 +30,16 @@ enum class rule : std::uint8_t {
                          ///< again before the next arrival.
   ask_from_first_lacking,  ///< A request names the first interval that is lacking, not the last one
                            ///< that the copy has.
-  page_has_all,       ///< Diffs are answered with a page only if it has all that the asker has.
-  page_has_own,       ///< A page is said to have this rank's modifications only if it has.
-  move_with_notices,  ///< A fiber that moves to another rank brings its notices along.
-  depart_by_news,     ///< Who is told something from behind a barrier leaves that barrier first.
+  page_has_all,         ///< Diffs are answered with a page only if it has all that the asker has.
+  page_has_own,         ///< A page is said to have this rank's modifications only if it has.
+  move_with_notices,    ///< A fiber that moves to another rank brings its notices along.
+  depart_by_news,       ///< Who is told something from behind a barrier leaves that barrier first.
+  release_at_question,  ///< Who releases to an object tells its home before what is new.
+  acquire_at_answer,    ///< Its home tells those who acquire.
+  close_after_own_release,  ///< Also what fibers of the home itself have stored before.
+  listen_before_unlock,     ///< Who waits for a condition unlocks when the home knows of it.
+  join_before_arrival,      ///< Who lets another one take part in the barrier arrives when rank 0
+                            ///< knows of it.
   notice_lost_pages,  ///< lsw: A page that was stored to and left before its interval was closed is
                       ///< in the notice.
   count_at_transfer,  ///< lsw: The version counts up when a page leaves that was stored to in the
@@ -44,9 +50,16 @@ enum class rule : std::uint8_t {
   one_fetch_a_page,          ///< lsw, seq: A rank has one request for a page at a time.
   count_acknowledgements,    ///< seq: Who stores waits until all other copies are gone.
   data_by_copyset_at_home,  ///< seq: Whether data are needed is decided when home serves a request.
-  hold_a_thread,  ///< lsw, seq: Holds are counted; a fiber that is done ends its own alone.
-  ordered_hold,   ///< lsw, seq: An instruction on several pages takes them in ascending order, and
-                  ///< holds the lower ones.
+  hold_a_thread,   ///< lsw, seq: Holds are counted; a fiber that is done ends its own alone.
+  ordered_hold,    ///< lsw, seq: An instruction on several pages takes them in ascending order, and
+                   ///< holds the lower ones.
+  pinned_stays,    ///< A pinned page allows what was asked for, and does not leave.
+  refresh_pinned,  ///< lmw: No fiber runs while a pinned page lacks what is known.
+  pinned_sticks,   ///< lmw: A page that is pinned for stores is compared at each close.
+  stick_at_share,  ///< lmw: Also one that was exclusive, from when it is served first.
+  keep_pinned_stores,  ///< lmw: What comes for a page that is pinned for stores leaves alone what
+                       ///< was stored meanwhile.
+  pinned_stays_dirty,  ///< lsw: A page that is pinned for stores is listed at each close.
   count_
 };
 

@@ -19,6 +19,8 @@ bool is_zero(const std::byte* page) {
 
 /// Ends the list of pages.
 constexpr std::uint64_t no_page = ~std::uint64_t{0};
+/// Ends the list of objects: no address.
+constexpr object_number no_object = 0;
 
 }  // namespace
 
@@ -26,8 +28,17 @@ const char* rank_memory::unsaved() const {
   if (pages_.any_lock_in_use())
     return "a sojourn::shared::mutex is held or waited for, and these are not saved: unlock it "
            "first";
+  if (pages_.any_event_waits())
+    return "a fiber waits for a sojourn::shared::flag, a condition variable or a counted barrier, "
+           "and that is not saved: let it end first";
+  if (!members_.empty() || !main_takes_part_)
+    return "other fibers than the main fibers of all ranks take part in the "
+           "sojourn::shared::barrier(), and that is not saved: let them end first";
   if (!at_barrier_.empty())
     return "a fiber waits at the sojourn::shared::barrier(), and that is not saved: let it end "
+           "first";
+  if (pages_.any_pinned())
+    return "shared memory is pinned (sojourn::shared::pinned), and that is not saved: end the pin "
            "first";
   return nullptr;
 }
@@ -59,6 +70,11 @@ void rank_memory::save(file_writer& to) {
     to.bytes(from, page_bytes);
   });
   to.put(no_page);
+  pages_.each_event_value([&](object_number object, std::uint64_t value) {
+    to.put(object);
+    to.put(value);
+  });
+  to.put(no_object);
 }
 
 void rank_memory::load(file_reader& from) {
@@ -67,6 +83,9 @@ void rank_memory::load(file_reader& from) {
     from.bytes(bytes(static_cast<page_number>(page)), page_bytes);
     pages_.restored(static_cast<page_number>(page));
   }
+  for (auto object = from.get<object_number>(); object != no_object;
+       object = from.get<object_number>())
+    pages_.restored_event(object, from.get<std::uint64_t>());
 }
 
 }  // namespace pages

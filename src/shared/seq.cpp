@@ -114,9 +114,7 @@ void seq::used(page_number g) {
   seq_page& a = page(g);
   if (a.held != 0) return;
   if (a.confirms) confirm(a);
-  if (!a.postponed) return;
-  a.postponed = false;
-  give(a.late, a, a.late_for);
+  give_late(a);
 }
 
 void seq::let_go(page_number g) {
@@ -161,6 +159,20 @@ void seq::serve_next(seq_page& a) {
 }
 
 // --- messages
+
+/// Whether what home wants must wait: for an instruction, or for pins that it would disturb.
+bool seq::stays(const seq_page& a, page_message what) {
+  if (a.held != 0) return true;
+  if (!holds(rule::pinned_stays)) return false;
+  return a.pinned == access::store ||
+         (a.pinned == access::load && what != page_message::forward_load);
+}
+
+void seq::give_late(seq_page& a) {
+  if (!a.postponed || stays(a, a.late)) return;
+  a.postponed = false;
+  give(a.late, a, a.late_for);
+}
 
 /// Does what home wants of a rank that has the page.
 void seq::give(page_message what, seq_page& a, int to) {
@@ -209,7 +221,7 @@ void seq::receive(page_message_reader& from, const message_head& head) {
     case page_message::forward_store:
     case page_message::invalidate:
       from.require(a.may != access::none && !a.postponed, "is for a rank without the page");
-      if (a.held == 0) return give(head.what, a, head.rank);
+      if (!stays(a, head.what)) return give(head.what, a, head.rank);
       a.postponed = true;
       a.late = head.what;
       a.late_for = head.rank;

@@ -26,6 +26,8 @@ class seq final : public page_protocol {
   void used(page_number g) override;
   void hold(page_number g) override { ++page(g).held; }
   void let_go(page_number g) override;
+  bool can_be_pinned(page_number g, access how) override { return page(g).may >= how; }
+  void pinned(page_number g) override { give_late(page(g)); }
 
   void receive(page_message_reader& from, const message_head& head) override;
 
@@ -36,7 +38,9 @@ class seq final : public page_protocol {
   void arrived(seq_page& a);
   void confirm(seq_page& a);
   void serve_next(seq_page& a);
+  static bool stays(const seq_page& a, page_message what);
   void give(page_message what, seq_page& a, int to);
+  void give_late(seq_page& a);
   void begin_about(page_message what, const seq_page& a, int rank = 0);
 
   exchange& x_;

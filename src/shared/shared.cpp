@@ -44,16 +44,38 @@ void free(void* p) {
   rpc_ff(owner, [](std::uint64_t there) { memory().free_here(there); }, at);
 }
 
+namespace {
+
+class shared_resource final : public std::pmr::memory_resource {
+ public:
+  explicit shared_resource(protocol how) : how_(how) {}
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t align) override {
+    return shared::allocate(bytes, align, how_);
+  }
+  void do_deallocate(void* p, std::size_t, std::size_t) override { shared::free(p); }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+    // Whichever it comes from, free() finds out.
+    return dynamic_cast<const shared_resource*>(&other) != nullptr;
+  }
+
+  const protocol how_;
+};
+
+}  // namespace
+
+std::pmr::memory_resource* resource(protocol how) {
+  static auto* const all =
+      new shared_resource[4]{shared_resource(protocol::usual), shared_resource(protocol::lmw),
+                             shared_resource(protocol::lsw), shared_resource(protocol::seq)};
+  return &all[static_cast<std::size_t>(how)];
+}
+
 void name(const void* p, const char* text) {
   if (p != nullptr && sojourn::detail::pages::settings().wants_report())
     memory().name(reinterpret_cast<std::uint64_t>(p), text);
 }
-
-void mutex::lock() { memory().lock(reinterpret_cast<std::uint64_t>(this)); }
-bool mutex::try_lock() { return memory().try_lock(reinterpret_cast<std::uint64_t>(this)); }
-void mutex::unlock() { memory().unlock(reinterpret_cast<std::uint64_t>(this)); }
-
-void barrier() { memory().barrier(); }
 
 int threads() {
   const int of_rank = memory().threads_of_rank();

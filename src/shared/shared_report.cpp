@@ -58,8 +58,9 @@ counters sum_of(const std::vector<counters>& ranks) {
 
 std::string counters_text(const std::vector<counters>& ranks) {
   const counters c = sum_of(ranks);
-  const std::uint64_t bytes =
-      c.page_message_bytes + c.lock_message_bytes + c.barrier_message_bytes + c.news_message_bytes;
+  const std::uint64_t bytes = c.page_message_bytes + c.lock_message_bytes +
+                              c.barrier_message_bytes + c.news_message_bytes +
+                              c.event_message_bytes;
   const auto row = [](const char* name, std::uint64_t value) {
     return format("  %-34s %14llu\n", name, number(value));
   };
@@ -78,7 +79,8 @@ std::string counters_text(const std::vector<counters>& ranks) {
          ms("no fiber could run: page", c.page_idle_ns) +
          ms("no fiber could run: lock", c.lock_idle_ns) +
          ms("no fiber could run: barrier", c.barrier_idle_ns) +
-         ms("serving messages", c.serving_ns) + ms("serving faults", c.faulting_ns);
+         ms("no fiber could run: event", c.event_idle_ns) + ms("serving messages", c.serving_ns) +
+         ms("serving faults", c.faulting_ns);
 }
 
 }  // namespace

@@ -53,6 +53,7 @@ shared_settings::shared_settings()
       pages_a_fault(static_cast<std::uint32_t>(setting("SOJOURN_SHARED_FETCH", 8, 1, 64))),
       collect_bytes(setting("SOJOURN_SHARED_DIFFS", 64 << 10, 64, 1 << 30) << 10),
       bell_after_ns(setting("SOJOURN_SHARED_BELL_US", 30, 1, 1'000'000) * 1000),
+      part_bytes(setting("SOJOURN_SHARED_PART_BYTES", 1 << 20, 64, 1 << 20)),
       protected_by(protection_from_environment()),
       report_text(is_on("SOJOURN_SHARED_REPORT")),
       report_json(text_or_null("SOJOURN_SHARED_REPORT_JSON")) {}

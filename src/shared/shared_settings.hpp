@@ -18,6 +18,7 @@ struct shared_settings {
   std::uint32_t pages_a_fault;  ///< SOJOURN_SHARED_FETCH.
   std::size_t collect_bytes;    ///< SOJOURN_SHARED_DIFFS.
   std::uint64_t bell_after_ns;  ///< SOJOURN_SHARED_BELL_US; for tests.
+  std::size_t part_bytes;  ///< SOJOURN_SHARED_PART_BYTES: longer messages go in parts; for tests.
   protection_way protected_by;  ///< SOJOURN_SHARED_PROTECTION.
   bool report_text;             ///< SOJOURN_SHARED_REPORT.
   const char* report_json;      ///< SOJOURN_SHARED_REPORT_JSON: a file; or null.

@@ -14,7 +14,7 @@ namespace sojourn::detail::pages {
 
 class wait_counts {
  public:
-  enum class kind : std::uint8_t { page, lock, barrier };
+  enum class kind : std::uint8_t { page, lock, barrier, event };
 
   wait_counts(sojourn::shared::counters& to, std::pmr::memory_resource* memory)
       : counts_(to), waiting_for_(memory) {}
@@ -36,6 +36,8 @@ class wait_counts {
   sojourn::shared::counters& counts_;
   std::pmr::unordered_map<std::uint64_t, std::size_t> waiting_for_;  ///< How many fibers.
   std::size_t waiting_ = 0;
+  bool is_alone_ = false;    ///< One fiber waits, and is not in the table, which would cost memory.
+  std::uint64_t alone_ = 0;  ///< What for.
   std::size_t at_barrier_ = 0;
   bool idle_ = false;
   std::uint64_t idle_since_ = 0;

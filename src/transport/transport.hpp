@@ -108,12 +108,15 @@ class transport {
   virtual bool read_memory(int from, std::uint64_t address, void* to, std::size_t bytes) = 0;
   virtual bool write_memory(int to, std::uint64_t address, const void* from, std::size_t bytes) = 0;
 
-  /// The test mode SOJOURN_DELAY is on: messages that have arrived may be delivered later, in any
-  /// order that this contract allows.
+  /// SOJOURN_DELAY is on: messages that have arrived may be delivered later, in any order that this
+  /// contract allows.
   virtual bool delays_messages() const = 0;
-  /// In that mode: whether the first request of this rank to itself, when such requests are not
-  /// given to the transport, must wait. If so, yields the core. Requires: there is such a request.
-  /// own_passed says that it is delivered.
+  /// How long a message is on its way at most, as far as SOJOURN_DELAY says; 0 without it. Whoever
+  /// waits for an answer has no reason to wonder before.
+  virtual std::uint64_t way_ns() const = 0;
+  /// Where messages are delayed: whether the first request of this rank to itself, when such
+  /// requests are not given to the transport, must wait. If so, yields the core. Requires: there is
+  /// such a request. own_passed says that it is delivered.
   virtual bool holds_own() = 0;
   virtual void own_passed() = 0;
 };

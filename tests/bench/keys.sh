@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Usage: keys.sh SOJOURN
-# Runs two short benchmarks and looks for the keys that stand beside a ratio, and for the machine.
+# Runs some short benchmarks and looks for the keys that stand beside a ratio, and for the machine.
 set -eu
 sojourn=$1
 scratch=$(mktemp -d)
@@ -27,3 +27,19 @@ expect machine steal_over_spread steal_over_spread_q1 steal_over_spread_q3 diffu
 "$sojourn" bench phold --quick >"$scratch/out" || fail 'the benchmark phold fails'
 grep -q 'quartiles' "$scratch/out" || fail 'the table has no quartiles'
 grep -q ' cores; .* cores: ' "$scratch/out" || fail 'the table does not say on which cores'
+"$sojourn" bench shared --applications none --quick --json >"$scratch/out" || fail 'the benchmark shared fails'
+expect machine fault_over_rpc fault_over_rpc_q1 fault_over_rpc_q3 fault8_over_fault fault_own_over_rpc \
+  fault_call_ns fault_bare_ns fault_bare_by fault_over_argo diff_over_memcmp_clean \
+  diff_over_memcmp_eighth diff_over_memcmp_dense lock_over_rpc_two_hop lock_over_rpc_three_hop \
+  lock_from_computing_us barrier2_over_mpi barrier4_over_mpi barrier8_over_mpi
+"$sojourn" bench shared --applications sor --paper --ranks 2 --delay 20us --out "$scratch" --json \
+  >"$scratch/out" || fail 'the benchmark shared --paper fails'
+expect machine paper_settings table_1 table_2 table_3_lsw table_3_seq figure_1 figure_2 figure_3 \
+  figure_4 figure_5 figure_6 figure_7 paper_runs rank_seconds counters
+for figure in 1 2 3 5 6 7_lmw 7_lsw 7_seq; do
+  grep -q '</svg>' "$scratch/shared_figure_$figure.svg" || fail "Figure $figure is not drawn"
+done
+for wrong in 'shared --size paper' 'shared --applications sors' 'shared --paper --ranks 1' 'ping --paper'; do
+  # shellcheck disable=SC2086  # words
+  if "$sojourn" bench $wrong >"$scratch/out" 2>&1; then fail "this is not refused: $wrong"; fi
+done

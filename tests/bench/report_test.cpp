@@ -67,6 +67,14 @@ TEST(report, the_page_has_figures_and_notes_and_no_tables) {
   EXPECT_NE(table_of(result).find("a table of its own"), std::string::npos);
 }
 
+TEST(report, without_figures_there_is_no_head_of_a_table) {
+  report result;
+  result.add_text("a table of its own");
+  const std::string table = table_of(result);
+  EXPECT_EQ(table.find("quartiles"), std::string::npos);
+  EXPECT_NE(table.find("a table of its own"), std::string::npos);
+}
+
 TEST(measure, a_quantile_lies_between_two_values_in_proportion) {
   EXPECT_DOUBLE_EQ(quantile({4, 1, 3, 2}, 0.25), 1.75);
   EXPECT_DOUBLE_EQ(quantile({7}, 0.75), 7);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The test mode in which messages wait in their ways (SOJOURN_DELAY): it keeps each order that
-// transport.hpp promises, and no other.
+// Messages that wait on their ways (SOJOURN_DELAY). At random times, for tests: each order that
+// transport.hpp promises is kept, and no other. For a given time: no message is delivered sooner,
+// none later than it can be, and as many as the ring holds are on their way.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -9,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "sojourn/clock.hpp"
 #include "transports.hpp"
 
@@ -20,7 +22,8 @@ constexpr message_class both_classes[] = {message_class::request, message_class:
 
 /// As long as it lives, transports that are made delay messages.
 struct delayed {
-  explicit delayed(std::uint64_t seed) { setenv("SOJOURN_DELAY", std::to_string(seed).c_str(), 1); }
+  explicit delayed(std::uint64_t seed) : delayed(std::to_string(seed)) {}
+  explicit delayed(const std::string& setting) { setenv("SOJOURN_DELAY", setting.c_str(), 1); }
   ~delayed() { unsetenv("SOJOURN_DELAY"); }
 };
 
@@ -132,6 +135,141 @@ TEST(delayed_transport, without_the_variable_nothing_is_held) {
     ASSERT_TRUE(send(job.at(0), 1, both_classes[i % 2], i, 8));
     ASSERT_EQ(poll(job.at(1)).size(), 1u);
   }
+}
+
+using sojourn::now_ns;
+using sojourn::detail::test_clock;
+
+constexpr std::uint64_t way = 200'000;
+constexpr std::uint64_t start = 64'000'000;  // the times in headers are of 64 ns
+
+TEST(transport_with_a_way, delivers_no_sooner_and_no_later) {
+  const delayed mode("200us");
+  test_clock clock(start);
+  shm_job job(3);
+  ASSERT_TRUE(send(job.at(0), 1, message_class::request, 1, 8));
+  clock.advance(64'000);
+  ASSERT_TRUE(send(job.at(2), 1, message_class::reply, 2, 20'000));
+  clock.advance(way - 64'001);
+  EXPECT_EQ(poll(job.at(1)).size(), 0u);
+  clock.advance(1);
+  EXPECT_EQ(poll(job.at(1)).size(), 1u);
+  clock.advance(63'999);
+  EXPECT_EQ(poll(job.at(1)).size(), 0u);
+  clock.advance(1);
+  const auto last = poll(job.at(1));
+  ASSERT_EQ(last.size(), 1u);
+  EXPECT_TRUE(content_is_right(last.front()));
+}
+
+TEST(transport_with_a_way, wakes_a_rank_that_waits_when_the_message_is_due) {
+  const delayed mode("200us");
+  test_clock clock(start);
+  shm_job job(2);
+  for (const message_class kind : both_classes) {
+    const std::uint64_t sent = now_ns();
+    ASSERT_TRUE(send(job.at(0), 1, kind, 1, 8));
+    job.at(1).wait([] { return false; });
+    EXPECT_EQ(now_ns(), sent + way);
+    EXPECT_EQ(poll(job.at(1)).size(), 1u);
+  }
+}
+
+TEST(transport_with_a_way, a_wait_ends_at_its_deadline_before_the_message_is_due) {
+  const delayed mode("200us");
+  test_clock clock(start);
+  shm_job job(2);
+  ASSERT_TRUE(send(job.at(0), 1, message_class::request, 1, 8));
+  job.at(1).wait([] { return false; }, nullptr, start + 1000);
+  EXPECT_EQ(now_ns(), start + 1000);
+  EXPECT_EQ(poll(job.at(1)).size(), 0u);
+}
+
+/// It has not read everything, which others take a sleeping rank for.
+TEST(transport_with_a_way, a_rank_that_waits_for_a_message_on_its_way_is_not_said_to_sleep) {
+  static int times;
+  times = 0;
+  const delayed mode("200us");
+  test_clock clock(start);
+  shm_job job(2);
+  const auto counts_sleeps = [](bool) { ++times; };
+  ASSERT_TRUE(send(job.at(0), 1, message_class::request, 1, 8));
+  job.at(1).wait([] { return false; }, counts_sleeps);
+  EXPECT_EQ(times, 0);
+  EXPECT_EQ(poll(job.at(1)).size(), 1u);
+  job.at(1).wait([] { return false; }, counts_sleeps, now_ns() + 1000);
+  EXPECT_EQ(times, 2);
+}
+
+TEST(transport_with_a_way, as_many_are_on_their_way_as_there_is_room_for) {
+  const delayed mode("200us");
+  test_clock clock(start);
+  shm_job job(2);
+  std::uint64_t sent = 0;
+  while (send(job.at(0), 1, message_class::request, sent, 64)) ++sent;
+  EXPECT_GT(sent, 1000u);
+  clock.advance(way);
+  const auto all = poll(job.at(1));
+  ASSERT_EQ(all.size(), sent) << "all of them took the time of one";
+  for (std::uint64_t i = 0; i < sent; ++i) ASSERT_EQ(all[i].ticket, i);
+}
+
+TEST(transport_with_a_way, what_a_rank_sends_to_itself_is_there_at_once) {
+  const delayed mode("200us:50us:7");
+  const test_clock clock(start);
+  shm_job job(2);
+  for (const message_class kind : both_classes) {
+    ASSERT_TRUE(send(job.at(0), 0, kind, 1, 8));
+    EXPECT_EQ(poll(job.at(0)).size(), 1u);
+  }
+}
+
+TEST(transport_with_a_way, jitter_keeps_the_order_of_each_way) {
+  for (const char* setting : {"200us:50us:7", "1us:1ms:8", "0us:10us"}) {
+    const delayed mode{std::string(setting)};
+    test_clock clock(start);
+    shm_job job(3);
+    std::minstd_rand random(7);
+    std::map<std::pair<int, message_class>, std::uint64_t> sent, got;
+    std::size_t delivered = 0;
+    constexpr std::size_t messages = 300;
+    for (std::size_t i = 0; i < messages; ++i) {
+      const int from = 1 + static_cast<int>(random() % 2);
+      const message_class kind = both_classes[random() % 2];
+      ASSERT_TRUE(send(job.at(from), 0, kind, sent[{from, kind}]++, random() % 300));
+      clock.advance(random() % 20'000);
+    }
+    while (delivered < messages) {
+      const std::uint64_t before = now_ns();
+      for (const received& m : poll(job.at(0), 3)) {
+        ASSERT_EQ(m.ticket, (got[{m.source, m.kind}]++)) << setting;
+        ++delivered;
+      }
+      if (delivered < messages) job.at(0).wait([] { return false; });
+      ASSERT_LE(now_ns() - before, 1'001'000u) << "nothing is later than it can be";
+    }
+  }
+}
+
+TEST(transport_with_a_way, ranks_that_wait_get_what_others_send) {
+  const delayed mode("100us:50us:3");
+  shm_job job(2);
+  constexpr std::size_t messages = 50;
+  std::thread sender([&] {
+    for (std::uint64_t i = 0; i < messages; ++i) {
+      while (!send(job.at(0), 1, both_classes[i % 2], now_ns(), 8)) std::this_thread::yield();
+      if (i % 10 == 0) std::this_thread::sleep_for(std::chrono::microseconds(300));
+    }
+  });
+  std::size_t got = 0;
+  while (got < messages) {
+    job.at(1).wait([] { return false; });
+    for (const received& m : poll(job.at(1))) {
+      EXPECT_GE(now_ns(), m.ticket + 100'000);
+      ++got;
+    }
+  }
+  sender.join();
 }
 
 }  // namespace

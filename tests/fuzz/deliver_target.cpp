@@ -276,9 +276,12 @@ message some_runtime_message(std::mt19937_64& random) {
       message m = of_words(k, 0, {});
       const auto what = random() % static_cast<unsigned>(pages::page_message::count_);
       put(m, pages::message_head{.what = static_cast<pages::page_message>(what),
-                                 .flag = static_cast<std::uint8_t>(random() % 4),
-                                 .number = static_cast<std::uint32_t>(random() % 4)});
-      // Clocks, lists and requests of zeros, and perhaps a page.
+                                 .flag = static_cast<std::uint8_t>(random() % 20),
+                                 .number = static_cast<std::uint32_t>(random() % 4),
+                                 .first = static_cast<std::uint32_t>(random() % 10)});
+      // Clocks, lists and requests of zeros, and perhaps a page; an object, and small numbers.
+      if (random() % 2 == 0) put(m, random() % 2 == 0 ? addresses.shared : 0);
+      if (random() % 2 == 0) put(m, random() % 4);
       m.resize(m.size() + random() % 64 + random() % 2 * pages::page_bytes);
       return m;
     }

@@ -25,7 +25,7 @@ rm "$prefix/expected"
 
 for file in bin/sojourn libexec/sojourn/sojourn share/man/man1/sojourn.1 \
   share/doc/sojourn/LICENSE share/doc/sojourn/docs/getting-started.md \
-  share/doc/sojourn/docs/examples/account.cpp; do
+  share/doc/sojourn/docs/examples/account.cpp share/sojourn/parmacs.m4 share/sojourn/cc.conf; do
   [ -e "$prefix/$file" ] || fail "$file is not installed"
 done
 

@@ -29,6 +29,10 @@ struct root {
 };
 
 shared::mutex of_count;
+shared::atomic<long> rounds_of_all;
+shared::atomic<std::uint8_t> never_changed;
+shared::flag has_begun;
+shared::flag never_set;
 long* block(const root& r, std::size_t kind, rank_t owner) {
   return reinterpret_cast<long*>(r.blocks[kind][static_cast<std::size_t>(owner)]);
 }
@@ -43,7 +47,9 @@ void stores(root r, long rounds) {
         all[i] += round;
       if (kind == 1 && round % 3 == 0) sleep_for(std::chrono::microseconds(300));
     }
-    yield();
+    // Perhaps it waits for the answer when the rank is to stand still.
+    rounds_of_all.fetch_add(round);
+    has_begun.wait();
   }
 }
 
@@ -75,6 +81,8 @@ root begin(long rounds) {
   void* hole = shared::alloc<long>(5);
   r.unused = reinterpret_cast<std::uintptr_t>(shared::alloc<long>(5));
   shared::free(hole);
+  if (rank_me() == 0) never_changed.store(200);
+  if (rank_me() == rank_count() - 1) has_begun.set();
   root for_thread = r;
   r.mine = spawn(thread_options{.pinned = true}, stores, for_thread, rounds);
   return r;
@@ -112,6 +120,23 @@ int main(int argc, char** argv) {
       const long* kept = reinterpret_cast<const long*>(at);
       if (kept[words - 1] != rank_me() + 41 || kept[0] != 0) std::printf("what was kept is gone\n");
     }
+    shared::barrier();
+    if (rounds_of_all.load() != rank_count() * rounds * (rounds + 1) / 2)
+      std::printf("rank %d: %ld rounds\n", rank_me(), rounds_of_all.load());
+    if (never_changed.load() != 200 || !has_begun.is_set() || never_set.is_set())
+      std::printf("atomics or flags that were kept are gone\n");
+    // A wait for a flag is not saved.
+    thread waits = spawn(thread_options{.pinned = true}, [] { never_set.wait(); });
+    shared::local_barrier();
+    for (int i = 0; i < 3; ++i) yield();
+    try {
+      checkpoint(path, r);
+      std::printf("a fiber that waits for a flag was saved\n");
+    } catch (const checkpoint_error& e) {
+      if (e.why() != checkpoint_refusal::shared_memory) std::printf("%s\n", e.what());
+    }
+    if (rank_me() == 0) never_set.set();
+    waits.join();
     shared::barrier();
     long sum = 0;
     for (std::size_t kind = 0; kind < kinds.size(); ++kind)

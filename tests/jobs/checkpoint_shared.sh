@@ -15,9 +15,11 @@ for ranks in 1 2 4; do
     try run -n $ranks "$program" "$state"
     expect_status 0
     expect_out '^answer 3849600$'
+    grep -e ' are gone' -e ' rounds$' -e 'was saved' "$out" && fail 'atomics or flags are wrong'
     try run --restore "$state" "$program" "$state"
     expect_status 0
     expect_out '^answer 3849600$'
+    grep -e ' are gone' -e ' rounds$' -e 'was saved' "$out" && fail 'atomics or flags are wrong'
     rm -f "$state"*
     try run -n $ranks "$program" "$state" dies
     expect_status 137
@@ -30,6 +32,7 @@ for ranks in 1 2 4; do
       try run --share $again --restore "$state" "$program" "$state"
       expect_status 0
       expect_out '^answer 3849600$'
+      grep -e ' are gone' -e ' rounds$' -e 'was saved' "$out" && fail 'atomics or flags are wrong'
       grep -q 'is gone' "$out" && fail 'what was kept is gone'
     done
     unset SOJOURN_SHARED_PROTECTION

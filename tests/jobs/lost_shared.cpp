@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <mutex>
 #include <string_view>
 
 #include "sojourn/sojourn.hpp"
@@ -21,6 +22,19 @@ shared::mutex of_each[8];
 long* pages;
 /// Allocated by the victim.
 long* block;
+
+struct objects {
+  shared::flag flag;
+  shared::atomic<int> atomic;
+  shared::counted_barrier barrier;
+  shared::condition_variable condition;
+  shared::mutex guard;
+};
+/// Kept by each rank.
+objects* of_rank[8];
+objects& mine() { return *of_rank[rank_me()]; }
+/// The victim answers nothing from now on.
+bool victim_is_deaf = false;
 
 long& word_of(rank_t rank) {
   return pages[static_cast<std::size_t>(1 + rank) * page / sizeof(long)];
@@ -41,6 +55,11 @@ void die_deaf() {
   sigemptyset(&bell);
   sigaddset(&bell, SIGURG);
   pthread_sigmask(SIG_BLOCK, &bell, nullptr);
+  // The last that it does. Were the others to ask before, it might still have answered them.
+  rpc_ff(rank_t{0}, [] {
+    for (rank_t r = 0; r < rank_count(); ++r)
+      if (r != victim) rpc_ff(r, [] { victim_is_deaf = true; });
+  });
   const std::uint64_t end = now_ns() + 50'000'000;
   while (now_ns() < end) {
   }
@@ -64,6 +83,19 @@ void fails(const char* what, Fn fn) {
   }
 }
 
+void use_own_objects() {
+  mine().flag.set();
+  mine().flag.wait();
+  if (mine().atomic.fetch_add(2) != 10 || mine().atomic.load() != 12 || !mine().flag.is_set())
+    std::printf("rank %d: its own objects are not what they were\n", rank_me());
+  mine().flag.clear();
+  fails("own flag", [] { mine().flag.wait(); });
+  fails("own barrier", [] { mine().barrier.arrive_and_wait(2); });
+  mine().barrier.arrive_and_wait(1);
+  mine().condition.notify_all();
+  fails("notify", [] { of_rank[victim]->condition.notify_all(); });
+}
+
 void use_what_is_here() {
   long* mine = shared::alloc<long>(1000);
   mine[999] = 1;
@@ -84,6 +116,30 @@ void use(std::string_view how) {
     fails("later", [] { of_victim.lock(); });
     use_what_is_here();
   }
+  if (how == "objects" || how == "objects_deaf") {
+    // Each in a fiber that waits when the loss becomes known.
+    objects& lost = *of_rank[victim];
+    thread at_flag = spawn([] { of_rank[victim]->flag.wait(); });
+    thread at_own_flag = spawn([] { mine().flag.wait(); });
+    thread at_barrier = spawn([] { of_rank[victim]->barrier.arrive_and_wait(30); });
+    thread at_condition = spawn([] {
+      mine().guard.lock();
+      // It waits in what the victim keeps; the mutex is here, and is unlocked again.
+      const std::lock_guard unlocks(mine().guard, std::adopt_lock);
+      of_rank[victim]->condition.wait(mine().guard);
+    });
+    fails("waits", [&] { lost.flag.wait(); });
+    fails("flag", [&] { at_flag.join(); });
+    fails("own", [&] { at_own_flag.join(); });
+    fails("counted barrier", [&] { at_barrier.join(); });
+    fails("condition", [&] { at_condition.join(); });
+    fails("later", [&] { lost.atomic.load(); });
+    fails("set", [&] { lost.flag.set(); });
+    mine().guard.lock();
+    mine().guard.unlock();
+    use_own_objects();
+    use_what_is_here();
+  }
   if (how == "barrier") {
     fails("waits", [] { shared::barrier(); });
     fails("later", [] { shared::barrier(); });
@@ -99,7 +155,10 @@ void use(std::string_view how) {
     fails("later", [] { shared::free(block); });
     use_what_is_here();
   }
-  if (how == "page_deaf") std::printf("rank %d: %ld\n", rank_me(), *pages);
+  if (how == "page_deaf") {
+    while (!victim_is_deaf) sleep_for(std::chrono::milliseconds(1));
+    std::printf("rank %d: %ld\n", rank_me(), *pages);
+  }
   if (how == "page_later") {
     outlive_the_victim();
     use_what_is_here();
@@ -117,6 +176,13 @@ void meet(std::string_view how) {
   pages = reinterpret_cast<long*>(broadcast(at, 0));
   if (rank_me() == victim) at = reinterpret_cast<std::uintptr_t>(shared::alloc<long>());
   block = reinterpret_cast<long*>(broadcast(at, victim));
+  for (rank_t r = 0; r < rank_count(); ++r) {
+    if (rank_me() == r) at = reinterpret_cast<std::uintptr_t>(shared::alloc<objects>());
+    of_rank[r] = reinterpret_cast<objects*>(broadcast(at, r));
+  }
+  mine().atomic.store(10);
+  mine().guard.lock();
+  mine().guard.unlock();
   word_of(rank_me()) = rank_me();
   of_each[rank_me()].lock();
   of_each[rank_me()].unlock();

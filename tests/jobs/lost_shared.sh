@@ -19,7 +19,7 @@ survivors() {
 for protocol in lmw lsw seq; do
   export SOJOURN_SHARED=$protocol
   for ranks in 2 4; do
-    for how in mutex mutex_deaf barrier start free; do
+    for how in mutex mutex_deaf objects objects_deaf barrier start free; do
       context="$protocol, $ranks ranks, $how: "
       try run -n $ranks --grace 3 "$program" $how
       expect_status 137
@@ -27,6 +27,17 @@ for protocol in lmw lsw seq; do
       expect_err 'rank 1 (pid [0-9]*, .*) was killed by SIGKILL'
       [ $how = free ] || survivors "waits: lost 1: .* needs rank 1, which $lost"
       case $how in mutex*) survivors "another: lost 1: a sojourn::shared::mutex (0x[0-9a-f]*)" ;; esac
+      case $how in objects*)
+        survivors "flag: lost 1: a sojourn::shared::flag (0x[0-9a-f]*)"
+        survivors "own: lost 1: a sojourn::shared::flag (0x[0-9a-f]*)"
+        survivors "counted barrier: lost 1: a sojourn::shared::counted_barrier (0x[0-9a-f]*)"
+        survivors "condition: lost 1: a sojourn::shared::condition_variable (0x[0-9a-f]*)"
+        survivors "set: lost 1: a sojourn::shared::flag (0x[0-9a-f]*)"
+        survivors "own flag: lost 1: a sojourn::shared::flag (0x[0-9a-f]*)"
+        survivors "own barrier: lost 1: a sojourn::shared::counted_barrier (0x[0-9a-f]*)"
+        grep -q 'not what they were' "$out" && fail 'own objects have changed'
+        ;;
+      esac
       survivors "later: lost 1: .* needs rank 1, which $lost"
       survivors '10[0-9] is here$'
       grep -q 'nothing was lost' "$out" && fail 'something did not fail'

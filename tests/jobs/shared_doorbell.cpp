@@ -23,10 +23,44 @@ using namespace sojourn;
 constexpr std::size_t page_longs = 4096 / sizeof(long);
 
 /// The same address on all ranks: allocated on one.
-long* alloc_on(rank_t rank, std::size_t count) {
+template <class T = long>
+T* alloc_on(rank_t rank, std::size_t count) {
   std::uintptr_t at = 0;
-  if (rank_me() == rank) at = reinterpret_cast<std::uintptr_t>(shared::alloc<long>(count));
-  return reinterpret_cast<long*>(broadcast(at, rank));
+  if (rank_me() == rank) at = reinterpret_cast<std::uintptr_t>(shared::alloc<T>(count));
+  return reinterpret_cast<T*>(broadcast(at, rank));
+}
+
+/// What the rank keeps that allocates it.
+struct objects {
+  shared::atomic<long> count;
+  shared::flag was_set, is_set_meanwhile;
+  shared::counted_barrier of_two;
+  shared::mutex guard;
+  shared::condition_variable prepared;
+  bool is_prepared;
+};
+
+/// All that one rank can ask of another about them; with the help of a second fiber.
+void use(objects& o) {
+  CHECK_EQUAL(o.count.fetch_add(3), 4);
+  CHECK_EQUAL(o.count.load(), 7);
+  o.was_set.wait();
+  o.is_set_meanwhile.set();
+  thread other = spawn(
+      [](shared::pointer<objects> all) {
+        all->of_two.arrive_and_wait(2);
+        all->guard.lock();
+        all->prepared.wait(all->guard, [&] { return all->is_prepared; });
+        all->guard.unlock();
+      },
+      shared::pointer<objects>(&o));
+  o.of_two.arrive_and_wait(2);
+  for (int i = 0; i < 3; ++i) yield();
+  o.guard.lock();
+  o.is_prepared = true;
+  o.prepared.notify_all();
+  o.guard.unlock();
+  other.join();
 }
 
 volatile sig_atomic_t told = 0;
@@ -106,17 +140,20 @@ constexpr work loads[] = {
     {"calls to itself", own_calls}, {"long messages", long_messages}};
 
 /// Rank 0 takes a mutex that the last rank had last, and then stores to pages that the last rank
-/// has, while that one computes.
+/// has, and uses atomics and other objects that it keeps, while that one computes.
 void a_rank_answers_in(const work& l) {
   constexpr std::size_t count = 12 * page_longs;
   const rank_t last = rank_count() - 1;
   long* values = alloc_on(last, count);
+  auto* all_objects = alloc_on<objects>(last, 1);
   told = 0;
   const auto computing = broadcast(static_cast<std::int64_t>(getpid()), last);
   if (rank_me() == last) {
     guard.lock();
     for (std::size_t n = 0; n < count; ++n) values[n] = static_cast<long>(n);
     guard.unlock();
+    all_objects->count.store(4);
+    all_objects->was_set.set();
   }
   sojourn::barrier();
   if (rank_me() == last) {
@@ -131,10 +168,12 @@ void a_rank_answers_in(const work& l) {
     guard.unlock();
     constexpr auto all = static_cast<long>(count);
     CHECK(sum == all * (all - 1) / 2);
+    use(*all_objects);
     kill(static_cast<pid_t>(computing), SIGUSR2);
   }
   shared::barrier();
   CHECK(values[count - 1] == static_cast<long>(count));
+  CHECK(all_objects->is_set_meanwhile.is_set());
   shared::barrier();
 }
 

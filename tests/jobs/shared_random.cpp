@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random programs on shared memory: threads of all ranks load, store, lock and meet at barriers.
-// All ranks make the same program from its seed. It has no data races, and each section under a
-// lock notes its turn, so afterwards every rank runs the program again, in one thread on memory of
-// its own, and knows what each load must have seen.
+// What a thread does between two locks runs there, or as a call on another rank, or in an
+// activation that moves there and back; and what is copied may go through a pipe. All ranks make
+// the same program from its seed. It has no data races, and each section under a lock notes its
+// turn, so afterwards every rank runs the program again, in one thread on memory of its own, and
+// knows what each load must have seen.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -24,7 +28,8 @@ using u64 = std::uint64_t;
 
 constexpr std::size_t page = 4096;
 
-enum class operation { load, store, increment, flip, copy };
+enum class operation { load, store, increment, flip, copy, copy_by_system };
+enum class place { here, called, moved };
 
 /// Where a variable lies. It may begin at any byte, and lie on two pages.
 struct variable {
@@ -44,6 +49,8 @@ struct instruction {
 /// What a thread does without a lock, or while it holds one.
 struct section {
   int lock;  ///< Or `unlocked`.
+  place where;
+  rank_t rank;  ///< Unless it is here.
   std::size_t number;
   std::vector<instruction> code;
 };
@@ -143,16 +150,17 @@ class maker {
       if (own) to_store.push_back(v);
       if (own || owner[v] == all_load) to_load.push_back(v);
     }
-    section s{lock, p_.sections++, {}};
+    const place where = likely(70) ? place::here : likely(60) ? place::called : place::moved;
+    section s{lock, where, up_to(rank_count() - 1), p_.sections++, {}};
     for (int n = up_to(4); n > 0; --n) {
       const bool stores = !to_store.empty() && likely(65);
       const std::vector<std::size_t>& from = stores ? to_store : to_load;
       if (from.empty()) continue;
       constexpr operation changes[] = {operation::store, operation::increment, operation::flip,
-                                       operation::copy};
-      instruction i{stores ? changes[up_to(3)] : operation::load, one_of(from), 0,
+                                       operation::copy, operation::copy_by_system};
+      instruction i{stores ? changes[up_to(4)] : operation::load, one_of(from), 0,
                     static_cast<unsigned char>(up_to(3)), 0};
-      if (i.what == operation::copy) {
+      if (i.what == operation::copy || i.what == operation::copy_by_system) {
         i.other = i.variable;
         i.variable = one_of(to_load);
       }
@@ -224,6 +232,18 @@ void execute(const program& p, const instruction& i, const memory_blocks& at,
       std::memmove(at[to.block] + to.offset, here, std::min(v.bytes, to.bytes));
       break;
     }
+    case operation::copy_by_system: {
+      const variable& to = p.variables[i.other];
+      const std::size_t bytes = std::min(v.bytes, to.bytes);
+      std::array<int, 2> ends{};
+      CHECK_EQUAL(pipe(ends.data()), 0);
+      CHECK_EQUAL(shared::write(ends[1], here, bytes), static_cast<ssize_t>(bytes));
+      CHECK_EQUAL(shared::read(ends[0], at[to.block] + to.offset, bytes),
+                  static_cast<ssize_t>(bytes));
+      close(ends[0]);
+      close(ends[1]);
+      break;
+    }
     case operation::increment:
     case operation::flip:
       switch (v.bytes) {
@@ -269,15 +289,67 @@ struct locks_of_program {
   shared::mutex& mutex(int l) const { return *reinterpret_cast<shared::mutex*>(mutexes + l); }
 };
 
+/// What a rank knows of the program that runs, for what comes from other ranks.
+struct {
+  const program* p = nullptr;
+  const memory_blocks* at = nullptr;
+} current;
+
+constexpr std::size_t loads_of_section_max = 4;
+using loads_of_section = std::array<u64, loads_of_section_max>;
+
+/// Where a section is in the program.
+struct section_place {
+  std::uint32_t phase;
+  std::uint32_t thread;
+  std::uint32_t number;
+};
+
+/// In order of its loads.
+loads_of_section execute_here(section_place where) {
+  const program& p = *current.p;
+  const section& s = p.phases[where.phase][where.thread][where.number];
+  std::vector<u64> seen(p.loads[where.thread]);
+  loads_of_section of_section{};
+  std::size_t count = 0;
+  for (const instruction& i : s.code) {
+    execute(p, i, *current.at, seen);
+    if (i.what == operation::load) of_section[count++] = seen[i.seen];
+  }
+  return of_section;
+}
+
+loads_of_section execute_there(section_place where, rank_t rank) {
+  (void)migrate_to(rank);
+  return execute_here(where);
+}
+
+void execute_elsewhere(const section& s, section_place where, std::vector<u64>& seen) {
+  const loads_of_section of_section = s.where == place::called
+                                          ? rpc(s.rank, execute_here, where).get()
+                                          : activate(execute_there, where, s.rank);
+  std::size_t count = 0;
+  for (const instruction& i : s.code)
+    if (i.what == operation::load) seen[i.seen] = of_section[count++];
+}
+
 void run_thread(const program& p, std::size_t thread, const memory_blocks& at,
                 const locks_of_program& locks, std::vector<u64>& seen) {
-  for (const auto& phase : p.phases) {
-    for (const section& s : phase[thread]) {
+  for (std::size_t phase = 0; phase < p.phases.size(); ++phase) {
+    const std::vector<section>& sections = p.phases[phase][thread];
+    for (std::size_t n = 0; n < sections.size(); ++n) {
+      const section& s = sections[n];
       if (s.lock != unlocked) {
         locks.mutex(s.lock).lock();
         locks.turn_of[s.number] = locks.turns_taken[s.lock]++;
       }
-      for (const instruction& i : s.code) execute(p, i, at, seen);
+      if (s.where == place::here)
+        for (const instruction& i : s.code) execute(p, i, at, seen);
+      else
+        execute_elsewhere(s,
+                          {static_cast<std::uint32_t>(phase), static_cast<std::uint32_t>(thread),
+                           static_cast<std::uint32_t>(n)},
+                          seen);
       if (s.lock != unlocked) locks.mutex(s.lock).unlock();
     }
     shared::barrier();
@@ -315,6 +387,7 @@ void run_random_program(u64 seed) {
                                alloc_on<std::uint32_t>(rank_count() - 1, count),
                                alloc_on<std::uint32_t>(0, p.sections + 1)};
   loads seen = no_loads(p);
+  current = {&p, &at};
   shared::start(p.threads_of_rank, [&](int number) {
     const auto thread = static_cast<std::size_t>(number);
     run_thread(p, thread, at, locks, seen[thread]);
@@ -351,7 +424,8 @@ u64 number_after(int argc, char** argv, std::string_view option, u64 otherwise) 
 
 int main(int argc, char** argv) {
   return run(argc, argv, [&] {
-    const u64 seed = number_after(argc, argv, "--seed", 1);
+    u64 seed = number_after(argc, argv, "--seed", 1);
+    if (seed == 0) seed = broadcast(u64{std::random_device()()}, 0);  // that nobody has run before
     const u64 count = number_after(argc, argv, "--count", 60);
     for (u64 s = seed; s < seed + count; ++s) {
       const std::string claim = "shared_random --count 1 --seed " + std::to_string(s);

@@ -27,6 +27,11 @@ struct totals {
   std::uint64_t faults = 0;
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t intervals = 0;
+  std::uint64_t collections = 0;
+  /// Of what ranks keep, at most, in the first half of the program's rounds, and in the second.
+  std::size_t kept_first = 0;
+  std::size_t kept_then = 0;
 };
 
 /// Runs a program in a random order; what went wrong, or empty. `log` is told what happens.

@@ -7,9 +7,13 @@ namespace {
 
 constexpr program_sizes small(protocol_kind kind) { return {.protocol = kind}; }
 
+constexpr program_sizes pinning(protocol_kind kind) { return {.protocol = kind, .pins = 1}; }
+
 constexpr program_sizes large(protocol_kind kind) {
   return {.protocol = kind, .ranks = 5, .threads_of_rank = 4, .steps = 10, .pages = 3};
 }
+
+constexpr program_sizes with_events(protocol_kind kind) { return {.protocol = kind, .events = 4}; }
 
 using enum rule;
 using enum protocol_kind;
@@ -20,19 +24,19 @@ using enum protocol_kind;
 // `hold_a_thread` under lsw.
 constexpr mutant all[] = {
     {"serve_the_twin", serve_the_twin, small(lmw), 1087, 1},
-    {"close_before_learning", close_before_learning, small(lmw), 170, 1},
+    {"close_before_learning", close_before_learning, small(lmw), 335, 1},
     {"diff_before_applying", diff_before_applying, small(lmw), 684, 1},
     {"diff_an_interval", diff_an_interval, small(lmw), 4, 1},
     {"apply_in_order", apply_in_order, small(lmw), 14, 1},
     {"fetch_until_nothing_lacks", fetch_until_nothing_lacks, small(lmw), 1362, 1},
     {"apply_own_too", apply_own_too, small(lmw), 328, 1},
-    {"hold_later_epochs", hold_later_epochs, small(lmw), 6247, 1},
-    {"drop_at_exclusive", drop_at_exclusive, small(lmw), 224, 1},
+    {"hold_later_epochs", hold_later_epochs, small(lmw), 4021, 1},
+    {"drop_at_exclusive", drop_at_exclusive, small(lmw), 381, 1},
     {"drop_fetches_in_flight", drop_fetches_in_flight, small(lmw), 31048, 1},
     {"protect_at_share", protect_at_share, small(lmw), 28, 1},
-    {"exclusive_only_if_valid", exclusive_only_if_valid, small(lmw), 2731, 1},
+    {"exclusive_only_if_valid", exclusive_only_if_valid, small(lmw), 3447, 1},
     {"no_fetch_after_done", no_fetch_after_done, small(lmw), 5887, 1},
-    {"wait_for_fetches_before_done", wait_for_fetches_before_done, small(lmw), 2814, 1},
+    {"wait_for_fetches_before_done", wait_for_fetches_before_done, small(lmw), 2896, 1},
     {"protect_at_close", protect_at_close, small(lmw), 29, 1},
     {"drop_at_collection", drop_at_collection, small(lmw), 5, 1},
     {"fetch_before_arrival", fetch_before_arrival, small(lmw), 355, 1},
@@ -57,6 +61,22 @@ constexpr mutant all[] = {
     {"hold_a_thread", hold_a_thread, small(seq), 202, 1},
     {"ordered_hold", ordered_hold, small(seq), 76, 1},
     {"depart_by_news", depart_by_news, small(seq), 80, 1},
+    {"pinned_stays", pinned_stays, pinning(lmw), 21, 1},
+    {"refresh_pinned", refresh_pinned, pinning(lmw), 27, 1},
+    {"pinned_sticks", pinned_sticks, pinning(lmw), 109, 1},
+    {"stick_at_share", stick_at_share, pinning(lmw), 21, 1},
+    {"keep_pinned_stores", keep_pinned_stores, pinning(lmw), 21, 1},
+    {"pinned_stays", pinned_stays, pinning(lsw), 79, 1},
+    {"pinned_stays_dirty", pinned_stays_dirty, pinning(lsw), 53, 1},
+    {"pinned_stays", pinned_stays, pinning(seq), 230, 1},
+    {"release_at_question", release_at_question, with_events(lmw), 9, 1},
+    {"acquire_at_answer", acquire_at_answer, with_events(lmw), 9, 1},
+    {"close_after_own_release", close_after_own_release, with_events(lmw), 10, 1},
+    {"release_at_question", release_at_question, with_events(lsw), 9, 1},
+    {"acquire_at_answer", acquire_at_answer, with_events(lsw), 42, 1},
+    {"close_after_own_release", close_after_own_release, with_events(lsw), 21, 1},
+    {"listen_before_unlock", listen_before_unlock, with_events(lmw), 916, 1},
+    {"join_before_arrival", join_before_arrival, with_events(lmw), 99, 1},
 };
 
 }  // namespace

@@ -22,9 +22,6 @@ double best_factor(std::size_t side) {
   return 2 / (1 + std::sin(std::numbers::pi / static_cast<double>(side - 1)));
 }
 
-/// Red points, whose row and column have an even sum, and black ones are arrays of their own, so
-/// that half a sweep stores to every byte of its pages and loads neighbours that lie side by side.
-/// Point k of a colour in a row stands in column 2k or 2k + 1.
 class sor final : public application {
  public:
   explicit sor(const sor_input& input)
@@ -45,7 +42,7 @@ class sor final : public application {
     m.barrier(thread);
     for (int iteration = 0; iteration < iterations_; ++iteration) {
       for (const std::size_t parity : {0u, 1u}) {
-        relax(parity, rows);
+        sor_relax(side_, parity, rows, 0, colour(parity).data(), colour(parity + 1).data());
         m.barrier(thread);
       }
     }
@@ -62,24 +59,6 @@ class sor final : public application {
 
  private:
   std::span<double> colour(std::size_t parity) const { return parity % 2 == 0 ? red_ : black_; }
-
-  /// Half a sweep: the points of one colour, in those rows that are not the edge.
-  void relax(std::size_t parity, share rows) const {
-    const double factor = best_factor(side_);
-    const std::size_t end = std::min(rows.end, side_ - 1);
-    for (std::size_t row = std::max<std::size_t>(rows.first, 1); row < end; ++row) {
-      const std::size_t odd = (row + parity) % 2;  // point k of the colour is in column 2k + odd
-      double* __restrict own = &colour(parity)[row * half_];
-      const double* __restrict middle = &colour(parity + 1)[row * half_];
-      const double* above = middle - half_;
-      const double* below = middle + half_;
-      const double* left = middle + odd - 1;
-      const double* right = middle + odd;
-      for (std::size_t k = 1 - odd; k < half_ - odd; ++k) {
-        own[k] += factor * (0.25 * (above[k] + below[k] + left[k] + right[k]) - own[k]);
-      }
-    }
-  }
 
   std::vector<double> points() const {
     std::vector<double> all;
@@ -121,6 +100,25 @@ class sor final : public application {
 
 }  // namespace
 
+void sor_relax(std::size_t side, std::size_t parity, share rows, std::size_t first_row, double* all,
+               const double* others) {
+  const std::size_t half = side / 2;
+  const double factor = best_factor(side);
+  const std::size_t end = std::min(rows.end, side - 1);
+  for (std::size_t row = std::max<std::size_t>(rows.first, 1); row < end; ++row) {
+    const std::size_t odd = (row + parity) % 2;  // point k of the colour is in column 2k + odd
+    double* __restrict own = all + (row - first_row) * half;
+    const double* __restrict middle = others + (row - first_row) * half;
+    const double* above = middle - half;
+    const double* below = middle + half;
+    const double* left = middle + odd - 1;
+    const double* right = middle + odd;
+    for (std::size_t k = 1 - odd; k < half - odd; ++k) {
+      own[k] += factor * (0.25 * (above[k] + below[k] + left[k] + right[k]) - own[k]);
+    }
+  }
+}
+
 // x² - y² on the edge, which is harmonic, and for finite differences, too. The points within begin
 // at random, so that each of them changes in every sweep.
 double sor_first_value(std::size_t side, std::size_t row, std::size_t column) {
@@ -137,9 +135,11 @@ std::unique_ptr<application> make_sor(const sor_input& input) {
   return std::make_unique<sor>(input);
 }
 
-std::unique_ptr<application> make_sor(problem_size size) {
-  return make_sor(size == problem_size::paper ? sor_input{.side = 2048, .iterations = 200}
-                                              : sor_input{.side = 128, .iterations = 40});
+sor_input sor_input_of(problem_size size) {
+  return size == problem_size::paper ? sor_input{.side = 2048, .iterations = 200}
+                                     : sor_input{.side = 128, .iterations = 40};
 }
+
+std::unique_ptr<application> make_sor(problem_size size) { return make_sor(sor_input_of(size)); }
 
 }  // namespace apps::nine

@@ -18,7 +18,12 @@ enum class waits_at : std::uint8_t {
   dist_object,
   shared_page,
   shared_mutex,
-  shared_barrier
+  shared_barrier,
+  shared_local_barrier,
+  shared_atomic,
+  shared_flag,
+  shared_condition,
+  shared_counted_barrier
 };
 
 /// Fibers that wait for an object: pieces, linked by piece::next_ready.
@@ -30,6 +35,19 @@ struct waiters {
   constexpr explicit waiters(waits_at k) : kind(k) {}
   bool empty() const { return first == nullptr; }
 };
+
+/// Fibers that wait for an object that all ranks share.
+struct waiters_for_shared : waiters {
+  std::uint64_t object;  ///< Its address.
+  int home;              ///< The rank that keeps it, or -1.
+
+  constexpr waiters_for_shared(waits_at k, std::uint64_t o, int h)
+      : waiters(k), object(o), home(h) {}
+};
+/// Whether such a queue is one for an object.
+constexpr bool has_shared_object(waits_at k) {
+  return k == waits_at::shared_mutex || k >= waits_at::shared_atomic;
+}
 
 /// A mutex as the runtime sees it. The mutexes that a fiber holds form a list, the latest locked
 /// first: the list is in `running` while the fiber runs, and in its piece while it is suspended.

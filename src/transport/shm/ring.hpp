@@ -43,7 +43,7 @@ struct message_header {
   std::uint16_t flags;
   /// How many messages of each class the sender had read from the receiver when it sent this one.
   std::uint32_t heard[2];
-  std::uint32_t unused;
+  std::uint32_t sent;  ///< When (delays::stamp), if SOJOURN_DELAY is on.
 
   std::size_t length() const {
     return static_cast<std::uint32_t>(word.load(std::memory_order_relaxed));

@@ -124,14 +124,18 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores,
       peers_[other].in[kind].attach(ring(other, me, kind), layout_.ring_capacity, last_number);
     }
   }
-  if (std::uint64_t seed = 0; delays::seed_from_environment(seed)) {
+  if (const auto by = delay_setting::from_environment()) {
     const std::size_t rings = number_of_own() + 1;
     delays_ = ::new (runtime_memory(sizeof(delays)))
-        delays(seed, rank, rings, runtime_memory(delays::memory_bytes(rings)));
+        delays(*by, rank, rings, runtime_memory(delays::memory_bytes(rings)));
     // With these values, the code for messages without delays always turns to the code with delays.
     replies_in_a_row_ = INT_MAX;
     reply_spins_ = 0;
     spins_ = 0;
+    // Where ranks share a core, nothing comes in the time of some yields; and a rank that sleeps
+    // until a message is due is to wake then, not 50 us later, as the system would have it.
+    if (!delays_->is_test_mode() && !spins_for_replies_) yields_ = 0;
+    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   }
   membarrier_ = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
   if (!membarrier_) wake_[rank_].needs_fences.store(1);
@@ -275,21 +279,26 @@ bool shm_transport::poll_reply(int source, bool (*deliver)(arrival&, void*), voi
   return delays_ != nullptr && poll_reply_delayed(source, deliver, context);
 }
 
-// How messages are delivered in the test mode (delays.hpp).
+// How messages are delivered that SOJOURN_DELAY holds (delays.hpp).
 
-bool shm_transport::may_deliver(int source, message_class kind, std::uint64_t now) {
-  return peers_[source].in[at(kind)].has_message() && !delays_->holds(number_of(source, kind), now);
+/// When the first message there may be delivered: never where there is none.
+std::uint64_t shm_transport::due(int source, message_class kind, std::uint64_t now) {
+  ring_reader& ring = peers_[source].in[at(kind)];
+  if (!ring.has_message()) return never_ns;
+  return delays_->due(number_of(source, kind), ring.next()->sent, now);
 }
 
-bool shm_transport::may_deliver_any() {
-  if (delays_ == nullptr) return anything_arrived();
+/// When this rank may deliver something: 0 when it may now, never when nothing has arrived.
+std::uint64_t shm_transport::first_due() {
+  if (delays_ == nullptr) return anything_arrived() ? 0 : never_ns;
   const std::uint64_t now = now_ns();
+  std::uint64_t first = never_ns;
   for (int source = 0; source < ranks_; ++source) {
     for (message_class kind : {message_class::reply, message_class::request}) {
-      if (may_deliver(source, kind, now)) return true;
+      first = std::min(first, due(source, kind, now));
     }
   }
-  return false;
+  return first <= now ? 0 : first;
 }
 
 /// Takes classes and ranks in a random order.
@@ -322,13 +331,14 @@ bool shm_transport::poll_reply_delayed(int source, bool (*deliver)(arrival&, voi
       deliver(a, context);
       return true;
     }
-    if (may_deliver_any()) return false;
+    if (first_due() == 0) return false;
   }
   return false;
 }
 
 bool shm_transport::holds_own() {
-  if (!delays_->holds(number_of_own(), now_ns())) return false;
+  const std::uint64_t now = now_ns();
+  if (delays_->due(number_of_own(), 0, now) <= now) return false;
   sched_yield();
   return true;
 }
@@ -436,17 +446,11 @@ void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_a
     goes_on = yielding_.yielded(now - before);
     if (now >= deadline_ns) return;
     for (int spin = 0;; ++spin) {
-      if (may_deliver_any() || other_work()) return;
+      if (first_due() == 0 || other_work()) return;
       if (spin >= spins_a_yield_) break;
       pause_briefly();
       if (spin % pauses_a_look_at_the_clock == 0 && is_late()) return;
     }
-  }
-  // Delayed messages are there: no sleep, because nobody would wake this rank when their time
-  // comes.
-  while (delays_ != nullptr && anything_arrived()) {
-    if (may_deliver_any() || other_work() || is_late()) return;
-    nap(20'000);
   }
   wake_line& mine = wake_[rank_];
   mine.asleep.store(1, std::memory_order_seq_cst);
@@ -454,16 +458,22 @@ void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_a
   // seen below, and whoever publishes after it sees that this rank sleeps.
   if (membarrier_) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (anything_arrived() || other_work()) {
+  const std::uint64_t first = first_due();
+  if (first == 0 || other_work()) {
     mine.asleep.store(0, std::memory_order_relaxed);
     return;
   }
-  ++counts.sleeps;
-  if (around_sleep != nullptr) around_sleep(true);
-  while (mine.asleep.load(std::memory_order_acquire) != 0) {
-    if (sleep_on(mine.asleep, 1, deadline_ns)) mine.asleep.store(0);
+  // Where messages are held, nobody wakes this rank when their time comes; and it is not one that
+  // has read everything, as others take a sleeping rank for.
+  const bool has_read_all = first == never_ns;
+  if (has_read_all) {
+    ++counts.sleeps;
+    if (around_sleep != nullptr) around_sleep(true);
   }
-  if (around_sleep != nullptr) around_sleep(false);
+  while (mine.asleep.load(std::memory_order_acquire) != 0) {
+    if (sleep_on(mine.asleep, 1, std::min(first, deadline_ns))) mine.asleep.store(0);
+  }
+  if (has_read_all && around_sleep != nullptr) around_sleep(false);
 }
 
 bool shm_transport::copy_memory(int rank, std::uint64_t there, void* here, std::size_t bytes,

@@ -75,6 +75,8 @@ class shm_transport final : public transport {
     long_flag_ = 0;
     header->heard[0] = p.in[0].read();
     header->heard[1] = p.in[1].read();
+    if (delays_ != nullptr) [[unlikely]]
+      header->sent = delays::stamp(now_ns());
     p.out[at(kind)].commit(header);
     std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler keeps the order, too
     if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -112,6 +114,7 @@ class shm_transport final : public transport {
   bool has_room(int to, message_class kind, std::size_t bytes) const override;
 
   bool delays_messages() const override { return delays_ != nullptr; }
+  std::uint64_t way_ns() const override { return delays_ == nullptr ? 0 : delays_->way_ns(); }
   bool holds_own() override;
   void own_passed() override;
 
@@ -138,8 +141,11 @@ class shm_transport final : public transport {
   std::size_t number_of_own() const { return static_cast<std::size_t>(ranks_) * 2; }
   int poll_delayed(bool (*deliver)(arrival&, void*), void* context, int most);
   bool poll_reply_delayed(int source, bool (*deliver)(arrival&, void*), void* context);
-  bool may_deliver(int source, message_class kind, std::uint64_t now_ns);
-  bool may_deliver_any();
+  std::uint64_t due(int source, message_class kind, std::uint64_t now_ns);
+  bool may_deliver(int source, message_class kind, std::uint64_t now_ns) {
+    return due(source, kind, now_ns) <= now_ns;
+  }
+  std::uint64_t first_due();
   bool copy_memory(int rank, std::uint64_t there, void* here, std::size_t bytes, bool write);
 
   layout layout_;

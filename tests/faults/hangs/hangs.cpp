@@ -147,6 +147,28 @@ FRAME void waits_for_a_place() {
   none.acquire();
   keep_frame();
 }
+shared::flag sign;
+FRAME void waits_for_a_sign() {
+  sign.wait();
+  keep_frame();
+}
+shared::mutex guard_of_all;
+shared::condition_variable changed_anywhere;
+FRAME void waits_for_a_notification() {
+  guard_of_all.lock();
+  changed_anywhere.wait(guard_of_all);
+  keep_frame();
+}
+shared::counted_barrier crossing;
+FRAME void waits_for_company() {
+  crossing.arrive_and_wait(2);
+  keep_frame();
+}
+FRAME void waits_for_its_own_mutex() {
+  guard_of_all.lock();
+  guard_of_all.lock();
+  keep_frame();
+}
 latch opened(1);
 FRAME void waits_until_opened() {
   opened.wait();
@@ -277,6 +299,14 @@ int main(int argc, char** argv) {
       if (last) waits_for_a_place();
     } else if (is("latch")) {
       if (last) waits_until_opened();
+    } else if (is("shared_flag")) {
+      if (last) waits_for_a_sign();
+    } else if (is("shared_condition_variable")) {
+      if (last) waits_for_a_notification();
+    } else if (is("shared_counted_barrier")) {
+      if (last) waits_for_company();
+    } else if (is("shared_mutex")) {
+      if (last) waits_for_its_own_mutex();
     } else if (is("first")) {
       if (last) waits_for_either();
     } else if (is("dist_object")) {
@@ -314,7 +344,12 @@ int main(int argc, char** argv) {
     } else if (is("answers_late")) {
       if (rpc(after(rank_me()), answers_late, 10).get() != 10) std::abort();
     } else if (is("beats")) {
-      if (rank_me() == 0) beats();
+      if (rank_me() == 0) {
+        // All ranks have joined.
+        std::puts("beats");
+        std::fflush(stdout);
+        beats();
+      }
       barrier();
     } else if (is("polls_a_flag")) {
       auto flag = broadcast(make<long>(0, 0L));

@@ -106,6 +106,19 @@ nothing_can_happen() {
     expect_deadlock "rank $last \`${how#* }"
   done
 
+  # Objects that ranks share are told by their address and the rank that keeps them.
+  for how in 'shared_flag waits_for_a_sign` waits for a sojourn::shared::flag' \
+    'shared_condition_variable waits_for_a_notification` waits in a sojourn::shared::condition_variable' \
+    'shared_counted_barrier waits_for_company` waits at a sojourn::shared::counted_barrier' \
+    'shared_mutex waits_for_its_own_mutex` waits for a sojourn::shared::mutex'; do
+    keeper=', which rank [0-9]* keeps'
+    [ "${how%% *}" != shared_mutex ] || keeper=
+    job --watchdog 0 "$hangs" "${how%% *}"
+    expect_status 1
+    unlined | grep -q -e "deadlock: rank $last .${how#* } (0x[0-9a-f]*$keeper)\$" ||
+      fail "the deadlock is not told: ${how#* }"
+  done
+
   # A thread that has a name is told by it, whatever characters that has.
   job --watchdog 0 --report "$work/report" "$hangs" named
   expect_deadlock "rank $last \`starts_a_sleeper\` waits for rank $last thread \`sleeper\`: \`waits_until_opened\`, which waits for a sojourn::latch"
@@ -227,7 +240,7 @@ one_is_waited_for() {
   : >"$err"
   "$sojourn" run -n "$ranks" --share "$share" --watchdog 0.3 "$hangs" beats >"$out" 2>"$err" </dev/null &
   launcher=$!
-  sleep 0.3
+  until_true 20000 grep -q '^beats$' "$out" || fail 'the ranks do not join'
   rank_pid=$(rank_pids "$launcher" | tail -n 1)
   kill -STOP "$rank_pid"
   until_true 9000 said "^rank $last (pid $rank_pid) is stopped: by a signal" || fail 'the stopped rank is not named'
@@ -242,7 +255,7 @@ one_is_waited_for() {
     : >"$err"
     "$sojourn" run -n "$ranks" --share "$share" --watchdog 0.3 "$hangs" beats >"$out" 2>"$err" </dev/null &
     launcher=$!
-    sleep 0.3
+    until_true 20000 grep -q '^beats$' "$out" || fail 'the ranks do not join'
     rank_pid=$(rank_pids "$launcher" | tail -n 1)
     echo "$rank_pid" >"$group/cgroup.procs"
     freeze

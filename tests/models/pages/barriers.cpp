@@ -58,7 +58,8 @@ void machine::count_arrival(const message& m) {
   rank.all_ranks_arrived = to_small(rank.all_ranks_arrived + m.is_first);
   if (rank.all_threads_arrived != meeting_ || rank.all_ranks_arrived != p_.ranks) return;
   message departure = make(message_kind::departure);
-  departure.collects = p_.how == protocol::lmw && p_.collects && rank.barriers % 2 == 1;
+  departure.collects = p_.how == protocol::lmw && p_.collects &&
+                       rank.barriers % p_.barriers_a_collection == p_.barriers_a_collection - 1;
   departure.vector = rank.arrived_known;
   departure.versions = rank.arrived_versions;
   rank.all_threads_arrived = rank.all_ranks_arrived = 0;

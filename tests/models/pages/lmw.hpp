@@ -54,7 +54,7 @@ class lmw_machine final : public machine {
 
   // Barriers.
   std::optional<int> only_writer(int r, int page) const;
-  std::optional<int> last_writer(int r, int page) const;
+  std::optional<int> last_writer(int r, int page, const rank_vector& after) const;
   void find_exclusive_pages(int r);
   void fetch_what_must_be(int r);
   // Collection.

@@ -19,6 +19,10 @@ bool lmw_machine::depart(int r, const message& m) {
   rank_state& rank = s.rank[r];
   rank.previous_barrier_known = rank.barrier_known;
   rank.barrier_known = m.vector;
+  for (int g = 0; g < pages; ++g) {
+    if (const auto writer = last_writer(r, g, rank.previous_barrier_known))
+      lmw_at(r, g).writer = to_small(*writer);
+  }
   if (p_.has_exclusive) find_exclusive_pages(r);
   if (m.collects) {
     begin_collection(r);
@@ -84,13 +88,14 @@ void lmw_machine::fetch_what_must_be(int r) {
 
 // --- collection ----------------------------------------------------------------------------------
 
-/// The rank that stored to the page last since the last collection.
-std::optional<int> lmw_machine::last_writer(int r, int g) const {
+/// The rank that stored to the page last, of what comes after these intervals and before the last
+/// barrier.
+std::optional<int> lmw_machine::last_writer(int r, int g, const rank_vector& after) const {
   const rank_state& rank = s.rank[r];
   std::optional<int> writer;
   int latest = -1;
   for (int q = 0; q < p_.ranks; ++q) {
-    for (int i = rank.collected[q] + 1; i <= rank.barrier_known[q]; ++i) {
+    for (int i = after[q] + 1; i <= rank.barrier_known[q]; ++i) {
       const int sum = sum_of(s.intervals[q][i].known);
       if (!stored_to(q, g, i) || sum <= latest) continue;
       latest = sum;
@@ -105,10 +110,14 @@ void lmw_machine::begin_collection(int r) {
   s.rank[r].collecting = collection::validating;
   note("rank ", r, " begins a collection");
   for (int g = 0; g < pages; ++g) {
-    std::optional<int> keeper = last_writer(r, g);
+    std::optional<int> keeper = last_writer(r, g, s.rank[r].collected);
     if (!keeper) continue;
-    // If the page has just become exclusive, its keeper is where it did.
-    if (p_.has_exclusive) keeper = only_writer(r, g).value_or(*keeper);
+    if (keeps(rule::keep_where_last_written)) {
+      keeper = lmw_at(r, g).writer;
+    } else if (p_.has_exclusive) {
+      // If the page has just become exclusive, its keeper is where it did.
+      keeper = only_writer(r, g).value_or(*keeper);
+    }
     const page_state& page = page_at(r, g);
     lmw_at(r, g).keeper = to_small(*keeper);
     check(!page.lmw.exclusive || *keeper == r, "a page that is exclusive here is kept elsewhere");

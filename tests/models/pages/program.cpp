@@ -52,7 +52,9 @@ std::string text_of(const program& p) {
   std::string text = std::string(name_of(p.how)) + ", " + std::to_string(p.ranks) + " ranks";
   if (p.has_fair_locks) text += ", locks are fair";
   if (p.how == protocol::lmw) {
-    if (p.collects) text += ", diffs are collected";
+    if (p.collects)
+      text +=
+          ", diffs are collected at every barrier of " + std::to_string(p.barriers_a_collection);
     if (p.has_exclusive) text += ", pages become exclusive";
     if (p.pages_stick) text += ", pages stick";
     if (p.pages_are_claimed) text += ", pages are claimed";

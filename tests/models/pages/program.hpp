@@ -47,9 +47,10 @@ struct program {
   int threads = 2;
 
   // What an implementation of `lmw` may choose. All combinations must be right.
-  bool collects = false;      ///< Diffs are collected at every second barrier (G1).
-  bool has_exclusive = true;  ///< Pages may become exclusive (X2).
-  bool pages_stick = false;   ///< Pages that are often written stay writable (X5).
+  bool collects = false;          ///< Diffs are collected (G1) …
+  int barriers_a_collection = 2;  ///< … at every barrier of so many.
+  bool has_exclusive = true;      ///< Pages may become exclusive (X2).
+  bool pages_stick = false;       ///< Pages that are often written stay writable (X5).
   bool pages_are_claimed =
       false;  ///< An untouched page goes to the first rank that stores to it (X4).
   bool answers_with_pages =

@@ -42,6 +42,7 @@ const std::array<rule_description, rules> all_rules{{
     {rule::drop_fetches_in_flight, "drop_fetches_in_flight", "X2", lmw},
     {rule::exclusive_only_if_valid, "exclusive_only_if_valid", "X2", lmw},
     {rule::refetch_before_arrival, "refetch_before_arrival", "X3", lmw},
+    {rule::keep_where_last_written, "keep_where_last_written", "G1", lmw},
     {rule::drop_at_collection, "drop_at_collection", "G1", lmw},
     {rule::wait_for_fetches_before_done, "wait_for_fetches_before_done", "G2", lmw},
     {rule::no_fetch_after_done, "no_fetch_after_done", "G2", lmw},

@@ -48,8 +48,10 @@
 //   X5   A page that is stored to in two intervals may stay writable from then on: it sticks. At
 //        each close it is compared with its twin to find out whether it has changed.
 // The collection of diffs, at a barrier:
-//   G1   The last writer of each page becomes its keeper, and makes its copy valid. The other ranks
-//        drop copies that are not valid.
+//   G1   The last writer of each page in the last epoch in which anybody stored to it becomes its
+//        keeper, and makes its copy valid. The other ranks drop copies that are not valid. (The
+//        writer of the last interval since the last collection is another one if the page was
+//        exclusive in between: it has dropped its copy, and would fetch it from itself.)
 //   G2   A rank reports "done" when no fetch is in progress, and begins none until it hears "go".
 //   G3   At "go", the diffs and the twins of all intervals before the barrier are thrown away.
 //
@@ -137,6 +139,8 @@ enum class rule : std::uint8_t {
   /// X3. A copy that was dropped with modifications newer than the barrier is fetched again before
   /// the next arrival.
   refetch_before_arrival,
+  /// G1. A page is kept where it was stored to last in the last epoch in which anybody did.
+  keep_where_last_written,
   /// G1. Copies that are not valid are dropped at a collection.
   drop_at_collection,
   /// G2. "Done" waits for the fetches of all threads.
@@ -176,7 +180,7 @@ struct rule_description {
   bool belongs_to(protocol p) const;
 };
 
-inline constexpr int rules = 30;
+inline constexpr int rules = 31;
 extern const std::array<rule_description, rules> all_rules;
 
 std::optional<rule> rule_named(std::string_view name);

@@ -103,6 +103,7 @@ struct lmw_page {
                      ///< notices.
   bool untouched;    ///< No thread of any rank has accessed the page, which is at home.
   small keeper;      ///< The rank to ask for the whole page.
+  small writer;      ///< Who stored to it last in the last epoch in which anybody did.
   small thrown;      ///< Own diffs up to this interval are gone.
   bool was_written;  ///< It was stored to in an earlier interval; next time it may stick.
   bool sticks;       ///< It is compared at each close, and not protected.

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The remedy for private_memory.C. */
+#include <stdio.h>
+#include <stdlib.h>
+
+MAIN_ENV
+
+struct gm { BARDEC(bar) int *list; } *gm;
+
+void worker()
+{
+    if (sojourn_process() == 0) {
+        gm->list = (int *) G_MALLOC(100 * sizeof(int));
+        gm->list[0] = 7;
+    }
+    BARRIER(gm->bar, 2)
+    if (sojourn_process() == 1) printf("%d\n", gm->list[0]);
+}
+
+int main()
+{
+    MAIN_INITENV()
+    gm = (struct gm *) G_MALLOC(sizeof(struct gm));
+    CREATE(worker)
+    worker();
+    WAIT_FOR_END(1)
+    MAIN_END
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Combining values of all threads of shared::start(), in each rank first: a part of
+// sojourn/shared.hpp.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "sojourn/collectives.hpp"
+#include "sojourn/rank.hpp"
+#include "sojourn/rpc.hpp"
+#include "sojourn/sync.hpp"
+
+namespace sojourn::shared {
+
+namespace detail {
+
+/// Where a thread of start() stands among those that begin on its rank.
+struct thread_place {
+  rank_t rank;        ///< Where it began.
+  std::size_t place;  ///< Among these, from 0.
+  std::size_t of;     ///< How many they are; 0 outside of start(), in a main fiber.
+};
+/// Of the running one. Suspends where it has moved. Errors: sojourn::error when it takes no part in
+/// barriers.
+thread_place place_of_thread();
+
+/// What the threads of a rank put together.
+struct reduction {
+  const void* type;
+  std::size_t missing;
+  latch over{1};
+  std::exception_ptr failure;
+};
+/// The one that threads of this rank are joining, or null.
+std::shared_ptr<reduction>& open_reduction();
+[[noreturn]] void refuse_types_in_reduction();
+[[noreturn]] void failed_elsewhere();
+
+template <class T>
+inline constexpr char type_of_reduction = 0;
+
+template <class T>
+struct reduction_of : reduction {
+  explicit reduction_of(std::size_t threads)
+      : reduction{&type_of_reduction<T>, threads, latch(1), nullptr}, values(threads) {}
+  std::vector<std::optional<T>> values;  ///< Of each thread.
+  std::optional<T> result;
+};
+
+/// A rank whose threads could not combine their values still takes part, without one.
+template <class Op>
+struct of_those_there {
+  template <class T>
+  std::optional<T> operator()(std::optional<T> a, std::optional<T> b) const {
+    if (!a || !b) return std::nullopt;
+    return Op{}(std::move(*a), std::move(*b));
+  }
+};
+
+template <class T, class Op>
+void combine(reduction_of<T>& all) {
+  std::optional<T> of_rank;
+  try {
+    of_rank = std::move(all.values.front());
+    for (std::size_t i = 1; i < all.values.size(); ++i)
+      of_rank = Op{}(std::move(*of_rank), std::move(*all.values[i]));
+  } catch (...) {
+    all.failure = std::current_exception();
+    of_rank.reset();
+  }
+  try {
+    all.result = reduce(std::move(of_rank), of_those_there<Op>{});
+    if (!all.result && all.failure == nullptr) failed_elsewhere();
+  } catch (...) {
+    if (all.failure == nullptr) all.failure = std::current_exception();
+  }
+}
+
+/// On the rank where the thread began.
+template <class T, class Op>
+T reduce_in_rank(std::size_t place, std::size_t threads, T value) {
+  std::shared_ptr<reduction>& open = open_reduction();
+  if (open == nullptr) open = std::make_shared<reduction_of<T>>(threads);
+  if (open->type != &type_of_reduction<T>) refuse_types_in_reduction();
+  const auto all = std::static_pointer_cast<reduction_of<T>>(open);
+  all->values[place] = std::move(value);
+  if (--all->missing == 0) {
+    open.reset();
+    combine<T, Op>(*all);
+    all->over.count_down();
+  } else {
+    all->over.wait();
+  }
+  if (all->failure != nullptr) std::rethrow_exception(all->failure);
+  return *all->result;
+}
+
+}  // namespace detail
+
+/// op(op(v0, v1), v2)… over the values of all threads of start(), in the order of their numbers;
+/// returned to each of them. Outside of start(): over those of the main fibers. The threads of a
+/// rank are combined there, and then one sends (sojourn::reduce): no message more than one thread a
+/// rank takes. All of them call it, with the same types and operation, and no other collective
+/// operation of all ranks at the same time. `op` is associative and has no captures, such as
+/// std::plus<>{}; values travel, or are marshalled. It orders as barrier() does. A thread that has
+/// moved takes part where it began, by a call.
+///
+/// Suspends. Errors: what `op` throws, on the rank where it does, and sojourn::error on others;
+/// sojourn::error in fibers that take no part, and when the threads of a rank combine different
+/// types; rank_lost.
+template <class T, class Op>
+T reduce_all(T value, Op) {
+  static_assert(std::is_empty_v<Op> && std::default_initializable<Op>,
+                "sojourn: the operation of shared::reduce_all cannot capture");
+  const detail::thread_place here = detail::place_of_thread();
+  if (here.of == 0) return reduce(std::move(value), Op{});
+  if (here.rank == rank_me())
+    return detail::reduce_in_rank<T, Op>(here.place, here.of, std::move(value));
+  return rpc(
+             here.rank,
+             [](std::size_t place, std::size_t of, T moved) {
+               return detail::reduce_in_rank<T, Op>(place, of, std::move(moved));
+             },
+             here.place, here.of, std::move(value))
+      .get();
+}
+
+}  // namespace sojourn::shared

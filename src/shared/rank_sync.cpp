@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fibers that wait for what orders accesses to shared memory: mutexes, barriers, answers about
+// atomics, flags and the like; and who takes part in barriers.
+#include <cstdint>
+#include <string>
+
+#include "base/check.hpp"
+#include "fiber/scheduler.hpp"
+#include "fiber/waiters.hpp"
+#include "memory/address_map.hpp"
+#include "memory/runtime_resource.hpp"
+#include "memory/stack_slots.hpp"
+#include "message/losses.hpp"
+#include "shared/rank_memory.hpp"
+#include "sojourn/errors.hpp"
+#include "sojourn/thread.hpp"
+
+namespace sojourn::detail::pages {
+
+namespace {
+
+/// A fiber that waits for a mutex. Not on its stack, which may be out of place meanwhile.
+struct mutex_wait {
+  waiters_for_shared queue;
+  bool has_it = false;
+};
+/// Stands for a fiber that got a mutex without waiting.
+char holds_without_wait;
+
+}  // namespace
+
+/// A fiber that waits for answers about an object. Not on its stack either.
+struct rank_memory::event_wait {
+  waiters_for_shared queue;
+  event_answer last{event_answer::kind::asked};
+};
+
+// --- What the protocols tell
+
+void rank_memory::wake_locker(waiter fiber) {
+  auto* wait = static_cast<mutex_wait*>(fiber);
+  wait->has_it = true;  // perhaps before the fiber waits
+  wake_all(wait->queue);
+}
+
+void rank_memory::answered(waiter fiber, const event_answer& a) {
+  auto* wait = static_cast<event_wait*>(fiber);
+  wait->last = a;  // perhaps before the fiber waits
+  // A checkpoint saves no answer: the fiber goes on until it waits for something else.
+  for (piece* p = wait->queue.first; p != nullptr; p = p->next_ready) p->runs_frozen = true;
+  wake_all(wait->queue);
+}
+
+// What is free()d is forgotten where it was allocated: so that is where it is kept.
+int rank_memory::home_of(std::uint64_t object) {
+  if (addresses.in_shared(object)) return home(page_of(object));
+  // Variables that lie next to each other have different homes.
+  const std::uint64_t mixed = (object * 0x9e3779b97f4a7c15ull) >> 32;
+  return static_cast<int>(mixed % static_cast<std::uint64_t>(job.count));
+}
+
+// --- Mutexes
+
+void rank_memory::lock(std::uint64_t l) {
+  note_ran();
+  if (first_lost_rank() != no_rank && !pages_.lock_is_here(l)) [[unlikely]]
+    throw_mutex_lost(l);
+  auto* wait = ::new (runtime_resource()->allocate(sizeof(mutex_wait)))
+      mutex_wait{{waits_at::shared_mutex, l, -1}};
+  wait->has_it = pages_.take_lock(l, wait) || wait->has_it;
+  if (!wait->has_it) wait_for(wait->queue, l, true);
+  const bool has_it = wait->has_it;
+  runtime_resource()->deallocate(wait, sizeof(mutex_wait));
+  if (!has_it) [[unlikely]]
+    throw_mutex_lost(l);
+}
+
+bool rank_memory::try_lock(std::uint64_t l) { return pages_.try_lock(l, &holds_without_wait); }
+void rank_memory::unlock(std::uint64_t l, bool fair) {
+  note_ran();
+  if (pages_.lock_holder(l) == nullptr) {
+    // It may have been lost while this fiber waited for a condition.
+    if (first_lost_rank() != no_rank) return;
+    throw error(
+        format("a sojourn::shared::mutex (0x%llx) is unlocked on rank %d, where no fiber "
+               "holds it: unlock it on the rank where it was locked",
+               static_cast<unsigned long long>(l), job.me));
+  }
+  pages_.release_lock(l, fair && pages_.others_turn(l));
+}
+
+// --- Atomics, flags and the like
+
+rank_memory::event_wait* rank_memory::begin_to_ask(const event_question& q, waits_at kind) {
+  note_ran();
+  const int to = pages_.home_of(q);
+  if (first_lost_rank() != no_rank && to != job.me) [[unlikely]]
+    throw_event_lost(kind, q.object);
+  auto* wait =
+      ::new (runtime_resource()->allocate(sizeof(event_wait))) event_wait{{kind, q.object, to}};
+  const event_answer a = pages_.ask(q, wait);
+  refresh_pinned();
+  // Another answer may have come since.
+  if (wait->last.is == event_answer::kind::asked) wait->last = a;
+  return wait;
+}
+
+/// Until an answer comes that is another one than the last. While the home has not answered at all,
+/// it is rung at; while it waits itself, it owes nothing.
+void rank_memory::wait_for_answer(event_wait& w) {
+  const event_answer::kind before = w.last.is;
+  wait_for(w.queue, w.queue.object, before == event_answer::kind::asked);
+  running_piece()->runs_frozen = w.last.is == event_answer::kind::waits;
+}
+
+std::uint64_t rank_memory::ask(const event_question& q, waits_at kind) {
+  event_wait* wait = begin_to_ask(q, kind);
+  while (wait->last.is == event_answer::kind::asked || wait->last.is == event_answer::kind::waits)
+    wait_for_answer(*wait);
+  const event_answer a = wait->last;
+  runtime_resource()->deallocate(wait, sizeof(event_wait));
+  if (a.is == event_answer::kind::lost) throw_event_lost(kind, q.object);
+  if (a.is == event_answer::kind::refused)
+    throw error(
+        format("arrive_and_wait(%llu) at a sojourn::shared::counted_barrier (0x%llx) where others "
+               "wait for %llu fibers: all of those that meet name the same number",
+               static_cast<unsigned long long>(q.first), static_cast<unsigned long long>(q.object),
+               static_cast<unsigned long long>(a.value)));
+  return a.value;
+}
+
+void rank_memory::wait_for_condition(std::uint64_t condition, std::uint64_t l) {
+  note_ran();
+  if (pages_.lock_holder(l) == nullptr)
+    throw error(format(
+        "a fiber waits in a sojourn::shared::condition_variable (0x%llx) with a mutex "
+        "(0x%llx) that no fiber of rank %d holds: lock it first",
+        static_cast<unsigned long long>(condition), static_cast<unsigned long long>(l), job.me));
+  event_wait* wait =
+      begin_to_ask({.what = question::listen, .object = condition}, waits_at::shared_condition);
+  // A notification that comes after the unlock must find this fiber: so the home has to know of it.
+  while (wait->last.is == event_answer::kind::asked) wait_for_answer(*wait);
+  const bool unlocks = wait->last.is != event_answer::kind::lost;
+  if (unlocks) unlock(l, false);
+  while (wait->last.is == event_answer::kind::waits) wait_for_answer(*wait);
+  const bool is_lost = wait->last.is == event_answer::kind::lost;
+  runtime_resource()->deallocate(wait, sizeof(event_wait));
+  if (unlocks) lock(l);
+  if (is_lost) throw_event_lost(waits_at::shared_condition, condition);
+}
+
+bool rank_memory::barrier() {
+  note_ran();
+  if (!takes_part()) refuse_fiber("shared::barrier()");
+  require_all_ranks("a sojourn::shared::barrier()");
+  // The last one to arrive may let everybody go before this fiber waits.
+  const std::uint64_t before = barriers_left_;
+  pages_.arrive(is_guest());
+  // At a barrier other ranks owe no answer: they have not arrived.
+  if (barriers_left_ == before) wait_for(at_barrier_, 0, false);
+  // Pinned pages are refreshed when a message has come; a departure may need none.
+  refresh_pinned();
+  if (barriers_left_ == before) [[unlikely]]
+    require_all_ranks("a sojourn::shared::barrier()");
+  if (!pages_.is_at_ease()) exchange_pages();
+  // Others may have arrived for this fiber at the next one since: see arrive_for_absent().
+  return (incomplete_ >> (barriers_left_ - before - 1) & 1) == 0;
+}
+
+// The threads of a rank see each other's stores: nothing has to be told.
+void rank_memory::local_barrier() {
+  note_ran();
+  if (++at_local_barrier_count_ >= of_rank_) {
+    at_local_barrier_count_ = 0;
+    ++local_barriers_left_;
+    return wake_all(at_local_barrier_);
+  }
+  const std::uint64_t before = local_barriers_left_;
+  wait_for(at_local_barrier_, 1, false);
+  if (local_barriers_left_ == before) [[unlikely]]
+    require_all_ranks("a sojourn::shared::local_barrier()");
+}
+
+// --- Who takes part in barriers
+
+namespace {
+
+std::uint64_t own_frame() { return reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)); }
+
+}  // namespace
+
+bool rank_memory::is_guest() const { return addresses.stacks_home(own_frame()) != job.me; }
+
+bool rank_memory::takes_part() const {
+  if (is_guest()) return true;
+  if (of_rank_ != 0) return numbers_.contains(sojourn::self().id());
+  return slots.is_main(slots.index_of(own_frame())) ? main_takes_part_
+                                                    : members_.contains(sojourn::self().id());
+}
+
+void rank_memory::refuse_fiber(const char* what) const {
+  throw error(std::string(what) +
+              (of_rank_ == 0 ? " is called by a fiber that takes no part in it: outside of "
+                               "shared::start() only the main fibers of all ranks do"
+                             : " is called by a fiber that takes no part in it: as long as "
+                               "shared::start() runs, its threads do"));
+}
+
+void rank_memory::member_joins(std::uint32_t fibers) {
+  if (of_rank_ != 0 || !takes_part()) refuse_fiber("barrier_join()");
+  if (fibers == 0) return;
+  ask({.what = question::join, .first = fibers}, waits_at::shared_barrier);
+}
+
+void rank_memory::member_is_here() {
+  const std::uint64_t id = sojourn::self().id();
+  if (id == 0 || is_guest() || of_rank_ != 0)
+    throw error(
+        "barrier_here() is for threads that take part in shared::barrier() from now on: call it in "
+        "a thread, on the rank where it has begun, and outside of shared::start()");
+  if (!members_.insert(id).second)
+    throw error("barrier_here() in a thread that takes part in shared::barrier() already");
+  pages_.fiber_came();
+}
+
+void rank_memory::member_is_gone() {
+  if (of_rank_ != 0 || is_guest() || !takes_part())
+    throw error(
+        "barrier_gone() is for fibers that have taken part in shared::barrier() until now: call it "
+        "on the rank where the fiber has begun, and outside of shared::start()");
+  if (members_.erase(sojourn::self().id()) == 0) main_takes_part_ = false;
+  pages_.fiber_went();
+  ask({.what = question::leave}, waits_at::shared_barrier);
+}
+
+std::uint64_t rank_memory::begin_break() {
+  pages_.complete_for_others();
+  return barriers_left_ + 1;
+}
+
+void rank_memory::arrive_for_absent(std::uint64_t number) {
+  if (barriers_left_ < number) {
+    const std::size_t all = members_.size() + (main_takes_part_ ? 1 : 0);
+    for (std::size_t absent = all - pages_.arrived(); absent != 0; --absent) pages_.arrive(false);
+    refresh_pinned();
+  }
+  while (barriers_left_ < number) {
+    require_all_ranks("the end of a sojourn::shared::barrier()");
+    wait_for(at_barrier_, 0, false);
+  }
+}
+
+// --- Losses
+
+void rank_memory::fail_sync_waits() {
+  pages_.give_up_locks([](waiter fiber) {
+    auto* wait = static_cast<mutex_wait*>(fiber);
+    while (!wait->queue.empty()) make_ready(take_waiter(wait->queue), woken_here);
+  });
+  pages_.give_up_events([](waiter fiber) {
+    auto* wait = static_cast<event_wait*>(fiber);
+    wait->last = {event_answer::kind::lost};
+    while (!wait->queue.empty()) make_ready(take_waiter(wait->queue), woken_here);
+  });
+  // They see that no barrier was left meanwhile.
+  at_local_barrier_count_ = 0;
+  for (waiters* queue : {&at_barrier_, &at_local_barrier_})
+    while (!queue->empty()) make_ready(take_waiter(*queue), woken_here);
+}
+
+void rank_memory::throw_mutex_lost(std::uint64_t l) {
+  throw_rank_lost(first_lost_rank(), format("a sojourn::shared::mutex (0x%llx) that is not here",
+                                            static_cast<unsigned long long>(l))
+                                         .c_str());
+}
+
+void rank_memory::throw_event_lost(waits_at kind, std::uint64_t object) {
+  throw_rank_lost(first_lost_rank(), format("a sojourn::%s (0x%llx)", object_name(kind),
+                                            static_cast<unsigned long long>(object))
+                                         .c_str());
+}
+
+}  // namespace sojourn::detail::pages
