@@ -62,6 +62,8 @@ void evict(piece* p, std::uint64_t until) {
   if (p->hi == everywhere) return;
   until = std::min(until, p->hi);
   if (p->in_place_from >= until) return;
+  SOJOURN_CHECK(slots[p->slot].being_read == 0,
+                "frames are about to be overwritten that another rank reads");
   ensure_image(p);
   copy_frames(p->image + (p->in_place_from - p->sp), at(p->in_place_from),
               until - p->in_place_from);

@@ -3,11 +3,14 @@
 
 #include <utility>
 
+#include "base/check.hpp"
+
 namespace sojourn::detail {
 
 piece* first_ready = nullptr;
 ready_queue_state ready_queue;
 piece* first_shut_out = nullptr;
+task_queue shut_out_tasks;
 
 namespace {
 
@@ -38,16 +41,32 @@ void shut_out(piece* p) {
   last_shut_out = p;
 }
 
+void shut_out(task* t) {
+  t->next = nullptr;
+  (shut_out_tasks.first == nullptr ? shut_out_tasks.first : shut_out_tasks.last->next) = t;
+  shut_out_tasks.last = t;
+}
+
 void slot_was_read(std::uint32_t slot) {
+  SOJOURN_CHECK(slots[slot].being_read != 0, "a slot was read that nobody reads");
   if (--slots[slot].being_read != 0) return;
   for (piece* p = std::exchange(first_shut_out, nullptr); p != nullptr;) {
     piece* next = p->next_ready;
-    if (p->slot == slot) {
-      make_ready(p, p->word);
-    } else {
+    if (must_not_be_placed(p)) {
       shut_out(p);
+    } else {
+      make_ready(p, p->word);
     }
     p = next;
+  }
+  for (task* t = std::exchange(shut_out_tasks, {}).first; t != nullptr;) {
+    task* next = t->next;
+    if (must_not_be_placed(t->refers->refers_to)) {
+      shut_out(t);
+    } else {
+      post_task(t);
+    }
+    t = next;
   }
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "fiber/piece.hpp"
+#include "sojourn/detail/tasks.hpp"
 
 namespace sojourn::detail {
 
@@ -60,13 +61,24 @@ inline piece* take_ready() {
   return p;
 }
 
-/// Pieces whose turn came while another rank read their slots, in which nothing may change
-/// meanwhile (stack_slot::being_read); linked by next_ready.
+/// True while another rank reads a slot in which place(p) would put frames: that of `p`, or of the
+/// frames that it refers to. The caller of a child that has a stack of its own lies in another
+/// slot.
+inline bool must_not_be_placed(const piece* p) {
+  for (; p != nullptr; p = p->refers_to) {
+    if (slots[p->slot].being_read != 0) [[unlikely]]
+      return true;
+  }
+  return false;
+}
+/// Pieces whose turn came while they must not be placed; linked by next_ready.
 extern piece* first_shut_out;
+/// Tasks whose turn came while the frames that they refer to must not be placed.
+extern task_queue shut_out_tasks;
 /// Adds one.
 [[gnu::cold]] void shut_out(piece* p);
-/// A reader of the slot has finished. After the last one, the slot's shut-out pieces are ready
-/// again.
+[[gnu::cold]] void shut_out(task* t);
+/// A reader of the slot has finished. After the last one, what waited for that is ready again.
 void slot_was_read(std::uint32_t slot);
 
 /// From now on a ready piece for which stands(p) is true is set aside instead of run; the pieces

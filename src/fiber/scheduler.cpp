@@ -213,7 +213,7 @@ namespace {
     piece* p = take_ready();
     if (is_frozen(p)) [[unlikely]] {
       set_aside(p);
-    } else if (slots[p->slot].being_read != 0) [[unlikely]] {
+    } else if (must_not_be_placed(p)) [[unlikely]] {
       shut_out(p);
     } else if (p->departs_to == no_rank || !on_fiber.thread.departs(p)) [[likely]] {
       resume(p);
@@ -292,6 +292,10 @@ void run_task(void* context) {
   for (; posted.first != nullptr && ran < most; ++ran) {
     task* t = posted.first;
     posted.first = t->next;
+    if (t->refers != nullptr && must_not_be_placed(t->refers->refers_to)) [[unlikely]] {
+      shut_out(t);
+      continue;
+    }
     void* scope = t->scope;
     handover.called_by = no_rank;
     const handler_end end = t->refers != nullptr ? run_by_reference(t)

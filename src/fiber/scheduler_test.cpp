@@ -59,6 +59,40 @@ void shut_out_until_their_slots_were_read() {
   CLAIM(first_shut_out == nullptr);
 }
 
+/// A child on a stack of its own brings its caller's frames in place, which lie in another slot.
+void children_shut_out_until_their_callers_slots_were_read() {
+  map_as(0, 4 * gib, 1);
+  slots.attach(0, no_watch);
+  const std::uint32_t slot = slots.acquire(), callers_slot = slots.acquire();
+  piece* caller = new_piece();
+  caller->slot = callers_slot;
+  piece* child = ready_in(slot);
+  add_referrer(caller, child);
+  task t{[](task*) {}, nullptr};
+  referrer tie{};
+  t.refers = &tie;
+  add_referrer(caller, &tie);
+  post_task(&t);
+
+  slots[callers_slot].being_read = 1;
+  run_what_is_here(10);
+  CLAIM(!anything_ready() && posted.first == nullptr);
+  CLAIM(listed(first_shut_out) == std::vector{child});
+  CLAIM(shut_out_tasks.first == &t && shut_out_tasks.last == &t);
+
+  // What is read in the child's own slot, or elsewhere, changes nothing for the task.
+  slots[slot].being_read = 1;
+  slot_was_read(callers_slot);
+  CLAIM(posted.first == &t && shut_out_tasks.first == nullptr);
+  CLAIM(!anything_ready() && listed(first_shut_out) == std::vector{child});
+  slot_was_read(slot);
+  CLAIM(listed(first_ready) == std::vector{child} && first_shut_out == nullptr);
+}
+
+TEST(scheduler, children_are_not_ready_while_other_ranks_read_the_slots_of_their_callers) {
+  EXPECT_CLAIMS(children_shut_out_until_their_callers_slots_were_read);
+}
+
 TEST(scheduler, fibers_are_not_ready_while_other_ranks_read_their_slots) {
   EXPECT_CLAIMS(shut_out_until_their_slots_were_read);
 }

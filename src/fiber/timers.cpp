@@ -138,7 +138,7 @@ int wake_due(std::uint64_t now) {
     piece* p = heap.at[1].who;
     if (p->waits_on != nullptr && lies_in_frames(p->waits_on)) [[unlikely]] {
       // The queue it waits in may lie in its own frames, which may have become an image meanwhile.
-      if (slots[p->slot].being_read != 0) {
+      if (must_not_be_placed(p)) {
         take_out(1);
         set_timer(p, now + look_again_ns);
         continue;

@@ -196,8 +196,9 @@ void call_each_round() { dispatcher.round_calls.fetch_or(dispatcher_state::each_
 void call_next_round() { dispatcher.round_calls.fetch_or(dispatcher_state::next_round); }
 
 bool dispatcher_idle() {
-  return posted.first == nullptr && first_shut_out == nullptr && dispatcher.waiting_senders == 0 &&
-         dispatcher.waiting_replies == 0 && dispatcher.own.empty();
+  return posted.first == nullptr && first_shut_out == nullptr && shut_out_tasks.first == nullptr &&
+         dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0 &&
+         dispatcher.own.empty();
 }
 
 }  // namespace sojourn::detail

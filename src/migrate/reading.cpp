@@ -48,6 +48,7 @@ struct sent : task {
   reading_header what;
   std::vector<page_range> heap;
   std::vector<extent_use> extents;  // of the heap, as they were when the thread left
+  bool keeps_slot_still = false;    // its frames are read in place (stack_slot::being_read)
   bool is_over = false;
 };
 /// Extents of heaps that other ranks read here. This rank may hear late that the readers are done:
@@ -60,6 +61,7 @@ struct receiving {
   int source;
   std::uint64_t left;
   std::vector<bytes_to_move> to;  ///< Where this rank wants the bytes.
+  bool keeps_slot_still;          ///< They go to their place (stack_slot::being_read).
 
   bool has_room(std::uint64_t address, std::uint64_t bytes) const {
     return std::any_of(to.begin(), to.end(), [&](const bytes_to_move& s) {
@@ -104,7 +106,7 @@ void forget(sent* s) {
     thread_arena::leave(s->extents);
     p->extra->heap = nullptr;
   }
-  if (p->in_place_from < p->hi) slot_was_read(p->slot);
+  if (s->keeps_slot_still) slot_was_read(p->slot);
   retire(p);
 }
 
@@ -240,9 +242,10 @@ void on_piece_to_read(arrival& a, const head_to_read& head) {
     return filled(p, source);
   }
   if (p->is_thread_base()) base_announced(p, source);
-  by_parts[what.done] = {p, source, total_of(all), all};
   // Nothing else may be placed where the parts will come.
-  if (p->in_place_from < p->hi) ++slots[p->slot].being_read;
+  const bool keeps_slot_still = p->in_place_from < p->hi;
+  if (keeps_slot_still) ++slots[p->slot].being_read;
+  by_parts[what.done] = {p, source, total_of(all), all, keeps_slot_still};
   send_result(what.done, &room, sizeof room);
 }
 
@@ -260,7 +263,7 @@ void on_piece_part(arrival& a, const part_header& header) {
   if (coming->second.left > 0) return;
   receiving r = coming->second;
   by_parts.erase(coming);
-  if (r.coming->in_place_from < r.coming->hi) slot_was_read(r.coming->slot);
+  if (r.keeps_slot_still) slot_was_read(r.coming->slot);
   filled(r.coming, r.source, true);
 }
 
@@ -278,7 +281,7 @@ void fail_arrivals_from(int rank) {
     if (coming->second.source != rank) continue;
     const piece* p = coming->second.coming;
     const ticket_id result = p->result;
-    if (p->in_place_from < p->hi) slot_was_read(p->slot);
+    if (coming->second.keeps_slot_still) slot_was_read(p->slot);
     by_parts.erase(coming);
     if (result == 0) continue;
     try {
@@ -301,7 +304,7 @@ bool has_heap(const piece* p) { return heap_of(p) != nullptr; }
 
 void let_read(const departure& d) {
   piece* p = d.leaving;
-  auto* s = new sent{{send_parts, nullptr}, d, {}, {}, {}};
+  auto* s = new sent{{send_parts, nullptr}, d, {}, {}, {}, false, false};
   std::uint64_t image_bytes = p->in_place_from - p->sp;
   s->what = {p->bytes(), reinterpret_cast<std::uint64_t>(p->image), image_bytes, ticket_open(), {}};
   if (thread_arena* heap = heap_of(p); heap != nullptr) {
@@ -312,7 +315,8 @@ void let_read(const departure& d) {
     for (const extent_use& e : s->extents) extents_sent.add(e.address, e.bytes, s);
   }
   // The bytes must stay where the message says they are until the other rank has read them.
-  if (image_bytes < p->bytes()) ++slots[p->slot].being_read;
+  s->keeps_slot_still = image_bytes < p->bytes();
+  if (s->keeps_slot_still) ++slots[p->slot].being_read;
   std::size_t bytes = message_bytes(*s);
   SOJOURN_CHECK(bytes <= wire().payload_max(),
                 "the heap of a thread has too many parts to be sent (%zu)", s->heap.size());

@@ -26,6 +26,8 @@ const char* json_name(wait_kind kind) {
   switch (kind) {
     case wait_kind::ready:
       return "turn";
+    case wait_kind::being_read:
+      return "reader";
     case wait_kind::call:
       return "call";
     case wait_kind::result:

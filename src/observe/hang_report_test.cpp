@@ -59,6 +59,13 @@ fiber_record wait_of_kind(wait_kind kind) {
   return f;
 }
 
+TEST(HangReport, TellsOfAFiberWhoseSlotAnotherRankReads) {
+  hang_report report = of_wait(wait_of_kind(wait_kind::being_read));
+  EXPECT_NE(report.sentence.find("waits until another rank has read frames"), std::string::npos)
+      << report.sentence;
+  EXPECT_NE(report.json.find("\"reader\""), std::string::npos) << report.json;
+}
+
 TEST(HangReport, AWaitForTheFirstResultIsOfNoCircle) {
   EXPECT_EQ(of_wait(wait_of_kind(wait_kind::call)).sentence,
             "deadlock: rank 0 a fiber waits for rank 1 a fiber, which waits for rank 0 a fiber "

@@ -25,6 +25,8 @@ std::string seconds(double s) { return format(s < 9.95 ? "%.1f s" : "%.0f s", s)
 /// "waits for a sojourn::…", for an object in the memory of the fiber's rank; else "".
 std::string local_wait(wait_kind kind) {
   switch (kind) {
+    case wait_kind::being_read:
+      return "waits until another rank has read frames that lie where it would run";
     case wait_kind::mutex:
       return "waits for a sojourn::mutex";
     case wait_kind::condition:
@@ -250,6 +252,7 @@ class hang_words {
       case wait_kind::mutex:
         return local_wait(f.kind) + (n.next < 0 ? "" : " that " + name(n.next, false) + " holds") +
                at_most(f);
+      case wait_kind::being_read:
       case wait_kind::condition:
       case wait_kind::semaphore:
       case wait_kind::latch:

@@ -16,6 +16,7 @@ namespace sojourn::detail {
 enum class wait_kind : std::uint8_t {
   unknown,
   ready,           ///< Only for its turn.
+  being_read,      ///< Another rank, which reads frames in a slot where its own frames belong.
   call,            ///< The answer of a call sent to `rank`.
   result,          ///< A result that a migrated or forked activation, or a future, will give.
   first,           ///< The first of `results` results, one of them of the kind `call` or `result`.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <unordered_map>
@@ -223,6 +224,15 @@ void look_at_other(piece* p, void* context) {
   o.newest[at] = p;
 }
 
+struct list_of_turns {
+  const piece* first;  // linked by next_ready
+  wait_kind kind;
+};
+/// Pieces that would run if it were their turn.
+std::array<list_of_turns, 2> lists_of_turns() {
+  return {{{first_ready, wait_kind::ready}, {first_shut_out, wait_kind::being_read}}};
+}
+
 reason reason_of_other(const piece* p) {
   if (p->waits == wait_cause::ticket) {
     const ticket* t = find_ticket(p->waits_for);
@@ -232,9 +242,9 @@ reason reason_of_other(const piece* p) {
   reason local = local_reason(p);
   if (local.kind != wait_kind::unknown) return local;
   int most = 10'000;  // a list that is being changed may have no end
-  for (const piece* first : {first_ready, first_shut_out}) {
+  for (const auto& [first, kind] : lists_of_turns()) {
     for (const piece* q = first; q != nullptr && --most > 0; q = q->next_ready) {
-      if (q == p) return {wait_kind::ready, 0, -1};
+      if (q == p) return {kind, 0, -1};
     }
   }
   return local;
@@ -376,7 +386,7 @@ bool handle(int signal, void (*plain)(int), void (*with_context)(int, siginfo_t*
 /// Puts the frames of `p` in place, in which mutexes and the object that it waits in may lie. A
 /// piece that another rank reads stays as it is; false when it is not in place.
 bool bring(piece* p) {
-  if (slots[p->slot].being_read != 0) return p->is_in_place();
+  if (must_not_be_placed(p)) return p->is_in_place();
   place(p);
   return true;
 }
@@ -393,10 +403,8 @@ void write_report(rank_report& report, bool brief) {
         static_cast<collecting*>(context)->why[waiter] = {wait_kind::room, 0, to};
       },
       &c);
-  for (const piece* first : {first_ready, first_shut_out}) {
-    for (const piece* p = first; p != nullptr; p = p->next_ready) {
-      c.why[p] = {wait_kind::ready, 0, -1};
-    }
+  for (const auto& [first, kind] : lists_of_turns()) {
+    for (const piece* p = first; p != nullptr; p = p->next_ready) c.why[p] = {kind, 0, -1};
   }
   if (const piece* p = hooks.parked_main(); p != nullptr) c.why[p] = {wait_kind::fibers, 0, -1};
   each_piece(look_at_piece, &c);
