@@ -49,7 +49,9 @@ function(sojourn_runtime_flags target)
 
   # -no-pie and the static C++ runtime give code, vtables and globals one address in all ranks. The
   # wrapped guards let the migration gate see a function-local static that is being initialised; -u
-  # pulls the wrappers in even when only the C++ runtime refers to them, after our archive was read.
+  # pulls the wrappers in even when only the C++ runtime refers to them, after our archive was read. -z now:
+  # bound at its first call, a function has the dynamic linker save all vector registers on the fiber's
+  # stack, and with them dead words that look like pointers.
   target_link_options(
     ${target}
     PUBLIC
@@ -58,7 +60,8 @@ function(sojourn_runtime_flags target)
     -static-libstdc++
     "LINKER:--wrap=__cxa_guard_acquire,--wrap=__cxa_guard_release,--wrap=__cxa_guard_abort"
     "LINKER:-u,__wrap___cxa_guard_acquire"
-    "LINKER:--build-id")
+    "LINKER:--build-id"
+    "LINKER:-z,now")
   if(SOJOURN_STATIC)
     target_link_options(${target} PUBLIC ${SOJOURN_STATIC_LINK_OPTIONS})
   endif()
@@ -68,7 +71,7 @@ endfunction()
 # sojourn_warnings(target): the warnings for our own C++ sources; they never reach users.
 function(sojourn_warnings target)
   set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
-  if(SOJOURN_PRECOMPILE)
+  if(SOJOURN_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Of the standard library's own strings, which gcc 12 warns of once their headers are precompiled.
     list(APPEND warnings -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict)
   endif()

@@ -55,6 +55,12 @@ class long_blocks final : public std::pmr::memory_resource {
   std::array<free_block*, 8 * 64> free_ = {};
 };
 
+/// What to ask a pool of the standard library for: libstdc++'s aligns blocks as their own size is
+/// aligned, whatever alignment was asked for, so that size is made a multiple of it.
+constexpr std::size_t bytes_for_pool(std::size_t bytes, std::size_t align) {
+  return (bytes + align - 1) / align * align;
+}
+
 /// Freed blocks are reused for other containers. Requires: the region is mapped.
 inline std::pmr::memory_resource* runtime_resource() {
   /// Its frames say that the runtime is at work, where the pool's own do not: a signal handler that
@@ -66,12 +72,12 @@ inline std::pmr::memory_resource* runtime_resource() {
 
    private:
     void* do_allocate(std::size_t bytes, std::size_t align) override {
-      void* const block = pool_.allocate(bytes, align);
+      void* const block = pool_.allocate(bytes_for_pool(bytes, align), align);
       asm volatile("");
       return block;
     }
     void do_deallocate(void* block, std::size_t bytes, std::size_t align) override {
-      pool_.deallocate(block, bytes, align);
+      pool_.deallocate(block, bytes_for_pool(bytes, align), align);
       asm volatile("");
     }
     bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {

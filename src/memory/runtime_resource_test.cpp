@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
 #include <set>
 #include <vector>
@@ -21,6 +22,20 @@ TEST(runtime_resource, long_blocks_that_were_freed_are_used_again) {
   }
   // 5 MiB are one step exactly, and all others need the next.
   EXPECT_LE(addresses.size(), 2u);
+}
+
+TEST(runtime_resource, blocks_of_all_sizes_are_aligned_as_asked) {
+  std::pmr::memory_resource* const from = runtime_resource();
+  for (std::size_t align = 1; align <= 4096; align *= 2) {
+    for (std::size_t bytes = 1; bytes < 600; bytes += 7) {
+      void* const blocks[] = {from->allocate(bytes, align), from->allocate(bytes, align)};
+      for (void* block : blocks) {
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % align, 0u)
+            << bytes << " bytes, aligned to " << align;
+        from->deallocate(block, bytes, align);
+      }
+    }
+  }
 }
 
 TEST(runtime_resource, a_vector_that_grows_long_again_and_again_takes_no_new_memory) {

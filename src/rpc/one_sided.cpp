@@ -158,7 +158,8 @@ void split_put(split_operations*& in, const void* from, std::uint64_t to, std::s
     std::memcpy(&value, from, sizeof value);
     // Alone or in a bundle, the write goes the same way as the question that is asked at the end.
     const nonblocking write([](std::uint64_t address, std::uint64_t v) {
-      std::memcpy(object_here(reinterpret_cast<std::uint64_t*>(address)), &v, sizeof v);
+      // Wherever the program's bytes lie: they need not be aligned.
+      std::memcpy(object_here(reinterpret_cast<std::byte*>(address)), &v, sizeof v);
     });
     using call =
         bundled_call<std::remove_const_t<decltype(write)>, void, std::uint64_t, std::uint64_t>;

@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "memory/runtime_resource.hpp"
 #include "shared/page_message.hpp"
 #include "shared/rank_pages.hpp"
 #include "shared/rules.hpp"
@@ -99,11 +100,11 @@ class rank final : public services {
    private:
     void* do_allocate(std::size_t bytes, std::size_t align) override {
       kept += bytes;
-      return pool_.allocate(bytes, align);
+      return pool_.allocate(sojourn::detail::bytes_for_pool(bytes, align), align);
     }
     void do_deallocate(void* block, std::size_t bytes, std::size_t align) override {
       kept -= bytes;
-      pool_.deallocate(block, bytes, align);
+      pool_.deallocate(block, sojourn::detail::bytes_for_pool(bytes, align), align);
     }
     bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
       return this == &other;
