@@ -3,25 +3,26 @@
 # The programs of this repository: the `sojourn` command, the applications, the benchmarks and the
 # peers they are compared with. Executables land in <build>/bin.
 
-# tools/*.cpp is the command `sojourn`.
+# tools/*.cpp is the command `sojourn`; all but its main.cpp is the library command_parts, which its unit
+# tests link too. It reads command lines and starts what the library has: optimizing CLI11's templates would
+# take a minute, and nothing waits for them.
 function(sojourn_add_command)
   set(folder "${PROJECT_SOURCE_DIR}/tools")
-  sojourn_program_sources(sources "${folder}")
-  if(NOT sources)
-    return()
-  endif()
-  add_executable(sojourn_command ${sources})
+  sojourn_program_sources(parts "${folder}")
+  list(FILTER parts EXCLUDE REGEX "/main\\.cpp$")
+  add_library(command_parts STATIC ${parts})
+  target_include_directories(command_parts PUBLIC "${folder}")
+  target_link_libraries(command_parts PUBLIC sojourn_program)
+  target_compile_options(command_parts PRIVATE -O0)
+  target_compile_definitions(command_parts PRIVATE SOJOURN_VERSION="${PROJECT_VERSION}")
+  sojourn_warnings(command_parts)
+  add_executable(sojourn_command "${folder}/main.cpp")
   set_target_properties(sojourn_command PROPERTIES OUTPUT_NAME sojourn)
-  target_include_directories(sojourn_command PRIVATE "${folder}")
-  target_link_libraries(sojourn_command PRIVATE sojourn_program)
+  target_link_libraries(sojourn_command PRIVATE command_parts)
   file(RELATIVE_PATH libexec "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBEXECDIR}/sojourn")
-  # Of the source, so that a unit test of the command's parts compiles it the same way.
-  set_source_files_properties(
-    "${folder}/command_bench.cpp" PROPERTIES COMPILE_DEFINITIONS
-                                             SOJOURN_LIBEXEC_FROM_BIN="${libexec}")
+  target_compile_definitions(command_parts PRIVATE SOJOURN_LIBEXEC_FROM_BIN="${libexec}")
   target_compile_definitions(sojourn_command PRIVATE SOJOURN_VERSION="${PROJECT_VERSION}")
   sojourn_warnings(sojourn_command)
-  sojourn_precompiled(sojourn_command sojourn_program)
 endfunction()
 
 # Where FFTW is found, apps/fft compares what it computes with it.
@@ -131,7 +132,8 @@ function(sojourn_add_mpi_apps)
       continue()
     endif()
     file(GLOB sources CONFIGURE_DEPENDS "${root}/${name}/mpi/*.cpp" "${root}/${name}/kernel/*.cpp")
-    add_executable(${name}_mpi ${sources})
+    add_executable(${name}_mpi EXCLUDE_FROM_ALL ${sources})
+    add_dependencies(benchmarks ${name}_mpi)
     target_include_directories(${name}_mpi PRIVATE "${root}")
     target_link_libraries(${name}_mpi PRIVATE MPI::MPI_CXX command_line)
     sojourn_warnings(${name}_mpi)
@@ -146,6 +148,8 @@ endfunction()
 # they share.
 # bench/peers/*.cpp is an executable each, named peer_NAME, built without any of Sojourn's flags.
 # btree_unchecked is apps/btree on a library that has no checked mode: what having it costs.
+# The target `benchmarks` builds what only `sojourn bench` needs: its driver, peers, btree_unchecked and
+# NAME_mpi.
 function(sojourn_add_benchmarks)
   set(folder "${PROJECT_SOURCE_DIR}/bench")
   get_property(app_libraries GLOBAL PROPERTY SOJOURN_APP_LIBRARIES)
@@ -175,19 +179,21 @@ function(sojourn_add_benchmarks)
   endforeach()
 
   sojourn_library_sources(library)
-  add_library(sojourn_unchecked STATIC ${library})
+  add_library(sojourn_unchecked STATIC EXCLUDE_FROM_ALL ${library})
   target_include_directories(sojourn_unchecked PUBLIC "${PROJECT_SOURCE_DIR}/include"
                              PRIVATE "${PROJECT_SOURCE_DIR}/src")
   sojourn_runtime_flags(sojourn_unchecked NO_CHECKED)
   sojourn_precompiled_library(sojourn_unchecked)
   sojourn_program_sources(btree "${PROJECT_SOURCE_DIR}/apps/btree")
-  add_executable(btree_unchecked ${btree})
+  add_executable(btree_unchecked EXCLUDE_FROM_ALL ${btree})
+  add_dependencies(benchmarks btree_unchecked)
   target_include_directories(btree_unchecked PRIVATE "${PROJECT_SOURCE_DIR}/apps")
   target_link_libraries(btree_unchecked PRIVATE sojourn_unchecked command_line)
 
   sojourn_program_sources(driver "${folder}/driver")
   if(driver)
-    add_executable(bench_driver ${driver})
+    add_executable(bench_driver EXCLUDE_FROM_ALL ${driver})
+    add_dependencies(benchmarks bench_driver)
     target_include_directories(bench_driver PRIVATE "${folder}")
     target_link_libraries(bench_driver PRIVATE sojourn_program)
     sojourn_warnings(bench_driver)
@@ -218,7 +224,8 @@ function(sojourn_add_benchmarks)
       message(STATUS "${name} is left out: its library was not found (./dev bench installs it)")
       continue()
     endif()
-    add_executable(${name} "${source}")
+    add_executable(${name} EXCLUDE_FROM_ALL "${source}")
+    add_dependencies(benchmarks ${name})
     if(name STREQUAL "peer_capnp")
       set_target_properties(${name} PROPERTIES CXX_STANDARD 17) # as its schema
     endif()
@@ -321,7 +328,7 @@ function(sojourn_compile_schema schema)
             "${schema}"
     DEPENDS "${schema}"
     VERBATIM)
-  add_library(peer_capnp_schema STATIC "${out}/${name}.c++" "${out}/${name}.h")
+  add_library(peer_capnp_schema STATIC EXCLUDE_FROM_ALL "${out}/${name}.c++" "${out}/${name}.h")
   # Cap'n Proto 0.9's comparisons are ambiguous in C++20, as clang reads them.
   set_target_properties(peer_capnp_schema PROPERTIES CXX_STANDARD 17)
   target_include_directories(peer_capnp_schema SYSTEM PUBLIC "${out}")

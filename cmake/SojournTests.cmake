@@ -5,12 +5,15 @@
 #   job     a program started as `sojourn run -n N`, each with SOJOURN_SHARE=on and =off
 #   compile a source that must be refused with one readable line
 #   source  properties of the tree: no include points up a floor
-# The label `quick` marks a subset that takes seconds: all but the jobs of more than two ranks.
+# The label `quick` marks a subset that takes seconds: all but the jobs of more than two ranks. What is
+# labelled `long`, more than 5 s each, only ./dev soak runs, and so what is labelled `benchmarks`, which needs
+# the target `benchmarks`. Of a test that says DRAW, `./dev test` runs a part; ./dev soak runs all.
 
 # Here, not in the function that needs it first: what it defines is for other folders' calls too.
 include(GoogleTest)
 
 set(SOJOURN_TEST_RANKS_MAX 512 CACHE STRING "Job tests of more ranks than this are left out")
+option(SOJOURN_TEST_FULL "Compile all variants of tests whose compilation takes longest" OFF)
 set(SOJOURN_TEST_TIMEOUT_SCALE 3 CACHE STRING "Multiplies the time limit of each job test")
 
 # One environment for all tests: ASan may not keep its own copies of frames, for they would not
@@ -33,17 +36,18 @@ endif()
 
 # sojourn_job_test(NAME name (SOURCES a.cpp… | PROGRAM target) [RANKS 1 2 4 8] [ARGS …] [LIBS …]
 #                  [SHARE on off] [ENVIRONMENT K=V…] [LABELS …] [EXPECT regex] [STATUS n] [TIMEOUT seconds]
-#                  [OPTIONS …])
+#                  [OPTIONS …] [DRAW n])
 #
 # Builds SOURCES as the program job_NAME (or takes an executable target that exists) and runs
 # `sojourn run -n N OPTIONS program ARGS` for each N of RANKS and each value of SOJOURN_SHARE. A test passes
 # when the job's exit status is 0 or, with EXPECT, when it is that of STATUS (0; 0|139 is either) and the
 # job's output matches the regular expression.
 # Tests are named NAME.nN.share_on. PROGRAM allows several calls, with other ARGS or ENVIRONMENT
-# (SOJOURN_VIA=…), to share one executable.
+# (SOJOURN_VIA=…), to share one executable. DRAW: of all its combinations of ranks and SHARE `./dev test`
+# runs n, which the seed of the tests draws.
 function(sojourn_job_test)
   cmake_parse_arguments(
-    PARSE_ARGV 0 job "" "NAME;PROGRAM;TIMEOUT;EXPECT;STATUS" "SOURCES;RANKS;ARGS;LIBS;SHARE;ENVIRONMENT;LABELS;OPTIONS")
+    PARSE_ARGV 0 job "" "NAME;PROGRAM;TIMEOUT;EXPECT;STATUS;DRAW" "SOURCES;RANKS;ARGS;LIBS;SHARE;ENVIRONMENT;LABELS;OPTIONS")
   if(job_UNPARSED_ARGUMENTS OR NOT job_NAME OR (NOT job_SOURCES AND NOT job_PROGRAM))
     message(FATAL_ERROR "sojourn_job_test needs NAME and SOURCES or PROGRAM: ${ARGV}")
   endif()
@@ -77,11 +81,16 @@ function(sojourn_job_test)
     endif()
   endif()
 
+  list(LENGTH job_RANKS combinations)
+  list(LENGTH job_SHARE shares)
+  math(EXPR combinations "${combinations} * ${shares}")
+  set(combination -1)
   foreach(ranks IN LISTS job_RANKS)
-    if(ranks GREATER SOJOURN_TEST_RANKS_MAX)
-      continue()
-    endif()
     foreach(share IN LISTS job_SHARE)
+      math(EXPR combination "${combination} + 1")
+      if(ranks GREATER SOJOURN_TEST_RANKS_MAX)
+        continue()
+      endif()
       set(test ${job_NAME}.n${ranks}.share_${share})
       set(command $<TARGET_FILE:sojourn_command> run -n ${ranks} ${job_OPTIONS} ${SOJOURN_TEST_EMULATOR}
                   $<TARGET_FILE:${job_PROGRAM}> ${job_ARGS})
@@ -97,20 +106,51 @@ function(sojourn_job_test)
       if(ranks LESS_EQUAL 2)
         list(APPEND labels quick)
       endif()
-      # Two slots at most: jobs of more ranks than cores are part of what is tested.
+      if(job_DRAW)
+        sojourn_draw(undrawn ${job_NAME} ${combination} ${combinations} ${job_DRAW})
+        list(APPEND labels ${undrawn})
+      endif()
+      # Beside each other, jobs of more ranks than cores take turns, and each turn is late: of such two
+      # run at once, of others four. What has many ranks begins first, so that nothing waits for it at
+      # the end.
       set(slots 1)
-      if(ranks GREATER 1)
+      if(ranks GREATER 2)
         set(slots 2)
       endif()
       set_tests_properties(
         ${test}
         PROPERTIES TIMEOUT ${timeout}
                    PROCESSORS ${slots}
+                   COST ${ranks}
                    LABELS "${labels}"
                    ENVIRONMENT
                    "SOJOURN_SHARE=${share};${SOJOURN_TEST_SMALL_REGION};${job_ENVIRONMENT};${SOJOURN_TEST_ENVIRONMENT}")
     endforeach()
   endforeach()
+endfunction()
+
+# sojourn_draw(out name i n drawn): the labels not_in_draw_K of the i-th of n combinations of a test.
+# `./dev test` leaves out those of one K, which follows from the seed. Each draw has `drawn` of the n, and
+# draws that follow each other have others, so that all draws together have each.
+set(SOJOURN_DRAWS 8) # as in ./dev
+function(sojourn_draw out name i n drawn)
+  string(MD5 hash "${name}")
+  string(SUBSTRING "${hash}" 0 6 hash)
+  # Without a common divisor with n: neighbours, which are much alike, are not drawn together.
+  set(step 5)
+  math(EXPR rest "${n} % 5")
+  if(rest EQUAL 0)
+    set(step 3)
+  endif()
+  set(labels "")
+  math(EXPR last "${SOJOURN_DRAWS} - 1")
+  foreach(draw RANGE ${last})
+    math(EXPR place "(0x${hash} + ${step} * ${i} + ${draw} * ${drawn}) % ${n}")
+    if(place GREATER_EQUAL drawn)
+      list(APPEND labels not_in_draw_${draw})
+    endif()
+  endforeach()
+  set(${out} ${labels} PARENT_SCOPE)
 endfunction()
 
 # sojourn_compile_fail_test(NAME name SOURCE f.cpp EXPECT regex)
@@ -129,24 +169,36 @@ function(sojourn_compile_fail_test)
     message(FATAL_ERROR "sojourn_compile_fail_test needs NAME, SOURCE and EXPECT: ${ARGV}")
   endif()
   cmake_path(ABSOLUTE_PATH fail_SOURCE BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
-  set(command
-      "${CMAKE_COMMAND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}"
-      "-DINCLUDES=$<JOIN:$<TARGET_PROPERTY:sojourn,INTERFACE_INCLUDE_DIRECTORIES>,|>"
-      "-DOPTIONS=$<JOIN:$<TARGET_PROPERTY:sojourn,INTERFACE_COMPILE_OPTIONS>,|>"
-      "-DHEADER=${PROJECT_BINARY_DIR}/generated/compile_fail.hpp")
+  set(options "$<JOIN:$<TARGET_PROPERTY:sojourn,INTERFACE_COMPILE_OPTIONS>,|>")
+  set(header "${PROJECT_BINARY_DIR}/generated/compile_fail.hpp")
+  set(precompiled precompiled_sojourn__sojourn)
+  set(fixture FIXTURES_REQUIRED compile_fail_header)
+  if(TARGET ${precompiled})
+    # The build has it precompiled, with these options.
+    string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+    string(REPLACE " " "|" options_of_type "${CMAKE_CXX_FLAGS_${type}}")
+    string(PREPEND options "${options_of_type}|")
+    get_target_property(folder ${precompiled} BINARY_DIR)
+    set(header "${folder}/CMakeFiles/${precompiled}.dir/cmake_pch.hxx")
+    set(fixture "")
+  endif()
+  set(command "${CMAKE_COMMAND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}"
+              "-DINCLUDES=$<JOIN:$<TARGET_PROPERTY:sojourn,INTERFACE_INCLUDE_DIRECTORIES>,|>"
+              "-DOPTIONS=${options}" "-DHEADER=${header}")
   set(script -P "${PROJECT_SOURCE_DIR}/cmake/CompileFail.cmake")
   get_property(has_header GLOBAL PROPERTY SOJOURN_COMPILE_FAIL_HEADER)
-  if(NOT has_header)
+  if(fixture AND NOT has_header)
     set_property(GLOBAL PROPERTY SOJOURN_COMPILE_FAIL_HEADER ON)
     add_test(NAME compile_fail.header COMMAND ${command} ${script})
     set_tests_properties(compile_fail.header PROPERTIES LABELS "compile;quick" TIMEOUT 300
                                                         FIXTURES_SETUP compile_fail_header)
   endif()
+  # The seed draws half of them.
+  sojourn_draw(undrawn compile_fail.${fail_NAME} 0 2 1)
   add_test(NAME compile_fail.${fail_NAME} COMMAND ${command} "-DSOURCE=${fail_SOURCE}"
                                                   "-DEXPECT=${fail_EXPECT}" ${script})
   set_tests_properties(
-    compile_fail.${fail_NAME} PROPERTIES LABELS "compile;quick" TIMEOUT 300
-                                         FIXTURES_REQUIRED compile_fail_header)
+    compile_fail.${fail_NAME} PROPERTIES LABELS "compile;quick;${undrawn}" TIMEOUT 300 ${fixture})
 endfunction()
 
 # sojourn_unit_test(target sources… [LIBS …]): one GoogleTest executable; ctest sees each TEST.
@@ -204,23 +256,20 @@ function(sojourn_add_unit_tests)
     endif()
   endforeach()
 
-  # The command's parts are compiled into the test: all but its main.cpp.
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/*_test.cpp")
   if(sources)
-    sojourn_program_sources(parts "${PROJECT_SOURCE_DIR}/tools")
-    list(FILTER parts EXCLUDE REGEX "/main\\.cpp$")
-    sojourn_unit_test(unit_tools SOURCES ${sources} ${parts} LIBS sojourn_program
-                      INCLUDES "${PROJECT_SOURCE_DIR}/tools")
+    sojourn_unit_test(unit_tools SOURCES ${sources} LIBS command_parts)
   endif()
 endfunction()
 
-# The target check_headers compiles each header alone: a source per header that includes it, twice.
+# The target check_headers, which ./dev lint builds, compiles each header alone: a source per header
+# that includes it, twice.
 # Public headers see include/ only. Headers of src/ with a source beside them are left out: that
 # source includes them first (scripts/check_floors.sh sees to it).
 function(sojourn_add_header_check)
   file(GLOB_RECURSE public CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/*.hpp")
   file(GLOB_RECURSE private CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.hpp")
-  add_custom_target(check_headers ALL)
+  add_custom_target(check_headers)
   foreach(kind IN ITEMS public private)
     set(sources "")
     foreach(header IN LISTS ${kind})
@@ -234,7 +283,7 @@ function(sojourn_add_header_check)
       list(APPEND sources "${source}")
     endforeach()
     if(sources)
-      add_library(check_headers_${kind} OBJECT ${sources})
+      add_library(check_headers_${kind} OBJECT EXCLUDE_FROM_ALL ${sources})
       target_link_libraries(check_headers_${kind} PRIVATE sojourn::sojourn)
       target_compile_options(check_headers_${kind} PRIVATE -O0 -g0)
       sojourn_warnings(check_headers_${kind})

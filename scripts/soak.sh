@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # soak.sh [PART...]: everything at full count, or the parts that are named; ./dev soak runs it.
-#   release debug asan release-clang debug-clang   all tests of a preset
+#   release debug asan asan-clang release-clang debug-clang   all tests of a preset
 #   valgrind   the unit tests under memcheck
 #   tsan       the transport alone under the thread sanitizer, 400,000 calls
 #   aarch64    scripts/soak_aarch64.sh
@@ -20,12 +20,13 @@
 #   coverage   which lines of src/ the tests run: a table of its folders and of the files with most lines
 #              that never do, and the lines in build/coverage/lines, behind #####. SOJOURN_SOAK_TESTS='^(rpc|fork)\.'
 #              runs these alone, SOJOURN_SOAK_TARGETS='sojourn_command job_rpc job_fork' builds these alone.
+# Everything random follows from a seed that nobody has tried, which is printed, or from SOJOURN_TEST_SEED.
 # A part that fails does not stop the others; the exit status tells if any did. What each says is in
-# build/soak/PART.log.
+# build/soak/PART.log; what failed, with the line that replays it, is kept in build/soak/found.
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-all='release debug asan release-clang debug-clang valgrind tsan aarch64 package chaos programs shared delay moves fuzz coverage'
+all='release debug asan asan-clang release-clang debug-clang valgrind tsan aarch64 package chaos programs shared delay moves fuzz coverage'
 [ $# -gt 0 ] || eval "set -- $all"
 for part; do
   case " $all " in
@@ -37,7 +38,12 @@ for part; do
   esac
 done
 logs=$root/build/soak
+found=$logs/found
 mkdir -p "$logs" || exit 1
+SOJOURN_TEST_SEED=${SOJOURN_TEST_SEED:-$(($(od -An -N4 -tu4 /dev/urandom) % 999999999 + 1))}
+SOJOURN_CMAKE_ARGS="${SOJOURN_CMAKE_ARGS-} -DSOJOURN_TEST_FULL=ON"
+export SOJOURN_TEST_SEED SOJOURN_FOUND="$found" SOJOURN_CMAKE_ARGS
+echo "soak: the seed is $SOJOURN_TEST_SEED"
 
 # Each unit test program under memcheck, at the bounds that programs of our kind need: a fiber's stack
 # is another range of memory than the thread's, and a switch to it is no large frame.
@@ -132,16 +138,16 @@ delay() {
 # libFuzzer. Each goes on from what it reached before, and mends nothing that it finds.
 fuzz() {
   cmake -S "$root" --preset release-clang -B "$root/build/fuzz" -DSOJOURN_FUZZ=ON -DSOJOURN_BUILD_APPS=OFF \
-    -DSOJOURN_BUILD_BENCH=OFF -DSOJOURN_CHECK_HEADERS=OFF || return 1
+    -DSOJOURN_BUILD_BENCH=OFF || return 1
   cmake --build "$root/build/fuzz" --target fuzz_marshal fuzz_deliver || return 1
   failed=0
   for target in marshal deliver; do
     reached=$logs/reached/$target
-    mkdir -p "$reached" "$logs/found"
+    mkdir -p "$reached" "$found"
     set -- "$reached"
     [ $target = deliver ] || set -- "$@" "$root/tests/fuzz/corpus"
     "$root/build/fuzz/bin/tests/fuzz_$target" -max_total_time="${SOJOURN_SOAK_FUZZ:-300}" \
-      -artifact_prefix="$logs/found/$target-" -max_len=8192 -print_final_stats=1 "$@" || failed=1
+      -artifact_prefix="$found/$target-" -max_len=8192 -print_final_stats=1 "$@" || failed=1
   done
   return $failed
 }
@@ -152,7 +158,7 @@ coverage() {
   folder=$root/build/coverage
   rm -f "$logs/coverage.table"
   cmake -S "$root" --preset debug -B "$folder" -DSOJOURN_COVERAGE=ON -DSOJOURN_CHECKED=OFF \
-    -DSOJOURN_BUILD_BENCH=OFF -DSOJOURN_CHECK_HEADERS=OFF || return 1
+    -DSOJOURN_BUILD_BENCH=OFF || return 1
   # shellcheck disable=SC2086  # a list of words
   cmake --build "$folder" ${SOJOURN_SOAK_TARGETS:+--target $SOJOURN_SOAK_TARGETS} || return 1
   find "$folder" -name '*.gcda' -delete
@@ -201,7 +207,7 @@ run_part() {
   case $1 in
     valgrind) valgrind_unit_tests ;;
     aarch64) sh "$root/scripts/soak_aarch64.sh" ;;
-    package) "$root/dev" build && sh "$root/scripts/soak_package.sh" ;;
+    package) "$root/dev" build all benchmarks && sh "$root/scripts/soak_package.sh" ;;
     chaos) chaos ;;
     programs) programs ;;
     shared) shared ;;
@@ -224,6 +230,10 @@ for part; do
   else
     result=FAILED
     failures=$((failures + 1))
+    mkdir -p "$found"
+    { echo "SOJOURN_TEST_SEED=$SOJOURN_TEST_SEED ./dev soak $part" && cat "$logs/$part.log"; } \
+      >"$found/$part.$SOJOURN_TEST_SEED.log"
+    echo "soak: $part failed with seed $SOJOURN_TEST_SEED; its output is kept as build/soak/found/$part.$SOJOURN_TEST_SEED.log"
     tail -n 15 "$logs/$part.log" | sed 's/^/  | /'
   fi
   if [ "$part" = coverage ] && [ -f "$logs/coverage.table" ]; then sed 's/^/  | /' "$logs/coverage.table"; fi

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "sojourn/detail/asan.hpp"
+
 // Compiled with -g in all presets (cmake/SojournTests.cmake): -g1 knows no variables.
 namespace debug_info_under_test {
 
@@ -122,7 +124,7 @@ TEST(debug_info, names_inlined_functions_innermost_first_each_with_its_line) {
 }
 
 TEST(debug_info, names_no_variable_of_what_the_runtime_had_inlined) {
-#ifdef __SANITIZE_ADDRESS__
+#if SOJOURN_ASAN
   GTEST_SKIP() << "the address sanitizer lays out the variables of a frame itself";
 #endif
   if (!why_no_debug_info().empty()) GTEST_SKIP() << why_no_debug_info();
@@ -132,7 +134,7 @@ TEST(debug_info, names_no_variable_of_what_the_runtime_had_inlined) {
 }
 
 TEST(debug_info, names_the_variable_that_holds_a_byte_of_a_frame) {
-#ifdef __SANITIZE_ADDRESS__
+#if SOJOURN_ASAN
   GTEST_SKIP() << "the address sanitizer lays out the variables of a frame itself";
 #endif
   if (!why_no_debug_info().empty()) GTEST_SKIP() << why_no_debug_info();
@@ -184,7 +186,7 @@ TEST(debug_info, knows_the_functions_of_lambdas_and_what_was_inlined_there) {
   EXPECT_FALSE(frames.back().inlined);
   EXPECT_NE(frames.back().function.find("through_a_pointer"), std::string::npos)
       << frames.back().function;
-#ifndef __SANITIZE_ADDRESS__
+#if !SOJOURN_ASAN
   EXPECT_EQ(variable_at(program, called_from, places.first_low), "in_the_lambda");
 #endif
 }
@@ -239,7 +241,7 @@ struct {
 }
 
 TEST(debug_info, tells_where_pointers_lie_in_variables) {
-#ifdef __SANITIZE_ADDRESS__
+#if SOJOURN_ASAN
   GTEST_SKIP() << "the address sanitizer lays out the variables of a frame itself";
 #endif
   if (!why_no_debug_info().empty()) GTEST_SKIP() << why_no_debug_info();

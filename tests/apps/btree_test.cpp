@@ -46,7 +46,7 @@ T made_from(std::uint64_t number) {
 /// Keys of fiber f are those equal to f modulo the number of fibers.
 struct workload {
   int fibers = 7;
-  int operations = 600;
+  int operations = 600;  // of each fiber
   std::uint64_t keys_each = 60;
   std::uint64_t seed = 1;
 };
@@ -178,11 +178,12 @@ std::uint64_t run_workload(const workload& w, const apps::btree_options& options
 }
 
 template <class Key, class Value>
-void every_policy_gives_the_same_answers(std::uint64_t seed) {
+void every_policy_gives_the_same_answers(std::uint64_t seed, int operations) {
   for (int fanout : {2, 4, 10, 100}) {
     for (apps::layout placement : {apps::layout::random, apps::layout::subtree}) {
       workload w;
       w.seed = seed++;
+      w.operations = operations;
       if (fanout == 100) w.keys_each = 200;
       const apps::btree_options options{fanout, placement};
       const std::uint64_t by_rpc = run_workload<Key, Value>(w, options, via::rpc);
@@ -198,12 +199,15 @@ void every_policy_gives_the_same_answers(std::uint64_t seed) {
 
 int main(int argc, char** argv) {
   const std::uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
+  const int of_all_ranks = argc > 2 ? std::atoi(argv[2]) : 0;
   return sojourn::run(argc, argv, [&] {
-    every_policy_gives_the_same_answers<std::uint64_t, std::uint64_t>(seed);
-    every_policy_gives_the_same_answers<apps::text_key, apps::text_value>(seed + 100);
+    const int operations =
+        of_all_ranks > 0 ? of_all_ranks / sojourn::rank_count() : workload{}.operations;
+    every_policy_gives_the_same_answers<std::uint64_t, std::uint64_t>(seed, operations);
+    every_policy_gives_the_same_answers<apps::text_key, apps::text_value>(seed + 100, operations);
     const int all = sojourn::reduce(failures, std::plus<>{});
     if (all > 0 && sojourn::rank_me() == 0) {
-      fmt::print(stderr, "{} failures; to replay: job_btree {}\n", all, seed);
+      fmt::print(stderr, "{} failures; to replay: job_btree {} {}\n", all, seed, of_all_ranks);
     }
     return all == 0 ? 0 : 1;
   });

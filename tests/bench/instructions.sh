@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Usage: instructions.sh BENCH_CALLS BENCH_HYBRID
+# Usage: instructions.sh BENCH_CALLS BENCH_HYBRID calls|activations|forks|blocking_forks
 #
 # Has callgrind count the instructions of calls, accesses and forks that stay on their rank, and
 # fails where one takes more than it may. As in `sojourn bench`, the count of an operation is the
@@ -9,6 +9,7 @@
 set -eu
 calls=$1
 hybrid=$2
+what=$3
 if ! command -v valgrind >/dev/null; then
   echo 'bench_instructions: valgrind is not installed'
   exit 77
@@ -55,26 +56,37 @@ at_most() {
   [ "$3" -le "$1" ] || failures=$((failures + 1))
 }
 
-method=$(an_iteration "$calls" method)
-call_rpc=$(an_iteration "$calls" call_rpc)
-call_migrate=$(an_iteration "$calls" call_migrate)
-async=$(an_iteration "$calls" async)
-at_most 6 'local call by rpc, over a call of the method' $((call_rpc - method))
-at_most 6 'local call by migration, over a call of the method' $((call_migrate - method))
-at_most 30 'local async and get, over a call of the method' $((async - method))
-
-function=$(an_iteration "$calls" function)
-activated=$(an_iteration "$calls" activate)
-at_most 55 'activation, over a call' $((activated - function))
-
-plain=$(an_iteration "$hybrid" count.plain)
-fork=$(an_iteration "$hybrid" count.fork)
-fork_pointer=$(an_iteration "$hybrid" count.fork_pointer)
-at_most 12 'fork of a lambda that does not block, and get, over a call' $((fork - plain))
-at_most 12 'fork of a function that does not block, and get, over a call' $((fork_pointer - plain))
-
-finds=$(a_marked_iteration "$hybrid" finds.mb)
-waits=$(a_marked_iteration "$hybrid" waits.mb)
-at_most 1999 'fork that blocks, until its caller goes on, over one that does not' $((waits - finds))
+case $what in
+  calls)
+    method=$(an_iteration "$calls" method)
+    call_rpc=$(an_iteration "$calls" call_rpc)
+    call_migrate=$(an_iteration "$calls" call_migrate)
+    async=$(an_iteration "$calls" async)
+    at_most 6 'local call by rpc, over a call of the method' $((call_rpc - method))
+    at_most 6 'local call by migration, over a call of the method' $((call_migrate - method))
+    at_most 30 'local async and get, over a call of the method' $((async - method))
+    ;;
+  activations)
+    function=$(an_iteration "$calls" function)
+    activated=$(an_iteration "$calls" activate)
+    at_most 55 'activation, over a call' $((activated - function))
+    ;;
+  forks)
+    plain=$(an_iteration "$hybrid" count.plain)
+    fork=$(an_iteration "$hybrid" count.fork)
+    fork_pointer=$(an_iteration "$hybrid" count.fork_pointer)
+    at_most 12 'fork of a lambda that does not block, and get, over a call' $((fork - plain))
+    at_most 12 'fork of a function that does not block, and get, over a call' $((fork_pointer - plain))
+    ;;
+  blocking_forks)
+    finds=$(a_marked_iteration "$hybrid" finds.mb)
+    waits=$(a_marked_iteration "$hybrid" waits.mb)
+    at_most 1999 'fork that blocks, until its caller goes on, over one that does not' $((waits - finds))
+    ;;
+  *)
+    echo "bench_instructions: there are no instructions of $what to count" >&2
+    exit 2
+    ;;
+esac
 
 exit $((failures > 0))

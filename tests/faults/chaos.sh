@@ -8,7 +8,7 @@
 ulimit -c 0
 btree=$2
 rounds=${3:-${SOJOURN_CHAOS_ROUNDS:-20}}
-seed=${4:-${SOJOURN_CHAOS_SEED:-$(date +%s)}}
+seed=${4:-${SOJOURN_CHAOS_SEED:-${SOJOURN_TEST_SEED:-$(date +%s)}}}
 limit_ms=10000  # it takes some 50; a busy machine takes what it takes
 again="sh tests/faults/chaos.sh $sojourn $btree $rounds $seed"
 echo "chaos: $rounds rounds, seed $seed; again: $again"

@@ -21,7 +21,7 @@ cd "$work" || exit 1
 bin/sojourn run -n 2 echo started >out 2>err || fail 'cannot start two ranks'
 [ "$(grep -c '^started$' out)" -eq 2 ] || fail 'two ranks were to write a line each'
 
-if [ -e "$prefix/libexec/sojourn/bench_driver" ]; then
+if [ -e "$prefix/libexec/sojourn/bench_driver" ] && [ -e "$prefix/libexec/sojourn/peer_raw" ]; then
   bin/sojourn bench ping --help >out 2>err || fail 'the benchmarks were not found'
 
   # A copy without the peers on other libraries, as of a package that leaves them out, and then

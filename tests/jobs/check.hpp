@@ -114,11 +114,7 @@ inline int verdict() { return failures == 0 ? 0 : 1; }
 }  // namespace check
 
 /// Under the address sanitizer frames and memory are larger than the figures that hold otherwise.
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool sanitized = true;
-#else
-inline constexpr bool sanitized = false;
-#endif
+inline constexpr bool sanitized = SOJOURN_ASAN != 0;
 
 #define CHECK(condition) ((condition) ? void() : ::check::fail(__FILE__, __LINE__, #condition, ""))
 #define CHECK_EQUAL(a, b) ::check::equal((a), (b), #a " == " #b, __FILE__, __LINE__)

@@ -171,7 +171,7 @@ void a_migrating_access_ships_no_room_for_the_call_it_is_not() {
   auto used = counted([&] { CHECK_EQUAL(activate(mix_once, p), 42); });
   CHECK_EQUAL(used.migrations, 1);
   // The variable, the argument and the result; a request and a reply would be as much again.
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__OPTIMIZE__) && !SOJOURN_ASAN
   CHECK(used.migration_bytes < 3 * sizeof(kilobyte) + sizeof(kilobyte) / 2);
 #endif
   if (rank_me() == 0) destroy(p);

@@ -143,10 +143,17 @@ void bytes_arrive() {
 }
 template <std::size_t... Bytes>
 void bytes_of_all_sizes_arrive(std::index_sequence<Bytes...>) {
-  (bytes_arrive<Bytes + 1>(), ...);
+  (bytes_arrive<Bytes>(), ...);
 }
 void arguments_of_every_size_arrive() {
-  bytes_of_all_sizes_arrive(std::make_index_sequence<50>());
+#ifdef SOJOURN_TEST_FULL
+  [&]<std::size_t... Less>(std::index_sequence<Less...>) {
+    bytes_of_all_sizes_arrive(std::index_sequence<(Less + 1)...>());
+  }(std::make_index_sequence<50>());
+#else  // Each size is compiled for a second: those around whole words and what goes in registers.
+  bytes_of_all_sizes_arrive(
+      std::index_sequence<1, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 47, 48, 49, 50>());
+#endif
   const auto unaligned = [](packed p, bool b) {
     yield();
     return static_cast<long>(p.first + p.second + p.third) + (b ? 1 : 0);

@@ -139,7 +139,8 @@ void wait(std::string_view how, global_ptr<object> there) {
     for (auto& f : all) f.get();
   }
   if (how == "first") {
-    auto here = rpc(rank_me(), sleep_long);
+    // Later than the victim's end, and soon enough that this rank ends in time.
+    auto here = rpc(rank_me(), [] { sleep_for(std::chrono::milliseconds(700)); });
     auto there_too = rpc(victim, sleep_long);
     auto [index, both] = when_any(std::move(here), std::move(there_too)).get();
     if (index == 1) std::get<1>(both).get();

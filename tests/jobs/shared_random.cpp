@@ -378,6 +378,13 @@ loads run_in_turn(const program& p, const memory_blocks& at, const std::uint32_t
   return seen;
 }
 
+/// SOJOURN_TEST_SEED, or else one that nobody has tried.
+u64 given_seed() {
+  const char* given = std::getenv("SOJOURN_TEST_SEED");
+  if (given != nullptr) return std::strtoull(given, nullptr, 10);
+  return broadcast(u64{std::random_device()()}, 0);
+}
+
 void run_random_program(u64 seed) {
   const program p = maker(seed).make();
   memory_blocks at;
@@ -425,7 +432,7 @@ u64 number_after(int argc, char** argv, std::string_view option, u64 otherwise) 
 int main(int argc, char** argv) {
   return run(argc, argv, [&] {
     u64 seed = number_after(argc, argv, "--seed", 1);
-    if (seed == 0) seed = broadcast(u64{std::random_device()()}, 0);  // that nobody has run before
+    if (seed == 0) seed = given_seed();
     const u64 count = number_after(argc, argv, "--count", 60);
     for (u64 s = seed; s < seed + count; ++s) {
       const std::string claim = "shared_random --count 1 --seed " + std::to_string(s);

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # run.sh SOJOURN PROGRAM SEED JOBS PROGRAMS: runs random programs (programs.cpp), PROGRAMS of them in
-# each of JOBS jobs, whose settings follow from the seed of its first. SEED may be `fresh`: one that
-# the clock gives, which is printed. The first that fails ends it, with the line that replays it.
+# each of JOBS jobs, whose settings follow from the seed of its first. SEED may be `fresh`:
+# SOJOURN_TEST_SEED, or else one that the clock gives; it is printed. The first that fails ends it, with the line that replays it.
 # SOJOURN_PROGRAMS_LIMIT: seconds that one program may take [60].
 set -u
 
@@ -14,7 +14,7 @@ jobs=$4
 programs=$5
 limit=${SOJOURN_PROGRAMS_LIMIT:-60}
 if [ "$seed" = fresh ]; then
-  seed=$(date +%s)
+  seed=${SOJOURN_TEST_SEED:-$(date +%s)}
   echo "programs: the seed is $seed"
 fi
 output=$(mktemp)

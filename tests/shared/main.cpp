@@ -40,7 +40,7 @@ const char* const usage =
 
   --protocol P  lmw, lsw, seq, or mixed, which is also meant without this option: each page has
                 its own
-  --first SEED  the first program: 1; or `fresh`, for programs that nobody has run before
+  --first SEED  the first program: 1; or `fresh`: SOJOURN_TEST_SEED, or else programs that nobody has run before
   --count N     how many: 1000
   --break RULE  runs them with this rule left out
   --ranks N --threads N --pages N --variables N --locks N --phases N --steps N
@@ -118,7 +118,8 @@ void set_option(options& o, std::string_view name, std::string_view value) {
   } else if (name == "break") {
     sojourn::detail::pages::broken = rule_named(value);
   } else if (name == "first" && value == "fresh") {
-    o.first = std::random_device()();
+    const char* given = std::getenv("SOJOURN_TEST_SEED");
+    o.first = given != nullptr ? number<std::uint64_t>(given) : std::random_device()();
   } else if (name == "first") {
     o.first = number<std::uint64_t>(value);
   } else if (name == "count") {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC1091,SC2154
-# crash.sh SOJOURN PROGRAM SOURCE: the program ends as its source says, at 1, 2 and 4 ranks, with the
-# heap shared and by messages. Lines of the source:
+# crash.sh SOJOURN PROGRAM SOURCE [RANKS...]: the program ends as its source says, at 1, 2 and 4 ranks or at
+# those, with the heap shared and by messages. Lines of the source:
 #   //! status 139          the job's exit status
 #   //! says TEXT           a whole line of the report, as a basic regular expression
 #   //! several: says TEXT  the same, of jobs of several ranks only
@@ -11,13 +11,15 @@
 ulimit -c 0
 program=$2
 source=$3
+shift 3
+[ $# -gt 0 ] || set -- 1 2 4
 line=$(grep -n '// here$' "$source" | head -n 1 | cut -d: -f1)
 wanted_status=$(sed -n 's|^//! status ||p' "$source")
 lines=$(nm "$program" >/dev/null 2>&1 && "$sojourn" doctor | grep -q '^ok  *libdw' && echo 1 || echo 0)
 
 sed -n 's|^//! never says ||p' "$source" >"$work/unwanted"
 
-for ranks in 1 2 4; do
+for ranks; do
   sed -n -e 's|^//! says ||p' "$source" >"$work/wanted"
   [ $ranks -eq 1 ] || sed -n 's|^//! several: says ||p' "$source" >>"$work/wanted"
   sed -i -e "s/LAST/$((ranks - 1))/g" -e "s/\<N\>/$ranks/g" -e "s|LINE|$line|g" "$work/wanted"

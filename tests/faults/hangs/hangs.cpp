@@ -82,8 +82,12 @@ struct counter {
   long value = 0;
   FRAME long add(long n) { return value += n; }
 };
+// Set once main has left its first collective operation: a rank may have one fiber in such at a
+// time.
+bool main_has_left = false;
 FRAME long visit(global_ptr<counter> there) {
   long value = there.call<&counter::add>(via::migrate, 1L);
+  while (!main_has_left) yield();
   begun = true;
   barrier();
   return value;
@@ -277,6 +281,7 @@ int main(int argc, char** argv) {
       if (rank_me() > 1) barrier();
     } else if (is("visit")) {
       auto there = broadcast(make<counter>(rank_count() - 1));
+      main_has_left = true;
       if (rank_me() == 0) activate(visit, there);
       if (last) wait_until_begun();
     } else if (is("end")) {

@@ -1,16 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC1091,SC2016,SC2034,SC2086,SC2154,SC2317
-# What is said of programs that hang, word for word, with the heap shared and not; and that nothing is
-# said of those that do not.
-# Usage: hangs.sh SOJOURN HANGS RANKS SANITIZED
+# What is said of programs that hang, word for word; and that nothing is said of those that do not.
+# Usage: hangs.sh SOJOURN HANGS RANKS SANITIZED SHARE CLAIMS
+# CLAIMS is one of the functions below that have claims; SHARE is on or off.
 # What runs is interrupted and walked too slowly under the address sanitizer for the claims on ranks that
 # compute and hold something: SANITIZED is 1 there.
 set -u
 . "$(dirname "$0")/../../launcher/lib.sh"
 hangs=$2
 ranks=$3
-sanitized=${4-0}
+sanitized=$4
+share=$5
+claims=$6
 
 # job OPTIONS... HOW
 job() { try run -n "$ranks" --share "$share" "$@"; }
@@ -106,7 +108,10 @@ nothing_can_happen() {
     expect_deadlock "rank $last \`${how#* }"
   done
 
-  # Objects that ranks share are told by their address and the rank that keeps them.
+}
+
+shared_objects_are_told() {
+  # By their address and the rank that keeps them.
   for how in 'shared_flag waits_for_a_sign` waits for a sojourn::shared::flag' \
     'shared_condition_variable waits_for_a_notification` waits in a sojourn::shared::condition_variable' \
     'shared_counted_barrier waits_for_company` waits at a sojourn::shared::counted_barrier' \
@@ -119,7 +124,10 @@ nothing_can_happen() {
       fail "the deadlock is not told: ${how#* }"
   done
 
-  # A thread that has a name is told by it, whatever characters that has.
+}
+
+threads_are_told_by_name() {
+  # Whatever characters that has.
   job --watchdog 0 --report "$work/report" "$hangs" named
   expect_deadlock "rank $last \`starts_a_sleeper\` waits for rank $last thread \`sleeper\`: \`waits_until_opened\`, which waits for a sojourn::latch"
   expect_begin '  thread `sleeper`: `waits_until_opened` waits for a sojourn::latch'
@@ -134,6 +142,9 @@ nothing_can_happen() {
     grep -q '"thread": "runner",$' "$work/report" || fail 'the report lacks the name of what runs'
   fi
 
+}
+
+sleepers_wake() {
   # A job with sleepers is no deadlock, and no hang however long they sleep, until they have woken.
   job --watchdog 0.5 "$hangs" sleepers
   expect_status 0
@@ -152,10 +163,9 @@ nothing_can_happen() {
   kill $launcher
   wait $launcher 2>/dev/null
   status=0
-
 }
 
-others_go_on() {
+circles_beside_others() {
   # Fibers that wait for each other are a deadlock whatever else runs: a thread that always wakes
   # again keeps the job alive no longer than the watchdog's period.
   job --watchdog 0.3 "$hangs" circle_and_beats
@@ -168,7 +178,10 @@ others_go_on() {
   report_of "^sojourn run: deadlock: rank $last \`locks_.*, which waits for a sojourn::mutex held by rank $last \`locks_.* again" \
     --watchdog 0.3 "$hangs" mutexes_and_beats
 
-  # All wait outside of the runtime, where the watchdog finds them, or ask again and again.
+}
+
+all_wait_outside() {
+  # Where the watchdog finds them, or they ask again and again.
   where='in a system call'
   [ "$ranks" -eq 1 ] && report_of "^sojourn run: rank 0 is $where in \`reads_what_nobody_writes\`" \
     --watchdog 0.3 "$hangs" reads
@@ -178,6 +191,9 @@ others_go_on() {
   said ' a fiber for \(0\.[3-9]\|[1-9]\)' || fail 'for how long?'
   # Between two turns of its fiber a rank does not compute.
   report_of '^sojourn run: .*rank 0 \(computes in \)\?`polls`' --watchdog 0.3 "$hangs" polls
+}
+
+one_computes() {
   if [ "$ranks" -gt 1 ] && [ "$sanitized" -eq 0 ]; then
     report_of "^sojourn run: rank 0 computes in \`polls\`.*, rank 1 computes in" \
       --watchdog 0.3 "$hangs" polls_for_one
@@ -189,19 +205,21 @@ others_go_on() {
     expect_line ' and has 1 other fiber:'
     expect_begin "  \`locks_left\` waits for a sojourn::mutex that \`computes_for_ever\` holds"
   fi
+}
+
+a_lock_is_held() {
   if [ "$sanitized" -eq 0 ]; then
     # One of its fibers holds the lock that it waits for; checked mode would not let it wait.
     export SOJOURN_CHECKED=0
-    report_of "^sojourn run: .*which is $where in \`holds_the_lock\`" --watchdog 0.3 "$hangs" locks
+    report_of "^sojourn run: .*which is in a system call in \`holds_the_lock\`" --watchdog 0.3 "$hangs" locks
     unset SOJOURN_CHECKED
     expect_line ' and has 2 other fibers, the newest first:'
     expect_begin "  \`holds_the_lock\` waits for the answer of rank $((1 % ranks))"
     expect_begin "  \`locks_twice\` waits for the answer of rank [0-9]"
   fi
-
 }
 
-one_is_waited_for() {
+long_circles_and_one_rank() {
   job "$hangs" many
   said ', which waits for up to 9[0-9][0-9] more$' || fail 'the circle is longer'
 
@@ -223,9 +241,11 @@ one_is_waited_for() {
     job --watchdog 0.3 "$hangs" all_compute
     expect_status 0
     expect_no_err
-    return 0
   fi
+}
 
+one_polls_or_computes() {
+  [ "$ranks" -gt 1 ] || return 0
   # A rank that reads a flag again and again does nothing.
   if [ "$sanitized" -eq 0 ]; then
     report_of "^sojourn run: everything waits for rank $last, which computes in \`polls_a_flag\`" \
@@ -236,7 +256,11 @@ one_is_waited_for() {
     expect_begin "sojourn run: rank $last has not returned to its scheduler for [0-9]* s, and others wait"
   fi
 
-  # A rank that is stopped is told of as such, though others go on.
+}
+
+one_is_stopped() {
+  [ "$ranks" -gt 1 ] || return 0
+  # It is told of as such, though others go on.
   : >"$err"
   "$sojourn" run -n "$ranks" --share "$share" --watchdog 0.3 "$hangs" beats >"$out" 2>"$err" </dev/null &
   launcher=$!
@@ -250,7 +274,11 @@ one_is_waited_for() {
   wait $launcher
   status=none
 
-  # So is one that is frozen, where the test may do that.
+}
+
+one_is_frozen() {
+  [ "$ranks" -gt 1 ] || return 0
+  # It is told of as such, where the test may freeze it.
   if make_group; then
     : >"$err"
     "$sojourn" run -n "$ranks" --share "$share" --watchdog 0.3 "$hangs" beats >"$out" 2>"$err" </dev/null &
@@ -270,10 +298,13 @@ one_is_waited_for() {
     expect_line "sojourn run: rank $last is frozen"
   fi
 
-  # And one that has not joined is what all others wait for.
+}
+
+one_has_not_joined() {
+  [ "$ranks" -gt 1 ] || return 0
+  # It is what all others wait for.
   report_of '^sojourn run: everything waits for rank 1, which has not joined the job$' \
     --watchdog 0.3 sh -c '[ "$SOJOURN_RANK" = 1 ] && sleep 30; exec "$1" beats' sh "$hangs"
-
 }
 
 ranks_wait_for_ranks() {
@@ -300,6 +331,10 @@ ranks_wait_for_ranks() {
   # Whoever hears of the other first. The address sanitizer takes the signal, and the rank says so itself.
   expect_begin '\(  \|sojourn: rank [0-9]*: \)ranks disagree about a collective operation: \(rank 0 is in barrier() and rank '"$last"' is at the end of its program\|rank '"$last"' is at the end of its program and rank [0-9]* is in barrier()\);'
 
+}
+
+reports_are_asked_for() {
+  [ "$ranks" -gt 1 ] || return 0
   # A rank that computes is none that hangs: it is named, and the job goes on.
   # A shell has SIGQUIT ignored in what it starts in the background.
   env --default-signal=QUIT "$sojourn" run -n "$ranks" --share "$share" --watchdog 1 \
@@ -333,6 +368,10 @@ ranks_wait_for_ranks() {
   wait $launcher || status=$?
   expect_status 131
 
+}
+
+the_report_is_json() {
+  [ "$ranks" -gt 1 ] || return 0
   job --watchdog 0.5 --report "$work/report" "$hangs" circle
   expect_status 1
   if command -v python3 >/dev/null; then
@@ -358,6 +397,10 @@ assert steps == ranks, steps
 PYTHON
   fi
 
+}
+
+asked_while_answers_come() {
+  [ "$ranks" -gt 1 ] || return 0
   # Who asks while the watchdog still collects answers, here from a stopped rank, is not forgotten:
   # then also a system call is interrupted that does not go on by itself.
   : >"$err"
@@ -374,40 +417,29 @@ PYTHON
   kill $launcher
   wait $launcher
   status=none
-
 }
 
-nothing_hangs() {
+# Healthy jobs, however slow, are left alone.
+healthy_calls() {
   [ "$ranks" -gt 1 ] || return 0
-  # Healthy jobs, however slow, are left alone.
-  for how in calls bursts; do
-    job --watchdog 1 "$hangs" $how
-    expect_status 0
-    expect_no_err
-  done
+  job --watchdog 1 "$hangs" calls
+  expect_status 0
+  expect_no_err
+}
+healthy_bursts() {
+  [ "$ranks" -gt 1 ] || return 0
+  job --watchdog 1 "$hangs" bursts
+  expect_status 0
+  expect_no_err
+}
+healthy_late_answers() {
+  [ "$ranks" -gt 1 ] || return 0
   # So are those whose ranks answer late, while all wait for long.
   job --watchdog 0.5 "$hangs" answers_late
   expect_status 0
   expect_no_err
 }
 
-# Beside each other: what is said does not depend on how busy the cores are.
-failed=0
-for share in on off; do
-  started=''
-  for claims in nothing_can_happen others_go_on one_is_waited_for ranks_wait_for_ranks nothing_hangs; do
-    (
-      context="$ranks ranks, --share $share, $claims: "
-      work=$work/$claims.$share
-      mkdir "$work" || exit 1
-      out=$work/out
-      err=$work/err
-      $claims
-    ) &
-    started="$started $!"
-  done
-  for one in $started; do
-    wait "$one" || failed=1
-  done
-done
-exit $failed
+context="$ranks ranks, --share $share, $claims: "
+$claims
+exit 0
