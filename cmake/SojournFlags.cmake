@@ -71,7 +71,7 @@ endfunction()
 # sojourn_warnings(target): the warnings for our own C++ sources; they never reach users.
 function(sojourn_warnings target)
   set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
-  if(SOJOURN_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  if(SOJOURN_PRECOMPILE)
     # Of the standard library's own strings, which gcc 12 warns of once their headers are precompiled.
     list(APPEND warnings -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict)
   endif()

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Precompiled headers: two thirds of the time that a source takes go into headers that all others
-# read too. gcc's builds have them, and clang's build for the sanitizers; clang's others see to it that
-# each source includes what it uses.
+# read too. Only gcc's builds have them: clang's see to it that each source includes what it uses, and its
+# precompiled headers hold the folder they were made in, so that no cache of objects serves another clone.
 
 set(default OFF)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CROSSCOMPILING)
   set(default ON)
 endif()
 option(SOJOURN_PRECOMPILE "Precompile the headers that most sources include" ${default})
-if(SOJOURN_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # A cache of objects knows headers by what they hold, not by their time.
-  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
-endif()
 
 # For src/ and its unit tests.
 set(SOJOURN_PRECOMPILED_STANDARD

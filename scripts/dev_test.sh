@@ -152,6 +152,12 @@ expect 1
 says '^FAILED k 1$'
 silent '^FLAKY'
 
+# Names of tests with parameters.
+FAILING='each/of(a|"b")' try
+expect 0
+says '^FLAKY each/of(a|"b") 1$'
+[ -f "$work/build/flaky/release.each_of_a__b__.log" ] || fail 'its words are not kept'
+
 # What failed is kept where ./dev soak wants it.
 SOJOURN_FOUND=$work/found FAILING='one' try
 grep -q "./dev test --preset release -R '^one" "$work/found/release.one.log" || fail 'what was found has no line that replays it'

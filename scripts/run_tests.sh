@@ -36,28 +36,34 @@ output_of() {
     /^<end of output>$/ { here = 0 }' "$first"
 }
 
-# How to run one test again as it ran here.
-replay() { echo "${seed:+SOJOURN_TEST_SEED=$seed }./dev test --preset $preset -R '^$1\$'"; }
+# A test's name as a regular expression, and as the name of a file: names of tests with parameters have
+# spaces, quotes and brackets in them.
+pattern_of() { printf '%s' "$1" | sed 's/[][\.*^$+?(){}|]/\\&/g'; }
+file_of() { printf '%s' "$1" | cut -c1-120 | tr -c 'A-Za-z0-9.\n' _; }
 
-red=''
-yellow=''
+# How to run one test again as it ran here.
+replay() { echo "${seed:+SOJOURN_TEST_SEED=$seed }./dev test --preset $preset -R '^$(pattern_of "$1")\$'"; }
+
+red=$build/failed_again
+yellow=$build/failed_once
+: >"$red"
+: >"$yellow"
 if [ "$status" -ne 0 ]; then
   [ -s "$logs/LastTestsFailed.log" ] || exit "$status"
   cut -d: -f2- "$logs/LastTestsFailed.log" >"$build/failed_first"
   # So many have one cause, and running each alone would only put off the bad news.
   count=$(wc -l <"$build/failed_first")
-  while read -r name; do
-    pattern=$(printf '%s' "$name" | sed 's/[][\.*^$+?(){}|]/\\&/g')
+  while IFS= read -r name; do
     if [ -n "${SOJOURN_FOUND-}" ]; then
       mkdir -p "$SOJOURN_FOUND"
-      { replay "$pattern" && output_of "$name"; } >"$SOJOURN_FOUND/$preset.$(echo "$name" | tr / _).log"
+      { replay "$name" && output_of "$name"; } >"$SOJOURN_FOUND/$preset.$(file_of "$name").log"
     fi
     if [ "$count" -le 10 ] &&
-      ctest --test-dir "$build" --output-on-failure -j 1 -R "^$pattern\$" </dev/null; then
-      yellow="$yellow $name"
-      output_of "$name" >"$flaky/$preset.$(echo "$name" | tr / _).log"
+      ctest --test-dir "$build" --output-on-failure -j 1 -R "^$(pattern_of "$name")\$" </dev/null; then
+      echo "$name" >>"$yellow"
+      output_of "$name" >"$flaky/$preset.$(file_of "$name").log"
     else
-      red="$red $name"
+      echo "$name" >>"$red"
     fi
   done <"$build/failed_first"
 fi
@@ -69,19 +75,18 @@ if [ -f "$first" ]; then
     /^[0-9]+\/[0-9]+ Test: / { name = substr($0, index($0, " Test: ") + 7) }
     /^Test time = / && $4 > 5 { printf "  over 5 s: %6.1f s  %s\n", $4, name }' "$first" | sort -k4 -rn
 fi
-for name in $yellow; do
+while IFS= read -r name; do
   echo "FLAKY $name $seed"
   echo "  failed, and passed when it ran again, alone; to replay: $(replay "$name")"
-  sed 's/^/  | /' "$flaky/$preset.$(echo "$name" | tr / _).log"
-done
-for name in $red; do
+  sed 's/^/  | /' "$flaky/$preset.$(file_of "$name").log"
+done <"$yellow"
+while IFS= read -r name; do
   echo "FAILED $name $seed"
   echo "  to replay: $(replay "$name")"
-done
-# shellcheck disable=SC2086  # a list of words
-set -- $yellow
-if [ $# -gt 2 ]; then
-  echo "$# tests are flaky; more than 2 count as a failure."
+done <"$red"
+count=$(wc -l <"$yellow")
+if [ "$count" -gt 2 ]; then
+  echo "$count tests are flaky; more than 2 count as a failure."
   exit 1
 fi
-[ -z "$red" ]
+[ ! -s "$red" ]

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <mutex>
 #include <span>
 
 using namespace sojourn;
@@ -24,9 +25,10 @@ void relax(std::span<double> from, std::span<double> to, total* change) {
       to[i] = (from[i - 1] + from[i + 1]) / 2;  // plain loads and stores, wherever the page is
       mine += to[i] - from[i];
     }
-    change->mutex.lock();
-    change->sum += mine;
-    change->mutex.unlock();
+    {
+      const std::lock_guard lock(change->mutex);
+      change->sum += mine;
+    }
     shared::barrier();  // all of `to` can be loaded from here on
   });
 }
