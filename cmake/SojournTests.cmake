@@ -13,7 +13,7 @@
 include(GoogleTest)
 
 set(SOJOURN_TEST_RANKS_MAX 512 CACHE STRING "Job tests of more ranks than this are left out")
-option(SOJOURN_TEST_FULL "Compile all variants of tests whose compilation takes longest" OFF)
+option(SOJOURN_TEST_FULL "Random tests at full count, and what takes longest to compile: ./dev soak" OFF)
 set(SOJOURN_TEST_TIMEOUT_SCALE 3 CACHE STRING "Multiplies the time limit of each job test")
 
 # One environment for all tests: ASan may not keep its own copies of frames, for they would not

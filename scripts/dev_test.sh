@@ -79,7 +79,7 @@ expect() { [ "$status" -eq "$1" ] || fail "expected status $1, got $status"; }
 says() { grep -q -e "$1" "$work/said" || fail "it does not say: $1"; }
 silent() { if grep -q -e "$1" "$work/said"; then fail "it says: $1"; fi; }
 
-unset CCACHE_DIR
+unset CCACHE_DIR SOJOURN_SOAK_FOUND
 SOJOURN_CMAKE_ARGS=
 export SOJOURN_CMAKE_ARGS BROKEN='' FAILING='' RED='' SOJOURN_TEST_SEED=''
 
@@ -110,6 +110,9 @@ silent 'asked debug .*-LE'
 says '^built .*debug.* benchmarks'
 try --preset debug --sanitize
 expect 2
+try -LE slow
+says '^asked release .* -LE slow with seed'
+says '^built .*release.* benchmarks'
 
 # The commit decides the seed. Here there is none, which counts as the first.
 try
@@ -130,7 +133,7 @@ FAILING='one' SOJOURN_TEST_SEED=13 try
 expect 0
 says '^FLAKY one 13$'
 says "^  | words of one\$"
-says "replay: SOJOURN_TEST_SEED=13 ./dev test --preset release -R '^one\\\$'"
+says "replay: SOJOURN_TEST_SEED=13 ./dev test -R '^one\\\$'"
 [ "$(grep -c 'words of' "$work/build/flaky/release.one.log")" -eq 1 ] || fail 'build/flaky has not its words alone'
 try
 [ -z "$(ls "$work/build/flaky")" ] || fail 'build/flaky keeps what an earlier run left'
@@ -159,8 +162,8 @@ says '^FLAKY each/of(a|"b") 1$'
 [ -f "$work/build/flaky/release.each_of_a__b__.log" ] || fail 'its words are not kept'
 
 # What failed is kept where ./dev soak wants it.
-SOJOURN_FOUND=$work/found FAILING='one' try
-grep -q "./dev test --preset release -R '^one" "$work/found/release.one.log" || fail 'what was found has no line that replays it'
+SOJOURN_SOAK_FOUND=$work/found FAILING='one' try
+grep -q "./dev test -R '^one" "$work/found/release.one.log" || fail 'what was found has no line that replays it'
 
 BROKEN=release try
 expect 1

@@ -7,7 +7,7 @@
 # which is kept in build/flaky/ too. The status is 1 where a test is red, or more than two are yellow.
 # Tests that take more than 5 s are listed, because the gate has no room for them.
 #   SOJOURN_TEST_SEED   what everything random in the tests follows from
-#   SOJOURN_FOUND       a folder where the output of each test that failed is kept as well
+#   SOJOURN_SOAK_FOUND  a folder where the output of each test that failed is kept as well
 set -u
 
 build=$1
@@ -20,7 +20,11 @@ first=$build/first_run.log
 seed=${SOJOURN_TEST_SEED-}
 
 mkdir -p "$flaky" || exit 1
-rm -f "$flaky/$preset".*.log "$logs/LastTestsFailed.log" "$logs/LastTest.log" "$first"
+rm -f "$flaky/$preset".*.log "$logs/LastTest.log" "$first"
+case " $* " in
+  *' --rerun-failed '*) ;; # ctest reads there which these are
+  *) rm -f "$logs/LastTestsFailed.log" ;;
+esac
 
 began=$(date +%s)
 status=0
@@ -42,7 +46,16 @@ pattern_of() { printf '%s' "$1" | sed 's/[][\.*^$+?(){}|]/\\&/g'; }
 file_of() { printf '%s' "$1" | cut -c1-120 | tr -c 'A-Za-z0-9.\n' _; }
 
 # How to run one test again as it ran here.
-replay() { echo "${seed:+SOJOURN_TEST_SEED=$seed }./dev test --preset $preset -R '^$(pattern_of "$1")\$'"; }
+case $preset in
+  release) how='' ;;
+  asan-clang) how=' --sanitize' ;;
+  *) how=" --preset $preset" ;;
+esac
+replay() {
+  [ -z "${SOJOURN_CMAKE_ARGS-}" ] || printf "SOJOURN_CMAKE_ARGS='%s' " "$SOJOURN_CMAKE_ARGS"
+  [ -z "$seed" ] || printf 'SOJOURN_TEST_SEED=%s ' "$seed"
+  echo "./dev test$how -R '^$(pattern_of "$1")\$'"
+}
 
 red=$build/failed_again
 yellow=$build/failed_once
@@ -54,12 +67,12 @@ if [ "$status" -ne 0 ]; then
   # So many have one cause, and running each alone would only put off the bad news.
   count=$(wc -l <"$build/failed_first")
   while IFS= read -r name; do
-    if [ -n "${SOJOURN_FOUND-}" ]; then
-      mkdir -p "$SOJOURN_FOUND"
-      { replay "$name" && output_of "$name"; } >"$SOJOURN_FOUND/$preset.$(file_of "$name").log"
+    if [ -n "${SOJOURN_SOAK_FOUND-}" ]; then
+      mkdir -p "$SOJOURN_SOAK_FOUND"
+      { replay "$name" && output_of "$name"; } >"$SOJOURN_SOAK_FOUND/$preset.$(file_of "$name").log"
     fi
     if [ "$count" -le 10 ] &&
-      ctest --test-dir "$build" --output-on-failure -j 1 -R "^$(pattern_of "$name")\$" </dev/null; then
+      ctest --test-dir "$build" --output-on-failure --no-tests=error -j 1 -R "^$(pattern_of "$name")\$" </dev/null; then
       echo "$name" >>"$yellow"
       output_of "$name" >"$flaky/$preset.$(file_of "$name").log"
     else

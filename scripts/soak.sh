@@ -42,13 +42,18 @@ found=$logs/found
 mkdir -p "$logs" || exit 1
 SOJOURN_TEST_SEED=${SOJOURN_TEST_SEED:-$(($(od -An -N4 -tu4 /dev/urandom) % 999999999 + 1))}
 SOJOURN_CMAKE_ARGS="${SOJOURN_CMAKE_ARGS-} -DSOJOURN_TEST_FULL=ON"
-export SOJOURN_TEST_SEED SOJOURN_FOUND="$found" SOJOURN_CMAKE_ARGS
+export SOJOURN_TEST_SEED SOJOURN_SOAK_FOUND="$found" SOJOURN_CMAKE_ARGS
 echo "soak: the seed is $SOJOURN_TEST_SEED"
+
+# ./dev, with the cache that was asked for; jobs do not know that setting.
+cache=${SOJOURN_CCACHE-}
+unset SOJOURN_CCACHE
+dev() { SOJOURN_CCACHE=$cache "$root/dev" "$@"; }
 
 # Each unit test program under memcheck, at the bounds that programs of our kind need: a fiber's stack
 # is another range of memory than the thread's, and a switch to it is no large frame.
 valgrind_unit_tests() {
-  "$root/dev" build || return 1
+  dev build || return 1
   failed=0
   for program in "$root"/build/release/bin/tests/unit_*; do
     [ -x "$program" ] || continue
@@ -61,19 +66,19 @@ valgrind_unit_tests() {
 }
 
 tsan() {
-  "$root/dev" build tsan_transport || return 1
+  dev build tsan_transport || return 1
   sh "$root/tests/tsan/run.sh" "$root/build/release/bin/tests/tsan_transport" 400000
 }
 
 chaos() {
-  "$root/dev" build sojourn_command btree || return 1
+  dev build sojourn_command btree || return 1
   sh "$root/tests/faults/chaos.sh" "$root/build/release/bin/sojourn" \
     "$root/build/release/bin/btree" "${SOJOURN_CHAOS_ROUNDS:-200}"
 }
 
 # With the heap shared, and not; each rank says what it holds.
 moves() {
-  "$root/dev" build sojourn_command job_soak || return 1
+  dev build sojourn_command job_soak || return 1
   for way in '2 on' '4 off'; do
     SOJOURN_SOAK_MOVES=1000000 "$root/build/release/bin/sojourn" run -n "${way% *}" \
       --share "${way#* }" "$root/build/release/bin/tests/job_soak" || return 1
@@ -81,13 +86,13 @@ moves() {
 }
 
 programs() {
-  "$root/dev" build sojourn_command job_programs || return 1
+  dev build sojourn_command job_programs || return 1
   sh "$root/tests/programs/run.sh" "$root/build/release/bin/sojourn" \
     "$root/build/release/bin/tests/job_programs" fresh $((${SOJOURN_SOAK_PROGRAMS:-4000} / 10)) 10
 }
 
 shared() {
-  "$root/dev" build sojourn_command shared_programs job_shared_random || return 1
+  dev build sojourn_command shared_programs job_shared_random || return 1
   bin=$root/build/release/bin
   count=${SOJOURN_SOAK_SHARED:-300000}
   failed=0
@@ -116,7 +121,7 @@ shared() {
 # Each seed with another number of ranks, and with the heap shared or not. Left out is what counts
 # wake-ups and times, and a gibibyte.
 delay() {
-  "$root/dev" build || return 1
+  dev build || return 1
   failed=0
   for seed in ${SOJOURN_DELAY_SEEDS:-$(seq 1 50)}; do
     case $((seed % 6)) in
@@ -196,6 +201,7 @@ coverage() {
           100 * ran_of[floor] / all_of[floor], floor | "sort -k6"
       }
       close("sort -k6")
+      if (length(all_of) == 0) exit 1
       print "files with most lines that never run:"
       while (shown++ < 25 && (getline line <files) > 0) print line
     }' "$folder/lines/summary" >"$logs/coverage.table" || failed=1
@@ -207,7 +213,7 @@ run_part() {
   case $1 in
     valgrind) valgrind_unit_tests ;;
     aarch64) sh "$root/scripts/soak_aarch64.sh" ;;
-    package) "$root/dev" build all benchmarks && sh "$root/scripts/soak_package.sh" ;;
+    package) dev build all benchmarks && sh "$root/scripts/soak_package.sh" ;;
     chaos) chaos ;;
     programs) programs ;;
     shared) shared ;;
@@ -216,7 +222,7 @@ run_part() {
     moves) moves ;;
     fuzz) fuzz ;;
     coverage) coverage ;;
-    *) "$root/dev" test --preset "$1" ;;
+    *) dev test --preset "$1" ;;
   esac
 }
 

@@ -441,5 +441,6 @@ healthy_late_answers() {
 }
 
 context="$ranks ranks, --share $share, $claims: "
+command -v "$claims" >/dev/null || fail 'there are no such claims'
 $claims
 exit 0
