@@ -13,6 +13,7 @@
 include(GoogleTest)
 
 set(SOJOURN_TEST_RANKS_MAX 512 CACHE STRING "Job tests of more ranks than this are left out")
+set(SOJOURN_TEST_PROGRAM_OPTIONS "" CACHE STRING "Options of the programs of job tests, without SOJOURN_PRECOMPILE")
 option(SOJOURN_TEST_FULL "Random tests at full count, and what takes longest to compile: ./dev soak" OFF)
 set(SOJOURN_TEST_TIMEOUT_SCALE 3 CACHE STRING "Multiplies the time limit of each job test")
 
@@ -76,6 +77,7 @@ function(sojourn_job_test)
                                                       "${PROJECT_SOURCE_DIR}/tests")
     target_link_libraries(${job_PROGRAM} PRIVATE sojourn::sojourn ${job_LIBS})
     sojourn_warnings(${job_PROGRAM})
+    target_compile_options(${job_PROGRAM} PRIVATE ${SOJOURN_TEST_PROGRAM_OPTIONS})
     if(NOT job_SOURCES MATCHES "\\.c$")
       sojourn_precompiled(${job_PROGRAM})
     endif()

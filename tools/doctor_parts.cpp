@@ -17,6 +17,14 @@
 #define SOJOURN_VERSION "0.1.0"
 #endif
 
+#if defined(__SANITIZE_ADDRESS__)
+#define BUILT_WITH_SANITIZERS 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)  // clang's way to tell
+#define BUILT_WITH_SANITIZERS 1
+#endif
+#endif
+
 namespace sojourn::tools {
 namespace {
 
@@ -100,7 +108,7 @@ finding check_build() {
 #else
   const char* machine = "aarch64";
 #endif
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef BUILT_WITH_SANITIZERS
   const char* kind = "with sanitizers";
 #elif defined(NDEBUG)
   const char* kind = "release";

@@ -47,7 +47,7 @@ double shared_machine::greatest(int thread, double mine) {
 
 void run_on_ranks(application& program, shared_machine& m, int threads_of_rank) {
   program.prepare(m);
-  sojourn::shared::start(threads_of_rank, [&](int thread) { program.run(m, thread); });
+  sojourn::shared::run_threads(threads_of_rank, [&](int thread) { program.run(m, thread); });
 }
 
 }  // namespace apps::nine

@@ -8,14 +8,19 @@
 #include <sojourn/launcher.hpp>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "driver/benchmarks.hpp"
 #include "driver/machine.hpp"
+#include "driver/process.hpp"
+#include "driver/svg_drawing.hpp"
+#include "driver/svg_ratios.hpp"
 
 namespace bench {
 
@@ -38,14 +43,8 @@ int with_output(int status) {
   return status == 0 ? 1 : status;
 }
 
-int run_benchmarks(const std::string& name, const settings& chosen,
-                   const shared_settings& of_shared, bool as_json) {
-  const installation here;
-  settings complete = chosen;
-  if (complete.figures.empty()) complete.figures = here.figures();
-  report result;
-  tell_progress("the distance of the cores");
-  machine measured_on(here);
+void run_benchmark(const std::string& name, report& result, const installation& here,
+                   const settings& complete, const shared_settings& of_shared) {
   if (name == "ping" || name == "all") bench_ping(result, here, complete);
   if (name == "migrate" || name == "all") bench_migrate(result, here, complete);
   if (name == "calls" || name == "all") bench_calls(result, here, complete);
@@ -71,15 +70,50 @@ int run_benchmarks(const std::string& name, const settings& chosen,
     }
   }
   if (name == "checked" || name == "all") bench_checked(result, here, complete);
+}
+
+/// Draws the ratios that were found. `names`: of the benchmarks.
+void draw(const report& result, const std::vector<std::string>& names, const settings& chosen,
+          const std::string& machine, const std::filesystem::path& file) {
+  ratio_chart what;
+  const std::string all_names = fmt::format("{}", fmt::join(names, " "));
+  what.title = fmt::format("sojourn bench {}", all_names);
+  for (const figure& f : result.figures()) {
+    if (f.value && f.range && *f.value > 0 && f.range->q1 > 0)
+      what.ratios.push_back({f.what, *f.value, f.range->q1, f.range->q3, f.reach, f.at_least});
+  }
+  if (what.ratios.empty())
+    throw failure("nothing to draw in " + file.string() + ": " + all_names + " found no ratio");
+  what.below = {
+      "Dots: medians of the ratios; bars: their quartiles; angles: aims, open to the side that is "
+      "meant; orange: missed.",
+      machine,
+      fmt::format("sojourn bench {} {} --svg {}", all_names,
+                  chosen.work.quick ? "--quick" : fmt::format("--pairs {}", chosen.work.pairs),
+                  file.filename().string())};
+  write_svg(file, what);
+}
+
+int run_benchmarks(const std::vector<std::string>& names, const settings& chosen,
+                   const shared_settings& of_shared, bool as_json,
+                   const std::filesystem::path& svg) {
+  const installation here;
+  settings complete = chosen;
+  if (complete.figures.empty()) complete.figures = here.figures();
+  report result;
+  tell_progress("the distance of the cores");
+  machine measured_on(here);
+  for (const std::string& name : names) run_benchmark(name, result, here, complete, of_shared);
   tell_progress("the distance of the cores");
   const nlohmann::json found = measured_on.at_the_end();
   result.add_header("machine", found, measured_on.text());
   if (chosen.work.quick)
     result.add_note("A trial run: too few pairs for a figure that is worth quoting.");
   tell_progress("");
+  if (!svg.empty()) draw(result, names, chosen, measured_on.text(), svg);
   if (as_json)
     std::printf("%s\n", result.json().dump(2).c_str());
-  else if (name == "all" && chosen.work.quick)
+  else if (names.front() == "all" && chosen.work.quick)
     result.print_page();
   else
     result.print_table();
@@ -92,8 +126,9 @@ int run_benchmarks(const std::string& name, const settings& chosen,
 int main(int argc, char** argv) {
   CLI::App app{"Compares Sojourn with its peers on this machine, in turns within one run.",
                "sojourn bench"};
-  std::string name;
+  std::vector<std::string> asked;
   bool as_json = false;
+  std::filesystem::path svg;
   bench::settings chosen;
   std::vector<std::string> names{"ping", "migrate",  "calls",       "threads", "hybrid",  "rpc",
                                  "am",   "onesided", "collectives", "load",    "scaling", "start",
@@ -101,17 +136,20 @@ int main(int argc, char** argv) {
   for (const auto& applications : {bench::application_names(), bench::execution_names()}) {
     names.insert(names.end(), applications.begin(), applications.end());
   }
-  app.add_option("name", name, fmt::format("{}, or all of them", fmt::join(names, ", ")))
+  app.add_option("names", asked,
+                 fmt::format("One or several of {}; or all", fmt::join(names, ", ")))
       ->required();
   names.emplace_back("all");
-  app.get_option("name")->check(CLI::IsMember(names));
+  app.get_option("names")->check(CLI::IsMember(names));
   app.add_flag("--json", as_json, "Print one JSON object instead of a table");
   app.add_option("--pairs", chosen.work.pairs, "Interleaved pairs for each figure, at least 11")
       ->check(CLI::Range(bench::effort::pairs_min, 100'000))
       ->capture_default_str();
   app.add_flag("--quick", chosen.work.quick, "A short trial run with 3 pairs");
   app.add_option("--out", chosen.figures,
-                 "Folder for SVG files (default: figures in the build folder, or here)");
+                 "Folder for the SVG files of papers' figures (default: figures in the build "
+                 "folder, or here)");
+  app.add_option("--svg", svg, "File for a picture of all ratios with their quartiles and aims");
   bench::shared_settings of_shared;
   auto* paper = app.add_flag("--paper", of_shared.paper,
                              "Of shared: tables and figures of Thitikamol and Keleher, in place of "
@@ -140,15 +178,21 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& wrong) {
     return bench::with_output(app.exit(wrong) == 0 ? 0 : bench::usage_status);
   }
-  if (name != "shared" && (of_shared.paper || !of_shared.applications.empty())) {
+  const auto has = [&](const char* name) { return std::ranges::find(asked, name) != asked.end(); };
+  if (has("all") && asked.size() > 1) {
+    std::fprintf(stderr, "sojourn bench: all are asked for, and some beside them (try --help)\n");
+    return bench::usage_status;
+  }
+  if (!has("shared") && (of_shared.paper || !of_shared.applications.empty())) {
     std::fprintf(stderr,
                  "sojourn bench: --paper and --applications are options of shared, not of %s (try "
                  "--help)\n",
-                 name.c_str());
+                 asked.front().c_str());
     return bench::usage_status;
   }
   try {
-    return bench::with_output(bench::run_benchmarks(name, chosen, of_shared, as_json));
+    if (!svg.empty()) bench::check_writable(svg);
+    return bench::with_output(bench::run_benchmarks(asked, chosen, of_shared, as_json, svg));
   } catch (const std::exception& wrong) {
     bench::tell_progress("");
     std::fprintf(stderr, "sojourn bench: %s\n", wrong.what());

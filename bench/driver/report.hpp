@@ -88,6 +88,7 @@ class report {
   /// All but the tables.
   void print_page() const;
   const nlohmann::json& json() const { return json_; }
+  const std::vector<figure>& figures() const { return figures_; }
 
  private:
   void add_ratios(const std::string& group, const std::string& key, const std::string& what,

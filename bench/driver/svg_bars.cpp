@@ -9,7 +9,7 @@
 #include <numeric>
 #include <string_view>
 
-#include "driver/svg_chart.hpp"
+#include "driver/svg_drawing.hpp"
 
 namespace bench {
 namespace {
@@ -89,15 +89,8 @@ std::string to_svg(const bar_chart& what) {
   }
   const double step = tick_step(most, ticks_max);
   const scale to{std::max(1.0, std::ceil(most / step - 1e-9)) * step};
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:g} {1:g}\" width=\"{0:g}\" "
-      "height=\"{1:g}\" font-family=\"sans-serif\" font-size=\"12\">\n"
-      "<rect width=\"{0:g}\" height=\"{1:g}\" fill=\"white\"/>\n",
-      width, height);
-  svg += svg_label(width / 2, 22, "middle", what.title);
-  svg += fmt::format(
-      "<text transform=\"translate(20 {:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-      (top + height - bottom) / 2, svg_escaped(what.y_label));
+  std::string svg = svg_begin(width, height, what.title);
+  svg += svg_upright(20, (top + height - bottom) / 2, what.y_label);
   for (double y = 0; y <= to.end * 1.0001; y += step) {
     svg += svg_rule(left, to.y(y), width - right, to.y(y), y == 0 ? "black" : "#dddddd");
     svg += svg_label(left - 8, to.y(y) + 4, "end", fmt::format("{:g}", y));

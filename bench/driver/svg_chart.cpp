@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <string_view>
 
-#include "driver/process.hpp"
+#include "driver/svg_drawing.hpp"
 
 namespace bench {
 namespace {
@@ -64,9 +63,7 @@ std::string axes(const chart& what, const scale& to, double x_step, double y_ste
   }
   svg += svg_rule(left, top, left, to.y(0), "black");
   svg += svg_label((left + width - right) / 2, height - 18, "middle", what.x_label);
-  svg += fmt::format(
-      "<text transform=\"translate(20 {:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-      (top + height - bottom) / 2, svg_escaped(what.y_label));
+  svg += svg_upright(20, (top + height - bottom) / 2, what.y_label);
   return svg;
 }
 
@@ -102,57 +99,11 @@ std::string legend(const chart& what) {
 
 }  // namespace
 
-std::string svg_escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
-
-std::string svg_label(double x, double y, const char* anchor, const std::string& text) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
-                     svg_escaped(text));
-}
-
-std::string svg_rule(double x1, double y1, double x2, double y2, const char* colour) {
-  return fmt::format(
-      "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", x1, y1, x2,
-      y2, colour);
-}
-
-double tick_step(double span, int steps_max) {
-  if (span <= 0) return 1;
-  const double power = std::pow(10, std::floor(std::log10(span / steps_max)));
-  for (const double factor : {1.0, 2.0, 5.0, 10.0})
-    if (span / (factor * power) <= steps_max) return factor * power;
-  return 10 * power;
-}
-
 std::string to_svg(const chart& what) {
   double x_step = 1;
   double y_step = 1;
   const scale to = scale_of(what, x_step, y_step);
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:g} {1:g}\" width=\"{0:g}\" "
-      "height=\"{1:g}\" font-family=\"sans-serif\" font-size=\"12\">\n"
-      "<rect width=\"{0:g}\" height=\"{1:g}\" fill=\"white\"/>\n",
-      width, height);
-  svg +=
-      fmt::format("<text x=\"{:g}\" y=\"22\" text-anchor=\"middle\" font-size=\"15\">{}</text>\n",
-                  width / 2, svg_escaped(what.title));
+  std::string svg = svg_begin(width, height, what.title);
   svg += axes(what, to, x_step, y_step);
   for (std::size_t i = 0; i < what.lines.size(); ++i)
     svg += curve(what.lines[i], looks[i % looks.size()], to);
@@ -162,15 +113,6 @@ std::string to_svg(const chart& what) {
 
 void write_svg(const std::filesystem::path& file, const chart& what) {
   write_text(file, to_svg(what));
-}
-
-void write_text(const std::filesystem::path& file, const std::string& text) {
-  std::error_code failed;
-  std::filesystem::create_directories(file.parent_path(), failed);
-  std::ofstream out(file);
-  out << text;
-  out.flush();
-  if (!out) throw failure("cannot write " + file.string());
 }
 
 }  // namespace bench

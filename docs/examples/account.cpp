@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects, remote calls and an activation: docs/getting-started.md.
+// Objects, remote calls and an activation: docs/getting_started.md.
 #include <sojourn/sojourn.hpp>
 
 #include <cstdio>

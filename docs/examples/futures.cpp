@@ -12,7 +12,7 @@ struct store_room {
 };
 
 long add_up(global_ptr<store_room> near, global_ptr<store_room> far) {
-  future<long> first = near.async<&store_room::count>();  // under way while this activation moves
+  future<long> first = near.async<&store_room::count>();  // goes on while this one moves
   long second = far.call<&store_room::count>(via::migrate);
   return first.get() + second;  // taken on the rank of `far`
 }

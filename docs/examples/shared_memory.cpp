@@ -16,13 +16,13 @@ struct total {
 
 void relax(std::span<double> from, std::span<double> to, total* change) {
   const std::size_t all = from.size() - 2;
-  shared::start(2, [=](int thread) {  // two threads on each rank
+  shared::run_threads(2, [=](int thread) {  // two threads on each rank
     const auto threads = static_cast<std::size_t>(shared::threads());
     const std::size_t first = 1 + all * static_cast<std::size_t>(thread) / threads;
     const std::size_t end = 1 + all * static_cast<std::size_t>(thread + 1) / threads;
     double mine = 0;
     for (std::size_t i = first; i < end; ++i) {
-      to[i] = (from[i - 1] + from[i + 1]) / 2;  // plain loads and stores, wherever the page is
+      to[i] = (from[i - 1] + from[i + 1]) / 2;  // plain loads and stores
       mine += to[i] - from[i];
     }
     {
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
     const std::span from(reinterpret_cast<double*>(at[0]), points);
     const std::span to(reinterpret_cast<double*>(at[1]), points);
     auto* change = reinterpret_cast<total*>(at[2]);
-    if (rank_me() == 0) from[0] = from[points - 1] = 1000;  // seen by all threads of start()
+    if (rank_me() == 0) from[0] = from[points - 1] = 1000;  // seen by all threads of run_threads()
     relax(from, to, change);
     if (rank_me() == 0) std::printf("%g %g %g\n", to[1], to[500], change->sum);
     barrier();

@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
     shared::pointer<work> w;
     if (rank_me() == 0) w = shared::alloc<work>();
     w = broadcast(w);
-    shared::start(2, [=](int number) {
+    shared::run_threads(2, [=](int number) {
       if (number == shared::threads() - 1) {
         w->first = 1;
         w->last = 200;

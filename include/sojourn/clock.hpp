@@ -3,9 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 namespace sojourn {
 
@@ -24,7 +21,7 @@ std::uint64_t now_ns();
 /// The processor's cycle or timer count: cheap, for short intervals on one rank.
 inline std::uint64_t ticks() {
 #if defined(__x86_64__)
-  return __rdtsc();
+  return __builtin_ia32_rdtsc();  // the header of intrinsics takes a second to compile
 #else
   std::uint64_t t;
   asm volatile("mrs %0, cntvct_el0" : "=r"(t));

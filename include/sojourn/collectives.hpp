@@ -12,6 +12,17 @@
 // Errors: rank_lost when a member has ended. What `op` or the marshalling of a value throws on one
 // rank is thrown on every rank that waits for the result. sojourn::error, before anything is sent,
 // when there is no such root, or the team has no members.
+//
+// Each rank has counted words; every rank gets the sums (docs/examples/collectives.cpp):
+//
+//     using counts = std::map<std::string, int>;
+//
+//     counts of_all_ranks(const counts& mine) {
+//       return reduce(mine, [](counts a, const counts& b) {
+//         for (const auto& [word, times] : b) a[word] += times;
+//         return a;
+//       });
+//     }
 #pragma once
 
 #include <optional>

@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting for everything that was started, wherever it went.
+//
+// Returns when all calls that were begun inside have run (docs/examples/aggregation.cpp):
+//
+//     finish([&] {
+//       aggregated here;
+//       for (unsigned i = 0; i < 100'000; ++i) {
+//         const unsigned value = i * 2654435761u >> 8;
+//         rpc_ff(static_cast<rank_t>(value % ranks), count, value / ranks % 1000);
+//       }
+//     });
 #pragma once
 
 #include <exception>

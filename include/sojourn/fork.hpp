@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Children that run in place first: a fork is a call until it blocks.
+//
+// Children that run as plain calls unless they wait (docs/examples/forks.cpp):
+//
+//     long fibonacci(long n) {
+//       if (n < 2) return n;
+//       auto older = fork(fibonacci, n - 1);
+//       const long younger = fibonacci(n - 2);
+//       return older.get() + younger;
+//     }
 #pragma once
 
 #include <concepts>

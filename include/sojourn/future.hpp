@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Futures: a result that is here, or a ticket for one that will come.
+//
+// A future may be made on one rank and read on another (docs/examples/futures.cpp):
+//
+//     long add_up(global_ptr<store_room> near, global_ptr<store_room> far) {
+//       future<long> first = near.async<&store_room::count>();  // goes on while this one moves
+//       long second = far.call<&store_room::count>(via::migrate);
+//       return first.get() + second;  // taken on the rank of `far`
+//     }
 #pragma once
 
 #include <array>

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects anywhere in the job, and accesses to them.
+//
+// One function, whose accesses go there as calls or by moving there (docs/examples/account.cpp):
+//
+//     long deposit_three_times(global_ptr<account> a, long cents, via how) {
+//       a.call<&account::deposit>(how, cents);
+//       a.call<&account::deposit>(how, cents);
+//       return a.call<&account::deposit>(how, cents);
+//     }
 #pragma once
 
 #include <compare>

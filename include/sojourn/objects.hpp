@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making objects anywhere in the job, destroying them, and reaching their bytes without a method.
+//
+// An object on the last rank (docs/examples/account.cpp):
+//
+//     auto a = make<account>(rank_count() - 1, 500L);  // on the last rank
+//     a.call<&account::deposit>(via::rpc, 250L);
+//     std::printf("balance %ld\n", a.call<&account::balance>(via::rpc));
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,16 @@
 // One-sided access to any rank's heap: atomic words, and copies that begin now and are waited for
 // later (split-phase). Where ranks share their heaps these are plain loads and stores. objects.hpp
 // has copies that are complete on return.
+//
+// Stores to an array of another rank while this one computes (docs/examples/one_sided.cpp):
+//
+//     auto there = make_array<double>(other, 1000);
+//     std::vector<double> values(1000, 0.5);
+//
+//     completions done;
+//     put(std::span<double>(values), there, done);
+//     // … whatever needs neither `there` nor changes `values` …
+//     done.wait();
 #pragma once
 
 #include <atomic>

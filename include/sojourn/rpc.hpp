@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Remote calls of functions.
+//
+// Calls a function on every rank at once, and adds up the answers (docs/examples/account.cpp):
+//
+//     std::vector<future<long>> answers;
+//     for (rank_t r = 0; r < rank_count(); ++r) {
+//       answers.push_back(rpc(r, [](long x) { return x * rank_me(); }, 10L));
+//     }
+//     long sum = 0;
+//     for (long answer : when_all(std::move(answers)).get()) sum += answer;
 #pragma once
 
 #include <new>

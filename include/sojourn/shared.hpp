@@ -4,9 +4,9 @@
 // (docs/shared_memory.md).
 //
 // A program without data races sees sequentially consistent memory. What orders: locks, barriers,
-// the beginning and the end of start(), calls and their answers, and moves. Neighbouring bytes may
-// be stored to by different ranks at the same time.
-// Source: Thitikamol and Keleher, Per-Node Multi-Threading and Remote Latency (CVM).
+// the beginning and the end of run_threads(), calls and their answers, and moves. Neighbouring
+// bytes may be stored to by different ranks at the same time. Source: Thitikamol and Keleher,
+// Per-Node Multi-Threading and Remote Latency (CVM).
 #pragma once
 
 #include "sojourn/shared_atomic.hpp"

@@ -1,5 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocating memory that all ranks share: the first part of sojourn/shared.hpp.
+//
+// Threads of all ranks smooth a row of numbers (docs/examples/shared_memory.cpp):
+//
+//     void relax(std::span<double> from, std::span<double> to, total* change) {
+//       const std::size_t all = from.size() - 2;
+//       shared::run_threads(2, [=](int thread) {  // two threads on each rank
+//         const auto threads = static_cast<std::size_t>(shared::threads());
+//         const std::size_t first = 1 + all * static_cast<std::size_t>(thread) / threads;
+//         const std::size_t end = 1 + all * static_cast<std::size_t>(thread + 1) / threads;
+//         double mine = 0;
+//         for (std::size_t i = first; i < end; ++i) {
+//           to[i] = (from[i - 1] + from[i + 1]) / 2;  // plain loads and stores
+//           mine += to[i] - from[i];
+//         }
+//         {
+//           const std::lock_guard lock(change->mutex);
+//           change->sum += mine;
+//         }
+//         shared::barrier();  // all of `to` can be loaded from here on
+//       });
+//     }
 #pragma once
 
 #include <cstddef>

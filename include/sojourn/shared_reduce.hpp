@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Combining values of all threads of shared::start(), in each rank first: a part of
+// Combining values of all threads of shared::run_threads(), in each rank first: a part of
 // sojourn/shared.hpp.
 #pragma once
 
@@ -21,11 +21,11 @@ namespace sojourn::shared {
 
 namespace detail {
 
-/// Where a thread of start() stands among those that begin on its rank.
+/// Where a thread of run_threads() stands among those that begin on its rank.
 struct thread_place {
   rank_t rank;        ///< Where it began.
   std::size_t place;  ///< Among these, from 0.
-  std::size_t of;     ///< How many they are; 0 outside of start(), in a main fiber.
+  std::size_t of;     ///< How many they are; 0 outside of run_threads(), in a main fiber.
 };
 /// Of the running one. Suspends where it has moved. Errors: sojourn::error when it takes no part in
 /// barriers.
@@ -104,13 +104,13 @@ T reduce_in_rank(std::size_t place, std::size_t threads, T value) {
 
 }  // namespace detail
 
-/// op(op(v0, v1), v2)… over the values of all threads of start(), in the order of their numbers;
-/// returned to each of them. Outside of start(): over those of the main fibers. The threads of a
-/// rank are combined there, and then one sends (sojourn::reduce): no message more than one thread a
-/// rank takes. All of them call it, with the same types and operation, and no other collective
-/// operation of all ranks at the same time. `op` is associative and has no captures, such as
-/// std::plus<>{}; values travel, or are marshalled. It orders as barrier() does. A thread that has
-/// moved takes part where it began, by a call.
+/// op(op(v0, v1), v2)… over the values of all threads of run_threads(), in the order of their
+/// numbers; returned to each of them. Outside of run_threads(): over those of the main fibers. The
+/// threads of a rank are combined there, and then one sends (sojourn::reduce): no message more than
+/// one thread a rank takes. All of them call it, with the same types and operation, and no other
+/// collective operation of all ranks at the same time. `op` is associative and has no captures,
+/// such as std::plus<>{}; values travel, or are marshalled. It orders as barrier() does. A thread
+/// that has moved takes part where it began, by a call.
 ///
 /// Suspends. Errors: what `op` throws, on the rank where it does, and sojourn::error on others;
 /// sojourn::error in fibers that take no part, and when the threads of a rank combine different

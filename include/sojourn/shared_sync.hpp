@@ -113,16 +113,16 @@ class counted_barrier {
   [[maybe_unused]] char place_ = 0;
 };
 
-/// Returns when all threads of start() have called it, or, outside of start(), the main fibers of
-/// all ranks. What any of them stored before can be loaded afterwards. Suspends.
-/// Errors: rank_lost.
+/// Returns when all threads of run_threads() have called it, or, outside of run_threads(), the main
+/// fibers of all ranks. What any of them stored before can be loaded afterwards. Suspends. Errors:
+/// rank_lost.
 void barrier();
 
-/// Returns when all threads that start() began on this rank have called it; outside of start(),
-/// in a main fiber, at once. No message and no notices: the fibers of a rank see each other's
-/// stores anyway. A thread that has moved to another rank takes part in the barrier of the rank
-/// where it began, by a call. Suspends. Errors: sojourn::error in other fibers; rank_lost when a
-/// rank has ended meanwhile.
+/// Returns when all threads that run_threads() began on this rank have called it; outside of
+/// run_threads(), in a main fiber, at once. No message and no notices: the fibers of a rank see
+/// each other's stores anyway. A thread that has moved to another rank takes part in the barrier of
+/// the rank where it began, by a call. Suspends. Errors: sojourn::error in other fibers; rank_lost
+/// when a rank has ended meanwhile.
 void local_barrier();
 
 }  // namespace sojourn::shared

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "sojourn/rank.hpp"
@@ -17,9 +18,9 @@
 
 namespace sojourn::shared {
 
-/// The number of the running thread of start(), and how many there are. Threads with neighbouring
-/// numbers share a rank. Outside of start(): the rank, and the number of ranks. thread() suspends
-/// on a rank to which the thread has moved.
+/// The number of the running thread of run_threads(), and how many there are. Threads with
+/// neighbouring numbers share a rank. Outside of run_threads(): the rank, and the number of ranks.
+/// thread() suspends on a rank to which the thread has moved.
 int thread();
 int threads();
 
@@ -31,7 +32,7 @@ void thread_begins(int number);
 /// Joins all; then rethrows what left the first of them that threw.
 void join_threads(std::span<const sojourn::thread> threads);
 
-/// What a thread of start() does.
+/// What a thread of run_threads() does.
 template <class Call>
 void run_thread(int number, Call call) {
   thread_begins(number);
@@ -64,9 +65,9 @@ void run_thread(int number, Call call) {
 ///
 /// Suspends until all threads of all ranks have ended. Errors: rethrows what leaves `fn`;
 /// rank_lost; sojourn::error when the number is not positive, or when it is called in a thread of
-/// start().
+/// run_threads().
 template <class F, class... A>
-void start(int threads_of_rank, F&& fn, A... arguments) {
+void run_threads(int threads_of_rank, F&& fn, A... arguments) {
   using callable = std::decay_t<F>;
   detail::begin_threads(threads_of_rank);
   std::vector<sojourn::thread> all;
@@ -81,9 +82,10 @@ void start(int threads_of_rank, F&& fn, A... arguments) {
           },
           travelling(fn), number, arguments...));
     } else {
-      static_assert(sizeof...(A) == 0,
-                    "sojourn: shared::start() gives arguments to functions and callables without "
-                    "captures, and only such as travel; capture them instead");
+      static_assert(
+          sizeof...(A) == 0,
+          "sojourn: shared::run_threads() gives arguments to functions and callables without "
+          "captures, and only such as travel; capture them instead");
       all.push_back(spawn(
           thread_options{.pinned = true},
           [](std::uintptr_t called, int mine) {
@@ -101,6 +103,13 @@ void start(int threads_of_rank, F&& fn, A... arguments) {
   }
   detail::end_threads();
   if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+/// The name of run_threads() until version 0.2.
+template <class F, class... A>
+[[deprecated("sojourn: shared::start() is called shared::run_threads() now")]]
+void start(int threads_of_rank, F&& fn, A... arguments) {
+  run_threads(threads_of_rank, std::forward<F>(fn), std::move(arguments)...);
 }
 
 }  // namespace sojourn::shared

@@ -2,6 +2,19 @@
 // Threads: computations with a name that is valid in the whole job, which move to another rank by
 // themselves or are moved by others. Source: Sang and Rego, Efficient Implementation of Thread
 // Migration on Distributed-Memory Multiprocessors (1993).
+//
+// A thread that visits all ranks, with its containers (docs/examples/threads.cpp):
+//
+//     void collect(global_ptr<long> result) {
+//       std::pmr::map<int, std::pmr::string> seen(thread_heap());
+//       long sum = 0;
+//       for (rank_t r = 0; r < rank_count(); ++r) {
+//         migrate(self(), r);
+//         sum += rank_me() + 1;
+//         seen[r] = "rank " + std::to_string(rank_me()) + ", as it was seen there";
+//       }
+//       store(result, static_cast<long>(seen.size()) * 1000 + sum);
+//     }
 #pragma once
 
 #include <cstdint>

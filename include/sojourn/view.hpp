@@ -4,14 +4,29 @@
 
 #include <concepts>
 #include <cstddef>
-#include <ranges>
+#include <iterator>
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "sojourn/travels.hpp"
 
 namespace sojourn {
+
+namespace detail {
+/// What std::data of a range points to.
+template <class Range>
+using element_in_a_row =
+    std::remove_const_t<std::remove_pointer_t<decltype(std::data(std::declval<const Range&>()))>>;
+/// Its elements lie one behind the other. The concepts of <ranges> say so too; that header alone
+/// would be a tenth of what every program compiles.
+template <class Range>
+concept elements_in_a_row = requires(const Range& range) {
+  requires std::is_pointer_v<decltype(std::data(range))>;
+  { std::size(range) } -> std::convertible_to<std::size_t>;
+};
+}  // namespace detail
 
 /// A range of elements that a remote function reads in place: in the message as it arrived, without
 /// a copy at the receiver. Elements travel and are aligned to 16 bytes at most.
@@ -32,11 +47,9 @@ class view {
   constexpr view() = default;
   constexpr view(const T* first, std::size_t count) : first_(first), count_(count) {}
   /// A view of a vector, an array, a string, a span…
-  template <std::ranges::contiguous_range Range>
-    requires(std::ranges::sized_range<Range> && !std::same_as<std::remove_cvref_t<Range>, view> &&
-             std::same_as<std::ranges::range_value_t<Range>, T>)
-  constexpr view(const Range& range)
-      : first_(std::ranges::data(range)), count_(std::ranges::size(range)) {}
+  template <detail::elements_in_a_row Range>
+    requires(!std::same_as<Range, view> && std::same_as<detail::element_in_a_row<Range>, T>)
+  constexpr view(const Range& range) : first_(std::data(range)), count_(std::size(range)) {}
 
   constexpr const T* data() const { return first_; }
   constexpr std::size_t size() const { return count_; }
@@ -56,8 +69,8 @@ class view {
   std::size_t count_ = 0;
 };
 
-template <std::ranges::contiguous_range Range>
-view(const Range&) -> view<std::ranges::range_value_t<Range>>;
+template <detail::elements_in_a_row Range>
+view(const Range&) -> view<detail::element_in_a_row<Range>>;
 
 template <class T>
 inline constexpr bool detail::has_address<view<T>> = true;

@@ -10,7 +10,7 @@ extern char** environ;
 namespace sojourn::detail {
 namespace {
 
-/// The settings that docs/running-jobs.md and its neighbours explain. tests/launcher/settings.sh
+/// The settings that docs/running_jobs.md and its neighbours explain. tests/launcher/settings.sh
 /// compares this list with what the sources read.
 constexpr std::string_view for_users[] = {
     "SOJOURN_AGGREGATE",      "SOJOURN_ALLOW",

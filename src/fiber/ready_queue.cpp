@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "sojourn/clock.hpp"
 
 namespace sojourn::detail {
 
@@ -36,6 +37,7 @@ void make_ready_first(piece* p, long word) {
 }
 
 void shut_out(piece* p) {
+  p->since = ticks();  // a wait of its own, with nothing to do with the one that has ended
   p->next_ready = nullptr;
   (first_shut_out == nullptr ? first_shut_out : last_shut_out->next_ready) = p;
   last_shut_out = p;

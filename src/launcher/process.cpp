@@ -244,7 +244,7 @@ process_state::process_state(rlim_t open_files) {
   sigaction(SIGPIPE, &action, &pipe_before_);
   // A limit on file sizes (ulimit -f) then makes calls fail, which can be said.
   sigaction(SIGXFSZ, &action, &file_size_before_);
-  action.sa_handler = SIG_DFL;  // Ignored, it would leave no exit status to wait for.
+  action.sa_handler = SIG_DFL;  // If SIGCHLD were ignored, waitpid() would get no exit status.
   sigaction(SIGCHLD, &action, &child_before_);
 
   // What a dead rank leaves running becomes our child, so that it can be ended with the job.

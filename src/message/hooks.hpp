@@ -22,8 +22,9 @@ struct scope_wire {
   void (*gather)();
 };
 
-/// Each member is filled in once, by the floor that it belongs to, before main begins. All but
-/// `scopes` and `tell` are called on the scheduler's stack.
+/// Each member is filled in once, by the floor that it belongs to, before main begins. `scopes` and
+/// `tell` are called on any stack, `interrupted` in a signal handler, all others on the scheduler's
+/// stack.
 struct dispatcher_hooks {
   scope_wire scopes;  ///< rpc
   /// A message that lets a fiber go on is about to be sent: sends what must arrive before it. False

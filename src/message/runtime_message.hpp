@@ -10,7 +10,9 @@
 namespace sojourn::detail {
 
 /// Messages of the runtime itself; the numbers of users' handlers follow. The runtime's handlers
-/// run on the dispatcher, never suspend, and consume the message.
+/// never suspend, and consume the message. Requests are handled on the dispatcher's stack; replies
+/// also on the stack of a fiber that waits for one, and replies about shared memory in the handler
+/// of a doorbell's signal, in the middle of the program's code.
 enum class runtime_message : std::uint16_t {
   result,          ///< ticket, bytes: completes a ticket.
   piece,           ///< A piece of a stack.

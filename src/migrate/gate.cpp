@@ -108,9 +108,9 @@ bool saved_exceptions(const boundary& b) {
   return b.open != nullptr && (b.open->events & mark::saved_exceptions) != 0;
 }
 
-/// Asked only when `has_forks`. A piece that waits is known to have no open fork, unless it waits
-/// below code without unwind tables; one that is about to move has just left its stack, in place.
-/// Any other is assumed to have such a fork.
+/// Whether a piece has, or may have, a fork whose child must stay. Asked only when `has_forks`.
+/// Forks are looked for in the frames, where these are in place: in a piece that waits, and in one
+/// that has just been suspended to be moved. Any other piece is assumed to have such a fork.
 bool may_have_pinned_fork(const piece* p) {
   if (!frames_are_in_place(p)) return true;
   for (boundaries each(p); each; ++each) {

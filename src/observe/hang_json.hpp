@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hang report for programs; docs/when-it-hangs.md describes its members.
+// A hang report for programs; docs/when_it_hangs.md describes its members.
 #pragma once
 
 #include <string>

@@ -38,8 +38,9 @@ ticket* unread(ticket* t) {
   return t;
 }
 
-/// Nobody waits for `id` any more. Where it is another rank's, a result follows, in case that none
-/// has come: that frees the ticket.
+/// Nobody waits for `id` any more. A ticket of this rank is freed. The home of another rank's
+/// ticket is told to drop it and is sent an empty result, in case that the true one never comes: a
+/// dropped ticket is freed when a result arrives.
 void end_wait(ticket_id id) {
   if (home_of(id) == job.me) return free_ticket(find_ticket(id));
   ticket_drop(id);

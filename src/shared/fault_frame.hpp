@@ -30,7 +30,8 @@ std::uint64_t interrupted_sp(const void* context);
 std::uint64_t interrupted_code(const void* context);
 /// A number made of the address of the interrupted instruction and of all general registers.
 std::uint64_t interrupted_registers(const void* context);
-/// How many bytes below that are needed for what is saved.
+/// How many bytes below the interrupted code's stack pointer call_on_interrupted_stack() needs, for
+/// what it saves.
 std::size_t fault_frame_bytes(const void* context);
 
 /// Has sojourn_page_fault(address, store) called there. Requires: called by a signal handler that

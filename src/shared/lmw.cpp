@@ -68,14 +68,14 @@ interval* lmw::has(lmw_page& a) { return reinterpret_cast<interval*>(&history_of
 
 // --- protection and states
 
-/// Whether the copy has all modifications that this rank knows of.
-/// False while a page that was fetched waits for diffs of others, before which its own that it
-/// lacks must not be applied.
+/// Whether the copy has this rank's own modifications. It lacks them while a page that was fetched
+/// waits for the diffs of other ranks: those must be applied before this rank's own.
 bool lmw::has_own(lmw_page& a) {
   if (a.history == nullptr || a.history->newest == nullptr) return true;
   return has(a)[x_.me] >= a.history->newest->index || !holds(rule::page_has_own);
 }
 
+/// Whether the copy has all modifications that this rank knows of.
 bool lmw::is_valid(lmw_page& a) {
   if (!a.copy) return false;
   if (a.exclusive || a.history == nullptr) return true;

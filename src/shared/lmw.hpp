@@ -10,7 +10,8 @@
 //   stale      a copy that lacks modifications this rank knows of; the base for diffs
 //   clean      a valid copy, perhaps with the twin of a closed interval whose diff is not made yet
 //   open       stored to in the open interval; there is a twin
-//   sticking   open for good: compared at each close, and its twin renewed
+//   sticking   stays open over closes: compared at each, and its twin renewed, until several closes
+//              running have found no change
 //   exclusive  nobody else has a copy: no twin, no diff, no notice
 //
 // What fibers will want is guessed from what they wanted before. A page whose copy a barrier has

@@ -41,7 +41,8 @@ class mapping {
   void grow(std::size_t bytes);
   /// How many bytes are mapped in each view.
   std::size_t bytes() const { return bytes_; }
-  /// How many bytes can be mapped: half a unit of the region (SOJOURN_REGION_GIB / 16 or more).
+  /// How many bytes can be mapped: half a unit of the region (a sixteenth of the region, or of the
+  /// power of two below it).
   static std::size_t capacity() { return addresses.shared_bytes(); }
 
  private:

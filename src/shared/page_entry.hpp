@@ -98,7 +98,7 @@ struct seq_page : page_state {
   std::uint16_t late_for;  ///< The rank that it names.
   std::uint16_t held;      ///< Instructions on several pages that hold it.
   std::uint16_t acknowledged;
-  std::uint16_t acknowledgements;  ///< So many are waited for, when home allows it.
+  std::uint16_t acknowledgements;  ///< How many must come, as home says when it allows the access.
   seq_home* home;  ///< At its home: who has it, and who waits. Null while nobody has asked.
 };
 

@@ -6,8 +6,8 @@
 //   mprotect     works everywhere; but each run of pages with the same access is a mapping, and a
 //                process may have only vm.max_map_count of them
 //
-// A page may have been closed although it was opened: whoever finds it so opens it again. None is
-// open that was closed.
+// The kernel may allow less than was asked for: where mappings run out, neighbours of a page are
+// closed with it. The fault that follows opens such a page again. The kernel never allows more.
 #pragma once
 
 #include <cstdint>

@@ -239,7 +239,8 @@ void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registe
     report_->fault(page, store, counts.shared.faults_remote != remote_before,
                    code_in_program(code, self_piece->hi));
   counts.shared.faulting_ns += clock_.since(began);
-  // Where it came and has gone again meanwhile, nobody wakes this fiber a second time.
+  // The page may have come already, and even have left again. Then the fault is over: the fiber
+  // must not wait, because nobody would wake it.
   if (!fault_is_over()) {
     if (has_lost_rank()) [[unlikely]]
       end_for_want_of(page, faulting_.needed);
@@ -343,7 +344,7 @@ bool rank_memory::is_allocated(std::uint64_t address) {
 void rank_memory::begin_threads(int count) {
   if (!members_.empty() || !main_takes_part_)
     throw error(
-        "shared::start() while other fibers than the main fibers of all ranks take part in "
+        "shared::run_threads() while other fibers than the main fibers of all ranks take part in "
         "shared::barrier(): let them end first");
   of_rank_ = count;
   pages_.set_members(0);

@@ -89,14 +89,15 @@ class rank_memory final : public services {
   void name(std::uint64_t at, const char* text);
   /// Where an address was allocated.
   int owner(std::uint64_t address) { return home(page_of(address)); }
-  /// False: never dealt out, as far as this rank can know.
+  /// Whether some rank may have allocated the address. A rank knows of other ranks' allocations
+  /// only what messages have told it.
   bool is_allocated(std::uint64_t address);
   std::size_t capacity() const { return pages_of_part_ * page_bytes; }
 
   void begin_threads(int count);
   void end_threads();
   int threads_of_rank() const { return of_rank_; }
-  /// The numbers of threads of start(), by thread.
+  /// The numbers of threads of run_threads(), by thread.
   std::pmr::unordered_map<std::uint64_t, int>& numbers() { return numbers_; }
 
   /// Frames leave this rank: perhaps those of a fiber that it expects at the next barrier.
@@ -237,7 +238,7 @@ class rank_memory final : public services {
   std::uint64_t local_barriers_left_ = 0;
   int at_local_barrier_count_ = 0;
   int of_rank_ = 0;
-  /// Outside of start(): threads that take part in barriers, and whether the main fiber does.
+  /// Outside of run_threads(): threads that take part in barriers, and whether the main fiber does.
   std::pmr::unordered_set<std::uint64_t> members_;
   bool main_takes_part_ = true;
   std::pmr::unordered_map<std::uint64_t, int> numbers_;

@@ -201,9 +201,9 @@ bool rank_memory::takes_part() const {
 void rank_memory::refuse_fiber(const char* what) const {
   throw error(std::string(what) +
               (of_rank_ == 0 ? " is called by a fiber that takes no part in it: outside of "
-                               "shared::start() only the main fibers of all ranks do"
+                               "shared::run_threads() only the main fibers of all ranks do"
                              : " is called by a fiber that takes no part in it: as long as "
-                               "shared::start() runs, its threads do"));
+                               "shared::run_threads() runs, its threads do"));
 }
 
 void rank_memory::member_joins(std::uint32_t fibers) {
@@ -217,7 +217,7 @@ void rank_memory::member_is_here() {
   if (id == 0 || is_guest() || of_rank_ != 0)
     throw error(
         "barrier_here() is for threads that take part in shared::barrier() from now on: call it in "
-        "a thread, on the rank where it has begun, and outside of shared::start()");
+        "a thread, on the rank where it has begun, and outside of shared::run_threads()");
   if (!members_.insert(id).second)
     throw error("barrier_here() in a thread that takes part in shared::barrier() already");
   pages_.fiber_came();
@@ -227,7 +227,7 @@ void rank_memory::member_is_gone() {
   if (of_rank_ != 0 || is_guest() || !takes_part())
     throw error(
         "barrier_gone() is for fibers that have taken part in shared::barrier() until now: call it "
-        "on the rank where the fiber has begun, and outside of shared::start()");
+        "on the rank where the fiber has begun, and outside of shared::run_threads()");
   if (members_.erase(sojourn::self().id()) == 0) main_takes_part_ = false;
   pages_.fiber_went();
   ask({.what = question::leave}, waits_at::shared_barrier);

@@ -47,7 +47,6 @@ class services {
   virtual int home(page_number page) = 0;
   /// The rank that keeps the object with this number. The same on all ranks.
   virtual int home_of(std::uint64_t object) = 0;
-  /// How many pages from `page` on may be fetched together with it, itself included; at least 1.
   /// How many pages from `page` on, itself included, a fault there should bring, because the
   /// program goes through memory in order; at least 1. Called once for each such fault.
   virtual std::uint32_t fetched_together(page_number page) = 0;
@@ -55,7 +54,8 @@ class services {
   /// wanted; at least fetched_together(page).
   virtual std::uint32_t together_at_most(page_number page) = 0;
 
-  /// Memory that never comes from malloc: a doorbell may interrupt the program there.
+  /// Memory that never comes from malloc: a doorbell may interrupt the program in the middle of
+  /// malloc, and what answers the doorbell allocates.
   virtual std::pmr::memory_resource* memory() = 0;
 
   /// A message is impossible: ends the rank with a report that names its sender.

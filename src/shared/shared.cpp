@@ -111,11 +111,11 @@ void check_is_shared(const volatile void* p) {
 
 void begin_threads(int of_this_rank) {
   if (of_this_rank <= 0)
-    throw error(
-        sojourn::detail::format("shared::start() of %d threads: start at least one", of_this_rank));
-  memory().require_all_ranks("sojourn::shared::start()");
+    throw error(sojourn::detail::format("shared::run_threads() of %d threads: start at least one",
+                                        of_this_rank));
+  memory().require_all_ranks("sojourn::shared::run_threads()");
   if (memory().threads_of_rank() != 0)
-    throw error("shared::start() inside of shared::start(): end the first one before");
+    throw error("shared::run_threads() inside of shared::run_threads(): end the first one before");
   shared::barrier();
   memory().begin_threads(of_this_rank);
   // Nobody's thread arrives at a barrier before all ranks know whom it waits for.

@@ -21,7 +21,12 @@ expect machine processor cores distance raw_round_trip_ns raw_round_trip_at_the_
   rpc_over_raw rpc_over_raw_q1 rpc_over_raw_q3 rpc_over_raw_min rpc_over_raw_pairs \
   rpc_over_raw_ours_ns rpc_over_raw_peer_ns rpc_over_mpi barrier2_over_mpi barrier8_over_mpi \
   idle_cpu_seconds
-"$sojourn" bench phold --quick --json >"$scratch/out" || fail 'the benchmark phold fails'
+"$sojourn" bench phold calls --quick --json --svg "$scratch/new/ratios.svg" >"$scratch/out" ||
+  fail 'the benchmarks phold and calls fail'
+grep -q 'PHOLD' "$scratch/new/ratios.svg" || fail 'the ratios of phold are not drawn'
+grep -q 'sojourn bench phold calls --quick --svg ratios.svg' "$scratch/new/ratios.svg" ||
+  fail 'the picture does not say how it was made'
+expect local_call_extra_instructions
 expect machine steal_over_spread steal_over_spread_q1 steal_over_spread_q3 diffuse_over_spread \
   diffuse_over_spread_q1 none_over_spread_q3
 "$sojourn" bench phold --quick >"$scratch/out" || fail 'the benchmark phold fails'
@@ -39,7 +44,7 @@ expect machine paper_settings table_1 table_2 table_3_lsw table_3_seq figure_1 f
 for figure in 1 2 3 5 6 7_lmw 7_lsw 7_seq; do
   grep -q '</svg>' "$scratch/shared_figure_$figure.svg" || fail "Figure $figure is not drawn"
 done
-for wrong in 'shared --size paper' 'shared --applications sors' 'shared --paper --ranks 1' 'ping --paper'; do
+for wrong in 'all ping' 'ping --svg /proc/none/ratios.svg' 'shared --size paper' 'shared --applications sors' 'shared --paper --ranks 1' 'ping --paper'; do
   # shellcheck disable=SC2086  # words
   if "$sojourn" bench $wrong >"$scratch/out" 2>&1; then fail "this is not refused: $wrong"; fi
 done

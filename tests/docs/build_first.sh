@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds the project that docs/getting-started.md has inside another build, and runs it on one rank and on four. CMake
+# Builds the project that docs/getting_started.md has inside another build, and runs it on one rank and on four. CMake
 # optimizes such a build more than our presets do (-O3): no warning may come of it.
 # Usage: build_first.sh PROJECT SOJOURN-SOURCES BUILD-FOLDER CMAKE COMPILER SOJOURN
 set -eu

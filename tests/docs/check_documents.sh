@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The documents hold what the programs hold: each block of C++ stands in a compiled example, each link
-# leads somewhere, each counter is explained, and each example is shown.
+# The documents hold what the programs hold: each block of C++ stands in a compiled example, also those
+# at the head of public headers, each link leads somewhere, each counter is explained, and each example
+# is shown.
 # Usage: check_documents.sh ROOT
 set -u
 root=$1
@@ -17,6 +18,15 @@ cd "$root" || exit 1
 for document in README.md docs/*.md; do
   awk -v mode=check -v examples=docs/examples -f "$here/check_documents.awk" "$document" ||
     failures=$((failures + 1))
+done
+
+for header in include/sojourn/*.hpp; do
+  needed=0
+  case ${header##*/} in
+    rpc.hpp | future.hpp | global_ptr.hpp | objects.hpp | fork.hpp | finish.hpp | thread.hpp | collectives.hpp | \
+      one_sided.hpp | shared_memory.hpp) needed=1 ;;
+  esac
+  awk -v needed="$needed" -f "$here/check_header.awk" "$header" || failures=$((failures + 1))
 done
 
 find docs/examples -type f | while read -r file; do

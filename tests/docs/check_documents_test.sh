@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The check of the documents fails where it should: a block that differs, one that nothing compiles,
-# a broken link, a counter that is not explained.
+# a broken link, a counter that is not explained, an example of a header that differs or is missing.
 # Usage: check_documents_test.sh
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -53,5 +53,18 @@ printf '%s\n' "$good" >"$document"
 printf '| `images` | images |\n' >"$work/docs/counters.md"
 expect 1 'does not explain cuts'
 expect 1 'explains images'
+
+printf '| `cuts` | cuts |\n' >"$work/docs/counters.md"
+header="$work/include/sojourn/fork.hpp"
+printf '// Nothing (docs/examples/empty.cpp):\n//\n//     return 0;\n#pragma once\n' >"$header"
+expect 0 'agree'
+printf '// Nothing (docs/examples/empty.cpp):\n//\n//     return 1;\n#pragma once\n' >"$header"
+expect 1 'does not stand in'
+printf '// Nothing (docs/examples/empty.cpp):\n//\n//     int main() {\n//     return 0;\n#pragma once\n' >"$header"
+expect 1 'does not stand in'
+printf '// Nothing (docs/examples/empty.cpp):\n#pragma once\n' >"$header"
+expect 1 'an example was expected'
+printf '// Nothing.\n#pragma once\n' >"$header"
+expect 1 'has no example'
 
 [ "$failures" -eq 0 ] && echo 'the check notices what it should'

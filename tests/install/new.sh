@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# `sojourn new` writes the project that docs/getting-started.md shows; it builds and runs as it says,
+# `sojourn new` writes the project that docs/getting_started.md shows; it builds and runs as it says,
 # from an installed tree and from the build tree. Nothing that exists is touched, and bad names get
 # one sentence.
 # Usage: new.sh PREFIX CMAKE COMPILER EXAMPLE WORK COMMAND-OF-THE-BUILD-TREE

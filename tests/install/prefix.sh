@@ -24,7 +24,7 @@ mv "$prefix.first" "$prefix"
 rm "$prefix/expected"
 
 for file in bin/sojourn libexec/sojourn/sojourn share/man/man1/sojourn.1 \
-  share/doc/sojourn/LICENSE share/doc/sojourn/docs/getting-started.md \
+  share/doc/sojourn/LICENSE share/doc/sojourn/docs/getting_started.md \
   share/doc/sojourn/docs/examples/account.cpp share/sojourn/parmacs.m4 share/sojourn/cc.conf; do
   [ -e "$prefix/$file" ] || fail "$file is not installed"
 done

@@ -146,8 +146,8 @@ void use(std::string_view how) {
     use_what_is_here();
   }
   if (how == "start") {
-    fails("waits", [] { shared::start(2, [](int) { shared::barrier(); }); });
-    fails("later", [] { shared::start(2, [](int) {}); });
+    fails("waits", [] { shared::run_threads(2, [](int) { shared::barrier(); }); });
+    fails("later", [] { shared::run_threads(2, [](int) {}); });
     use_what_is_here();
   }
   if (how == "free") {
@@ -191,7 +191,7 @@ void meet(std::string_view how) {
     of_victim.lock();
   }
   shared::barrier();
-  if (how == "start" && rank_me() == victim) shared::start(2, [](int) { die(""); });
+  if (how == "start" && rank_me() == victim) shared::run_threads(2, [](int) { die(""); });
 }
 
 }  // namespace

@@ -233,9 +233,9 @@ void meet_on_other_ranks(int number, shared::pointer<int> cells) {
 
 void threads_of_start_meet_wherever_they_have_moved() {
   const auto cells = alloc_on<int>(0, 64 * page_ints);
-  shared::start(3, meet_on_other_ranks, cells);
+  shared::run_threads(3, meet_on_other_ranks, cells);
   // An activation may meet the others, too, and come back.
-  shared::start(2, [=](int number) {
+  shared::run_threads(2, [=](int number) {
     const auto visit = [](int mine, shared::pointer<int> all, int round) {
       if ((round + mine) % 2 == 0) (void)migrate_to((mine + round) % rank_count());
       all[mine] = mine * round;
@@ -271,7 +271,7 @@ void main_fibers_meet_wherever_their_activations_are() {
 void who_takes_no_part_in_barriers_is_refused() {
   if (rank_me() == 0)
     CHECK_THROWS(sojourn::error, rpc(next_rank(), [] { shared::barrier(); }).get());
-  shared::start(1, [](int) {
+  shared::run_threads(1, [](int) {
     CHECK_THROWS(sojourn::error, rpc(next_rank(), [] { shared::barrier(); }).get());
   });
 }
@@ -296,7 +296,7 @@ int main(int argc, char** argv) {
                  arguments_and_results_may_lie_on_pages_that_are_elsewhere);
     check::claim("a call right behind a barrier finds its rank behind it too",
                  a_call_right_behind_a_barrier_finds_its_rank_behind_it_too);
-    check::claim("threads of start meet wherever they have moved",
+    check::claim("threads of run_threads meet wherever they have moved",
                  threads_of_start_meet_wherever_they_have_moved);
     check::claim("main fibers meet wherever their activations are",
                  main_fibers_meet_wherever_their_activations_are);

@@ -182,7 +182,7 @@ void a_rank_answers_in(const work& l) {
 void all_ranks_compute_and_ask() {
   constexpr int rounds = 150;
   long* values = alloc_on(0, 4 * page_longs);
-  shared::start(2, [=](int number) {
+  shared::run_threads(2, [=](int number) {
     int wrong = 0;
     for (int i = 0; i < rounds; ++i) {
       if (number % 2 == 0) {

@@ -152,7 +152,7 @@ void under_locks() {
   long* all = scattered();
   auto* lock = alloc_on<shared::mutex>(0, 1);
   mutex of_rank;
-  shared::start(3, [&](int) {
+  shared::run_threads(3, [&](int) {
     for (std::size_t p = 0; p < pages; ++p) {
       const std::lock_guard here(of_rank);  // of Sojourn: fibers of the rank wait for it
       lock->lock();
@@ -212,7 +212,7 @@ void a_thousand_locks_each_guard_a_counter() {
       alloc_on<unsigned char>(rank_count() - 1, locks);  // its address is a mutex's name
   long* counters = alloc_on<long>(0, locks);
   constexpr int rounds = 300;
-  shared::start(2, [&](int number) {
+  shared::run_threads(2, [&](int number) {
     for (int k = 0; k < rounds; ++k) {
       const auto l =
           static_cast<std::size_t>(number * 7919 + k * (number % 2 == 0 ? 1 : 31)) % locks;

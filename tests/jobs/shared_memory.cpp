@@ -154,7 +154,7 @@ void threads_of_all_ranks_share_memory() {
     counter* c =
         static_cast<counter*>(static_cast<void*>(alloc_on<unsigned char>(0, sizeof(counter))));
     if (rank_me() == 0) c->value = 1000;  // Seen by the threads: they begin afterwards.
-    shared::start(threads, [=](int number) {
+    shared::run_threads(threads, [=](int number) {
       CHECK(shared::threads() == all && shared::thread() == number);
       CHECK(number / threads == rank_me());
       CHECK(c->value >= 1000);
@@ -179,7 +179,7 @@ void threads_of_all_ranks_share_memory() {
 void what_a_thread_throws_is_thrown_again() {
   bool caught = false;
   try {
-    shared::start(2, [](int number) {
+    shared::run_threads(2, [](int number) {
       if (number % 2 == 1) throw std::runtime_error("odd");
     });
   } catch (const std::runtime_error& e) {

@@ -395,7 +395,7 @@ void run_random_program(u64 seed) {
                                alloc_on<std::uint32_t>(0, p.sections + 1)};
   loads seen = no_loads(p);
   current = {&p, &at};
-  shared::start(p.threads_of_rank, [&](int number) {
+  shared::run_threads(p.threads_of_rank, [&](int number) {
     const auto thread = static_cast<std::size_t>(number);
     run_thread(p, thread, at, locks, seen[thread]);
   });

@@ -140,7 +140,7 @@ void two_threads_that_need_a_page_ask_once() {
   if (rank_me() == 0) all[3] = 5;
   shared::barrier();
   const shared::counters before = shared::counters_now();
-  shared::start(2, [&](int) { CHECK_EQUAL(all[3], 5); });
+  shared::run_threads(2, [&](int) { CHECK_EQUAL(all[3], 5); });
   if (rank_me() == 1) {
     const shared::counters c = since(before);
     CHECK_EQUAL(c.faults_remote, 1);

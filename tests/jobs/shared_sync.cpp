@@ -50,7 +50,7 @@ void each_number_is_added_to_once() {
   int* seen = alloc_on<int>(0, 2 * all);
   const std::uint32_t first = global_count.load();
   sojourn::barrier();
-  shared::start(threads_of_rank, [&](int) {
+  shared::run_threads(threads_of_rank, [&](int) {
     for (std::size_t i = 0; i < each; ++i) {
       ++seen[count->fetch_add(1)];
       ++seen[all + global_count.fetch_add(1) - first];
@@ -172,7 +172,7 @@ void one_wins_each_round() {
   constexpr int rounds = 30;
   auto* turn = alloc_on<shared::atomic<int>>(0);
   int* wins = alloc_on<int>(0, rounds);
-  shared::start(threads_of_rank, [&](int) {
+  shared::run_threads(threads_of_rank, [&](int) {
     for (int r = 0; r < rounds; ++r) {
       int expected = r;
       if (turn->compare_exchange(expected, r + 1))
@@ -194,7 +194,7 @@ void an_atomic_orders_what_it_guards() {
     long far[1000];
   };
   auto* g = alloc_on<guarded>(last_rank());
-  shared::start(threads_of_rank, [&](int) {
+  shared::run_threads(threads_of_rank, [&](int) {
     for (int r = 0; r < rounds; ++r) {
       while (g->taken.exchange(true)) yield();
       ++g->sum;
@@ -234,7 +234,7 @@ void a_flag_hands_over_what_was_stored() {
   const std::size_t all = all_threads();
   auto* turn_of = alloc_on<shared::flag>(0, all);
   long* value = alloc_on<long>(last_rank(), 600);
-  shared::start(threads_of_rank, [&](int number) {
+  shared::run_threads(threads_of_rank, [&](int number) {
     const auto mine = static_cast<std::size_t>(number);
     if (number == 0) turn_of[0].set();
     for (int r = 0; r < rounds; ++r) {
@@ -254,7 +254,7 @@ void a_flag_hands_over_what_was_stored() {
 
 void all_wait_for_a_flag() {
   auto* numbers = alloc_on<int>(0, 3000);
-  shared::start(threads_of_rank, [&](int number) {
+  shared::run_threads(threads_of_rank, [&](int number) {
     if (number == 0) {
       CHECK(!global_flag.is_set());
       for (int i = 0; i < 3000; ++i) numbers[i] = i;
@@ -288,7 +288,7 @@ void a_queue_loses_nothing() {
   auto* q = alloc_on<queue>(last_rank());
   const long items = each * static_cast<long>(all_threads() / 2);
   const long consumers = static_cast<long>(all_threads() - all_threads() / 2);
-  shared::start(threads_of_rank, [&](int number) {
+  shared::run_threads(threads_of_rank, [&](int number) {
     if (number % 2 != 0) {
       for (int i = 1; i <= each; ++i) {
         q->guard.lock();
@@ -335,7 +335,7 @@ void a_counted_barrier_is_for_those_who_come() {
   constexpr int rounds = 12;
   auto* odd_and_even = alloc_on<shared::counted_barrier>(last_rank(), 2);
   int* round_of = alloc_on<int>(0, all_threads());
-  shared::start(threads_of_rank, [&](int number) {
+  shared::run_threads(threads_of_rank, [&](int number) {
     const int group = number % 2;
     const int all = static_cast<int>(all_threads());
     const int members = (all + 1 - group) / 2;
@@ -355,7 +355,7 @@ void a_counted_barrier_refuses_another_number() {
   auto* refused = alloc_on<shared::flag>(0);
   CHECK_THROWS(error, b->arrive_and_wait(0));
   const auto all = static_cast<std::uint32_t>(all_threads());
-  shared::start(threads_of_rank, [&](int number) {
+  shared::run_threads(threads_of_rank, [&](int number) {
     if (number != 0) return b->arrive_and_wait(all);
     // Others may not have come yet: then this one waits for nobody.
     for (bool was_refused = false; !was_refused; yield()) {
@@ -383,7 +383,7 @@ void a_local_barrier_sends_nothing() {
     return c.page_messages + c.lock_messages + c.barrier_messages + c.news_messages +
            c.event_messages + c.intervals;
   };
-  shared::start(threads_of_rank, [&](int number) {
+  shared::run_threads(threads_of_rank, [&](int number) {
     const auto mine = static_cast<std::size_t>(number % threads_of_rank);
     shared::barrier();
     if (mine == 0) before = messages();
@@ -409,7 +409,7 @@ void a_reduction_is_in_order_and_everybody_gets_it() {
     right += std::to_string(t) + " ";
     sum += static_cast<long>(t * t);
   }
-  shared::start(threads_of_rank, [&](int number) {
+  shared::run_threads(threads_of_rank, [&](int number) {
     for (int r = 0; r < 10; ++r) {
       const long n = number;
       CHECK_EQUAL(shared::reduce_all(n * n, std::plus<>{}), sum);
@@ -424,7 +424,7 @@ struct fails {
 };
 
 void a_reduction_fails_everywhere() {
-  shared::start(threads_of_rank, [&](int number) {
+  shared::run_threads(threads_of_rank, [&](int number) {
     try {
       shared::reduce_all(number, fails{});
       CHECK(!"nothing was thrown");
@@ -436,7 +436,7 @@ void a_reduction_fails_everywhere() {
 
 void threads_that_have_moved_take_part() {
   auto* count = alloc_on<shared::atomic<int>>(0);
-  shared::start(
+  shared::run_threads(
       threads_of_rank,
       [](int number, shared::pointer<shared::atomic<int>> moved) {
         const int all = threads_of_rank * rank_count();
@@ -459,7 +459,7 @@ void a_fair_mutex_comes_to_other_ranks() {
   if (rank_count() == 1) return;
   bool* done = alloc_on<bool>(0);
   auto* going_on = alloc_on<shared::flag>(0);
-  shared::start(2, [&](int number) {
+  shared::run_threads(2, [&](int number) {
     if (rank_me() != 0) going_on->wait();
     // The two threads of rank 0 always want it, so they would hand it to each other for ever.
     int rounds = 0;
@@ -695,7 +695,7 @@ void random_operations_add_up(std::uint64_t seed) {
   };
   auto* all = alloc_on<sum_of_kind>(static_cast<rank_t>(seed) % rank_count(), sums);
   long* expected = alloc_on<long>(0, sums * kinds * all_threads());
-  shared::start(threads_of_rank, [&](int number) {
+  shared::run_threads(threads_of_rank, [&](int number) {
     std::mt19937_64 random(seed * 1000 + static_cast<unsigned>(number));
     long* mine = expected + sums * kinds * static_cast<std::size_t>(number);
     for (int i = 0; i < steps; ++i) {

@@ -65,14 +65,6 @@ struct size_option {
   int program_sizes::* size;
 };
 constexpr size_option size_options[] = {
-    {"ranks", &program_sizes::ranks},
-    {"threads", &program_sizes::threads_of_rank},
-    {"pages", &program_sizes::pages},
-    {"variables", &program_sizes::variables_of_page},
-    {"locks", &program_sizes::locks},
-    {"phases", &program_sizes::phases},
-    {"steps", &program_sizes::steps},
-    {"report", &program_sizes::report},
     {"pins", &program_sizes::pins},
     {"ranks", &program_sizes::ranks},
     {"threads", &program_sizes::threads_of_rank},

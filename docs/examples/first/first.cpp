@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first program of docs/getting-started.md.
+// The first program of docs/getting_started.md.
 #include <sojourn/sojourn.hpp>
 
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fibers that begin and end to take part in shared::barrier() while a job runs, for programs that
 // create their processes one by one (PARMACS). Not for use between the beginning and the end of
-// shared::start(), whose threads are those that take part.
+// shared::run_threads(), whose threads are those that take part.
 //
 // At first the main fibers of all ranks take part. How it is used:
 //
@@ -25,18 +25,19 @@ namespace sojourn::shared::detail {
 
 /// So many more fibers will take part in shared::barrier(): each of them calls barrier_here() when
 /// it begins. Suspends until rank 0 knows (no message on rank 0). Errors: sojourn::error when the
-/// running fiber does not take part itself, or while shared::start() runs; rank_lost.
+/// running fiber does not take part itself, or while shared::run_threads() runs; rank_lost.
 void barrier_join(std::uint32_t fibers = 1);
 
 /// The running fiber is one of those for whom barrier_join() was called. It is a thread (spawn), on
 /// any rank, and has not moved; it may afterwards. Sends nothing, never suspends. Errors:
-/// sojourn::error when the fiber is no thread, takes part already, or while shared::start() runs.
+/// sojourn::error when the fiber is no thread, takes part already, or while shared::run_threads()
+/// runs.
 void barrier_here();
 
 /// The running fiber takes part no longer; others need not wait for it. Also for a main fiber that
 /// will not take part any more. Called where the fiber began. Suspends until rank 0 knows (no
 /// message on rank 0). Errors: sojourn::error when the fiber does not take part, has moved, or
-/// while shared::start() runs; rank_lost.
+/// while shared::run_threads() runs; rank_lost.
 void barrier_gone();
 
 /// As shared::barrier(). False: not all have met who took part when the barrier before was left, or

@@ -360,8 +360,9 @@ struct marshalled_method : marshalled_request<method_head<Checked>, A...> {
   inline static const std::uint16_t handler_that_waits = register_request_handler(&handle, false);
 };
 
-/// The handler of a request. Where the function never waits, reading its values may all the same,
-/// if they are kept: the system may let no rank read another's memory.
+/// The handler of a request. A function that never waits has a handler that never waits, except
+/// when the sender kept long values back (`is_kept`): the receiver then may have to ask for them in
+/// messages, because the system does not let it read the sender's memory.
 template <class Request>
 std::uint16_t handler_for([[maybe_unused]] bool is_kept) {
   if constexpr (Request::never_waits) {

@@ -128,7 +128,8 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores,
     const std::size_t rings = number_of_own() + 1;
     delays_ = ::new (runtime_memory(sizeof(delays)))
         delays(*by, rank, rings, runtime_memory(delays::memory_bytes(rings)));
-    // With these values, the code for messages without delays always turns to the code with delays.
+    // poll(), poll_reply() and wait() have a second form for messages with delays, which they turn
+    // to where their usual form is at an end. With these values it is so at once.
     replies_in_a_row_ = INT_MAX;
     reply_spins_ = 0;
     spins_ = 0;
