@@ -17,8 +17,8 @@ namespace without_guards {
 /// Whether the system has filters of system calls at all: emulators have none.
 inline bool can_be() { return prctl(PR_GET_SECCOMP) >= 0; }
 
-/// From now on madvise(MADV_GUARD_INSTALL) is unknown and, if `also_by_mprotect`, no single page
-/// can be made inaccessible. False when the system has no such filters.
+/// From now on madvise(MADV_GUARD_INSTALL) is unknown and, if `also_by_mprotect`, nothing can be
+/// made inaccessible. False when the system has no such filters.
 inline bool from_now_on(bool also_by_mprotect) {
   constexpr auto number = static_cast<unsigned>(offsetof(seccomp_data, nr));
   auto argument = [](unsigned i) {
@@ -39,11 +39,9 @@ inline bool from_now_on(bool also_by_mprotect) {
       load(number),
       skip_unless(SYS_madvise, 3),
       load(argument(2)),
-      skip_unless(guard_install, 7),
+      skip_unless(guard_install, 5),
       fail(EINVAL),
-      skip_unless(also_by_mprotect ? static_cast<unsigned>(SYS_mprotect) : ~0u, 5),
-      load(argument(1)),
-      skip_unless(4096, 3),
+      skip_unless(also_by_mprotect ? static_cast<unsigned>(SYS_mprotect) : ~0u, 3),
       load(argument(2)),
       skip_unless(PROT_NONE, 1),
       fail(ENOMEM),

@@ -337,7 +337,7 @@ bool make_plan(plan& p, const std::string& path) {
   p.set.fingerprint = fingerprint();
   p.set.secret = self.secret;
   p.set.region_bytes = addresses.bytes;
-  p.set.stack_bytes = std::uint64_t{1} << addresses.slot_shift;
+  p.set.stack_bytes = addresses.stack_bytes;
   p.set.main_stack_bytes = addresses.main_stack_bytes;
   p.set.now_ns = now_ns();
   p.set.checked = checked();

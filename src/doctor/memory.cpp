@@ -225,11 +225,19 @@ finding check_mappings() {
     return {f.check, severity::warning, "guard pages under stacks: " + t.reason,
             "allow madvise and mprotect in the container"};
   }
+  try {
+    const address_map map = map_from_environment(ranks_tried);
+    f.found = format("%llu KiB under each stack are guarded, ",
+                     static_cast<unsigned long long>((map.beyond_guard_page() + 4096) >> 10));
+  } catch (const error&) {
+    // The setting that is wrong has a line of its own.
+    f.found = "a guard under each stack, ";
+  }
   if (t.note.empty()) {
-    f.found = "guard pages under stacks take none";
+    f.found += "which takes none";
   } else {
-    f.found = "each guard page under a stack takes two (before Linux 6.13)";
-    if (most) f.found += format(", so %ld stacks a rank have one", *most / 2);
+    f.found += "which takes two (before Linux 6.13)";
+    if (most) f.found += format(", so %ld stacks a rank are", *most / 2);
   }
   if (most) f.found += format("; the limit is %ld", *most);
   // A rank without fibers has about 40 mappings.

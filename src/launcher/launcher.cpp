@@ -139,7 +139,7 @@ void check_restore(const launch_options& options) {
                       ("run it with -n " + number(set.ranks)).c_str());
   }
   address_map map = map_from_environment(options.rank_count);
-  std::uint64_t stack_bytes = std::uint64_t{1} << map.slot_shift;
+  std::uint64_t stack_bytes = map.stack_bytes;
   if (set.region_bytes != map.bytes || set.stack_bytes != stack_bytes ||
       set.main_stack_bytes != map.main_stack_bytes) {
     refuse_to_restore(path + " was written with another size of the region or of stacks",

@@ -62,6 +62,18 @@ constexpr std::uint64_t unit_min = std::uint64_t{64} << 20;
 /// The least bytes of a rank's stacks: room for its main fiber and eight more.
 std::uint64_t stacks_min(const address_map& m) { return (m.main_slots() + 8) << m.slot_shift; }
 
+/// Makes slots as wide as wide_guard_bytes ask for, but leaves as many as fibers_most need.
+void widen_guards(address_map& m) {
+  address_map wider = m;
+  for (++wider.slot_shift; wider.slot_shift <= m.stacks_shift; ++wider.slot_shift) {
+    const std::uint64_t needed =
+        wider.main_slots() + address_map::fibers_most + address_map::slots_spare;
+    if (m.beyond_guard_page() >= address_map::wide_guard_bytes || wider.slots_per_rank() < needed)
+      return;
+    m.slot_shift = wider.slot_shift;
+  }
+}
+
 [[noreturn]] void refuse_region(const address_map& m, int ranks, std::uint64_t bytes_needed) {
   const std::uint64_t gib = (bytes_needed + (std::uint64_t{1} << 30) - 1) >> 30;
   std::string larger;
@@ -74,14 +86,14 @@ std::uint64_t stacks_min(const address_map& m) { return (m.main_slots() + 8) << 
              "%llu KiB) and eight fibers each: %suse fewer ranks, or smaller stacks "
              "(--stack-fiber, --stack-main)",
              static_cast<unsigned long long>(m.bytes >> 20), ranks,
-             static_cast<unsigned long long>(std::uint64_t{1} << m.slot_shift >> 10),
+             static_cast<unsigned long long>(m.stack_bytes >> 10),
              static_cast<unsigned long long>(m.main_stack_bytes >> 10), larger.c_str()));
 }
 
 }  // namespace
 
 address_map address_map::divide(std::uint64_t base, std::uint64_t bytes, int ranks,
-                                std::size_t slot_bytes, std::size_t main_stack_bytes) {
+                                std::size_t stack_bytes, std::size_t main_stack_bytes) {
   address_map m;
   m.base = base;
   m.bytes = bytes;
@@ -90,7 +102,8 @@ address_map address_map::divide(std::uint64_t base, std::uint64_t bytes, int ran
   m.heap = base + 2 * m.unit;
   m.arenas = base + 6 * m.unit;
   m.shared = m.arenas_end();
-  m.slot_shift = log2_floor(slot_bytes);
+  m.slot_shift = log2_floor(stack_bytes);
+  m.stack_bytes = stack_bytes;
   m.main_stack_bytes = main_stack_bytes;
   std::uint64_t shares = std::bit_ceil(static_cast<std::uint64_t>(ranks));
   m.stacks_shift = log2_floor(m.unit / shares);
@@ -99,6 +112,7 @@ address_map address_map::divide(std::uint64_t base, std::uint64_t bytes, int ran
   if (m.unit < unit_min || (std::uint64_t{1} << m.stacks_shift) < stacks_min(m)) {
     refuse_region(m, ranks, 8 * std::max(unit_min, std::bit_ceil(stacks_min(m)) * shares));
   }
+  widen_guards(m);
   return m;
 }
 

@@ -30,6 +30,14 @@ struct address_map {
   static constexpr std::uint64_t bytes_under_valgrind = 64ull << 30;
   static constexpr std::size_t default_main_stack_bytes = 8u << 20;
   static constexpr std::size_t worker_stack_bytes = 8u << 20;
+  /// So many fibers of a rank keep stacks of their own, where there is room.
+  static constexpr std::size_t fibers_most = 1024;
+  /// Slots beside those of fibers: for the next handler, and for the fiber that it may become.
+  static constexpr std::size_t slots_spare = 4;
+  /// As wide as any frame that is likely: code that is compiled without stack clash protection, as
+  /// that of most libraries is, touches only the far end of a large array, and would step over one
+  /// page. Addresses are reserved for it, not memory.
+  static constexpr std::size_t wide_guard_bytes = 1u << 20;
 
   std::uint64_t base = default_base;
   std::uint64_t bytes = default_bytes;
@@ -40,14 +48,17 @@ struct address_map {
   unsigned stacks_shift = 0;  ///< log2 of the bytes of one rank's stacks.
   unsigned heap_shift = 0;    ///< log2 of the bytes of one rank's heap.
   unsigned arenas_shift = 0;  ///< log2 of the bytes of one rank's arenas.
-  unsigned slot_shift = 18;   ///< log2 of the bytes of a stack slot.
+  unsigned slot_shift = 18;   ///< log2 of the bytes of a stack slot: a wide guard and a stack.
+  std::uint64_t stack_bytes = 256u << 10;  ///< Of a fiber, its guard page included.
   std::uint64_t main_stack_bytes = default_main_stack_bytes;
   std::uint64_t shared = 0;  ///< First address of the program's view of shared memory.
 
-  /// Divides a region among ranks. `slot_bytes` is a power of two, `main_stack_bytes` a multiple of
-  /// 64 KiB. Throws sojourn::error when the region is too small for them.
+  /// Divides a region among ranks. `stack_bytes` is a power of two, `main_stack_bytes` a multiple
+  /// of 64 KiB. Below each stack the guard is at least wide_guard_bytes wide, or as wide as it can
+  /// be with fibers_most stacks for each rank. Throws sojourn::error when the region is too small
+  /// for the stacks.
   static address_map divide(std::uint64_t base, std::uint64_t bytes, int ranks,
-                            std::size_t slot_bytes,
+                            std::size_t stack_bytes,
                             std::size_t main_stack_bytes = default_main_stack_bytes);
 
   std::uint64_t worker_stack() const { return base + (std::uint64_t{1} << 21); }
@@ -59,9 +70,12 @@ struct address_map {
   std::uint64_t arenas_end() const { return arenas + unit; }
   std::uint64_t slot_count() const { return unit >> slot_shift; }
   std::uint64_t slots_per_rank() const { return std::uint64_t{1} << (stacks_shift - slot_shift); }
+  std::uint64_t slot_bytes() const { return std::uint64_t{1} << slot_shift; }
+  /// What lies below the guard page of a fiber's stack, and is guarded too.
+  std::uint64_t beyond_guard_page() const { return slot_bytes() - stack_bytes; }
   /// How many slots at the beginning of a partition are the main fiber's.
   std::uint64_t main_slots() const {
-    return (main_stack_bytes + (std::uint64_t{1} << slot_shift) - 1) >> slot_shift;
+    return (main_stack_bytes + beyond_guard_page() + slot_bytes() - 1) >> slot_shift;
   }
   /// The bytes of each of the two views of shared memory: as many as a job can share.
   std::uint64_t shared_bytes() const { return unit / 2; }

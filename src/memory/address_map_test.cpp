@@ -55,9 +55,9 @@ TEST(address_map, every_rank_has_an_equal_part_found_by_a_shift) {
     EXPECT_GT(n << m.heap_shift, m.heap_bytes() / 2) << ranks << " ranks waste their part";
     EXPECT_LE(n << m.arenas_shift, m.unit) << ranks << " ranks";
     EXPECT_GT(n << m.arenas_shift, m.unit / 2) << ranks << " ranks waste their part";
-    EXPECT_EQ(m.slot_count(), m.unit / slot);
-    EXPECT_EQ(m.slots_per_rank() * slot, std::uint64_t{1} << m.stacks_shift);
-    EXPECT_GT(m.slots_per_rank() * slot, m.main_stack_bytes);
+    EXPECT_EQ(m.slot_count(), m.unit / m.slot_bytes());
+    EXPECT_EQ(m.slots_per_rank() * m.slot_bytes(), std::uint64_t{1} << m.stacks_shift);
+    EXPECT_GT(m.slots_per_rank() * m.slot_bytes(), m.main_stack_bytes);
   }
 }
 
@@ -140,11 +140,33 @@ TEST(address_map, the_stack_of_main_has_whole_slots_for_itself) {
                                main_bytes)
         .main_slots();
   };
-  EXPECT_EQ(main_slots(slot, 8 << 20), 32u);
+  // Slots of 2 MiB, with the guard that is as wide as that below each other stack.
+  EXPECT_EQ(main_slots(slot, 8 << 20), 5u);
   EXPECT_EQ(main_slots(slot, 64 << 10), 1u);
   EXPECT_EQ(main_slots(slot, slot + (64 << 10)), 2u);
   EXPECT_EQ(main_slots(gib, 8 << 20), 1u);
-  EXPECT_EQ(main_slots(64 << 10, gib), 16384u);
+  EXPECT_EQ(main_slots(64 << 10, gib), 513u);
+}
+
+TEST(address_map, a_guard_is_a_mib_wide_or_as_wide_as_a_thousand_stacks_leave_room_for) {
+  const auto guard = [](std::uint64_t bytes, int ranks, std::size_t stack_bytes) {
+    const address_map m = address_map::divide(address_map::default_base, bytes, ranks, stack_bytes);
+    EXPECT_GE(m.slots_per_rank(), m.main_slots() + 8);
+    if (m.beyond_guard_page() > 0) {
+      EXPECT_GE(m.slots_per_rank(),
+                m.main_slots() + address_map::fibers_most + address_map::slots_spare);
+    }
+    return m.beyond_guard_page();
+  };
+  constexpr std::uint64_t kib = 1 << 10;
+  EXPECT_EQ(guard(10240 * gib, 1, slot), 1792 * kib);
+  EXPECT_EQ(guard(10240 * gib, 256, slot), 1792 * kib);
+  EXPECT_EQ(guard(10240 * gib, 512, slot), 768 * kib);
+  EXPECT_EQ(guard(10240 * gib, 1024, slot), 256 * kib);
+  EXPECT_EQ(guard(10240 * gib, 4, 64 * kib), 1984 * kib);
+  EXPECT_EQ(guard(10240 * gib, 4, 8192 * kib), 8192 * kib);
+  EXPECT_EQ(guard(64 * gib, 2, slot), 1792 * kib);
+  EXPECT_EQ(guard(4 * gib, 8, slot), 0U) << "stacks come before wide guards";
 }
 
 /// Sets a variable for one test.
@@ -157,17 +179,17 @@ struct setting {
 TEST(address_map, the_environment_sets_the_region_and_the_stacks) {
   address_map usual = sojourn::detail::map_from_environment(4, false);
   EXPECT_EQ(usual.bytes, address_map::default_bytes);
-  EXPECT_EQ(usual.slot_shift, 18u);
+  EXPECT_EQ(usual.stack_bytes, 256u << 10);
   setting region("SOJOURN_REGION_GIB", "64");
   setting stack("SOJOURN_STACK_KIB", "1024");
   address_map m = sojourn::detail::map_from_environment(4);
   EXPECT_EQ(m.bytes, 64 * gib);
-  EXPECT_EQ(m.slot_shift, 20u);
+  EXPECT_EQ(m.stack_bytes, 1u << 20);
   EXPECT_EQ(m.main_stack_bytes, address_map::default_main_stack_bytes);
   setting longest("SOJOURN_STACK_KIB", "1048576");
   setting main("SOJOURN_MAIN_STACK_KIB", "1048576");
   setting large("SOJOURN_REGION_GIB", "1024");
-  EXPECT_EQ(sojourn::detail::map_from_environment(4).slot_shift, 30u);
+  EXPECT_EQ(sojourn::detail::map_from_environment(4).stack_bytes, gib);
   EXPECT_EQ(sojourn::detail::map_from_environment(4).main_stack_bytes, gib);
   setting nothing("SOJOURN_REGION_GIB", "");
   EXPECT_EQ(sojourn::detail::map_from_environment(4, false).bytes, address_map::default_bytes);

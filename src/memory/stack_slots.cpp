@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/stack_slots.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -23,13 +25,12 @@ namespace {
 // but in chunks of at most this many bytes, because strict overcommit charges writable addresses.
 constexpr std::uint64_t slots_per_chunk = 64;
 constexpr std::uint64_t chunk_bytes_max = std::uint64_t{16} << 20;
-constexpr std::size_t fibers_most = 1024;
 
 /// Free slots beyond this many keep no memory; it is given back in batches of half as many slots.
 /// When stacks are long, fewer slots keep theirs, because each may have been used in whole.
 std::size_t warm_slots() {
   constexpr std::uint64_t warm_bytes = std::uint64_t{2} << 30;
-  return std::clamp<std::size_t>(warm_bytes >> addresses.slot_shift, 4, 256);
+  return std::clamp<std::size_t>(warm_bytes / addresses.stack_bytes, 4, 256);
 }
 
 char* at(std::uint64_t address) { return reinterpret_cast<char*>(address); }
@@ -41,7 +42,16 @@ std::uint64_t canary(const std::uint64_t* word) {
 
 }  // namespace
 
-void stack_slots::attach(int rank, piece* (*watch)()) {
+bool overcommit_is_strict() {
+  char mode = 0;
+  if (const int file = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC); file >= 0) {
+    if (read(file, &mode, 1) != 1) mode = 0;
+    close(file);
+  }
+  return mode == '2';
+}
+
+void stack_slots::attach(int rank, piece* (*watch)(), bool charges_addresses) {
   watch_ = watch;
   // A huge page takes milliseconds at first touch, and 2 MiB; a stack rarely uses 16 KiB. The
   // advice is given for the whole region at once, so that slots opened later have the same
@@ -52,26 +62,28 @@ void stack_slots::attach(int rank, piece* (*watch)()) {
   table_ = static_cast<stack_slot*>(runtime_memory(addresses.slot_count() * sizeof(stack_slot)));
   main_slots_ = static_cast<std::uint32_t>(addresses.main_slots());
   warm_slots_ = warm_slots();
-  fibers_max_ = std::min<std::size_t>(fibers_most, addresses.slots_per_rank() - main_slots_ - 4);
+  charges_addresses_ = charges_addresses;
+  fibers_max_ =
+      std::min<std::size_t>(address_map::fibers_most,
+                            addresses.slots_per_rank() - main_slots_ - address_map::slots_spare);
   first_ = static_cast<std::uint32_t>(addresses.slots_per_rank() * static_cast<unsigned>(rank));
   next_ = first_ + main_slots_;
   open(first_);
 }
 
 void stack_slots::open_now(std::uint32_t index) {
-  std::uint64_t low_address = low(index);
+  std::uint64_t low_address = charges_addresses_ ? low(index) + guard_bytes : begin(index);
   std::uint64_t bytes = high(index) - low_address;
   if (std::uint64_t closed = table_[index].closed_from_page * guard_bytes; closed != 0) {
-    if (mprotect(at(low_address + closed), bytes - closed, PROT_READ | PROT_WRITE) != 0) {
-      throw std::bad_alloc();
-    }
+    const std::uint64_t from = low(index) + closed;
+    if (mprotect(at(from), high(index) - from, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
     table_[index].closed_from_page = 0;
     table_[index].open = true;
     return;
   }
-  if (!is_main(index)) {
+  if (!is_main(index) && !charges_addresses_) {
     // Opens a whole chunk at once; in a chunk that is open, the slot only lacks its guard page.
-    std::uint64_t slot_bytes = std::uint64_t{1} << addresses.slot_shift;
+    std::uint64_t slot_bytes = addresses.slot_bytes();
     std::uint64_t chunk =
         std::max(slot_bytes, std::min(slots_per_chunk * slot_bytes, chunk_bytes_max));
     std::uint64_t from = low_address / chunk * chunk;
@@ -94,7 +106,7 @@ void stack_slots::open_now(std::uint32_t index) {
   }
   if (mprotect(at(low_address), bytes, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
   table_[index].open = true;
-  guard(index);
+  if (!charges_addresses_) guard(index);
 }
 
 void stack_slots::close_above(std::uint32_t index, std::uint64_t hi) {
@@ -110,14 +122,15 @@ void stack_slots::close_above(std::uint32_t index, std::uint64_t hi) {
 }
 
 void stack_slots::guard(std::uint32_t index) {
-  char* page = at(low(index));
+  char* first = at(begin(index));
+  const std::size_t bytes = low(index) + guard_bytes - begin(index);
   if (guards_by_advice_) {
-    if (madvise(page, guard_bytes, MADV_GUARD_INSTALL) == 0) return;
+    if (madvise(first, bytes, MADV_GUARD_INSTALL) == 0) return;
     guards_by_advice_ = false;
   }
   // This splits the mapping; it fails when the process has as many mappings as it may.
-  if (mprotect(page, guard_bytes, PROT_NONE) == 0) return;
-  auto* words = reinterpret_cast<std::uint64_t*>(page);
+  if (mprotect(first, bytes, PROT_NONE) == 0) return;
+  auto* words = reinterpret_cast<std::uint64_t*>(low(index));
   for (std::uint64_t* w = words; w < words + guard_bytes / sizeof *w; ++w) *w = canary(w);
   table_[index].unguarded = true;
   table_[index].in_place = watch_();
@@ -179,12 +192,12 @@ void stack_slots::trim() {
   std::size_t until = free_.size() - warm_slots_;
   std::sort(free_.begin() + static_cast<std::ptrdiff_t>(trimmed_),
             free_.begin() + static_cast<std::ptrdiff_t>(until));
-  std::uint64_t slot_bytes = std::uint64_t{1} << addresses.slot_shift;
   for (std::size_t i = trimmed_; i < until;) {
     std::size_t j = i;
     // Not slots in which pieces are in place, nor those with a canary, whose list is never empty.
     while (j < until && free_[j] == free_[i] + (j - i) && table_[free_[j]].in_place == nullptr) ++j;
-    if (j > i) madvise(at(low(free_[i])), (j - i) * slot_bytes, MADV_DONTNEED);
+    // What is guarded between them stays so.
+    if (j > i) madvise(at(low(free_[i])), high(free_[j - 1]) - low(free_[i]), MADV_DONTNEED);
     i = std::max(j, i + 1);
   }
   trimmed_ = until;

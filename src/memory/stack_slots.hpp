@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stack slots: equal parts of the stacks region, each with a guard page at its low end. A slot
-// belongs to the rank in whose partition it lies; other ranks open it too when frames of that stack
-// visit them. The first slots of a partition together are the main fiber's, which is larger.
+// Stack slots: equal parts of the stacks region, each with a stack at its high end, whose lowest
+// page is a guard page; what lies below that in the slot, where there are addresses enough, is
+// guarded too, so that no likely frame steps over the guard. A slot belongs to the rank in whose
+// partition it lies; other ranks open it too when frames of that stack visit them. The first slots
+// of a partition together are the main fiber's, which is larger.
 //
 // Kernels before 6.13 lack madvise(MADV_GUARD_INSTALL): there each guard page splits a mapping, and
 // a process may have only vm.max_map_count mappings. A slot beyond that limit is *unguarded*: in
@@ -33,14 +35,19 @@ struct stack_slot {
   std::uint32_t closed_from_page = 0;
 };
 
+/// Whether the system charges all that a process may write, touched or not
+/// (vm.overcommit_memory=2).
+bool overcommit_is_strict();
+
 class stack_slots {
  public:
+  /// Of the guard page, the lowest part of a stack.
   static constexpr std::size_t guard_bytes = 4096;
 
   /// Requires: the region is mapped. `watch` makes the entry that stays first in the list of an
   /// unguarded slot: whoever finds the list empty, or another entry first, knows without asking
   /// that the slot has a guard page.
-  void attach(int rank, piece* (*watch)());
+  void attach(int rank, piece* (*watch)(), bool charges_addresses = overcommit_is_strict());
 
   /// Slot of an address in the stacks region; the main fiber's slots count as one.
   std::uint32_t index_of(std::uint64_t address) const {
@@ -50,13 +57,16 @@ class stack_slots {
   }
   stack_slot& operator[](std::uint32_t index) { return table_[index]; }
 
-  /// Lowest address of a slot (its guard) and one past its highest.
-  std::uint64_t low(std::uint32_t index) const {
+  /// Lowest address of a slot: the beginning of what is guarded.
+  std::uint64_t begin(std::uint32_t index) const {
     return addresses.stacks + (std::uint64_t{index} << addresses.slot_shift);
   }
+  /// Lowest address of the stack in a slot (its guard page) and one past its highest.
+  std::uint64_t low(std::uint32_t index) const {
+    return high(index) - (is_main(index) ? addresses.main_stack_bytes : addresses.stack_bytes);
+  }
   std::uint64_t high(std::uint32_t index) const {
-    return low(index) +
-           (is_main(index) ? addresses.main_stack_bytes : std::uint64_t{1} << addresses.slot_shift);
+    return begin(index + (is_main(index) ? main_slots_ : 1));
   }
   bool is_main(std::uint32_t index) const {
     return (index & (addresses.slots_per_rank() - 1)) == 0;
@@ -115,9 +125,9 @@ class stack_slots {
   /// After restore, when all users are counted: the slots without users are free.
   void free_unused();
 
-  /// True when `address` lies in a guard page: a stack overflowed.
+  /// True when `address` is guarded: a stack overflowed.
   bool is_guard(std::uint64_t address) const {
-    return addresses.in_stacks(address) && address - low(index_of(address)) < guard_bytes;
+    return addresses.in_stacks(address) && address < low(index_of(address)) + guard_bytes;
   }
 
  private:
@@ -136,6 +146,9 @@ class stack_slots {
   std::size_t warm_slots_ = 0;
   std::size_t trimmed_ = 0;  // free_[0 … trimmed_) hold no memory
   bool guards_by_advice_ = true;
+  /// All that can be written is charged, touched or not: slots are opened one by one, without what
+  /// is guarded.
+  bool charges_addresses_ = false;
   piece* (*watch_)() = nullptr;
 };
 

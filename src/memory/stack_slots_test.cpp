@@ -132,6 +132,55 @@ TEST(stack_slots, of_a_gib_are_usable_to_their_ends_and_apart_from_each_other) {
   EXPECT_EXIT(claims(), testing::ExitedWithCode(0), "");
 }
 
+/// All of what lies between two stacks, in steps of a page.
+void is_guarded_between_stacks(const std::vector<std::uint32_t>& held) {
+  for (std::uint32_t slot : held) {
+    CLAIM(slots.low(slot) + page - slots.begin(slot) > mib);
+    for (std::uint64_t a = slots.begin(slot); a < slots.low(slot) + page; a += page) {
+      CLAIM(slots.index_of(a) == slot);
+      CLAIM(slots.is_guard(a + 7));
+      CLAIM(!can_be_written(a));
+    }
+    std::memset(at(slots.low(slot)) + page, 3, slots.high(slot) - slots.low(slot) - page);
+    CLAIM(!slots.is_guard(slots.low(slot) + page) && !slots.is_guard(slots.high(slot) - 1));
+  }
+}
+
+TEST(stack_slots, a_mib_below_each_stack_is_guarded_where_there_is_room) {
+  auto claims = [](void (*limits)()) {
+    map_slots(no_watch, 64 * gib);
+    limits();
+    std::vector<std::uint32_t> held = acquire(40);  // several chunks
+    held.push_back(slots.main_slot());
+    is_guarded_between_stacks(held);
+    // And stays so when free slots have given their memory back.
+    const std::vector<std::uint32_t> many = acquire(1000);
+    for (std::uint32_t slot : many) slots.release(slot);
+    is_guarded_between_stacks({many.begin(), many.begin() + 20});
+    _exit(0);
+  };
+  EXPECT_EXIT(claims([] {}), testing::ExitedWithCode(0), "");
+  if (!without_guards::can_be()) return;
+  EXPECT_EXIT(claims([] {
+                if (!without_guards::from_now_on(false)) _exit(77);
+              }),
+              testing::ExitedWithCode(0), "");
+}
+
+TEST(stack_slots, where_addresses_are_charged_only_the_stacks_themselves_are) {
+  auto claims = [] {
+    map_region(address_map::divide(0x3100'0000'0000, 64 * gib, 1, slot_bytes), 0, -1);
+    slots.attach(0, no_watch, true);
+    std::vector<std::uint32_t> held = acquire(40);
+    held.push_back(slots.main_slot());
+    is_guarded_between_stacks(held);
+    const std::uint32_t next = held[39] + 1;  // nobody has it
+    CLAIM(!can_be_written(slots.high(next) - page));
+    _exit(0);
+  };
+  EXPECT_EXIT(claims(), testing::ExitedWithCode(0), "");
+}
+
 TEST(stack_slots, of_another_rank_can_be_closed_from_any_page_of_a_gib) {
   auto claims = [] {
     map_region(address_map::divide(0x3100'0000'0000, 1024 * gib, 2, gib), 0, -1);

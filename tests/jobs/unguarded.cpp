@@ -14,10 +14,11 @@ namespace unguarded {
 
 using namespace sojourn;
 
-/// Writes to the lowest page of the stack and no further. Requires: stacks of `bytes`.
-[[gnu::noinline]] void overflow(std::uint64_t bytes) {
+/// Writes to the lowest page of the stack and no further. Requires: stacks whose lowest address is
+/// `low` above a multiple of `unit`.
+[[gnu::noinline]] void overflow(std::uint64_t unit, std::uint64_t low = 0) {
   auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
-  std::uint64_t left = here & (bytes - 1);
+  std::uint64_t left = (here & (unit - 1)) - low;
   auto* frame = static_cast<volatile char*>(__builtin_alloca(left - 1024));
   frame[0] = 1;
 }
@@ -58,7 +59,8 @@ int job(std::string_view how) {
         });
       }).get();
     }
-    if (how == "main") overflow(8 << 20);
+    // Its 8 MiB end with the fifth slot of 2 MiB.
+    if (how == "main") overflow(16 << 20, 2 << 20);
   }
   // Many at once, so that stacks are shared and images made.
   auto mine = make<cell>(rank_me());
