@@ -48,10 +48,12 @@ function(sojourn_runtime_flags target)
   endif()
 
   # -no-pie and the static C++ runtime give code, vtables and globals one address in all ranks. The
-  # wrapped guards let the migration gate see a function-local static that is being initialised; -u
-  # pulls the wrappers in even when only the C++ runtime refers to them, after our archive was read. -z now:
+  # wrapped guards let the migration gate see a function-local static that is being initialised, and fibers
+  # wait for each other there and in std::call_once; -u pulls the wrappers in even when only the C++ runtime
+  # refers to them, after our archive was read. -z now:
   # bound at its first call, a function has the dynamic linker save all vector registers on the fiber's
-  # stack, and with them dead words that look like pointers.
+  # stack, and with them dead words that look like pointers. The record of exceptions in flight belongs to a
+  # fiber; exported, it is the one that libraries with a C++ runtime of their own use too.
   target_link_options(
     ${target}
     PUBLIC
@@ -60,6 +62,7 @@ function(sojourn_runtime_flags target)
     -static-libstdc++
     "LINKER:--wrap=__cxa_guard_acquire,--wrap=__cxa_guard_release,--wrap=__cxa_guard_abort"
     "LINKER:-u,__wrap___cxa_guard_acquire"
+    "LINKER:--export-dynamic-symbol=__cxa_get_globals,--export-dynamic-symbol=__cxa_get_globals_fast"
     "LINKER:--build-id"
     "LINKER:-z,now")
   if(SOJOURN_STATIC)

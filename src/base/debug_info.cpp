@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/checked.hpp"
+#include "base/loaded_libraries.hpp"
 #include "base/symbols.hpp"
 
 #if __has_include(<elfutils/libdw.h>)
@@ -22,10 +23,6 @@
 // Weak: a strong reference to dlopen makes the linker warn about every statically linked program.
 #pragma weak dlopen
 #pragma weak dlsym
-// A statically linked program has no _DYNAMIC. It may have dlopen, when other parts of the C
-// library bring it in; but a library that it opens then loads a second C library, and crashes.
-extern "C" const char _DYNAMIC[];
-#pragma weak _DYNAMIC
 #endif
 
 namespace sojourn::detail {
@@ -72,13 +69,9 @@ bool find(void* library, const char* name, Function& function) {
   return function != nullptr;
 }
 
-bool is_linked_statically() {
-  // Volatile: compilers assume that no array, not even a weak one, lies at address 0.
-  const void* volatile dynamic_section = _DYNAMIC;
-  return dynamic_section == nullptr;
-}
-
 const libdw* load() {
+  // A statically linked program may have dlopen, when other parts of the C library bring it in; but
+  // a library that it opens then loads a second C library, and crashes.
   if (is_linked_statically() || &dlopen == nullptr || &dlsym == nullptr) return nullptr;
   void* library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return nullptr;

@@ -28,6 +28,10 @@ const char* object_name(waits_at kind) {
       return "latch";
     case waits_at::dist_object:
       return "dist_object";
+    case waits_at::static_variable:
+      return "static variable";
+    case waits_at::once:
+      return "once_flag";
     case waits_at::shared_page:
       return "page of shared memory";
     case waits_at::shared_mutex:

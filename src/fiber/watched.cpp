@@ -10,6 +10,7 @@
 #include "fiber/scheduler.hpp"
 #include "fiber/user_frames.hpp"
 #include "memory/address_map.hpp"
+#include "memory/stack_slots.hpp"
 #include "sojourn/detail/checked.hpp"
 #include "sojourn/nonblocking.hpp"
 
@@ -98,6 +99,65 @@ void unlocked(pthread_mutex_t* mutex) {
   if (running.watched != 0 && addresses.in_stacks(here)) unwatch(watched_kind::mutex, mutex);
 }
 
+/// A recursive mutex lets its thread in again, and all fibers of a rank are one thread to it.
+bool is_recursive(const pthread_mutex_t* mutex) {
+#ifdef __GLIBC__
+  return (mutex->__data.__kind & 3) == PTHREAD_MUTEX_RECURSIVE_NP;
+#else
+  return false;
+#endif
+}
+unsigned times_locked(const pthread_mutex_t* mutex) {
+#ifdef __GLIBC__
+  return mutex->__data.__count;
+#else
+  return 0;
+#endif
+}
+
+/// The recursive mutexes that fibers hold, and a frame of the fiber that locked each first. More
+/// than these go unchecked.
+struct held_mutex {
+  const pthread_mutex_t* mutex;
+  std::uint64_t frame;
+};
+held_mutex recursive_held[64];
+
+held_mutex* find_recursive(const pthread_mutex_t* mutex) {
+  for (held_mutex& each : recursive_held)
+    if (each.mutex == mutex) return &each;
+  return nullptr;
+}
+
+void recursive_locked(pthread_mutex_t* mutex) {
+  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  const piece* self = running_piece();
+  if (self == nullptr || !addresses.in_stacks(here)) return;
+  if (times_locked(mutex) == 1) {
+    if (held_mutex* const free = find_recursive(nullptr); free != nullptr) *free = {mutex, here};
+    return;
+  }
+  const held_mutex* const held = find_recursive(mutex);
+  if (held == nullptr || (held->frame >= here && held->frame < slots.high(self->slot))) return;
+  die("a recursive mutex (0x%llx) that one fiber has locked, and holds while it waits, lets "
+      "another fiber in, because all fibers of a rank are one thread to it: use a sojourn::mutex, "
+      "or unlock it before what waits",
+      reinterpret_cast<unsigned long long>(mutex));
+}
+
+void recursive_unlocks(pthread_mutex_t* mutex) {
+  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  if (times_locked(mutex) != 1 || !addresses.in_stacks(here)) return;
+  if (held_mutex* const held = find_recursive(mutex); held != nullptr) *held = {};
+}
+
+void note_locked(pthread_mutex_t* mutex) {
+  if (checked()) [[unlikely]]
+    locked(mutex);
+  if (is_recursive(mutex)) [[unlikely]]
+    recursive_locked(mutex);
+}
+
 }  // namespace
 
 }  // namespace sojourn::detail
@@ -111,19 +171,19 @@ int __real_pthread_mutex_unlock(pthread_mutex_t* mutex);
 
 int __wrap_pthread_mutex_lock(pthread_mutex_t* mutex) {
   int failure = __real_pthread_mutex_lock(mutex);
-  if (checked() && failure == 0) [[unlikely]]
-    locked(mutex);
+  if (failure == 0) note_locked(mutex);
   return failure;
 }
 int __wrap_pthread_mutex_trylock(pthread_mutex_t* mutex) {
   int failure = __real_pthread_mutex_trylock(mutex);
-  if (checked() && failure == 0) [[unlikely]]
-    locked(mutex);
+  if (failure == 0) note_locked(mutex);
   return failure;
 }
 int __wrap_pthread_mutex_unlock(pthread_mutex_t* mutex) {
   if (checked()) [[unlikely]]
     unlocked(mutex);
+  if (is_recursive(mutex)) [[unlikely]]
+    recursive_unlocks(mutex);
   return __real_pthread_mutex_unlock(mutex);
 }
 }

@@ -46,6 +46,10 @@ const char* json_name(wait_kind kind) {
       return "time";
     case wait_kind::mutex:
       return "mutex";
+    case wait_kind::static_variable:
+      return "static_variable";
+    case wait_kind::once:
+      return "call_once";
     case wait_kind::condition:
       return "condition_variable";
     case wait_kind::semaphore:

@@ -29,6 +29,10 @@ std::string local_wait(wait_kind kind) {
       return "waits until another rank has read frames that lie where it would run";
     case wait_kind::mutex:
       return "waits for a sojourn::mutex";
+    case wait_kind::static_variable:
+      return "waits for a static variable";
+    case wait_kind::once:
+      return "waits for a function of std::call_once";
     case wait_kind::condition:
       return "waits in a sojourn::condition_variable";
     case wait_kind::semaphore:
@@ -56,6 +60,11 @@ std::string local_wait(wait_kind kind) {
     default:
       return "";
   }
+}
+
+/// "holds": a mutex.
+const char* what_holders_do(wait_kind kind) {
+  return kind == wait_kind::mutex ? "holds" : kind == wait_kind::once ? "runs" : "initialises";
 }
 
 /// " (0x270000000040, which rank 2 keeps)", for an object that ranks share; else "".
@@ -98,6 +107,10 @@ std::string verb(const fiber_record& f) {
       return "has returned and waits for";
     case wait_kind::mutex:
       return local_wait(f.kind) + " held by";
+    case wait_kind::static_variable:
+      return local_wait(f.kind) + " initialised by";
+    case wait_kind::once:
+      return local_wait(f.kind) + " run by";
     case wait_kind::first:
       return first_text(f) + ", one of them from";
     default:
@@ -250,7 +263,10 @@ class hang_words {
       case wait_kind::time:
         return "sleeps for " + time_left(f);
       case wait_kind::mutex:
-        return local_wait(f.kind) + (n.next < 0 ? "" : " that " + name(n.next, false) + " holds") +
+      case wait_kind::static_variable:
+      case wait_kind::once:
+        return local_wait(f.kind) +
+               (n.next < 0 ? "" : " that " + name(n.next, false) + " " + what_holders_do(f.kind)) +
                at_most(f);
       case wait_kind::being_read:
       case wait_kind::condition:

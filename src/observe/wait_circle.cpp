@@ -74,6 +74,8 @@ class certain_waits {
           break;
         }
         case wait_kind::mutex:
+        case wait_kind::static_variable:
+        case wait_kind::once:
           if (f.holder >= 0) {
             auto holder = number.find({fibers_[i].at.rank, static_cast<std::uint32_t>(f.holder)});
             if (holder != number.end()) next.push_back(holder->second);

@@ -207,6 +207,8 @@ int wait_graph::awaited_by(int i) const {
     case wait_kind::ready:
       return running_on(n.rank);
     case wait_kind::mutex:
+    case wait_kind::static_variable:
+    case wait_kind::once:
       if (f.holder == fiber_record::holder_runs) return running_on(n.rank);
       return f.holder < 0 ? -1 : first_fiber_of(n.rank) + f.holder;
     default:

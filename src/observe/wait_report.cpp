@@ -11,6 +11,8 @@ bool waits_for_a_fiber(const fiber_record& fiber) {
     case wait_kind::result:
     case wait_kind::finish:
     case wait_kind::mutex:
+    case wait_kind::static_variable:
+    case wait_kind::once:
       return fiber.left_ns == fiber_record::no_limit;
     default:
       return false;

@@ -15,24 +15,26 @@ namespace sojourn::detail {
 
 enum class wait_kind : std::uint8_t {
   unknown,
-  ready,           ///< Only for its turn.
-  being_read,      ///< Another rank, which reads frames in a slot where its own frames belong.
-  call,            ///< The answer of a call sent to `rank`.
-  result,          ///< A result that a migrated or forked activation, or a future, will give.
-  first,           ///< The first of `results` results, one of them of the kind `call` or `result`.
-  collective,      ///< The part of `rank` in a collective operation.
-  finish,          ///< All computations of a finish scope.
-  room,            ///< Room to send to `rank`, or fewer unanswered calls there.
-  fibers,          ///< A main fiber whose body has returned: the other fibers of its rank.
-  time,            ///< A time: it sleeps.
-  mutex,           ///< A mutex of its rank, which `holder` holds.
-  condition,       ///< Notification by a condition variable of its rank.
-  semaphore,       ///< A semaphore of its rank.
-  latch,           ///< A latch of its rank.
-  dist_object,     ///< A dist_object of its rank: until it is made, or no call is in it.
-  shared_page,     ///< A page of shared memory, from other ranks.
-  shared_mutex,    ///< A shared::mutex.
-  shared_barrier,  ///< All threads that share memory.
+  ready,            ///< Only for its turn.
+  being_read,       ///< Another rank, which reads frames in a slot where its own frames belong.
+  call,             ///< The answer of a call sent to `rank`.
+  result,           ///< A result that a migrated or forked activation, or a future, will give.
+  first,            ///< The first of `results` results, one of them of the kind `call` or `result`.
+  collective,       ///< The part of `rank` in a collective operation.
+  finish,           ///< All computations of a finish scope.
+  room,             ///< Room to send to `rank`, or fewer unanswered calls there.
+  fibers,           ///< A main fiber whose body has returned: the other fibers of its rank.
+  time,             ///< A time: it sleeps.
+  mutex,            ///< A mutex of its rank, which `holder` holds.
+  static_variable,  ///< A static variable of its rank, which `holder` initialises.
+  once,             ///< A function of std::call_once on its rank, which `holder` runs.
+  condition,        ///< Notification by a condition variable of its rank.
+  semaphore,        ///< A semaphore of its rank.
+  latch,            ///< A latch of its rank.
+  dist_object,      ///< A dist_object of its rank: until it is made, or no call is in it.
+  shared_page,      ///< A page of shared memory, from other ranks.
+  shared_mutex,     ///< A shared::mutex.
+  shared_barrier,   ///< All threads that share memory.
   shared_local_barrier,    ///< The threads of this rank that share memory.
   shared_atomic,           ///< An answer about a shared::atomic.
   shared_flag,             ///< A shared::flag.
@@ -40,6 +42,11 @@ enum class wait_kind : std::uint8_t {
   shared_counted_barrier,  ///< Others at a shared::counted_barrier.
   barrier,                 ///< Main's first barrier, in a job that was restored.
 };
+
+/// Whether a fiber_record of this kind has a `holder`.
+constexpr bool has_holder(wait_kind kind) {
+  return kind == wait_kind::mutex || kind == wait_kind::static_variable || kind == wait_kind::once;
+}
 
 /// Name of a thread; zeroes for none. A broken rank may leave it without a NUL, so readers limit
 /// its length.
@@ -61,7 +68,7 @@ struct fiber_record {
   std::int32_t rank;        ///< Rank that it waits for, or -1.
   std::int32_t home;        ///< Rank that keeps `object`, or -1.
   std::uint32_t results;    ///< Of a `first`; 0 when not known.
-  std::int32_t holder;      ///< Of a `mutex`: place in `fibers`, holder_runs, or -1.
+  std::int32_t holder;      ///< Of a wait for a holder: place in `fibers`, holder_runs, or -1.
   wait_kind kind;
   bool is_main;
   std::uint8_t operation;  ///< Which `collective` it waits in.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "fiber/block.hpp"
+#include "fiber/language_locks.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "fiber/timers.hpp"
@@ -136,6 +137,10 @@ reason local_reason(const piece* p) {
   switch (p->waits_on->kind) {
     case waits_at::mutex:
       return {wait_kind::mutex};
+    case waits_at::static_variable:
+      return {wait_kind::static_variable};
+    case waits_at::once:
+      return {wait_kind::once};
     case waits_at::condition_variable:
       return {wait_kind::condition};
     case waits_at::semaphore:
@@ -258,8 +263,22 @@ bool holds(const mutex_state* latest, const waiters* wanted) {
   return false;
 }
 
+/// Whether `p`, which waits, initialises something in the frames that an address is in.
+bool initialises_at(const piece* p, std::uint64_t frame) {
+  return p->static_inits != 0 && frame >= p->sp && frame < slots.high(p->slot);
+}
+
+int initialiser_at(std::uint64_t frame, const others& o) {
+  for (std::size_t i = 0; i < o.count; ++i) {
+    if (initialises_at(o.newest[i], frame)) return static_cast<int>(i);
+  }
+  return running.static_inits != 0 ? fiber_record::holder_runs : -1;
+}
+
 int holder_of(const waiters* wanted, const others& o) {
   if (wanted == nullptr) return -1;
+  if (const std::uint64_t frame = frame_of_holder(wanted); frame != 0)
+    return initialiser_at(frame, o);
   if (holds(running.mutexes, wanted)) return fiber_record::holder_runs;
   for (std::size_t i = 0; i < o.count; ++i) {
     if (holds(o.newest[i]->mutexes, wanted)) return static_cast<int>(i);
@@ -279,7 +298,7 @@ void write_others(rank_report& report, bool brief) {
     bool whole = !brief && p->is_in_place() && slots.low(p->slot) < p->sp && p->sp < p->hi &&
                  p->hi <= slots.high(p->slot);
     reason why = reason_of_other(p);
-    if (why.kind == wait_kind::mutex) why.holder = holder_of(p->waits_on, o);
+    if (has_holder(why.kind)) why.holder = holder_of(p->waits_on, o);
     write_fiber(report.fibers[report.fiber_count++], p, why, ns_per_tick, whole);
   }
 }
@@ -433,6 +452,11 @@ void write_report(rank_report& report, bool brief) {
     reason why = found != c.why.end() ? found->second : readable ? local_reason(p) : reason{};
     if (auto holder = holders.find(p->waits_on); holder != holders.end()) {
       why.holder = holder->second;
+    } else if (const std::uint64_t frame = frame_of_holder(p->waits_on); frame != 0) {
+      const auto initialises = std::ranges::find_if(
+          c.pieces, [frame](const piece* other) { return initialises_at(other, frame); });
+      if (initialises != c.pieces.end())
+        why.holder = static_cast<int>(initialises - c.pieces.begin());
     }
     write_fiber(report.fibers[report.fiber_count++], p, why, ns_per_tick, walks);
   }

@@ -16,6 +16,8 @@ enum class waits_at : std::uint8_t {
   semaphore,
   latch,
   dist_object,
+  static_variable,
+  once,
   shared_page,
   shared_mutex,
   shared_barrier,

@@ -4,6 +4,7 @@
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -140,6 +141,10 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores,
   }
   membarrier_ = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
   if (!membarrier_) wake_[rank_].needs_fences.store(1);
+  if (getrandom(&own_word_, sizeof own_word_, GRND_NONBLOCK) != sizeof own_word_)
+    own_word_ = now_ns() * 0x9e3779b97f4a7c15u + static_cast<unsigned>(rank_);
+  wake_[rank_].word.store(own_word_);
+  wake_[rank_].word_at.store(reinterpret_cast<std::uint64_t>(&own_word_));
   wake_[rank_].pid.store(getpid());
   // Where the system restricts access to other processes' memory: permits the launcher and its
   // children, the other ranks, to read and write this rank's. Only read_memory and write_memory do
@@ -477,9 +482,25 @@ void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_a
   if (has_read_all && around_sleep != nullptr) around_sleep(false);
 }
 
+bool shm_transport::reaches_memory_of(int rank) {
+  peer& of = peers_[rank];
+  if (of.process != memory_of::unknown) return of.process == memory_of::the_rank;
+  const wake_line& its = wake_[rank];
+  std::uint64_t word = 0;
+  iovec local{&word, sizeof word};
+  iovec remote{reinterpret_cast<void*>(its.word_at.load()), sizeof word};
+  const ssize_t n = process_vm_readv(its.pid.load(), &local, 1, &remote, 1, 0);
+  // No process has that number here, or one that has nothing at this address.
+  const bool another = (n < 0 && (errno == ESRCH || errno == EFAULT)) ||
+                       (n == sizeof word && word != its.word.load());
+  // Whatever else is wrong shows when it is read in earnest.
+  of.process = another ? memory_of::another : memory_of::the_rank;
+  return !another;
+}
+
 bool shm_transport::copy_memory(int rank, std::uint64_t there, void* here, std::size_t bytes,
                                 bool write) {
-  if (memory_refused_) return false;
+  if (memory_refused_ || !reaches_memory_of(rank)) return false;
   pid_t pid = wake_[rank].pid.load();
   std::size_t done = 0;
   while (done < bytes) {

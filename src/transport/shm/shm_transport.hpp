@@ -39,7 +39,11 @@ struct alignas(line) wake_line {
   std::atomic<std::uint32_t> asleep;
   std::atomic<std::uint32_t> needs_fences;  ///< The system has no membarrier for this rank.
   std::atomic<std::int32_t> pid;
-  char pad[line - 12];
+  /// A word in the rank's private memory, and its value, a random number: whoever reads another
+  /// value there reads another process, because `pid` is a number in a PID namespace of its own.
+  std::atomic<std::uint64_t> word_at;
+  std::atomic<std::uint64_t> word;
+  char pad[line - 32];
   std::atomic<std::uint8_t> block_in_use[64];
 };
 
@@ -120,9 +124,12 @@ class shm_transport final : public transport {
 
  private:
   /// All that is between this rank and another, by class.
+  /// Whether wake_line::pid names the rank's process here.
+  enum class memory_of : std::uint8_t { unknown, the_rank, another };
   struct peer {
     ring_writer out[2];
     ring_reader in[2];
+    memory_of process = memory_of::unknown;
   };
   static std::size_t at(message_class kind) { return static_cast<std::size_t>(kind); }
   static message_class other(message_class kind) {
@@ -133,6 +140,7 @@ class shm_transport final : public transport {
   int find_blocks(std::size_t bytes) const;
   int free_blocks(int count, int begin, int end) const;
   void wake(int rank);
+  bool reaches_memory_of(int rank);
   void tell_writers();
   bool requests_arrived() const;
   std::size_t number_of(int source, message_class kind) const {
@@ -165,6 +173,7 @@ class shm_transport final : public transport {
   bool fences_ = false;
   bool membarrier_ = false;
   bool memory_refused_ = false;
+  std::uint64_t own_word_ = 0;  ///< wake_line::word_at of this rank.
   bool spins_for_replies_;
   std::size_t short_max_;
   peer* peers_;                         // one for each rank
