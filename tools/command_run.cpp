@@ -106,6 +106,11 @@ struct run_options {
     flag("--dry-run", dry_run, "Show what would be started, and start nothing");
   }
 
+  bool is_flag(const std::string& word) const {
+    const CLI::Option* option = app.get_option_no_throw(word);
+    return option != nullptr && option->get_expected_max() == 0;
+  }
+
   /// True when `word` takes the next word as its value.
   bool takes_next(const std::string& word) const {
     for (const CLI::Option* option : app.get_options()) {
@@ -125,7 +130,7 @@ struct run_options {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
   void flag(const char* name, bool& value, const char* description) {
-    app.add_flag(name, value, description);
+    app.add_flag(name, value, description)->disable_flag_override();  // no --label=word
   }
 };
 
@@ -203,6 +208,17 @@ void check_file_name(const run_options& options, const char* option, const char*
                           option, what, shell_word(name), shell_word(name)));
 }
 
+/// Says of --label=word what is wrong, for which CLI11 has no error of its own.
+void refuse_values_of_flags(const run_options& options, const std::vector<std::string>& words,
+                            std::size_t own) {
+  for (std::size_t i = 0; i < own; ++i) {
+    const std::size_t value = words[i].find('=');
+    if (value != std::string::npos && options.is_flag(words[i].substr(0, value)))
+      throw error(fmt::format("{} takes no value; 'sojourn run --help' lists the options",
+                              words[i].substr(0, value)));
+  }
+}
+
 /// Reads what stands before a first ':'.
 run_request parse_job(const std::vector<std::string>& words) {
   run_options options;
@@ -228,9 +244,11 @@ run_request parse_job(const std::vector<std::string>& words) {
     throw error(fmt::format("there is no option {}; 'sojourn run --help' lists them",
                             unknown.empty() ? "like that" : shell_word(unknown.front())));
   } catch (const CLI::ArgumentMismatch&) {
+    refuse_values_of_flags(options, words, own);
     throw error(fmt::format("{} takes a value; 'sojourn run --help' says which",
                             own == 0 ? "an option" : shell_word(words[own - 1])));
   } catch (const CLI::ParseError& failure) {
+    refuse_values_of_flags(options, words, own);
     throw error(fmt::format("{}; 'sojourn run --help' lists the options", failure.what()));
   }
   if (options.bind && options.no_bind) throw error("--bind and --no-bind exclude each other");

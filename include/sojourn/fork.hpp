@@ -110,14 +110,30 @@ inline constexpr bool travels<detail::carried_here<F>> = false;
 
 namespace detail {
 
+/// How many are in [first, last). Unsigned: there may be more than the greatest I.
+template <class I>
+constexpr std::make_unsigned_t<I> count_between(I first, I last) {
+  using count = std::make_unsigned_t<I>;
+  return static_cast<count>(static_cast<count>(last) - static_cast<count>(first));
+}
+template <class I>
+constexpr bool is_run(I first, I last, I grain) {
+  return count_between(first, last) <= static_cast<std::make_unsigned_t<I>>(grain);
+}
+template <class I>
+constexpr I middle_of(I first, I last) {
+  using count = std::make_unsigned_t<I>;
+  return static_cast<I>(static_cast<count>(first) + count_between(first, last) / 2);
+}
+
 /// The older half is a child, until `grain` are left.
 template <class I, class Body>
 void run_range(I first, I last, I grain, Body body) {
-  if (last - first <= grain) {
+  if (is_run(first, last, grain)) {
     for (; first != last; ++first) body.call(first);
     return;
   }
-  const I middle = first + (last - first) / 2;
+  const I middle = middle_of(first, last);
   auto older = fork(run_range<I, Body>, first, middle, grain, body);
   run_range<I, Body>(middle, last, grain, body);
   older.get();
@@ -125,12 +141,12 @@ void run_range(I first, I last, I grain, Body body) {
 
 template <class T, class I, class Body, class Combine>
 T reduce_range(I first, I last, I grain, Body body, Combine combine) {
-  if (last - first <= grain) {
+  if (is_run(first, last, grain)) {
     T sum = body.call(first);
     while (++first != last) sum = combine.call(std::move(sum), body.call(first));
     return sum;
   }
-  const I middle = first + (last - first) / 2;
+  const I middle = middle_of(first, last);
   auto older = fork(reduce_range<T, I, Body, Combine>, first, middle, grain, body, combine);
   T younger = reduce_range<T, I, Body, Combine>(middle, last, grain, body, combine);
   return combine.call(older.get(), std::move(younger));

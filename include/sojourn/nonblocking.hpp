@@ -47,8 +47,9 @@ struct nonblocking<detail::this_scope> {
 /// arguments…) and rpc take it as they take `fn`. It must not wait for room in a ring either, so it
 /// sends nothing. The gain: a call from another rank runs on the dispatcher's stack, and in a run
 /// of such calls in a bundle (aggregate.hpp) the runtime writes nothing for each call. Errors: if
-/// it waits nevertheless, the program ends with a sentence that names it: in checked mode always,
-/// otherwise when another rank called it with at most 4 MiB of arguments (reading more may wait).
+/// it calls or waits nevertheless, the program ends with a sentence that names it: in checked mode
+/// always, otherwise when it was called by rpc or rpc_ff with at most 4 MiB of arguments (reading
+/// more may wait).
 /// Source: Concert, §3.2.1, the schema of methods that do not block.
 template <class F>
 struct nonblocking {

@@ -59,7 +59,24 @@ void check_failed(const char* file, int line, const char* condition, const char*
   std::abort();
 }
 
+namespace {
+bool is_forked = false;
+constexpr const char* forked =
+    "in a process that was made by fork(): it is not the rank that made it. Call before fork(), or "
+    "have it execute a program of its own";
+}  // namespace
+
+void note_forked_child() {
+  is_forked = true;
+  last_words_are_reported(false);
+}
+
+void refuse_wait_of_forked_child() {
+  if (is_forked) die("something waits %s", forked);
+}
+
 void refuse_before_run(const char* what) {
+  if (is_forked) throw error(format("%s %s", what, forked));
   throw error(
       format("%s before run(): there is no job yet; do this in the function that is passed to "
              "run()",

@@ -24,8 +24,14 @@ namespace sojourn::detail {
 /// what it would find out itself. Also printed, as by die.
 [[gnu::format(printf, 1, 2)]] void say_last_words(const char* format, ...);
 
-/// Throws an error: `what` (such as "a call") was asked for before run().
+/// Throws an error: `what` (such as "a call") was asked for before run(), or in a process that the
+/// rank has made by fork().
 [[noreturn]] void refuse_before_run(const char* what);
+
+/// In the child, after fork(): what die() says from now on is printed.
+void note_forked_child();
+/// Ends such a child; returns in every other process.
+void refuse_wait_of_forked_child();
 
 /// With `elsewhere`, these functions print nothing: what they would say is reported by others.
 void last_words_are_reported(bool elsewhere);

@@ -8,8 +8,15 @@ namespace {
 
 bool is_control(unsigned char c) { return (c < ' ' && c != '\n' && c != '\t') || c == 0x7f; }
 
+/// Characters of three bytes that hide text or show it in another order: U+200B to U+200F, U+2028
+/// to U+202E, U+2060 to U+206F and U+FEFF, as they are written in UTF-8.
+bool is_invisible(unsigned bytes) {
+  return (bytes >= 0xe2808b && bytes <= 0xe2808f) || (bytes >= 0xe280a8 && bytes <= 0xe280ae) ||
+         (bytes >= 0xe281a0 && bytes <= 0xe281af) || bytes == 0xefbbbf;
+}
+
 /// Length of the UTF-8 sequence that `text` begins with; 0 when it begins with none, or with one of
-/// the control characters from U+0080 to U+009F.
+/// the control characters from U+0080 to U+009F, or an invisible one.
 std::size_t sequence_length(std::string_view text) {
   auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
@@ -27,7 +34,7 @@ std::size_t sequence_length(std::string_view text) {
   if (first >= 0xe0 && first <= 0xef && continues(1, 2)) {
     bool overlong = first == 0xe0 && byte(1) < 0xa0;
     bool surrogate = first == 0xed && byte(1) > 0x9f;
-    return overlong || surrogate ? 0 : 3;
+    return overlong || surrogate || is_invisible(byte(0) << 16 | byte(1) << 8 | byte(2)) ? 0 : 3;
   }
   if (first >= 0xf0 && first <= 0xf4 && continues(1, 3)) {
     bool overlong = first == 0xf0 && byte(1) < 0x90;
@@ -57,8 +64,13 @@ std::string printable(std::string_view text) {
 }
 
 void make_printable(char* text) {
+  const auto byte = [&](std::size_t i) {
+    return static_cast<unsigned>(static_cast<unsigned char>(text[i]));
+  };
   for (; *text != 0; ++text) {
     if (is_control(static_cast<unsigned char>(*text))) *text = '?';
+    if (text[1] != 0 && text[2] != 0 && is_invisible(byte(0) << 16 | byte(1) << 8 | byte(2)))
+      text[0] = text[1] = text[2] = '?';
   }
 }
 

@@ -19,6 +19,15 @@ TEST(printable, control_characters_are_escaped) {
   EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");
 }
 
+TEST(printable, what_hides_text_or_turns_it_around_is_escaped) {
+  EXPECT_EQ(printable("a\u202eb"), "a\\xe2\\x80\\xaeb");
+  EXPECT_EQ(printable("\u200b\u2066\ufeff"), "\\xe2\\x80\\x8b\\xe2\\x81\\xa6\\xef\\xbb\\xbf");
+  EXPECT_EQ(printable("\u2020 \u2010"), "\u2020 \u2010");
+  char text[] = "a\u202eb";
+  make_printable(text);
+  EXPECT_STREQ(text, "a???b");
+}
+
 TEST(printable, bytes_that_are_no_utf8_are_escaped) {
   EXPECT_EQ(printable("\x9b"), "\\x9b");
   EXPECT_EQ(printable("\xc3"), "\\xc3");

@@ -180,6 +180,7 @@ void attach_scheduler(std::uint64_t stack_low, std::uint64_t stack_high) {
 }
 
 void waits_outside_fiber() {
+  refuse_wait_of_forked_child();
   on_fiber.waits_outside();
   die("only a fiber can wait, and none runs in a nonblocking handler, before run() or after it");
 }

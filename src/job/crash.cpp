@@ -147,7 +147,7 @@ void describe_guard(std::uint64_t address, const piece* running) {
                   slots.is_main(slot) ? "a main fiber" : "a fiber",
                   static_cast<unsigned long long>((slots.high(slot) - slots.low(slot)) >> 10),
                   slots.how_to_enlarge(slot));
-  } else if (slots.low(slot) == slots.high(running->slot)) {
+  } else if (slots.begin(slot) == slots.high(running->slot)) {
     std::snprintf(record->message, sizeof record->message,
                   "an access beyond the oldest frame of %s, to the guard page above its stack: is "
                   "an index of a local array too large?",
@@ -274,6 +274,11 @@ bool sent_on_to_worker(int signal, const siginfo_t* info) {
 }
 
 void on_signal(int signal, siginfo_t* info, void* context) {
+  if (own->pid.load() != getpid()) {
+    // A process that the rank has made by fork() dies as any other.
+    ::signal(signal, SIG_DFL);
+    return;
+  }
   if (sent_on_to_worker(signal, info)) return;
   static std::atomic<int> first_thread = 0;
   int expected = 0;

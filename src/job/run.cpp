@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank's life: joins the job, starts the worker thread, runs the program's body in the main
 // fiber, waits until the whole job is quiet, and leaves.
+#include <cxxabi.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -27,6 +28,7 @@
 #include "base/checked.hpp"
 #include "base/doctor_hint.hpp"
 #include "base/kernel_files.hpp"
+#include "base/loaded_libraries.hpp"
 #include "base/printable.hpp"
 #include "base/settings.hpp"
 #include "base/symbols.hpp"
@@ -79,6 +81,7 @@ struct this_rank {
   piece* parked = nullptr;  // the main fiber, while it waits for the others of this rank
   int bell = -1;
   std::atomic<bool> ended = false;
+  sigset_t signals;  // blocked on the worker
 } self;
 
 rank_block& block_of(int rank) { return self.segment->ranks[rank]; }
@@ -192,6 +195,54 @@ void refuse_shadow_stacks() {
   }
 }
 
+/// Each fiber has a record of the exceptions that it handles, which takes the place of the thread's
+/// in this program's C++ runtime. A library with a C++ runtime of its own (libstdc++.so) must use
+/// the same record: two fibers in its catch blocks would mix their exceptions otherwise.
+void refuse_second_exception_record() {
+  constexpr const char* name = "__cxa_get_globals";
+  const auto* ours = reinterpret_cast<const void*>(&abi::__cxa_get_globals);
+  // Where the program exports its own, libraries that come later use it, too.
+  if (address_for_libraries(name) == ours || !library_has_its_own(name, ours)) return;
+  throw error(
+      "this program has loaded a library with a C++ runtime of its own, and does not export "
+      "__cxa_get_globals, so the library's exceptions would mix between fibers: link the program "
+      "with the flags of the CMake target sojourn::sojourn, or of `pkg-config --libs sojourn`");
+}
+
+/// In a process that this rank has made by fork(). It has copies of the rank's memory, and shares
+/// its rings: whatever it sent or received would be taken from the rank.
+void leave_job_in_child() {
+  note_forked_child();
+  leave_job();
+  // Empty rings of its own. (It would take messages that have come from those of the rank.)
+  mmap(self.segment, self.segment->segment_bytes, PROT_READ | PROT_WRITE,
+       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  running_fiber = nullptr;  // nothing can wait
+}
+
+/// Signals to the process go to the worker, on which the program's body runs: there a handler
+/// interrupts what the body does, as in a program without threads. The thread that called run()
+/// only waits meanwhile. The worker takes those that the runtime needs, whatever was blocked
+/// before.
+class signals_go_to_worker {
+ public:
+  signals_go_to_worker() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+    self.signals = before_;
+    // Page faults of shared memory, reports of crashes and of hangs, doorbells.
+    for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGURG})
+      sigdelset(&self.signals, s);
+  }
+  ~signals_go_to_worker() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  signals_go_to_worker(const signals_go_to_worker&) = delete;
+  signals_go_to_worker& operator=(const signals_go_to_worker&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 /// This rank has attached or could not: the last one wakes those that wait.
 void arrive() {
   job_segment& s = *self.segment;
@@ -289,7 +340,7 @@ void main_fiber(void*) {
   // The other ranks may wait for this one for ever: a failure ends the job.
   if (self.status == 0) {
     wait_for_quiet();
-    report_shared_memory();
+    if (!report_shared_memory()) self.status = 1;
     wait_for_quiet();
   }
   self.main_ended = true;
@@ -399,7 +450,7 @@ void introduce_myself() {
   mine.fingerprint = fingerprint();
   mine.wire_fingerprint = wire_fingerprint();
   mine.region_bytes = addresses.bytes;
-  mine.stack_bytes = std::uint64_t{1} << addresses.slot_shift;
+  mine.stack_bytes = addresses.stack_bytes;
   mine.main_stack_bytes = addresses.main_stack_bytes;
   mine.page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
@@ -485,6 +536,7 @@ int cannot_start(const std::exception& e) {
 }
 
 void* worker(void*) {
+  pthread_sigmask(SIG_SETMASK, &self.signals, nullptr);
   try {
     live();
   } catch (const rank_lost&) {
@@ -522,6 +574,7 @@ int run_job(int, char**, int (*body)(void*), void* context) {
     int heap_fd = join_job();
     attach_checked();
     refuse_shadow_stacks();
+    refuse_second_exception_record();
     map_region(map_from_environment(job.count), job.me, heap_fd);
     self.segment = static_cast<job_segment*>(
         move_mapping_to_runtime_memory(self.segment, self.segment->segment_bytes));
@@ -539,6 +592,9 @@ int run_job(int, char**, int (*body)(void*), void* context) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstack(&attributes, stack, address_map::worker_stack_bytes);
+    static const int forks_are_told [[maybe_unused]] =
+        pthread_atfork(nullptr, nullptr, leave_job_in_child);
+    const signals_go_to_worker masked;
     pthread_t thread;
     int failure = pthread_create(&thread, &attributes, worker_entry, nullptr);
     if (failure != 0)

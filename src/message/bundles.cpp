@@ -13,6 +13,7 @@
 #include "memory/address_map.hpp"
 #include "memory/runtime_resource.hpp"
 #include "message/dispatcher.hpp"
+#include "message/dispatcher_state.hpp"
 #include "message/programs.hpp"
 #include "sojourn/aggregate.hpp"
 #include "sojourn/clock.hpp"
@@ -206,6 +207,8 @@ std::byte* begin_run(bundle& b, const bundled_function& called) {
 }  // namespace
 
 std::byte* room_in_new_run(int to, const bundled_function& called) {
+  if (dispatcher.refuses_requests) [[unlikely]]
+    refuse_request_of_nonblocking();
   if (running_piece() == nullptr) [[unlikely]]
     waits_outside_fiber();
   const std::size_t least = sizeof(run_header) + called.stride;

@@ -95,10 +95,14 @@ struct dispatcher_state {
   bool commits_specially = false;
   scope_ticket request_scope{};
   std::byte* request_scope_at = nullptr;
+  bool refuses_requests = false;  // a function runs that promised not to wait for room either
 };
 extern dispatcher_state dispatcher;
 
 // ---- outbound.cpp -------------------------------------------------------------------------------
+
+/// Ends the rank: dispatcher.refuses_requests is set.
+[[noreturn]] void refuse_request_of_nonblocking();
 
 /// True when something that waits for room or credit may go on.
 bool sender_can_go();

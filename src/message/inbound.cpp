@@ -2,13 +2,16 @@
 #include "message/inbound.hpp"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/check.hpp"
+#include "base/checked.hpp"
 #include "fiber/hooks.hpp"
 #include "fiber/piece.hpp"
 #include "fiber/scheduler.hpp"
+#include "fiber/user_frames.hpp"
 #include "fiber/waiters.hpp"
 #include "memory/address_map.hpp"
 #include "message/bundles.hpp"
@@ -107,7 +110,9 @@ void deliver_to_user(arrival& a) {
     return;
   }
   const bool bundled = is_bundle(handler.run);
+  if (handler.promises != nullptr) begin_promise(promise_of_handler::nonblocking, handler.promises);
   handler_end end = run_handler(run_user_handler, &call, !handler.may_migrate, scope, !bundled);
+  if (handler.promises != nullptr) end_promise();
   while (bundled && end == handler_end::fiber_waits) {
     if (scope != nullptr) on_fiber.scope.joined(scope);
     end = run_handler(run_rest_of_bundle, &call, true, scope);
@@ -168,11 +173,16 @@ namespace {
 const char* promised = nullptr;
 promise_of_handler promise;
 
-[[noreturn, gnu::cold]] void promise_was_broken() {
+std::string_view name_of_promised() {
   // Compilers write "… [with F = name]".
   std::string_view name = promised;
   std::size_t begin = name.find("= ");
   if (begin != std::string_view::npos) name = name.substr(begin + 2, name.size() - begin - 3);
+  return name;
+}
+
+[[noreturn, gnu::cold]] void promise_was_broken() {
+  const std::string_view name = name_of_promised();
   const int length = static_cast<int>(name.size());
   if (promise == promise_of_handler::view) {
     die("`%.*s` takes a sojourn::view, and waited or migrated while its arguments lay in the "
@@ -190,8 +200,27 @@ promise_of_handler promise;
 void begin_promise(promise_of_handler what, const char* called) {
   promise = what;
   promised = called;
+  dispatcher.refuses_requests = what == promise_of_handler::nonblocking;
 }
-void end_promise() { promised = nullptr; }
+void end_promise() {
+  promised = nullptr;
+  dispatcher.refuses_requests = false;
+}
+
+void refuse_request_of_nonblocking() {
+  std::string name(name_of_promised());
+  if (name.find("(*)") != name.npos) {
+    // A function, of which only the type is known. It is on the stack here.
+    const piece* self = running_piece();
+    const std::uint64_t code = user_code(
+        self != nullptr ? self->hi : addresses.worker_stack() + address_map::worker_stack_bytes);
+    if (code != 0) name = function_name(code);
+  }
+  die("`%.*s` promised not to wait (sojourn::nonblocking), and calls, which may wait for room: "
+      "call "
+      "it without the promise (docs/aggregation.md)",
+      static_cast<int>(name.size()), name.data());
+}
 
 void on_request(fixed_handler which, request_handler handler, bool may_migrate) {
   user_handlers()[static_cast<std::size_t>(which)] = {handler, may_migrate};

@@ -290,6 +290,8 @@ template <bool SameProgram>
 
 }  // namespace
 
+void leave_job() { dispatcher.ranks = 0; }
+
 void close_to_other_programs() {
   for (int r = 0; r < job.count; ++r) {
     if (!runs_other_program(r)) continue;
@@ -440,6 +442,8 @@ template <bool SameProgram>
   check_rank(to);
   if (bytes > dispatcher.transport->payload_max()) [[unlikely]]
     refuse_length(bytes);
+  if (dispatcher.refuses_requests) [[unlikely]]
+    refuse_request_of_nonblocking();
   const piece* runs = running_piece();
   if (runs != nullptr && runs->scope != nullptr) [[unlikely]]
     return begin_in_scope<SameProgram>(runs->scope, to, bytes, answered);

@@ -16,6 +16,8 @@ struct piece;
 /// As begin_request, for a message to a fixed handler: the rank may run any program.
 outgoing begin_fixed_request(int to, std::size_t payload_bytes, bool answered);
 
+/// In a process that this rank has made by fork(): calls are refused from now on.
+void leave_job();
 /// From now on begin_request refuses ranks of other programs. Requires: programs are attached.
 void close_to_other_programs();
 

@@ -158,6 +158,7 @@ void bad_range(std::uint64_t address, std::size_t bytes) {
 }
 
 void bulk_get(std::uint64_t from, void* to, std::size_t bytes) {
+  if (bytes == 0) return;  // also from nowhere
   int owner = owner_of_bytes(from, bytes);
   auto* into = static_cast<std::byte*>(to);
   counts.bulk_bytes += bytes;
@@ -193,6 +194,7 @@ void bulk_get(std::uint64_t from, void* to, std::size_t bytes) {
 }
 
 void bulk_put(const void* from, std::uint64_t to, std::size_t bytes) {
+  if (bytes == 0) return;  // also to nowhere
   int owner = owner_of_bytes(to, bytes);
   const auto* source = static_cast<const std::byte*>(from);
   counts.bulk_bytes += bytes;

@@ -127,9 +127,9 @@ void wait_for_writes(split_operations& all) {
 }  // namespace
 
 void split_get(split_operations*& in, std::uint64_t from, void* to, std::size_t bytes) {
+  if (bytes == 0) return;
   const rank_t owner = owner_of_bytes(from, bytes);
-  if (bytes > message_bytes_max || bytes == 0 || in_reach(from, bytes))
-    return bulk_get(from, to, bytes);
+  if (bytes > message_bytes_max || in_reach(from, bytes)) return bulk_get(from, to, bytes);
   split_operations& all = begin(in);
   if (all.landing + all.reads.size() >= reads_max) take_reads(all);
   counts.bulk_bytes += bytes;
@@ -147,9 +147,9 @@ void split_get(split_operations*& in, std::uint64_t from, void* to, std::size_t 
 }
 
 void split_put(split_operations*& in, const void* from, std::uint64_t to, std::size_t bytes) {
+  if (bytes == 0) return;
   const rank_t owner = owner_of_bytes(to, bytes);
-  if (bytes > message_bytes_max || bytes == 0 || in_reach(to, bytes))
-    return bulk_put(from, to, bytes);
+  if (bytes > message_bytes_max || in_reach(to, bytes)) return bulk_put(from, to, bytes);
   split_call(in, owner);
   counts.bulk_bytes += bytes;
   counts.bulk_copies += 2 * bytes;

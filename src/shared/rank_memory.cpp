@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "base/printable.hpp"
 #include "fiber/scheduler.hpp"
 #include "memory/address_map.hpp"
 #include "memory/runtime_resource.hpp"
@@ -580,25 +581,26 @@ bool is_allocated(std::uint64_t address) {
 
 }  // namespace
 
-void report_shared_memory() {
+bool report_shared_memory() {
   using namespace pages;
-  if (!settings().wants_report()) return;
+  if (!settings().wants_report()) return true;
   report_part part;
   part.ranks.push_back(counts.shared);
   if (memory_of_rank != nullptr) part = memory_of_rank->part_of_report();
   const std::vector<std::string> parts = gather(written(part));
-  if (job.me != 0) return;
+  if (job.me != 0) return true;
   const shared_report all(parts, addresses.shared);
   if (settings().report_text) {
     std::fflush(stdout);
     std::fputs(all.text().c_str(), stderr);
   }
-  if (settings().report_json == nullptr) return;
+  if (settings().report_json == nullptr) return true;
   std::ofstream file(settings().report_json);
   file << all.json();
-  if (!file.flush())
-    std::fprintf(stderr, "sojourn: the report of shared memory cannot be written to %s\n",
-                 settings().report_json);
+  if (file.flush()) return true;
+  std::fprintf(stderr, "sojourn: the report of shared memory cannot be written to %s\n",
+               printable(settings().report_json).c_str());
+  return false;
 }
 
 void attach_shared_memory() {

@@ -260,8 +260,8 @@ bool shared_memory_has_begun();
 }  // namespace pages
 
 /// At the end of the job, on all ranks: rank 0 prints and writes the report, where one is wanted.
-/// Suspends. Called by the main fibers.
-void report_shared_memory();
+/// Suspends. Called by the main fibers. False when it cannot be written.
+bool report_shared_memory();
 
 /// Requires: called on the worker thread, after map_region and before the dispatcher is attached.
 void attach_shared_memory();

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shared/shared_settings.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 #include "base/check.hpp"
+#include "sojourn/detail/running.hpp"
 #include "sojourn/errors.hpp"
 
 namespace sojourn::detail::pages {
@@ -27,6 +33,24 @@ std::uint64_t setting(const char* name, std::uint64_t otherwise, std::uint64_t l
 const char* text_or_null(const char* name) {
   const char* set = std::getenv(name);
   return set != nullptr && *set != 0 ? set : nullptr;
+}
+
+/// A word that says whether, in the place of a file's name, is a mistake. Errors: sojourn::error,
+/// also when rank 0 cannot write the file.
+const char* file_or_null(const char* name) {
+  const char* set = text_or_null(name);
+  if (set == nullptr) return nullptr;
+  const std::string_view wanted = set;
+  if (wanted == "on" || wanted == "off" || wanted.find_first_not_of("0123456789") == wanted.npos)
+    throw error(format("%s=%s is not the name of a file: give one, or ./%s for one of that name",
+                       name, set, set));
+  if (job.me != 0) return set;
+  const bool was_there = ::access(set, F_OK) == 0;
+  const int file = open(set, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0) throw error(format("%s=%s cannot be written: %s", name, set, std::strerror(errno)));
+  close(file);
+  if (!was_there) unlink(set);
+  return set;
 }
 
 bool is_on(const char* name) {
@@ -56,6 +80,6 @@ shared_settings::shared_settings()
       part_bytes(setting("SOJOURN_SHARED_PART_BYTES", 1 << 20, 64, 1 << 20)),
       protected_by(protection_from_environment()),
       report_text(is_on("SOJOURN_SHARED_REPORT")),
-      report_json(text_or_null("SOJOURN_SHARED_REPORT_JSON")) {}
+      report_json(file_or_null("SOJOURN_SHARED_REPORT_JSON")) {}
 
 }  // namespace sojourn::detail::pages

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deliver_target.hpp"
 
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <sojourn/sojourn.hpp>
 
 #include <sys/mman.h>
@@ -474,5 +477,7 @@ bool is_refusal(const std::string& text) {
   }
   return false;
 }
+
+int fork_as_rank() { return static_cast<int>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); }
 
 }  // namespace fuzz

@@ -43,4 +43,7 @@ bool keep_shared_memory_private();
 /// What a rank says of a message that it refuses before it ends.
 bool is_refusal(const std::string& text);
 
+/// As fork(), but the child goes on as the rank. (After fork() the runtime refuses what it does.)
+int fork_as_rank();
+
 }  // namespace fuzz

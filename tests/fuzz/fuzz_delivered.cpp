@@ -93,7 +93,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   if (size < fuzz::head_bytes) return -1;
   (void)!ftruncate(errors, 0);
   lseek(errors, 0, SEEK_SET);
-  const pid_t child = fork();
+  const pid_t child = fuzz::fork_as_rank();
   if (child < 0) std::abort();
   if (child == 0) deliver_in_child(m);
   int status = 0;

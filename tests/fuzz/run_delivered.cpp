@@ -91,7 +91,7 @@ int feed() {
     std::fflush(nullptr);
     (void)!ftruncate(errors, 0);
     lseek(errors, 0, SEEK_SET);
-    const pid_t child = fork();
+    const pid_t child = fuzz::fork_as_rank();
     if (child < 0) return 2;
     if (child == 0) deliver_from(next, state, errors);
     int status = 0;

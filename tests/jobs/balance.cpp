@@ -240,7 +240,10 @@ void a_scope_without_weight_holds_up_no_other() {
   if (rank_count() != 2) return;
   balance(balance_policy::steal);
   barrier();
-  if (rank_me() == 0) {
+  // On a busy machine rank 1 may have run all of them before rank 0 gets a core.
+  int tries = 0;
+  while (rank_me() == 0 && ran_in_inner == 0 && tries < 20) {
+    ++tries;
     finish([] {
       start_on_the_next<ran_in_outer>(2);
       finish([] {
@@ -248,11 +251,12 @@ void a_scope_without_weight_holds_up_no_other() {
         compute(3000);  // until all are there
       });
     });
-    CHECK(ran_in_inner > 0);
   }
+  if (rank_me() == 0) CHECK(ran_in_inner > 0);
   barrier();
-  CHECK_EQUAL(reduce(ran_in_outer, std::plus<>{}), 60);
-  CHECK_EQUAL(reduce(ran_in_inner, std::plus<>{}), 120);
+  tries = broadcast(tries);
+  CHECK_EQUAL(reduce(ran_in_outer, std::plus<>{}), 60 * tries);
+  CHECK_EQUAL(reduce(ran_in_inner, std::plus<>{}), 120 * tries);
   balance(balance_policy::none);
 }
 

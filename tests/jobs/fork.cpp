@@ -4,9 +4,11 @@
 #include <array>
 #include <cfenv>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <stdexcept>
@@ -343,6 +345,23 @@ void loops_run_each_index_once() {
       [](std::string a, const std::string& b) { return a + b; });
   CHECK_EQUAL(letters, std::string("abcdefghijklmnopqrstuvwxyz"));
   CHECK_EQUAL(par_reduce(3, 3, 17, [](int i) { return i; }, std::plus<>{}), 17);
+  // Of more indices than the greatest of them.
+  int times = 0;
+  par_for<std::int8_t>(-128, 127, [&](std::int8_t) { ++times; });
+  CHECK_EQUAL(times, 255);
+  constexpr int least = std::numeric_limits<int>::min();
+  constexpr int most = std::numeric_limits<int>::max();
+  const auto begins = [](std::vector<int> a, const std::vector<int>& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  };
+  CHECK(sojourn::detail::middle_of(least, most) == -1 &&
+        sojourn::detail::count_between(least, most) == ~0u);
+  CHECK(!sojourn::detail::is_run(least, most, most) && sojourn::detail::is_run(least, -1, most));
+  CHECK(par_reduce<long>(
+            std::numeric_limits<long>::max() - 3, std::numeric_limits<long>::max(),
+            std::vector<int>{}, [](long i) { return std::vector<int>{static_cast<int>(i % 10)}; },
+            begins) == (std::vector<int>{4, 5, 6}));
   CHECK_THROWS(error, par_for(0, 3, [](int) {}, 0));
 }
 

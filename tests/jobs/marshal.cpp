@@ -120,6 +120,10 @@ void values_of_each_kind() {
   there_and_back(std::variant<int, std::string>("second"));
   there_and_back(std::tuple<int, std::string, std::optional<person>>(1, "x", person{"y", 2, {}}));
   there_and_back(std::pair<std::string, int>("a", 1));
+  // As the elements of a map are.
+  using element = std::pair<const std::string, int>;
+  there_and_back(element("a", 1));
+  there_and_back(std::tuple<element, std::optional<element>>(element("b", 2), element("c", 3)));
   there_and_back(person{"Ada", 36, {"x"}});
   there_and_back(tree{1, {{2, {{3, {}}}}, {4, {}}}});
   there_and_back(annotated("serialized"));

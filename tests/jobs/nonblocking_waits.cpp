@@ -39,6 +39,10 @@ long sleep_a_little(long n) {
   return n;
 }
 
+void count_down(int n) {
+  if (n > 0) rpc_ff(next(), nonblocking(count_down), n - 1);
+}
+
 void wait_as(std::string_view how) {
   if (how == "bundle") {
     finish([] {
@@ -46,6 +50,16 @@ void wait_as(std::string_view how) {
       for (int i = 0; i < 10; ++i) {
         rpc_ff(next(), nonblocking([](int n) { give_way(n); }), i);
       }
+    });
+  } else if (how == "send") {
+    rpc_ff(next(), nonblocking(count_down), 3);
+    barrier();
+  } else if (how == "send_in_finish") {
+    finish([] { rpc_ff(next(), nonblocking(count_down), 3); });
+  } else if (how == "send_in_bundle") {
+    finish([] {
+      aggregated here;
+      for (int i = 0; i < 10; ++i) rpc_ff(next(), nonblocking(count_down), 3);
     });
   } else if (how == "ask") {
     rpc(next(), nonblocking([](long n) { return ask(n); }), 1L).get();

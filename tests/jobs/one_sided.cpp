@@ -352,6 +352,17 @@ void addresses_in_no_heap_are_refused() {
   done.wait();
 }
 
+void nothing_is_copied_from_nowhere_to_nowhere() {
+  const global_ptr<long> nowhere;
+  put(std::span<const long>(), nowhere);
+  get(nowhere, std::span<long>());
+  completions done;
+  put(std::span<const long>(), nowhere, done);
+  get(nowhere, std::span<long>(), done);
+  done.wait();
+  put_async(std::span<const long>(), nowhere).get();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -378,6 +389,8 @@ int main(int argc, char** argv) {
     check::claim("many fibers have reads of their own", many_fibers_have_reads_of_their_own);
     check::claim("each byte is copied once at each side", each_byte_is_copied_once_at_each_side);
     check::claim("addresses in no heap are refused", addresses_in_no_heap_are_refused);
+    check::claim("nothing is copied from nowhere to nowhere",
+                 nothing_is_copied_from_nowhere_to_nowhere);
     return check::verdict();
   });
 }

@@ -32,6 +32,9 @@ refused 'no option -x' run -x hostname
 refused "'on' or 'off', not 'maybe'" run --share maybe hostname
 refused "'none', 'steal' or 'diffuse', not 'fair'" run --balance fair hostname
 refused 'exclude each other' run --bind --no-bind hostname
+for flag in bind no-bind label stats dry-run; do
+  refused "--$flag takes no value" run --$flag=x hostname
+done
 refused "cannot start './absent': No such file" run -n 2 ./absent
 refused "cannot start 'no-such-program-anywhere': No such file" run no-such-program-anywhere
 refused "cannot start '': No such file" run ''

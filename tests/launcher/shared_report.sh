@@ -39,3 +39,20 @@ done
 try run -n 2 "$program" race
 expect_status 0
 [ ! -s "$err" ] || fail 'a report that nobody wants'
+
+# A file that cannot be written is told before the program runs, and nothing is left behind.
+try run -n 2 --shared-report-json /proc/none/report "$program" ordered
+expect_status 2
+expect_err 'SOJOURN_SHARED_REPORT_JSON=/proc/none/report cannot be written: No such file'
+for word in on off 1; do
+  SOJOURN_SHARED_REPORT_JSON=$word try run -n 2 "$program" ordered
+  expect_status 2
+  expect_err "SOJOURN_SHARED_REPORT_JSON=$word is not the name of a file: give one, or ./$word"
+  [ ! -e "$word" ] || fail "a file named $word was made"
+done
+# One that can no longer be written at the end fails the job.
+if [ -w /dev/full ]; then
+  try run -n 2 --shared-report-json /dev/full "$program" ordered
+  expect_status 1
+  expect_err 'the report of shared memory cannot be written to /dev/full'
+fi

@@ -134,6 +134,15 @@ struct bundled_call {
       if (!checked()) [[likely]]
         return run_straight_until_one_throws();
     }
+    struct promise {
+      promise() {
+        if constexpr (is_nonblocking<F>)
+          begin_promise(promise_of_handler::nonblocking, callable_name<F>());
+      }
+      ~promise() {
+        if constexpr (is_nonblocking<F>) end_promise();
+      }
+    };
     const std::byte* next = opened.next;
     const std::byte* const end = opened.run_end;
     while (next != end) {
@@ -141,6 +150,7 @@ struct bundled_call {
       std::memcpy(static_cast<void*>(&payload.value), next, sizeof(payload_type));
       // Before the call: if it blocks, whoever takes over begins after this payload.
       opened.next = next += stride;
+      const promise lives;
       std::apply(payload.value.fn.get(), std::move(payload.value.arguments));
       if (opened.reader != mine) return;
     }

@@ -398,6 +398,19 @@ struct form_traits<form::variant> : usual_form {
   }
 };
 
+/// True when a value is made first and filled then: not one with constant parts, such as the
+/// elements of a map.
+template <class T>
+inline constexpr bool is_filled = std::is_default_constructible_v<T>;
+template <class T>
+inline constexpr bool is_filled<const T> = false;
+template <class A, class B>
+inline constexpr bool is_filled<std::pair<A, B>> = is_filled<A> && is_filled<B>;
+template <class... T>
+inline constexpr bool is_filled<std::tuple<T...>> = (is_filled<T> && ...);
+template <class T, std::size_t N>
+inline constexpr bool is_filled<std::array<T, N>> = is_filled<T>;
+
 /// What make() builds a tuple or a pair from, element by element and in order.
 template <class T, std::size_t... I>
 T make_tuple_value(reader& ar, std::index_sequence<I...>) {
@@ -425,7 +438,7 @@ struct form_traits<form::tuple> : usual_form {
   }
   template <class T>
   static T make(reader& ar) {
-    if constexpr (std::is_default_constructible_v<T>) {
+    if constexpr (is_filled<T>) {
       return usual_form::make<T>(ar);
     } else {
       return make_tuple_value<T>(ar, std::make_index_sequence<std::tuple_size_v<T>>());
