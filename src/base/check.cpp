@@ -75,6 +75,8 @@ void refuse_wait_of_forked_child() {
   if (is_forked) die("something waits %s", forked);
 }
 
+bool in_forked_child() { return is_forked; }
+
 void refuse_before_run(const char* what) {
   if (is_forked) throw error(format("%s %s", what, forked));
   throw error(

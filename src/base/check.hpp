@@ -30,6 +30,7 @@ namespace sojourn::detail {
 
 /// In the child, after fork(): what die() says from now on is printed.
 void note_forked_child();
+bool in_forked_child();
 /// Ends such a child; returns in every other process.
 void refuse_wait_of_forked_child();
 

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "fiber/language_locks.hpp"
 #include "fiber/spare_stacks.hpp"
 #include "fiber/stack_copy.hpp"
 #include "fiber/watched.hpp"
@@ -44,7 +45,10 @@ piece* cut_running(piece* p, const boundary& b, std::uint64_t outer, std::uint64
   }
   running.youngest = older;
   running.forks_before = counts.forks - (may_have_forks() ? 1 : 0);
-  younger->static_inits = running.static_inits;
+  if (running.static_inits != 0) [[unlikely]]
+    running.static_inits -= younger->static_inits = divide_initialisations(p, younger);
+  if (recursive_mutexes_held != 0) [[unlikely]]
+    divide_recursive_mutexes(p, younger);
   younger->methods = method_depth();
   set_method_depth(methods_at(b));
   if (running.exceptions->caught != nullptr || running.exceptions->uncaught != 0) [[unlikely]] {

@@ -25,7 +25,8 @@ namespace {
 struct language_lock : waiters {
   constexpr language_lock() : waiters(waits_at::static_variable) {}
   const void* object = nullptr;  ///< Null: nobody uses this entry.
-  std::uint64_t frame = 0;       ///< In the fiber's stack.
+  const piece* owner = nullptr;  ///< The piece that has the frames which initialise it.
+  std::uint64_t frame = 0;       ///< In these.
 };
 // More at a time are unheard of: those beyond are the C++ runtime's alone, as if there were no
 // fibers. Nothing is allocated, because the runtime's own statics come by here, too.
@@ -57,7 +58,7 @@ const char* text_of(const language_lock& lock) {
 /// Whether the running fiber would wait for itself. Frames older than its youngest fork would go on
 /// when it waits, and may finish.
 bool is_begun_by_same(const language_lock& lock) {
-  if (lock.frame < address_of_frame() || lock.frame >= running_piece()->hi) return false;
+  if (lock.owner != running_piece()) return false;
   const boundary fork = youngest_open_fork();
   return !fork || lock.frame < fork.at;
 }
@@ -86,6 +87,7 @@ void begin(waits_at kind, const void* object) {
   if (language_lock* const lock = find(nullptr); lock != nullptr) {
     lock->kind = kind;
     lock->object = object;
+    lock->owner = running_piece();
     lock->frame = address_of_frame();
   }
 }
@@ -111,11 +113,36 @@ struct once_arguments {
 
 }  // namespace
 
-std::uint64_t frame_of_holder(const waiters* queue) {
+const piece* initialiser_of(const waiters* queue) {
   for (const language_lock& each : locks)
-    if (&each == queue) return each.frame;
-  return 0;
+    if (&each == queue) return each.owner;
+  return nullptr;
 }
+
+unsigned divide_initialisations(const piece* older, const piece* younger) {
+  unsigned of_younger = 0;
+  for (language_lock& each : locks) {
+    if (each.object == nullptr || each.owner != older || each.frame >= younger->hi) continue;
+    each.owner = younger;
+    ++of_younger;
+  }
+  return of_younger;
+}
+
+namespace {
+
+// In the word of a pthread_once_t: under way, in the process with this number of forks behind it.
+// The thread that was about it is not in a child of fork(), which begins again.
+unsigned generation = 0;
+
+void begin_generation() {
+  ++generation;
+  for (language_lock& each : locks) each.object = nullptr;
+}
+
+const int forks_are_told [[maybe_unused]] = pthread_atfork(nullptr, nullptr, begin_generation);
+
+}  // namespace
 
 }  // namespace sojourn::detail
 
@@ -145,7 +172,7 @@ void __wrap___cxa_guard_abort(long long* guard) {
 // library cannot be left by an exception in a program that has its own unwinder, -static-libgcc.)
 int pthread_once(pthread_once_t* once, void (*function)()) {
   constexpr int done = 2;  // as in the C library
-  constexpr int under_way = 1;
+  const int under_way = static_cast<int>(generation << 2 | 1);
   const auto state = [once] { return __atomic_load_n(once, __ATOMIC_ACQUIRE); };
   const auto leave_as = [once](int result) {
     __atomic_store_n(once, result, __ATOMIC_RELEASE);
@@ -155,13 +182,14 @@ int pthread_once(pthread_once_t* once, void (*function)()) {
   const once_arguments arguments;
   for (;;) {
     wait_for(once);
-    int found = 0;
-    if (__atomic_compare_exchange_n(once, &found, under_way, false, __ATOMIC_ACQUIRE,
-                                    __ATOMIC_ACQUIRE))
-      break;
+    int found = state();
     if (found == done) return 0;
+    if (found != under_way && __atomic_compare_exchange_n(once, &found, under_way, false,
+                                                          __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+      break;
     // A thread of the program that is no fiber is about it.
-    syscall(SYS_futex, once, FUTEX_WAIT_PRIVATE, found, nullptr, nullptr, 0);
+    if (found == under_way)
+      syscall(SYS_futex, once, FUTEX_WAIT_PRIVATE, under_way, nullptr, nullptr, 0);
   }
   arguments.put_back();
   begin(waits_at::once, once);

@@ -8,14 +8,16 @@
 // leave.
 #pragma once
 
-#include <cstdint>
-
 #include "sojourn/detail/waiters.hpp"
 
 namespace sojourn::detail {
 
-/// An address in the frames of the fiber for whose initialisation the queue waits; 0 for a queue of
-/// another kind.
-std::uint64_t frame_of_holder(const waiters* queue);
+/// The piece with the frames for whose initialisation the queue waits; null for a queue of another
+/// kind.
+const piece* initialiser_of(const waiters* queue);
+
+/// Of what `older` initialises, the frames younger than the cut take theirs along, to `younger`;
+/// returns how many these are.
+unsigned divide_initialisations(const piece* older, const piece* younger);
 
 }  // namespace sojourn::detail

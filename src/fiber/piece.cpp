@@ -10,8 +10,10 @@
 #include "base/check.hpp"
 #include "base/saved_file.hpp"
 #include "fiber/hooks.hpp"
+#include "fiber/language_locks.hpp"
 #include "fiber/stack_copy.hpp"
 #include "fiber/ticket_table.hpp"
+#include "fiber/watched.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 
@@ -433,8 +435,10 @@ piece* cut(piece* older, const boundary& b) {
   younger->youngest =
       reinterpret_cast<std::uint64_t>(older->youngest) < younger->hi ? older->youngest : nullptr;
   younger->exceptions = std::exchange(older->exceptions, {});
-  // Which side is initialising a static is not known: both count as doing so, and stay.
-  younger->static_inits = older->static_inits;
+  if (older->static_inits != 0) [[unlikely]]
+    older->static_inits -= younger->static_inits = divide_initialisations(older, younger);
+  if (recursive_mutexes_held != 0) [[unlikely]]
+    divide_recursive_mutexes(older, younger);
   younger->methods = std::exchange(older->methods, methods_at(b));
   if (older->marks_hold_methods) [[unlikely]]
     split_marks_in_methods(older, younger, b);

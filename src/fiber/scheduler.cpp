@@ -72,7 +72,12 @@ void record_suspension(piece* p) {
 [[gnu::always_inline]] inline void after_leaving() {
   confirm_switch();
   piece* p = running_piece();
-  if (p == nullptr) return;  // an abandoned stack
+  if (p == nullptr) {  // an abandoned stack
+    if (in_forked_child()) [[unlikely]]
+      die("a process that was made by fork() has returned from where it was made, into the rank's "
+          "work: end it by _exit(), or have it execute a program of its own");
+    return;
+  }
   leave_action action = handover.action;
   running_fiber = nullptr;
   handover.action = nullptr;

@@ -77,6 +77,10 @@ void nonblocking<detail::this_scope>::promise() {
 
 }  // namespace sojourn
 
+namespace sojourn::detail {
+unsigned recursive_mutexes_held = 0;
+}
+
 #ifndef SOJOURN_NO_CHECKED
 namespace sojourn::detail {
 
@@ -115,10 +119,10 @@ unsigned times_locked(const pthread_mutex_t* mutex) {
 #endif
 }
 
-/// The recursive mutexes that fibers hold, and a frame of the fiber that locked each first. More
-/// than these go unchecked.
+/// Which piece has locked each first, and a frame of it. More than these go unchecked.
 struct held_mutex {
   const pthread_mutex_t* mutex;
+  const piece* owner;
   std::uint64_t frame;
 };
 held_mutex recursive_held[64];
@@ -133,12 +137,14 @@ void recursive_locked(pthread_mutex_t* mutex) {
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   const piece* self = running_piece();
   if (self == nullptr || !addresses.in_stacks(here)) return;
+  held_mutex* held = find_recursive(mutex);
   if (times_locked(mutex) == 1) {
-    if (held_mutex* const free = find_recursive(nullptr); free != nullptr) *free = {mutex, here};
+    // An entry that is there was left by an unlock elsewhere, in a library.
+    if (held == nullptr && (held = find_recursive(nullptr)) != nullptr) ++recursive_mutexes_held;
+    if (held != nullptr) *held = {mutex, self, here};
     return;
   }
-  const held_mutex* const held = find_recursive(mutex);
-  if (held == nullptr || (held->frame >= here && held->frame < slots.high(self->slot))) return;
+  if (held == nullptr || held->owner == self) return;
   die("a recursive mutex (0x%llx) that one fiber has locked, and holds while it waits, lets "
       "another fiber in, because all fibers of a rank are one thread to it: use a sojourn::mutex, "
       "or unlock it before what waits",
@@ -148,7 +154,10 @@ void recursive_locked(pthread_mutex_t* mutex) {
 void recursive_unlocks(pthread_mutex_t* mutex) {
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   if (times_locked(mutex) != 1 || !addresses.in_stacks(here)) return;
-  if (held_mutex* const held = find_recursive(mutex); held != nullptr) *held = {};
+  if (held_mutex* const held = find_recursive(mutex); held != nullptr) {
+    *held = {};
+    --recursive_mutexes_held;
+  }
 }
 
 void note_locked(pthread_mutex_t* mutex) {
@@ -159,6 +168,11 @@ void note_locked(pthread_mutex_t* mutex) {
 }
 
 }  // namespace
+
+void divide_recursive_mutexes(const piece* older, const piece* younger) {
+  for (held_mutex& each : recursive_held)
+    if (each.owner == older && each.frame < younger->hi) each.owner = younger;
+}
 
 }  // namespace sojourn::detail
 
@@ -187,4 +201,8 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t* mutex) {
   return __real_pthread_mutex_unlock(mutex);
 }
 }
+#else
+namespace sojourn::detail {
+void divide_recursive_mutexes(const piece*, const piece*) {}
+}  // namespace sojourn::detail
 #endif

@@ -9,8 +9,16 @@
 
 namespace sojourn::detail {
 
+struct piece;
+
 /// Ends the job when a frame in [sp, hi) holds a mutex or has promised not to block. `doing`:
 /// "waits" or "migrates". Call only when running.watched is not 0.
 void check_watched(std::uint64_t sp, std::uint64_t hi, const char* doing);
+
+/// Recursive mutexes that fibers hold. All fibers of a rank are one thread to such a mutex, which
+/// would let a second one in: that ends the rank, in checked mode and without.
+extern unsigned recursive_mutexes_held;
+/// Of those that `older` holds, the frames younger than the cut take theirs along, to `younger`.
+void divide_recursive_mutexes(const piece* older, const piece* younger);
 
 }  // namespace sojourn::detail

@@ -277,6 +277,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   if (own->pid.load() != getpid()) {
     // A process that the rank has made by fork() dies as any other.
     ::signal(signal, SIG_DFL);
+    raise(signal);
     return;
   }
   if (sent_on_to_worker(signal, info)) return;

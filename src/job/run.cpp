@@ -337,6 +337,10 @@ void wait_for_quiet() {
 /// Catches nothing: the stack of an exception that nobody catches is then there to be reported.
 void main_fiber(void*) {
   self.status = self.body(self.context);
+  if (in_forked_child()) {
+    std::fflush(nullptr);
+    _exit(self.status);
+  }
   // The other ranks may wait for this one for ever: a failure ends the job.
   if (self.status == 0) {
     wait_for_quiet();

@@ -104,7 +104,12 @@ void stack_slots::open_now(std::uint32_t index) {
     low_address = from;
     bytes = to - from;
   }
-  if (mprotect(at(low_address), bytes, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+  if (mprotect(at(low_address), bytes, PROT_READ | PROT_WRITE) != 0) {
+    if (!charges_addresses_) throw std::bad_alloc();
+    // Perhaps there are as many mappings as there may be: several slots at once are one.
+    charges_addresses_ = false;
+    return open_now(index);
+  }
   table_[index].open = true;
   if (!charges_addresses_) guard(index);
 }

@@ -169,7 +169,17 @@ std::uint16_t register_request_handler(request_handler handler, bool may_migrate
 
 namespace {
 
-// While a handler runs that must not wait: the compiler's name for what it calls.
+// While handlers run that must not wait, one in the other: the compiler's names for what they call.
+// The innermost counts, but calls are refused while any has promised nonblocking.
+struct open_promise {
+  const char* promised = nullptr;
+  promise_of_handler promise{};
+  bool refuses_requests = false;
+  unsigned open_runs = 0;  // open_run_count before: no call gets into an open bundle unseen
+};
+constexpr std::size_t promises_most = 8;
+open_promise promises[promises_most];
+std::size_t promises_open = 0;
 const char* promised = nullptr;
 promise_of_handler promise;
 
@@ -198,13 +208,21 @@ std::string_view name_of_promised() {
 }  // namespace
 
 void begin_promise(promise_of_handler what, const char* called) {
+  SOJOURN_CHECK(promises_open < promises_most, "more than %zu promises in one another",
+                promises_most);
+  promises[promises_open++] = {promised, promise, dispatcher.refuses_requests, open_run_count};
   promise = what;
   promised = called;
-  dispatcher.refuses_requests = what == promise_of_handler::nonblocking;
+  if (what != promise_of_handler::nonblocking) return;
+  dispatcher.refuses_requests = true;
+  open_run_count = 0;
 }
 void end_promise() {
-  promised = nullptr;
-  dispatcher.refuses_requests = false;
+  const open_promise& before = promises[--promises_open];
+  promised = before.promised;
+  promise = before.promise;
+  dispatcher.refuses_requests = before.refuses_requests;
+  open_run_count = before.open_runs;
 }
 
 void refuse_request_of_nonblocking() {

@@ -290,7 +290,11 @@ template <bool SameProgram>
 
 }  // namespace
 
-void leave_job() { dispatcher.ranks = 0; }
+void leave_job() {
+  dispatcher.ranks = 0;
+  open_run_count = 0;
+  bundles_waiting = 0;
+}
 
 void close_to_other_programs() {
   for (int r = 0; r < job.count; ++r) {

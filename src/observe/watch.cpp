@@ -263,22 +263,17 @@ bool holds(const mutex_state* latest, const waiters* wanted) {
   return false;
 }
 
-/// Whether `p`, which waits, initialises something in the frames that an address is in.
-bool initialises_at(const piece* p, std::uint64_t frame) {
-  return p->static_inits != 0 && frame >= p->sp && frame < slots.high(p->slot);
-}
-
-int initialiser_at(std::uint64_t frame, const others& o) {
+int place_of(const piece* p, const others& o) {
+  if (p == running_piece()) return fiber_record::holder_runs;
   for (std::size_t i = 0; i < o.count; ++i) {
-    if (initialises_at(o.newest[i], frame)) return static_cast<int>(i);
+    if (o.newest[i] == p) return static_cast<int>(i);
   }
-  return running.static_inits != 0 ? fiber_record::holder_runs : -1;
+  return -1;
 }
 
 int holder_of(const waiters* wanted, const others& o) {
   if (wanted == nullptr) return -1;
-  if (const std::uint64_t frame = frame_of_holder(wanted); frame != 0)
-    return initialiser_at(frame, o);
+  if (const piece* p = initialiser_of(wanted); p != nullptr) return place_of(p, o);
   if (holds(running.mutexes, wanted)) return fiber_record::holder_runs;
   for (std::size_t i = 0; i < o.count; ++i) {
     if (holds(o.newest[i]->mutexes, wanted)) return static_cast<int>(i);
@@ -452,11 +447,9 @@ void write_report(rank_report& report, bool brief) {
     reason why = found != c.why.end() ? found->second : readable ? local_reason(p) : reason{};
     if (auto holder = holders.find(p->waits_on); holder != holders.end()) {
       why.holder = holder->second;
-    } else if (const std::uint64_t frame = frame_of_holder(p->waits_on); frame != 0) {
-      const auto initialises = std::ranges::find_if(
-          c.pieces, [frame](const piece* other) { return initialises_at(other, frame); });
-      if (initialises != c.pieces.end())
-        why.holder = static_cast<int>(initialises - c.pieces.begin());
+    } else if (const piece* by = initialiser_of(p->waits_on); by != nullptr) {
+      const auto found_at = std::ranges::find(c.pieces, by);
+      if (found_at != c.pieces.end()) why.holder = static_cast<int>(found_at - c.pieces.begin());
     }
     write_fiber(report.fibers[report.fiber_count++], p, why, ns_per_tick, walks);
   }

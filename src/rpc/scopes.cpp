@@ -231,6 +231,7 @@ void finish_begin(finish_frame& frame) {
 }
 
 void finish_end(finish_frame& frame, const std::exception_ptr& failure) {
+  refuse_wait_of_forked_child();
   auto* a = static_cast<account*>(frame.scope);
   // A fork inside the scope may have been cut, so that another piece runs here now.
   running_piece()->scope = frame.outer_scope;

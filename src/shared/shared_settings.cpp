@@ -2,6 +2,7 @@
 #include "shared/shared_settings.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -45,11 +46,15 @@ const char* file_or_null(const char* name) {
     throw error(format("%s=%s is not the name of a file: give one, or ./%s for one of that name",
                        name, set, set));
   if (job.me != 0) return set;
-  const bool was_there = ::access(set, F_OK) == 0;
-  const int file = open(set, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  // Opening a pipe would wait, or end whoever reads it.
+  struct stat status{};
+  const bool is_there = lstat(set, &status) == 0;
+  if (is_there && !S_ISREG(status.st_mode)) return set;
+  const int file =
+      open(set, O_WRONLY | O_APPEND | O_CLOEXEC | (is_there ? 0 : O_CREAT | O_EXCL), 0666);
   if (file < 0) throw error(format("%s=%s cannot be written: %s", name, set, std::strerror(errno)));
   close(file);
-  if (!was_there) unlink(set);
+  if (!is_there) unlink(set);
   return set;
 }
 

@@ -166,8 +166,54 @@ void threads_of_the_system_and_calls_before_run_are_as_ever() {
   CHECK_EQUAL(calls, 1);
 }
 
+long lazily(int) {
+  static const long value = slow(11);
+  return value;
+}
+std::once_flag of_children;
+long once_of_children = 0;
+
+/// Children in place lie at the same addresses, one after the other, when each is cut off and set
+/// aside while it waits.
+void children_wait_for_each_other() {
+  auto first = fork(lazily, 0);
+  auto second = fork(lazily, 1);
+  CHECK_EQUAL(first.get() + second.get(), 22);
+  par_for(0, 50, [](int) {
+    std::call_once(of_children, [] { once_of_children = slow(12); });
+    CHECK_EQUAL(once_of_children, 12);
+  });
+  // Nothing is left open: threads that have done so may move.
+  spawn([] {
+    fork([] {
+      static const long value = slow(13);
+      CHECK_EQUAL(value, 13);
+    }).get();
+    migrate(self(), next());
+  }).join();
+}
+
 std::recursive_mutex recursive;
 int inside = 0;
+
+struct guarded {
+  std::recursive_mutex mutex;
+  /// Locks it in a frame that is gone when it returns.
+  [[gnu::noinline]] std::unique_lock<std::recursive_mutex> guard() {
+    volatile char frame[2000];
+    frame[0] = 1;
+    return frame[0] == 1 ? std::unique_lock(mutex) : std::unique_lock<std::recursive_mutex>();
+  }
+};
+
+void a_recursive_mutex_is_locked_again_further_up() {
+  guarded one;
+  const auto first = one.guard();
+  const std::lock_guard second(one.mutex);
+  (void)slow(0);
+  const auto third = one.guard();
+  CHECK(third.owns_lock());
+}
 int most_inside = 0;
 
 void a_recursive_mutex_is_recursive_in_each_fiber() {
@@ -244,6 +290,9 @@ int main(int argc, char** argv) {
     check::claim("call_once of a function that throws calls the next",
                  call_once_of_a_function_that_throws_calls_the_next);
     check::claim("statics within statics", statics_within_statics);
+    check::claim("children wait for each other", children_wait_for_each_other);
+    check::claim("a recursive mutex is locked again further up",
+                 a_recursive_mutex_is_locked_again_further_up);
     check::claim("a recursive mutex is recursive in each fiber",
                  a_recursive_mutex_is_recursive_in_each_fiber);
     check::claim("one fiber may wait with a recursive mutex",

@@ -4,6 +4,7 @@
 // own to wait on. The argument says which, and how.
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "check.hpp"
 
@@ -53,6 +54,11 @@ void wait_as(std::string_view how) {
     });
   } else if (how == "send") {
     rpc_ff(next(), nonblocking(count_down), 3);
+    barrier();
+  } else if (how == "send_with_view") {
+    const std::vector<long> numbers(100, 1);
+    rpc_ff(next(), nonblocking([](view<long> v) { count_down(static_cast<int>(v.size())); }),
+           view(numbers));
     barrier();
   } else if (how == "send_in_finish") {
     finish([] { rpc_ff(next(), nonblocking(count_down), 3); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program does with its process: signals that it takes or has blocked, and processes that it
 // makes. Usage: job_process [block]: block all signals before run().
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -126,6 +127,22 @@ void a_child_of_fork_is_no_rank() {
   CHECK(waits.second.find("something waits in a process that was made by fork()") !=
         std::string::npos);
   CHECK_EQUAL(sent_before.get(), 8);
+  const auto raises = in_child([] { raise(SIGILL); });
+  CHECK(WIFSIGNALED(raises.first) && WTERMSIG(raises.first) == SIGILL);
+  // A fiber of the rank ends with the call that it serves; its copy ends the child.
+  const int ended = rpc(rank_me(), [] {
+                      const pid_t rank = getpid();
+                      const pid_t child = fork();
+                      if (child == 0) {
+                        const int nowhere = open("/dev/null", O_WRONLY);
+                        dup2(nowhere, STDERR_FILENO);
+                        return 0;
+                      }
+                      int status = 0;
+                      waitpid(child, &status, 0);
+                      return rank == getpid() && WIFSIGNALED(status) ? WTERMSIG(status) : -1;
+                    }).get();
+  CHECK_EQUAL(ended, SIGABRT);
   // It may do what else processes do, and die as others do.
 #if !SOJOURN_ASAN  // which reports it itself
   const auto dies = in_child([] { *static_cast<volatile int*>(nullptr) = 1; });

@@ -490,8 +490,8 @@ bool shm_transport::reaches_memory_of(int rank) {
   iovec local{&word, sizeof word};
   iovec remote{reinterpret_cast<void*>(its.word_at.load()), sizeof word};
   const ssize_t n = process_vm_readv(its.pid.load(), &local, 1, &remote, 1, 0);
-  // No process has that number here, or one that has nothing at this address.
-  const bool another = (n < 0 && (errno == ESRCH || errno == EFAULT)) ||
+  // No process has that number here, or one that may not be read, or has nothing at this address.
+  const bool another = (n < 0 && (errno == ESRCH || errno == EFAULT || errno == EPERM)) ||
                        (n == sizeof word && word != its.word.load());
   // Whatever else is wrong shows when it is read in earnest.
   of.process = another ? memory_of::another : memory_of::the_rank;
