@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "shared_cells.hpp"
 
 using namespace sojourn;
 
@@ -86,17 +87,6 @@ void long_frames_move() {
   CHECK_EQUAL(load(result), 500'000);
   destroy(result);
   barrier();
-}
-
-void pages_are_shared() {
-  auto cells = broadcast(rank_me() == 0 ? shared::pointer<long>(shared::alloc<long>(8192))
-                                        : shared::pointer<long>());
-  cells[512 * rank_me()] = rank_me() + 1;
-  shared::barrier();
-  long sum = 0;
-  for (int r = 0; r < rank_count(); ++r) sum += cells[512 * r];
-  CHECK_EQUAL(sum, rank_count() * (rank_count() + 1) / 2);
-  shared::barrier();
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "check.hpp"
+#include "shared_cells.hpp"
 
 using namespace sojourn;
 
@@ -74,17 +75,6 @@ void a_handler_may_jump_out_of_a_computation() {
   CHECK_EQUAL(rpc(next(), [](int x) { return x + 1; }, 5).get(), 6);
   handle(SIGALRM, SIG_DFL);
   barrier();
-}
-
-void pages_are_shared_whatever_is_blocked() {
-  auto cells = broadcast(rank_me() == 0 ? shared::pointer<long>(shared::alloc<long>(8192))
-                                        : shared::pointer<long>());
-  cells[512 * rank_me()] = rank_me() + 1;
-  shared::barrier();
-  long sum = 0;
-  for (int r = 0; r < rank_count(); ++r) sum += cells[512 * r];
-  CHECK_EQUAL(sum, rank_count() * (rank_count() + 1) / 2);
-  shared::barrier();
 }
 
 /// Runs `body` in a child, and returns its wait status and what it wrote to standard error.
@@ -168,7 +158,7 @@ int main(int argc, char** argv) {
     check::claim("a signal interrupts what the body does", a_signal_interrupts_what_the_body_does);
     check::claim("a handler may jump out of a computation",
                  a_handler_may_jump_out_of_a_computation);
-    check::claim("pages are shared, whatever is blocked", pages_are_shared_whatever_is_blocked);
+    check::claim("pages are shared, whatever is blocked", pages_are_shared);
     check::claim("a child of fork() is no rank", a_child_of_fork_is_no_rank);
     return check::verdict();
   });
