@@ -228,7 +228,7 @@ finding check_mappings() {
   try {
     const address_map map = map_from_environment(ranks_tried);
     f.found = format("%llu KiB under each stack are guarded, ",
-                     static_cast<unsigned long long>((map.beyond_guard_page() + 4096) >> 10));
+                     static_cast<unsigned long long>(map.guard_width() >> 10));
   } catch (const error&) {
     // The setting that is wrong has a line of its own.
     f.found = "a guard under each stack, ";

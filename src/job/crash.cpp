@@ -140,20 +140,22 @@ constexpr std::uint64_t null_page = 65536;
 /// Describes an access to a guard page.
 void describe_guard(std::uint64_t address, const piece* running) {
   std::uint32_t slot = slots.index_of(address);
-  if (running == nullptr || slot == running->slot) {
+  const bool below = address < slots.high(slot);
+  if (below && (running == nullptr || slot == running->slot)) {
     std::snprintf(record->message, sizeof record->message,
                   "stack overflow: the stack of %s, %llu KiB, is full; use less of it (recursion, "
                   "large local arrays), or %s",
                   slots.is_main(slot) ? "a main fiber" : "a fiber",
                   static_cast<unsigned long long>((slots.high(slot) - slots.low(slot)) >> 10),
                   slots.how_to_enlarge(slot));
-  } else if (slots.begin(slot) == slots.high(running->slot)) {
+  } else if (running != nullptr &&
+             (below ? slots.begin(slot) == slots.end(running->slot) : slot == running->slot)) {
     std::snprintf(record->message, sizeof record->message,
-                  "an access beyond the oldest frame of %s, to the guard page above its stack: is "
+                  "an access beyond the oldest frame of %s, to the guard above its stack: is "
                   "an index of a local array too large?",
                   slots.is_main(running->slot) ? "a main fiber" : "a fiber");
   } else {
-    say_what("an access through a wild pointer, to the guard page of another fiber's stack");
+    say_what("an access through a wild pointer, to the guard of another fiber's stack");
   }
 }
 

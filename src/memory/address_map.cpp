@@ -62,16 +62,26 @@ constexpr std::uint64_t unit_min = std::uint64_t{64} << 20;
 /// The least bytes of a rank's stacks: room for its main fiber and eight more.
 std::uint64_t stacks_min(const address_map& m) { return (m.main_slots() + 8) << m.slot_shift; }
 
-/// Makes slots as wide as wide_guard_bytes ask for, but leaves as many as fibers_most need.
+/// As many as the sets of a second-level TLB.
+constexpr std::uint32_t stagger_mask = 127;
+
+bool guards_are_wide(const address_map& m) {
+  return m.beyond_guard_page() >=
+         address_map::wide_guard_bytes + stagger_mask * std::uint64_t{4096};
+}
+
+/// Makes slots as wide as wide guards and staggered stacks ask for, but leaves as many slots as
+/// fibers_most need.
 void widen_guards(address_map& m) {
   address_map wider = m;
+  m.stagger_mask = stagger_mask;
   for (++wider.slot_shift; wider.slot_shift <= m.stacks_shift; ++wider.slot_shift) {
     const std::uint64_t needed =
         wider.main_slots() + address_map::fibers_most + address_map::slots_spare;
-    if (m.beyond_guard_page() >= address_map::wide_guard_bytes || wider.slots_per_rank() < needed)
-      return;
+    if (guards_are_wide(m) || wider.slots_per_rank() < needed) break;
     m.slot_shift = wider.slot_shift;
   }
+  if (!guards_are_wide(m)) m.stagger_mask = 0;
 }
 
 [[noreturn]] void refuse_region(const address_map& m, int ranks, std::uint64_t bytes_needed) {

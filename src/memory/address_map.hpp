@@ -10,9 +10,9 @@
 //   + 2 units   heap       a partition for each rank; shared by the ranks of a host, or private
 //   + 6 units   arenas     a partition for each rank, for the heaps that travel with threads; each
 //                          rank backs all of them with private memory
-//   + 7 units   shared     software shared memory, mapped twice: the lower half is the program's
-//   view
-//                          of a rank's copies, the upper half the runtime's view of the same memory
+//   + 7 units   shared     software shared memory, mapped twice: the lower half is the view that
+//                          the program has of a rank's copies, the upper half the runtime's view
+//                          of the same memory
 #pragma once
 
 #include <bit>
@@ -52,6 +52,9 @@ struct address_map {
   std::uint64_t stack_bytes = 256u << 10;  ///< Of a fiber, its guard page included.
   std::uint64_t main_stack_bytes = default_main_stack_bytes;
   std::uint64_t shared = 0;  ///< First address of the program's view of shared memory.
+  /// Slot i's stack ends (i & stagger_mask) pages below the slot's end: 0 when slots are so narrow
+  /// that the guard needs all that a stack leaves.
+  std::uint32_t stagger_mask = 0;
 
   /// Divides a region among ranks. `stack_bytes` is a power of two, `main_stack_bytes` a multiple
   /// of 64 KiB. Below each stack the guard is at least wide_guard_bytes wide, or as wide as it can
@@ -71,8 +74,12 @@ struct address_map {
   std::uint64_t slot_count() const { return unit >> slot_shift; }
   std::uint64_t slots_per_rank() const { return std::uint64_t{1} << (stacks_shift - slot_shift); }
   std::uint64_t slot_bytes() const { return std::uint64_t{1} << slot_shift; }
-  /// What lies below the guard page of a fiber's stack, and is guarded too.
+  /// What a slot holds beside a fiber's stack, and is guarded like the stack's lowest page.
   std::uint64_t beyond_guard_page() const { return slot_bytes() - stack_bytes; }
+  /// How wide the guard below each fiber's stack is at least.
+  std::uint64_t guard_width() const {
+    return beyond_guard_page() + (std::uint64_t{1} - stagger_mask) * 4096;
+  }
   /// How many slots at the beginning of a partition are the main fiber's.
   std::uint64_t main_slots() const {
     return (main_stack_bytes + beyond_guard_page() + slot_bytes() - 1) >> slot_shift;

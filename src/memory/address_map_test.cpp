@@ -156,17 +156,19 @@ TEST(address_map, a_guard_is_a_mib_wide_or_as_wide_as_a_thousand_stacks_leave_ro
       EXPECT_GE(m.slots_per_rank(),
                 m.main_slots() + address_map::fibers_most + address_map::slots_spare);
     }
-    return m.beyond_guard_page();
+    return m.guard_width() / 1024;
   };
   constexpr std::uint64_t kib = 1 << 10;
-  EXPECT_EQ(guard(10240 * gib, 1, slot), 1792 * kib);
-  EXPECT_EQ(guard(10240 * gib, 256, slot), 1792 * kib);
-  EXPECT_EQ(guard(10240 * gib, 512, slot), 768 * kib);
-  EXPECT_EQ(guard(10240 * gib, 1024, slot), 256 * kib);
-  EXPECT_EQ(guard(10240 * gib, 4, 64 * kib), 1984 * kib);
-  EXPECT_EQ(guard(10240 * gib, 4, 8192 * kib), 8192 * kib);
-  EXPECT_EQ(guard(64 * gib, 2, slot), 1792 * kib);
-  EXPECT_EQ(guard(4 * gib, 8, slot), 0U) << "stacks come before wide guards";
+  // 127 pages of a slot are for stacks that end lower than others.
+  EXPECT_EQ(guard(10240 * gib, 1, slot), 1796u - 508);
+  EXPECT_EQ(guard(10240 * gib, 256, slot), 1796u - 508);
+  EXPECT_EQ(guard(10240 * gib, 512, slot), 772u) << "no stagger: the guard needs it all";
+  EXPECT_EQ(guard(10240 * gib, 1024, slot), 260u);
+  EXPECT_EQ(guard(10240 * gib, 4, 64 * kib), 1988u - 508);
+  EXPECT_EQ(guard(10240 * gib, 4, 1024 * kib), 3076u - 508);
+  EXPECT_EQ(guard(10240 * gib, 4, 8192 * kib), 8196u - 508);
+  EXPECT_EQ(guard(64 * gib, 2, slot), 1796u - 508);
+  EXPECT_EQ(guard(4 * gib, 8, slot), 4u) << "stacks come before wide guards";
 }
 
 /// Sets a variable for one test.

@@ -73,7 +73,7 @@ void stack_slots::attach(int rank, piece* (*watch)(), bool charges_addresses) {
 
 void stack_slots::open_now(std::uint32_t index) {
   std::uint64_t low_address = charges_addresses_ ? low(index) + guard_bytes : begin(index);
-  std::uint64_t bytes = high(index) - low_address;
+  std::uint64_t bytes = (charges_addresses_ ? high(index) : end(index)) - low_address;
   if (std::uint64_t closed = table_[index].closed_from_page * guard_bytes; closed != 0) {
     const std::uint64_t from = low(index) + closed;
     if (mprotect(at(from), high(index) - from, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
@@ -126,15 +126,21 @@ void stack_slots::close_above(std::uint32_t index, std::uint64_t hi) {
   table_[index].open = false;
 }
 
-void stack_slots::guard(std::uint32_t index) {
-  char* first = at(begin(index));
-  const std::size_t bytes = low(index) + guard_bytes - begin(index);
+bool stack_slots::guard(std::uint64_t low_address, std::uint64_t high_address) {
+  const std::size_t bytes = high_address - low_address;
   if (guards_by_advice_) {
-    if (madvise(first, bytes, MADV_GUARD_INSTALL) == 0) return;
+    if (madvise(at(low_address), bytes, MADV_GUARD_INSTALL) == 0) return true;
     guards_by_advice_ = false;
   }
   // This splits the mapping; it fails when the process has as many mappings as it may.
-  if (mprotect(first, bytes, PROT_NONE) == 0) return;
+  return mprotect(at(low_address), bytes, PROT_NONE) == 0;
+}
+
+void stack_slots::guard(std::uint32_t index) {
+  // What lies above a stack is nobody's. Without a guard there, only an index that is too large for
+  // an array of the oldest frame goes unnoticed.
+  if (high(index) < end(index)) guard(high(index), end(index));
+  if (guard(begin(index), low(index) + guard_bytes)) return;
   auto* words = reinterpret_cast<std::uint64_t*>(low(index));
   for (std::uint64_t* w = words; w < words + guard_bytes / sizeof *w; ++w) *w = canary(w);
   table_[index].unguarded = true;

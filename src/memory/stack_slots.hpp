@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stack slots: equal parts of the stacks region, each with a stack at its high end, whose lowest
-// page is a guard page; what lies below that in the slot, where there are addresses enough, is
-// guarded too, so that no likely frame steps over the guard. A slot belongs to the rank in whose
-// partition it lies; other ranks open it too when frames of that stack visit them. The first slots
-// of a partition together are the main fiber's, which is larger.
+// page is a guard page; the rest of the slot, where there are addresses enough, is guarded too, so
+// that no likely frame steps over the guard. Such slots are staggered: the stack of each ends a
+// page lower in its slot than that of the slot before. Stacks that all ended a multiple of 2 MiB
+// apart would share a few sets of the TLB, and the entries of their page tables a set of the cache.
+// A slot belongs to the rank in whose partition it lies; other ranks open it too when frames of
+// that stack visit them. The first slots of a partition together are the main fiber's, which is
+// larger.
 //
 // Kernels before 6.13 lack madvise(MADV_GUARD_INSTALL): there each guard page splits a mapping, and
 // a process may have only vm.max_map_count mappings. A slot beyond that limit is *unguarded*: in
@@ -57,16 +60,20 @@ class stack_slots {
   }
   stack_slot& operator[](std::uint32_t index) { return table_[index]; }
 
-  /// Lowest address of a slot: the beginning of what is guarded.
+  /// Lowest address of a slot: the beginning of what is guarded. One past its highest address is
+  /// end(), the beginning of the next.
   std::uint64_t begin(std::uint32_t index) const {
     return addresses.stacks + (std::uint64_t{index} << addresses.slot_shift);
+  }
+  std::uint64_t end(std::uint32_t index) const {
+    return begin(index + (is_main(index) ? main_slots_ : 1));
   }
   /// Lowest address of the stack in a slot (its guard page) and one past its highest.
   std::uint64_t low(std::uint32_t index) const {
     return high(index) - (is_main(index) ? addresses.main_stack_bytes : addresses.stack_bytes);
   }
   std::uint64_t high(std::uint32_t index) const {
-    return begin(index + (is_main(index) ? main_slots_ : 1));
+    return end(index) - (index & addresses.stagger_mask) * guard_bytes;
   }
   bool is_main(std::uint32_t index) const {
     return (index & (addresses.slots_per_rank() - 1)) == 0;
@@ -127,12 +134,15 @@ class stack_slots {
 
   /// True when `address` is guarded: a stack overflowed.
   bool is_guard(std::uint64_t address) const {
-    return addresses.in_stacks(address) && address < low(index_of(address)) + guard_bytes;
+    if (!addresses.in_stacks(address)) return false;
+    const std::uint32_t index = index_of(address);
+    return address < low(index) + guard_bytes || address >= high(index);
   }
 
  private:
   void open_now(std::uint32_t index);
   void guard(std::uint32_t index);
+  bool guard(std::uint64_t low_address, std::uint64_t high_address);
   bool canary_is_whole(std::uint32_t index) const;
   [[noreturn]] void overflowed(std::uint32_t index) const;
   void trim();

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <set>
 #include <vector>
 
 #include "memory/region_test.hpp"
@@ -132,15 +133,20 @@ TEST(stack_slots, of_a_gib_are_usable_to_their_ends_and_apart_from_each_other) {
   EXPECT_EXIT(claims(), testing::ExitedWithCode(0), "");
 }
 
+void is_guarded_within(std::uint64_t from, std::uint64_t to, std::uint32_t slot) {
+  for (std::uint64_t a = from; a < to; a += page) {
+    CLAIM(slots.index_of(a) == slot);
+    CLAIM(slots.is_guard(a + 7));
+    CLAIM(!can_be_written(a));
+  }
+}
+
 /// All of what lies between two stacks, in steps of a page.
 void is_guarded_between_stacks(const std::vector<std::uint32_t>& held) {
   for (std::uint32_t slot : held) {
     CLAIM(slots.low(slot) + page - slots.begin(slot) > mib);
-    for (std::uint64_t a = slots.begin(slot); a < slots.low(slot) + page; a += page) {
-      CLAIM(slots.index_of(a) == slot);
-      CLAIM(slots.is_guard(a + 7));
-      CLAIM(!can_be_written(a));
-    }
+    is_guarded_within(slots.begin(slot), slots.low(slot) + page, slot);
+    is_guarded_within(slots.high(slot), slots.end(slot), slot);
     std::memset(at(slots.low(slot)) + page, 3, slots.high(slot) - slots.low(slot) - page);
     CLAIM(!slots.is_guard(slots.low(slot) + page) && !slots.is_guard(slots.high(slot) - 1));
   }
@@ -165,6 +171,23 @@ TEST(stack_slots, a_mib_below_each_stack_is_guarded_where_there_is_room) {
                 if (!without_guards::from_now_on(false)) _exit(77);
               }),
               testing::ExitedWithCode(0), "");
+}
+
+TEST(stack_slots, stacks_of_neighbours_do_not_share_sets_of_caches) {
+  const auto claims = [] {
+    map_slots(no_watch, 64 * gib);
+    // Bits 12 to 18 of an address choose the set of a TLB, and of the cache that holds its entry.
+    std::set<std::uint64_t> different;
+    for (const std::uint32_t slot : acquire(256)) {
+      CLAIM(slots.high(slot) - slots.low(slot) == slot_bytes);
+      CLAIM(slots.begin(slot) < slots.low(slot) && slots.high(slot) <= slots.end(slot));
+      different.insert(slots.high(slot) / page % 128);
+    }
+    CLAIM(different.size() == 128);
+    CLAIM(slots.high(slots.main_slot()) == slots.end(slots.main_slot()));
+    _exit(0);
+  };
+  EXPECT_EXIT(claims(), testing::ExitedWithCode(0), "");
 }
 
 TEST(stack_slots, where_addresses_are_charged_only_the_stacks_themselves_are) {

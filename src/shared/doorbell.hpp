@@ -19,10 +19,9 @@
 namespace sojourn::detail::pages {
 
 /// Whose code a function is. Others: the program's and that of libraries, and templates of the
-/// public headers that are made for types of the program. Functions of
-/// the runtime that call the program may be below an interrupted function of the program: they
-/// expect a page fault at any instruction of the program, and a page fault does all that a doorbell
-/// does.
+/// public headers that are made for types of the program. Functions of the runtime that call the
+/// program may be below an interrupted function of the program: they expect a page fault at any
+/// instruction of the program, and a page fault does all that a doorbell does.
 enum class owner_of_code : std::uint8_t { others, runtime, calls_program };
 
 /// Tells it by the function's name in the table of symbols.

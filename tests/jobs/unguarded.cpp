@@ -14,11 +14,15 @@ namespace unguarded {
 
 using namespace sojourn;
 
-/// Writes to the lowest page of the stack and no further. Requires: stacks whose lowest address is
-/// `low` above a multiple of `unit`.
-[[gnu::noinline]] void overflow(std::uint64_t unit, std::uint64_t low = 0) {
+/// Writes to the lowest page of the stack of `bytes` and no further. Slots are of 2 MiB, of which
+/// each stack leaves as many pages above it as its slot's number says (memory/stack_slots.hpp).
+/// The main fiber's slots are five, and its stack ends where the fifth does.
+[[gnu::noinline]] void overflow(std::uint64_t bytes, bool is_main = false) {
+  constexpr std::uint64_t slot = 2 << 20;
   auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
-  std::uint64_t left = (here & (unit - 1)) - low;
+  std::uint64_t high = (here / slot + 1) * slot;
+  if (!is_main) high -= here / slot % 128 * 4096;
+  std::uint64_t left = here - (high - bytes);
   auto* frame = static_cast<volatile char*>(__builtin_alloca(left - 1024));
   frame[0] = 1;
 }
@@ -59,8 +63,7 @@ int job(std::string_view how) {
         });
       }).get();
     }
-    // Its 8 MiB end with the fifth slot of 2 MiB.
-    if (how == "main") overflow(16 << 20, 2 << 20);
+    if (how == "main") overflow(8 << 20, true);
   }
   // Many at once, so that stacks are shared and images made.
   auto mine = make<cell>(rank_me());

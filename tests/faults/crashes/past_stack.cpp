@@ -3,7 +3,7 @@
 // clang-format off
 //! status 139
 //! says sojourn run: rank LAST (pid [0-9]*, .*crash_past_stack) was killed by SIGSEGV (segmentation fault) at address 0x[0-9a-f]*
-//! says   an access beyond the oldest frame of a main fiber, to the guard page above its stack: is an index of a local array too large?
+//! says   an access beyond the oldest frame of a main fiber, to the guard above its stack: is an index of a local array too large?
 //! says     #0  0x[0-9a-f]*  faults::fill(long volatile\*, long) at .*past_stack.cpp:LINE
 // clang-format on
 #include <sojourn/sojourn.hpp>
