@@ -89,7 +89,7 @@ struct called_name {
 
 called_name read_text(const request& message, const named_header& header) {
   const char* text = reinterpret_cast<const char*>(message.payload) + sizeof header;
-  std::size_t left = header.text_bytes;
+  std::size_t left = header.text_bytes();
   std::size_t name = strnlen(text, left);
   left -= std::min(left, name + 1);
   return {std::string(text, name), std::string(text + name + 1, strnlen(text + name + 1, left))};
@@ -140,10 +140,19 @@ void fail_call(ticket_id answer, const std::exception_ptr& failure) {
   one_way_failed(failure);
 }
 
+/// The caller of a call that is refused need not keep its long arguments any more.
+void let_go_of_values(const request& message, const named_header& header) {
+  if (header.values() == 0) return;
+  const std::size_t at = sizeof header + header.text_bytes() + 16 * (header.values() - 1);
+  if (at > message.bytes) return;
+  // What it refers to is let go of by its end.
+  const incoming unread(message.payload + at, message.bytes - at, -1, nullptr);
+}
+
 /// Finds the function of a call without a valid entry, by the name that the call carries. Null when
 /// there is no such function: then the call has failed.
 [[gnu::noinline]] const export_entry* resolve(request& message, const named_header& header) {
-  bool whole = sizeof header + std::size_t{header.text_bytes} <= message.bytes;
+  bool whole = sizeof header + header.text_bytes() <= message.bytes;
   called_name called = whole ? read_text(message, header) : called_name{};
   if (whole) {
     if (const export_entry* found = find_export(header.key);
@@ -160,6 +169,7 @@ void fail_call(ticket_id answer, const std::exception_ptr& failure) {
   }
   std::string why =
       whole ? refusal(called, message.source) : "a call by name is shorter than its name";
+  if (whole) let_go_of_values(message, header);
   ticket_id answer = message.ticket;
   message.consume();
   fail_call(answer, std::make_exception_ptr(not_exported(why)));
@@ -172,7 +182,7 @@ void fail_call(ticket_id answer, const std::exception_ptr& failure) {
   std::memcpy(&header, message.payload, std::min<std::size_t>(sizeof header, message.bytes));
   const export_entry* entry = resolve(message, header);
   if (entry == nullptr) return;
-  std::size_t before = sizeof header + std::size_t{header.text_bytes};
+  std::size_t before = sizeof header + header.text_bytes();
   if (message.bytes < before + entry->argument_bytes) return refuse_malformed(*entry, message);
   entry->run(*entry, message, message.payload + before);
 }
@@ -182,7 +192,7 @@ void on_named(request& message) {
     named_header header;
     std::memcpy(&header, message.payload, sizeof header);
     // Compares both at once: a call that carries a text has no entry.
-    std::uint64_t entry = std::uint64_t{header.text_bytes} << 32 | header.entry;
+    std::uint64_t entry = std::uint64_t{header.text} << 32 | header.entry;
     if (entry < names.export_count) [[likely]] {
       const export_entry& e = names.exports[entry];
       if (e.key == header.key && message.bytes >= sizeof header + e.argument_bytes) [[likely]] {
@@ -232,7 +242,8 @@ namespace {
   std::size_t text_bytes = rounded_up(name_bytes + signature_bytes);
   outgoing out =
       begin_fixed_request(to, sizeof(named_header) + text_bytes + argument_bytes, answered);
-  named_header header{stub.key, named_header::no_entry, static_cast<std::uint32_t>(text_bytes)};
+  named_header header{stub.key, named_header::no_entry,
+                      static_cast<std::uint32_t>(text_bytes) | stub.values};
   std::memcpy(out.payload, &header, sizeof header);
   out.payload += sizeof header;
   std::memset(out.payload, 0, text_bytes);

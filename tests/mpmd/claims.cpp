@@ -262,6 +262,21 @@ void a_one_way_call_of_no_name_fails_the_finish() {
   CHECK(has(text, "exports no \"farm.sqaure\""));
 }
 
+/// Together more than a rank keeps at once for others.
+void refused_calls_keep_no_long_arguments() {
+  const rank_t f = ranks_of('f').front();
+  if (rank_me() != (f + 1) % rank_count()) return;
+  const std::vector<char> long_one(32 << 20, 'x');
+  for (int i = 0; i < 10; ++i)
+    CHECK_THROWS(not_exported, rpc(f, misspelt_length(), long_one).get());
+  for (int i = 0; i < 10; ++i)
+    CHECK_THROWS(not_exported, finish([&] { rpc_ff(f, misspelt_length(), long_one); }));
+  global_ptr<counter> c = make<counter_interface::create>(f, 0L);
+  const std::string text(32 << 20, 'x');
+  for (int i = 0; i < 10; ++i) CHECK_THROWS(not_exported, c.call<wrong_add_text>(text));
+  c.call<counter_interface::destroy>();
+}
+
 int plain(int x) { return x + 1; }
 
 struct plain_object {
@@ -555,6 +570,7 @@ int run_claims() {
   CLAIM(another_signature_is_an_error_that_tells_both);
   CLAIM(a_type_of_another_size_is_an_error_that_says_so);
   CLAIM(a_one_way_call_of_no_name_fails_the_finish);
+  CLAIM(refused_calls_keep_no_long_arguments);
   CLAIM(unnamed_calls_of_another_program_are_refused);
   CLAIM(frames_stay_in_their_program);
   CLAIM(activations_go_between_ranks_of_one_program);

@@ -66,8 +66,10 @@ using stops = method<"shop.stops", bool(stop_token)>;
 // --- names that are wrong ------------------------------------------------------------------------
 
 using misspelt = method<"farm.sqaure", long(int)>;
+using misspelt_length = method<"farm.lenght", long(const std::vector<char>&)>;
 using square_of_long = method<"farm.square", long(long)>;
 using square_to_int = method<"farm.square", int(int)>;
+using wrong_add_text = method<"counter.add", long (counter::*)(const std::string&)>;
 using wrong_add = method<"counter.add", long (counter::*)(int)>;
 
 /// Of the same name in both programs, and of other sizes.

@@ -52,9 +52,13 @@ consteval fixed_name<A + B> dotted(const fixed_name<A>& a, const fixed_name<B>& 
 struct named_header {
   std::uint64_t key;
   std::uint32_t entry;  ///< Index in the receiver's table, or no_entry.
-  std::uint32_t text_bytes;
+  /// 0 with an entry. Else how long the texts are, a multiple of 16, and below that
+  /// name_stub::values: a receiver that refuses the call tells its caller to let go of the values.
+  std::uint32_t text;
 
   static constexpr std::uint32_t no_entry = ~0u;
+  std::size_t text_bytes() const { return text & ~15u; }
+  std::uint32_t values() const { return text & 15; }
 };
 
 struct export_entry;
@@ -73,6 +77,9 @@ struct name_stub {
   const export_entry* here;  ///< What this program exports under the name, or null.
   name_stub* next;           ///< The next stub of this rank in the same bucket.
   bool is_known;
+  /// Where the arguments of a call have values that the caller may keep for the receiver
+  /// (marshalled_header): their distance in 16 bytes from the arguments' begin, plus 1; else 0.
+  std::uint8_t values = 0;
 };
 
 /// The `entries` of a stub that knows none yet.
@@ -195,8 +202,13 @@ struct named {
                    {signature_text<Signature>::value.data(), signature_text<Signature>::size});
     return signature::mix_sizes(hash);
   }();
+  /// name_stub::values.
+  static constexpr std::uint8_t values = signature::has_plain_arguments ? 0
+                                         : signature::is_method         ? 2
+                                                                        : 1;
   inline static constinit name_stub stub = {
-      key, Name.text, signature_text<Signature>::value.data(), no_entries, nullptr, nullptr, false};
+      key,   Name.text, signature_text<Signature>::value.data(), no_entries, nullptr, nullptr,
+      false, values};
 
   /// The name in the form in which bad_access and checked mode expect a method's name.
   static const char* method_text() {
@@ -229,6 +241,11 @@ template <class Named>
 using named_head =
     std::conditional_t<Named::signature::is_method, method_head<false>, travelling_nothing>;
 
+template <class Named>
+inline constexpr bool knows_its_values =
+    Named::values == 0 ||
+    std::size_t{Named::values} - 1 == marshalled_request<named_head<Named>>::head_room / 16;
+
 /// The caller's end: sends a call; returns the ticket of its answer, or 0.
 template <class Named, class... First>
 ticket_id send_named(int to, bool answered, typename Named::arguments values, First... first) {
@@ -244,6 +261,7 @@ ticket_id send_named(int to, bool answered, typename Named::arguments values, Fi
     commit_named(to, Named::signature::is_method, out.ticket);
     return out.ticket;
   } else {
+    static_assert(knows_its_values<Named>);
     const named_head<Named> head{const_cast<void*>(static_cast<const void*>(first))...};
     return std::apply(
         [&](auto&... value) {
