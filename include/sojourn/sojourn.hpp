@@ -24,6 +24,7 @@
 #include "sojourn/nonblocking.hpp"
 #include "sojourn/objects.hpp"
 #include "sojourn/one_sided.hpp"
+#include "sojourn/post.hpp"
 #include "sojourn/rank.hpp"
 #include "sojourn/rpc.hpp"
 #include "sojourn/shared.hpp"

@@ -85,6 +85,7 @@ class mutex : private detail::mutex_state {
   friend class condition_variable;
 
   void take() {
+    detail::check_thread();
     locked = true;
     under = detail::youngest_mark();
     before = detail::running.mutexes;
@@ -208,6 +209,7 @@ class semaphore : private detail::waiters {
   /// Gives `n` units, first to fibers that wait. Any fiber may do that, not only one that has taken
   /// some. Never suspends. Errors: sojourn::error when `n` is negative.
   void release(std::ptrdiff_t n = 1) {
+    detail::check_thread();
     if (!empty() || n < 0) [[unlikely]]
       return give(n);
     count_ += n;
@@ -239,6 +241,7 @@ class latch : private detail::waiters {
   /// Takes `n` from the count; at zero all waiting fibers go on. Never suspends.
   /// Errors: sojourn::error when `n` is negative or more than the count.
   void count_down(std::ptrdiff_t n = 1) {
+    detail::check_thread();
     if (n < 0 || n > count_) [[unlikely]]
       detail::refuse_count(*this, n);
     count_ -= n;

@@ -27,7 +27,7 @@ sojourn_marked_calls_t sojourn_marked_calls{sojourn_call_marked, sojourn_fork_ma
 namespace sojourn::detail {
 
 leaving handover;
-fiber_view* running_fiber = nullptr;
+constinit thread_local fiber_view* running_fiber = nullptr;
 task_queue posted;
 
 namespace {
@@ -184,8 +184,23 @@ void attach_scheduler(std::uint64_t stack_low, std::uint64_t stack_high) {
   running.exceptions = reinterpret_cast<exception_globals*>(abi::__cxa_get_globals());
 }
 
+void refuse_other_thread() {
+  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  const bool on_scheduler_stack =
+      here - handover.scheduler_low < handover.scheduler_high - handover.scheduler_low;
+  // Before the rank's thread has begun and after its end there is no rank to be disturbed.
+  if (handover.scheduler_high == 0 || on_scheduler_stack || addresses.in_stacks(here)) return;
+  if (in_forked_child()) return;
+  die("a thread that the program has made itself uses Sojourn, which only the rank's own thread "
+      "may do: hand what is to be done over to the rank with sojourn::post(), or do it in the body "
+      "of run()");
+}
+
+void detach_scheduler() { handover.scheduler_high = 0; }
+
 void waits_outside_fiber() {
   refuse_wait_of_forked_child();
+  refuse_other_thread();
   on_fiber.waits_outside();
   die("only a fiber can wait, and none runs in a nonblocking handler, before run() or after it");
 }

@@ -95,5 +95,7 @@ void retire(piece* p);
 
 /// Requires: called on the worker thread, before anything runs.
 void attach_scheduler(std::uint64_t stack_low, std::uint64_t stack_high);
+/// Nothing runs any more.
+void detach_scheduler();
 
 }  // namespace sojourn::detail

@@ -102,6 +102,7 @@ bool wait_in(waiters& queue, std::uint64_t deadline_ns) {
 }
 
 piece* take_waiter(waiters& queue) {
+  check_thread();
   piece* p = queue.first;
   queue.first = p->next_ready;
   p->waits_on = nullptr;

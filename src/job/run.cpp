@@ -505,8 +505,15 @@ void live() {
   attach_steal();
   self.started = true;
   wire().begin();
+  open_posts();
   run_main(main_fiber, nullptr);
   dispatch_until(rank_is_done);
+  if (const int lost = close_posts(); lost != 0) {
+    std::fprintf(stderr,
+                 "sojourn: rank %d: %d functions that other threads have posted will never run, "
+                 "because the body of run() has ended: let it wait for those threads\n",
+                 job.me, lost);
+  }
   end_continuations();
   if (self.status == 0) {
     tell_of_settings();
@@ -539,7 +546,18 @@ int cannot_start(const std::exception& e) {
   return status_not_started;
 }
 
+/// Called where the worker thread ends, with what worker() has set.
+void on_end_of_worker(void*) {
+  if (self.ended.load()) return;
+  // The frames of its fibers are left, not returned from.
+  running_fiber = nullptr;
+  die("pthread_exit() was called in the middle of the job, on the thread that runs all of this "
+      "rank: return from the function instead");
+}
+
 void* worker(void*) {
+  pthread_key_t end;
+  if (pthread_key_create(&end, on_end_of_worker) == 0) pthread_setspecific(end, &self);
   pthread_sigmask(SIG_SETMASK, &self.signals, nullptr);
   try {
     live();
@@ -554,6 +572,7 @@ void* worker(void*) {
     }
   }
   worker_ends();
+  detach_scheduler();
   self.ended.store(true);
   if (self.alone) ring();
   return nullptr;

@@ -244,12 +244,14 @@ void* heap_allocate(std::size_t bytes, std::size_t alignment) {
     if (job.my_heap_bytes == 0) refuse_before_run("an object in the global heap");
     throw std::bad_alloc();
   }
+  check_thread();
   void* p = heap->pools.allocate(bytes, alignment);
   heap->in_use += bytes;
   return p;
 }
 
 void heap_free(void* object, std::size_t bytes, std::size_t alignment) {
+  check_thread();
   heap->pools.deallocate(object, bytes, alignment);
   heap->in_use -= bytes;
 }

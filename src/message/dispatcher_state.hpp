@@ -15,6 +15,7 @@
 #include "message/dispatcher.hpp"
 #include "message/own_requests.hpp"
 #include "sojourn/detail/running.hpp"
+#include "transport/sleepers.hpp"
 
 namespace sojourn::detail {
 
@@ -63,10 +64,17 @@ struct peer {
   std::uint32_t unanswered = 0;
   std::uint32_t senders_waiting = 0;
   std::uint32_t replies_waiting = 0;
+  bool is_noted_lost = false;
   std::deque<pending_send> senders;  // wait for room
   std::deque<pending_send> callers;  // wait for answers to earlier calls
   // Not from malloc, for replies about shared memory: see take_replies_about_shared_memory().
   std::pmr::deque<late_reply> replies{runtime_resource()};
+};
+/// Functions of other threads (posts.cpp); null in programs that never post.
+struct post_calls {
+  void (*open)() = nullptr;  ///< From now on threads may post.
+  int (*take)() = nullptr;   ///< Makes tasks of what they have posted; returns how many.
+  int (*close)() = nullptr;  ///< No longer; returns how many functions will never run.
 };
 struct dispatcher_state {
   active_transport* transport = nullptr;
@@ -79,13 +87,18 @@ struct dispatcher_state {
   std::size_t waiting_replies = 0;
   traffic moved{};
   traffic moved_collective{};
-  // What the loop calls in a round: bits, which signal handlers set, too.
+  // What the loop calls in a round: bits, which signal handlers and other threads set, too.
   static constexpr unsigned each_round = 1;
   static constexpr unsigned next_round = 2;
+  static constexpr unsigned posts_wait = 4;
   std::atomic<unsigned> round_calls = 0;
-  unsigned looks_in_vain = 0;  // since the rank has nothing to do
+  post_calls posts;
+  sleepers bed;                 // to wake this rank from other threads
+  unsigned looks_in_vain = 0;   // since the rank has nothing to do
+  unsigned polling_rounds = 0;  // in a row, in which fibers only gave their turns
   unsigned looks_until_idle = 0;
   const std::atomic<std::uint32_t>* losses = nullptr;  // how many ranks have ended
+  std::uint32_t losses_noted = 0;
   std::uint32_t losses_seen = 0;
   int first_lost = no_rank;
   unsigned rounds_with_sleepers = 0;
@@ -134,13 +147,15 @@ int deliver_own();
 
 // ---- losses.cpp ---------------------------------------------------------------------------------
 
-/// True when a rank has ended of which meet_losses() does not know. What that rank has sent can be
-/// polled then.
+/// True when a rank has ended of which meet_losses() does not know.
 inline bool has_new_loss() {
   return dispatcher.losses != nullptr &&
          dispatcher.losses->load(std::memory_order_acquire) != dispatcher.losses_seen;
 }
-/// Fails what waits for ranks that have ended since the last call.
+/// Notes which ranks have ended. All that these have sent can be polled from now on.
+void note_losses();
+/// Fails what waits for the ranks that were noted. Requires: what they had sent has been read. (Of
+/// a rank that has ended since it was not.)
 void meet_losses();
 
 /// is_lost() inline.

@@ -35,6 +35,9 @@ constexpr int pieces_a_round = 32;
 // before it gives its core to others.
 constexpr unsigned looks_until_idle = 512;
 constexpr unsigned looks_until_idle_when_crowded = 16;
+// Rounds in a row in which fibers only gave their turns, until a rank gives its core away. As in
+// waits, what they look for cannot come from a rank that waits for the same core.
+constexpr unsigned polling_rounds_most = 16;
 // While fibers sleep and there is work, the clock is read once in this many rounds, or replies
 // taken in place; a power of two.
 constexpr unsigned rounds_a_look_at_the_clock = 16;
@@ -48,9 +51,14 @@ void around_sleep(bool falls_asleep) {
   on_dispatch.around_sleep(falls_asleep);
 }
 
+bool posts_wait() {
+  return (dispatcher.round_calls.load(std::memory_order_relaxed) & dispatcher_state::posts_wait) !=
+         0;
+}
+
 bool someone_can_send() {
   if (++dispatcher.looks_in_vain == dispatcher.looks_until_idle) on_dispatch.when_idle(true);
-  if (has_new_loss()) return true;
+  if (has_new_loss() || posts_wait()) return true;
   if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) return false;
   return sender_can_go();
 }
@@ -82,32 +90,52 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
   dispatcher.own.attach(rank, dispatcher.transport->payload_max());
   dispatcher.peers = runtime_array<peer>(static_cast<std::size_t>(ranks));
   dispatcher.ranks = ranks;
+  dispatcher.bed = sleepers(transport_memory);
   attach_inbound();
 }
 
 namespace {
 
-/// Calls what was asked for by call_each_round and call_next_round.
+/// Calls what was asked for by call_each_round and call_next_round, and takes what was posted.
 int call_in_round(unsigned calls, bool idle) {
+  int did = 0;
+  if ((calls & dispatcher_state::posts_wait) != 0) {
+    dispatcher.round_calls.fetch_and(~dispatcher_state::posts_wait);
+    did = dispatcher.posts.take();
+  }
   if ((calls & dispatcher_state::next_round) != 0) {
     // Before the call, which may ask for the next.
     dispatcher.round_calls.fetch_and(~dispatcher_state::next_round);
     on_dispatch.next_round(idle);
   }
-  return (calls & dispatcher_state::each_round) != 0 ? on_dispatch.each_round(idle) : 0;
+  if ((calls & dispatcher_state::each_round) != 0) did += on_dispatch.each_round(idle);
+  return did;
+}
+
+/// A round is over that did so much, and in which fibers gave so many turns.
+inline void note_round(int did, std::uint64_t turns) {
+  if (static_cast<std::uint64_t>(did) != turns) {
+    dispatcher.polling_rounds = 0;
+  } else if (++dispatcher.polling_rounds >= polling_rounds_most) {
+    dispatcher.polling_rounds = 0;
+    dispatcher.transport->give_core_away();
+  }
 }
 
 /// `Delayed`: SOJOURN_DELAY is on.
 template <bool Delayed>
 void dispatch(bool (*done)()) {
   for (;;) {
-    const bool is_loss_known = has_new_loss();
+    const bool is_loss_noted = has_new_loss();
+    if (is_loss_noted) [[unlikely]]
+      note_losses();
+    const std::uint64_t turns_before = counts.yields;
     // Messages first: they are what this rank has just been waiting for.
     int did = dispatcher.transport->poll(anything_ready() ? deliver_all : deliver, nullptr,
                                          messages_a_round);
-    // What the lost rank has sent is all read. That other fibers are ready is no reason to wait:
-    // one of them may yield until a result of that rank is here.
-    if (is_loss_known && did == 0) [[unlikely]]
+    // What the lost ranks have sent is all read. That other fibers are ready is no reason to wait:
+    // one of them may yield until a result of such a rank is here.
+    if (is_loss_noted && did == 0) [[unlikely]]
       meet_losses();
     if (!dispatcher.own.empty()) {
       if (Delayed && dispatcher.transport->holds_own()) {
@@ -127,7 +155,10 @@ void dispatch(bool (*done)()) {
     if (const unsigned calls = dispatcher.round_calls.load(std::memory_order_relaxed); calls != 0)
         [[unlikely]]
       did += call_in_round(calls, did == 0 && !anything_ready());
-    if (did > 0 || anything_ready()) continue;
+    if (did > 0 || anything_ready()) {
+      note_round(did, counts.yields - turns_before);
+      continue;
+    }
     if (done()) return;
     if (posted.first != nullptr || anything_ready()) continue;
     if (dispatcher.transport->spins_for_replies() && wake_to_stand_by()) continue;
@@ -195,10 +226,16 @@ void call_each_round() { dispatcher.round_calls.fetch_or(dispatcher_state::each_
 
 void call_next_round() { dispatcher.round_calls.fetch_or(dispatcher_state::next_round); }
 
+bool takes_posts() { return dispatcher.posts.take != nullptr; }
+void open_posts() {
+  if (takes_posts()) dispatcher.posts.open();
+}
+int close_posts() { return takes_posts() ? dispatcher.posts.close() : 0; }
+
 bool dispatcher_idle() {
   return posted.first == nullptr && first_shut_out == nullptr && shut_out_tasks.first == nullptr &&
          dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0 &&
-         dispatcher.own.empty();
+         dispatcher.own.empty() && !posts_wait();
 }
 
 }  // namespace sojourn::detail

@@ -47,6 +47,13 @@ struct traffic {
 traffic traffic_so_far();
 /// The same for collective messages.
 traffic collective_traffic_so_far();
+
+/// Whether this program may post (sojourn/post.hpp).
+bool takes_posts();
+/// From now on other threads may post; and no longer: returns how many functions will never run.
+void open_posts();
+int close_posts();
+
 /// True when nothing is left to do on this rank but to wait for messages.
 bool dispatcher_idle();
 

@@ -11,11 +11,17 @@
 
 namespace sojourn::detail {
 
+void note_losses() {
+  dispatcher.losses_noted = dispatcher.losses->load();
+  for (int rank = 0; rank < job.count; ++rank)
+    dispatcher.peers[static_cast<std::size_t>(rank)].is_noted_lost = near_ranks().lost(rank);
+}
+
 void meet_losses() {
-  dispatcher.losses_seen = dispatcher.losses->load();
+  dispatcher.losses_seen = dispatcher.losses_noted;
   for (int rank = 0; rank < job.count; ++rank) {
-    if (!near_ranks().lost(rank) || has_ended(rank)) continue;
     peer& p = dispatcher.peers[static_cast<std::size_t>(rank)];
+    if (!p.is_noted_lost || has_ended(rank)) continue;
     p.senders_waiting |= peer::is_lost;
     if (dispatcher.first_lost == no_rank) dispatcher.first_lost = rank;
     // A woken fiber sees for itself that the rank is lost. Messages of the runtime go on waiting

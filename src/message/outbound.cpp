@@ -449,8 +449,11 @@ template <bool SameProgram>
   if (dispatcher.refuses_requests) [[unlikely]]
     refuse_request_of_nonblocking();
   const piece* runs = running_piece();
-  if (runs != nullptr && runs->scope != nullptr) [[unlikely]]
+  if (runs == nullptr) [[unlikely]] {
+    refuse_other_thread();
+  } else if (runs->scope != nullptr) [[unlikely]] {
     return begin_in_scope<SameProgram>(runs->scope, to, bytes, answered);
+  }
   return begin_call<SameProgram>(to, bytes, answered);
 }
 

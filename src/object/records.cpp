@@ -267,6 +267,7 @@ bool is_destroyed(std::uint64_t address) {
 }
 
 void begin_destroy(std::uint64_t address, std::size_t bytes, object_kind element, code_site site) {
+  check_thread();
   auto record = find_record(address);
   auto shown = static_cast<unsigned long long>(address);
   if (record == objects.records.end() || record->first != address) {

@@ -56,7 +56,7 @@ bool watch_area::nothing_can_happen() const {
   for (int rank = 0; rank < ranks_; ++rank) {
     if (!is_asleep(rank)) return false;
     epochs += of(rank).epoch.load();
-    if (of(rank).wakes_at_ns.load() != 0) return false;
+    if (of(rank).wakes_at_ns.load() != 0 || of(rank).may_be_posted.load() != 0) return false;
     in_flight += of(rank).sent.load() - of(rank).received.load();
   }
   if (in_flight != 0) return false;

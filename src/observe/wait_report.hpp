@@ -119,6 +119,8 @@ struct alignas(64) rank_watch {
   std::atomic<std::uint32_t> stack_given;    ///< … and by a stack.
   std::atomic<std::int32_t> thread;          ///< Its worker, as the kernel numbers it.
   std::atomic<std::uint32_t> interruptible;  ///< 1: by SIGURG, which the program leaves to us.
+  /// 1: when it last fell asleep, its program had threads of its own, which may post.
+  std::atomic<std::uint32_t> may_be_posted;
 };
 
 struct alignas(64) job_watch {
@@ -156,9 +158,9 @@ class watch_area {
   void wake(int rank) const;
 
   /// True when it is proven that nothing will happen in this job any more: every rank sleeps,
-  /// none until a time, all messages sent were received, and both were so, without a break, at one
-  /// moment. (Mattern, Algorithms for distributed termination detection, 1987: two counts around
-  /// that moment.)
+  /// none until a time, no other thread may post, all messages sent were received, and all this was
+  /// so, without a break, at one moment. (Mattern, Algorithms for distributed termination
+  /// detection, 1987: two counts around that moment.)
   bool nothing_can_happen() const;
 
  private:

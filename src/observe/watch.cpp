@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/watch.hpp"
 
+#include <dirent.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "fiber/ticket_table.hpp"
 #include "fiber/timers.hpp"
 #include "message/dispatcher.hpp"
+#include "message/loop.hpp"
 #include "migrate/thread_trailer.hpp"
 #include "observe/backtrace.hpp"
 #include "rpc/rpc.hpp"
@@ -323,6 +325,18 @@ void answer_between_rounds(bool idle) {
   if (rounds <= rounds_before_an_answer) call_next_round();
 }
 
+/// True when this process has threads beside its first and the rank's. New ones can come only from
+/// these, so while the rank sleeps there are none if there were none.
+bool has_more_threads() {
+  constexpr int own = 2;
+  DIR* const tasks = opendir("/proc/self/task");
+  if (tasks == nullptr) return true;
+  int threads = 0;
+  while (const dirent* each = readdir(tasks)) threads += each->d_name[0] != '.' ? 1 : 0;
+  closedir(tasks);
+  return threads > own;
+}
+
 void around_sleep(bool falls_asleep) {
   rank_watch& mine = area.of(job.me);
   if (!falls_asleep) {
@@ -336,6 +350,7 @@ void around_sleep(bool falls_asleep) {
   mine.sent.store(own.sent + collective.sent, std::memory_order_relaxed);
   mine.received.store(own.received + collective.received, std::memory_order_relaxed);
   mine.wakes_at_ns.store(next_timer_ns == never_ns ? 0 : next_timer_ns, std::memory_order_relaxed);
+  mine.may_be_posted.store(takes_posts() && has_more_threads() ? 1 : 0, std::memory_order_relaxed);
   mine.epoch.fetch_add(1);
   // Whoever is the last to fall asleep sees all others asleep.
   auto ranks = static_cast<std::uint32_t>(area.ranks());

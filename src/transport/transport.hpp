@@ -87,6 +87,9 @@ class transport {
   /// True when waiting for a reply on the stack that wants it is better than leaving that stack:
   /// ranks need not share cores, and poll_reply waits.
   virtual bool spins_for_replies() const = 0;
+  /// This rank has looked for messages many times and found none, because its fibers look, too,
+  /// and give each other turns: lets others have its core for a moment, if it shares one.
+  virtual void give_core_away() = 0;
   /// Frees a message's room. Once for each message.
   virtual void consume(const arrival& message) = 0;
 

@@ -80,8 +80,23 @@ inline void set_method_depth(std::uint32_t depth) {
 struct fiber_view {
   void* scope = nullptr;  ///< Finish scope it counts in.
 };
-/// The running fiber; null on the scheduler's own stack.
-extern fiber_view* running_fiber;
+/// The running fiber; null on the scheduler's own stack, and in every thread but the rank's.
+/// (Thread-local for the sake of those: one thread runs all fibers of a rank, and the memory of its
+/// thread-local variables lies at the same address in every rank.)
+#ifdef __PIC__
+[[gnu::tls_model("initial-exec")]]
+#else
+[[gnu::tls_model("local-exec")]]
+#endif
+extern constinit thread_local fiber_view* running_fiber;
+
+/// Ends the program if this is not the rank's thread.
+[[gnu::cold]] void refuse_other_thread();
+/// For what changes the state of this rank. Two instructions, for only fibers do so often.
+[[gnu::always_inline]] inline void check_thread() {
+  if (running_fiber == nullptr) [[unlikely]]
+    refuse_other_thread();
+}
 
 struct piece;
 /// Something that uses frames of a fiber which goes on meanwhile: for example a child whose

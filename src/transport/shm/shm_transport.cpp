@@ -427,6 +427,14 @@ void shm_transport::wake(int rank) {
   if (wake_sleeper(wake_[rank])) ++counts.wakeups_sent;
 }
 
+void shm_transport::give_core_away() {
+  if (spins_for_replies_ || !giving_away_.begin_wait()) return;
+  tell_writers();
+  const std::uint64_t before = now_ns();
+  sched_yield();
+  giving_away_.yielded(now_ns() - before);
+}
+
 void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_asleep),
                          std::uint64_t deadline_ns) {
   auto is_late = [deadline_ns] { return deadline_ns != never_ns && now_ns() >= deadline_ns; };

@@ -107,6 +107,7 @@ class shm_transport final : public transport {
   int poll_replies(bool (*deliver)(arrival&, void*), void* context, int most, int only) override;
   void prepare(int to, message_class kind) override { peers_[to].out[at(kind)].prepare(); }
   bool spins_for_replies() const override { return spins_for_replies_; }
+  void give_core_away() override;
   bool poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) override;
   void consume(const arrival& message) override;
   bool anything_arrived() const override;
@@ -168,6 +169,7 @@ class shm_transport final : public transport {
   int spins_;
   int reply_spins_;
   int yields_;
+  yielding giving_away_;
   yielding yielding_;
   int spins_a_yield_;
   bool fences_ = false;
