@@ -109,17 +109,42 @@ void check_is_shared(const volatile void* p) {
                               static_cast<unsigned long long>(at)));
 }
 
+namespace {
+
+/// What two ranks pass to run_threads(): the least number and the greatest.
+struct passed_numbers {
+  int least, most;
+  rank_t rank_of_least, rank_of_most;
+};
+
+passed_numbers both(const passed_numbers& a, const passed_numbers& b) {
+  const passed_numbers& low = b.least < a.least ? b : a;
+  const passed_numbers& high = b.most > a.most ? b : a;
+  return {low.least, high.most, low.rank_of_least, high.rank_of_most};
+}
+
+}  // namespace
+
 void begin_threads(int of_this_rank) {
-  if (of_this_rank <= 0)
-    throw error(sojourn::detail::format("shared::run_threads() of %d threads: start at least one",
-                                        of_this_rank));
   memory().require_all_ranks("sojourn::shared::run_threads()");
   if (memory().threads_of_rank() != 0)
     throw error("shared::run_threads() inside of shared::run_threads(): end the first one before");
   shared::barrier();
-  memory().begin_threads(of_this_rank);
+  memory().begin_threads(std::max(of_this_rank, 0));
   // Nobody's thread arrives at a barrier before all ranks know whom it waits for.
-  sojourn::barrier();
+  const passed_numbers all =
+      reduce(passed_numbers{of_this_rank, of_this_rank, rank_me(), rank_me()},
+             [](const passed_numbers& a, const passed_numbers& b) { return both(a, b); });
+  if (all.least == all.most && all.least > 0) [[likely]]
+    return;
+  end_threads();
+  if (all.least == all.most)
+    throw error(sojourn::detail::format("shared::run_threads() of %d threads: start at least one",
+                                        of_this_rank));
+  throw error(sojourn::detail::format(
+      "shared::run_threads() with different numbers of threads: rank %d passes %d and rank %d "
+      "passes %d; pass the same number on all ranks",
+      all.rank_of_least, all.least, all.rank_of_most, all.most));
 }
 
 void end_threads() {

@@ -188,6 +188,37 @@ void what_a_thread_throws_is_thrown_again() {
   CHECK(caught);
 }
 
+/// Whether run_threads() of so many throws exactly this; nothing is begun then.
+bool refuses_threads(int threads, const std::string& sentence) {
+  try {
+    shared::run_threads(threads, [](int) { CHECK(false); });
+  } catch (const error& e) {
+    return e.what() == sentence;
+  }
+  return false;
+}
+
+void numbers_of_threads_that_differ_are_told() {
+  CHECK(refuses_threads(0, "shared::run_threads() of 0 threads: start at least one"));
+  if (rank_count() == 1) return;
+  for (const int first_number : {1, 3, 0}) {
+    const auto passes = [](int rank, int threads) {
+      return "rank " + std::to_string(rank) + " passes " + std::to_string(threads);
+    };
+    const std::string one = passes(0, first_number);
+    const std::string other = passes(1, 2);
+    CHECK(refuses_threads(rank_me() == 0 ? first_number : 2,
+                          "shared::run_threads() with different numbers of threads: " +
+                              (first_number < 2 ? one + " and " + other : other + " and " + one) +
+                              "; pass the same number on all ranks"));
+    CHECK(shared::threads() == rank_count());
+    shared::barrier();
+  }
+  int begun = 0;
+  shared::run_threads(2, [&](int) { ++begun; });
+  CHECK(begun == 2);
+}
+
 void freed_memory_comes_back_as_zeros() {
   for (int round = 0; round < 3; ++round) {
     auto* p = alloc_on<std::uint64_t>(rank_count() - 1, 5 * page / 8);
@@ -251,6 +282,8 @@ int main(int argc, char** argv) {
     check::claim("a mutex may be a global variable", a_mutex_may_be_a_global_variable);
     check::claim("threads of all ranks share memory", threads_of_all_ranks_share_memory);
     check::claim("what a thread throws is thrown again", what_a_thread_throws_is_thrown_again);
+    check::claim("numbers of threads that differ are told",
+                 numbers_of_threads_that_differ_are_told);
     check::claim("freed memory comes back as zeros", freed_memory_comes_back_as_zeros);
     check::claim("containers lie in shared memory", containers_lie_in_shared_memory);
     check::claim("a page leaves while its fiber waits for something else",
