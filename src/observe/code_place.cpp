@@ -123,8 +123,11 @@ std::string without(std::string text, std::string_view part) {
 /// The callable for which a function of the runtime was instantiated, and which is inlined there,
 /// as the template arguments name it. "" for other functions.
 std::string callable_in(const std::string& function) {
-  for (std::string_view owner : {"sojourn::detail::callable_request<",
-                                 "sojourn::detail::method_request<", "sojourn::run<"}) {
+  // run_threads() starts threads of its own, which call the program's.
+  for (std::string_view owner :
+       {"sojourn::detail::thread_request<sojourn::shared::run_threads<",
+        "sojourn::detail::thread_request<", "sojourn::detail::callable_request<",
+        "sojourn::detail::method_request<", "sojourn::run<"}) {
     std::size_t at = function.find(owner);
     if (at == std::string::npos) continue;
     std::size_t first = at + owner.size();
