@@ -83,7 +83,7 @@ void record_suspension(piece* p) {
   handover.action = nullptr;
   if (action == nullptr) {
     if (running.mutexes != nullptr) [[unlikely]]
-      ended_with_mutex();
+      ended_with_mutexes();
     slots.check(p->slot);
     // If the computation ended with another rounding mode, nobody else gets it.
     if (read_fp() != scheduler.usual_fp) [[unlikely]]
@@ -382,7 +382,7 @@ ticket_id running_result() { return running_piece()->result; }
 
 void finish_piece() {
   if (running.mutexes != nullptr) [[unlikely]]
-    ended_with_mutex();
+    ended_with_mutexes();
   handover.action = nullptr;
   abandon_stack();
 }

@@ -492,7 +492,11 @@ void live() {
   attach_losses();
   attach_crash_report(s, job.me, self.alone);
   attach_watch(s.watch(), {!self.alone, [] { return static_cast<const piece*>(self.parked); },
-                           deadlocked, ring});
+                           deadlocked, ring, takes_part_in_shared_barrier,
+                           [] {
+                             const auto now = attendance_at_shared_barrier();
+                             return barrier_part{now.members, now.arrived, now.guests};
+                           }});
   introduce_myself();
   on_checkpoint.shared = {unsaved_shared_memory, gather_shared_memory, save_shared_memory,
                           load_shared_memory};

@@ -105,7 +105,7 @@ void deliver_to_user(arrival& a) {
     begin_promise(promise_of_handler::nonblocking, handler.promises);
     handler.run(call.message);
     if (running.mutexes != nullptr) [[unlikely]]
-      ended_with_mutex();
+      ended_with_mutexes();
     end_promise();
     return;
   }

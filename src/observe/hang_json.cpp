@@ -118,7 +118,28 @@ std::string thread_json(const node_name& name) {
   return name.thread.empty() ? "" : ", \"thread\": " + json_text(name.thread);
 }
 
-std::string fiber_json(const fiber_record& f, const node_name& name, std::size_t id) {
+/// For whom the fiber waits at an object of shared memory.
+std::string missing_json(const wait_graph& waits, const node_name& name, std::size_t id) {
+  const fiber_record& f = *waits.nodes()[id].fiber;
+  std::string json;
+  if (f.kind == wait_kind::shared_counted_barrier && f.results != 0)
+    json = ", \"fibers\": " + std::to_string(f.results);
+  if (const auto held = waits.holding_of(static_cast<int>(id)); held.mutex != nullptr) {
+    json = ", \"holder\": {\"rank\": " + std::to_string(held.rank) +
+           (held.node >= 0 ? ", \"id\": " + std::to_string(held.node) : "") +
+           ", \"ended\": " + (held.mutex->fiber == held_mutex::ended ? "true" : "false") +
+           ", \"locked_at\": " + places_json(name.locked_at) + "}";
+  }
+  if (f.kind != wait_kind::shared_barrier) return json;
+  for (const wait_graph::absentee& a : waits.absent()) {
+    json += (json.empty() ? ", \"missing\": [" : ", ") + format("{\"rank\": %d, ", a.rank) +
+            format("\"fibers\": %u}", a.fibers);
+  }
+  return json.empty() ? "" : json + "]";
+}
+
+std::string fiber_json(const wait_graph& waits, const node_name& name, std::size_t id) {
+  const fiber_record& f = *waits.nodes()[id].fiber;
   std::string json = "        {\"id\": " + std::to_string(id) +
                      ", \"main\": " + (f.is_main ? "true" : "false") + thread_json(name) +
                      ", \"waits_for\": {\"kind\": \"" + json_name(f.kind) + "\"";
@@ -126,6 +147,7 @@ std::string fiber_json(const fiber_record& f, const node_name& name, std::size_t
   if (f.object != 0)
     json += format(", \"object\": \"0x%llx\"", static_cast<unsigned long long>(f.object));
   if (f.object != 0 && f.home >= 0) json += ", \"home\": " + std::to_string(f.home);
+  json += missing_json(waits, name, id);
   if (f.kind == wait_kind::collective) json += ", \"operation\": " + json_text(operation_of(f));
   if (f.waited_ns != 0) {
     json += format(", \"seconds\": %.3f", static_cast<double>(f.waited_ns) / 1e9);
@@ -161,7 +183,7 @@ std::string hang_json(const hang_view& view, const wait_graph& waits,
         stack = places_json(names[i].places);
         running = thread_json(names[i]);
       } else {
-        fibers += (fibers.empty() ? "\n" : ",\n") + fiber_json(*nodes[i].fiber, names[i], i);
+        fibers += (fibers.empty() ? "\n" : ",\n") + fiber_json(waits, names[i], i);
       }
     }
     json += stack + running + ",\n     \"fibers\": [" + fibers + "]}" +

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "base/check.hpp"
 #include "rpc/rpc.hpp"
@@ -14,6 +15,7 @@ namespace {
 constexpr std::size_t fibers_shown = 20;
 constexpr std::size_t places_shown = 3;
 constexpr std::size_t steps_told = 12;
+constexpr std::size_t ranks_told = 8;
 // Shorter waits are not shown: a hang that is noticed at once has no age.
 constexpr std::uint64_t shown_from_ns = 100'000'000;
 
@@ -94,6 +96,14 @@ std::string collective_text(const fiber_record& fiber) {
   return operation_of(fiber) + (is_end ? "" : "()");
 }
 
+/// "a, b and c"
+std::string listed(const std::vector<std::string>& all) {
+  std::string text;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == all.size() ? " and " : ", ") + all[i];
+  return text;
+}
+
 /// "waits for", "waits in barrier() for", …
 std::string verb(const fiber_record& f) {
   switch (f.kind) {
@@ -111,6 +121,11 @@ std::string verb(const fiber_record& f) {
       return local_wait(f.kind) + " initialised by";
     case wait_kind::once:
       return local_wait(f.kind) + " run by";
+    case wait_kind::shared_mutex:
+      return local_wait(f.kind) + shared_object(f) + " held by";
+    case wait_kind::shared_barrier:
+    case wait_kind::shared_local_barrier:
+      return local_wait(f.kind) + " for";
     case wait_kind::first:
       return first_text(f) + ", one of them from";
     default:
@@ -274,20 +289,65 @@ class hang_words {
       case wait_kind::latch:
       case wait_kind::dist_object:
       case wait_kind::shared_page:
-      case wait_kind::shared_barrier:
       case wait_kind::shared_local_barrier:
-      case wait_kind::shared_mutex:
       case wait_kind::shared_atomic:
       case wait_kind::shared_flag:
       case wait_kind::shared_condition:
-      case wait_kind::shared_counted_barrier:
         return local_wait(f.kind) + shared_object(f) + at_most(f);
+      case wait_kind::shared_mutex:
+      case wait_kind::shared_barrier:
+      case wait_kind::shared_counted_barrier:
+        return local_wait(f.kind) + shared_object(f) + who_is_missing(i);
       case wait_kind::barrier:
         return "is paused until main reaches a barrier(), because this job was restored";
       case wait_kind::unknown:
         break;
     }
     return "waits for something unknown";
+  }
+
+  /// Says for whom a fiber waits that waits for others at an object of shared memory; "" when
+  /// nobody has told.
+  std::string who_is_missing(int i) const {
+    const fiber_record& f = *waits_.at(i).fiber;
+    if (f.kind == wait_kind::shared_mutex) return who_has_mutex(i);
+    if (f.kind == wait_kind::shared_barrier) return who_has_not_arrived();
+    if (f.kind != wait_kind::shared_counted_barrier || f.results == 0) return "";
+    const std::size_t here = waits_.waiting_with(i);
+    return format(" of %u fibers, where %zu %s", f.results, here, here == 1 ? "waits" : "wait");
+  }
+
+  std::string who_has_mutex(int i) const {
+    const wait_graph::holding held = waits_.holding_of(i);
+    if (held.mutex == nullptr) return "";
+    const std::vector<code_place>& places = names_[static_cast<std::size_t>(i)].locked_at;
+    const std::string where = places.empty() ? "" : " in " + text_of(places.front());
+    const std::string rank = "rank " + std::to_string(held.rank);
+    if (held.mutex->fiber == held_mutex::ended) {
+      return " that a fiber of " + rank + " locked" + where +
+             ", which has ended without unlocking it";
+    }
+    const std::string holder = held.node < 0 ? "a fiber" : name(held.node, false);
+    return " that " + (holder == "a fiber" ? holder + " of " + rank : rank + " " + holder) +
+           " holds" + (where.empty() ? "" : ", locked" + where);
+  }
+
+  std::string who_has_not_arrived() const {
+    std::vector<std::string> ranks;
+    for (const wait_graph::absentee& a : waits_.absent()) {
+      std::string rank = "rank " + std::to_string(a.rank);
+      if (a.members != 1) {
+        rank = a.fibers < a.members ? format("%u of the %u threads of ", a.fibers, a.members) + rank
+                                    : format("all %u threads of ", a.members) + rank;
+      }
+      ranks.push_back(std::move(rank));
+    }
+    if (ranks.size() > ranks_told) {
+      const std::size_t more = ranks.size() - ranks_told + 1;
+      ranks.resize(ranks_told - 1);
+      ranks.push_back(format("%zu more ranks", more));
+    }
+    return ranks.empty() ? "" : " for " + listed(ranks);
   }
 
   /// ", `f`": names the node that is waited for, if it is known.
@@ -346,7 +406,8 @@ class hang_words {
     const fiber_record& f = *waits_.at(i).fiber;
     if (f.kind == wait_kind::ready) return "is ready to run";
     if (has_limit(f)) return wait_text(i);
-    if (std::string text = local_wait(f.kind); !text.empty()) return text + shared_object(f);
+    if (std::string text = local_wait(f.kind); !text.empty())
+      return text + shared_object(f) + who_is_missing(i);
     if (f.rank >= 0 && f.rank < static_cast<int>(view_.ranks.size())) {
       return verb(f) + " " + rank_without_fiber(f.rank);
     }

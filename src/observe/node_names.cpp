@@ -24,9 +24,13 @@ std::string text_of(const told_name& told) {
 std::vector<node_name> names_of(const hang_view& view, const wait_graph& waits) {
   std::map<std::string, code_places> places_of;
   std::vector<node_name> names;
+  const auto places_on = [&](int rank) -> code_places& {
+    const std::string& file = view.ranks[static_cast<std::size_t>(rank)].file;
+    return places_of.try_emplace(file, file).first->second;
+  };
   for (const wait_graph::node& n : waits.nodes()) {
     const rank_view& rank = view.ranks[static_cast<std::size_t>(n.rank)];
-    code_places& places = places_of.try_emplace(rank.file, rank.file).first->second;
+    code_places& places = places_on(n.rank);
     if (n.fiber != nullptr) {
       names.push_back({places.of(n.fiber->frames, n.fiber->frame_count), text_of(n.fiber->thread)});
     } else {
@@ -34,6 +38,9 @@ std::vector<node_name> names_of(const hang_view& view, const wait_graph& waits) 
       names.push_back({places.of(report.stack, report.stack_count),
                        report.stack_count > 0 ? text_of(report.runs_thread) : ""});
     }
+    const wait_graph::holding held = waits.holding_of(static_cast<int>(names.size()) - 1);
+    if (held.mutex != nullptr)
+      names.back().locked_at = places_on(held.rank).of(&held.mutex->locked_at, 1);
   }
   return names;
 }

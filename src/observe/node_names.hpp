@@ -15,6 +15,8 @@ namespace sojourn::detail {
 struct node_name {
   std::vector<code_place> places;  ///< Youngest first.
   std::string thread;              ///< Or "".
+  /// Where the shared::mutex was locked that it waits for, youngest first.
+  std::vector<code_place> locked_at = {};
 };
 
 /// One for each node. Reads the programs' symbols.

@@ -44,12 +44,21 @@ class certain_waits {
     std::map<ticket_id, std::size_t> giver;
     std::map<ticket_id, ticket_id> source;
     std::map<std::pair<int, std::uint32_t>, std::size_t> number;
+    std::map<std::uint64_t, std::pair<int, std::uint32_t>> has_shared;  // by the mutex
     each_fiber(now, [&](const told_fiber& at, const fiber_record& f) {
       if (!is_certain(f) || !waited.contains(key_of(at.rank, f))) return;
       number[{at.rank, at.number}] = fibers_.size();
       if (f.result != 0) giver[f.result] = fibers_.size();
       fibers_.push_back({at, &f, {}});
     });
+    for (std::size_t r = 0; r < now.ranks.size(); ++r) {
+      const rank_report& report = now.ranks[r].report;
+      for (std::uint32_t h = 0; h < report.held_count; ++h) {
+        if (report.held[h].fiber >= 0)
+          has_shared[report.held[h].object] = {static_cast<int>(r),
+                                               static_cast<std::uint32_t>(report.held[h].fiber)};
+      }
+    }
     for (const rank_view& rank : now.ranks) {
       for (std::uint32_t i = 0; i < rank.report.link_count; ++i) {
         source[rank.report.links[i].to] = rank.report.links[i].from;
@@ -78,6 +87,12 @@ class certain_waits {
         case wait_kind::once:
           if (f.holder >= 0) {
             auto holder = number.find({fibers_[i].at.rank, static_cast<std::uint32_t>(f.holder)});
+            if (holder != number.end()) next.push_back(holder->second);
+          }
+          break;
+        case wait_kind::shared_mutex:
+          if (auto has = has_shared.find(f.object); has != has_shared.end()) {
+            auto holder = number.find(has->second);
             if (holder != number.end()) next.push_back(holder->second);
           }
           break;

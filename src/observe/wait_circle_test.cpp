@@ -76,6 +76,19 @@ TEST(wait_circle, goes_through_a_mutex_and_its_holder) {
   EXPECT_TRUE(circle_of_waits(view, view).empty());
 }
 
+TEST(wait_circle, goes_through_shared_mutexes_and_their_holders) {
+  hang_view view = two_that_call_each_other();
+  for (std::size_t r = 0; r < 2; ++r) {
+    fiber_of(view, r).kind = wait_kind::shared_mutex;
+    fiber_of(view, r).object = 80 + r;
+    rank_report& report = view.ranks[r].report;
+    report.held[report.held_count++] = {81 - r, 0, 0};
+  }
+  EXPECT_EQ(circle_of_waits(view, view).size(), 2u);
+  view.ranks[1].report.held[0].fiber = held_mutex::ended;
+  EXPECT_TRUE(circle_of_waits(view, view).empty());
+}
+
 TEST(wait_circle, goes_through_a_finish_and_any_that_it_waits_for) {
   hang_view view = two_that_call_each_other();
   fiber_record& in_finish = fiber_of(view, 0);

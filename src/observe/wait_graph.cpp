@@ -47,15 +47,85 @@ wait_graph::wait_graph(const hang_view& view) : view_(view) {
     }
   }
   first_.push_back(static_cast<int>(nodes_.size()));
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i].fiber != nullptr) nodes_[i].next = awaited_by(static_cast<int>(i));
-  }
+  const auto find_next = [this](bool at_barrier) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const fiber_record* f = nodes_[i].fiber;
+      if (f != nullptr && (f->kind == wait_kind::shared_barrier) == at_barrier)
+        nodes_[i].next = awaited_by(static_cast<int>(i));
+    }
+  };
+  find_next(false);
+  find_absent();
+  find_next(true);
   for (const told_fiber& told : view.circle) circle_.push_back(node_of(told));
   for (std::size_t i = 0; i < circle_.size(); ++i) {
     // A fiber that waits for several: show the wait for the one that is known never to come.
     nodes_[static_cast<std::size_t>(circle_[i])].next = circle_[(i + 1) % circle_.size()];
   }
   if (!circle_.empty()) circle_.push_back(circle_.front());
+}
+
+/// True for a fiber that takes part in shared::barrier() and is not there, nor waits for one of its
+/// activations that is.
+bool wait_graph::is_absent(const node& n) const {
+  if (n.fiber == nullptr || !n.fiber->takes_part) return false;
+  const fiber_record* last = at(follow(static_cast<int>(&n - nodes_.data())).nodes.back()).fiber;
+  return last == nullptr || last->kind != wait_kind::shared_barrier ||
+         (last->takes_part && last != n.fiber);
+}
+
+/// Each rank counts those that began there. When some have arrived on other ranks, only the fibers
+/// themselves tell who is missing; when nobody is, those may be that have told nothing.
+void wait_graph::find_absent() {
+  bool some_moved = false;
+  for (const rank_view& rank : view_.ranks) some_moved |= rank.report.barrier.guests != 0;
+  const auto absent = [this](const node& n) { return is_absent(n); };
+  std::vector<absentee> untold;
+  for (std::size_t r = 0; r < view_.ranks.size(); ++r) {
+    const rank_view& rank = view_.ranks[r];
+    const barrier_part& part = rank.report.barrier;
+    const int number = static_cast<int>(r);
+    const int running = running_on(number);
+    if (part.members == 0 && rank.condition != rank_condition::waiting &&
+        rank.condition != rank_condition::finished) {
+      untold.push_back({number, 1, 1, running});
+    }
+    if (part.arrived >= part.members) continue;
+    std::uint32_t missing = part.members - part.arrived;
+    if (some_moved && running < 0) {
+      missing = static_cast<std::uint32_t>(
+          std::count_if(nodes_.begin() + first_[r], nodes_.begin() + first_[r + 1], absent));
+    }
+    if (missing == 0) continue;
+    absent_.push_back(
+        {number, missing, part.members, running >= 0 ? running : first_on(number, absent)});
+  }
+  if (absent_.empty()) absent_ = std::move(untold);
+}
+
+wait_graph::holding wait_graph::holding_of(int i) const {
+  const fiber_record* f = at(i).fiber;
+  if (f == nullptr || f->kind != wait_kind::shared_mutex) return {};
+  for (std::size_t r = 0; r < view_.ranks.size(); ++r) {
+    const rank_report& report = view_.ranks[r].report;
+    for (std::uint32_t h = 0; h < report.held_count; ++h) {
+      const held_mutex& held = report.held[h];
+      if (held.object != f->object) continue;
+      const int rank = static_cast<int>(r);
+      const int holder = held.fiber >= 0 ? first_fiber_of(rank) + held.fiber
+                         : held.fiber == fiber_record::holder_runs ? running_on(rank)
+                                                                   : -1;
+      return {rank, &held, holder};
+    }
+  }
+  return {};
+}
+
+std::size_t wait_graph::waiting_with(int i) const {
+  const fiber_record& f = *at(i).fiber;
+  return static_cast<std::size_t>(std::ranges::count_if(nodes_, [&f](const node& n) {
+    return n.fiber != nullptr && n.fiber->kind == f.kind && n.fiber->object == f.object;
+  }));
 }
 
 wait_graph::route wait_graph::follow(int from) const {
@@ -113,7 +183,11 @@ int wait_graph::where_all_lead() const {
 }
 
 bool wait_graph::no_main_goes_on() const {
-  if (circle_.empty()) return false;
+  if (circle_.empty() || std::ranges::any_of(circle_, [this](int n) {
+        return at(n).fiber->kind == wait_kind::shared_mutex;
+      })) {
+    return false;
+  }
   for (std::size_t r = 0; r < view_.ranks.size(); ++r) {
     if (view_.ranks[r].condition == rank_condition::finished) continue;
     const int main = main_of(static_cast<int>(r));
@@ -211,6 +285,17 @@ int wait_graph::awaited_by(int i) const {
     case wait_kind::once:
       if (f.holder == fiber_record::holder_runs) return running_on(n.rank);
       return f.holder < 0 ? -1 : first_fiber_of(n.rank) + f.holder;
+    case wait_kind::shared_mutex:
+      return holding_of(i).node;
+    case wait_kind::shared_barrier:
+      return absent_.empty() ? -1 : absent_.front().node;
+    case wait_kind::shared_local_barrier: {
+      if (int running = running_on(n.rank); running >= 0) return running;
+      return first_on(n.rank, others([](const node& o) {
+                        return o.fiber->takes_part &&
+                               o.fiber->kind != wait_kind::shared_local_barrier;
+                      }));
+    }
     default:
       return -1;
   }

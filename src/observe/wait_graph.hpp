@@ -34,12 +34,36 @@ class wait_graph {
         closed;  ///< It ends with a node that it has met before; else nobody knows what comes next.
   };
 
+  /// Who has a shared::mutex.
+  struct holding {
+    int rank = -1;  ///< -1: no rank tells that it has it.
+    const held_mutex* mutex = nullptr;
+    int node = -1;  ///< The fiber, if it is told of.
+  };
+
+  /// A rank of which fibers that take part in shared::barrier() have not arrived.
+  struct absentee {
+    int rank;
+    std::uint32_t fibers;
+    std::uint32_t members;
+    int node;  ///< What runs there, or the first fiber that has not arrived, or -1.
+  };
+
   /// Requires: `view` outlives the graph.
   explicit wait_graph(const hang_view& view);
 
   /// The ranks' nodes one rank after the other: what runs, then the fibers in the report's order.
   const std::vector<node>& nodes() const { return nodes_; }
   const node& at(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
+
+  /// Of the shared::mutex that node `i` waits for.
+  holding holding_of(int i) const;
+
+  /// Whom those in shared::barrier() wait for.
+  const std::vector<absentee>& absent() const { return absent_; }
+
+  /// How many fibers that are told of wait at the counted barrier of node `i`, itself included.
+  std::size_t waiting_with(int i) const;
 
   /// Fibers that no rank has told of.
   std::size_t untold() const { return untold_; }
@@ -58,7 +82,8 @@ class wait_graph {
   /// The code that runs to which all ways lead, or -1.
   int where_all_lead() const;
 
-  /// True when no main fiber can go on, because of the proven circle, whatever else runs.
+  /// True when no main fiber can go on, because of the proven circle, whatever else runs. A circle
+  /// through a shared::mutex is told, but other fibers of its rank are free to unlock it.
   bool no_main_goes_on() const;
 
  private:
@@ -68,6 +93,8 @@ class wait_graph {
   int main_of(int rank) const;
   int giver_of(ticket_id ticket) const;
   int awaited_by(int i) const;
+  bool is_absent(const node& n) const;
+  void find_absent();
   bool leads_on(const route& way) const;
   bool is_better(const route& way, const route& than) const;
   template <class Condition>
@@ -77,6 +104,7 @@ class wait_graph {
   std::vector<node> nodes_;
   std::size_t untold_ = 0;
   std::vector<int> circle_;
+  std::vector<absentee> absent_;
   std::vector<int> first_;                 ///< Of each rank: the first of its nodes; and the end.
   std::map<ticket_id, int> giver_;         ///< Node whose end gives a ticket its result.
   std::map<ticket_id, ticket_id> source_;  ///< For a ticket, the one whose result it gets.

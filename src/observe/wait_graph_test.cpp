@@ -137,6 +137,102 @@ TEST(wait_graph, a_mutex_leads_to_its_holder_behind_the_nodes_of_other_ranks) {
   EXPECT_EQ(wait_graph(view).at(2).next, 4);
 }
 
+/// A fiber of `rank` has locked `mutex`.
+void holds(told& view, std::size_t rank, std::uint64_t mutex, std::int32_t fiber) {
+  rank_report& report = view.ranks[rank].report;
+  report.held[report.held_count++] = {mutex, 0, fiber};
+}
+
+TEST(wait_graph, a_shared_mutex_leads_to_its_holder_on_any_rank) {
+  told view(3);
+  view.fiber(0, wait_kind::shared_mutex).object = 8;
+  view.fiber(2, wait_kind::latch);
+  view.fiber(2, wait_kind::latch);
+  EXPECT_EQ(wait_graph(view).holding_of(0).mutex, nullptr);
+  holds(view, 1, 7, 0);
+  holds(view, 2, 8, 1);
+  EXPECT_EQ(wait_graph(view).at(0).next, 2);
+  EXPECT_EQ(wait_graph(view).holding_of(0).rank, 2);
+  view.runs(2);
+  view.ranks[2].report.held[0].fiber = fiber_record::holder_runs;
+  EXPECT_EQ(wait_graph(view).at(0).next, 1);
+  view.ranks[2].report.held[0].fiber = held_mutex::ended;
+  EXPECT_EQ(wait_graph(view).at(0).next, -1);
+  EXPECT_EQ(wait_graph(view).holding_of(0).rank, 2) << "the rank is known";
+}
+
+/// Of so many fibers of `rank` so many are in shared::barrier().
+void attends(told& view, std::size_t rank, std::uint32_t members, std::uint32_t arrived,
+             std::uint32_t guests = 0) {
+  view.ranks[rank].report.barrier = {members, arrived, guests};
+}
+
+TEST(wait_graph, a_shared_barrier_leads_to_who_is_absent) {
+  told view(3);
+  view.main(0, wait_kind::shared_barrier).takes_part = true;
+  attends(view, 0, 1, 1);
+  view.fiber(1, wait_kind::shared_barrier).takes_part = true;
+  view.fiber(1, wait_kind::latch);
+  view.fiber(1, wait_kind::latch).takes_part = true;
+  attends(view, 1, 3, 1);
+  view.runs(2);
+  attends(view, 2, 1, 0);
+  const wait_graph waits(view);
+  ASSERT_EQ(waits.absent().size(), 2u);
+  EXPECT_EQ(waits.absent()[0].rank, 1);
+  EXPECT_EQ(waits.absent()[0].fibers, 2u);
+  EXPECT_EQ(waits.absent()[1].rank, 2);
+  EXPECT_EQ(waits.at(0).next, 3);
+  view.ranks[1].report.barrier.arrived = 3;
+  EXPECT_EQ(wait_graph(view).at(0).next, 4) << "what runs";
+}
+
+TEST(wait_graph, of_a_shared_barrier_ranks_that_do_not_tell_are_absent_if_no_other_is) {
+  told view(3);
+  view.main(0, wait_kind::shared_barrier).takes_part = true;
+  attends(view, 0, 1, 1);
+  attends(view, 1, 1, 0);
+  view.ranks[2].condition = rank_condition::stopped;
+  ASSERT_EQ(wait_graph(view).absent().size(), 1u);
+  EXPECT_EQ(wait_graph(view).absent()[0].rank, 1);
+  attends(view, 1, 1, 1);
+  ASSERT_EQ(wait_graph(view).absent().size(), 1u);
+  EXPECT_EQ(wait_graph(view).absent()[0].rank, 2);
+}
+
+TEST(wait_graph, who_has_arrived_on_another_rank_is_not_absent) {
+  told view(2);
+  view.main(0, wait_kind::result).takes_part = true;
+  view.ranks[0].report.fibers[0].waits_for = 5;
+  attends(view, 0, 1, 0);
+  view.main(1, wait_kind::latch).takes_part = true;
+  view.fiber(1, wait_kind::shared_barrier).result = 5;  // an activation of rank 0's main
+  attends(view, 1, 1, 0, 1);
+  const wait_graph waits(view);
+  ASSERT_EQ(waits.absent().size(), 1u);
+  EXPECT_EQ(waits.absent()[0].rank, 1);
+  EXPECT_EQ(waits.at(2).next, 1);
+}
+
+TEST(wait_graph, a_local_barrier_leads_to_a_fiber_that_is_not_there) {
+  told view(2);
+  view.fiber(0, wait_kind::latch).takes_part = true;
+  view.fiber(1, wait_kind::shared_local_barrier).takes_part = true;
+  view.fiber(1, wait_kind::shared_local_barrier).takes_part = true;
+  view.fiber(1, wait_kind::latch);
+  view.fiber(1, wait_kind::latch).takes_part = true;
+  EXPECT_EQ(wait_graph(view).at(1).next, 4);
+}
+
+TEST(wait_graph, counts_who_waits_at_a_counted_barrier) {
+  told view(2);
+  view.fiber(0, wait_kind::shared_counted_barrier).object = 8;
+  view.fiber(1, wait_kind::shared_counted_barrier).object = 8;
+  view.fiber(1, wait_kind::shared_counted_barrier).object = 9;
+  view.fiber(1, wait_kind::shared_flag).object = 8;
+  EXPECT_EQ(wait_graph(view).waiting_with(0), 2u);
+}
+
 TEST(wait_graph, a_sender_leads_to_what_runs_there_or_serves_it_or_to_main) {
   constexpr ticket_id of_rank_0 = 5;
   constexpr ticket_id of_rank_2 = ticket_id{2} << 48 | 5;
@@ -382,6 +478,17 @@ TEST(wait_graph, a_proven_circle_is_found_behind_the_nodes_of_what_runs) {
   view.call(1, 3, 2, 0);
   view.circle = {{0, 1}, {1, 0}};
   EXPECT_EQ(wait_graph(view).proven_circle(), (nodes{2, 4, 2}));
+}
+
+TEST(wait_graph, others_may_unlock_a_shared_mutex_of_the_proven_circle) {
+  told view(2);
+  view.main(0, wait_kind::shared_mutex).object = 8;
+  view.main(1, wait_kind::call, 0).waits_for = 5;
+  view.ranks[0].report.fibers[0].result = 5;
+  holds(view, 1, 8, 0);
+  view.circle = {{0, 0}, {1, 0}};
+  EXPECT_EQ(wait_graph(view).proven_circle(), (nodes{0, 1, 0}));
+  EXPECT_FALSE(wait_graph(view).no_main_goes_on());
 }
 
 TEST(wait_graph, no_main_goes_on_when_each_waits_for_the_proven_circle) {

@@ -13,6 +13,7 @@ bool waits_for_a_fiber(const fiber_record& fiber) {
     case wait_kind::mutex:
     case wait_kind::static_variable:
     case wait_kind::once:
+    case wait_kind::shared_mutex:
       return fiber.left_ns == fiber_record::no_limit;
     default:
       return false;
@@ -23,6 +24,11 @@ void make_sound(rank_report& report, int ranks) {
   report.fiber_count = std::min<std::uint32_t>(report.fiber_count, rank_report::fibers_max);
   report.link_count = std::min<std::uint32_t>(report.link_count, rank_report::links_max);
   report.stack_count = std::min<std::uint32_t>(report.stack_count, rank_report::stack_max);
+  report.held_count = std::min<std::uint32_t>(report.held_count, rank_report::held_max);
+  for (held_mutex& held : report.held) {
+    if (held.fiber >= static_cast<std::int32_t>(report.fiber_count))
+      held.fiber = held_mutex::untold;
+  }
   for (fiber_record& fiber : report.fibers) {
     fiber.frame_count = static_cast<std::uint8_t>(
         std::min<std::size_t>(fiber.frame_count, fiber_record::frames_max));

@@ -33,7 +33,7 @@ enum class wait_kind : std::uint8_t {
   latch,            ///< A latch of its rank.
   dist_object,      ///< A dist_object of its rank: until it is made, or no call is in it.
   shared_page,      ///< A page of shared memory, from other ranks.
-  shared_mutex,     ///< A shared::mutex.
+  shared_mutex,     ///< A shared::mutex: who holds it stands in some rank's `held`.
   shared_barrier,   ///< All threads that share memory.
   shared_local_barrier,    ///< The threads of this rank that share memory.
   shared_atomic,           ///< An answer about a shared::atomic.
@@ -67,10 +67,12 @@ struct fiber_record {
   std::uint64_t object;     ///< Of shared memory: its address, or 0.
   std::int32_t rank;        ///< Rank that it waits for, or -1.
   std::int32_t home;        ///< Rank that keeps `object`, or -1.
-  std::uint32_t results;    ///< Of a `first`; 0 when not known.
+  std::uint32_t results;    ///< Of a `first`; 0 when not known. Fibers that meet at a
+                            ///< `shared_counted_barrier`.
   std::int32_t holder;      ///< Of a wait for a holder: place in `fibers`, holder_runs, or -1.
   wait_kind kind;
   bool is_main;
+  bool takes_part;         ///< In shared::barrier(), as far as the rank can tell.
   std::uint8_t operation;  ///< Which `collective` it waits in.
   std::uint8_t frame_count;
   told_name thread;
@@ -87,19 +89,40 @@ struct ticket_link {
   ticket_id to;
 };
 
+/// A shared::mutex that a fiber of the rank has locked.
+struct held_mutex {
+  static constexpr std::int32_t untold = -1;
+  static constexpr std::int32_t ended = -3;
+
+  std::uint64_t object;     ///< Its address.
+  std::uint64_t locked_at;  ///< Code address inside the call of lock().
+  std::int32_t fiber;       ///< Place in `fibers`, holder_runs, untold or ended.
+};
+
+/// Fibers that take part in shared::barrier().
+struct barrier_part {
+  std::uint32_t members;  ///< That began on this rank.
+  std::uint32_t arrived;  ///< Of these.
+  std::uint32_t guests;   ///< Have arrived here and began on other ranks.
+};
+
 struct rank_report {
   static constexpr std::size_t fibers_max = 64;
   static constexpr std::size_t links_max = 64;
   static constexpr std::size_t stack_max = 32;
+  static constexpr std::size_t held_max = 64;
 
   std::uint32_t fiber_count;   ///< Of `fibers`: the newest, and the main fiber as the last.
   std::uint32_t fibers_alive;  ///< How many the rank has.
   std::uint32_t link_count;
   std::uint32_t stack_count;
+  std::uint32_t held_count;
+  barrier_part barrier;
   std::uint64_t stack[stack_max];  ///< Of the code that runs, when the rank was interrupted.
   ticket_id runs_for;              ///< Ticket that its end completes, or 0.
   told_name runs_thread;
   ticket_link links[links_max];
+  held_mutex held[held_max];
   fiber_record fibers[fibers_max];
 };
 

@@ -24,6 +24,8 @@ TEST(wait_report, of_garbage_is_made_sound) {
     EXPECT_EQ(fiber.rank, -1);
     EXPECT_EQ(fiber.holder, -1);
   }
+  EXPECT_EQ(report.held_count, rank_report::held_max);
+  for (const held_mutex& held : report.held) EXPECT_EQ(held.fiber, held_mutex::untold);
 }
 
 TEST(wait_report, that_is_sound_stays_as_it_is) {
@@ -44,8 +46,8 @@ TEST(wait_report, that_is_sound_stays_as_it_is) {
 TEST(wait_report, tells_waits_that_only_a_fiber_can_end) {
   fiber_record f{};
   f.left_ns = fiber_record::no_limit;
-  for (const wait_kind kind :
-       {wait_kind::call, wait_kind::result, wait_kind::finish, wait_kind::mutex}) {
+  for (const wait_kind kind : {wait_kind::call, wait_kind::result, wait_kind::finish,
+                               wait_kind::mutex, wait_kind::shared_mutex}) {
     f.kind = kind;
     EXPECT_TRUE(waits_for_a_fiber(f)) << static_cast<int>(kind);
   }

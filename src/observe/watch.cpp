@@ -19,6 +19,7 @@
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "fiber/timers.hpp"
+#include "fiber/waiters.hpp"
 #include "message/dispatcher.hpp"
 #include "message/loop.hpp"
 #include "migrate/thread_trailer.hpp"
@@ -112,8 +113,6 @@ bool is_main(const piece* p) { return slots.is_main(p->slot) && p->hi == slots.h
 /// The reason for a wait that only fibers of this rank, or the clock, can end.
 wait_kind kind_at_shared_object(waits_at at) {
   switch (at) {
-    case waits_at::shared_mutex:
-      return wait_kind::shared_mutex;
     case waits_at::shared_atomic:
       return wait_kind::shared_atomic;
     case waits_at::shared_flag:
@@ -132,9 +131,16 @@ reason local_reason(const piece* p) {
   if (p->waits_on == nullptr) {
     return {p->timer != 0 ? wait_kind::time : wait_kind::unknown};
   }
+  if (p->waits_on->kind == waits_at::shared_mutex) {
+    return {.kind = wait_kind::shared_mutex,
+            .object = static_cast<const shared_lock&>(*p->waits_on).object};
+  }
   if (has_shared_object(p->waits_on->kind)) {
-    const auto& queue = static_cast<const waiters_for_shared&>(*p->waits_on);
-    return {.kind = kind_at_shared_object(queue.kind), .object = queue.object, .home = queue.home};
+    const auto& queue = static_cast<const waiters_for_event&>(*p->waits_on);
+    return {.kind = kind_at_shared_object(queue.kind),
+            .results = static_cast<std::uint32_t>(queue.fibers),
+            .object = queue.object,
+            .home = queue.home};
   }
   switch (p->waits_on->kind) {
     case waits_at::mutex:
@@ -283,8 +289,22 @@ int holder_of(const waiters* wanted, const others& o) {
   return -1;
 }
 
+/// Tells which shared::mutexes are in a list of what fiber `holder` holds.
+void tell_of_held(rank_report& report, const mutex_state* latest, std::int32_t holder) {
+  int most = 1000;
+  for (const mutex_state* m = latest; m != nullptr && --most > 0; m = m->before) {
+    if (m->kind != waits_at::shared_mutex || !m->locked) continue;
+    if (report.held_count == rank_report::held_max) return;
+    const auto& lock = static_cast<const shared_lock&>(*m);
+    report.held[report.held_count++] = {lock.object, lock.locked_at, holder};
+  }
+}
+
 void write_others(rank_report& report, bool brief) {
-  report.fiber_count = report.link_count = 0;
+  report.fiber_count = report.link_count = report.held_count = 0;
+  report.barrier = hooks.barrier();
+  tell_of_held(report, running.mutexes, fiber_record::holder_runs);
+  tell_of_held(report, held_by_ended(), held_mutex::ended);
   others o{{}, 0, nullptr};
   each_piece(look_at_other, &o);
   if (o.main != nullptr) o.newest[o.count++] = o.main;
@@ -296,6 +316,8 @@ void write_others(rank_report& report, bool brief) {
                  p->hi <= slots.high(p->slot);
     reason why = reason_of_other(p);
     if (has_holder(why.kind)) why.holder = holder_of(p->waits_on, o);
+    // Mutexes of the rank may lie in the frames of who holds them.
+    if (p->is_in_place()) tell_of_held(report, p->mutexes, static_cast<std::int32_t>(i));
     write_fiber(report.fibers[report.fiber_count++], p, why, ns_per_tick, whole);
   }
 }
@@ -423,7 +445,8 @@ bool bring(piece* p) {
 }  // namespace
 
 void write_report(rank_report& report, bool brief) {
-  report.fiber_count = report.link_count = report.stack_count = 0;
+  report.fiber_count = report.link_count = report.stack_count = report.held_count = 0;
+  report.barrier = hooks.barrier();
   collecting c{{}, {}, {}, &report};
   each_open_ticket(look_at_ticket, &c);
   look_into_waits_for_several(c);
@@ -443,8 +466,11 @@ void write_report(rank_report& report, bool brief) {
   });
   report.fibers_alive = static_cast<std::uint32_t>(c.pieces.size());
   // The main fiber, which is the last, has a place even when there are more than can be told of.
+  std::vector<piece*> untold;
   if (c.pieces.size() > rank_report::fibers_max) {
-    c.pieces.erase(c.pieces.begin() + rank_report::fibers_max - 1, c.pieces.end() - 1);
+    const auto first = c.pieces.begin() + rank_report::fibers_max - 1;
+    untold.assign(first, c.pieces.end() - 1);
+    c.pieces.erase(first, c.pieces.end() - 1);
   }
   std::unordered_map<const waiters*, int> holders;
   for (std::size_t i = 0; i < c.pieces.size(); ++i) {
@@ -452,6 +478,11 @@ void write_report(rank_report& report, bool brief) {
     for (const mutex_state* m = c.pieces[i]->mutexes; m != nullptr; m = m->before) {
       holders[m] = static_cast<int>(i);
     }
+    tell_of_held(report, c.pieces[i]->mutexes, static_cast<std::int32_t>(i));
+  }
+  tell_of_held(report, held_by_ended(), held_mutex::ended);
+  for (piece* p : untold) {
+    if (p->mutexes != nullptr && bring(p)) tell_of_held(report, p->mutexes, held_mutex::untold);
   }
   double ns_per_tick = ns_a_tick();
   for (piece* p : c.pieces) {
@@ -466,7 +497,9 @@ void write_report(rank_report& report, bool brief) {
       const auto found_at = std::ranges::find(c.pieces, by);
       if (found_at != c.pieces.end()) why.holder = static_cast<int>(found_at - c.pieces.begin());
     }
-    write_fiber(report.fibers[report.fiber_count++], p, why, ns_per_tick, walks);
+    fiber_record& record = report.fibers[report.fiber_count++];
+    write_fiber(record, p, why, ns_per_tick, walks);
+    record.takes_part = hooks.takes_part(p);
   }
 }
 

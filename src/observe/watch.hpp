@@ -18,6 +18,10 @@ struct watch_hooks {
   void (*deadlocked)();
   /// A signal asks for a report. Async-signal-safe.
   void (*asked)();
+  /// Of shared::barrier(): whether a suspended fiber takes part (scheduler's stack only), and how
+  /// many do (async-signal-safe).
+  bool (*takes_part)(const piece* p);
+  barrier_part (*barrier)();
 };
 
 /// Requires: on the worker thread, with the dispatcher attached.

@@ -59,8 +59,9 @@ class barriers {
   /// A fiber has arrived: it waits until services::wake_barrier. A guest is at home on another
   /// rank, where it may go on at any time; it is not expected here again.
   void arrive(bool guest);
-  /// So many fibers have arrived here.
+  /// So many fibers have arrived here, guests among them.
   std::uint32_t arrived() const { return arrived_; }
+  std::uint32_t guests_arrived() const { return guests_arrived_; }
   /// Of the barrier that was left last, on all ranks alike: not all have met there who took part
   /// when the one before was left, or when one joined since.
   bool was_incomplete() const { return was_incomplete_; }

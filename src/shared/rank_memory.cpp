@@ -620,6 +620,16 @@ void attach_shared_memory() {
   }
 }
 
+bool takes_part_in_shared_barrier(const piece* p) {
+  if (pages::memory_of_rank != nullptr) return pages::memory_of_rank->takes_part(p);
+  return slots.is_main(p->slot) && p->hi == slots.high(p->slot);
+}
+
+pages::barrier_attendance attendance_at_shared_barrier() {
+  if (pages::memory_of_rank == nullptr) return {};
+  return pages::memory_of_rank->attendance();
+}
+
 void fail_shared_memory() {
   if (pages::memory_of_rank != nullptr) pages::memory_of_rank->fail_waits();
 }

@@ -35,6 +35,13 @@ namespace sojourn::detail {
 
 namespace pages {
 
+/// Of the fibers that take part in shared::barrier().
+struct barrier_attendance {
+  std::uint32_t members = 1;  ///< Began on this rank: its main fiber, as long as nothing is said.
+  std::uint32_t arrived = 0;  ///< Of these.
+  std::uint32_t guests = 0;   ///< Have arrived here and began on other ranks.
+};
+
 class rank_memory final : public services {
  public:
   rank_memory();
@@ -52,8 +59,9 @@ class rank_memory final : public services {
   void begin_undivided(std::uint64_t scope) { undivided_.push_back(scope); }
   void end_undivided(std::uint64_t scope) { std::erase(undivided_, scope); }
 
-  void lock(std::uint64_t l);
-  bool try_lock(std::uint64_t l);
+  /// `code`: where the program has called, for reports.
+  void lock(std::uint64_t l, std::uint64_t code);
+  bool try_lock(std::uint64_t l, std::uint64_t code);
   /// `fair`: see locks::others_turn.
   void unlock(std::uint64_t l, bool fair);
   /// False: see shared::detail::barrier_of_members.
@@ -72,6 +80,10 @@ class rank_memory final : public services {
     if (!takes_part()) refuse_fiber(what);
   }
   bool is_guest() const;
+  /// For reports: whether the suspended fiber does.
+  bool takes_part(const piece* p) const;
+  /// Async-signal-safe.
+  barrier_attendance attendance() const;
   /// See sojourn/detail/shared_members.hpp.
   void member_joins(std::uint32_t fibers);
   void member_is_here();
@@ -267,6 +279,9 @@ bool report_shared_memory();
 void attach_shared_memory();
 /// See rank_memory::fail_waits.
 void fail_shared_memory();
+/// See rank_memory. Whether or not this rank has used shared memory.
+bool takes_part_in_shared_barrier(const piece* p);
+pages::barrier_attendance attendance_at_shared_barrier();
 /// See shared_memory_hooks.
 const char* unsaved_shared_memory();
 void gather_shared_memory();

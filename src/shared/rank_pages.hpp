@@ -112,6 +112,7 @@ class rank_pages final : exchange, barrier_hooks {
   void arrive(bool guest);
   void complete_for_others() { barriers_.complete_for_others(); }
   std::uint32_t arrived() const { return barriers_.arrived(); }
+  std::uint32_t guests_arrived() const { return barriers_.guests_arrived(); }
   bool last_barrier_was_incomplete() const { return barriers_.was_incomplete(); }
 
   /// A message that lets a fiber go on is about to go to a rank: a release here, and an acquire

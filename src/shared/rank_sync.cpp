@@ -17,30 +17,19 @@
 
 namespace sojourn::detail::pages {
 
-namespace {
-
-/// A fiber that waits for a mutex. Not on its stack, which may be out of place meanwhile.
-struct mutex_wait {
-  waiters_for_shared queue;
-  bool has_it = false;
-};
-/// Stands for a fiber that got a mutex without waiting.
-char holds_without_wait;
-
-}  // namespace
-
-/// A fiber that waits for answers about an object. Not on its stack either.
+/// A fiber that waits for answers about an object. Not on its stack, which may be out of place
+/// meanwhile.
 struct rank_memory::event_wait {
-  waiters_for_shared queue;
+  waiters_for_event queue;
   event_answer last{event_answer::kind::asked};
 };
 
 // --- What the protocols tell
 
 void rank_memory::wake_locker(waiter fiber) {
-  auto* wait = static_cast<mutex_wait*>(fiber);
-  wait->has_it = true;  // perhaps before the fiber waits
-  wake_all(wait->queue);
+  auto* lock = static_cast<shared_lock*>(fiber);
+  lock->locked = true;  // perhaps before the fiber waits
+  wake_all(*lock);
 }
 
 void rank_memory::answered(waiter fiber, const event_answer& a) {
@@ -61,24 +50,34 @@ int rank_memory::home_of(std::uint64_t object) {
 
 // --- Mutexes
 
-void rank_memory::lock(std::uint64_t l) {
+void rank_memory::lock(std::uint64_t l, std::uint64_t code) {
   note_ran();
   if (first_lost_rank() != no_rank && !pages_.lock_is_here(l)) [[unlikely]]
     throw_mutex_lost(l);
-  auto* wait = ::new (runtime_resource()->allocate(sizeof(mutex_wait)))
-      mutex_wait{{waits_at::shared_mutex, l, -1}};
-  wait->has_it = pages_.take_lock(l, wait) || wait->has_it;
-  if (!wait->has_it) wait_for(wait->queue, l, true);
-  const bool has_it = wait->has_it;
-  runtime_resource()->deallocate(wait, sizeof(mutex_wait));
-  if (!has_it) [[unlikely]]
+  shared_lock* const mine = new_shared_lock(l, code);
+  mine->locked = pages_.take_lock(l, mine) || mine->locked;
+  if (!mine->locked) wait_for(*mine, l, true);
+  if (!mine->locked) [[unlikely]] {
+    free_shared_lock(mine);
     throw_mutex_lost(l);
+  }
+  begin_hold(mine);
 }
 
-bool rank_memory::try_lock(std::uint64_t l) { return pages_.try_lock(l, &holds_without_wait); }
+bool rank_memory::try_lock(std::uint64_t l, std::uint64_t code) {
+  shared_lock* const mine = new_shared_lock(l, code);
+  const bool has_it = pages_.try_lock(l, mine);
+  if (has_it)
+    begin_hold(mine);
+  else
+    free_shared_lock(mine);
+  return has_it;
+}
+
 void rank_memory::unlock(std::uint64_t l, bool fair) {
   note_ran();
-  if (pages_.lock_holder(l) == nullptr) {
+  auto* const held = static_cast<shared_lock*>(pages_.lock_holder(l));
+  if (held == nullptr) {
     // It may have been lost while this fiber waited for a condition.
     if (first_lost_rank() != no_rank) return;
     throw error(
@@ -87,6 +86,7 @@ void rank_memory::unlock(std::uint64_t l, bool fair) {
                static_cast<unsigned long long>(l), job.me));
   }
   pages_.release_lock(l, fair && pages_.others_turn(l));
+  end_hold(held);
 }
 
 // --- Atomics, flags and the like
@@ -96,8 +96,8 @@ rank_memory::event_wait* rank_memory::begin_to_ask(const event_question& q, wait
   const int to = pages_.home_of(q);
   if (first_lost_rank() != no_rank && to != job.me) [[unlikely]]
     throw_event_lost(kind, q.object);
-  auto* wait =
-      ::new (runtime_resource()->allocate(sizeof(event_wait))) event_wait{{kind, q.object, to}};
+  auto* wait = ::new (runtime_resource()->allocate(sizeof(event_wait)))
+      event_wait{{kind, q.object, to, q.what == question::arrive ? q.first : 0}};
   const event_answer a = pages_.ask(q, wait);
   refresh_pinned();
   // Another answer may have come since.
@@ -131,11 +131,15 @@ std::uint64_t rank_memory::ask(const event_question& q, waits_at kind) {
 
 void rank_memory::wait_for_condition(std::uint64_t condition, std::uint64_t l) {
   note_ran();
-  if (pages_.lock_holder(l) == nullptr)
+  const auto* const held = static_cast<const shared_lock*>(pages_.lock_holder(l));
+  if (held == nullptr)
     throw error(format(
         "a fiber waits in a sojourn::shared::condition_variable (0x%llx) with a mutex "
         "(0x%llx) that no fiber of rank %d holds: lock it first",
         static_cast<unsigned long long>(condition), static_cast<unsigned long long>(l), job.me));
+  // The frames that have locked it may be older than those that wait.
+  const std::uint64_t under = held->under;
+  const std::uint64_t locked_at = held->locked_at;
   event_wait* wait =
       begin_to_ask({.what = question::listen, .object = condition}, waits_at::shared_condition);
   // A notification that comes after the unlock must find this fiber: so the home has to know of it.
@@ -145,7 +149,10 @@ void rank_memory::wait_for_condition(std::uint64_t condition, std::uint64_t l) {
   while (wait->last.is == event_answer::kind::waits) wait_for_answer(*wait);
   const bool is_lost = wait->last.is == event_answer::kind::lost;
   runtime_resource()->deallocate(wait, sizeof(event_wait));
-  if (unlocks) lock(l);
+  if (unlocks) {
+    lock(l, locked_at);
+    static_cast<shared_lock*>(pages_.lock_holder(l))->under = under;
+  }
   if (is_lost) throw_event_lost(waits_at::shared_condition, condition);
 }
 
@@ -233,6 +240,20 @@ void rank_memory::member_is_gone() {
   ask({.what = question::leave}, waits_at::shared_barrier);
 }
 
+bool rank_memory::takes_part(const piece* p) const {
+  if (addresses.stacks_home(p->hi - 1) != job.me) return p->is_thread_base();
+  const bool is_main = slots.is_main(p->slot) && p->hi == slots.high(p->slot);
+  if (of_rank_ != 0) return p->is_thread_base() && numbers_.contains(p->thread);
+  return is_main ? main_takes_part_ : p->is_thread_base() && members_.contains(p->thread);
+}
+
+barrier_attendance rank_memory::attendance() const {
+  const std::size_t members =
+      of_rank_ != 0 ? static_cast<std::size_t>(of_rank_) : members_.size() + main_takes_part_;
+  const std::uint32_t guests = pages_.guests_arrived();
+  return {static_cast<std::uint32_t>(members), pages_.arrived() - guests, guests};
+}
+
 std::uint64_t rank_memory::begin_break() {
   pages_.complete_for_others();
   return barriers_left_ + 1;
@@ -254,8 +275,8 @@ void rank_memory::arrive_for_absent(std::uint64_t number) {
 
 void rank_memory::fail_sync_waits() {
   pages_.give_up_locks([](waiter fiber) {
-    auto* wait = static_cast<mutex_wait*>(fiber);
-    while (!wait->queue.empty()) make_ready(take_waiter(wait->queue), woken_here);
+    auto* lock = static_cast<shared_lock*>(fiber);
+    while (!lock->empty()) make_ready(take_waiter(*lock), woken_here);
   });
   pages_.give_up_events([](waiter fiber) {
     auto* wait = static_cast<event_wait*>(fiber);

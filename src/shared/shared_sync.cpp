@@ -23,10 +23,15 @@ namespace {
 
 std::uint64_t address_of(const void* object) { return reinterpret_cast<std::uint64_t>(object); }
 
+/// An address inside the call of the function in which this is inlined.
+[[gnu::always_inline]] inline std::uint64_t called_at() {
+  return address_of(__builtin_return_address(0)) - 1;
+}
+
 }  // namespace
 
-void mutex::lock() { memory().lock(address_of(this)); }
-bool mutex::try_lock() { return memory().try_lock(address_of(this)); }
+void mutex::lock() { memory().lock(address_of(this), called_at()); }
+bool mutex::try_lock() { return memory().try_lock(address_of(this), called_at()); }
 void mutex::unlock() { memory().unlock(address_of(this), false); }
 void fair_mutex::unlock() { memory().unlock(address_of(this), true); }
 

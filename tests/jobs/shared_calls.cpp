@@ -3,6 +3,7 @@
 // results there.
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <numeric>
 #include <sojourn/sojourn.hpp>
 #include <span>
@@ -268,6 +269,74 @@ void main_fibers_meet_wherever_their_activations_are() {
   }
 }
 
+shared::mutex kept_here;
+shared::condition_variable kept_changes;
+bool has_changed = false;
+
+/// Whether an activation moves to the next rank.
+bool activation_moves(bool lock_there) {
+  return activate(
+      [](bool locks) {
+        const rank_t from = rank_me();
+        std::unique_lock<shared::mutex> lock(kept_here, std::defer_lock);
+        if (locks) lock.lock();
+        (void)migrate_to(next_rank());
+        return rank_me() != from;
+      },
+      lock_there);
+}
+
+// Where a mutex was locked it is unlocked: so what has locked it stays, until then.
+void frames_stay_that_have_locked_a_mutex() {
+  if (rank_count() == 1) return;
+  for (rank_t r = 0; r < rank_count(); ++r) {
+    barrier();
+    if (rank_me() != r) continue;
+    CHECK(!activation_moves(true));
+    CHECK(activation_moves(false));
+    const std::lock_guard lock(kept_here);
+    CHECK(activation_moves(false));
+  }
+  barrier();
+  if (rank_me() != 0) return;
+  // A thread, too, and by its wait for a condition it locks the mutex where it did before.
+  thread waits = spawn_on(0, thread_options{}, [] {
+    kept_here.lock();
+    CHECK_THROWS(thread_error, migrate(self(), next_rank()));
+    kept_changes.wait(kept_here, [] { return has_changed; });
+    CHECK_THROWS(thread_error, migrate(self(), next_rank()));
+    kept_here.unlock();
+    migrate(self(), next_rank());
+    CHECK(rank_me() != 0);
+  });
+  yield();
+  kept_here.lock();
+  has_changed = true;
+  kept_changes.notify_all();
+  kept_here.unlock();
+  waits.join();
+}
+
+// Any fiber of the rank may unlock it.
+void others_unlock_what_a_fiber_has_locked() {
+  shared::mutex& m = kept_here;
+  if (rank_me() == 0) {
+    for (int round = 0; round < 5; ++round) {
+      spawn_on(0, thread_options{}, [] { kept_here.lock(); }).join();
+      m.unlock();  // what a fiber has left that has ended
+      m.lock();
+      thread other = spawn_on(0, thread_options{}, [] { kept_here.unlock(); });
+      m.lock();  // once the other has unlocked it
+      m.unlock();
+      other.join();
+      CHECK(m.try_lock());
+      m.unlock();
+      CHECK_THROWS(sojourn::error, m.unlock());
+    }
+  }
+  barrier();
+}
+
 void who_takes_no_part_in_barriers_is_refused() {
   if (rank_me() == 0)
     CHECK_THROWS(sojourn::error, rpc(next_rank(), [] { shared::barrier(); }).get());
@@ -300,6 +369,8 @@ int main(int argc, char** argv) {
                  threads_of_start_meet_wherever_they_have_moved);
     check::claim("main fibers meet wherever their activations are",
                  main_fibers_meet_wherever_their_activations_are);
+    check::claim("frames stay that have locked a mutex", frames_stay_that_have_locked_a_mutex);
+    check::claim("others unlock what a fiber has locked", others_unlock_what_a_fiber_has_locked);
     check::claim("who takes no part in barriers is refused",
                  who_takes_no_part_in_barriers_is_refused);
     return check::verdict();

@@ -173,12 +173,75 @@ FRAME void waits_for_its_own_mutex() {
   guard_of_all.lock();
   keep_frame();
 }
+
 latch opened(1);
 FRAME void waits_until_opened() {
   opened.wait();
   keep_frame();
 }
 
+// Two ranks lock two mutexes that all share, in the opposite order.
+shared::mutex on_the_left;
+shared::fair_mutex on_the_right;
+FRAME void locks_the_other(shared::mutex& other) {
+  other.lock();
+  keep_frame();
+}
+FRAME void locks_one_and(shared::mutex& one, shared::mutex& other) {
+  one.lock();
+  barrier();
+  locks_the_other(other);
+}
+void locks_in_a_circle() {
+  if (rank_me() == 0) return locks_one_and(on_the_left, on_the_right);
+  if (rank_me() == rank_count() - 1) return locks_one_and(on_the_right, on_the_left);
+  barrier();
+}
+
+// Rank 0 keeps a mutex that the last rank wants.
+FRAME void keeps(void (*while_it_has_it)()) {
+  guard_of_all.lock();
+  barrier();
+  while_it_has_it();
+}
+FRAME void wants_what_is_kept() {
+  barrier();
+  guard_of_all.lock();
+  keep_frame();
+}
+void one_keeps(void (*while_it_has_it)()) {
+  if (rank_me() == 0) return keeps(while_it_has_it);
+  if (rank_me() == rank_count() - 1) return wants_what_is_kept();
+  barrier();
+}
+FRAME void waits_for_all_threads() {
+  shared::barrier();
+  keep_frame();
+}
+FRAME void locks_and_ends() {
+  guard_of_all.lock();
+  keep_frame();
+}
+// It waits in the condition variable, and has not locked the mutex again: so it does not hold it.
+FRAME void lets_go_and_ends() {
+  guard_of_all.lock();
+  spawn_on(rank_me(), thread_options{}, [] {
+    guard_of_all.lock();
+    changed_anywhere.notify_all();
+    guard_of_all.unlock();
+  }).detach();
+  changed_anywhere.wait(guard_of_all);
+  guard_of_all.unlock();
+  locks_and_ends();
+}
+
+// The last thread of all never comes to the barrier at the end.
+FRAME void last_thread_stays_away() {
+  shared::run_threads(2, [](int number) {
+    if (number == shared::threads() - 1) waits_until_opened();
+  });
+  keep_frame();
+}
 FRAME void waits_for_either() {
   auto one = rpc(rank_me(), waits_for_a_place);
   auto other = rpc(rank_me(), waits_for_a_place);
@@ -312,6 +375,28 @@ int main(int argc, char** argv) {
       if (last) waits_for_company();
     } else if (is("shared_mutex")) {
       if (last) waits_for_its_own_mutex();
+    } else if (is("shared_circle")) {
+      locks_in_a_circle();
+    } else if (is("shared_circle_and_beats")) {
+      if (rank_me() == 0) spawn_on(0, thread_options{}, beats).detach();
+      locks_in_a_circle();
+    } else if (is("shared_kept")) {
+      one_keeps(waits_for_all_threads);
+    } else if (is("shared_kept_and_computes")) {
+      one_keeps(computes_for_ever);
+    } else if (is("shared_kept_by_ended")) {
+      if (rank_me() == 0) spawn_on(0, thread_options{}, lets_go_and_ends).join();
+      barrier();
+      if (last) locks_the_other(guard_of_all);
+    } else if (is("shared_barrier")) {
+      if (!last) waits_for_all_threads();
+    } else if (is("shared_barriers_differ")) {
+      if (last)
+        joins_the_barrier();
+      else
+        waits_for_all_threads();
+    } else if (is("shared_threads")) {
+      last_thread_stays_away();
     } else if (is("first")) {
       if (last) waits_for_either();
     } else if (is("dist_object")) {

@@ -114,16 +114,74 @@ shared_objects_are_told() {
   # By their address and the rank that keeps them.
   for how in 'shared_flag waits_for_a_sign` waits for a sojourn::shared::flag' \
     'shared_condition_variable waits_for_a_notification` waits in a sojourn::shared::condition_variable' \
-    'shared_counted_barrier waits_for_company` waits at a sojourn::shared::counted_barrier' \
-    'shared_mutex waits_for_its_own_mutex` waits for a sojourn::shared::mutex'; do
-    keeper=', which rank [0-9]* keeps'
-    [ "${how%% *}" != shared_mutex ] || keeper=
+    'shared_counted_barrier waits_for_company` waits at a sojourn::shared::counted_barrier'; do
+    meet=
+    [ "${how%% *}" != shared_counted_barrier ] || meet=' of 2 fibers, where 1 waits'
     job --watchdog 0 "$hangs" "${how%% *}"
     expect_status 1
-    unlined | grep -q -e "deadlock: rank $last .${how#* } (0x[0-9a-f]*$keeper)\$" ||
+    unlined | grep -q -e "deadlock: rank $last .${how#* } (0x[0-9a-f]*, which rank [0-9]* keeps)$meet\$" ||
       fail "the deadlock is not told: ${how#* }"
   done
 
+}
+
+# expect_shared SENTENCE: as expect_deadlock, with the address of the mutex left out.
+unaddressed() { unlined | sed -E 's/ \(0x[0-9a-f]+\)//g'; }
+expect_shared() {
+  expect_status 1
+  unaddressed | grep -qxF -e "sojourn run: deadlock: $1" || fail "no line is: $1"
+}
+expect_of_fiber() { unaddressed | grep -q -e "^  $1" || fail "no line begins: $1"; }
+
+holders_of_shared_mutexes_are_told() {
+  job --watchdog 0 "$hangs" shared_mutex
+  expect_shared "rank $last \`waits_for_its_own_mutex\` waits for a sojourn::shared::mutex held by rank $last \`waits_for_its_own_mutex\` again"
+  [ "$ranks" -gt 1 ] || return 0
+  job --watchdog 0 --report "$work/report" "$hangs" shared_circle
+  expect_shared "rank 0 \`locks_the_other\` waits for a sojourn::shared::mutex held by rank $last \`locks_the_other\`, which waits for a sojourn::shared::mutex held by rank 0 \`locks_the_other\` again"
+  expect_of_fiber "\`locks_the_other\` waits for a sojourn::shared::mutex that rank $last \`locks_the_other\` holds, locked in \`locks_one_and\`"
+  [ "$(grep -c '"kind": "shared_mutex", "object": "0x[0-9a-f]*", "holder": {"rank": [0-9]*, "id": [0-9]*, "ended": false, "locked_at": \[{"function": "locks_one_and"' "$work/report")" -eq 2 ] ||
+    fail 'the report lacks the holders'
+
+  # Whatever else runs. Other fibers of the rank may unlock it, so the job goes on.
+  report_of '^sojourn run: deadlock: rank [0-9]* `locks_the_other` .*, which waits for .* again$' \
+    --watchdog 0.3 "$hangs" shared_circle_and_beats
+
+  job --watchdog 0 "$hangs" shared_kept
+  expect_status 1
+  expect_of_fiber "\`wants_what_is_kept\` waits for a sojourn::shared::mutex that rank 0 \`waits_for_all_threads\` holds, locked in \`keeps\`"
+  [ "$ranks" -gt 2 ] ||
+    expect_shared "rank 0 \`waits_for_all_threads\` waits in sojourn::shared::barrier() for rank 1 \`wants_what_is_kept\`, which waits for a sojourn::shared::mutex held by rank 0 \`waits_for_all_threads\` again"
+
+  job --watchdog 0 --report "$work/report" "$hangs" shared_kept_by_ended
+  expect_status 1
+  expect_of_fiber "\`locks_the_other\` waits for a sojourn::shared::mutex that a fiber of rank 0 locked in \`locks_and_ends\`, which has ended without unlocking it"
+  grep -q '"ended": true, "locked_at": \[{"function": "locks_and_ends"' "$work/report" || fail 'the report lacks where it was locked'
+
+  [ "$sanitized" -eq 0 ] || return 0
+  report_of "^sojourn run: everything waits for rank 0, which computes in \`computes_for_ever\`" \
+    --watchdog 0.3 "$hangs" shared_kept_and_computes
+  expect_of_fiber "\`wants_what_is_kept\` waits for a sojourn::shared::mutex that rank 0 \`computes_for_ever\` holds, locked in \`keeps\`"
+}
+
+who_misses_a_shared_barrier_is_told() {
+  [ "$ranks" -gt 1 ] || return 0
+  job --watchdog 0 --report "$work/report" "$hangs" shared_barrier
+  expect_status 1
+  expect_of_fiber "\`waits_for_all_threads\` waits in sojourn::shared::barrier() for rank $last; called by \`main\`"
+  grep -q '"kind": "shared_barrier", "missing": \[{"rank": '"$last"', "fibers": 1}\]' "$work/report" ||
+    fail 'the report lacks who is missing'
+  said "^sojourn run: deadlock: .* waits in sojourn::shared::barrier() for rank $last " || fail 'the missing rank is not named'
+
+  job --watchdog 0 "$hangs" shared_barriers_differ
+  expect_deadlock "rank 0 \`waits_for_all_threads\` waits in sojourn::shared::barrier() for rank $last \`joins_the_barrier\`, which waits in barrier() for rank 0 \`waits_for_all_threads\` again"
+
+  job --watchdog 0 "$hangs" shared_threads
+  expect_status 1
+  [ "$(grep -c " waits in sojourn::shared::barrier() for 1 of the 2 threads of rank $last" "$err")" -eq $((2 * ranks - 1)) ] ||
+    fail 'the missing thread is not counted'
+  said 'called by `a lambda in last_thread_stays_away`' || fail 'what the thread runs is not named'
+  said "deadlock: .* waits in sojourn::shared::barrier() for rank $last \`waits_until_opened\`" || fail 'the missing thread is not named'
 }
 
 threads_are_told_by_name() {
