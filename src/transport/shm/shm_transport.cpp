@@ -15,6 +15,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
@@ -42,6 +43,8 @@ constexpr int yields_when_crowded = 60;
 // take as long again to come back (apps/lu, 2048 rows: 50 sleeps a factorization, a tenth of its
 // time). Where ranks share a core after all, yielding lets the other one run.
 constexpr int spins_a_yield_with_a_core_each = 1600;
+// How long a rank naps whose fibers only poll; the system makes it twice as long.
+constexpr long nap_ns = 50'000;
 // Pauses between two looks at the clock: about a microsecond.
 constexpr int pauses_a_look_at_the_clock = 32;
 
@@ -428,11 +431,22 @@ void shm_transport::wake(int rank) {
 }
 
 void shm_transport::give_core_away() {
-  if (spins_for_replies_ || !giving_away_.begin_wait()) return;
-  tell_writers();
+  if (spins_for_replies_) return;
   const std::uint64_t before = now_ns();
-  sched_yield();
-  giving_away_.yielded(now_ns() - before);
+  if (giving_away_.begin_wait()) {
+    tell_writers();
+    sched_yield();
+    giving_away_.yielded(now_ns() - before);
+    return;
+  }
+  // Others compute, and would keep the core for long: a rank that naps has it back at once, and
+  // takes turns with them in parts of their time. Half of its own time stays for it, in which its
+  // fibers may compute, too, between their turns.
+  if (before - last_nap_ns_ < 2 * nap_ns) return;
+  tell_writers();
+  const timespec nap{0, nap_ns};
+  nanosleep(&nap, nullptr);
+  last_nap_ns_ = now_ns();
 }
 
 void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_asleep),

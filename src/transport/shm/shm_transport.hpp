@@ -169,7 +169,8 @@ class shm_transport final : public transport {
   int spins_;
   int reply_spins_;
   int yields_;
-  yielding giving_away_;
+  yielding giving_away_;  // where fibers poll
+  std::uint64_t last_nap_ns_ = 0;
   yielding yielding_;
   int spins_a_yield_;
   bool fences_ = false;
