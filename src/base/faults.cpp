@@ -10,12 +10,11 @@
 #include <mutex>
 
 #include "base/check.hpp"
+#include "base/owned_signals.hpp"
 
 namespace sojourn::detail {
 
 namespace {
-
-using signal_handler = void (*)(int, siginfo_t*, void*);
 
 /// A place in the table. Faults are looked up while others write: the version is odd meanwhile, and
 /// another one afterwards. A reader that sees this skips the place: a range is accessed only
@@ -70,35 +69,29 @@ struct attempt {
 };
 thread_local constinit attempt* attempted = nullptr;
 
-/// What becomes of one of the two signals.
-struct owned_signal {
-  const int number;
-  bool ours = false;
-  struct sigaction before{};  ///< What the program had installed.
-};
-owned_signal owned[] = {{SIGSEGV}, {SIGBUS}};
 std::atomic<signal_handler> reporter_of_others;
 
 void by_default(int signal, const siginfo_t& info) {
-  ::signal(signal, SIG_DFL);
+  disown_signal(signal);
   // An instruction that has faulted does so again; what was sent has to be sent again.
   if (info.si_code <= 0) raise(signal);
 }
 
 void pass_on(int signal, siginfo_t* info, void* context) {
-  const struct sigaction& before = owned[signal == SIGSEGV ? 0 : 1].before;
-  if (before.sa_handler == SIG_DFL) {
-    // It ends the process, or passes on what was sent to the thread that it was meant for.
-    if (signal_handler reporter = reporter_of_others.load()) return reporter(signal, info, context);
-    return by_default(signal, *info);
+  const program_action program = take_program_action(signal);
+  switch (program.wants) {
+    case program_wants::handles:
+      return call_program_handler(program.how, signal, info, context);
+    case program_wants::ignores:
+      // What the kernel sends for an instruction cannot be ignored.
+      if (info->si_code > 0) by_default(signal, *info);
+      return;
+    case program_wants::nothing:
+      // It ends the process, or passes on what was sent to the thread that it was meant for.
+      if (signal_handler reporter = reporter_of_others.load())
+        return reporter(signal, info, context);
+      return by_default(signal, *info);
   }
-  if (before.sa_handler == SIG_IGN) {
-    // What the kernel sends for an instruction cannot be ignored.
-    if (info->si_code > 0) by_default(signal, *info);
-    return;
-  }
-  if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
-  before.sa_handler(signal);
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
@@ -114,18 +107,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 }
 
 /// Handles the two signals from now on. `also_of_program`: also where the program has a handler.
-/// Requires: `writers` is locked.
 void own_signals(bool also_of_program) {
-  struct sigaction ours{};
-  ours.sa_sigaction = on_fault;
-  // Another fault may come before the handler returns, which it need not do.
-  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-  for (owned_signal& s : owned) {
-    if (s.ours || sigaction(s.number, nullptr, &s.before) != 0) continue;
-    const bool of_program = s.before.sa_handler != SIG_DFL;
-    if (of_program && !also_of_program) continue;
-    s.ours = sigaction(s.number, &ours, nullptr) == 0;
-  }
+  for (int signal : {SIGSEGV, SIGBUS}) own_signal(signal, on_fault, also_of_program);
 }
 
 }  // namespace
@@ -160,7 +143,6 @@ void remove_fault_range(std::uint64_t low) {
 }
 
 void report_other_faults(void (*reporter)(int signal, siginfo_t* info, void* context)) {
-  std::lock_guard lock(writers);
   reporter_of_others.store(reporter);
   own_signals(false);
 }

@@ -30,7 +30,7 @@ inline constexpr std::size_t fault_ranges_max = 16;
 
 /// From now on `handler` is called for faults at the addresses from `low` up to `high`. False when
 /// the range overlaps one that has a handler, or when fault_ranges_max have one. A handler of these
-/// signals that the program had installed before is called for all other faults.
+/// signals that the program has installed, before or since, is called for all other faults.
 bool add_fault_range(std::uint64_t low, std::uint64_t high, fault_handler handler, void* data);
 
 /// The handler of the range that begins at `low` is no longer called; calls of it in other threads

@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "sojourn/detail/asan.hpp"
+
 namespace {
 
 using namespace sojourn::detail;
@@ -319,5 +321,90 @@ TEST_F(faults_DeathTest, a_handler_of_the_program_gets_what_no_range_takes) {
   };
   EXPECT_EXIT(fault(), testing::ExitedWithCode(4), "the program's own");
 }
+
+#if !SOJOURN_ASAN  // whose own functions the program calls
+
+void tells_and_exits(int) {
+  (void)!write(2, "the program's own\n", 18);
+  _exit(4);
+}
+
+TEST_F(faults_DeathTest, a_handler_that_the_program_installs_later_gets_what_no_range_takes) {
+  const auto fault = [](auto install) {
+    begin_unhandled();
+    report_other_faults(say_and_exit);
+    pages asked(1);
+    if (!asked.add()) _exit(0);
+    install();
+    asked[0] = 1;
+    if (asked.faults != 1) _exit(0);
+    pages other(1);
+    other[0] = 1;
+    _exit(0);
+  };
+  EXPECT_EXIT(fault([] {
+                struct sigaction own{};
+                own.sa_handler = tells_and_exits;
+                sigaction(SIGSEGV, &own, nullptr);
+              }),
+              testing::ExitedWithCode(4), "the program's own");
+  EXPECT_EXIT(fault([] { signal(SIGSEGV, tells_and_exits); }), testing::ExitedWithCode(4),
+              "the program's own");
+  EXPECT_EXIT(fault([] {
+                signal(SIGSEGV, tells_and_exits);
+                signal(SIGSEGV, SIG_DFL);
+              }),
+              testing::ExitedWithCode(3), "nobody mends SIGSEGV");
+}
+
+TEST_F(faults_DeathTest, what_the_program_has_installed_is_told) {
+  const auto ask = [] {
+    begin_unhandled();
+    report_other_faults(say_and_exit);
+    struct sigaction own{};
+    own.sa_handler = tells_and_exits;
+    own.sa_flags = SA_RESTART;
+    struct sigaction before{};
+    struct sigaction now{};
+    const bool told = sigaction(SIGBUS, &own, &before) == 0 && before.sa_handler == SIG_DFL &&
+                      sigaction(SIGBUS, nullptr, &now) == 0 && now.sa_handler == tells_and_exits &&
+                      now.sa_flags == SA_RESTART && signal(SIGBUS, SIG_IGN) == tells_and_exits &&
+                      signal(SIGBUS, SIG_DFL) == SIG_IGN;
+    _exit(told ? 5 : 6);
+  };
+  EXPECT_EXIT(ask(), testing::ExitedWithCode(5), "");
+}
+
+TEST_F(faults_DeathTest, a_handler_of_the_program_runs_as_it_asked_to) {
+  const auto fault_twice = [] {
+    begin_unhandled();
+    report_other_faults(say_and_exit);
+    static pages* page;
+    pages other(1);
+    page = &other;
+    struct sigaction own{};
+    own.sa_sigaction = [](int, siginfo_t* info, void*) {
+      sigset_t blocked;
+      pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+      if (reinterpret_cast<std::uint64_t>(info->si_addr) != page->low() + 8 ||
+          sigismember(&blocked, SIGUSR1) == 0 || sigismember(&blocked, SIGSEGV) == 0)
+        _exit(0);
+      page->allow(PROT_READ | PROT_WRITE);
+    };
+    own.sa_flags = SA_SIGINFO | static_cast<int>(SA_RESETHAND);
+    sigaddset(&own.sa_mask, SIGUSR1);
+    sigaction(SIGSEGV, &own, nullptr);
+    other[8] = 1;
+    sigset_t blocked;
+    pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+    if (sigismember(&blocked, SIGUSR1) != 0 || sigismember(&blocked, SIGSEGV) != 0) _exit(0);
+    other.allow(PROT_NONE);
+    other[8] = 1;  // it was to be called once
+    _exit(0);
+  };
+  EXPECT_EXIT(fault_twice(), testing::ExitedWithCode(3), "nobody mends SIGSEGV");
+}
+
+#endif
 
 }  // namespace

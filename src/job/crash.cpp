@@ -20,6 +20,7 @@
 
 #include "base/check.hpp"
 #include "base/faults.hpp"
+#include "base/owned_signals.hpp"
 #include "base/printable.hpp"
 #include "base/symbols.hpp"
 #include "base/thrown_frames.hpp"
@@ -278,7 +279,7 @@ bool sent_on_to_worker(int signal, const siginfo_t* info) {
 void on_signal(int signal, siginfo_t* info, void* context) {
   if (own->pid.load() != getpid()) {
     // A process that the rank has made by fork() dies as any other.
-    ::signal(signal, SIG_DFL);
+    disown_signal(signal);
     raise(signal);
     return;
   }
@@ -324,7 +325,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     for (int i = 0; i < 200; ++i) poll(nullptr, 0, 10);
   }
   // The handler is reset: the fault, or this, ends the process as it would have without us.
-  ::signal(signal, SIG_DFL);
+  disown_signal(signal);
   raise(signal);
 }
 

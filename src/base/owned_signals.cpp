@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/owned_signals.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "sojourn/detail/asan.hpp"
+
+// The C library's own name of sigaction(). The program's calls do not use it.
+extern "C" int __sigaction(int signal, const struct sigaction* action,
+                           struct sigaction* before) noexcept;
+
+namespace sojourn::detail {
+
+namespace {
+
+#if SOJOURN_ASAN
+constexpr auto system_sigaction = sigaction;
+#else
+constexpr auto system_sigaction = __sigaction;
+#endif
+
+struct owned_signal {
+  const int number;
+  bool ours = false;
+  struct sigaction of_program{};  ///< What the program has installed, when it is ours.
+};
+owned_signal owned[] = {{SIGSEGV}, {SIGBUS}};
+
+owned_signal* find(int signal) {
+  for (owned_signal& s : owned) {
+    if (s.number == signal) return &s;
+  }
+  return nullptr;
+}
+
+/// sigaction() may be called anywhere, also in a handler that has interrupted another call of it.
+std::atomic_flag in_use;
+class exclusive_use {
+ public:
+  exclusive_use() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+    while (in_use.test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  ~exclusive_use() {
+    in_use.clear(std::memory_order_release);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  exclusive_use(const exclusive_use&) = delete;
+  exclusive_use& operator=(const exclusive_use&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+bool own_signal(int signal, signal_handler handler, bool also_of_program) {
+  owned_signal& s = *find(signal);
+  struct sigaction ours{};
+  ours.sa_sigaction = handler;
+  // Another fault may come before the handler returns, which it need not do.
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  const exclusive_use alone;
+  if (s.ours) return true;
+  if (system_sigaction(signal, nullptr, &s.of_program) != 0) return false;
+  if (s.of_program.sa_handler != SIG_DFL && !also_of_program) return false;
+  return s.ours = system_sigaction(signal, &ours, nullptr) == 0;
+}
+
+program_action take_program_action(int signal) {
+  owned_signal& s = *find(signal);
+  const exclusive_use alone;
+  if (s.of_program.sa_handler == SIG_DFL) return {program_wants::nothing, {}};
+  if (s.of_program.sa_handler == SIG_IGN) return {program_wants::ignores, {}};
+  const program_action taken{program_wants::handles, s.of_program};
+  if ((taken.how.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) s.of_program = {};
+  return taken;
+}
+
+void call_program_handler(const struct sigaction& how, int signal, siginfo_t* info, void* context) {
+  sigset_t blocked = how.sa_mask;
+  if ((how.sa_flags & SA_NODEFER) == 0) sigaddset(&blocked, signal);
+  pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+  if ((how.sa_flags & SA_SIGINFO) != 0) return how.sa_sigaction(signal, info, context);
+  how.sa_handler(signal);
+}
+
+void disown_signal(int signal) {
+  struct sigaction by_default{};
+  by_default.sa_handler = SIG_DFL;
+  system_sigaction(signal, &by_default, nullptr);
+}
+
+#if !SOJOURN_ASAN
+
+namespace {
+
+/// What sigaction() does.
+int change_action(int signal, const struct sigaction* action, struct sigaction* before) {
+  owned_signal* s = find(signal);
+  if (s == nullptr) return system_sigaction(signal, action, before);
+  // Copied outside of the exclusive use: memory of the program may fault.
+  struct sigaction wanted{};
+  if (action != nullptr) wanted = *action;
+  struct sigaction old{};
+  int result = 0;
+  {
+    const exclusive_use alone;
+    if (s->ours) {
+      old = s->of_program;
+      if (action != nullptr) s->of_program = wanted;
+    } else {
+      result = system_sigaction(signal, action != nullptr ? &wanted : nullptr, &old);
+    }
+  }
+  if (result == 0 && before != nullptr) *before = old;
+  return result;
+}
+
+/// What signal() does, which takes these flags.
+sighandler_t change_handler(int signal, sighandler_t handler, int flags) {
+  struct sigaction action{};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  struct sigaction before;
+  return change_action(signal, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
+}
+
+}  // namespace
+
+#endif
+
+}  // namespace sojourn::detail
+
+#if !SOJOURN_ASAN
+
+// The dynamic linker gives these to libraries, too, because the C library has functions of the same
+// names. Weak: a program may have its own.
+
+extern "C" [[gnu::weak]] int sigaction(int number, const struct sigaction* action,
+                                       struct sigaction* before) noexcept {
+  return sojourn::detail::change_action(number, action, before);
+}
+
+extern "C" [[gnu::weak]] sighandler_t signal(int number, sighandler_t handler) noexcept {
+  using namespace sojourn::detail;
+  // For other signals it heeds siginterrupt().
+  if (find(number) == nullptr) return ssignal(number, handler);
+  return change_handler(number, handler, SA_RESTART);
+}
+
+/// What signal() is in a C program that asks for System V.
+extern "C" [[gnu::weak]] sighandler_t __sysv_signal(int number, sighandler_t handler) noexcept {
+  return sojourn::detail::change_handler(number, handler,
+                                         static_cast<int>(SA_RESETHAND) | SA_NODEFER);
+}
+
+#endif
