@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/check.hpp"
 
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -77,12 +78,20 @@ void refuse_wait_of_forked_child() {
 
 bool in_forked_child() { return is_forked; }
 
-void refuse_before_run(const char* what) {
+namespace {
+enum class job_phase { to_come, goes_on, over };
+std::atomic<job_phase> phase = job_phase::to_come;
+}  // namespace
+
+void note_job_begins() { phase = job_phase::goes_on; }
+void note_job_ends() { phase = job_phase::over; }
+bool is_in_job() { return phase == job_phase::goes_on; }
+
+void refuse_outside_job(const char* what) {
   if (is_forked) throw error(format("%s %s", what, forked));
-  throw error(
-      format("%s before run(): there is no job yet; do this in the function that is passed to "
-             "run()",
-             what));
+  throw error(format("%s %s; do this in the function that is passed to run()", what,
+                     phase == job_phase::over ? "after run(): the job has ended"
+                                              : "before run(): there is no job yet"));
 }
 
 void die(const char* format, ...) {

@@ -24,9 +24,14 @@ namespace sojourn::detail {
 /// what it would find out itself. Also printed, as by die.
 [[gnu::format(printf, 1, 2)]] void say_last_words(const char* format, ...);
 
-/// Throws an error: `what` (such as "a call") was asked for before run(), or in a process that the
-/// rank has made by fork().
-[[noreturn]] void refuse_before_run(const char* what);
+/// The job has begun, or has ended, for this process.
+void note_job_begins();
+void note_job_ends();
+/// Between the two.
+bool is_in_job();
+/// Throws an error: `what` (such as "a call") was asked for before run() or after it, or in a
+/// process that the rank has made by fork().
+[[noreturn]] void refuse_outside_job(const char* what);
 
 /// In the child, after fork(): what die() says from now on is printed.
 void note_forked_child();

@@ -50,6 +50,7 @@ ticket* open_ticket(int asked) {
   if (index != 0) {
     free_list = tickets.first[index].next_free;
   } else {
+    if (tickets.first == nullptr) refuse_outside_job("a result to wait for");
     if (used > index_mask) {
       die("more than %u calls and waits are open at once on this rank: wait for some futures "
           "before "

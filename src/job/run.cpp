@@ -461,6 +461,7 @@ void introduce_myself() {
 
 void live() {
   job_segment& s = *self.segment;
+  note_job_begins();
   attach_scheduler(addresses.worker_stack(),
                    addresses.worker_stack() + address_map::worker_stack_bytes);
   attach_tickets();
@@ -594,7 +595,11 @@ __attribute__((noinline, no_stack_protector)) void* worker_entry(void* argument)
 }  // namespace
 
 int run_job(int, char**, int (*body)(void*), void* context) {
-  SOJOURN_CHECK(self.segment == nullptr, "run() is called twice in one process");
+  static std::atomic<bool> is_called = false;
+  if (is_called.exchange(true)) {
+    die("run() is called a second time in this process, and a process is a rank of one job, once: "
+        "put all that it does into the function that is passed to run()");
+  }
   self.body = body;
   self.context = context;
   try {
@@ -631,6 +636,8 @@ int run_job(int, char**, int (*body)(void*), void* context) {
           std::strerror(failure), doctor_hint));
     if (self.alone) watch_alone();
     pthread_join(thread, nullptr);
+    leave_job();
+    note_job_ends();
   } catch (const std::exception& e) {
     return cannot_start(e);
   }

@@ -241,7 +241,7 @@ std::size_t heap_bytes_in_use() { return heap->in_use; }
 
 void* heap_allocate(std::size_t bytes, std::size_t alignment) {
   if (bytes > job.my_heap_bytes) {
-    if (job.my_heap_bytes == 0) refuse_before_run("an object in the global heap");
+    if (job.my_heap_bytes == 0) refuse_outside_job("an object in the global heap");
     throw std::bad_alloc();
   }
   check_thread();

@@ -160,6 +160,10 @@ void on_message(runtime_message kind, runtime_handler handler, std::size_t least
 
 std::uint16_t register_request_handler(request_handler handler, bool may_migrate,
                                        const char* promises, std::size_t keeps) {
+  if (is_in_job()) {
+    die("a library that calls functions of other ranks is loaded inside run(), when all ranks have "
+        "numbered such functions: load it before run(), on every rank");
+  }
   auto& table = user_handlers();
   table.push_back({handler, may_migrate, promises, keeps});
   std::size_t index = table.size() - 1 + first_user_handler;

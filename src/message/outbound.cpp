@@ -279,7 +279,7 @@ template <bool SameProgram>
 }
 
 [[noreturn, gnu::cold]] void refuse_rank(int to) {
-  if (dispatcher.ranks == 0) refuse_before_run("a call");
+  if (dispatcher.ranks == 0) refuse_outside_job("a call");
   throw error(format("there is no rank %d: this job has ranks 0 to %d", to, job.count - 1));
 }
 

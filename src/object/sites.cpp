@@ -158,7 +158,7 @@ via override_access(const access& at, const char* method) {
 
 void bad_access(std::uint64_t address, const char* method) {
   std::string name(method_name_in(method));
-  if (job.my_heap_bytes == 0) refuse_before_run("a call");
+  if (!is_in_job()) refuse_outside_job("a call");
   if (address == 0) throw error(format("an access to %s through a null global_ptr", name.c_str()));
   throw error(format("an access to %s through a global_ptr 0x%llx that lies in no heap of this job",
                      name.c_str(), static_cast<unsigned long long>(address)));

@@ -228,7 +228,7 @@ int run_first(int argc, char** argv, main_function main) {
 }
 
 void create_process(process_function function, void* argument) {
-  if (!here.runs_processes) refuse_before_run("sojourn_create()");
+  if (!here.runs_processes) refuse_outside_job("sojourn_create()");
   const placement p = rpc(0, place_process).get();
   shared::detail::barrier_join();
   if (p.alone && p.rank != rank_me()) send_image(p.rank);

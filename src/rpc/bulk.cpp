@@ -153,6 +153,7 @@ void attach_bulk() {
 }
 
 void bad_range(std::uint64_t address, std::size_t bytes) {
+  if (!is_in_job()) refuse_outside_job("a copy");
   throw error(format("%zu bytes at 0x%llx do not lie in the heap of a rank of this job", bytes,
                      static_cast<unsigned long long>(address)));
 }

@@ -79,7 +79,7 @@ std::uint32_t function_index(void (*function)()) {
       high = middle;
     }
   }
-  if (entry_count == 0) refuse_before_run("a call");
+  if (entry_count == 0) refuse_outside_job("a call");
   if (low == entry_count || address_of(low) != address) {
     throw error(
         format("the function at 0x%llx is not part of this program, so other ranks cannot "

@@ -99,6 +99,13 @@ bool can_wait(std::uint64_t address, const void* context) {
     return false;
   }
   if (pthread_equal(worker, pthread_self()) == 0) [[unlikely]] {
+    if (!is_in_job()) {
+      say_last_words(
+          "shared memory was accessed after run(), when the job has ended: copy in the function "
+          "that "
+          "is passed to run() what is needed later");
+      return false;
+    }
     say_last_words(
         "a thread that is not Sojourn's accessed shared memory, and only fibers can wait for a "
         "page: have a fiber copy it");

@@ -102,7 +102,7 @@ const shared_settings& settings() { return *chosen; }
 
 rank_memory& memory() {
   if (memory_of_rank == nullptr) [[unlikely]] {
-    if (job.count == 0) refuse_before_run("shared memory");
+    if (!is_in_job()) refuse_outside_job("shared memory");
     if (why_not != nullptr) throw error(*why_not);
     memory_of_rank = ::new (runtime_memory(sizeof(rank_memory))) rank_memory;
   }

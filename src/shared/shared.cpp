@@ -22,11 +22,12 @@ std::size_t capacity() { return memory().capacity(); }
 
 void* allocate(std::size_t bytes, std::size_t align, protocol how) {
   using sojourn::detail::pages::protocol_kind;
+  auto& all = memory();  // first: it refuses where there is no job, and there are no settings
   const auto kind = how == protocol::usual ? sojourn::detail::pages::settings().usual
                     : how == protocol::lmw ? protocol_kind::lmw
                     : how == protocol::lsw ? protocol_kind::lsw
                                            : protocol_kind::seq;
-  const auto block = memory().allocate(std::max<std::size_t>(bytes, 1), align, kind);
+  const auto block = all.allocate(std::max<std::size_t>(bytes, 1), align, kind);
   void* p = reinterpret_cast<void*>(block.at);
   if (block.used_before) std::memset(p, 0, bytes);
   return p;
@@ -73,8 +74,10 @@ std::pmr::memory_resource* resource(protocol how) {
 }
 
 void name(const void* p, const char* text) {
-  if (p != nullptr && sojourn::detail::pages::settings().wants_report())
-    memory().name(reinterpret_cast<std::uint64_t>(p), text);
+  if (p == nullptr) return;
+  auto& all = memory();
+  if (sojourn::detail::pages::settings().wants_report())
+    all.name(reinterpret_cast<std::uint64_t>(p), text);
 }
 
 int threads() {
