@@ -86,16 +86,25 @@ namespace sojourn::detail {
 
 namespace {
 
-void locked(pthread_mutex_t* mutex) {
+/// The code of the program that is about to lock a mutex, where that is watched. It is looked for
+/// before the mutex is locked, because that walks the stack, and the mutex may be the unwinder's
+/// own (in a program that is linked statically).
+struct locking {
+  bool is_watched = false;
+  std::uint64_t code = 0;
+};
+
+locking about_to_lock() {
   auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   // Mutexes of other threads do not concern the fibers.
-  if (running_piece() == nullptr || !addresses.in_stacks(here)) return;
-  // Mutexes that are locked by the walk below or by its calls of malloc are not watched.
+  if (running_piece() == nullptr || !addresses.in_stacks(here)) return {};
+  // Mutexes that are locked by the walk or by its calls of malloc are not watched.
   static bool looking = false;
-  if (looking) return;
+  if (looking) return {};
   looking = true;
-  watch(watched_kind::mutex, mutex, here, user_code(running_piece()->hi));
+  const locking found{true, user_code(running_piece()->hi)};
   looking = false;
+  return found;
 }
 
 void unlocked(pthread_mutex_t* mutex) {
@@ -160,11 +169,19 @@ void recursive_unlocks(pthread_mutex_t* mutex) {
   }
 }
 
-void note_locked(pthread_mutex_t* mutex) {
+using lock_function = int (*)(pthread_mutex_t*);
+[[gnu::always_inline]] inline int lock(lock_function how, pthread_mutex_t* mutex) {
+  locking by;
   if (checked()) [[unlikely]]
-    locked(mutex);
+    by = about_to_lock();
+  const int failure = how(mutex);
+  if (failure != 0) return failure;
+  if (by.is_watched) [[unlikely]]
+    watch(watched_kind::mutex, mutex, reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)),
+          by.code);
   if (is_recursive(mutex)) [[unlikely]]
     recursive_locked(mutex);
+  return 0;
 }
 
 }  // namespace
@@ -184,14 +201,10 @@ int __real_pthread_mutex_trylock(pthread_mutex_t* mutex);
 int __real_pthread_mutex_unlock(pthread_mutex_t* mutex);
 
 int __wrap_pthread_mutex_lock(pthread_mutex_t* mutex) {
-  int failure = __real_pthread_mutex_lock(mutex);
-  if (failure == 0) note_locked(mutex);
-  return failure;
+  return lock(__real_pthread_mutex_lock, mutex);
 }
 int __wrap_pthread_mutex_trylock(pthread_mutex_t* mutex) {
-  int failure = __real_pthread_mutex_trylock(mutex);
-  if (failure == 0) note_locked(mutex);
-  return failure;
+  return lock(__real_pthread_mutex_trylock, mutex);
 }
 int __wrap_pthread_mutex_unlock(pthread_mutex_t* mutex) {
   if (checked()) [[unlikely]]
