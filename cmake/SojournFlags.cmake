@@ -68,7 +68,9 @@ function(sojourn_runtime_flags target)
   if(SOJOURN_STATIC)
     target_link_options(${target} PUBLIC ${SOJOURN_STATIC_LINK_OPTIONS})
   endif()
-  target_link_libraries(${target} PUBLIC Threads::Threads)
+  # Again behind the libraries, where it prevails over the -pie that CMake puts at the end of the options
+  # for projects with CMAKE_POSITION_INDEPENDENT_CODE that call check_pie_supported().
+  target_link_libraries(${target} PUBLIC Threads::Threads -no-pie)
 endfunction()
 
 # sojourn_warnings(target): the warnings for our own C++ sources; they never reach users.

@@ -38,6 +38,7 @@
 #include "fiber/ticket_table.hpp"
 #include "job/cores.hpp"
 #include "job/crash.hpp"
+#include "job/sanitizers.hpp"
 #include "job/segment.hpp"
 #include "job/segment_neighbours.hpp"
 #include "job/shadow_stacks.hpp"
@@ -605,6 +606,7 @@ int run_job(int, char**, int (*body)(void*), void* context) {
   try {
     int heap_fd = join_job();
     attach_checked();
+    refuse_sanitizer_of_program_alone();
     refuse_shadow_stacks();
     refuse_second_exception_record();
     map_region(map_from_environment(job.count), job.me, heap_fd);
