@@ -132,7 +132,7 @@ bool under_valgrind() {
 }
 
 address_map map_from_environment(int ranks, bool shrinks) {
-  std::uint64_t bytes = shrinks ? address_map::bytes_under_valgrind : address_map::default_bytes;
+  std::uint64_t bytes = shrinks ? bytes_under_valgrind(ranks) : address_map::default_bytes;
   std::uint64_t gib = number_from_environment("SOJOURN_REGION_GIB", bytes >> 30, 1, region_gib_max);
   std::uint64_t kib =
       number_from_environment("SOJOURN_STACK_KIB", 256, stack_kib_min, stack_kib_max);

@@ -26,8 +26,6 @@ namespace sojourn::detail {
 struct address_map {
   static constexpr std::uint64_t default_base = 0x2000'0000'0000;
   static constexpr std::uint64_t default_bytes = 10ull << 40;
-  // Memcheck keeps a record of each 64 KiB that are mapped: 20 GB for the usual 4 TiB of heap.
-  static constexpr std::uint64_t bytes_under_valgrind = 64ull << 30;
   static constexpr std::size_t default_main_stack_bytes = 8u << 20;
   static constexpr std::size_t worker_stack_bytes = 8u << 20;
   /// So many fibers of a rank keep stacks of their own, where there is room.
@@ -137,6 +135,13 @@ T* runtime_array(std::size_t count) {
 void* runtime_memory_at_end(std::size_t bytes);
 /// Moves a mapping into the region's private part, if there is room; returns its address.
 void* move_mapping_to_runtime_memory(void* mapping, std::size_t bytes);
+
+/// The size of the region under valgrind. Memcheck keeps a record of each 64 KiB that are mapped,
+/// and its search for leaks reads all of the heap, which takes memory for what nobody has touched.
+constexpr std::uint64_t bytes_under_valgrind(int ranks) {
+  const std::uint64_t bytes = std::bit_ceil(static_cast<std::uint64_t>(ranks)) << 28;
+  return bytes < std::uint64_t{1} << 30 ? std::uint64_t{1} << 30 : bytes;
+}
 
 /// True when valgrind runs this program: valgrind preloads a library of its own, and leaves its
 /// name in LD_PRELOAD.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdlib>
 #include <string>
 
@@ -121,7 +122,7 @@ TEST(address_map, stacks_of_a_gib_fit_the_usual_region_and_what_does_not_fit_is_
   EXPECT_EQ(why_not(usual, 64, gib, gib), "");
   EXPECT_EQ(why_not(usual, 256, slot, gib), "");
   EXPECT_NE(why_not(usual, 1000, slot, gib), "");
-  EXPECT_NE(why_not(address_map::bytes_under_valgrind, 2, gib), "");
+  EXPECT_NE(why_not(64 * gib, 2, gib), "");
   EXPECT_EQ(
       why_not(usual, 1000, gib),
       "a region of 10485760 MiB is too small for 1000 ranks with stacks of 1048576 KiB (main: "
@@ -203,7 +204,13 @@ TEST(address_map, is_small_under_valgrind_unless_a_size_is_asked_for) {
   {
     setting valgrind("LD_PRELOAD", "/usr/libexec/valgrind/vgpreload_core-amd64-linux.so");
     EXPECT_TRUE(sojourn::detail::under_valgrind());
-    EXPECT_EQ(sojourn::detail::map_from_environment(4).bytes, address_map::bytes_under_valgrind);
+    for (int ranks : {1, 4}) EXPECT_EQ(sojourn::detail::map_from_environment(ranks).bytes, gib);
+    // Their stacks have room, and the heap of each is as large.
+    for (int ranks : {5, 8, 300, 1024}) {
+      const address_map m = sojourn::detail::map_from_environment(ranks);
+      EXPECT_EQ(m.bytes, (gib / 4) * std::bit_ceil(static_cast<unsigned>(ranks)));
+      EXPECT_EQ(std::uint64_t{1} << m.heap_shift, gib / 8);
+    }
     setting size("SOJOURN_REGION_GIB", "100");
     EXPECT_EQ(sojourn::detail::map_from_environment(4).bytes, std::uint64_t{100} << 30);
   }
