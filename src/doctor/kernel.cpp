@@ -188,7 +188,10 @@ finding check_kernel() {
   if (access("/proc/self/exe", F_OK) != 0) {
     f.level = severity::warning;
     f.found += ", without /proc";
-    f.remedy = "mount /proc: without it the names in reports, and some limits, are unknown";
+    f.remedy =
+        "mount /proc: without it the names in reports, and some limits, are unknown, and what "
+        "ranks "
+        "have started outlives a launcher that is killed";
   }
   return f;
 }

@@ -346,20 +346,30 @@ bool holds(const std::vector<pid_t>& pids, pid_t pid) {
   return std::find(pids.begin(), pids.end(), pid) != pids.end();
 }
 
-std::string name_of(pid_t pid) {
+/// "sleep (pid 17)", or as much of it as is known.
+std::string description_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
   std::string name;
   std::getline(file, name);
-  return name;
+  const std::string number = "pid " + std::to_string(pid);
+  return name.empty() ? number : name + " (" + number + ")";
 }
 
-}  // namespace
-
-std::vector<pid_t> adopted_children(const std::vector<pid_t>& except) {
+/// Where /proc does not show this process, each number is tried: only what is a child can be waited
+/// for. That takes a second.
+std::vector<pid_t> children_by_number() {
+  constexpr pid_t largest = 1 << 22;  // on systems with 64 bits
   std::vector<pid_t> children;
-  siginfo_t info;
-  // As a rule there is no child, and the search would be a waste of time.
-  if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return children;
+  for (pid_t pid = 1; pid < largest; ++pid) {
+    siginfo_t info;
+    if (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+      children.push_back(pid);
+  }
+  return children;
+}
+
+std::vector<pid_t> children_in_proc() {
+  std::vector<pid_t> children;
   std::error_code failure;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", failure)) {
     std::string name = entry.path().filename();
@@ -370,10 +380,21 @@ std::vector<pid_t> adopted_children(const std::vector<pid_t>& except) {
     // "pid (name) state parent …"; the name may hold anything, so count from its last bracket.
     std::size_t bracket = text.rfind(')');
     if (bracket == std::string::npos || bracket + 4 >= text.size()) continue;
-    if (std::atoi(text.c_str() + bracket + 4) != getpid()) continue;
-    pid_t pid = std::atoi(name.c_str());
-    if (!holds(except, pid)) children.push_back(pid);
+    if (std::atoi(text.c_str() + bracket + 4) == getpid())
+      children.push_back(std::atoi(name.c_str()));
   }
+  return children;
+}
+
+}  // namespace
+
+std::vector<pid_t> adopted_children(const std::vector<pid_t>& except) {
+  siginfo_t info;
+  // As a rule there is no child, and the search would be a waste of time.
+  if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return {};
+  std::vector<pid_t> children =
+      access("/proc/self/stat", R_OK) == 0 ? children_in_proc() : children_by_number();
+  std::erase_if(children, [&](pid_t pid) { return holds(except, pid); });
   return children;
 }
 
@@ -396,7 +417,7 @@ std::vector<std::string> end_adopted(const std::vector<pid_t>& except) {
     std::erase_if(running, [](pid_t pid) { return waitpid(pid, nullptr, WNOHANG) != 0; });
     if (running.empty()) break;
     for (pid_t pid : running) {
-      ended.push_back(name_of(pid) + " (pid " + std::to_string(pid) + ")");
+      ended.push_back(description_of(pid));
       kill(pid, SIGKILL);
     }
     for (pid_t pid : running) wait_for_killed(pid, patience_ms);

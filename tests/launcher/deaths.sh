@@ -146,6 +146,18 @@ expect_faster_than_ms 1000
 mark=1234.5673
 try run -n 2 sh -c "if [ \$SOJOURN_RANK = 0 ]; then sleep 0.1; exit 9; fi; sleep $mark; true"
 died 9 'rank 0 .* exited with status 9'
+# Also where /proc is not mounted, which tells of it elsewhere.
+without_proc='mount -t tmpfs none /proc && exec "$@"'
+if unshare -m sh -c "$without_proc" sh true 2>/dev/null; then
+  mark=1234.5674
+  status=0
+  unshare -m sh -c "$without_proc" sh "$sojourn" run -n 2 \
+    sh -c "if [ \$SOJOURN_RANK = 0 ]; then sleep 0.1; exit 9; fi; sleep $mark; true" >"$out" 2>"$err" </dev/null ||
+    status=$?
+  expect_status 9
+  expect_err 'rank 0 .* exited with status 9'
+  expect_gone "$mark"
+fi
 
 # Output written before the death is not lost.
 try run -n 2 sh -c 'seq 2000; [ $SOJOURN_RANK = 1 ] || exec sleep 60; kill -9 $$'
