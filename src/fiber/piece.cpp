@@ -36,6 +36,7 @@ constexpr std::uint64_t everywhere = ~std::uint64_t{0};
 void* at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
 [[gnu::noinline]] void get_image(piece* p, std::size_t bytes) {
+  check_is_on_its_stack(p);
   std::free(p->image);
   // A little more than needed, for the next use of the descriptor. But there are very many pieces
   // that share stacks, so these get no byte more.
@@ -108,6 +109,14 @@ void each_piece(void (*visit)(piece* p, void* context), void* context) {
       if (p.hi != 0 && p.hi != everywhere) visit(&p, context);
     }
   }
+}
+
+void check_is_on_its_stack(const piece* p) {
+  if (p->bytes() <= slots.high(p->slot) - slots.low(p->slot)) return;
+  die("a fiber waits or migrates on a stack that the program has made (makecontext(), a library of "
+      "coroutines), in a fork, an activation or among very many fibers, where its frames have to "
+      "be "
+      "moved: do that in the body of run(), in a call or in a thread, and beside fewer fibers");
 }
 
 piece* new_piece() {

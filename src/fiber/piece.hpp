@@ -111,6 +111,9 @@ struct piece : fiber_view, referrer {
 
 /// Takes a cleared descriptor from the pool, and gives one back.
 piece* new_piece();
+/// Ends the rank when the frames of a suspended `p` do not lie on the stack of its slot: they
+/// cannot be copied.
+void check_is_on_its_stack(const piece* p);
 void free_piece(piece* p);
 extern std::size_t pieces_in_use;
 /// Calls visit(p, context) for each descriptor that is not in the pool. For reports: takes time.

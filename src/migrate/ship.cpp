@@ -73,7 +73,10 @@ bool depart(piece* p, const mark* end, int to) {
     frames_leave();
   departure d{p, to, {}};
   if (p->scope != nullptr) d.scope = on_dispatch.scopes.take(p->scope);
-  bool goes_now = p->bytes() < read_from_bytes && (p->thread == 0 || !has_heap(p));
+  const bool is_short = p->bytes() < read_from_bytes;
+  if (!is_short) [[unlikely]]
+    check_is_on_its_stack(p);
+  bool goes_now = is_short && (p->thread == 0 || !has_heap(p));
   std::byte* room = goes_now ? try_reserve_request(to, payload_bytes(p)) : nullptr;
   if (room != nullptr) [[likely]]
     send_piece(room, d);
