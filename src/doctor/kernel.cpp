@@ -186,12 +186,9 @@ finding check_kernel() {
   finding f{"kernel", severity::ok, format("%s %s on %s", name.sysname, name.release, name.machine),
             ""};
   if (access("/proc/self/exe", F_OK) != 0) {
-    f.level = severity::warning;
-    f.found += ", without /proc";
-    f.remedy =
-        "mount /proc: without it the names in reports, and some limits, are unknown, and what "
-        "ranks "
-        "have started outlives a launcher that is killed";
+    f.level = severity::failure;
+    f.found += ", without /proc, where ranks read what is mapped";
+    f.remedy = "mount /proc";
   }
   return f;
 }

@@ -355,15 +355,33 @@ std::string description_of(pid_t pid) {
   return name.empty() ? number : name + " (" + number + ")";
 }
 
-/// Where /proc does not show this process, each number is tried: only what is a child can be waited
-/// for. That takes a second.
+/// False where it is not mounted, or is that of another PID namespace, whose numbers mean nothing
+/// here.
+bool proc_has_our_numbers() {
+  std::error_code failure;
+  return std::filesystem::read_symlink("/proc/self", failure) == std::to_string(getpid());
+}
+
+/// Where /proc does not tell, each number is tried: only what is a child can be waited for. Numbers
+/// are given in turn, and children get theirs after this process.
 std::vector<pid_t> children_by_number() {
   constexpr pid_t largest = 1 << 22;  // on systems with 64 bits
   std::vector<pid_t> children;
-  for (pid_t pid = 1; pid < largest; ++pid) {
-    siginfo_t info;
-    if (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0)
-      children.push_back(pid);
+  auto try_all = [&](pid_t after, pid_t before) {
+    for (pid_t pid = after + 1; pid < before; ++pid) {
+      siginfo_t info;
+      if (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+        children.push_back(pid);
+    }
+  };
+  const pid_t newest = _Fork();
+  if (newest == 0) _exit(0);
+  if (newest > 0) waitpid(newest, nullptr, 0);
+  if (newest > getpid()) {
+    try_all(getpid(), newest);
+  } else {
+    try_all(getpid(), largest);
+    try_all(0, newest > 0 ? newest : getpid());
   }
   return children;
 }
@@ -392,8 +410,7 @@ std::vector<pid_t> adopted_children(const std::vector<pid_t>& except) {
   siginfo_t info;
   // As a rule there is no child, and the search would be a waste of time.
   if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return {};
-  std::vector<pid_t> children =
-      access("/proc/self/stat", R_OK) == 0 ? children_in_proc() : children_by_number();
+  std::vector<pid_t> children = proc_has_our_numbers() ? children_in_proc() : children_by_number();
   std::erase_if(children, [&](pid_t pid) { return holds(except, pid); });
   return children;
 }

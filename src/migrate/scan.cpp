@@ -89,7 +89,9 @@ void fill_lanes();
 std::vector<mapping> mappings_now() {
   std::vector<mapping> all;
   std::FILE* maps = std::fopen("/proc/self/maps", "re");
-  if (maps == nullptr) throw error("/proc/self/maps cannot be read");
+  if (maps == nullptr)
+    throw error(
+        "/proc/self/maps cannot be read, and a rank must know what is mapped where: mount /proc");
   char row[512];
   while (std::fgets(row, sizeof row, maps) != nullptr) {
     char* dash = row;

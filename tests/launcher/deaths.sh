@@ -146,7 +146,7 @@ expect_faster_than_ms 1000
 mark=1234.5673
 try run -n 2 sh -c "if [ \$SOJOURN_RANK = 0 ]; then sleep 0.1; exit 9; fi; sleep $mark; true"
 died 9 'rank 0 .* exited with status 9'
-# Also where /proc is not mounted, which tells of it elsewhere.
+# Also where /proc, which tells of it elsewhere, is not mounted …
 without_proc='mount -t tmpfs none /proc && exec "$@"'
 if unshare -m sh -c "$without_proc" sh true 2>/dev/null; then
   mark=1234.5674
@@ -157,6 +157,21 @@ if unshare -m sh -c "$without_proc" sh true 2>/dev/null; then
   expect_status 9
   expect_err 'rank 0 .* exited with status 9'
   expect_gone "$mark"
+fi
+# … or shows another PID namespace. What is left there ends with its first process, which looks before that.
+if unshare -f -p true 2>/dev/null; then
+  mark=1234.5675
+  status=0
+  unshare -f -p sh -c '
+    "$@"
+    status=$?
+    for left in /proc/[0-9]*; do
+      [ "$(tr "\0" " " <"$left/cmdline")" != "sleep '$mark' " ] || exit 99
+    done 2>/dev/null
+    exit $status' sh "$sojourn" run -n 2 \
+    sh -c "if [ \$SOJOURN_RANK = 0 ]; then sleep 0.1; exit 9; fi; sleep $mark; true" >"$out" 2>"$err" </dev/null ||
+    status=$?
+  expect_status 9
 fi
 
 # Output written before the death is not lost.
