@@ -86,12 +86,13 @@ std::atomic<job_phase> phase = job_phase::to_come;
 void note_job_begins() { phase = job_phase::goes_on; }
 void note_job_ends() { phase = job_phase::over; }
 bool is_in_job() { return phase == job_phase::goes_on; }
+bool is_job_over() { return phase == job_phase::over; }
 
 void refuse_outside_job(const char* what) {
   if (is_forked) throw error(format("%s %s", what, forked));
-  throw error(format("%s %s; do this in the function that is passed to run()", what,
-                     phase == job_phase::over ? "after run(): the job has ended"
-                                              : "before run(): there is no job yet"));
+  throw error(format(
+      "%s %s; do this in the function that is passed to run()", what,
+      is_job_over() ? "after run(): the job has ended" : "before run(): there is no job yet"));
 }
 
 void die(const char* format, ...) {

@@ -27,8 +27,8 @@ namespace sojourn::detail {
 /// The job has begun, or has ended, for this process.
 void note_job_begins();
 void note_job_ends();
-/// Between the two.
 bool is_in_job();
+bool is_job_over();
 /// Throws an error: `what` (such as "a call") was asked for before run() or after it, or in a
 /// process that the rank has made by fork().
 [[noreturn]] void refuse_outside_job(const char* what);

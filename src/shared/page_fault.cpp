@@ -99,7 +99,7 @@ bool can_wait(std::uint64_t address, const void* context) {
     return false;
   }
   if (pthread_equal(worker, pthread_self()) == 0) [[unlikely]] {
-    if (!is_in_job()) {
+    if (is_job_over()) {
       say_last_words(
           "shared memory was accessed after run(), when the job has ended: copy in the function "
           "that "
