@@ -68,10 +68,10 @@ int close() {
 }  // namespace
 
 void post_function(posted_function* function) {
-  if (in_forked_child()) refuse_before_run("post()");
+  if (in_forked_child()) refuse_outside_job("post()");
   posted_function* newest = handed_over.load(std::memory_order_relaxed);
   do {
-    if (newest == &before_the_body) refuse_before_run("post()");
+    if (newest == &before_the_body) refuse_outside_job("post()");
     if (newest == &after_the_body) {
       throw error(
           "post() after the body of run() has ended: nothing runs there any more; let the body "
