@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <typeinfo>
 
@@ -81,6 +82,10 @@ struct exception_kind {
   void (*rethrow)(const char* bytes, std::size_t size);
 };
 
+/// Writes `text` to the `room` bytes at `to`, without a NUL, and returns how many bytes it wrote.
+/// Where the text is longer, "..." stands in place of its end, after a whole character (UTF-8).
+std::size_t put_text(char* to, std::size_t room, std::string_view text);
+
 /// Called before main only.
 bool register_exception(const exception_kind& kind);
 
@@ -92,11 +97,7 @@ std::size_t encode_exception(const void* exception, char* bytes, std::size_t roo
     __builtin_memcpy(bytes, &e, sizeof(E));
     return sizeof(E);
   } else {
-    const char* what = e.what();
-    std::size_t size = __builtin_strlen(what);
-    if (size > room) size = room;
-    __builtin_memcpy(bytes, what, size);
-    return size;
+    return put_text(bytes, room, e.what());
   }
 }
 
@@ -124,7 +125,8 @@ constexpr exception_kind kind_of() {
 }  // namespace sojourn
 
 /// Lets exceptions of type `T` arrive as themselves when thrown on another rank. At namespace
-/// scope, in one source file. `T` is trivially copyable, or constructible from its what().
+/// scope, in one source file. `T` is trivially copyable, or constructible from its what(), of which
+/// 640 bytes arrive: in place of the end of a longer one stands "...".
 #define SOJOURN_EXCEPTION(T)                                                         \
   [[maybe_unused]] static const bool SOJOURN_JOIN(sojourn_exception_, __COUNTER__) = \
       ::sojourn::detail::register_exception(::sojourn::detail::kind_of<T>())

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/cut_text.hpp"
 #include "base/printable.hpp"
 #include "base/thrown_frames.hpp"
 #include "sojourn/detail/running.hpp"
@@ -41,10 +42,18 @@ void last_words_are_reported(bool elsewhere) { reported_elsewhere = elsewhere; }
 std::string format(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
+  va_list again;
+  va_copy(again, arguments);
   char buffer[1024];
-  std::vsnprintf(buffer, sizeof buffer, format, arguments);
+  const int length = std::vsnprintf(buffer, sizeof buffer, format, arguments);
+  std::string text(buffer);
+  if (length >= 0 && static_cast<std::size_t>(length) >= sizeof buffer) {
+    text.resize(static_cast<std::size_t>(length));
+    std::vsnprintf(text.data(), text.size() + 1, format, again);
+  }
+  va_end(again);
   va_end(arguments);
-  return buffer;
+  return text;
 }
 
 void check_failed(const char* file, int line, const char* condition, const char* format, ...) {
@@ -53,7 +62,7 @@ void check_failed(const char* file, int line, const char* condition, const char*
   if (used > 0 && static_cast<std::size_t>(used) < sizeof words) {
     va_list arguments;
     va_start(arguments, format);
-    std::vsnprintf(words + used, sizeof words - static_cast<std::size_t>(used), format, arguments);
+    vprint_text(words + used, sizeof words - static_cast<std::size_t>(used), format, arguments);
     va_end(arguments);
   }
   say(words);
@@ -98,7 +107,7 @@ void refuse_outside_job(const char* what) {
 void die(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  std::vsnprintf(words, sizeof words, format, arguments);
+  vprint_text(words, sizeof words, format, arguments);
   va_end(arguments);
   say(words);
   std::abort();
@@ -107,7 +116,7 @@ void die(const char* format, ...) {
 void say_last_words(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  std::vsnprintf(words, sizeof words, format, arguments);
+  vprint_text(words, sizeof words, format, arguments);
   va_end(arguments);
   say(words);
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "base/cut_text.hpp"
 #include "base/saved_file.hpp"
 #include "fiber/call_below.hpp"
 #include "fiber/scheduler.hpp"
@@ -278,7 +279,7 @@ failure anywhere(Step step) {
   failure mine{job.me, checkpoint_refusal::none, {}};
   auto note = [&](checkpoint_refusal why, const char* text) {
     mine.why = why;
-    std::snprintf(mine.text, sizeof mine.text, "%s", text);
+    print_text(mine.text, sizeof mine.text, "%s", text);
   };
   try {
     step();

@@ -19,6 +19,7 @@
 #include <typeinfo>
 
 #include "base/check.hpp"
+#include "base/cut_text.hpp"
 #include "base/faults.hpp"
 #include "base/owned_signals.hpp"
 #include "base/printable.hpp"
@@ -125,9 +126,7 @@ void note_origin() {
 /// done sooner.
 void note_order() { record->order.store(segment->deaths_begun.fetch_add(1) + 1); }
 
-void say_what(const char* text) {
-  std::snprintf(record->message, sizeof record->message, "%s", text);
-}
+void say_what(const char* text) { print_text(record->message, sizeof record->message, "%s", text); }
 
 /// Notes where an exception that came from elsewhere was thrown.
 void note_thrown() {

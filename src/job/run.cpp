@@ -26,6 +26,7 @@
 
 #include "base/check.hpp"
 #include "base/checked.hpp"
+#include "base/cut_text.hpp"
 #include "base/doctor_hint.hpp"
 #include "base/kernel_files.hpp"
 #include "base/loaded_libraries.hpp"
@@ -544,7 +545,7 @@ int cannot_start(const std::exception& e) {
   if (first) {
     // It may quote the user's settings.
     char sentence[1024];
-    std::snprintf(sentence, sizeof sentence, "sojourn: %s%s", what, hint);
+    print_text(sentence, sizeof sentence, "sojourn: %s%s", what, hint);
     make_printable(sentence);
     std::fprintf(stderr, "%s\n", sentence);
   }

@@ -13,6 +13,7 @@
 
 #include "base/check.hpp"
 #include "base/checked.hpp"
+#include "base/cut_text.hpp"
 #include "base/debug_info.hpp"
 #include "base/symbols.hpp"
 #include "fiber/call_below.hpp"
@@ -310,11 +311,10 @@ bool describe_caller_access(std::uint64_t address, bool writes, char* text, std:
   for (const frame& f : frames_below(p->hi)) {
     if (is_users(f.code)) activation = function_name(f.code);
   }
-  std::snprintf(text, room,
-                "activation `%s` moved to rank %d and %s the frame of its caller `%s` on "
-                "rank %d",
-                activation.c_str(), job.me, writes ? "wrote to" : "read",
-                function_name(caller - 1).c_str(), home_of(p->result));
+  print_text(text, room,
+             "activation `%s` moved to rank %d and %s the frame of its caller `%s` on rank %d",
+             activation.c_str(), job.me, writes ? "wrote to" : "read",
+             function_name(caller - 1).c_str(), home_of(p->result));
   return true;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migrate/thread_refusal.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "base/check.hpp"
@@ -23,9 +21,7 @@ std::string refusal_text(const stay_reason& why, int to) {
 std::size_t encode_error(const void* exception, char* bytes, std::size_t room) {
   const auto& e = *static_cast<const thread_error*>(exception);
   bytes[0] = static_cast<char>(e.why());
-  std::size_t size = std::min(std::strlen(e.what()), room - 1);
-  std::memcpy(bytes + 1, e.what(), size);
-  return size + 1;
+  return 1 + put_text(bytes + 1, room - 1, e.what());
 }
 [[noreturn]] void rethrow_error(const char* bytes, std::size_t size) {
   if (size == 0) throw malformed_message("a thread_error of no bytes is malformed");

@@ -54,9 +54,7 @@ exception_kind system_error_kind() {
             const auto& e = *static_cast<const std::system_error*>(exception);
             int words[2] = {e.code().value(), e.code().category() == std::generic_category()};
             std::memcpy(bytes, words, sizeof words);
-            std::size_t size = std::min(std::strlen(e.what()), room - sizeof words);
-            std::memcpy(bytes + sizeof words, e.what(), size);
-            return sizeof words + size;
+            return sizeof words + put_text(bytes + sizeof words, room - sizeof words, e.what());
           },
           [](const char* bytes, std::size_t size) {
             const auto words = head_of<std::array<int, 2>>(bytes, size);
@@ -77,9 +75,7 @@ exception_kind rank_lost_kind() {
             const auto& e = *static_cast<const rank_lost*>(exception);
             const int rank = e.rank();
             std::memcpy(bytes, &rank, sizeof rank);
-            const std::size_t size = std::min(std::strlen(e.what()), room - sizeof rank);
-            std::memcpy(bytes + sizeof rank, e.what(), size);
-            return sizeof rank + size;
+            return sizeof rank + put_text(bytes + sizeof rank, room - sizeof rank, e.what());
           },
           [](const char* bytes, std::size_t size) {
             const int rank = head_of<int>(bytes, size);
@@ -139,12 +135,6 @@ std::string demangled(const char* name) {
   std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status),
                                               std::free);
   return status == 0 ? text.get() : name;
-}
-
-std::uint32_t put_text(encoded_exception& to, std::size_t at, const std::string& text) {
-  std::size_t size = std::min(text.size(), encoded_exception::text_max - at);
-  std::memcpy(to.text + at, text.data(), size);
-  return static_cast<std::uint32_t>(size);
 }
 
 /// Longer names of types are cut off, and so arrive as those of other types.
@@ -207,12 +197,14 @@ void encode_object(const std::exception_ptr& exception, encoded_exception& to) {
   } else {
     what = what_of(exception, *type);
   }
-  to.name_size = static_cast<std::uint16_t>(put_text(to, 0, name.substr(0, name_max)));
+  to.name_size = static_cast<std::uint16_t>(name.copy(to.text, name_max));
   if (kind != nullptr) {
     to.bytes_size =
         static_cast<std::uint16_t>(kind->encode(object, to.text + to.name_size, bytes_max));
   }
-  to.size = put_text(to, std::size_t{to.name_size} + to.bytes_size, what);
+  const std::size_t before = std::size_t{to.name_size} + to.bytes_size;
+  to.size = static_cast<std::uint32_t>(
+      put_text(to.text + before, encoded_exception::text_max - before, what));
 }
 
 [[noreturn]] void rethrow_object(const encoded_exception& e) {

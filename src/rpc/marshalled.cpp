@@ -527,10 +527,9 @@ void abandon(std::byte* message, std::size_t room, const std::exception_ptr& fai
     text = e.what();
   } catch (...) {
   }
-  std::size_t size = std::min(text.size(), room - header_room);
-  if (size < text.size() && size >= 3) text.replace(size - 3, 3, "...");
+  const std::size_t size =
+      put_text(reinterpret_cast<char*>(message + header_room), room - header_room, text);
   write_header(message, marshalled_header::form::abandoned, size);
-  std::memcpy(message + header_room, text.data(), size);
 }
 
 void throw_abandoned(const held_result& result) {
