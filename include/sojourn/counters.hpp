@@ -27,7 +27,7 @@ struct counters {
   std::uint64_t calls_local = 0;    ///< Accesses by global_ptr that ran here without a message.
   std::uint64_t calls_remote = 0;   ///< Accesses by global_ptr that sent a request.
   std::uint64_t migrations_refused = 0;  ///< via::migrate that had to be an rpc.
-  std::uint64_t scan_warnings = 0;       ///< Shipped words that pointed into private memory.
+  std::uint64_t scan_warnings = 0;       ///< Shipped words that may point to what stays.
   std::uint64_t cuts = 0;                ///< Times that a stack was cut at a mark.
   std::uint64_t images_out = 0;          ///< Pieces copied out of their place.
   std::uint64_t images_in = 0;           ///< Pieces copied back.

@@ -40,7 +40,6 @@
 #include "sojourn/checkpoint.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
-#include "sojourn/counters.hpp"
 #include "sojourn/detail/owner.hpp"
 #include "sojourn/rank.hpp"
 #include "sojourn/rpc.hpp"
@@ -177,7 +176,6 @@ void scan_for_private_memory(piece* p) {
   for (std::size_t i = 0;; ++i) {
     i += find_stale_pointer(words.data() + i, words.size() - i);
     if (i >= words.size()) return;
-    ++counts.scan_warnings;
     if (!is_allocated_object(words[i])) continue;
     place(p);
     suspect found{p->sp + i * sizeof(std::uint64_t), p->hi, words[i]};

@@ -24,6 +24,8 @@
 #include "memory/stack_slots.hpp"
 #include "migrate/scan.hpp"
 #include "migrate/stale_report.hpp"
+#include "migrate/stretch_scan.hpp"
+#include "migrate/word_holder.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/checked.hpp"
 #include "sojourn/detail/owner.hpp"
@@ -59,7 +61,9 @@ class departure_check {
         stop(at, word, "the stack of another fiber, which stays", remedy());
       }
     }
-    if (!frames_.empty()) clear_what_it_left();
+    // Walking the stack and reading debug information leave addresses of the private heap below the
+    // frames that move. Later frames would carry them along in parts that they have not written.
+    if (!frames_.empty()) clear_stack_below(cleared_after_walk);
   }
 
  private:
@@ -178,35 +182,11 @@ class departure_check {
   }
 
   void stop(std::uint64_t at, std::uint64_t word, const char* into, const char* instead) {
-    const frame* f = frame_of(at);
-    if (f == nullptr) return;
-    // Frames of the runtime hold values of its own, copies of arguments that the function's frame
-    // holds, too, and saved registers of older frames; such registers also lie below the youngest
-    // frame. So the word counts only as a register of an older frame.
-    if (at < f->low || !is_users(f->code)) {
-      return stop_in_register(f, word, into, instead);
-    }
-    frame_variable variable = variable_of(at);
-    if (variable.is_pointer) return stop_in(*f, at, word, into, instead, variable.name);
-    if (!knows_variables("/proc/self/exe", f->code)) return warn_of(*f, at, word, into, instead);
-    // What no variable holds is dead, or a register that was saved here.
-    stop_in_register(f, word, into, instead);
-  }
-
-  /// Stops when a frame between `saver` and the oldest holds the word in a register.
-  void stop_in_register(const frame* saver, std::uint64_t word, const char* into,
-                        const char* instead) {
-    for (const frame* f = saver; f != frames().data() + frames().size(); ++f) {
-      if (!is_users(f->code)) continue;
-      bool known = knows_variables("/proc/self/exe", f->code);
-      for (std::size_t i = 0; i < std::size(f->saved); ++i) {
-        if (f->saved[i] != word || saved_register(i) < 0) continue;
-        if (!known) return warn_of(*f, 0, word, into, instead);
-        frame_variable variable =
-            variable_in_register("/proc/self/exe", f->code, saved_register(i));
-        if (variable.is_pointer) return stop_in(*f, 0, word, into, instead, variable.name);
-      }
-      if (!known) return;
+    const word_holder holder = holder_of(frames(), at, word);
+    if (holder.what == word_holder::kind::variable) {
+      stop_in(*holder.in, holder.at, word, into, instead, holder.variable);
+    } else if (holder.what == word_holder::kind::unknown) {
+      warn_of(*holder.in, holder.at, word, into, instead);
     }
   }
 
@@ -256,20 +236,6 @@ class departure_check {
                  "sojourn: rank %d: warning: %s that looks like a pointer into %s: %s; built with "
                  "-g, checked mode knows whether it is one, and ends the job (docs/pitfalls.md)\n",
                  job.me, describe(f, at, word, {}).c_str(), into, instead);
-  }
-
-  // Walking the stack and reading debug information leave addresses of the private heap below the
-  // frames that move. Later frames would carry them along in parts that they have not written.
-  [[gnu::noinline]] void clear_what_it_left() const {
-    constexpr std::size_t most = 64 << 10;
-    auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
-    if (!addresses.in_stacks(here)) return;
-    std::uint64_t bottom = slots.low(slots.index_of(here)) + 2 * stack_slots::guard_bytes;
-    if (here < bottom + 1024) return;
-    std::size_t bytes = std::min<std::size_t>(most, here - bottom - 1024);
-    auto* cleared = static_cast<unsigned char*>(__builtin_alloca(bytes));
-    std::memset(cleared, 0, bytes);
-    asm volatile("" : : "r"(cleared) : "memory");
   }
 
   static bool is_in_library(std::uint64_t word) {

@@ -23,7 +23,6 @@
 #include "memory/address_map.hpp"
 #include "memory/stack_slots.hpp"
 #include "migrate/stale_report.hpp"
-#include "sojourn/counters.hpp"
 #include "sojourn/detail/running.hpp"
 
 extern "C" char end;
@@ -313,7 +312,6 @@ READS_FRAMES void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t 
     const auto* word = reinterpret_cast<const std::uint64_t*>(base + 1);
     for (std::size_t i = 0; i < base->argument_words(); ++i, ++word) {
       if (*word - hi < slot_high - hi && *word % 8 == 0) [[unlikely]] {
-        ++counts.scan_warnings;
         report(hi - 1, hi, *word, true);
       }
     }
@@ -321,7 +319,6 @@ READS_FRAMES void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t 
   const auto* words = reinterpret_cast<const std::uint64_t*>(sp);
   std::size_t count = (hi - sp) / 8;
   for (std::size_t i = find_stale_pointer(words, count); i < count;) {
-    ++counts.scan_warnings;
     report(sp + i * 8, hi, words[i], false);
     ++i;
     i += find_stale_pointer(words + i, count - i);

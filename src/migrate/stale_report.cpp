@@ -18,6 +18,8 @@
 #include "base/symbols.hpp"
 #include "fiber/switch.hpp"
 #include "fiber/user_frames.hpp"
+#include "migrate/word_holder.hpp"
+#include "sojourn/counters.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/errors.hpp"
 
@@ -25,7 +27,7 @@ namespace sojourn::detail {
 
 namespace {
 
-// Each suspect costs microseconds; a program that keeps sending new ones has been warned often
+// Each suspect costs microseconds; a program that keeps sending new ones has been looked at often
 // enough after so many.
 constexpr int investigations_max = 2000;
 
@@ -100,59 +102,106 @@ bool is_allocated_object(std::uint64_t address) {
 
 namespace {
 
-/// The frame to name for the word at `address`: the one that contains it. If that is a frame of the
-/// runtime or of a library, the word is a saved register, or a copy of an argument, of the next
-/// older frame of the program, which is named instead. With `oldest`, the frame of the activation's
-/// own function.
-const frame* frame_to_name(const std::vector<frame>& frames, std::uint64_t address, bool oldest) {
-  const frame* found = nullptr;
-  for (const frame& f : frames) {
-    if ((!oldest && f.high <= address) || !is_users(f.code)) continue;
-    found = &f;
-    if (!oldest) break;
+/// The frame of the activation's own function: the oldest that is the program's.
+const frame* activation_in(const std::vector<frame>& frames) {
+  for (auto f = frames.rbegin(); f != frames.rend(); ++f) {
+    if (is_users(f->code)) return &*f;
   }
-  return found;
+  return nullptr;
+}
+
+/// Warns of an argument that points into the frames of the activation's callers.
+void tell_of_argument(const frame& of, std::uint64_t word) {
+  static std::set<std::string> named;
+  const std::string function = symbolise(of.code);
+  if (!named.insert(function).second) return;
+  std::fprintf(
+      stderr,
+      "sojourn: rank %d: warning: an argument of `%s` migrates with a word (0x%llx) that looks "
+      "like a pointer into the frames of its callers, which stay; on another rank it points "
+      "nowhere. Pass the data by value, or keep it in the global heap (see docs/migration.md; "
+      "SOJOURN_SCAN=off silences this)\n",
+      job.me, function.c_str(), static_cast<unsigned long long>(word));
+}
+
+/// "`values` (0x7f7b040127e0), a pointer into": as far as debug information tells.
+std::string described(const word_holder& holder, std::uint64_t word) {
+  const auto value = static_cast<unsigned long long>(word);
+  switch (holder.what) {
+    case word_holder::kind::variable:
+      return format("%s (0x%llx), a pointer into", described_variable(holder.variable).c_str(),
+                    value);
+    case word_holder::kind::unnamed:
+      return format(
+          "a word in a register (0x%llx), which no variable is known to hold, that looks "
+          "like a pointer into",
+          value);
+    default:
+      return format("a word (0x%llx) that looks like a pointer into", value);
+  }
+}
+
+/// Warns, once a function, of a word that points into the private heap. False when nobody holds it.
+bool tell_of_frame(const word_holder& holder, std::uint64_t word, leaves_for where) {
+  if (holder.what == word_holder::kind::nobody) return false;
+  static std::set<std::string> named;
+  const std::string function = symbolise(holder.in->code);
+  if (!named.insert(function).second) return true;
+  const char* may_be_dead =
+      holder.what == word_holder::kind::unknown
+          ? "; built with -g, a program is warned only of words that a variable holds"
+          : "";
+  if (where == leaves_for::a_checkpoint) {
+    std::fprintf(
+        stderr,
+        "sojourn: rank %d: warning: a frame of `%s` is saved with %s this rank's private heap, "
+        "which is not saved; in a restored job it points nowhere. Keep the data on thread_heap() "
+        "or in the global heap%s (see docs/checkpoint.md; SOJOURN_SCAN=off silences this)\n",
+        job.me, function.c_str(), described(holder, word).c_str(), may_be_dead);
+  } else {
+    std::fprintf(
+        stderr,
+        "sojourn: rank %d: warning: a frame of `%s` migrates with %s this rank's private heap; on "
+        "another rank it points nowhere. Pass the data by value, or keep it in the global heap%s "
+        "(see docs/migration.md; SOJOURN_SCAN=off silences this)\n",
+        job.me, function.c_str(), described(holder, word).c_str(), may_be_dead);
+  }
+  return true;
+}
+
+/// False when the word is dead, as far as this rank can tell.
+bool investigate(std::uint64_t address, std::uint64_t hi, std::uint64_t word, bool older,
+                 leaves_for where) {
+  if (!older && !is_allocated_object(word)) return false;
+  const std::vector<frame> frames = frames_below(hi, ~std::size_t{0});
+  if (!older) return tell_of_frame(holder_of(frames, address, word), word, where);
+  const frame* of = activation_in(frames);
+  if (of == nullptr) return false;
+  tell_of_argument(*of, word);
+  return true;
 }
 
 }  // namespace
 
 void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t word, bool older,
                           leaves_for where) {
-  // Dead words stay where they are from one migration to the next, so the last ones seen are
-  // skipped.
-  static std::uint64_t seen[256];
-  std::uint64_t key = address ^ (word * 0x9e3779b97f4a7c15u);
-  std::uint64_t& slot = seen[key >> 8 & 255];
-  if (slot == key) return;
-  slot = key;
+  // Words stay where they are from one migration to the next, so what was found out about the last
+  // ones is kept.
+  struct verdict {
+    std::uint64_t key;
+    bool is_live;
+  };
+  static verdict seen[256];
   static int investigations = 0;
-  if (++investigations > investigations_max) return;
-  if (!older && !is_allocated_object(word)) return;
-  const std::vector<frame> frames = frames_below(hi, ~std::size_t{0});
-  const frame* const of = frame_to_name(frames, address, older);
-  if (of == nullptr) return;
-  const std::string function = symbolise(of->code);
-  // Once a function, not once a call in it.
-  static std::set<std::pair<std::string, bool>> named;
-  if (!named.emplace(function, older).second) return;
-  if (where == leaves_for::a_checkpoint) {
-    std::fprintf(
-        stderr,
-        "sojourn: rank %d: warning: a frame of `%s` is saved with a word (0x%llx) that looks like "
-        "a pointer into this rank's private heap, which is not saved; in a restored job it points "
-        "nowhere. Keep the data on thread_heap() or in the global heap (see docs/checkpoint.md; "
-        "SOJOURN_SCAN=off silences this)\n",
-        job.me, function.c_str(), static_cast<unsigned long long>(word));
-    return;
+  const std::uint64_t key = address ^ (word * 0x9e3779b97f4a7c15u);
+  verdict& found = seen[key >> 8 & 255];
+  if (found.key != key) {
+    if (investigations == investigations_max) return;
+    ++investigations;
+    found = {key, investigate(address, hi, word, older, where)};
+    clear_stack_below(cleared_after_walk);
   }
-  std::fprintf(
-      stderr,
-      "sojourn: rank %d: warning: %s `%s` migrates with a word (0x%llx) that looks like a "
-      "pointer into %s; on another rank it points nowhere. Pass the data by value, or keep "
-      "it in the global heap (see docs/migration.md; SOJOURN_SCAN=off silences this)\n",
-      job.me, older ? "an argument of" : "a frame of", function.c_str(),
-      static_cast<unsigned long long>(word),
-      older ? "the frames of its callers, which stay" : "this rank's private heap");
+  if (found.is_live) ++counts.scan_warnings;
 }
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happens with a word that the pointer scan suspects. Most are dead, left by calls that have
-// returned; for one that is likely live, a warning names its function, once.
+// returned. Of one that a variable holds, or may hold, a warning names the function, once.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,11 @@ bool is_allocated_object(std::uint64_t address);
 /// Where frames go. In both places their pointers into private memory point to nothing.
 enum class leaves_for : std::uint8_t { another_rank, a_checkpoint };
 
-/// `address`: where the word lies, in a frame that is about to leave. `hi`: the older end of those
-/// frames. `older`: the word was an argument of the activation that moves, and points into the
-/// frames that stay; otherwise it points into private memory. Requires: called below those frames,
-/// on their stack.
+/// Warns of a word, and counts it (scan_warnings), unless it is dead as far as debug information
+/// tells. `address`: where the word lies, in a frame that is about to leave. `hi`: the older end of
+/// those frames. `older`: the word was an argument of the activation that moves, and points into
+/// the frames that stay; otherwise it points into private memory. Requires: called below those
+/// frames, on their stack.
 void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t word, bool older,
                           leaves_for where = leaves_for::another_rank);
 

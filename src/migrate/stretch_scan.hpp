@@ -60,6 +60,7 @@ word_that_stays find_word_that_stays(const leaving_frames& frames);
 /// clears at most `most` bytes; clear_used_stack_below() clears all that was ever used, and costs a
 /// system call.
 void clear_stack_below(std::size_t most);
+inline constexpr std::size_t cleared_after_walk = 64 << 10;  ///< What walking the stack leaves.
 void clear_used_stack_below();
 
 /// True when the kernel has something mapped in the page of `address`. A system call.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames that migrate with a pointer into what stays behind, and frames that do not, as the
 // argument says. scan.sh reads the warnings.
+#include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -67,6 +69,26 @@ struct cell {
   return keeps_it_in_its_frame(there, home) + 1;
 }
 
+/// Fills a part of the stack with the address of an object of the program, and returns.
+[[gnu::noinline]] void leaves_words(const void* object) {
+  volatile std::uint64_t words[64];
+  for (auto& word : words) word = reinterpret_cast<std::uint64_t>(object);
+}
+/// Its frame has these words where nothing has been written yet.
+[[gnu::noinline]] long has_dead_words(rank_t there, rank_t home) {
+  char room[400];
+  asm volatile("" : : "r"(room) : "memory");
+  migrate_to(there);
+  long away = rank_me();
+  migrate_to(home);
+  asm volatile("" : : "r"(room) : "memory");
+  return away;
+}
+[[gnu::noinline]] long runs_where_words_lie(rank_t there, rank_t home, const void* object) {
+  leaves_words(object);
+  return has_dead_words(there, home);
+}
+
 /// Another fiber moves it, so the frames leave while the scheduler runs.
 [[gnu::noinline]] void keeps_it_while_it_is_moved(rank_t home) {
   char* volatile buffer = static_cast<char*>(std::malloc(1000));
@@ -114,6 +136,17 @@ int walk(std::string_view how) {
     if (how == "both") right &= activate(keeps_another, there, 0) == 0;
     if (how == "callee") {
       right &= activate(calls_one_that_keeps_it, there, 0) == there * 100 + 5;
+    }
+    if (how == "dead") {
+      static const auto* const object = new std::array<long, 10>();
+      auto address = reinterpret_cast<std::uint64_t>(object);
+      right &=
+          activate(
+              [](std::uint64_t disguised, rank_t to, rank_t from) {
+                return runs_where_words_lie(to, from, reinterpret_cast<const void*>(~disguised));
+              },
+              ~address, there, 0) == there;
+      right &= counters_now().scan_warnings == 0;
     }
     if (how == "thread") {
       thread moved = spawn(keeps_it_while_it_is_moved, 0);

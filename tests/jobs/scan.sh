@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC1091,SC2154
 # The pointer scan: a frame that leaves with a pointer into private memory is named once; one that
-# leaves without is not.
+# leaves without is not. With debug information on variables the pointer's variable is named, and
+# dead words are known.
 . "$(dirname "$0")/../launcher/lib.sh"
 program=$2
 unset SOJOURN_SCAN
+export SOJOURN_CHECKED=0
 
 # warns HOW COUNT TEXT...
 warns() {
@@ -23,15 +25,26 @@ warns() {
   done
 }
 
-remedy='on another rank it points nowhere. Pass the data by value, or keep it in the global heap (see docs/migration.md; SOJOURN_SCAN=off silences this)$'
+end='(see docs/migration.md; SOJOURN_SCAN=off silences this)$'
+remedy='on another rank it points nowhere. Pass the data by value, or keep it in the global heap'
+keeps='^sojourn: rank 0: warning: a frame of `walks::keeps_a_buffer(int, int)` migrates with'
 warns clean 0
 warns buffer 1 \
-  "^sojourn: rank 0: warning: a frame of \`walks::keeps_a_buffer(int, int)\` migrates with a word (0x[0-9a-f]*) that looks like a pointer into this rank's private heap; $remedy"
+  "$keeps \(a word (0x[0-9a-f]*) that looks like\|\`buffer\` (0x[0-9a-f]*),\) a pointer into this rank's private heap; $remedy\(; built with -g, a program is warned only of words that a variable holds\)* $end"
 warns both 2 'a frame of `walks::keeps_a_buffer(int, int)`' 'a frame of `walks::keeps_another(int, int)`'
 warns callee 1 'a frame of `walks::keeps_it_in_its_frame(int, int)`'
 warns thread 1 'a frame of `walks::keeps_it_while_it_is_moved(int)`'
 warns caller 1 \
-  "^sojourn: rank 0: warning: an argument of \`walks::uses_a_callers_local(walks::hidden_pointer, int, int)\` migrates with a word (0x[0-9a-f]*) that looks like a pointer into the frames of its callers, which stay; $remedy"
+  "^sojourn: rank 0: warning: an argument of \`walks::uses_a_callers_local(walks::hidden_pointer, int, int)\` migrates with a word (0x[0-9a-f]*) that looks like a pointer into the frames of its callers, which stay; $remedy $end"
+
+bare=$program
+program=${bare}_debugged
+warns clean 0
+warns dead 0
+warns buffer 1 "$keeps \`buffer\` (0x[0-9a-f]*), a pointer into this rank's private heap; $remedy $end"
+warns both 2 'keeps_a_buffer(int, int)` migrates with `buffer`' 'keeps_another(int, int)` migrates with `numbers`'
+warns callee 1 'keeps_it_in_its_frame(int, int)` migrates with `buffer`'
+program=$bare
 
 # Frames that a rank without work could not have are named once a function, and only when asked.
 steal=$(dirname "$program")/job_steal
