@@ -175,6 +175,13 @@ future<std::vector<T>> all_gather_async(T value, const team& among = team::world
       detail::with_gathered<T>(detail::all_gather_plan), among, std::move(value));
 }
 
+/// The name of all_gather() until version 0.2.
+template <class T>
+[[deprecated("sojourn: gather_all() is called all_gather() now")]]
+std::vector<T> gather_all(T value, const team& among = team::world()) {
+  return all_gather(std::move(value), among);
+}
+
 /// Sends values[r] to each member r, and returns what each sent to this rank, in order. Vectors of
 /// different lengths go as values: T is a vector then. Suspends. Errors: sojourn::error, on all
 /// members, when one has not as many values as the team has members.

@@ -42,6 +42,10 @@ struct nonblocking<detail::this_scope> {
   bool open_ = false;
 };
 
+/// The name of `nonblocking promise;` until version 0.2.
+using non_blocking [[deprecated("sojourn: non_blocking is called nonblocking now")]] =
+    nonblocking<>;
+
 /// A function, or a callable without captures, that never waits: `nonblocking promise;` promises
 /// that for a block of code, this for every call of the function. rpc_ff(rank, nonblocking(fn),
 /// arguments…) and rpc take it as they take `fn`. It must not wait for room in a ring either, so it
