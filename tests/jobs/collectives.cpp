@@ -213,6 +213,24 @@ void values_that_own_memory_are_reduced() {
   CHECK(most == (std::array<int, 2>{rank_count() - 1, 0}));
 }
 
+/// Elements of maps cannot be assigned to.
+void elements_of_maps_take_part() {
+  using element = std::pair<const std::string, int>;
+  const element mine(std::to_string(rank_me()), rank_me());
+  const rank_t last = rank_count() - 1;
+  const element of_last(std::to_string(last), last);
+  CHECK(broadcast(mine, last) == of_last);
+  CHECK(all_gather(mine).back() == of_last);
+  const auto later = [](const element& a, const element& b) { return a.second > b.second ? a : b; };
+  CHECK(reduce(mine, later) == of_last);
+  CHECK(inclusive_scan(mine, later) == mine);
+  CHECK(exclusive_scan(mine, mine, later).second == std::max(rank_me() - 1, 0));
+  using number = std::pair<const int, long>;
+  CHECK(reduce(number(rank_me(), 1), [](number a, number b) {
+          return number(std::max(a.first, b.first), a.second + b.second);
+        }) == number(last, rank_count()));
+}
+
 void all_to_all_gives_each_its_own() {
   std::vector<int> numbers;
   std::vector<std::vector<long>> vectors;
@@ -459,6 +477,7 @@ int main(int argc, char** argv) {
     check::claim("scans combine what comes before", scans_combine_what_comes_before);
     check::claim("reduce to every root", reduce_to_every_root);
     check::claim("values that own memory are reduced", values_that_own_memory_are_reduced);
+    check::claim("elements of maps take part", elements_of_maps_take_part);
     check::claim("all_to_all gives each its own", all_to_all_gives_each_its_own);
     check::claim("long values go in parts", long_values_go_in_parts);
     check::claim("what one rank throws all ranks throw", what_one_rank_throws_all_ranks_throw);

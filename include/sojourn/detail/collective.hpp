@@ -93,18 +93,18 @@ T value_of_bytes(byte_span bytes) {
 template <class T>
 class sent_value {
  public:
-  explicit sent_value(T&& value) : value_(std::move(value)) {}
+  explicit sent_value(T&& value) : value_(std::in_place, std::move(value)) {}
 
-  T& operator*() { return value_; }
+  T& operator*() { return *value_; }
   void set(T&& value) {
-    value_ = std::move(value);
+    replace(std::move(value));
     bytes_.clear();
   }
   byte_span bytes() {
     if constexpr (travels<T>) {
-      return {reinterpret_cast<const std::byte*>(std::addressof(value_)), sizeof(T)};
+      return {reinterpret_cast<const std::byte*>(std::addressof(*value_)), sizeof(T)};
     } else {
-      if (bytes_.empty()) bytes_ = bytes_of_value(value_);
+      if (bytes_.empty()) bytes_ = bytes_of_value(*value_);
       return bytes_;
     }
   }
@@ -112,15 +112,23 @@ class sent_value {
   void take(value_bytes&& bytes) {
     if constexpr (travels<T>) {
       if (bytes.size() != sizeof(T)) values_disagree(bytes.size(), sizeof(T));
-      std::memcpy(static_cast<void*>(std::addressof(value_)), bytes.data(), sizeof(T));
+      std::memcpy(static_cast<void*>(std::addressof(*value_)), bytes.data(), sizeof(T));
     } else {
-      value_ = value_of_bytes<T>(bytes);
+      replace(value_of_bytes<T>(bytes));
       bytes_ = std::move(bytes);
     }
   }
 
  private:
-  T value_;
+  void replace(T&& value) {
+    if constexpr (std::is_move_assignable_v<T>) {
+      *value_ = std::move(value);
+    } else {
+      value_.emplace(std::move(value));
+    }
+  }
+
+  std::optional<T> value_;  ///< Always there; the elements of maps cannot be assigned to.
   value_bytes bytes_;
 };
 
