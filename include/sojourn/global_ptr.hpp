@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "sojourn/counters.hpp"
+#include "sojourn/detail/addresses.hpp"
 #include "sojourn/detail/method.hpp"
 #include "sojourn/detail/wire.hpp"
 #include "sojourn/future.hpp"
@@ -32,8 +33,8 @@ struct named_access;
 }  // namespace detail
 
 /// The job-wide address of a T. A plain 64-bit value: it travels, and can be kept in other objects.
-/// There is no operator* and no [], so that no access is remote by accident. T may be void or
-/// incomplete: then the address is all there is.
+/// There is no *, -> or [], so that no access is remote by accident. T may be void or incomplete:
+/// then the address is all there is.
 template <class T>
 class global_ptr {
  public:
@@ -93,7 +94,21 @@ class global_ptr {
   constexpr global_ptr& operator--() { return *this -= 1; }
   constexpr global_ptr operator++(int) { return std::exchange(*this, *this + 1); }
   constexpr global_ptr operator--(int) { return std::exchange(*this, *this - 1); }
-  /// Refused, with a sentence that says what to write.
+  /// Refused, with sentences that say what to write.
+  template <class I = T>
+  std::add_lvalue_reference_t<I> operator*() const {
+    static_assert(!std::is_same_v<I, I>,
+                  "sojourn: *p would hide an access to another rank: write load(p), "
+                  "store(p, value) or, where the object is local, *p.local()");
+    __builtin_unreachable();
+  }
+  template <class I = T>
+  I* operator->() const {
+    static_assert(!std::is_same_v<I, I>,
+                  "sojourn: p->m() would hide an access to another rank: write p.call<&T::m>() or, "
+                  "where the object is local, p.local()->m()");
+    __builtin_unreachable();
+  }
   template <class I>
   void operator[](I) const {
     static_assert(!std::is_same_v<I, I>,
@@ -183,6 +198,12 @@ class global_ptr {
 };
 
 namespace detail {
+
+/// It looks like an iterator, because it has the operators that it refuses.
+template <class T>
+inline constexpr bool has_address<global_ptr<T>> = false;
+template <class T>
+inline constexpr bool may_hide_address<global_ptr<T>> = false;
 
 /// The address of the Base in the Derived at `address`; reads no memory.
 template <class Base, class Derived>

@@ -76,6 +76,9 @@ inline constexpr bool travels<local_ptr<T>> = true;
 
 namespace detail {
 
+template <class T>
+inline constexpr bool may_hide_address<local_ptr<T>> = false;
+
 /// Only such a pointer can be made of it.
 struct any_local_ptr {
   template <class T>

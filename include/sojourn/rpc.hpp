@@ -87,6 +87,7 @@ template <class F, class... A>
 auto rpc(rank_t rank, F fn, A... arguments) {
   using call = detail::checked_call<F, A...>;
   if constexpr (call::good) {
+    detail::check_arguments(rank, arguments...);
     return detail::future_access::of_ticket<future<typename call::result>>(
         call::send(rank, fn, true, arguments...));
   } else {
@@ -103,6 +104,7 @@ template <class F, class... A>
 inline void rpc_ff(rank_t rank, F fn, A... arguments) {
   using call = detail::checked_call<F, A...>;
   if constexpr (call::good) {
+    detail::check_arguments(rank, arguments...);
     if constexpr (call::is_plain_call) {
       using bundled = detail::bundled_call<F, typename call::result, A...>;
       if constexpr (bundled::fits) {

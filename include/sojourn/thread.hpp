@@ -264,6 +264,7 @@ struct usual_options {
 
 template <class Options, class F, class... A>
 thread start_thread(rank_t rank, const Options& options, F fn, A... arguments) {
+  check_arguments(rank, arguments...);
   if constexpr (checked_thread<F, A...>::is_plain_thread) {
     using start = thread_request<F, A...>;
     using payload = typename start::payload_type;

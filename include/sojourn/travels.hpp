@@ -15,11 +15,11 @@ namespace sojourn {
 
 /// True for types whose bytes may be copied to another rank: trivially copyable ones that, as far
 /// as the type tells, hold no address of private memory. So no pointers and references, no views
-/// such as std::span and std::string_view, no iterators over contiguous memory, and no aggregates
-/// of at most 48 elements with one of these. It does not see private members of a class, nor
-/// members of unions. Specialise it as `true` for a type of your own that may travel although it
-/// has a copy constructor or holds an address that means the same on every rank; structs that hold
-/// such a type then travel, too.
+/// such as std::span and std::string_view, no iterators but those that make their elements, and no
+/// aggregates of at most 48 elements with one of these. It does not see private members of a class,
+/// at which checked mode looks when they leave, nor members of unions. Specialise it as `true` for
+/// a type of your own that may travel although it has a copy constructor or holds an address that
+/// means the same on every rank; structs that hold such a type then travel, too.
 template <class T>
 inline constexpr bool travels =
     std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_reference_v<T> &&

@@ -3,14 +3,24 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <deque>
 #include <functional>
 #include <initializer_list>
+#include <iterator>
+#include <list>
+#include <map>
 #include <memory>
+#include <ranges>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "sojourn/global_ptr.hpp"
+#include "sojourn/local_ptr.hpp"
 #include "sojourn/view.hpp"
 
 namespace {
@@ -124,6 +134,68 @@ TEST(travels, views_and_structs_that_hold_addresses_do_not) {
   static_assert(travels<kind_and_value> && travels<leg>);
   // The check does not see private members.
   static_assert(travels<closed>);
+}
+
+struct node_and_steps {
+  std::set<int>::iterator at;
+  int steps;
+};
+// Its elements are made, and lie nowhere.
+class evens {
+ public:
+  using value_type = int;
+  using difference_type = std::ptrdiff_t;
+  int operator*() const { return at_; }
+  evens& operator++() { return at_ += 2, *this; }
+  evens operator++(int) { return std::exchange(*this, {}); }
+
+ private:
+  int at_ = 0;
+};
+// A class of the program, over elements that lie somewhere.
+class cursor {
+ public:
+  using value_type = int;
+  using difference_type = std::ptrdiff_t;
+  int& operator*() const { return *at_; }
+  cursor& operator++() { return ++at_, *this; }
+  cursor operator++(int) { return {}; }
+
+ private:
+  int* at_ = nullptr;
+};
+
+TEST(travels, iterators_do_not) {
+  static_assert(!travels<std::set<int>::iterator> && !travels<std::multiset<int>::const_iterator>);
+  static_assert(!travels<std::map<int, long>::iterator> && !travels<std::list<int>::iterator>);
+  static_assert(!travels<std::unordered_map<int, int>::iterator>);
+  static_assert(!travels<std::deque<int>::iterator> && !travels<std::vector<bool>::iterator>);
+  static_assert(!travels<std::vector<bool>::const_iterator>);
+  static_assert(!travels<std::vector<bool>::reference>);
+  static_assert(!travels<std::reverse_iterator<std::set<int>::iterator>>);
+  static_assert(!travels<std::move_iterator<std::list<int>::iterator>>);
+  static_assert(!travels<std::back_insert_iterator<std::vector<int>>>);
+  static_assert(!travels<std::istreambuf_iterator<char>>);
+  static_assert(!travels<node_and_steps> && !travels<std::pair<int, std::set<int>::iterator>>);
+  static_assert(!travels<cursor>);
+  static_assert(travels<evens> && travels<std::ranges::iterator_t<std::ranges::iota_view<int>>>);
+}
+
+TEST(travels, views_of_ranges_do_not) {
+  using numbers = std::vector<int>;
+  static_assert(!travels<std::ranges::ref_view<numbers>>);
+  static_assert(!travels<std::ranges::subrange<std::set<int>::iterator>>);
+  static_assert(!travels<std::ranges::take_view<std::ranges::ref_view<numbers>>>);
+  static_assert(!travels<decltype(std::declval<numbers&>() |
+                                  std::views::transform([](int i) { return i + 1; }))>);
+  static_assert(travels<std::ranges::iota_view<int, int>>);
+}
+
+TEST(travels, pointers_of_the_job_do) {
+  static_assert(travels<sojourn::global_ptr<int>> && travels<sojourn::global_ptr<void>>);
+  static_assert(travels<sojourn::local_ptr<int>>);
+  static_assert(travels<std::pair<sojourn::global_ptr<int>, int>>);
+  static_assert(travels<std::chrono::nanoseconds>);
 }
 
 TEST(travels, what_has_a_copy_constructor_does_when_declared) {

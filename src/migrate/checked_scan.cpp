@@ -264,6 +264,42 @@ void check_departure(const piece* p, std::uint64_t hi, bool caller_waits, const 
   call_below(p, [](void* c) { static_cast<departure_check*>(c)->run(); }, &check);
 }
 
+namespace {
+
+/// Where an address of this rank's memory points to; null for any other word.
+const char* memory_that_stays(std::uint64_t word) {
+  const private_memory own = private_memory_now();
+  const bool is_private = word - own.heap_low < own.heap_high - own.heap_low ||
+                          word - own.top_low < own.top_high - own.top_low;
+  if (is_private && is_allocated_object(word)) return "this rank's private heap";
+  // A guard page holds no data: see departure_check.
+  if (word % 8 == 0 && addresses.in_stacks(word) && !slots.is_guard(word) &&
+      slots[slots.index_of(word)].users != 0) {
+    return "a stack of this rank";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void check_argument(const void* argument, object_kind type, int to) {
+  if (!scan_is_enabled() || to == job.me) return;
+  const auto* bytes = static_cast<const std::byte*>(argument);
+  for (std::size_t i = 0; i + sizeof(std::uint64_t) <= type.bytes; i += sizeof(std::uint64_t)) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes + i, sizeof word);
+    const char* into = memory_that_stays(word);
+    if (into == nullptr) continue;
+    const piece* p = running_piece();
+    const std::string function = p != nullptr ? function_name(user_code(p->hi)) : "?";
+    if (is_excused(function)) return;
+    const std::string name = type.type != nullptr ? demangle_type(type.type->name()) : "a class";
+    die("`%s` sends rank %d an argument of type %s with a pointer in its private members (0x%llx) "
+        "into %s: pass the data by value, or keep it in the global heap (docs/pitfalls.md)",
+        function.c_str(), to, name.c_str(), static_cast<unsigned long long>(word), into);
+  }
+}
+
 bool describe_caller_access(std::uint64_t address, bool writes, char* text, std::size_t room) {
   const piece* p = running_piece();
   if (!checked() || p == nullptr || !slots.is_closed_at(address) || address < p->hi ||

@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "sojourn/detail/fields.hpp"
 
@@ -26,7 +27,8 @@ template <class T>
 consteval bool is_known_to_travel();
 
 /// True when the type tells that a value is an address or holds one. Not seen: what a class keeps
-/// private, what a lambda captures, and aggregates of more than 48 elements.
+/// private, unless it is an iterator or a view; what a lambda captures; and aggregates of more than
+/// 48 elements.
 template <class T>
 inline constexpr bool has_address = holds_address<T>();
 template <class T>
@@ -51,6 +53,15 @@ template <class T>
 inline constexpr bool has_address<std::reference_wrapper<T>> = true;
 template <class T>
 inline constexpr bool has_address<std::initializer_list<T>> = true;
+// Iterators that make their elements of what they find at an address.
+template <>
+inline constexpr bool has_address<std::vector<bool>::iterator> = true;
+template <>
+inline constexpr bool has_address<std::vector<bool>::const_iterator> = true;
+template <>
+inline constexpr bool has_address<std::vector<bool>::reference> = true;
+template <class C, class Traits>
+inline constexpr bool has_address<std::istreambuf_iterator<C, Traits>> = true;
 
 /// Converts only to an address, or to a class that may contain one. Not to functions: they have the
 /// same addresses on every rank.
@@ -87,6 +98,21 @@ consteval bool takes_address() {
   }
 }
 
+/// True for iterators over elements that lie somewhere, such as the nodes of a set: other than
+/// those that make their elements, they know an address.
+template <class T>
+concept iterates_over_memory = std::input_or_output_iterator<T> &&
+                               (std::is_lvalue_reference_v<std::iter_reference_t<T>> ||
+                                !std::is_void_v<typename std::iterator_traits<T>::pointer>);
+
+/// True for views of elements that lie elsewhere. Of the views that outlive what they were made of,
+/// only some make their elements, and refer to nothing (std::views::iota).
+template <class T>
+concept views_memory =
+    std::ranges::enable_view<T> && !(std::ranges::enable_borrowed_range<T> && requires(T& t) {
+      requires !iterates_over_memory<decltype(t.begin())>;
+    });
+
 template <class T>
 consteval bool holds_address() {
   if constexpr (std::is_pointer_v<T>) {
@@ -95,7 +121,7 @@ consteval bool holds_address() {
                        !std::is_trivially_copyable_v<T>) {
     // For values that own memory there are other rules.
     return false;
-  } else if constexpr (std::contiguous_iterator<T>) {
+  } else if constexpr (iterates_over_memory<T> || views_memory<T>) {
     return true;
   } else if constexpr (std::is_aggregate_v<T> && !std::is_copy_assignable_v<T> &&
                        !requires { T{}; }) {
@@ -135,5 +161,18 @@ template <class T>
 inline constexpr bool may_have_address<std::optional<T>> = may_have_address<T>;
 template <class... T>
 inline constexpr bool may_have_address<std::variant<T...>> = (may_have_address<T> || ...);
+
+/// True for a class that travels, whose members nobody sees, and which may have an address among
+/// them. Checked mode looks at the values that leave.
+template <class T>
+inline constexpr bool may_hide_address =
+    std::is_class_v<T> && std::is_trivially_copyable_v<T> && !std::is_aggregate_v<T> &&
+    sizeof(T) >= sizeof(void*) && is_known_to_travel<T>();
+template <class T>
+inline constexpr bool may_hide_address<std::optional<T>> = false;
+template <class... T>
+inline constexpr bool may_hide_address<std::tuple<T...>> = false;
+template <class... T>
+inline constexpr bool may_hide_address<std::variant<T...>> = false;
 
 }  // namespace sojourn::detail

@@ -59,6 +59,10 @@ void begin_destroy(std::uint64_t address, std::size_t bytes, object_kind element
 /// time.
 void end_destroy(std::uint64_t address, std::size_t alignment);
 
+/// Ends the job when `argument`, which goes to rank `to` as its bytes, has an address of this
+/// rank's memory in it.
+void check_argument(const void* argument, object_kind type, int to);
+
 enum class watched_kind : std::uint8_t { nonblocking, mutex };
 /// Notes something that must be over before the running fiber waits or migrates. `frame`: the
 /// address of the frame it belongs to; `code`: an address in the function that began it.

@@ -166,6 +166,7 @@ struct checked_method {
 
   [[gnu::noinline]] static ticket_id send_checked(int owner, std::uint64_t address, code_site site,
                                                   arguments& a) {
+    std::apply([&](const auto&... b) { check_arguments(owner, b...); }, a);
     if constexpr (traits::has_plain_arguments) {
       using checked_request = typename traits::template checked_request<T>;
       using payload = typename checked_request::payload_type;
