@@ -14,7 +14,9 @@
 //   clock         ticks of the processor's counter in a nanosecond
 //   spawn_join    start a thread that does nothing, here, and join it
 //   suspended N   N threads that share a stack and wait: bytes of memory each, and the nanoseconds
-//                 each took to start, and to wake and end
+//                 each took to start, and to wake and end; and the bytes of page tables each
+//   stacks N      N threads that wait, each on a stack of its own: bytes of page tables each, and
+//                 of memory. Once in a process: page tables stay
 //
 // Commands arrive at rank 0, which sleeps in read() between them.
 
@@ -152,6 +154,19 @@ std::size_t resident_bytes() {
   return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
+/// Of the kernel, for this process (Linux: Documentation/filesystems/proc.rst).
+std::size_t page_table_bytes() {
+  std::size_t kib = 0;
+  if (std::FILE* file = std::fopen("/proc/self/status", "re")) {
+    char line[256];
+    while (std::fgets(line, sizeof line, file) != nullptr) {
+      if (std::sscanf(line, "VmPTE: %zu", &kib) == 1) break;
+    }
+    std::fclose(file);
+  }
+  return kib * 1024;
+}
+
 latch* opened;
 std::uint64_t started;
 std::uint64_t woken;
@@ -164,28 +179,39 @@ std::uint64_t out_of_order;
   out_of_order += woken++ != number;
 }
 
-std::vector<double> suspend_many(std::uint64_t count) {
+/// Costs of threads that wait, each.
+struct waiting_costs {
+  double bytes;
+  double page_table_bytes;
+  double start_ns;
+  double wake_ns;
+};
+
+waiting_costs suspend_many(std::uint64_t count, bool shared_stack) {
   latch gate(1);
   opened = &gate;
   started = woken = out_of_order = 0;
   std::vector<thread> all;
   all.reserve(count);
   const std::size_t before = resident_bytes();
+  const std::size_t tables_before = page_table_bytes();
   const std::uint64_t begin = bench::clock_ns();
   for (std::uint64_t i = 0; i < count; ++i) {
-    all.push_back(
-        spawn_on(rank_me(), thread_options{.shared_stack = true}, wait_and_tell, std::uint64_t{i}));
+    all.push_back(spawn_on(rank_me(), thread_options{.shared_stack = shared_stack}, wait_and_tell,
+                           std::uint64_t{i}));
   }
   while (started < count) yield();
   const std::uint64_t suspended = bench::clock_ns();
   // The names, 8 bytes each, were reserved but not touched before.
   const std::size_t bytes = resident_bytes() - before - count * sizeof(thread);
+  const std::size_t tables = page_table_bytes() - tables_before;
   gate.count_down();
   for (thread t : all) t.join();
   const std::uint64_t ended = bench::clock_ns();
   if (out_of_order != 0) throw std::runtime_error("threads woke out of order");
   const auto each = static_cast<double>(count);
-  return {static_cast<double>(bytes) / each, static_cast<double>(suspended - begin) / each,
+  return {static_cast<double>(bytes) / each, static_cast<double>(tables) / each,
+          static_cast<double>(suspended - begin) / each,
           static_cast<double>(ended - suspended) / each};
 }
 
@@ -206,7 +232,14 @@ std::optional<std::vector<double>> measure(const bench::command& next) {
   if (next.operation == "spawn_join") return time_spawns(plan);
   if (next.operation == "switch") return bench::time_switches(plan);
   if (next.operation == "clock") return bench::ticks_a_nanosecond();
-  if (next.operation == "suspended") return suspend_many(plan.bytes);
+  if (next.operation == "suspended") {
+    const waiting_costs each = suspend_many(plan.bytes, true);
+    return std::vector{each.bytes, each.start_ns, each.wake_ns, each.page_table_bytes};
+  }
+  if (next.operation == "stacks") {
+    const waiting_costs each = suspend_many(plan.bytes, false);
+    return std::vector{each.page_table_bytes, each.bytes};
+  }
   return std::nullopt;
 }
 

@@ -140,6 +140,30 @@ void add_spawns(report& result, const installation& here, worker& ours, const st
                    0.03, compare(all, "ours", "pthread"));
 }
 
+/// Bytes of page tables for each of `count` threads that wait, each with a stack of its own.
+double page_tables_of(const installation& here, std::uint64_t count, const environment& extra) {
+  worker ours("bench_threads", here.job(2, "bench_threads"), 1, extra);
+  return ours.ask("stacks", {.iterations = 1, .repeats = 1, .bytes = count}).at(0);
+}
+
+/// What guards that are wider than a page cost.
+void add_page_tables(report& result, const installation& here, std::uint64_t many) {
+  const auto add = [&](const std::string& key, const std::string& what, std::uint64_t count) {
+    const double wide = page_tables_of(here, count, {});
+    // Such a region is too small for wide guards.
+    const double narrow = page_tables_of(here, count, {{"SOJOURN_REGION_GIB", "8"}});
+    result.add_value({"threads", key, what + "; right: with guards of a page", to_thousandths(wide),
+                      std::nullopt, fmt::format("{:.1f} B", wide), fmt::format("{:.1f} B", narrow),
+                      std::nullopt, 0});
+    result.add_detail("threads", key + "_narrow", rounded(narrow));
+  };
+  // As many as stay in place. The frames of others that wait are copied out of their stacks.
+  constexpr std::uint64_t in_place = 1000;
+  add("page_table_bytes_per_stack", "bytes of page tables a stack in use", in_place);
+  add("page_table_bytes_per_thread",
+      fmt::format("bytes of page tables a thread, of {} that wait", many), many);
+}
+
 }  // namespace
 
 void bench_threads(report& result, const installation& here, const settings& chosen) {
@@ -161,6 +185,9 @@ void bench_threads(report& result, const installation& here, const settings& cho
                     std::nullopt, 0});
   result.add_detail("threads", "suspended_start_ns", rounded(each.at(1)));
   result.add_detail("threads", "suspended_wake_ns", rounded(each.at(2)));
+  result.add_detail("threads", "suspended_page_table_bytes", rounded(each.at(3)));
+  tell_progress("threads: page tables");
+  add_page_tables(result, here, many);
 }
 
 }  // namespace bench
