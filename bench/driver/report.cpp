@@ -11,6 +11,11 @@ namespace {
 
 double rounded(double value) { return to_thousandths(value); }
 
+/// Whole from a thousand on.
+std::string three_digits(double value) {
+  return value < 1000 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
+}
+
 std::string nanoseconds(double value) {
   return value < 10'000 ? fmt::format("{:.0f} ns", value) : fmt::format("{:.1f} us", value / 1000);
 }
@@ -108,7 +113,7 @@ void report::print_page() const {
                "peer", "median", "quartiles", "pairs", "reach");
   }
   for (const figure& f : figures_) {
-    const std::string value = f.value ? fmt::format("{:.3g}", *f.value) : "-";
+    const std::string value = f.value ? three_digits(*f.value) : "-";
     const std::string range =
         f.range ? fmt::format("{:.3g} to {:.3g}", f.range->q1, f.range->q3) : "-";
     const std::string pairs = f.pairs > 0 ? fmt::format("{}", f.pairs) : "-";

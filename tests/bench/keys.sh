@@ -29,6 +29,9 @@ grep -q 'sojourn bench phold calls --quick --svg ratios.svg' "$scratch/new/ratio
 expect local_call_extra_instructions
 expect machine steal_over_spread steal_over_spread_q1 steal_over_spread_q3 diffuse_over_spread \
   diffuse_over_spread_q1 none_over_spread_q3
+"$sojourn" bench threads --quick --json >"$scratch/out" || fail 'the benchmark threads fails'
+expect bytes_per_suspended suspended_page_table_bytes page_table_bytes_per_stack \
+  page_table_bytes_per_stack_narrow page_table_bytes_per_thread page_table_bytes_per_thread_narrow
 "$sojourn" bench phold --quick >"$scratch/out" || fail 'the benchmark phold fails'
 grep -q 'quartiles' "$scratch/out" || fail 'the table has no quartiles'
 grep -q ' cores; .* cores: ' "$scratch/out" || fail 'the table does not say on which cores'
