@@ -71,7 +71,9 @@ void post(F&& fn) {
 template <class F, class... A>
   requires std::is_invocable_v<F, A...>
 void post(rank_t rank, F fn, A... arguments) {
-  post([=]() mutable { rpc_ff(rank, fn, std::move(arguments)...); });
+  post([rank, fn, ... values = std::move(arguments)]() mutable {
+    rpc_ff(rank, fn, std::move(values)...);
+  });
 }
 
 }  // namespace sojourn

@@ -68,8 +68,10 @@ void functions_go_to_other_ranks() {
           std::string("abc"));
     }
   });
-  while (arrived != 5050 + 300) sleep_for(100us);
+  while (arrived < 5050 + 300) sleep_for(100us);
   sending.join();
+  post(other, [](const std::unique_ptr<int>& n) { arrived += *n; }, std::make_unique<int>(7));
+  while (arrived != 5050 + 307) yield();
   barrier();
 }
 
