@@ -36,6 +36,7 @@
 #include "checkpoint/checkpoint.hpp"
 #include "fiber/forks.hpp"
 #include "fiber/scheduler.hpp"
+#include "fiber/stack_copy.hpp"
 #include "fiber/ticket_table.hpp"
 #include "job/cores.hpp"
 #include "job/crash.hpp"
@@ -558,6 +559,8 @@ void on_end_of_worker(void*) {
   if (self.ended.load()) return;
   // The frames of its fibers are left, not returned from.
   running_fiber = nullptr;
+  forget_frames(addresses.worker_stack(),
+                reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)));
   die("pthread_exit() was called in the middle of the job, on the thread that runs all of this "
       "rank: return from the function instead");
 }
