@@ -211,6 +211,15 @@ void lmw_machine::receive_page_request(int r, const message& m) {
   send(r, m.asker, reply);
 }
 
+/// Whether the copy has all modifications of the closed intervals of its own rank (L13).
+bool lmw_machine::has_own(int r, int g) const {
+  if (!keeps(rule::page_has_own)) return true;
+  for (int i = lmw_at(r, g).has[r] + 1; i <= s.rank[r].known[r]; ++i) {
+    if (stored_to(r, g, i)) return false;
+  }
+  return true;
+}
+
 /// Serves the page to another rank; if it is open, its twin (L10, L11).
 void lmw_machine::reply_with_page(int r, int asker, int g) {
   page_state& page = page_at(r, g);
@@ -219,8 +228,7 @@ void lmw_machine::reply_with_page(int r, int asker, int g) {
   message reply = make(message_kind::page_reply, g);
   reply.data = page.lmw.open && keeps(rule::serve_the_twin) ? page.lmw.twin : page.data;
   reply.vector = page.lmw.has;
-  // The page has all modifications of the closed intervals of this rank.
-  reply.vector[r] = std::max(reply.vector[r], s.rank[r].known[r]);
+  if (has_own(r, g)) reply.vector[r] = s.rank[r].known[r];
   send(r, asker, reply);
 }
 
@@ -258,7 +266,7 @@ void lmw_machine::receive_page(int r, const message& m) {
 void lmw_machine::receive_diff_request(int r, int from, const message& m) {
   const int g = m.about;
   const page_state& page = page_at(r, g);
-  bool page_has_all = page.has_copy;
+  bool page_has_all = page.has_copy && has_own(r, g);
   if (keeps(rule::page_only_if_it_has_all)) {
     for (int q = 0; q < p_.ranks; ++q)
       page_has_all = page_has_all && (q == r || page.lmw.has[q] >= m.vector[q]);

@@ -51,6 +51,7 @@ class lmw_machine final : public machine {
   void receive_diff_request(int r, int from, const message& m);
   void ask_keeper(int r, int page, int asker, bool stores);
   void reply_with_page(int r, int asker, int page);
+  bool has_own(int r, int page) const;
 
   // Barriers.
   std::optional<int> only_writer(int r, int page) const;

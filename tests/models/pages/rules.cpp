@@ -37,6 +37,7 @@ const std::array<rule_description, rules> all_rules{{
     {rule::serve_the_twin, "serve_the_twin", "L10", lmw},
     {rule::protect_when_first_served, "protect_when_first_served", "L11", lmw},
     {rule::page_only_if_it_has_all, "page_only_if_it_has_all", "L12", lmw},
+    {rule::page_has_own, "page_has_own", "L13", lmw},
     {rule::hold_later_epochs, "hold_later_epochs", "X1", lmw},
     {rule::drop_at_exclusive, "drop_at_exclusive", "X2", lmw},
     {rule::drop_fetches_in_flight, "drop_fetches_in_flight", "X2", lmw},

@@ -38,6 +38,9 @@
 //        rank knows of.
 //   L12  A request for diffs that are gone is answered with the page. One for many diffs may be,
 //        but only if the page has all that the copy of the asker has.
+//   L13  A page that has come and waits for diffs does not have the modifications of its own rank
+//        yet, which are applied with those (L8). It may be served meanwhile, but is not said to
+//        have them, and does not take the place of diffs.
 // Barriers:
 //   X1   A message from a later epoch waits until its receiver has left the barrier, too.
 //   X2   A page that only one rank has stored to in an epoch becomes exclusive there, if its copy
@@ -128,6 +131,8 @@ enum class rule : std::uint8_t {
   /// L12. A request for diffs that are there is answered with the page only if that has all that
   /// the asker's copy has.
   page_only_if_it_has_all,
+  /// L13. A page is said to have the modifications of its own rank only if it has.
+  page_has_own,
   /// X1. Messages from a later epoch wait until this rank has left the barrier.
   hold_later_epochs,
   /// X2. Ranks drop their copies of a page that becomes exclusive elsewhere.
@@ -180,7 +185,7 @@ struct rule_description {
   bool belongs_to(protocol p) const;
 };
 
-inline constexpr int rules = 31;
+inline constexpr int rules = 32;
 extern const std::array<rule_description, rules> all_rules;
 
 std::optional<rule> rule_named(std::string_view name);
