@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "fiber/fork_links.hpp"
 #include "fiber/language_locks.hpp"
 #include "fiber/spare_stacks.hpp"
 #include "fiber/stack_copy.hpp"
@@ -49,6 +50,7 @@ piece* cut_running(piece* p, const boundary& b, std::uint64_t outer, std::uint64
     running.static_inits -= younger->static_inits = divide_initialisations(p, younger);
   if (recursive_mutexes_held != 0) [[unlikely]]
     divide_recursive_mutexes(p, younger);
+  younger->forks_by_tables = sojourn_fork_links.by_tables();
   younger->methods = method_depth();
   set_method_depth(methods_at(b));
   if (running.exceptions->caught != nullptr || running.exceptions->uncaught != 0) [[unlikely]] {
@@ -84,6 +86,32 @@ piece* cut_running(piece* p, const boundary& b, std::uint64_t outer, std::uint64
   __builtin_unreachable();
 }
 
+/// go_on_at_fork() at a fork that a link leads to.
+[[noreturn]] void go_on_at_link(piece* p, fork_link* link, leave_action act, std::uint64_t context,
+                                std::uint64_t sp) {
+  const boundary b = boundary_of(link);
+  std::uint64_t outer = 0;
+  if (is_by_reference(b.kind)) {
+    outer = end_of_next(p, link);
+    if (outer == 0) [[unlikely]]
+      outer = end_of_outer(boundaries(p, sp), b);
+  }
+  if (p == spare_stacks.spare) become_fiber(p, handover.called_by);
+  running_fiber = nullptr;
+  note_cut(b.end - sp);
+  const bool has_older = !is_oldest(link);
+  piece* younger = cut_running(p, b, outer, sp);
+  younger->links = link;
+  sojourn_fork_links.youngest = std::exchange(link->older, nullptr);
+  if (!has_older) running.forks_before = counts.forks;
+  const handler_entry entry = separate(b);
+  ++counts.forks_blocked;
+  const ticket_id result = younger->result;
+  act(younger, reinterpret_cast<void*>(context));
+  make_image(younger);
+  go_on_older(p, b, entry, result);
+}
+
 /// Runs below the frames that wait: cuts them off at their youngest fork and resumes the older
 /// side. If there is no fork, or messages are due, the whole piece leaves for the scheduler.
 long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp) {
@@ -92,9 +120,12 @@ long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp
   static unsigned waits = 0;
   piece* p = running_piece();
   const auto act = reinterpret_cast<leave_action>(action);
+  fork_link* const link = youngest_link(p);
+  if (link != nullptr && (++waits % once_in == 0)) ready_queue.round_ends = true;
+  if (link != nullptr && !ready_queue.round_ends) go_on_at_link(p, link, act, context, sp);
   boundaries each(p, sp);
   const boundary& b = go_to_fork(each);
-  if (b && ++waits % once_in == 0) ready_queue.round_ends = true;
+  if (link == nullptr && b && ++waits % once_in == 0) ready_queue.round_ends = true;
   if (!b || ready_queue.round_ends) {
     p = suspend_running(sp);
     p->has_forks = !each.knows_of_none();
@@ -103,9 +134,14 @@ long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp
   }
   if (p == spare_stacks.spare) become_fiber(p, handover.called_by);
   running_fiber = nullptr;
+  note_cut(b.end - sp);
   const std::uint64_t outer = is_by_reference(b.kind) ? each.end_of_next() : 0;
   piece* younger = cut_running(p, b, outer, sp);
-  if (each.knows_of_none()) running.forks_before = counts.forks;
+  sojourn_fork_links.youngest = nullptr;
+  if (each.knows_of_none()) {
+    running.forks_before = counts.forks;
+    sojourn_fork_links.begin(nullptr, 0);
+  }
   const handler_entry entry = b.open == nullptr ? separate(b) : handler_entry{};
   const ticket_id result = younger->result;
   ++counts.forks_blocked;
@@ -196,6 +232,7 @@ void go_on_without_younger(bool (*action)(piece* younger, void* context), void* 
   const std::uint64_t outer = is_by_reference(b.kind) ? end_of_outer(boundaries(p, sp), b) : 0;
   // All mutexes are held by older frames, because the younger ones have not begun.
   piece* younger = cut_running(p, b, outer, sp);
+  sojourn_fork_links.youngest = nullptr;
   if (!action(younger, context)) make_image(younger);
   go_on_older(p, b, {}, 0);
 }
@@ -206,7 +243,8 @@ bool someone_goes_on_if_blocked() {
   // longer than the rest of such a wait.
   const piece* p = running_piece();
   const bool may_be_cut = p != nullptr && (may_have_forks() || has_marked_fork(p));
-  return running.watched != 0 || (may_be_cut && youngest_open_fork());
+  return running.watched != 0 ||
+         (may_be_cut && (youngest_link(p) != nullptr || youngest_open_fork()));
 }
 
 void give_turn() {

@@ -9,6 +9,7 @@
 #include <typeinfo>
 #include <utility>
 
+#include "fiber/fork_links.hpp"
 #include "fiber/piece.hpp"
 #include "fiber/switch.hpp"
 #include "sojourn/detail/running.hpp"
@@ -192,6 +193,27 @@ std::uint64_t boundaries::end_of_next() {
 std::uint64_t end_of_outer(boundaries each, const boundary& b) {
   while (each && each->at < b.at) ++each;
   return each.end_of_next();
+}
+
+boundary boundary_of(fork_link* link) {
+  boundary b;
+#if SOJOURN_FORK_LINKS
+  const unwind_row& row = tables.row(link->pc);
+  const auto& form = *static_cast<const call_form*>(row.handler);
+  b.at = b.end = link->at();
+  b.kind = form.kind;
+  b.returns = form.returns;
+  b.older.pc = link->pc;
+  b.older.sp = b.at;
+  // They lie in the opposite order, but for the first two.
+  b.older.registers = {&link->registers[4], &link->registers[5], &link->registers[3],
+                       &link->registers[2], &link->registers[1], &link->registers[0]};
+  b.landing = row.landing;
+  b.selector = row.selector;
+#else
+  (void)link;
+#endif
+  return b;
 }
 
 #if SOJOURN_FORKS_BY_TABLES

@@ -39,6 +39,7 @@ enum class wait_cause : std::uint8_t {
   timer,   ///< A time.
 };
 
+struct fork_link;
 struct thread_extra;
 class file_writer;
 class file_reader;
@@ -77,6 +78,8 @@ struct piece : fiber_view, referrer {
   // Its state while suspended; the running piece's is in `running`.
   long word = 0;  ///< What it is resumed with.
   mark* youngest = nullptr;
+  fork_link* links = nullptr;        ///< Its youngest known link (fork_links.hpp).
+  std::uint64_t forks_by_tables = 0;  ///< fork_links::by_tables().
   hold* holds = nullptr;
   exception_globals exceptions = {};
   mutex_state* mutexes = nullptr;  ///< Mutexes that it holds, the latest first.

@@ -238,6 +238,92 @@ sojourn_fork_marked_to_stay:
     .cfi_endproc
     .size   sojourn_fork_marked_to_stay, . - sojourn_fork_marked_to_stay
 
+/* Calls a child under a link (fork_links.hpp), for a fork whose mark is in the tables; reached by a
+   jump from the function that the fork has called.
+     r11  the site
+   The link lies in the child's frames, right below the return address, which identifies the mark:
+     [ site ] [ forks by tables so far ] [ next older link ] [ r15, r14, r13, r12, rbx, rbp ]
+   The registers hold values of the older frames: they are saved here and zeroed, as for
+   sojourn_fork_marked. */
+    .globl  sojourn_call_linked
+    .type   sojourn_call_linked, @function
+    .p2align 6
+sojourn_call_linked:
+    .cfi_startproc
+    push    rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset rbp, 0
+    push    rbx
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset rbx, 0
+    push    r12
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset r12, 0
+    push    r13
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset r13, 0
+    push    r14
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset r14, 0
+    push    r15
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset r15, 0
+    push    [rip + sojourn_fork_links]
+    .cfi_adjust_cfa_offset 8
+    mov     rax, [rip + sojourn_fork_links + 8]
+    inc     rax
+    mov     [rip + sojourn_fork_links + 8], rax
+    mov     rbx, [rip + _ZN7sojourn6detail6countsE + 312] /* counts.forks: fork_links.cpp */
+    sub     rbx, rax
+    push    rbx
+    .cfi_adjust_cfa_offset 8
+    push    r11
+    .cfi_adjust_cfa_offset 8
+    mov     [rip + sojourn_fork_links], rsp
+    xor     ebx, ebx
+    xor     ebp, ebp
+    xor     r12d, r12d
+    xor     r13d, r13d
+    xor     r14d, r14d
+    xor     r15d, r15d
+    call    [r11 + 16]
+    pop     r11
+    .cfi_adjust_cfa_offset -8
+    add     rsp, 8
+    .cfi_adjust_cfa_offset -8
+    pop     [rip + sojourn_fork_links]
+    .cfi_adjust_cfa_offset -8
+    dec     dword ptr [r11]
+    jz      2f
+1:
+    .cfi_remember_state
+    pop     r15
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore r15
+    pop     r14
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore r14
+    pop     r13
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore r13
+    pop     r12
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore r12
+    pop     rbx
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore rbx
+    pop     rbp
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore rbp
+    ret
+    .cfi_restore_state
+2:  /* For long no child of the site has blocked. */
+    mov     rcx, [r11 + 16]
+    mov     [r11 + 8], rcx
+    jmp     1b
+    .cfi_endproc
+    .size   sojourn_call_linked, . - sojourn_call_linked
+
 /* Marked call of an activation or a fork in checked mode; it follows the C ABI. The younger frames
    begin at a page boundary, so that on another rank the pages above can be made inaccessible. The
    first word of these frames is the caller's return address, so that the caller can be named there.

@@ -8,6 +8,7 @@
 
 #include "base/check.hpp"
 #include "fiber/block.hpp"
+#include "fiber/fork_links.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
 #include "fiber/ticket_table.hpp"
@@ -237,6 +238,7 @@ void describe_arrival(piece* p, const arrival& a, const piece_header& header, st
   p->base = header.base;
   p->result = checked_ticket(a, a.ticket);
   p->youngest = header.youngest;
+  p->forks_by_tables = not_comparable;
   p->fp = header.fp;
   if (header.returns.bytes > sizeof(std::uint64_t))
     refuse_arrival(a, "returns more than a register holds");

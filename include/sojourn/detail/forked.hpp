@@ -12,6 +12,7 @@
 
 #include "sojourn/detail/activation.hpp"
 #include "sojourn/detail/counts.hpp"
+#include "sojourn/detail/fork_site.hpp"
 #include "sojourn/detail/tasks.hpp"
 #include "sojourn/detail/words.hpp"
 #include "sojourn/future.hpp"
@@ -207,12 +208,13 @@ struct given_to_child {
 
 template <class P>
 inline constexpr bool is_word = in_register<std::remove_cv_t<P>> && sizeof(P) <= 8;
-/// True for a function whose parameters are all passed in registers: it is called directly. (Other
-/// arguments would be converted as part of the call, by code that may itself wait.)
+/// True for a function whose parameters are all passed in registers, and whose address is in one
+/// more: it is called directly. (Other arguments would be converted as part of the call, by code
+/// that may itself wait.)
 template <class R, class F, class... A>
 struct called_directly : std::false_type {};
 template <class R, class... P, class... A>
-  requires(sizeof...(P) <= 6 && sizeof...(P) == sizeof...(A))
+  requires(sizeof...(P) <= 5 && sizeof...(P) == sizeof...(A))
 struct called_directly<R, R (*)(P...), A...>
     : std::bool_constant<returns_in_register<R> && (is_word<P> && ...) &&
                          ((std::is_arithmetic_v<A> || std::is_same_v<A, std::remove_cv_t<P>>) &&
@@ -221,26 +223,26 @@ struct called_directly<R, R (*)(P...), A...>
 /// The future of a child that threw in place. Call it in the catch block.
 template <class R>
 [[gnu::noinline, gnu::cold]] future<R> future_of_failure() {
+  forget_fork_links();  // those of frames that were left
   const ticket_id ticket = ticket_open();
   send_exception(ticket, caught_past());
   return future_access::of_ticket<future<R>>(ticket);
 }
 /// What a fork's handler does when the child was cut off. Besides the floating-point control word,
 /// everything is as it was at the call.
-template <mark_kind Kind, class R>
+template <class Site, mark_kind Kind, class R>
 [[gnu::noinline, gnu::cold]] future<R> future_after_cut(ticket_id result, std::uint32_t fp) {
   handler_goes_on(fp);
+  if (Site::site.child_was_cut()) Site::site.entry = Site::linked;
   return future_of_child<Kind, R>(result);
 }
 
-/// Calls fn(arguments…) on this stack as a fork whose mark is the handler for `cut` below
-/// (boundary.hpp): a plain call, before which only the floating-point control word is stored.
-template <mark_kind Kind, class R, class Fn, class... A>
-[[gnu::always_inline]] inline future<R> call_in_place(Fn* fn, A... arguments) {
+/// Calls the child's function on this stack as a fork whose mark is the handler for `cut` below
+/// (boundary.hpp): a plain call, before which only the floating-point control word is stored. The
+/// site may have it made by way of a link (fork_site.hpp).
+template <mark_kind Kind, class R, class Site, class... A>
+[[gnu::always_inline]] inline future<R> call_in_place(A... arguments) {
   using cut = cut_child<Kind, result_bytes<R>(), std::is_floating_point_v<R>>;
-  // Hides from the compiler which function this is. So it is not inlined, is assumed to throw, and
-  // preserves the registers that the ABI names.
-  asm("" : "+r"(fn));
   // Volatile, to be in memory: it takes no register from values that live across the call.
   volatile fp_at_call fp;
   save_fp(fp);
@@ -248,18 +250,30 @@ template <mark_kind Kind, class R, class Fn, class... A>
   ++counts.forks;
   try {
     if constexpr (std::is_void_v<R>) {
-      fn(arguments...);
+      Site::site.entry(arguments...);
       return future<R>::of_value();
     } else {
-      return future<R>::of_value(fn(arguments...));
+      return future<R>::of_value(Site::site.entry(arguments...));
     }
   } catch (const cut& at) {
-    return future_after_cut<Kind, R>(at.result, fp.word);
+    return future_after_cut<Site, Kind, R>(at.result, fp.word);
   } catch (const thrown_past&) {
     return future_of_failure<R>();
   } catch (...) {
     return future_of_failure<R>();
   }
+}
+
+/// The child's function where the program's own is known only when it is called: a jump.
+template <class R, class... P>
+R run_function(P... arguments, R (*fn)(P...)) {
+  return fn(arguments...);
+}
+template <mark_kind Kind, class R, class... P, class... A>
+[[gnu::always_inline]] inline future<R> call_of_function(R (*fn)(P...), A&&... arguments) {
+  using site = child_site<Kind, &run_function<R, P...>>;
+  return call_in_place<Kind, R, site, std::remove_cv_t<P>..., R (*)(P...)>(
+      std::forward<A>(arguments)..., fn);
 }
 
 /// A child whose callable and arguments are passed in registers, as words: the caller's frames may
@@ -284,7 +298,7 @@ struct child_of_words<R, std::index_sequence<I...>, F, A...> {
     std::uint64_t* to = all.data();
     put_words(to, fn);
     (put_words(to, arguments), ...);
-    return call_in_place<Kind, R>(&run, all[I]...);
+    return call_in_place<Kind, R, child_site<Kind, &run>>(all[I]...);
   }
 };
 
@@ -307,7 +321,7 @@ template <mark_kind Kind, class R, class F, class... A>
   }
 #if SOJOURN_FORKS_BY_TABLES
   if constexpr (called_directly<R, callable, std::decay_t<A>...>::value) {
-    return call_in_place<Kind, R>(fn, std::forward<A>(arguments)...);
+    return call_of_function<Kind>(fn, std::forward<A>(arguments)...);
   } else if constexpr (returns_in_register<R> && fit_in_registers<callable, std::decay_t<A>...> &&
                        !(std::is_volatile_v<std::remove_reference_t<A>> || ...)) {
     constexpr std::size_t words = (words_of<callable>() + ... + words_of<std::decay_t<A>>());
@@ -316,7 +330,7 @@ template <mark_kind Kind, class R, class F, class... A>
   } else if constexpr (returns_in_register<R>) {
     using given = given_to_child<callable, std::decay_t<A>...>;
     given all{std::forward<F>(fn), {std::forward<A>(arguments)...}};
-    return call_in_place<Kind, R>(&run_child<R, given>, &all);
+    return call_in_place<Kind, R, child_site<Kind, &run_child<R, given>>>(&all);
   }
 #endif
   count_marked_fork();
