@@ -35,7 +35,7 @@ struct reply_place {
 
   continuation<T>* holder = nullptr;  ///< While `open`.
   const fiber_view* fiber = running_fiber;
-  std::uint64_t under = youngest_mark();
+  std::uint64_t forks = counts.forks;  ///< When no younger frame had an open fork.
   ticket_id ticket = 0;
   state is = state::open;
   room<stored<T>> value;
@@ -168,11 +168,19 @@ class continuation {
       ticket_ = other.ticket_;
     }
   }
-  bool is_below(const place& p) const {
+  /// True when this lies in a frame that is younger than that of `p` and cannot be cut off it.
+  bool is_below(place& p) const {
     const std::uintptr_t sp = detail::stack_pointer();
-    return reinterpret_cast<std::uintptr_t>(this) - sp <
-               reinterpret_cast<std::uintptr_t>(&p) - sp &&
-           p.under == detail::youngest_mark() && p.fiber == detail::running_fiber;
+    const auto at = reinterpret_cast<std::uintptr_t>(&p);
+    if (reinterpret_cast<std::uintptr_t>(this) - sp >= at - sp ||
+        p.fiber != detail::running_fiber || detail::has_mark_in_frame_below(&p)) {
+      return false;
+    }
+    if (p.forks != detail::counts.forks) [[unlikely]] {
+      if (detail::has_fork_below(&p)) return false;
+      p.forks = detail::counts.forks;
+    }
+    return true;
   }
   void drop() {
     if (is_ == state::in_place) place_->is = place::state::dropped;

@@ -50,7 +50,7 @@ piece* cut_running(piece* p, const boundary& b, std::uint64_t outer, std::uint64
     running.static_inits -= younger->static_inits = divide_initialisations(p, younger);
   if (recursive_mutexes_held != 0) [[unlikely]]
     divide_recursive_mutexes(p, younger);
-  younger->forks_by_tables = sojourn_fork_links.by_tables();
+  younger->links = links_of_running();
   younger->methods = method_depth();
   set_method_depth(methods_at(b));
   if (running.exceptions->caught != nullptr || running.exceptions->uncaught != 0) [[unlikely]] {
@@ -90,20 +90,26 @@ piece* cut_running(piece* p, const boundary& b, std::uint64_t outer, std::uint64
 [[noreturn]] void go_on_at_link(piece* p, fork_link* link, leave_action act, std::uint64_t context,
                                 std::uint64_t sp) {
   const boundary b = boundary_of(link);
+  bool has_older = !is_oldest(link);
   std::uint64_t outer = 0;
   if (is_by_reference(b.kind)) {
     outer = end_of_next(p, link);
-    if (outer == 0) [[unlikely]]
-      outer = end_of_outer(boundaries(p, sp), b);
+    if (outer == 0) {
+      boundaries each(p, sp);
+      while (each && each->at < b.at) ++each;
+      outer = each.end_of_next();
+      has_older = !each.knows_of_none();
+    }
   }
   if (p == spare_stacks.spare) become_fiber(p, handover.called_by);
   running_fiber = nullptr;
   note_cut(b.end - sp);
-  const bool has_older = !is_oldest(link);
   piece* younger = cut_running(p, b, outer, sp);
-  younger->links = link;
-  sojourn_fork_links.youngest = std::exchange(link->older, nullptr);
-  if (!has_older) running.forks_before = counts.forks;
+  sojourn_fork_links.youngest = std::exchange(link->outer, 0);
+  if (!has_older) {
+    running.forks_before = counts.forks;
+    begin_links({});
+  }
   const handler_entry entry = separate(b);
   ++counts.forks_blocked;
   const ticket_id result = younger->result;
@@ -137,10 +143,10 @@ long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp
   note_cut(b.end - sp);
   const std::uint64_t outer = is_by_reference(b.kind) ? each.end_of_next() : 0;
   piece* younger = cut_running(p, b, outer, sp);
-  sojourn_fork_links.youngest = nullptr;
+  forget_fork_links();
   if (each.knows_of_none()) {
     running.forks_before = counts.forks;
-    sojourn_fork_links.begin(nullptr, 0);
+    begin_links({});
   }
   const handler_entry entry = b.open == nullptr ? separate(b) : handler_entry{};
   const ticket_id result = younger->result;
@@ -197,8 +203,25 @@ boundary youngest_boundary() {
   return asked_for;
 }
 
+namespace {
+
+long find_fork_below(std::uint64_t variable, std::uint64_t, std::uint64_t sp) {
+  return boundaries(sp, variable) ? 1 : 0;
+}
+
+}  // namespace
+
+bool has_fork_below(const void* variable) {
+  const piece* p = running_piece();
+  if (p == nullptr || !may_have_forks()) return false;
+  const auto at = reinterpret_cast<std::uint64_t>(variable);
+  if (const fork_link* link = youngest_link(p)) return link->at() <= at;
+  return capture_stack(find_fork_below, at, 0) != 0;
+}
+
 std::uint64_t find_youngest_mark() {
-  if (running_piece() != nullptr) {
+  if (const piece* p = running_piece()) {
+    if (const fork_link* link = youngest_link(p)) return link->at();
     if (const boundary b = youngest_boundary(); b && b.open == nullptr) return b.at;
   }
   return reinterpret_cast<std::uint64_t>(running.youngest);
@@ -232,7 +255,7 @@ void go_on_without_younger(bool (*action)(piece* younger, void* context), void* 
   const std::uint64_t outer = is_by_reference(b.kind) ? end_of_outer(boundaries(p, sp), b) : 0;
   // All mutexes are held by older frames, because the younger ones have not begun.
   piece* younger = cut_running(p, b, outer, sp);
-  sojourn_fork_links.youngest = nullptr;
+  forget_fork_links();
   if (!action(younger, context)) make_image(younger);
   go_on_older(p, b, {}, 0);
 }

@@ -129,7 +129,9 @@ READS_FRAMES boundaries::boundaries(const piece* p) : hi_(p->hi) {
   begin(p->youngest, p->has_forks && knows_);
 }
 
-READS_FRAMES boundaries::boundaries(const piece* p, std::uint64_t sp) : hi_(p->hi) {
+boundaries::boundaries(const piece* p, std::uint64_t sp) : boundaries(sp, p->hi) {}
+
+READS_FRAMES boundaries::boundaries(std::uint64_t sp, std::uint64_t hi) : hi_(hi) {
   const bool has_forks = may_have_forks();
   if (has_forks) {
     walk_ = stack_walk(tables, frame_at(sp, reinterpret_cast<const std::uint64_t*>(sp)), hi_);

@@ -47,6 +47,8 @@ class boundaries {
   /// running piece, made resumable at `sp`.
   explicit boundaries(const piece* p);
   boundaries(const piece* p, std::uint64_t sp);
+  /// Only of those below `hi`.
+  boundaries(std::uint64_t sp, std::uint64_t hi);
 
   explicit operator bool() const { return static_cast<bool>(now_); }
   /// True when the iteration has found that there is no older mark. False also when a frame had no

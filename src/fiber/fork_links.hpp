@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links: where the running piece's forks are whose children were called by way of one
 // (sojourn/detail/fork_site.hpp). Each such fork has its mark in the tables like any other, and a
-// walk finds it; a link only saves the walk, while it is known to be the youngest mark. The links of
-// a piece form a list, the youngest first, as far as it is known: each of its frames lies in the
+// walk finds it; a link only saves the walk, while it is known to be the youngest mark. The links
+// of a piece form a list, the youngest first, as far as it is known: each of its frames lies in the
 // piece, and what is older than the last is not known.
 #pragma once
 
@@ -10,44 +10,50 @@
 #include <cstdint>
 
 #include "fiber/boundary.hpp"
+#include "fiber/piece.hpp"
 #include "sojourn/detail/counts.hpp"
 #include "sojourn/detail/fork_site.hpp"
 
 namespace sojourn::detail {
 
+/// How many forks without links the running piece has begun with marks in the tables: as long as
+/// that stays as it is, no mark of such a fork can be younger than the youngest link.
+inline std::uint64_t forks_by_tables() { return counts.forks - sojourn_fork_links.others; }
+
 /// In the child's frames, at their older end. Written by sojourn_call_linked.
 struct fork_link {
   fork_site* site;
-  std::uint64_t by_tables;  ///< fork_links::by_tables() when it was made.
-  fork_link* older;
+  std::uint64_t by_tables;  ///< forks_by_tables() when it was made.
+  std::uint64_t outer;      ///< The next older link, as fork_link_state has the youngest.
   /// The older side's values of r15, r14, r13, r12, rbx, rbp.
   std::uint64_t registers[6];
   std::uint64_t pc;  ///< The return address.
 
   /// The address of the mark, as the tables have it: one past the child's frames.
   std::uint64_t at() const { return reinterpret_cast<std::uint64_t>(this + 1); }
+  fork_link* older() const { return reinterpret_cast<fork_link*>(-outer); }
 };
+inline fork_link* youngest_known_link() {
+  return reinterpret_cast<fork_link*>(-sojourn_fork_links.youngest);
+}
 
-/// Of the running piece.
-struct fork_links {
-  fork_link* youngest;
-  std::uint64_t linked;  ///< Forks by way of links, and those of other pieces.
+/// Of a piece that comes from another rank: a number that none of its links was made with.
+own_links links_of_arrival();
+/// A piece begins, or goes on.
+inline void begin_links(const own_links& own) {
+  sojourn_fork_links = {own.youngest, counts.forks - own.by_tables};
+}
+inline own_links links_of_running() { return {sojourn_fork_links.youngest, forks_by_tables()}; }
 
-  /// How many forks without links this piece has begun: as long as that stays as it is, no mark of
-  /// such a fork can be younger than the youngest link.
-  std::uint64_t by_tables() const { return counts.forks - linked; }
-  /// A piece begins, or goes on that had begun so many.
-  void begin(fork_link* from, std::uint64_t by_tables) {
-    youngest = from;
-    linked = counts.forks - by_tables;
-  }
+/// Of all pieces.
+struct fork_sites {
+  fork_site* latest;          ///< Those that have forked; a list.
+  std::uint64_t all_counted;  ///< Not 0: forks are counted also without links.
 };
-/// What a piece from another rank has begun: none of its links matches.
-inline constexpr std::uint64_t not_comparable = std::uint64_t{1} << 62;
 
 }  // namespace sojourn::detail
 
-extern "C" sojourn::detail::fork_links sojourn_fork_links;
+extern "C" sojourn::detail::fork_sites sojourn_fork_sites;
 
 namespace sojourn::detail {
 

@@ -456,9 +456,8 @@ piece* cut(piece* older, const boundary& b) {
   younger->marks_hold_exceptions = older->marks_hold_exceptions;
   younger->has_pinned_fork = older->has_pinned_fork;
   younger->has_forks = older->has_forks;
-  // Which part the links belong to is not known.
-  older->links = nullptr;
-  younger->forks_by_tables = older->forks_by_tables;
+  younger->links = older->links;
+  older->links = {0, older->links.by_tables + 1};  // forget_fork_links()
   younger->fp = std::exchange(older->fp, fp_of_mark(b, older->fp));
   if (older->mutexes != nullptr) [[unlikely]]
     split_mutexes(older, younger, b);

@@ -39,7 +39,12 @@ enum class wait_cause : std::uint8_t {
   timer,   ///< A time.
 };
 
-struct fork_link;
+/// What a piece knows of its links (fork_links.hpp) while it is suspended.
+struct own_links {
+  std::uint64_t youngest = 0;   ///< fork_link_state::youngest
+  std::uint64_t by_tables = 0;  ///< forks_by_tables()
+};
+
 struct thread_extra;
 class file_writer;
 class file_reader;
@@ -78,8 +83,7 @@ struct piece : fiber_view, referrer {
   // Its state while suspended; the running piece's is in `running`.
   long word = 0;  ///< What it is resumed with.
   mark* youngest = nullptr;
-  fork_link* links = nullptr;        ///< Its youngest known link (fork_links.hpp).
-  std::uint64_t forks_by_tables = 0;  ///< fork_links::by_tables().
+  own_links links;
   hold* holds = nullptr;
   exception_globals exceptions = {};
   mutex_state* mutexes = nullptr;  ///< Mutexes that it holds, the latest first.

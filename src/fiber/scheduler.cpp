@@ -63,8 +63,7 @@ void record_suspension(piece* p) {
     note_mark(*m, *p);
   }
   p->has_forks = may_have_forks();
-  p->links = sojourn_fork_links.youngest;
-  p->forks_by_tables = sojourn_fork_links.by_tables();
+  p->links = links_of_running();
   p->word = 0;
   p->fp = read_fp();
   if (p->fp != scheduler.usual_fp) [[unlikely]]
@@ -111,7 +110,7 @@ inline void take_up(piece* p) {
   if (p->mutexes != nullptr) [[unlikely]]
     running.mutexes = std::exchange(p->mutexes, nullptr);
   running.forks_before = counts.forks - (p->has_forks ? 1 : 0);
-  sojourn_fork_links.begin(p->links, p->forks_by_tables);
+  begin_links(p->links);
   set_method_depth(p->methods);
   if (p->exceptions.caught != nullptr || p->exceptions.uncaught != 0) [[unlikely]] {
     if (!broken.exceptions_per_piece) *running.exceptions = p->exceptions;
@@ -160,7 +159,7 @@ void enter(void* e) {
   running.holds = nullptr;
   running.static_inits = 0;
   running.forks_before = counts.forks;
-  sojourn_fork_links.begin(nullptr, 0);
+  begin_links({});
   set_method_depth(0);
   running_fiber = p;
 #if SOJOURN_ASAN

@@ -238,6 +238,36 @@ sojourn_fork_marked_to_stay:
     .cfi_endproc
     .size   sojourn_fork_marked_to_stay, . - sojourn_fork_marked_to_stay
 
+/* Calls a child without a link; reached by a jump from the function that the fork has called.
+     r11  the site
+   A site that forks for the first time is entered into the list of them all, and is called directly
+   from then on, unless all forks are to be counted. Preserves all registers of arguments. */
+    .globl  sojourn_call_counted
+    .type   sojourn_call_counted, @function
+    .p2align 4
+sojourn_call_counted:
+    .cfi_startproc
+    inc     qword ptr [r11]
+    cmp     qword ptr [r11 + 32], 0
+    jne     1f
+    mov     rax, [rsp]
+    mov     [r11 + 32], rax
+    mov     rax, [rip + sojourn_fork_sites]
+    mov     [r11 + 40], rax
+    mov     [rip + sojourn_fork_sites], r11
+    cmp     qword ptr [rip + sojourn_fork_sites + 8], 0
+    jne     2f
+    mov     rax, [r11 + 56]
+    mov     [r11 + 48], rax
+1:
+    jmp     [r11 + 56]
+2:
+    mov     rax, [r11 + 48]
+    mov     [r11 + 64], rax
+    jmp     [r11 + 56]
+    .cfi_endproc
+    .size   sojourn_call_counted, . - sojourn_call_counted
+
 /* Calls a child under a link (fork_links.hpp), for a fork whose mark is in the tables; reached by a
    jump from the function that the fork has called.
      r11  the site
@@ -279,22 +309,26 @@ sojourn_call_linked:
     .cfi_adjust_cfa_offset 8
     push    r11
     .cfi_adjust_cfa_offset 8
-    mov     [rip + sojourn_fork_links], rsp
+    xor     ebx, ebx
+    sub     rbx, rsp
+    mov     [rip + sojourn_fork_links], rbx
     xor     ebx, ebx
     xor     ebp, ebp
     xor     r12d, r12d
     xor     r13d, r13d
     xor     r14d, r14d
     xor     r15d, r15d
-    call    [r11 + 16]
+    inc     qword ptr [r11]
+    call    [r11 + 56]
     pop     r11
     .cfi_adjust_cfa_offset -8
     add     rsp, 8
     .cfi_adjust_cfa_offset -8
     pop     [rip + sojourn_fork_links]
     .cfi_adjust_cfa_offset -8
-    dec     dword ptr [r11]
-    jz      2f
+    mov     rcx, [r11]
+    cmp     rcx, [r11 + 8]
+    jae     2f
 1:
     .cfi_remember_state
     pop     r15
@@ -318,8 +352,8 @@ sojourn_call_linked:
     ret
     .cfi_restore_state
 2:  /* For long no child of the site has blocked. */
-    mov     rcx, [r11 + 16]
-    mov     [r11 + 8], rcx
+    mov     rcx, [r11 + 64]
+    mov     [r11 + 48], rcx
     jmp     1b
     .cfi_endproc
     .size   sojourn_call_linked, . - sojourn_call_linked

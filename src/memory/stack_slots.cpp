@@ -28,10 +28,14 @@ constexpr std::uint64_t chunk_bytes_max = std::uint64_t{16} << 20;
 
 /// Free slots beyond this many keep no memory; it is given back in batches of half as many slots.
 /// When stacks are long, fewer slots keep theirs, because each may have been used in whole.
-std::size_t warm_slots() {
+std::size_t warm_slots(std::size_t most) {
   constexpr std::uint64_t warm_bytes = std::uint64_t{2} << 30;
-  return std::clamp<std::size_t>(warm_bytes / addresses.stack_bytes, 4, 256);
+  return std::clamp<std::size_t>(warm_bytes / addresses.stack_bytes, 4, most);
 }
+// So many at first; up to so many where fibers come and go in crowds, whose stacks would be given
+// back to the system and taken from it again each time (3 us each).
+constexpr std::size_t warm_at_first = 256;
+constexpr std::size_t warm_in_crowds = 1024;
 
 char* at(std::uint64_t address) { return reinterpret_cast<char*>(address); }
 
@@ -61,7 +65,7 @@ void stack_slots::attach(int rank, piece* (*watch)(), bool charges_addresses) {
   guards_by_advice_ = madvise(at(addresses.stacks), guard_bytes, -1) != 0;
   table_ = static_cast<stack_slot*>(runtime_memory(addresses.slot_count() * sizeof(stack_slot)));
   main_slots_ = static_cast<std::uint32_t>(addresses.main_slots());
-  warm_slots_ = warm_slots();
+  warm_slots_ = warm_slots(warm_at_first);
   charges_addresses_ = charges_addresses;
   fibers_max_ =
       std::min<std::size_t>(address_map::fibers_most,
@@ -170,7 +174,12 @@ std::uint32_t stack_slots::acquire() {
   if (!free_.empty()) {
     index = free_.back();
     free_.pop_back();
-    trimmed_ = std::min(trimmed_, free_.size());
+    if (free_.size() < trimmed_) {
+      trimmed_ = free_.size();
+      if (++trimmed_in_vain_ % warm_slots_ == 0) {
+        warm_slots_ = std::min(2 * warm_slots_, warm_slots(warm_in_crowds));
+      }
+    }
   } else {
     if (next_ >= first_ + addresses.slots_per_rank()) throw std::bad_alloc();
     index = next_++;

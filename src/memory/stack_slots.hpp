@@ -154,7 +154,8 @@ class stack_slots {
   std::uint32_t main_slots_ = 0;
   std::size_t fibers_max_ = 0;
   std::size_t warm_slots_ = 0;
-  std::size_t trimmed_ = 0;  // free_[0 … trimmed_) hold no memory
+  std::size_t trimmed_in_vain_ = 0;  // slots that were trimmed and then used again
+  std::size_t trimmed_ = 0;          // free_[0 … trimmed_) hold no memory
   bool guards_by_advice_ = true;
   /// All that can be written is charged, touched or not: slots are opened one by one, without what
   /// is guarded.

@@ -238,7 +238,7 @@ void describe_arrival(piece* p, const arrival& a, const piece_header& header, st
   p->base = header.base;
   p->result = checked_ticket(a, a.ticket);
   p->youngest = header.youngest;
-  p->forks_by_tables = not_comparable;
+  p->links = links_of_arrival();
   p->fp = header.fp;
   if (header.returns.bytes > sizeof(std::uint64_t))
     refuse_arrival(a, "returns more than a register holds");

@@ -371,6 +371,12 @@ void tell_that_this_rank_forks() {
   }
 }
 
+/// True when the fork that is about to begin lies in no other fork's child.
+bool begins_a_tree() {
+  const boundary b = youngest_open_fork();
+  return !b || b.kind != mark_kind::fork || b.at != youngest_mark();
+}
+
 /// Clears the stack where the frames of a tree of children are about to lie. Dead addresses that
 /// earlier calls, or the look itself, left there would show in words that the frames have not
 /// written yet, and keep the frames here.
@@ -378,14 +384,12 @@ void tidy_stack(bool looked) {
   constexpr std::size_t of_a_look = 32 << 10;
   constexpr std::uint64_t pause_us = 1000;
   static std::uint64_t tidied = 0;
-  const boundary b = youngest_open_fork();
-  const bool begins_a_tree = !b || b.kind != mark_kind::fork || b.at != youngest_mark();
   if ((counts.at_forks & at_fork::tidy) != 0) {
     std::atomic_ref(counts.at_forks).fetch_and(~at_fork::tidy);
   }
   // Not by another clock: those are calls into the C library, which would leave words of their own.
   const std::uint64_t now = ticks();
-  if (begins_a_tree && now - tidied >= ticks_of_us(pause_us)) {
+  if (now - tidied >= ticks_of_us(pause_us) && begins_a_tree()) {
     tidied = now;
     clear_used_stack_below();
   } else if (looked) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the forks of one child function have learned. The mark of a fork is an entry of the exception
-// tables, which costs nothing until the child blocks; finding it then takes a walk over the child's
-// frames. Where children block often, the child is called by way of a *link*, which says where the
-// mark is: some 30 instructions for each fork, and no walk. The choice between the two is that of
-// Plevyak et al., Hybrid Execution, 3.2.1, where a compiler made it; here it is made as the program
-// runs.
+// What the forks of one child function have learned. The mark of a fork is an entry of the
+// exception tables, which costs nothing until the child blocks; finding it then takes a walk over
+// the child's frames. Where children block often, the child is called by way of a *link*, which
+// says where the mark is: some 30 instructions for each fork, and no walk. The choice between the
+// two is that of Plevyak et al., Hybrid Execution, 3.2.1, where a compiler made it; here it is made
+// as the program runs.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,10 @@
 #endif
 
 extern "C" {
-/// Calls a site's child function under a link (fiber/switch_x86_64.S). Not a C function: only
-/// child_site::linked jumps to it.
+/// Not C functions (fiber/switch_x86_64.S): only the functions of a child_site jump there. The
+/// first enters a site that has not forked before into the list of them all; the other calls the
+/// site's child function under a link.
+void sojourn_call_counted();
 void sojourn_call_linked();
 }
 
@@ -27,11 +29,13 @@ namespace sojourn::detail {
 
 /// The part of a site that its child's type does not matter to. Known to switch_x86_64.S.
 struct fork_site {
-  /// So many forks by way of a link until the site does without them again; set when a child
-  /// blocks.
-  std::uint32_t links_left = 0;
-  /// How many children have blocked while the site did without links.
-  std::uint32_t blocked = 0;
+  std::uint64_t forks = 0;  ///< Those by way of links; with --stats, all.
+  /// From so many forks on the site does without links again; set when a child blocks.
+  std::uint64_t links_until = 0;
+  std::uint64_t blocked = 0;    ///< Children that have blocked.
+  std::uint64_t bytes_cut = 0;  ///< Of the frames of those.
+  std::uint64_t forked_at = 0;  ///< Where it forked first: a return address.
+  fork_site* next = nullptr;    ///< In the list of all that have forked.
 
   /// A child of the site has blocked. True when its forks go by way of links from now on.
   bool child_was_cut();
@@ -39,8 +43,9 @@ struct fork_site {
 
 template <class Function>
 struct fork_site_of : fork_site {
-  Function* entry;  ///< What a fork calls: `plain`, or child_site::linked.
-  Function* plain;
+  Function* entry;     ///< What a fork calls.
+  Function* plain;     ///< The child's function.
+  Function* unlinked;  ///< What a fork calls without links: `plain`; with --stats, what counts.
 };
 
 /// The site of the forks of that kind that call `Plain`.
@@ -49,18 +54,32 @@ struct child_site;
 template <mark_kind Kind, class R, class... A, R (*Plain)(A...)>
 struct child_site<Kind, Plain> {
   using function = R(A...);
-  static inline constinit fork_site_of<function> site{{}, Plain, Plain};
-
 #if SOJOURN_FORK_LINKS
+  [[gnu::naked]] static R counted(A...) {
+    asm("movl %0, %%r11d\n\tjmp sojourn_call_counted" : : "i"(&site));
+  }
   [[gnu::naked]] static R linked(A...) {
     asm("movl %0, %%r11d\n\tjmp sojourn_call_linked" : : "i"(&site));
   }
 #else
+  static constexpr function* counted = Plain;
   static constexpr function* linked = Plain;
 #endif
+  static inline constinit fork_site_of<function> site{{}, counted, Plain, Plain};
 };
 
 /// No link of the running piece is known any more: marks are found by walks.
 void forget_fork_links();
 
+/// What is known of the running piece's links (fiber/fork_links.hpp).
+struct fork_link_state {
+  /// Of the youngest link its negated address: the bytes of frames that may travel hold such words,
+  /// which must not look like addresses in frames that stay. 0: none is known.
+  std::uint64_t youngest = 0;
+  /// Forks that were not begun in this piece with a mark in the tables and without a link.
+  std::uint64_t others = 0;
+};
+
 }  // namespace sojourn::detail
+
+extern "C" sojourn::detail::fork_link_state sojourn_fork_links;

@@ -148,6 +148,7 @@ template <mark_kind Kind, class R, class F, class... A>
 inline void count_marked_fork() {
   ++counts.forks;
   ++running.forks_before;
+  ++sojourn_fork_links.others;
 }
 
 /// Begins a child in the way that the closer look chooses.
@@ -156,12 +157,12 @@ template <mark_kind Kind, class R, class F, class... A>
   count_marked_fork();
   const bool looks = (counts.at_forks & at_fork::seen_by(Kind)) != 0;
   const child_way way = looks ? attend_fork(Kind) : child_way::in_place;
+  if (looks && way != child_way::on_heap) clear_room_for_child();
   if (way == child_way::in_place) {
     return call_under_mark<Kind, R>(std::move(fn), std::move(arguments)...);
   }
   if constexpr (Kind == mark_kind::fork) {
     if (way == child_way::elsewhere) {
-      clear_room_for_child();
       return call_under_mark<Kind, R>(leaving_child<F>{std::move(fn)}, std::move(arguments)...);
     }
   }

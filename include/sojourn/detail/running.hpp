@@ -117,6 +117,15 @@ std::uint64_t find_youngest_mark();
   return reinterpret_cast<std::uint64_t>(running.youngest);
 }
 
+/// True when the running piece has a mark in a frame younger than the one that `variable` lies in.
+inline bool has_mark_in_frame_below(const void* variable) {
+  return running.youngest != nullptr && reinterpret_cast<std::uintptr_t>(running.youngest) <
+                                            reinterpret_cast<std::uintptr_t>(variable);
+}
+/// The same of an open fork whose mark lies in the tables. Walks the frames in between, unless
+/// links tell (fiber/fork_links.hpp).
+bool has_fork_below(const void* variable);
+
 struct job_view {
   int me = 0;
   int count = 1;
