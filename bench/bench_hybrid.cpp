@@ -9,6 +9,8 @@
 //   CALLER.plain, …                               the same in a frame of that schema: see `callers`
 //   count.plain, …                                any of them once, without a warm-up, for counting
 //                                                 their instructions under callgrind
+//   taken.block, taken.find, below.block, taken.copy
+//                                                 of --bytes frames: see `deep_loop`
 //   waits.mb, …, finds.mb, …                      up to 400 forks whose children wait, or do not
 //                                                 have to, see `fork_kinds`: rank 0 forks between
 //                                                 counting_begins() and counting_ends(), and
@@ -22,7 +24,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <optional>
 #include <string_view>
@@ -160,6 +165,84 @@ word traverse_often(word count) {
   word sum = 0;
   for (word i = 0; i < count; ++i) sum += static_cast<word>(kernels::traverse<Way>(data.list()));
   return sum;
+}
+
+// ---- How a block depends on depth --------------------------------------------------------------
+
+/// Calls work() below `depth` frames of a usual size.
+template <class Work>
+BENCH_OPAQUE word descend(word depth, Work& work) {
+  volatile word kept[3] = {depth, depth, depth};
+  const word found = depth > 1 ? descend(depth - 1, work) : work();
+  return found + kept[depth % 3] - depth;
+}
+
+/// Where the frames of the child that ran last began and ended, which take_deep has looked up.
+std::uintptr_t frames_high = 0;
+std::uintptr_t frames_low = 0;
+
+BENCH_OPAQUE word take_deep(future<word>* from, word depth) {
+  frames_high = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  auto work = [from] {
+    frames_low = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    return take(from);
+  };
+  return descend(depth, work);
+}
+
+enum class deep_loop : word {
+  taken_block,  ///< A child blocks with so many frames, which are taken away, and is joined.
+  taken_find,   ///< The same when it finds what it takes.
+  below_block,  ///< A child with few frames blocks; so many frames of its callers stay.
+  taken_copy    ///< The frames of the first are copied out and in again, as bytes.
+};
+
+word fork_deep(bool waits, word depth, word count) {
+  word sum = 0;
+  for (word i = 0; i < count; ++i) {
+    auto [answer, result] = make_continuation<word>();
+    if (!waits) answer(i);
+    auto child = fork([from = &result, depth] { return take_deep(from, depth); });
+    if (waits) answer(i);
+    sum += child.get();
+  }
+  return sum;
+}
+
+word copy_frames(word depth, word count) {
+  fork_deep(false, depth, 1);
+  const std::size_t bytes = frames_high - frames_low;
+  std::vector<std::byte> frames(bytes), image(bytes);
+  for (word i = 0; i < count; ++i) {
+    std::memcpy(image.data(), frames.data(), bytes);
+    bench::touch(image.data());
+    std::memcpy(frames.data(), image.data(), bytes);
+    bench::touch(frames.data());
+  }
+  return bytes;
+}
+
+word run_deep(deep_loop which, word depth, word count) {
+  switch (which) {
+    case deep_loop::taken_block:
+      return fork_deep(true, depth, count);
+    case deep_loop::taken_find:
+      return fork_deep(false, depth, count);
+    case deep_loop::below_block: {
+      auto work = [count] { return fork_deep(true, 1, count); };
+      return descend(depth, work);
+    }
+    case deep_loop::taken_copy:
+      return copy_frames(depth, count);
+  }
+  return 0;
+}
+
+std::optional<deep_loop> deep_loop_named(std::string_view name) {
+  constexpr std::array names{"taken.block", "taken.find", "below.block", "taken.copy"};
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<deep_loop>(found - names.begin());
 }
 
 struct loop {
@@ -432,11 +515,13 @@ bench::figures measure(const bench::command& next) {
     return std::nullopt;
   }
   const bool counted = takes_prefix("count.");
-  numbered chosen;
+  const std::optional<deep_loop> deep = deep_loop_named(name);
+  numbered chosen = run_loop;
   word which = 0;
-  if (!find_loop(name, chosen, which)) return std::nullopt;
+  if (!deep && !find_loop(name, chosen, which)) return std::nullopt;
   const auto run = [&](word iterations) {
-    const word sum = chosen(which, iterations);
+    const word sum =
+        deep ? run_deep(*deep, next.plan.bytes, iterations) : chosen(which, iterations);
     bench::touch(&sum);
   };
   if (!counted) return bench::time_batches(next.plan, run);

@@ -448,7 +448,7 @@ int run_command(const std::vector<std::string>& words) {
   }
   stats_file file(request.stats_json);
   launch_result result = launch(plan);
-  if (request.stats) complain(stats_table(plan, result));
+  if (request.stats) complain(stats_table(plan, result) + forks_table(result));
   if (!request.stats_json.empty()) {
     std::string failure = file.write(stats_json(plan, result));
     if (!failure.empty()) {

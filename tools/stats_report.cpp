@@ -158,6 +158,19 @@ std::string stats_table(const launch_plan& plan, const launch_result& result) {
   return text;
 }
 
+std::string forks_table(const launch_result& result) {
+  std::vector<std::vector<std::string>> cells(1);
+  cells[0] = {"fork at", "forks", "blocked", "marks", "cost of links", "cost of walks"};
+  for (const fork_figures& each : result.forks) {
+    const char* marks = each.linked_ranks == 0            ? "tables"
+                        : each.linked_ranks == each.ranks ? "links"
+                                                          : "both";
+    cells.push_back({each.place, grouped(each.forks), grouped(each.blocked), marks,
+                     grouped(each.cost_of_links), grouped(each.cost_of_walks)});
+  }
+  return cells.size() == 1 ? "" : "\n" + lines(cells);
+}
+
 std::string stats_json(const launch_plan& plan, const launch_result& result) {
   nlohmann::ordered_json json;
   json["ranks"] = plan.options.rank_count;
@@ -176,6 +189,15 @@ std::string stats_json(const launch_plan& plan, const launch_result& result) {
   nlohmann::ordered_json& all = json["counters"];
   all = nlohmann::ordered_json::object();
   for (const row& r : rows_of(result)) all[r.name] = {{"per_rank", r.per_rank}, {"sum", r.sum}};
+  for (const fork_figures& each : result.forks) {
+    json["forks"].push_back({{"place", each.place},
+                             {"forks", each.forks},
+                             {"blocked", each.blocked},
+                             {"ranks", each.ranks},
+                             {"linked_ranks", each.linked_ranks},
+                             {"cost_of_links", each.cost_of_links},
+                             {"cost_of_walks", each.cost_of_walks}});
+  }
   // File names are bytes, not text: what is not UTF-8 in them is replaced, not refused.
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -15,9 +15,14 @@ std::string ranks_text(const planned_part& part);
 /// stand side by side.
 std::string stats_table(const launch_plan& plan, const launch_result& result);
 
+/// Where the program forks, how many children blocked, how their marks are found, and what either
+/// way costs, in instructions; "" when it does not fork.
+std::string forks_table(const launch_result& result);
+
 /// {"ranks": N, "program": "…", "command": […], "status": S, "failed_rank": R (of a job that
 /// failed), "elapsed_seconds": T,
-///  "counters": {"name": {"per_rank": […], "sum": X}, …}}
+///  "counters": {"name": {"per_rank": […], "sum": X}, …},
+///  "forks" (of a job with SOJOURN_STATS=on that forks): [{"place": "…", …}, …]}
 /// A job of several programs has "programs": [{"first_rank": F, "ranks": N, "program", "command"},
 /// …] too; "program" and "command" are then those of rank 0.
 std::string stats_json(const launch_plan& plan, const launch_result& result);

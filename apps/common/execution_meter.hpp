@@ -27,6 +27,7 @@ inline void join(std::vector<sojourn::future<void>>& children) {
 /// Of a measured part: its time on the slowest rank, and counts of all ranks together.
 struct executions {
   double seconds = 0;
+  std::vector<double> laps;  ///< Seconds of each part, where the program takes them (lap()).
   std::uint64_t local = 0;   ///< Invocations of methods of objects of the same rank.
   std::uint64_t remote = 0;  ///< And of other ranks'.
   std::uint64_t forks = 0;
@@ -48,6 +49,7 @@ struct executions {
   }
   void add_to(nlohmann::ordered_json& figures) const {
     figures["seconds"] = seconds;
+    if (!laps.empty()) figures["lap_seconds"] = laps;
     figures["local"] = local;
     figures["remote"] = remote;
     figures["forks"] = forks;
@@ -63,7 +65,14 @@ class execution_meter {
   void start() {
     sojourn::barrier();
     before_ = sojourn::counters_now();
-    start_ns_ = sojourn::now_ns();
+    start_ns_ = lap_ns_ = sojourn::now_ns();
+    laps_.clear();
+  }
+  /// Collective. Suspends. Ends a part of what is measured, when all ranks are here.
+  void lap() {
+    sojourn::barrier();
+    laps_.push_back(static_cast<double>(sojourn::now_ns() - lap_ns_) * 1e-9);
+    lap_ns_ = sojourn::now_ns();
   }
   /// Collective. Suspends. Ends when all ranks are here.
   executions stop() const {
@@ -72,6 +81,7 @@ class execution_meter {
     const sojourn::counters spent =
         sojourn::reduce(sojourn::counters_now() - before_, std::plus<>{});
     return {.seconds = sojourn::reduce(seconds, [](double a, double b) { return std::max(a, b); }),
+            .laps = laps_,
             .local = spent.calls_local,
             .remote = spent.calls_remote,
             .forks = spent.forks,
@@ -83,6 +93,8 @@ class execution_meter {
  private:
   sojourn::counters before_;
   std::uint64_t start_ns_ = 0;
+  std::uint64_t lap_ns_ = 0;
+  std::vector<double> laps_;
 };
 
 }  // namespace apps

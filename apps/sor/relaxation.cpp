@@ -108,7 +108,10 @@ result relax(const settings& chosen) {
   for (std::uint32_t i = 0; i < chosen.warm_up; ++i) points.iterate();
   execution_meter meter;
   meter.start();
-  for (std::uint32_t i = 0; i < chosen.iterations; ++i) points.iterate();
+  for (std::uint32_t i = 0; i < chosen.iterations; ++i) {
+    points.iterate();
+    meter.lap();
+  }
   const executions measured = meter.stop();
   return {measured, first_fault(points.difference())};
 }

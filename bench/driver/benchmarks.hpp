@@ -111,6 +111,8 @@ void tell_progress(const std::string& what);
 /// Instructions of calls, of falling back and of handling requests, by caller and callee: Table 2
 /// and Figure 8 of Plevyak, Karamcheti, Zhang and Chien. Requires: valgrind is in PATH.
 void add_schema_tables(report& result, const installation& here);
+/// What a block costs with few and with many frames.
+void add_depth(report& result, const installation& here, const settings& chosen);
 
 /// Where one migration's time goes, in the categories of the paper's Table 5.
 /// `shipped_bytes` is what a migration of the counting network's kind ships.

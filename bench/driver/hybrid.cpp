@@ -249,13 +249,13 @@ void add_instructions(report& result, const installation& here, const settings& 
       difference{"call_extra_instructions", "call of a function that may block over a plain one", 0,
                  "may_block", "may_end"},
       difference{"fork_extra_instructions", "fork that does not block over a call, instructions",
-                 10, "fork", "plain"},
-      difference{"list_fork_extra_instructions", "the same at each node of a list of 128", 14,
+                 12, "fork", "plain"},
+      difference{"list_fork_extra_instructions", "the same at each node of a list of 128", 17,
                  "list_fork", "list_plain"},
       difference{"fallback_instructions",
-                 "fork that blocks over one that does not, until its caller goes on", 300,
+                 "fork that blocks over one that does not, until its caller goes on", 350,
                  "waits.mb", "finds.mb"},
-      difference{"fallback_and_join_instructions", "the same, until the child is joined", 900,
+      difference{"fallback_and_join_instructions", "the same, until the child is joined", 800,
                  "blocked", "ready"}};
   if (!in_path("valgrind")) {
     for (const difference& each : differences) {
@@ -343,6 +343,7 @@ void add_efficiency(report& result, const installation& here, const settings& ch
 void bench_hybrid(report& result, const installation& here, const settings& chosen) {
   sequential_table(result, here, chosen).measure();
   add_instructions(result, here, chosen);
+  add_depth(result, here, chosen);
   add_efficiency(result, here, chosen);
 }
 

@@ -67,6 +67,19 @@ struct launch_plan {
 std::size_t part_of_rank(const launch_plan& plan, int rank);
 
 /// What became of a job.
+/// A place where the program forks (sojourn/fork.hpp), and how its children fared; sums over all
+/// ranks. The costs are estimates in instructions: of a link at each fork, and of walks over the
+/// frames of each child that blocked (docs/forks.md).
+struct fork_figures {
+  std::string place;  ///< "`search` (uts.cpp:31)"
+  std::uint64_t forks = 0;
+  std::uint64_t blocked = 0;
+  int ranks = 0;         ///< So many forked there.
+  int linked_ranks = 0;  ///< On so many its forks were by way of links at the end.
+  std::uint64_t cost_of_links = 0;
+  std::uint64_t cost_of_walks = 0;
+};
+
 struct launch_result {
   /// 0 when every rank ended well; the first failing rank's exit status, or 128 + its signal; 1
   /// when nothing could happen in the job any more; 128 + signal when a signal to the launcher
@@ -77,6 +90,8 @@ struct launch_result {
   /// counters[rank][i] counts what counter_names()[i] says, and, behind those,
   /// shared::counter_names(). All 0 for a program without Sojourn.
   std::vector<std::vector<std::uint64_t>> counters;
+  /// With SOJOURN_STATS=on, the places that forked most, if the job ended well.
+  std::vector<fork_figures> forks;
 };
 
 /// `word` so that a shell reads it back: quoted where needed, and as $'\x1b' where it has control

@@ -86,6 +86,15 @@ piece* cut_running(piece* p, const boundary& b, std::uint64_t outer, std::uint64
   __builtin_unreachable();
 }
 
+/// Suspends what is left of `p`, the running piece, at `b`, a mark in the tables; it is the next to
+/// run after the round.
+void suspend_older(piece* p, const boundary& b, const handler_entry& entry, ticket_id result) {
+  running_fiber = p;
+  suspend_running(b.end);
+  give_handler_context(p, b, entry, result);
+  make_ready_first(p, 1);
+}
+
 /// go_on_at_fork() at a fork that a link leads to.
 [[noreturn]] void go_on_at_link(piece* p, fork_link* link, leave_action act, std::uint64_t context,
                                 std::uint64_t sp) {
@@ -113,8 +122,11 @@ piece* cut_running(piece* p, const boundary& b, std::uint64_t outer, std::uint64
   const handler_entry entry = separate(b);
   ++counts.forks_blocked;
   const ticket_id result = younger->result;
+  const bool has_turn = !ready_queue.round_ends;
+  if (!has_turn) suspend_older(p, b, entry, result);
   act(younger, reinterpret_cast<void*>(context));
   make_image(younger);
+  if (!has_turn) abandon_stack();
   go_on_older(p, b, entry, result);
 }
 
@@ -128,10 +140,10 @@ long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp
   const auto act = reinterpret_cast<leave_action>(action);
   fork_link* const link = youngest_link(p);
   if (link != nullptr && (++waits % once_in == 0)) ready_queue.round_ends = true;
-  if (link != nullptr && !ready_queue.round_ends) go_on_at_link(p, link, act, context, sp);
+  if (link != nullptr) go_on_at_link(p, link, act, context, sp);
   boundaries each(p, sp);
   const boundary& b = go_to_fork(each);
-  if (link == nullptr && b && ++waits % once_in == 0) ready_queue.round_ends = true;
+  if (b && ++waits % once_in == 0) ready_queue.round_ends = true;
   if (!b || ready_queue.round_ends) {
     p = suspend_running(sp);
     p->has_forks = !each.knows_of_none();

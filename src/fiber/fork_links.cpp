@@ -43,8 +43,8 @@ std::uint64_t bytes_cut_off = 0;
 /// True when both sides of the fork are frames of `p`, whose oldest frames may be those of a child
 /// that was cut off at a link. Not where a coroutine of the program has its own stack.
 bool lies_in(const piece* p, const fork_link* link) {
-  return link->at() < p->hi && reinterpret_cast<std::uint64_t>(link) >
-                                   reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  return link->at()<p->hi&& reinterpret_cast<std::uint64_t>(link)> reinterpret_cast<std::uint64_t>(
+      __builtin_frame_address(0));
 }
 
 }  // namespace
@@ -86,6 +86,18 @@ std::uint64_t end_of_next(const piece* p, const fork_link* link) {
   const fork_link* const older = link->older();
   if (older == nullptr || !lies_in(p, older) || older->by_tables != link->by_tables) return 0;
   return std::min(older->at(), of_mark);
+}
+
+std::vector<fork_site_use> fork_site_uses() {
+  std::vector<fork_site_use> uses;
+  if (sojourn_fork_sites.all_counted == 0) return uses;
+  for (const fork_site* s = sojourn_fork_sites.latest; s != nullptr; s = s->next) {
+    const bool is_linked = s->blocked >= blocked_until_links && s->forks < s->links_until;
+    uses.push_back({s->forked_at, s->forks, s->blocked, s->bytes_cut, is_linked});
+  }
+  std::sort(uses.begin(), uses.end(),
+            [](const auto& a, const auto& b) { return a.forks > b.forks; });
+  return uses;
 }
 
 bool is_oldest(const fork_link* link) { return link->outer == 0 && link->by_tables == 0; }

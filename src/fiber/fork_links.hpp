@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "fiber/boundary.hpp"
 #include "fiber/piece.hpp"
@@ -44,6 +45,18 @@ inline void begin_links(const own_links& own) {
   sojourn_fork_links = {own.youngest, counts.forks - own.by_tables};
 }
 inline own_links links_of_running() { return {sojourn_fork_links.youngest, forks_by_tables()}; }
+
+/// What became of the forks of a site on this rank.
+struct fork_site_use {
+  std::uint64_t code;  ///< Where it forked first: a return address.
+  std::uint64_t forks;
+  std::uint64_t blocked;
+  std::uint64_t bytes_cut;  ///< Of the frames of those that blocked.
+  bool is_linked;           ///< Its forks go by way of links now.
+};
+/// Of all sites that have forked here, those with the most forks first; none unless SOJOURN_STATS
+/// is on.
+std::vector<fork_site_use> fork_site_uses();
 
 /// Of all pieces.
 struct fork_sites {

@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "fiber/block.hpp"
+#include "fiber/fork_links.hpp"
 #include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
 #include "sojourn/errors.hpp"
@@ -49,6 +50,8 @@ void attach_forks() {
   }
   if (way == "heap") counts.at_forks |= at_fork::on_heap;
   // The frames of a child then begin in a page of their own, which takes a mark in the frame.
+  const char* stats = std::getenv("SOJOURN_STATS");
+  sojourn_fork_sites.all_counted = stats != nullptr && std::string_view(stats) == "on" ? 1 : 0;
   if (checked()) counts.at_forks |= at_fork::marked;
 }
 

@@ -426,17 +426,15 @@ namespace {
   }
 }
 
-/// Gives the older side of `b`, a mark in the tables, a context that resumes it in its handler. The
-/// younger frames lie where the context belongs, so the context is made in the image.
-void make_context(piece* older, const boundary& b, ticket_id result) {
-  const handler_entry entry = separate(b);
+}  // namespace
+
+void give_handler_context(piece* older, const boundary& b, const handler_entry& entry,
+                          ticket_id result) {
   older->sp = b.end - handler_context_bytes;
   older->in_place_from = b.end;
   ensure_image(older);
   write_handler_context(older->image, b, entry, result);
 }
-
-}  // namespace
 
 piece* cut(piece* older, const boundary& b) {
   const std::uint64_t outer = is_by_reference(b.kind) ? end_of_outer(boundaries(older), b) : 0;
@@ -468,7 +466,7 @@ piece* cut(piece* older, const boundary& b) {
   }
   older->sp = older->in_place_from = b.end;
   older->youngest = older_mark(older, b, older->youngest);
-  if (b.open == nullptr) make_context(older, b, younger->result);
+  if (b.open == nullptr) give_handler_context(older, b, separate(b), younger->result);
   // The younger part is in place, too: it follows the older one in the slot's list.
   younger->next_in_slot = std::exchange(older->next_in_slot, younger);
   return younger;

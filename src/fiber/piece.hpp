@@ -191,6 +191,10 @@ piece* cut(piece* older, const boundary& b);
 /// end_of_outer, when the younger side refers to the older one. `holds`: before, the youngest hold
 /// of both sides; afterwards, that of the older side.
 piece* divide(piece* older, const boundary& b, std::uint64_t outer, std::uint64_t sp, hold*& holds);
+/// Gives the older side of `b`, a mark in the tables, a context that resumes it in its handler. The
+/// younger frames lie where the context belongs, so the context is made in the image.
+void give_handler_context(piece* older, const boundary& b, const handler_entry& entry,
+                          ticket_id result);
 /// True when the frames that the by-reference `child` uses are younger than its parent's open mark
 /// `b`. (The mark it began under may be gone: the frame that made it may have returned.)
 inline bool refers_below(const referrer* child, const boundary& b) {

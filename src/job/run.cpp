@@ -34,6 +34,7 @@
 #include "base/settings.hpp"
 #include "base/symbols.hpp"
 #include "checkpoint/checkpoint.hpp"
+#include "fiber/fork_links.hpp"
 #include "fiber/forks.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
@@ -424,31 +425,64 @@ void watch_alone() {
 
 /// Adds to the job's segment what the entries of SOJOURN_VIA matched on this rank, so that the
 /// launcher tells of it once.
-void tell_of_settings() {
-  // A single rank has no access to another one's objects, and the setting may be for larger jobs.
-  if (job.count == 1) return;
-  std::vector<site_rule_use> uses = site_rule_uses();
+/// Lets `write` add to what finished ranks have told. Not when another rank keeps the lock, which
+/// it holds for microseconds: one that died with it must not stop this one.
+template <class Write>
+void tell_launcher(Write write) {
   job_segment& s = *self.segment;
-  // Another rank holds the lock for microseconds; one that died with it must not stop this one.
-  for (int tries = 0; s.uses_locked.exchange(1) != 0; ++tries) {
+  for (int tries = 0; s.telling_locked.exchange(1) != 0; ++tries) {
     if (tries == 1000) return;
     sched_yield();
   }
-  for (std::size_t i = 0; i < std::min(uses.size(), setting_uses_max); ++i) {
-    setting_use& told = s.uses[i];
-    const site_rule_use& use = uses[i];
-    if (i == s.use_count) {
-      std::snprintf(told.name, sizeof told.name, "%s", std::string(use.name).c_str());
-      told.edits = ~0u;
-      ++s.use_count;
+  write(s);
+  s.telling_locked.store(0);
+}
+
+void tell_of_settings() {
+  // A single rank has no access to another one's objects, and the setting may be for larger jobs.
+  if (job.count == 1) return;
+  const std::vector<site_rule_use> uses = site_rule_uses();
+  tell_launcher([&](job_segment& s) {
+    for (std::size_t i = 0; i < std::min(uses.size(), setting_uses_max); ++i) {
+      setting_use& told = s.uses[i];
+      const site_rule_use& use = uses[i];
+      if (i == s.use_count) {
+        std::snprintf(told.name, sizeof told.name, "%s", std::string(use.name).c_str());
+        told.edits = ~0u;
+        ++s.use_count;
+      }
+      if (use.matched) told.matched = 1;
+      if (!use.nearest.empty() && use.edits < told.edits) {
+        told.edits = static_cast<std::uint32_t>(use.edits);
+        std::snprintf(told.nearest, sizeof told.nearest, "%s", use.nearest.c_str());
+      }
     }
-    if (use.matched) told.matched = 1;
-    if (!use.nearest.empty() && use.edits < told.edits) {
-      told.edits = static_cast<std::uint32_t>(use.edits);
-      std::snprintf(told.nearest, sizeof told.nearest, "%s", use.nearest.c_str());
+  });
+}
+
+void tell_of_forks() {
+  if (self.segment == nullptr) return;
+  const std::vector<fork_site_use> uses = fork_site_uses();
+  if (uses.empty()) return;
+  tell_launcher([&](job_segment& s) {
+    const std::uint32_t part = block_of(job.me).part;
+    for (const fork_site_use& use : uses) {
+      fork_site_told* const end = s.fork_sites + s.fork_site_count;
+      fork_site_told* told = std::find_if(s.fork_sites, end, [&](const fork_site_told& one) {
+        return one.code == use.code && one.part == part;
+      });
+      if (told == end) {
+        if (s.fork_site_count == fork_sites_told_max) continue;
+        ++s.fork_site_count;
+        *told = {use.code, 0, 0, 0, part, 0, 0};
+      }
+      told->forks += use.forks;
+      told->blocked += use.blocked;
+      told->bytes_cut += use.bytes_cut;
+      told->linked_ranks += use.is_linked ? 1 : 0;
+      ++told->ranks;
     }
-  }
-  s.uses_locked.store(0);
+  });
 }
 
 void introduce_myself() {
@@ -525,6 +559,7 @@ void live() {
   end_continuations();
   if (self.status == 0) {
     tell_of_settings();
+    tell_of_forks();
     block_of(job.me).state.store(rank_state::finished);
   }
 }

@@ -81,6 +81,19 @@ struct setting_use {
 };
 inline constexpr std::size_t setting_uses_max = 16;
 
+/// A place where ranks forked, told by those that are asked for it (SOJOURN_STATS) when they
+/// finish.
+struct fork_site_told {
+  std::uint64_t code;  ///< A return address.
+  std::uint64_t forks;
+  std::uint64_t blocked;
+  std::uint64_t bytes_cut;     ///< Of the frames of those that blocked.
+  std::uint32_t part;          ///< Of the job's programs.
+  std::uint32_t linked_ranks;  ///< On so many ranks its forks were by way of links at the end.
+  std::uint32_t ranks;         ///< So many forked there.
+};
+inline constexpr std::size_t fork_sites_told_max = 32;
+
 /// Exit status of a rank that ends because another did.
 inline constexpr int status_rank_lost = 75;
 
@@ -96,14 +109,16 @@ struct job_segment {
   char restore_path[4096];         ///< The checkpoint to go on from; empty: none.
   checkpoint_set restored;         ///< What that checkpoint says.
   std::uint64_t clock_ahead_ns;  ///< Added to now_ns(), so that time goes on from the checkpoint's.
-  std::atomic<std::uint32_t> start_arrived;  ///< Ranks that attached or could not; a futex.
-  std::atomic<std::uint32_t> start_failed;   ///< Ranks that could not: then none goes on.
-  std::atomic<std::uint32_t> ranks_lost;     ///< How many ranks have been lost.
-  std::atomic<std::uint32_t> uses_locked;    ///< 1: a rank writes to `uses`.
-  std::uint32_t use_count;                   ///< Valid entries of `uses`.
-  setting_use uses[setting_uses_max];        ///< In the order of SOJOURN_VIA.
-  std::atomic<std::uint32_t> deaths_begun;   ///< Ranks that began to die: crash_record::order.
-  rank_block ranks[1];                       ///< `rank_count` of them.
+  std::atomic<std::uint32_t> start_arrived;   ///< Ranks that attached or could not; a futex.
+  std::atomic<std::uint32_t> start_failed;    ///< Ranks that could not: then none goes on.
+  std::atomic<std::uint32_t> ranks_lost;      ///< How many ranks have been lost.
+  std::atomic<std::uint32_t> telling_locked;  ///< 1: a rank writes to `uses` or `fork_sites`.
+  std::uint32_t use_count;                    ///< Valid entries of `uses`.
+  setting_use uses[setting_uses_max];         ///< In the order of SOJOURN_VIA.
+  std::uint32_t fork_site_count;              ///< Valid entries of `fork_sites`.
+  fork_site_told fork_sites[fork_sites_told_max];
+  std::atomic<std::uint32_t> deaths_begun;  ///< Ranks that began to die: crash_record::order.
+  rank_block ranks[1];                      ///< `rank_count` of them.
 
   /// Offset of the page of a rank's counts. These pages follow the blocks, so that a rank can map
   /// its page over the `counts` it has.

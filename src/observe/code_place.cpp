@@ -18,8 +18,12 @@ bool begins(std::string_view text, std::string_view with) { return text.rfind(wi
 bool is_runtime_file(std::string_view file) {
   constexpr std::string_view here = __FILE__;
   constexpr std::string_view sources = here.substr(0, here.rfind("observe/"));
-  return begins(file, sources) || file.find("include/sojourn/") != std::string_view::npos ||
-         begins(file, "/usr/include/") || begins(file, "/usr/lib/");
+  // Where paths are mapped to relative ones, the folder of the compilation comes first.
+  const std::size_t mapped = file.find("/./");
+  return begins(file, sources) ||
+         (mapped != file.npos && begins(file.substr(mapped + 1), sources)) ||
+         file.find("include/sojourn/") != file.npos || begins(file, "/usr/include/") ||
+         begins(file, "/usr/lib/");
 }
 
 /// True for names that debug information gives to the functions of lambdas; with -g1 those lack the

@@ -44,6 +44,8 @@ cost_of() {
 
 # an_iteration PROGRAM OPERATION
 an_iteration() { cost_of 20000 profile "$1" --operation "$2"; }
+# deep FRAMES OPERATION
+deep() { cost_of 500 profile "$hybrid" --operation "$2" --bytes "$1"; }
 # The same of what lies between two functions of the program, which does it 400 times at most.
 a_marked_iteration() {
   cost_of 200 profile.1 --zero-before=counting_begins --dump-before=counting_ends "$1" --operation "$2"
@@ -81,7 +83,14 @@ case $what in
   blocking_forks)
     finds=$(a_marked_iteration "$hybrid" finds.mb)
     waits=$(a_marked_iteration "$hybrid" waits.mb)
-    at_most 1999 'fork that blocks, until its caller goes on, over one that does not' $((waits - finds))
+    at_most 900 'fork that blocks, until its caller goes on, over one that does not' $((waits - finds))
+    # What is walked is some 50 instructions for each frame; what is copied is far less.
+    of_10=$(($(deep 10 count.taken.block) - $(deep 10 count.taken.find)))
+    of_100=$(($(deep 100 count.taken.block) - $(deep 100 count.taken.find)))
+    at_most 1500 'fork that blocks, with 100 frames taken away, over one with 10' $((of_100 - of_10))
+    above_10=$(deep 10 count.below.block)
+    above_1000=$(deep 1000 count.below.block)
+    at_most 200 'fork that blocks, above 1000 frames that stay, over one above 10' $((above_1000 - above_10))
     ;;
   *)
     echo "bench_instructions: there are no instructions of $what to count" >&2
