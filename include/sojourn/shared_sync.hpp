@@ -22,7 +22,8 @@ class mutex {
   mutex& operator=(const mutex&) = delete;
 
   /// Suspends while another fiber of the job holds it. What was stored before its last unlock() can
-  /// be loaded from then on. Fibers of this rank that wait come before those of other ranks.
+  /// be loaded from then on. Fibers of this rank that wait come before those of other ranks, but
+  /// each 16th time.
   /// Errors: rank_lost when a rank has ended, and the mutex is on another one.
   void lock();
   /// Locks it if it is free and was last held on this rank. Never suspends.
@@ -35,9 +36,9 @@ class mutex {
   [[maybe_unused]] char place_ = 0;
 };
 
-/// A mutex that no rank keeps for ever: each 16th time that its fibers hand it to each other while
-/// another rank waits, that rank gets it. For sections that many fibers of each rank enter all the
-/// time; else a mutex sends fewer messages.
+/// A mutex that goes to a rank that waits before fibers of this rank get it again. For sections
+/// that many fibers of each rank enter all the time, where a `mutex` would let those of other ranks
+/// wait for 16 turns; a mutex sends fewer messages.
 class fair_mutex : public mutex {
  public:
   void unlock();

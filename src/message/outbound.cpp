@@ -508,6 +508,10 @@ void share_memory() {
     p.senders_waiting |= peer::shares_memory;
     p.replies_waiting |= peer::shares_memory;
   }
+  // Whoever is writing a message now touches shared memory for the first time: what he faults for
+  // while he writes goes out before it.
+  if (dispatcher.transport->is_reserved() || dispatcher.own.is_reserved())
+    dispatcher.commits_specially = true;
 }
 bool shares_memory() {
   return dispatcher.ranks != 0 && (dispatcher.peers[0].senders_waiting & peer::shares_memory) != 0;

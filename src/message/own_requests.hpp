@@ -33,6 +33,7 @@ class own_requests {
     if (end_ != 0 && end_ + need(bytes) > room_bytes) [[unlikely]]
       return nullptr;
     header_at(end_)->bytes = bytes;
+    is_reserved_ = true;
     return payload_at(end_);
   }
   void commit(std::uint16_t handler, std::uint16_t flags, std::uint64_t ticket) {
@@ -41,7 +42,10 @@ class own_requests {
     h->handler = handler;
     h->flags = flags;
     end_ += need(h->bytes);
+    is_reserved_ = false;
   }
+  /// True between the two: something is being written.
+  bool is_reserved() const { return is_reserved_; }
 
   /// The oldest request. Requires: there is one.
   arrival next() const {
@@ -71,6 +75,7 @@ class own_requests {
   std::size_t first_ = 0;  // offset of the oldest request
   std::size_t end_ = 0;    // offset of the next request
   int rank_ = 0;
+  bool is_reserved_ = false;
 };
 
 }  // namespace sojourn::detail

@@ -219,13 +219,15 @@ ringer::ringer(const tick_clock& clock)
 }
 
 void ringer::begin_wait() {
-  if (waiting_++ != 0 && is_set_) return;
+  // Each question is rung for soon, however long other fibers have waited for theirs.
+  const bool asks_anew = std::exchange(was_asked_, false) && rang_;
+  if (waiting_++ != 0 && is_set_ && !asks_anew) return;
   since_ns_ = clock_.ns();
   // What has not arrived cannot be answered.
   again_after_ns_ = settings().bell_after_ns + wire().way_ns();
   rang_ = false;
   // An alarm that is set for a wait that is over looks at the time again.
-  if (is_set_) return;
+  if (is_set_ && !asks_anew) return;
   is_set_ = true;
   set_alarm(now_ns() + again_after_ns_, on_alarm);
 }
@@ -234,12 +236,19 @@ void ringer::end_wait() {
   if (--waiting_ == 0) std::fill_n(was_sent_, job.count, false);
 }
 
-void ringer::on_alarm() { ringer_of_rank->look(); }
+void ringer::on_alarm() {
+  ringer_of_rank->is_set_ = false;
+  ringer_of_rank->look();
+}
 
 void ringer::look() {
-  is_set_ = false;
-  if (waiting_ == 0) return;
+  if (waiting_ == 0) {
+    is_set_ = false;
+    return;
+  }
   std::uint64_t waited_ns = clock_.since(since_ns_);
+  if (waited_ns < again_after_ns_ && is_set_) return;
+  is_set_ = false;
   if (waited_ns >= again_after_ns_) {
     // Whoever has been asked may have passed the question on: from the second time on, all ranks
     // are rung at. If all of them sleep, they have read everything, and nobody has to be told.

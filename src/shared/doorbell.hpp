@@ -42,14 +42,19 @@ class ringer {
   explicit ringer(const tick_clock& clock);
 
   /// A message was sent to a rank, which may have to answer.
-  void sent(int rank) { was_sent_[rank] = true; }
+  void sent(int rank) {
+    was_sent_[rank] = true;
+    was_asked_ = true;
+  }
 
   void begin_wait();
   void end_wait();
+  /// Rings if it is time. To be called now and then by a fiber that waits and lets no other run, so
+  /// that no timer is looked at.
+  void look();
 
  private:
   static void on_alarm();
-  void look();
   bool ring_at(bool all);
 
   const tick_clock& clock_;
@@ -58,7 +63,8 @@ class ringer {
   std::uint64_t since_ns_ = 0;  ///< Somebody has waited all the time.
   std::uint64_t again_after_ns_ = 0;
   bool rang_ = false;
-  bool* was_sent_;  ///< By rank: since somebody began to wait.
+  bool was_asked_ = false;  ///< A question was sent since the pauses began to become longer.
+  bool* was_sent_;          ///< By rank: since somebody began to wait.
 };
 
 }  // namespace sojourn::detail::pages

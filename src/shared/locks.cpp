@@ -63,12 +63,10 @@ void locks::release(lock_number l, bool fair) {
   }
 }
 
-bool locks::others_turn(lock_number l) {
-  constexpr unsigned turns = 16;
+bool locks::others_turn(lock_number l, bool fair) {
+  const unsigned turns = fair ? 1 : 16;
   lock& k = of(l);
-  if (k.next < 0 || ++k.handed_on < turns) return false;
-  k.handed_on = 0;
-  return true;
+  return k.next >= 0 && ++k.handed_on >= turns;
 }
 
 void locks::ask(lock_number l, lock& k) {

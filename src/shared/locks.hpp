@@ -28,9 +28,9 @@ class locks {
   bool try_take(lock_number l, waiter fiber);
   /// `fair`: a rank that waits goes before fibers of this rank.
   void release(lock_number l, bool fair);
-  /// For locks that are fair: whether another rank waits and it is its turn, which is each 16th
-  /// time that fibers of this rank wait as well. Asked once before each release.
-  bool others_turn(lock_number l);
+  /// Whether another rank waits and it is its turn now that the lock is released: the first time
+  /// when the lock is `fair`, else the 16th that fibers of this rank hand it on.
+  bool others_turn(lock_number l, bool fair);
   /// Who has the lock on this rank, or null.
   waiter holder(lock_number l);
   /// Whether the lock is on this rank, so that no other has to give it.

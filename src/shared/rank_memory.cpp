@@ -250,11 +250,22 @@ void rank_memory::reach(std::uint64_t address, bool store, std::uint64_t registe
     piece* const faulted = running_piece();
     faulted->runs_frozen = true;
     if (is_writing || is_undivided(self_piece)) {
+      struct standing {
+        rank_memory& of;
+        waiter self;
+      } here{*this, self};
+      ringer_.begin_wait();
       take_replies_until(
-          [](void* of) {
-            return static_cast<rank_memory*>(of)->fault_is_over() || has_lost_rank();
+          [](void* context) {
+            auto& [of, fiber] = *static_cast<standing*>(context);
+            // No other fiber runs meanwhile, and others may have to wait for what has come for it
+            // before they can answer.
+            of.pages_.others_do_not_run(fiber);
+            of.ringer_.look();
+            return of.fault_is_over() || has_lost_rank();
           },
-          this);
+          &here);
+      ringer_.end_wait();
       if (!fault_is_over()) end_for_want_of(page, faulting_.needed);
     } else {
       wait_for(page_waits_.try_emplace(wait_of(page, faulting_.needed), waits_at::shared_page)

@@ -100,6 +100,15 @@ void rank_pages::ran(waiter fiber) {
   finish();
 }
 
+void rank_pages::others_do_not_run(waiter but) {
+  for (const auto& [fiber, pages] : taken_) {
+    if (fiber == but) continue;
+    for (const taken_page& t : pages)
+      if (!t.held) protocol_of(t.page).used(t.page);
+  }
+  finish();
+}
+
 void rank_pages::end_instruction(waiter fiber) {
   auto ended = taken_.extract(fiber);
   if (ended.empty()) return;

@@ -60,6 +60,9 @@ class rank_pages final : exchange, barrier_hooks {
   /// runtime other than by a fault, or a doorbell interrupts it at another instruction. Before the
   /// fiber ends or leaves the rank it must be called; where nothing stays, it does nothing.
   void ran(waiter fiber);
+  /// No fiber but one is going to run for a while: pages that have come for others may leave; these
+  /// fault again. To be called until that one runs, for more may come.
+  void others_do_not_run(waiter but);
   /// Whether pages stay here until ran(fiber).
   bool keeps_pages_for(waiter fiber) const { return taken_.contains(fiber); }
   /// Pins a page, so that it stays here and allows that until unpin() is called as often. False: it
@@ -86,7 +89,7 @@ class rank_pages final : exchange, barrier_hooks {
     locks_.give_up(gone);
   }
   bool any_lock_in_use() const { return locks_.any_in_use(); }
-  bool others_turn(lock_number l) { return locks_.others_turn(l); }
+  bool others_turn(lock_number l, bool fair) { return locks_.others_turn(l, fair); }
 
   /// See class events.
   event_answer ask(const event_question& q, waiter fiber);

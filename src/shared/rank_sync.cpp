@@ -85,7 +85,7 @@ void rank_memory::unlock(std::uint64_t l, bool fair) {
                "holds it: unlock it on the rank where it was locked",
                static_cast<unsigned long long>(l), job.me));
   }
-  pages_.release_lock(l, fair && pages_.others_turn(l));
+  pages_.release_lock(l, pages_.others_turn(l, fair));
   end_hold(held);
 }
 

@@ -63,6 +63,8 @@ class transport {
   };
   virtual unfinished set_aside() = 0;
   virtual void take_up(const unfinished& message) = 0;
+  /// True when a message has been reserved and not been committed.
+  virtual bool is_reserved() const = 0;
   /// The longest payload; the same for all ranks.
   virtual std::size_t payload_max() const = 0;
   /// True when a message of `bytes` of payload could be reserved now. Other ranks, poll and wait

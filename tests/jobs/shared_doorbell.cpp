@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -177,6 +178,62 @@ void a_rank_answers_in(const work& l) {
   shared::barrier();
 }
 
+/// Rank 0 writes arguments that lie in pages which the last rank has, while that one computes. No
+/// other fiber of rank 0 runs then, and no timer is looked at.
+void a_rank_answers_one_that_writes() {
+  const rank_t last = rank_count() - 1;
+  long* values = alloc_on(last, 8 * page_longs);
+  told = 0;
+  const auto computing = broadcast(static_cast<std::int64_t>(getpid()), last);
+  for (std::size_t n = 0; rank_me() == last && n < 8 * page_longs; ++n) values[n] = 1;
+  sojourn::barrier();
+  if (rank_me() == last) {
+    int wrong = 0;
+    for (int i = 0; told == 0; i = (i + 1) % 1000) wrong += arithmetic(i);
+    CHECK(wrong == 0);
+  } else if (rank_me() == 0) {
+    future<long> sum = rpc(
+        last,
+        [](std::span<const long> all) {
+          long found = 0;
+          for (const long each : all) found += each;
+          return found;
+        },
+        std::span<const long>(values, 8 * page_longs));
+    kill(static_cast<pid_t>(computing), SIGUSR2);
+    CHECK_EQUAL(sum.get(), static_cast<long>(8 * page_longs));
+  }
+  shared::barrier();
+}
+
+/// One fiber waits for a page, the other stores to it while calls that it has bundled wait: it lets
+/// no other fiber run, also not the one for which the page has come in between.
+void a_page_that_has_come_for_another_fiber_is_given_up() {
+  for (const shared::protocol each : {shared::protocol::seq, shared::protocol::lsw}) {
+    std::uintptr_t at = 0;
+    if (rank_me() == 0)
+      at = reinterpret_cast<std::uintptr_t>(shared::alloc<long>(page_longs, each));
+    auto* value = reinterpret_cast<volatile long*>(broadcast(at, 0));
+    for (long round = 1; round <= 30; ++round) {
+      if (rank_me() == 0) *value = round;
+      shared::barrier();
+      shared::run_threads(2, [=](int number) {
+        if (rank_me() != rank_count() - 1) return;
+        if (number % 2 == 0) {
+          const long seen = *value;
+          CHECK(seen == round || seen == -round);
+        } else {
+          const aggregated bundles;
+          rpc_ff(0, [] {});
+          *value = -round;
+        }
+      });
+      CHECK_EQUAL(static_cast<long>(*value), -round);
+      shared::barrier();
+    }
+  }
+}
+
 /// Every rank computes in one thread and asks in another; with SOJOURN_SHARED_BELL_US=1 each is
 /// interrupted again and again.
 void all_ranks_compute_and_ask() {
@@ -218,6 +275,9 @@ int main(int argc, char** argv) {
     for (const work& l : loads)
       check::claim(("a rank answers in " + std::string(l.name)).c_str(),
                    [&] { a_rank_answers_in(l); });
+    check::claim("a rank answers one that writes", a_rank_answers_one_that_writes);
+    check::claim("a page that has come for another fiber is given up",
+                 a_page_that_has_come_for_another_fiber_is_given_up);
     check::claim("all ranks compute and ask", all_ranks_compute_and_ask);
     return check::verdict();
   });

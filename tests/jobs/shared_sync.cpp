@@ -40,6 +40,7 @@ void free_on(rank_t rank, void* p) {
 shared::atomic<std::uint32_t> global_count;
 shared::flag global_flag;
 shared::fair_mutex fair;
+shared::mutex preferring;
 
 // --- Atomics
 
@@ -455,7 +456,9 @@ void threads_that_have_moved_take_part() {
   free_on(0, count);
 }
 
-void a_fair_mutex_comes_to_other_ranks() {
+/// Also one that prefers fibers of its rank, after some turns.
+template <class Mutex>
+void a_mutex_comes_to_other_ranks(Mutex& wanted) {
   if (rank_count() == 1) return;
   bool* done = alloc_on<bool>(0);
   auto* going_on = alloc_on<shared::flag>(0);
@@ -464,12 +467,12 @@ void a_fair_mutex_comes_to_other_ranks() {
     // The two threads of rank 0 always want it, so they would hand it to each other for ever.
     int rounds = 0;
     for (bool over = false; !over;) {
-      fair.lock();
+      wanted.lock();
       if (number == 0 && ++rounds == 5) going_on->set();
       over = *done;
       if (rank_me() != 0) *done = over = true;
       for (int i = 0; i < 3; ++i) yield();
-      fair.unlock();
+      wanted.unlock();
     }
   });
   free_on(0, done);
@@ -777,7 +780,8 @@ int main(int argc, char** argv) {
           a_reduction_is_in_order_and_everybody_gets_it);
     claim("a reduction fails everywhere", a_reduction_fails_everywhere);
     claim("threads that have moved take part", threads_that_have_moved_take_part);
-    claim("a fair mutex comes to other ranks", a_fair_mutex_comes_to_other_ranks);
+    claim("a fair mutex comes to other ranks", [] { a_mutex_comes_to_other_ranks(fair); });
+    claim("a mutex comes to other ranks", [] { a_mutex_comes_to_other_ranks(preferring); });
     claim("members of a barrier come and go", members_of_a_barrier_come_and_go);
     claim("a broken barrier tells that not all have met",
           a_broken_barrier_tells_that_not_all_have_met);

@@ -134,6 +134,9 @@ class ring_writer {
     at_ = behind;
   }
 
+  /// Where the next message is written, or being written.
+  const message_header* next() const { return header_at(memory_->data() + at_); }
+
   /// The reader says that it has read all messages up to number `count`.
   [[gnu::always_inline]] void heard(std::uint32_t count) {
     if (count == number_) consumed_seen_ = position_;

@@ -182,6 +182,13 @@ int shm_transport::find_blocks(std::size_t bytes) const {
   return first >= 0 ? first : free_blocks(count, 0, layout_.blocks);
 }
 
+bool shm_transport::is_reserved() const {
+  // The next message of that ring is still to be published.
+  return std::any_of(peers_, peers_ + ranks_, [this](const peer& p) {
+    return p.out[0].next() == reserved_ || p.out[1].next() == reserved_;
+  });
+}
+
 std::byte* shm_transport::reserve_long(int to, message_class kind, std::size_t bytes) {
   message_header* header = peers_[to].out[at(kind)].reserve(header_bytes + sizeof(long_payload));
   int first = header == nullptr ? -1 : find_blocks(bytes);

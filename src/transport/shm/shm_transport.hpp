@@ -98,6 +98,7 @@ class shm_transport final : public transport {
     reserved_ = static_cast<message_header*>(message.message);
     long_flag_ = message.flags;
   }
+  bool is_reserved() const override;
 
   std::size_t payload_max() const override {
     return layout_.blocks * layout_.block_bytes - header_bytes;
