@@ -22,7 +22,7 @@ std::string forks_table(const launch_result& result);
 /// {"ranks": N, "program": "…", "command": […], "status": S, "failed_rank": R (of a job that
 /// failed), "elapsed_seconds": T,
 ///  "counters": {"name": {"per_rank": […], "sum": X}, …},
-///  "forks" (of a job with SOJOURN_STATS=on that forks): [{"place": "…", …}, …]}
+///  "forks" (with SOJOURN_STATS=on, of the ranks that ended well): [{"place": "…", …}, …]}
 /// A job of several programs has "programs": [{"first_rank": F, "ranks": N, "program", "command"},
 /// …] too; "program" and "command" are then those of rank 0.
 std::string stats_json(const launch_plan& plan, const launch_result& result);

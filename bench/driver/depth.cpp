@@ -55,7 +55,6 @@ void add_depth(report& result, const installation& here, const settings& chosen)
     add("copy", forks, "taken.copy");
     add("below", forks, "below.block");
     add("heap", heap, "taken.block");
-    add("heap find", heap, "taken.find");
   }
   const samples all = interleave(chosen.work.rounds(), contenders);
   const auto of = [&](const char* name, std::uint64_t depth) -> const std::vector<double>& {

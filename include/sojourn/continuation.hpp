@@ -35,7 +35,9 @@ struct reply_place {
 
   continuation<T>* holder = nullptr;  ///< While `open`.
   const fiber_view* fiber = running_fiber;
-  std::uint64_t forks = counts.forks;  ///< When no younger frame had an open fork.
+  /// counts.forks when no fork was open in a younger frame. As long as it stays the same on this
+  /// rank, and the fiber does, none is.
+  std::uint64_t forks = counts.forks;
   ticket_id ticket = 0;
   state is = state::open;
   room<stored<T>> value;

@@ -66,7 +66,6 @@ struct launch_plan {
 /// The part of `plan` that a rank belongs to, by its place in launch_plan::parts.
 std::size_t part_of_rank(const launch_plan& plan, int rank);
 
-/// What became of a job.
 /// A place where the program forks (sojourn/fork.hpp), and how its children fared; sums over all
 /// ranks. The costs are estimates in instructions: of a link at each fork, and of walks over the
 /// frames of each child that blocked (docs/forks.md).
@@ -80,6 +79,7 @@ struct fork_figures {
   std::uint64_t cost_of_walks = 0;
 };
 
+/// What became of a job.
 struct launch_result {
   /// 0 when every rank ended well; the first failing rank's exit status, or 128 + its signal; 1
   /// when nothing could happen in the job any more; 128 + signal when a signal to the launcher
@@ -90,7 +90,7 @@ struct launch_result {
   /// counters[rank][i] counts what counter_names()[i] says, and, behind those,
   /// shared::counter_names(). All 0 for a program without Sojourn.
   std::vector<std::vector<std::uint64_t>> counters;
-  /// With SOJOURN_STATS=on, the places that forked most, if the job ended well.
+  /// With SOJOURN_STATS=on, where the ranks that ended well forked, 32 places at most.
   std::vector<fork_figures> forks;
 };
 

@@ -25,7 +25,7 @@ piece* block_below_mark(piece* left) {
     return left;
   }
   ++counts.forks_blocked;
-  piece* younger = cut(left, b);
+  piece* younger = cut(left, b, cut_after_walk(b, left->sp));
   younger->has_forks = false;  // this was the youngest
   make_ready_first(left, 1);
   return younger;
@@ -112,14 +112,14 @@ void suspend_older(piece* p, const boundary& b, const handler_entry& entry, tick
   }
   if (p == spare_stacks.spare) become_fiber(p, handover.called_by);
   running_fiber = nullptr;
-  note_cut(b.end - sp);
   piece* younger = cut_running(p, b, outer, sp);
   sojourn_fork_links.youngest = std::exchange(link->outer, 0);
   if (!has_older) {
     running.forks_before = counts.forks;
     begin_links({});
   }
-  const handler_entry entry = separate(b);
+  handler_entry entry = separate(b);
+  entry.how_cut = (b.end - sp) | found_by_link;
   ++counts.forks_blocked;
   const ticket_id result = younger->result;
   const bool has_turn = !ready_queue.round_ends;
@@ -152,7 +152,6 @@ long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp
   }
   if (p == spare_stacks.spare) become_fiber(p, handover.called_by);
   running_fiber = nullptr;
-  note_cut(b.end - sp);
   const std::uint64_t outer = is_by_reference(b.kind) ? each.end_of_next() : 0;
   piece* younger = cut_running(p, b, outer, sp);
   forget_fork_links();
@@ -160,7 +159,8 @@ long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp
     running.forks_before = counts.forks;
     begin_links({});
   }
-  const handler_entry entry = b.open == nullptr ? separate(b) : handler_entry{};
+  handler_entry entry = b.open == nullptr ? separate(b) : handler_entry{};
+  entry.how_cut = cut_after_walk(b, sp);
   const ticket_id result = younger->result;
   ++counts.forks_blocked;
   act(younger, reinterpret_cast<void*>(context));

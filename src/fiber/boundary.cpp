@@ -284,8 +284,10 @@ const std::type_info* thrown_type(const _Unwind_Exception* exception) {
 extern "C" {
 /// Makes the exception look as if it had been thrown with `result` and were on its way to a
 /// handler. switch_*.S calls this, too.
-[[gnu::used]] void* sojourn_begin_handler(sojourn::detail::ticket_id result) {
+[[gnu::used]] void* sojourn_begin_handler(sojourn::detail::ticket_id result,
+                                          sojourn::detail::cut_of_child how) {
   using namespace sojourn::detail;
+  note_cut(how);
   exception_record* const record = exception_of_handlers();
   record->handlers = 0;
   record->next = nullptr;
@@ -301,8 +303,9 @@ extern "C" {
 namespace sojourn::detail {
 
 void enter_handler(const handler_entry& entry, ticket_id result) {
-  sojourn_enter_handler(entry.registers.data(), entry.sp, sojourn_begin_handler(result),
-                        entry.selector, entry.landing);
+  sojourn_enter_handler(entry.registers.data(), entry.sp,
+                        sojourn_begin_handler(result, entry.how_cut), entry.selector,
+                        entry.landing);
 }
 
 void write_handler_context(void* to, const boundary& b, const handler_entry& entry,
@@ -316,6 +319,7 @@ void write_handler_context(void* to, const boundary& b, const handler_entry& ent
   words[context_pc + 1] = entry.landing;
   words[context_pc + 2] = entry.selector;
   words[context_pc + 3] = result;
+  words[context_pc + 4] = entry.how_cut;
   std::memcpy(to, words.data(), sizeof words);
 }
 

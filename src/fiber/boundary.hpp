@@ -99,6 +99,7 @@ struct handler_entry {
   std::uint64_t sp;
   std::uint64_t landing;
   std::uint64_t selector;
+  std::uint64_t how_cut = 0;  ///< cut_of_child (fork_links.hpp).
 };
 /// Separates the younger frames from the older ones at `b`, a mark in the tables: afterwards the
 /// younger frames hold no register values of the older side, and return to child_finish.

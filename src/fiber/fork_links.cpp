@@ -9,6 +9,7 @@
 #include "sojourn/detail/running.hpp"
 
 extern "C" {
+extern const char sojourn_linked_child_returns[];
 constinit sojourn::detail::fork_link_state sojourn_fork_links;
 sojourn::detail::fork_sites sojourn_fork_sites;
 }
@@ -23,25 +24,27 @@ static_assert(offsetof(counts_page, forks) == 312);
 #pragma GCC diagnostic pop
 static_assert(offsetof(fork_site, forks) == 0 && offsetof(fork_site, links_until) == 8);
 static_assert(offsetof(fork_site, forked_at) == 32 && offsetof(fork_site, next) == 40);
-static_assert(sizeof(fork_site) == 48);
+static_assert(sizeof(fork_site) == 56);
 static_assert(offsetof(fork_sites, latest) == 0 && offsetof(fork_sites, all_counted) == 8);
 #endif
 
 namespace {
 
-// A walk takes some instructions for each frame, which has some bytes; a link takes as many again
-// for each fork. A site goes without links when these have cost about as much as the walk that the
-// last child which blocked has been spared.
-constexpr std::uint32_t fewest_links = 32;
+// A walk takes some 50 instructions for each frame, of about as many bytes, and a link some 40 for
+// each fork: a site goes without links when these have cost about as much as the walk that the last
+// child which blocked has been spared.
 constexpr std::uint64_t bytes_a_link = 64;
-// The first child that blocks may be the only one.
-constexpr std::uint32_t blocked_until_links = 2;
+constexpr std::uint64_t fewest_links = 4;
+// A link is of no use when forks without one have begun below it. The site tries again when so many
+// more children have blocked.
+constexpr std::uint64_t blocked_until_tried_again = 32;
 
-// Of the child that was cut off last.
-std::uint64_t bytes_cut_off = 0;
+// Of the child that was cut off last, whose caller's handler is about to begin.
+cut_of_child last_cut = left_for_elsewhere;
 
 /// True when both sides of the fork are frames of `p`, whose oldest frames may be those of a child
-/// that was cut off at a link. Not where a coroutine of the program has its own stack.
+/// that was cut off at a link. (Where a coroutine of the program has a stack of its own, its frames
+/// are not cut; that is noticed elsewhere.)
 bool lies_in(const piece* p, const fork_link* link) {
   return link->at()<p->hi&& reinterpret_cast<std::uint64_t>(link)> reinterpret_cast<std::uint64_t>(
       __builtin_frame_address(0));
@@ -49,12 +52,36 @@ bool lies_in(const piece* p, const fork_link* link) {
 
 }  // namespace
 
-void note_cut(std::uint64_t bytes) { bytes_cut_off = bytes; }
+void note_cut(cut_of_child how) { last_cut = how; }
 
 bool fork_site::child_was_cut() {
-  links_until = forks + fewest_links + bytes_cut_off / bytes_a_link;
-  bytes_cut += bytes_cut_off;
-  return ++blocked >= blocked_until_links && SOJOURN_FORK_LINKS != 0;
+  const cut_of_child how = last_cut;
+  const bool is_linked = forks < links_until;
+  if (how == left_for_elsewhere) return is_linked;
+  const std::uint64_t bytes = how & ~(found_by_link | link_in_vain);
+  bytes_cut += bytes;
+  ++blocked;
+  if ((how & link_in_vain) != 0) links_from = blocked + blocked_until_tried_again;
+  // A site that has not forked on this rank, but a caller from elsewhere has, is in no list yet.
+  if (SOJOURN_FORK_LINKS == 0 || blocked < links_from || forked_at == 0) {
+    links_until = forks;
+    return false;
+  }
+  links_until = forks + fewest_links + bytes / bytes_a_link;
+  return true;
+}
+
+const fork_link* link_of(const boundary& b, std::uint64_t sp) {
+#if SOJOURN_FORK_LINKS
+  const auto* link = reinterpret_cast<const fork_link*>(b.at) - 1;
+  const auto* returns_to = reinterpret_cast<const std::uint64_t*>(link) - 1;
+  if (reinterpret_cast<std::uint64_t>(returns_to) < sp) return nullptr;
+  return *returns_to == reinterpret_cast<std::uint64_t>(sojourn_linked_child_returns) ? link
+                                                                                      : nullptr;
+#else
+  (void)b, (void)sp;
+  return nullptr;
+#endif
 }
 
 void forget_fork_links() {
@@ -73,7 +100,7 @@ own_links links_of_arrival() {
 fork_link* youngest_link(const piece* p) {
   fork_link* const link = youngest_known_link();
   if (link == nullptr || !lies_in(p, link)) return nullptr;
-  if (link->by_tables != forks_by_tables()) return nullptr;
+  if (link->by_tables() != forks_by_tables()) return nullptr;
   const auto mark_in_frame = reinterpret_cast<std::uint64_t>(running.youngest);
   return mark_in_frame == 0 || mark_in_frame > link->at() ? link : nullptr;
 }
@@ -84,7 +111,7 @@ std::uint64_t end_of_next(const piece* p, const fork_link* link) {
       has_mark ? reinterpret_cast<std::uint64_t>(running.youngest->sp) : ~std::uint64_t{0};
   if (is_oldest(link)) return of_mark;
   const fork_link* const older = link->older();
-  if (older == nullptr || !lies_in(p, older) || older->by_tables != link->by_tables) return 0;
+  if (older == nullptr || !lies_in(p, older) || older->by_tables() != link->by_tables()) return 0;
   return std::min(older->at(), of_mark);
 }
 
@@ -92,14 +119,14 @@ std::vector<fork_site_use> fork_site_uses() {
   std::vector<fork_site_use> uses;
   if (sojourn_fork_sites.all_counted == 0) return uses;
   for (const fork_site* s = sojourn_fork_sites.latest; s != nullptr; s = s->next) {
-    const bool is_linked = s->blocked >= blocked_until_links && s->forks < s->links_until;
-    uses.push_back({s->forked_at, s->forks, s->blocked, s->bytes_cut, is_linked});
+    uses.push_back({reinterpret_cast<std::uint64_t>(s), s->forked_at, s->forks, s->blocked,
+                    s->bytes_cut, s->forks < s->links_until});
   }
   std::sort(uses.begin(), uses.end(),
             [](const auto& a, const auto& b) { return a.forks > b.forks; });
   return uses;
 }
 
-bool is_oldest(const fork_link* link) { return link->outer == 0 && link->by_tables == 0; }
+bool is_oldest(const fork_link* link) { return link->outer == 0 && link->by_tables() == 0; }
 
 }  // namespace sojourn::detail

@@ -24,14 +24,16 @@ inline std::uint64_t forks_by_tables() { return counts.forks - sojourn_fork_link
 /// In the child's frames, at their older end. Written by sojourn_call_linked.
 struct fork_link {
   fork_site* site;
-  std::uint64_t by_tables;  ///< forks_by_tables() when it was made.
-  std::uint64_t outer;      ///< The next older link, as fork_link_state has the youngest.
+  // These are negated: frames with links may leave, and words that look like addresses keep them.
+  std::uint64_t forked;  ///< forks_by_tables() when it was made.
+  std::uint64_t outer;   ///< The next older link, as fork_link_state has the youngest.
   /// The older side's values of r15, r14, r13, r12, rbx, rbp.
   std::uint64_t registers[6];
   std::uint64_t pc;  ///< The return address.
 
   /// The address of the mark, as the tables have it: one past the child's frames.
   std::uint64_t at() const { return reinterpret_cast<std::uint64_t>(this + 1); }
+  std::uint64_t by_tables() const { return -forked; }
   fork_link* older() const { return reinterpret_cast<fork_link*>(-outer); }
 };
 inline fork_link* youngest_known_link() {
@@ -48,6 +50,7 @@ inline own_links links_of_running() { return {sojourn_fork_links.youngest, forks
 
 /// What became of the forks of a site on this rank.
 struct fork_site_use {
+  std::uint64_t site;  ///< Its address, the same on all ranks that run a program.
   std::uint64_t code;  ///< Where it forked first: a return address.
   std::uint64_t forks;
   std::uint64_t blocked;
@@ -70,13 +73,27 @@ extern "C" sojourn::detail::fork_sites sojourn_fork_sites;
 
 namespace sojourn::detail {
 
-/// A child with so many bytes of frames is about to be cut off.
-void note_cut(std::uint64_t bytes);
+/// How a child was cut off: because it has blocked, with so many bytes of frames, and whether a
+/// link has told where; or because its frames leave for another rank.
+using cut_of_child = std::uint64_t;
+inline constexpr cut_of_child left_for_elsewhere = 0;
+// Added to the bytes, a multiple of 8.
+inline constexpr cut_of_child found_by_link = 1;
+inline constexpr cut_of_child link_in_vain = 2;  ///< It has a link, and was found by a walk.
+/// The handler of the fork that was cut off so is about to begin.
+void note_cut(cut_of_child how);
 /// The link of the youngest fork of the running piece `p`, when that is known without a walk and is
 /// the youngest mark of all; else null. Requires: called below the frames of `p`.
 fork_link* youngest_link(const piece* p);
 /// The boundary of its fork.
 boundary boundary_of(fork_link* link);
+/// The link of the fork `b`, a mark in the tables, or null when it has none. Requires: the younger
+/// frames, from `sp` on, are in place.
+const fork_link* link_of(const boundary& b, std::uint64_t sp);
+/// The cut_of_child of a child that has blocked and was found by a walk.
+inline cut_of_child cut_after_walk(const boundary& b, std::uint64_t sp) {
+  return (b.end - sp) | (b.open == nullptr && link_of(b, sp) != nullptr ? link_in_vain : 0);
+}
 /// boundaries::end_of_next for that fork, when that is known without a walk; else 0.
 std::uint64_t end_of_next(const piece* p, const fork_link* link);
 /// True when it is known that the running piece has no fork in the tables older than that.

@@ -26,7 +26,7 @@ child_way attend_fork(mark_kind kind) {
 }
 
 [[gnu::noinline]] void clear_room_for_child() {
-  std::array<std::uint64_t, 256> room;
+  std::array<std::uint64_t, 128> room;  // more than what looked took
   room.fill(0);
   asm volatile("" : : "r"(room.data()) : "memory");
 }
@@ -49,9 +49,9 @@ void attach_forks() {
     throw error(format("SOJOURN_EXECUTION=%s is neither hybrid nor heap", text));
   }
   if (way == "heap") counts.at_forks |= at_fork::on_heap;
-  // The frames of a child then begin in a page of their own, which takes a mark in the frame.
   const char* stats = std::getenv("SOJOURN_STATS");
   sojourn_fork_sites.all_counted = stats != nullptr && std::string_view(stats) == "on" ? 1 : 0;
+  // The frames of a child then begin in a page of their own, which takes a mark in the frame.
   if (checked()) counts.at_forks |= at_fork::marked;
 }
 

@@ -436,7 +436,7 @@ void give_handler_context(piece* older, const boundary& b, const handler_entry& 
   write_handler_context(older->image, b, entry, result);
 }
 
-piece* cut(piece* older, const boundary& b) {
+piece* cut(piece* older, const boundary& b, std::uint64_t how_cut) {
   const std::uint64_t outer = is_by_reference(b.kind) ? end_of_outer(boundaries(older), b) : 0;
   piece* younger = divide(older, b, outer, older->sp, older->holds);
   younger->youngest =
@@ -466,7 +466,11 @@ piece* cut(piece* older, const boundary& b) {
   }
   older->sp = older->in_place_from = b.end;
   older->youngest = older_mark(older, b, older->youngest);
-  if (b.open == nullptr) give_handler_context(older, b, separate(b), younger->result);
+  if (b.open == nullptr) {
+    handler_entry entry = separate(b);
+    entry.how_cut = how_cut;
+    give_handler_context(older, b, entry, younger->result);
+  }
   // The younger part is in place, too: it follows the older one in the slot's list.
   younger->next_in_slot = std::exchange(older->next_in_slot, younger);
   return younger;

@@ -182,10 +182,11 @@ std::byte* room_for(piece* p);
 void copy_in(piece* p, const std::byte* from);
 
 /// Cuts the suspended `older` at its open mark `b`: what is younger becomes a new piece whose
-/// result goes to a new ticket, which the mark or the older side's handler receives. Requires: the
-/// frames of `older` are in place. Takes constant time unless `older` has by-reference children,
-/// mutexes, or marks that have saved something.
-piece* cut(piece* older, const boundary& b);
+/// result goes to a new ticket, which the mark or the older side's handler receives; so does
+/// `how_cut`, a cut_of_child (fork_links.hpp). Requires: the frames of `older` are in place. Takes
+/// constant time unless `older` has by-reference children, mutexes, or marks that have saved
+/// something.
+piece* cut(piece* older, const boundary& b, std::uint64_t how_cut = 0);
 /// The part of cut() that does not depend on where the state of `older` is kept, in its descriptor
 /// or in `running`: makes the new piece, whose youngest byte is at `sp`, and its ties. `outer`:
 /// end_of_outer, when the younger side refers to the older one. `holds`: before, the youngest hold

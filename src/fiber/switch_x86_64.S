@@ -256,15 +256,12 @@ sojourn_call_counted:
     mov     [r11 + 40], rax
     mov     [rip + sojourn_fork_sites], r11
     cmp     qword ptr [rip + sojourn_fork_sites + 8], 0
-    jne     2f
-    mov     rax, [r11 + 56]
-    mov     [r11 + 48], rax
+    jne     1f
+    mov     rax, [r11 + 64]
+    mov     [r11 + 56], rax
+    mov     [r11 + 72], rax
 1:
-    jmp     [r11 + 56]
-2:
-    mov     rax, [r11 + 48]
-    mov     [r11 + 64], rax
-    jmp     [r11 + 56]
+    jmp     [r11 + 64]
     .cfi_endproc
     .size   sojourn_call_counted, . - sojourn_call_counted
 
@@ -272,11 +269,11 @@ sojourn_call_counted:
    jump from the function that the fork has called.
      r11  the site
    The link lies in the child's frames, right below the return address, which identifies the mark:
-     [ site ] [ forks by tables so far ] [ next older link ] [ r15, r14, r13, r12, rbx, rbp ]
+     [ site ] [ negated forks by tables so far ] [ next older link ] [ r15, r14, r13, r12, rbx, rbp ]
    The registers hold values of the older frames: they are saved here and zeroed, as for
    sojourn_fork_marked. */
     .globl  sojourn_call_linked
-    .type   sojourn_call_linked, @function
+    .type   sojourn_call_linked, function
     .p2align 6
 sojourn_call_linked:
     .cfi_startproc
@@ -303,9 +300,8 @@ sojourn_call_linked:
     mov     rax, [rip + sojourn_fork_links + 8]
     inc     rax
     mov     [rip + sojourn_fork_links + 8], rax
-    mov     rbx, [rip + _ZN7sojourn6detail6countsE + 312] /* counts.forks: fork_links.cpp */
-    sub     rbx, rax
-    push    rbx
+    sub     rax, [rip + _ZN7sojourn6detail6countsE + 312] /* counts.forks: fork_links.cpp */
+    push    rax
     .cfi_adjust_cfa_offset 8
     push    r11
     .cfi_adjust_cfa_offset 8
@@ -319,7 +315,9 @@ sojourn_call_linked:
     xor     r14d, r14d
     xor     r15d, r15d
     inc     qword ptr [r11]
-    call    [r11 + 56]
+    call    [r11 + 64]
+    .globl  sojourn_linked_child_returns
+sojourn_linked_child_returns:
     pop     r11
     .cfi_adjust_cfa_offset -8
     add     rsp, 8
@@ -352,8 +350,8 @@ sojourn_call_linked:
     ret
     .cfi_restore_state
 2:  /* For long no child of the site has blocked. */
-    mov     rcx, [r11 + 64]
-    mov     [r11 + 48], rcx
+    mov     rcx, [r11 + 72]
+    mov     [r11 + 56], rcx
     jmp     1b
     .cfi_endproc
     .size   sojourn_call_linked, . - sojourn_call_linked
@@ -474,7 +472,7 @@ sojourn_enter_handler:
 
 /* The same as a context (write_handler_context), which lies below the handler's frame:
      sp -> [ resume ] [ r15, r14, r13, r12, rbp, rbx ] [ the call's return address ] [ handlers ]
-           [ which ] [ ticket ] [ - ] */
+           [ which ] [ ticket ] [ how it was cut ] */
     .type   sojourn_handler_context, @function
     .p2align 4
 sojourn_handler_context:
@@ -491,6 +489,7 @@ sojourn_handler_context:
     .globl  sojourn_resume_handler
 sojourn_resume_handler:
     mov     rdi, [rsp + 72]
+    mov     rsi, [rsp + 80]
     sub     rsp, 8
     .cfi_adjust_cfa_offset 8
     call    sojourn_begin_handler

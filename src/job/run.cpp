@@ -423,8 +423,6 @@ void watch_alone() {
   }
 }
 
-/// Adds to the job's segment what the entries of SOJOURN_VIA matched on this rank, so that the
-/// launcher tells of it once.
 /// Lets `write` add to what finished ranks have told. Not when another rank keeps the lock, which
 /// it holds for microseconds: one that died with it must not stop this one.
 template <class Write>
@@ -438,6 +436,8 @@ void tell_launcher(Write write) {
   s.telling_locked.store(0);
 }
 
+/// Adds to the job's segment what the entries of SOJOURN_VIA matched on this rank, so that the
+/// launcher tells of it once.
 void tell_of_settings() {
   // A single rank has no access to another one's objects, and the setting may be for larger jobs.
   if (job.count == 1) return;
@@ -460,6 +460,7 @@ void tell_of_settings() {
   });
 }
 
+/// The same of the places where this rank forked.
 void tell_of_forks() {
   if (self.segment == nullptr) return;
   const std::vector<fork_site_use> uses = fork_site_uses();
@@ -469,12 +470,17 @@ void tell_of_forks() {
     for (const fork_site_use& use : uses) {
       fork_site_told* const end = s.fork_sites + s.fork_site_count;
       fork_site_told* told = std::find_if(s.fork_sites, end, [&](const fork_site_told& one) {
-        return one.code == use.code && one.part == part;
+        return one.site == use.site && one.part == part;
       });
       if (told == end) {
-        if (s.fork_site_count == fork_sites_told_max) continue;
-        ++s.fork_site_count;
-        *told = {use.code, 0, 0, 0, part, 0, 0};
+        if (s.fork_site_count < fork_sites_told_max) {
+          ++s.fork_site_count;
+        } else {
+          told = std::min_element(s.fork_sites, end,
+                                  [](const auto& a, const auto& b) { return a.forks < b.forks; });
+          if (told->forks >= use.forks) continue;
+        }
+        *told = {use.site, use.code, 0, 0, 0, part, 0, 0};
       }
       told->forks += use.forks;
       told->blocked += use.blocked;

@@ -84,6 +84,7 @@ inline constexpr std::size_t setting_uses_max = 16;
 /// A place where ranks forked, told by those that are asked for it (SOJOURN_STATS) when they
 /// finish.
 struct fork_site_told {
+  std::uint64_t site;  ///< Its address, the same on all ranks of a part.
   std::uint64_t code;  ///< A return address.
   std::uint64_t forks;
   std::uint64_t blocked;

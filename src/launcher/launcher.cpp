@@ -278,7 +278,7 @@ namespace {
 
 std::vector<fork_figures> read_forks(const job_segment& s, const launch_plan& plan) {
   // Measured on x86-64 (sojourn bench hybrid): a link, and a walk over a frame of usual length.
-  constexpr std::uint64_t link_instructions = 50;
+  constexpr std::uint64_t link_instructions = 40;
   constexpr std::uint64_t frame_instructions = 50;
   constexpr std::uint64_t frame_bytes = 64;
   std::map<std::uint32_t, code_places> places;

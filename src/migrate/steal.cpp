@@ -11,6 +11,7 @@
 
 #include "base/check.hpp"
 #include "fiber/block.hpp"
+#include "fiber/fork_links.hpp"
 #include "fiber/forks.hpp"
 #include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
@@ -152,7 +153,10 @@ leaving_frames frames_of(const piece* p, std::uint64_t low, const boundary& youn
     frames.older_end += sizeof(mark) + about_a_frame;
   }
   const bool older_in_tables = older && older.open == nullptr;
-  if (older_in_tables) frames.of_older = older.older.registers;
+  if (older_in_tables) {
+    frames.of_older = older.older.registers;
+    frames.link = link_of(older, low);
+  }
   if (younger && younger.open == nullptr) {
     for (std::size_t i = 0; i < preserved_registers; ++i) {
       const std::uint64_t* const at = younger.older.registers[i];

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <initializer_list>
 #include <iterator>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "fiber/fork_links.hpp"
 #include "memory/address_map.hpp"
 #include "memory/stack_slots.hpp"
 #include "migrate/scan.hpp"
@@ -113,6 +115,10 @@ class look {
   }
 
   bool is_of_older(std::uint64_t at) const {
+    constexpr std::uint64_t of_link = offsetof(fork_link, registers);
+    const auto link = reinterpret_cast<std::uint64_t>(frames_.link);
+    if (link != 0 && at + sizeof(std::uint64_t) - 1 - link < of_link + sizeof(std::uint64_t) - 1)
+      return true;
     return std::any_of(frames_.of_older.begin(), frames_.of_older.end(), [at](const auto* slot) {
       return at + sizeof(std::uint64_t) - 1 - reinterpret_cast<std::uint64_t>(slot) <
              2 * sizeof(std::uint64_t) - 1;

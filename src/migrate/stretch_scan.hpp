@@ -19,6 +19,8 @@
 
 namespace sojourn::detail {
 
+struct fork_link;
+
 /// Frames of one stack slot, [low, high), that are to leave: the youngest, or those between two
 /// marks.
 struct leaving_frames {
@@ -32,6 +34,9 @@ struct leaving_frames {
   std::array<std::uint64_t, preserved_registers> registers{};
   /// Where they have saved registers of the frames that called them: words that do not leave.
   std::array<std::uint64_t*, preserved_registers> of_older{};
+  /// The link of the fork that they are the child of, if it has one. What it says of that fork is
+  /// of no use elsewhere.
+  const fork_link* link = nullptr;
   bool thread_has_heap;  ///< They belong to a thread with a heap of its own (thread_heap()).
 };
 

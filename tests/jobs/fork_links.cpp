@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sites of forks whose children block often, seldom or never, so that their marks are found by
 // links, by walks, or by both in turn (sojourn/detail/fork_site.hpp).
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -24,7 +27,7 @@ template <class Body>
   return found + kept - static_cast<word>(frames);
 }
 
-/// Waits below so many frames when `later`; otherwise finds its answer there.
+/// Takes what it may have to wait for, below so many frames.
 [[gnu::noinline]] word wait_below(int frames, future<word>* from) {
   auto body = [from] { return from->get(); };
   return below(frames, body);
@@ -73,8 +76,8 @@ void children_give_what_they_found_at_sites_of_all_kinds() {
   CHECK_EQUAL(blocks_now_and_then(count), sum_below(count));
 }
 
-/// Forks a child of its own at each level, by way of a link at the even ones once it has blocked
-/// there often enough, and the youngest waits.
+/// Forks a child at each level, and the youngest waits. Each level has a site of its own, and forks
+/// another child before that never blocks, and so never has a link.
 template <int Level>
 [[gnu::noinline]] word nested(future<word>* from) {
   if constexpr (Level == 0) {
@@ -169,6 +172,64 @@ void what_a_child_throws_leaves_the_links_of_its_callers_right() {
   }
 }
 
+/// Its children refer to its variables, as do theirs; all wait, and so does it while they do.
+[[gnu::noinline]] word refers(int depth, std::vector<future<word>>& answers) {
+  word own = 1, below = 0;
+  auto first = fork([&] { own += answers[static_cast<std::size_t>(2 * depth)].get(); });
+  auto second = fork([&] {
+    if (depth > 0) below = refers(depth - 1, answers);
+    own += answers[static_cast<std::size_t>(2 * depth + 1)].get();
+  });
+  second.get();
+  first.get();
+  return own + below;
+}
+
+void children_refer_to_their_callers_frames() {
+  constexpr int depth = 6;
+  constexpr word children = 2 * (depth + 1);
+  std::minstd_rand random(5);
+  for (int round = 0; round < 60; ++round) {
+    std::vector<future<word>> results(children);
+    std::vector<continuation<word>> answers(children);
+    for (word i = 0; i < children; ++i)
+      std::tie(answers[i], results[i]) = make_continuation<word>();
+    auto all = fork([&results] { return refers(depth, results); });
+    std::vector<word> order(children);
+    std::iota(order.begin(), order.end(), word{0});
+    std::shuffle(order.begin(), order.end(), random);
+    for (const word i : order) {
+      answers[i](i);
+      if (random() % 2 == 0) yield();
+    }
+    CHECK_EQUAL(all.get(), children * (children - 1) / 2 + depth + 1);
+  }
+}
+
+bool waits_in_function = false;
+template <class... P>
+double sum_of(P... each) {
+  if (waits_in_function) yield();
+  return (0.0 + ... + static_cast<double>(each));
+}
+
+/// A function is called through one of the runtime's, with its own address behind the arguments.
+void functions_get_their_parameters_as_they_are() {
+  for (int round = 0; round < 40; ++round) {
+    waits_in_function = round % 3 != 0;
+    const auto i = static_cast<std::int8_t>(round - 20);
+    CHECK_EQUAL(fork(sum_of<double>, 0.5 * round).get(), 0.5 * round);
+    CHECK_EQUAL(fork(sum_of<float, double>, 0.25f, 0.5).get(), 0.75);
+    CHECK_EQUAL(fork(sum_of<bool, char, double, float>, true, char{3}, 0.5, 0.25f).get(), 4.75);
+    CHECK_EQUAL(fork(sum_of<std::int8_t, std::uint8_t, long, double, double>, i, std::uint8_t{200},
+                     -7L, 0.5, 0.5)
+                    .get(),
+                194.0 + i);
+    CHECK_EQUAL(fork(sum_of<int, int, int, int, int, int>, 1, 2, 3, 4, 5, round).get(),
+                15.0 + round);
+  }
+}
+
 /// Children that wait for other ranks, below children that move to them.
 [[gnu::noinline]] word travels(rank_t to, word value) {
   return rpc(
@@ -211,6 +272,9 @@ int main(int argc, char** argv) {
                  a_fork_without_a_link_is_found_below_one_that_has_one);
     check::claim("what a child throws leaves the links of its callers right",
                  what_a_child_throws_leaves_the_links_of_its_callers_right);
+    check::claim("children refer to their callers' frames", children_refer_to_their_callers_frames);
+    check::claim("functions get their parameters as they are",
+                 functions_get_their_parameters_as_they_are);
     check::claim("children below links move and come back",
                  children_below_links_move_and_come_back);
     return check::verdict();

@@ -2,7 +2,7 @@
 // What the forks of one child function have learned. The mark of a fork is an entry of the
 // exception tables, which costs nothing until the child blocks; finding it then takes a walk over
 // the child's frames. Where children block often, the child is called by way of a *link*, which
-// says where the mark is: some 30 instructions for each fork, and no walk. The choice between the
+// says where the mark is: some 40 instructions for each fork, and no walk. The choice between the
 // two is that of Plevyak et al., Hybrid Execution, 3.2.1, where a compiler made it; here it is made
 // as the program runs.
 #pragma once
@@ -37,15 +37,19 @@ struct fork_site {
   std::uint64_t forked_at = 0;  ///< Where it forked first: a return address.
   fork_site* next = nullptr;    ///< In the list of all that have forked.
 
-  /// A child of the site has blocked. True when its forks go by way of links from now on.
+  std::uint64_t links_from = 2;  ///< From so many blocked children on, forks leave links.
+
+  /// A child of the site was cut off. True when its forks go by way of links from now on.
   bool child_was_cut();
 };
 
 template <class Function>
 struct fork_site_of : fork_site {
-  Function* entry;     ///< What a fork calls.
-  Function* plain;     ///< The child's function.
-  Function* unlinked;  ///< What a fork calls without links: `plain`; with --stats, what counts.
+  Function* entry;  ///< What a fork calls.
+  Function* plain;  ///< The child's function.
+  /// What a fork calls without links: what counts it; `plain` from the first fork on, unless all
+  /// are counted.
+  Function* unlinked;
 };
 
 /// The site of the forks of that kind that call `Plain`.
@@ -65,7 +69,7 @@ struct child_site<Kind, Plain> {
   static constexpr function* counted = Plain;
   static constexpr function* linked = Plain;
 #endif
-  static inline constinit fork_site_of<function> site{{}, counted, Plain, Plain};
+  static inline constinit fork_site_of<function> site{{}, counted, Plain, counted};
 };
 
 /// No link of the running piece is known any more: marks are found by walks.
@@ -76,7 +80,8 @@ struct fork_link_state {
   /// Of the youngest link its negated address: the bytes of frames that may travel hold such words,
   /// which must not look like addresses in frames that stay. 0: none is known.
   std::uint64_t youngest = 0;
-  /// Forks that were not begun in this piece with a mark in the tables and without a link.
+  /// Of counts.forks those that left a link or a mark in a frame, and those of other pieces. The
+  /// rest has been begun by this piece and left its mark in the tables alone.
   std::uint64_t others = 0;
 };
 

@@ -155,9 +155,10 @@ inline void count_marked_fork() {
 template <mark_kind Kind, class R, class F, class... A>
 [[gnu::noinline]] future<R> start_after_look(F fn, A... arguments) {
   count_marked_fork();
-  const bool looks = (counts.at_forks & at_fork::seen_by(Kind)) != 0;
-  const child_way way = looks ? attend_fork(Kind) : child_way::in_place;
-  if (looks && way != child_way::on_heap) clear_room_for_child();
+  const std::uint32_t seen = counts.at_forks & at_fork::seen_by(Kind);
+  const child_way way = seen != 0 ? attend_fork(Kind) : child_way::in_place;
+  constexpr std::uint32_t looks_for_ranks = at_fork::first | at_fork::hungry | at_fork::tidy;
+  if ((seen & looks_for_ranks) != 0 && way != child_way::on_heap) clear_room_for_child();
   if (way == child_way::in_place) {
     return call_under_mark<Kind, R>(std::move(fn), std::move(arguments)...);
   }
@@ -234,7 +235,7 @@ template <class R>
 template <class Site, mark_kind Kind, class R>
 [[gnu::noinline, gnu::cold]] future<R> future_after_cut(ticket_id result, std::uint32_t fp) {
   handler_goes_on(fp);
-  if (Site::site.child_was_cut()) Site::site.entry = Site::linked;
+  Site::site.entry = Site::site.child_was_cut() ? Site::linked : Site::site.unlinked;
   return future_of_child<Kind, R>(result);
 }
 
