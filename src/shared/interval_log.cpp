@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <numeric>
 
@@ -10,14 +11,17 @@
 
 namespace sojourn::detail::pages {
 
-interval_log::interval_log(int me, int ranks, std::size_t pages, std::pmr::memory_resource* memory)
+interval_log::interval_log(int me, int ranks, std::size_t pages, std::pmr::memory_resource* memory,
+                           interval mine)
     : me_(me),
       ranks_(ranks),
       pages_(pages),
       memory_(memory),
       known_(static_cast<std::size_t>(ranks), 0, memory),
       collected_(static_cast<std::size_t>(ranks), 0, memory),
-      of_(static_cast<std::size_t>(ranks), memory) {}
+      of_(static_cast<std::size_t>(ranks), memory) {
+  known_[static_cast<std::size_t>(me)] = collected_[static_cast<std::size_t>(me)] = mine;
+}
 
 interval_log::~interval_log() {
   for (auto& records : of_)
@@ -63,6 +67,11 @@ std::uint64_t sum(const interval* clock, int ranks) {
 
 const interval_record& interval_log::close(const interval_pages& pages) {
   const auto me = static_cast<std::size_t>(me_);
+  if (known_[me] == std::numeric_limits<interval>::max()) [[unlikely]]
+    die("rank %d has released what it stored to shared memory %u times, which are all that a job "
+        "can "
+        "count: save what it has computed, and go on in another job",
+        me_, known_[me]);
   interval_record* r = make(static_cast<std::uint16_t>(me_), ++known_[me],
                             static_cast<std::uint32_t>(pages.ranges.size()),
                             static_cast<std::uint32_t>(pages.versions.size()));

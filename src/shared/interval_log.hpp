@@ -78,8 +78,10 @@ inline void take_later(std::span<interval> to, std::span<const interval> other) 
 
 class interval_log {
  public:
-  /// `pages`: so many there are.
-  interval_log(int me, int ranks, std::size_t pages, std::pmr::memory_resource* memory);
+  /// `pages`: so many there are. `mine`: the last interval of this rank that is gone. Tests begin
+  /// shortly before the numbers end, which otherwise takes four billion intervals.
+  interval_log(int me, int ranks, std::size_t pages, std::pmr::memory_resource* memory,
+               interval mine = 0);
   interval_log(const interval_log&) = delete;
   interval_log& operator=(const interval_log&) = delete;
   ~interval_log();
@@ -91,7 +93,7 @@ class interval_log {
   const interval_record& find(int owner, interval index) const;
   std::size_t bytes() const { return bytes_; }
 
-  /// Closes this rank's next interval.
+  /// Closes this rank's next interval. Ends the rank after the last number.
   const interval_record& close(const interval_pages& pages);
 
   /// Writes which intervals in `up_to` are not in `base`, and their records.

@@ -91,6 +91,7 @@ void locks::grant(lock_number l, lock& k) {
   message_writer& out = x_.begin({.what = page_message::lock_grant});
   out.put(l);
   x_.log.write(out, k.next_knows, x_.log.known());
+  vector_clock(k.next_knows.get_allocator()).swap(k.next_knows);
   x_.send(to);
 }
 
@@ -105,7 +106,7 @@ void locks::receive(page_message_reader& from, const message_head& head) {
   lock& k = of(l);
   switch (head.what) {
     case page_message::lock_request: {
-      from.require(head.rank < x_.ranks && manager(l) == x_.me,
+      from.require(head.rank == from.from() && manager(l) == x_.me,
                    "asks for a lock that this rank does not manage");
       const int last = k.last;
       k.last = head.rank;
@@ -116,8 +117,9 @@ void locks::receive(page_message_reader& from, const message_head& head) {
       return x_.send(last);
     }
     case page_message::lock_forward:
-      from.require(k.next < 0 && head.rank < x_.ranks && head.rank != x_.me,
-                   "forwards a second request for a lock");
+      from.require(
+          from.from() == manager(l) && k.next < 0 && head.rank < x_.ranks && head.rank != x_.me,
+          "forwards a second request for a lock");
       k.next = head.rank;
       k.next_knows.resize(static_cast<std::size_t>(x_.ranks));
       from.take_clock(k.next_knows);

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory_resource>
 #include <unordered_map>
 
@@ -53,14 +53,16 @@ class locks {
  private:
   struct lock {
     explicit lock(std::pmr::memory_resource* memory) : local(memory), next_knows(memory) {}
+    // A program may have a million of them, most of which nobody wants: what is empty here takes no
+    // memory of its own.
+    waiter held = nullptr;
+    std::pmr::list<waiter> local;
+    vector_clock next_knows;      ///< Of the rank that waits.
+    int next = -1;                ///< The rank that waits for this one's token.
+    int last = -1;                ///< At the manager: who asked last.
+    std::uint16_t handed_on = 0;  ///< So often to fibers of this rank while another waited.
     bool token = false;
     bool asked = false;
-    waiter held = nullptr;
-    int next = -1;           ///< The rank that waits for this one's token.
-    int last = -1;           ///< At the manager: who asked last.
-    unsigned handed_on = 0;  ///< So often to fibers of this rank while another waited.
-    std::pmr::deque<waiter> local;
-    vector_clock next_knows;
   };
 
   lock& of(lock_number l);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "base/check.hpp"
@@ -94,6 +95,14 @@ void lsw::note_version(lsw_page& a, std::uint32_t version) {
   if (!a.owns && a.version < a.needed) table_.set_may(a, access::none);
 }
 
+std::uint32_t lsw::next_version(lsw_page& a) {
+  if (a.version == std::numeric_limits<std::uint32_t>::max()) [[unlikely]]
+    die("page %u of shared memory under lsw has had %u versions, which are all that a job can "
+        "count: save what it has computed, and go on in another job",
+        table_.number_of(a), a.version);
+  return ++a.version;
+}
+
 void lsw::list_stores(interval_pages& out) {
   std::sort(open_.begin(), open_.end());
   for (page_number g : open_) {
@@ -102,7 +111,7 @@ void lsw::list_stores(interval_pages& out) {
     std::uint32_t version = a.left_with;
     a.left_with = 0;
     if (a.owns && a.may == access::store) {
-      version = ++a.version;
+      version = next_version(a);
       if (a.pinned == access::store && holds(rule::pinned_stays_dirty)) {
         a.open = true;
         stays_.push_back(g);
@@ -142,7 +151,7 @@ void lsw::give(lsw_page& a) {
   if (!a.has_next || (a.pinned != access::none && holds(rule::pinned_stays))) return;
   a.has_next = false;
   if (a.open && a.may == access::store && a.used) {
-    if (holds(rule::count_at_transfer)) ++a.version;
+    if (holds(rule::count_at_transfer)) (void)next_version(a);
     a.left_with = a.version;
   }
   a.owns = a.used = false;

@@ -47,6 +47,7 @@ class lsw final : public page_protocol {
  private:
   lsw_page& page(page_number g);
   lsw_page& checked_page(const page_message_reader& from, page_number g);
+  std::uint32_t next_version(lsw_page& a);
   void note_version(lsw_page& a, std::uint32_t version);
   void provide(lsw_page& a);
   void give(lsw_page& a);

@@ -501,7 +501,10 @@ void rank_memory::end_for_want_of(page_number page, access needed) {
 
 void rank_memory::answer_bell(const void* context) {
   // Notices might come, and pinned pages must be up to date before the program goes on.
-  if (pages_.any_pinned() || !interrupts_user_code(context)) return;
+  if (pages_.any_pinned() || !interrupts_user_code(context)) {
+    missed_bell_ = true;
+    return;
+  }
   const bool is_there_again =
       went_on_.fiber == running_piece() && went_on_.registers == interrupted_registers(context);
   // A loop that waits for another value may be the instruction alone, and then looks like this each

@@ -236,6 +236,7 @@ class rank_memory final : public services {
   } went_on_;
   /// While a doorbell is answered: the fiber that runs has not executed its instruction yet.
   bool instruction_waits_ = false;
+  bool missed_bell_ = false;  ///< It rang where it could not be answered; unlock() looks after it.
   bool refreshes_pinned_ = false;
   std::pmr::vector<std::uint64_t> undivided_;            ///< Scopes that are open.
   std::pmr::vector<std::pmr::vector<std::byte>> parts_;  ///< Come of a message, by rank and class.

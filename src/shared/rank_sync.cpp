@@ -87,6 +87,13 @@ void rank_memory::unlock(std::uint64_t l, bool fair) {
   }
   pages_.release_lock(l, pages_.others_turn(l, fair));
   end_hold(held);
+  // A rank that only locks and unlocks what is here is mostly in the runtime when it is rung at,
+  // and would look at no message for long.
+  if (missed_bell_) [[unlikely]] {
+    missed_bell_ = false;
+    take_replies_about_shared_memory();
+    refresh_pinned();
+  }
 }
 
 // --- Atomics, flags and the like

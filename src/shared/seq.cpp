@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shared/seq.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <memory_resource>
@@ -32,7 +33,8 @@ struct seq_home {
     copies[owner] = true;
   }
   std::uint16_t owner;
-  bool busy = false;
+  bool busy = false;              ///< Until `served` confirms.
+  std::uint16_t served = 0;       ///< The rank that was allowed something last.
   std::pmr::vector<bool> copies;  ///< Of each rank: whether it has one.
   std::pmr::deque<request> waiting;
 };
@@ -131,6 +133,7 @@ void seq::serve_next(seq_page& a) {
   const request r = h.waiting.front();
   h.waiting.pop_front();
   h.busy = true;
+  h.served = r.from;
   const bool store = (r.flags & to_store) != 0;
   const bool has =
       holds(rule::data_by_copyset_at_home) ? h.copies[r.from] : (r.flags & has_copy) != 0;
@@ -194,33 +197,44 @@ void seq::receive(page_message_reader& from, const message_head& head) {
   switch (head.what) {
     case page_message::ask: {
       auto& waiting = home_of(a).waiting;
-      from.require(waiting.size() < static_cast<std::size_t>(x_.ranks), "asks for a page twice");
+      // It may ask for more before it confirms what it has been allowed.
+      from.require(std::none_of(waiting.begin(), waiting.end(),
+                                [&](const request& r) { return r.from == from.from(); }),
+                   "asks for a page twice");
       waiting.push_back({static_cast<std::uint16_t>(from.from()), head.flag});
       return serve_next(a);
     }
     case page_message::confirm:
-      from.require(home_of(a).busy, "confirms a page that it did not ask for");
+      from.require(home_of(a).busy && home_of(a).served == from.from(),
+                   "confirms a page that it did not ask for");
       home_of(a).busy = false;
       return serve_next(a);
     case page_message::allow:
-      from.require(a.asked != access::none, "allows what nobody asked for");
+      from.require(a.asked != access::none && !a.allowed && from.from() == x_.host.home(g),
+                   "allows what nobody asked for");
+      from.require(head.first < static_cast<std::uint32_t>(x_.ranks),
+                   "names more copies of a page than there are ranks");
       a.allowed = true;
       a.acknowledgements = static_cast<std::uint16_t>(head.first);
       if (head.flag != 0) a.has_data = true;
       return arrived(a);
     case page_message::data:
-      from.require(a.asked != access::none, "sends a page that nobody asked for");
+      from.require(a.asked != access::none && !a.has_data, "sends a page that nobody asked for");
       a.has_data = true;
       std::memcpy(x_.host.bytes(g), from.take_bytes(page_bytes).data(), page_bytes);
       ++x_.counts->pages_fetched;
       return arrived(a);
     case page_message::acknowledge:
+      from.require(a.asked == access::store && a.acknowledged + 1 < x_.ranks,
+                   "gives up a copy of a page that nobody wants to store to");
       ++a.acknowledged;
       return arrived(a);
     case page_message::forward_load:
     case page_message::forward_store:
     case page_message::invalidate:
       from.require(a.may != access::none && !a.postponed, "is for a rank without the page");
+      from.require(from.from() == x_.host.home(g) && head.rank < x_.ranks && head.rank != x_.me,
+                   "hands a page on that is not its own");
       if (!stays(a, head.what)) return give(head.what, a, head.rank);
       a.postponed = true;
       a.late = head.what;
