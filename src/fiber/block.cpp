@@ -25,7 +25,7 @@ piece* block_below_mark(piece* left) {
     return left;
   }
   ++counts.forks_blocked;
-  piece* younger = cut(left, b, cut_after_walk(b, left->sp));
+  piece* younger = cut(left, b, cut_after_walk(b, left->sp, left->links.by_tables));
   younger->has_forks = false;  // this was the youngest
   make_ready_first(left, 1);
   return younger;
@@ -153,6 +153,7 @@ long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp
   if (p == spare_stacks.spare) become_fiber(p, handover.called_by);
   running_fiber = nullptr;
   const std::uint64_t outer = is_by_reference(b.kind) ? each.end_of_next() : 0;
+  const cut_of_child how = cut_after_walk(b, sp, forks_by_tables());
   piece* younger = cut_running(p, b, outer, sp);
   forget_fork_links();
   if (each.knows_of_none()) {
@@ -160,7 +161,7 @@ long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp
     begin_links({});
   }
   handler_entry entry = b.open == nullptr ? separate(b) : handler_entry{};
-  entry.how_cut = cut_after_walk(b, sp);
+  entry.how_cut = how;
   const ticket_id result = younger->result;
   ++counts.forks_blocked;
   act(younger, reinterpret_cast<void*>(context));
@@ -243,8 +244,8 @@ std::uint64_t find_youngest_mark() {
 // function.
 long leave_under_mark(leave_action action, void* context) {
   const piece* p = running_piece();
-  if (p == nullptr || (!may_have_forks() && !has_marked_fork(p)) || ready_queue.round_ends ||
-      stack_is_wanted(p) || running.mutexes != nullptr) {
+  if (p == nullptr || (!may_have_forks() && !has_marked_fork(p)) || stack_is_wanted(p) ||
+      running.mutexes != nullptr || (ready_queue.round_ends && youngest_link(p) == nullptr)) {
     return leave_whole(action, context);
   }
   return capture_stack(go_on_at_fork, reinterpret_cast<std::uint64_t>(action),

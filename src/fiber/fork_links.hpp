@@ -79,7 +79,7 @@ using cut_of_child = std::uint64_t;
 inline constexpr cut_of_child left_for_elsewhere = 0;
 // Added to the bytes, a multiple of 8.
 inline constexpr cut_of_child found_by_link = 1;
-inline constexpr cut_of_child link_in_vain = 2;  ///< It has a link, and was found by a walk.
+inline constexpr cut_of_child link_in_vain = 2;  ///< It has a link that does not tell.
 /// The handler of the fork that was cut off so is about to begin.
 void note_cut(cut_of_child how);
 /// The link of the youngest fork of the running piece `p`, when that is known without a walk and is
@@ -90,9 +90,12 @@ boundary boundary_of(fork_link* link);
 /// The link of the fork `b`, a mark in the tables, or null when it has none. Requires: the younger
 /// frames, from `sp` on, are in place.
 const fork_link* link_of(const boundary& b, std::uint64_t sp);
-/// The cut_of_child of a child that has blocked and was found by a walk.
-inline cut_of_child cut_after_walk(const boundary& b, std::uint64_t sp) {
-  return (b.end - sp) | (b.open == nullptr && link_of(b, sp) != nullptr ? link_in_vain : 0);
+/// The cut_of_child of a child that has blocked and was found by a walk. `by_tables`: the piece's
+/// forks_by_tables() then.
+inline cut_of_child cut_after_walk(const boundary& b, std::uint64_t sp, std::uint64_t by_tables) {
+  const fork_link* link = b.open == nullptr ? link_of(b, sp) : nullptr;
+  const bool in_vain = link != nullptr && link->by_tables() != by_tables;
+  return (b.end - sp) | (in_vain ? link_in_vain : 0);
 }
 /// boundaries::end_of_next for that fork, when that is known without a walk; else 0.
 std::uint64_t end_of_next(const piece* p, const fork_link* link);
