@@ -229,7 +229,7 @@ bool has_fork_below(const void* variable) {
   if (p == nullptr || !may_have_forks()) return false;
   const auto at = reinterpret_cast<std::uint64_t>(variable);
   if (const fork_link* link = youngest_link(p)) return link->at() <= at;
-  return capture_stack(find_fork_below, at, 0) != 0;
+  return sojourn_capture(find_fork_below, at, 0) != 0;
 }
 
 std::uint64_t find_youngest_mark() {
