@@ -83,7 +83,8 @@ struct run_options {
     flag("--bind", bind, "Give each rank a core of its own, and say so when there are too few");
     flag("--no-bind", no_bind, "Let the kernel place ranks [bound when there are enough cores]");
     flag("--label", label, "Put the rank before each line of output, as in: [2] text");
-    flag("--stats", stats, "After the job, print the counters of each rank and their sums");
+    flag("--stats", stats,
+         "After the job, print the counters of each rank and their sums, and the places that fork");
     text("--stats-json", stats_json, "FILE", "Write the same to FILE as JSON");
     flag("--shared-report", shared_report,
          "After the job, print which pages of shared memory fault most and where, which ranks "

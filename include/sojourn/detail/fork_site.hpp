@@ -32,11 +32,10 @@ struct fork_site {
   std::uint64_t forks = 0;  ///< Those by way of links; with --stats, all.
   /// From so many forks on the site does without links again; set when a child blocks.
   std::uint64_t links_until = 0;
-  std::uint64_t blocked = 0;    ///< Children that have blocked.
-  std::uint64_t bytes_cut = 0;  ///< Of the frames of those.
-  std::uint64_t forked_at = 0;  ///< Where it forked first: a return address.
-  fork_site* next = nullptr;    ///< In the list of all that have forked.
-
+  std::uint64_t blocked = 0;     ///< Children that have blocked.
+  std::uint64_t bytes_cut = 0;   ///< Of the frames of those.
+  std::uint64_t forked_at = 0;   ///< Where it forked first: a return address.
+  fork_site* next = nullptr;     ///< In the list of all that have forked.
   std::uint64_t links_from = 2;  ///< From so many blocked children on, forks leave links.
 
   /// A child of the site was cut off. True when its forks go by way of links from now on.

@@ -251,11 +251,19 @@ template <mark_kind Kind, class R, class Site, class... A>
   // Not before: what copies the arguments may look for open forks.
   ++counts.forks;
   try {
+#if SOJOURN_FORK_LINKS
+    auto* const& child = Site::site.entry;
+#else
+    // Hides from the compiler which function this is, for it is always the same one. So it is not
+    // inlined, is assumed to throw, and preserves the registers that the ABI names.
+    auto* child = Site::site.entry;
+    asm("" : "+r"(child));
+#endif
     if constexpr (std::is_void_v<R>) {
-      Site::site.entry(arguments...);
+      child(arguments...);
       return future<R>::of_value();
     } else {
-      return future<R>::of_value(Site::site.entry(arguments...));
+      return future<R>::of_value(child(arguments...));
     }
   } catch (const cut& at) {
     return future_after_cut<Site, Kind, R>(at.result, fp.word);
