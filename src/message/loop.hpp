@@ -33,9 +33,9 @@ bool take_reply_in_place(int rank);
 /// request and no other fiber runs meanwhile.
 void take_replies_until(bool (*over)(void* context), void* context);
 
-/// Delivers some of what has come about shared memory among replies, from each rank at most up to
-/// the first reply of another kind. For a signal handler that has interrupted the program's own
-/// code on a fiber's stack; a request that is half written there stays as it is.
+/// Delivers some of what has come about shared memory among replies, and leaves the others to the
+/// loop. For a signal handler that has interrupted the program's own code on a fiber's stack; a
+/// request that is half written there stays as it is.
 void take_replies_about_shared_memory();
 
 /// How many messages this rank has sent and received, those to itself included, collective ones

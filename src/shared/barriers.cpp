@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shared/barriers.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "base/check.hpp"
+#include "shared/rules.hpp"
 
 namespace sojourn::detail::pages {
 
@@ -14,6 +16,8 @@ namespace {
 constexpr std::uint8_t first_of_rank = 1;
 constexpr std::uint8_t without_fibers = 2;
 constexpr std::uint8_t wants_to_collect = 4;
+/// Only that: no fibers arrive with it. See asks_for_more().
+constexpr std::uint8_t with_all_records = 8;
 // Flags of a departure.
 constexpr std::uint8_t collects = 1;
 constexpr std::uint8_t only_collects = 2;
@@ -23,8 +27,15 @@ constexpr std::uint8_t is_incomplete = 8;
 
 }  // namespace
 
-barriers::barriers(exchange& x, barrier_hooks& hooks)
-    : x_(x), hooks_(hooks), arrivals_(x.host.memory()) {
+barriers::barriers(exchange& x, barrier_hooks& hooks, int fan_out)
+    : x_(x),
+      hooks_(hooks),
+      fan_out_(fan_out),
+      told_known_(x.barrier, x.host.memory()),
+      arrivals_(x.host.memory()),
+      kept_(x.host.memory()),
+      mentioned_(x.barrier, x.host.memory()),
+      covered_(x.barrier, x.host.memory()) {
   if (x_.me != 0) return;
   for (int r = 0; r < x_.ranks; ++r) arrivals_.emplace_back(x_.host.memory());
 }
@@ -65,10 +76,15 @@ void barriers::send_arrival(bool to_collect) {
     told_any_ = true;
     if (hooks_.wants_collection() || x_.report != nullptr) head.flag |= wants_to_collect;
   }
+  // The records of other ranks come with their own arrivals, or have come.
+  const auto me = static_cast<std::size_t>(x_.me);
+  const interval own = told_known_[me];
+  told_known_ = x_.log.known();
+  vector_clock base(told_known_, x_.host.memory());
+  base[me] = own;
   message_writer& out = x_.begin(head);
-  out.put_clock(x_.log.known());
-  // Rank 0 knows at least what all knew behind the last barrier.
-  x_.log.write(out, x_.barrier, x_.log.known());
+  out.put_clock(told_known_, x_.barrier);
+  x_.log.write(out, base, told_known_, x_.barrier);
   x_.send(0);
 }
 
@@ -82,12 +98,25 @@ void barriers::ask_for_collection() {
 
 void barriers::at_rank_0(page_message_reader& from, const message_head& head) {
   rank_arrival& r = arrivals_[static_cast<std::size_t>(from.from())];
-  r.knows.resize(static_cast<std::size_t>(x_.ranks));
-  from.take_clock(r.knows);
-  x_.learn(from);
   // Sent before that rank left to collect: it arrives again, with what it has then.
   if (head.epoch != x_.epoch) return;
-  if ((head.flag & without_fibers) != 0) {
+  r.knows.resize(static_cast<std::size_t>(x_.ranks));
+  from.take_clock(r.knows, x_.barrier);
+  take_later(mentioned_, r.knows);
+  const bool has_all = (head.flag & with_all_records) != 0;
+  if (has_all)
+    take_later(covered_, r.knows);
+  else
+    covered_[static_cast<std::size_t>(from.from())] =
+        r.knows[static_cast<std::size_t>(from.from())];
+  if (has_all || knows_enough(r, from.from()))
+    x_.learn(from, x_.barrier);
+  else
+    kept_.push_back({from.from(), {from.rest().begin(), from.rest().end(), x_.host.memory()}});
+  if (has_all) {
+    from.require(r.asked_for_all, "tells all that it knows without being asked");
+    r.asked_for_all = false;
+  } else if ((head.flag & without_fibers) != 0) {
     from.require(collection_asked_ && !r.to_collect, "arrives for a collection twice");
     r.to_collect = true;
     ++ranks_to_collect_;
@@ -107,11 +136,45 @@ void barriers::depart_when_all_are_here() {
   const auto all = static_cast<std::uint32_t>(x_.ranks);
   if (collection_asked_) {
     // A barrier of the program waits until the collection has ended.
-    if (ranks_to_collect_ == all) send_departures(true, true);
+    if (ranks_to_collect_ == all && !asks_for_more()) send_departures(true, true);
     return;
   }
-  if (ranks_arrived_ == all && fibers_arrived_ == members_ && members_ != 0)
+  if (ranks_arrived_ == all && fibers_arrived_ == members_ && members_ != 0 && !asks_for_more())
     send_departures(false, collection_wanted_);
+}
+
+/// Whether this rank knows what `rank` knew of others when it closed the intervals that it tells
+/// of: what was stored before them must not come to be known after them.
+bool barriers::knows_enough(const rank_arrival& r, int rank) const {
+  if (!holds(rule::learn_with_what_was_before)) return true;
+  for (const kept_records& k : kept_)
+    if (k.from == rank) return false;
+  const vector_clock& known = x_.log.known();
+  for (std::size_t q = 0; q < known.size(); ++q)
+    if (r.knows[q] > known[q] && static_cast<int>(q) != rank) return false;
+  return true;
+}
+
+/// A rank that has arrived may go on closing intervals, and others that arrive later know of them.
+/// These are asked for what they know, in that rare case. True when the answers are to be waited
+/// for.
+bool barriers::asks_for_more() {
+  if (!holds(rule::ask_for_what_others_know)) return false;
+  take_later(covered_, x_.log.known());
+  const auto is_covered = [&](const vector_clock& clock) {
+    for (std::size_t q = 0; q < clock.size(); ++q)
+      if (clock[q] > covered_[q]) return false;
+    return true;
+  };
+  if (is_covered(mentioned_)) return false;
+  for (int rank = 0; rank < x_.ranks; ++rank) {
+    rank_arrival& r = arrivals_[static_cast<std::size_t>(rank)];
+    if (r.asked_for_all || is_covered(r.knows)) continue;
+    r.asked_for_all = true;
+    x_.begin({.what = page_message::arrive_with_all});
+    x_.send(rank);
+  }
+  return true;
 }
 
 void barriers::left() {
@@ -122,25 +185,65 @@ void barriers::left() {
 
 void barriers::send_departures(bool to_collect, bool collect) {
   fibers_arrived_ = ranks_arrived_ = ranks_to_collect_ = 0;
-  for (rank_arrival& r : arrivals_) r.here = r.to_collect = false;
+  for (rank_arrival& r : arrivals_) r.here = r.to_collect = r.asked_for_all = false;
   collection_asked_ = collection_wanted_ = false;
   collection_running_ = collect;
-  // What all of them know: this rank has learned it from their arrivals.
+  // What all of them know: this rank learns it from their arrivals.
+  for (const kept_records& k : kept_) {
+    page_message_reader records(x_.host, k.from, k.bytes);
+    x_.learn(records, x_.barrier);
+  }
+  kept_.clear();
   x_.close();
   const vector_clock& all = x_.log.known();
+  mentioned_ = covered_ = all;
   message_head head{.what = page_message::departure};
   head.flag =
       static_cast<std::uint8_t>((collect ? collects : 0) | (to_collect ? only_collects : 0));
   if (!to_collect && std::exchange(not_all_meet_, false)) head.flag |= is_incomplete;
-  for (int r = x_.ranks - 1; r >= 0; --r) {
+  // What a rank is sent is for all of those, too, to whom it passes it on.
+  const auto knows = [&](int rank) -> vector_clock& {
+    return arrivals_[static_cast<std::size_t>(rank)].knows;
+  };
+  for (int r = x_.ranks - 1; parent(r) != 0; --r)
+    for (std::size_t q = 0; q < all.size(); ++q)
+      knows(parent(r))[q] = std::min(knows(parent(r))[q], knows(r)[q]);
+  const auto send_to = [&](int r) {
     message_writer& out = x_.begin(head);
-    out.put_clock(all);
-    x_.log.write(out, arrivals_[static_cast<std::size_t>(r)].knows, all);
+    out.put_clock(all, x_.barrier);
+    x_.log.write(out, knows(r), all, x_.barrier);
     x_.send(r);
-  }
+  };
+  each_child(send_to);
+  knows(0) = all;
+  send_to(0);
+}
+
+/// Of this rank; the last one first.
+template <class Visit>
+void barriers::each_child(Visit visit) const {
+  const std::int64_t first = std::int64_t{x_.me} * fan_out_ + 1;
+  for (std::int64_t r = std::min<std::int64_t>(first + fan_out_, x_.ranks) - 1; r >= first; --r)
+    visit(static_cast<int>(r));
 }
 
 // --- every rank
+
+void barriers::departure_came(page_message_reader& from, const message_head& head) {
+  if (x_.me != 0)
+    each_child([&](int r) {
+      x_.out.begin(head);
+      x_.out.put_bytes(from.rest().data(), from.rest().size());
+      x_.send(r);
+    });
+  // If this rank has departed early, it knows what comes.
+  if (head.epoch != x_.epoch) return;
+  vector_clock all(x_.barrier, x_.host.memory());
+  from.take_clock(all, x_.barrier);
+  x_.close();
+  x_.learn(from, x_.barrier);
+  depart(from, all, head.flag);
+}
 
 /// Requires: everything that this rank was told on the way has been learned.
 void barriers::depart(page_message_reader& from, const vector_clock& all, std::uint8_t how) {
@@ -161,6 +264,7 @@ void barriers::depart(page_message_reader& from, const vector_clock& all, std::u
   // not what it had.
   told_ = 0;
   told_any_ = false;
+  told_known_ = x_.barrier;
   hooks_.departed();
   if ((how & collects) != 0) {
     ++x_.counts->collections;
@@ -203,18 +307,24 @@ void barriers::receive(page_message_reader& from, const message_head& head) {
   const bool to_rank_0 = head.what == page_message::arrival ||
                          head.what == page_message::collect_wanted ||
                          head.what == page_message::collect_done;
-  from.require(to_rank_0 ? x_.me == 0 : from.from() == 0, "is for another rank");
+  const bool down_the_tree = head.what == page_message::departure;
+  from.require(to_rank_0       ? x_.me == 0
+               : down_the_tree ? from.from() == parent(x_.me)
+                               : from.from() == 0,
+               "is for another rank");
   switch (head.what) {
     case page_message::arrival:
       return at_rank_0(from, head);
-    case page_message::departure: {
-      vector_clock all(static_cast<std::size_t>(x_.ranks), 0, x_.host.memory());
-      from.take_clock(all);
-      x_.close();
-      x_.learn(from);
-      if (head.epoch == x_.epoch) depart(from, all, head.flag);
-      return;
+    case page_message::arrive_with_all: {
+      if (head.epoch != x_.epoch) return;
+      // As much as it knew when it arrived, and no more: that is what goes before its intervals.
+      message_writer& out = x_.begin({.what = page_message::arrival, .flag = with_all_records});
+      out.put_clock(told_known_, x_.barrier);
+      x_.log.write(out, x_.barrier, told_known_, x_.barrier);
+      return x_.send(0);
     }
+    case page_message::departure:
+      return departure_came(from, head);
     case page_message::collect_wanted:
       // A barrier at which it collects may be under way already.
       if (collection_running_ || collection_asked_ || head.epoch < x_.epoch) return;

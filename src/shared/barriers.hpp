@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers, and the collections that happen at them. A rank arrives once all fibers that are there
 // and take part have arrived, with their number, and again when more come: fibers move. Rank 0
-// waits for all fibers and all ranks. Barriers of the runtime's own collect diffs while a program
-// has none: ranks then arrive without fibers.
+// waits for all fibers and all ranks.
+//
+// To each barrier, a rank sends and receives bytes in proportion to the number of ranks: an arrival
+// has the intervals of its rank alone, and a departure goes down a tree. Barriers of the runtime's
+// own collect diffs while a program has none: ranks then arrive without fibers.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
+#include <vector>
 
 #include "shared/exchange.hpp"
 
@@ -31,7 +35,8 @@ class barrier_hooks {
 
 class barriers {
  public:
-  barriers(exchange& x, barrier_hooks& hooks);
+  /// `fan_out`: a rank passes departures on to so many others.
+  barriers(exchange& x, barrier_hooks& hooks, int fan_out);
 
   /// How many fibers of the job take part; before the first of them arrives, on all ranks alike.
   /// Afterwards rank 0 alone knows when it changes.
@@ -84,10 +89,24 @@ class barriers {
 
  private:
   enum class phase : std::uint8_t { none, validating, done };
+  /// What rank 0 knows of a rank that arrives.
+  struct rank_arrival {
+    explicit rank_arrival(std::pmr::memory_resource* memory) : knows(memory) {}
+    bool here = false;
+    bool to_collect = false;
+    bool asked_for_all = false;
+    vector_clock knows;  ///< What it knew when it arrived last.
+  };
 
   void send_arrival(bool to_collect);
   void at_rank_0(page_message_reader& from, const message_head& head);
   void depart_when_all_are_here();
+  bool knows_enough(const rank_arrival& r, int rank) const;
+  bool asks_for_more();
+  void departure_came(page_message_reader& from, const message_head& head);
+  template <class Visit>
+  void each_child(Visit visit) const;
+  int parent(int rank) const { return rank == 0 ? 0 : (rank - 1) / fan_out_; }
   void send_departures(bool to_collect, bool collect);
   void depart(page_message_reader& from, const vector_clock& all, std::uint8_t how);
   void end_collection(page_message_reader& from);
@@ -96,12 +115,14 @@ class barriers {
 
   exchange& x_;
   barrier_hooks& hooks_;
+  const int fan_out_;
   std::uint32_t members_ = 0;
   std::uint32_t here_ = 0;  ///< So many fibers are expected.
   std::uint32_t guests_arrived_ = 0;
   std::uint32_t arrived_ = 0;
   std::uint32_t told_ = 0;         ///< Of those, rank 0 knows.
   bool told_any_ = false;          ///< Rank 0 knows that this rank has arrived.
+  vector_clock told_known_;        ///< What it was told that this rank knows.
   bool asked_to_collect_ = false;  ///< Rank 0 wants an arrival without fibers.
   bool wanted_ = false;            ///< Rank 0 knows that this rank wants a collection.
   phase collecting_ = phase::none;
@@ -110,13 +131,15 @@ class barriers {
   bool was_incomplete_ = false;
 
   // At rank 0.
-  struct rank_arrival {
-    explicit rank_arrival(std::pmr::memory_resource* memory) : knows(memory) {}
-    bool here = false;
-    bool to_collect = false;
-    vector_clock knows;  ///< What it knew when it arrived last.
-  };
   std::pmr::vector<rank_arrival> arrivals_;
+  /// Records that came with an arrival, and may be learned only with those of other ranks.
+  struct kept_records {
+    int from;
+    std::pmr::vector<std::byte> bytes;
+  };
+  std::pmr::vector<kept_records> kept_;
+  vector_clock mentioned_;  ///< What any of them knows that has arrived.
+  vector_clock covered_;    ///< Of that, this rank knows as much, or keeps it.
   std::uint32_t fibers_arrived_ = 0;
   std::uint32_t ranks_arrived_ = 0;
   std::uint32_t ranks_to_collect_ = 0;

@@ -44,7 +44,8 @@ struct exchange {
   /// next.
   virtual void tell(int to) = 0;
   /// Takes in the notices of a message, after closing the open interval if there is any news.
-  virtual void learn(page_message_reader& from) = 0;
+  /// `like`: what interval_log::write() was given.
+  virtual void learn(page_message_reader& from, std::span<const interval> like) = 0;
 
   services& host;
   const int me;

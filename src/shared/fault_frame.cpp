@@ -127,7 +127,8 @@ std::uint64_t* push_fault(const void* context, std::uint64_t address, bool store
   std::memcpy(&in_use, area + components_at, sizeof in_use);
   std::memcpy(&kernels_size, area + kernels_size_at, sizeof kernels_size);
   std::size_t bytes = header_end + avx_bytes;
-  if ((in_use & ~(x87_sse | avx)) != 0) bytes = sojourn_xsave_bytes;
+  // Protection keys, which the kernel always saves, are not among those that are put back.
+  if ((in_use & sojourn_xsave_mask & ~(x87_sse | avx)) != 0) bytes = sojourn_xsave_bytes;
   bytes = std::min<std::size_t>(bytes, kernels_size);
   auto* to = reinterpret_cast<char*>((reinterpret_cast<std::uint64_t>(at) - sojourn_xsave_bytes) &
                                      ~(area_alignment - 1));

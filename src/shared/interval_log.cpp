@@ -80,11 +80,12 @@ const interval_record& interval_log::close(const interval_pages& pages) {
   std::copy(pages.versions.begin(), pages.versions.end(), versions_of(*r, ranks_));
   r->order = sum(clock_of(*r), ranks_);
   of_[me].push_back(r);
+  ++changes_;
   return *r;
 }
 
 void interval_log::write(message_writer& to, std::span<const interval> base,
-                         std::span<const interval> up_to) const {
+                         std::span<const interval> up_to, std::span<const interval> like) const {
   std::uint32_t count = 0;
   const auto each = [&](auto visit) {
     for (std::size_t q = 0; q < of_.size(); ++q)
@@ -96,10 +97,10 @@ void interval_log::write(message_writer& to, std::span<const interval> base,
   to.put(count);
   each([&](const interval_record& r) {
     to.put(r.owner);
-    to.put(r.index);
     to.put(r.range_count);
     to.put(r.version_count);
-    to.put_clock(r.clock(ranks_));
+    to.put_clock(r.clock(ranks_), like);
+    like = r.clock(ranks_);
     to.put_bytes(r.pages(ranks_).data(), r.pages(ranks_).size_bytes());
     to.put_bytes(r.versions(ranks_).data(), r.versions(ranks_).size_bytes());
   });
@@ -107,8 +108,6 @@ void interval_log::write(message_writer& to, std::span<const interval> base,
 
 /// Whoever walks through its pages later trusts them.
 void interval_log::check(const page_message_reader& from, const interval_record& r) const {
-  const auto clock = r.clock(ranks_);
-  from.require(clock[r.owner] == r.index, "tells of an interval whose clock does not have it");
   std::size_t listed = 0;
   for (const page_range& range : r.pages(ranks_)) {
     from.require(range.count != 0 && range.count <= pages_ && range.first <= pages_ - range.count,
@@ -118,17 +117,18 @@ void interval_log::check(const page_message_reader& from, const interval_record&
   from.require(listed <= pages_, "lists pages twice");
 }
 
-interval_record* interval_log::read_record(page_message_reader& from) {
+/// `clock`: that of the record before it, and then of this one.
+interval_record* interval_log::read_record(page_message_reader& from, vector_clock& clock) {
   const auto owner = from.take<std::uint16_t>();
-  const auto index = from.take<interval>();
   const auto ranges = from.take<std::uint32_t>();
   const auto versions = from.take<std::uint32_t>();
   from.require(owner < ranks_, "names a rank that does not exist");
   from.require(ranges <= from.rest().size() / sizeof(page_range) &&
                    versions <= from.rest().size() / sizeof(page_version),
                "ends before what it says it holds");
-  interval_record* r = make(owner, index, ranges, versions);
-  from.take_clock({clock_of(*r), static_cast<std::size_t>(ranks_)});
+  from.take_clock(clock, clock);
+  interval_record* r = make(owner, clock[owner], ranges, versions);
+  std::copy(clock.begin(), clock.end(), clock_of(*r));
   const auto take = [&](void* to, std::size_t size) {
     const auto bytes = from.take_bytes(size);
     if (size != 0) std::memcpy(to, bytes.data(), size);

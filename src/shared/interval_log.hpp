@@ -5,6 +5,7 @@
 // Memory" (ISCA 1992).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -89,6 +90,8 @@ class interval_log {
   /// Up to which interval of each rank this rank knows all.
   const vector_clock& known() const { return known_; }
   interval mine() const { return known_[static_cast<std::size_t>(me_)]; }
+  /// How often that has grown, and one more.
+  std::uint64_t changes() const { return changes_; }
   /// Its records; those up to the last collection are gone.
   const interval_record& find(int owner, interval index) const;
   std::size_t bytes() const { return bytes_; }
@@ -96,13 +99,15 @@ class interval_log {
   /// Closes this rank's next interval. Ends the rank after the last number.
   const interval_record& close(const interval_pages& pages);
 
-  /// Writes which intervals in `up_to` are not in `base`, and their records.
-  void write(message_writer& to, std::span<const interval> base,
-             std::span<const interval> up_to) const;
-  /// Reads these, and calls learn(record) for each that was not known, in order of each owner's
-  /// intervals. What they add is known afterwards. `before` is called first if there is any.
+  /// Writes which intervals in `up_to` are not in `base`, and their records. Each tells its clock
+  /// by what differs from the one before it, and the first by what differs from `like`.
+  void write(message_writer& to, std::span<const interval> base, std::span<const interval> up_to,
+             std::span<const interval> like) const;
+  /// Reads these, with the same `like`, and calls learn(record) for each that was not known, in
+  /// order of each owner's intervals. What they add is known afterwards. `before` is called first
+  /// if there is any.
   template <class Before, class Learn>
-  void read(page_message_reader& from, Before before, Learn learn);
+  void read(page_message_reader& from, std::span<const interval> like, Before before, Learn learn);
 
   /// Records up to `collected` are needed no longer.
   void collect(std::span<const interval> collected);
@@ -116,7 +121,7 @@ class interval_log {
   interval_record* make(std::uint16_t owner, interval index, std::uint32_t ranges,
                         std::uint32_t versions);
   void free(interval_record* r);
-  interval_record* read_record(page_message_reader& from);
+  interval_record* read_record(page_message_reader& from, vector_clock& clock);
   void check(const page_message_reader& from, const interval_record& r) const;
 
   const int me_;
@@ -128,16 +133,20 @@ class interval_log {
   /// Of each owner: the intervals after those collected, without a gap.
   std::pmr::vector<std::pmr::deque<interval_record*>> of_;
   std::size_t bytes_ = 0;
+  std::uint64_t changes_ = 1;
 };
 
 template <class Before, class Learn>
-void interval_log::read(page_message_reader& from, Before before, Learn learn) {
+void interval_log::read(page_message_reader& from, std::span<const interval> like, Before before,
+                        Learn learn) {
   std::uint32_t left = from.take<std::uint32_t>();
   if (left == 0) return;
+  vector_clock clock(known_.size(), 0, memory_);
+  std::copy(like.begin(), like.end(), clock.begin());
   vector_clock news(known_, memory_);
   bool any = false;
   for (; left != 0; --left) {
-    interval_record* r = read_record(from);
+    interval_record* r = read_record(from, clock);
     const std::size_t owner = r->owner;
     if (r->index <= news[owner]) {
       free(r);
@@ -152,6 +161,7 @@ void interval_log::read(page_message_reader& from, Before before, Learn learn) {
     of_[owner].push_back(r);
     learn(*r);
   }
+  if (any) ++changes_;
   take_later(known_, news);  // `before` may have closed an interval of this rank.
 }
 

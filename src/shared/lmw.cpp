@@ -45,13 +45,14 @@ lmw_page& lmw::page(page_number g) {
   return a;
 }
 
+std::size_t lmw::history_bytes() const {
+  return sizeof(page_history) + static_cast<std::size_t>(x_.ranks) * sizeof(interval);
+}
+
 page_history& lmw::history_of(lmw_page& a) {
   if (a.history == nullptr) {
-    const std::size_t clock = static_cast<std::size_t>(x_.ranks) * sizeof(interval);
-    // Not among the bytes that a collection gives back: it stays as long as the page.
-    void* block = x_.host.memory()->allocate(sizeof(page_history) + clock, alignof(page_history));
-    a.history = ::new (block) page_history;
-    std::memset(static_cast<void*>(a.history + 1), 0, clock);
+    a.history = ::new (allocate(history_bytes(), alignof(page_history))) page_history;
+    std::memset(static_cast<void*>(a.history + 1), 0, history_bytes() - sizeof(page_history));
   }
   return *a.history;
 }
@@ -59,8 +60,7 @@ page_history& lmw::history_of(lmw_page& a) {
 page_writer& lmw::writer_of(page_history& h, int rank) {
   for (page_writer* w = h.writers; w != nullptr; w = w->next)
     if (w->rank == rank) return *w;
-  // It stays as long as the page, like its history.
-  void* block = x_.host.memory()->allocate(sizeof(page_writer), alignof(page_writer));
+  void* block = allocate(sizeof(page_writer), alignof(page_writer));
   return *(h.writers = ::new (block) page_writer{h.writers, nullptr, rank});
 }
 
@@ -108,7 +108,7 @@ void lmw::open(lmw_page& a) {
 void lmw::open_for_stores(lmw_page& a) {
   if (a.twin != nullptr && holds(rule::diff_an_interval)) make_own_diff(a);
   if (a.twin == nullptr) renew_twin(a);
-  a.twin_of = 0;
+  set_twin_of(a, 0);
   a.open = true;
   a.unchanged = 0;
   list_open(a);
@@ -168,15 +168,23 @@ void lmw::share_with_reader(lmw_page& a) {
 }
 
 void lmw::renew_twin(lmw_page& a) {
-  if (a.twin == nullptr) a.twin = static_cast<std::byte*>(allocate(page_bytes));
+  if (a.twin == nullptr)
+    a.twin = static_cast<std::byte*>(x_.host.memory()->allocate(page_bytes, twin_alignment));
   std::memcpy(a.twin, x_.host.bytes(number_of(a)), page_bytes);
   ++x_.counts->twins;
 }
 
 void lmw::drop_twin(lmw_page& a) {
-  deallocate(a.twin, page_bytes);
+  set_twin_of(a, 0);
+  x_.host.memory()->deallocate(a.twin, page_bytes, twin_alignment);
   a.twin = nullptr;
-  a.twin_of = 0;
+}
+
+/// A collection gives back twins of closed intervals, and no others.
+void lmw::set_twin_of(lmw_page& a, interval closed) {
+  if (a.twin_of != 0) bytes_ -= page_bytes;
+  if (closed != 0) bytes_ += page_bytes;
+  a.twin_of = closed;
 }
 
 /// Makes the diff of a closed interval from its twin, which stays.
@@ -210,7 +218,7 @@ void lmw::stick(lmw_page& a) {
   const own_notice& n = note_own_diff(a);
   if (n.bytes != 0) apply_diff(a.twin, n.diff, n.bytes);
   ++x_.counts->twins;
-  a.twin_of = 0;
+  set_twin_of(a, 0);
   a.open = true;
   a.sticks = true;
   a.unchanged = 0;
@@ -265,7 +273,7 @@ void lmw::pinned(page_number g) {
 /// It has been exclusive: what is stored from now on is seen by comparing.
 void lmw::stick_for_pin(lmw_page& a) {
   renew_twin(a);
-  a.twin_of = 0;
+  set_twin_of(a, 0);
   a.open = a.sticks = a.sticks_for_pin = true;
   a.unchanged = 0;
   list_open(a);
@@ -302,11 +310,12 @@ void lmw::refresh_pinned() {
 
 void lmw::note_own(lmw_page& a, interval index) {
   page_history& h = history_of(a);
-  h.newest = ::new (allocate(sizeof(own_notice))) own_notice{h.newest, index, false, 0, nullptr};
+  h.newest = ::new (allocate(sizeof(own_notice), alignof(own_notice)))
+      own_notice{h.newest, index, false, 0, nullptr};
   // A page that waits beside this one does not have it, and what it has is noted already.
   if (a.fetch == nullptr || a.fetch->whole == nullptr) has(a)[x_.me] = index;
   a.listed = index;
-  a.twin_of = index;
+  set_twin_of(a, index);
   a.open = false;
 }
 

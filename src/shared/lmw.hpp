@@ -97,6 +97,7 @@ class lmw final : public page_protocol {
 
   lmw_page& page(page_number g);
   page_history& history_of(lmw_page& a);
+  std::size_t history_bytes() const;
   page_writer& writer_of(page_history& h, int rank);
   page_number number_of(const lmw_page& a) const { return table_.number_of(a); }
   interval* has(lmw_page& a);
@@ -115,9 +116,11 @@ class lmw final : public page_protocol {
   void end_lacking(lmw_page& a);
   void refresh_pinned();
   void drop_twin(lmw_page& a);
+  void set_twin_of(lmw_page& a, interval closed);
   own_notice& note_own_diff(lmw_page& a);
   void make_own_diff(lmw_page& a);
   void drop_copy(lmw_page& a);
+  void forget_history(lmw_page& a);
   void note_own(lmw_page& a, interval index);
   void invalidate(lmw_page& a, const interval_record& r);
   template <class Visit>
@@ -134,6 +137,7 @@ class lmw final : public page_protocol {
   std::byte* room_beside(lmw_page& a);
   void apply_all(lmw_page& a);
   void end_fetch(lmw_page& a);
+  void end_must(lmw_page& a);
 
   void serve_page(lmw_page& a, int to);
   void serve_diffs(lmw_page& a, int to, interval first, interval last,
@@ -142,12 +146,15 @@ class lmw final : public page_protocol {
   void take_diffs(page_message_reader& from, const message_head& head, lmw_page& a);
   lmw_page& checked_page(const page_message_reader& from, page_number g);
 
+  /// A page is compared with its twin line by line.
+  static constexpr std::size_t twin_alignment = 64;
+
   /// Memory that a collection gives back.
-  void* allocate(std::size_t size, std::size_t align = 64) {
+  void* allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
     bytes_ += size;
     return x_.host.memory()->allocate(size, align);
   }
-  void deallocate(void* block, std::size_t size, std::size_t align = 64) {
+  void deallocate(void* block, std::size_t size, std::size_t align = alignof(std::max_align_t)) {
     bytes_ -= size;
     x_.host.memory()->deallocate(block, size, align);
   }
@@ -159,7 +166,7 @@ class lmw final : public page_protocol {
                                             ///< some that no longer are open.
   std::pmr::vector<page_number> closing_;   ///< Of these, those in the interval being closed.
   std::pmr::vector<page_number> sticking_;  ///< And those that stay open.
-  std::pmr::vector<page_number> must_;
+  std::pmr::vector<page_number> must_;      ///< As lacking_pins_: see lmw_page::must.
   std::pmr::vector<page_number> deferred_;
   /// Pinned pages that are being brought up to date. Some others may lie between them, but not at
   /// the end: see lmw_page::lacks_pinned.

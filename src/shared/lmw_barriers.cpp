@@ -118,6 +118,21 @@ void lmw::begin_collection() {
   }
 }
 
+/// Of a page that is not here nothing need be known but whom to ask for it, once its notices are
+/// gone: a program's pages are many, and a rank uses few.
+void lmw::forget_history(lmw_page& a) {
+  page_history* const h = a.history;
+  if (a.copy || a.fetch != nullptr || h->newest != nullptr) return;
+  for (const page_writer* w = h->writers; w != nullptr; w = w->next)
+    if (w->newest != nullptr) return;
+  while (page_writer* gone = h->writers) {
+    h->writers = gone->next;
+    deallocate(gone, sizeof *gone, alignof(page_writer));
+  }
+  a.history = nullptr;
+  deallocate(h, history_bytes(), alignof(page_history));
+}
+
 bool lmw::fetches_in_progress() const {
   if (holds(rule::wait_for_fetches_before_done)) return fetches_ != 0;
   // Else those that the collection itself has begun: of what is kept here.
@@ -144,7 +159,7 @@ void lmw::end_collection() {
     while (own_notice* gone = *n) {
       *n = gone->older;
       if (gone->diff != nullptr) deallocate(gone->diff, gone->bytes);
-      deallocate(gone, sizeof *gone);
+      deallocate(gone, sizeof *gone, alignof(own_notice));
     }
     for (page_writer* w = h.writers; w != nullptr; w = w->next) {
       foreign_notice** f = &w->newest;
@@ -155,6 +170,7 @@ void lmw::end_collection() {
         deallocate(gone, sizeof *gone, alignof(foreign_notice));
       }
     }
+    forget_history(a);
   });
   fetch_what_must();
   std::pmr::vector<page_number> later(deferred_, x_.host.memory());

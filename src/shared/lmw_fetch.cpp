@@ -151,11 +151,14 @@ void lmw::reply_came(lmw_page& a) {
   if ((holds(rule::fetch_until_nothing_lacks) || nothing_yet) && ask_for_diffs(a)) return;
   apply_all(a);
   end_fetch(a);
-  if (a.must) {
-    a.must = false;
-    std::erase(must_, number_of(a));
-  }
+  end_must(a);
   open(a);
+}
+
+/// In whatever order they come: the list is walked once over.
+void lmw::end_must(lmw_page& a) {
+  a.must = false;
+  while (!must_.empty() && !table_[must_.back()].lmw.must) must_.pop_back();
 }
 
 void lmw::end_fetch(lmw_page& a) {
@@ -347,10 +350,7 @@ void lmw::take_page(page_message_reader& from, const message_head& head, lmw_pag
     a.copy = a.exclusive = true;
     a.keeper = static_cast<std::uint16_t>(x_.me);
     end_fetch(a);
-    if (a.must) {
-      a.must = false;
-      std::erase(must_, number_of(a));
-    }
+    end_must(a);
     open(a);
     return;
   }

@@ -90,7 +90,7 @@ void locks::grant(lock_number l, lock& k) {
   k.handed_on = 0;
   message_writer& out = x_.begin({.what = page_message::lock_grant});
   out.put(l);
-  x_.log.write(out, k.next_knows, x_.log.known());
+  x_.log.write(out, k.next_knows, x_.log.known(), {});
   vector_clock(k.next_knows.get_allocator()).swap(k.next_knows);
   x_.send(to);
 }
@@ -127,7 +127,7 @@ void locks::receive(page_message_reader& from, const message_head& head) {
       return;
     case page_message::lock_grant:
       from.require(k.asked, "grants a lock that nobody asked for");
-      x_.learn(from);
+      x_.learn(from, {});
       k.token = true;
       k.asked = false;
       --x_.locks_under_way;

@@ -54,6 +54,8 @@ class news {
     // When it gets a message that goes either way, it has come so far, and knows so much.
     std::array<std::uint32_t, 2> epoch{};
     std::array<vector_clock, 2> told;
+    // It lacked nothing when the log had changed so often.
+    std::array<std::uint64_t, 2> lacks_nothing{};
   };
 
   peer& of(int rank) { return peers_[static_cast<std::size_t>(rank)]; }

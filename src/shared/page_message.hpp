@@ -21,6 +21,7 @@ enum class page_message : std::uint8_t {
   lock_forward,       ///< To the rank that asked before. The same.
   lock_grant,         ///< lock; notices.
   arrival,            ///< To rank 0. threads, whether it is the rank's first; notices.
+  arrive_with_all,    ///< Rank 0 asks for notices of other ranks, too, that the arrival knows.
   departure,          ///< What all ranks know together, whether to collect; notices.
   collect_wanted,     ///< To rank 0: a rank has more diffs than it should.
   arrive_to_collect,  ///< Rank 0 asks for an arrival without threads.
@@ -84,6 +85,9 @@ class message_writer {
   void put_clock(std::span<const std::uint32_t> clock) {
     put_bytes(clock.data(), clock.size_bytes());
   }
+  /// The same in fewer bytes, for a reader who has `like`, which is as long: what differs from it.
+  /// Nothing for `like` means zeros.
+  void put_clock(std::span<const std::uint32_t> clock, std::span<const std::uint32_t> like);
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
@@ -111,6 +115,8 @@ class page_message_reader {
   void take_clock(std::span<std::uint32_t> to) {
     std::memcpy(to.data(), take_bytes(to.size_bytes()).data(), to.size_bytes());
   }
+  /// What put_clock() has put with the same `like`, which may be `to` itself.
+  void take_clock(std::span<std::uint32_t> to, std::span<const std::uint32_t> like);
   std::span<const std::byte> rest() const { return left_; }
   int from() const { return from_; }
   [[noreturn]] void refuse(const char* why) const {

@@ -22,7 +22,7 @@ rank_pages::rank_pages(services& h, int my_rank, int rank_count, std::span<page_
       taken_(h.memory()),
       pins_(h.memory()),
       locks_(*this),
-      barriers_(*this, *this),
+      barriers_(*this, *this, s.fan_out),
       events_(*this, barriers_),
       news_(*this, barriers_),
       held_(static_cast<std::size_t>(rank_count), h.memory()),
@@ -52,6 +52,7 @@ void exchange::count_message(std::size_t more_bytes) {
       of_bytes = &counts->event_message_bytes;
       break;
     case page_message::arrival:
+    case page_message::arrive_with_all:
     case page_message::departure:
     case page_message::collect_wanted:
     case page_message::arrive_to_collect:
@@ -227,9 +228,9 @@ void rank_pages::close() {
   each([&](auto& p) { p.closed(index); });
 }
 
-void rank_pages::learn(page_message_reader& from) {
+void rank_pages::learn(page_message_reader& from, std::span<const interval> like) {
   log.read(
-      from,
+      from, like,
       [&] {
         if (holds(rule::close_before_learning)) close();
       },
@@ -313,7 +314,11 @@ void rank_pages::receive(int from, std::span<const std::byte> bytes) {
   const auto head = page_message_reader(host, from, bytes).take<message_head>();
   news_.heard(from, head.epoch);
   const bool waits = !held.empty() || (head.epoch > epoch && holds(rule::hold_later_epochs));
-  if (waits && head.what != page_message::news) {
+  // What lets this rank leave a barrier is never behind one. (Who passes a departure on may have
+  // left before that by news.)
+  const bool ends_the_wait =
+      head.what == page_message::news || head.what == page_message::departure;
+  if (waits && !ends_the_wait) {
     held.emplace_back(bytes.begin(), bytes.end());
     ++held_count_;
     return;
@@ -351,6 +356,7 @@ void rank_pages::handle(int from, std::span<const std::byte> bytes) {
     case page_message::lock_grant:
       return locks_.receive(reader, head);
     case page_message::arrival:
+    case page_message::arrive_with_all:
     case page_message::departure:
     case page_message::collect_wanted:
     case page_message::arrive_to_collect:

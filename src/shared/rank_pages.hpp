@@ -31,6 +31,9 @@ struct rank_pages_settings {
   /// Diffs, twins and notices of a rank that begin a collection. Requires: room for the twins of
   /// any instruction, which a collection takes away; else it might never run.
   std::size_t collect_bytes = std::size_t{64} << 20;
+  /// So many others a rank passes the departure from a barrier on to: with as few ranks as most
+  /// jobs have, it comes from rank 0. Requires: at least 1.
+  int fan_out = 16;
   /// Where to count; null: nowhere that anybody looks.
   sojourn::shared::counters* counts = nullptr;
   /// See exchange.
@@ -147,7 +150,7 @@ class rank_pages final : exchange, barrier_hooks {
 
   void close() override;
   void tell(int to) override;
-  void learn(page_message_reader& from) override;
+  void learn(page_message_reader& from, std::span<const interval> like) override;
   void handle_own(std::span<const std::byte> back) override;
   void departed() override;
   void fetch_ahead() override;

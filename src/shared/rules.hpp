@@ -30,9 +30,13 @@ enum class rule : std::uint8_t {
                          ///< again before the next arrival.
   ask_from_first_lacking,  ///< A request names the first interval that is lacking, not the last one
                            ///< that the copy has.
-  page_has_all,         ///< Diffs are answered with a page only if it has all that the asker has.
-  page_has_own,         ///< A page is said to have this rank's modifications only if it has.
-  move_with_notices,    ///< A fiber that moves to another rank brings its notices along.
+  page_has_all,       ///< Diffs are answered with a page only if it has all that the asker has.
+  page_has_own,       ///< A page is said to have this rank's modifications only if it has.
+  move_with_notices,  ///< A fiber that moves to another rank brings its notices along.
+  learn_with_what_was_before,  ///< Rank 0 learns what came with an arrival together with what was
+                               ///< known to its sender.
+  ask_for_what_others_know,  ///< What ranks close after their arrival, and others know that arrive
+                             ///< later, is asked for.
   depart_by_news,       ///< Who is told something from behind a barrier leaves that barrier first.
   release_at_question,  ///< Who releases to an object tells its home before what is new.
   acquire_at_answer,    ///< Its home tells those who acquire.

@@ -37,7 +37,9 @@ struct arrival {
 
 class transport {
  public:
-  static constexpr std::uint16_t flag_long = 0x8000;  ///< Used by transports.
+  // Used by transports.
+  static constexpr std::uint16_t flag_long = 0x8000;
+  static constexpr std::uint16_t flag_passed_over = 0x4000;
 
   virtual ~transport() = default;
 
@@ -78,8 +80,8 @@ class transport {
   /// next one takes requests first: replies that never cease hold them up no longer. `deliver`
   /// consumes the message before it returns. Returns how many were delivered.
   virtual int poll(bool (*deliver)(arrival&, void*), void* context, int most) = 0;
-  /// As poll, for replies alone; of each rank, only as far as all are for the handler `only`,
-  /// unless that is any_handler. Any stack.
+  /// As poll, for replies alone, or for those alone that are for the handler `only`, which pass
+  /// over the others: these are delivered by the next poll. Any stack.
   static constexpr int any_handler = -1;
   virtual int poll_replies(bool (*deliver)(arrival&, void*), void* context, int most, int only) = 0;
   /// Delivers the next reply from `source` if it arrives within about a round trip and before any

@@ -99,6 +99,63 @@ TYPED_TEST(transport_contract, messages_of_a_class_arrive_in_order_short_and_lon
   EXPECT_GT(sent[0], 1000u);
 }
 
+// Replies about shared memory are wanted while the program computes, whatever lies before them.
+TYPED_TEST(transport_contract, replies_for_one_handler_are_taken_past_all_others) {
+  static constexpr int wanted = 7, others = 8;
+  TypeParam job(3);
+  std::minstd_rand random(6);
+  std::uint64_t sent[3] = {}, got[3] = {}, wanted_sent = 0, wanted_got = 0;
+  struct taken {
+    transport& at;
+    std::uint64_t& count;
+  } all_wanted{job.at(1), wanted_got};
+  const auto take = [&](const received& m) {
+    ASSERT_EQ(m.handler, others);
+    ASSERT_EQ(m.ticket, got[m.source]++);
+    ASSERT_TRUE(content_is_right(m));
+  };
+  for (int i = 0; i < 3000; ++i) {
+    const int source = static_cast<int>(random() % 2) * 2;
+    const std::size_t bytes = random() % 50 == 0 ? 100'000 + random() % 300'000 : random() % 300;
+    if (random() % 4 == 0)
+      wanted_sent += send(job.at(source), 1, message_class::reply, 5, 40, wanted) ? 1 : 0;
+    else
+      sent[source] +=
+          send(job.at(source), 1, message_class::reply, sent[source], bytes, others) ? 1 : 0;
+    if (random() % 20 == 0)
+      job.at(1).poll_replies(
+          [](arrival& a, void* context) {
+            EXPECT_EQ(a.handler, wanted);
+            auto& [at, count] = *static_cast<taken*>(context);
+            at.consume(a);
+            ++count;
+            return false;
+          },
+          &all_wanted, 1 << 20, wanted);
+    if (random() % 20 != 0) continue;
+    EXPECT_EQ(job.at(1).anything_arrived(),
+              sent[0] + sent[2] != got[0] + got[2] || wanted_sent != wanted_got);
+    for (const auto& m : poll(job.at(1), static_cast<int>(1 + random() % 9), random() % 9)) {
+      if (m.handler == wanted)
+        ++wanted_got;
+      else
+        take(m);
+    }
+  }
+  while (job.at(1).anything_arrived())
+    for (const auto& m : poll(job.at(1))) {
+      if (m.handler == wanted)
+        ++wanted_got;
+      else
+        take(m);
+    }
+  EXPECT_EQ(got[0], sent[0]);
+  EXPECT_EQ(got[2], sent[2]);
+  EXPECT_EQ(wanted_got, wanted_sent);
+  EXPECT_GT(wanted_sent, 100u);
+  EXPECT_GT(sent[0], 100u);
+}
+
 TYPED_TEST(transport_contract, a_full_way_refuses_until_messages_are_consumed) {
   TypeParam job(2);
   for (std::size_t bytes : {std::size_t{20}, std::size_t{4000}, std::size_t{100'000}}) {

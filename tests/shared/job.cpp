@@ -312,12 +312,13 @@ class job {
   }
   void note_message(int from, int to, const message& m) {
     const char* const names[] = {
-        "lock_request",   "lock_forward",      "lock_grant",   "arrival",    "departure",
-        "collect_wanted", "arrive_to_collect", "collect_done", "collect_go", "page_request",
-        "page_reply",     "diff_request",      "diff_reply",   "news",       "event_question",
-        "event_answer",   "own_request",       "own_forward",  "own_grant",  "read_request",
-        "read_forward",   "read_reply",        "ask",          "allow",      "forward_load",
-        "forward_store",  "invalidate",        "acknowledge",  "data",       "confirm"};
+        "lock_request",   "lock_forward",   "lock_grant",        "arrival",      "arrive_with_all",
+        "departure",      "collect_wanted", "arrive_to_collect", "collect_done", "collect_go",
+        "page_request",   "page_reply",     "diff_request",      "diff_reply",   "news",
+        "event_question", "event_answer",   "own_request",       "own_forward",  "own_grant",
+        "read_request",   "read_forward",   "read_reply",        "ask",          "allow",
+        "forward_load",   "forward_store",  "invalidate",        "acknowledge",  "data",
+        "confirm"};
     static_assert(std::size(names) == static_cast<std::size_t>(page_message::count_));
     message_head head;
     std::memcpy(&head, m.bytes.data(), sizeof head);
@@ -672,6 +673,7 @@ rank::rank(job& j, int my_rank) : me(my_rank), job_(j) {
   rank_pages_settings s;
   s.protocol = {p.exclusive, p.sticking, p.whole_pages, p.claims};
   s.collect_bytes = j.collect_bytes();
+  s.fan_out = p.fan_out;
   s.counts = &counts;
   if (p.report) {
     report = std::make_unique<page_report>(p.ranks, &counted_);

@@ -27,6 +27,7 @@ class maker {
     p_.exclusive = likely(70);
     p_.sticking = likely(40);
     p_.report = sizes_.report != 0;
+    p_.fan_out = 1 + static_cast<int>(p_.seed % 3);
     p_.pins = sizes_.pins != 0;
     p_.claims = likely(50);
     p_.whole_pages = likely(30);
@@ -448,6 +449,7 @@ std::string text_of(const program& p) {
   if (p.fair) out += ", fair locks";
   if (p.collect_bytes != SIZE_MAX)
     out += ", collects from " + std::to_string(p.collect_bytes) + " bytes";
+  out += ", departures go on to " + std::to_string(p.fan_out) + " ranks";
   out += ", variables of " + std::to_string(p.variable_bytes) + " bytes\n";
   for (std::size_t i = 0; i < p.threads.size(); ++i) {
     const script& t = p.threads[i];

@@ -92,6 +92,7 @@ struct program {
   bool whole_pages = false;
   bool fair = false;  ///< Locks may go to other ranks before local waiters.
   int fetched_together = 1;
+  int fan_out = 16;  ///< Of departures.
   std::size_t collect_bytes = SIZE_MAX;
   bool report = false;                   ///< See program_sizes.
   bool pins = false;                     ///< The same.

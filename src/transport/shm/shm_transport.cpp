@@ -20,6 +20,7 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "memory/address_map.hpp"
+#include "memory/runtime_resource.hpp"
 #include "sojourn/detail/counts.hpp"
 
 namespace sojourn::detail::shm {
@@ -220,6 +221,7 @@ int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int mos
   // Replies first; but a rank to which replies never cease must serve requests, too.
   message_class kind = message_class::reply;
   if (replies_in_a_row_ >= most) [[unlikely]] {
+    if (passed_over_ != nullptr) return deliver_passed_over(deliver, context, most);
     if (delays_ != nullptr) return poll_delayed(deliver, context, most);
     replies_in_a_row_ = 0;
     kind = message_class::request;
@@ -254,20 +256,63 @@ int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int mos
 
 int shm_transport::poll_replies(bool (*deliver)(arrival&, void*), void* context, int most,
                                 int only) {
+  if (passed_over_ != nullptr && only == any_handler) [[unlikely]]
+    return deliver_passed_over(deliver, context, most);
   int delivered = 0;
   for (int source = 0; source < ranks_; ++source) {
     ring_reader& ring = peers_[source].in[at(message_class::reply)];
     for (int i = 0; i < most && ring.has_message(); ++i) {
-      if (only != any_handler && ring.next()->handler != only) break;
       if (delays_ != nullptr) {
         if (!may_deliver(source, message_class::reply, now_ns())) break;
         delays_->passed(number_of(source, message_class::reply));
       }
       arrival a = arrival_of(ring.next(), source, message_class::reply);
+      if (only != any_handler && a.handler != only) {
+        pass_over(a);
+        continue;
+      }
       ++delivered;
       if (deliver(a, context)) return delivered;
     }
   }
+  return delivered;
+}
+
+/// A reply that was taken out of its ring because others behind it were wanted. Its header lies in
+/// front of its payload, as in the ring; that of a long one stays where it is.
+struct alignas(line) shm_transport::passed_over {
+  passed_over* next;
+  arrival message;
+  bool lies_in_blocks;
+  message_header* header() { return header_at(reinterpret_cast<std::byte*>(this + 1)); }
+  std::size_t bytes() { return sizeof(passed_over) + header()->length(); }
+};
+
+void shm_transport::pass_over(const arrival& a) {
+  const auto* header = static_cast<const message_header*>(a.message);
+  const std::size_t length = header->length();
+  void* room = runtime_resource()->allocate(sizeof(passed_over) + length, alignof(passed_over));
+  auto* kept = ::new (room) passed_over{nullptr, a, (header->flags & flag_long) != 0};
+  std::memcpy(static_cast<void*>(kept->header()), header, length);
+  kept->message.message = kept->header();
+  if (!kept->lies_in_blocks) kept->message.payload = payload_of(kept->header(), length);
+  passed_over** last = &passed_over_;
+  while (*last != nullptr) last = &(*last)->next;
+  *last = kept;
+  // poll() and consume() look at such messages where they look at others that are rare.
+  kept->header()->flags |= flag_long | flag_passed_over;
+  replies_in_a_row_ = INT_MAX;
+  if (peers_[a.source].in[at(a.kind)].consume(length)) wake_writer(a.source);
+}
+
+int shm_transport::deliver_passed_over(bool (*deliver)(arrival&, void*), void* context, int most) {
+  int delivered = 0;
+  while (passed_over_ != nullptr && delivered < most) {
+    ++delivered;
+    arrival a = passed_over_->message;
+    if (deliver(a, context)) break;
+  }
+  if (passed_over_ == nullptr && delays_ == nullptr) replies_in_a_row_ = 0;
   return delivered;
 }
 
@@ -279,6 +324,8 @@ bool shm_transport::requests_arrived() const {
 }
 
 bool shm_transport::poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) {
+  if (passed_over_ != nullptr) [[unlikely]]
+    return false;
   ring_reader& ring = peers_[source].in[at(message_class::reply)];
   for (int i = 0; i < reply_spins_; ++i) {
     for (int look = 0; look < looks_a_reply_spin; ++look) {
@@ -388,25 +435,43 @@ arrival shm_transport::arrival_of(const message_header* header, int source, mess
 }
 
 void shm_transport::consume(const arrival& a) {
-  bool told = false;
   const auto* header = static_cast<const message_header*>(a.message);
-  if (header->flags & flag_long) [[unlikely]] {
+  if (header->flags & flag_long) [[unlikely]]
+    return consume_rare(a);
+  if (peers_[a.source].in[at(a.kind)].consume(header->length())) [[unlikely]]
+    wake_writer(a.source);
+}
+
+/// A long message, or one that was passed over.
+void shm_transport::consume_rare(const arrival& a) {
+  const auto* header = static_cast<const message_header*>(a.message);
+  const bool was_passed_over = (header->flags & flag_passed_over) != 0;
+  if (!was_passed_over || passed_over_->lies_in_blocks) {
     const auto* payload = reinterpret_cast<const long_payload*>(header + 1);
     std::uint32_t first = payload->first_block;
     for (std::uint32_t i = 0; i < payload->block_count; ++i) {
       wake_[a.source].block_in_use[first + i].store(0, std::memory_order_release);
     }
-    told = true;
   }
-  told |= peers_[a.source].in[at(a.kind)].consume(header->length());
-  if (told) [[unlikely]] {
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (wake_[a.source].asleep.load(std::memory_order_relaxed) != 0) wake(a.source);
+  if (was_passed_over) {
+    passed_over* const gone = passed_over_;
+    passed_over_ = gone->next;
+    runtime_resource()->deallocate(gone, gone->bytes(), alignof(passed_over));
+  } else {
+    peers_[a.source].in[at(a.kind)].consume(header->length());
   }
+  wake_writer(a.source);
+}
+
+/// It may sleep until there is room.
+void shm_transport::wake_writer(int rank) {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (wake_[rank].asleep.load(std::memory_order_relaxed) != 0) wake(rank);
 }
 
 bool shm_transport::anything_arrived() const {
+  if (passed_over_ != nullptr) return true;
   for (const peer* p = peers_; p != peers_ + ranks_; ++p) {
     if (p->in[0].has_message() || p->in[1].has_message()) return true;
   }
@@ -419,10 +484,7 @@ void shm_transport::tell_writers() {
     for (message_class kind : {message_class::reply, message_class::request}) {
       told |= peers_[source].in[at(kind)].tell();
     }
-    if (!told) continue;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (wake_[source].asleep.load(std::memory_order_relaxed) != 0) wake(source);
+    if (told) wake_writer(source);
   }
 }
 

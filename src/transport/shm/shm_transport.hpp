@@ -145,6 +145,11 @@ class shm_transport final : public transport {
   bool reaches_memory_of(int rank);
   void tell_writers();
   bool requests_arrived() const;
+  struct passed_over;
+  void pass_over(const arrival& a);
+  int deliver_passed_over(bool (*deliver)(arrival&, void*), void* context, int most);
+  void consume_rare(const arrival& a);
+  void wake_writer(int rank);
   std::size_t number_of(int source, message_class kind) const {
     return static_cast<std::size_t>(source) * 2 + at(kind);
   }
@@ -183,6 +188,7 @@ class shm_transport final : public transport {
   peer* peers_;                         // one for each rank
   std::uint16_t long_flag_ = 0;         // of the message reserved last
   message_header* reserved_ = nullptr;  // what the next commit publishes
+  passed_over* passed_over_ = nullptr;  // replies that come before those in the rings
   delays* delays_ = nullptr;            // of the rings to this rank, and of its own requests
 };
 
