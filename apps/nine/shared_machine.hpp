@@ -3,10 +3,7 @@
 // those of sojourn/shared.hpp.
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <span>
-#include <vector>
 
 #include "nine/kernel/machine.hpp"
 #include "sojourn/shared.hpp"
@@ -30,18 +27,12 @@ class shared_machine final : public machine {
   double greatest(int thread, double mine) override;
 
  private:
-  /// What all threads give to a reduction, in two arrays in turn: a thread may give to the next
-  /// one while others still read this one.
-  std::span<double> give(int thread, double mine);
-
   struct padded_lock {
     alignas(64) sojourn::shared::mutex mutex;
   };
 
   const int threads_of_rank_;
   padded_lock* locks_;
-  std::array<double*, 2> given_;
-  std::vector<std::size_t> turns_;  ///< Of the threads of this rank.
 };
 
 /// Prepares and runs the application on `m`, in its threads. Collective.

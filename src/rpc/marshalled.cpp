@@ -519,6 +519,15 @@ void write_header(std::byte* message, marshalled_header::form how, std::size_t b
   std::memcpy(message, &header, sizeof header);
 }
 
+bool marshals_apart = false;
+
+void written_apart::write(std::byte* message) const {
+  write_header(message, marshalled_header::form::whole, bytes_);
+  if (bytes_ != 0) std::memcpy(message + header_room, kept_.get(), bytes_);
+  counts.marshalled_bytes += bytes_;
+  counts.marshal_copies += 2 * bytes_;
+}
+
 void abandon(std::byte* message, std::size_t room, const std::exception_ptr& failure) {
   std::string text = "an exception that is not a std::exception";
   try {

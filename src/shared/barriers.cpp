@@ -102,6 +102,7 @@ void barriers::at_rank_0(page_message_reader& from, const message_head& head) {
   if (head.epoch != x_.epoch) return;
   r.knows.resize(static_cast<std::size_t>(x_.ranks));
   from.take_clock(r.knows, x_.barrier);
+  x_.log.check_clock(from, r.knows);
   take_later(mentioned_, r.knows);
   const bool has_all = (head.flag & with_all_records) != 0;
   if (has_all)
@@ -338,8 +339,13 @@ void barriers::receive(page_message_reader& from, const message_head& head) {
       asked_to_collect_ = true;
       return;
     case page_message::collect_done:
+      from.require(collection_running_ && head.epoch == x_.epoch &&
+                       !arrivals_[static_cast<std::size_t>(from.from())].done,
+                   "has nothing more to fetch for a collection that is not under way");
+      arrivals_[static_cast<std::size_t>(from.from())].done = true;
       if (++done_ != static_cast<std::uint32_t>(x_.ranks)) return;
       done_ = 0;
+      for (rank_arrival& r : arrivals_) r.done = false;
       for (int r = x_.ranks - 1; r >= 0; --r) {
         x_.begin({.what = page_message::collect_go});
         x_.send(r);

@@ -94,6 +94,7 @@ class barriers {
     explicit rank_arrival(std::pmr::memory_resource* memory) : knows(memory) {}
     bool here = false;
     bool to_collect = false;
+    bool done = false;
     bool asked_for_all = false;
     vector_clock knows;  ///< What it knew when it arrived last.
   };

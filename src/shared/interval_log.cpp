@@ -90,8 +90,8 @@ void interval_log::write(message_writer& to, std::span<const interval> base,
   const auto each = [&](auto visit) {
     for (std::size_t q = 0; q < of_.size(); ++q)
       // Whoever is sent this has left the barrier behind which records were collected.
-      for (interval i = std::max(base[q], collected_[q]) + 1; i <= up_to[q]; ++i)
-        visit(find(static_cast<int>(q), i));
+      for (interval i = std::max(base[q], collected_[q]); i < up_to[q]; ++i)
+        visit(find(static_cast<int>(q), i + 1));
   };
   each([&](const interval_record&) { ++count; });
   to.put(count);
@@ -127,6 +127,7 @@ interval_record* interval_log::read_record(page_message_reader& from, vector_clo
                    versions <= from.rest().size() / sizeof(page_version),
                "ends before what it says it holds");
   from.take_clock(clock, clock);
+  check_clock(from, clock);
   interval_record* r = make(owner, clock[owner], ranges, versions);
   std::copy(clock.begin(), clock.end(), clock_of(*r));
   const auto take = [&](void* to, std::size_t size) {

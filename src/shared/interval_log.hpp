@@ -109,6 +109,12 @@ class interval_log {
   template <class Before, class Learn>
   void read(page_message_reader& from, std::span<const interval> like, Before before, Learn learn);
 
+  /// Refuses a clock of another rank that has intervals which this rank has not closed.
+  void check_clock(const page_message_reader& from, std::span<const interval> clock) const {
+    from.require(clock[static_cast<std::size_t>(me_)] <= mine(),
+                 "tells of an interval of this rank that it has not closed");
+  }
+
   /// Records up to `collected` are needed no longer.
   void collect(std::span<const interval> collected);
   const vector_clock& collected() const { return collected_; }

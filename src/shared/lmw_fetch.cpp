@@ -323,6 +323,7 @@ void lmw::receive(page_message_reader& from, const message_head& head) {
         const auto first = from.take<interval>();
         const auto last = from.take<interval>();
         from.take_clock(theirs);
+        x_.log.check_clock(from, theirs);
         from.require(first != 0 && first <= last, "asks for diffs of no interval");
         from.require(last <= x_.log.mine(), "asks for diffs of an interval that is not closed");
         serve_diffs(a, from.from(), first, last, theirs);
@@ -358,7 +359,12 @@ void lmw::take_page(page_message_reader& from, const message_head& head, lmw_pag
     if (a.copy && a.twin != nullptr && !a.open) make_own_diff(a);
     a.copy = true;
     history_of(a).may_lack = true;
-    from.take_clock({has(a), static_cast<std::size_t>(x_.ranks)});
+    const std::span<interval> in_page(has(a), static_cast<std::size_t>(x_.ranks));
+    from.take_clock(in_page);
+    x_.log.check_clock(from, in_page);
+    for (const own_notice* n = a.history->newest;
+         n != nullptr && n->index > in_page[static_cast<std::size_t>(x_.me)]; n = n->older)
+      from.require(n->made, "is a page without what this rank has stored and still has");
     if (!holds(rule::apply_own_too)) has(a)[x_.me] = x_.log.mine();
     std::byte* const to = is_used_meanwhile(a) ? room_beside(a) : x_.host.bytes(number_of(a));
     std::memcpy(to, from.take_bytes(page_bytes).data(), page_bytes);
@@ -372,7 +378,9 @@ void lmw::take_diffs(page_message_reader& from, const message_head& head, lmw_pa
   if (!a.outdated) {
     page_fetch& f = *a.fetch;
     const auto q = static_cast<std::size_t>(from.from());
-    from.require(head.last <= x_.log.known()[q], "sends diffs of intervals that are not known");
+    from.require(head.first > x_.log.collected()[q] && head.first <= head.last &&
+                     head.last <= x_.log.known()[q],
+                 "sends diffs of intervals that are not known");
     // A second reply of the same rank has all that the first one had.
     for (page_fetch::kept_diff& d : f.diffs)
       if (d.of->owner == q && d.bytes != nullptr) deallocate(d.bytes, d.size);

@@ -123,6 +123,7 @@ void locks::receive(page_message_reader& from, const message_head& head) {
       k.next = head.rank;
       k.next_knows.resize(static_cast<std::size_t>(x_.ranks));
       from.take_clock(k.next_knows);
+      x_.log.check_clock(from, k.next_knows);
       if (k.token && k.held == nullptr && k.local.empty()) grant(l, k);
       return;
     case page_message::lock_grant:

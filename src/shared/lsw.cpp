@@ -3,13 +3,19 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "base/check.hpp"
 #include "shared/rules.hpp"
 
 namespace sojourn::detail::pages {
+
+namespace {
+
+/// A message with a greater one comes from no rank: counting ends here.
+constexpr std::uint32_t versions_max = 4'000'000'000;
+
+}  // namespace
 
 struct waiting_readers {
   explicit waiting_readers(std::pmr::memory_resource* memory) : ranks(memory) {}
@@ -96,7 +102,7 @@ void lsw::note_version(lsw_page& a, std::uint32_t version) {
 }
 
 std::uint32_t lsw::next_version(lsw_page& a) {
-  if (a.version == std::numeric_limits<std::uint32_t>::max()) [[unlikely]]
+  if (a.version == versions_max) [[unlikely]]
     die("page %u of shared memory under lsw has had %u versions, which are all that a job can "
         "count: save what it has computed, and go on in another job",
         table_.number_of(a), a.version);
@@ -131,6 +137,8 @@ void lsw::learn(const interval_record& r) {
   for (const page_version& v : r.versions(x_.ranks)) {
     if (v.page >= table_.size() || x_.host.protocol_of(v.page) != protocol_kind::lsw)
       x_.host.refuse(r.owner, "lists a version of a page that has none");
+    if (v.version > versions_max)
+      x_.host.refuse(r.owner, "lists a page with more versions than there are");
     note_version(page(v.page), v.version);
     ++x_.counts->notices;
   }
@@ -172,6 +180,7 @@ void lsw::send_page(lsw_page& a, page_message what, std::uint32_t version, int t
 }
 
 void lsw::take_bytes(page_message_reader& from, const message_head& head, lsw_page& a) {
+  from.require(head.first <= versions_max, "sends a page with more versions than there are");
   a.copy = true;
   a.version = head.first;
   std::memcpy(x_.host.bytes(head.number), from.take_bytes(page_bytes).data(), page_bytes);

@@ -29,6 +29,7 @@
 #include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
 #include "sojourn/detail/counts.hpp"
+#include "sojourn/detail/marshalled.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/shared_memory.hpp"
 #include "sojourn/thread.hpp"
@@ -135,6 +136,7 @@ rank_memory::rank_memory()
   pages_.fiber_came();
   pages_.set_members(static_cast<std::uint32_t>(job.count));
   share_memory();
+  marshals_apart = true;
 }
 
 // --- What the protocols ask for

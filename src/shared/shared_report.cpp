@@ -110,6 +110,7 @@ std::string written(const report_part& part) {
 shared_report::shared_report(const std::vector<std::string>& parts, std::uint64_t first_page)
     : first_page_(first_page) {
   for (const std::string& part : parts) read(part);
+  join_parts();
   std::sort(all_.blocks.begin(), all_.blocks.end(),
             [](const named_block& a, const named_block& b) { return a.at < b.at; });
   // Names given on other ranks than the one that has allocated.
@@ -149,29 +150,46 @@ void shared_report::read(const std::string& part) {
       in >> s.page >> s.times;
       in.ignore(1);
       std::getline(in, s.where);
-      const auto same =
-          std::find_if(all_.sites.begin(), all_.sites.end(),
-                       [&](const fault_site& o) { return o.page == s.page && o.where == s.where; });
-      if (same == all_.sites.end())
-        all_.sites.push_back(std::move(s));
-      else
-        same->times += s.times;
+      all_.sites.push_back(std::move(s));
     } else if (kind == 'r') {
       race_note r{};
       in >> r.page >> r.offset >> r.ranks[0] >> r.ranks[1] >> r.times;
-      if (!in) continue;
-      // The same diffs may have met on several ranks.
-      const auto same = std::find_if(all_.races.begin(), all_.races.end(), [&](const race_note& o) {
-        return o.page == r.page && o.ranks[0] == r.ranks[0] && o.ranks[1] == r.ranks[1];
-      });
-      if (same == all_.races.end()) {
-        all_.races.push_back(r);
-      } else {
-        same->offset = std::min(same->offset, r.offset);
-        same->times = std::max(same->times, r.times);
-      }
+      if (in) all_.races.push_back(r);
     }
   }
+}
+
+namespace {
+
+/// Sorts them, and joins those that are alike with join(one, another).
+template <class T, class Key, class Join>
+void join_alike(std::vector<T>& all, Key key, Join join) {
+  std::stable_sort(all.begin(), all.end(), [&](const T& a, const T& b) { return key(a) < key(b); });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (kept != 0 && key(all[kept - 1]) == key(all[i])) {
+      join(all[kept - 1], all[i]);
+    } else {
+      if (kept != i) all[kept] = std::move(all[i]);
+      ++kept;
+    }
+  }
+  all.erase(all.begin() + static_cast<std::ptrdiff_t>(kept), all.end());
+}
+
+}  // namespace
+
+void shared_report::join_parts() {
+  join_alike(
+      all_.sites, [](const fault_site& s) { return std::tie(s.page, s.where); },
+      [](fault_site& one, const fault_site& other) { one.times += other.times; });
+  // The same diffs may have met on several ranks.
+  join_alike(
+      all_.races, [](const race_note& r) { return std::tie(r.page, r.ranks[0], r.ranks[1]); },
+      [](race_note& one, const race_note& other) {
+        one.offset = std::min(one.offset, other.offset);
+        one.times = std::max(one.times, other.times);
+      });
 }
 
 const named_block* shared_report::block_at(std::uint64_t address) const {
@@ -210,8 +228,10 @@ std::vector<page_number> shared_report::worst_first() const {
 
 std::vector<fault_site> shared_report::sites_of(page_number page) const {
   std::vector<fault_site> sites;
-  for (const fault_site& s : all_.sites)
-    if (s.page == page) sites.push_back(s);
+  const auto first =
+      std::lower_bound(all_.sites.begin(), all_.sites.end(), page,
+                       [](const fault_site& s, page_number g) { return s.page < g; });
+  for (auto s = first; s != all_.sites.end() && s->page == page; ++s) sites.push_back(*s);
   std::sort(sites.begin(), sites.end(), [](const fault_site& a, const fault_site& b) {
     return std::tie(b.times, a.where) < std::tie(a.times, b.where);
   });

@@ -53,6 +53,7 @@ class shared_report {
 
  private:
   void read(const std::string& part);
+  void join_parts();
   std::uint64_t address_of(page_number page) const { return first_page_ + page * page_bytes; }
   const named_block* block_at(std::uint64_t address) const;
   std::string place_of(page_number page, std::uint32_t offset) const;

@@ -206,6 +206,50 @@ void a_rank_answers_one_that_writes() {
   shared::barrier();
 }
 
+/// Answers to calls of the last rank, short and long, have come there before the questions do.
+void a_rank_answers_past_what_it_has_not_read() {
+  constexpr int calls = 30;
+  static int served = 0;
+  const rank_t last = rank_count() - 1;
+  long* value = alloc_on(last, 1);
+  told = served = 0;
+  const auto computing = broadcast(static_cast<std::int64_t>(getpid()), last);
+  if (rank_me() == last) {
+    guard.lock();
+    *value = 5;
+    guard.unlock();
+  }
+  sojourn::barrier();
+  if (rank_me() == last) {
+    std::vector<future<std::vector<int>>> answers;
+    for (int i = 0; i < calls; ++i)
+      answers.push_back(rpc(
+          0,
+          [](int n) {
+            ++served;
+            return std::vector<int>(n % 10 == 0 ? 50'000 : 3, n);
+          },
+          i));
+    int wrong = 0;
+    for (int i = 0; told == 0; i = (i + 1) % 1000) wrong += arithmetic(i);
+    CHECK(wrong == 0);
+    for (int i = 0; i < calls; ++i) {
+      const std::vector<int> answer = answers[static_cast<std::size_t>(i)].get();
+      CHECK_EQUAL(answer.size(), i % 10 == 0 ? 50'000u : 3u);
+      CHECK_EQUAL(answer.back(), i);
+    }
+  } else if (rank_me() == 0) {
+    while (served < calls) yield();
+    guard.lock();
+    CHECK_EQUAL((*value)++, 5);
+    guard.unlock();
+    kill(static_cast<pid_t>(computing), SIGUSR2);
+  }
+  shared::barrier();
+  CHECK_EQUAL(*value, 6);
+  shared::barrier();
+}
+
 /// One fiber waits for a page, the other stores to it while calls that it has bundled wait: it lets
 /// no other fiber run, also not the one for which the page has come in between.
 void a_page_that_has_come_for_another_fiber_is_given_up() {
@@ -276,6 +320,8 @@ int main(int argc, char** argv) {
       check::claim(("a rank answers in " + std::string(l.name)).c_str(),
                    [&] { a_rank_answers_in(l); });
     check::claim("a rank answers one that writes", a_rank_answers_one_that_writes);
+    check::claim("a rank answers past what it has not read",
+                 a_rank_answers_past_what_it_has_not_read);
     check::claim("a page that has come for another fiber is given up",
                  a_page_that_has_come_for_another_fiber_is_given_up);
     check::claim("all ranks compute and ask", all_ranks_compute_and_ask);

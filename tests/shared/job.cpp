@@ -60,6 +60,11 @@ struct message {
   int mover = -1;  ///< A thread that moves.
 };
 
+/// Wrong also where a message was changed.
+struct lasting_failure : failure {
+  using failure::failure;
+};
+
 class rank final : public services {
  public:
   rank(job& j, int me);
@@ -67,7 +72,8 @@ class rank final : public services {
   std::byte* bytes(page_number page) override { return &memory_[page * page_bytes]; }
   void protect(page_range range, access from, access to) override {
     for (page_number g = range.first; g < range.first + range.count; ++g) {
-      if (allowed[g] != from) throw failure("protection is not what the protocol thinks it is");
+      if (allowed[g] != from)
+        throw lasting_failure("protection is not what the protocol thinks it is");
       allowed[g] = to;
     }
   }
@@ -83,7 +89,7 @@ class rank final : public services {
   std::uint32_t together_at_most(page_number page) override { return fetched_together(page); }
   std::pmr::memory_resource* memory() override { return &counted_; }
   void refuse(int from, const char* why) override {
-    throw failure("a message from rank " + std::to_string(from) + " " + why);
+    throw refusal("a message from rank " + std::to_string(from) + " " + why);
   }
 
   const int me;
@@ -99,6 +105,7 @@ class rank final : public services {
 
    private:
     void* do_allocate(std::size_t bytes, std::size_t align) override {
+      if (bytes > std::size_t{64} << 20) throw lasting_failure("a rank asks for too much memory");
       kept += bytes;
       return pool_.allocate(sojourn::detail::bytes_for_pool(bytes, align), align);
     }
@@ -115,6 +122,13 @@ class rank final : public services {
 
  public:
   std::size_t kept() const { return counted_.kept; }
+  void note_received(const std::vector<std::byte>& message) {
+    message_head head;
+    std::memcpy(static_cast<void*>(&head), message.data(), sizeof head);
+    if (head.what == page_message::arrival || head.what == page_message::departure)
+      barrier_bytes_received += message.size();
+  }
+  std::uint64_t barrier_bytes_received = 0;
   sojourn::shared::counters counts;
   std::vector<page_entry> table;
   std::unique_ptr<page_report> report;  ///< Or null.
@@ -123,12 +137,13 @@ class rank final : public services {
 
 class job {
  public:
-  job(const program& p, std::uint64_t order, totals& sum, std::string* log)
+  job(const program& p, std::uint64_t order, totals& sum, std::string* log, strangers* s = nullptr)
       : p_(p),
         chance_(order),
         first_(static_cast<preference>(chance_() % preferences)),
         sum_(sum),
-        log_(log) {
+        log_(log),
+        strangers_(s) {
     shadow_.resize(static_cast<std::size_t>(p.variables()));
     ways_.resize(static_cast<std::size_t>(ways * p.ranks * p.ranks));
     for (std::size_t i = 0; i < p.threads.size(); ++i)
@@ -154,7 +169,7 @@ class job {
     for (std::uint64_t step = 0;; ++step) {
       list_actions(actions);
       if (actions.empty()) break;
-      if (step > livelock_steps * p_.rounds) throw failure("no end in sight: a livelock");
+      if (step > livelock_steps * p_.rounds) throw lasting_failure("no end in sight: a livelock");
       const auto unwanted = [&](int a) {
         switch (first_) {
           case preference::any:
@@ -190,6 +205,9 @@ class job {
     for (const auto& way : ways_)
       if (!way.empty()) throw failure("a message cannot be delivered at the end");
     for (const auto& r : ranks_) {
+      sum_.barrier_bytes_sent = std::max(sum_.barrier_bytes_sent, r->counts.barrier_message_bytes);
+      sum_.barrier_bytes_received =
+          std::max(sum_.barrier_bytes_received, r->barrier_bytes_received);
       sum_.intervals += r->counts.intervals;
       sum_.collections += r->counts.collections;
     }
@@ -303,12 +321,29 @@ class job {
     rank& r = rank_at(to);
     if (m.mover < 0) {
       if (log_ != nullptr) note_message(from, to, m);
+      if (from != to) r.note_received(m.bytes);
+      if (strangers_ != nullptr && strangers_->come()) return deliver_strange(from, to, m.bytes);
       r.pages->receive(from, m.bytes);
       return;
     }
     thread& t = threads_[static_cast<std::size_t>(m.mover)];
     note("thread ", t.number, " arrives on rank ", to);
     t.now = thread::state::runs;
+  }
+  void deliver_strange(int from, int to, std::vector<std::byte> bytes) {
+    strangers& s = *strangers_;
+    if (s.comes_from_elsewhere()) from = s.any_rank(p_.ranks);
+    if (s.comes_from_elsewhere()) to = s.any_rank(p_.ranks);
+    const bool twice = s.comes_twice();
+    if (twice)
+      rank_at(to).pages->receive(from, bytes);
+    else
+      s.change(bytes);
+    ++s.messages;
+    note("  changed, and to rank ", to, " from ", from);
+    // As the runtime does, which refuses what is shorter.
+    if (bytes.size() < sizeof(message_head)) throw refusal("a message that is too short");
+    rank_at(to).pages->receive(from, bytes);
   }
   void note_message(int from, int to, const message& m) {
     const char* const names[] = {
@@ -656,6 +691,7 @@ class job {
   int last_ = -1;  ///< The thread that came last in turn.
   totals& sum_;
   std::string* log_;
+  strangers* strangers_;
   std::vector<std::vector<bool>> added_;  ///< Which values were seen when 1 was added, by object.
   std::vector<bool> prepared_;            ///< By condition.
   std::vector<std::uint8_t> shadow_;      ///< What a sequentially consistent memory would hold.
@@ -726,6 +762,49 @@ std::uint32_t rank::fetched_together(page_number page) {
 }
 
 }  // namespace
+
+void strangers::change(std::vector<std::byte>& message) {
+  const auto somewhere = [&](std::size_t width) {
+    // Half of all changes are to the head.
+    const std::size_t end =
+        chance_() % 2 == 0 ? std::min(message.size(), sizeof(message_head)) : message.size();
+    return end <= width ? 0 : chance_() % (end - width + 1);
+  };
+  for (auto left = 1 + chance_() % 3; left != 0 && !message.empty(); --left) {
+    switch (chance_() % 6) {
+      case 0:
+        message.resize(chance_() % message.size());
+        break;
+      case 1:
+        message.resize(message.size() + 1 + chance_() % 64, std::byte(chance_()));
+        break;
+      case 2:
+        message[somewhere(1)] = std::byte(chance_());
+        break;
+      default: {
+        constexpr std::uint32_t likely[] = {0, 1, 2, 3, 0x7fffffff, 0x80000000, 0xffffffff};
+        const auto value = chance_() % 3 == 0 ? static_cast<std::uint32_t>(chance_() % 64)
+                                              : likely[chance_() % std::size(likely)];
+        const std::size_t width = chance_() % 2 == 0 ? sizeof value : sizeof(std::uint16_t);
+        if (message.size() >= width) std::memcpy(&message[somewhere(width)], &value, width);
+        break;
+      }
+    }
+  }
+}
+
+bool run_with(strangers& s, const program& p, std::uint64_t order, totals& sum, std::string* log) {
+  ++sum.programs;
+  try {
+    job(p, order, sum, log, &s).run();
+  } catch (const refusal&) {
+    return true;
+  } catch (const lasting_failure&) {
+    throw;
+  } catch (const failure&) {
+  }
+  return false;
+}
 
 std::string run(const program& p, std::uint64_t order, totals& sum, std::string* log) {
   ++sum.programs;

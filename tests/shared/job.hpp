@@ -32,9 +32,41 @@ struct totals {
   /// Of what ranks keep, at most, in the first half of the program's rounds, and in the second.
   std::size_t kept_first = 0;
   std::size_t kept_then = 0;
+  /// Of messages about barriers, and the most of one rank.
+  std::uint64_t barrier_bytes_sent = 0;
+  std::uint64_t barrier_bytes_received = 0;
+};
+
+/// What a rank does not say of a program, but of a message that no rank sends.
+struct refusal : failure {
+  using failure::failure;
+};
+
+/// Messages that no rank of the job has sent, as if memory that ranks share were overwritten: those
+/// that are on their way, with other bytes, of other lengths, twice, or where they do not belong.
+class strangers {
+ public:
+  explicit strangers(std::uint64_t seed) : chance_(seed) {}
+
+  /// Whether the next delivery is of such a message.
+  bool come() { return chance_() % 16 == 0; }
+  bool comes_from_elsewhere() { return chance_() % 8 == 0; }
+  bool comes_twice() { return chance_() % 8 == 0; }
+  int any_rank(int ranks) { return static_cast<int>(chance_() % static_cast<unsigned>(ranks)); }
+  void change(std::vector<std::byte>& message);
+
+  std::uint64_t messages = 0;
+
+ private:
+  std::mt19937_64 chance_;
 };
 
 /// Runs a program in a random order; what went wrong, or empty. `log` is told what happens.
 std::string run(const program& p, std::uint64_t order, totals& sum, std::string* log = nullptr);
+
+/// The same with such messages; whether one of them was refused. What the program then loads may be
+/// wrong, and it may not end: but it must not go on for ever, and no rank may crash.
+bool run_with(strangers& s, const program& p, std::uint64_t order, totals& sum,
+              std::string* log = nullptr);
 
 }  // namespace simulated

@@ -38,6 +38,12 @@ const char* const usage =
                 the same for all or one, with the programs that the options tell; prints which
                 program notices
 
+  barriers      prints how many bytes a barrier costs from 2 to 128 ranks, each of which stores a word;
+                for each rank they must be in proportion to their number
+  strangers [SEED]
+                runs programs until --count of their messages have been changed at random: each must
+                be refused, or do the rank that gets it no harm; or shows one such program
+
   --protocol P  lmw, lsw, seq, or mixed, which is also meant without this option: each page has
                 its own
   --first SEED  the first program: 1; or `fresh`: SOJOURN_TEST_SEED, or else programs that nobody has run before
@@ -187,6 +193,54 @@ int run_random(const options& o) {
   return failed != 0;
 }
 
+strangers strangers_of(std::uint64_t seed) { return strangers(seed * 31 + 7); }
+
+/// Until so many messages were changed.
+int run_strangers(const options& o) {
+  for (int s : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE}) std::signal(s, say_last_words);
+  totals sum;
+  std::uint64_t messages = 0, refused = 0;
+  for (std::uint64_t seed = o.first; messages < o.count; ++seed) {
+    last_words = "to see it again: shared_programs strangers " + std::to_string(seed) + " " +
+                 text_of(o.sizes) + "\n";
+    strangers s = strangers_of(seed);
+    try {
+      refused += run_with(s, random_program(seed, o.sizes), seed, sum) ? 1 : 0;
+    } catch (const failure& f) {
+      std::printf("program %llu: %s\n%s", static_cast<unsigned long long>(seed), f.what(),
+                  last_words.c_str());
+      return 1;
+    }
+    messages += s.messages;
+  }
+  std::printf("%llu changed messages to the ranks of %llu programs, %s: %llu were refused\n",
+              static_cast<unsigned long long>(messages),
+              static_cast<unsigned long long>(sum.programs), text_of(o.sizes).c_str(),
+              static_cast<unsigned long long>(refused));
+  // Neither must be rare: what is refused at once tests little.
+  const bool enough = o.count < 1000 || (refused > messages / 10 && refused < messages / 10 * 9);
+  if (!enough) std::printf("too many or too few were refused\n");
+  return enough ? 0 : 1;
+}
+
+int show_strangers(const options& o) {
+  const auto seed = number<std::uint64_t>(o.words.front());
+  const program p = random_program(seed, o.sizes);
+  std::printf("%s", text_of(p).c_str());
+  std::fflush(stdout);
+  for (int s : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE}) std::signal(s, say_last_words);
+  totals sum;
+  strangers s = strangers_of(seed);
+  std::string why = "as it should be";
+  try {
+    run_with(s, p, seed, sum, &last_words);
+  } catch (const failure& f) {
+    why = f.what();
+  }
+  std::printf("%s%s\n", last_words.c_str(), why.c_str());
+  return 0;
+}
+
 /// Only what collections of the runtime's own throw away keeps a rank's memory from growing.
 int run_lock_only(const options& o) {
   const protocol_kind kind = o.sizes.protocol.value_or(protocol_kind::lmw);
@@ -208,6 +262,38 @@ int run_lock_only(const options& o) {
       static_cast<unsigned long long>(sum.collections), static_cast<unsigned long long>(sum.steps),
       sum.kept_first, sum.kept_then, why.empty() ? "" : ": ", why.c_str());
   return !why.empty();
+}
+
+/// What a barrier costs each rank grows with the number of ranks, and no faster.
+int run_barriers() {
+  constexpr int barriers = 16, few = 16, most = 128;
+  std::printf(
+      "Bytes of a barrier at which each rank has stored one word:\n"
+      "%7s %20s %24s\n",
+      "ranks", "most sent by a rank", "most received by a rank");
+  double sent_by_few = 0, received_by_few = 0;
+  for (int ranks = 2; ranks <= most; ranks *= 2) {
+    totals sum;
+    const std::string why = run(barrier_program(ranks, barriers), 1, sum);
+    if (!why.empty()) {
+      std::printf("%s\n", why.c_str());
+      return 1;
+    }
+    const double sent = static_cast<double>(sum.barrier_bytes_sent) / barriers;
+    const double received = static_cast<double>(sum.barrier_bytes_received) / barriers;
+    std::printf("%7d %20.0f %24.0f\n", ranks, sent, received);
+    if (ranks == few) {
+      sent_by_few = sent;
+      received_by_few = received;
+    }
+    // Half of a rank's share is room for what differs in small jobs.
+    const double shares = 1.5 * ranks / few;
+    if (ranks > few && (sent > shares * sent_by_few || received > shares * received_by_few)) {
+      std::printf("more than %.0f times as much as %d ranks\n", shares, few);
+      return 1;
+    }
+  }
+  return 0;
 }
 
 int show(const options& o) {
@@ -279,6 +365,8 @@ int main(int argc, char** argv) {
   if (o.command == "random") return run_random(o);
   if (o.command == "show") return show(o);
   if (o.command == "lock_only") return run_lock_only(o);
+  if (o.command == "barriers") return run_barriers();
   if (o.command == "mutants") return run_mutants(o);
+  if (o.command == "strangers") return o.words.empty() ? run_strangers(o) : show_strangers(o);
   refuse(o.command.empty() ? "no command" : "there is no command '" + o.command + "'");
 }

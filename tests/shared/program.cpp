@@ -433,6 +433,23 @@ program lock_only_program(protocol_kind kind, std::uint64_t rounds) {
   return p;
 }
 
+program barrier_program(int ranks, int barriers) {
+  program p;
+  p.ranks = p.pages = ranks;
+  p.variables_of_page = 1;
+  p.exclusive = false;  // stores to exclusive pages are not told
+  p.protocols.assign(static_cast<std::size_t>(p.pages), protocol_kind::lmw);
+  for (int r = 0; r < ranks; ++r) {
+    script t{.rank = r, .code = {}};
+    for (int n = 0; n < barriers; ++n) {
+      t.code.push_back({operation::increment, static_cast<std::uint16_t>(r)});
+      t.code.push_back({operation::barrier});
+    }
+    p.threads.push_back(t);
+  }
+  return p;
+}
+
 std::string text_of(const program& p) {
   const char* const names[] = {
       "load",         "store",      "inc",    "flip",    "both", "copy",   "system_load",

@@ -110,6 +110,9 @@ const char* name_of(protocol_kind kind);
 
 program random_program(std::uint64_t seed, const program_sizes& sizes);
 
+/// Each rank stores a word to a page of its own, and all meet.
+program barrier_program(int ranks, int barriers);
+
 /// Threads of all ranks take the same locks in turn, and nobody ever meets at a barrier.
 program lock_only_program(protocol_kind kind, std::uint64_t rounds);
 

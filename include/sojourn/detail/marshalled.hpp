@@ -10,6 +10,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -309,6 +310,32 @@ std::exception_ptr write_whole(std::byte* message, std::size_t bytes, const T&..
   return nullptr;
 }
 
+/// Set where this rank has begun to use shared memory. A type's `save` may then store to it, which
+/// the receiver is to see: what was stored is told before room for the message is asked for. And it
+/// may load from pages that are not here: meanwhile other fibers run, which they cannot where a
+/// message is half written.
+extern bool marshals_apart;
+
+/// Values that are written before there is room for their message.
+class written_apart {
+ public:
+  /// Throws what writing them throws.
+  template <class... T>
+  explicit written_apart(std::size_t size, const T&... values) : kept_(size), bytes_(size) {
+    stays_here stays;
+    writer to(kept_.get(), size);
+    (save_value(to, values), ...);
+    if (to.left() != 0) cannot_be_saved("its `save` writes less the second time");
+  }
+  std::size_t bytes() const { return header_room + bytes_; }
+  /// Writes the message into room of bytes() bytes.
+  void write(std::byte* message) const;
+
+ private:
+  pooled_block kept_;
+  std::size_t bytes_;
+};
+
 /// A message whose values are kept on this rank until the receiver has read them.
 class message_of_kept_values {
  public:
@@ -362,6 +389,22 @@ void send_marshalled_result(ticket_id id, R&& value) {
     return commit_result(id, room, bytes, true);
   }
   std::size_t bytes = header_room + size.whole;
+  if (marshals_apart) [[unlikely]] {
+    std::optional<written_apart> apart;
+    std::exception_ptr failure;
+    try {
+      apart.emplace(size.whole, value);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    std::byte* room = begin_result(id, bytes);
+    if (room == nullptr) return;
+    if (apart)
+      apart->write(room);
+    else
+      abandon(room, bytes, failure);
+    return commit_result(id, room, bytes, false);
+  }
   std::byte* room = begin_result(id, bytes);
   if (room == nullptr) return;
   (void)write_whole(room, size.whole, value);  // the message tells the receiver of a failure

@@ -399,6 +399,13 @@ ticket_id send_marshalled(std::size_t head_room, Begin begin, Commit commit, A&.
     commit(out, true);
     return out.ticket;
   }
+  if (marshals_apart) [[unlikely]] {
+    const written_apart apart(size.whole, arguments...);
+    outgoing out = begin(head_room + apart.bytes());
+    apart.write(out.payload + head_room);
+    commit(out, false);
+    return out.ticket;
+  }
   outgoing out = begin(head_room + header_room + size.whole);
   std::exception_ptr failure = write_whole(out.payload + head_room, size.whole, arguments...);
   commit(out, false);

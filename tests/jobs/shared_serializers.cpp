@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of a type that save it, and store to shared memory or load from it meanwhile: who gets
+// the value sees what was stored, and other fibers run while a page is on its way.
+#include <sojourn/sojourn.hpp>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "check.hpp"
+
+namespace {
+
+using namespace sojourn;
+
+constexpr std::size_t page_longs = 4096 / sizeof(long);
+
+/// Its `save` is called twice: to measure, and to write. Each time it counts in shared memory, and
+/// saves what it has counted.
+struct counting {
+  shared::pointer<long> count = nullptr;
+  long counted = 0;
+  bool fails = false;
+  std::string text = {};  // so it does not travel as the bytes that it has
+
+  template <class Archive>
+  void save(Archive& archive) const {
+    const long now = ++*count;
+    if (fails && now % 2 == 0) throw std::runtime_error("not saved");
+    archive(now, text);
+  }
+  template <class Archive>
+  void load(Archive& archive) {
+    archive(counted, text);
+  }
+};
+
+/// Both ranks have had the page of `count`, and `from` has it now.
+void last_used_by(rank_t from, long* count) {
+  shared::barrier();
+  if (rank_me() != from) CHECK(*count >= 0);
+  shared::barrier();
+  if (rank_me() == from) *count = 0;
+  shared::barrier();
+}
+
+void what_is_stored_by_save_is_seen_where_the_value_arrives(long* count) {
+  const rank_t last = rank_count() - 1;
+  last_used_by(0, count);
+  if (rank_me() == 0) {
+    const long seen = rpc(
+                          last,
+                          [](const counting& c, shared::pointer<long> there) {
+                            CHECK(c.counted != 0);
+                            return *there - c.counted;
+                          },
+                          counting{.count = count}, shared::pointer<long>(count))
+                          .get();
+    CHECK_EQUAL(seen, 0);
+  }
+  last_used_by(last, count);
+  if (rank_me() == 0) {
+    const counting c =
+        rpc(
+            last, [](shared::pointer<long> there) { return counting{.count = there}; },
+            shared::pointer<long>(count))
+            .get();
+    CHECK_EQUAL(*count, c.counted);
+  }
+  shared::barrier();
+}
+
+/// Then nothing is half written, and all goes on as before.
+void a_save_that_throws_leaves_nothing_behind(long* count, long* other) {
+  const rank_t last = rank_count() - 1;
+  last_used_by(last, other);
+  last_used_by(0, count);
+  if (rank_me() == 0) {
+    bool thrown = false;
+    try {
+      (void)rpc(
+          last, [](const counting&) { return 1; }, counting{.count = count, .fails = true})
+          .get();
+    } catch (const std::runtime_error&) {
+      thrown = true;
+    }
+    CHECK(thrown);
+    // A page for which other fibers have to run.
+    thread stores = spawn([](shared::pointer<long> at) { ++*at; }, shared::pointer<long>(other));
+    ++*other;
+    stores.join();
+    CHECK_EQUAL(*other, 2);
+    CHECK_EQUAL(rpc(last, [] { return 3; }).get(), 3);
+  }
+  shared::barrier();
+  if (rank_me() == 0) {
+    bool told = false;
+    try {
+      (void)rpc(
+          last,
+          [](shared::pointer<long> there) {
+            *there = 0;
+            return counting{.count = there, .fails = true};
+          },
+          shared::pointer<long>(count))
+          .get();
+    } catch (const error& e) {
+      told = std::string(e.what()).find("not saved") != std::string::npos;
+    }
+    CHECK(told);
+  }
+  shared::barrier();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run(argc, argv, [] {
+    long* all = nullptr;
+    if (rank_me() == 0) all = shared::alloc<long>(2 * page_longs);
+    all = broadcast(shared::pointer<long>(all), 0).get();
+    check::claim("what is stored by save is seen where the value arrives",
+                 [&] { what_is_stored_by_save_is_seen_where_the_value_arrives(all); });
+    check::claim("a save that throws leaves nothing behind",
+                 [&] { a_save_that_throws_leaves_nothing_behind(all, all + page_longs); });
+    return check::verdict();
+  });
+}
