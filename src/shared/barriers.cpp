@@ -100,11 +100,12 @@ void barriers::at_rank_0(page_message_reader& from, const message_head& head) {
   rank_arrival& r = arrivals_[static_cast<std::size_t>(from.from())];
   // Sent before that rank left to collect: it arrives again, with what it has then.
   if (head.epoch != x_.epoch) return;
+  const bool has_all = (head.flag & with_all_records) != 0;
+  from.require(!has_all || r.asked_for_all, "tells all that it knows without being asked");
   r.knows.resize(static_cast<std::size_t>(x_.ranks));
   from.take_clock(r.knows, x_.barrier);
   x_.log.check_clock(from, r.knows);
   take_later(mentioned_, r.knows);
-  const bool has_all = (head.flag & with_all_records) != 0;
   if (has_all)
     take_later(covered_, r.knows);
   else
@@ -115,7 +116,6 @@ void barriers::at_rank_0(page_message_reader& from, const message_head& head) {
   else
     kept_.push_back({from.from(), {from.rest().begin(), from.rest().end(), x_.host.memory()}});
   if (has_all) {
-    from.require(r.asked_for_all, "tells all that it knows without being asked");
     r.asked_for_all = false;
   } else if ((head.flag & without_fibers) != 0) {
     from.require(collection_asked_ && !r.to_collect, "arrives for a collection twice");
@@ -168,14 +168,16 @@ bool barriers::asks_for_more() {
     return true;
   };
   if (is_covered(mentioned_)) return false;
+  bool waits = false;
   for (int rank = 0; rank < x_.ranks; ++rank) {
     rank_arrival& r = arrivals_[static_cast<std::size_t>(rank)];
-    if (r.asked_for_all || is_covered(r.knows)) continue;
-    r.asked_for_all = true;
+    if (is_covered(r.knows)) continue;
+    waits = true;
+    if (std::exchange(r.asked_for_all, true)) continue;
     x_.begin({.what = page_message::arrive_with_all});
     x_.send(rank);
   }
-  return true;
+  return waits;
 }
 
 void barriers::left() {
@@ -230,15 +232,21 @@ void barriers::each_child(Visit visit) const {
 
 // --- every rank
 
+void barriers::check_departure(const page_message_reader& from, const vector_clock& all) const {
+  for (std::size_t q = 0; q < all.size(); ++q)
+    from.require(all[q] >= x_.barrier[q] && all[q] <= x_.log.known()[q],
+                 "names intervals that are not known");
+}
+
 void barriers::departure_came(page_message_reader& from, const message_head& head) {
+  // If this rank has departed early, it knows what comes, and has passed it on.
+  if (head.epoch != x_.epoch) return;
   if (x_.me != 0)
     each_child([&](int r) {
       x_.out.begin(head);
       x_.out.put_bytes(from.rest().data(), from.rest().size());
       x_.send(r);
     });
-  // If this rank has departed early, it knows what comes.
-  if (head.epoch != x_.epoch) return;
   vector_clock all(x_.barrier, x_.host.memory());
   from.take_clock(all, x_.barrier);
   x_.close();
@@ -248,9 +256,7 @@ void barriers::departure_came(page_message_reader& from, const message_head& hea
 
 /// Requires: everything that this rank was told on the way has been learned.
 void barriers::depart(page_message_reader& from, const vector_clock& all, std::uint8_t how) {
-  for (std::size_t q = 0; q < all.size(); ++q)
-    from.require(all[q] >= x_.barrier[q] && all[q] <= x_.log.known()[q],
-                 "names intervals that are not known");
+  check_departure(from, all);
   ++x_.epoch;
   x_.previous_barrier = x_.barrier;
   x_.barrier = all;
@@ -289,6 +295,15 @@ void barriers::end_collection(page_message_reader& from) {
 
 void barriers::depart_early(page_message_reader& from, const vector_clock& all, std::uint8_t how) {
   if (how == ends_collection) return end_collection(from);
+  check_departure(from, all);
+  // The departure comes when this rank looks at messages again, and other ranks wait for it. What
+  // they lack is not known here: they know what all knew behind the last barrier.
+  each_child([&](int r) {
+    message_writer& out = x_.begin({.what = page_message::departure, .flag = how});
+    out.put_clock(all, x_.barrier);
+    x_.log.write(out, x_.barrier, all, x_.barrier);
+    x_.send(r);
+  });
   x_.close();
   depart(from, all, how);
 }

@@ -3,9 +3,10 @@
 // and take part have arrived, with their number, and again when more come: fibers move. Rank 0
 // waits for all fibers and all ranks.
 //
-// To each barrier, a rank sends and receives bytes in proportion to the number of ranks: an arrival
-// has the intervals of its rank alone, and a departure goes down a tree. Barriers of the runtime's
-// own collect diffs while a program has none: ranks then arrive without fibers.
+// At a barrier each rank sends and receives bytes in proportion to the number of ranks: an arrival
+// has the intervals of its rank alone, and a departure goes down a tree. (Where locks have told
+// each rank of many others, arrivals say that, too.) Barriers of the runtime's own collect diffs
+// while a program has none: ranks then arrive without fibers.
 #pragma once
 
 #include <cstddef>
@@ -104,6 +105,7 @@ class barriers {
   void depart_when_all_are_here();
   bool knows_enough(const rank_arrival& r, int rank) const;
   bool asks_for_more();
+  void check_departure(const page_message_reader& from, const vector_clock& all) const;
   void departure_came(page_message_reader& from, const message_head& head);
   template <class Visit>
   void each_child(Visit visit) const;

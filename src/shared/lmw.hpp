@@ -86,7 +86,7 @@ class lmw final : public page_protocol {
   bool fetches_in_progress() const override;
   void stop_fetching() override { stopped_ = true; }
   void end_collection() override;
-  /// Of diffs, twins and notices.
+  /// Of diffs, twins of closed intervals, notices, and what is known of pages; some of that stays.
   std::size_t collectable_bytes() const override { return bytes_; }
 
   void receive(page_message_reader& from, const message_head& head) override;
@@ -149,7 +149,8 @@ class lmw final : public page_protocol {
   /// A page is compared with its twin line by line.
   static constexpr std::size_t twin_alignment = 64;
 
-  /// Memory that a collection gives back.
+  /// Memory that a collection gives back, for the most part: what is known of a page stays as long
+  /// as the page is here.
   void* allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
     bytes_ += size;
     return x_.host.memory()->allocate(size, align);

@@ -4,7 +4,7 @@
 // so before it go the write notices that its receiver may lack.
 //
 // A message may come from a rank that has left a barrier which its receiver has not left: the
-// departure is on its way from rank 0. The news then say what that departure says, and the receiver
+// departure is still on its way. The news then say what that departure says, and the receiver
 // departs by them.
 #pragma once
 

@@ -62,7 +62,8 @@ struct lmw_page : page_state {
   interval listed;         ///< The last interval of this rank that lists it.
   interval thrown;         ///< This rank's diffs up to here are gone.
   std::byte* twin;
-  page_history* history;  ///< Null: no rank is known to have listed it, and it never was shared.
+  page_history* history;  ///< Null: no rank is known to have listed it since the last collection,
+                          ///< and there is no copy that was ever shared.
   page_fetch* fetch;
 };
 

@@ -294,8 +294,8 @@ void rank_pages::end_collection() {
   if (report != nullptr) report->forget_diffs();
   each([](auto& p) { p.end_collection(); });
   log.collect(barrier);
-  // What is open now cannot be given back: collecting again at once would be of no use.
-  collect_from_ = std::max(settings_.collect_bytes, 2 * collectable_bytes());
+  // What is there now cannot be given back: collecting again at once would be of no use.
+  collect_from_ = settings_.collect_bytes + collectable_bytes();
 }
 
 // --- messages

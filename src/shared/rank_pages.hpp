@@ -28,8 +28,9 @@ namespace sojourn::detail::pages {
 
 struct rank_pages_settings {
   lmw::settings protocol;
-  /// Diffs, twins and notices of a rank that begin a collection. Requires: room for the twins of
-  /// any instruction, which a collection takes away; else it might never run.
+  /// What a rank keeps of changes, beyond what the last collection has left, begins a collection.
+  /// Requires: room for the twins of any instruction, which a collection takes away; else it might
+  /// never run.
   std::size_t collect_bytes = std::size_t{64} << 20;
   /// So many others a rank passes the departure from a barrier on to: with as few ranks as most
   /// jobs have, it comes from rank 0. Requires: at least 1.

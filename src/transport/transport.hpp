@@ -37,9 +37,7 @@ struct arrival {
 
 class transport {
  public:
-  // Used by transports.
-  static constexpr std::uint16_t flag_long = 0x8000;
-  static constexpr std::uint16_t flag_passed_over = 0x4000;
+  static constexpr std::uint16_t flag_long = 0x8000;  ///< Used by transports.
 
   virtual ~transport() = default;
 

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -178,9 +177,9 @@ void a_rank_answers_in(const work& l) {
   shared::barrier();
 }
 
-/// Rank 0 writes arguments that lie in pages which the last rank has, while that one computes. No
-/// other fiber of rank 0 runs then, and no timer is looked at.
-void a_rank_answers_one_that_writes() {
+/// Rank 0 loads from pages which the last rank has, while that one computes and calls of rank 0
+/// wait in a bundle. No other fiber of rank 0 runs then, and no timer is looked at.
+void a_rank_answers_one_that_bundles() {
   const rank_t last = rank_count() - 1;
   long* values = alloc_on(last, 8 * page_longs);
   told = 0;
@@ -192,16 +191,12 @@ void a_rank_answers_one_that_writes() {
     for (int i = 0; told == 0; i = (i + 1) % 1000) wrong += arithmetic(i);
     CHECK(wrong == 0);
   } else if (rank_me() == 0) {
-    future<long> sum = rpc(
-        last,
-        [](std::span<const long> all) {
-          long found = 0;
-          for (const long each : all) found += each;
-          return found;
-        },
-        std::span<const long>(values, 8 * page_longs));
+    const aggregated bundles;
+    rpc_ff(last, [] {});
+    long found = 0;
+    for (std::size_t n = 0; n < 8 * page_longs; ++n) found += values[n];
     kill(static_cast<pid_t>(computing), SIGUSR2);
-    CHECK_EQUAL(sum.get(), static_cast<long>(8 * page_longs));
+    CHECK_EQUAL(found, static_cast<long>(8 * page_longs));
   }
   shared::barrier();
 }
@@ -247,6 +242,44 @@ void a_rank_answers_past_what_it_has_not_read() {
   }
   shared::barrier();
   CHECK_EQUAL(*value, 6);
+  shared::barrier();
+}
+
+/// The same where what computes is the handler of a call, while its rank waits for the answer.
+void a_handler_answers_past_what_its_rank_waits_for() {
+  static bool computes = false;
+  static bool has_answered = false;
+  const rank_t last = rank_count() - 1;
+  told = 0;
+  computes = has_answered = false;
+  const auto computing = broadcast(static_cast<std::int64_t>(getpid()), last);
+  if (rank_me() == last) {
+    guard.lock();
+    guard.unlock();
+  }
+  sojourn::barrier();
+  if (rank_me() == last) {
+    const int answer = rpc(0, [] {
+                         while (!computes) yield();
+                         has_answered = true;
+                         return 8;
+                       }).get();
+    CHECK_EQUAL(answer, 8);
+    CHECK_EQUAL(rpc(0, [] { return 9; }).get(), 9);
+  } else if (rank_me() == 0) {
+    future<int> wrong = rpc(last, [] {
+      rpc_ff(0, [] { computes = true; });
+      int found = 0;
+      for (int i = 0; told == 0; i = (i + 1) % 1000) found += arithmetic(i);
+      return found;
+    });
+    while (!has_answered) yield();
+    for (int i = 0; i < 3; ++i) yield();
+    guard.lock();
+    guard.unlock();
+    kill(static_cast<pid_t>(computing), SIGUSR2);
+    CHECK_EQUAL(wrong.get(), 0);
+  }
   shared::barrier();
 }
 
@@ -319,9 +352,11 @@ int main(int argc, char** argv) {
     for (const work& l : loads)
       check::claim(("a rank answers in " + std::string(l.name)).c_str(),
                    [&] { a_rank_answers_in(l); });
-    check::claim("a rank answers one that writes", a_rank_answers_one_that_writes);
+    check::claim("a rank answers one that bundles", a_rank_answers_one_that_bundles);
     check::claim("a rank answers past what it has not read",
                  a_rank_answers_past_what_it_has_not_read);
+    check::claim("a handler answers past what its rank waits for",
+                 a_handler_answers_past_what_its_rank_waits_for);
     check::claim("a page that has come for another fiber is given up",
                  a_page_that_has_come_for_another_fiber_is_given_up);
     check::claim("all ranks compute and ask", all_ranks_compute_and_ask);

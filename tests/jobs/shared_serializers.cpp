@@ -70,6 +70,70 @@ void what_is_stored_by_save_is_seen_where_the_value_arrives(long* count) {
   shared::barrier();
 }
 
+volatile long turns = 0;  ///< Of another fiber: it runs in the middle of a load.
+long turns_while_waiting = 0;
+/// Further apart than pages that come together.
+constexpr std::size_t apart = 24 * page_longs;
+
+/// Each time its `save` loads from another page.
+struct loading {
+  shared::pointer<const long> values = nullptr;
+  long loaded = 0;
+  std::string text = {};
+  mutable std::size_t times = 0;
+
+  template <class Archive>
+  void save(Archive& archive) const {
+    const long before = turns;
+    const long value = *const_cast<const volatile long*>(&values[apart * times++]);
+    turns_while_waiting = turns - before;
+    archive(value, text);
+  }
+  template <class Archive>
+  void load(Archive& archive) {
+    archive(loaded, text);
+  }
+};
+
+/// When it writes, not only when it measures.
+void other_fibers_run_while_save_waits_for_a_page(long* pages) {
+  static bool stops = false;
+  const rank_t last = rank_count() - 1;
+  const auto takes_turns = [] {
+    while (!stops) {
+      turns = turns + 1;
+      yield();
+    }
+  };
+  for (const bool is_result : {false, true}) {
+    shared::barrier();
+    if (rank_me() == (is_result ? 0 : last)) pages[0] = pages[apart] = 7;
+    shared::barrier();
+    stops = false;
+    turns = 0;
+    if (rank_me() == 0 && !is_result) {
+      thread other = spawn(takes_turns);
+      const long loaded = rpc(
+                              last, [](const loading& l) { return l.loaded; },
+                              loading{.values = shared::pointer<const long>(pages)})
+                              .get();
+      CHECK_EQUAL(loaded, 7);
+      CHECK(turns_while_waiting > 0);
+      stops = true;
+      other.join();
+    } else if (rank_me() == 0) {
+      CHECK_EQUAL(
+          rpc(
+              last, [](shared::pointer<const long> values) { return loading{.values = values}; },
+              shared::pointer<const long>(pages))
+              .get()
+              .loaded,
+          7);
+    }
+    shared::barrier();
+  }
+}
+
 /// Then nothing is half written, and all goes on as before.
 void a_save_that_throws_leaves_nothing_behind(long* count, long* other) {
   const rank_t last = rank_count() - 1;
@@ -117,10 +181,12 @@ void a_save_that_throws_leaves_nothing_behind(long* count, long* other) {
 int main(int argc, char** argv) {
   return run(argc, argv, [] {
     long* all = nullptr;
-    if (rank_me() == 0) all = shared::alloc<long>(2 * page_longs);
+    if (rank_me() == 0) all = shared::alloc<long>(2 * apart);
     all = broadcast(shared::pointer<long>(all), 0).get();
     check::claim("what is stored by save is seen where the value arrives",
                  [&] { what_is_stored_by_save_is_seen_where_the_value_arrives(all); });
+    check::claim("other fibers run while save waits for a page",
+                 [&] { other_fibers_run_while_save_waits_for_a_page(all); });
     check::claim("a save that throws leaves nothing behind",
                  [&] { a_save_that_throws_leaves_nothing_behind(all, all + page_longs); });
     return check::verdict();

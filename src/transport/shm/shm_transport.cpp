@@ -220,7 +220,7 @@ int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int mos
   int delivered = 0;
   // Replies first; but a rank to which replies never cease must serve requests, too.
   message_class kind = message_class::reply;
-  if (replies_in_a_row_ >= most) [[unlikely]] {
+  if (replies_in_a_row_ >= (most & in_order_)) [[unlikely]] {
     if (passed_over_ != nullptr) return deliver_passed_over(deliver, context, most);
     if (delays_ != nullptr) return poll_delayed(deliver, context, most);
     replies_in_a_row_ = 0;
@@ -237,7 +237,9 @@ int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int mos
       if (header == nullptr) [[likely]]
         continue;
       const int source = static_cast<int>(from - peers_);
-      for (int i = 0; header != nullptr && i < most; header = from->in[at(kind)].next(), ++i) {
+      // What a handler has passed over comes first: then nothing more is taken.
+      for (int i = 0; header != nullptr && i < (most & in_order_);
+           header = from->in[at(kind)].next(), ++i) {
         arrival a = arrival_of(header, source, kind);
         ++delivered;
         if (!deliver(a, context)) continue;
@@ -261,16 +263,17 @@ int shm_transport::poll_replies(bool (*deliver)(arrival&, void*), void* context,
   int delivered = 0;
   for (int source = 0; source < ranks_; ++source) {
     ring_reader& ring = peers_[source].in[at(message_class::reply)];
-    for (int i = 0; i < most && ring.has_message(); ++i) {
+    for (int taken = 0; taken < most && ring.has_message();) {
       if (delays_ != nullptr) {
         if (!may_deliver(source, message_class::reply, now_ns())) break;
         delays_->passed(number_of(source, message_class::reply));
       }
       arrival a = arrival_of(ring.next(), source, message_class::reply);
       if (only != any_handler && a.handler != only) {
-        pass_over(a);
+        if (!pass_over(a)) break;
         continue;
       }
+      ++taken;
       ++delivered;
       if (deliver(a, context)) return delivered;
     }
@@ -288,7 +291,10 @@ struct alignas(line) shm_transport::passed_over {
   std::size_t bytes() { return sizeof(passed_over) + header()->length(); }
 };
 
-void shm_transport::pass_over(const arrival& a) {
+/// False when so much lies there that the ring is to fill, and its writer to wait.
+bool shm_transport::pass_over(const arrival& a) {
+  constexpr std::size_t most_bytes = std::size_t{64} << 20;
+  if (passed_over_bytes_ > most_bytes) return false;
   const auto* header = static_cast<const message_header*>(a.message);
   const std::size_t length = header->length();
   void* room = runtime_resource()->allocate(sizeof(passed_over) + length, alignof(passed_over));
@@ -296,13 +302,14 @@ void shm_transport::pass_over(const arrival& a) {
   std::memcpy(static_cast<void*>(kept->header()), header, length);
   kept->message.message = kept->header();
   if (!kept->lies_in_blocks) kept->message.payload = payload_of(kept->header(), length);
-  passed_over** last = &passed_over_;
-  while (*last != nullptr) last = &(*last)->next;
-  *last = kept;
+  (passed_over_ == nullptr ? passed_over_ : last_passed_over_->next) = kept;
+  last_passed_over_ = kept;
+  passed_over_bytes_ += kept->bytes();
   // poll() and consume() look at such messages where they look at others that are rare.
-  kept->header()->flags |= flag_long | flag_passed_over;
-  replies_in_a_row_ = INT_MAX;
+  kept->header()->flags |= flag_long;
+  in_order_ = 0;
   if (peers_[a.source].in[at(a.kind)].consume(length)) wake_writer(a.source);
+  return true;
 }
 
 int shm_transport::deliver_passed_over(bool (*deliver)(arrival&, void*), void* context, int most) {
@@ -312,7 +319,7 @@ int shm_transport::deliver_passed_over(bool (*deliver)(arrival&, void*), void* c
     arrival a = passed_over_->message;
     if (deliver(a, context)) break;
   }
-  if (passed_over_ == nullptr && delays_ == nullptr) replies_in_a_row_ = 0;
+  if (passed_over_ == nullptr) in_order_ = all_bits;
   return delivered;
 }
 
@@ -373,7 +380,7 @@ int shm_transport::poll_delayed(bool (*deliver)(arrival&, void*), void* context,
     const int first = static_cast<int>(delays_->any(static_cast<std::size_t>(ranks_)));
     for (int i = 0; i < ranks_; ++i) {
       const int source = (first + i) % ranks_;
-      for (int n = 0; n < most && may_deliver(source, kind, now); ++n) {
+      for (int n = 0; n < (most & in_order_) && may_deliver(source, kind, now); ++n) {
         delays_->passed(number_of(source, kind));
         arrival a = arrival_of(peers_[source].in[at(kind)].next(), source, kind);
         ++delivered;
@@ -445,7 +452,7 @@ void shm_transport::consume(const arrival& a) {
 /// A long message, or one that was passed over.
 void shm_transport::consume_rare(const arrival& a) {
   const auto* header = static_cast<const message_header*>(a.message);
-  const bool was_passed_over = (header->flags & flag_passed_over) != 0;
+  const bool was_passed_over = passed_over_ != nullptr && header == passed_over_->header();
   if (!was_passed_over || passed_over_->lies_in_blocks) {
     const auto* payload = reinterpret_cast<const long_payload*>(header + 1);
     std::uint32_t first = payload->first_block;
@@ -456,6 +463,7 @@ void shm_transport::consume_rare(const arrival& a) {
   if (was_passed_over) {
     passed_over* const gone = passed_over_;
     passed_over_ = gone->next;
+    passed_over_bytes_ -= gone->bytes();
     runtime_resource()->deallocate(gone, gone->bytes(), alignof(passed_over));
   } else {
     peers_[a.source].in[at(a.kind)].consume(header->length());

@@ -146,7 +146,7 @@ class shm_transport final : public transport {
   void tell_writers();
   bool requests_arrived() const;
   struct passed_over;
-  void pass_over(const arrival& a);
+  bool pass_over(const arrival& a);
   int deliver_passed_over(bool (*deliver)(arrival&, void*), void* context, int most);
   void consume_rare(const arrival& a);
   void wake_writer(int rank);
@@ -188,8 +188,13 @@ class shm_transport final : public transport {
   peer* peers_;                         // one for each rank
   std::uint16_t long_flag_ = 0;         // of the message reserved last
   message_header* reserved_ = nullptr;  // what the next commit publishes
-  passed_over* passed_over_ = nullptr;  // replies that come before those in the rings
-  delays* delays_ = nullptr;            // of the rings to this rank, and of its own requests
+  // Replies that come before all that lies in the rings.
+  passed_over* passed_over_ = nullptr;
+  passed_over* last_passed_over_ = nullptr;
+  std::size_t passed_over_bytes_ = 0;
+  static constexpr int all_bits = -1;
+  int in_order_ = all_bits;   // no bits while there are some: poll() takes nothing from the rings
+  delays* delays_ = nullptr;  // of the rings to this rank, and of its own requests
 };
 
 }  // namespace sojourn::detail::shm
