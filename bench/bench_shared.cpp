@@ -15,10 +15,13 @@
 //   lock_computing  lock of a mutex whose last holder has computed for a millisecond, and goes
 //                   on for nine
 //   barrier         one shared::barrier() of the main fibers of all ranks
+//   barrier_words   the same after each rank has stored a word to a page that two ranks share
+//   barrier_bytes   of such a barrier: the most bytes that a rank sends
 //
 // Commands arrive at rank 0, which sleeps in read() between them, and are broadcast. With --cpus,
 // rank r is pinned to the core r of these, which go round.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -125,6 +128,28 @@ std::vector<double> barriers(const bench::batch_plan& plan) {
   return bench::time_batches(plan, [](std::uint64_t count) {
     for (std::uint64_t i = 0; i < count; ++i) shared::barrier();
   });
+}
+
+void store_words_and_meet(std::uint64_t times) {
+  const auto me = static_cast<std::size_t>(rank_me());
+  volatile unsigned char* const mine = &pages[me / 2 * page_bytes + me % 2 * sizeof(long)];
+  for (std::uint64_t i = 0; i < times; ++i) {
+    *mine = static_cast<unsigned char>(*mine + 1);
+    shared::barrier();
+  }
+}
+
+std::vector<double> barriers_after_stores(const bench::batch_plan& plan) {
+  return bench::time_batches(plan, store_words_and_meet);
+}
+
+std::vector<double> bytes_of_barriers(const bench::batch_plan& plan) {
+  store_words_and_meet(4);
+  const std::uint64_t before = shared::counters_now().barrier_message_bytes;
+  store_words_and_meet(plan.iterations);
+  const auto sent = static_cast<double>(shared::counters_now().barrier_message_bytes - before);
+  const double most = reduce(sent, [](double a, double b) { return std::max(a, b); });
+  return {most / static_cast<double>(plan.iterations)};
 }
 
 // ---- Calls and locks: rank 0, while the other main fibers wait ----------------------------------
@@ -263,6 +288,8 @@ enum class operation : std::uint8_t {
   lock3,
   lock_computing,
   barrier,
+  barrier_words,
+  barrier_bytes,
   quit
 };
 struct named_operation {
@@ -270,7 +297,7 @@ struct named_operation {
   operation what;
   int ranks_min;
 };
-constexpr std::array<named_operation, 10> operations{{
+constexpr std::array<named_operation, 12> operations{{
     {"cpus", operation::cpus, 1},
     {"fault", operation::fault, 3},
     {"fault_own", operation::fault_own, 2},
@@ -281,6 +308,8 @@ constexpr std::array<named_operation, 10> operations{{
     {"lock3", operation::lock3, 3},
     {"lock_computing", operation::lock_computing, 2},
     {"barrier", operation::barrier, 1},
+    {"barrier_words", operation::barrier_words, 1},
+    {"barrier_bytes", operation::barrier_bytes, 1},
 }};
 
 struct order {
@@ -304,6 +333,10 @@ std::vector<double> together(const order& next) {
       return faults(next.plan, false);
     case operation::barrier:
       return barriers(next.plan);
+    case operation::barrier_words:
+      return barriers_after_stores(next.plan);
+    case operation::barrier_bytes:
+      return bytes_of_barriers(next.plan);
     default:
       return {};
   }

@@ -186,6 +186,30 @@ void measure_barrier(report& result, const installation& here, const settings& c
   result.add_ratio(group, key, what, 1.2, compare(all, "ours", "mpi"));
 }
 
+/// What a barrier costs as ranks become more, each of which stores a word before it.
+void tell_growth_of_barriers(report& result, const installation& here, const settings& chosen) {
+  constexpr int most_ranks = 128;
+  std::string text = fmt::format(
+      "Barriers before which each rank has stored one word, on {} cores\n"
+      "{:>7} {:>14} {:>26}\n",
+      std::thread::hardware_concurrency(), "ranks", "us", "most bytes a rank sends");
+  nlohmann::json rows = nlohmann::json::array();
+  for (int ranks = 2; ranks <= most_ranks; ranks *= 2) {
+    tell_progress(fmt::format("shared: barriers of {} ranks that store", ranks));
+    arguments words{here.program("sojourn"), "run", "-n", std::to_string(ranks)};
+    words.push_back(here.program(program));
+    worker job(program, words, 1);
+    const batch_plan plan{.iterations = fewer_if_quick(chosen, ranks <= 8 ? 200 : 40),
+                          .repeats = 3};
+    const double us = median(job.ask("barrier_words", plan)) / 1000;
+    const double bytes = median(job.ask("barrier_bytes", plan));
+    text += fmt::format("{:>7} {:>14.1f} {:>26.0f}\n", ranks, us, bytes);
+    rows.push_back({{"ranks", ranks}, {"us", us}, {"bytes_sent_most", bytes}});
+  }
+  result.add_text(std::move(text));
+  result.add_detail(group, "barrier_words", std::move(rows));
+}
+
 }  // namespace
 
 void bench_shared(report& result, const installation& here, const settings& chosen,
@@ -204,6 +228,7 @@ void bench_shared(report& result, const installation& here, const settings& chos
     measure_locks(result, here, chosen, two, cpus);
   }
   for (const int ranks : {2, 4, 8}) measure_barrier(result, here, chosen, ranks);
+  tell_growth_of_barriers(result, here, chosen);
   if (applications.empty()) return;
   add_sor_over_mpi(result, here, chosen);
   add_nine_figures(result, here, chosen, applications);

@@ -2,6 +2,9 @@
 #include "shared/locks.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <new>
+#include <utility>
 
 #include "base/check.hpp"
 
@@ -14,13 +17,36 @@ int locks::manager(lock_number l) const {
 }
 
 locks::lock& locks::of(lock_number l) {
-  auto [at, made] = table_.try_emplace(l, x_.host.memory());
+  auto [at, made] = table_.try_emplace(l);
   lock& k = at->second;
   if (made && manager(l) == x_.me) {
     k.token = true;
     k.last = x_.me;
   }
   return k;
+}
+
+locks::~locks() {
+  for (auto& [number, k] : table_) {
+    if (k.wanted == nullptr) continue;
+    k.wanted->here.clear();
+    k.next = -1;
+    end_contest(k);
+  }
+}
+
+locks::contest& locks::begin_contest(lock& k) {
+  if (k.wanted == nullptr)
+    k.wanted = ::new (x_.host.memory()->allocate(contest_bytes(), alignof(contest)))
+        contest(x_.host.memory());
+  return *k.wanted;
+}
+
+/// If nobody waits any more.
+void locks::end_contest(lock& k) {
+  if (k.wanted == nullptr || k.next >= 0 || !k.wanted->here.empty()) return;
+  std::destroy_at(k.wanted);
+  x_.host.memory()->deallocate(std::exchange(k.wanted, nullptr), contest_bytes(), alignof(contest));
 }
 
 bool locks::take(lock_number l, waiter fiber) {
@@ -31,7 +57,7 @@ bool locks::take(lock_number l, waiter fiber) {
     return true;
   }
   if (k.token || k.asked) ++x_.counts->locks_joined;
-  k.local.push_back(fiber);
+  begin_contest(k).here.push_back(fiber);
   ask(l, k);
   return false;
 }
@@ -48,17 +74,17 @@ waiter locks::holder(lock_number l) { return of(l).held; }
 
 bool locks::any_in_use() const {
   return std::any_of(table_.begin(), table_.end(), [](const auto& l) {
-    return l.second.held != nullptr || !l.second.local.empty();
+    return l.second.held != nullptr || is_wanted_here(l.second);
   });
 }
 
 void locks::release(lock_number l, bool fair) {
   lock& k = of(l);
   k.held = nullptr;
-  if (k.next >= 0 && (k.local.empty() || fair)) {
+  if (k.next >= 0 && (!is_wanted_here(k) || fair)) {
     grant(l, k);
-    if (!k.local.empty()) ask(l, k);
-  } else if (!k.local.empty()) {
+    if (is_wanted_here(k)) ask(l, k);
+  } else if (is_wanted_here(k)) {
     hand_on(k);
   }
 }
@@ -90,14 +116,15 @@ void locks::grant(lock_number l, lock& k) {
   k.handed_on = 0;
   message_writer& out = x_.begin({.what = page_message::lock_grant});
   out.put(l);
-  x_.log.write(out, k.next_knows, x_.log.known(), {});
-  vector_clock(k.next_knows.get_allocator()).swap(k.next_knows);
+  x_.log.write(out, next_knows(k), x_.log.known(), {});
+  end_contest(k);
   x_.send(to);
 }
 
 void locks::hand_on(lock& k) {
-  k.held = k.local.front();
-  k.local.pop_front();
+  k.held = k.wanted->here.front();
+  k.wanted->here.pop_front();
+  end_contest(k);
   x_.host.wake_locker(k.held);
 }
 
@@ -120,11 +147,11 @@ void locks::receive(page_message_reader& from, const message_head& head) {
       from.require(
           from.from() == manager(l) && k.next < 0 && head.rank < x_.ranks && head.rank != x_.me,
           "forwards a second request for a lock");
+      begin_contest(k);
+      from.take_clock(next_knows(k));
+      x_.log.check_clock(from, next_knows(k));
       k.next = head.rank;
-      k.next_knows.resize(static_cast<std::size_t>(x_.ranks));
-      from.take_clock(k.next_knows);
-      x_.log.check_clock(from, k.next_knows);
-      if (k.token && k.held == nullptr && k.local.empty()) grant(l, k);
+      if (k.token && k.held == nullptr && !is_wanted_here(k)) grant(l, k);
       return;
     case page_message::lock_grant:
       from.require(k.asked, "grants a lock that nobody asked for");
@@ -132,7 +159,7 @@ void locks::receive(page_message_reader& from, const message_head& head) {
       k.token = true;
       k.asked = false;
       --x_.locks_under_way;
-      if (!k.local.empty()) return hand_on(k);
+      if (is_wanted_here(k)) return hand_on(k);
       SOJOURN_CHECK(given_up_, "lock 0x%llx has come, and nobody waits for it",
                     static_cast<unsigned long long>(l));
       if (k.next >= 0) grant(l, k);

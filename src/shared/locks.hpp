@@ -6,9 +6,11 @@
 // Source: Thitikamol and Keleher, §3.1 and §4.1.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory_resource>
+#include <span>
 #include <unordered_map>
 
 #include "shared/exchange.hpp"
@@ -21,6 +23,7 @@ using lock_number = std::uint64_t;
 class locks {
  public:
   explicit locks(exchange& x) : x_(x), table_(x.host.memory()) {}
+  ~locks();
 
   /// True: the fiber has the lock. False: it waits; services::wake_locker tells when it has it.
   bool take(lock_number l, waiter fiber);
@@ -41,8 +44,9 @@ class locks {
     given_up_ = true;
     for (auto& [number, k] : table_) {
       if (k.token) continue;
-      for (waiter fiber : k.local) gone(fiber);
-      k.local.clear();
+      if (k.wanted == nullptr) continue;
+      for (waiter fiber : k.wanted->here) gone(fiber);
+      k.wanted->here.clear();
     }
   }
   /// Whether a fiber of this rank has a lock, or waits for one.
@@ -51,13 +55,15 @@ class locks {
   void receive(page_message_reader& from, const message_head& head);
 
  private:
+  /// Of a lock that somebody waits for. Behind it lies what the rank `next` knows.
+  struct contest {
+    explicit contest(std::pmr::memory_resource* memory) : here(memory) {}
+    std::pmr::list<waiter> here;
+  };
+  // A program may have a million of them, most of which nobody wants.
   struct lock {
-    explicit lock(std::pmr::memory_resource* memory) : local(memory), next_knows(memory) {}
-    // A program may have a million of them, most of which nobody wants: what is empty here takes no
-    // memory of its own.
     waiter held = nullptr;
-    std::pmr::list<waiter> local;
-    vector_clock next_knows;      ///< Of the rank that waits.
+    contest* wanted = nullptr;
     int next = -1;                ///< The rank that waits for this one's token.
     int last = -1;                ///< At the manager: who asked last.
     std::uint16_t handed_on = 0;  ///< So often to fibers of this rank while another waited.
@@ -66,6 +72,17 @@ class locks {
   };
 
   lock& of(lock_number l);
+  contest& begin_contest(lock& k);
+  void end_contest(lock& k);
+  std::size_t contest_bytes() const {
+    return sizeof(contest) + static_cast<std::size_t>(x_.ranks) * sizeof(interval);
+  }
+  std::span<interval> next_knows(lock& k) const {
+    return {reinterpret_cast<interval*>(k.wanted + 1), static_cast<std::size_t>(x_.ranks)};
+  }
+  static bool is_wanted_here(const lock& k) {
+    return k.wanted != nullptr && !k.wanted->here.empty();
+  }
   int manager(lock_number l) const;
   void ask(lock_number l, lock& k);
   void grant(lock_number l, lock& k);

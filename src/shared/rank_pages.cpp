@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "shared/rules.hpp"
 
@@ -295,7 +296,8 @@ void rank_pages::end_collection() {
   each([](auto& p) { p.end_collection(); });
   log.collect(barrier);
   // What is there now cannot be given back: collecting again at once would be of no use.
-  collect_from_ = settings_.collect_bytes + collectable_bytes();
+  const std::size_t room = std::numeric_limits<std::size_t>::max() - settings_.collect_bytes;
+  collect_from_ = settings_.collect_bytes + std::min(room, collectable_bytes());
 }
 
 // --- messages

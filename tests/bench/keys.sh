@@ -39,7 +39,7 @@ grep -q ' cores; .* cores: ' "$scratch/out" || fail 'the table does not say on w
 expect machine fault_over_rpc fault_over_rpc_q1 fault_over_rpc_q3 fault8_over_fault fault_own_over_rpc \
   fault_call_ns fault_bare_ns fault_bare_by fault_over_argo diff_over_memcmp_clean \
   diff_over_memcmp_eighth diff_over_memcmp_dense lock_over_rpc_two_hop lock_over_rpc_three_hop \
-  lock_from_computing_us barrier2_over_mpi barrier4_over_mpi barrier8_over_mpi
+  lock_from_computing_us barrier2_over_mpi barrier4_over_mpi barrier8_over_mpi barrier_words
 "$sojourn" bench shared --applications sor --paper --ranks 2 --delay 20us --out "$scratch" --json \
   >"$scratch/out" || fail 'the benchmark shared --paper fails'
 expect machine paper_settings table_1 table_2 table_3_lsw table_3_seq figure_1 figure_2 figure_3 \

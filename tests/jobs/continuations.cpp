@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "resident.hpp"
 
 using namespace sojourn;
 
@@ -122,15 +123,6 @@ void cells_barriers_and_rendezvous_are_made_of_them() {
 void forward(continuation<long> answer, long x, int hops) {
   if (hops == 0) return answer(x);
   rpc_ff(next(), forward, std::move(answer), x + 1, hops - 1);
-}
-
-long resident_kib() {
-  std::FILE* f = std::fopen("/proc/self/statm", "r");
-  long pages = 0;
-  long resident = 0;
-  if (f == nullptr || std::fscanf(f, "%ld %ld", &pages, &resident) != 2) return 0;
-  std::fclose(f);
-  return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
 void a_reply_comes_straight_from_the_last_rank() {

@@ -11,21 +11,13 @@
 #include <vector>
 
 #include "check.hpp"
+#include "resident.hpp"
 
 using namespace sojourn;
 
 namespace {
 
 rank_t next() { return (rank_me() + 1) % rank_count(); }
-
-long resident_kib() {
-  std::FILE* f = std::fopen("/proc/self/statm", "r");
-  long pages = 0;
-  long resident = 0;
-  if (f == nullptr || std::fscanf(f, "%ld %ld", &pages, &resident) != 2) return 0;
-  std::fclose(f);
-  return resident * (sysconf(_SC_PAGESIZE) / 1024);
-}
 
 int plus_one(int x) { return x + 1; }
 long handled;

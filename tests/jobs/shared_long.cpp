@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that use shared memory for long, with the settings that everybody has: what ranks keep
+// of changes is given back, and their memory does not grow.
+//
+//   job_shared_long lock_only|dense INCREMENTS
+#include <sojourn/sojourn.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <string>
+
+#include "check.hpp"
+#include "resident.hpp"
+
+namespace {
+
+using namespace sojourn;
+
+constexpr std::size_t page_longs = 4096 / sizeof(long);
+
+shared::fair_mutex guard;
+
+/// All ranks increment the same words under one mutex, `words` of them at a time, and meet at no
+/// barrier. Each handover is an interval.
+void all_increment(long increments, std::size_t words) {
+  alarm(3600);  // longer than claims may take
+  long* values = nullptr;
+  if (rank_me() == 0) values = shared::alloc<long>(page_longs);
+  values = broadcast(shared::pointer<long>(values), 0).get();
+  const std::uint64_t intervals_before = shared::counters_now().intervals;
+  long at_first = 0, later = 0;
+  std::uint64_t collections_at_first = 0;
+  for (long round = 0, now = 0; now < increments; ++round) {
+    guard.lock();
+    if ((now = values[0]) < increments)
+      for (std::size_t n = 0; n < words; ++n) ++values[n];
+    guard.unlock();
+    if (round % 256 != 0) continue;
+    long& most = now < increments / 2 ? at_first : later;
+    most = std::max(most, resident_kib());
+    if (&most == &at_first) collections_at_first = shared::counters_now().collections;
+  }
+  sojourn::barrier();
+  const auto closed = static_cast<long>(shared::counters_now().intervals - intervals_before);
+  const long intervals = reduce(closed, std::plus<>{});
+  std::printf("rank %d: %ld intervals of all, %ld MiB at first, %ld MiB later, %llu collections\n",
+              rank_me(), intervals, at_first >> 10, later >> 10,
+              static_cast<unsigned long long>(shared::counters_now().collections));
+  for (std::size_t n = 0; n < words; ++n) CHECK_EQUAL(values[n], increments);
+  // A rank that finds the mutex free may have it several times running.
+  CHECK(rank_count() == 1 || intervals > increments / 4);
+  // Of changes 64 MiB are kept (SOJOURN_SHARED_DIFFS), by what they hold; with what lies around
+  // that they take up to three times as much.
+  CHECK(later < 240 << 10);
+  if (collections_at_first >= 2) CHECK(later < at_first + at_first / 4 + (8 << 10));
+  shared::barrier();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "lock_only";
+  const long increments = argc > 2 ? std::stol(argv[2]) : 1'000'000;
+  return run(argc, argv, [&] {
+    check::claim(("memory does not grow: " + what).c_str(),
+                 [&] { all_increment(increments, what == "dense" ? page_longs : 1); });
+    return check::verdict();
+  });
+}
