@@ -10,6 +10,18 @@
 
 namespace sojourn::detail::pages {
 
+namespace {
+
+/// The lock's number is in the head: so a request of two ranks takes one cache line.
+message_head head_of(page_message what, lock_number l, std::uint16_t rank = 0) {
+  return {.what = what,
+          .rank = rank,
+          .first = static_cast<std::uint32_t>(l),
+          .last = static_cast<std::uint32_t>(l >> 32)};
+}
+
+}  // namespace
+
 int locks::manager(lock_number l) const {
   // Locks that lie next to each other have different managers.
   const std::uint64_t mixed = (l * 0x9e3779b97f4a7c15ull) >> 32;
@@ -102,8 +114,7 @@ void locks::ask(lock_number l, lock& k) {
   x_.count_overlap();
   ++x_.locks_under_way;
   message_writer& out =
-      x_.begin({.what = page_message::lock_request, .rank = static_cast<std::uint16_t>(x_.me)});
-  out.put(l);
+      x_.begin(head_of(page_message::lock_request, l, static_cast<std::uint16_t>(x_.me)));
   out.put_clock(x_.log.known());
   x_.send(manager(l));
 }
@@ -114,8 +125,7 @@ void locks::grant(lock_number l, lock& k) {
   k.token = false;
   k.next = -1;
   k.handed_on = 0;
-  message_writer& out = x_.begin({.what = page_message::lock_grant});
-  out.put(l);
+  message_writer& out = x_.begin(head_of(page_message::lock_grant, l));
   x_.log.write(out, next_knows(k), x_.log.known(), {});
   end_contest(k);
   x_.send(to);
@@ -129,7 +139,7 @@ void locks::hand_on(lock& k) {
 }
 
 void locks::receive(page_message_reader& from, const message_head& head) {
-  const auto l = from.take<lock_number>();
+  const lock_number l = lock_number{head.last} << 32 | head.first;
   lock& k = of(l);
   switch (head.what) {
     case page_message::lock_request: {
@@ -138,8 +148,7 @@ void locks::receive(page_message_reader& from, const message_head& head) {
       const int last = k.last;
       k.last = head.rank;
       const auto theirs = from.take_bytes(x_.log.known().size() * sizeof(interval));
-      message_writer& out = x_.begin({.what = page_message::lock_forward, .rank = head.rank});
-      out.put(l);
+      message_writer& out = x_.begin(head_of(page_message::lock_forward, l, head.rank));
       out.put_bytes(theirs.data(), theirs.size());
       return x_.send(last);
     }

@@ -17,7 +17,7 @@
 namespace sojourn::detail::pages {
 
 enum class page_message : std::uint8_t {
-  lock_request,       ///< To the lock's manager. lock, asker; what the asker knows.
+  lock_request,       ///< To the lock's manager. Lock, asker; what the asker knows.
   lock_forward,       ///< To the rank that asked before. The same.
   lock_grant,         ///< lock; notices.
   arrival,            ///< To rank 0. threads, whether it is the rank's first; notices.
@@ -59,7 +59,7 @@ struct message_head {
   std::uint16_t rank = 0;    ///< Who asks, where that is not the sender.
   std::uint32_t epoch = 0;   ///< Of the sender.
   std::uint32_t number = 0;  ///< A page or a lock, or how many pages or threads.
-  std::uint32_t first = 0;
+  std::uint32_t first = 0;   ///< Of a lock's number the lower half, and the upper one in `last`.
   std::uint32_t last = 0;
 };
 static_assert(sizeof(message_head) == 20);
@@ -69,6 +69,9 @@ class message_writer {
   explicit message_writer(std::pmr::memory_resource* memory) : bytes_(memory) {}
 
   void begin(const message_head& head) {
+    // A message of many records is rare.
+    if (bytes_.capacity() > kept_capacity)
+      std::pmr::vector<std::byte>(bytes_.get_allocator()).swap(bytes_);
     bytes_.clear();
     put(head);
   }
@@ -91,6 +94,7 @@ class message_writer {
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
+  static constexpr std::size_t kept_capacity = std::size_t{1} << 20;
   std::pmr::vector<std::byte> bytes_;
 };
 

@@ -164,7 +164,7 @@ namespace {
 /// Sorts them, and joins those that are alike with join(one, another).
 template <class T, class Key, class Join>
 void join_alike(std::vector<T>& all, Key key, Join join) {
-  std::stable_sort(all.begin(), all.end(), [&](const T& a, const T& b) { return key(a) < key(b); });
+  std::sort(all.begin(), all.end(), [&](const T& a, const T& b) { return key(a) < key(b); });
   std::size_t kept = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (kept != 0 && key(all[kept - 1]) == key(all[i])) {
