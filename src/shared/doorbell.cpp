@@ -40,10 +40,11 @@ struct code_range {
 };
 const std::pmr::vector<code_range>* runtime_code = nullptr;  ///< By address; they do not overlap.
 
-/// Functions of the runtime that call the program, and do nothing afterwards but end.
+/// Functions of the runtime that call the program, and do nothing afterwards but end. (`enter` is
+/// the oldest frame of a stack under the address sanitizer.)
 constexpr std::string_view callers_of_program[] = {
-    "main_fiber", "run_user_handler", "run_rest_of_bundle", "rest_of_bundle",
-    "run_kept",   "run_task",         "call_process",       "call_main"};
+    "main_fiber", "run_user_handler", "run_rest_of_bundle", "rest_of_bundle", "run_kept",
+    "run_task",   "call_process",     "call_main",          "enter"};
 
 /// Takes the number and the name that a part of a mangled name begins with; "" when there is none.
 std::string_view take_part(std::string_view& mangled) {
