@@ -150,10 +150,11 @@ void a_save_that_throws_leaves_nothing_behind(long* count, long* other) {
     }
     CHECK(thrown);
     // A page for which other fibers have to run.
-    thread stores = spawn([](shared::pointer<long> at) { ++*at; }, shared::pointer<long>(other));
-    ++*other;
+    thread stores =
+        spawn([](shared::pointer<long> at) { at[1] = 5; }, shared::pointer<long>(other));
+    other[0] = 4;
     stores.join();
-    CHECK_EQUAL(*other, 2);
+    CHECK_EQUAL(other[0] + other[1], 9);
     CHECK_EQUAL(rpc(last, [] { return 3; }).get(), 3);
   }
   shared::barrier();
