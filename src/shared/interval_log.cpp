@@ -69,8 +69,7 @@ const interval_record& interval_log::close(const interval_pages& pages) {
   const auto me = static_cast<std::size_t>(me_);
   if (known_[me] == std::numeric_limits<interval>::max()) [[unlikely]]
     die("rank %d has released what it stored to shared memory %u times, which are all that a job "
-        "can "
-        "count: save what it has computed, and go on in another job",
+        "can count: save what it has computed, and go on in another job",
         me_, known_[me]);
   interval_record* r = make(static_cast<std::uint16_t>(me_), ++known_[me],
                             static_cast<std::uint32_t>(pages.ranges.size()),

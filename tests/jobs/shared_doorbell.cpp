@@ -201,20 +201,28 @@ void a_rank_answers_one_that_bundles() {
   shared::barrier();
 }
 
-/// Answers to calls of the last rank, short and long, have come there before the questions do.
-void a_rank_answers_past_what_it_has_not_read() {
-  constexpr int calls = 30;
-  static int served = 0;
+/// The last rank stores 5 under the mutex, so that it has both. Returns its process.
+pid_t last_has_guard(long* value) {
   const rank_t last = rank_count() - 1;
-  long* value = alloc_on(last, 1);
-  told = served = 0;
-  const auto computing = broadcast(static_cast<std::int64_t>(getpid()), last);
+  told = 0;
+  const auto its_process = broadcast(static_cast<std::int64_t>(getpid()), last);
   if (rank_me() == last) {
     guard.lock();
     *value = 5;
     guard.unlock();
   }
   sojourn::barrier();
+  return static_cast<pid_t>(its_process);
+}
+
+/// Answers to calls of the last rank, short and long, have come there before the questions do.
+void a_rank_answers_past_what_it_has_not_read() {
+  constexpr int calls = 30;
+  static int served = 0;
+  const rank_t last = rank_count() - 1;
+  long* value = alloc_on(last, 1);
+  served = 0;
+  const pid_t computing = last_has_guard(value);
   if (rank_me() == last) {
     std::vector<future<std::vector<int>>> answers;
     for (int i = 0; i < calls; ++i)
@@ -238,7 +246,7 @@ void a_rank_answers_past_what_it_has_not_read() {
     guard.lock();
     CHECK_EQUAL((*value)++, 5);
     guard.unlock();
-    kill(static_cast<pid_t>(computing), SIGUSR2);
+    kill(computing, SIGUSR2);
   }
   shared::barrier();
   CHECK_EQUAL(*value, 6);
@@ -250,14 +258,8 @@ void a_handler_answers_past_what_its_rank_waits_for() {
   static bool computes = false;
   static bool has_answered = false;
   const rank_t last = rank_count() - 1;
-  told = 0;
   computes = has_answered = false;
-  const auto computing = broadcast(static_cast<std::int64_t>(getpid()), last);
-  if (rank_me() == last) {
-    guard.lock();
-    guard.unlock();
-  }
-  sojourn::barrier();
+  const pid_t computing = last_has_guard(alloc_on(last, 1));
   if (rank_me() == last) {
     const int answer = rpc(0, [] {
                          while (!computes) yield();
@@ -277,7 +279,7 @@ void a_handler_answers_past_what_its_rank_waits_for() {
     for (int i = 0; i < 3; ++i) yield();
     guard.lock();
     guard.unlock();
-    kill(static_cast<pid_t>(computing), SIGUSR2);
+    kill(computing, SIGUSR2);
     CHECK_EQUAL(wrong.get(), 0);
   }
   shared::barrier();

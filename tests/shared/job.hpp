@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "program.hpp"
+#include "strangers.hpp"
 
 namespace simulated {
 
@@ -40,25 +40,6 @@ struct totals {
 /// What a rank does not say of a program, but of a message that no rank sends.
 struct refusal : failure {
   using failure::failure;
-};
-
-/// Messages that no rank of the job has sent, as if memory that ranks share were overwritten: those
-/// that are on their way, with other bytes, of other lengths, twice, or where they do not belong.
-class strangers {
- public:
-  explicit strangers(std::uint64_t seed) : chance_(seed) {}
-
-  /// Whether the next delivery is of such a message.
-  bool come() { return chance_() % 16 == 0; }
-  bool comes_from_elsewhere() { return chance_() % 8 == 0; }
-  bool comes_twice() { return chance_() % 8 == 0; }
-  int any_rank(int ranks) { return static_cast<int>(chance_() % static_cast<unsigned>(ranks)); }
-  void change(std::vector<std::byte>& message);
-
-  std::uint64_t messages = 0;
-
- private:
-  std::mt19937_64 chance_;
 };
 
 /// Runs a program in a random order; what went wrong, or empty. `log` is told what happens.
