@@ -13,6 +13,7 @@ struct gm {
     BARDEC(bar)
     PAUSEDEC(arrives[4])
     PAUSEDEC(begin)
+    PAUSEDEC(has_creator)
     PAUSEDEC(over)
     int rounds[8], count;
 } *gm;
@@ -90,8 +91,8 @@ void created()
     check(ready == 42, "it has begun before it had its creator's variables");
     LOCK(gm->lock) gm->count++; UNLOCK(gm->lock)
 }
-void nothing() {}
-void creator()
+void keeps_its_rank() { WAITPAUSE(gm->has_creator) }
+void creator()      /* beside main(), whose variables it shares */
 {
     WAITPAUSE(gm->begin)
     CREATE(created)
@@ -149,8 +150,9 @@ int main(int argc, char **argv)
     } else if (strcmp(kind, "two") == 0) {      /* on two ranks */
         char *large = (char *) malloc(20000000);
         memset(large, 1, 20000000);
-        CREATE(nothing)
+        CREATE(keeps_its_rank)
         CREATE(creator)
+        SETPAUSE(gm->has_creator)
         WAIT_FOR_END(1)
         ready = 42;
         SETPAUSE(gm->begin)
