@@ -62,6 +62,13 @@ std::size_t opening(std::string_view text, std::size_t close) {
   return std::string_view::npos;
 }
 
+std::string_view without_parameters(std::string_view function) {
+  if (function.ends_with(" const")) function.remove_suffix(6);
+  if (!function.ends_with(')')) return function;
+  const std::size_t open = opening(function, function.size() - 1);
+  return open != std::string_view::npos && open > 0 ? function.substr(0, open) : function;
+}
+
 /// Where the name begins in a demangled symbol: an instance of a template has its return type in
 /// front of the name.
 std::size_t name_begin(std::string_view symbol) {
@@ -105,35 +112,51 @@ void attach_checked() {
 
 std::string function_name(std::uint64_t code) {
   std::string name = symbolise(code);
+  if (std::string callable = callable_in(name); !callable.empty()) name = std::move(callable);
   std::string_view text = name;
-  // When the compiler has inlined the program's body into the function that run() calls, the body's
-  // name is the template argument of that function.
-  constexpr std::string_view run = "sojourn::run<";
-  if (std::size_t at = text.find(run); at == 0 || (at != text.npos && text[at - 1] == ' ')) {
-    std::string_view body = text.substr(at + run.size());
-    if (std::size_t end = body.find(">("); end != body.npos) text = body.substr(0, end);
-  }
   if (std::size_t clone = text.find(" [clone"); clone != std::string_view::npos) {
     text = text.substr(0, clone);
   }
-  if (text.ends_with(" const")) text.remove_suffix(6);
-  if (text.ends_with(')')) {
-    std::size_t open = opening(text, text.size() - 1);
-    if (open != std::string_view::npos && open > 0) text = text.substr(0, open);
-  }
-  if (text.ends_with("::operator()")) text.remove_suffix(12);
+  text = without_parameters(text);
   // A lambda gets the name of the function that contains it.
-  while (text.ends_with('}')) {
+  while (true) {
+    if (text.ends_with("::operator()")) text.remove_suffix(12);
+    if (!text.ends_with('}')) break;
     std::size_t lambda = text.rfind("::{lambda(");
     if (lambda == text.npos || lambda == 0) break;
-    text = text.substr(0, lambda);
-    if (text.ends_with(" const")) text.remove_suffix(6);
-    if (text.ends_with(')')) {
-      std::size_t open = opening(text, text.size() - 1);
-      if (open != std::string_view::npos && open > 0) text = text.substr(0, open);
-    }
+    text = without_parameters(text.substr(0, lambda));
   }
   return std::string(text);
+}
+
+std::string callable_in(const std::string& function) {
+  // run_threads() starts threads of its own, which call the program's.
+  for (std::string_view owner :
+       {"sojourn::detail::thread_request<sojourn::shared::run_threads<",
+        "sojourn::detail::thread_request<", "sojourn::detail::callable_request<",
+        "sojourn::detail::method_request<", "sojourn::run<"}) {
+    std::size_t at = function.find(owner);
+    if (at == std::string::npos) continue;
+    std::size_t first = at + owner.size();
+    // The first argument, without the cast and the & before a method.
+    std::size_t end = first;
+    for (int depth = 0; end < function.size(); ++end) {
+      char c = function[end];
+      if (depth == 0 && (c == ',' || c == '>')) break;
+      if (c == '(' || c == '<' || c == '{') ++depth;
+      if (c == ')' || c == '}' || (c == '>' && function[end - 1] != '-')) --depth;
+    }
+    std::string argument = function.substr(first, end - first);
+    if (std::size_t method = argument.rfind(")&"); method != std::string::npos) {
+      argument = argument.substr(method + 2);
+    }
+    if (argument.starts_with("&")) argument.erase(0, 1);
+    bool is_lambda = argument.find("{lambda") != std::string::npos;
+    // The type of a plain function pointer names no function.
+    if (!is_lambda && argument.find("(*)") != std::string::npos) return "";
+    return is_lambda ? argument + "::operator()() const" : argument;
+  }
+  return "";
 }
 
 bool is_library_function(std::string_view symbol) {

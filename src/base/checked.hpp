@@ -18,6 +18,11 @@ void attach_checked();
 /// less one.
 std::string function_name(std::uint64_t code);
 
+/// The callable for which a function of the runtime was instantiated, and which the compiler may
+/// have inlined there, as the template arguments name it. "" for other functions. `symbol` is
+/// demangled.
+std::string callable_in(const std::string& symbol);
+
 /// True for a function of the runtime or of the standard library: its frames lie between those of
 /// the program. `symbol` is demangled.
 bool is_library_function(std::string_view symbol);

@@ -5,6 +5,7 @@
 
 namespace {
 
+using sojourn::detail::callable_in;
 using sojourn::detail::is_library_function;
 
 TEST(checked, functions_of_the_runtime_and_of_the_standard_library_are_known) {
@@ -40,6 +41,19 @@ TEST(checked, functions_of_the_program_are_not_taken_for_them) {
        }) {
     EXPECT_FALSE(is_library_function(symbol)) << symbol;
   }
+}
+
+TEST(checked, a_function_of_the_runtime_tells_which_callable_it_was_instantiated_for) {
+  EXPECT_EQ(callable_in("sojourn::detail::thread_request<main::{lambda(int)#1}, int>::run(void*)"),
+            "main::{lambda(int)#1}::operator()() const");
+  EXPECT_EQ(callable_in("int sojourn::run<main::{lambda()#1}>(int, char**, main::{lambda()#1})"),
+            "main::{lambda()#1}::operator()() const");
+  EXPECT_EQ(callable_in("sojourn::detail::method_request<(long (cell::*)(long))&cell::add, cell, "
+                        "long>::handle(sojourn::detail::arrival&)"),
+            "cell::add");
+  EXPECT_EQ(callable_in("sojourn::detail::callable_request<void (*)(int), int>::handle()"), "");
+  EXPECT_EQ(callable_in("sojourn::detail::wait_in(sojourn::detail::waiters&)"), "");
+  EXPECT_EQ(callable_in("tree::walk(int)"), "");
 }
 
 }  // namespace

@@ -76,16 +76,27 @@ std::vector<frame> frames_between(std::uint64_t sp, std::uint64_t hi) {
   return frames;
 }
 
-bool is_users(std::uint64_t code) {
-  static std::unordered_map<std::uint64_t, bool> known;
-  auto [entry, fresh] = known.try_emplace(code, false);
-  if (fresh) entry->second = !is_library_function(symbolise(code));
-  return entry->second;
+namespace {
+
+enum class whose : std::uint8_t { library, program, both };
+
+/// `both`: the runtime's, with a callable of the program inlined.
+whose whose_code(std::uint64_t code) {
+  static std::unordered_map<std::uint64_t, whose> known;
+  auto [entry, fresh] = known.try_emplace(code, whose::library);
+  if (!fresh) return entry->second;
+  const std::string symbol = symbolise(code);
+  if (!is_library_function(symbol)) return entry->second = whose::program;
+  return entry->second = callable_in(symbol).empty() ? whose::library : whose::both;
 }
+
+}  // namespace
+
+bool is_users(std::uint64_t code) { return whose_code(code) == whose::program; }
 
 std::uint64_t user_code(std::uint64_t hi) {
   for (const frame& f : frames_below(hi, 48)) {
-    if (is_users(f.code)) return f.code;
+    if (whose_code(f.code) != whose::library) return f.code;
   }
   return 0;
 }

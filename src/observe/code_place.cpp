@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/checked.hpp"
 #include "base/debug_info.hpp"
 
 namespace sojourn::detail {
@@ -122,38 +123,6 @@ std::string plain_name(std::string_view text) {
 std::string without(std::string text, std::string_view part) {
   for (std::size_t at; (at = text.find(part)) != std::string::npos;) text.erase(at, part.size());
   return text;
-}
-
-/// The callable for which a function of the runtime was instantiated, and which is inlined there,
-/// as the template arguments name it. "" for other functions.
-std::string callable_in(const std::string& function) {
-  // run_threads() starts threads of its own, which call the program's.
-  for (std::string_view owner :
-       {"sojourn::detail::thread_request<sojourn::shared::run_threads<",
-        "sojourn::detail::thread_request<", "sojourn::detail::callable_request<",
-        "sojourn::detail::method_request<", "sojourn::run<"}) {
-    std::size_t at = function.find(owner);
-    if (at == std::string::npos) continue;
-    std::size_t first = at + owner.size();
-    // The first argument, without the cast and the & before a method.
-    std::size_t end = first;
-    for (int depth = 0; end < function.size(); ++end) {
-      char c = function[end];
-      if (depth == 0 && (c == ',' || c == '>')) break;
-      if (c == '(' || c == '<' || c == '{') ++depth;
-      if (c == ')' || c == '}' || (c == '>' && function[end - 1] != '-')) --depth;
-    }
-    std::string argument = function.substr(first, end - first);
-    if (std::size_t method = argument.rfind(")&"); method != std::string::npos) {
-      argument = argument.substr(method + 2);
-    }
-    if (begins(argument, "&")) argument.erase(0, 1);
-    bool is_lambda = argument.find("{lambda") != std::string::npos;
-    // The type of a plain function pointer names no function.
-    if (!is_lambda && argument.find("(*)") != std::string::npos) return "";
-    return is_lambda ? argument + "::operator()() const" : argument;
-  }
-  return "";
 }
 
 }  // namespace
