@@ -324,7 +324,7 @@ void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id tic
         copy.assign(first, first + size);
         first = copy.data();
       }
-      (void)is_told(to, message_class::reply);
+      if (!is_no_acquire(kind)) (void)is_told(to, message_class::reply);
       if ((p.replies_waiting & peer::number_of_replies) == 0)
         room = dispatcher.transport->reserve(to, message_class::reply, size);
     }

@@ -45,6 +45,14 @@ enum class runtime_message : std::uint16_t {
   shared_memory,   ///< About pages, locks and barriers of the shared region (shared/).
   count_
 };
+/// Whether no fiber can go on by this message with anything of another rank's program, so that it is
+/// no acquire for its receiver and needs no news of shared memory before it.
+constexpr bool is_no_acquire(runtime_message kind) {
+  using enum runtime_message;
+  return kind == extent_returns || kind == drop_ticket || kind == steal_ask ||
+         kind == steal_nothing || kind == load_told || kind == kept_ended || kind == forks_here;
+}
+
 /// Request handlers of the runtime: the first of the table, so that they have the same numbers in
 /// all programs of a job. They run as users' do.
 enum class fixed_handler : std::uint16_t {

@@ -337,6 +337,36 @@ void others_unlock_what_a_fiber_has_locked() {
   barrier();
 }
 
+bool busy_threads_end = false;
+
+void loads_that_ranks_tell_each_other_close_no_interval() {
+  const auto cell = alloc_on<int>(0, page_ints);
+  const balance_policy before = balance_now();
+  CHECK_EQUAL(*cell, 0);  // a page of one rank alone would be in no interval
+  balance(balance_policy::diffuse);
+  shared::barrier();
+  if (rank_me() == 0 && rank_count() > 1) {
+    const std::uint64_t told_before = counters_now().balance_messages;
+    const std::uint64_t intervals_before = shared::counters_now().intervals;
+    for (std::size_t round = 0; counters_now().balance_messages < told_before + 30; ++round) {
+      ++*cell;
+      busy_threads_end = false;
+      std::vector<thread> busy;
+      for (std::size_t i = 0; i < round % 3; ++i) {
+        busy.push_back(spawn(thread_options{.pinned = true}, [] {
+          while (!busy_threads_end) yield();
+        }));
+      }
+      for (int i = 0; i < 2000; ++i) yield();
+      busy_threads_end = true;
+      for (thread& t : busy) t.join();
+    }
+    CHECK(shared::counters_now().intervals < intervals_before + 3);
+  }
+  balance(before);
+  shared::barrier();
+}
+
 void who_takes_no_part_in_barriers_is_refused() {
   if (rank_me() == 0)
     CHECK_THROWS(sojourn::error, rpc(next_rank(), [] { shared::barrier(); }).get());
@@ -371,6 +401,8 @@ int main(int argc, char** argv) {
                  main_fibers_meet_wherever_their_activations_are);
     check::claim("frames stay that have locked a mutex", frames_stay_that_have_locked_a_mutex);
     check::claim("others unlock what a fiber has locked", others_unlock_what_a_fiber_has_locked);
+    check::claim("loads that ranks tell each other close no interval",
+                 loads_that_ranks_tell_each_other_close_no_interval);
     check::claim("who takes no part in barriers is refused",
                  who_takes_no_part_in_barriers_is_refused);
     return check::verdict();
