@@ -13,13 +13,13 @@ namespace page_model {
 void fail(const char* what) { throw failure{what}; }
 
 const char* name_of(message_kind kind) {
-  constexpr std::array names{"none",          "lock_request",  "lock_forward",  "lock_grant",
-                             "arrival",       "departure",     "thread_move",   "collection_done",
-                             "collection_go", "page_request",  "page_reply",    "diff_request",
-                             "diff_reply",    "token_request", "token_forward", "token_grant",
-                             "read_request",  "read_forward",  "read_reply",    "ask",
-                             "forward_read",  "forward_write", "invalidate",    "acknowledge",
-                             "data",          "allow",         "confirm"};
+  constexpr std::array names{
+      "none",          "lock_request",    "lock_forward",  "lock_grant",      "arrival",
+      "departure",     "arrive_with_all", "thread_move",   "collection_done", "collection_go",
+      "page_request",  "page_reply",      "diff_request",  "diff_reply",      "token_request",
+      "token_forward", "token_grant",     "read_request",  "read_forward",    "read_reply",
+      "ask",           "forward_read",    "forward_write", "invalidate",      "acknowledge",
+      "data",          "allow",           "confirm"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -29,6 +29,7 @@ std::string subject_of(const message& m) {
   switch (m.what) {
     case message_kind::arrival:
     case message_kind::departure:
+    case message_kind::arrive_with_all:
     case message_kind::collection_done:
     case message_kind::collection_go:
       return "";
@@ -152,9 +153,11 @@ void machine::receive(int r, int from, const message& m) {
     case message_kind::lock_grant:
       return receive_lock_message(r, m);
     case message_kind::arrival:
-      return count_arrival(m);
+      return receive_arrival(from, m);
     case message_kind::departure:
       return receive_departure(r, m);
+    case message_kind::arrive_with_all:
+      return arrive_with_all(r);
     case message_kind::thread_move:
       for (int q = 0; q < p_.ranks; ++q)
         check(s.rank[r].known[q] >= m.base[q], "records are missing that a thread does not bring");

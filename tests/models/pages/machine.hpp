@@ -165,7 +165,14 @@ class machine {
 
   bool arrive(int t);
   int threads_here(int r) const;
-  void count_arrival(const message& m);
+  void arrive_with_all(int r);
+  void receive_arrival(int from, const message& m);
+  bool knows_enough(int from) const;
+  void take_in_own(int from, int last);
+  bool asks_for_more();
+  void depart_when_all_are_here();
+  void send_departures();
+  int parent_of(int r) const { return p_.departs_in_chain && r != 0 ? r - 1 : 0; }
   void receive_departure(int r, const message& m);
 
   void append(int number) { *log += std::to_string(number); }

@@ -51,6 +51,7 @@ std::string text_of(const instruction& i) {
 std::string text_of(const program& p) {
   std::string text = std::string(name_of(p.how)) + ", " + std::to_string(p.ranks) + " ranks";
   if (p.has_fair_locks) text += ", locks are fair";
+  if (p.departs_in_chain) text += ", departures go from rank to rank";
   if (p.how == protocol::lmw) {
     if (p.collects)
       text +=

@@ -56,7 +56,8 @@ struct program {
   bool answers_with_pages =
       false;  ///< A request for several diffs is answered with the page (L12).
   // What an implementation of any protocol may choose.
-  bool has_fair_locks = false;  ///< A lock may leave a rank whose threads want it (T1).
+  bool departs_in_chain = false;  ///< Each rank passes departures on to the next one.
+  bool has_fair_locks = false;    ///< A lock may leave a rank whose threads want it (T1).
 
   std::array<int, threads_max> rank{};    ///< Where each thread begins.
   std::array<bool, threads_max> meets{};  ///< Whether it takes part in barriers.

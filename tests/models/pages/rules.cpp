@@ -58,6 +58,8 @@ const std::array<rule_description, rules> all_rules{{
     {rule::hold_in_order, "hold_in_order", "Q3", seq},
     {rule::hold_by_thread, "hold_by_thread", "Q3", seq},
     {rule::move_with_notices, "move_with_notices", "K2", lmw | lsw},
+    {rule::learn_with_what_was_before, "learn_with_what_was_before", "K5", lmw},
+    {rule::ask_for_what_others_know, "ask_for_what_others_know", "K6", lmw},
 }};
 
 std::optional<rule> rule_named(std::string_view name) {

@@ -86,6 +86,14 @@
 //   K3   A rank arrives at a barrier, with a count of threads, when all threads that are there have
 //        arrived, and at once if there are none. It arrives again when more threads come.
 //   K4   Threads that take no part in barriers may do anything at any time.
+//   K5   An arrival bears the records of its own rank alone. The manager of barriers takes them in
+//        at once if it knows what that rank knew of others, and else together with their arrivals:
+//        no interval comes to be known before one that happened before it.
+//   K6   A rank that has arrived may go on closing intervals, by K4, and ranks that arrive later
+//   may
+//        know of them. Then the manager asks these for all records that they knew of when they
+//        arrived, before it lets anybody depart.
+//   K7   A departure may go from rank to rank. It bears what any of those lacks to whom it goes.
 //   T1   Threads of a rank that want a lock stand in a queue of the rank, which asks for the lock
 //        once.
 //   T2   A lock passes between threads of the same rank without notices.
@@ -174,6 +182,10 @@ enum class rule : std::uint8_t {
   hold_by_thread,
   /// K2. A thread that moves to another rank brings its rank's notices along.
   move_with_notices,
+  /// K5. The manager of barriers takes records in with those of what happened before.
+  learn_with_what_was_before,
+  /// K6. The manager asks for records that have not come with arrivals of their own ranks.
+  ask_for_what_others_know,
 };
 
 struct rule_description {
@@ -185,7 +197,7 @@ struct rule_description {
   bool belongs_to(protocol p) const;
 };
 
-inline constexpr int rules = 32;
+inline constexpr int rules = 34;
 extern const std::array<rule_description, rules> all_rules;
 
 std::optional<rule> rule_named(std::string_view name);

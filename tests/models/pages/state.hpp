@@ -13,6 +13,7 @@ namespace page_model {
 
 constexpr int intervals_max = 24;  // of a rank
 constexpr int messages_max = 8;    // on their way from one rank to another
+constexpr int kept_max = 8;        // arrivals that the manager of barriers keeps
 
 using page_words = table<small, words>;
 using page_versions = table<small, pages>;
@@ -23,6 +24,11 @@ using rank_vector = table<small, ranks_max>;
 /// Makes each element at least that of `least`.
 inline void raise(rank_vector& vector, const rank_vector& least) {
   for (int q = 0; q < ranks_max; ++q) vector[q] = std::max(vector[q], least[q]);
+}
+inline bool is_at_most(const rank_vector& vector, const rank_vector& other) {
+  for (int q = 0; q < ranks_max; ++q)
+    if (vector[q] > other[q]) return false;
+  return true;
 }
 inline int sum_of(const rank_vector& vector) {
   int sum = 0;
@@ -40,6 +46,7 @@ enum class message_kind : small {
   lock_grant,
   arrival,
   departure,
+  arrive_with_all,
   thread_move,
   // `lmw`
   collection_done,
@@ -69,19 +76,20 @@ const char* name_of(message_kind kind);
 
 struct message {
   message_kind what;
-  small epoch;             ///< The epoch of the sender.
-  small about;             ///< The page, lock or thread that the message is about.
-  small asker;             ///< The rank that the answer goes to.
-  small count;             ///< Of threads (`arrival`) or of acknowledgements to wait for (`allow`).
-  small after, last;       ///< Stand for the diffs of the intervals after `after` up to `last`.
-  small version;           ///< The version of the page in the message (`lsw`).
-  bool stores;             ///< The asker wants to store.
-  bool has_data;           ///< The asker has the page, as the asker says (`ask`) or home (`allow`).
-  bool is_first;           ///< The first arrival of this rank at this barrier.
-  bool collects;           ///< Diffs are collected at this barrier.
-  bool as_own;             ///< The page is given away, as it is before anybody has touched it.
-  rank_vector vector;      ///< The known vector of the sender, or the has vector of the page.
-  rank_vector base;        ///< The message bears only records beyond this.
+  small epoch;         ///< The epoch of the sender.
+  small about;         ///< The page, lock or thread that the message is about.
+  small asker;         ///< The rank that the answer goes to.
+  small count;         ///< Of threads (`arrival`) or of acknowledgements to wait for (`allow`).
+  small after, last;   ///< Stand for the diffs of the intervals after `after` up to `last`.
+  small version;       ///< The version of the page in the message (`lsw`).
+  bool stores;         ///< The asker wants to store.
+  bool has_data;       ///< The asker has the page, as the asker says (`ask`) or home (`allow`).
+  bool is_first;       ///< The first arrival of this rank at this barrier.
+  bool bears_all;      ///< An arrival with the records of all ranks, which the manager asked for.
+  bool collects;       ///< Diffs are collected at this barrier.
+  bool as_own;         ///< The page is given away, as it is before anybody has touched it.
+  rank_vector vector;  ///< The known vector of the sender, or the has vector of the page.
+  rank_vector base;    ///< The message bears only records beyond this.
   page_versions versions;  ///< The latest versions that the sender knows of (`lsw`).
   page_words data;
 };
@@ -170,6 +178,12 @@ struct lock_state {
   small last_asker;                         ///< The manager knows which rank asked last.
 };
 
+/// An arrival whose records the manager may take in only with those of other ranks.
+struct kept_arrival {
+  small from;
+  small last;  ///< The last interval of that rank in it.
+};
+
 enum class collection : small { none, validating, done };
 
 struct rank_state {
@@ -180,6 +194,7 @@ struct rank_state {
   small threads_arrived;
   bool has_arrived;                    ///< The manager has heard of this rank at this barrier.
   small threads_told;                  ///< The number of threads that the manager has heard of.
+  rank_vector told_known;              ///< What this rank knew when it arrived last.
   rank_vector barrier_known;           ///< What all ranks knew at the last barrier.
   rank_vector previous_barrier_known;  ///< What all ranks knew at the barrier before that.
   collection collecting;
@@ -188,8 +203,12 @@ struct rank_state {
   table<lock_state, locks> lock;
   // What the manager of barriers counts.
   small all_threads_arrived, all_ranks_arrived, ranks_done;
-  rank_vector arrived_known;
   page_versions arrived_versions;
+  table<rank_vector, ranks_max> knows;  ///< What each rank knew when it arrived last.
+  rank_vector mentioned;                ///< What any of them knows that has arrived.
+  rank_vector covered;                  ///< Of that, the manager knows as much, or keeps it.
+  small_set asked_for_all;
+  small_queue<kept_arrival, kept_max> kept;
 };
 
 enum class waiting_for : small { nothing, page, lock, barrier, arrival };
