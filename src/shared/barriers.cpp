@@ -111,10 +111,8 @@ void barriers::at_rank_0(page_message_reader& from, const message_head& head) {
   else
     covered_[static_cast<std::size_t>(from.from())] =
         r.knows[static_cast<std::size_t>(from.from())];
-  if (has_all || knows_enough(r, from.from()))
-    x_.learn(from, x_.barrier);
-  else
-    kept_.push_back({from.from(), {from.rest().begin(), from.rest().end(), x_.host.memory()}});
+  // Not before all are here: what is stale on this rank its fibers would fetch again at once.
+  kept_.push_back({from.from(), {from.rest().begin(), from.rest().end(), x_.host.memory()}});
   if (has_all) {
     r.asked_for_all = false;
   } else if ((head.flag & without_fibers) != 0) {
@@ -124,6 +122,7 @@ void barriers::at_rank_0(page_message_reader& from, const message_head& head) {
   } else {
     from.require(((head.flag & first_of_rank) != 0) != r.here, "arrives at a barrier twice");
     from.require(head.number <= members_ - fibers_arrived_, "arrives with too many fibers");
+    from.require(head.number != 0 || !r.here, "arrives again without more fibers");
     if (!r.here) ++ranks_arrived_;
     r.here = true;
     fibers_arrived_ += head.number;
@@ -142,18 +141,6 @@ void barriers::depart_when_all_are_here() {
   }
   if (ranks_arrived_ == all && fibers_arrived_ == members_ && members_ != 0 && !asks_for_more())
     send_departures(false, collection_wanted_);
-}
-
-/// Whether this rank knows what `rank` knew of others when it closed the intervals that it tells
-/// of: what was stored before them must not come to be known after them.
-bool barriers::knows_enough(const rank_arrival& r, int rank) const {
-  if (!holds(rule::learn_with_what_was_before)) return true;
-  for (const kept_records& k : kept_)
-    if (k.from == rank) return false;
-  const vector_clock& known = x_.log.known();
-  for (std::size_t q = 0; q < known.size(); ++q)
-    if (r.knows[q] > known[q] && static_cast<int>(q) != rank) return false;
-  return true;
 }
 
 /// A rank that has arrived may go on closing intervals, and others that arrive later know of them.

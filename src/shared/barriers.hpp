@@ -103,7 +103,6 @@ class barriers {
   void send_arrival(bool to_collect);
   void at_rank_0(page_message_reader& from, const message_head& head);
   void depart_when_all_are_here();
-  bool knows_enough(const rank_arrival& r, int rank) const;
   bool asks_for_more();
   void check_departure(const page_message_reader& from, const vector_clock& all) const;
   void departure_came(page_message_reader& from, const message_head& head);
@@ -135,7 +134,8 @@ class barriers {
 
   // At rank 0.
   std::pmr::vector<rank_arrival> arrivals_;
-  /// Records that came with an arrival, and may be learned only with those of other ranks.
+  /// Records that came with an arrival. They are learned with those of all other ranks, so none
+  /// comes to be known before what was stored before it.
   struct kept_records {
     int from;
     std::pmr::vector<std::byte> bytes;

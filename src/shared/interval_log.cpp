@@ -53,8 +53,8 @@ const interval_record& interval_log::find(int owner, interval index) const {
 namespace {
 
 interval* clock_of(interval_record& r) { return reinterpret_cast<interval*>(&r + 1); }
-page_range* pages_of(interval_record& r, int ranks) {
-  return reinterpret_cast<page_range*>(clock_of(r) + ranks);
+listed_range* pages_of(interval_record& r, int ranks) {
+  return reinterpret_cast<listed_range*>(clock_of(r) + ranks);
 }
 page_version* versions_of(interval_record& r, int ranks) {
   return reinterpret_cast<page_version*>(pages_of(r, ranks) + r.range_count);
@@ -108,7 +108,7 @@ void interval_log::write(message_writer& to, std::span<const interval> base,
 /// Whoever walks through its pages later trusts them.
 void interval_log::check(const page_message_reader& from, const interval_record& r) const {
   std::size_t listed = 0;
-  for (const page_range& range : r.pages(ranks_)) {
+  for (const listed_range& range : r.pages(ranks_)) {
     from.require(range.count != 0 && range.count <= pages_ && range.first <= pages_ - range.count,
                  "lists pages that do not exist");
     listed += range.count;
@@ -122,7 +122,7 @@ interval_record* interval_log::read_record(page_message_reader& from, vector_clo
   const auto ranges = from.take<std::uint32_t>();
   const auto versions = from.take<std::uint32_t>();
   from.require(owner < ranks_, "names a rank that does not exist");
-  from.require(ranges <= from.rest().size() / sizeof(page_range) &&
+  from.require(ranges <= from.rest().size() / sizeof(listed_range) &&
                    versions <= from.rest().size() / sizeof(page_version),
                "ends before what it says it holds");
   from.take_clock(clock, clock);
@@ -133,7 +133,7 @@ interval_record* interval_log::read_record(page_message_reader& from, vector_clo
     const auto bytes = from.take_bytes(size);
     if (size != 0) std::memcpy(to, bytes.data(), size);
   };
-  take(pages_of(*r, ranks_), ranges * sizeof(page_range));
+  take(pages_of(*r, ranks_), ranges * sizeof(listed_range));
   take(versions_of(*r, ranks_), versions * sizeof(page_version));
   r->order = sum(clock_of(*r), ranks_);
   check(from, *r);

@@ -11,6 +11,7 @@
 #include <deque>
 #include <memory_resource>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "shared/page.hpp"
@@ -29,6 +30,14 @@ struct page_version {
   std::uint32_t version;
 };
 
+/// Of the others, pages in a row are listed together that have readers, or have none.
+struct listed_range {
+  page_number first;
+  std::uint32_t count : 31;
+  /// Others read them: they do not become their writer's alone (lmw).
+  std::uint32_t has_readers : 1;
+};
+
 /// The pages of an interval that is about to be closed.
 struct interval_pages {
   explicit interval_pages(std::pmr::memory_resource* memory) : ranges(memory), versions(memory) {}
@@ -37,7 +46,7 @@ struct interval_pages {
     ranges.clear();
     versions.clear();
   }
-  std::pmr::vector<page_range> ranges;
+  std::pmr::vector<listed_range> ranges;
   std::pmr::vector<page_version> versions;
 };
 
@@ -55,8 +64,8 @@ struct interval_record {
   std::span<const interval> clock(int ranks) const {
     return {reinterpret_cast<const interval*>(this + 1), static_cast<std::size_t>(ranks)};
   }
-  std::span<const page_range> pages(int ranks) const {
-    return {reinterpret_cast<const page_range*>(clock(ranks).data() + ranks), range_count};
+  std::span<const listed_range> pages(int ranks) const {
+    return {reinterpret_cast<const listed_range*>(clock(ranks).data() + ranks), range_count};
   }
   std::span<const page_version> versions(int ranks) const {
     return {reinterpret_cast<const page_version*>(pages(ranks).data() + range_count),
@@ -64,11 +73,18 @@ struct interval_record {
   }
 };
 
-/// Calls visit(page) for each page that the interval lists without a version.
+/// Calls visit(page), or visit(page, has readers), for each page that the interval lists without a
+/// version.
 template <class Visit>
 void each_page(const interval_record& r, int ranks, Visit visit) {
-  for (const page_range& range : r.pages(ranks))
-    for (std::uint32_t i = 0; i < range.count; ++i) visit(range.first + i);
+  for (const listed_range& range : r.pages(ranks)) {
+    for (std::uint32_t i = 0; i < range.count; ++i) {
+      if constexpr (std::is_invocable_v<Visit, page_number, bool>)
+        visit(range.first + i, range.has_readers != 0);
+      else
+        visit(range.first + i);
+    }
+  }
 }
 
 /// The greater of each pair.
@@ -122,7 +138,7 @@ class interval_log {
  private:
   std::size_t block_bytes(std::uint32_t ranges, std::uint32_t versions) const {
     return sizeof(interval_record) + static_cast<std::size_t>(ranks_) * sizeof(interval) +
-           ranges * sizeof(page_range) + versions * sizeof(page_version);
+           ranges * sizeof(listed_range) + versions * sizeof(page_version);
   }
   interval_record* make(std::uint16_t owner, interval index, std::uint32_t ranges,
                         std::uint32_t versions);

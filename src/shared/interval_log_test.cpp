@@ -15,7 +15,7 @@ TEST(interval_log, the_last_intervals_are_found_like_any_others) {
   auto* memory = std::pmr::new_delete_resource();
   interval_log log(1, 2, 16, memory, last - 2);
   interval_pages stored(memory);
-  stored.ranges.push_back({3, 2});
+  stored.ranges.push_back({3, 2, false});
   EXPECT_EQ(log.close(stored).index, last - 1);
   EXPECT_EQ(log.close(stored).index, last);
   EXPECT_EQ(log.mine(), last);

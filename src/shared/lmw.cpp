@@ -197,6 +197,7 @@ own_notice& lmw::note_own_diff(lmw_page& a) {
   n->made = true;
   ++x_.counts->diffs_made;
   n->bytes = static_cast<std::uint16_t>(size);
+  a.dense = size > dense_diff_bytes;
   if (size != 0) {
     n->diff = static_cast<std::byte*>(allocate(size));
     std::memcpy(n->diff, scratch.data(), size);
@@ -337,10 +338,12 @@ void lmw::list_stores(interval_pages& out) {
     }
     a.guessed = false;
     closing_.push_back(g);
-    if (!out.ranges.empty() && out.ranges.back().first + out.ranges.back().count == g)
-      ++out.ranges.back().count;
+    const bool has_readers = will_be_read_again(a);
+    if (!out.ranges.empty() && out.ranges.back().first + out.ranges.back().count == g &&
+        (out.ranges.back().has_readers != 0) == has_readers)
+      out.ranges.back().count = out.ranges.back().count + 1;
     else
-      out.ranges.push_back({g, 1});
+      out.ranges.push_back({g, 1, has_readers});
   }
   open_.swap(sticking_);
   sticking_.clear();
@@ -349,7 +352,8 @@ void lmw::list_stores(interval_pages& out) {
 void lmw::closed(interval index) {
   for (page_number g : closing_) {
     lmw_page& a = table_[g].lmw;
-    const bool again = a.sticks || (a.listed != 0 && a.listed + 1 == index);
+    const bool again =
+        a.sticks || (a.listed != 0 && a.listed + 1 == index) || will_be_read_again(a);
     const bool sticks = (settings_.sticking && again) || keeps_stores(a);
     note_own(a, index);
     if (sticks) {
@@ -384,6 +388,7 @@ void lmw::invalidate(lmw_page& a, const interval_record& r) {
   note_lacking(a);
   if (a.twin != nullptr && !a.open && holds(rule::diff_before_applying)) make_own_diff(a);
   a.follows = false;  // until a barrier says otherwise
+  a.lost = a.lost || a.may != access::none || a.fetching != lmw_page::fetch_kind::none;
   set_may(a, access::none);
 }
 

@@ -12,7 +12,8 @@
 //   open       stored to in the open interval; there is a twin
 //   sticking   stays open over closes: compared at each, and its twin renewed, until several closes
 //              running have found no change
-//   exclusive  nobody else has a copy: no twin, no diff, no notice
+//   exclusive  nobody else has a copy: no twin, no diff, no notice. A page becomes so at a barrier
+//              when one rank alone has stored to it, unless its records say that others read it
 //
 // What fibers will want is guessed from what they wanted before. A page whose copy a barrier has
 // made useless *follows*: it is fetched as soon as the barrier is left, or with the page before it;
@@ -132,7 +133,7 @@ class lmw final : public page_protocol {
   void open_with_neighbours(lmw_page& a);
   void start_fetch(lmw_page& a, bool store);
   void fetch_with_neighbours(page_number g);
-  bool ask_for_diffs(lmw_page& a);
+  bool ask_for_diffs(lmw_page& a, std::uint32_t how);
   void reply_came(lmw_page& a);
   std::byte* room_beside(lmw_page& a);
   void apply_all(lmw_page& a);
@@ -145,6 +146,7 @@ class lmw final : public page_protocol {
   void take_page(page_message_reader& from, const message_head& head, lmw_page& a);
   void take_diffs(page_message_reader& from, const message_head& head, lmw_page& a);
   lmw_page& checked_page(const page_message_reader& from, page_number g);
+  std::uint32_t take_how(page_message_reader& from, lmw_page& a);
 
   /// A page is compared with its twin line by line.
   static constexpr std::size_t twin_alignment = 64;
@@ -180,7 +182,7 @@ class lmw final : public page_protocol {
     int to;
     page_message what;
     bool is_waited_for;
-    bool store;
+    std::uint32_t how;
     page_number page;
     interval first;
     interval last;

@@ -9,14 +9,16 @@
 
 namespace sojourn::detail::pages {
 
-/// Calls visit(page, record) for each page of each interval after `after`, up to `up_to`.
+/// Calls visit(page, record, has readers) for each page of each interval after `after`, up to
+/// `up_to`.
 template <class Visit>
 void lmw::each_listed(std::span<const interval> after, std::span<const interval> up_to,
                       Visit visit) {
   for (std::size_t q = 0; q < up_to.size(); ++q)
     for (interval i = after[q] + 1; i <= up_to[q]; ++i) {
       const interval_record& r = x_.log.find(static_cast<int>(q), i);
-      each_page(r, x_.ranks, [&](page_number g) { visit(page(g), r); });
+      each_page(r, x_.ranks,
+                [&](page_number g, bool has_readers) { visit(page(g), r, has_readers); });
     }
 }
 
@@ -27,33 +29,39 @@ void lmw::departed() {
   ahead_.clear();
   pulls_due_ = 0;
   exchange_is_over_ = false;
-  each_listed(x_.previous_barrier, x_.barrier, [&](lmw_page& a, const interval_record& r) {
-    if (a.seen != x_.epoch) {
-      a.seen = x_.epoch;
-      a.several_writers = false;
-      listed_.push_back(number_of(a));
-    } else {
-      if (a.writer != r.owner) {
-        if (x_.report != nullptr && x_.host.home(number_of(a)) == x_.me)
-          x_.report->several_writers(number_of(a), a.writer, r.owner, !a.several_writers);
-        a.several_writers = true;
-      }
-      if (x_.log.find(a.writer, a.written).order >= r.order) return;
-    }
-    a.writer = r.owner;
-    a.written = r.index;
-  });
+  each_listed(x_.previous_barrier, x_.barrier,
+              [&](lmw_page& a, const interval_record& r, bool has_readers) {
+                if (a.seen != x_.epoch) {
+                  a.seen = x_.epoch;
+                  a.several_writers = false;
+                  a.has_readers = has_readers;
+                  listed_.push_back(number_of(a));
+                } else {
+                  a.has_readers = a.has_readers || has_readers;
+                  if (a.writer != r.owner) {
+                    if (x_.report != nullptr && x_.host.home(number_of(a)) == x_.me)
+                      x_.report->several_writers(number_of(a), a.writer, r.owner,
+                                                 !a.several_writers);
+                    a.several_writers = true;
+                  }
+                  if (x_.log.find(a.writer, a.written).order >= r.order) return;
+                }
+                a.writer = r.owner;
+                a.written = r.index;
+              });
   for (page_number g : listed_) {
     lmw_page& a = table_[g].lmw;
-    if (a.copy && (a.several_writers ? !is_valid(a) : a.writer != x_.me)) {
+    const bool has_readers = holds(rule::agree_on_readers) ? a.has_readers : a.readers != 0;
+    const bool stays_shared = a.several_writers || has_readers;
+    if (a.copy && (stays_shared ? a.lost && !is_valid(a) : a.writer != x_.me)) {
       a.follows = !a.on_trial;
       if (a.follows) ahead_.push_back(g);
     } else if (!a.several_writers && x_.host.together_at_most(g) > 1) {
       pulls_due_ += a.readers;
     }
     a.readers = 0;
-    a.on_trial = false;
-    if (a.several_writers || !settings_.exclusive) continue;
+    a.on_trial = a.lost = false;
+    if (stays_shared || !settings_.exclusive) continue;
     a.keeper = a.writer;
     const bool fetching = a.fetching != lmw_page::fetch_kind::none;
     if (a.writer != x_.me) {
@@ -102,7 +110,7 @@ void lmw::fetch_ahead() {
 /// since, even if its interval has the greater order.)
 void lmw::begin_collection() {
   listed_.clear();
-  each_listed(x_.log.collected(), x_.barrier, [&](lmw_page& a, const interval_record& r) {
+  each_listed(x_.log.collected(), x_.barrier, [&](lmw_page& a, const interval_record& r, bool) {
     // Once each.
     if (r.owner == a.writer && r.index == a.written) listed_.push_back(number_of(a));
   });
@@ -149,7 +157,7 @@ void lmw::end_collection() {
   stopped_ = false;
   const vector_clock& up_to = x_.barrier;
   const interval mine = up_to[static_cast<std::size_t>(x_.me)];
-  each_listed(x_.log.collected(), up_to, [&](lmw_page& a, const interval_record&) {
+  each_listed(x_.log.collected(), up_to, [&](lmw_page& a, const interval_record&, bool) {
     if (a.history == nullptr) return;
     page_history& h = *a.history;
     if (a.twin != nullptr && !a.open && a.twin_of <= mine) drop_twin(a);

@@ -74,18 +74,19 @@ void lmw::start_fetch(lmw_page& a, bool store) {
   a.missing = 0;
   if (a.copy) {
     a.fetching = lmw_page::fetch_kind::diffs;
-    ask_for_diffs(a);
+    ask_for_diffs(a, is_first | (a.pulled ? is_pull : 0));
     return;
   }
   SOJOURN_CHECK(a.keeper != x_.me, "page %u is kept here, and there is no copy", number_of(a));
   a.fetching = lmw_page::fetch_kind::page;
   a.missing = 1;
+  const std::uint32_t how = is_first | (store ? will_be_stored_to : 0) | (a.pulled ? is_pull : 0);
   requests_.push_back(
-      {a.keeper, page_message::page_request, a.wanted != 0, store, number_of(a), a.pulled, 0});
+      {a.keeper, page_message::page_request, a.wanted != 0, how, number_of(a), 0, 0});
 }
 
 /// Asks, at once, each rank whose diffs are neither in the copy nor here; false when there is none.
-bool lmw::ask_for_diffs(lmw_page& a) {
+bool lmw::ask_for_diffs(lmw_page& a, std::uint32_t how) {
   const interval* in_copy = has(a);
   const vector_clock& known = x_.log.known();
   page_fetch& f = *a.fetch;
@@ -98,7 +99,7 @@ bool lmw::ask_for_diffs(lmw_page& a) {
     if (first == 0 || (first > f.after[q] && known[q] <= f.up_to[q])) continue;
     any = true;
     ++a.missing;
-    requests_.push_back({w->rank, page_message::diff_request, a.wanted != 0, false, number_of(a),
+    requests_.push_back({w->rank, page_message::diff_request, a.wanted != 0, how, number_of(a),
                          holds(rule::ask_from_first_lacking) ? first : in_copy[q] + 1, known[q]});
   }
   return any;
@@ -124,10 +125,8 @@ void lmw::send_requests() {
     for (; i < end; ++i) {
       const request& r = all[i];
       out.put(r.page);
-      if (r.what == page_message::page_request) {
-        out.put((r.store ? will_be_stored_to : 0) | (r.first != 0 ? is_pull : 0));
-        continue;
-      }
+      out.put(r.how);
+      if (r.what == page_message::page_request) continue;
       out.put(r.first);
       out.put(r.last);
       out.put_clock({has(table_[r.page].lmw), static_cast<std::size_t>(x_.ranks)});
@@ -148,7 +147,7 @@ void lmw::reply_came(lmw_page& a) {
   }
   const bool nothing_yet =
       std::all_of(a.fetch->up_to.begin(), a.fetch->up_to.end(), [](interval i) { return i == 0; });
-  if ((holds(rule::fetch_until_nothing_lacks) || nothing_yet) && ask_for_diffs(a)) return;
+  if ((holds(rule::fetch_until_nothing_lacks) || nothing_yet) && ask_for_diffs(a, 0)) return;
   apply_all(a);
   end_fetch(a);
   end_must(a);
@@ -233,7 +232,6 @@ void lmw::apply_all(lmw_page& a) {
 void lmw::serve_page(lmw_page& a, int to) {
   a.fresh = false;
   if (a.exclusive) share_with_reader(a);
-  if (a.readers != 0xff) ++a.readers;
   message_writer& out = x_.begin({.what = page_message::page_reply, .number = number_of(a)});
   // All own closed modifications are in the page; its open ones are not in the twin.
   interval* in_copy = has(a);
@@ -291,19 +289,25 @@ lmw_page& lmw::checked_page(const page_message_reader& from, page_number g) {
   return page(table_.checked(from, g, protocol_kind::lmw));
 }
 
+std::uint32_t lmw::take_how(page_message_reader& from, lmw_page& a) {
+  const auto how = from.take<std::uint32_t>();
+  if ((how & is_pull) != 0 && pulls_due_ != 0) --pulls_due_;
+  if ((how & is_first) != 0 && a.copy && a.readers != 0xff) ++a.readers;
+  return how;
+}
+
 void lmw::receive(page_message_reader& from, const message_head& head) {
   switch (head.what) {
     case page_message::page_request:
       for (std::uint32_t i = 0; i < head.number; ++i) {
         lmw_page& a = checked_page(from, from.take<page_number>());
-        const auto how = from.take<std::uint32_t>();
-        if ((how & is_pull) != 0 && pulls_due_ != 0) --pulls_due_;
+        const std::uint32_t how = take_how(from, a);
         if (!a.copy) {
           from.require(a.keeper != x_.me, "asks for a page that this rank keeps and does not have");
           message_writer& out =
               x_.begin({.what = page_message::page_request, .rank = head.rank, .number = 1});
           out.put(number_of(a));
-          out.put(how & will_be_stored_to);
+          out.put(how & ~is_pull);
           x_.send(a.keeper);
         } else if (a.fresh && (how & will_be_stored_to) != 0) {
           // Given away, without its zeros. Later requests are passed on.
@@ -320,6 +324,7 @@ void lmw::receive(page_message_reader& from, const message_head& head) {
       vector_clock theirs(static_cast<std::size_t>(x_.ranks), 0, x_.host.memory());
       for (std::uint32_t i = 0; i < head.number; ++i) {
         lmw_page& a = checked_page(from, from.take<page_number>());
+        (void)take_how(from, a);
         const auto first = from.take<interval>();
         const auto last = from.take<interval>();
         from.take_clock(theirs);

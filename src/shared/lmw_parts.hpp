@@ -36,6 +36,8 @@ inline constexpr std::uint8_t brings_for_a_trial = 32;
 /// At most so many pages are fetched as soon as a barrier is left; of the others that follow, each
 /// is brought by a fault before it.
 inline constexpr std::size_t pulls_max = 32;
+/// A longer diff saves little over the page, which its writer need not compare.
+inline constexpr std::size_t dense_diff_bytes = page_bytes / 2;
 /// For so many barriers a page that this rank alone has stored to is expected to be stored to
 /// again.
 inline constexpr std::uint32_t epochs_of_a_guess = 2;
@@ -44,6 +46,12 @@ inline constexpr std::uint32_t epochs_of_a_guess = 2;
 inline constexpr std::uint32_t will_be_stored_to =
     1;                                       ///< If nobody has touched it, it may be given away.
 inline constexpr std::uint32_t is_pull = 2;  ///< See lmw_page::pulled.
+inline constexpr std::uint32_t is_first =
+    4;  ///< Of its fetch: a later one asks for what came to be known.
+
+/// Others have read it since it was listed last, and a diff spares them much of the page: so it is
+/// not to become exclusive, which would take it from them.
+inline bool will_be_read_again(const lmw_page& a) { return a.readers != 0 && !a.dense; }
 
 /// What is stored to the page at any time must stay: it is pinned for that. Unless the page is
 /// exclusive, it has a twin, and sticks.

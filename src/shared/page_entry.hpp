@@ -44,6 +44,7 @@ struct lmw_page : page_state {
   bool deferred;        ///< To be asked for when the collection has ended.
   bool follows;   ///< A barrier has made the copy useless, which was wanted before it: a fault
                   ///< on the page before this one brings it, too.
+  bool lost;      ///< Notices have made the copy useless, which was open, since a barrier.
   bool on_trial;  ///< It was so brought, and is left closed: a fault will tell that it is wanted.
   bool guessed;   ///< Opened before anybody stored to it, and compared at each close.
   bool is_listed_open;   ///< In the list of pages that may be open.
@@ -53,6 +54,8 @@ struct lmw_page : page_state {
   fetch_kind fetching;
   std::uint8_t unchanged;  ///< While it sticks or is guessed: closes running that found no change.
   bool several_writers;    ///< In epoch `seen`.
+  bool has_readers;        ///< In epoch `seen`, as its writer says: it stays shared.
+  bool dense;              ///< This rank's last diff was longer than dense_diff_bytes.
   std::uint16_t keeper;    ///< Whom to ask for the whole page.
   std::uint16_t writer;    ///< In epoch `seen`: whose interval there has the greatest order.
   std::uint16_t missing;   ///< Replies.

@@ -18,6 +18,7 @@ enum class rule : std::uint8_t {
   apply_own_too,              ///< A rank that fetched a whole page applies its own diffs that the
                               ///< page lacks.
   hold_later_epochs,          ///< Messages from behind a barrier wait until it is left here.
+  agree_on_readers,           ///< All ranks believe the record whether others read a page.
   drop_at_exclusive,          ///< Ranks drop their copies of a page that becomes exclusive.
   drop_fetches_in_flight,     ///< What was asked for before that is thrown away when it comes.
   protect_at_share,           ///< An exclusive page is protected when it is first served.
@@ -33,8 +34,6 @@ enum class rule : std::uint8_t {
   page_has_all,       ///< Diffs are answered with a page only if it has all that the asker has.
   page_has_own,       ///< A page is said to have this rank's modifications only if it has.
   move_with_notices,  ///< A fiber that moves to another rank brings its notices along.
-  learn_with_what_was_before,  ///< Rank 0 learns what came with an arrival together with what was
-                               ///< known to its sender.
   ask_for_what_others_know,  ///< What ranks close after their arrival, and others know that arrive
                              ///< later, is asked for.
   depart_by_news,       ///< Who is told something from behind a barrier leaves that barrier first.

@@ -256,6 +256,56 @@ void a_page_leaves_while_its_fiber_waits_for_something_else() {
   }
 }
 
+/// The same address on all ranks, under lmw.
+long* words_on(rank_t rank, std::size_t count) {
+  shared::pointer<long> at;
+  if (rank_me() == rank) at = shared::alloc<long>(count, shared::protocol::lmw);
+  return broadcast(at, rank).get();
+}
+
+void a_page_that_others_read_comes_as_what_has_changed() {
+  constexpr int rounds = 40;
+  long* words = words_on(0, page / sizeof(long));
+  volatile long* const word = &words[7];
+  shared::barrier();
+  std::uint64_t before = 0;
+  for (int round = 1; round <= rounds; ++round) {
+    // At first nobody has it, and neighbours come with it.
+    if (round == 5) before = shared::counters_now().pages_fetched;
+    if (rank_me() == 0) *word = round;
+    shared::barrier();
+    CHECK_EQUAL(*word, round);
+    shared::barrier();
+  }
+  // Where diffs are thrown away at every turn, pages come in their place.
+  if (std::getenv("SOJOURN_SHARED_DIFFS") == nullptr)
+    CHECK(shared::counters_now().pages_fetched - before <= 3);
+  shared::barrier();
+}
+
+void what_others_store_is_not_taken_in_before_all_have_arrived() {
+  long* words = words_on(0, page / sizeof(long));
+  volatile long* const word = &words[7];
+  for (int round = 0; round < 5; ++round) {
+    if (rank_me() == rank_count() - 1) ++words[8];
+    shared::barrier();
+    (void)*word;
+    if (rank_me() == rank_count() - 1) ++words[8];
+    if (rank_me() == 0 && rank_count() > 1) {
+      // The others arrive meanwhile, with notices of this page.
+      const std::uint64_t before = shared::counters_now().faults_remote;
+      for (int i = 0; i < 1000; ++i) {
+        yield();
+        (void)*word;
+      }
+      CHECK_EQUAL(shared::counters_now().faults_remote, before);
+    }
+    shared::barrier();
+    CHECK_EQUAL(words[8], 2 * round + 2);
+    shared::barrier();
+  }
+}
+
 void calls_on_shared_memory_work_in_handlers() {
   int* p = alloc_on<int>(0, 3 * page);
   if (rank_me() == 0) p[2 * page] = 44;
@@ -288,6 +338,10 @@ int main(int argc, char** argv) {
     check::claim("containers lie in shared memory", containers_lie_in_shared_memory);
     check::claim("a page leaves while its fiber waits for something else",
                  a_page_leaves_while_its_fiber_waits_for_something_else);
+    check::claim("a page that others read comes as what has changed",
+                 a_page_that_others_read_comes_as_what_has_changed);
+    check::claim("what others store is not taken in before all have arrived",
+                 what_others_store_is_not_taken_in_before_all_have_arrived);
     check::claim("calls on shared memory work in handlers",
                  calls_on_shared_memory_work_in_handlers);
     check::claim("a rank can start other programs", a_rank_can_start_other_programs);

@@ -57,7 +57,7 @@ void machine::arrive_with_all(int r) {
   send(r, manager, m);
 }
 
-/// Takes in what has come with an arrival, or keeps it (K5).
+/// Notes what has come with an arrival: it is taken in when all are here (K5).
 void machine::receive_arrival(int from, const message& m) {
   rank_state& rank = s.rank[manager];
   rank.knows[from] = m.vector;
@@ -68,36 +68,12 @@ void machine::receive_arrival(int from, const message& m) {
   if (m.bears_all) {
     raise(rank.covered, m.vector);
     rank.asked_for_all.erase(from);
-    take_in(manager, m);
   } else {
     rank.covered[from] = m.vector[from];
-    if (knows_enough(from)) {
-      take_in_own(from, m.vector[from]);
-    } else {
-      check(!rank.kept.is_full(), "the manager of barriers keeps too many arrivals");
-      rank.kept.push({to_small(from), m.vector[from]});
-    }
     rank.all_threads_arrived = to_small(rank.all_threads_arrived + m.count);
     rank.all_ranks_arrived = to_small(rank.all_ranks_arrived + m.is_first);
   }
   depart_when_all_are_here();
-}
-
-/// Whether the manager knows what rank `from` knew of others when it arrived (K5).
-bool machine::knows_enough(int from) const {
-  const rank_state& rank = s.rank[manager];
-  if (!keeps(rule::learn_with_what_was_before)) return true;
-  if (rank.kept.any([&](const kept_arrival& k) { return k.from == from; })) return false;
-  rank_vector of_others = rank.knows[from];
-  of_others[from] = 0;
-  return is_at_most(of_others, rank.known);
-}
-
-/// Takes in the records of rank `from` up to its interval `last`, and no others.
-void machine::take_in_own(int from, int last) {
-  message own = make_notices(message_kind::arrival, manager);
-  own.vector[from] = std::max(own.vector[from], to_small(last));
-  take_in(manager, own);
 }
 
 void machine::depart_when_all_are_here() {
@@ -127,10 +103,9 @@ void machine::send_departures() {
   rank_state& rank = s.rank[manager];
   rank.all_threads_arrived = rank.all_ranks_arrived = 0;
   rank.asked_for_all = {};
-  while (!rank.kept.is_empty()) {
-    const kept_arrival k = rank.kept.pop();
-    take_in_own(k.from, k.last);
-  }
+  message all = make_notices(message_kind::arrival, manager);
+  raise(all.vector, rank.covered);
+  take_in(manager, all);
   close_interval(manager);
   message departure = make(message_kind::departure);
   departure.collects = p_.how == protocol::lmw && p_.collects &&

@@ -173,10 +173,12 @@ void lmw_machine::receive_protocol_message(int r, int from, const message& m) {
   rank_state& rank = s.rank[r];
   switch (m.what) {
     case message_kind::page_request:
+      lmw_at(r, m.about).was_read = true;
       return receive_page_request(r, m);
     case message_kind::page_reply:
       return receive_page(r, m);
     case message_kind::diff_request:
+      lmw_at(r, m.about).was_read = true;
       return receive_diff_request(r, from, m);
     case message_kind::diff_reply: {
       lmw_page& lmw = lmw_at(r, m.about);

@@ -24,6 +24,9 @@ bool lmw_machine::depart(int r, const message& m) {
       lmw_at(r, g).writer = to_small(*writer);
   }
   if (p_.has_exclusive) find_exclusive_pages(r);
+  for (int g = 0; g < pages; ++g) {
+    if (last_writer(r, g, rank.previous_barrier_known)) lmw_at(r, g).was_read = false;
+  }
   if (m.collects) {
     begin_collection(r);
     return false;
@@ -32,14 +35,19 @@ bool lmw_machine::depart(int r, const message& m) {
   return true;
 }
 
-/// The only rank that stored to the page in the epoch that has just ended.
+/// The only rank that stored to the page in the epoch that has just ended, if no record says that
+/// others read it.
 std::optional<int> lmw_machine::only_writer(int r, int g) const {
   const rank_state& rank = s.rank[r];
+  if (lmw_at(r, g).was_read && p_.readers_count && !keeps(rule::agree_on_readers))
+    return std::nullopt;
   std::optional<int> writer;
   for (int q = 0; q < p_.ranks; ++q) {
     bool wrote = false;
-    for (int i = rank.previous_barrier_known[q] + 1; i <= rank.barrier_known[q]; ++i)
+    for (int i = rank.previous_barrier_known[q] + 1; i <= rank.barrier_known[q]; ++i) {
       wrote = wrote || stored_to(q, g, i);
+      if (s.intervals[q][i].read.contains(g) && keeps(rule::agree_on_readers)) return std::nullopt;
+    }
     if (wrote && writer) return std::nullopt;
     if (wrote) writer = q;
   }

@@ -45,6 +45,7 @@ void lmw_machine::close_interval(int r) {
     lmw.has[r] = index;
     if (is_unchanged(page)) continue;
     record.pages.insert(g);
+    if (p_.readers_count && lmw.was_read) record.read.insert(g);
     note("rank ", r, " closes its interval ", index, ", in which page ", g, " was stored to");
     lmw.twin_of = index;
     lmw.open = false;

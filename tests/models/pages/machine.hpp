@@ -167,8 +167,6 @@ class machine {
   int threads_here(int r) const;
   void arrive_with_all(int r);
   void receive_arrival(int from, const message& m);
-  bool knows_enough(int from) const;
-  void take_in_own(int from, int last);
   bool asks_for_more();
   void depart_when_all_are_here();
   void send_departures();

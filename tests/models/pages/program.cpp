@@ -57,6 +57,7 @@ std::string text_of(const program& p) {
       text +=
           ", diffs are collected at every barrier of " + std::to_string(p.barriers_a_collection);
     if (p.has_exclusive) text += ", pages become exclusive";
+    if (p.readers_count) text += ", but for those that others read";
     if (p.pages_stick) text += ", pages stick";
     if (p.pages_are_claimed) text += ", pages are claimed";
     if (p.answers_with_pages) text += ", pages answer for diffs";

@@ -50,6 +50,7 @@ struct program {
   bool collects = false;          ///< Diffs are collected (G1) …
   int barriers_a_collection = 2;  ///< … at every barrier of so many.
   bool has_exclusive = true;      ///< Pages may become exclusive (X2).
+  bool readers_count = false;     ///< Pages that other ranks read do not become so (X2).
   bool pages_stick = false;       ///< Pages that are often written stay writable (X5).
   bool pages_are_claimed =
       false;  ///< An untouched page goes to the first rank that stores to it (X4).

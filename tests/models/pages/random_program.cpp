@@ -21,6 +21,7 @@ class program_maker {
     p_.how = how;
     // Not drawn: the seeds of programs that have failed still mean the same programs.
     p_.departs_in_chain = seed % 5 < 2;
+    p_.readers_count = seed % 3 == 0;
   }
 
   program make() {

@@ -39,6 +39,7 @@ const std::array<rule_description, rules> all_rules{{
     {rule::page_only_if_it_has_all, "page_only_if_it_has_all", "L12", lmw},
     {rule::page_has_own, "page_has_own", "L13", lmw},
     {rule::hold_later_epochs, "hold_later_epochs", "X1", lmw},
+    {rule::agree_on_readers, "agree_on_readers", "X2", lmw},
     {rule::drop_at_exclusive, "drop_at_exclusive", "X2", lmw},
     {rule::drop_fetches_in_flight, "drop_fetches_in_flight", "X2", lmw},
     {rule::exclusive_only_if_valid, "exclusive_only_if_valid", "X2", lmw},
@@ -58,7 +59,6 @@ const std::array<rule_description, rules> all_rules{{
     {rule::hold_in_order, "hold_in_order", "Q3", seq},
     {rule::hold_by_thread, "hold_by_thread", "Q3", seq},
     {rule::move_with_notices, "move_with_notices", "K2", lmw | lsw},
-    {rule::learn_with_what_was_before, "learn_with_what_was_before", "K5", lmw},
     {rule::ask_for_what_others_know, "ask_for_what_others_know", "K6", lmw},
 }};
 

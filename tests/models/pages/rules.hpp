@@ -44,7 +44,8 @@
 // Barriers:
 //   X1   A message from a later epoch waits until its receiver has left the barrier, too.
 //   X2   A page that only one rank has stored to in an epoch becomes exclusive there, if its copy
-//        is valid. The other ranks drop their copies, and what is on its way to them.
+//        is valid. The other ranks drop their copies, and what is on its way to them. The record
+//        may say that other ranks read the page: then it stays shared.
 //   X3   A rank that so drops modifications newer than the barrier fetches the page again before it
 //        arrives at the next barrier.
 //   X4   A page that nobody has touched goes to the first rank that stores to it, as its own.
@@ -86,9 +87,8 @@
 //   K3   A rank arrives at a barrier, with a count of threads, when all threads that are there have
 //        arrived, and at once if there are none. It arrives again when more threads come.
 //   K4   Threads that take no part in barriers may do anything at any time.
-//   K5   An arrival bears the records of its own rank alone. The manager of barriers takes them in
-//        at once if it knows what that rank knew of others, and else together with their arrivals:
-//        no interval comes to be known before one that happened before it.
+//   K5   An arrival bears the records of its own rank alone. The manager of barriers takes all in
+//        when all have arrived: no interval comes to be known before one that happened before it.
 //   K6   A rank that has arrived may go on closing intervals, by K4, and ranks that arrive later
 //   may
 //        know of them. Then the manager asks these for all records that they knew of when they
@@ -143,6 +143,8 @@ enum class rule : std::uint8_t {
   page_has_own,
   /// X1. Messages from a later epoch wait until this rank has left the barrier.
   hold_later_epochs,
+  /// X2. Whether others read a page the record says, to all ranks alike.
+  agree_on_readers,
   /// X2. Ranks drop their copies of a page that becomes exclusive elsewhere.
   drop_at_exclusive,
   /// X2. What these ranks had asked for is thrown away when it comes.
@@ -182,8 +184,6 @@ enum class rule : std::uint8_t {
   hold_by_thread,
   /// K2. A thread that moves to another rank brings its rank's notices along.
   move_with_notices,
-  /// K5. The manager of barriers takes records in with those of what happened before.
-  learn_with_what_was_before,
   /// K6. The manager asks for records that have not come with arrivals of their own ranks.
   ask_for_what_others_know,
 };

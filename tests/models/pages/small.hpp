@@ -59,10 +59,6 @@ class small_queue {
   bool is_full() const { return count_ == Max; }
   /// Requires: not empty.
   const T& front() const { return entries_[0]; }
-  template <class Test>
-  bool any(Test is_so) const {
-    return std::any_of(entries_.begin(), entries_.begin() + count_, is_so);
-  }
   /// Requires: not full.
   void push(const T& value) { entries_[count_++] = value; }
   /// Requires: not empty.

@@ -13,7 +13,6 @@ namespace page_model {
 
 constexpr int intervals_max = 24;  // of a rank
 constexpr int messages_max = 8;    // on their way from one rank to another
-constexpr int kept_max = 8;        // arrivals that the manager of barriers keeps
 
 using page_words = table<small, words>;
 using page_versions = table<small, pages>;
@@ -115,6 +114,7 @@ struct lmw_page {
   small thrown;      ///< Own diffs up to this interval are gone.
   bool was_written;  ///< It was stored to in an earlier interval; next time it may stick.
   bool sticks;       ///< It is compared at each close, and not protected.
+  bool was_read;     ///< Another rank has asked for it since it was listed last.
   bool must_fetch;   ///< It must be fetched before the next arrival (X3).
   fetching fetch;    ///< What is being fetched.
   bool drops_reply;  ///< What is being fetched is thrown away when it comes (X2).
@@ -178,12 +178,6 @@ struct lock_state {
   small last_asker;                         ///< The manager knows which rank asked last.
 };
 
-/// An arrival whose records the manager may take in only with those of other ranks.
-struct kept_arrival {
-  small from;
-  small last;  ///< The last interval of that rank in it.
-};
-
 enum class collection : small { none, validating, done };
 
 struct rank_state {
@@ -206,9 +200,8 @@ struct rank_state {
   page_versions arrived_versions;
   table<rank_vector, ranks_max> knows;  ///< What each rank knew when it arrived last.
   rank_vector mentioned;                ///< What any of them knows that has arrived.
-  rank_vector covered;                  ///< Of that, the manager knows as much, or keeps it.
+  rank_vector covered;                  ///< Of that, what has come with arrivals.
   small_set asked_for_all;
-  small_queue<kept_arrival, kept_max> kept;
 };
 
 enum class waiting_for : small { nothing, page, lock, barrier, arrival };
@@ -228,6 +221,7 @@ struct thread_state {
 struct interval {
   rank_vector known;  ///< The known vector of its rank when it was closed.
   small_set pages;    ///< The pages that were stored to.
+  small_set read;     ///< Of those, the ones that stay shared, for they have readers.
 };
 struct diff {
   bool exists;
