@@ -286,12 +286,12 @@ void add_times(report& result, const grid& runs, const paper_settings& as, int n
       for (std::size_t i = 0; i < parts.size(); ++i) {
         parts[i] *= 100 / whole;
         text += fmt::format(" {:>11.1f}", parts[i]);
-        row[time_parts[i].name] = to_thousandths(parts[i]);
+        row["percent"][time_parts[i].name] = to_thousandths(parts[i]);
       }
       const double all = seconds_of_ranks(one) / whole * 100;
       text += fmt::format(" {:>7.1f}", all);
       if (thread_counts[t] == 4) text += fmt::format("  {}", said[runs.applications()[a].row]);
-      row["all"] = to_thousandths(all);
+      row["percent"]["all"] = to_thousandths(all);
       row["seconds"] = seconds_of(one);
       rows.push_back(row);
       bars.bars.push_back({std::to_string(thread_counts[t]), parts});

@@ -69,6 +69,16 @@ std::string_view without_parameters(std::string_view function) {
   return open != std::string_view::npos && open > 0 ? function.substr(0, open) : function;
 }
 
+/// Where a lambda's own name begins with which the name ends: "::{lambda(int)#1}" of gcc or "::$_0"
+/// of clang. npos where it is no lambda's.
+std::size_t lambda_at_end(std::string_view function) {
+  if (function.ends_with('}')) return function.rfind("::{lambda(");
+  const std::size_t at = function.rfind("::$_");
+  const bool is_lambda =
+      at != function.npos && function.find_first_not_of("0123456789", at + 4) == function.npos;
+  return is_lambda ? at : function.npos;
+}
+
 /// Where the name begins in a demangled symbol: an instance of a template has its return type in
 /// front of the name.
 std::size_t name_begin(std::string_view symbol) {
@@ -121,8 +131,7 @@ std::string function_name(std::uint64_t code) {
   // A lambda gets the name of the function that contains it.
   while (true) {
     if (text.ends_with("::operator()")) text.remove_suffix(12);
-    if (!text.ends_with('}')) break;
-    std::size_t lambda = text.rfind("::{lambda(");
+    const std::size_t lambda = lambda_at_end(text);
     if (lambda == text.npos || lambda == 0) break;
     text = without_parameters(text.substr(0, lambda));
   }

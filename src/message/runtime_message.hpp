@@ -45,8 +45,8 @@ enum class runtime_message : std::uint16_t {
   shared_memory,   ///< About pages, locks and barriers of the shared region (shared/).
   count_
 };
-/// Whether no fiber can go on by this message with anything of another rank's program, so that it is
-/// no acquire for its receiver and needs no news of shared memory before it.
+/// Whether this message tells the program nothing: no fiber gets a value by it, nor may it rely on
+/// what happened before. So it is no acquire, and needs no news of shared memory before it.
 constexpr bool is_no_acquire(runtime_message kind) {
   using enum runtime_message;
   return kind == extent_returns || kind == drop_ticket || kind == steal_ask ||

@@ -106,11 +106,11 @@ void barriers::at_rank_0(page_message_reader& from, const message_head& head) {
   from.take_clock(r.knows, x_.barrier);
   x_.log.check_clock(from, r.knows);
   take_later(mentioned_, r.knows);
+  const auto sender = static_cast<std::size_t>(from.from());
   if (has_all)
     take_later(covered_, r.knows);
   else
-    covered_[static_cast<std::size_t>(from.from())] =
-        r.knows[static_cast<std::size_t>(from.from())];
+    covered_[sender] = std::max(covered_[sender], r.knows[sender]);
   // Not before all are here: what is stale on this rank its fibers would fetch again at once.
   kept_.push_back({from.from(), {from.rest().begin(), from.rest().end(), x_.host.memory()}});
   if (has_all) {

@@ -197,7 +197,7 @@ own_notice& lmw::note_own_diff(lmw_page& a) {
   n->made = true;
   ++x_.counts->diffs_made;
   n->bytes = static_cast<std::uint16_t>(size);
-  a.dense = size > dense_diff_bytes;
+  a.dense = size > dense_diff_bytes ? dense_for : 0;
   if (size != 0) {
     n->diff = static_cast<std::byte*>(allocate(size));
     std::memcpy(n->diff, scratch.data(), size);
@@ -338,6 +338,7 @@ void lmw::list_stores(interval_pages& out) {
     }
     a.guessed = false;
     closing_.push_back(g);
+    if (a.readers != 0 && a.dense != 0) --a.dense;
     const bool has_readers = will_be_read_again(a);
     if (!out.ranges.empty() && out.ranges.back().first + out.ranges.back().count == g &&
         (out.ranges.back().has_readers != 0) == has_readers)

@@ -146,7 +146,12 @@ class lmw final : public page_protocol {
   void take_page(page_message_reader& from, const message_head& head, lmw_page& a);
   void take_diffs(page_message_reader& from, const message_head& head, lmw_page& a);
   lmw_page& checked_page(const page_message_reader& from, page_number g);
-  std::uint32_t take_how(page_message_reader& from, lmw_page& a);
+  std::uint32_t take_how(page_message_reader& from, const lmw_page& a);
+  void note_reader(lmw_page& a, std::uint32_t how);
+  /// This rank alone has listed it in the epoch that has just ended.
+  bool is_own_of_epoch(const lmw_page& a) const {
+    return a.seen == x_.epoch && !a.several_writers && a.writer == x_.me;
+  }
 
   /// A page is compared with its twin line by line.
   static constexpr std::size_t twin_alignment = 64;

@@ -56,8 +56,8 @@ void lmw::departed() {
     if (a.copy && (stays_shared ? a.lost && !is_valid(a) : a.writer != x_.me)) {
       a.follows = !a.on_trial;
       if (a.follows) ahead_.push_back(g);
-    } else if (!a.several_writers && x_.host.together_at_most(g) > 1) {
-      pulls_due_ += a.readers;
+    } else if (is_own_of_epoch(a) && x_.host.together_at_most(g) > 1) {
+      pulls_due_ += std::min<std::uint32_t>(a.readers, static_cast<std::uint32_t>(x_.ranks) - 1);
     }
     a.readers = 0;
     a.on_trial = a.lost = false;

@@ -271,7 +271,7 @@ void lmw::serve_diffs(lmw_page& a, int to, interval first, interval last,
     message_writer& out = x_.begin(
         {.what = page_message::page_request, .rank = static_cast<std::uint16_t>(to), .number = 1});
     out.put(number_of(a));
-    out.put(std::uint32_t{0});
+    out.put(is_first);
     return x_.send(a.keeper);
   }
   message_writer& out = x_.begin(
@@ -289,11 +289,14 @@ lmw_page& lmw::checked_page(const page_message_reader& from, page_number g) {
   return page(table_.checked(from, g, protocol_kind::lmw));
 }
 
-std::uint32_t lmw::take_how(page_message_reader& from, lmw_page& a) {
+std::uint32_t lmw::take_how(page_message_reader& from, const lmw_page& a) {
   const auto how = from.take<std::uint32_t>();
-  if ((how & is_pull) != 0 && pulls_due_ != 0) --pulls_due_;
-  if ((how & is_first) != 0 && a.copy && a.readers != 0xff) ++a.readers;
+  if ((how & is_pull) != 0 && pulls_due_ != 0 && is_own_of_epoch(a)) --pulls_due_;
   return how;
+}
+
+void lmw::note_reader(lmw_page& a, std::uint32_t how) {
+  if ((how & is_first) != 0 && a.readers != 0xff) ++a.readers;
 }
 
 void lmw::receive(page_message_reader& from, const message_head& head) {
@@ -316,6 +319,7 @@ void lmw::receive(page_message_reader& from, const message_head& head) {
           x_.begin({.what = page_message::page_reply, .flag = 1, .number = number_of(a)});
           x_.send(head.rank);
         } else {
+          note_reader(a, how);
           serve_page(a, head.rank);
         }
       }
@@ -324,7 +328,7 @@ void lmw::receive(page_message_reader& from, const message_head& head) {
       vector_clock theirs(static_cast<std::size_t>(x_.ranks), 0, x_.host.memory());
       for (std::uint32_t i = 0; i < head.number; ++i) {
         lmw_page& a = checked_page(from, from.take<page_number>());
-        (void)take_how(from, a);
+        note_reader(a, take_how(from, a));
         const auto first = from.take<interval>();
         const auto last = from.take<interval>();
         from.take_clock(theirs);

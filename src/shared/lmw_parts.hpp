@@ -38,6 +38,8 @@ inline constexpr std::uint8_t brings_for_a_trial = 32;
 inline constexpr std::size_t pulls_max = 32;
 /// A longer diff saves little over the page, which its writer need not compare.
 inline constexpr std::size_t dense_diff_bytes = page_bytes / 2;
+/// After so many lists with a page whose diff was that long, another diff is tried.
+inline constexpr std::uint8_t dense_for = 32;
 /// For so many barriers a page that this rank alone has stored to is expected to be stored to
 /// again.
 inline constexpr std::uint32_t epochs_of_a_guess = 2;
@@ -51,7 +53,7 @@ inline constexpr std::uint32_t is_first =
 
 /// Others have read it since it was listed last, and a diff spares them much of the page: so it is
 /// not to become exclusive, which would take it from them.
-inline bool will_be_read_again(const lmw_page& a) { return a.readers != 0 && !a.dense; }
+inline bool will_be_read_again(const lmw_page& a) { return a.readers != 0 && a.dense == 0; }
 
 /// What is stored to the page at any time must stay: it is pinned for that. Unless the page is
 /// exclusive, it has a twin, and sticks.

@@ -49,13 +49,14 @@ struct lmw_page : page_state {
   bool guessed;   ///< Opened before anybody stored to it, and compared at each close.
   bool is_listed_open;   ///< In the list of pages that may be open.
   bool pulled;           ///< Being fetched because it follows, as soon as a barrier was left.
-  std::uint8_t readers;  ///< So often a copy was given away since a barrier listed it last.
+  std::uint8_t readers;  ///< So often others have asked for it since a barrier listed it last.
   std::uint8_t brought;  ///< How often it was so brought.
   fetch_kind fetching;
   std::uint8_t unchanged;  ///< While it sticks or is guessed: closes running that found no change.
   bool several_writers;    ///< In epoch `seen`.
   bool has_readers;        ///< In epoch `seen`, as its writer says: it stays shared.
-  bool dense;              ///< This rank's last diff was longer than dense_diff_bytes.
+  std::uint8_t dense;      ///< This rank's last diff of it was longer than dense_diff_bytes: for so
+                           ///< many lists that is believed.
   std::uint16_t keeper;    ///< Whom to ask for the whole page.
   std::uint16_t writer;    ///< In epoch `seen`: whose interval there has the greatest order.
   std::uint16_t missing;   ///< Replies.

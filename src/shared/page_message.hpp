@@ -29,7 +29,8 @@ enum class page_message : std::uint8_t {
   collect_go,         ///< Diffs and records may go.
   page_request,       ///< Pages; asker; whether it stores.
   page_reply,         ///< A page; what is in it; its bytes. Or no bytes: it is the asker's own now.
-  diff_request,       ///< Pages, each with the first and last interval, and what the asker has.
+  diff_request,       ///< Pages, each with how it is asked for (lmw_parts.hpp), the first and last
+                      ///< interval, and what the asker has.
   diff_reply,         ///< A page, the intervals that were asked for; their diffs.
   news,               ///< What lets a fiber go on comes next: see class news.
   event_question,  ///< To an object's home: what, its number; object, operands. See class events.

@@ -298,7 +298,9 @@ void what_others_store_is_not_taken_in_before_all_have_arrived() {
         yield();
         (void)*word;
       }
-      CHECK_EQUAL(shared::counters_now().faults_remote, before);
+      // Collections happen at barriers of their own, at any time.
+      if (std::getenv("SOJOURN_SHARED_DIFFS") == nullptr)
+        CHECK_EQUAL(shared::counters_now().faults_remote, before);
     }
     shared::barrier();
     CHECK_EQUAL(words[8], 2 * round + 2);
