@@ -122,7 +122,9 @@ void attach_checked() {
 
 std::string function_name(std::uint64_t code) {
   std::string name = symbolise(code);
-  if (std::string callable = callable_in(name); !callable.empty()) name = std::move(callable);
+  if (is_library_function(name)) {
+    if (std::string callable = callable_in(name); !callable.empty()) name = std::move(callable);
+  }
   std::string_view text = name;
   if (std::size_t clone = text.find(" [clone"); clone != std::string_view::npos) {
     text = text.substr(0, clone);

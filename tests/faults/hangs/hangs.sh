@@ -14,6 +14,9 @@ sanitized=$4
 share=$5
 claims=$6
 
+# A claim that fails in the middle leaves no job behind.
+trap 'jobs -p >"$work/jobs"; kill $(cat "$work/jobs") 2>/dev/null; rm -rf "$work"' EXIT
+
 # job OPTIONS... HOW
 job() { try run -n "$ranks" --share "$share" "$@"; }
 

@@ -90,8 +90,7 @@
 //   K5   An arrival bears the records of its own rank alone. The manager of barriers takes all in
 //        when all have arrived: no interval comes to be known before one that happened before it.
 //   K6   A rank that has arrived may go on closing intervals, by K4, and ranks that arrive later
-//   may
-//        know of them. Then the manager asks these for all records that they knew of when they
+//        may know of them. Then the manager asks these for all records that they knew of when they
 //        arrived, before it lets anybody depart.
 //   K7   A departure may go from rank to rank. It bears what any of those lacks to whom it goes.
 //   T1   Threads of a rank that want a lock stand in a queue of the rank, which asks for the lock
