@@ -66,6 +66,25 @@ TEST(HangReport, TellsOfAFiberWhoseSlotAnotherRankReads) {
   EXPECT_NE(report.json.find("\"reader\""), std::string::npos) << report.json;
 }
 
+TEST(HangReport, NamesRanksThatPollWhetherOrNotTheyAreBetweenTwoTurns) {
+  hang_view view;
+  view.why = "why";
+  for (int r = 0; r < 3; ++r) {
+    rank_view rank;
+    rank.condition = r == 1 ? rank_condition::waiting : rank_condition::computing;
+    rank.report.fibers_alive = 1;
+    if (r == 1) {
+      rank.report.fiber_count = 1;
+      rank.report.fibers[0] = wait_of_kind(wait_kind::ready);
+    } else {
+      rank.report.stack_count = 1;
+    }
+    view.ranks.push_back(rank);
+  }
+  EXPECT_EQ(explain(view, "").sentence,
+            "rank 0 computes, rank 1 a fiber is ready to run, and so on");
+}
+
 TEST(HangReport, AWaitForTheFirstResultIsOfNoCircle) {
   EXPECT_EQ(of_wait(wait_of_kind(wait_kind::call)).sentence,
             "deadlock: rank 0 a fiber waits for rank 1 a fiber, which waits for rank 0 a fiber "

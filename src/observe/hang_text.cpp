@@ -422,6 +422,7 @@ class hang_words {
   }
 
   std::string running_where(int i) const {
+    if (wait_graph::waits_for_its_turn(waits_.at(i))) return name(i, true) + " is ready to run";
     const auto rank = static_cast<std::size_t>(waits_.at(i).rank);
     bool in_system_call = view_.ranks[rank].in_system_call;
     std::string text = in_system_call ? "is in a system call" : "computes";

@@ -161,10 +161,15 @@ bool wait_graph::is_better(const route& way, const route& than) const {
   return way.closed ? way.nodes.size() < than.nodes.size() : way.nodes.size() > than.nodes.size();
 }
 
+bool wait_graph::waits_for_its_turn(const node& n) {
+  return n.fiber != nullptr && n.fiber->kind == wait_kind::ready && n.next < 0;
+}
+
 wait_graph::route wait_graph::most_telling() const {
   route best{{}, false};
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i].fiber == nullptr) continue;
+    // A fiber that waits only for its turn goes on, as one that runs does.
+    if (nodes_[i].fiber == nullptr || waits_for_its_turn(nodes_[i])) continue;
     route way = follow(static_cast<int>(i));
     if (best.nodes.empty() || is_better(way, best)) best = std::move(way);
   }

@@ -76,8 +76,10 @@ class wait_graph {
   /// The way that tells most about why the job stands still: the shortest circle or, without any,
   /// the longest chain. Before its length counts whether a chain leads to code that runs or to a
   /// rank that stands still, then whether it begins in a body that has not returned. Empty when no
-  /// fiber is known.
+  /// fiber is known to wait for anything but its turn.
   route most_telling() const;
+  /// True for a fiber that goes on when its rank comes to it, which nothing prevents.
+  static bool waits_for_its_turn(const node& n);
 
   /// The code that runs to which all ways lead, or -1.
   int where_all_lead() const;

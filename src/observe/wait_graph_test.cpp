@@ -260,6 +260,15 @@ TEST(wait_graph, a_fiber_that_waits_for_its_turn_leads_to_what_runs_on_its_rank)
   EXPECT_EQ(wait_graph(view).at(3).next, 2);
 }
 
+TEST(wait_graph, a_fiber_that_waits_only_for_its_turn_tells_no_more_than_one_that_runs) {
+  told view(2);
+  view.fiber(0, wait_kind::ready);
+  view.runs(1);
+  EXPECT_TRUE(wait_graph(view).most_telling().nodes.empty());
+  view.fiber(0, wait_kind::latch);
+  EXPECT_EQ(wait_graph(view).most_telling().nodes, (nodes{1}));
+}
+
 TEST(wait_graph, a_main_after_its_body_leads_to_another_fiber_of_its_rank) {
   told view(2);
   view.fiber(0, wait_kind::latch);

@@ -46,10 +46,14 @@ warns both 2 'keeps_a_buffer(int, int)` migrates with `buffer`' 'keeps_another(i
 warns callee 1 'keeps_it_in_its_frame(int, int)` migrates with `buffer`'
 program=$bare
 
-# Frames that a rank without work could not have are named once a function, and only when asked.
+# Frames that a rank without work could not have are named once a function, and only when asked. On
+# busy cores the other rank may come too late to ask for these: in five runs it comes in time once.
 steal=$(dirname "$program")/job_steal
-try run -n 2 --stats "$steal"
-expect_status 0
+for _ in 1 2 3 4 5; do
+  try run -n 2 --stats "$steal"
+  expect_status 0
+  grep -q 'with_private_memory` was not given' "$err" && break
+done
 expect_err '^sojourn: rank [01]: `.*with_private_memory` was not given to a rank without work: .* (0x[0-9a-f]*, [0-9]* bytes .*) looks like a pointer into this rank.s private memory (docs/forks.md)$'
 for rank in 0 1; do
   seen=$(grep -c "rank $rank: \`.*with_private_memory\` was not given" "$err")

@@ -40,6 +40,14 @@ rank_pids() {
   done
 }
 
+# wait_until_begun: until the last rank of a job, started in the background with HANGS_BEGUN=$begun, is
+# in its work.
+begun=$work/begun
+wait_until_begun() {
+  until_true 20000 test -e "$begun" || fail 'the job did not begin'
+  sleep 0.1
+}
+
 # report_of PATTERN OPTIONS… HOW: starts a job that does not end, until a line that matches is said;
 # it goes on, and says no more.
 report_of() {
@@ -215,9 +223,9 @@ sleepers_wake() {
   expect_begin "sojourn run: deadlock: rank 0 \`waits_for_the_first\` waits for "
 
   # Asked, it says how long they will.
-  "$sojourn" run -n "$ranks" --share "$share" "$hangs" sleeps_long >"$out" 2>"$err" </dev/null &
+  HANGS_BEGUN=$begun "$sojourn" run -n "$ranks" --share "$share" "$hangs" sleeps_long >"$out" 2>"$err" </dev/null &
   launcher=$!
-  sleep 0.5
+  wait_until_begun
   kill -USR1 $launcher
   until_true 20000 said '^sojourn run: rank' || fail 'no report of a job that sleeps'
   expect_begin '  `sleeps_for` sleeps for another [56][0-9][0-9] s; called by'
@@ -291,9 +299,9 @@ long_circles_and_one_rank() {
     expect_status 1
     expect_line 'sojourn: deadlock: rank 0 `waits_for_the_first` waits for rank 0 `passes_on`, which waits for rank 0 `waits_for_the_first` again'
 
-    SOJOURN_SHARE=$share "$hangs" computes >"$out" 2>"$err" </dev/null &
+    HANGS_BEGUN=$begun SOJOURN_SHARE=$share "$hangs" computes >"$out" 2>"$err" </dev/null &
     program=$!
-    sleep 0.5
+    wait_until_begun
     kill -USR1 $program
     until_true 20000 said '^sojourn: rank 0 computes in `computes_for_ever`' || fail 'SIGUSR1 without launcher'
     kill $program
@@ -465,12 +473,13 @@ asked_while_answers_come() {
   # Who asks while the watchdog still collects answers, here from a stopped rank, is not forgotten:
   # then also a system call is interrupted that does not go on by itself.
   : >"$err"
-  "$sojourn" run -n "$ranks" --share "$share" --watchdog 0.3 "$hangs" sleeps >"$out" 2>"$err" </dev/null &
+  HANGS_BEGUN=$begun "$sojourn" run -n "$ranks" --share "$share" --watchdog 1 "$hangs" sleeps \
+    >"$out" 2>"$err" </dev/null &
   launcher=$!
-  sleep 0.2
+  wait_until_begun
   rank_pid=$(rank_pids "$launcher" | head -n 1)
   kill -STOP "$rank_pid"
-  sleep 1
+  sleep 2
   kill -USR1 $launcher
   until_true 20000 said '^sojourn run: rank' || fail 'nothing was said of a stopped rank'
   expect_begin "rank $last (pid [0-9]*) has been in a system call for [0-9.]* s in \`sleeps\`"
