@@ -44,13 +44,15 @@ function(sojourn_runtime_flags target)
     target_link_options(
       ${target} PUBLIC
       "LINKER:--wrap=pthread_mutex_lock,--wrap=pthread_mutex_trylock,--wrap=pthread_mutex_unlock"
+      "LINKER:--wrap=pthread_rwlock_rdlock,--wrap=pthread_rwlock_tryrdlock,--wrap=pthread_rwlock_unlock"
+      "LINKER:--wrap=pthread_rwlock_wrlock,--wrap=pthread_rwlock_trywrlock"
       "LINKER:-u,__wrap_pthread_mutex_lock")
   endif()
 
   # -no-pie and the static C++ runtime give code, vtables and globals one address in all ranks. The
   # wrapped guards let the migration gate see a function-local static that is being initialised, and fibers
   # wait for each other there and in std::call_once; -u pulls the wrappers in even when only the C++ runtime
-  # refers to them, after our archive was read. -z now:
+  # refers to them, after our archive was read. pthread_exit() names who called it. -z now:
   # bound at its first call, a function has the dynamic linker save all vector registers on the fiber's
   # stack, and with them dead words that look like pointers. The record of exceptions in flight belongs to a
   # fiber; exported, it is the one that libraries with a C++ runtime of their own use too.
@@ -60,7 +62,7 @@ function(sojourn_runtime_flags target)
     -no-pie
     -static-libgcc
     -static-libstdc++
-    "LINKER:--wrap=__cxa_guard_acquire,--wrap=__cxa_guard_release,--wrap=__cxa_guard_abort"
+    "LINKER:--wrap=__cxa_guard_acquire,--wrap=__cxa_guard_release,--wrap=__cxa_guard_abort,--wrap=pthread_exit"
     "LINKER:-u,__wrap___cxa_guard_acquire"
     "LINKER:--export-dynamic-symbol=__cxa_get_globals,--export-dynamic-symbol=__cxa_get_globals_fast"
     "LINKER:--build-id"

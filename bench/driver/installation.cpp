@@ -30,7 +30,8 @@ std::string installation::program(const std::string& name) const {
 }
 
 arguments installation::job(int ranks, const std::string& name) const {
-  arguments words{program("sojourn"), "run", "-n", std::to_string(ranks)};
+  // What is measured may compute for long without a message, which is no hang.
+  arguments words{program("sojourn"), "run", "-n", std::to_string(ranks), "--watchdog", "60"};
   if (ranks <= 2) words.push_back("--bind");
   words.push_back(program(name));
   return words;

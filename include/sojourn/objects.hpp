@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sojourn/detail/leaving.hpp"
 #include "sojourn/global_ptr.hpp"
 #include "sojourn/rpc.hpp"
 
@@ -204,6 +205,7 @@ template <class T>
 [[gnu::always_inline]] inline void put(std::span<const T> from, global_ptr<T> to) {
   static_assert(travels<T>, "sojourn: the elements of a put must travel");
   detail::before_copy(to, from.size());
+  detail::check_leaving(detail::leaves_as::copy, to.where(), from.data(), from.size());
   detail::bulk_put(from.data(), to.address(), from.size_bytes());
 }
 template <class T>
@@ -232,6 +234,7 @@ template <class T>
 [[gnu::always_inline]] inline void store(global_ptr<T> to, const std::type_identity_t<T>& value) {
   static_assert(travels<T>, "sojourn: what is stored must travel");
   detail::before_copy(to, 1);
+  detail::check_leaving(detail::leaves_as::copy, to.where(), &value);
   if (detail::in_reach(to.address(), sizeof(T))) [[likely]] {
     std::memcpy(reinterpret_cast<void*>(to.address()), &value, sizeof(T));
     detail::counts.bulk_bytes += sizeof(T);

@@ -44,8 +44,9 @@ void post_function(posted_function* function);
 /// threads.
 ///
 /// May be called by any thread, the rank's own included; not by a signal handler. What one thread
-/// posts begins in that order. Neither `finish` nor the end of run() waits for it: let the body
-/// wait for what was posted (a semaphore, released by the last function), and then join the thread.
+/// posts begins in that order. Neither `finish` nor the end of the body waits for it: let the body
+/// wait for what was posted (a semaphore, released by the last function), and then join the thread;
+/// one that posts on and on without a pause keeps run() from returning.
 /// A job in which other threads exist that may post is not reported as deadlocked. Suspends: never.
 /// Errors: sojourn::error before run() has begun the body and after that has ended; std::bad_alloc.
 /// An exception that leaves `fn` ends the job.

@@ -60,8 +60,8 @@ void run_thread(int number, Call call) {
 /// and what they stored afterwards.
 ///
 /// Where `fn` is a function or a callable without captures, and the arguments travel, threads move
-/// like any others: by via::migrate, migrate_to and migrate(). A capturing lambda is called by
-/// reference; its threads stay on their rank.
+/// like any others: by via::migrate, migrate_to and migrate(), though not while they hold a
+/// shared::mutex. A capturing lambda is called by reference; its threads stay on their rank.
 ///
 /// Suspends until all threads of all ranks have ended. Errors: rethrows what leaves `fn`;
 /// rank_lost; sojourn::error when the number is not positive, or when it is called in a thread of

@@ -40,7 +40,7 @@ enum class thread_refusal : std::uint8_t {
   finished,           ///< It has ended.
   pinned,             ///< It was started with thread_options::pinned.
   other_program,      ///< The rank runs another program.
-  holds_lock,         ///< A sojourn::mutex is held in its frames.
+  holds_lock,         ///< A sojourn::mutex is held in its frames, or a shared::mutex by it.
   handles_exception,  ///< It is in a catch block, or an exception is on its way.
   initialises,        ///< It is initialising a static variable.
   in_method,          ///< A method of an object of its rank is running in it.

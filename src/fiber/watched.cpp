@@ -107,7 +107,7 @@ locking about_to_lock() {
   return found;
 }
 
-void unlocked(pthread_mutex_t* mutex) {
+void unlocked(const void* mutex) {
   auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   if (running.watched != 0 && addresses.in_stacks(here)) unwatch(watched_kind::mutex, mutex);
 }
@@ -169,19 +169,25 @@ void recursive_unlocks(pthread_mutex_t* mutex) {
   }
 }
 
-using lock_function = int (*)(pthread_mutex_t*);
-[[gnu::always_inline]] inline int lock(lock_function how, pthread_mutex_t* mutex) {
+/// Of a mutex or of a lock for readers and a writer.
+template <class Lock>
+[[gnu::always_inline]] inline int lock_watched(int (*how)(Lock*), Lock* what) {
   locking by;
   if (checked()) [[unlikely]]
     by = about_to_lock();
-  const int failure = how(mutex);
-  if (failure != 0) return failure;
-  if (by.is_watched) [[unlikely]]
-    watch(watched_kind::mutex, mutex, reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)),
+  const int failure = how(what);
+  if (failure == 0 && by.is_watched) [[unlikely]]
+    watch(watched_kind::mutex, what, reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)),
           by.code);
-  if (is_recursive(mutex)) [[unlikely]]
+  return failure;
+}
+
+using lock_function = int (*)(pthread_mutex_t*);
+[[gnu::always_inline]] inline int lock(lock_function how, pthread_mutex_t* mutex) {
+  const int failure = lock_watched(how, mutex);
+  if (failure == 0 && is_recursive(mutex)) [[unlikely]]
     recursive_locked(mutex);
-  return 0;
+  return failure;
 }
 
 }  // namespace
@@ -212,6 +218,30 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t* mutex) {
   if (is_recursive(mutex)) [[unlikely]]
     recursive_unlocks(mutex);
   return __real_pthread_mutex_unlock(mutex);
+}
+
+int __real_pthread_rwlock_rdlock(pthread_rwlock_t* lock);
+int __real_pthread_rwlock_tryrdlock(pthread_rwlock_t* lock);
+int __real_pthread_rwlock_wrlock(pthread_rwlock_t* lock);
+int __real_pthread_rwlock_trywrlock(pthread_rwlock_t* lock);
+int __real_pthread_rwlock_unlock(pthread_rwlock_t* lock);
+
+int __wrap_pthread_rwlock_rdlock(pthread_rwlock_t* lock) {
+  return lock_watched(__real_pthread_rwlock_rdlock, lock);
+}
+int __wrap_pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) {
+  return lock_watched(__real_pthread_rwlock_tryrdlock, lock);
+}
+int __wrap_pthread_rwlock_wrlock(pthread_rwlock_t* lock) {
+  return lock_watched(__real_pthread_rwlock_wrlock, lock);
+}
+int __wrap_pthread_rwlock_trywrlock(pthread_rwlock_t* lock) {
+  return lock_watched(__real_pthread_rwlock_trywrlock, lock);
+}
+int __wrap_pthread_rwlock_unlock(pthread_rwlock_t* lock) {
+  if (checked()) [[unlikely]]
+    unlocked(lock);
+  return __real_pthread_rwlock_unlock(lock);
 }
 }
 #else

@@ -39,6 +39,7 @@
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
 #include "fiber/ticket_table.hpp"
+#include "fiber/user_frames.hpp"
 #include "job/cores.hpp"
 #include "job/crash.hpp"
 #include "job/sanitizers.hpp"
@@ -595,7 +596,7 @@ int cannot_start(const std::exception& e) {
   return status_not_started;
 }
 
-/// Called where the worker thread ends, with what worker() has set.
+/// Called where the worker thread ends, with what worker() has set: a library has ended it.
 void on_end_of_worker(void*) {
   if (self.ended.load()) return;
   // The frames of its fibers are left, not returned from.
@@ -692,3 +693,19 @@ int run_job(int, char**, int (*body)(void*), void* context) {
 }
 
 }  // namespace sojourn::detail
+
+extern "C" {
+[[noreturn]] void __real_pthread_exit(void* result);
+
+/// On the rank's own thread it would leave the frames of all its fibers; in a call, the frames of
+/// the runtime below would take it for an exception of their own. Names who calls it.
+[[noreturn]] void __wrap_pthread_exit(void* result) {
+  using namespace sojourn::detail;
+  if (const piece* p = running_fiber == nullptr ? nullptr : running_piece(); p != nullptr) {
+    die("`%s` calls pthread_exit(), on the thread that runs all of this rank: return from the "
+        "function instead",
+        function_name(user_code(p->hi)).c_str());
+  }
+  __real_pthread_exit(result);
+}
+}

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <string>
 
 #include "base/clock.hpp"
@@ -18,6 +19,8 @@
 #include "message/inbound.hpp"
 #include "message/losses.hpp"
 #include "sojourn/detail/tasks.hpp"
+#include "sojourn/errors.hpp"
+#include "sojourn/post.hpp"
 #include "sojourn/thread.hpp"
 #include "transport/neighbours.hpp"
 #include "transport/sleepers.hpp"
@@ -136,6 +139,29 @@ void keeps_its_core() {
 TEST(loop, gives_its_core_away_while_fibers_only_poll_where_ranks_share_one) {
   EXPECT_CLAIMS(gives_its_core_away);
   EXPECT_CLAIMS(keeps_its_core);
+}
+
+void posts_that_come_too_late_are_counted() {
+  attach_alone(1);
+  open_posts();
+  static int ran = 0;
+  const auto held = std::make_shared<int>(0);
+  for (int i = 0; i < 3; ++i) sojourn::post([held] { ++ran; });
+  CLAIM(held.use_count() == 4);
+  CLAIM(close_posts() == 3);
+  CLAIM(held.use_count() == 1);
+  CLAIM(ran == 0);
+  bool refused = false;
+  try {
+    sojourn::post([] { ++ran; });
+  } catch (const sojourn::error&) {
+    refused = true;
+  }
+  CLAIM(refused);
+}
+
+TEST(loop, posts_that_come_too_late_are_counted) {
+  EXPECT_CLAIMS(posts_that_come_too_late_are_counted);
 }
 
 /// Of a job of three ranks, of which the test says who is lost.

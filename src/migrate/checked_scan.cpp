@@ -282,21 +282,46 @@ const char* memory_that_stays(std::uint64_t word) {
 
 }  // namespace
 
-void check_argument(const void* argument, object_kind type, int to) {
+namespace {
+
+std::string describe_leaving(leaves_as what, int to, const std::string& function,
+                             const std::string& type) {
+  const std::string rank = to == several_ranks ? "other ranks" : "rank " + std::to_string(to);
+  const std::string value = " of type " + type;
+  switch (what) {
+    case leaves_as::argument:
+      return "`" + function + "` sends " + rank + " an argument" + value;
+    case leaves_as::result:  // what returned it has no frame any more
+      return "a call by " + rank + " returns a value" + value;
+    case leaves_as::copy:
+      return "`" + function + "` writes to the heap of " + rank + " a value" + value;
+    case leaves_as::contribution:
+      return "`" + function + "` passes to " + rank + " a value" + value;
+  }
+  return "";
+}
+
+}  // namespace
+
+void check_hidden(leaves_as what, int to, const void* values, std::size_t count, object_kind type) {
   if (!scan_is_enabled() || to == job.me) return;
-  const auto* bytes = static_cast<const std::byte*>(argument);
-  for (std::size_t i = 0; i + sizeof(std::uint64_t) <= type.bytes; i += sizeof(std::uint64_t)) {
-    std::uint64_t word;
-    std::memcpy(&word, bytes + i, sizeof word);
-    const char* into = memory_that_stays(word);
-    if (into == nullptr) continue;
-    const piece* p = running_piece();
-    const std::string function = p != nullptr ? function_name(user_code(p->hi)) : "?";
-    if (is_excused(function)) return;
-    const std::string name = type.type != nullptr ? demangle_type(type.type->name()) : "a class";
-    die("`%s` sends rank %d an argument of type %s with a pointer in its private members (0x%llx) "
-        "into %s: pass the data by value, or keep it in the global heap (docs/pitfalls.md)",
-        function.c_str(), to, name.c_str(), static_cast<unsigned long long>(word), into);
+  const auto* bytes = static_cast<const std::byte*>(values);
+  for (std::size_t first = 0; first < count * type.bytes; first += type.bytes) {
+    for (std::size_t i = 0; i + sizeof(std::uint64_t) <= type.bytes; i += sizeof(std::uint64_t)) {
+      std::uint64_t word;
+      std::memcpy(&word, bytes + first + i, sizeof word);
+      const char* into = memory_that_stays(word);
+      if (into == nullptr) continue;
+      const piece* p = running_piece();
+      const std::string function = p != nullptr ? function_name(user_code(p->hi)) : "?";
+      if (is_excused(function)) return;
+      die("%s with a pointer in its private members (0x%llx) into %s: pass the data by value, or "
+          "keep it in the global heap (docs/pitfalls.md)",
+          describe_leaving(what, to, function,
+                           type.type != nullptr ? demangle_type(type.type->name()) : "a class")
+              .c_str(),
+          static_cast<unsigned long long>(word), into);
+    }
   }
 }
 

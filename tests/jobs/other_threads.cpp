@@ -3,6 +3,7 @@
 // reads what is said then.
 #include <sojourn/sojourn.hpp>
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <functional>
 #include <future>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -24,6 +26,8 @@ struct cell {
   long get() const { return value; }
 };
 
+void nothing() {}
+
 /// What a thread of the program must not do.
 std::map<std::string, std::function<void()>> refused() {
   static mutex lock;
@@ -35,6 +39,7 @@ std::map<std::string, std::function<void()>> refused() {
   return {
       {"rpc", [] { (void)rpc(other, [] {}).get(); }},
       {"rpc_ff", [] { rpc_ff(other, [] {}); }},
+      {"rpc_ff_bundled", [] { rpc_ff(other, nothing); }},
       {"rpc_ff_here", [] { rpc_ff(rank_me(), [] {}); }},
       {"method", [] { (void)there.call<&cell::get>(); }},
       {"barrier", [] { barrier(); }},
@@ -63,6 +68,10 @@ void post_and_say_why_not() {
 
 int job(const std::string& what) {
   if (what == "pthread_exit") pthread_exit(nullptr);
+  if (what == "pthread_exit_of_system") {
+    const auto call = reinterpret_cast<void (*)(void*)>(dlsym(RTLD_DEFAULT, "pthread_exit"));
+    if (call != nullptr) call(nullptr);
+  }
   if (what == "pthread_exit_in_call") rpc(rank_count() - 1, [] { pthread_exit(nullptr); }).get();
   if (what == "throws") {
     std::thread([] { post([] { throw std::runtime_error("nobody hears it"); }); }).join();
@@ -87,6 +96,11 @@ int job(const std::string& what) {
   }
   const auto all = refused();
   if (const auto one = all.find(what); one != all.end()) {
+    std::optional<aggregated> bundles;
+    if (what == "rpc_ff_bundled") {
+      bundles.emplace();
+      rpc_ff((rank_me() + 1) % rank_count(), nothing);
+    }
     barrier();
     std::thread(one->second).join();
     return 3;  // it was not refused

@@ -41,10 +41,12 @@ try run -n 2 --watchdog 1 "$program" circle
 expect_status 7
 expect_err 'deadlock: '
 
-# In a call it is caught as an exception is, which the system takes for a mistake of its own kind.
-try run -n 2 "$program" pthread_exit_in_call
-expect_status 134
-expect_err 'exception not rethrown'
-try run -n 2 "$program" pthread_exit
+for where in pthread_exit pthread_exit_in_call; do
+  try run -n 2 "$program" $where
+  expect_status 134
+  expect_err '`.*` calls pthread_exit(), on the thread that runs all of this rank: return from the function instead'
+done
+# By a library, which calls the system's own.
+try run -n 1 "$program" pthread_exit_of_system
 expect_status 134
 expect_err 'pthread_exit() was called in the middle of the job, on the thread that runs all of this rank: return from the function instead'

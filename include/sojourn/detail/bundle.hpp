@@ -99,6 +99,7 @@ struct bundled_call {
   [[gnu::always_inline]] static bool add_to_open_run(int to, const travelling_callable<F>& callable,
                                                      B&... arguments) {
     open_run& run = open_runs[to];
+    check_thread();
     if (run.called != &called || run.next > run.last || run.scope != running_fiber->scope)
         [[unlikely]] {
       return false;

@@ -59,9 +59,10 @@ void begin_destroy(std::uint64_t address, std::size_t bytes, object_kind element
 /// time.
 void end_destroy(std::uint64_t address, std::size_t alignment);
 
-/// Ends the job when `argument`, which goes to rank `to` as its bytes, has an address of this
-/// rank's memory in it.
-void check_argument(const void* argument, object_kind type, int to);
+enum class leaves_as : std::uint8_t { argument, result, copy, contribution };
+inline constexpr int several_ranks = -1;
+/// See check_leaving (leaving.hpp). `to`: a rank, or several_ranks.
+void check_hidden(leaves_as what, int to, const void* values, std::size_t count, object_kind type);
 
 enum class watched_kind : std::uint8_t { nonblocking, mutex };
 /// Notes something that must be over before the running fiber waits or migrates. `frame`: the

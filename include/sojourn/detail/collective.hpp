@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sojourn/detail/collective_plan.hpp"
+#include "sojourn/detail/leaving.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/future.hpp"
 #include "sojourn/marshal.hpp"
@@ -102,6 +103,7 @@ class sent_value {
   }
   byte_span bytes() {
     if constexpr (travels<T>) {
+      check_leaving(leaves_as::contribution, several_ranks, std::addressof(*value_));
       return {reinterpret_cast<const std::byte*>(std::addressof(*value_)), sizeof(T)};
     } else {
       if (bytes_.empty()) bytes_ = bytes_of_value(*value_);
@@ -149,6 +151,7 @@ struct block_header {
 template <class T>
 void append_value(value_bytes& to, const T& value) {
   if constexpr (travels<T>) {
+    check_leaving(leaves_as::contribution, several_ranks, std::addressof(value));
     const std::size_t at = to.size();
     to.resize(at + sizeof(T));
     std::memcpy(to.data() + at, std::addressof(value), sizeof(T));
@@ -340,6 +343,7 @@ class exchanged_values final : public collective_values {
     check();
     const T& value = mine_[static_cast<std::size_t>(to)];
     if constexpr (travels<T>) {
+      check_leaving(leaves_as::contribution, several_ranks, std::addressof(value));
       bytes_.resize(sizeof(T));
       std::memcpy(bytes_.data(), std::addressof(value), sizeof(T));
     } else {

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sojourn/detail/leaving.hpp"
 #include "sojourn/detail/marshalled.hpp"
 #include "sojourn/detail/thrown.hpp"
 #include "sojourn/detail/ticket.hpp"
@@ -45,6 +46,7 @@ void send_value(ticket_id id, stored<R>&& value) {
   if constexpr (std::is_void_v<R>) {
     send_result(id, nullptr, 0);
   } else if constexpr (travels<R>) {
+    check_leaving(leaves_as::result, home_of(id), &value);
     send_result(id, &value, sizeof(R));
   } else if constexpr (is_result<R>) {
     send_marshalled_result<R>(id, std::move(value));

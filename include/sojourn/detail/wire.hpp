@@ -14,6 +14,7 @@
 #include "sojourn/detail/activation.hpp"
 #include "sojourn/detail/addresses.hpp"
 #include "sojourn/detail/checked.hpp"
+#include "sojourn/detail/leaving.hpp"
 #include "sojourn/detail/marshalled.hpp"
 #include "sojourn/detail/owner.hpp"
 #include "sojourn/detail/result.hpp"
@@ -50,17 +51,9 @@ using request_handler = void (*)(request& message);
 std::uint16_t register_request_handler(request_handler handler, bool may_migrate,
                                        const char* promises = nullptr, std::size_t keeps = 0);
 
-/// In checked mode, looks at arguments whose types do not tell whether they hold addresses.
-template <class A>
-void check_hidden(int to, const A& argument) {
-  if constexpr (may_hide_address<A>) check_argument(&argument, kind_of_object<A>(), to);
-}
 template <class... A>
-[[gnu::always_inline]] inline void check_arguments(int to, const A&... arguments) {
-  if constexpr ((may_hide_address<A> || ...)) {
-    if (checked()) [[unlikely]]
-      (check_hidden(to, arguments), ...);
-  }
+[[gnu::always_inline]] inline void check_arguments([[maybe_unused]] int to, const A&... arguments) {
+  (check_leaving(leaves_as::argument, to, &arguments), ...);
 }
 
 /// Room for a request's payload, 16-byte aligned. No suspension between this and commit_request.
