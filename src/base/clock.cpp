@@ -2,6 +2,7 @@
 #include "base/clock.hpp"
 
 #include <linux/futex.h>
+#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -55,6 +56,22 @@ bool sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint64
 
 void wake_sleeper_on(std::atomic<std::uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+bool sleep_on(std::span<pollfd> descriptors, std::uint64_t deadline_ns) {
+  timespec span{};
+  const timespec* at_most = nullptr;
+  if (deadline_ns != never_ns && !replaced()) {
+    const std::uint64_t now = now_ns();
+    if (now >= deadline_ns) return true;
+    span = span_of(deadline_ns - now);
+  }
+  if (deadline_ns != never_ns) at_most = &span;
+  const int found = ppoll(descriptors.data(), descriptors.size(), at_most, nullptr);
+  if (found < 0 && errno != EINTR && errno != EAGAIN) die("poll: %s", std::strerror(errno));
+  if (found != 0 || deadline_ns == never_ns) return false;
+  if (replaced() && deadline_ns > test_time) test_time = deadline_ns;
+  return now_ns() >= deadline_ns;
 }
 
 namespace {

@@ -4,8 +4,11 @@
 // put a clock of its own in place of the system's. Only ticks() is compiled into its callers.
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "sojourn/clock.hpp"
 
@@ -16,6 +19,10 @@ namespace sojourn::detail {
 bool sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint64_t deadline_ns);
 /// Wakes one that sleeps on `word`, in this or in another process that shares it.
 void wake_sleeper_on(std::atomic<std::uint32_t>& word);
+
+/// Sleeps until poll(2) finds something at one of these descriptors, at most until now_ns() has
+/// reached `deadline_ns`; true when it has. May also return early.
+bool sleep_on(std::span<pollfd> descriptors, std::uint64_t deadline_ns);
 
 /// Nanoseconds since some fixed moment by ticks(), which takes a third of the time that now_ns()
 /// does: for the lengths of what a rank does, not for times. Off by less than a thousandth. Another

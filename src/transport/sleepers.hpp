@@ -8,11 +8,13 @@
 
 namespace sojourn::detail {
 
-/// How much of the job's segment the transport takes, for `ranks` ranks of this host. Zeroed memory
-/// is a valid start.
-std::size_t transport_bytes(int ranks);
+/// How much of the segment of a host the transport takes, for a job of `ranks` ranks of which
+/// `near` are on this host. Zeroed memory is a valid start.
+std::size_t transport_bytes(int ranks, int near);
+inline std::size_t transport_bytes(int ranks) { return transport_bytes(ranks, ranks); }
 
-/// Which ranks of this host sleep. For any process that has mapped the segment.
+/// Which ranks of this host sleep. For any process that has mapped the segment. A rank of another
+/// host counts as asleep, and nothing wakes it from here.
 class sleepers {
  public:
   /// Of nobody; to be assigned to.

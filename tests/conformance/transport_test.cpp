@@ -4,6 +4,7 @@
 #include <random>
 #include <utility>
 
+#include "far_job.hpp"
 #include "transports.hpp"
 
 namespace {
@@ -14,7 +15,8 @@ constexpr message_class both_classes[] = {message_class::request, message_class:
 
 template <class Job>
 struct transport_contract : testing::Test {};
-using jobs = testing::Types<shm_job, shm_job_near_wrap, shm_job_near_look>;
+using jobs =
+    testing::Types<shm_job, shm_job_near_wrap, shm_job_near_look, far_job, far_job_near_wrap>;
 struct job_name {
   template <class Job>
   static std::string GetName(int) {
@@ -29,8 +31,9 @@ TYPED_TEST(transport_contract, a_message_arrives_whole_and_once_with_what_was_sa
     for (message_class kind : both_classes) {
       EXPECT_FALSE(job.at(to).anything_arrived());
       ASSERT_TRUE(send(job.at(1), to, kind, 0xfeedfacecafebeef, 200, 513, 0x1234));
+      job.settle();
       EXPECT_TRUE(job.at(to).anything_arrived());
-      auto got = poll(job.at(to));
+      auto got = poll_at(job, to);
       ASSERT_EQ(got.size(), 1u);
       EXPECT_EQ(got[0].source, 1);
       EXPECT_EQ(got[0].kind, kind);
@@ -40,17 +43,17 @@ TYPED_TEST(transport_contract, a_message_arrives_whole_and_once_with_what_was_sa
       EXPECT_EQ(got[0].bytes.size(), 200u);
       EXPECT_TRUE(content_is_right(got[0]));
       EXPECT_FALSE(job.at(to).anything_arrived());
-      EXPECT_EQ(poll(job.at(to)).size(), 0u);
+      EXPECT_EQ(poll_at(job, to).size(), 0u);
     }
   }
-  EXPECT_EQ(poll(job.at(0)).size() + poll(job.at(2)).size(), 0u);
+  EXPECT_EQ(poll_at(job, 0).size() + poll_at(job, 2).size(), 0u);
 }
 
 TYPED_TEST(transport_contract, what_is_reserved_and_not_committed_is_not_seen) {
   TypeParam job(2);
   ASSERT_NE(job.at(0).reserve(1, message_class::request, 100), nullptr);
   EXPECT_FALSE(job.at(1).anything_arrived());
-  EXPECT_EQ(poll(job.at(1)).size(), 0u);
+  EXPECT_EQ(poll_at(job, 1).size(), 0u);
 }
 
 TYPED_TEST(transport_contract, every_length_arrives) {
@@ -65,7 +68,7 @@ TYPED_TEST(transport_contract, every_length_arrives) {
   for (std::size_t bytes : lengths) {
     for (message_class kind : both_classes) {
       ASSERT_TRUE(send(job.at(0), 1, kind, ++ticket, bytes)) << bytes;
-      auto got = poll(job.at(1));
+      auto got = poll_at(job, 1);
       ASSERT_EQ(got.size(), 1u) << bytes;
       EXPECT_EQ(got[0].bytes.size(), bytes);
       EXPECT_EQ(got[0].flags, 0) << "transports keep their flags to themselves";
@@ -85,13 +88,13 @@ TYPED_TEST(transport_contract, messages_of_a_class_arrive_in_order_short_and_lon
     std::size_t bytes = random() % 50 == 0 ? 100'000 + random() % 300'000 : random() % 300;
     if (send(job.at(0), 1, kind, sent[k], bytes)) ++sent[k];
     if (random() % 3 == 0) {
-      for (const auto& m : poll(job.at(1), static_cast<int>(1 + random() % 5))) {
+      for (const auto& m : poll_at(job, 1, static_cast<int>(1 + random() % 5))) {
         ASSERT_EQ(m.ticket, got[static_cast<std::size_t>(m.kind)]++);
         ASSERT_TRUE(content_is_right(m));
       }
     }
   }
-  for (const auto& m : poll(job.at(1))) {
+  for (const auto& m : poll_at(job, 1)) {
     ASSERT_EQ(m.ticket, got[static_cast<std::size_t>(m.kind)]++);
   }
   EXPECT_EQ(got[0], sent[0]);
@@ -122,7 +125,8 @@ TYPED_TEST(transport_contract, replies_for_one_handler_are_taken_past_all_others
     else
       sent[source] +=
           send(job.at(source), 1, message_class::reply, sent[source], bytes, others) ? 1 : 0;
-    if (random() % 20 == 0)
+    if (random() % 20 == 0) {
+      job.settle();
       job.at(1).poll_replies(
           [](arrival& a, void* context) {
             EXPECT_EQ(a.handler, wanted);
@@ -132,10 +136,12 @@ TYPED_TEST(transport_contract, replies_for_one_handler_are_taken_past_all_others
             return false;
           },
           &all_wanted, 1 << 20, wanted);
+    }
     if (random() % 20 != 0) continue;
+    job.settle();
     EXPECT_EQ(job.at(1).anything_arrived(),
               sent[0] + sent[2] != got[0] + got[2] || wanted_sent != wanted_got);
-    for (const auto& m : poll(job.at(1), static_cast<int>(1 + random() % 9), random() % 9)) {
+    for (const auto& m : poll_at(job, 1, static_cast<int>(1 + random() % 9), random() % 9)) {
       if (m.handler == wanted)
         ++wanted_got;
       else
@@ -143,7 +149,7 @@ TYPED_TEST(transport_contract, replies_for_one_handler_are_taken_past_all_others
     }
   }
   while (job.at(1).anything_arrived())
-    for (const auto& m : poll(job.at(1))) {
+    for (const auto& m : poll_at(job, 1)) {
       if (m.handler == wanted)
         ++wanted_got;
       else
@@ -166,7 +172,7 @@ TYPED_TEST(transport_contract, a_full_way_refuses_until_messages_are_consumed) {
     EXPECT_EQ(job.at(0).reserve(1, message_class::request, bytes), nullptr) << "again";
     // All come, then there is room as before.
     std::uint64_t got = 0;
-    for (const auto& m : poll(job.at(1))) {
+    for (const auto& m : poll_all(job, 1)) {
       EXPECT_EQ(m.ticket, got++);
       EXPECT_TRUE(content_is_right(m));
     }
@@ -175,7 +181,7 @@ TYPED_TEST(transport_contract, a_full_way_refuses_until_messages_are_consumed) {
     std::uint64_t again = 0;
     while (send(job.at(0), 1, message_class::request, again, bytes)) ++again;
     EXPECT_GE(again + 1, sent * 3 / 4) << bytes << " bytes: room is lost";
-    poll(job.at(1));
+    poll_all(job, 1);
   }
 }
 
@@ -188,11 +194,11 @@ TYPED_TEST(transport_contract, full_requests_hold_up_neither_replies_nor_other_r
   EXPECT_TRUE(send(job.at(2), 1, message_class::request, 79, 500));
   EXPECT_TRUE(send(job.at(1), 0, message_class::request, 80, 500));
   // The reply comes before the requests that were there first.
-  auto got = poll(job.at(1), 1, 1);
+  auto got = poll_at(job, 1, 1, 1);
   ASSERT_EQ(got.size(), 1u);
   EXPECT_EQ(got[0].ticket, 77u);
-  EXPECT_EQ(poll(job.at(2)).size(), 1u);
-  EXPECT_EQ(poll(job.at(0)).size(), 1u);
+  EXPECT_EQ(poll_at(job, 2).size(), 1u);
+  EXPECT_EQ(poll_at(job, 0).size(), 1u);
 }
 
 TYPED_TEST(transport_contract, poll_takes_turns_among_ranks_and_stops_when_told) {
@@ -202,12 +208,12 @@ TYPED_TEST(transport_contract, poll_takes_turns_among_ranks_and_stops_when_told)
   }
   // At most two of each rank.
   std::vector<int> of(4);
-  for (const auto& m : poll(job.at(0), 2)) ++of[static_cast<std::size_t>(m.source)];
+  for (const auto& m : poll_at(job, 0, 2)) ++of[static_cast<std::size_t>(m.source)];
   EXPECT_EQ(of, (std::vector<int>{2, 2, 2, 2}));
   // Told to stop after one each time, no rank waits longer than the others have a turn.
   std::vector<int> order;
   for (int i = 0; i < 8; ++i) {
-    auto got = poll(job.at(0), 2, 1);
+    auto got = poll_at(job, 0, 2, 1);
     ASSERT_EQ(got.size(), 1u);
     order.push_back(got[0].source);
   }
@@ -229,7 +235,7 @@ TYPED_TEST(transport_contract, requests_come_though_replies_never_cease) {
     ASSERT_LT(replies, 100) << "requests wait as long as replies come";
     ASSERT_TRUE(send(job.at(1), 0, message_class::reply, i, 8));
     // A reply makes something ready: the poll stops there.
-    for (const auto& m : poll(job.at(0), most, 1)) {
+    for (const auto& m : poll_at(job, 0, most, 1)) {
       if (m.kind == message_class::request) {
         came_after.push_back(std::exchange(replies, 0));
       } else {
@@ -246,11 +252,11 @@ TYPED_TEST(transport_contract, prepare_changes_nothing_that_is_seen) {
     for (std::uint64_t i = 0; i < 30; ++i) {
       job.at(0).prepare(1, message_class::request);
       if (i % 3 == 0) {
-        EXPECT_EQ(poll(job.at(1)).size(), i == 0 ? 0u : 3u);
+        EXPECT_EQ(poll_at(job, 1).size(), i == 0 ? 0u : 3u);
       }
       ASSERT_TRUE(send(job.at(0), 1, message_class::request, i, bytes));
     }
-    for (const auto& m : poll(job.at(1))) EXPECT_TRUE(content_is_right(m));
+    for (const auto& m : poll_at(job, 1)) EXPECT_TRUE(content_is_right(m));
   }
 }
 

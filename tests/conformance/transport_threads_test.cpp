@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "far_job.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/errors.hpp"
 #include "transports.hpp"
@@ -23,7 +24,8 @@ using namespace std::chrono_literals;
 
 template <class Job>
 struct concurrent_transport : testing::Test {};
-using jobs = testing::Types<shm_job, shm_job_near_wrap, shm_job_near_look>;
+using jobs =
+    testing::Types<shm_job, shm_job_near_wrap, shm_job_near_look, far_job, far_job_near_wrap>;
 struct job_name {
   template <class Job>
   static std::string GetName(int) {
@@ -61,9 +63,9 @@ TYPED_TEST(concurrent_transport, a_rank_that_waits_sleeps_and_a_message_wakes_it
 
 TYPED_TEST(concurrent_transport, others_see_that_a_rank_sleeps_and_wake_it) {
   TypeParam job(2);
-  const sleepers asleep = job.asleep();
-  EXPECT_FALSE(asleep.is_asleep(0));
-  EXPECT_FALSE(asleep.wake(0));
+  const sleepers asleep = job.asleep(1);
+  EXPECT_FALSE(job.asleep(0).is_asleep(0));
+  EXPECT_FALSE(job.asleep(0).wake(0));
   std::atomic<bool> over = false;
   std::thread sleeper([&] {
     job.at(1).wait(nothing_else);
@@ -74,7 +76,7 @@ TYPED_TEST(concurrent_transport, others_see_that_a_rank_sleeps_and_wake_it) {
   EXPECT_TRUE(asleep.wake(1));
   sleeper.join();
   EXPECT_FALSE(asleep.is_asleep(1));
-  EXPECT_FALSE(asleep.is_asleep(0));
+  EXPECT_FALSE(job.asleep(0).is_asleep(0));
 }
 
 TYPED_TEST(concurrent_transport, wait_returns_at_once_for_what_is_here) {
@@ -118,7 +120,7 @@ TYPED_TEST(concurrent_transport, a_rank_sleeps_until_its_deadline_by_whatever_cl
   TypeParam job(2);
   job.at(1).wait(nothing_else, nullptr, 5 + hour_ns);
   EXPECT_EQ(sojourn::now_ns(), 5 + hour_ns);
-  EXPECT_FALSE(job.asleep().is_asleep(1));
+  EXPECT_FALSE(job.asleep(1).is_asleep(1));
 }
 
 // What a waiting sender looks at.
@@ -138,11 +140,11 @@ TYPED_TEST(concurrent_transport, a_sender_that_waits_for_room_is_woken_by_consum
     EXPECT_TRUE(send(job.at(0), 1, message_class::request, sent, 1000));
   });
   std::this_thread::sleep_for(100ms);
-  // The sender may be faster than this poll.
+  // The sender may be faster than this poll. Between hosts a part of the messages is still with it.
   auto got = poll(job.at(1));
-  EXPECT_GE(got.size(), sent);
+  EXPECT_FALSE(got.empty());
   sender.join();
-  for (auto& m : poll(job.at(1))) got.push_back(m);
+  for (auto& m : poll_all(job, 1)) got.push_back(m);
   ASSERT_EQ(got.size(), sent + 1);
   EXPECT_EQ(got.back().ticket, sent);
 }
@@ -251,7 +253,7 @@ TYPED_TEST(concurrent_transport, processes_exchange_messages_and_copy_each_other
   unsigned char first = 0;
   iovec here{&first, 1};
   iovec there{memory.data(), 1};
-  const bool may = process_vm_readv(child, &here, 1, &there, 1, 0) == 1;
+  const bool may = TypeParam::copies_memory && process_vm_readv(child, &here, 1, &there, 1, 0) == 1;
 
   std::vector<unsigned char> seen(bytes, 0);
   bool may_read = job.at(0).read_memory(1, address, seen.data(), bytes);

@@ -26,6 +26,8 @@ using sojourn::detail::transport_bytes;
 class shm_job {
  public:
   static constexpr const char* name = "shm";
+  /// Ranks may read and write each other's memory, if the system lets them.
+  static constexpr bool copies_memory = true;
 
   explicit shm_job(int ranks, std::uint32_t last_number = 0)
       : ranks_(ranks), bytes_(transport_bytes(ranks)), last_number_(last_number) {
@@ -41,9 +43,11 @@ class shm_job {
   }
   shm_job(const shm_job&) = delete;
 
+  /// Afterwards all that was sent has arrived, if it has room there.
+  void settle() {}
   transport& at(int rank) { return *ends_[static_cast<std::size_t>(rank)]; }
-  /// What others than the ranks see of their sleep.
-  sleepers asleep() const { return sleepers(static_cast<std::byte*>(memory_)); }
+  /// What others than the ranks see of the sleep of this one.
+  sleepers asleep(int) const { return sleepers(static_cast<std::byte*>(memory_)); }
   /// In a forked process: this rank's end is made anew, for the process that it is in.
   void attach_again(int rank) {
     ends_[static_cast<std::size_t>(rank)] = make(rank);
@@ -112,13 +116,15 @@ inline bool send(transport& from, int to, message_class kind, std::uint64_t tick
   return true;
 }
 
-/// Polls once; every message is copied and consumed. Stops after `stop_after`.
+/// Polls once; every message is copied and consumed. Stops after `stop_after`. What a network has
+/// brought is looked at first, which poll() itself does only now and then.
 inline std::vector<received> poll(transport& at, int most = 1 << 20, std::size_t stop_after = ~0u) {
   struct context {
     transport& at;
     std::size_t stop_after;
     std::vector<received> got;
   } c{at, stop_after, {}};
+  (void)at.anything_arrived();
   int n = at.poll(
       [](arrival& a, void* p) {
         auto& to = *static_cast<context*>(p);
@@ -133,6 +139,24 @@ inline std::vector<received> poll(transport& at, int most = 1 << 20, std::size_t
       &c, most);
   EXPECT_EQ(static_cast<std::size_t>(n), c.got.size());
   return std::move(c.got);
+}
+
+/// The same for a job whose ranks one thread plays: all that was sent is there first.
+template <class Job>
+std::vector<received> poll_at(Job& job, int rank, int most = 1 << 20,
+                              std::size_t stop_after = ~0u) {
+  job.settle();
+  return poll(job.at(rank), most, stop_after);
+}
+/// Polls until nothing more comes.
+template <class Job>
+std::vector<received> poll_all(Job& job, int rank) {
+  std::vector<received> all;
+  for (;;) {
+    auto got = poll_at(job, rank);
+    if (got.empty()) return all;
+    for (auto& m : got) all.push_back(std::move(m));
+  }
 }
 
 }  // namespace conformance

@@ -122,7 +122,7 @@ int main(int argc, char** argv) {
   AnnotateBenignRaceSized(__FILE__, __LINE__, &sojourn::detail::counts,
                           sizeof sojourn::detail::counts, "one for both ranks");
   if (argc > 1) requests = std::strtoull(argv[1], nullptr, 10);
-  const shm::layout layout(2);
+  const shm::layout layout(2, 2);
   void* memory = mmap(nullptr, layout.total_bytes(), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return 2;

@@ -4,7 +4,7 @@
 
 namespace sojourn::detail {
 
-std::size_t transport_bytes(int ranks) { return shm::layout(ranks).total_bytes(); }
+std::size_t transport_bytes(int ranks, int near) { return shm::layout(ranks, near).total_bytes(); }
 
 namespace {
 

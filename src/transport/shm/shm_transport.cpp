@@ -16,12 +16,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <utility>
+#include <vector>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "memory/address_map.hpp"
 #include "memory/runtime_resource.hpp"
 #include "sojourn/detail/counts.hpp"
+#include "transport/far/far_rank.hpp"
+#include "transport/link/link.hpp"
 
 namespace sojourn::detail::shm {
 
@@ -44,6 +48,11 @@ constexpr int yields_when_crowded = 60;
 // take as long again to come back (apps/lu, 2048 rows: 50 sleeps a factorization, a tenth of its
 // time). Where ranks share a core after all, yielding lets the other one run.
 constexpr int spins_a_yield_with_a_core_each = 1600;
+// Some round trips between hosts, at 0.3 us a look: a sleep that a message from another host ends
+// costs two of them.
+constexpr int looks_among_hosts = 200;
+// Looks at those who spoke last, for one at all.
+constexpr int looks_at_last_speakers = 8;
 // How long a rank naps whose fibers only poll; the system makes it twice as long.
 constexpr long nap_ns = 50'000;
 // Pauses between two looks at the clock: about a microsecond.
@@ -72,15 +81,14 @@ struct long_payload {
 
 }  // namespace
 
-layout::layout(int n) : ranks(n) {
+layout::layout(int all, int on_this_host) : ranks(all), near(on_this_host) {
+  const auto n = static_cast<std::size_t>(near);
   // Two rings for each pair of ranks: all rings together stay within half a GiB of addresses. The
   // capacity is how far a sender may be ahead of a rank that computes before it has to wait: some
   // hundred messages of 2 KiB. Where ranks keep up, rings begin again and again, and little of them
   // is used.
   ring_capacity = 256 << 10;
-  while (ring_capacity > (16 << 10) &&
-         ring_capacity * 2 * static_cast<std::size_t>(n) * static_cast<std::size_t>(n) >
-             (std::size_t{512} << 20)) {
+  while (ring_capacity > (16 << 10) && ring_capacity * 2 * n * n > (std::size_t{512} << 20)) {
     ring_capacity /= 2;
   }
   ring_stride = ring_capacity + sizeof(ring_memory);
@@ -91,42 +99,80 @@ std::size_t layout::rings_offset() const {
   return lines_of(static_cast<std::size_t>(ranks) * sizeof(wake_line));
 }
 std::size_t layout::blocks_offset() const {
-  std::size_t n = static_cast<std::size_t>(ranks);
+  std::size_t n = static_cast<std::size_t>(near);
   return (rings_offset() + 2 * n * n * ring_stride + 4095) / 4096 * 4096;
 }
 std::size_t layout::total_bytes() const {
-  return blocks_offset() + static_cast<std::size_t>(ranks) * blocks * block_bytes;
+  return blocks_offset() + static_cast<std::size_t>(near) * blocks * block_bytes;
 }
 
+/// What a job of several hosts has besides. Where there is one, poll() and poll_reply() turn to
+/// their second forms, as they do for delays.
+struct shm_transport::far_ranks final : far_rank::long_messages {
+  far_ranks(shm_transport& transport, const several_hosts& hosts)
+      : of(transport), carrier(*hosts.carrier), bell(hosts.bell) {}
+
+  std::span<const std::byte> payload(const message_header& message) const override {
+    const auto* lies = reinterpret_cast<const long_payload*>(&message + 1);
+    return {of.blocks_of(of.rank_) + lies->first_block * of.layout_.block_bytes, lies->bytes};
+  }
+  void free(const message_header& message) override {
+    const auto* lies = reinterpret_cast<const long_payload*>(&message + 1);
+    for (std::uint32_t i = 0; i < lies->block_count; ++i) {
+      of.wake_[of.rank_].block_in_use[lies->first_block + i].store(0, std::memory_order_release);
+    }
+  }
+  far_rank* at(int rank) const { return ranks[static_cast<std::size_t>(rank)]; }
+
+  /// Looks at the network, if the last look was some time ago.
+  void pump_now_and_then() {
+    const std::uint64_t now = now_ns();
+    if (now - looked_ns < ns_between_looks) return;
+    looked_ns = now;
+    carrier.pump(true);
+  }
+  /// A look at idle connections costs 0.2 us, and a round of the loop that polls less than that.
+  static constexpr std::uint64_t ns_between_looks = 2'000;
+
+  shm_transport& of;
+  link& carrier;
+  int bell;
+  std::pmr::vector<far_rank*> ranks{runtime_resource()};  ///< Null for those of this host.
+  std::uint64_t looked_ns = 0;
+  int replies_in_a_row = 0;  ///< In place of the transport's, which says that this is here.
+};
+
 shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores,
-                             std::uint32_t last_number)
-    : layout_(ranks),
+                             std::uint32_t last_number, const several_hosts* hosts)
+    : layout_(ranks, hosts == nullptr ? ranks : hosts->near),
       memory_(memory),
       wake_(layout::wake_lines(memory)),
       rank_(rank),
       ranks_(ranks),
-      spins_(cores >= ranks ? spins_with_a_core_each : spins_when_crowded),
-      reply_spins_(cores >= ranks ? reply_spins_with_a_core_each : 0),
-      yields_(cores >= ranks ? yields_with_a_core_each : yields_when_crowded),
-      spins_a_yield_(cores >= ranks ? spins_a_yield_with_a_core_each : 0),
-      spins_for_replies_(cores >= ranks),
+      first_near_(hosts == nullptr ? 0 : hosts->first_near),
+      spins_(cores >= layout_.near ? spins_with_a_core_each : spins_when_crowded),
+      reply_spins_(cores >= layout_.near ? reply_spins_with_a_core_each : 0),
+      yields_(cores >= layout_.near ? yields_with_a_core_each : yields_when_crowded),
+      spins_a_yield_(cores >= layout_.near ? spins_a_yield_with_a_core_each : 0),
+      spins_for_replies_(cores >= layout_.near),
       short_max_(std::min<std::size_t>(layout_.ring_capacity / 8, 8 << 10)) {
   const char* copies = std::getenv("SOJOURN_READ_MEMORY");
   if (copies != nullptr && std::strcmp(copies, "on") != 0 && std::strcmp(copies, "off") != 0) {
     throw error(format("SOJOURN_READ_MEMORY=%s is neither on nor off", copies));
   }
   memory_refused_ = copies != nullptr && std::strcmp(copies, "off") == 0;
-  std::size_t n = static_cast<std::size_t>(ranks);
-  peers_ = runtime_array<peer>(n);
+  peers_ = runtime_array<peer>(static_cast<std::size_t>(ranks));
+  const auto n = static_cast<std::size_t>(layout_.near);
   auto ring = [&](std::size_t from, std::size_t to, std::size_t kind) {
     return reinterpret_cast<ring_memory*>(memory_ + layout_.rings_offset() +
                                           ((to * n + from) * 2 + kind) * layout_.ring_stride);
   };
-  std::size_t me = static_cast<std::size_t>(rank);
+  const auto me = static_cast<std::size_t>(rank - first_near_);
   for (std::size_t other = 0; other < n; ++other) {
+    peer& p = peers_[first_near_ + static_cast<int>(other)];
     for (std::size_t kind = 0; kind < 2; ++kind) {
-      peers_[other].out[kind].attach(ring(me, other, kind), layout_.ring_capacity, last_number);
-      peers_[other].in[kind].attach(ring(other, me, kind), layout_.ring_capacity, last_number);
+      p.out[kind].attach(ring(me, other, kind), layout_.ring_capacity, last_number);
+      p.in[kind].attach(ring(other, me, kind), layout_.ring_capacity, last_number);
     }
   }
   if (const auto by = delay_setting::from_environment()) {
@@ -143,6 +189,7 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores,
     if (!delays_->is_test_mode() && !spins_for_replies_) yields_ = 0;
     prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   }
+  if (hosts != nullptr) attach_far(*hosts, last_number);
   membarrier_ = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
   if (!membarrier_) wake_[rank_].needs_fences.store(1);
   if (getrandom(&own_word_, sizeof own_word_, GRND_NONBLOCK) != sizeof own_word_)
@@ -156,10 +203,42 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores,
   if (ranks > 1) prctl(PR_SET_PTRACER, getppid(), 0, 0, 0);
 }
 
+shm_transport::~shm_transport() {
+  if (far_ == nullptr) return;
+  for (far_rank* r : far_->ranks) {
+    if (r != nullptr) r->~far_rank();
+  }
+  far_->~far_ranks();
+}
+
+void shm_transport::attach_far(const several_hosts& hosts, std::uint32_t last_number) {
+  far_ = ::new (runtime_memory(sizeof(far_ranks))) far_ranks(*this, hosts);
+  auto* const memory = hosts.memory != nullptr ? hosts.memory : runtime_resource();
+  far_->ranks.resize(static_cast<std::size_t>(ranks_));
+  for (int r = 0; r < ranks_; ++r) {
+    if (!is_far(r)) continue;
+    auto* rank = ::new (runtime_memory(sizeof(far_rank)))
+        far_rank(layout_.ring_capacity, short_max_, payload_max(), *far_, memory, last_number);
+    rank->attach(peers_[r].out, peers_[r].in, delays_ != nullptr);
+    far_->ranks[static_cast<std::size_t>(r)] = rank;
+    peers_[r].process = memory_of::another;
+    wake_[r].asleep.store(wake_line::is_far);
+  }
+  wake_[rank_].bell.store(hosts.bell);
+  replies_in_a_row_ = INT_MAX;
+  reply_spins_ = 0;
+}
+
 void shm_transport::begin() {
   for (int r = 0; r < ranks_; ++r) {
     if (wake_[r].needs_fences.load() != 0) fences_ = true;
   }
+  if (far_ != nullptr) far_->carrier.begin(far_->ranks);
+}
+
+void shm_transport::lose(int rank) {
+  far_->at(rank)->lose();
+  far_->carrier.lose(rank);
 }
 
 int shm_transport::free_blocks(int count, int begin, int end) const {
@@ -205,8 +284,7 @@ std::byte* shm_transport::reserve_long(int to, message_class kind, std::size_t b
   payload->first_block = static_cast<std::uint32_t>(first);
   payload->block_count = static_cast<std::uint32_t>(count);
   payload->bytes = bytes - header_bytes;
-  return memory_ + layout_.blocks_offset() +
-         static_cast<std::size_t>(rank_ * layout_.blocks + first) * layout_.block_bytes;
+  return blocks_of(rank_) + static_cast<std::size_t>(first) * layout_.block_bytes;
 }
 
 bool shm_transport::has_room(int to, message_class kind, std::size_t bytes) const {
@@ -216,16 +294,11 @@ bool shm_transport::has_room(int to, message_class kind, std::size_t bytes) cons
   return ring.has_room(header_bytes + sizeof(long_payload)) && find_blocks(bytes) >= 0;
 }
 
-int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int most) {
+/// At most `most` messages of each class from each rank, those of `kind` first.
+[[gnu::always_inline]] inline int shm_transport::poll_rings(bool (*deliver)(arrival&, void*),
+                                                            void* context, int most,
+                                                            message_class kind) {
   int delivered = 0;
-  // Replies first; but a rank to which replies never cease must serve requests, too.
-  message_class kind = message_class::reply;
-  if (replies_in_a_row_ >= (most & in_order_)) [[unlikely]] {
-    if (passed_over_ != nullptr) return deliver_passed_over(deliver, context, most);
-    if (delays_ != nullptr) return poll_delayed(deliver, context, most);
-    replies_in_a_row_ = 0;
-    kind = message_class::request;
-  }
   peer* const end = peers_ + ranks_;
   peer* const first = peers_ + first_source_;
   for (int classes = 0; classes < 2; ++classes, kind = other(kind)) {
@@ -256,10 +329,39 @@ int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int mos
   return delivered;
 }
 
+int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int most) {
+  // Replies first; but a rank to which replies never cease must serve requests, too.
+  message_class kind = message_class::reply;
+  if (replies_in_a_row_ >= (most & in_order_)) [[unlikely]] {
+    if (passed_over_ != nullptr) return deliver_passed_over(deliver, context, most);
+    if (far_ != nullptr) return poll_among_hosts(deliver, context, most);
+    if (delays_ != nullptr) return poll_delayed(deliver, context, most);
+    replies_in_a_row_ = 0;
+    kind = message_class::request;
+  }
+  return poll_rings(deliver, context, most, kind);
+}
+
+int shm_transport::poll_among_hosts(bool (*deliver)(arrival&, void*), void* context, int most) {
+  far_->pump_now_and_then();
+  if (delays_ != nullptr) return poll_delayed(deliver, context, most);
+  message_class kind = message_class::reply;
+  if (far_->replies_in_a_row >= most) {
+    far_->replies_in_a_row = 0;
+    kind = message_class::request;
+  }
+  replies_in_a_row_ = far_->replies_in_a_row;
+  const int delivered = poll_rings(deliver, context, most, kind);
+  far_->replies_in_a_row = std::exchange(replies_in_a_row_, INT_MAX);
+  return delivered;
+}
+
 int shm_transport::poll_replies(bool (*deliver)(arrival&, void*), void* context, int most,
                                 int only) {
   if (passed_over_ != nullptr && only == any_handler) [[unlikely]]
     return deliver_passed_over(deliver, context, most);
+  if (far_ != nullptr) [[unlikely]]
+    far_->pump_now_and_then();
   int delivered = 0;
   for (int source = 0; source < ranks_; ++source) {
     ring_reader& ring = peers_[source].in[at(message_class::reply)];
@@ -286,7 +388,7 @@ int shm_transport::poll_replies(bool (*deliver)(arrival&, void*), void* context,
 struct alignas(line) shm_transport::passed_over {
   passed_over* next;
   arrival message;
-  bool lies_in_blocks;
+  bool is_long;
   message_header* header() { return header_at(reinterpret_cast<std::byte*>(this + 1)); }
   std::size_t bytes() { return sizeof(passed_over) + header()->length(); }
 };
@@ -301,7 +403,7 @@ bool shm_transport::pass_over(const arrival& a) {
   auto* kept = ::new (room) passed_over{nullptr, a, (header->flags & flag_long) != 0};
   std::memcpy(static_cast<void*>(kept->header()), header, length);
   kept->message.message = kept->header();
-  if (!kept->lies_in_blocks) kept->message.payload = payload_of(kept->header(), length);
+  if (!kept->is_long) kept->message.payload = payload_of(kept->header(), length);
   (passed_over_ == nullptr ? passed_over_ : last_passed_over_->next) = kept;
   last_passed_over_ = kept;
   passed_over_bytes_ += kept->bytes();
@@ -330,11 +432,11 @@ bool shm_transport::requests_arrived() const {
   return false;
 }
 
-bool shm_transport::poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) {
-  if (passed_over_ != nullptr) [[unlikely]]
-    return false;
+[[gnu::always_inline]] inline bool shm_transport::poll_reply_here(int source,
+                                                                  bool (*deliver)(arrival&, void*),
+                                                                  void* context, int spins) {
   ring_reader& ring = peers_[source].in[at(message_class::reply)];
-  for (int i = 0; i < reply_spins_; ++i) {
+  for (int i = 0; i < spins; ++i) {
     for (int look = 0; look < looks_a_reply_spin; ++look) {
       if (!ring.has_message()) continue;
       // Requests may have to wait for a while, but not for as long as replies come.
@@ -344,9 +446,19 @@ bool shm_transport::poll_reply(int source, bool (*deliver)(arrival&, void*), voi
       deliver(a, context);
       return true;
     }
-    if (anything_arrived() && !ring.has_message()) return false;
+    if (anything_here() && !ring.has_message()) return false;
   }
-  return delays_ != nullptr && poll_reply_delayed(source, deliver, context);
+  return false;
+}
+
+bool shm_transport::poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) {
+  if (passed_over_ != nullptr) [[unlikely]]
+    return false;
+  if (poll_reply_here(source, deliver, context, reply_spins_)) return true;
+  if (delays_ != nullptr) return poll_reply_delayed(source, deliver, context);
+  // A round trip to another host takes longer than to leave the stack.
+  return far_ != nullptr && spins_for_replies_ && !is_far(source) &&
+         poll_reply_here(source, deliver, context, reply_spins_with_a_core_each);
 }
 
 // How messages are delivered that SOJOURN_DELAY holds (delays.hpp).
@@ -427,15 +539,19 @@ arrival shm_transport::arrival_of(const message_header* header, int source, mess
             header->length() - payload_offset(header->length()),
             header};
   if (header->flags & flag_long) [[unlikely]] {
+    if (is_far(source)) {
+      const auto* came = reinterpret_cast<const far_payload*>(header + 1);
+      a.payload = came->at;
+      a.bytes = came->bytes;
+      return a;
+    }
     const auto* payload = reinterpret_cast<const long_payload*>(a.payload);
     if (a.bytes != sizeof(long_payload) || !payload->lies_in_blocks(layout_)) {
       die("a long message from rank %d names a place outside the memory for messages: memory that "
           "ranks share was overwritten",
           source);
     }
-    a.payload = memory_ + layout_.blocks_offset() +
-                (static_cast<std::size_t>(source * layout_.blocks) + payload->first_block) *
-                    layout_.block_bytes;
+    a.payload = blocks_of(source) + payload->first_block * layout_.block_bytes;
     a.bytes = payload->bytes;
   }
   return a;
@@ -453,7 +569,10 @@ void shm_transport::consume(const arrival& a) {
 void shm_transport::consume_rare(const arrival& a) {
   const auto* header = static_cast<const message_header*>(a.message);
   const bool was_passed_over = passed_over_ != nullptr && header == passed_over_->header();
-  if (!was_passed_over || passed_over_->lies_in_blocks) {
+  const bool is_long = !was_passed_over || passed_over_->is_long;
+  if (is_long && is_far(a.source)) {
+    far_->at(a.source)->free_payload(*reinterpret_cast<const far_payload*>(header + 1));
+  } else if (is_long) {
     const auto* payload = reinterpret_cast<const long_payload*>(header + 1);
     std::uint32_t first = payload->first_block;
     for (std::uint32_t i = 0; i < payload->block_count; ++i) {
@@ -475,10 +594,18 @@ void shm_transport::consume_rare(const arrival& a) {
 void shm_transport::wake_writer(int rank) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (wake_[rank].asleep.load(std::memory_order_relaxed) != 0) wake(rank);
+  if (wake_[rank].asleep.load(std::memory_order_relaxed) == wake_line::awake) return;
+  if (is_far(rank)) far_->at(rank)->note_read();
+  wake(rank);
 }
 
 bool shm_transport::anything_arrived() const {
+  if (far_ != nullptr) [[unlikely]]
+    far_->carrier.pump(true);
+  return anything_here();
+}
+
+bool shm_transport::anything_here() const {
   if (passed_over_ != nullptr) return true;
   for (const peer* p = peers_; p != peers_ + ranks_; ++p) {
     if (p->in[0].has_message() || p->in[1].has_message()) return true;
@@ -487,7 +614,7 @@ bool shm_transport::anything_arrived() const {
 }
 
 void shm_transport::tell_writers() {
-  for (int source = 0; source < ranks_; ++source) {
+  for (int source = first_near_; source < first_near_ + layout_.near; ++source) {
     bool told = false;
     for (message_class kind : {message_class::reply, message_class::request}) {
       told |= peers_[source].in[at(kind)].tell();
@@ -497,13 +624,27 @@ void shm_transport::tell_writers() {
 }
 
 bool wake_sleeper(wake_line& sleeper) {
-  if (sleeper.asleep.exchange(0) == 0) return false;
-  wake_sleeper_on(sleeper.asleep);
-  return true;
+  if (sleeper.asleep.load() == wake_line::is_far) return false;
+  switch (sleeper.asleep.exchange(wake_line::awake)) {
+    case wake_line::awake:
+      return false;
+    case wake_line::on_descriptors: {
+      const std::uint64_t once = 1;
+      (void)!write(sleeper.bell.load(), &once, sizeof once);
+      return true;
+    }
+    default:
+      wake_sleeper_on(sleeper.asleep);
+      return true;
+  }
 }
 
 void shm_transport::wake(int rank) {
   if (rank == rank_) return;
+  if (is_far(rank)) {
+    if (far_->at(rank)->is_lost()) return far_->at(rank)->throw_away();
+    return far_->carrier.push(rank);
+  }
   if (wake_sleeper(wake_[rank])) ++counts.wakeups_sent;
 }
 
@@ -528,6 +669,8 @@ void shm_transport::give_core_away() {
 
 void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_asleep),
                          std::uint64_t deadline_ns) {
+  if (far_ != nullptr) [[unlikely]]
+    return wait_among_hosts(other_work, around_sleep, deadline_ns);
   auto is_late = [deadline_ns] { return deadline_ns != never_ns && now_ns() >= deadline_ns; };
   for (int i = 0; i < spins_; ++i) {
     for (int source = 0; source < ranks_; ++source) {
@@ -558,7 +701,7 @@ void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_a
     }
   }
   wake_line& mine = wake_[rank_];
-  mine.asleep.store(1, std::memory_order_seq_cst);
+  mine.asleep.store(wake_line::on_word, std::memory_order_seq_cst);
   // Pairs with the plain load of `asleep` after a commit: what was published before this barrier is
   // seen below, and whoever publishes after it sees that this rank sleeps.
   if (membarrier_) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
@@ -576,7 +719,46 @@ void shm_transport::wait(bool (*other_work)(), void (*around_sleep)(bool falls_a
     if (around_sleep != nullptr) around_sleep(true);
   }
   while (mine.asleep.load(std::memory_order_acquire) != 0) {
-    if (sleep_on(mine.asleep, 1, std::min(first, deadline_ns))) mine.asleep.store(0);
+    if (sleep_on(mine.asleep, wake_line::on_word, std::min(first, deadline_ns)))
+      mine.asleep.store(wake_line::awake);
+  }
+  if (has_read_all && around_sleep != nullptr) around_sleep(false);
+}
+
+/// Sleeps on descriptors: the network's, and a bell that near ranks ring.
+void shm_transport::wait_among_hosts(bool (*other_work)(), void (*around_sleep)(bool falls_asleep),
+                                     std::uint64_t deadline_ns) {
+  link& carrier = far_->carrier;
+  const int looks = spins_for_replies_ ? looks_among_hosts : 1;
+  for (int i = 0; i < looks; ++i) {
+    carrier.pump(i % looks_at_last_speakers == 0);
+    if (first_due() == 0 || other_work() || now_ns() >= deadline_ns) return;
+  }
+  tell_writers();
+  wake_line& mine = wake_[rank_];
+  mine.asleep.store(wake_line::on_descriptors, std::memory_order_seq_cst);
+  // As in wait().
+  if (membarrier_) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  bool sleeps = false;
+  bool has_read_all = false;
+  for (;;) {
+    carrier.pump(true);
+    const std::uint64_t first = first_due();
+    if (mine.asleep.load(std::memory_order_acquire) == wake_line::awake) break;
+    if (first == 0 || other_work() || now_ns() >= deadline_ns) break;
+    if (!carrier.arm()) continue;
+    if (!std::exchange(sleeps, true) && (has_read_all = first == never_ns)) {
+      ++counts.sleeps;
+      if (around_sleep != nullptr) around_sleep(true);
+    }
+    pollfd on[2] = {{carrier.descriptor(), POLLIN, 0}, {far_->bell, POLLIN, 0}};
+    sleep_on(on, std::min(first, deadline_ns));
+  }
+  // A bell that rings later wakes the next sleep, which then looks and sleeps on.
+  if (mine.asleep.exchange(wake_line::awake) == wake_line::awake) {
+    std::uint64_t rung;
+    (void)!read(far_->bell, &rung, sizeof rung);
   }
   if (has_read_all && around_sleep != nullptr) around_sleep(false);
 }

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The transport between ranks of one host: rings in a memfd that the launcher passes on, two from
-// each rank to each (requests, replies), blocks for long messages, and a word to sleep on.
+// each rank to each (requests, replies), blocks for long messages, and a word to sleep on. The
+// rings of ranks of other hosts are private memory, which a link empties and fills (far_rank.hpp):
+// what deals with near ranks does not know of that.
 #pragma once
 
 #include <sys/types.h>
 
 #include <atomic>
+#include <memory_resource>
 
 #include "transport/shm/delays.hpp"
 #include "transport/shm/ring.hpp"
 #include "transport/shm/yielding.hpp"
 #include "transport/transport.hpp"
+
+namespace sojourn::detail {
+class link;
+}
 
 namespace sojourn::detail::shm {
 
@@ -19,15 +26,17 @@ struct wake_line;
 /// How the transport's part of the job's segment is laid out, by arithmetic. Zeroed memory is a
 /// valid start.
 struct layout {
-  explicit layout(int ranks);
+  /// Of a job of `all` ranks, of which `on_this_host` share the memory.
+  layout(int all, int on_this_host);
 
   int ranks;
+  int near;  ///< Of this host.
   std::size_t ring_capacity;
   std::size_t ring_stride;           ///< Bytes of one ring with its line.
   std::size_t block_bytes;           ///< Of one block for long messages.
   static constexpr int blocks = 64;  ///< A rank's own; runs of them hold one long message.
 
-  /// In the transport's part of the segment: one for each rank.
+  /// In the transport's part of the segment: one for each rank of the job.
   static wake_line* wake_lines(std::byte* memory) { return reinterpret_cast<wake_line*>(memory); }
   std::size_t rings_offset() const;
   std::size_t blocks_offset() const;
@@ -36,6 +45,9 @@ struct layout {
 
 /// A rank's line: what it sleeps on, and which of its long-message blocks are in use.
 struct alignas(line) wake_line {
+  /// How a rank sleeps, as others see it. Whoever has something for a rank that is not awake calls
+  /// shm_transport::wake(): so what goes to a far rank goes there without a further question.
+  enum : std::uint32_t { awake, on_word, on_descriptors, is_far };
   std::atomic<std::uint32_t> asleep;
   std::atomic<std::uint32_t> needs_fences;  ///< The system has no membarrier for this rank.
   std::atomic<std::int32_t> pid;
@@ -43,18 +55,32 @@ struct alignas(line) wake_line {
   /// value there reads another process, because `pid` is a number in a PID namespace of its own.
   std::atomic<std::uint64_t> word_at;
   std::atomic<std::uint64_t> word;
-  char pad[line - 32];
+  /// An eventfd, the same in all processes of the host, where the rank sleeps on descriptors.
+  std::atomic<std::int32_t> bell;
+  char pad[line - 36];
   std::atomic<std::uint8_t> block_in_use[64];
 };
 
 /// Wakes the rank whose line it is, from any process of the job. True when it slept.
 bool wake_sleeper(wake_line& sleeper);
 
+/// Where a job has several hosts: the ranks of this one, whose numbers follow each other, and what
+/// carries messages to the others.
+struct several_hosts {
+  int first_near;
+  int near;
+  link* carrier;
+  int bell;                                     ///< See wake_line.
+  std::pmr::memory_resource* memory = nullptr;  ///< For long messages; usually runtime_resource().
+};
+
 class shm_transport final : public transport {
  public:
   /// `memory` is the transport's part of the segment. `cores` fewer than ranks: yields early.
-  /// `last_number`: see ring_writer::attach.
-  shm_transport(std::byte* memory, int rank, int ranks, int cores, std::uint32_t last_number = 0);
+  /// `last_number`: see ring_writer::attach. `hosts`: null when all ranks are on this one.
+  shm_transport(std::byte* memory, int rank, int ranks, int cores, std::uint32_t last_number = 0,
+                const several_hosts* hosts = nullptr);
+  ~shm_transport() override;
 
   /// Learns whether a rank needs fences.
   void begin() override;
@@ -119,6 +145,9 @@ class shm_transport final : public transport {
 
   bool has_room(int to, message_class kind, std::size_t bytes) const override;
 
+  /// A far rank is lost: there is room for all that goes to it, which nobody reads.
+  void lose(int rank);
+
   bool delays_messages() const override { return delays_ != nullptr; }
   std::uint64_t way_ns() const override { return delays_ == nullptr ? 0 : delays_->way_ns(); }
   bool holds_own() override;
@@ -137,6 +166,21 @@ class shm_transport final : public transport {
   static message_class other(message_class kind) {
     return kind == message_class::reply ? message_class::request : message_class::reply;
   }
+  struct far_ranks;
+  bool is_far(int rank) const {
+    return static_cast<unsigned>(rank - first_near_) >= static_cast<unsigned>(layout_.near);
+  }
+  std::byte* blocks_of(int rank) const {
+    return memory_ + layout_.blocks_offset() +
+           static_cast<std::size_t>((rank - first_near_) * layout_.blocks) * layout_.block_bytes;
+  }
+  void attach_far(const several_hosts& hosts, std::uint32_t last_number);
+  void wait_among_hosts(bool (*other_work)(), void (*around_sleep)(bool falls_asleep),
+                        std::uint64_t deadline_ns);
+  int poll_rings(bool (*deliver)(arrival&, void*), void* context, int most, message_class kind);
+  int poll_among_hosts(bool (*deliver)(arrival&, void*), void* context, int most);
+  bool anything_here() const;
+  bool poll_reply_here(int source, bool (*deliver)(arrival&, void*), void* context, int spins);
   arrival arrival_of(const message_header* header, int source, message_class kind);
   std::byte* reserve_long(int to, message_class kind, std::size_t bytes);
   int find_blocks(std::size_t bytes) const;
@@ -168,6 +212,7 @@ class shm_transport final : public transport {
   wake_line* wake_;
   int rank_;
   int ranks_;
+  int first_near_;
   int next_block_ = 0;        // where the next long message looks first
   int first_source_ = 0;      // whose turn it is to be polled first
   int replies_in_a_row_ = 0;  // polls that ended with a reply, one after the other
@@ -195,6 +240,7 @@ class shm_transport final : public transport {
   static constexpr int all_bits = -1;
   int in_order_ = all_bits;   // no bits while there are some: poll() takes nothing from the rings
   delays* delays_ = nullptr;  // of the rings to this rank, and of its own requests
+  far_ranks* far_ = nullptr;  // null when all ranks are on this host
 };
 
 }  // namespace sojourn::detail::shm

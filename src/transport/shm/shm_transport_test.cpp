@@ -12,7 +12,7 @@ using namespace sojourn::detail;
 
 /// A rank that sends to itself, in memory that the test overwrites as other ranks could.
 struct lonely_rank {
-  shm::layout layout{1};
+  shm::layout layout{1, 1};
   std::byte* memory =
       static_cast<std::byte*>(mmap(nullptr, layout.total_bytes(), PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));

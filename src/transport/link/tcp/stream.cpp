@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/link/tcp/stream.hpp"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace sojourn::detail::tcp {
+
+namespace {
+
+bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+}  // namespace
+
+stream::stream(int socket)
+    : socket_(socket), out_(new std::byte[out_bytes]), in_(new std::byte[in_bytes]) {}
+
+stream::~stream() { close(socket_); }
+
+bool stream::broken(std::string why) {
+  why_ = std::move(why);
+  return false;
+}
+
+// --- Sending
+
+/// Fills the buffer. It ends behind the head of a message that is not copied, if there is one.
+void stream::gather(far_rank& to) {
+  if (!payload_left_.empty()) return;
+  if (out_at_ == out_end_) out_at_ = out_end_ = 0;
+  far_rank::outgoing f;
+  while (out_bytes - out_end_ >= sizeof(far_frame) && to.next(f)) {
+    const bool in_place = f.payload.size() >= in_place_from;
+    if (!in_place && out_bytes - out_end_ < sizeof(far_frame) + f.payload.size()) return;
+    std::memcpy(out_.get() + out_end_, &f.head, sizeof(far_frame));
+    out_end_ += sizeof(far_frame);
+    if (in_place) {
+      payload_left_ = f.payload;
+      return;
+    }
+    if (!f.payload.empty()) std::memcpy(out_.get() + out_end_, f.payload.data(), f.payload.size());
+    out_end_ += f.payload.size();
+    to.sent();
+  }
+}
+
+/// False when the socket takes no more for now, or is broken.
+bool stream::write_some(far_rank& to) {
+  iovec parts[2] = {
+      {out_.get() + out_at_, out_end_ - out_at_},
+      {const_cast<std::byte*>(payload_left_.data()), payload_left_.size()},
+  };
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = payload_left_.empty() ? 1 : 2;
+  const ssize_t n = sendmsg(socket_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (n < 0) {
+    if (!would_block()) broken(std::strerror(errno));
+    return false;
+  }
+  const auto done = static_cast<std::size_t>(n);
+  const std::size_t of_buffer = std::min(done, out_end_ - out_at_);
+  out_at_ += of_buffer;
+  if (payload_left_.empty()) return true;
+  payload_left_ = payload_left_.subspan(done - of_buffer);
+  if (payload_left_.empty()) to.sent();
+  return true;
+}
+
+bool stream::send(far_rank& to) {
+  for (;;) {
+    gather(to);
+    if (!has_unsent()) return true;
+    if (!write_some(to)) return why_.empty();
+  }
+}
+
+// --- Receiving
+
+/// The head of a frame is here.
+bool stream::take_head(far_rank& from) {
+  far_frame head;
+  std::memcpy(&head, in_.get() + in_at_, sizeof head);
+  in_at_ += sizeof head;
+  const far_rank::incoming to = from.begin(head);
+  if (to.why != nullptr) return broken(to.why);
+  if (!to.is_message) return true;
+  is_coming_ = true;
+  room_left_ = {to.room, head.bytes};
+  return true;
+}
+
+/// Takes all frames, and parts of them, out of the buffer.
+bool stream::take_frames(far_rank& from) {
+  for (;;) {
+    if (is_coming_) {
+      const std::size_t n = std::min(room_left_.size(), in_end_ - in_at_);
+      if (n != 0) std::memcpy(room_left_.data(), in_.get() + in_at_, n);
+      in_at_ += n;
+      room_left_ = room_left_.subspan(n);
+      if (!room_left_.empty()) break;
+      is_coming_ = false;
+      from.arrived();
+    }
+    if (in_end_ - in_at_ < sizeof(far_frame)) break;
+    if (!take_head(from)) return false;
+  }
+  // What is left is a part of a head.
+  if (in_at_ != 0) std::memmove(in_.get(), in_.get() + in_at_, in_end_ - in_at_);
+  in_end_ -= in_at_;
+  in_at_ = 0;
+  return true;
+}
+
+bool stream::receive(far_rank& from, bool& moved) {
+  for (std::size_t taken = 0; taken < turn_bytes;) {
+    // First what the message that is coming lacks, where it belongs.
+    iovec parts[2] = {{room_left_.data(), room_left_.size()},
+                      {in_.get() + in_end_, in_bytes - in_end_}};
+    iovec* const first = room_left_.empty() ? parts + 1 : parts;
+    const std::size_t asked = room_left_.size() + in_bytes - in_end_;
+    msghdr message{};
+    message.msg_iov = first;
+    message.msg_iovlen = static_cast<std::size_t>(parts + 2 - first);
+    const ssize_t n = recvmsg(socket_, &message, MSG_DONTWAIT);
+    if (n == 0) return broken("the connection was closed");
+    if (n < 0) return would_block() || broken(std::strerror(errno));
+    moved = true;
+    const auto came = static_cast<std::size_t>(n);
+    taken += came;
+    const std::size_t in_place = std::min(came, room_left_.size());
+    room_left_ = room_left_.subspan(in_place);
+    in_end_ += came - in_place;
+    if (!take_frames(from)) return false;
+    if (came < asked) return true;  // there was no more
+  }
+  return true;
+}
+
+}  // namespace sojourn::detail::tcp

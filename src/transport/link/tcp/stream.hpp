@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames over one connected socket, in both directions. The socket does not block. Short messages
+// are gathered in a buffer, so that many leave with one system call; the bytes of long ones are
+// read and written where they lie.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "transport/far/far_rank.hpp"
+
+namespace sojourn::detail::tcp {
+
+class stream {
+ public:
+  /// Takes over `socket`, which is connected.
+  explicit stream(int socket);
+  ~stream();
+  stream(const stream&) = delete;
+  stream& operator=(const stream&) = delete;
+
+  /// Sends frames of this rank until there are none or the socket takes no more. False when the
+  /// connection is broken.
+  bool send(far_rank& to);
+  /// Frames of this rank, or parts of them, wait until the socket takes more.
+  bool has_unsent() const { return out_at_ != out_end_ || !payload_left_.empty(); }
+
+  /// Takes in what has come, until nothing has, or enough for a turn. False when the connection is
+  /// broken. `moved`: whether anything had come.
+  bool receive(far_rank& from, bool& moved);
+
+  int socket() const { return socket_; }
+  /// Why send() or receive() said false: for people.
+  const std::string& why() const { return why_; }
+
+ private:
+  void gather(far_rank& to);
+  bool write_some(far_rank& to);
+  bool take_frames(far_rank& from);
+  bool take_head(far_rank& from);
+  bool broken(std::string why);
+
+  static constexpr std::size_t out_bytes = 64 << 10;
+  static constexpr std::size_t in_bytes = 256 << 10;
+  /// Messages from this length on are not copied into the buffer.
+  static constexpr std::size_t in_place_from = 8 << 10;
+  /// How much is taken in before others have their turn.
+  static constexpr std::size_t turn_bytes = 1 << 20;
+
+  int socket_;
+  std::unique_ptr<std::byte[]> out_;
+  std::size_t out_at_ = 0;
+  std::size_t out_end_ = 0;
+  std::span<const std::byte> payload_left_;  ///< Of the frame whose head ends the buffer.
+
+  std::unique_ptr<std::byte[]> in_;
+  std::size_t in_at_ = 0;
+  std::size_t in_end_ = 0;
+  std::span<std::byte> room_left_;  ///< Of the message that is coming.
+  bool is_coming_ = false;
+  std::string why_;
+};
+
+}  // namespace sojourn::detail::tcp

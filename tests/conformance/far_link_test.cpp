@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// What comes over a connection from a rank that breaks off, or that sends what no rank sends.
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "far_job.hpp"
+
+namespace {
+
+using namespace conformance;
+using sojourn::detail::far_frame;
+
+/// Rank 1 of a job of two hosts, and the other end of its connection in place of rank 0.
+struct rank_of_stranger {
+  rank_of_stranger() {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) != 0) throw std::bad_alloc();
+    stranger = ends[0];
+    job.link_of(1).lose(0);
+    job.link_of(1).connected(0, ends[1]);
+  }
+  ~rank_of_stranger() { close(stranger); }
+
+  void sends(const std::vector<std::byte>& bytes) {
+    for (std::size_t at = 0; at < bytes.size();) {
+      const ssize_t n = send(stranger, bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
+      if (n > 0) at += static_cast<std::size_t>(n);
+      take();
+      if (n < 0 && is_broken()) return;
+    }
+    take();
+  }
+  void take() {
+    for (const auto& m : poll(job.at(1))) got.push_back(m.ticket);
+  }
+  bool is_broken() {
+    const char* reason = nullptr;
+    if (job.link_of(1).next_broken(reason) == 0) why = reason;
+    return !why.empty();
+  }
+
+  far_job job{2};
+  int stranger;
+  std::vector<std::uint64_t> got;
+  std::string why;
+};
+
+void append(std::vector<std::byte>& to, const far_frame& head) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(&head);
+  to.insert(to.end(), bytes, bytes + sizeof head);
+  to.insert(to.end(), head.bytes, std::byte{7});
+}
+
+/// So many messages as rank 0 would send them, of all lengths.
+std::vector<std::byte> messages(std::minstd_rand& random, int count) {
+  std::vector<std::byte> all;
+  std::uint32_t numbers[2] = {};
+  for (int i = 0; i < count; ++i) {
+    far_frame head{};
+    head.kind = static_cast<std::uint16_t>(random() % 3);
+    head.ticket = static_cast<std::uint64_t>(i) + 1;
+    if (head.kind != far_frame::only_heard) {
+      head.bytes =
+          static_cast<std::uint32_t>(random() % 8 == 0 ? random() % 40'000 : random() % 500);
+      head.number = ++numbers[head.kind];
+    }
+    append(all, head);
+  }
+  return all;
+}
+
+TEST(far_link, a_connection_that_ends_is_told_of_once) {
+  rank_of_stranger r;
+  std::minstd_rand random(1);
+  auto bytes = messages(random, 20);
+  bytes.resize(bytes.size() - 1);
+  r.sends(bytes);
+  EXPECT_FALSE(r.is_broken());
+  shutdown(r.stranger, SHUT_WR);
+  r.take();
+  EXPECT_TRUE(r.is_broken());
+  EXPECT_EQ(r.why, "the connection was closed");
+  const char* why = nullptr;
+  r.take();
+  EXPECT_EQ(r.job.link_of(1).next_broken(why), -1);
+  // What it goes on to say to that rank has room, and goes nowhere, once the rank is lost.
+  r.job.at(1).lose(0);
+  for (int i = 0; i < 2000; ++i) ASSERT_TRUE(send(r.job.at(1), 0, message_class::request, 1, 1000));
+}
+
+TEST(far_link, what_no_rank_sends_breaks_the_connection_and_nothing_else) {
+  constexpr int inputs = 3000;
+  int broken = 0;
+  for (unsigned seed = 1; seed <= inputs; ++seed) {
+    std::minstd_rand random(seed);
+    auto bytes = messages(random, 12);
+    switch (random() % 4) {
+      case 0:  // random bytes
+        for (auto& b : bytes) b = static_cast<std::byte>(random());
+        break;
+      case 1:  // some changed
+        for (int i = 0; i < 4; ++i)
+          bytes[random() % bytes.size()] = static_cast<std::byte>(random());
+        break;
+      case 2: {  // cut out
+        const auto from = bytes.begin() + static_cast<std::ptrdiff_t>(random() % bytes.size());
+        bytes.erase(from, from + std::min<std::ptrdiff_t>(bytes.end() - from, 1 + random() % 64));
+        break;
+      }
+      default:  // again
+        bytes.insert(bytes.end(), bytes.begin(), bytes.end());
+    }
+    rank_of_stranger r;
+    r.sends(bytes);
+    broken += r.is_broken();
+    // Its other ranks are as they were.
+    ASSERT_TRUE(send(r.job.at(1), 1, message_class::request, 99, 10));
+    ASSERT_EQ(poll(r.job.at(1)).back().ticket, 99u);
+  }
+  EXPECT_GT(broken, inputs / 2);
+}
+
+}  // namespace
