@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "check.hpp"
 #include "resident.hpp"
@@ -43,8 +44,9 @@ void all_increment(long increments, std::size_t words, std::chrono::seconds at_m
   long& goal = values[page_longs];  // a page of its own
   shared::barrier();
   const std::uint64_t intervals_before = shared::counters_now().intervals;
-  long at_first = 0, later = 0;
-  std::uint64_t collections_at_first = 0;
+  // For each hundredth of the increments: how much memory was used at most, and the collections.
+  std::vector<long> most;
+  std::vector<std::uint64_t> collections;
   bool is_over = false;
   for (long round = 0, now = 0; !is_over; ++round) {
     guard.lock();
@@ -58,10 +60,17 @@ void all_increment(long increments, std::size_t words, std::chrono::seconds at_m
     guard.unlock();
     sched_yield();  // where ranks share cores, another one may want it
     if (round % 256 != 0) continue;
-    long& most = now < increments / 2 ? at_first : later;
-    most = std::max(most, resident_kib());
-    if (&most == &at_first) collections_at_first = shared::counters_now().collections;
+    const auto part = static_cast<std::size_t>(now / std::max(increments / 100, 1L));
+    most.resize(std::max(most.size(), part + 1));
+    collections.resize(most.size());
+    most[part] = std::max(most[part], resident_kib());
+    collections[part] = shared::counters_now().collections;
   }
+  const auto half = most.begin() + static_cast<std::ptrdiff_t>((most.size() + 1) / 2);
+  const long at_first = *std::max_element(most.begin(), half);
+  const long later = half == most.end() ? 0 : *std::max_element(half, most.end());
+  const std::uint64_t collections_at_first =
+      *std::max_element(collections.begin(), collections.begin() + (half - most.begin()));
   sojourn::barrier();
   const auto closed = static_cast<long>(shared::counters_now().intervals - intervals_before);
   const long intervals = reduce(closed, std::plus<>{});
@@ -69,6 +78,7 @@ void all_increment(long increments, std::size_t words, std::chrono::seconds at_m
               rank_me(), intervals, at_first >> 10, later >> 10,
               static_cast<unsigned long long>(shared::counters_now().collections));
   CHECK(goal >= increments / 10);
+  CHECK(later != 0);
   for (std::size_t n = 0; n < words; ++n) CHECK_EQUAL(values[n], goal);
   // Of changes 64 MiB are kept (SOJOURN_SHARED_DIFFS), by what they hold; with what lies around
   // that they take up to three times as much.
