@@ -116,12 +116,13 @@ std::uint64_t delays::due(std::size_t index, std::uint32_t sent, std::uint64_t n
   r.until_ns = 0;
   if (r.hold_one_in == 0) return 0;
   if (!is_test_mode()) {
-    // The message was sent in this tick or in one before. (Anything later is a time of long ago,
-    // which looks like one to come.)
+    // A rank that has lost its core since it read the clock may find a message that was sent later.
+    // (Anything much later is a time of long ago, which looks like one to come.)
+    constexpr std::int32_t ticks_ahead_max = 1'000'000'000 / tick_ns;
     const std::uint64_t ticks = now_ns / tick_ns;
-    const auto since_sent = static_cast<std::int32_t>(static_cast<std::uint32_t>(ticks) - sent);
-    const std::uint64_t sent_ns =
-        (ticks - static_cast<std::uint64_t>(std::max(since_sent, -1))) * tick_ns;
+    const auto ahead = static_cast<std::int32_t>(sent - static_cast<std::uint32_t>(ticks));
+    const std::int64_t sent_after = std::min(ahead, ticks_ahead_max);
+    const std::uint64_t sent_ns = (ticks + static_cast<std::uint64_t>(sent_after)) * tick_ns;
     r.until_ns = sent_ns + *by_.way_ns + next_random(r.random) % (by_.jitter_ns + 1);
   } else if (next_random(r.random) % r.hold_one_in == 0) {
     // All magnitudes are equally likely.

@@ -58,7 +58,7 @@ class delays {
 
  private:
   /// Of the times in headers, which so come again after 274 s. A message that a rank leaves for
-  /// half as long looks as if it had just been sent.
+  /// half as long looks as if it were to be sent in a second.
   static constexpr std::uint64_t tick_ns = 64;
 
   delay_setting by_;

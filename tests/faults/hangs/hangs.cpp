@@ -327,7 +327,7 @@ int main(int argc, char** argv) {
     bool last = rank_me() == last_rank;
     // For a test that looks at the job while it runs, however late that begins.
     if (const char* file = std::getenv("HANGS_BEGUN"); file && last) {
-      if (std::FILE* begun = std::fopen(file, "w")) std::fclose(begun);
+      if (std::FILE* created = std::fopen(file, "w")) std::fclose(created);
     }
     if (is("circle")) {
       calls_in_a_circle();
