@@ -60,7 +60,12 @@ far_rank::far_rank(std::size_t capacity, std::size_t short_max, std::size_t payl
 }
 
 far_rank::~far_rank() {
+  abandon();
   for (way& w : ways_) {
+    while (const shm::message_header* unread = w.read == nullptr ? nullptr : w.read->next()) {
+      if (is_long(*unread)) free_payload(*reinterpret_cast<const far_payload*>(unread + 1));
+      w.read->consume(unread->length());
+    }
     munmap(w.out_memory, memory_bytes(capacity_));
     munmap(w.in_memory, memory_bytes(capacity_));
   }

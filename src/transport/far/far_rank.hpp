@@ -59,6 +59,7 @@ class far_rank {
   far_rank(std::size_t capacity, std::size_t short_max, std::size_t payload_max,
            long_messages& long_ones, std::pmr::memory_resource* memory,
            std::uint32_t last_number = 0);
+  /// Requires: the transport's ends of the rings are still there.
   ~far_rank();
   far_rank(const far_rank&) = delete;
   far_rank& operator=(const far_rank&) = delete;
@@ -116,12 +117,12 @@ class far_rank {
     shm::ring_memory* in_memory = nullptr;
     shm::ring_reader out;  ///< Of what the transport has written.
     shm::ring_writer in;
-    const shm::ring_reader* read = nullptr;  ///< The transport's end of `in`.
-    std::uint32_t sent = 0;                  ///< The last message that has left.
-    std::uint32_t heard = 0;                 ///< The last one that the other rank has read.
-    std::uint32_t said = 0;                  ///< What it was told last of what was read here.
-    std::uint32_t came = 0;                  ///< The last message that has come.
-    std::size_t unheard_lines = 0;           ///< What is sent and not heard of takes there.
+    shm::ring_reader* read = nullptr;  ///< The transport's end of `in`.
+    std::uint32_t sent = 0;            ///< The last message that has left.
+    std::uint32_t heard = 0;           ///< The last one that the other rank has read.
+    std::uint32_t said = 0;            ///< What it was told last of what was read here.
+    std::uint32_t came = 0;            ///< The last message that has come.
+    std::size_t unheard_lines = 0;     ///< What is sent and not heard of takes there.
     std::uint32_t long_ones[long_unread_max] = {};  ///< The numbers of those that came last.
     std::uint32_t long_came = 0;                    ///< How many, ever.
     std::uint16_t* lines = nullptr;                 ///< Of each of these messages, by number.
