@@ -52,7 +52,9 @@ class transport {
   /// Changes nothing but how long that takes.
   virtual void prepare(int to, message_class kind) = 0;
   /// Publishes what was reserved last for `to`, and wakes the rank when it sleeps. The message
-  /// then arrives without any further call of this rank, as long as the way there is not full.
+  /// then arrives without any further call of this rank, as long as the way there is not full. To
+  /// another host goes at once what the network and the rank there have room for; the rest, and of
+  /// a long message as well, goes while this rank polls or waits.
   virtual void commit(int to, message_class kind, std::uint16_t handler, std::uint16_t flags,
                       std::uint64_t ticket) = 0;
   /// Sets a request aside that has been reserved and is not committed: until it is taken up again,

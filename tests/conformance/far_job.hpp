@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <memory>
 #include <memory_resource>
 #include <new>
@@ -23,17 +24,17 @@ using sojourn::detail::shm::several_hosts;
 using sojourn::detail::shm::shm_transport;
 using sojourn::detail::tcp::stream_link;
 
-/// Two hosts; the second has one rank more where their number is odd.
+/// Two hosts; the second has one rank more where their number is odd, and some that do nothing.
 class far_job {
  public:
   static constexpr const char* name = "far";
   static constexpr bool copies_memory = false;
 
-  explicit far_job(int ranks, std::uint32_t last_number = 0)
-      : ranks_(ranks), last_number_(last_number) {
-    for (const host h : {host{0, ranks / 2}, host{ranks / 2, ranks - ranks / 2}}) {
+  explicit far_job(int ranks, std::uint32_t last_number = 0, int idle = 0)
+      : ranks_(ranks), all_ranks_(ranks + idle), last_number_(last_number) {
+    for (const host h : {host{0, ranks / 2}, host{ranks / 2, ranks - ranks / 2 + idle}}) {
       hosts_.push_back(h);
-      hosts_.back().bytes = transport_bytes(ranks, h.count);
+      hosts_.back().bytes = transport_bytes(all_ranks_, h.count);
       hosts_.back().memory = mmap(nullptr, hosts_.back().bytes, PROT_READ | PROT_WRITE,
                                   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (hosts_.back().memory == MAP_FAILED) throw std::bad_alloc();
@@ -74,6 +75,12 @@ class far_job {
   sleepers asleep(int rank) const {
     return sleepers(static_cast<std::byte*>(host_of(rank).memory));
   }
+  /// As a rank does that wakes this one, and loses its core before it rings.
+  void ring(int rank) const {
+    const std::uint64_t once = 1;
+    if (write(bells_[static_cast<std::size_t>(rank)], &once, sizeof once) != sizeof once)
+      std::abort();
+  }
   bool is_far(int a, int b) const { return &host_of(a) != &host_of(b); }
   void attach_again(int rank) {
     make(rank);
@@ -98,7 +105,7 @@ class far_job {
     const several_hosts hosts{h.first, h.count, link.get(), bells_[r],
                               std::pmr::new_delete_resource()};
     ends_[r].transport = std::make_unique<shm_transport>(static_cast<std::byte*>(h.memory), rank,
-                                                         ranks_, 1, last_number_, &hosts);
+                                                         all_ranks_, h.count, last_number_, &hosts);
     ends_[r].link = std::move(link);
   }
   void begin(int rank) {
@@ -111,11 +118,19 @@ class far_job {
   }
 
   int ranks_;
+  int all_ranks_;
   std::uint32_t last_number_;
   std::vector<host> hosts_;
   std::vector<std::vector<int>> sockets_;  ///< By this rank and the other.
   std::vector<int> bells_;
   std::vector<end> ends_;
+};
+
+/// Of a host of one rank and another of many, whose rings are shorter.
+class far_job_of_unequal_hosts : public far_job {
+ public:
+  static constexpr const char* name = "far_unequal";
+  explicit far_job_of_unequal_hosts(int ranks) : far_job(ranks, 0, 60) {}
 };
 
 /// The same near the end of messages' numbers.

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "far_job.hpp"
 
@@ -90,6 +92,40 @@ TEST(far_link, a_connection_that_ends_is_told_of_once) {
   // What it goes on to say to that rank has room, and goes nowhere, once the rank is lost.
   r.job.at(1).lose(0);
   for (int i = 0; i < 2000; ++i) ASSERT_TRUE(send(r.job.at(1), 0, message_class::request, 1, 1000));
+}
+
+TEST(far_link, what_came_before_a_connection_ended_arrives_though_this_rank_sends) {
+  for (const int messages : {1, 5, 60}) {
+    rank_of_stranger r;
+    for (int i = 1; i <= messages; ++i) {
+      std::vector<std::byte> bytes;
+      far_frame head{};
+      head.bytes = 1000;
+      head.number = static_cast<std::uint32_t>(i);
+      head.ticket = static_cast<std::uint64_t>(i);
+      append(bytes, head);
+      ASSERT_EQ(send(r.stranger, bytes.data(), bytes.size(), 0),
+                static_cast<ssize_t>(bytes.size()));
+    }
+    close(std::exchange(r.stranger, -1));
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(send(r.job.at(1), 0, message_class::request, 1, 100));
+    for (int i = 0; i < 3; ++i) r.take();
+    EXPECT_EQ(r.got.size(), static_cast<std::size_t>(messages));
+    EXPECT_TRUE(r.is_broken());
+  }
+}
+
+TEST(far_link, a_bell_that_rings_late_costs_one_look) {
+  far_job job(2);
+  job.ring(1);
+  timespec before, after;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+  const std::uint64_t until = sojourn::now_ns() + 200'000'000;
+  job.at(1).wait([] { return false; }, nullptr, until);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+  EXPECT_GE(sojourn::now_ns(), until);
+  EXPECT_LT((after.tv_sec - before.tv_sec) * 1'000'000'000 + after.tv_nsec - before.tv_nsec,
+            50'000'000);
 }
 
 TEST(far_link, what_no_rank_sends_breaks_the_connection_and_nothing_else) {

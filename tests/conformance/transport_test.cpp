@@ -15,8 +15,8 @@ constexpr message_class both_classes[] = {message_class::request, message_class:
 
 template <class Job>
 struct transport_contract : testing::Test {};
-using jobs =
-    testing::Types<shm_job, shm_job_near_wrap, shm_job_near_look, far_job, far_job_near_wrap>;
+using jobs = testing::Types<shm_job, shm_job_near_wrap, shm_job_near_look, far_job,
+                            far_job_of_unequal_hosts, far_job_near_wrap>;
 struct job_name {
   template <class Job>
   static std::string GetName(int) {
@@ -160,6 +160,33 @@ TYPED_TEST(transport_contract, replies_for_one_handler_are_taken_past_all_others
   EXPECT_EQ(wanted_got, wanted_sent);
   EXPECT_GT(wanted_sent, 100u);
   EXPECT_GT(sent[0], 100u);
+}
+
+// However few of those there is room for on the way.
+TYPED_TEST(transport_contract, replies_for_one_handler_are_taken_past_long_ones) {
+  static constexpr int wanted = 7, others = 8;
+  TypeParam job(2);
+  for (std::uint64_t i = 0; i < 10; ++i)
+    ASSERT_TRUE(send(job.at(0), 1, message_class::reply, i, 300'000, others));
+  ASSERT_TRUE(send(job.at(0), 1, message_class::reply, 99, 40, wanted));
+  int taken = 0;
+  for (int looks = 0; looks < 100 && taken == 0; ++looks) {
+    job.settle();
+    taken = job.at(1).poll_replies(
+        [](arrival& a, void* at) {
+          EXPECT_EQ(a.ticket, 99u);
+          static_cast<transport*>(at)->consume(a);
+          return false;
+        },
+        &job.at(1), 1 << 20, wanted);
+  }
+  EXPECT_EQ(taken, 1);
+  std::uint64_t got = 0;
+  for (const auto& m : poll_all(job, 1)) {
+    EXPECT_EQ(m.ticket, got++);
+    EXPECT_TRUE(content_is_right(m));
+  }
+  EXPECT_EQ(got, 10u);
 }
 
 TYPED_TEST(transport_contract, a_full_way_refuses_until_messages_are_consumed) {

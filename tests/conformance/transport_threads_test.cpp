@@ -24,8 +24,8 @@ using namespace std::chrono_literals;
 
 template <class Job>
 struct concurrent_transport : testing::Test {};
-using jobs =
-    testing::Types<shm_job, shm_job_near_wrap, shm_job_near_look, far_job, far_job_near_wrap>;
+using jobs = testing::Types<shm_job, shm_job_near_wrap, shm_job_near_look, far_job,
+                            far_job_of_unequal_hosts, far_job_near_wrap>;
 struct job_name {
   template <class Job>
   static std::string GetName(int) {

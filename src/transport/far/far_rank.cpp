@@ -3,7 +3,7 @@
 
 #include <sys/mman.h>
 
-#include <bit>
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -18,11 +18,11 @@ namespace {
 constexpr message_class both[] = {message_class::reply, message_class::request};
 std::size_t at(message_class kind) { return static_cast<std::size_t>(kind); }
 
-std::size_t memory_bytes(std::size_t capacity) { return sizeof(shm::ring_memory) + capacity; }
+constexpr std::size_t memory_bytes = sizeof(shm::ring_memory) + far_rank::ring_bytes;
 
 /// Touched only as far as messages use it.
-shm::ring_memory* new_ring(std::size_t capacity) {
-  void* memory = mmap(nullptr, memory_bytes(capacity), PROT_READ | PROT_WRITE,
+shm::ring_memory* new_ring() {
+  void* memory = mmap(nullptr, memory_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   return static_cast<shm::ring_memory*>(memory);
@@ -38,24 +38,16 @@ bool is_long(const shm::message_header& message) {
 
 }  // namespace
 
-far_rank::far_rank(std::size_t capacity, std::size_t short_max, std::size_t payload_max,
-                   long_messages& long_ones, std::pmr::memory_resource* memory,
-                   std::uint32_t last_number)
-    : capacity_(capacity),
-      short_max_(short_max),
-      payload_max_(payload_max),
-      window_lines_(capacity / ring_over_window / shm::line),
-      // Twice as many as messages in the window, because numbers leave out 0.
-      slots_(2 * std::bit_ceil(window_lines_)),
-      long_messages_(long_ones),
-      memory_(memory) {
+far_rank::far_rank(std::size_t payload_max, long_messages& long_ones,
+                   std::pmr::memory_resource* memory, std::uint32_t last_number)
+    : payload_max_(payload_max), long_messages_(long_ones), memory_(memory) {
   for (way& w : ways_) {
-    w.out_memory = new_ring(capacity);
-    w.in_memory = new_ring(capacity);
-    w.out.attach(w.out_memory, capacity, last_number);
-    w.in.attach(w.in_memory, capacity, last_number);
+    w.out_memory = new_ring();
+    w.in_memory = new_ring();
+    w.out.attach(w.out_memory, ring_bytes, last_number);
+    w.in.attach(w.in_memory, ring_bytes, last_number);
     w.sent = w.heard = w.said = w.came = last_number;
-    w.lines = runtime_array<std::uint16_t>(slots_);
+    w.lines = runtime_array<std::uint16_t>(slots);
   }
 }
 
@@ -66,8 +58,8 @@ far_rank::~far_rank() {
       if (is_long(*unread)) free_payload(*reinterpret_cast<const far_payload*>(unread + 1));
       w.read->consume(unread->length());
     }
-    munmap(w.out_memory, memory_bytes(capacity_));
-    munmap(w.in_memory, memory_bytes(capacity_));
+    munmap(w.out_memory, memory_bytes);
+    munmap(w.in_memory, memory_bytes);
   }
 }
 
@@ -75,8 +67,8 @@ void far_rank::attach(shm::ring_writer (&out)[2], shm::ring_reader (&in)[2], boo
   stamps_ = stamps;
   for (std::size_t k = 0; k < 2; ++k) {
     way& w = ways_[k];
-    out[k].attach(w.out_memory, capacity_, w.sent);
-    in[k].attach(w.in_memory, capacity_, w.came);
+    out[k].attach(w.out_memory, ring_bytes, w.sent);
+    in[k].attach(w.in_memory, ring_bytes, w.came);
     w.read = &in[k];
   }
 }
@@ -87,12 +79,16 @@ void far_rank::fill_in_heard() {
   for (std::size_t k = 0; k < 2; ++k) going_.head.heard[k] = ways_[k].read->read();
 }
 
+bool far_rank::says_all_that_was_read() const {
+  return ways_[0].said == ways_[0].read->read() && ways_[1].said == ways_[1].read->read();
+}
+
 /// The first message of a class, if there is room for it.
 bool far_rank::give(way& of, message_class kind) {
   const shm::message_header* message = of.out.next();
   if (message == nullptr) return false;
   const std::size_t length = message->length();
-  if (of.unheard_lines + window_lines_of(length, is_long(*message)) > window_lines_) return false;
+  if (of.unheard_lines + window_lines_of(length, is_long(*message)) > window_lines) return false;
   going_.payload = is_long(*message) ? long_messages_.payload(*message)
                                      : std::span(shm::payload_of(message, length),
                                                  length - shm::payload_offset(length));
@@ -114,12 +110,8 @@ bool far_rank::next(outgoing& to) {
       if ((is_going_ = give(ways_[at(kind)], kind))) break;
     }
     if (!is_going_) {
-      const bool is_news =
-          ways_[0].said != ways_[0].read->read() || ways_[1].said != ways_[1].read->read();
-      if (!tells_what_was_read_ || !is_news) {
-        tells_what_was_read_ = false;
-        return false;
-      }
+      if (says_all_that_was_read()) tells_what_was_read_ = false;
+      if (!tells_what_was_read_) return false;
       is_going_ = true;
       going_ = {};
       going_.head.kind = far_frame::only_heard;
@@ -132,15 +124,16 @@ bool far_rank::next(outgoing& to) {
 
 void far_rank::sent() {
   is_going_ = false;
-  tells_what_was_read_ = false;
   for (std::size_t k = 0; k < 2; ++k) ways_[k].said = going_.head.heard[k];
+  // More may have been read since the frame was made.
+  if (says_all_that_was_read()) tells_what_was_read_ = false;
   if (going_.head.kind == far_frame::only_heard) return;
   way& w = ways_[going_.head.kind];
   const shm::message_header* message = w.out.next();
   const std::size_t length = message->length();
   const std::size_t lines = window_lines_of(length, is_long(*message));
   w.sent = going_.head.number;
-  w.lines[w.sent & (slots_ - 1)] = static_cast<std::uint16_t>(lines);
+  w.lines[w.sent & (slots - 1)] = static_cast<std::uint16_t>(lines);
   w.unheard_lines += lines;
   if (is_long(*message)) long_messages_.free(*message);
   w.out.consume(length);
@@ -167,7 +160,7 @@ bool far_rank::hear(const far_frame& head) {
     while (w.heard != head.heard[k]) {
       if (w.heard == w.sent) return false;
       w.heard = shm::number_after(w.heard);
-      w.unheard_lines -= w.lines[w.heard & (slots_ - 1)];
+      w.unheard_lines -= w.lines[w.heard & (slots - 1)];
     }
   }
   return true;
@@ -184,24 +177,33 @@ const char* far_rank::refuses(const far_frame& head) const {
   return nullptr;
 }
 
+/// With each message that comes, so that the numbers compared are never far from each other.
+void far_rank::forget_read(way& of) {
+  std::uint32_t read = 0;
+  while (read < of.long_unread &&
+         static_cast<std::int32_t>(of.read->read() - of.long_ones[read]) >= 0)
+    ++read;
+  if (read == 0) return;
+  std::copy(of.long_ones + read, of.long_ones + of.long_unread, of.long_ones);
+  of.long_unread -= read;
+}
+
 far_rank::incoming far_rank::begin(const far_frame& head) {
   if (const char* why = refuses(head); why != nullptr) return {.why = why};
   if (!hear(head)) return {.why = "has read what was not sent"};
   if (head.kind == far_frame::only_heard) return {};
   way& w = ways_[head.kind];
-  const bool has_long_payload = header_bytes + head.bytes > short_max_;
+  const bool has_long_payload = header_bytes + head.bytes > short_bytes;
   const std::size_t bytes = has_long_payload ? header_bytes + sizeof(far_payload)
                                              : shm::bytes_in_ring(header_bytes + head.bytes);
   w.in.heard(w.read->read());
   shm::message_header* const message = w.in.reserve(bytes);
   if (message == nullptr) return {.why = "sends more than there is room for"};
+  forget_read(w);
   if (has_long_payload) {
-    std::uint32_t& oldest = w.long_ones[w.long_came % long_unread_max];
-    const bool is_read = static_cast<std::int32_t>(w.read->read() - oldest) >= 0;
-    if (w.long_came >= long_unread_max && !is_read)
+    if (w.long_unread == long_unread_max)
       return {.why = "sends more long messages than there is room for"};
-    oldest = head.number;
-    ++w.long_came;
+    w.long_ones[w.long_unread++] = head.number;
   }
   message->ticket = head.ticket;
   message->handler = head.handler;

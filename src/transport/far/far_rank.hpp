@@ -53,11 +53,16 @@ class far_rank {
     virtual void free(const shm::message_header& message) = 0;
   };
 
-  /// Rings of `capacity` bytes. Messages longer than `short_max`, header included, have their
-  /// payload elsewhere, those that come in `memory`; none is longer than `payload_max`.
-  /// `last_number`: see ring_writer::attach.
-  far_rank(std::size_t capacity, std::size_t short_max, std::size_t payload_max,
-           long_messages& long_ones, std::pmr::memory_resource* memory,
+  /// The same in all processes of a job, however many ranks their hosts have: both ends must agree
+  /// on what there is room for.
+  static constexpr std::size_t ring_bytes = 256 << 10;
+  /// The payload of a message that comes and is longer, header included, does not lie in the ring.
+  /// One that goes lies elsewhere from some shorter length on.
+  static constexpr std::size_t short_bytes = 8 << 10;
+
+  /// No message is longer than `payload_max`. What does not lie in a ring of what comes lies in
+  /// `memory`. `last_number`: see ring_writer::attach.
+  far_rank(std::size_t payload_max, long_messages& long_ones, std::pmr::memory_resource* memory,
            std::uint32_t last_number = 0);
   /// Requires: the transport's ends of the rings are still there.
   ~far_rank();
@@ -85,7 +90,6 @@ class far_rank {
   bool next(outgoing& to);
   /// The frame that next() gave has been sent, or copied.
   void sent();
-  /// Whether next() would give one.
 
   /// A frame has come: room for its payload, which is to be filled in before arrived() is called.
   /// A frame without a message has neither. Null, and `why`, when the other rank must not send such
@@ -117,33 +121,35 @@ class far_rank {
     shm::ring_memory* in_memory = nullptr;
     shm::ring_reader out;  ///< Of what the transport has written.
     shm::ring_writer in;
-    shm::ring_reader* read = nullptr;  ///< The transport's end of `in`.
-    std::uint32_t sent = 0;            ///< The last message that has left.
-    std::uint32_t heard = 0;           ///< The last one that the other rank has read.
-    std::uint32_t said = 0;            ///< What it was told last of what was read here.
-    std::uint32_t came = 0;            ///< The last message that has come.
-    std::size_t unheard_lines = 0;     ///< What is sent and not heard of takes there.
-    std::uint32_t long_ones[long_unread_max] = {};  ///< The numbers of those that came last.
-    std::uint32_t long_came = 0;                    ///< How many, ever.
-    std::uint16_t* lines = nullptr;                 ///< Of each of these messages, by number.
+    shm::ring_reader* read = nullptr;            ///< The transport's end of `in`.
+    std::uint32_t sent = 0;                      ///< The last message that has left.
+    std::uint32_t heard = 0;                     ///< The last one that the other rank has read.
+    std::uint32_t said = 0;                      ///< What it was told last of what was read here.
+    std::uint32_t came = 0;                      ///< The last message that has come.
+    std::size_t unheard_lines = 0;               ///< What is sent and not heard of takes there.
+    std::uint32_t long_unread = 0;               ///< So many long messages that came are unread,
+    std::uint32_t long_ones[long_unread_max]{};  ///< and these are their numbers, the oldest first.
+    std::uint16_t* lines = nullptr;              ///< Of each of these messages, by number.
   };
-  std::size_t window_lines_of(std::size_t ring_bytes, bool is_long) const {
-    return is_long ? window_lines_ / longest_of_window : shm::lines_of(ring_bytes) / shm::line;
+  static std::size_t window_lines_of(std::size_t in_ring, bool is_long) {
+    return is_long ? window_lines / longest_of_window : shm::lines_of(in_ring) / shm::line;
   }
   bool hear(const far_frame& head);
   bool give(way& of, message_class kind);
   void fill_in_heard();
+  bool says_all_that_was_read() const;
   const char* refuses(const far_frame& head) const;
+  static void forget_read(way& of);
 
   /// What may be under way or unread at the other end takes at most so much of its ring: the rest
   /// is for what the ring's writer does not know of yet, and for what it skips at the ring's end.
   static constexpr std::size_t ring_over_window = 2;
 
-  std::size_t capacity_;
-  std::size_t short_max_;
+  static constexpr std::size_t window_lines = ring_bytes / ring_over_window / shm::line;
+  /// Of way::lines, a power of two: more than messages in the window, because numbers leave out 0.
+  static constexpr std::size_t slots = 2 * window_lines;
+
   std::size_t payload_max_;
-  std::size_t window_lines_;
-  std::size_t slots_;  ///< A power of two.
   long_messages& long_messages_;
   std::pmr::memory_resource* memory_;
   std::array<way, 2> ways_;

@@ -218,7 +218,7 @@ void shm_transport::attach_far(const several_hosts& hosts, std::uint32_t last_nu
   for (int r = 0; r < ranks_; ++r) {
     if (!is_far(r)) continue;
     auto* rank = ::new (runtime_memory(sizeof(far_rank)))
-        far_rank(layout_.ring_capacity, short_max_, payload_max(), *far_, memory, last_number);
+        far_rank(payload_max(), *far_, memory, last_number);
     rank->attach(peers_[r].out, peers_[r].in, delays_ != nullptr);
     far_->ranks[static_cast<std::size_t>(r)] = rank;
     peers_[r].process = memory_of::another;
@@ -389,8 +389,10 @@ struct alignas(line) shm_transport::passed_over {
   passed_over* next;
   arrival message;
   bool is_long;
+  std::size_t elsewhere;  ///< Bytes of its payload that this rank keeps besides.
   message_header* header() { return header_at(reinterpret_cast<std::byte*>(this + 1)); }
   std::size_t bytes() { return sizeof(passed_over) + header()->length(); }
+  std::size_t bytes_in_all() { return bytes() + elsewhere; }
 };
 
 /// False when so much lies there that the ring is to fill, and its writer to wait.
@@ -400,17 +402,20 @@ bool shm_transport::pass_over(const arrival& a) {
   const auto* header = static_cast<const message_header*>(a.message);
   const std::size_t length = header->length();
   void* room = runtime_resource()->allocate(sizeof(passed_over) + length, alignof(passed_over));
-  auto* kept = ::new (room) passed_over{nullptr, a, (header->flags & flag_long) != 0};
+  auto* kept = ::new (room) passed_over{nullptr, a, (header->flags & flag_long) != 0, 0};
+  const bool is_long_from_afar = kept->is_long && is_far(a.source);
+  if (is_long_from_afar) kept->elsewhere = a.bytes;
   std::memcpy(static_cast<void*>(kept->header()), header, length);
   kept->message.message = kept->header();
   if (!kept->is_long) kept->message.payload = payload_of(kept->header(), length);
   (passed_over_ == nullptr ? passed_over_ : last_passed_over_->next) = kept;
   last_passed_over_ = kept;
-  passed_over_bytes_ += kept->bytes();
+  passed_over_bytes_ += kept->bytes_in_all();
   // poll() and consume() look at such messages where they look at others that are rare.
   kept->header()->flags |= flag_long;
   in_order_ = 0;
-  if (peers_[a.source].in[at(a.kind)].consume(length)) wake_writer(a.source);
+  // Of long ones there is room for few between hosts: their sender is told at once.
+  if (peers_[a.source].in[at(a.kind)].consume(length) || is_long_from_afar) wake_writer(a.source);
   return true;
 }
 
@@ -472,7 +477,7 @@ std::uint64_t shm_transport::due(int source, message_class kind, std::uint64_t n
 
 /// When this rank may deliver something: 0 when it may now, never when nothing has arrived.
 std::uint64_t shm_transport::first_due() {
-  if (delays_ == nullptr) return anything_arrived() ? 0 : never_ns;
+  if (delays_ == nullptr) return anything_here() ? 0 : never_ns;
   const std::uint64_t now = now_ns();
   std::uint64_t first = never_ns;
   for (int source = 0; source < ranks_; ++source) {
@@ -582,7 +587,7 @@ void shm_transport::consume_rare(const arrival& a) {
   if (was_passed_over) {
     passed_over* const gone = passed_over_;
     passed_over_ = gone->next;
-    passed_over_bytes_ -= gone->bytes();
+    passed_over_bytes_ -= gone->bytes_in_all();
     runtime_resource()->deallocate(gone, gone->bytes(), alignof(passed_over));
   } else {
     peers_[a.source].in[at(a.kind)].consume(header->length());
@@ -624,10 +629,11 @@ void shm_transport::tell_writers() {
 }
 
 bool wake_sleeper(wake_line& sleeper) {
-  if (sleeper.asleep.load() == wake_line::is_far) return false;
-  switch (sleeper.asleep.exchange(wake_line::awake)) {
-    case wake_line::awake:
-      return false;
+  std::uint32_t how = sleeper.asleep.load();
+  do {
+    if (how == wake_line::awake || how == wake_line::is_far) return false;
+  } while (!sleeper.asleep.compare_exchange_weak(how, wake_line::awake));
+  switch (how) {
     case wake_line::on_descriptors: {
       const std::uint64_t once = 1;
       (void)!write(sleeper.bell.load(), &once, sizeof once);
@@ -747,6 +753,8 @@ void shm_transport::wait_among_hosts(bool (*other_work)(), void (*around_sleep)(
     const std::uint64_t first = first_due();
     if (mine.asleep.load(std::memory_order_acquire) == wake_line::awake) break;
     if (first == 0 || other_work() || now_ns() >= deadline_ns) break;
+    // Something has come that is held: who has read everything does not sleep on with that.
+    if (has_read_all && first != never_ns) break;
     if (!carrier.arm()) continue;
     if (!std::exchange(sleeps, true) && (has_read_all = first == never_ns)) {
       ++counts.sleeps;
@@ -754,12 +762,11 @@ void shm_transport::wait_among_hosts(bool (*other_work)(), void (*around_sleep)(
     }
     pollfd on[2] = {{carrier.descriptor(), POLLIN, 0}, {far_->bell, POLLIN, 0}};
     sleep_on(on, std::min(first, deadline_ns));
-  }
-  // A bell that rings later wakes the next sleep, which then looks and sleeps on.
-  if (mine.asleep.exchange(wake_line::awake) == wake_line::awake) {
+    // Whoever rings has set the word before, perhaps that of an earlier sleep.
     std::uint64_t rung;
-    (void)!read(far_->bell, &rung, sizeof rung);
+    if ((on[1].revents & POLLIN) != 0) (void)!read(far_->bell, &rung, sizeof rung);
   }
+  mine.asleep.store(wake_line::awake);
   if (has_read_all && around_sleep != nullptr) around_sleep(false);
 }
 

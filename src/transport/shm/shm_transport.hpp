@@ -55,7 +55,8 @@ struct alignas(line) wake_line {
   /// value there reads another process, because `pid` is a number in a PID namespace of its own.
   std::atomic<std::uint64_t> word_at;
   std::atomic<std::uint64_t> word;
-  /// An eventfd, the same in all processes of the host, where the rank sleeps on descriptors.
+  /// An eventfd that does not block, of the same number in all processes of the host: where the
+  /// rank sleeps on descriptors.
   std::atomic<std::int32_t> bell;
   char pad[line - 36];
   std::atomic<std::uint8_t> block_in_use[64];

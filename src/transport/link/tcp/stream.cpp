@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 namespace sojourn::detail::tcp {
 
@@ -23,8 +22,9 @@ stream::stream(int socket)
 
 stream::~stream() { close(socket_); }
 
-bool stream::broken(std::string why) {
-  why_ = std::move(why);
+/// The first reason is the one to tell.
+bool stream::broken(const char* why) {
+  if (why_.empty()) why_ = why;
   return false;
 }
 
@@ -61,8 +61,11 @@ bool stream::write_some(far_rank& to) {
   message.msg_iovlen = payload_left_.empty() ? 1 : 2;
   const ssize_t n = sendmsg(socket_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (n < 0) {
-    if (!would_block()) broken(std::strerror(errno));
-    return false;
+    if (would_block()) return false;
+    takes_no_more_ = true;
+    out_at_ = out_end_ = 0;
+    payload_left_ = {};
+    return broken(std::strerror(errno));
   }
   const auto done = static_cast<std::size_t>(n);
   const std::size_t of_buffer = std::min(done, out_end_ - out_at_);
@@ -73,11 +76,10 @@ bool stream::write_some(far_rank& to) {
   return true;
 }
 
-bool stream::send(far_rank& to) {
-  for (;;) {
+void stream::send(far_rank& to) {
+  while (!takes_no_more_) {
     gather(to);
-    if (!has_unsent()) return true;
-    if (!write_some(to)) return why_.empty();
+    if (!has_unsent() || !write_some(to)) return;
   }
 }
 

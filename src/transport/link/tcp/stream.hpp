@@ -21,9 +21,9 @@ class stream {
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
 
-  /// Sends frames of this rank until there are none or the socket takes no more. False when the
-  /// connection is broken.
-  bool send(far_rank& to);
+  /// Sends frames of this rank until there are none or the socket takes no more. Where it takes
+  /// none for ever, receive() will say so, when what the other end has sent before is taken in.
+  void send(far_rank& to);
   /// Frames of this rank, or parts of them, wait until the socket takes more.
   bool has_unsent() const { return out_at_ != out_end_ || !payload_left_.empty(); }
 
@@ -32,7 +32,7 @@ class stream {
   bool receive(far_rank& from, bool& moved);
 
   int socket() const { return socket_; }
-  /// Why send() or receive() said false: for people.
+  /// Why receive() said false: for people.
   const std::string& why() const { return why_; }
 
  private:
@@ -40,7 +40,7 @@ class stream {
   bool write_some(far_rank& to);
   bool take_frames(far_rank& from);
   bool take_head(far_rank& from);
-  bool broken(std::string why);
+  bool broken(const char* why);
 
   static constexpr std::size_t out_bytes = 64 << 10;
   static constexpr std::size_t in_bytes = 256 << 10;
@@ -60,6 +60,7 @@ class stream {
   std::size_t in_end_ = 0;
   std::span<std::byte> room_left_;  ///< Of the message that is coming.
   bool is_coming_ = false;
+  bool takes_no_more_ = false;
   std::string why_;
 };
 

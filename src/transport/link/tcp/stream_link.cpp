@@ -41,7 +41,7 @@ void stream_link::connected(int rank, int socket) {
 void stream_link::push(int rank) {
   peer& p = at(rank);
   if (p.connection == nullptr) return;
-  if (!p.connection->send(*p.rank)) return breaks(rank);
+  p.connection->send(*p.rank);
   if (p.connection->has_unsent() != p.awaits_room)
     watch(rank, EPOLL_CTL_MOD, p.connection->has_unsent());
 }
