@@ -294,11 +294,18 @@ bool shm_transport::has_room(int to, message_class kind, std::size_t bytes) cons
   return ring.has_room(header_bytes + sizeof(long_payload)) && find_blocks(bytes) >= 0;
 }
 
-/// At most `most` messages of each class from each rank, those of `kind` first.
-[[gnu::always_inline]] inline int shm_transport::poll_rings(bool (*deliver)(arrival&, void*),
-                                                            void* context, int most,
-                                                            message_class kind) {
+int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int most) {
   int delivered = 0;
+  // Replies first; but a rank to which replies never cease must serve requests, too.
+  message_class kind = message_class::reply;
+  if (replies_in_a_row_ >= (most & in_order_)) [[unlikely]] {
+    if (passed_over_ != nullptr) return deliver_passed_over(deliver, context, most);
+    if (far_ != nullptr && replies_in_a_row_ == INT_MAX)
+      return poll_among_hosts(deliver, context, most);
+    if (delays_ != nullptr) return poll_delayed(deliver, context, most);
+    replies_in_a_row_ = 0;
+    kind = message_class::request;
+  }
   peer* const end = peers_ + ranks_;
   peer* const first = peers_ + first_source_;
   for (int classes = 0; classes < 2; ++classes, kind = other(kind)) {
@@ -329,29 +336,12 @@ bool shm_transport::has_room(int to, message_class kind, std::size_t bytes) cons
   return delivered;
 }
 
-int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int most) {
-  // Replies first; but a rank to which replies never cease must serve requests, too.
-  message_class kind = message_class::reply;
-  if (replies_in_a_row_ >= (most & in_order_)) [[unlikely]] {
-    if (passed_over_ != nullptr) return deliver_passed_over(deliver, context, most);
-    if (far_ != nullptr) return poll_among_hosts(deliver, context, most);
-    if (delays_ != nullptr) return poll_delayed(deliver, context, most);
-    replies_in_a_row_ = 0;
-    kind = message_class::request;
-  }
-  return poll_rings(deliver, context, most, kind);
-}
-
+/// As poll() in a job of one host, with the network looked at before.
 int shm_transport::poll_among_hosts(bool (*deliver)(arrival&, void*), void* context, int most) {
   far_->pump_now_and_then();
   if (delays_ != nullptr) return poll_delayed(deliver, context, most);
-  message_class kind = message_class::reply;
-  if (far_->replies_in_a_row >= most) {
-    far_->replies_in_a_row = 0;
-    kind = message_class::request;
-  }
   replies_in_a_row_ = far_->replies_in_a_row;
-  const int delivered = poll_rings(deliver, context, most, kind);
+  const int delivered = poll(deliver, context, most);
   far_->replies_in_a_row = std::exchange(replies_in_a_row_, INT_MAX);
   return delivered;
 }
@@ -437,11 +427,11 @@ bool shm_transport::requests_arrived() const {
   return false;
 }
 
-[[gnu::always_inline]] inline bool shm_transport::poll_reply_here(int source,
-                                                                  bool (*deliver)(arrival&, void*),
-                                                                  void* context, int spins) {
+bool shm_transport::poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) {
+  if (passed_over_ != nullptr) [[unlikely]]
+    return false;
   ring_reader& ring = peers_[source].in[at(message_class::reply)];
-  for (int i = 0; i < spins; ++i) {
+  for (int i = 0; i < reply_spins_; ++i) {
     for (int look = 0; look < looks_a_reply_spin; ++look) {
       if (!ring.has_message()) continue;
       // Requests may have to wait for a while, but not for as long as replies come.
@@ -453,17 +443,19 @@ bool shm_transport::requests_arrived() const {
     }
     if (anything_here() && !ring.has_message()) return false;
   }
-  return false;
+  return reply_spins_ == 0 && poll_reply_otherwise(source, deliver, context);
 }
 
-bool shm_transport::poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) {
-  if (passed_over_ != nullptr) [[unlikely]]
-    return false;
-  if (poll_reply_here(source, deliver, context, reply_spins_)) return true;
+/// Where messages have delays, or there are several hosts.
+bool shm_transport::poll_reply_otherwise(int source, bool (*deliver)(arrival&, void*),
+                                         void* context) {
   if (delays_ != nullptr) return poll_reply_delayed(source, deliver, context);
   // A round trip to another host takes longer than to leave the stack.
-  return far_ != nullptr && spins_for_replies_ && !is_far(source) &&
-         poll_reply_here(source, deliver, context, reply_spins_with_a_core_each);
+  if (far_ == nullptr || !spins_for_replies_ || is_far(source)) return false;
+  reply_spins_ = reply_spins_with_a_core_each;
+  const bool taken = poll_reply(source, deliver, context);
+  reply_spins_ = 0;
+  return taken;
 }
 
 // How messages are delivered that SOJOURN_DELAY holds (delays.hpp).

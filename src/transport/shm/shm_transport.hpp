@@ -178,10 +178,9 @@ class shm_transport final : public transport {
   void attach_far(const several_hosts& hosts, std::uint32_t last_number);
   void wait_among_hosts(bool (*other_work)(), void (*around_sleep)(bool falls_asleep),
                         std::uint64_t deadline_ns);
-  int poll_rings(bool (*deliver)(arrival&, void*), void* context, int most, message_class kind);
   int poll_among_hosts(bool (*deliver)(arrival&, void*), void* context, int most);
   bool anything_here() const;
-  bool poll_reply_here(int source, bool (*deliver)(arrival&, void*), void* context, int spins);
+  bool poll_reply_otherwise(int source, bool (*deliver)(arrival&, void*), void* context);
   arrival arrival_of(const message_header* header, int source, message_class kind);
   std::byte* reserve_long(int to, message_class kind, std::size_t bytes);
   int find_blocks(std::size_t bytes) const;
