@@ -28,6 +28,7 @@ constexpr int ranks_max = 1024;
 constexpr const char* examples = R"(Examples:
   sojourn run -n 4 ./btree                  four ranks of ./btree
   sojourn run -n 4 ./btree --keys words     what follows the program is the program's
+  sojourn run --hosts a:2,b:2 ./btree       ranks 0 and 1 on host a, 2 and 3 on b, by ssh
   sojourn run -n 4 --label ./btree          "[2] " before each line that rank 2 writes
   sojourn run -n 4 --stats ./btree          counters of all ranks, after the job
   sojourn run -n 4 --shared-report ./sor    what shared memory costs, and why
@@ -56,8 +57,8 @@ struct run_formatter : CLI::Formatter {
 /// sentence that says what is right.
 struct run_options {
   CLI::App app{
-      "Starts N processes of one program, or of several, on this host, as one job, and watches "
-      "them."};
+      "Starts N processes of one program, or of several, on this host or on several, as one job, "
+      "and watches them."};
   std::string ranks;
   std::string share;
   std::string stats_json;
@@ -68,6 +69,9 @@ struct run_options {
   std::string grace;
   std::string report;
   std::string restore;
+  std::string hosts;
+  std::string hostfile;
+  std::string starter;
   bool bind = false;
   bool no_bind = false;
   bool label = false;
@@ -104,6 +108,12 @@ struct run_options {
     text("--report", report, "FILE", "Write such reports, also those asked for, to FILE as JSON");
     text("--restore", restore, "PATH",
          "Go on from the checkpoint that the program wrote to PATH, on as many ranks");
+    text("--hosts", hosts, "A:2,B:2",
+         "Start the ranks on these hosts, so many on each, in this order [this host]");
+    text("--hostfile", hostfile, "FILE",
+         "The same from a file, a host a line: 'a:2' or 'a slots=2'");
+    text("--agent", starter, "COMMAND",
+         "What runs a command on a host: COMMAND HOST sojourn agent [ssh -o BatchMode=yes]");
     flag("--dry-run", dry_run, "Show what would be started, and start nothing");
   }
 
@@ -220,6 +230,24 @@ void refuse_values_of_flags(const run_options& options, const std::vector<std::s
   }
 }
 
+/// Where the ranks are to be, when the command line says so.
+void place_ranks(run_request& request, const run_options& options) {
+  const bool list = options.app.count("--hosts") != 0;
+  const bool file = options.app.count("--hostfile") != 0;
+  if (list && file) throw error("--hosts and --hostfile exclude each other");
+  if (!list && !file) {
+    if (options.app.count("--agent") != 0)
+      throw error(
+          "--agent says how other hosts are reached, and neither --hosts nor --hostfile "
+          "names any");
+    return;
+  }
+  check_file_name(options, "--hostfile", "a file", options.hostfile);
+  request.hosts = list ? parse_hosts(options.hosts) : read_hostfile(options.hostfile);
+  request.starter = options.starter;
+  if (file) request.hosts_given_as = "--hostfile " + options.hostfile;
+}
+
 /// Reads what stands before a first ':'.
 run_request parse_job(const std::vector<std::string>& words) {
   run_options options;
@@ -293,6 +321,7 @@ run_request parse_job(const std::vector<std::string>& words) {
   request.shared_report_json = options.shared_report_json;
   request.stats_json = options.stats_json;
   request.dry_run = options.dry_run;
+  place_ranks(request, options);
   return request;
 }
 
@@ -344,11 +373,32 @@ std::vector<std::string> take_part(const std::vector<std::string>& words, std::s
 
 }  // namespace
 
+namespace {
+
+/// How many ranks each host has, now that it is known how many there are.
+run_request shared_out(run_request request) {
+  if (request.hosts.empty()) return request;
+  const bool several = !request.options.parts.empty();
+  share_ranks(request.hosts, request.options.rank_count, request.says_ranks || several,
+              request.hosts_given_as);
+  int ranks = 0;
+  for (const host_ranks& host : request.hosts) ranks += host.ranks;
+  if (ranks > ranks_max)
+    throw error(
+        fmt::format("a job has at most {} ranks, and these hosts have {}", ranks_max, ranks));
+  request.options.rank_count = ranks;
+  request.options.hosts = hosts_text(request.hosts);
+  return request;
+}
+
+}  // namespace
+
 run_request parse_run(const std::vector<std::string>& all) {
   std::size_t end = 0;
   std::vector<std::string> words = take_part(all, end);
   run_request request = parse_job(words);
-  if (!request.help.empty() || end == all.size()) return request;
+  if (!request.help.empty()) return request;
+  if (end == all.size()) return shared_out(std::move(request));
   if (!request.options.restore.empty()) {
     throw error("--restore is for jobs of one program, and this one has several");
   }
@@ -370,8 +420,9 @@ run_request parse_run(const std::vector<std::string>& all) {
                             ranks_max, ranks));
   }
   request.options.rank_count = ranks;
-  return request;
+  return shared_out(std::move(request));
 }
+
 std::string describe_plan(const launch_plan& plan) {
   const launch_options& options = plan.options;
   std::string text = fmt::format("ranks:       {}\n", options.rank_count);
@@ -415,6 +466,47 @@ std::string describe_plan(const launch_plan& plan) {
   return text;
 }
 
+namespace {
+
+/// The exit status.
+int report_stats(const run_request& request, const launch_plan& plan, const launch_result& result,
+                 stats_file& file) {
+  if (request.stats) complain(stats_table(plan, result) + forks_table(result));
+  if (!request.stats_json.empty()) {
+    std::string failure = file.write(stats_json(plan, result));
+    if (!failure.empty()) {
+      complain(fmt::format("sojourn run: {}\n", failure));
+      if (result.status == 0) return 1;
+    }
+  }
+  return result.status;
+}
+
+int run_on_hosts(const run_request& request) {
+  hosts_options options{.job = request.options, .hosts = request.hosts};
+  if (!request.starter.empty()) options.starter = request.starter;
+  if (request.dry_run) {
+    print(describe_hosts(options));
+    return 0;
+  }
+  stats_file file(request.stats_json);
+  const launch_result result = launch_on_hosts(options);
+  // What the hosts have in common: each finds the programs, and its cores, by itself.
+  launch_plan plan;
+  plan.options = request.options;
+  plan.ranks_here = request.options.rank_count;
+  plan.program = request.options.command.front();
+  for (int first = 0; const launch_part& part : request.options.parts) {
+    plan.parts.push_back({first, part.rank_count, part.command, {}});
+    first += part.rank_count;
+  }
+  if (plan.parts.empty())
+    plan.parts.push_back({0, request.options.rank_count, request.options.command, {}});
+  return report_stats(request, plan, result, file);
+}
+
+}  // namespace
+
 int run_command(const std::vector<std::string>& words) {
   run_request request = parse_run(words);
   if (!request.help.empty()) {
@@ -438,26 +530,18 @@ int run_command(const std::vector<std::string>& words) {
     std::string failure = wanted ? report.write(json) : "";
     if (!failure.empty()) complain(fmt::format("sojourn run: {}\n", failure));
   };
-  launch_plan plan = plan_launch(request.options);
   for (const std::string& sentence : unknown_settings()) {
     complain(fmt::format("sojourn run: {}\n", sentence));
   }
+  if (!request.hosts.empty()) return run_on_hosts(request);
+  launch_plan plan = plan_launch(request.options);
   if (!plan.warning.empty()) complain(fmt::format("sojourn run: {}\n", plan.warning));
   if (request.dry_run) {
     print(describe_plan(plan));
     return 0;
   }
   stats_file file(request.stats_json);
-  launch_result result = launch(plan);
-  if (request.stats) complain(stats_table(plan, result) + forks_table(result));
-  if (!request.stats_json.empty()) {
-    std::string failure = file.write(stats_json(plan, result));
-    if (!failure.empty()) {
-      complain(fmt::format("sojourn run: {}\n", failure));
-      if (result.status == 0) return 1;
-    }
-  }
-  return result.status;
+  return report_stats(request, plan, launch(plan), file);
 }
 
 }  // namespace sojourn::tools

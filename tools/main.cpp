@@ -18,6 +18,7 @@
 #include "command_doctor.hpp"
 #include "command_new.hpp"
 #include "command_run.hpp"
+#include "sojourn/hosts.hpp"
 #include "words.hpp"
 
 #ifndef SOJOURN_VERSION
@@ -49,8 +50,28 @@ Try this:
                                     messages, migrations and calls, counted
   sojourn run -n 1 ./master : -n 3 ./worker
                                     two programs, in one job
+  sojourn run --hosts a:2,b:2 ./program
+                                    one job on two hosts
   ./program                         without the command: a job of one rank
 )";
+
+constexpr const char* agent_help = R"(Usage: sojourn agent
+
+Starts and watches the ranks of one host in a job on several. `sojourn run --hosts` starts it there,
+and tells it over standard input what to do; nobody else needs it.
+)";
+
+int agent_command(const std::vector<std::string>& words) {
+  if (words.empty()) return sojourn::run_agent();
+  if (words.front() == "--help" || words.front() == "-h") {
+    sojourn::tools::print(agent_help);
+    return 0;
+  }
+  sojourn::tools::complain(
+      "sojourn agent: there are no options and no arguments; 'sojourn agent --help' says what it "
+      "is\n");
+  return status_not_started;
+}
 
 int dispatch(const std::vector<std::string>& words) {
   using namespace sojourn::tools;
@@ -65,6 +86,7 @@ int dispatch(const std::vector<std::string>& words) {
   if (command == "doctor") return doctor_command(rest);
   if (command == "new") return new_command(rest);
   if (command == "cc") return cc_command(rest);
+  if (command == "agent") return agent_command(rest);
   if (command == "--help" || command == "-h" || command == "help") {
     print(help);
     return 0;

@@ -33,6 +33,9 @@ struct launch_options {
   binding bind = binding::automatic;
   bool label = false;      ///< Put "[rank] " before each line that a rank writes.
   bool share_heap = true;  ///< Ranks map each other's objects; otherwise they send messages only.
+  /// The hosts, as --hosts takes them, for whoever reports how to run the job again; empty: this
+  /// one.
+  std::string hosts = {};
   /// The checkpoint that the job goes on from, as the program named it; empty: none.
   std::string restore = {};
   /// Report what all ranks wait for when none has made progress for so many seconds. 0: never. A
@@ -58,8 +61,10 @@ struct launch_plan {
   launch_options options;
   std::string program;              ///< The file that rank 0 executes.
   std::vector<planned_part> parts;  ///< At least one; together they have all ranks, in order.
-  int cores = 1;                    ///< Cores that the job may use, at least 1.
-  std::vector<int> core_of_rank;    ///< Empty when ranks are not bound.
+  int first_here = 0;               ///< The ranks of this host, which follow each other: …
+  int ranks_here = 1;               ///< … all, unless the job has several hosts.
+  int cores = 1;                    ///< Cores that the job may use here, at least 1.
+  std::vector<int> core_of_rank;    ///< Of this host's, in order. Empty when they are not bound.
   std::string warning;  ///< One sentence about what was asked for and is not possible, or "".
 };
 

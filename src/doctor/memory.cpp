@@ -132,10 +132,10 @@ attempt_result run_worker_thread() {
 }
 
 attempt_result share_memory() {
-  job_fds fds = create_job(ranks_tried, true, 1, false);
+  job_fds fds = create_job({.ranks = ranks_tried});
   address_map map = map_from_environment(ranks_tried);
   if (!can_reserve(map)) return {no_region, ""};
-  map_region(map, 0, fds.heap);
+  map_region(map, 0, fds.heap, {0, ranks_tried});
   auto* word = reinterpret_cast<volatile std::uint64_t*>(
       addresses.heap + (std::uint64_t{1} << addresses.heap_shift));
   pid_t child = fork_helper([&] { *word = job_segment_magic; });

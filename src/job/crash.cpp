@@ -34,6 +34,7 @@
 #include "rpc/thrown.hpp"
 #include "sojourn/detail/owner.hpp"
 #include "sojourn/detail/running.hpp"
+#include "sojourn/objects.hpp"
 
 #ifndef AT_MINSIGSTKSZ
 #define AT_MINSIGSTKSZ 51
@@ -204,7 +205,7 @@ void describe(int signal, const siginfo_t* info, bool writes, const piece* runni
     const int owner = owner_of(address);
     if (owner == no_owner) {
       describe_fault(info);
-    } else if (owner == job.me || job.heap_shared) {
+    } else if (owner == job.me || in_reach(address, 1)) {
       std::snprintf(record->message, sizeof record->message,
                     "an access to the heap of rank %d where no object is", owner);
     } else {

@@ -67,6 +67,7 @@
 #include "sojourn/collectives.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/rank.hpp"
+#include "transport/link/tcp/agent_link.hpp"
 
 namespace sojourn::detail {
 
@@ -142,8 +143,8 @@ int join_job() {
     if (share != nullptr && std::strcmp(share, "on") != 0 && std::strcmp(share, "off") != 0) {
       throw error(format("SOJOURN_SHARE=%s is neither on nor off", share));
     }
-    fds = create_job(1, share == nullptr || std::strcmp(share, "on") == 0,
-                     cores_to_count_on(allowed_cores()), false);
+    fds = create_job({.share_heap = share == nullptr || std::strcmp(share, "on") == 0,
+                      .cores = cores_to_count_on(allowed_cores())});
     self.alone = true;
     for (const std::string& sentence : unknown_settings()) {
       std::fprintf(stderr, "sojourn: %s\n", printable(sentence).c_str());
@@ -185,6 +186,14 @@ int join_job() {
   }
   job.me = rank;
   job.count = static_cast<int>(self.segment->rank_count);
+  job.first_near = static_cast<int>(self.segment->first_here);
+  job.near = static_cast<int>(self.segment->ranks_here);
+  if (self.segment->has_several_hosts()) {
+    for (int r = 0; r < job.count; ++r) {
+      if (self.segment->is_here(r)) close_on_exec(block_of(r).bell);
+    }
+    close_on_exec(block_of(rank).channel);
+  }
   clock_ahead_ns = self.segment->clock_ahead_ns;
   count_in_job(fds.segment);
   close(fds.segment);
@@ -248,11 +257,21 @@ class signals_go_to_worker {
   sigset_t before_;
 };
 
-/// This rank has attached or could not: the last one wakes those that wait.
+/// Async-signal-safe.
+void ring() {
+  std::uint64_t one = 1;
+  (void)!write(self.bell, &one, sizeof one);
+}
+
+/// This rank has attached or could not: the last one wakes those that wait, or their agent, which
+/// waits for those of other hosts.
 void arrive() {
   job_segment& s = *self.segment;
-  if (s.start_arrived.fetch_add(1) + 1 >= s.rank_count) {
+  const std::uint32_t arrived = s.start_arrived.fetch_add(1) + 1;
+  if (arrived >= s.rank_count) {
     syscall(SYS_futex, &s.start_arrived, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  } else if (arrived == s.ranks_here) {
+    ring();
   }
 }
 
@@ -363,12 +382,6 @@ bool rank_is_done() {
     return false;
   }
   return self.main_ended && dispatcher_idle();
-}
-
-/// Async-signal-safe.
-void ring() {
-  std::uint64_t one = 1;
-  (void)!write(self.bell, &one, sizeof one);
 }
 
 /// Prints the report of this rank, the only one of its job.
@@ -503,6 +516,17 @@ void introduce_myself() {
   mine.page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
+/// Where the job has several hosts: the ranks of this one, and what carries messages to others.
+std::optional<shm::several_hosts> hosts_of_job() {
+  const job_segment& s = *self.segment;
+  if (!s.has_several_hosts()) return std::nullopt;
+  static tcp::agent_link carrier(block_of(job.me).channel);
+  return shm::several_hosts{.first_near = static_cast<int>(s.first_here),
+                            .near = static_cast<int>(s.ranks_here),
+                            .carrier = &carrier,
+                            .bell = block_of(job.me).bell};
+}
+
 void live() {
   job_segment& s = *self.segment;
   note_job_begins();
@@ -522,8 +546,9 @@ void live() {
   attach_shared_memory();
   attach_sites();
   attach_records();
+  const std::optional<shm::several_hosts> hosts = hosts_of_job();
   attach_dispatcher(reinterpret_cast<std::byte*>(&s) + s.transport_offset, job.me, job.count,
-                    static_cast<int>(s.cores));
+                    static_cast<int>(s.cores), hosts ? &*hosts : nullptr);
   attach_bundles();
   static const segment_neighbours near(s);
   attach_neighbours(near);
@@ -564,6 +589,7 @@ void live() {
                  job.me, lost);
   }
   end_continuations();
+  wire().finish();
   if (self.status == 0) {
     tell_of_settings();
     tell_of_forks();
@@ -655,7 +681,9 @@ int run_job(int, char**, int (*body)(void*), void* context) {
     refuse_sanitizer_of_program_alone();
     refuse_shadow_stacks();
     refuse_second_exception_record();
-    map_region(map_from_environment(job.count), job.me, heap_fd);
+    map_region(
+        map_from_environment(job.count), job.me, heap_fd,
+        {static_cast<int>(self.segment->first_here), static_cast<int>(self.segment->ranks_here)});
     self.segment = static_cast<job_segment*>(
         move_mapping_to_runtime_memory(self.segment, self.segment->segment_bytes));
     // Most rings and blocks have never been touched: a core dump that held them all would fill

@@ -17,12 +17,12 @@
 
 namespace sojourn::detail {
 
-job_fds create_job(int rank_count, bool share_heap, int cores, bool bound) {
+job_fds create_job(const job_shape& shape) {
   // Not the smaller map of Valgrind, which may run the ranks and not the launcher, or the other way
   // round: large enough for both.
-  address_map map = map_from_environment(rank_count, false);
-  std::size_t transport_offset = job_segment::header_bytes(rank_count);
-  std::size_t bytes = transport_offset + transport_bytes(rank_count);
+  address_map map = map_from_environment(shape.ranks, false);
+  std::size_t transport_offset = job_segment::header_bytes(shape.ranks);
+  std::size_t bytes = transport_offset + transport_bytes(shape.ranks, shape.ranks_here);
   job_fds fds{make_memory_file("sojourn-job", bytes), -1, -1};
   void* memory =
       mmap(nullptr, transport_offset, PROT_READ | PROT_WRITE, MAP_SHARED, fds.segment, 0);
@@ -34,10 +34,12 @@ job_fds create_job(int rank_count, bool share_heap, int cores, bool bound) {
   }
   auto* segment = static_cast<job_segment*>(memory);
   segment->magic = job_segment_magic;
-  segment->rank_count = static_cast<std::uint32_t>(rank_count);
-  segment->share_heap = share_heap ? 1 : 0;
-  segment->cores = static_cast<std::uint32_t>(cores);
-  segment->bound = bound ? 1 : 0;
+  segment->rank_count = static_cast<std::uint32_t>(shape.ranks);
+  segment->first_here = static_cast<std::uint32_t>(shape.first_here);
+  segment->ranks_here = static_cast<std::uint32_t>(shape.ranks_here);
+  segment->share_heap = shape.share_heap ? 1 : 0;
+  segment->cores = static_cast<std::uint32_t>(shape.cores);
+  segment->bound = shape.bound ? 1 : 0;
   if (getrandom(&segment->secret, sizeof segment->secret, 0) != sizeof segment->secret) {
     segment->secret = static_cast<std::uint64_t>(getpid()) * 0x9e3779b97f4a7c15u;
   }
@@ -48,7 +50,7 @@ job_fds create_job(int rank_count, bool share_heap, int cores, bool bound) {
   segment->transport_offset = transport_offset;
   munmap(memory, transport_offset);
   try {
-    if (share_heap) fds.heap = make_memory_file("sojourn-heap", map.heap_bytes());
+    if (shape.share_heap) fds.heap = make_memory_file("sojourn-heap", map.heap_bytes());
     fds.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fds.bell < 0) {
       throw error(format("an eventfd cannot be made: %s%s", std::strerror(errno), doctor_hint));

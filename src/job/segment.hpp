@@ -57,9 +57,8 @@ struct crash_record {
   std::uint32_t is_of_thrown;  ///< 1: the rank's own stack says nothing.
 };
 
-struct alignas(64) rank_block {
-  std::atomic<rank_state> state;
-  std::atomic<std::int32_t> pid;
+/// What the other ranks must know of a rank before they speak with it.
+struct rank_introduction {
   std::uint32_t part;              ///< Which of the job's programs the launcher started here.
   char program[64];                ///< Its name; NUL-terminated.
   std::uint64_t fingerprint;       ///< Equal in ranks that may exchange stacks.
@@ -68,6 +67,13 @@ struct alignas(64) rank_block {
   std::uint64_t stack_bytes;       ///< Of a fiber.
   std::uint64_t main_stack_bytes;
   std::uint64_t page_bytes;
+};
+
+struct alignas(64) rank_block : rank_introduction {
+  std::atomic<rank_state> state;
+  std::atomic<std::int32_t> pid;
+  std::int32_t bell;     ///< Of a rank of this host, where there are several: see several_hosts, …
+  std::int32_t channel;  ///< … and the socket over which it speaks with its agent.
   std::atomic<std::uint32_t> lost;  ///< 1: it has ended in the middle of the job.
   crash_record crash;
 };
@@ -101,6 +107,8 @@ inline constexpr int status_rank_lost = 75;
 struct job_segment {
   std::uint64_t magic;
   std::uint32_t rank_count;
+  std::uint32_t first_here;  ///< The ranks of this host follow each other, …
+  std::uint32_t ranks_here;  ///< … and are all of the job's, where it has one host.
   std::uint32_t share_heap;  ///< 1: heap partitions are mapped by all ranks.
   std::uint32_t cores;       ///< Cores the job may use; fewer than ranks: yield early.
   std::uint32_t bound;       ///< 1: each rank has a core of its own.
@@ -110,7 +118,8 @@ struct job_segment {
   char restore_path[4096];         ///< The checkpoint to go on from; empty: none.
   checkpoint_set restored;         ///< What that checkpoint says.
   std::uint64_t clock_ahead_ns;  ///< Added to now_ns(), so that time goes on from the checkpoint's.
-  std::atomic<std::uint32_t> start_arrived;   ///< Ranks that attached or could not; a futex.
+  /// Ranks of this host that attached or could not; the agent adds those of others. A futex.
+  std::atomic<std::uint32_t> start_arrived;
   std::atomic<std::uint32_t> start_failed;    ///< Ranks that could not: then none goes on.
   std::atomic<std::uint32_t> ranks_lost;      ///< How many ranks have been lost.
   std::atomic<std::uint32_t> telling_locked;  ///< 1: a rank writes to `uses` or `fork_sites`.
@@ -145,6 +154,11 @@ struct job_segment {
     return const_cast<counts_page&>(static_cast<const job_segment*>(this)->counts_of(rank));
   }
   watch_area watch();
+
+  bool has_several_hosts() const { return ranks_here != rank_count; }
+  bool is_here(int rank) const {
+    return static_cast<std::uint32_t>(rank) - first_here < ranks_here;
+  }
 };
 
 /// "sojourn1", and the sizes of what the launcher and the ranks share: a program and a launcher
@@ -168,14 +182,23 @@ inline constexpr const char* job_fds_variable = "SOJOURN_JOB_FDS";
 /// When the launcher is killed, what is left of the job is found by it.
 inline constexpr const char* job_name_variable = "SOJOURN_JOB";
 
-/// Creates the job's memfds and fills in the header. Throws sojourn::error with one sentence.
-/// Used by the launcher and by a program that is a job of one rank.
+struct job_shape {
+  int ranks = 1;  ///< Of the whole job.
+  int first_here = 0;
+  int ranks_here = ranks;
+  bool share_heap = true;
+  int cores = 1;
+  bool bound = false;
+};
+
+/// Creates the memfds of a job on this host and fills in the header. Throws sojourn::error with one
+/// sentence. Used by the launcher and by a program that is a job of one rank.
 struct job_fds {
   int segment;
   int heap;
   int bell;  ///< An eventfd: a rank has something to say to the launcher (observe/watch.hpp).
 };
-job_fds create_job(int rank_count, bool share_heap, int cores, bool bound);
+job_fds create_job(const job_shape& shape);
 
 /// Maps a created segment. Throws sojourn::error.
 job_segment* map_job(int segment_fd);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ranks of one host as they find each other in the job's segment (transport/neighbours.hpp).
-// The job has one host, so all its ranks are neighbours.
 #pragma once
 
 #include <signal.h>
@@ -17,7 +16,7 @@ class segment_neighbours final : public neighbours {
   /// The segment stays mapped as long as this is used.
   explicit segment_neighbours(job_segment& segment) : segment_(segment) {}
 
-  bool include(int) const override { return true; }
+  bool include(int rank) const override { return segment_.is_here(rank); }
   counts_page& counts_of(int rank) const override { return segment_.counts_of(rank); }
   const std::atomic<std::uint32_t>& losses() const override { return segment_.ranks_lost; }
   bool lost(int rank) const override { return segment_.ranks[rank].lost.load() != 0; }

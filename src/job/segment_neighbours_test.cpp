@@ -20,7 +20,7 @@ struct segment_neighbours_of_a_job : testing::Test {
     close(fds.bell);
   }
 
-  const job_fds fds = create_job(ranks, false, 1, false);
+  const job_fds fds = create_job({.ranks = ranks, .share_heap = false});
   job_segment& segment = *map_job(fds.segment);
   const segment_neighbours near{segment};
 };

@@ -79,6 +79,12 @@ resumed_range resumed(const counts_page& page) {
 
 }  // namespace
 
+std::string standstill_text(double seconds) {
+  return format(seconds < 1 ? "no rank has sent a message or run a fiber for %.2f s"
+                            : "no rank has sent a message or run a fiber for %.0f s",
+                seconds < 1 ? seconds : std::floor(seconds));
+}
+
 hang_watcher::hang_watcher(job_segment& job, int bell, double watchdog_seconds)
     : job_(job),
       area_(job.watch()),
@@ -90,7 +96,8 @@ hang_watcher::hang_watcher(job_segment& job, int bell, double watchdog_seconds)
   for (progress& p : progress_) p.since = p.runs_since = progress_at_;
   if (watchdog_ > nanoseconds(0)) {
     sample_at_ = progress_at_;
-    circle_at_ = progress_at_ + watchdog_;
+    // Fibers of several hosts may be in it.
+    if (!job.has_several_hosts()) circle_at_ = progress_at_ + watchdog_;
   }
 }
 
@@ -180,8 +187,9 @@ void hang_watcher::sample(time now) {
     if (!did[r] && (!read[r] || only_polls)) continue;
     progress_[r].since = progress_at_ = now;
     reported_ = false;
+    standstill_.reset();
   }
-  look_at_ranks(now, some_wait);
+  if (!job_.has_several_hosts()) look_at_ranks(now, some_wait);
   // The others may wait for a fiber that sleeps. Their wait counts from the end of that sleep: a
   // fiber that has just woken has done nothing yet.
   if (some_sleep) progress_at_ = now;
@@ -191,16 +199,16 @@ void hang_watcher::sample(time now) {
   for (std::size_t rank = 0; rank < progress_.size(); ++rank) {
     some_wait = sleeps_on(rank) || some_wait;
   }
+  if (quiet >= watchdog_ && job_.has_several_hosts()) {
+    standstill_ = some_wait;
+    return;
+  }
   // When nobody waits, each rank computes for itself.
   if (quiet < watchdog_ || !some_wait) return;
   reported_ = true;
   // This report tells of ranks that compute, too: they need none of their own.
   for (progress& p : progress_) p.is_told = p.is_told || now - p.runs_since >= watchdog_ / 2;
-  double seconds = duration<double>(quiet).count();
-  start({format(seconds < 1 ? "no rank has sent a message or run a fiber for %.2f s"
-                            : "no rank has sent a message or run a fiber for %.0f s",
-                seconds < 1 ? seconds : std::floor(seconds)),
-         false, false, now});
+  start({standstill_text(duration<double>(quiet).count()), false, false, now});
 }
 
 /// True when a fiber of the rank gives its turn often, measured by the time that the rank has had a

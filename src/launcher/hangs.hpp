@@ -18,6 +18,9 @@
 
 namespace sojourn::detail {
 
+/// Why a standstill of so many seconds is reported: a clause.
+std::string standstill_text(double seconds);
+
 class hang_watcher {
  public:
   using clock = std::chrono::steady_clock;
@@ -31,6 +34,10 @@ class hang_watcher {
 
   /// Asks all ranks for a report, unless one is under way.
   void ask(const std::string& why);
+
+  /// Where there are other hosts, nothing is reported of a standstill, which is here alone perhaps.
+  /// None while ranks of this host make progress; else whether some of them wait.
+  std::optional<bool> standstill() const { return standstill_; }
 
   /// Does what is due. Returns the answers when they are complete. `running` tells which processes
   /// have not ended.
@@ -104,6 +111,7 @@ class hang_watcher {
   std::vector<progress> progress_;
   time progress_at_;  ///< When any rank last made progress.
   bool reported_ = false;
+  std::optional<bool> standstill_;
   std::optional<time> circle_at_;    ///< When to look for a circle of waits.
   std::optional<hang_view> waited_;  ///< The first look at a circle that is still to be proven.
   std::set<std::pair<int, std::uint64_t>>

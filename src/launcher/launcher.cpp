@@ -22,6 +22,8 @@
 #include "job/segment.hpp"
 #include "launcher/binding.hpp"
 #include "launcher/guard.hpp"
+#include "launcher/launch_here.hpp"
+#include "launcher/other_hosts.hpp"
 #include "launcher/process.hpp"
 #include "launcher/supervise.hpp"
 #include "memory/address_map.hpp"
@@ -75,8 +77,12 @@ std::string find_program(const std::string& name) {
 class job_memory {
  public:
   explicit job_memory(const launch_plan& plan)
-      : fds_(create_job(plan.options.rank_count, plan.options.share_heap, plan.cores,
-                        !plan.core_of_rank.empty())) {
+      : fds_(create_job({.ranks = plan.options.rank_count,
+                         .first_here = plan.first_here,
+                         .ranks_here = plan.ranks_here,
+                         .share_heap = plan.options.share_heap,
+                         .cores = plan.cores,
+                         .bound = !plan.core_of_rank.empty()})) {
     try {
       segment_ = map_job(fds_.segment);
       for (int rank = 0; rank < plan.options.rank_count; ++rank) {
@@ -117,9 +123,10 @@ class job_memory {
   job_segment* segment_ = nullptr;
 };
 
-std::vector<std::vector<std::uint64_t>> read_counters(const job_segment& job, int rank_count) {
+std::vector<std::vector<std::uint64_t>> read_counters(const job_segment& job) {
   std::vector<std::vector<std::uint64_t>> of_ranks;
-  for (int rank = 0; rank < rank_count; ++rank) {
+  const int first = static_cast<int>(job.first_here);
+  for (int rank = first; rank < first + static_cast<int>(job.ranks_here); ++rank) {
     auto values = job.counts_of(rank).now().values();
     of_ranks.emplace_back(values.begin(), values.end());
     const auto shared = job.counts_of(rank).shared.values();
@@ -210,6 +217,7 @@ std::string command_line(const launch_options& options) {
   };
   bool several = !options.parts.empty();
   text += "sojourn run" + ranks(several ? options.parts.front().rank_count : options.rank_count);
+  if (!options.hosts.empty()) text += " --hosts " + shell_word(options.hosts);
   if (options.bind != binding::automatic) {
     text += options.bind == binding::wanted ? " --bind" : " --no-bind";
   }
@@ -227,6 +235,12 @@ std::string command_line(const launch_options& options) {
 int cores_allowed() { return std::min(static_cast<int>(affinity_cores().size()), quota_cores()); }
 
 launch_plan plan_launch(launch_options options) {
+  return detail::plan_on_host(std::move(options), {});
+}
+
+namespace detail {
+
+launch_plan plan_on_host(launch_options options, std::optional<ranks_of_host> here) {
   if (!options.parts.empty()) {
     long ranks = 0;
     for (const launch_part& part : options.parts) {
@@ -258,21 +272,25 @@ launch_plan plan_launch(launch_options options) {
   }
   for (planned_part& part : plan.parts) part.program = find_program(part.command.front());
   plan.program = plan.parts.front().program;
+  plan.first_here = here ? here->first : 0;
+  plan.ranks_here = here ? here->count : options.rank_count;
   const int allowed = cores_allowed();
   plan.cores = cores_to_count_on(allowed);
   if (options.bind != binding::off) {
-    if (allowed >= options.rank_count) {
+    if (allowed >= plan.ranks_here) {
       std::vector<int> order = binding_order(affinity_cores(), &hardware_threads_beside);
-      order.resize(static_cast<std::size_t>(options.rank_count));
+      order.resize(static_cast<std::size_t>(plan.ranks_here));
       plan.core_of_rank = std::move(order);
     } else if (options.bind == binding::wanted) {
-      plan.warning = "ranks are not bound to cores: " + std::to_string(options.rank_count) +
+      plan.warning = "ranks are not bound to cores: " + std::to_string(plan.ranks_here) +
                      " ranks need a core each, and the job may use " + std::to_string(allowed);
     }
   }
   plan.options = std::move(options);
   return plan;
 }
+
+}  // namespace detail
 
 namespace {
 
@@ -303,24 +321,31 @@ std::vector<fork_figures> read_forks(const job_segment& s, const launch_plan& pl
 
 }  // namespace
 
-launch_result launch(const launch_plan& plan) {
-  int rank_count = plan.options.rank_count;
-  process_state state(open_files_needed(rank_count));
+launch_result launch(const launch_plan& plan) { return detail::launch_here(plan, nullptr); }
+
+namespace detail {
+
+launch_result launch_here(const launch_plan& plan, other_hosts* elsewhere) {
+  process_state state(open_files_needed(plan.ranks_here) +
+                      (elsewhere != nullptr ? elsewhere->open_files_needed() : 0));
   job_guard guard;
   // The guard is among them: as long as this process lives, it is not part of the job.
   std::vector<pid_t> strangers = adopted_children({});
   job_memory memory(plan);
+  if (elsewhere != nullptr) elsewhere->prepare(memory.segment());
   std::vector<started_rank> ranks;
   try {
-    ranks = start_ranks(plan, memory.fds(), state, guard.job_name(), strangers);
+    ranks = start_ranks(plan, memory.segment(), memory.fds(), state, guard.job_name(), strangers);
   } catch (const start_interrupted& interrupted) {
-    return {128 + interrupted.signal, -1, 0, read_counters(memory.segment(), rank_count), {}};
+    return {128 + interrupted.signal, -1, 0, read_counters(memory.segment()), {}};
   }
   supervisor watch(plan, memory.segment(), memory.fds().bell, ranks, state.awaited_signals(),
-                   std::move(strangers), guard);
+                   std::move(strangers), guard, elsewhere);
   watch.run();
   return {watch.status(), watch.failed_rank(), watch.elapsed_seconds(),
-          read_counters(memory.segment(), rank_count), read_forks(memory.segment(), plan)};
+          read_counters(memory.segment()), read_forks(memory.segment(), plan)};
 }
+
+}  // namespace detail
 
 }  // namespace sojourn

@@ -110,6 +110,7 @@ struct child_context {
   cpu_set_t* cores;
   std::size_t cores_bytes;
   job_fds fds;
+  const job_segment* job;
   const char* program;
   char** arguments;
   char** environment;
@@ -127,6 +128,12 @@ struct child_context {
   fcntl(c.fds.segment, F_SETFD, 0);
   if (c.fds.heap >= 0) fcntl(c.fds.heap, F_SETFD, 0);
   fcntl(c.fds.bell, F_SETFD, 0);
+  if (c.job->has_several_hosts()) {
+    const int first = static_cast<int>(c.job->first_here);
+    const int end = first + static_cast<int>(c.job->ranks_here);
+    for (int rank = first; rank < end; ++rank) fcntl(c.job->ranks[rank].bell, F_SETFD, 0);
+    fcntl(c.job->ranks[c.rank].channel, F_SETFD, 0);
+  }
 
   start_failure failure{c.rank, 0, false};
   if (c.core >= 0 && sched_setaffinity(0, c.cores_bytes, c.cores) != 0) {
@@ -186,8 +193,9 @@ std::string describe(const start_failure& failure, const launch_plan& plan) {
   std::string reason = std::strerror(failure.error);
   if (failure.binding) {
     return "cannot bind rank " + std::to_string(failure.rank) + " to core " +
-           std::to_string(plan.core_of_rank[static_cast<std::size_t>(failure.rank)]) + ": " +
-           reason + "; --no-bind starts the job unbound";
+           std::to_string(
+               plan.core_of_rank[static_cast<std::size_t>(failure.rank - plan.first_here)]) +
+           ": " + reason + "; --no-bind starts the job unbound";
   }
   return "cannot start '" + plan.parts[part_of_rank(plan, failure.rank)].command.front() +
          "': " + reason;
@@ -265,8 +273,9 @@ void process_state::restore_in_child() const {
   pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
-std::vector<started_rank> start_ranks(const launch_plan& plan, const job_fds& fds,
-                                      const process_state& state, const std::string& job_name,
+std::vector<started_rank> start_ranks(const launch_plan& plan, const job_segment& job,
+                                      const job_fds& fds, const process_state& state,
+                                      const std::string& job_name,
                                       const std::vector<pid_t>& strangers) {
   std::vector<std::vector<char*>> arguments;
   for (const planned_part& part : plan.parts) {
@@ -288,14 +297,15 @@ std::vector<started_rank> start_ranks(const launch_plan& plan, const job_fds& fd
   std::size_t cores_bytes = CPU_ALLOC_SIZE(core_count);
 
   std::vector<started_rank> ranks;
-  ranks.reserve(static_cast<std::size_t>(plan.options.rank_count));
+  ranks.reserve(static_cast<std::size_t>(plan.ranks_here));
   try {
-    for (int rank = 0; rank < plan.options.rank_count; ++rank) {
+    for (int here = 0; here < plan.ranks_here; ++here) {
+      const int rank = plan.first_here + here;
       pipe_ends output = make_pipe();
       pipe_ends errors = make_pipe();
       rank_environment environment(rank, plan, fds, job_name);
       std::size_t part = part_of_rank(plan, rank);
-      int core = plan.core_of_rank.empty() ? -1 : plan.core_of_rank[static_cast<std::size_t>(rank)];
+      int core = plan.core_of_rank.empty() ? -1 : plan.core_of_rank[static_cast<std::size_t>(here)];
       CPU_ZERO_S(cores_bytes, cores.get());
       if (core >= 0) CPU_SET_S(static_cast<std::size_t>(core), cores_bytes, cores.get());
       child_context context{rank,
@@ -308,6 +318,7 @@ std::vector<started_rank> start_ranks(const launch_plan& plan, const job_fds& fd
                             cores.get(),
                             cores_bytes,
                             fds,
+                            &job,
                             plan.parts[part].program.c_str(),
                             arguments[part].data(),
                             environment.data(),

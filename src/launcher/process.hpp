@@ -61,11 +61,13 @@ struct start_interrupted {
   int signal;
 };
 
-/// Starts all ranks of the plan. When one cannot be started, ends those that were and throws
-/// sojourn::error; when a signal comes meanwhile, start_interrupted. `job_name` is put into their
-/// environment. `strangers` are children of this process that have nothing to do with the job.
-std::vector<started_rank> start_ranks(const launch_plan& plan, const job_fds& fds,
-                                      const process_state& state, const std::string& job_name,
+/// Starts the plan's ranks of this host. When one cannot be started, ends those that were and
+/// throws sojourn::error; when a signal comes meanwhile, start_interrupted. `job_name` is put into
+/// their environment. `strangers` are children of this process that have nothing to do with the
+/// job.
+std::vector<started_rank> start_ranks(const launch_plan& plan, const job_segment& job,
+                                      const job_fds& fds, const process_state& state,
+                                      const std::string& job_name,
                                       const std::vector<pid_t>& strangers);
 
 /// Children of this process but for those in `except`: processes that ranks started, adopted when

@@ -80,10 +80,11 @@ bool crash_is_written(const rank_block& block) {
 
 supervisor::supervisor(const launch_plan& plan, job_segment& job, int bell,
                        const std::vector<started_rank>& ranks, const sigset_t& signals,
-                       std::vector<pid_t> strangers, job_guard& guard)
+                       std::vector<pid_t> strangers, job_guard& guard, other_hosts* elsewhere)
     : plan_(plan),
       job_(job),
       guard_(guard),
+      elsewhere_(elsewhere),
       hangs_(job, bell, plan.options.watchdog_seconds),
       strangers_(std::move(strangers)),
       running_(static_cast<int>(ranks.size())),
@@ -96,17 +97,21 @@ supervisor::supervisor(const launch_plan& plan, job_segment& job, int bell,
   if (!same_file(STDOUT_FILENO, STDERR_FILENO)) {
     sinks_.push_back(std::make_unique<output_sink>(STDERR_FILENO));
   }
-  streams_.reserve(ranks.size() * 2);
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    ranks_.push_back({ranks[rank].pid});
+  const int all = plan.options.rank_count;
+  streams_.reserve(static_cast<std::size_t>(all) * 2);
+  for (int rank = 0; rank < all; ++rank) {
+    const int here = rank - plan.first_here;
+    const bool is_here = here >= 0 && here < plan.ranks_here;
+    const started_rank started =
+        is_here ? ranks[static_cast<std::size_t>(here)] : started_rank{0, -1, -1};
+    ranks_.push_back({started.pid, is_here});
     std::string label = plan.options.label ? '[' + std::to_string(rank) + "] " : "";
-    int writer = static_cast<int>(rank) * 2;
-    streams_.push_back(
-        {output_stream(ranks[rank].output, writer, label, *sinks_.front()), started_});
-    streams_.push_back({output_stream(ranks[rank].errors, writer + 1, label, *sinks_.back()),
-                        started_, ranks.size() > 1});
+    int writer = rank * 2;
+    streams_.push_back({output_stream(started.output, writer, label, *sinks_.front()), started_});
+    streams_.push_back({output_stream(started.errors, writer + 1, label, *sinks_.back()), started_,
+                        is_here && all > 1});
   }
-  if (ranks.size() > 1) look_at_held_at_ = started_ + refusal_look;
+  if (all > 1) look_at_held_at_ = started_ + refusal_look;
   if (signal_fd_ < 0) {
     int reason = errno;
     signal_ranks(SIGKILL);
@@ -136,12 +141,13 @@ void supervisor::run() {
     wait_for_events();
     // Signals first: Ctrl-C reaches the ranks as well, and their deaths by it are not failures.
     take_signals();
+    if (elsewhere_ != nullptr) elsewhere_->look(*this);
     for (auto& sink : sinks_) {
       sink->write_some();
       if (sink->failure() != 0) on_output_failure(*sink);
     }
     meet_deadlines();
-    if (all_ended() && !end_orphans_at_ && !streams_open() && !reported_) {
+    if (all_ended() && !end_orphans_at_ && !streams_open() && !reported_ && may_report()) {
       if (first_failure_) report_failure();
       if (ending_ == ending::none) tell_of_settings();
       reported_ = true;
@@ -162,8 +168,12 @@ void supervisor::wait_for_events() {
     waits.push_back({s.stream.wants_read() && !s.held ? s.stream.fd() : -1, POLLIN, 0});
   }
 
+  const std::size_t streams_end = waits.size();
+  if (elsewhere_ != nullptr) elsewhere_->add_waits(waits);
+
   int timeout_ms = -1;
-  bool must_report = all_ended() && !end_orphans_at_ && !streams_open() && !output_pending();
+  bool must_report =
+      all_ended() && !end_orphans_at_ && !streams_open() && !output_pending() && may_report();
   if (must_report) {
     timeout_ms = 0;
   } else if (std::optional<time> deadline = next_deadline()) {
@@ -173,7 +183,7 @@ void supervisor::wait_for_events() {
   if (poll(waits.data(), waits.size(), timeout_ms) <= 0) return;
 
   time now = clock::now();
-  for (std::size_t i = 0; i < streams_.size(); ++i) {
+  for (std::size_t i = 0; first_stream + i < streams_end; ++i) {
     if (waits[first_stream + i].revents == 0) continue;
     streams_[i].stream.read_some();
     streams_[i].last_read = now;
@@ -191,6 +201,7 @@ std::optional<supervisor::time> supervisor::next_deadline() const {
     consider(deadline);
   }
   if (ending_ == ending::none && !all_ended()) consider(hangs_.next_deadline());
+  if (elsewhere_ != nullptr) consider(elsewhere_->next_deadline());
   for (const watched_stream& s : streams_) {
     if (s.stream.has_partial_line() && s.stream.sink().is_terminal()) {
       consider(s.last_read + partial_line_patience);
@@ -227,12 +238,14 @@ void supervisor::on_quit() {
 }
 
 void supervisor::report_hang(const hang_view& view) {
+  if (elsewhere_ != nullptr) return elsewhere_->tell_waits(view);
   hang_report report = explain(view, "sojourn run: ");
   say(report.text);
   if (plan_.options.on_hang_report) plan_.options.on_hang_report(report.json);
   if (!view.proven && !report.no_main_goes_on) return;
   ending_ = ending::deadlock;
   status_ = status_deadlock;
+  tell_others();
   say("sojourn run: the job was ended; its exit status is " + std::to_string(status_) + "\n");
   kill_ranks();
 }
@@ -313,6 +326,7 @@ void supervisor::on_signal(int signal) {
   if (ending_ == ending::none) {
     ending_ = ending::signal;
     status_ = 128 + signal;
+    tell_others();
     signal_ranks(SIGTERM);
     kill_at_ = clock::now() + terminate_grace;
     if (all_ended()) drop_output_at_ = clock::now();
@@ -422,6 +436,7 @@ void supervisor::fail(const rank_end& end) {
     also_failed_.push_back(end.rank);
   }
   status_ = job_status(*first_failure_, block(first_failure_->rank).crash);
+  tell_others();
 
   symbol_file_ = part_of(first_failure_->rank).program;
   // A rank may be the child of a wrapper, so what a living rank executes is the better source of
@@ -494,8 +509,42 @@ void supervisor::on_output_failure(const output_sink& sink) {
     say(std::string("sojourn run: cannot write the job's output: ") +
         std::strerror(sink.failure()) + "\n");
   }
+  tell_others();
   signal_ranks(SIGTERM);
   kill_at_ = clock::now() + terminate_grace;
+}
+
+void supervisor::end_by_signal(int signal) { on_signal(signal); }
+
+void supervisor::lose_elsewhere(int rank) {
+  tell_of_loss(rank);
+  if (ending_ != ending::none) return;
+  ending_ = ending::elsewhere;
+  const auto grace =
+      std::chrono::ceil<milliseconds>(std::chrono::duration<double>(plan_.options.grace_seconds));
+  kill_at_ = clock::now() + std::max(grace, last_words);
+}
+
+void supervisor::end_at_once(const std::string& sentence, int status) {
+  if (!sentence.empty()) say("sojourn run: " + sentence + "\n");
+  if (ending_ == ending::none) {
+    ending_ = ending::elsewhere;
+    status_ = status;
+    tell_others();
+  }
+  if (!killed_ && !all_ended()) kill_ranks();
+}
+
+void supervisor::ask_for_waits() { hangs_.ask("a report was asked for"); }
+
+/// A rank that failed here may not have been the first of the job: the others know.
+bool supervisor::may_report() const {
+  return elsewhere_ == nullptr || !first_failure_ || elsewhere_->was_first().has_value();
+}
+
+void supervisor::tell_others() {
+  if (elsewhere_ != nullptr)
+    elsewhere_->ends_job(first_failure_ ? first_failure_->rank : -1, status_);
 }
 
 void supervisor::on_all_ended() {
@@ -577,7 +626,14 @@ void supervisor::tell_of_settings() {
   }
 }
 
-void supervisor::report_failure() { say((death_told_ ? "" : death_text()) + end_text()); }
+void supervisor::report_failure() {
+  if (elsewhere_ != nullptr && !*elsewhere_->was_first()) {
+    // The host of the first one reports how the job has ended.
+    also_failed_.insert(also_failed_.begin(), first_failure_->rank);
+    return say(then_failed_text(-1, false));
+  }
+  say((death_told_ ? "" : death_text()) + end_text());
+}
 
 /// Who has died, and of what.
 std::string supervisor::death_text() const {
@@ -600,13 +656,11 @@ std::string supervisor::death_text() const {
   return text;
 }
 
-/// What the first death has led to.
-std::string supervisor::end_text() const {
-  const rank_end& end = *first_failure_;
-  bool refused = is_refusal(end) && is_plain_exit(end);
+/// Of the ranks that failed later. `refused`: those that refused as well need no mention.
+std::string supervisor::then_failed_text(int first, bool refused) const {
   std::string text;
   for (int rank : also_failed_) {
-    if (rank == end.rank) continue;
+    if (rank == first) continue;
     rank_end other = end_of(rank);
     if (refused && is_refusal(other)) continue;
     std::string named = plan_.parts.size() > 1 ? ", " + part_of(rank).command.front() : "";
@@ -614,6 +668,14 @@ std::string supervisor::end_text() const {
             std::to_string(other.pid) + named + ") " + describe_end(other, block(rank).crash) +
             "\n";
   }
+  return text;
+}
+
+/// What the first death has led to.
+std::string supervisor::end_text() const {
+  const rank_end& end = *first_failure_;
+  bool refused = is_refusal(end) && is_plain_exit(end);
+  std::string text = then_failed_text(end.rank, refused);
   if (ranks_.size() > 1 && !refused) {
     text += "sojourn run: the job was ended; its exit status is " + std::to_string(status_) + "\n";
   }

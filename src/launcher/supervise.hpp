@@ -15,6 +15,7 @@
 #include "job/segment.hpp"
 #include "launcher/guard.hpp"
 #include "launcher/hangs.hpp"
+#include "launcher/other_hosts.hpp"
 #include "launcher/output.hpp"
 #include "launcher/process.hpp"
 #include "launcher/report.hpp"
@@ -22,15 +23,15 @@
 
 namespace sojourn::detail {
 
-class supervisor {
+class supervisor final : private host_supervision {
  public:
   /// `job` outlives this object. Ranks ring `bell`. `signals` are blocked. `strangers` are children
   /// of this process that have nothing to do with the job. `guard` is dismissed when the job has
-  /// ended.
+  /// ended. `elsewhere`: null when all ranks are on this host; `ranks` are those that are.
   supervisor(const launch_plan& plan, job_segment& job, int bell,
              const std::vector<started_rank>& ranks, const sigset_t& signals,
-             std::vector<pid_t> strangers, job_guard& guard);
-  ~supervisor();
+             std::vector<pid_t> strangers, job_guard& guard, other_hosts* elsewhere = nullptr);
+  ~supervisor() override;
   supervisor(const supervisor&) = delete;
   supervisor& operator=(const supervisor&) = delete;
 
@@ -47,10 +48,10 @@ class supervisor {
   using time = clock::time_point;
 
   /// Why the job is being ended. The first reason counts.
-  enum class ending { none, failure, signal, output_lost, deadlock };
+  enum class ending { none, failure, signal, output_lost, deadlock, elsewhere };
 
   struct rank_process {
-    pid_t pid;
+    pid_t pid;  ///< 0: on another host.
     bool running = true;
     bool killed = false;  ///< By us: its death by SIGKILL says nothing about it.
     std::optional<int> wait_status = {};
@@ -61,6 +62,12 @@ class supervisor {
     time last_read;
     bool held = false;  ///< Not read yet, for its rank may only repeat what another says.
   };
+
+  void end_by_signal(int signal) override;
+  void lose_elsewhere(int rank) override;
+  void end_at_once(const std::string& sentence, int status) override;
+  void ask_for_waits() override;
+  std::optional<bool> standstill() const override { return hangs_.standstill(); }
 
   void wait_for_events();
   std::optional<time> next_deadline() const;
@@ -78,6 +85,8 @@ class supervisor {
   void on_output_failure(const output_sink& sink);
   void on_all_ended();
 
+  void tell_others();
+  bool may_report() const;
   void fail(const rank_end& end);
   void signal_ranks(int signal);
   void kill_ranks();
@@ -88,6 +97,7 @@ class supervisor {
   void report_failure();
   std::string death_text() const;
   std::string end_text() const;
+  std::string then_failed_text(int first, bool refused) const;
   bool is_plain_exit(const rank_end& end) const;
 
   rank_end end_of(int rank) const;
@@ -105,6 +115,7 @@ class supervisor {
   const launch_plan& plan_;
   job_segment& job_;
   job_guard& guard_;
+  other_hosts* elsewhere_;
   hang_watcher hangs_;
   std::vector<pid_t> strangers_;
   std::vector<rank_process> ranks_;

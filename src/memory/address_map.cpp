@@ -184,7 +184,7 @@ obstacle why_not_reserved(const address_map& map, int reason) {
           "SOJOURN_REGION_GIB to a smaller region"};
 }
 
-void map_region(const address_map& map, int rank, int heap_fd) {
+void map_region(const address_map& map, int rank, int heap_fd, ranks_of_host near) {
   if (int reason = reserve_region(map); reason != 0) {
     obstacle o = why_not_reserved(map, reason);
     throw error(o.what + ": " + o.remedy + doctor_hint);
@@ -193,11 +193,14 @@ void map_region(const address_map& map, int rank, int heap_fd) {
   // overcommit.
   std::uint64_t partition = std::uint64_t{1} << map.heap_shift;
   std::uint64_t first = map.heap + static_cast<std::uint64_t>(rank) * partition;
-  std::uint64_t where = heap_fd >= 0 ? map.heap : first;
-  std::uint64_t size = heap_fd >= 0 ? map.heap_bytes() : partition;
+  // A partition of a rank that is not there has no memory: an access to it faults.
+  std::uint64_t skipped = heap_fd >= 0 ? static_cast<std::uint64_t>(near.first) * partition : 0;
+  std::uint64_t where = heap_fd >= 0 ? map.heap + skipped : first;
+  std::uint64_t size =
+      heap_fd >= 0 ? static_cast<std::uint64_t>(near.count) * partition : partition;
   int fd = heap_fd >= 0 ? heap_fd : make_memory_file("sojourn-heap", size);
   if (mmap(reinterpret_cast<void*>(where), size, PROT_READ | PROT_WRITE,
-           MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0) == MAP_FAILED) {
+           MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, static_cast<off_t>(skipped)) == MAP_FAILED) {
     throw error(format("the heap cannot be mapped: %s%s", std::strerror(errno), doctor_hint));
   }
   close(fd);
@@ -214,8 +217,8 @@ void map_region(const address_map& map, int rank, int heap_fd) {
   job.my_heap_bytes = partition;
   job.quick_heap_bytes = job.checked ? 0 : partition;
   job.heap_shared = heap_fd >= 0;
-  job.reach = job.heap_shared ? map.heap : first;
-  job.reach_bytes = job.heap_shared ? partition * static_cast<std::uint64_t>(job.count) : partition;
+  job.reach = where;
+  job.reach_bytes = size;
 }
 
 namespace {

@@ -113,10 +113,16 @@ struct obstacle {
 /// returned.
 obstacle why_not_reserved(const address_map& map, int reason);
 
-/// Reserves the region and maps the heap: all partitions of `heap_fd`, or, when it is -1, this
-/// rank's partition alone. Sets `addresses` and the heap words of `job`. Throws sojourn::error with
-/// the reason and the remedy.
-void map_region(const address_map& map, int rank, int heap_fd);
+/// Ranks of one host, whose numbers follow each other.
+struct ranks_of_host {
+  int first;
+  int count;
+};
+
+/// Reserves the region and maps the heap: the partitions of the ranks `near` of `heap_fd`, or, when
+/// it is -1, this rank's partition alone. Sets `addresses` and the heap words of `job`. Throws
+/// sojourn::error with the reason and the remedy.
+void map_region(const address_map& map, int rank, int heap_fd, ranks_of_host near = {0, 1});
 
 /// Zeroed memory for the runtime's own tables, never freed, in the region's private part. Stale
 /// copies of addresses of these tables lie on every stack; in the private part they are never taken

@@ -82,9 +82,11 @@ int wake_sleepers(bool idle) {
 
 active_transport& wire() { return *dispatcher.transport; }
 
-void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cores) {
+void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cores,
+                       const shm::several_hosts* hosts) {
   void* room = runtime_memory(sizeof(active_transport));
-  dispatcher.transport = ::new (room) active_transport(transport_memory, rank, ranks, cores);
+  dispatcher.transport =
+      ::new (room) active_transport(transport_memory, rank, ranks, cores, 0, hosts);
   dispatcher.looks_until_idle =
       dispatcher.transport->spins_for_replies() ? looks_until_idle : looks_until_idle_when_crowded;
   dispatcher.own.attach(rank, dispatcher.transport->payload_max());
@@ -231,6 +233,8 @@ void open_posts() {
   if (takes_posts()) dispatcher.posts.open();
 }
 int close_posts() { return takes_posts() ? dispatcher.posts.close() : 0; }
+
+bool waits_for_room() { return dispatcher.waiting_senders != 0 || dispatcher.waiting_replies != 0; }
 
 bool dispatcher_idle() {
   return posted.first == nullptr && first_shut_out == nullptr && shut_out_tasks.first == nullptr &&

@@ -13,8 +13,10 @@ namespace sojourn::detail {
 /// This rank's transport. Requires: attach_dispatcher.
 active_transport& wire();
 
-/// Requires: the region and the segment are mapped, handlers registered.
-void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cores);
+/// Requires: the region and the segment are mapped, handlers registered. `hosts`: null when all
+/// ranks are on this one.
+void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cores,
+                       const shm::several_hosts* hosts = nullptr);
 
 /// Runs fibers and handlers until done() holds.
 void dispatch_until(bool (*done)());
@@ -53,6 +55,9 @@ bool takes_posts();
 /// From now on other threads may post; and no longer: returns how many functions will never run.
 void open_posts();
 int close_posts();
+
+/// True when a message of this rank waits for room.
+bool waits_for_room();
 
 /// True when nothing is left to do on this rank but to wait for messages.
 bool dispatcher_idle();

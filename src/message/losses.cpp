@@ -39,6 +39,7 @@ void meet_losses() {
       }
       queue->swap(stay);
     }
+    dispatcher.transport->lose(rank);
     on_dispatch.fail_waits(rank);
   }
 }

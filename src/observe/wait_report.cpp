@@ -52,25 +52,31 @@ bool watch_area::ask(int rank, std::uint32_t request, bool brief) const {
 
 void watch_area::wake(int rank) const { (void)asleep_.wake(rank); }
 
-bool watch_area::nothing_can_happen() const {
+std::optional<watch_area::rest> watch_area::at_rest(int first, int count) const {
   // A rank that sleeps in both passes, in one epoch, slept in between; it sends nothing then, and
   // its counts and its time to wake are those of its falling asleep. So all counts are of the
   // moment between the passes. Epochs only grow: their sum is the same when each is. (No list of
   // them: a rank that falls asleep allocates nothing.)
-  std::uint64_t in_flight = 0;
+  rest all;
+  for (int rank = first; rank < first + count; ++rank) {
+    if (!is_asleep(rank)) return std::nullopt;
+    all.epochs += of(rank).epoch.load();
+    if (of(rank).wakes_at_ns.load() != 0 || of(rank).may_be_woken.load() != 0) return std::nullopt;
+    all.sent += of(rank).sent.load();
+    all.received += of(rank).received.load();
+  }
   std::uint64_t epochs = 0;
-  for (int rank = 0; rank < ranks_; ++rank) {
-    if (!is_asleep(rank)) return false;
+  for (int rank = first; rank < first + count; ++rank) {
+    if (!is_asleep(rank)) return std::nullopt;
     epochs += of(rank).epoch.load();
-    if (of(rank).wakes_at_ns.load() != 0 || of(rank).may_be_posted.load() != 0) return false;
-    in_flight += of(rank).sent.load() - of(rank).received.load();
   }
-  if (in_flight != 0) return false;
-  for (int rank = 0; rank < ranks_; ++rank) {
-    if (!is_asleep(rank)) return false;
-    epochs -= of(rank).epoch.load();
-  }
-  return epochs == 0;
+  if (epochs != all.epochs) return std::nullopt;
+  return all;
+}
+
+bool watch_area::nothing_can_happen() const {
+  const std::optional<rest> all = at_rest(0, ranks_);
+  return all && all->sent == all->received;
 }
 
 }  // namespace sojourn::detail

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "sojourn/detail/ticket.hpp"
 #include "transport/sleepers.hpp"
@@ -142,8 +143,9 @@ struct alignas(64) rank_watch {
   std::atomic<std::uint32_t> stack_given;    ///< … and by a stack.
   std::atomic<std::int32_t> thread;          ///< Its worker, as the kernel numbers it.
   std::atomic<std::uint32_t> interruptible;  ///< 1: by SIGURG, which the program leaves to us.
-  /// 1: when it last fell asleep, its program had threads of its own, which may post.
-  std::atomic<std::uint32_t> may_be_posted;
+  /// 1: when it last fell asleep, something that `received` does not count could wake it: a thread
+  /// of its program, which may post, or room at a rank of another host.
+  std::atomic<std::uint32_t> may_be_woken;
 };
 
 struct alignas(64) job_watch {
@@ -180,10 +182,21 @@ class watch_area {
   /// Wakes a rank that sleeps, which then looks for what has changed.
   void wake(int rank) const;
 
+  /// Ranks that all sleep at one moment, each as long as its epoch is the same.
+  struct rest {
+    std::uint64_t epochs = 0;  ///< Their sum, which grows when one of them wakes.
+    std::uint64_t sent = 0;    ///< By all of them, until they fell asleep.
+    std::uint64_t received = 0;
+    friend bool operator==(const rest&, const rest&) = default;
+  };
+  /// None when one of these ranks does not sleep, or may wake by itself.
+  std::optional<rest> at_rest(int first, int count) const;
+
   /// True when it is proven that nothing will happen in this job any more: every rank sleeps,
   /// none until a time, no other thread may post, all messages sent were received, and all this was
   /// so, without a break, at one moment. (Mattern, Algorithms for distributed termination
-  /// detection, 1987: two counts around that moment.)
+  /// detection, 1987: two counts around that moment.) Never with several hosts: there the head of
+  /// the job proves it.
   bool nothing_can_happen() const;
 
  private:

@@ -120,9 +120,9 @@ TEST_F(sleeping_job, can_go_on_when_any_rank_sleeps_until_a_time) {
 
 TEST_F(sleeping_job, can_go_on_when_another_thread_may_post) {
   for (int r = 0; r < ranks; ++r) {
-    area.of(r).may_be_posted.store(1);
+    area.of(r).may_be_woken.store(1);
     EXPECT_FALSE(area.nothing_can_happen());
-    area.of(r).may_be_posted.store(0);
+    area.of(r).may_be_woken.store(0);
   }
 }
 

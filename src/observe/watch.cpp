@@ -372,7 +372,9 @@ void around_sleep(bool falls_asleep) {
   mine.sent.store(own.sent + collective.sent, std::memory_order_relaxed);
   mine.received.store(own.received + collective.received, std::memory_order_relaxed);
   mine.wakes_at_ns.store(next_timer_ns == never_ns ? 0 : next_timer_ns, std::memory_order_relaxed);
-  mine.may_be_posted.store(takes_posts() && has_more_threads() ? 1 : 0, std::memory_order_relaxed);
+  const bool may_be_woken =
+      (takes_posts() && has_more_threads()) || (job.near != job.count && waits_for_room());
+  mine.may_be_woken.store(may_be_woken ? 1 : 0, std::memory_order_relaxed);
   mine.epoch.fetch_add(1);
   // Whoever is the last to fall asleep sees all others asleep.
   auto ranks = static_cast<std::uint32_t>(area.ranks());

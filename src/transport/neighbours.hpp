@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a rank reads and writes of other ranks without a message. That works among the ranks of one
 // host, which share the job's segment and one clock (now_ns()); code that uses it must have another
-// way for ranks of other hosts. Today a job has one host.
+// way for ranks of other hosts.
 #pragma once
 
 #include <atomic>

@@ -108,6 +108,12 @@ class transport {
   virtual void wait(bool (*other_work)(), void (*around_sleep)(bool falls_asleep) = nullptr,
                     std::uint64_t deadline_ns = never_ns) = 0;
 
+  /// The rank has ended in the middle of the job, and all that came from it has been read: from now
+  /// on there is room for whatever goes to it, which nobody reads.
+  virtual void lose(int rank) = 0;
+  /// Returns when everything that was committed has left this process, so that it may end.
+  virtual void finish() = 0;
+
   /// Copies bytes once between this rank's memory and another's; the other rank does nothing for
   /// it. False when that is not possible between these two ranks, or when the other's process has
   /// ended: then a part may have been copied, which counts for nothing. Throws sojourn::error when

@@ -44,7 +44,7 @@ slowest=0
 while read -r ranks share victim signal delay_ms <&3; do
   round=$((round + 1))
   what="round $round of seed $seed: $ranks ranks, share $share, signal $signal to $victim after $delay_ms ms"
-  before=$(ls /dev/shm)
+  before=$(shared_names)
   # More operations than can be done meanwhile.
   "$sojourn" run -n "$ranks" --share "$share" "$work/btree" --ops 268435456 >"$out" 2>"$err" </dev/null &
   launcher=$!
@@ -76,6 +76,6 @@ while read -r ranks share victim signal delay_ms <&3; do
   [ "$elapsed_ms" -lt $limit_ms ] || fail "$what: it took $elapsed_ms ms to end"
   [ "$elapsed_ms" -le $slowest ] || slowest=$elapsed_ms
   ! alive "$work/btree" || fail "$what: a process is left"
-  [ "$(ls /dev/shm)" = "$before" ] || fail "$what: something is left in /dev/shm"
+  expect_no_names_but "$before" "$what: "
 done 3<"$work/draws"
 echo "chaos: $round rounds, $named deaths of ranks named, the slowest end took $slowest ms"

@@ -29,6 +29,7 @@ inline constexpr unsigned patience_seconds = 60;
 /// Whether the system copies from one process to another, as Linux does and emulators do not. There
 /// bulk data that is not shared goes in messages.
 inline bool system_copies() {
+  if (!sojourn::is_near(0) || !sojourn::is_near(sojourn::rank_count() - 1)) return false;
   const char* asked = std::getenv("SOJOURN_READ_MEMORY");
   if (asked != nullptr && std::strcmp(asked, "off") == 0) return false;
   char from = 1;

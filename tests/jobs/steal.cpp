@@ -463,7 +463,8 @@ void all_ranks_without_work_get_children() {
     const stay here;
     fork(leaf, 0).get();  // now the others know that this rank forks
     sleep_for(std::chrono::milliseconds(2));
-    const auto others = static_cast<std::size_t>(rank_count() - 1);
+    std::size_t others = 0;  // of this host: children of forks stay there
+    for (rank_t r = 1; r < rank_count(); ++r) others += is_near(r) ? 1 : 0;
     const std::uint64_t until = now_ns() + 10'000'000'000;
     std::vector<future<void>> children;
     while (busy.size() < others && now_ns() < until) {

@@ -66,4 +66,10 @@ until_true() {
 
 not() { ! "$@"; }
 lines_in() { [ "$(wc -l <"$1" 2>/dev/null || echo 0)" -ge "$2" ]; }
+
+# What the system shares by name. Other programs of this host use it, too: they take back what they make,
+# and what a job leaves would stay.
+shared_names() { ls -A /dev/shm 2>/dev/null; }
+no_new_names() { [ -z "$(shared_names | grep -vxF -e "$1")" ]; }
+expect_no_names_but() { until_true 5000 no_new_names "$1" || fail "${2-}something is left in /dev/shm"; }
 expect_gone() { until_true 1000 not alive "$1" || fail "a process with '$1' is left"; }

@@ -3,7 +3,7 @@
 # Signals to the launcher end all ranks; nothing is left, whatever ends the job.
 . "$(dirname "$0")/lib.sh"
 
-shm_before=$(ls -A /dev/shm 2>/dev/null)
+names_before=$(shared_names)
 
 # start WORDS...: a job of four fake ranks in the background; leaves $launcher.
 start() {
@@ -181,4 +181,4 @@ expect_err 'rank 0 .* exited with status 6'
 expect_gone stays-100
 [ -s "$work/read" ] || fail 'output was dropped'
 
-[ "$(ls -A /dev/shm 2>/dev/null)" = "$shm_before" ] || fail 'something is left in /dev/shm'
+expect_no_names_but "$names_before"

@@ -129,17 +129,19 @@ bool has_fork_below(const void* variable);
 struct job_view {
   int me = 0;
   int count = 1;
+  int first_near = 0;  ///< The ranks of this host follow each other.
+  int near = 1;
   std::uint64_t my_heap = 0;  ///< First address of this rank's heap partition.
   std::uint64_t my_heap_bytes = 0;
   /// my_heap_bytes; but 0 in checked mode, so that every access takes the path of remote accesses,
   /// where checks are made. So local accesses need no test for checked mode.
   std::uint64_t quick_heap_bytes = 0;
   std::uint64_t reach = 0;        ///< First address of the heaps that are mapped here …
-  std::uint64_t reach_bytes = 0;  ///< … this rank's own, or all ranks'.
+  std::uint64_t reach_bytes = 0;  ///< … this rank's own, or those of all ranks of this host.
   /// First address of rank 0's partition; before the job, one that makes every address foreign.
   std::uint64_t heap = std::uint64_t{1} << 63;
   unsigned heap_shift = 63;  ///< log2 of a partition's bytes.
-  bool heap_shared = false;  ///< Other ranks' partitions are mapped here.
+  bool heap_shared = false;  ///< Those of the other ranks of this host are mapped here.
   bool overrides = false;    ///< SOJOURN_VIA names call sites.
   bool checked = false;      ///< Checked mode is on.
 };

@@ -122,6 +122,10 @@ bool far_rank::next(outgoing& to) {
   return true;
 }
 
+bool far_rank::has_outgoing() {
+  return !is_lost_ && (ways_[0].out.next() != nullptr || ways_[1].out.next() != nullptr);
+}
+
 void far_rank::sent() {
   is_going_ = false;
   for (std::size_t k = 0; k < 2; ++k) ways_[k].said = going_.head.heard[k];

@@ -88,6 +88,8 @@ class far_rank {
   /// The frame that goes next: replies first. The same one until sent(). False when there is none,
   /// or no room for one at the other end.
   bool next(outgoing& to);
+  /// A message waits, if only for room at the other end.
+  bool has_outgoing();
   /// The frame that next() gave has been sent, or copied.
   void sent();
 

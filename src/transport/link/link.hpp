@@ -27,6 +27,9 @@ class link {
   /// those that have spoken last, which costs less.
   virtual void pump(bool thoroughly) = 0;
 
+  /// Something that goes to this rank has not left this process yet. Never of a lost rank.
+  virtual bool has_unsent(int rank) = 0;
+
   /// Readable (poll(2)) when pump() would move something, once arm() has said true.
   virtual int descriptor() const = 0;
   /// To be called before a sleep on the descriptor. False when there is something to pump now.

@@ -237,8 +237,28 @@ void shm_transport::begin() {
 }
 
 void shm_transport::lose(int rank) {
+  if (!is_far(rank)) return;
   far_->at(rank)->lose();
   far_->carrier.lose(rank);
+}
+
+void shm_transport::finish() {
+  if (far_ == nullptr) return;
+  constexpr std::uint64_t look_again_ns = 10'000'000;
+  const auto unsent = [this] {
+    for (int r = 0; r < ranks_; ++r) {
+      if (is_far(r) && far_->carrier.has_unsent(r)) return true;
+    }
+    return false;
+  };
+  for (int r = 0; r < ranks_; ++r) {
+    if (is_far(r)) far_->carrier.push(r);
+  }
+  while (unsent()) {
+    pollfd on[1] = {{far_->carrier.descriptor(), POLLIN, 0}};
+    if (far_->carrier.arm()) sleep_on(on, now_ns() + look_again_ns);
+    far_->carrier.pump(true);
+  }
 }
 
 int shm_transport::free_blocks(int count, int begin, int end) const {
@@ -350,8 +370,14 @@ int shm_transport::poll_replies(bool (*deliver)(arrival&, void*), void* context,
                                 int only) {
   if (passed_over_ != nullptr && only == any_handler) [[unlikely]]
     return deliver_passed_over(deliver, context, most);
-  if (far_ != nullptr) [[unlikely]]
-    far_->pump_now_and_then();
+  if (far_ != nullptr) [[unlikely]] {
+    // A signal handler asks for those of one handler: nothing is allocated there.
+    if (only == any_handler) {
+      far_->pump_now_and_then();
+    } else {
+      far_->carrier.pump(false);
+    }
+  }
   int delivered = 0;
   for (int source = 0; source < ranks_; ++source) {
     ring_reader& ring = peers_[source].in[at(message_class::reply)];

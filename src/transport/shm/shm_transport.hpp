@@ -146,8 +146,8 @@ class shm_transport final : public transport {
 
   bool has_room(int to, message_class kind, std::size_t bytes) const override;
 
-  /// A far rank is lost: there is room for all that goes to it, which nobody reads.
-  void lose(int rank);
+  void lose(int rank) override;
+  void finish() override;
 
   bool delays_messages() const override { return delays_ != nullptr; }
   std::uint64_t way_ns() const override { return delays_ == nullptr ? 0 : delays_->way_ns(); }

@@ -26,7 +26,7 @@ for ranks; do
   # Without libdw there are no lines and no inlined functions.
   [ "$lines" = 1 ] || sed -i -e '/ at .*:[0-9]*\( (inlined)\)*$/d' "$work/wanted"
   for share in on off; do
-    before=$(ls /dev/shm)
+    before=$(shared_names)
     try run -n $ranks --share $share "$program"
     expect_status "$wanted_status"
     expect_faster_than_ms 2000
@@ -39,6 +39,6 @@ for ranks; do
     again="on host $(uname -n); to run it again: .*sojourn run -n $ranks $([ $share = on ] || echo '--share off ')$program"
     expect_err "$again"
     expect_gone "^$program"
-    [ "$(ls /dev/shm)" = "$before" ] || fail 'something is left in /dev/shm'
+    expect_no_names_but "$before"
   done
 done

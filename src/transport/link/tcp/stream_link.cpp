@@ -40,7 +40,7 @@ void stream_link::connected(int rank, int socket) {
 
 void stream_link::push(int rank) {
   peer& p = at(rank);
-  if (p.connection == nullptr) return;
+  if (p.connection == nullptr) return connect(rank);
   p.connection->send(*p.rank);
   if (p.connection->has_unsent() != p.awaits_room)
     watch(rank, EPOLL_CTL_MOD, p.connection->has_unsent());
@@ -61,7 +61,7 @@ void stream_link::receive(int rank) {
 }
 
 void stream_link::pump(bool thoroughly) {
-  if (!thoroughly && last_speakers_[0] != none) {
+  if (!thoroughly) {
     for (int rank : last_speakers_) {
       if (rank != none) receive(rank);
     }
@@ -71,6 +71,10 @@ void stream_link::pump(bool thoroughly) {
   epoll_event events[events_at_once];
   const int n = epoll_wait(epoll_, events, events_at_once, 0);
   for (int i = 0; i < n; ++i) {
+    if (events[i].data.u32 == other) {
+      on_other();
+      continue;
+    }
     const int rank = static_cast<int>(events[i].data.u32);
     if ((events[i].events & ~std::uint32_t{EPOLLOUT}) != 0) {
       spoke(rank);
@@ -78,6 +82,20 @@ void stream_link::pump(bool thoroughly) {
     }
     if ((events[i].events & EPOLLOUT) != 0) push(rank);
   }
+}
+
+void stream_link::watch_also(int descriptor) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u32 = other;
+  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0)
+    die("epoll_ctl: %s", std::strerror(errno));
+}
+
+bool stream_link::has_unsent(int rank) {
+  peer& p = at(rank);
+  return !p.rank->is_lost() &&
+         (p.rank->has_outgoing() || (p.connection != nullptr && p.connection->has_unsent()));
 }
 
 void stream_link::close(int rank) {

@@ -24,12 +24,22 @@ class stream_link : public link {
   void begin(std::span<far_rank* const> ranks) override;
   void push(int rank) override;
   void pump(bool thoroughly) override;
+  bool has_unsent(int rank) override;
   int descriptor() const override { return epoll_; }
   bool arm() override { return true; }  // what has not been looked at keeps the descriptor readable
   int next_broken(const char*& why) override;
   void lose(int rank) override;
 
+ protected:
+  /// There is something to send to a rank that is not connected: called at each push.
+  virtual void connect(int) {}
+  /// A thorough pump also calls on_other() when `descriptor` is readable.
+  void watch_also(int descriptor);
+  virtual void on_other() {}
+
  private:
+  static constexpr std::uint32_t other = ~std::uint32_t{0};
+
   struct peer {
     far_rank* rank = nullptr;
     std::unique_ptr<stream> connection;

@@ -1,0 +1,817 @@
+// SPDX-License-Identifier: Apache-2.0
+// The head of a job on several hosts: starts an agent on each, brings their ranks together, passes
+// on what they print, and decides how the job ends. It has no ranks of its own.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <optional>
+
+#include "base/kernel_files.hpp"
+#include "base/printable.hpp"
+#include "hosts/addresses.hpp"
+#include "hosts/control_line.hpp"
+#include "hosts/handshake.hpp"
+#include "hosts/plan_record.hpp"
+#include "hosts/starting_line.hpp"
+#include "launcher/hangs.hpp"
+#include "launcher/output.hpp"
+#include "launcher/process.hpp"
+#include "observe/hang_report.hpp"
+#include "sojourn/clock.hpp"
+#include "sojourn/errors.hpp"
+#include "sojourn/hosts.hpp"
+
+extern char** environ;
+
+namespace sojourn::detail {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using time_point = steady_clock::time_point;
+
+// How long a caller has to prove who it is, and how many may be about it at once.
+constexpr milliseconds caller_patience{1000};
+constexpr std::size_t callers_most = 256;
+// After so long it is said which hosts are waited for; after so long the job is given up.
+constexpr milliseconds slow_after{3000};
+constexpr milliseconds start_patience{30'000};
+// Agents end their ranks within a second. After so long what is left of them is ended from here.
+constexpr milliseconds end_patience{4000};
+// From the end of all ranks to that of the commands that have started the agents.
+constexpr milliseconds goodbye_patience{2000};
+constexpr milliseconds quit_patience{2000};
+// An agent gives its ranks at most 10 s to say what they wait for.
+constexpr milliseconds report_patience{12'000};
+// What a starter's descendants write later is not passed on.
+constexpr milliseconds pipe_patience{500};
+
+constexpr int head_writer = 1 << 30;
+
+/// The variables that ranks on all hosts get as they are here.
+std::vector<std::pair<std::string, std::string>> settings_for_ranks() {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals == text.npos) continue;
+    const std::string name = text.substr(0, equals);
+    const bool is_of_one_rank =
+        name == rank_variable || name == job_fds_variable || name == job_name_variable;
+    if (is_of_one_rank) continue;
+    if (name.rfind("SOJOURN_", 0) == 0 || name == "PATH" || name == "LD_LIBRARY_PATH")
+      all.emplace_back(name, text.substr(equals + 1));
+  }
+  return all;
+}
+
+std::string own_file() {
+  char path[4096];
+  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
+  return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : "sojourn";
+}
+
+std::string command_of(const hosts_options& options) {
+  return options.command.empty() ? own_file() : options.command;
+}
+
+std::string starting_command(const hosts_options& options, const host_ranks& host) {
+  return options.starter + ' ' + shell_word(host.name) + ' ' + shell_word(command_of(options)) +
+         " agent";
+}
+
+std::string ranks_text(int first, int count) {
+  return count == 1 ? "rank " + std::to_string(first)
+                    : "ranks " + std::to_string(first) + " to " + std::to_string(first + count - 1);
+}
+
+class head {
+ public:
+  head(const hosts_options& options, const process_state& state);
+  ~head();
+  head(const head&) = delete;
+  head& operator=(const head&) = delete;
+
+  launch_result run();
+
+ private:
+  enum class stage { starting, joined, arrived, ended };
+
+  struct host {
+    host_ranks wanted;
+    int first;
+    pid_t pid = 0;  ///< Of the command that starts the agent there; 0: it has ended.
+    int input = -1;
+    std::unique_ptr<control_line> line;
+    stage is = stage::starting;
+    std::string listens_at = {};
+    std::vector<rank_introduction> ranks = {};
+    std::vector<std::vector<std::uint64_t>> counters = {};
+    std::optional<watch_area::rest> rests = {};  ///< All its ranks sleep.
+    bool still_rests = false;                    ///< The answer to `question_`.
+    std::optional<bool> stands_still = {};       ///< Whether some of its ranks wait, then.
+    std::vector<rank_view> waits = {};           ///< Of its ranks, when they were asked for.
+  };
+  struct caller {
+    accepting proves;
+    int socket;
+    time_point until;
+  };
+
+  void start(host& h);
+  void wait_for_events();
+  std::optional<time_point> next_deadline() const;
+  void take_signals();
+  void meet_deadlines();
+  void accept_callers();
+  void hear_callers();
+  void hear(host& h);
+  void hear(host& h, const control_line::message& m);
+  void feed_input();
+  void reap();
+  void begin_ranks();
+  void look_for_absent();
+  void look_for_deadlock();
+  void look_for_standstill();
+  void hear_rest(host& h, record_reader& fields, bool rests);
+  void ask_for_waits(const std::string& why, bool proven);
+  void report_waits();
+  void lose(host& h);
+  void on_starter_end(host& h, int wait_status);
+  void lose_output(int reason);
+  void on_signal(int signal);
+  void end_job(int status, int failed_rank, const host* told_by, control kind,
+               const record_writer& fields);
+  void refuse(const std::string& sentence);
+  void kill_starters();
+  void say(const std::string& text);
+  bool all(bool (*is_so)(const host&)) const {
+    return std::all_of(hosts_.begin(), hosts_.end(), is_so);
+  }
+  bool streams_open() const {
+    return std::any_of(streams_.begin(), streams_.end(),
+                       [](const output_stream& s) { return s.is_open(); });
+  }
+  bool output_pending() const {
+    return std::any_of(sinks_.begin(), sinks_.end(),
+                       [](const auto& s) { return s->has_pending(); });
+  }
+
+  const hosts_options& options_;
+  job_secret secret_ = new_secret();
+  std::uint64_t canary_;
+  listener listens_;
+  int signal_fd_;
+  std::vector<host> hosts_;
+  std::vector<caller> callers_;
+  std::vector<std::unique_ptr<output_sink>> sinks_;
+  std::vector<output_stream> streams_;
+  std::string input_;  ///< What rank 0 is still to read.
+  bool input_open_ = true;
+
+  std::uint64_t last_question_ = 0;
+  std::uint64_t question_ = 0;  ///< Whether all hosts still rest; 0: none is open.
+  bool standstill_told_ = false;
+  std::optional<hang_view> report_;  ///< That has been asked for.
+  std::optional<time_point> report_by_;
+
+  bool is_ending_ = false;
+  bool goodbye_said_ = false;
+  int status_ = 0;
+  int failed_rank_ = -1;
+  time_point begun_ = steady_clock::now();
+  time_point all_ended_at_ = begun_;
+  std::optional<time_point> slow_at_ = begun_ + slow_after;
+  std::optional<time_point> give_up_at_ = begun_ + start_patience;
+  std::optional<time_point> kill_at_;
+  std::optional<time_point> close_streams_at_;
+  std::optional<time_point> quit_again_until_;
+};
+
+head::head(const hosts_options& options, const process_state& state)
+    : options_(options),
+      listens_(listen_anywhere()),
+      signal_fd_(signalfd(-1, &state.awaited_signals(), SFD_CLOEXEC | SFD_NONBLOCK)) {
+  if (signal_fd_ < 0) throw error(std::string("cannot wait for signals: ") + std::strerror(errno));
+  const job_secret drawn = new_secret();
+  std::memcpy(&canary_, drawn.data(), sizeof canary_);
+  // As create_job() makes it.
+  canary_ = (canary_ | 0x100) & ~std::uint64_t{0xff};
+  sinks_.push_back(std::make_unique<output_sink>(STDOUT_FILENO));
+  if (!same_file(STDOUT_FILENO, STDERR_FILENO))
+    sinks_.push_back(std::make_unique<output_sink>(STDERR_FILENO));
+  int first = 0;
+  for (const host_ranks& wanted : options.hosts) {
+    hosts_.push_back({.wanted = wanted, .first = first, .line = nullptr});
+    first += wanted.ranks;
+  }
+  for (host& h : hosts_) start(h);
+}
+
+head::~head() {
+  kill_starters();
+  for (host& h : hosts_) {
+    if (h.pid != 0) waitpid(h.pid, nullptr, 0);
+    if (h.input >= 0) close(h.input);
+  }
+  for (const caller& c : callers_) close(c.socket);
+  close(listens_.socket);
+  close(signal_fd_);
+}
+
+// --- Starting
+
+/// Runs the command that starts the agent on a host, with pipes in place of the three standard
+/// descriptors.
+void head::start(host& h) {
+  int ends[3][2];
+  for (int i = 0; i < 3; ++i) {
+    if (pipe2(ends[i], O_CLOEXEC) != 0) {
+      const int reason = errno;
+      while (i-- > 0) close(ends[i][0]), close(ends[i][1]);
+      throw error(std::string("no pipe can be made to an agent: ") + std::strerror(reason));
+    }
+  }
+  const std::string command = "exec " + starting_command(options_, h.wanted);
+  const pid_t self = getpid();
+  h.pid = fork();
+  if (h.pid == 0) {
+    // Ctrl-C goes to the head, which passes it on. What the head leaves when it is killed ends, and
+    // agents notice that the head has gone.
+    setsid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != self) _exit(127);
+    dup2(ends[0][0], 0);
+    dup2(ends[1][1], 1);
+    dup2(ends[2][1], 2);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    std::signal(SIGPIPE, SIG_DFL);
+    execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  const int reason = errno;
+  close(ends[0][0]);
+  close(ends[1][1]);
+  close(ends[2][1]);
+  h.input = ends[0][1];
+  for (int fd : {ends[0][1], ends[1][0], ends[2][0]}) fcntl(fd, F_SETFL, O_NONBLOCK);
+  const int writer = static_cast<int>(streams_.size());
+  streams_.emplace_back(ends[1][0], writer, "", *sinks_.front());
+  streams_.emplace_back(ends[2][0], writer + 1, "", *sinks_.back());
+  if (h.pid < 0) {
+    h.pid = 0;
+    throw error(std::string("no process can be started for an agent: ") + std::strerror(reason));
+  }
+  starting_line line{.secret = secret_,
+                     .host = static_cast<std::uint32_t>(&h - hosts_.data()),
+                     .head = addresses_of_host()};
+  for (address& a : line.head) a.set_port(listens_.port);
+  const std::string text = to_text(line);
+  // A pipe takes so much at once. Whoever does not read it will be missed.
+  (void)!write(h.input, text.data(), text.size());
+  // Rank 0 alone reads what follows.
+  if (h.first != 0) close(std::exchange(h.input, -1));
+}
+
+void head::accept_callers() {
+  for (;;) {
+    const int s = accept4(listens_.socket, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (s < 0) return;
+    if (callers_.size() >= callers_most) {
+      close(s);
+      continue;
+    }
+    callers_.push_back({accepting(secret_), s, steady_clock::now() + caller_patience});
+  }
+}
+
+void head::hear_callers() {
+  const time_point now = steady_clock::now();
+  std::erase_if(callers_, [&](caller& c) {
+    progress how = c.proves.go_on(c.socket);
+    if (how == progress::hello_came) {
+      const hello& said = c.proves.said();
+      const bool is_wanted = said.what_for == purpose::agent && said.from < hosts_.size() &&
+                             hosts_[said.from].line == nullptr && !is_ending_;
+      how = is_wanted ? c.proves.go_on(c.socket) : progress::refused;
+    }
+    if (how == progress::waits && now < c.until) return false;
+    host* const h = how == progress::done ? &hosts_[c.proves.said().from] : nullptr;
+    if (h == nullptr || h->line != nullptr || h->is != stage::starting) {
+      close(c.socket);
+      return true;
+    }
+    keep_watch_of(c.socket);
+    h->line = std::make_unique<control_line>(c.socket);
+    h->is = stage::joined;
+    return true;
+  });
+  if (!all([](const host& h) { return h.is != stage::starting; })) return;
+  slow_at_.reset();
+  give_up_at_.reset();
+}
+
+// --- What agents say
+
+void head::hear(host& h) {
+  if (h.line == nullptr) return;
+  h.line->move();
+  while (auto m = h.line->next()) hear(h, *m);
+  if (h.line->has_ended() && h.is != stage::ended) lose(h);
+}
+
+void head::hear(host& h, const control_line::message& m) {
+  record_reader fields(m.fields);
+  switch (m.kind) {
+    case control::introduces:
+      if (fields.number() != hosts_version())
+        refuse("host " + h.wanted.name +
+               " has another version of Sojourn: install the same on all");
+      return;
+    case control::asks_time: {
+      const std::uint64_t number = fields.number();
+      return h.line->send(control::time, record_writer().number(number).number(now_ns()));
+    }
+    case control::wants_plan: {
+      if (is_ending_) return h.line->send(control::stop);
+      char folder[PATH_MAX];
+      host_plan plan{.job = options_.job,
+                     .here = {h.first, h.wanted.ranks},
+                     .canary = canary_,
+                     .folder = getcwd(folder, sizeof folder) != nullptr ? folder : "/",
+                     .settings = settings_for_ranks()};
+      record_writer text;
+      put(text, plan);
+      return h.line->send(control::plan, text);
+    }
+    case control::listens:
+      h.listens_at = fields.text();
+      return;
+    case control::arrived:
+      for (int i = 0; i < h.wanted.ranks; ++i) h.ranks.push_back(read_introduction(fields));
+      h.is = stage::arrived;
+      look_for_absent();
+      if (all([](const host& one) { return one.is == stage::arrived; })) begin_ranks();
+      return;
+    case control::ends_job: {
+      const int rank = fields.small_number();
+      const int status = fields.small_number();
+      if (!is_ending_) h.line->send(control::first);
+      return rank < 0 ? end_job(status, rank, &h, control::stop, {})
+                      : end_job(status, rank, &h, control::lost,
+                                record_writer().number(static_cast<std::uint64_t>(rank)));
+    }
+    case control::rests:
+    case control::moves:
+      return hear_rest(h, fields, m.kind == control::rests);
+    case control::stands_still:
+      h.stands_still = fields.number() != 0;
+      return look_for_standstill();
+    case control::goes_on_again:
+      h.stands_still.reset();
+      standstill_told_ = false;
+      return;
+    case control::waits:
+      h.waits.clear();
+      for (int i = 0; i < h.wanted.ranks; ++i) h.waits.push_back(read_rank_view(fields));
+      if (report_ &&
+          all([](const host& one) { return one.is == stage::ended || !one.waits.empty(); }))
+        report_waits();
+      return;
+    case control::refuses:
+      return refuse("host " + h.wanted.name + ": " + fields.text());
+    case control::ended: {
+      const int status = fields.small_number();
+      h.is = stage::ended;
+      for (std::uint64_t left = fields.number(); left > 0 && fields.is_sound(); --left) {
+        std::vector<std::uint64_t>& counts = h.counters.emplace_back();
+        for (std::uint64_t n = fields.number(); n > 0 && fields.is_sound(); --n)
+          counts.push_back(fields.number());
+      }
+      if (status != 0) return end_job(status, -1, &h, control::stop, {});
+      return look_for_absent();
+    }
+    default:
+      return;
+  }
+}
+
+/// Where the ranks of a host have ended without joining the job, and those of another wait for
+/// them.
+void head::look_for_absent() {
+  const auto waits = std::find_if(hosts_.begin(), hosts_.end(), [](const host& h) {
+    return h.is == stage::arrived || (h.is == stage::ended && !h.ranks.empty());
+  });
+  const auto absent = std::find_if(hosts_.begin(), hosts_.end(), [](const host& h) {
+    return h.is == stage::ended && h.ranks.empty();
+  });
+  if (waits == hosts_.end() || absent == hosts_.end() || is_ending_) return;
+  say("sojourn run: " + ranks_text(absent->first, absent->wanted.ranks) + " on host " +
+      absent->wanted.name + " ended without joining the job, and " +
+      ranks_text(waits->first, waits->wanted.ranks) + " on host " + waits->wanted.name +
+      " joined it: all ranks of a job call run(), or none\nsojourn run: the job was ended; its "
+      "exit "
+      "status is 1\n");
+  end_job(1, absent->first, nullptr, control::stop, {});
+}
+
+/// All ranks of all hosts have arrived: each host learns what the others say.
+void head::begin_ranks() {
+  record_writer ranks;
+  for (const host& h : hosts_) {
+    for (const rank_introduction& rank : h.ranks) {
+      ranks.text(h.listens_at);
+      put(ranks, rank);
+    }
+  }
+  for (host& h : hosts_) h.line->send(control::goes_on, ranks);
+}
+
+// --- Hangs
+
+/// A host that rests sends nothing. When all have said that they rest, are asked again after the
+/// last of them has said so, and still rest as before, then all rested at one moment in between;
+/// and if all messages that were sent until then have been received, nothing can happen any more.
+/// (Mattern, Algorithms for distributed termination detection, 1987.)
+void head::look_for_deadlock() {
+  question_ = 0;
+  std::uint64_t in_flight = 0;
+  for (const host& h : hosts_) {
+    if (!h.rests || h.is != stage::arrived) return;
+    in_flight += h.rests->sent - h.rests->received;
+  }
+  if (in_flight != 0 || is_ending_) return;
+  question_ = ++last_question_;
+  for (host& h : hosts_) {
+    h.still_rests = false;
+    h.line->send(control::still_rests, record_writer().number(question_));
+  }
+}
+
+void head::hear_rest(host& h, record_reader& fields, bool rests) {
+  const std::uint64_t number = fields.number();
+  if (number != 0 && number != question_) return;
+  const auto before = h.rests;
+  h.rests.reset();
+  if (rests) h.rests = read_rest(fields);
+  if (number == 0 || !rests || h.rests != before) return look_for_deadlock();
+  h.still_rests = true;
+  if (!all([](const host& one) { return one.still_rests; })) return;
+  question_ = 0;
+  ask_for_waits("no fiber of any rank can go on, and no message is on its way", true);
+}
+
+void head::look_for_standstill() {
+  const bool some_wait = std::any_of(hosts_.begin(), hosts_.end(),
+                                     [](const host& h) { return h.stands_still.value_or(false); });
+  // When nobody waits, each rank computes for itself.
+  if (standstill_told_ || !some_wait ||
+      !all([](const host& h) { return h.is == stage::ended || h.stands_still.has_value(); }))
+    return;
+  standstill_told_ = true;
+  ask_for_waits(standstill_text(options_.job.watchdog_seconds), false);
+}
+
+void head::ask_for_waits(const std::string& why, bool proven) {
+  if (is_ending_) return;
+  const bool is_asked = report_.has_value();
+  if (!is_asked || proven) report_ = hang_view{.why = why, .proven = proven, .ranks = {}};
+  if (is_asked) return;
+  report_by_ = steady_clock::now() + report_patience;
+  for (host& h : hosts_) {
+    h.waits.clear();
+    if (h.line != nullptr) h.line->send(control::report);
+  }
+}
+
+void head::report_waits() {
+  report_by_.reset();
+  hang_view view = *std::exchange(report_, std::nullopt);
+  for (const host& h : hosts_) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(h.wanted.ranks); ++i) {
+      rank_view rank;
+      if (i < h.waits.size()) rank = h.waits[i];
+      // An agent that has not answered in time has not heard from its ranks either.
+      if (h.waits.empty() && h.is == stage::arrived) rank.condition = rank_condition::silent;
+      if (h.waits.empty() && h.is == stage::ended) rank.condition = rank_condition::finished;
+      make_sound(rank.report, options_.job.rank_count);
+      view.ranks.push_back(std::move(rank));
+    }
+  }
+  const hang_report report = explain(view, "sojourn run: ");
+  say(report.text);
+  if (options_.job.on_hang_report) options_.job.on_hang_report(report.json);
+  if (!view.proven || is_ending_) return;
+  say("sojourn run: the job was ended; its exit status is " + std::to_string(status_deadlock) +
+      "\n");
+  end_job(status_deadlock, -1, nullptr, control::stop, {});
+}
+
+// --- How the job ends
+
+/// The first reason counts. `fields` are told to all agents but the one that has said so.
+void head::end_job(int status, int failed_rank, const host* told_by, control kind,
+                   const record_writer& fields) {
+  if (std::exchange(is_ending_, true)) return;
+  status_ = status;
+  failed_rank_ = failed_rank;
+  slow_at_.reset();
+  give_up_at_.reset();
+  for (host& h : hosts_) {
+    if (h.line == nullptr) {
+      // Its agent has not spoken yet.
+      if (h.pid != 0) kill(-h.pid, SIGKILL);
+      h.is = stage::ended;
+    } else if (&h != told_by) {
+      h.line->send(kind, fields);
+    }
+  }
+  const auto grace =
+      std::chrono::ceil<milliseconds>(std::chrono::duration<double>(options_.job.grace_seconds));
+  kill_at_ = steady_clock::now() + grace + end_patience;
+}
+
+void head::refuse(const std::string& sentence) {
+  if (!is_ending_) say("sojourn run: " + sentence + "\n");
+  end_job(2, -1, nullptr, control::stop, {});
+}
+
+/// The connection to an agent has ended before its ranks have.
+void head::lose(host& h) {
+  h.is = stage::ended;
+  if (is_ending_) return;
+  say("sojourn run: host " + h.wanted.name + " is lost, and with it " +
+      ranks_text(h.first, h.wanted.ranks) + ": the connection to its agent has ended (" +
+      h.line->why() + ")\nsojourn run: the job was ended; its exit status is 1\n");
+  end_job(1, h.first, &h, control::lost,
+          record_writer().number(static_cast<std::uint64_t>(h.first)));
+  // Waits for its other ranks fail, too.
+  for (int rank = h.first + 1; rank < h.first + h.wanted.ranks; ++rank) {
+    for (host& other : hosts_) {
+      if (&other != &h && other.line != nullptr)
+        other.line->send(control::lost, record_writer().number(static_cast<std::uint64_t>(rank)));
+    }
+  }
+}
+
+void head::on_starter_end(host& h, int wait_status) {
+  if (h.is != stage::starting || is_ending_) return;
+  const std::string how = WIFSIGNALED(wait_status)
+                              ? "was ended by signal " + std::to_string(WTERMSIG(wait_status))
+                              : "ended with status " + std::to_string(WEXITSTATUS(wait_status));
+  h.is = stage::ended;
+  refuse("host " + h.wanted.name +
+         " cannot be reached, or has no Sojourn: the command that was to "
+         "start its agent " +
+         how + ": " + starting_command(options_, h.wanted));
+}
+
+/// As in a job of one host: whoever has read it may have gone on purpose.
+void head::lose_output(int reason) {
+  if (is_ending_) return;
+  if (reason != EPIPE)
+    say(std::string("sojourn run: cannot write the job's output: ") + std::strerror(reason) + "\n");
+  end_job(reason == EPIPE ? 128 + SIGPIPE : 1, -1, nullptr, control::stop, {});
+}
+
+void head::on_signal(int signal) {
+  const record_writer number = record_writer().number(static_cast<std::uint64_t>(signal));
+  if (!is_ending_) return end_job(128 + signal, -1, nullptr, control::signal, number);
+  for (host& h : hosts_) {
+    if (h.line != nullptr) h.line->send(control::signal, number);
+  }
+}
+
+void head::kill_starters() {
+  for (host& h : hosts_) {
+    if (h.pid != 0) kill(-h.pid, SIGKILL);
+  }
+}
+
+void head::say(const std::string& text) {
+  sinks_.back()->put(head_writer, "", printable(text), true);
+}
+
+// --- The loop
+
+std::optional<time_point> head::next_deadline() const {
+  std::optional<time_point> next;
+  auto consider = [&](std::optional<time_point> t) {
+    if (t && (!next || *t < *next)) next = t;
+  };
+  for (const auto& t : {slow_at_, give_up_at_, kill_at_, close_streams_at_, report_by_})
+    consider(t);
+  for (const caller& c : callers_) consider(c.until);
+  return next;
+}
+
+void head::wait_for_events() {
+  std::vector<pollfd> waits;
+  waits.push_back({signal_fd_, POLLIN, 0});
+  waits.push_back({goodbye_said_ ? -1 : listens_.socket, POLLIN, 0});
+  // Input is read when rank 0's host has taken what was read before; not from a terminal that is
+  // another job's at the moment, which would stop this process.
+  const bool reads = input_open_ && input_.empty() && hosts_.front().line != nullptr &&
+                     (isatty(STDIN_FILENO) == 0 || tcgetpgrp(STDIN_FILENO) == getpgrp());
+  waits.push_back({reads ? STDIN_FILENO : -1, POLLIN, 0});
+  waits.push_back({input_.empty() ? -1 : hosts_.front().input, POLLOUT, 0});
+  for (const auto& sink : sinks_)
+    waits.push_back({sink->has_pending() ? sink->fd() : -1, POLLOUT, 0});
+  for (const caller& c : callers_) waits.push_back({c.socket, POLLIN, 0});
+  for (const host& h : hosts_) {
+    const bool is_open = h.line != nullptr && !h.line->has_ended();
+    waits.push_back({is_open ? h.line->socket() : -1,
+                     static_cast<short>(POLLIN | (is_open && h.line->has_unsent() ? POLLOUT : 0)),
+                     0});
+  }
+  const std::size_t first_stream = waits.size();
+  for (const output_stream& s : streams_)
+    waits.push_back({s.wants_read() ? s.fd() : -1, POLLIN, 0});
+
+  int timeout_ms = -1;
+  if (const auto deadline = next_deadline()) {
+    const auto left = std::chrono::ceil<milliseconds>(*deadline - steady_clock::now());
+    timeout_ms = static_cast<int>(std::max<milliseconds::rep>(left.count(), 0));
+  }
+  if (poll(waits.data(), waits.size(), timeout_ms) <= 0) return;
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    if (waits[first_stream + i].revents != 0) streams_[i].read_some();
+  }
+  if (waits[2].revents != 0) {
+    char buffer[16 << 10];
+    const ssize_t n = read(STDIN_FILENO, buffer, sizeof buffer);
+    if (n > 0) {
+      input_.assign(buffer, static_cast<std::size_t>(n));
+    } else if (n == 0 || errno != EINTR) {
+      input_open_ = false;
+    }
+  }
+}
+
+/// Passes on what was read for rank 0.
+void head::feed_input() {
+  host& first = hosts_.front();
+  if (first.input < 0) return;
+  if (!input_.empty()) {
+    const ssize_t n = write(first.input, input_.data(), input_.size());
+    if (n > 0) input_.erase(0, static_cast<std::size_t>(n));
+    if (n < 0 && errno != EAGAIN && errno != EINTR) {
+      input_.clear();
+      input_open_ = false;
+    }
+  }
+  if (!input_open_ && input_.empty()) close(std::exchange(first.input, -1));
+}
+
+void head::take_signals() {
+  signalfd_siginfo info;
+  while (read(signal_fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    const int signal = static_cast<int>(info.ssi_signo);
+    const time_point now = steady_clock::now();
+    const bool is_second_quit = signal == SIGQUIT && quit_again_until_ && now < *quit_again_until_;
+    if (signal == SIGCHLD) {
+      reap();
+    } else if (signal == SIGUSR1 || (signal == SIGQUIT && !is_second_quit && !is_ending_)) {
+      if (signal == SIGQUIT) quit_again_until_ = now + quit_patience;
+      ask_for_waits(signal == SIGQUIT ? "a report was asked for; Ctrl-\\ once more ends the job"
+                                      : "a report was asked for",
+                    false);
+    } else {
+      on_signal(signal);
+    }
+  }
+}
+
+void head::reap() {
+  for (host& h : hosts_) {
+    int wait_status = 0;
+    if (h.pid == 0 || waitpid(h.pid, &wait_status, WNOHANG) != h.pid) continue;
+    h.pid = 0;
+    // What it said last is read before.
+    hear_callers();
+    hear(h);
+    on_starter_end(h, wait_status);
+  }
+}
+
+void head::meet_deadlines() {
+  const time_point now = steady_clock::now();
+  auto due = [&](std::optional<time_point>& t) {
+    if (!t || now < *t) return false;
+    t.reset();
+    return true;
+  };
+  auto waited_for = [this] {
+    std::string names;
+    for (const host& h : hosts_) {
+      if (h.is == stage::starting) names += (names.empty() ? "" : ", ") + h.wanted.name;
+    }
+    return names;
+  };
+  if (due(slow_at_))
+    say("sojourn run: the agents of these hosts have not spoken yet: " + waited_for() + "\n");
+  if (due(report_by_)) report_waits();
+  if (due(give_up_at_)) {
+    refuse("the job was given up after " + std::to_string(start_patience.count() / 1000) +
+           " s, in which the agents of these hosts have not spoken: " + waited_for());
+  }
+  if (due(kill_at_)) {
+    for (host& h : hosts_) {
+      h.line.reset();
+      h.is = stage::ended;
+    }
+    kill_starters();
+  }
+  if (due(close_streams_at_)) {
+    for (output_stream& s : streams_) s.finish();
+  }
+}
+
+launch_result head::run() {
+  auto starters_gone = [](const host& h) { return h.pid == 0; };
+  for (;;) {
+    wait_for_events();
+    take_signals();
+    accept_callers();
+    hear_callers();
+    for (host& h : hosts_) hear(h);
+    feed_input();
+    for (auto& sink : sinks_) {
+      sink->write_some();
+      if (sink->failure() != 0 && sink == sinks_.front()) lose_output(sink->failure());
+    }
+    meet_deadlines();
+    if (!goodbye_said_ && all([](const host& h) { return h.is == stage::ended; })) {
+      goodbye_said_ = true;
+      all_ended_at_ = steady_clock::now();
+      kill_at_ = all_ended_at_ + goodbye_patience;
+      for (host& h : hosts_) {
+        if (h.line != nullptr) h.line->send(control::goodbye);
+      }
+    }
+    if (goodbye_said_ && !close_streams_at_ && all(starters_gone))
+      close_streams_at_ = steady_clock::now() + pipe_patience;
+    if (goodbye_said_ && all(starters_gone) && !streams_open() && !output_pending()) break;
+  }
+  launch_result result{
+      status_, failed_rank_, std::chrono::duration<double>(all_ended_at_ - begun_).count(), {}, {}};
+  for (host& h : hosts_) {
+    h.counters.resize(static_cast<std::size_t>(h.wanted.ranks));
+    for (auto& counts : h.counters) result.counters.push_back(std::move(counts));
+  }
+  return result;
+}
+
+void check(const hosts_options& options) {
+  if (options.hosts.empty()) throw error("no host was given");
+  const int sum = std::accumulate(options.hosts.begin(), options.hosts.end(), 0,
+                                  [](int n, const host_ranks& h) { return n + h.ranks; });
+  if (sum != options.job.rank_count || sum > rank_count_max) {
+    throw error("the hosts have " + std::to_string(sum) + " ranks in all, and the job has " +
+                std::to_string(options.job.rank_count) + "; at most " +
+                std::to_string(rank_count_max) + " are possible");
+  }
+  if (!options.job.restore.empty())
+    throw error("--restore works on one host only: leave --hosts out");
+}
+
+}  // namespace
+
+}  // namespace sojourn::detail
+
+namespace sojourn {
+
+std::string describe_hosts(const hosts_options& options) {
+  std::string text;
+  int first = 0;
+  for (const host_ranks& host : options.hosts) {
+    text += host.name + ": " + detail::ranks_text(first, host.ranks) +
+            ", by: " + detail::starting_command(options, host) + '\n';
+    first += host.ranks;
+  }
+  return text;
+}
+
+launch_result launch_on_hosts(const hosts_options& options) {
+  detail::check(options);
+  const detail::process_state state(detail::open_files_needed(0) + 16 * options.hosts.size() + 320);
+  return detail::head(options, state).run();
+}
+
+}  // namespace sojourn

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/plan_record.hpp"
+
+#include <bit>
+#include <cstdio>
+#include <cstring>
+#include <type_traits>
+
+namespace sojourn::detail {
+
+std::uint64_t hosts_version() { return job_segment_magic * 31 + 1; }
+
+void put(record_writer& to, const host_plan& plan) {
+  const launch_options& job = plan.job;
+  to.number(static_cast<std::uint64_t>(job.rank_count))
+      .number(static_cast<std::uint64_t>(job.bind))
+      .number(job.label)
+      .number(job.share_heap)
+      .number(std::bit_cast<std::uint64_t>(job.watchdog_seconds))
+      .number(std::bit_cast<std::uint64_t>(job.grace_seconds))
+      .number(static_cast<std::uint64_t>(plan.here.first))
+      .number(static_cast<std::uint64_t>(plan.here.count))
+      .number(plan.canary)
+      .text(job.hosts)
+      .text(plan.folder);
+  auto words = [&](const std::vector<std::string>& command) {
+    to.number(command.size());
+    for (const std::string& word : command) to.text(word);
+  };
+  words(job.command);
+  to.number(job.parts.size());
+  for (const launch_part& part : job.parts) {
+    to.number(static_cast<std::uint64_t>(part.rank_count));
+    words(part.command);
+  }
+  to.number(plan.settings.size());
+  for (const auto& [name, value] : plan.settings) to.text(name).text(value);
+}
+
+host_plan read_host_plan(record_reader& from) {
+  host_plan plan;
+  launch_options& job = plan.job;
+  job.rank_count = from.small_number();
+  job.bind = static_cast<binding>(from.number());
+  job.label = from.number() != 0;
+  job.share_heap = from.number() != 0;
+  job.watchdog_seconds = std::bit_cast<double>(from.number());
+  job.grace_seconds = std::bit_cast<double>(from.number());
+  plan.here.first = from.small_number();
+  plan.here.count = from.small_number();
+  plan.canary = from.number();
+  job.hosts = from.text();
+  plan.folder = from.text();
+  auto words = [&] {
+    std::vector<std::string> command;
+    for (std::uint64_t left = from.number(); left > 0 && from.is_sound(); --left)
+      command.push_back(from.text());
+    return command;
+  };
+  job.command = words();
+  for (std::uint64_t left = from.number(); left > 0 && from.is_sound(); --left) {
+    launch_part part;
+    part.rank_count = from.small_number();
+    part.command = words();
+    job.parts.push_back(std::move(part));
+  }
+  for (std::uint64_t left = from.number(); left > 0 && from.is_sound(); --left) {
+    std::string name = from.text();
+    plan.settings.emplace_back(std::move(name), from.text());
+  }
+  return plan;
+}
+
+void put(record_writer& to, const watch_area::rest& rest) {
+  to.number(rest.epochs).number(rest.sent).number(rest.received);
+}
+
+watch_area::rest read_rest(record_reader& from) {
+  watch_area::rest rest;
+  rest.epochs = from.number();
+  rest.sent = from.number();
+  rest.received = from.number();
+  return rest;
+}
+
+void put(record_writer& to, const rank_view& rank) {
+  static_assert(std::is_trivially_copyable_v<rank_report>);
+  to.text(rank.program)
+      .text(rank.file)
+      .number(static_cast<std::uint64_t>(rank.condition))
+      .number(static_cast<std::uint64_t>(rank.pid))
+      .number(rank.in_system_call)
+      .number(std::bit_cast<std::uint64_t>(rank.quiet_seconds))
+      .text({reinterpret_cast<const char*>(&rank.report), sizeof rank.report});
+}
+
+rank_view read_rank_view(record_reader& from) {
+  rank_view rank;
+  rank.program = from.text();
+  rank.file = from.text();
+  rank.condition = static_cast<rank_condition>(from.number());
+  rank.pid = static_cast<std::int64_t>(from.number());
+  rank.in_system_call = from.number() != 0;
+  rank.quiet_seconds = std::bit_cast<double>(from.number());
+  const std::string report = from.text();
+  if (report.size() == sizeof rank.report)
+    std::memcpy(static_cast<void*>(&rank.report), report.data(), sizeof rank.report);
+  return rank;
+}
+
+void put(record_writer& to, const rank_introduction& rank) {
+  to.text({rank.program, strnlen(rank.program, sizeof rank.program)})
+      .number(rank.part)
+      .number(rank.fingerprint)
+      .number(rank.wire_fingerprint)
+      .number(rank.region_bytes)
+      .number(rank.stack_bytes)
+      .number(rank.main_stack_bytes)
+      .number(rank.page_bytes);
+}
+
+rank_introduction read_introduction(record_reader& from) {
+  rank_introduction rank{};
+  std::snprintf(rank.program, sizeof rank.program, "%s", from.text().c_str());
+  rank.part = static_cast<std::uint32_t>(from.number());
+  rank.fingerprint = from.number();
+  rank.wire_fingerprint = from.number();
+  rank.region_bytes = from.number();
+  rank.stack_bytes = from.number();
+  rank.main_stack_bytes = from.number();
+  rank.page_bytes = from.number();
+  return rank;
+}
+
+}  // namespace sojourn::detail

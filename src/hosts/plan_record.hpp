@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the head tells an agent to run, and what agents tell of their ranks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hosts/record.hpp"
+#include "job/segment.hpp"
+#include "memory/address_map.hpp"
+#include "observe/hang_view.hpp"
+#include "sojourn/launcher.hpp"
+
+namespace sojourn::detail {
+
+/// Differs between builds that cannot be one job.
+std::uint64_t hosts_version();
+
+struct host_plan {
+  launch_options job;
+  ranks_of_host here{0, 1};
+  std::uint64_t canary = 0;  ///< job_segment::secret, the same on all hosts.
+  std::string folder;        ///< Where the ranks run.
+  std::vector<std::pair<std::string, std::string>> settings;  ///< For their environment.
+};
+
+void put(record_writer& to, const host_plan& plan);
+host_plan read_host_plan(record_reader& from);
+
+void put(record_writer& to, const watch_area::rest& rest);
+watch_area::rest read_rest(record_reader& from);
+
+void put(record_writer& to, const rank_view& rank);
+rank_view read_rank_view(record_reader& from);
+
+void put(record_writer& to, const rank_introduction& rank);
+rank_introduction read_introduction(record_reader& from);
+
+}  // namespace sojourn::detail

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/proof.hpp"
+
+#include <dlfcn.h>
+#include <sys/random.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/loaded_libraries.hpp"
+#include "sojourn/errors.hpp"
+
+// Weak: a strong reference to dlopen makes the linker warn about every statically linked program.
+#pragma weak dlerror
+#pragma weak dlopen
+#pragma weak dlsym
+
+namespace sojourn::detail {
+
+namespace {
+
+// Declared here, not taken from OpenSSL's headers, so that building Sojourn does not need them
+// either. Versions 1.1 and 3 have these two functions in the same form.
+struct digest;
+using hmac_function = unsigned char*(const digest* kind, const void* key, int key_bytes,
+                                     const unsigned char* text, std::size_t text_bytes,
+                                     unsigned char* result, unsigned int* result_bytes);
+using sha256_function = const digest*();
+
+struct libcrypto {
+  hmac_function* hmac;
+  sha256_function* sha256;
+};
+
+/// The dynamic linker says each thing once, and null if there is nothing to say.
+std::string what_dlerror_says() {
+  const char* text = &dlerror == nullptr ? nullptr : dlerror();
+  return text == nullptr ? "the dynamic linker does not say why" : text;
+}
+
+libcrypto load() {
+  // A statically linked program may have dlopen, when other parts of the C library bring it in; but
+  // a library that it opens then loads a second C library, and crashes.
+  if (is_linked_statically() || &dlopen == nullptr || &dlsym == nullptr) {
+    throw error(
+        "jobs on several hosts need OpenSSL's libcrypto, which a statically linked program cannot "
+        "load; link the program dynamically");
+  }
+  std::string why;
+  for (const char* name : {"libcrypto.so.3", "libcrypto.so.1.1"}) {
+    if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) {
+      const libcrypto found{reinterpret_cast<hmac_function*>(dlsym(library, "HMAC")),
+                            reinterpret_cast<sha256_function*>(dlsym(library, "EVP_sha256"))};
+      if (found.hmac != nullptr && found.sha256 != nullptr) return found;
+    }
+    // Of the newer one, which is the one to install.
+    if (why.empty()) why = what_dlerror_says();
+  }
+  throw error(
+      "jobs on several hosts need OpenSSL's libcrypto (libcrypto.so.3), which cannot be loaded: " +
+      why + "; install libssl3");
+}
+
+/// Throws again at each call where it cannot be loaded.
+const libcrypto& library() {
+  static const libcrypto loaded = load();
+  return loaded;
+}
+
+void draw(std::span<unsigned char> bytes) {
+  ssize_t n;
+  do {
+    n = getrandom(bytes.data(), bytes.size(), 0);
+  } while (n < 0 && errno == EINTR);
+  // So few bytes come all at once, or not at all.
+  if (n == static_cast<ssize_t>(bytes.size())) return;
+  throw error(std::string("the kernel gives no random bytes for the secret of a job on several "
+                          "hosts: getrandom: ") +
+              std::strerror(n < 0 ? errno : EIO));
+}
+
+/// -1 where it is no hexadecimal digit.
+int digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+job_secret new_secret() {
+  job_secret secret;
+  draw(secret);
+  return secret;
+}
+
+nonce new_nonce() {
+  nonce fresh;
+  draw(fresh);
+  return fresh;
+}
+
+proof prove(const job_secret& secret, std::span<const std::byte> text) {
+  const libcrypto& crypto = library();
+  proof result;
+  unsigned int bytes = 0;
+  if (crypto.hmac(crypto.sha256(), secret.data(), static_cast<int>(secret.size()),
+                  reinterpret_cast<const unsigned char*>(text.data()), text.size(), result.data(),
+                  &bytes) == nullptr ||
+      bytes != result.size()) {
+    throw error(
+        "OpenSSL's libcrypto refuses to compute HMAC-SHA256, which jobs on several hosts need; "
+        "look whether its settings (openssl.cnf, OPENSSL_CONF) forbid it");
+  }
+  return result;
+}
+
+std::string why_no_proofs() {
+  try {
+    prove({}, {});
+    return "";
+  } catch (const error& e) {
+    return e.what();
+  }
+}
+
+bool same(const proof& a, const proof& b) {
+  // Volatile: a compiler that sees that only zero or not matters could leave at the first
+  // difference.
+  volatile unsigned char difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
+  }
+  return difference == 0;
+}
+
+std::string to_hex(const job_secret& secret) {
+  std::string text;
+  text.reserve(2 * secret.size());
+  for (unsigned char byte : secret) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
+std::optional<job_secret> secret_from_hex(std::string_view text) {
+  job_secret secret;
+  if (text.size() != 2 * secret.size()) return std::nullopt;
+  for (std::size_t i = 0; i < secret.size(); ++i) {
+    const int high = digit(text[2 * i]);
+    const int low = digit(text[2 * i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    secret[i] = static_cast<unsigned char>(high << 4 | low);
+  }
+  return secret;
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/switchboard.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "sojourn/errors.hpp"
+#include "transport/link/tcp/agent_channel.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// How long a caller has to prove who it is.
+constexpr milliseconds caller_patience{1000};
+// How long a call is tried, and how soon again.
+constexpr milliseconds call_patience{2000};
+constexpr milliseconds call_again{20};
+constexpr milliseconds pass_again{10};
+
+}  // namespace
+
+switchboard::switchboard(const job_secret& secret, ranks_of_host here, int ranks)
+    : secret_(secret),
+      here_(here),
+      ranks_(ranks),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      listens_(listen_anywhere()),
+      channels_(static_cast<std::size_t>(here.count)) {
+  if (epoll_ < 0) throw error(format("epoll_create1: %s", std::strerror(errno)));
+  watch(listens_.socket, source::listener, 0, EPOLLIN, false);
+  for (int rank = here.first; rank < here.first + here.count; ++rank) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+      throw error(format("no socket can be made for rank %d: %s", rank, std::strerror(errno)));
+    at(rank) = {ends[0], ends[1]};
+    watch(ends[0], source::channel, static_cast<std::uint32_t>(rank), EPOLLIN, false);
+  }
+}
+
+switchboard::~switchboard() {
+  close_ends_of_ranks();
+  for (const channel& c : channels_) {
+    if (c.of_agent >= 0) close(c.of_agent);
+  }
+  for (const auto& [number, c] : callers_) close(c.socket);
+  for (const auto& [p, c] : calls_) {
+    if (c.socket >= 0) close(c.socket);
+  }
+  for (const auto& [p, socket] : passed_) close(socket);
+  close(listens_.socket);
+  close(epoll_);
+}
+
+void switchboard::close_ends_of_ranks() {
+  for (channel& c : channels_) {
+    if (c.of_rank >= 0) close(std::exchange(c.of_rank, -1));
+  }
+}
+
+rlim_t switchboard::files_needed(ranks_of_host here, int ranks) {
+  const auto near = static_cast<rlim_t>(here.count);
+  return near * static_cast<rlim_t>(ranks - here.count) + 2 * near + callers_most + 8;
+}
+
+void switchboard::watch(int socket, source what, std::uint32_t number, std::uint32_t events,
+                        bool again) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = static_cast<std::uint64_t>(what) << 32 | number;
+  if (epoll_ctl(epoll_, again ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &event) != 0)
+    throw error(format("epoll_ctl: %s", std::strerror(errno)));
+}
+
+std::optional<switchboard::time> switchboard::next_deadline() const {
+  std::optional<time> next;
+  auto consider = [&](time t) {
+    if (t != time::max() && (!next || t < *next)) next = t;
+  };
+  for (const auto& [number, c] : callers_) consider(c.until);
+  for (const auto& [p, c] : calls_) consider(c.socket < 0 ? c.again : c.until);
+  if (!unpassed_.empty()) consider(clock::now() + pass_again);
+  return next;
+}
+
+void switchboard::serve() {
+  const time now = clock::now();
+  epoll_event events[64];
+  const int n = epoll_wait(epoll_, events, 64, 0);
+  for (int i = 0; i < n; ++i) {
+    const auto number = static_cast<std::uint32_t>(events[i].data.u64);
+    switch (static_cast<source>(events[i].data.u64 >> 32)) {
+      case source::listener:
+        accept_callers(now);
+        break;
+      case source::channel:
+        hear(static_cast<int>(number), now);
+        break;
+      case source::caller:
+        go_on(number, now);
+        break;
+      case source::call:
+        go_on({static_cast<int>(number) / ranks_, static_cast<int>(number) % ranks_}, now);
+        break;
+    }
+  }
+  std::vector<std::uint32_t> late;
+  for (const auto& [number, c] : callers_) {
+    if (now >= c.until) late.push_back(number);
+  }
+  for (std::uint32_t number : late) hang_up(number, now);
+  std::vector<pair> due;
+  for (const auto& [p, c] : calls_) {
+    if (now >= (c.socket < 0 ? c.again : c.until)) due.push_back(p);
+  }
+  for (const pair& p : due) {
+    call& c = calls_.at(p);
+    if (c.socket < 0) {
+      begin(p, c, now);
+    } else {
+      fails(p, c, "there is no answer", now);
+    }
+  }
+  pass_on();
+}
+
+// --- Ranks of this host
+
+void switchboard::hear(int rank, time now) {
+  tcp::rank_to_agent packet;
+  int descriptor = -1;
+  bool has_ended = false;
+  channel& c = at(rank);
+  while (c.of_agent >= 0 &&
+         tcp::take_packet(c.of_agent, &packet, sizeof packet, descriptor, has_ended)) {
+    if (descriptor >= 0) close(descriptor);
+    if (packet.rank < 0 || packet.rank >= ranks_ || is_here(packet.rank)) continue;
+    const pair p{rank, packet.rank};
+    packet.why[sizeof packet.why - 1] = 0;
+    if (packet.says == tcp::rank_to_agent::wants) {
+      wants(p, now);
+    } else {
+      troubles_.push_back({p.here, p.there, true, packet.why, now});
+    }
+  }
+  if (has_ended && c.of_agent >= 0) close(std::exchange(c.of_agent, -1));
+}
+
+void switchboard::wants(pair p, time now) {
+  if (passed_.contains(p) || calls_.contains(p)) return;
+  wanted_[p] = true;
+  // Should the caller not prove who it is, this rank calls itself.
+  if (awaited_.contains(p)) return;
+  call& c = calls_[p];
+  c.until = now + call_patience;
+  begin(p, c, now);
+}
+
+/// The rank gets the socket; this process keeps it open, too.
+void switchboard::pass(pair p, int socket) {
+  (void)epoll_ctl(epoll_, EPOLL_CTL_DEL, socket, nullptr);
+  make_ready_for_ranks(socket);
+  passed_[p] = socket;
+  wanted_.erase(p);
+  unpassed_.push_back({p, socket});
+  pass_on();
+}
+
+void switchboard::pass_on() {
+  std::erase_if(unpassed_, [this](const auto& one) {
+    const auto& [p, socket] = one;
+    const tcp::agent_to_rank packet{p.there};
+    return at(p.here).of_agent < 0 ||
+           tcp::send_packet(at(p.here).of_agent, &packet, sizeof packet, socket) || errno != EAGAIN;
+  });
+}
+
+// --- Calls to other hosts
+
+void switchboard::begin(pair p, call& c, time now) {
+  c.again = time::max();
+  c.is_connected = false;
+  c.proves.emplace(secret_, purpose::ranks, static_cast<std::uint32_t>(p.here),
+                   static_cast<std::uint32_t>(p.there));
+  c.socket = begin_to_connect(addresses_.at(static_cast<std::size_t>(p.there)));
+  if (c.socket < 0) return fails(p, c, std::strerror(errno), now);
+  watch(c.socket, source::call, static_cast<std::uint32_t>(p.here * ranks_ + p.there), EPOLLOUT,
+        false);
+}
+
+void switchboard::fails(pair p, call& c, const std::string& why, time now) {
+  if (c.socket >= 0) close(std::exchange(c.socket, -1));
+  c.why = why;
+  // The other rank may have called at the same time: then its call is the one that counts.
+  if (now < c.until) {
+    c.again = now + call_again;
+    return;
+  }
+  troubles_.push_back({p.here, p.there, false, c.why, now});
+  calls_.erase(p);
+}
+
+void switchboard::go_on(pair p, time now) {
+  const auto found = calls_.find(p);
+  if (found == calls_.end() || found->second.socket < 0) return;
+  call& c = found->second;
+  if (!c.is_connected) {
+    if (const int reason = connect_failure(c.socket); reason != 0)
+      return fails(p, c, std::strerror(reason), now);
+    c.is_connected = true;
+    watch(c.socket, source::call, static_cast<std::uint32_t>(p.here * ranks_ + p.there), EPOLLIN,
+          true);
+  }
+  switch (c.proves->go_on(c.socket)) {
+    case progress::done: {
+      const int socket = c.socket;
+      calls_.erase(found);
+      return pass(p, socket);
+    }
+    case progress::refused:
+      return fails(p, c, c.proves->why(), now);
+    default:
+      return;
+  }
+}
+
+// --- Callers
+
+void switchboard::accept_callers(time now) {
+  for (;;) {
+    const int s = accept4(listens_.socket, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (s < 0) return;
+    if (callers_.size() >= callers_most) {
+      close(s);
+      continue;
+    }
+    const std::uint32_t number = next_caller_++;
+    callers_.try_emplace(number, secret_, s, now + caller_patience);
+    watch(s, source::caller, number, EPOLLIN, false);
+  }
+}
+
+/// Where two ranks call each other at the same time, the call of the lower one counts.
+bool switchboard::may_call(const hello& said, pair& of) const {
+  if (said.what_for != purpose::ranks || said.from >= static_cast<std::uint32_t>(ranks_) ||
+      said.to >= static_cast<std::uint32_t>(ranks_))
+    return false;
+  of = {static_cast<int>(said.to), static_cast<int>(said.from)};
+  if (!is_here(of.here) || is_here(of.there) || passed_.contains(of)) return false;
+  return !calls_.contains(of) || of.there < of.here;
+}
+
+void switchboard::go_on(std::uint32_t number, time now) {
+  const auto found = callers_.find(number);
+  if (found == callers_.end()) return;
+  caller& c = found->second;
+  for (;;) {
+    switch (c.proves.go_on(c.socket)) {
+      case progress::waits:
+        return;
+      case progress::hello_came: {
+        pair of{};
+        if (!may_call(c.proves.said(), of)) return hang_up(number, now);
+        c.of = of;
+        ++awaited_[of];
+        continue;
+      }
+      case progress::refused:
+        return hang_up(number, now);
+      case progress::done: {
+        const pair p = *c.of;
+        const int socket = c.socket;
+        if (passed_.contains(p)) return hang_up(number, now);
+        if (const auto ours = calls_.find(p); ours != calls_.end()) {
+          if (ours->second.socket >= 0) close(ours->second.socket);
+          calls_.erase(ours);
+        }
+        if (--awaited_[p] == 0) awaited_.erase(p);
+        callers_.erase(found);
+        return pass(p, socket);
+      }
+    }
+  }
+}
+
+void switchboard::hang_up(std::uint32_t number, time now) {
+  const auto found = callers_.find(number);
+  close(found->second.socket);
+  const std::optional<pair> of = found->second.of;
+  callers_.erase(found);
+  if (!of) return;
+  if (--awaited_[*of] == 0) awaited_.erase(*of);
+  if (wanted_.contains(*of)) wants(*of, now);
+}
+
+}  // namespace sojourn::detail

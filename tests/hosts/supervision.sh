@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC1091,SC2016,SC2034,SC2154
+# What `sojourn run` promises of a job on several hosts: output, input, exit status, deaths, signals, and
+# that nothing is left, whatever ends it. The hosts are all this machine (two_hosts).
+# Usage: supervision.sh SOJOURN FAKE_RANK REAL_RANK
+. "$(dirname "$0")/../launcher/lib.sh"
+real=$3
+here="sh -c 'exec \"\$@\"'"
+
+# on_hosts HOSTS ARGS...
+on_hosts() {
+  hosts=$1
+  shift
+  try run --hosts "$hosts" --agent "$here" "$@"
+}
+# start HOSTS ARGS...: in the background; leaves $head.
+start() {
+  hosts=$1
+  shift
+  : >"$out"
+  "$sojourn" run --hosts "$hosts" --agent "$here" "$@" >"$out" 2>"$err" &
+  head=$!
+}
+finish() {
+  started=$(now_ms)
+  status=0
+  wait $head || status=$?
+  elapsed_ms=$(($(now_ms) - started))
+}
+# The process of a rank that prints its number and then sleeps.
+pid_of() { sed -n "s/^rank $1 is //p" "$out"; }
+agents() { tr ' ' '\n' <"/proc/$head/task/$head/children"; }
+says='echo rank $SOJOURN_RANK is $$; exec sleep 77.25'
+expect_nothing_left() {
+  expect_gone 'sleep 77.25'
+  expect_gone "$sojourn agent"
+}
+
+context='ranks are numbered through the hosts: '
+on_hosts a:1,b:2,c:1 --label sh -c 'echo $SOJOURN_RANK'
+expect_status 0
+expect_no_err
+[ "$(sort "$out" | tr '\n' ' ')" = '[0] 0 [1] 1 [2] 2 [3] 3 ' ] || fail 'the ranks are others'
+on_hosts a,b -n 3 sh -c 'echo $SOJOURN_RANK'
+expect_status 0
+[ "$(sort "$out" | tr '\n' ' ')" = '0 1 2 ' ] || fail 'the ranks are others'
+
+context='rank 0 reads the input, all of it: '
+seq 100000 >"$work/numbers"
+"$sojourn" run --hosts a,b:2 --agent "$here" sh -c 'cat' <"$work/numbers" >"$out" 2>"$err" || fail 'it failed'
+cmp -s "$work/numbers" "$out" || fail 'it is not what was written'
+
+context='settings, the folder and the path are those of the head: '
+on_hosts a,b sh -c 'echo "$SOJOURN_STACK_KIB $PWD $PATH"'
+wanted="${SOJOURN_STACK_KIB-} $PWD $PATH"
+[ "$(sort -u "$out")" = "$wanted" ] || fail "it is not $wanted"
+
+context='a program that is not there: '
+on_hosts a,b ./absent
+expect_status 2
+expect_err "^sojourn run: host [ab]: cannot start './absent': No such file or directory$"
+[ "$(wc -l <"$err")" -eq 1 ] || fail 'it is said more than once'
+
+context='an agent that cannot be started: '
+for starter in false 'exit 3;' /absent; do
+  try run --hosts a,b --agent "$starter" true
+  expect_status 2
+  expect_err 'host [ab] cannot be reached, or has no Sojourn: the command that was to start its agent ended with'
+  expect_faster_than_ms 5000
+done
+
+context='what is no agent: '
+try run --hosts a,b --agent 'sh -c "cat >/dev/null"' true
+expect_status 2
+expect_err 'host [ab] cannot be reached'
+"$sojourn" agent </dev/null >"$out" 2>"$err" && fail 'it went on without a head'
+expect_err 'an agent is started by `sojourn run --hosts`'
+
+context='numbers that contradict each other: '
+try run --hosts a:2,b:2 -n 3 true
+expect_status 2
+expect_err '^sojourn run: -n 3 asks for 3 ranks, and --hosts a:2,b:2 names 4: leave one of the two out$'
+
+context='an exit status: '
+on_hosts a,b,c sh -c 'if [ $SOJOURN_RANK = 1 ]; then exit 7; else exec sleep 77.25; fi'
+expect_status 7
+expect_err '^sojourn run: rank 1 (pid [0-9]*, sh) exited with status 7$'
+expect_err '^sojourn run: the job was ended; its exit status is 7$'
+expect_nothing_left
+
+context='all fail: '
+on_hosts a:2,b:2 sh -c 'exit 5'
+expect_status 5
+[ "$(grep -c 'the job was ended' "$err")" -eq 1 ] || fail 'more than one host tells how the job has ended'
+[ "$(grep -c 'exited with status 5' "$err")" -eq 4 ] || fail 'a rank is not told of'
+
+context='a rank that is killed: '
+start a:2,b:2 sh -c "$says"
+until_true 10000 lines_in "$out" 4 || fail 'the ranks did not start'
+kill -9 "$(pid_of 3)"
+finish
+expect_status 137
+expect_err '^sojourn run: rank 3 (pid [0-9]*, sh) was killed by SIGKILL'
+expect_err 'to run it again: .*sojourn run -n 4 --hosts a:2,b:2 sh '
+expect_nothing_left
+
+context='an agent that is killed: '
+start a:2,b:2 sh -c "$says"
+until_true 10000 lines_in "$out" 4 || fail 'the ranks did not start'
+kill -9 "$(agents | tail -n 1)"
+finish
+expect_status 1
+expect_err '^sojourn run: host b is lost, and with it ranks 2 to 3: the connection to its agent has ended'
+expect_nothing_left
+
+context='the head is killed: '
+start a:2,b:2 sh -c "$says"
+until_true 10000 lines_in "$out" 4 || fail 'the ranks did not start'
+kill -9 $head
+finish
+expect_nothing_left
+
+for signal in INT:130 TERM:143; do
+  context="SIG${signal%:*}: "
+  start a:2,b:2 sh -c "$says"
+  until_true 10000 lines_in "$out" 4 || fail 'the ranks did not start'
+  kill -"${signal%:*}" $head
+  finish
+  expect_status "${signal#*:}"
+  expect_nothing_left
+done
+
+context='some join the job, and some do not: '
+on_hosts a,b sh -c 'if [ $SOJOURN_RANK = 0 ]; then exec "$1"; fi' sh "$real"
+expect_status 1
+expect_err '^sojourn run: rank 1 on host b ended without joining the job, and rank 0 on host a joined it'
+expect_faster_than_ms 10000
+
+context='counts of all ranks: '
+on_hosts a:2,b:2 --stats "$real"
+expect_status 0
+awk '$1 == "collective_messages" { all = $3 > 0 && $4 > 0 && $5 > 0 && $6 > 0 } END { exit !all }' "$err" ||
+  fail 'a rank is missing'
+
+context='strangers: '
+start a,b sh -c "$says"
+until_true 10000 lines_in "$out" 2 || fail 'the ranks did not start'
+ports=$(for agent in $head $(agents); do
+  ls -l "/proc/$agent/fd" 2>/dev/null | sed -n 's/.*socket:\[\([0-9]*\)\]$/\1/p'
+done | sort -u | while read -r inode; do
+  awk -v i="$inode" '$10 == i && $4 == "0A" { n = split($2, a, ":"); print a[n] }' /proc/net/tcp /proc/net/tcp6
+done | sort -u)
+[ "$(echo "$ports" | wc -l)" -eq 3 ] || fail "the head and two agents do not listen: $ports"
+for port in $ports; do
+  for i in 1 2 3; do
+    timeout 5 bash -c "exec 3<>/dev/tcp/127.0.0.1/$((0x$port)) && head -c 4096 /dev/urandom >&3 && cat <&3" \
+      >"$work/stranger" 2>/dev/null || true
+    [ ! -s "$work/stranger" ] || fail 'a stranger was answered'
+  done
+done
+kill -TERM $head
+finish
+expect_status 143
+expect_nothing_left
