@@ -7,7 +7,6 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -87,17 +86,17 @@ std::vector<address> addresses_of_host() {
   ifaddrs* all = nullptr;
   std::vector<address> found;
   if (getifaddrs(&all) != 0) return found;
-  for (const ifaddrs* i = all; i != nullptr; i = i->ifa_next) {
-    if (i->ifa_addr == nullptr || (i->ifa_flags & IFF_UP) == 0) continue;
-    const int family = i->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    const address a = address_of(i->ifa_addr);
-    if (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6(a).sin6_addr)) continue;
-    found.push_back(a);
+  for (const bool loopback : {false, true}) {
+    for (const ifaddrs* i = all; i != nullptr; i = i->ifa_next) {
+      if (i->ifa_addr == nullptr || (i->ifa_flags & IFF_UP) == 0) continue;
+      const int family = i->ifa_addr->sa_family;
+      if (family != AF_INET && family != AF_INET6) continue;
+      const address a = address_of(i->ifa_addr);
+      const bool is_of_link = family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6(a).sin6_addr);
+      if (!is_of_link && a.is_loopback() == loopback) found.push_back(a);
+    }
   }
   freeifaddrs(all);
-  std::stable_partition(found.begin(), found.end(),
-                        [](const address& a) { return !a.is_loopback(); });
   return found;
 }
 

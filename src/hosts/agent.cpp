@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,6 +44,7 @@ using std::chrono::steady_clock;
 // that mean this host itself.
 constexpr milliseconds head_patience{10'000};
 constexpr milliseconds networks_first{300};
+constexpr milliseconds attempt_patience{1000};
 // The head's verdict on a connection between ranks that broke comes within this time, if it has
 // one.
 constexpr milliseconds verdict_patience{2500};
@@ -65,6 +67,7 @@ int connect_to_head(const starting_line& start) {
     int socket;
     bool is_connected = false;
     asking proves;
+    std::optional<steady_clock::time_point> spoke = std::nullopt;
   };
   std::vector<attempt> attempts;
   const auto begun = steady_clock::now();
@@ -88,7 +91,12 @@ int connect_to_head(const starting_line& start) {
       loopback_tried = true;
       begin(true);
     }
-    if (attempts.empty()) break;
+    if (attempts.empty()) {
+      // The head may have had too many callers at once.
+      (void)poll(nullptr, 0, 50);
+      begin(false);
+      begin(true);
+    }
     std::vector<pollfd> waits;
     for (const attempt& a : attempts)
       waits.push_back({a.socket, static_cast<short>(a.is_connected ? POLLIN : POLLOUT), 0});
@@ -100,9 +108,13 @@ int connect_to_head(const starting_line& start) {
       a.is_connected = true;
       const attempt* const first = &*std::find_if(
           attempts.begin(), attempts.end(), [](const attempt& one) { return one.is_connected; });
-      const progress how = reason != 0   ? progress::refused
-                           : first == &a ? a.proves.go_on(a.socket)
-                                         : progress::waits;
+      progress how = reason != 0   ? progress::refused
+                     : first == &a ? a.proves.go_on(a.socket)
+                                   : progress::waits;
+      if (first == &a && !a.spoke) a.spoke = steady_clock::now();
+      // Whoever listens there may be another.
+      if (how == progress::waits && a.spoke && steady_clock::now() - *a.spoke > attempt_patience)
+        how = progress::refused;
       if (how == progress::done) {
         connected = std::exchange(a.socket, -1);
       } else if (how == progress::refused) {
@@ -235,11 +247,30 @@ class agent final : public other_hosts {
     return was_first_;
   }
 
+  void tell_loss(int rank) override {
+    line_.send(control::loses, record_writer().number(static_cast<std::uint64_t>(rank)));
+  }
+
   void tell_waits(const hang_view& view) override {
+    if (!std::exchange(report_asked_, false)) return line_.send(control::wants_report);
     record_writer ranks;
     for (int i = 0; i < plan_.here.count; ++i)
       put(ranks, view.ranks[static_cast<std::size_t>(plan_.here.first + i)]);
     line_.send(control::waits, ranks);
+  }
+
+  /// What this host's ranks have sent may still be on its way, over connections that are open here;
+  /// and ranks of other hosts may still call them.
+  void wait_for_goodbye() {
+    do {
+      while (const auto m = line_.next()) {
+        if (m->kind == control::goodbye) return;
+      }
+      std::vector<pollfd> waits;
+      add_waits(waits);
+      (void)poll(waits.data(), waits.size(), 1000);
+      board_.serve();
+    } while (line_.move());
   }
 
   void ends_job(int rank, int status) override {
@@ -270,6 +301,7 @@ class agent final : public other_hosts {
       case control::still_rests:
         return tell_rest(fields.number());
       case control::report:
+        report_asked_ = true;
         return here.ask_for_waits();
       default:
         return;
@@ -359,12 +391,22 @@ class agent final : public other_hosts {
   bool arrival_told_ = false;
   std::optional<bool> was_first_;
   clock::time_point look_at_rest_at_ = clock::now();
+  bool report_asked_ = false;  ///< By the head.
   std::optional<bool> told_standstill_;
   std::optional<watch_area::rest> rested_;     ///< At the last look.
   std::optional<watch_area::rest> told_rest_;  ///< Of which the head knows.
   bool is_over_ = false;                       ///< The job has been ended, here or elsewhere.
   std::vector<switchboard::trouble> troubles_;
 };
+
+/// A rank may have a connection to each rank of the other hosts, and so may this process for each
+/// rank of this one.
+void allow_many_files() {
+  rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &files);
+}
 
 void enter(const host_plan& plan) {
   for (const auto& [name, value] : plan.settings) setenv(name.c_str(), value.c_str(), 1);
@@ -383,6 +425,7 @@ namespace sojourn {
 int run_agent() {
   using namespace detail;
   const starting_line start = read_starting_line(STDIN_FILENO);
+  allow_many_files();
   control_line line(connect_to_head(start));
   line.send(control::introduces, record_writer().number(hosts_version()).text(host_name()));
   launch_result result;
@@ -407,16 +450,19 @@ int run_agent() {
   }
   record_writer ended;
   ended.number(static_cast<std::uint64_t>(result.status)).number(result.counters.size());
-  for (const auto& counts : result.counters) {
-    ended.number(counts.size());
-    for (std::uint64_t count : counts) ended.number(count);
+  for (const auto& of_rank : result.counters) {
+    ended.number(of_rank.size());
+    for (std::uint64_t count : of_rank) ended.number(count);
   }
   line.send(control::ended, ended);
-  // What this host's ranks have sent may still be on its way, over connections that are open here.
-  try {
-    while (wait_for(line).kind != control::goodbye) {
+  if (self) {
+    self->wait_for_goodbye();
+  } else {
+    try {
+      while (wait_for(line).kind != control::goodbye) {
+      }
+    } catch (const error&) {  // the head has gone
     }
-  } catch (const error&) {
   }
   return result.status;
 }

@@ -16,12 +16,14 @@ enum class control : std::uint32_t {
   introduces,  ///< The version of what follows, and the name of its host.
   asks_time,   ///< A number, which comes back with the head's clock.
   wants_plan,
-  listens,   ///< Where other agents reach it: address and port.
-  arrived,   ///< All its ranks have: what each says of itself (rank_block).
-  ends_job,  ///< A rank that failed, or ~0, and the job's exit status.
-  refuses,   ///< A sentence: nothing runs on this host.
-  rests,     ///< The number of a question, or 0, and how all its ranks sleep (watch_area::rest).
-  moves,     ///< The same number: they do not all sleep.
+  listens,       ///< Where other agents reach it: address and port.
+  arrived,       ///< All its ranks have: what each says of itself (rank_block).
+  ends_job,      ///< A rank that failed, or ~0, and the job's exit status.
+  loses,         ///< A rank of this host has ended in the middle of the job.
+  wants_report,  ///< Somebody has asked for it on this host.
+  refuses,       ///< A sentence: nothing runs on this host.
+  rests,  ///< The number of a question, or 0, and how all its ranks sleep (watch_area::rest).
+  moves,  ///< The same number: they do not all sleep.
   stands_still,  ///< None of its ranks has made progress for long: 1 when some wait.
   goes_on_again,
   waits,  ///< Answers report: what its ranks wait for (rank_view).

@@ -47,6 +47,7 @@ using time_point = steady_clock::time_point;
 // How long a caller has to prove who it is, and how many may be about it at once.
 constexpr milliseconds caller_patience{1000};
 constexpr std::size_t callers_most = 256;
+constexpr int callers_a_turn = 64;
 // After so long it is said which hosts are waited for; after so long the job is given up.
 constexpr milliseconds slow_after{3000};
 constexpr milliseconds start_patience{30'000};
@@ -55,6 +56,9 @@ constexpr milliseconds end_patience{4000};
 // From the end of all ranks to that of the commands that have started the agents.
 constexpr milliseconds goodbye_patience{2000};
 constexpr milliseconds quit_patience{2000};
+constexpr milliseconds reader_patience{1000};
+// What is still to be written holds the end up: so often it is looked at again.
+constexpr milliseconds look_again{200};
 // An agent gives its ranks at most 10 s to say what they wait for.
 constexpr milliseconds report_patience{12'000};
 // What a starter's descendants write later is not passed on.
@@ -118,6 +122,7 @@ class head {
     int input = -1;
     std::unique_ptr<control_line> line;
     stage is = stage::starting;
+    bool has_plan = false;
     std::string listens_at = {};
     std::vector<rank_introduction> ranks = {};
     std::vector<std::vector<std::uint64_t>> counters = {};
@@ -149,7 +154,10 @@ class head {
   void look_for_standstill();
   void hear_rest(host& h, record_reader& fields, bool rests);
   void ask_for_waits(const std::string& why, bool proven);
+  void look_for_report();
   void report_waits();
+  void tell_loss(int rank, const host& of);
+  void end_output();
   void lose(host& h);
   void on_starter_end(host& h, int wait_status);
   void lose_output(int reason);
@@ -198,6 +206,7 @@ class head {
   std::optional<time_point> slow_at_ = begun_ + slow_after;
   std::optional<time_point> give_up_at_ = begun_ + start_patience;
   std::optional<time_point> kill_at_;
+  std::optional<time_point> drop_output_at_;
   std::optional<time_point> close_streams_at_;
   std::optional<time_point> quit_again_until_;
 };
@@ -207,6 +216,11 @@ head::head(const hosts_options& options, const process_state& state)
       listens_(listen_anywhere()),
       signal_fd_(signalfd(-1, &state.awaited_signals(), SFD_CLOEXEC | SFD_NONBLOCK)) {
   if (signal_fd_ < 0) throw error(std::string("cannot wait for signals: ") + std::strerror(errno));
+  // A terminal that becomes another job's just before it is read refuses, and does not stop us.
+  sigset_t input;
+  sigemptyset(&input);
+  sigaddset(&input, SIGTTIN);
+  pthread_sigmask(SIG_BLOCK, &input, nullptr);
   const job_secret drawn = new_secret();
   std::memcpy(&canary_, drawn.data(), sizeof canary_);
   // As create_job() makes it.
@@ -219,7 +233,6 @@ head::head(const hosts_options& options, const process_state& state)
     hosts_.push_back({.wanted = wanted, .first = first, .line = nullptr});
     first += wanted.ranks;
   }
-  for (host& h : hosts_) start(h);
 }
 
 head::~head() {
@@ -290,12 +303,13 @@ void head::start(host& h) {
 }
 
 void head::accept_callers() {
-  for (;;) {
+  for (int i = 0; i < callers_a_turn; ++i) {
     const int s = accept4(listens_.socket, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (s < 0) return;
+    // Whoever knows the secret proves it at once: the oldest does not.
     if (callers_.size() >= callers_most) {
-      close(s);
-      continue;
+      close(callers_.front().socket);
+      callers_.erase(callers_.begin());
     }
     callers_.push_back({accepting(secret_), s, steady_clock::now() + caller_patience});
   }
@@ -356,6 +370,7 @@ void head::hear(host& h, const control_line::message& m) {
                      .canary = canary_,
                      .folder = getcwd(folder, sizeof folder) != nullptr ? folder : "/",
                      .settings = settings_for_ranks()};
+      h.has_plan = true;
       record_writer text;
       put(text, plan);
       return h.line->send(control::plan, text);
@@ -390,20 +405,22 @@ void head::hear(host& h, const control_line::message& m) {
     case control::waits:
       h.waits.clear();
       for (int i = 0; i < h.wanted.ranks; ++i) h.waits.push_back(read_rank_view(fields));
-      if (report_ &&
-          all([](const host& one) { return one.is == stage::ended || !one.waits.empty(); }))
-        report_waits();
-      return;
+      return look_for_report();
+    case control::wants_report:
+      return ask_for_waits("a report was asked for", false);
+    case control::loses:
+      return tell_loss(fields.small_number(), h);
     case control::refuses:
       return refuse("host " + h.wanted.name + ": " + fields.text());
     case control::ended: {
       const int status = fields.small_number();
       h.is = stage::ended;
       for (std::uint64_t left = fields.number(); left > 0 && fields.is_sound(); --left) {
-        std::vector<std::uint64_t>& counts = h.counters.emplace_back();
+        std::vector<std::uint64_t>& of_rank = h.counters.emplace_back();
         for (std::uint64_t n = fields.number(); n > 0 && fields.is_sound(); --n)
-          counts.push_back(fields.number());
+          of_rank.push_back(fields.number());
       }
+      look_for_report();
       if (status != 0) return end_job(status, -1, &h, control::stop, {});
       return look_for_absent();
     }
@@ -496,8 +513,15 @@ void head::ask_for_waits(const std::string& why, bool proven) {
   report_by_ = steady_clock::now() + report_patience;
   for (host& h : hosts_) {
     h.waits.clear();
-    if (h.line != nullptr) h.line->send(control::report);
+    // Others have no ranks yet, and wait for something else.
+    if (h.line != nullptr && h.has_plan) h.line->send(control::report);
   }
+}
+
+/// Of a host that has ended, nothing more is to come.
+void head::look_for_report() {
+  auto is_complete = [](const host& h) { return h.is == stage::ended || !h.waits.empty(); };
+  if (report_ && all(is_complete)) report_waits();
 }
 
 void head::report_waits() {
@@ -555,18 +579,21 @@ void head::refuse(const std::string& sentence) {
 /// The connection to an agent has ended before its ranks have.
 void head::lose(host& h) {
   h.is = stage::ended;
+  look_for_report();
+  for (int rank = h.first; rank < h.first + h.wanted.ranks; ++rank) tell_loss(rank, h);
   if (is_ending_) return;
   say("sojourn run: host " + h.wanted.name + " is lost, and with it " +
       ranks_text(h.first, h.wanted.ranks) + ": the connection to its agent has ended (" +
       h.line->why() + ")\nsojourn run: the job was ended; its exit status is 1\n");
   end_job(1, h.first, &h, control::lost,
           record_writer().number(static_cast<std::uint64_t>(h.first)));
-  // Waits for its other ranks fail, too.
-  for (int rank = h.first + 1; rank < h.first + h.wanted.ranks; ++rank) {
-    for (host& other : hosts_) {
-      if (&other != &h && other.line != nullptr)
-        other.line->send(control::lost, record_writer().number(static_cast<std::uint64_t>(rank)));
-    }
+}
+
+/// Waits for a rank that is lost fail on all hosts, also when the job is ending because of another.
+void head::tell_loss(int rank, const host& of) {
+  for (host& other : hosts_) {
+    if (&other != &of && other.line != nullptr)
+      other.line->send(control::lost, record_writer().number(static_cast<std::uint64_t>(rank)));
   }
 }
 
@@ -582,6 +609,12 @@ void head::on_starter_end(host& h, int wait_status) {
          how + ": " + starting_command(options_, h.wanted));
 }
 
+void head::end_output() {
+  for (auto& sink : sinks_) {
+    if (sink->has_pending()) sink->abandon();
+  }
+}
+
 /// As in a job of one host: whoever has read it may have gone on purpose.
 void head::lose_output(int reason) {
   if (is_ending_) return;
@@ -592,7 +625,12 @@ void head::lose_output(int reason) {
 
 void head::on_signal(int signal) {
   const record_writer number = record_writer().number(static_cast<std::uint64_t>(signal));
-  if (!is_ending_) return end_job(128 + signal, -1, nullptr, control::signal, number);
+  if (!is_ending_) {
+    // A reader that has stopped reading is not waited for.
+    drop_output_at_ = steady_clock::now() + end_patience;
+    return end_job(128 + signal, -1, nullptr, control::signal, number);
+  }
+  drop_output_at_ = steady_clock::now() + reader_patience;
   for (host& h : hosts_) {
     if (h.line != nullptr) h.line->send(control::signal, number);
   }
@@ -615,20 +653,23 @@ std::optional<time_point> head::next_deadline() const {
   auto consider = [&](std::optional<time_point> t) {
     if (t && (!next || *t < *next)) next = t;
   };
-  for (const auto& t : {slow_at_, give_up_at_, kill_at_, close_streams_at_, report_by_})
+  for (const auto& t :
+       {slow_at_, give_up_at_, kill_at_, close_streams_at_, report_by_, drop_output_at_})
     consider(t);
   for (const caller& c : callers_) consider(c.until);
   return next;
 }
 
+/// Not from a terminal that is another job's at the moment.
+bool may_read_input() { return isatty(STDIN_FILENO) == 0 || tcgetpgrp(STDIN_FILENO) == getpgrp(); }
+
 void head::wait_for_events() {
   std::vector<pollfd> waits;
   waits.push_back({signal_fd_, POLLIN, 0});
   waits.push_back({goodbye_said_ ? -1 : listens_.socket, POLLIN, 0});
-  // Input is read when rank 0's host has taken what was read before; not from a terminal that is
-  // another job's at the moment, which would stop this process.
-  const bool reads = input_open_ && input_.empty() && hosts_.front().line != nullptr &&
-                     (isatty(STDIN_FILENO) == 0 || tcgetpgrp(STDIN_FILENO) == getpgrp());
+  // Input is read when rank 0's host has taken what was read before.
+  const bool wants_input = input_open_ && input_.empty() && hosts_.front().line != nullptr;
+  const bool reads = wants_input && may_read_input();
   waits.push_back({reads ? STDIN_FILENO : -1, POLLIN, 0});
   waits.push_back({input_.empty() ? -1 : hosts_.front().input, POLLOUT, 0});
   for (const auto& sink : sinks_)
@@ -644,10 +685,12 @@ void head::wait_for_events() {
   for (const output_stream& s : streams_)
     waits.push_back({s.wants_read() ? s.fd() : -1, POLLIN, 0});
 
-  int timeout_ms = -1;
+  // Nothing tells when the terminal becomes this job's.
+  int timeout_ms = wants_input && !reads ? 1000 : -1;
   if (const auto deadline = next_deadline()) {
     const auto left = std::chrono::ceil<milliseconds>(*deadline - steady_clock::now());
-    timeout_ms = static_cast<int>(std::max<milliseconds::rep>(left.count(), 0));
+    const int ms = static_cast<int>(std::max<milliseconds::rep>(left.count(), 0));
+    timeout_ms = timeout_ms < 0 ? ms : std::min(ms, timeout_ms);
   }
   if (poll(waits.data(), waits.size(), timeout_ms) <= 0) return;
   for (std::size_t i = 0; i < streams_.size(); ++i) {
@@ -655,10 +698,11 @@ void head::wait_for_events() {
   }
   if (waits[2].revents != 0) {
     char buffer[16 << 10];
+    if (!may_read_input()) return;
     const ssize_t n = read(STDIN_FILENO, buffer, sizeof buffer);
     if (n > 0) {
       input_.assign(buffer, static_cast<std::size_t>(n));
-    } else if (n == 0 || errno != EINTR) {
+    } else if (n == 0 || (errno != EINTR && errno != EIO)) {
       input_open_ = false;
     }
   }
@@ -731,6 +775,11 @@ void head::meet_deadlines() {
     refuse("the job was given up after " + std::to_string(start_patience.count() / 1000) +
            " s, in which the agents of these hosts have not spoken: " + waited_for());
   }
+  if (due(drop_output_at_)) end_output();
+  // What a starter still has to pass on would be lost with it.
+  if (output_pending() && kill_at_ && now >= *kill_at_) kill_at_ = now + look_again;
+  if (output_pending() && close_streams_at_ && now >= *close_streams_at_)
+    close_streams_at_ = now + look_again;
   if (due(kill_at_)) {
     for (host& h : hosts_) {
       h.line.reset();
@@ -744,6 +793,7 @@ void head::meet_deadlines() {
 }
 
 launch_result head::run() {
+  for (host& h : hosts_) start(h);
   auto starters_gone = [](const host& h) { return h.pid == 0; };
   for (;;) {
     wait_for_events();
@@ -773,7 +823,7 @@ launch_result head::run() {
       status_, failed_rank_, std::chrono::duration<double>(all_ended_at_ - begun_).count(), {}, {}};
   for (host& h : hosts_) {
     h.counters.resize(static_cast<std::size_t>(h.wanted.ranks));
-    for (auto& counts : h.counters) result.counters.push_back(std::move(counts));
+    for (auto& of_rank : h.counters) result.counters.push_back(std::move(of_rank));
   }
   return result;
 }

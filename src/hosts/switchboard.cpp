@@ -21,7 +21,8 @@ using std::chrono::milliseconds;
 
 // How long a caller has to prove who it is.
 constexpr milliseconds caller_patience{1000};
-// How long a call is tried, and how soon again.
+// How long a call that fails is tried again, and how soon. One that is not answered goes on: a host
+// that is stopped is not dead, and of one that is, the head tells.
 constexpr milliseconds call_patience{2000};
 constexpr milliseconds call_again{20};
 constexpr milliseconds pass_again{10};
@@ -86,7 +87,7 @@ std::optional<switchboard::time> switchboard::next_deadline() const {
     if (t != time::max() && (!next || t < *next)) next = t;
   };
   for (const auto& [number, c] : callers_) consider(c.until);
-  for (const auto& [p, c] : calls_) consider(c.socket < 0 ? c.again : c.until);
+  for (const auto& [p, c] : calls_) consider(c.again);
   if (!unpassed_.empty()) consider(clock::now() + pass_again);
   return next;
 }
@@ -119,16 +120,9 @@ void switchboard::serve() {
   for (std::uint32_t number : late) hang_up(number, now);
   std::vector<pair> due;
   for (const auto& [p, c] : calls_) {
-    if (now >= (c.socket < 0 ? c.again : c.until)) due.push_back(p);
+    if (now >= c.again) due.push_back(p);
   }
-  for (const pair& p : due) {
-    call& c = calls_.at(p);
-    if (c.socket < 0) {
-      begin(p, c, now);
-    } else {
-      fails(p, c, "there is no answer", now);
-    }
-  }
+  for (const pair& p : due) begin(p, calls_.at(p), now);
   pass_on();
 }
 
@@ -159,9 +153,7 @@ void switchboard::wants(pair p, time now) {
   wanted_[p] = true;
   // Should the caller not prove who it is, this rank calls itself.
   if (awaited_.contains(p)) return;
-  call& c = calls_[p];
-  c.until = now + call_patience;
-  begin(p, c, now);
+  begin(p, calls_[p], now);
 }
 
 /// The rank gets the socket; this process keeps it open, too.
@@ -179,7 +171,8 @@ void switchboard::pass_on() {
     const auto& [p, socket] = one;
     const tcp::agent_to_rank packet{p.there};
     return at(p.here).of_agent < 0 ||
-           tcp::send_packet(at(p.here).of_agent, &packet, sizeof packet, socket) || errno != EAGAIN;
+           tcp::send_packet(at(p.here).of_agent, &packet, sizeof packet, socket) ||
+           errno == EPIPE || errno == ECONNRESET;
   });
 }
 
@@ -198,13 +191,13 @@ void switchboard::begin(pair p, call& c, time now) {
 
 void switchboard::fails(pair p, call& c, const std::string& why, time now) {
   if (c.socket >= 0) close(std::exchange(c.socket, -1));
-  c.why = why;
+  if (!c.fails_since) c.fails_since = now;
   // The other rank may have called at the same time: then its call is the one that counts.
-  if (now < c.until) {
+  if (now < *c.fails_since + call_patience) {
     c.again = now + call_again;
     return;
   }
-  troubles_.push_back({p.here, p.there, false, c.why, now});
+  troubles_.push_back({p.here, p.there, false, why, now});
   calls_.erase(p);
 }
 
@@ -235,13 +228,11 @@ void switchboard::go_on(pair p, time now) {
 // --- Callers
 
 void switchboard::accept_callers(time now) {
-  for (;;) {
+  for (int i = 0; i < callers_a_turn; ++i) {
     const int s = accept4(listens_.socket, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (s < 0) return;
-    if (callers_.size() >= callers_most) {
-      close(s);
-      continue;
-    }
+    // Whoever knows the secret proves it at once: the oldest does not.
+    if (callers_.size() >= callers_most) hang_up(callers_.begin()->first, now);
     const std::uint32_t number = next_caller_++;
     callers_.try_emplace(number, secret_, s, now + caller_patience);
     watch(s, source::caller, number, EPOLLIN, false);

@@ -85,8 +85,7 @@ class switchboard {
     int socket = -1;
     bool is_connected = false;
     time again = time::max();  ///< When to try again; `socket` is -1 until then.
-    time until;
-    std::string why;
+    std::optional<time> fails_since = std::nullopt;
   };
   /// Whoever waits in the epoll set: by the number that its events have.
   enum class source : std::uint32_t { listener, channel, caller, call };
@@ -110,6 +109,7 @@ class switchboard {
   void pass_on();
 
   static constexpr std::size_t callers_most = 256;
+  static constexpr int callers_a_turn = 64;
 
   job_secret secret_;
   ranks_of_host here_;

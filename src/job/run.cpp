@@ -520,7 +520,8 @@ void introduce_myself() {
 std::optional<shm::several_hosts> hosts_of_job() {
   const job_segment& s = *self.segment;
   if (!s.has_several_hosts()) return std::nullopt;
-  static tcp::agent_link carrier(block_of(job.me).channel);
+  // Never destroyed: a thread of the program may end the process while the worker uses it.
+  static tcp::agent_link& carrier = *new tcp::agent_link(block_of(job.me).channel);
   return shm::several_hosts{.first_near = static_cast<int>(s.first_here),
                             .near = static_cast<int>(s.ranks_here),
                             .carrier = &carrier,
@@ -589,8 +590,8 @@ void live() {
                  job.me, lost);
   }
   end_continuations();
-  wire().finish();
   if (self.status == 0) {
+    wire().finish();
     tell_of_settings();
     tell_of_forks();
     block_of(job.me).state.store(rank_state::finished);

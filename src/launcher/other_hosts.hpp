@@ -53,6 +53,9 @@ class other_hosts {
   /// What this host's ranks wait for, since that was asked for.
   virtual void tell_waits(const hang_view& view) = 0;
 
+  /// A rank of this host has ended in the middle of the job.
+  virtual void tell_loss(int rank) = 0;
+
   /// This host ends the job, with this status: by a rank that has failed, or, when that is -1, for
   /// another reason. Called once.
   virtual void ends_job(int rank, int status) = 0;

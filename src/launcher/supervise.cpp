@@ -148,7 +148,11 @@ void supervisor::run() {
     }
     meet_deadlines();
     if (all_ended() && !end_orphans_at_ && !streams_open() && !reported_ && may_report()) {
-      if (first_failure_) report_failure();
+      if (first_failure_) {
+        report_failure();
+      } else if (!also_failed_.empty()) {
+        say(then_failed_text(-1, false));
+      }
       if (ending_ == ending::none) tell_of_settings();
       reported_ = true;
     }
@@ -261,10 +265,10 @@ void supervisor::meet_deadlines() {
         if (told.pid == 0) told.pid = ranks_[rank].pid;
         const planned_part& part = part_of(static_cast<int>(rank));
         if (plan_.parts.size() > 1) told.program = part.command.front();
-        // The file of the part's first rank is used for all ranks of the part.
-        if (static_cast<int>(rank) != part.first_rank &&
-            !view->ranks[static_cast<std::size_t>(part.first_rank)].file.empty()) {
-          told.file = view->ranks[static_cast<std::size_t>(part.first_rank)].file;
+        // The file of the part's first rank on this host is used for all ranks of the part.
+        const auto first = static_cast<std::size_t>(std::max(part.first_rank, plan_.first_here));
+        if (rank != first && !view->ranks[first].file.empty()) {
+          told.file = view->ranks[first].file;
           continue;
         }
         told.file = executable_of(static_cast<pid_t>(told.pid));
@@ -395,12 +399,13 @@ void supervisor::on_rank_end(int rank) {
       first_failure_ = end;
       status_ = job_status(end, block(rank).crash);
       if (sender_ == 0) look_at_sender();
-    } else if (ending_ == ending::failure && !killed_) {
+    } else if ((ending_ == ending::failure || ending_ == ending::elsewhere) && !killed_) {
       bool for_others = end.wait_status && WIFEXITED(*end.wait_status) &&
                         WEXITSTATUS(*end.wait_status) == status_rank_lost;
       if (!for_others) also_failed_.push_back(rank);
     }
     tell_of_loss(rank);
+    if (elsewhere_ != nullptr) elsewhere_->tell_loss(rank);
   } else if (end.state == rank_state::absent) {
     never_joined_.push_back(rank);
   }
@@ -613,6 +618,8 @@ void supervisor::say(const std::string& text) {
 
 /// A setting that did nothing is a mistake, as a rule.
 void supervisor::tell_of_settings() {
+  // What matched nothing here may have matched on another host.
+  if (elsewhere_ != nullptr) return;
   for (std::size_t i = 0; i < std::min<std::size_t>(job_.use_count, setting_uses_max); ++i) {
     const setting_use& use = job_.uses[i];
     if (use.matched != 0) continue;

@@ -75,7 +75,7 @@ inline collective_steps::collective_steps(const collective_plan& plan, collectiv
   place_ = around(open.among->me - top, count_);
   switch (plan.shape) {
     case collective_shape::meet:
-      phase_ = wire().spins_for_replies() ? phase::meet : phase::children;
+      phase_ = wire().spins_for_replies() && job.near == job.count ? phase::meet : phase::children;
       break;
     case collective_shape::up_and_down:
     case collective_shape::up_to_root:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=sh disable=SC1091,SC2016,SC2034,SC2154
+# shellcheck shell=sh disable=SC1091,SC2016,SC2034,SC2154,SC2217
 # What `sojourn run` promises of a job on several hosts: output, input, exit status, deaths, signals, and
 # that nothing is left, whatever ends it. The hosts are all this machine (two_hosts).
-# Usage: supervision.sh SOJOURN FAKE_RANK REAL_RANK
+# Usage: supervision.sh SOJOURN FAKE_RANK REAL_RANK PROGRAM-THAT-WAITS [slow]
 . "$(dirname "$0")/../launcher/lib.sh"
 real=$3
+waits=$4
 here="sh -c 'exec \"\$@\"'"
 
 # on_hosts HOSTS ARGS...
@@ -35,6 +36,37 @@ expect_nothing_left() {
   expect_gone 'sleep 77.25'
   expect_gone "$sojourn agent"
 }
+
+if [ "${5-}" = slow ]; then
+  context='output that is read late: '
+  {
+    "$sojourn" run --hosts a,b --agent "$here" sh -c 'seq 1 200000' 2>"$err"
+    echo $? >"$work/status"
+  } | { sleep 3; cat; } >"$out"
+  [ "$(cat "$work/status")" -eq 0 ] || fail 'it failed'
+  [ "$(wc -l <"$out")" -eq 400000 ] || fail 'lines are missing'
+
+  context='output that is not read: '
+  mkfifo "$work/fifo"
+  sleep 60 <"$work/fifo" &
+  reader=$!
+  "$sojourn" run --hosts a,b --agent "$here" yes >"$work/fifo" 2>"$err" &
+  head=$!
+  sleep 1
+  kill -TERM $head
+  sleep 0.3
+  kill -TERM $head
+  finish
+  kill $reader
+  expect_status 143
+  expect_faster_than_ms 4000
+
+  context='a rank goes on for long when all has been said: '
+  on_hosts a:2,b:2 "$waits" late
+  expect_status 0
+  expect_no_err
+  exit 0
+fi
 
 context='ranks are numbered through the hosts: '
 on_hosts a:1,b:2,c:1 --label sh -c 'echo $SOJOURN_RANK'
@@ -135,6 +167,20 @@ on_hosts a,b sh -c 'if [ $SOJOURN_RANK = 0 ]; then exec "$1"; fi' sh "$real"
 expect_status 1
 expect_err '^sojourn run: rank 1 on host b ended without joining the job, and rank 0 on host a joined it'
 expect_faster_than_ms 10000
+
+context='a report is asked for early: '
+for after in 0 0.02 0.04 0.08 0.16; do
+  start a:2,b:2 sh -c 'sleep 0.5'
+  sleep $after
+  # Before that the signal ends the head, as it ends any program.
+  if grep -q '^SigBlk:.*[2367abef]..$' "/proc/$head/status"; then
+    kill -USR1 $head
+    finish
+    expect_status 0
+  else
+    finish
+  fi
+done
 
 context='counts of all ranks: '
 on_hosts a:2,b:2 --stats "$real"

@@ -252,7 +252,7 @@ void shm_transport::finish() {
     return false;
   };
   for (int r = 0; r < ranks_; ++r) {
-    if (is_far(r)) far_->carrier.push(r);
+    if (is_far(r) && far_->carrier.has_unsent(r)) far_->carrier.push(r);
   }
   while (unsent()) {
     pollfd on[1] = {{far_->carrier.descriptor(), POLLIN, 0}};

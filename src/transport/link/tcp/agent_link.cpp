@@ -54,6 +54,7 @@ void agent_link::on_other() {
 
 void agent_link::pump(bool thoroughly) {
   stream_link::pump(thoroughly);
+  if (!thoroughly) return;
   const char* why = nullptr;
   for (int rank; (rank = next_broken(why)) >= 0;) {
     rank_to_agent packet{rank_to_agent::broke, rank, ""};

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 namespace sojourn::detail::tcp {
@@ -24,7 +25,7 @@ stream::~stream() { close(socket_); }
 
 /// The first reason is the one to tell.
 bool stream::broken(const char* why) {
-  if (why_.empty()) why_ = why;
+  if (why_[0] == 0) std::snprintf(why_, sizeof why_, "%s", why);
   return false;
 }
 

@@ -33,7 +33,7 @@ class stream {
 
   int socket() const { return socket_; }
   /// Why receive() said false: for people.
-  const std::string& why() const { return why_; }
+  const char* why() const { return why_; }
 
  private:
   void gather(far_rank& to);
@@ -61,7 +61,7 @@ class stream {
   std::span<std::byte> room_left_;  ///< Of the message that is coming.
   bool is_coming_ = false;
   bool takes_no_more_ = false;
-  std::string why_;
+  char why_[96] = "";
 };
 
 }  // namespace sojourn::detail::tcp

@@ -40,7 +40,10 @@ void stream_link::connected(int rank, int socket) {
 
 void stream_link::push(int rank) {
   peer& p = at(rank);
-  if (p.connection == nullptr) return connect(rank);
+  if (p.connection == nullptr) {
+    if (p.rank->has_outgoing()) connect(rank);
+    return;
+  }
   p.connection->send(*p.rank);
   if (p.connection->has_unsent() != p.awaits_room)
     watch(rank, EPOLL_CTL_MOD, p.connection->has_unsent());
@@ -53,20 +56,24 @@ void stream_link::spoke(int rank) {
 
 void stream_link::receive(int rank) {
   peer& p = at(rank);
-  if (p.connection == nullptr) return;
+  if (p.connection == nullptr || p.is_broken) return;
   bool moved = false;
-  if (!p.connection->receive(*p.rank, moved)) return breaks(rank);
+  if (!p.connection->receive(*p.rank, moved)) {
+    p.is_broken = some_are_broken_ = true;
+    return;
+  }
   // What has come may say that there is room for messages that wait.
   if (moved) push(rank);
 }
 
 void stream_link::pump(bool thoroughly) {
-  if (!thoroughly) {
+  if (!thoroughly) {  // perhaps in a signal handler: nothing is allocated or freed
     for (int rank : last_speakers_) {
       if (rank != none) receive(rank);
     }
     return;
   }
+  if (std::exchange(some_are_broken_, false)) end_broken();
   constexpr int events_at_once = 64;
   epoll_event events[events_at_once];
   const int n = epoll_wait(epoll_, events, events_at_once, 0);
@@ -81,6 +88,13 @@ void stream_link::pump(bool thoroughly) {
       receive(rank);
     }
     if ((events[i].events & EPOLLOUT) != 0) push(rank);
+  }
+  if (std::exchange(some_are_broken_, false)) end_broken();
+}
+
+void stream_link::end_broken() {
+  for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+    if (peers_[rank].is_broken) breaks(static_cast<int>(rank));
   }
 }
 
@@ -104,7 +118,7 @@ void stream_link::close(int rank) {
   (void)epoll_ctl(epoll_, EPOLL_CTL_DEL, p.connection->socket(), nullptr);
   p.rank->abandon();
   p.connection.reset();
-  p.awaits_room = false;
+  p.awaits_room = p.is_broken = false;
 }
 
 void stream_link::breaks(int rank) {

@@ -44,6 +44,7 @@ class stream_link : public link {
     far_rank* rank = nullptr;
     std::unique_ptr<stream> connection;
     bool awaits_room = false;  ///< epoll tells when the socket takes more.
+    bool is_broken = false;    ///< Its end is met by the next thorough pump.
   };
   peer& at(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
   void watch(int rank, int operation, bool for_room);
@@ -51,9 +52,11 @@ class stream_link : public link {
   void spoke(int rank);
   void close(int rank);
   void breaks(int rank);
+  void end_broken();
 
   int epoll_;
   std::vector<peer> peers_;
+  bool some_are_broken_ = false;
   int last_speakers_[2] = {none, none};
   static constexpr int none = -1;
   struct broken {
