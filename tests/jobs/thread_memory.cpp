@@ -158,7 +158,9 @@ void bytes_are_copied_once_or_twice() {
   // From the stack into the transport, and from there into place.
   double small = copies_of_a_move<4096>();
   CHECK(small > 1.9 && small <= 2);
-  // Read from the suspended stack into place, where the system allows it.
+  // Read from the suspended stack into place, where the system allows it: on one host, that is, and
+  // with several it depends on which ranks these are.
+  if (!is_near(0) || !is_near(rank_count() - 1)) return;
   double large = copies_of_a_move<100000>();
   bool reads = check::system_copies();
   CHECK(reads ? large > 0.98 && large <= 1 : large > 1.9 && large <= 2);
