@@ -121,7 +121,11 @@ expect_err '^sojourn run: the job was ended; its exit status is 7$'
 expect_nothing_left
 
 context='all fail: '
-on_hosts a:2,b:2 sh -c 'exit 5'
+# Not before all have begun, and with time to end by themselves.
+mkdir "$work/begun"
+on_hosts a:2,b:2 --grace 10 sh -c 'touch "$1/$SOJOURN_RANK"
+  while [ "$(ls "$1" | wc -l)" -lt 4 ]; do sleep 0.02; done
+  exit 5' sh "$work/begun"
 expect_status 5
 [ "$(grep -c 'the job was ended' "$err")" -eq 1 ] || fail 'more than one host tells how the job has ended'
 [ "$(grep -c 'exited with status 5' "$err")" -eq 4 ] || fail 'a rank is not told of'
