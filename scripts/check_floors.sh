@@ -36,7 +36,7 @@ for folder in include src apps bench tools; do
 done | LC_ALL=C sort | awk -v show="$show" '
 BEGIN {
   # The levels, the ground first; floors on one level do not include each other.
-  levels = split("base|memory|fiber transport|message|rpc|object|migrate|observe checkpoint shared|parmacs|job|launcher|hosts|doctor", row, "|")
+  levels = split("base|memory|fiber transport|message|rpc|object|migrate|observe checkpoint shared|parmacs|job|launcher|hosts|site|doctor", row, "|")
   for (l = 1; l <= levels; l++) {
     n = split(row[l], names, " ")
     for (i = 1; i <= n; i++) { level[names[i]] = l; order[++floors] = names[i] }

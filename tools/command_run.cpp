@@ -29,6 +29,7 @@ constexpr const char* examples = R"(Examples:
   sojourn run -n 4 ./btree                  four ranks of ./btree
   sojourn run -n 4 ./btree --keys words     what follows the program is the program's
   sojourn run --hosts a:2,b:2 ./btree       ranks 0 and 1 on host a, 2 and 3 on b, by ssh
+  sbatch -n 64 --wrap 'sojourn run ./btree' 64 ranks on the hosts that Slurm gives
   sojourn run -n 4 --label ./btree          "[2] " before each line that rank 2 writes
   sojourn run -n 4 --stats ./btree          counters of all ranks, after the job
   sojourn run -n 4 --shared-report ./sor    what shared memory costs, and why
@@ -72,6 +73,9 @@ struct run_options {
   std::string hosts;
   std::string hostfile;
   std::string starter;
+  std::string ports;
+  std::string network;
+  bool here = false;
   bool bind = false;
   bool no_bind = false;
   bool label = false;
@@ -114,6 +118,11 @@ struct run_options {
          "The same from a file, a host a line: 'a:2' or 'a slots=2'");
     text("--agent", starter, "COMMAND",
          "What runs a command on a host: COMMAND HOST sojourn agent [ssh -o BatchMode=yes]");
+    text("--ports", ports, "A-B",
+         "Listen at these ports alone, one a host and one more here [as the system chooses]");
+    text("--network", network, "ADDRESS/BITS",
+         "Let hosts connect over this network, such as 10.1.0.0/16 [that which reaches the head]");
+    flag("--here", here, "Start all ranks on this host, in an allocation of several hosts, too");
     flag("--dry-run", dry_run, "Show what would be started, and start nothing");
   }
 
@@ -234,17 +243,29 @@ void refuse_values_of_flags(const run_options& options, const std::vector<std::s
 void place_ranks(run_request& request, const run_options& options) {
   const bool list = options.app.count("--hosts") != 0;
   const bool file = options.app.count("--hostfile") != 0;
-  if (list && file) throw error("--hosts and --hostfile exclude each other");
+  if (list + file + options.here > 1)
+    throw error("--hosts, --hostfile and --here exclude each other");
+  request.ports = options.ports;
+  request.network = options.network;
   if (!list && !file) {
-    if (options.app.count("--agent") != 0)
-      throw error(
-          "--agent says how other hosts are reached, and neither --hosts nor --hostfile "
-          "names any");
+    // A checkpoint goes on on the host where its files are.
+    if (!options.here && request.options.restore.empty()) request.given = allocated_hosts();
+    if (request.given) {
+      request.options.agent = options.starter;
+      return;
+    }
+    for (const char* option : {"--agent", "--ports", "--network"}) {
+      if (options.app.count(option) != 0)
+        throw error(
+            fmt::format("{} says how other hosts are reached, and neither --hosts nor --hostfile "
+                        "nor an allocation of Slurm names any",
+                        option));
+    }
     return;
   }
   check_file_name(options, "--hostfile", "a file", options.hostfile);
   request.hosts = list ? parse_hosts(options.hosts) : read_hostfile(options.hostfile);
-  request.starter = options.starter;
+  request.options.agent = options.starter;
   if (file) request.hosts_given_as = "--hostfile " + options.hostfile;
 }
 
@@ -377,6 +398,13 @@ namespace {
 
 /// How many ranks each host has, now that it is known how many there are.
 run_request shared_out(run_request request) {
+  if (request.given) {
+    allocation& given = *request.given;
+    if (request.says_ranks || !request.options.parts.empty())
+      take_ranks(given, request.options.rank_count);
+    request.hosts = given.hosts;
+    request.hosts_given_as = given.text;
+  }
   if (request.hosts.empty()) return request;
   const bool several = !request.options.parts.empty();
   share_ranks(request.hosts, request.options.rank_count, request.says_ranks || several,
@@ -484,7 +512,8 @@ int report_stats(const run_request& request, const launch_plan& plan, const laun
 
 int run_on_hosts(const run_request& request) {
   hosts_options options{.job = request.options, .hosts = request.hosts};
-  if (!request.starter.empty()) options.starter = request.starter;
+  if (request.given) options.starter = request.given->starter;
+  if (!request.options.agent.empty()) options.starter = request.options.agent;
   if (request.dry_run) {
     print(describe_hosts(options));
     return 0;
@@ -520,6 +549,7 @@ int run_command(const std::vector<std::string>& words) {
   for (const auto& [setting, value] :
        {std::pair("SOJOURN_BALANCE", &request.balance),
         std::pair("SOJOURN_MAIN_STACK_KIB", &request.main_stack_kib),
+        std::pair("SOJOURN_NETWORK", &request.network), std::pair("SOJOURN_PORTS", &request.ports),
         std::pair("SOJOURN_SHARED_REPORT_JSON", &request.shared_report_json),
         std::pair("SOJOURN_STACK_KIB", &request.fiber_stack_kib)}) {
     if (!value->empty()) setenv(setting, value->c_str(), 1);

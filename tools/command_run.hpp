@@ -21,9 +21,11 @@ struct run_request {
   std::string balance;          ///< The policy of load balance, or "": the environment says which.
   std::string main_stack_kib;   ///< Or "", the same.
   std::string fiber_stack_kib;  ///< The same.
-  std::vector<host_ranks> hosts;  ///< Empty: this one.
-  std::string hosts_given_as;     ///< For errors.
-  std::string starter;            ///< What runs a command on a host, or "": ssh.
+  std::vector<host_ranks> hosts;         ///< Empty: this one.
+  std::string hosts_given_as;            ///< For errors.
+  std::optional<allocation> given = {};  ///< Where the hosts are those of the scheduler.
+  std::string ports = {};                ///< As SOJOURN_PORTS, or "".
+  std::string network = {};              ///< As SOJOURN_NETWORK, or "".
   bool dry_run = false;
   bool says_ranks = false;  ///< Not as many as cores.
   std::string help;         ///< Not empty: show this and do nothing else.

@@ -61,6 +61,10 @@ Starts and watches the ranks of one host in a job on several. `sojourn run --hos
 and tells it over standard input what to do; nobody else needs it.
 )";
 
+/// This command starts ranks itself, and is no rank of srun's, mpirun's or mpiexec's, whatever has
+/// started it. Before the runtime looks (src/site/stand_in.cpp).
+[[gnu::constructor(101)]] void starts_ranks_itself() { setenv("SOJOURN_SITE", "off", 1); }
+
 int agent_command(const std::vector<std::string>& words) {
   if (words.empty()) return sojourn::run_agent();
   if (words.front() == "--help" || words.front() == "-h") {

@@ -3,6 +3,7 @@
 // (docs/cluster.md)
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,19 @@ std::string hosts_text(const std::vector<host_ranks>& hosts);
 void share_ranks(std::vector<host_ranks>& hosts, int ranks, bool ranks_given,
                  const std::string& given_as = "");
 
+/// Hosts that the site's scheduler has given to this process.
+struct allocation {
+  std::vector<host_ranks> hosts;  ///< With as many ranks as it has given room for.
+  std::string starter;            ///< As hosts_options has it.
+  std::string text;               ///< "the allocation of Slurm's job 12"
+};
+
+/// None outside of an allocation of Slurm, and where it is this host alone. Errors: `error`, when
+/// Slurm does not say which hosts they are.
+std::optional<allocation> allocated_hosts();
+/// Leaves so many ranks, from the first host on. Errors: `error`, when there is no room for them.
+void take_ranks(allocation& given, int ranks);
+
 struct hosts_options {
   launch_options job;  ///< `rank_count` is the sum over the hosts.
   std::vector<host_ranks> hosts;
@@ -46,9 +60,10 @@ std::string describe_hosts(const hosts_options& options);
 
 /// As launch(), over several hosts: starts an agent on each, which starts the host's ranks there
 /// and watches them as launch() does. Rank 0 reads this process's standard input. A host that
-/// cannot be reached any more ends the job within 2 s. Errors: `error`, with one sentence, when the
-/// job could not be started; nothing is left then on any host.
-/// Requires: as launch(). Not for use by ranks.
+/// cannot be reached any more ends the job, as a rule after two seconds. A job that could not be
+/// started has the status 2, after a sentence on standard error; nothing is left then on any host.
+/// Errors: `error`, with one sentence, when not even agents could be started. Requires: as
+/// launch(). Not for use by ranks.
 launch_result launch_on_hosts(const hosts_options& options);
 
 /// The agent of one host: what `sojourn agent` does. Reads from standard input who has started it;

@@ -33,9 +33,10 @@ struct launch_options {
   binding bind = binding::automatic;
   bool label = false;      ///< Put "[rank] " before each line that a rank writes.
   bool share_heap = true;  ///< Ranks map each other's objects; otherwise they send messages only.
-  /// The hosts, as --hosts takes them, for whoever reports how to run the job again; empty: this
-  /// one.
+  /// The hosts, as --hosts takes them, and what reaches them, as --agent does, for whoever reports
+  /// how to run the job again; empty: this one, and ssh.
   std::string hosts = {};
+  std::string agent = {};
   /// The checkpoint that the job goes on from, as the program named it; empty: none.
   std::string restore = {};
   /// Report what all ranks wait for when none has made progress for so many seconds. 0: never. A

@@ -18,8 +18,8 @@ inline rank_t rank_me() { return detail::job.me; }
 inline rank_t rank_count() { return detail::job.count; }
 
 /// True when `rank` runs on this rank's host: objects there are reached by plain instructions where
-/// the heap is shared (`--share`), and a message takes a tenth of a microsecond rather than ten.
-/// What a program means never depends on it.
+/// the heap is shared (`--share`), and messages go through memory, not over the network. What a
+/// program means never depends on it. Suspends: never.
 inline bool is_near(rank_t rank) {
   return static_cast<unsigned>(rank - detail::job.first_near) <
          static_cast<unsigned>(detail::job.near);

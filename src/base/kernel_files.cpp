@@ -16,6 +16,11 @@ std::optional<long> parse_number(std::string_view text) {
   return value;
 }
 
+std::string host_name() {
+  char name[256] = "";
+  return gethostname(name, sizeof name - 1) == 0 ? name : "?";
+}
+
 std::string read_line(const std::string& path) {
   std::ifstream file(path);
   std::string line;

@@ -14,6 +14,9 @@ namespace sojourn::detail {
 /// The whole text as a decimal number, or nothing.
 std::optional<long> parse_number(std::string_view text);
 
+/// The name of this host, or "?".
+std::string host_name();
+
 /// The first line, or "".
 std::string read_line(const std::string& path);
 

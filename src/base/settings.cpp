@@ -13,30 +13,45 @@ namespace {
 /// The settings that docs/running_jobs.md and its neighbours explain. tests/launcher/settings.sh
 /// compares this list with what the sources read.
 constexpr std::string_view for_users[] = {
-    "SOJOURN_AGGREGATE",      "SOJOURN_ALLOW",
-    "SOJOURN_BALANCE",        "SOJOURN_CHECKED",
-    "SOJOURN_CORES",          "SOJOURN_EXECUTION",
-    "SOJOURN_MAIN_STACK_KIB", "SOJOURN_RANKS_PER_NODE",
-    "SOJOURN_READ_MEMORY",    "SOJOURN_REGION_GIB",
-    "SOJOURN_SCAN",           "SOJOURN_SHARE",
-    "SOJOURN_SHARED",         "SOJOURN_SHARED_DIFFS",
-    "SOJOURN_SHARED_FETCH",   "SOJOURN_SHARED_PROTECTION",
-    "SOJOURN_SHARED_REPORT",  "SOJOURN_SHARED_REPORT_JSON",
-    "SOJOURN_STACK_KIB",      "SOJOURN_STATS",
-    "SOJOURN_STEAL",          "SOJOURN_VIA",
+    "SOJOURN_AGGREGATE",
+    "SOJOURN_ALLOW",
+    "SOJOURN_BALANCE",
+    "SOJOURN_CHECKED",
+    "SOJOURN_CORES",
+    "SOJOURN_EXECUTION",
+    "SOJOURN_MAIN_STACK_KIB",
+    "SOJOURN_NETWORK",
+    "SOJOURN_PORTS",
+    "SOJOURN_RANKS_PER_NODE",
+    "SOJOURN_READ_MEMORY",
+    "SOJOURN_REGION_GIB",
+    "SOJOURN_SCAN",
+    "SOJOURN_SHARE",
+    "SOJOURN_SHARED",
+    "SOJOURN_SHARED_DIFFS",
+    "SOJOURN_SHARED_FETCH",
+    "SOJOURN_SHARED_PROTECTION",
+    "SOJOURN_SHARED_REPORT",
+    "SOJOURN_SHARED_REPORT_JSON",
+    "SOJOURN_STACK_KIB",
+    "SOJOURN_STATS",
+    "SOJOURN_STEAL",
+    "SOJOURN_TRUST",
+    "SOJOURN_VIA",
 };
 
 /// The settings of tests.
-constexpr std::string_view for_tests[] = {"SOJOURN_DELAY", "SOJOURN_SHARED_BELL_US",
-                                          "SOJOURN_SHARED_PART_BYTES", "SOJOURN_SHARED_FAULTS",
-                                          "SOJOURN_SOAK_MOVES"};
+constexpr std::string_view for_tests[] = {
+    "SOJOURN_DELAY",         "SOJOURN_SHARED_BELL_US", "SOJOURN_SHARED_PART_BYTES",
+    "SOJOURN_SHARED_FAULTS", "SOJOURN_SOAK_MOVES",     "SOJOURN_TEST_HOST"};
 constexpr std::string_view for_tests_prefix = "SOJOURN_TEST_";
 
-/// Set by the launcher for each job, or read by ./dev and its scripts: not reported as unknown, and
-/// never suggested in place of a misspelt name.
+/// Set by the launcher for each job, or read by ./dev and its scripts, or of no effect on a job
+/// that `sojourn run` starts: not reported as unknown, and never suggested in place of a misspelt
+/// name.
 constexpr std::string_view others[] = {
-    "SOJOURN_CMAKE_ARGS", "SOJOURN_DELAY_SEEDS", "SOJOURN_JOB",
-    "SOJOURN_JOB_FDS",    "SOJOURN_RANK",        "SOJOURN_RANKS",
+    "SOJOURN_CMAKE_ARGS", "SOJOURN_DELAY_SEEDS", "SOJOURN_JOB",  "SOJOURN_JOB_FDS",
+    "SOJOURN_RANK",       "SOJOURN_RANKS",       "SOJOURN_SITE",
 };
 constexpr std::string_view others_prefixes[] = {"SOJOURN_CHAOS_", "SOJOURN_FUZZ", "SOJOURN_SOAK_"};
 constexpr std::string_view prefix = "SOJOURN_";

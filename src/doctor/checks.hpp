@@ -45,4 +45,8 @@ finding check_binding();
 finding check_container();
 finding check_debugger();
 
+// hosts.cpp: jobs on several hosts.
+finding check_network();
+finding check_launchers();
+
 }  // namespace sojourn::detail

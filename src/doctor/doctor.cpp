@@ -51,6 +51,8 @@ std::vector<finding> diagnose() {
       check_memory,
       check_container,
       check_debugger,
+      check_network,
+      check_launchers,
   };
   std::vector<finding> findings;
   for (finding (*check)() : checks) findings.push_back(check());

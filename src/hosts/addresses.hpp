@@ -27,12 +27,29 @@ struct address {
 
 std::optional<address> address_from_text(std::string_view text);
 
+/// The addresses of IPv4 or IPv6 that begin with the same bits.
+struct network {
+  address begins;
+  int bits = 0;
+
+  bool has(const address& a) const;
+};
+
+/// "10.1.0.0/16", "fd00:1::/64".
+std::optional<network> network_from_text(std::string_view text);
+
 /// Where this host can be reached: the addresses of its networks that are up, those of the loopback
-/// last. None of one link only, which would mean another thing elsewhere.
+/// last. None of one link only, which would mean another thing elsewhere. Where SOJOURN_NETWORK
+/// names a network, only those in it; throws sojourn::error when there is none.
 std::vector<address> addresses_of_host();
 
-/// A socket that listens at a port that the system chooses, on all networks, and does not block.
-/// Throws sojourn::error.
+/// By which address other hosts reach this one, which has connected `socket` to the head of the
+/// job: by the same as the head, or by that in the network of SOJOURN_NETWORK. Throws
+/// sojourn::error.
+address address_for_others(int socket);
+
+/// A socket that listens on all networks, and does not block: at a port that the system chooses, or
+/// at the first free one of SOJOURN_PORTS. Throws sojourn::error.
 struct listener {
   int socket;
   int port;

@@ -21,9 +21,11 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/kernel_files.hpp"
 #include "base/printable.hpp"
 #include "hosts/addresses.hpp"
 #include "hosts/control_line.hpp"
+#include "hosts/gathered.hpp"
 #include "hosts/handshake.hpp"
 #include "hosts/plan_record.hpp"
 #include "hosts/starting_line.hpp"
@@ -54,11 +56,6 @@ constexpr int times_asked = 8;
 // How often it is looked at whether all ranks of this host sleep.
 constexpr milliseconds looks_at_rest{200};
 
-std::string host_name() {
-  char name[256] = "";
-  return gethostname(name, sizeof name - 1) == 0 ? name : "?";
-}
-
 /// Tries all addresses of the head at once, and says who it is at one of them at a time: the head
 /// takes the first connection over which it hears that. Throws sojourn::error.
 int connect_to_head(const starting_line& start) {
@@ -73,6 +70,8 @@ int connect_to_head(const starting_line& start) {
   const auto begun = steady_clock::now();
   std::string why = "it has told no address of its own";
   bool loopback_tried = false;
+  bool met_stranger = false;
+  bool may_be_busy = false;
   auto begin = [&](bool loopback) {
     for (const address& to : start.head) {
       if (to.is_loopback() != loopback) continue;
@@ -93,6 +92,8 @@ int connect_to_head(const starting_line& start) {
     }
     if (attempts.empty()) {
       // The head may have had too many callers at once.
+      if (met_stranger && !may_be_busy) break;
+      met_stranger = may_be_busy = false;
       (void)poll(nullptr, 0, 50);
       begin(false);
       begin(true);
@@ -118,7 +119,9 @@ int connect_to_head(const starting_line& start) {
       if (how == progress::done) {
         connected = std::exchange(a.socket, -1);
       } else if (how == progress::refused) {
-        why = a.to->text() + ": " + (reason != 0 ? std::strerror(reason) : a.proves.why());
+        (a.proves.met_stranger() ? met_stranger : may_be_busy) |= reason == 0;
+        if (!met_stranger || reason == 0)
+          why = a.to->text() + ": " + (reason != 0 ? std::strerror(reason) : a.proves.why());
         close(std::exchange(a.socket, -1));
       }
     }
@@ -176,7 +179,7 @@ class agent final : public other_hosts {
       if (bells_.back() < 0)
         throw error(std::string("an eventfd cannot be made: ") + std::strerror(errno));
     }
-    address listens = own_end(line.socket());
+    address listens = address_for_others(line.socket());
     listens.set_port(board_.port());
     line.send(control::listens, record_writer().text(listens.text()));
   }
@@ -422,9 +425,9 @@ void enter(const host_plan& plan) {
 
 namespace sojourn {
 
-int run_agent() {
-  using namespace detail;
-  const starting_line start = read_starting_line(STDIN_FILENO);
+namespace detail {
+
+int run_agent(const starting_line& start) {
   allow_many_files();
   control_line line(connect_to_head(start));
   line.send(control::introduces, record_writer().number(hosts_version()).text(host_name()));
@@ -466,5 +469,9 @@ int run_agent() {
   }
   return result.status;
 }
+
+}  // namespace detail
+
+int run_agent() { return detail::run_agent(detail::read_starting_line(STDIN_FILENO)); }
 
 }  // namespace sojourn

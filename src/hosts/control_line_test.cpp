@@ -99,6 +99,7 @@ TEST(a_plan, arrives_as_it_was_sent) {
                          .label = true,
                          .share_heap = false,
                          .hosts = "a:3,b:3",
+                         .agent = "rsh",
                          .watchdog_seconds = 0.25,
                          .grace_seconds = 3},
                  .here = {3, 3},
@@ -119,6 +120,7 @@ TEST(a_plan, arrives_as_it_was_sent) {
   EXPECT_TRUE(came.job.label);
   EXPECT_FALSE(came.job.share_heap);
   EXPECT_EQ(came.job.hosts, "a:3,b:3");
+  EXPECT_EQ(came.job.agent, "rsh");
   EXPECT_EQ(came.job.watchdog_seconds, 0.25);
   EXPECT_EQ(came.job.grace_seconds, 3);
   EXPECT_EQ(came.here.first, 3);

@@ -150,7 +150,8 @@ progress asking::go_on(int socket) {
             "Sojourn");
       }
       if (!same(challenge_.known, prove_as('s', secret_, hello_, challenge_.fresh))) {
-        return refuse("the other side does not know the job's secret");
+        met_stranger_ = true;
+        return refuse("what listens there does not know the job's secret");
       }
       const proof answer = prove_as('c', secret_, hello_, challenge_.fresh);
       if (!write_all(socket, bytes_of(answer))) {

@@ -102,6 +102,8 @@ class asking {
 
   /// Why go_on() said refused: for people. "" if it did not.
   const char* why() const { return why_; }
+  /// It said refused because the other side speaks as it should, and does not know the secret.
+  bool met_stranger() const { return met_stranger_; }
 
  private:
   enum class step : unsigned char { hello, challenge, welcome, done, refused };
@@ -116,6 +118,7 @@ class asking {
   std::size_t have_ = 0;  ///< How many bytes are there of what is read.
   step at_ = step::hello;
   const char* why_ = "";
+  bool met_stranger_ = false;
 };
 
 /// Has the kernel end this connection within 2 s when the other host, or the way to it, is gone,

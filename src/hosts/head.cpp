@@ -23,7 +23,9 @@
 #include "base/printable.hpp"
 #include "hosts/addresses.hpp"
 #include "hosts/control_line.hpp"
-#include "hosts/handshake.hpp"
+#include "hosts/deadlock_proof.hpp"
+#include "hosts/doorkeeper.hpp"
+#include "hosts/gathered.hpp"
 #include "hosts/plan_record.hpp"
 #include "hosts/starting_line.hpp"
 #include "launcher/hangs.hpp"
@@ -44,10 +46,6 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using time_point = steady_clock::time_point;
 
-// How long a caller has to prove who it is, and how many may be about it at once.
-constexpr milliseconds caller_patience{1000};
-constexpr std::size_t callers_most = 256;
-constexpr int callers_a_turn = 64;
 // After so long it is said which hosts are waited for; after so long the job is given up.
 constexpr milliseconds slow_after{3000};
 constexpr milliseconds start_patience{30'000};
@@ -103,10 +101,11 @@ std::string ranks_text(int first, int count) {
                     : "ranks " + std::to_string(first) + " to " + std::to_string(first + count - 1);
 }
 
-class head {
+class head final : private doorkeeper::household {
  public:
-  head(const hosts_options& options, const process_state& state);
-  ~head();
+  /// `agents`: null where they are started from here.
+  head(const hosts_options& options, const process_state& state, const gathering* agents);
+  ~head() override;
   head(const head&) = delete;
   head& operator=(const head&) = delete;
 
@@ -126,33 +125,28 @@ class head {
     std::string listens_at = {};
     std::vector<rank_introduction> ranks = {};
     std::vector<std::vector<std::uint64_t>> counters = {};
-    std::optional<watch_area::rest> rests = {};  ///< All its ranks sleep.
-    bool still_rests = false;                    ///< The answer to `question_`.
-    std::optional<bool> stands_still = {};       ///< Whether some of its ranks wait, then.
-    std::vector<rank_view> waits = {};           ///< Of its ranks, when they were asked for.
+    std::optional<bool> stands_still = {};  ///< Whether some of its ranks wait, then.
+    std::vector<rank_view> waits = {};      ///< Of its ranks, when they were asked for.
   };
-  struct caller {
-    accepting proves;
-    int socket;
-    time_point until;
-  };
+  bool may_come(const hello& said) override;
+  void has_come(const hello& said, int socket) override;
+  void has_gone(const hello&) override {}
 
   void start(host& h);
+  void become_agent(const host& h, pid_t self) const;
   void wait_for_events();
   std::optional<time_point> next_deadline() const;
   void take_signals();
   void meet_deadlines();
-  void accept_callers();
-  void hear_callers();
   void hear(host& h);
   void hear(host& h, const control_line::message& m);
   void feed_input();
   void reap();
   void begin_ranks();
   void look_for_absent();
-  void look_for_deadlock();
   void look_for_standstill();
-  void hear_rest(host& h, record_reader& fields, bool rests);
+  void hear_rest(const host& h, std::uint64_t question,
+                 const std::optional<watch_area::rest>& rest);
   void ask_for_waits(const std::string& why, bool proven);
   void look_for_report();
   void report_waits();
@@ -180,19 +174,18 @@ class head {
   }
 
   const hosts_options& options_;
-  job_secret secret_ = new_secret();
+  const gathering* agents_;
+  job_secret secret_;
   std::uint64_t canary_;
-  listener listens_;
+  doorkeeper door_;
   int signal_fd_;
   std::vector<host> hosts_;
-  std::vector<caller> callers_;
   std::vector<std::unique_ptr<output_sink>> sinks_;
   std::vector<output_stream> streams_;
   std::string input_;  ///< What rank 0 is still to read.
   bool input_open_ = true;
 
-  std::uint64_t last_question_ = 0;
-  std::uint64_t question_ = 0;  ///< Whether all hosts still rest; 0: none is open.
+  deadlock_proof proof_;
   bool standstill_told_ = false;
   std::optional<hang_view> report_;  ///< That has been asked for.
   std::optional<time_point> report_by_;
@@ -211,20 +204,22 @@ class head {
   std::optional<time_point> quit_again_until_;
 };
 
-head::head(const hosts_options& options, const process_state& state)
+head::head(const hosts_options& options, const process_state& state, const gathering* agents)
     : options_(options),
-      listens_(listen_anywhere()),
-      signal_fd_(signalfd(-1, &state.awaited_signals(), SFD_CLOEXEC | SFD_NONBLOCK)) {
+      agents_(agents),
+      secret_(agents != nullptr ? agents->secret : new_secret()),
+      door_(secret_, *this, agents != nullptr ? agents->door : listen_anywhere()),
+      signal_fd_(signalfd(-1, &state.awaited_signals(), SFD_CLOEXEC | SFD_NONBLOCK)),
+      proof_(options.hosts.size()) {
   if (signal_fd_ < 0) throw error(std::string("cannot wait for signals: ") + std::strerror(errno));
   // A terminal that becomes another job's just before it is read refuses, and does not stop us.
   sigset_t input;
   sigemptyset(&input);
   sigaddset(&input, SIGTTIN);
   pthread_sigmask(SIG_BLOCK, &input, nullptr);
-  const job_secret drawn = new_secret();
+  const nonce drawn = new_nonce();
   std::memcpy(&canary_, drawn.data(), sizeof canary_);
-  // As create_job() makes it.
-  canary_ = (canary_ | 0x100) & ~std::uint64_t{0xff};
+  canary_ = canary_of(canary_);
   sinks_.push_back(std::make_unique<output_sink>(STDOUT_FILENO));
   if (!same_file(STDOUT_FILENO, STDERR_FILENO))
     sinks_.push_back(std::make_unique<output_sink>(STDERR_FILENO));
@@ -241,16 +236,42 @@ head::~head() {
     if (h.pid != 0) waitpid(h.pid, nullptr, 0);
     if (h.input >= 0) close(h.input);
   }
-  for (const caller& c : callers_) close(c.socket);
-  close(listens_.socket);
   close(signal_fd_);
 }
 
 // --- Starting
 
+/// In a child of this process that has its standard descriptors.
+void head::become_agent(const host& h, pid_t self) const {
+  // Ctrl-C goes to the head, which passes it on. What the head leaves when it is killed ends, and
+  // agents notice that the head has gone.
+  setsid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != self) _exit(127);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  std::signal(SIGPIPE, SIG_DFL);
+  if (agents_ == nullptr) {
+    const std::string command = "exec " + starting_command(options_, h.wanted);
+    execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  close_range(3, ~0u, 0);
+  int status = 1;
+  try {
+    status = sojourn::run_agent();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "sojourn: %s\n", printable(e.what()).c_str());
+  }
+  std::fflush(nullptr);
+  _exit(status);
+}
+
 /// Runs the command that starts the agent on a host, with pipes in place of the three standard
-/// descriptors.
+/// descriptors. Where agents come by themselves, that of the first host is started so.
 void head::start(host& h) {
+  if (agents_ != nullptr && h.first != 0) return;
   int ends[3][2];
   for (int i = 0; i < 3; ++i) {
     if (pipe2(ends[i], O_CLOEXEC) != 0) {
@@ -259,24 +280,13 @@ void head::start(host& h) {
       throw error(std::string("no pipe can be made to an agent: ") + std::strerror(reason));
     }
   }
-  const std::string command = "exec " + starting_command(options_, h.wanted);
   const pid_t self = getpid();
   h.pid = fork();
   if (h.pid == 0) {
-    // Ctrl-C goes to the head, which passes it on. What the head leaves when it is killed ends, and
-    // agents notice that the head has gone.
-    setsid();
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != self) _exit(127);
     dup2(ends[0][0], 0);
     dup2(ends[1][1], 1);
     dup2(ends[2][1], 2);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
-    std::signal(SIGPIPE, SIG_DFL);
-    execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
-    _exit(127);
+    become_agent(h, self);
   }
   const int reason = errno;
   close(ends[0][0]);
@@ -294,7 +304,7 @@ void head::start(host& h) {
   starting_line line{.secret = secret_,
                      .host = static_cast<std::uint32_t>(&h - hosts_.data()),
                      .head = addresses_of_host()};
-  for (address& a : line.head) a.set_port(listens_.port);
+  for (address& a : line.head) a.set_port(door_.port());
   const std::string text = to_text(line);
   // A pipe takes so much at once. Whoever does not read it will be missed.
   (void)!write(h.input, text.data(), text.size());
@@ -302,41 +312,22 @@ void head::start(host& h) {
   if (h.first != 0) close(std::exchange(h.input, -1));
 }
 
-void head::accept_callers() {
-  for (int i = 0; i < callers_a_turn; ++i) {
-    const int s = accept4(listens_.socket, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (s < 0) return;
-    // Whoever knows the secret proves it at once: the oldest does not.
-    if (callers_.size() >= callers_most) {
-      close(callers_.front().socket);
-      callers_.erase(callers_.begin());
-    }
-    callers_.push_back({accepting(secret_), s, steady_clock::now() + caller_patience});
-  }
+bool head::may_come(const hello& said) {
+  return said.what_for == purpose::agent && said.from < hosts_.size() &&
+         hosts_[said.from].line == nullptr && hosts_[said.from].is == stage::starting &&
+         !is_ending_;
 }
 
-void head::hear_callers() {
-  const time_point now = steady_clock::now();
-  std::erase_if(callers_, [&](caller& c) {
-    progress how = c.proves.go_on(c.socket);
-    if (how == progress::hello_came) {
-      const hello& said = c.proves.said();
-      const bool is_wanted = said.what_for == purpose::agent && said.from < hosts_.size() &&
-                             hosts_[said.from].line == nullptr && !is_ending_;
-      how = is_wanted ? c.proves.go_on(c.socket) : progress::refused;
-    }
-    if (how == progress::waits && now < c.until) return false;
-    host* const h = how == progress::done ? &hosts_[c.proves.said().from] : nullptr;
-    if (h == nullptr || h->line != nullptr || h->is != stage::starting) {
-      close(c.socket);
-      return true;
-    }
-    keep_watch_of(c.socket);
-    h->line = std::make_unique<control_line>(c.socket);
-    h->is = stage::joined;
-    return true;
-  });
-  if (!all([](const host& h) { return h.is != stage::starting; })) return;
+void head::has_come(const hello& said, int socket) {
+  host& h = hosts_[said.from];
+  if (!may_come(said)) {
+    close(socket);
+    return;
+  }
+  keep_watch_of(socket);
+  h.line = std::make_unique<control_line>(socket);
+  h.is = stage::joined;
+  if (!all([](const host& one) { return one.is != stage::starting; })) return;
   slow_at_.reset();
   give_up_at_.reset();
 }
@@ -392,9 +383,12 @@ void head::hear(host& h, const control_line::message& m) {
                       : end_job(status, rank, &h, control::lost,
                                 record_writer().number(static_cast<std::uint64_t>(rank)));
     }
-    case control::rests:
+    case control::rests: {
+      const std::uint64_t question = fields.number();
+      return hear_rest(h, question, read_rest(fields));
+    }
     case control::moves:
-      return hear_rest(h, fields, m.kind == control::rests);
+      return hear_rest(h, fields.number(), std::nullopt);
     case control::stands_still:
       h.stands_still = fields.number() != 0;
       return look_for_standstill();
@@ -442,9 +436,8 @@ void head::look_for_absent() {
   say("sojourn run: " + ranks_text(absent->first, absent->wanted.ranks) + " on host " +
       absent->wanted.name + " ended without joining the job, and " +
       ranks_text(waits->first, waits->wanted.ranks) + " on host " + waits->wanted.name +
-      " joined it: all ranks of a job call run(), or none\nsojourn run: the job was ended; its "
-      "exit "
-      "status is 1\n");
+      " joined it: all ranks of a job call run(), or none\n"
+      "sojourn run: the job was ended; its exit status is 1\n");
   end_job(1, absent->first, nullptr, control::stop, {});
 }
 
@@ -462,36 +455,17 @@ void head::begin_ranks() {
 
 // --- Hangs
 
-/// A host that rests sends nothing. When all have said that they rest, are asked again after the
-/// last of them has said so, and still rest as before, then all rested at one moment in between;
-/// and if all messages that were sent until then have been received, nothing can happen any more.
-/// (Mattern, Algorithms for distributed termination detection, 1987.)
-void head::look_for_deadlock() {
-  question_ = 0;
-  std::uint64_t in_flight = 0;
-  for (const host& h : hosts_) {
-    if (!h.rests || h.is != stage::arrived) return;
-    in_flight += h.rests->sent - h.rests->received;
+void head::hear_rest(const host& h, std::uint64_t question,
+                     const std::optional<watch_area::rest>& rest) {
+  const auto which = static_cast<std::size_t>(&h - hosts_.data());
+  const deadlock_proof::outcome outcome = proof_.hear(which, question, rest);
+  if (outcome.is_proven)
+    ask_for_waits("no fiber of any rank can go on, and no message is on its way", true);
+  if (outcome.question == 0 || is_ending_) return;
+  for (host& one : hosts_) {
+    if (one.line != nullptr)
+      one.line->send(control::still_rests, record_writer().number(outcome.question));
   }
-  if (in_flight != 0 || is_ending_) return;
-  question_ = ++last_question_;
-  for (host& h : hosts_) {
-    h.still_rests = false;
-    h.line->send(control::still_rests, record_writer().number(question_));
-  }
-}
-
-void head::hear_rest(host& h, record_reader& fields, bool rests) {
-  const std::uint64_t number = fields.number();
-  if (number != 0 && number != question_) return;
-  const auto before = h.rests;
-  h.rests.reset();
-  if (rests) h.rests = read_rest(fields);
-  if (number == 0 || !rests || h.rests != before) return look_for_deadlock();
-  h.still_rests = true;
-  if (!all([](const host& one) { return one.still_rests; })) return;
-  question_ = 0;
-  ask_for_waits("no fiber of any rank can go on, and no message is on its way", true);
 }
 
 void head::look_for_standstill() {
@@ -603,6 +577,7 @@ void head::on_starter_end(host& h, int wait_status) {
                               ? "was ended by signal " + std::to_string(WTERMSIG(wait_status))
                               : "ended with status " + std::to_string(WEXITSTATUS(wait_status));
   h.is = stage::ended;
+  if (agents_ != nullptr) return refuse("the agent of host " + h.wanted.name + " " + how);
   refuse("host " + h.wanted.name +
          " cannot be reached, or has no Sojourn: the command that was to "
          "start its agent " +
@@ -656,7 +631,7 @@ std::optional<time_point> head::next_deadline() const {
   for (const auto& t :
        {slow_at_, give_up_at_, kill_at_, close_streams_at_, report_by_, drop_output_at_})
     consider(t);
-  for (const caller& c : callers_) consider(c.until);
+  consider(door_.next_deadline());
   return next;
 }
 
@@ -666,7 +641,7 @@ bool may_read_input() { return isatty(STDIN_FILENO) == 0 || tcgetpgrp(STDIN_FILE
 void head::wait_for_events() {
   std::vector<pollfd> waits;
   waits.push_back({signal_fd_, POLLIN, 0});
-  waits.push_back({goodbye_said_ ? -1 : listens_.socket, POLLIN, 0});
+  waits.push_back({door_.descriptor(), POLLIN, 0});
   // Input is read when rank 0's host has taken what was read before.
   const bool wants_input = input_open_ && input_.empty() && hosts_.front().line != nullptr;
   const bool reads = wants_input && may_read_input();
@@ -674,7 +649,6 @@ void head::wait_for_events() {
   waits.push_back({input_.empty() ? -1 : hosts_.front().input, POLLOUT, 0});
   for (const auto& sink : sinks_)
     waits.push_back({sink->has_pending() ? sink->fd() : -1, POLLOUT, 0});
-  for (const caller& c : callers_) waits.push_back({c.socket, POLLIN, 0});
   for (const host& h : hosts_) {
     const bool is_open = h.line != nullptr && !h.line->has_ended();
     waits.push_back({is_open ? h.line->socket() : -1,
@@ -748,7 +722,7 @@ void head::reap() {
     if (h.pid == 0 || waitpid(h.pid, &wait_status, WNOHANG) != h.pid) continue;
     h.pid = 0;
     // What it said last is read before.
-    hear_callers();
+    door_.serve();
     hear(h);
     on_starter_end(h, wait_status);
   }
@@ -798,8 +772,7 @@ launch_result head::run() {
   for (;;) {
     wait_for_events();
     take_signals();
-    accept_callers();
-    hear_callers();
+    door_.serve();
     for (host& h : hosts_) hear(h);
     feed_input();
     for (auto& sink : sinks_) {
@@ -858,10 +831,20 @@ std::string describe_hosts(const hosts_options& options) {
   return text;
 }
 
-launch_result launch_on_hosts(const hosts_options& options) {
+namespace {
+
+launch_result run_head(const hosts_options& options, const detail::gathering* agents) {
   detail::check(options);
   const detail::process_state state(detail::open_files_needed(0) + 16 * options.hosts.size() + 320);
-  return detail::head(options, state).run();
+  return detail::head(options, state, agents).run();
+}
+
+}  // namespace
+
+launch_result launch_on_hosts(const hosts_options& options) { return run_head(options, nullptr); }
+
+launch_result detail::launch_with(const gathering& agents, const hosts_options& options) {
+  return run_head(options, &agents);
 }
 
 }  // namespace sojourn

@@ -22,6 +22,7 @@ void put(record_writer& to, const host_plan& plan) {
       .number(static_cast<std::uint64_t>(plan.here.count))
       .number(plan.canary)
       .text(job.hosts)
+      .text(job.agent)
       .text(plan.folder);
   auto words = [&](const std::vector<std::string>& command) {
     to.number(command.size());
@@ -50,6 +51,7 @@ host_plan read_host_plan(record_reader& from) {
   plan.here.count = from.small_number();
   plan.canary = from.number();
   job.hosts = from.text();
+  job.agent = from.text();
   plan.folder = from.text();
   auto words = [&] {
     std::vector<std::string> command;

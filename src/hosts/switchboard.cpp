@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -19,8 +18,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long a caller has to prove who it is.
-constexpr milliseconds caller_patience{1000};
 // How long a call that fails is tried again, and how soon. One that is not answered goes on: a host
 // that is stopped is not dead, and of one that is, the head tells.
 constexpr milliseconds call_patience{2000};
@@ -34,10 +31,10 @@ switchboard::switchboard(const job_secret& secret, ranks_of_host here, int ranks
       here_(here),
       ranks_(ranks),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      listens_(listen_anywhere()),
+      door_(secret, *this),
       channels_(static_cast<std::size_t>(here.count)) {
   if (epoll_ < 0) throw error(format("epoll_create1: %s", std::strerror(errno)));
-  watch(listens_.socket, source::listener, 0, EPOLLIN, false);
+  watch(door_.descriptor(), source::door, 0, EPOLLIN, false);
   for (int rank = here.first; rank < here.first + here.count; ++rank) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
@@ -52,12 +49,10 @@ switchboard::~switchboard() {
   for (const channel& c : channels_) {
     if (c.of_agent >= 0) close(c.of_agent);
   }
-  for (const auto& [number, c] : callers_) close(c.socket);
   for (const auto& [p, c] : calls_) {
     if (c.socket >= 0) close(c.socket);
   }
   for (const auto& [p, socket] : passed_) close(socket);
-  close(listens_.socket);
   close(epoll_);
 }
 
@@ -69,7 +64,7 @@ void switchboard::close_ends_of_ranks() {
 
 rlim_t switchboard::files_needed(ranks_of_host here, int ranks) {
   const auto near = static_cast<rlim_t>(here.count);
-  return near * static_cast<rlim_t>(ranks - here.count) + 2 * near + callers_most + 8;
+  return near * static_cast<rlim_t>(ranks - here.count) + 2 * near + doorkeeper::files_most() + 8;
 }
 
 void switchboard::watch(int socket, source what, std::uint32_t number, std::uint32_t events,
@@ -86,7 +81,7 @@ std::optional<switchboard::time> switchboard::next_deadline() const {
   auto consider = [&](time t) {
     if (t != time::max() && (!next || t < *next)) next = t;
   };
-  for (const auto& [number, c] : callers_) consider(c.until);
+  if (const auto of_door = door_.next_deadline()) consider(*of_door);
   for (const auto& [p, c] : calls_) consider(c.again);
   if (!unpassed_.empty()) consider(clock::now() + pass_again);
   return next;
@@ -99,25 +94,17 @@ void switchboard::serve() {
   for (int i = 0; i < n; ++i) {
     const auto number = static_cast<std::uint32_t>(events[i].data.u64);
     switch (static_cast<source>(events[i].data.u64 >> 32)) {
-      case source::listener:
-        accept_callers(now);
-        break;
+      case source::door:
+        break;  // below
       case source::channel:
         hear(static_cast<int>(number), now);
-        break;
-      case source::caller:
-        go_on(number, now);
         break;
       case source::call:
         go_on({static_cast<int>(number) / ranks_, static_cast<int>(number) % ranks_}, now);
         break;
     }
   }
-  std::vector<std::uint32_t> late;
-  for (const auto& [number, c] : callers_) {
-    if (now >= c.until) late.push_back(number);
-  }
-  for (std::uint32_t number : late) hang_up(number, now);
+  door_.serve();
   std::vector<pair> due;
   for (const auto& [p, c] : calls_) {
     if (now >= c.again) due.push_back(p);
@@ -227,69 +214,40 @@ void switchboard::go_on(pair p, time now) {
 
 // --- Callers
 
-void switchboard::accept_callers(time now) {
-  for (int i = 0; i < callers_a_turn; ++i) {
-    const int s = accept4(listens_.socket, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (s < 0) return;
-    // Whoever knows the secret proves it at once: the oldest does not.
-    if (callers_.size() >= callers_most) hang_up(callers_.begin()->first, now);
-    const std::uint32_t number = next_caller_++;
-    callers_.try_emplace(number, secret_, s, now + caller_patience);
-    watch(s, source::caller, number, EPOLLIN, false);
-  }
-}
-
 /// Where two ranks call each other at the same time, the call of the lower one counts.
-bool switchboard::may_call(const hello& said, pair& of) const {
+bool switchboard::may_come(const hello& said) {
   if (said.what_for != purpose::ranks || said.from >= static_cast<std::uint32_t>(ranks_) ||
       said.to >= static_cast<std::uint32_t>(ranks_))
     return false;
-  of = {static_cast<int>(said.to), static_cast<int>(said.from)};
+  const pair of = pair_of(said);
   if (!is_here(of.here) || is_here(of.there) || passed_.contains(of)) return false;
-  return !calls_.contains(of) || of.there < of.here;
+  if (calls_.contains(of) && of.here < of.there) return false;
+  ++awaited_[of];
+  return true;
 }
 
-void switchboard::go_on(std::uint32_t number, time now) {
-  const auto found = callers_.find(number);
-  if (found == callers_.end()) return;
-  caller& c = found->second;
-  for (;;) {
-    switch (c.proves.go_on(c.socket)) {
-      case progress::waits:
-        return;
-      case progress::hello_came: {
-        pair of{};
-        if (!may_call(c.proves.said(), of)) return hang_up(number, now);
-        c.of = of;
-        ++awaited_[of];
-        continue;
-      }
-      case progress::refused:
-        return hang_up(number, now);
-      case progress::done: {
-        const pair p = *c.of;
-        const int socket = c.socket;
-        if (passed_.contains(p)) return hang_up(number, now);
-        if (const auto ours = calls_.find(p); ours != calls_.end()) {
-          if (ours->second.socket >= 0) close(ours->second.socket);
-          calls_.erase(ours);
-        }
-        if (--awaited_[p] == 0) awaited_.erase(p);
-        callers_.erase(found);
-        return pass(p, socket);
-      }
-    }
+void switchboard::no_longer_awaited(pair p) {
+  if (--awaited_[p] == 0) awaited_.erase(p);
+}
+
+void switchboard::has_come(const hello& said, int socket) {
+  const pair of = pair_of(said);
+  no_longer_awaited(of);
+  if (passed_.contains(of)) {
+    close(socket);
+    return;
   }
+  if (const auto ours = calls_.find(of); ours != calls_.end()) {
+    if (ours->second.socket >= 0) close(ours->second.socket);
+    calls_.erase(ours);
+  }
+  pass(of, socket);
 }
 
-void switchboard::hang_up(std::uint32_t number, time now) {
-  const auto found = callers_.find(number);
-  close(found->second.socket);
-  const std::optional<pair> of = found->second.of;
-  callers_.erase(found);
-  if (!of) return;
-  if (--awaited_[*of] == 0) awaited_.erase(*of);
-  if (wanted_.contains(*of)) wants(*of, now);
+void switchboard::has_gone(const hello& said) {
+  const pair of = pair_of(said);
+  no_longer_awaited(of);
+  if (wanted_.contains(of)) wants(of, clock::now());
 }
 
 }  // namespace sojourn::detail

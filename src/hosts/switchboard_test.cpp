@@ -139,6 +139,15 @@ TEST_F(two_hosts, tell_why_there_is_no_connection) {
   EXPECT_EQ(troubles[0].why, "Connection refused");
 }
 
+TEST_F(two_hosts, wait_for_an_answer_as_long_as_it_takes) {
+  // The system accepts connections for it, and nobody answers: so is a host that is stopped.
+  const listener stopped = listen_anywhere();
+  a.learn(std::vector<address>(ranks, at_port(stopped.port)));
+  wants(1, 3);
+  EXPECT_FALSE(serve_until([&] { return !a.take_troubles().empty(); }, 2600));
+  close(stopped.socket);
+}
+
 TEST_F(two_hosts, pass_on_what_a_rank_says_of_a_broken_connection) {
   tcp::rank_to_agent packet{tcp::rank_to_agent::broke, 3, "it was cut"};
   ASSERT_TRUE(tcp::send_packet(a.channel_of(0), &packet, sizeof packet, -1));

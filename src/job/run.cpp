@@ -42,6 +42,7 @@
 #include "fiber/user_frames.hpp"
 #include "job/cores.hpp"
 #include "job/crash.hpp"
+#include "job/run_rank.hpp"
 #include "job/sanitizers.hpp"
 #include "job/segment.hpp"
 #include "job/segment_neighbours.hpp"
@@ -72,9 +73,6 @@
 namespace sojourn::detail {
 
 namespace {
-
-/// The exit status of `sojourn run` when a job cannot start; of a rank, too.
-constexpr int status_not_started = 2;
 
 struct this_rank {
   job_segment* segment = nullptr;
@@ -668,7 +666,7 @@ __attribute__((noinline, no_stack_protector)) void* worker_entry(void* argument)
 
 }  // namespace
 
-int run_job(int, char**, int (*body)(void*), void* context) {
+int run_rank(int (*body)(void*), void* context) {
   static std::atomic<bool> is_called = false;
   if (is_called.exchange(true)) {
     die("run() is called a second time in this process, and a process is a rank of one job, once: "

@@ -43,9 +43,7 @@ job_fds create_job(const job_shape& shape) {
   if (getrandom(&segment->secret, sizeof segment->secret, 0) != sizeof segment->secret) {
     segment->secret = static_cast<std::uint64_t>(getpid()) * 0x9e3779b97f4a7c15u;
   }
-  // As in the C library, the canary's first byte is zero, so that string functions do not read past
-  // it.
-  segment->secret = (segment->secret | 0x100) & ~std::uint64_t{0xff};
+  segment->secret = canary_of(segment->secret);
   segment->segment_bytes = bytes;
   segment->transport_offset = transport_offset;
   munmap(memory, transport_offset);

@@ -191,6 +191,12 @@ struct job_shape {
   bool bound = false;
 };
 
+/// The stack canary that is made of a random number: never 0, and its first byte is zero, as in the
+/// C library, so that string functions do not read past it.
+constexpr std::uint64_t canary_of(std::uint64_t random) {
+  return (random | 0x100) & ~std::uint64_t{0xff};
+}
+
 /// Creates the memfds of a job on this host and fills in the header. Throws sojourn::error with one
 /// sentence. Used by the launcher and by a program that is a job of one rank.
 struct job_fds {

@@ -218,6 +218,7 @@ std::string command_line(const launch_options& options) {
   bool several = !options.parts.empty();
   text += "sojourn run" + ranks(several ? options.parts.front().rank_count : options.rank_count);
   if (!options.hosts.empty()) text += " --hosts " + shell_word(options.hosts);
+  if (!options.agent.empty()) text += " --agent " + shell_word(options.agent);
   if (options.bind != binding::automatic) {
     text += options.bind == binding::wanted ? " --bind" : " --no-bind";
   }

@@ -62,11 +62,6 @@ std::string executable_of(pid_t pid) {
   return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : "";
 }
 
-std::string host_name() {
-  char name[256] = "";
-  return gethostname(name, sizeof name - 1) == 0 ? name : "?";
-}
-
 /// A place in the order of the deaths that were announced; those that were not come last.
 std::uint32_t began_to_die(const rank_block& block) {
   return block.crash.order.load(std::memory_order_acquire) - 1;

@@ -3,8 +3,9 @@
 # shellcheck disable=SC1091,SC2016,SC2034,SC2154
 # A job on hosts that share nothing but files and a network: each has its own processes, memory, name and
 # clock (hosts). Programs are right there, and a host that dies, is cut off or loses its cable is told of.
+# Launchers of sites start them, too, where they are installed.
 # Usage: cluster.sh SOJOURN PROGRAM-THAT-WAITS CLAIMS [PROGRAM...]
-# CLAIMS: programs, or ends.
+# CLAIMS: programs, ends, or site LAUNCHER: openmpi, hydra, pmix, pmi2 or allocation.
 set -u
 tests=$(cd "$(dirname "$0")" && pwd) || exit 1
 hosts=$tests/hosts
@@ -25,12 +26,6 @@ start() {
   "$sojourn" run --hosts host1:2,host2:2 --agent "$starter" "$@" >"$out" 2>"$err" </dev/null &
   head=$!
 }
-finish() {
-  started=$(now_ms)
-  status=0
-  wait $head || status=$?
-  elapsed_ms=$(($(now_ms) - started))
-}
 # In the namespace of each host all its processes can be seen.
 runs_on() { "$hosts" exec "$1" sh -c 'tr "\0" " " </proc/[0-9]*/cmdline' 2>/dev/null | grep -q -e "$2"; }
 nothing_left() { ! runs_on 1 "$waits" && ! runs_on 2 "$waits" && ! runs_on 1 'sojourn agent' && ! runs_on 2 'sojourn agent'; }
@@ -47,12 +42,12 @@ programs() {
   for program in "$@"; do
     context="$program: "
     start "$program"
-    finish
+    await_end $head
     expect_status 0
   done
   context='names, and whose they are: '
   start --label sh -c 'uname -n'
-  finish
+  await_end $head
   [ "$(sort "$out" | tr '\n' ' ')" = '[0] host1 [1] host1 [2] host2 [3] host2 ' ] || fail 'they are others'
 }
 
@@ -62,7 +57,7 @@ ends() {
     start "$waits"
     until_true 20000 lines_in "$out" 4 || fail 'the ranks did not start'
     "$hosts" $how 2 || fail "it cannot be done"
-    finish
+    await_end $head
     expect_named
     expect_nothing_left
     "$hosts" heal 2
@@ -71,7 +66,7 @@ ends() {
 
   context='a rank that dies: '
   start "$waits" 3
-  finish
+  await_end $head
   expect_status 139
   expect_err '^sojourn run: rank 3 (pid [0-9]*, .*) was killed by SIGSEGV'
   expect_err '^  on host host2; to run it again: '
@@ -85,7 +80,7 @@ ends() {
   kill -0 $head || fail 'the job has ended'
   "$hosts" cont 2
   kill -INT $head
-  finish
+  await_end $head
   expect_status 130
   expect_nothing_left
 
@@ -93,8 +88,101 @@ ends() {
   start "$waits"
   until_true 20000 lines_in "$out" 4 || fail 'the ranks did not start'
   kill -9 $head
-  finish
+  await_end $head
   expect_nothing_left
+}
+
+need() { command -v "$1" >/dev/null || { echo "skipped: there is no $1 (apt-get install $2)"; exit 77; }; }
+has_slurm() {
+  "$tests/slurm_on_hosts" can || exit
+  trap '"$tests/slurm_on_hosts" down; rm -rf "$work"' EXIT
+  "$tests/slurm_on_hosts" up 2 || exit 1
+  SLURM_CONF=$("$tests/slurm_on_hosts" where)/slurm.conf
+  export SLURM_CONF
+}
+# site LAUNCHER PROGRAM (placed): two hosts with two of the launcher's processes each.
+site() {
+  program=$2
+  agent=$tests/ssh_to_host
+  tasks='-N 2 -n 4 --ntasks-per-node=2'
+  case $1 in
+    openmpi)
+      need mpirun.openmpi openmpi-bin
+      by="mpirun.openmpi --allow-run-as-root --mca plm_rsh_agent $agent -H host1:2,host2:2 -np 4"
+      ;;
+    hydra)
+      need mpiexec.hydra mpich
+      by="mpiexec.hydra -launcher ssh -launcher-exec $agent -hosts host1:2,host2:2 -np 4"
+      ;;
+    pmix | pmi2)
+      has_slurm
+      by="srun --mpi=$1 $tasks"
+      ;;
+    allocation)
+      has_slurm
+      by="salloc --quiet $tasks $sojourn run"
+      ;;
+  esac
+  with() {
+    started=$(now_ms)
+    status=0
+    # shellcheck disable=SC2086  # a list of words
+    timeout 60 $by "$program" "$@" >"$out" 2>"$err" || status=$?
+    elapsed_ms=$(($(now_ms) - started))
+  }
+  are_there() { [ "$(grep -c '^rank' "$out")" -eq 4 ]; }
+  nothing_left() { ! runs_on 1 "$program" && ! runs_on 2 "$program" && ! runs_on 1 'sojourn agent' && ! runs_on 2 'sojourn agent'; }
+
+  context="$1: "
+  with </dev/null
+  expect_status 0
+  two='rank 0 of 4, first here 0, all 4;rank 1 of 4, first here 0, all 4;'
+  two=$two'rank 2 of 4, first here 2, all 4;rank 3 of 4, first here 2, all 4;'
+  [ "$(grep '^rank' "$out" | sort | tr '\n' ';')" = "$two" ] || fail 'the ranks are others'
+  [ "$(grep '^made' "$out" | sort | tr '\n' ' ')" = 'made in 0 made in 1 made in 2 made in 3 ' ] ||
+    fail 'what comes before main() has not run once a rank'
+  expect_nothing_left
+
+  context="$1: input: "
+  echo hello >"$work/input"
+  with input <"$work/input"
+  expect_status 0
+  expect_out '^read: hello$'
+
+  context="$1: an exit status: "
+  with exit 7 </dev/null
+  expect_status 7
+  expect_err '^sojourn run: rank 3 (pid [0-9]*, .*) exited with status 7$'
+  expect_nothing_left
+
+  context="$1: a rank that dies: "
+  with die </dev/null
+  expect_status 134
+  expect_err '^sojourn run: rank 3 (pid [0-9]*, .*) was killed by SIGABRT'
+  expect_err '^  on host host2; to run it again: '
+  expect_nothing_left
+
+  for signal in INT TERM KILL; do
+    # Slurm finds out by and by, and not here, that srun has been killed.
+    case $1$signal in
+      pmixKILL | pmi2KILL | allocationKILL) continue ;;
+    esac
+    context="$1: SIG$signal to the launcher: "
+    : >"$out"
+    # shellcheck disable=SC2086  # a list of words
+    $by "$program" wait >"$out" 2>"$err" </dev/null &
+    job=$!
+    until_true 20000 are_there || fail 'the ranks did not start'
+    kill -$signal $job
+    case $1$signal in
+      # Of srun, it takes two.
+      pmixINT | pmi2INT) sleep 0.3 && kill -INT $job ;;
+    esac
+    has_ended() { ! kill -0 $job 2>/dev/null; }
+    until_true 20000 has_ended || { kill -9 $job; fail 'the launcher does not end'; }
+    await_end $job
+    expect_nothing_left
+  done
 }
 
 "$claims" "$@"

@@ -22,15 +22,19 @@ start() {
   "$sojourn" run --hosts "$hosts" --agent "$here" "$@" >"$out" 2>"$err" &
   head=$!
 }
-finish() {
-  started=$(now_ms)
-  status=0
-  wait $head || status=$?
-  elapsed_ms=$(($(now_ms) - started))
-}
 # The process of a rank that prints its number and then sleeps.
 pid_of() { sed -n "s/^rank $1 is //p" "$out"; }
 agents() { tr ' ' '\n' <"/proc/$head/task/$head/children"; }
+# The ports at which a process listens, each once.
+port_of() {
+  ports_of=$(for socket in "/proc/$1/fd"/*; do
+    inode=$(readlink "$socket" | sed -n 's/^socket:\[\(.*\)\]$/\1/p')
+    [ -z "$inode" ] || awk -v i="$inode" '$10 == i && $4 == "0A" { n = split($2, a, ":"); print a[n] }' \
+      /proc/net/tcp /proc/net/tcp6
+  done | sort -u)
+  [ -n "$ports_of" ] || return 1
+  for port_of in $ports_of; do echo $((0x$port_of)); done
+}
 says='echo rank $SOJOURN_RANK is $$; exec sleep 77.25'
 expect_nothing_left() {
   expect_gone 'sleep 77.25'
@@ -56,7 +60,7 @@ if [ "${5-}" = slow ]; then
   kill -TERM $head
   sleep 0.3
   kill -TERM $head
-  finish
+  await_end $head
   kill $reader
   expect_status 143
   expect_faster_than_ms 4000
@@ -65,6 +69,18 @@ if [ "${5-}" = slow ]; then
   on_hosts a:2,b:2 "$waits" late
   expect_status 0
   expect_no_err
+
+  context='many callers who say nothing: '
+  "$sojourn" run --hosts a,b --agent "sh -c 'sleep 1.5; exec \"\$@\"'" true >"$out" 2>"$err" &
+  head=$!
+  listens() { port_of $head >/dev/null; }
+  until_true 5000 listens || fail 'the head does not listen'
+  port=$(port_of $head)
+  bash -c 'for i in $(seq 300); do exec {fd}<>"/dev/tcp/127.0.0.1/$1" || exit 1; done; sleep 4' bash "$port" &
+  callers=$!
+  await_end $head
+  kill $callers 2>/dev/null
+  expect_status 0
   exit 0
 fi
 
@@ -134,17 +150,17 @@ context='a rank that is killed: '
 start a:2,b:2 sh -c "$says"
 until_true 10000 lines_in "$out" 4 || fail 'the ranks did not start'
 kill -9 "$(pid_of 3)"
-finish
+await_end $head
 expect_status 137
 expect_err '^sojourn run: rank 3 (pid [0-9]*, sh) was killed by SIGKILL'
-expect_err 'to run it again: .*sojourn run -n 4 --hosts a:2,b:2 sh '
+expect_err 'to run it again: .*sojourn run -n 4 --hosts a:2,b:2 --agent .* sh '
 expect_nothing_left
 
 context='an agent that is killed: '
 start a:2,b:2 sh -c "$says"
 until_true 10000 lines_in "$out" 4 || fail 'the ranks did not start'
 kill -9 "$(agents | tail -n 1)"
-finish
+await_end $head
 expect_status 1
 expect_err '^sojourn run: host b is lost, and with it ranks 2 to 3: the connection to its agent has ended'
 expect_nothing_left
@@ -153,7 +169,7 @@ context='the head is killed: '
 start a:2,b:2 sh -c "$says"
 until_true 10000 lines_in "$out" 4 || fail 'the ranks did not start'
 kill -9 $head
-finish
+await_end $head
 expect_nothing_left
 
 for signal in INT:130 TERM:143; do
@@ -161,7 +177,7 @@ for signal in INT:130 TERM:143; do
   start a:2,b:2 sh -c "$says"
   until_true 10000 lines_in "$out" 4 || fail 'the ranks did not start'
   kill -"${signal%:*}" $head
-  finish
+  await_end $head
   expect_status "${signal#*:}"
   expect_nothing_left
 done
@@ -174,17 +190,37 @@ expect_faster_than_ms 10000
 
 context='a report is asked for early: '
 for after in 0 0.02 0.04 0.08 0.16; do
-  start a:2,b:2 sh -c 'sleep 0.5'
+  start a:2,b:2 sh -c "sleep 0.2"
   sleep $after
   # Before that the signal ends the head, as it ends any program.
   if grep -q '^SigBlk:.*[2367abef]..$' "/proc/$head/status"; then
     kill -USR1 $head
-    finish
+    await_end $head
     expect_status 0
   else
-    finish
+    await_end $head
   fi
 done
+
+context='a second loss: '
+on_hosts a:2,b:2 --grace 2.5 "$waits" second
+expect_status 139
+expect_out '^rank 1 has lost rank 3$'
+
+context='a rank is asked for a report: '
+start a:2,b:2 "$waits"
+until_true 10000 lines_in "$out" 4 || fail 'the ranks did not start'
+for agent in $(agents); do
+  for child in $(cat "/proc/$agent/task/$agent/children"); do
+    [ "$(cat "/proc/$child/comm")" = sojourn-guard ] || rank=$child
+  done
+done
+kill -USR1 "$rank"
+told() { grep -q '^rank 0 (pid' "$err" && grep -q '^rank 3 (pid' "$err"; }
+until_true 15000 told || fail 'not all ranks have told'
+kill -TERM $head
+await_end $head
+expect_status 143
 
 context='counts of all ranks: '
 on_hosts a:2,b:2 --stats "$real"
@@ -195,20 +231,16 @@ awk '$1 == "collective_messages" { all = $3 > 0 && $4 > 0 && $5 > 0 && $6 > 0 } 
 context='strangers: '
 start a,b sh -c "$says"
 until_true 10000 lines_in "$out" 2 || fail 'the ranks did not start'
-ports=$(for agent in $head $(agents); do
-  ls -l "/proc/$agent/fd" 2>/dev/null | sed -n 's/.*socket:\[\([0-9]*\)\]$/\1/p'
-done | sort -u | while read -r inode; do
-  awk -v i="$inode" '$10 == i && $4 == "0A" { n = split($2, a, ":"); print a[n] }' /proc/net/tcp /proc/net/tcp6
-done | sort -u)
+ports=$(for agent in $head $(agents); do port_of "$agent"; done)
 [ "$(echo "$ports" | wc -l)" -eq 3 ] || fail "the head and two agents do not listen: $ports"
 for port in $ports; do
   for i in 1 2 3; do
-    timeout 5 bash -c "exec 3<>/dev/tcp/127.0.0.1/$((0x$port)) && head -c 4096 /dev/urandom >&3 && cat <&3" \
+    timeout 5 bash -c "exec 3<>/dev/tcp/127.0.0.1/$port && head -c 4096 /dev/urandom >&3 && cat <&3" \
       >"$work/stranger" 2>/dev/null || true
     [ ! -s "$work/stranger" ] || fail 'a stranger was answered'
   done
 done
 kill -TERM $head
-finish
+await_end $head
 expect_status 143
 expect_nothing_left

@@ -31,6 +31,14 @@ try() {
   elapsed_ms=$(($(now_ms) - started))
 }
 
+# await_end PID: waits for a job in the background; leaves status and elapsed_ms.
+await_end() {
+  started=$(now_ms)
+  status=0
+  wait "$1" || status=$?
+  elapsed_ms=$(($(now_ms) - started))
+}
+
 expect_status() { [ "$status" -eq "$1" ] || fail "expected status $1, got $status"; }
 expect_out() { grep -q -e "$1" "$out" || fail "standard output lacks: $1"; }
 expect_err() { grep -q -e "$1" "$err" || fail "standard error lacks: $1"; }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this host has for jobs on several. Nothing here is needed on one.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <sstream>
+#include <string_view>
+
+#include "base/loaded_libraries.hpp"
+#include "base/printable.hpp"
+#include "doctor/checks.hpp"
+#include "hosts/addresses.hpp"
+#include "hosts/proof.hpp"
+#include "site/key.hpp"
+#include "site/munge.hpp"
+#include "sojourn/errors.hpp"
+
+// Weak: a strong reference to dlopen makes the linker warn about every statically linked program.
+#pragma weak dlopen
+
+namespace sojourn::detail {
+
+namespace {
+
+bool is_command(std::string_view name) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (access((folder + '/' + std::string(name)).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+void add(std::string& list, const std::string& next) { list += (list.empty() ? "" : ", ") + next; }
+
+}  // namespace
+
+finding check_network() {
+  finding f{"several hosts", severity::ok, "", ""};
+  std::string networks;
+  try {
+    for (address a : addresses_of_host()) {
+      if (a.is_loopback()) continue;
+      std::string text = a.text();
+      add(networks, text.substr(0, text.rfind(':')));
+    }
+  } catch (const error& e) {
+    return {f.check, severity::warning, e.what(), "name another network, or unset SOJOURN_NETWORK"};
+  }
+  const std::string proofs = why_no_proofs();
+  if (!proofs.empty()) {
+    f.level = severity::warning;
+    f.found = proofs + "; optional";
+    f.remedy = "apt-get install libssl3; or what your system calls it";
+  } else if (networks.empty()) {
+    f.level = severity::warning;
+    f.found = "this host has no network but itself; optional: jobs on several hosts need one";
+    f.remedy = "`ip address` shows its networks";
+  } else {
+    f.found = "over TCP; this host is reached at " + networks;
+  }
+  return f;
+}
+
+finding check_launchers() {
+  std::string launchers;
+  for (const char* name : {"ssh", "srun", "mpirun", "mpiexec.hydra"}) {
+    if (is_command(name)) add(launchers, name);
+  }
+  const bool has_pmix = !is_linked_statically() && &dlopen != nullptr &&
+                        dlopen("libpmix.so.2", RTLD_LAZY | RTLD_LOCAL) != nullptr;
+  finding f{"launchers", severity::ok, "", ""};
+  f.found = launchers.empty() ? "none: no ssh, srun, mpirun or mpiexec.hydra" : launchers;
+  f.found += has_pmix ? "; PMIx by libpmix.so.2" : "; no libpmix.so.2, so `sojourn run` alone";
+  try {
+    f.found += munge_encode(new_secret()) ? "; secrets by munge"
+               : read_key(key_file())     ? "; secrets by " + printable(key_file())
+                                          : "; secrets by a key that is made when it is needed";
+  } catch (const error& e) {
+    f.level = severity::warning;
+    f.found = e.what();
+    f.remedy = "it matters for jobs that srun, mpirun or mpiexec start on several hosts";
+  }
+  return f;
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Libpmix is loaded where a launcher with PMIx has started the process, so no program is linked to
+// it. What it needs of pmix.h is declared here: versions 3 to 5 of the library have it in the same
+// form (pmix_test.cpp compares it with the header, where there is one).
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "base/printable.hpp"
+#include "site/pmix_types.hpp"
+#include "site/started_together.hpp"
+#include "sojourn/errors.hpp"
+
+// Weak: a strong reference to dlopen makes the linker warn about every statically linked program.
+#pragma weak dlerror
+#pragma weak dlopen
+#pragma weak dlsym
+
+namespace sojourn::detail {
+
+namespace {
+
+using namespace pmix;
+
+struct library {
+  int (*init)(proc*, info*, std::size_t);
+  int (*finalize)(const info*, std::size_t);
+  int (*put)(scope, const char*, value*);
+  int (*commit)();
+  int (*fence)(const proc*, std::size_t, const info*, std::size_t);
+  int (*get)(const proc*, const char*, const info*, std::size_t, value**);
+  const char* (*text_of)(int);
+};
+
+library load() {
+  constexpr const char* remedy =
+      "; or start the job by `sojourn run --hosts` or, in an allocation of Slurm, by `sojourn run`";
+  void* const handle = &dlopen == nullptr || &dlsym == nullptr
+                           ? nullptr
+                           : dlopen("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL);  // for its plug-ins
+  if (handle == nullptr) {
+    const char* why = &dlerror == nullptr ? nullptr : dlerror();
+    throw error(
+        std::string("a launcher with PMIx has started this process together with others, and "
+                    "libpmix.so.2, by which they find each other, cannot be loaded (") +
+        (why == nullptr ? "a statically linked program cannot" : why) +
+        "): install libpmix2 on all hosts" + remedy);
+  }
+  library l{};
+  auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
+    if (function == nullptr)
+      throw error(std::string("libpmix.so.2 has no ") + name +
+                  ": install version 3, 4 or 5 of libpmix" + remedy);
+  };
+  find(l.init, "PMIx_Init");
+  find(l.finalize, "PMIx_Finalize");
+  find(l.put, "PMIx_Put");
+  find(l.commit, "PMIx_Commit");
+  find(l.fence, "PMIx_Fence");
+  find(l.get, "PMIx_Get");
+  find(l.text_of, "PMIx_Error_string");
+  return l;
+}
+
+class by_pmix final : public started_together {
+ public:
+  by_pmix() : pmix_(load()) {
+    check(pmix_.init(&self_, nullptr, 0), "PMIx_Init");
+    proc job = self_;
+    job.number = every_rank;
+    value* size = get(job, "pmix.job.size");
+    if (size->type != type_uint32 || size->data.number == 0 || size->data.number > 1u << 20)
+      throw error("PMIx says no sensible number of processes");
+    count_ = static_cast<int>(size->data.number);
+    std::free(size);
+  }
+  ~by_pmix() override { (void)pmix_.finalize(nullptr, 0); }
+  by_pmix(const by_pmix&) = delete;
+  by_pmix& operator=(const by_pmix&) = delete;
+
+  int number() const override { return static_cast<int>(self_.number); }
+  int count() const override { return count_; }
+
+  std::vector<std::string> exchange(const std::string& word) override {
+    const std::string key = "sojourn." + std::to_string(++rounds_);
+    std::string copy = word;
+    value own{};
+    own.type = type_string;
+    own.data.text = copy.data();
+    check(pmix_.put(scope_global, key.c_str(), &own), "PMIx_Put");
+    check(pmix_.commit(), "PMIx_Commit");
+    info collects{};
+    std::strcpy(collects.key, "pmix.collect");
+    collects.content.type = type_bool;
+    collects.content.data.flag = true;
+    check(pmix_.fence(nullptr, 0, &collects, 1), "PMIx_Fence");
+    std::vector<std::string> words;
+    for (int i = 0; i < count_; ++i) {
+      proc of = self_;
+      of.number = static_cast<std::uint32_t>(i);
+      value* told = get(of, key.c_str());
+      words.emplace_back(told->type == type_string && told->data.text != nullptr ? told->data.text
+                                                                                 : "");
+      if (told->type == type_string) std::free(told->data.text);
+      std::free(told);
+    }
+    return words;
+  }
+
+ private:
+  value* get(const proc& of, const char* key) {
+    value* found = nullptr;
+    check(pmix_.get(&of, key, nullptr, 0, &found), key);
+    if (found == nullptr) throw error(std::string("PMIx has nothing for ") + key);
+    return found;
+  }
+
+  void check(int status, const char* what) {
+    if (status == 0) return;
+    const char* why = pmix_.text_of(status);
+    throw error(std::string("the launcher's PMIx refuses ") + what + ": " +
+                printable(why == nullptr ? std::to_string(status) : why) +
+                "; `sojourn run` starts jobs without it");
+  }
+
+  library pmix_;
+  proc self_{};
+  int count_ = 0;
+  int rounds_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<started_together> started_by_pmix() {
+  if (std::getenv("PMIX_RANK") == nullptr || std::getenv("PMIX_NAMESPACE") == nullptr)
+    return nullptr;
+  auto group = std::make_unique<by_pmix>();
+  if (group->count() < 2) return nullptr;
+  return group;
+}
+
+}  // namespace sojourn::detail
