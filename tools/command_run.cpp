@@ -254,8 +254,10 @@ void place_ranks(run_request& request, const run_options& options) {
       request.options.agent = options.starter;
       return;
     }
+    // A batch file may have them for allocations of any number of hosts.
+    const bool is_allocation = std::getenv("SLURM_JOB_ID") != nullptr;
     for (const char* option : {"--agent", "--ports", "--network"}) {
-      if (options.app.count(option) != 0)
+      if (options.app.count(option) != 0 && !is_allocation)
         throw error(
             fmt::format("{} says how other hosts are reached, and neither --hosts nor --hostfile "
                         "nor an allocation of Slurm names any",
@@ -512,8 +514,12 @@ int report_stats(const run_request& request, const launch_plan& plan, const laun
 
 int run_on_hosts(const run_request& request) {
   hosts_options options{.job = request.options, .hosts = request.hosts};
-  if (request.given) options.starter = request.given->starter;
-  if (!request.options.agent.empty()) options.starter = request.options.agent;
+  if (!request.options.agent.empty()) {
+    options.starter = request.options.agent;
+  } else if (request.given) {
+    options.starter = request.given->starter;
+    options.is_overheard = request.given->is_overheard;
+  }
   if (request.dry_run) {
     print(describe_hosts(options));
     return 0;

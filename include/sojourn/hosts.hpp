@@ -36,7 +36,8 @@ void share_ranks(std::vector<host_ranks>& hosts, int ranks, bool ranks_given,
 /// Hosts that the site's scheduler has given to this process.
 struct allocation {
   std::vector<host_ranks> hosts;  ///< With as many ranks as it has given room for.
-  std::string starter;            ///< As hosts_options has it.
+  std::string starter;            ///< As hosts_options has it; …
+  bool is_overheard = true;       ///< … the same.
   std::string text;               ///< "the allocation of Slurm's job 12"
 };
 
@@ -51,6 +52,9 @@ struct hosts_options {
   std::vector<host_ranks> hosts;
   /// A command that runs another one on a host, called as `COMMAND HOST sojourn agent`, by a shell.
   std::string starter = "ssh -o BatchMode=yes";
+  /// Others may read what this command passes on, as they cannot with ssh: the job's secret is told
+  /// as it is to processes that srun, mpirun or mpiexec has started (docs/trust.md).
+  bool is_overheard = false;
   /// The `sojourn` command on the other hosts; empty: the path of this process's own file.
   std::string command = {};
 };

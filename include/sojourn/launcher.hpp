@@ -27,6 +27,9 @@ struct launch_part {
 struct launch_options {
   int rank_count = 1;                ///< Of the whole job, 1 to 1024.
   std::vector<std::string> command;  ///< The program, looked up along PATH, and its arguments.
+  /// The file to be executed, where that is another than the command's first word, which the
+  /// program gets as its name; empty: that one.
+  std::string file = {};
   /// The programs of a job of several, in the order of their ranks; empty: all ranks run `command`.
   /// plan_launch makes `rank_count` their sum, and `command` the first one's.
   std::vector<launch_part> parts = {};

@@ -333,7 +333,7 @@ bool make_plan(plan& p, const std::string& path) {
   p.set.ranks = static_cast<std::uint64_t>(job.count);
   p.set.generation = generation_at(path) + 1;
   if (getrandom(&p.set.stamp, sizeof p.set.stamp, 0) != sizeof p.set.stamp) p.set.stamp = ticks();
-  p.set.fingerprint = fingerprint();
+  p.set.fingerprint = fingerprint().all();
   p.set.secret = self.secret;
   p.set.region_bytes = addresses.bytes;
   p.set.stack_bytes = addresses.stack_bytes;
@@ -439,7 +439,7 @@ void checkpoint_now(const std::string& path, const root_bytes& root) {
 }
 
 void restore_rank(const std::string& path, const checkpoint_set& set) {
-  if (set.fingerprint != fingerprint()) {
+  if (set.fingerprint != fingerprint().all()) {
     refuse_to_restore(path +
                           " was written by another program, or with other libraries or on another "
                           "kind of processor",

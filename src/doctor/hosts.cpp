@@ -11,9 +11,9 @@
 #include "base/printable.hpp"
 #include "doctor/checks.hpp"
 #include "hosts/addresses.hpp"
+#include "hosts/key.hpp"
+#include "hosts/munge.hpp"
 #include "hosts/proof.hpp"
-#include "site/key.hpp"
-#include "site/munge.hpp"
 #include "sojourn/errors.hpp"
 
 // Weak: a strong reference to dlopen makes the linker warn about every statically linked program.

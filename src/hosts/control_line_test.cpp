@@ -134,7 +134,10 @@ TEST(an_introduction, and_what_a_rank_waits_for_arrive_as_they_were_sent) {
   rank_introduction rank{};
   std::snprintf(rank.program, sizeof rank.program, "program");
   rank.part = 1;
-  rank.fingerprint = 2;
+  rank.image = 2;
+  rank.stack_needs[0] = 10;
+  rank.stack_needs[1] = 11;
+  rank.stack_needs[2] = 12;
   rank.wire_fingerprint = 3;
   rank.region_bytes = 4;
   rank.stack_bytes = 5;
@@ -156,7 +159,10 @@ TEST(an_introduction, and_what_a_rank_waits_for_arrive_as_they_were_sent) {
   EXPECT_TRUE(fields.is_sound() && fields.at_end());
   EXPECT_STREQ(rank_came.program, "program");
   EXPECT_EQ(rank_came.part, 1u);
-  EXPECT_EQ(rank_came.fingerprint, 2u);
+  EXPECT_EQ(rank_came.image, 2u);
+  EXPECT_EQ(rank_came.stack_needs[0], 10u);
+  EXPECT_EQ(rank_came.stack_needs[1], 11u);
+  EXPECT_EQ(rank_came.stack_needs[2], 12u);
   EXPECT_EQ(rank_came.wire_fingerprint, 3u);
   EXPECT_EQ(rank_came.region_bytes, 4u);
   EXPECT_EQ(rank_came.stack_bytes, 5u);

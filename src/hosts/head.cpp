@@ -26,6 +26,7 @@
 #include "hosts/deadlock_proof.hpp"
 #include "hosts/doorkeeper.hpp"
 #include "hosts/gathered.hpp"
+#include "hosts/key.hpp"
 #include "hosts/plan_record.hpp"
 #include "hosts/starting_line.hpp"
 #include "launcher/hangs.hpp"
@@ -175,7 +176,7 @@ class head final : private doorkeeper::household {
 
   const hosts_options& options_;
   const gathering* agents_;
-  job_secret secret_;
+  told_secret secret_;
   std::uint64_t canary_;
   doorkeeper door_;
   int signal_fd_;
@@ -207,8 +208,10 @@ class head final : private doorkeeper::household {
 head::head(const hosts_options& options, const process_state& state, const gathering* agents)
     : options_(options),
       agents_(agents),
-      secret_(agents != nullptr ? agents->secret : new_secret()),
-      door_(secret_, *this, agents != nullptr ? agents->door : listen_anywhere()),
+      secret_(agents != nullptr      ? told_secret{agents->secret, ""}
+              : options.is_overheard ? draw_secret()
+                                     : told_secret{new_secret(), ""}),
+      door_(secret_.secret, *this, agents != nullptr ? agents->door : listen_anywhere()),
       signal_fd_(signalfd(-1, &state.awaited_signals(), SFD_CLOEXEC | SFD_NONBLOCK)),
       proof_(options.hosts.size()) {
   if (signal_fd_ < 0) throw error(std::string("cannot wait for signals: ") + std::strerror(errno));
@@ -301,7 +304,8 @@ void head::start(host& h) {
     h.pid = 0;
     throw error(std::string("no process can be started for an agent: ") + std::strerror(reason));
   }
-  starting_line line{.secret = secret_,
+  starting_line line{.secret = secret_.secret,
+                     .secret_word = secret_.word,
                      .host = static_cast<std::uint32_t>(&h - hosts_.data()),
                      .head = addresses_of_host()};
   for (address& a : line.head) a.set_port(door_.port());

@@ -23,6 +23,7 @@ void put(record_writer& to, const host_plan& plan) {
       .number(plan.canary)
       .text(job.hosts)
       .text(job.agent)
+      .text(job.file)
       .text(plan.folder);
   auto words = [&](const std::vector<std::string>& command) {
     to.number(command.size());
@@ -52,6 +53,7 @@ host_plan read_host_plan(record_reader& from) {
   plan.canary = from.number();
   job.hosts = from.text();
   job.agent = from.text();
+  job.file = from.text();
   plan.folder = from.text();
   auto words = [&] {
     std::vector<std::string> command;
@@ -113,7 +115,10 @@ rank_view read_rank_view(record_reader& from) {
 void put(record_writer& to, const rank_introduction& rank) {
   to.text({rank.program, strnlen(rank.program, sizeof rank.program)})
       .number(rank.part)
-      .number(rank.fingerprint)
+      .number(rank.image)
+      .number(rank.stack_needs[0])
+      .number(rank.stack_needs[1])
+      .number(rank.stack_needs[2])
       .number(rank.wire_fingerprint)
       .number(rank.region_bytes)
       .number(rank.stack_bytes)
@@ -125,7 +130,8 @@ rank_introduction read_introduction(record_reader& from) {
   rank_introduction rank{};
   std::snprintf(rank.program, sizeof rank.program, "%s", from.text().c_str());
   rank.part = static_cast<std::uint32_t>(from.number());
-  rank.fingerprint = from.number();
+  rank.image = from.number();
+  for (std::uint64_t& need : rank.stack_needs) need = from.number();
   rank.wire_fingerprint = from.number();
   rank.region_bytes = from.number();
   rank.stack_bytes = from.number();

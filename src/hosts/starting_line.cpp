@@ -7,6 +7,7 @@
 #include <optional>
 #include <sstream>
 
+#include "hosts/key.hpp"
 #include "sojourn/errors.hpp"
 
 namespace sojourn::detail {
@@ -20,7 +21,8 @@ constexpr std::size_t longest = 16 << 10;
 
 std::string to_text(const starting_line& line) {
   std::string text = greeting;
-  text += ' ' + to_hex(line.secret) + ' ' + std::to_string(line.host);
+  text += ' ' + (line.secret_word.empty() ? to_hex(line.secret) : line.secret_word);
+  text += ' ' + std::to_string(line.host);
   for (const address& a : line.head) text += ' ' + a.text();
   return text + '\n';
 }
@@ -35,19 +37,18 @@ starting_line read_starting_line(int descriptor) {
   }
   std::istringstream words(text);
   std::string first;
-  std::string hex;
   starting_line line{};
-  words >> first >> hex >> line.host;
-  const std::optional<job_secret> secret = secret_from_hex(hex);
+  words >> first >> line.secret_word >> line.host;
   for (std::string word; words >> word;) {
     if (const std::optional<address> a = address_from_text(word)) line.head.push_back(*a);
   }
-  if (first != greeting || !secret || line.head.empty()) {
+  if (first != greeting || line.secret_word.empty() || line.head.empty()) {
     throw error(
         "an agent is started by `sojourn run --hosts`, which tells it over standard input what to "
         "do; what has come there is nothing of that kind");
   }
-  line.secret = *secret;
+  const std::optional<job_secret> told = secret_from_hex(line.secret_word);
+  line.secret = told ? *told : learn_secret(line.secret_word);
   return line;
 }
 

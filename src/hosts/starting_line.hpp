@@ -14,8 +14,9 @@ namespace sojourn::detail {
 
 struct starting_line {
   job_secret secret;
-  std::uint32_t host = 0;     ///< Its number in the job.
-  std::vector<address> head;  ///< Where the head can be reached, perhaps.
+  std::string secret_word = {};  ///< To be told in its place (key.hpp).
+  std::uint32_t host = 0;        ///< Its number in the job.
+  std::vector<address> head;     ///< Where the head can be reached, perhaps.
 };
 
 std::string to_text(const starting_line& line);

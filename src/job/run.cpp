@@ -290,6 +290,18 @@ void compare_memory(const rank_block& rank, int r) {
   compare(first.page_bytes, rank.page_bytes, 0, "pages of bytes");
 }
 
+/// Hosts may differ in what stacks need: the job works, and moves less. Rank 0 says so once.
+void warn_of_unlike_hosts(int first, int other) {
+  static bool is_said = false;
+  if (job.me != 0 || std::exchange(is_said, true)) return;
+  std::fprintf(stderr,
+               "sojourn: ranks %d and %d are on hosts that differ: one has %s. Stacks do not go "
+               "between such hosts: there, via::migrate means via::rpc, and threads stay "
+               "(docs/cluster.md)\n",
+               first, other,
+               what_differs(block_of(first).stack_needs, block_of(other).stack_needs).c_str());
+}
+
 /// Ranks that were started as one program must run the same one; all must use the same messages.
 void compare_ranks() {
   const rank_block* first = nullptr;  // the first rank of its part
@@ -297,7 +309,11 @@ void compare_ranks() {
     const rank_block& rank = block_of(r);
     compare_memory(rank, r);
     if (first == nullptr || rank.part != first->part) first = &rank;
-    if (rank.fingerprint != first->fingerprint) {
+    const bool is_alike = std::equal(std::begin(rank.stack_needs), std::end(rank.stack_needs),
+                                     std::begin(first->stack_needs));
+    if (rank.image == first->image && !is_alike && self.segment->has_several_hosts())
+      warn_of_unlike_hosts(static_cast<int>(first - &block_of(0)), r);
+    else if (rank.image != first->image || !is_alike) {
       throw error(
           format("ranks %td and %d run different programs or libraries, so their stacks cannot be "
                  "exchanged: start the same executable on every rank, or the programs as those of "
@@ -506,7 +522,9 @@ void tell_of_forks() {
 void introduce_myself() {
   rank_block& mine = block_of(job.me);
   std::snprintf(mine.program, sizeof mine.program, "%s", program_invocation_short_name);
-  mine.fingerprint = fingerprint();
+  const fingerprints& own = fingerprint();
+  mine.image = own.image;
+  std::memcpy(mine.stack_needs, own.stack_needs, sizeof mine.stack_needs);
   mine.wire_fingerprint = wire_fingerprint();
   mine.region_bytes = addresses.bytes;
   mine.stack_bytes = addresses.stack_bytes;
@@ -572,7 +590,12 @@ void live() {
   attach_checkpoint(s.secret);
   if (s.restore_path[0] != 0) restore_rank(s.restore_path, s.restored);
   wait_for_all();
-  attach_programs([](int r) { return rank_program{block_of(r).fingerprint, block_of(r).program}; });
+  attach_programs([](int r) {
+    const rank_block& rank = block_of(r);
+    fingerprints of_rank{rank.image, {}};
+    std::memcpy(of_rank.stack_needs, rank.stack_needs, sizeof rank.stack_needs);
+    return rank_program{rank.image, of_rank.all(), rank.program};
+  });
   close_to_other_programs();
   balance_among_own_program();
   attach_steal();

@@ -59,9 +59,11 @@ struct crash_record {
 
 /// What the other ranks must know of a rank before they speak with it.
 struct rank_introduction {
-  std::uint32_t part;              ///< Which of the job's programs the launcher started here.
-  char program[64];                ///< Its name; NUL-terminated.
-  std::uint64_t fingerprint;       ///< Equal in ranks that may exchange stacks.
+  std::uint32_t part;   ///< Which of the job's programs the launcher started here.
+  char program[64];     ///< Its name; NUL-terminated.
+  std::uint64_t image;  ///< Equal in ranks that run the same executable.
+  std::uint64_t
+      stack_needs[3];  ///< Equal in ranks that may exchange stacks (migrate/fingerprint.hpp).
   std::uint64_t wire_fingerprint;  ///< Equal in ranks that may exchange messages.
   std::uint64_t region_bytes;      ///< These four are equal in all ranks.
   std::uint64_t stack_bytes;       ///< Of a fiber.

@@ -271,7 +271,8 @@ launch_plan plan_on_host(launch_options options, std::optional<ranks_of_host> he
     plan.parts.push_back({first, part.rank_count, part.command, {}});
     first += part.rank_count;
   }
-  for (planned_part& part : plan.parts) part.program = find_program(part.command.front());
+  for (planned_part& part : plan.parts)
+    part.program = find_program(options.file.empty() ? part.command.front() : options.file);
   plan.program = plan.parts.front().program;
   plan.first_here = here ? here->first : 0;
   plan.ranks_here = here ? here->count : options.rank_count;

@@ -440,12 +440,12 @@ void supervisor::fail(const rank_end& end) {
 
   symbol_file_ = part_of(first_failure_->rank).program;
   // A rank may be the child of a wrapper, so what a living rank executes is the better source of
-  // names. Only a rank with the same fingerprint runs the same file.
+  // names. Only a rank with the same image runs the same file.
   const rank_block& dead = block(first_failure_->rank);
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     const rank_block& other = block(rank);
     if (other.state.load(std::memory_order_acquire) != rank_state::attached ||
-        other.fingerprint != dead.fingerprint) {
+        other.image != dead.image) {
       continue;
     }
     std::string file = executable_of(other.pid.load(std::memory_order_relaxed));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranks run the same program. Ranks of one program share addresses of code: they exchange
-// stacks, and name functions by index. Between programs go only messages that mean the same in all
-// of them: the runtime's own, and calls by name (rpc/named.hpp).
+// Which ranks run the same program. Ranks of one program share addresses of code, and name
+// functions by them; they exchange stacks where their hosts have the same libraries, too. Between
+// programs go only messages that mean the same in all of them: the runtime's own, and calls by name
+// (rpc/named.hpp).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,9 @@ namespace sojourn::detail {
 
 /// What a rank has told about its program.
 struct rank_program {
-  std::uint64_t fingerprint;  ///< Equal in ranks that may exchange stacks.
-  const char* name;           ///< For messages to people; the text stays where it is.
+  std::uint64_t image;   ///< Equal in ranks of one program.
+  std::uint64_t stacks;  ///< Equal in ranks that may exchange stacks.
+  const char* name;      ///< For messages to people; the text stays where it is.
 };
 /// Requires: all ranks have told about theirs. To be called before any message is sent.
 void attach_programs(rank_program (*of_rank)(int rank));
@@ -22,6 +24,12 @@ extern bool several_programs;
 bool is_of_other_program(int rank);
 /// True when `rank` runs another program than this one does.
 inline bool runs_other_program(int rank) { return several_programs && is_of_other_program(rank); }
+
+/// True when some ranks of this job exchange no stacks.
+extern bool several_kinds_of_stacks;
+bool has_other_stacks(int rank);
+/// True when no stack goes between `rank` and this one: also where it runs another program.
+inline bool takes_no_stacks(int rank) { return several_kinds_of_stacks && has_other_stacks(rank); }
 
 /// "rank 2 (worker)"
 std::string rank_and_program(int rank);

@@ -387,7 +387,7 @@ std::vector<int> neighbours_in_hypercube() {
   std::size_t mine = 0;
   for (int r = 0; r < job.count; ++r) {
     if (r == job.me) mine = ranks.size();
-    if (!runs_other_program(r)) ranks.push_back(r);
+    if (!takes_no_stacks(r)) ranks.push_back(r);
   }
   std::vector<int> all;
   for (std::size_t bit = 1; bit < ranks.size(); bit <<= 1) {
@@ -501,7 +501,7 @@ void balance_among_own_program() {
   for (int r = 0; r < job.count; ++r) {
     // Counts as a rank that knows that this one is hungry and has nothing to spare: so it is never
     // asked.
-    if (runs_other_program(r)) set_known(r, false, true);
+    if (takes_no_stacks(r)) set_known(r, false, true);
   }
 }
 

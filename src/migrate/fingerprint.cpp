@@ -31,45 +31,100 @@ void mix(std::uint64_t& hash, const void* bytes, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) hash = (hash ^ p[i]) * 0x100000001b3u;  // FNV-1a
 }
 
-/// Mixes in the notes of an object, which hold its build id. Not those of the kernel's own object
-/// (vDSO): it differs between kernels, and no stack has addresses of it while its fiber waits.
-int mix_notes(dl_phdr_info* info, std::size_t, void* hash) {
+bool is_kernels(const dl_phdr_info& object) {
   const unsigned long kernels = getauxval(AT_SYSINFO_EHDR);
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& part = info->dlpi_phdr[i];
-    if (part.p_type == PT_LOAD && kernels - (info->dlpi_addr + part.p_vaddr) < part.p_memsz)
-      return 0;
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = object.dlpi_phdr[i];
+    if (part.p_type == PT_LOAD && kernels - (object.dlpi_addr + part.p_vaddr) < part.p_memsz)
+      return true;
   }
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    if (info->dlpi_phdr[i].p_type != PT_NOTE) continue;
-    mix(*static_cast<std::uint64_t*>(hash),
-        reinterpret_cast<const void*>(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
-        info->dlpi_phdr[i].p_memsz);
+  return false;
+}
+
+/// Mixes in the notes of an object, which hold its build id: the executable's, which is the first
+/// one, and those of libraries apart. Not those of the kernel's own object (vDSO): it differs
+/// between kernels, and no stack has addresses of it while its fiber waits.
+int mix_notes(dl_phdr_info* object, std::size_t, void* to) {
+  auto& found = *static_cast<fingerprints*>(to);
+  const bool is_executable = object->dlpi_name == nullptr || object->dlpi_name[0] == 0;
+  if (is_kernels(*object)) return 0;
+  std::uint64_t& hash =
+      is_executable ? found.image : found.stack_needs[static_cast<int>(stack_need::libraries)];
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    if (object->dlpi_phdr[i].p_type != PT_NOTE) continue;
+    mix(hash, reinterpret_cast<const void*>(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr),
+        object->dlpi_phdr[i].p_memsz);
   }
   return 0;
 }
 
-std::uint64_t compute() {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  dl_iterate_phdr(mix_notes, &hash);
-  const char* version = gnu_get_libc_version();
-  mix(hash, version, std::strlen(version));
-  const void* addresses[] = {&errno, &__executable_start, &etext};
-  mix(hash, addresses, sizeof addresses);
+/// A bit for each feature by which the C library, or functions with target_clones, may choose code.
+std::uint64_t processor_features() {
+  std::uint64_t bits = 0;
 #if defined(__x86_64__)
-  // Features by which the C library may choose its functions must be the same everywhere.
-  int features[] = {__builtin_cpu_supports("avx") != 0, __builtin_cpu_supports("avx2") != 0,
-                    __builtin_cpu_supports("avx512f") != 0};
-  mix(hash, features, sizeof features);
+  const bool has[] = {
+      __builtin_cpu_supports("sse3") != 0,         __builtin_cpu_supports("ssse3") != 0,
+      __builtin_cpu_supports("sse4.1") != 0,       __builtin_cpu_supports("sse4.2") != 0,
+      __builtin_cpu_supports("popcnt") != 0,       __builtin_cpu_supports("avx") != 0,
+      __builtin_cpu_supports("avx2") != 0,         __builtin_cpu_supports("fma") != 0,
+      __builtin_cpu_supports("bmi") != 0,          __builtin_cpu_supports("bmi2") != 0,
+      __builtin_cpu_supports("avx512f") != 0,      __builtin_cpu_supports("avx512vl") != 0,
+      __builtin_cpu_supports("avx512bw") != 0,     __builtin_cpu_supports("avx512dq") != 0,
+      __builtin_cpu_supports("avx512cd") != 0,     __builtin_cpu_supports("avx512vbmi") != 0,
+      __builtin_cpu_supports("avx512vbmi2") != 0,  __builtin_cpu_supports("avx512vnni") != 0,
+      __builtin_cpu_supports("avx512bitalg") != 0, __builtin_cpu_supports("gfni") != 0,
+      __builtin_cpu_supports("vpclmulqdq") != 0,
+  };
+  for (const bool feature : has) bits = bits << 1 | (feature ? 1 : 0);
+#else
+  bits = getauxval(AT_HWCAP) ^ getauxval(AT_HWCAP2) << 32;
 #endif
-  return hash;
+  return bits;
+}
+
+constexpr std::uint64_t basis = 0xcbf29ce484222325u;
+
+/// All but what differs by thread.
+fingerprints of_objects() {
+  fingerprints found{basis, {basis, basis, processor_features()}};
+  dl_iterate_phdr(mix_notes, &found);
+  const void* code[] = {&__executable_start, &etext};
+  mix(found.image, code, sizeof code);
+  const char* version = gnu_get_libc_version();
+  mix(found.stack_needs[static_cast<int>(stack_need::libraries)], version, std::strlen(version));
+  return found;
+}
+
+fingerprints compute() {
+  fingerprints found = of_objects();
+  const void* variable = &errno;
+  mix(found.stack_needs[static_cast<int>(stack_need::thread_locals)], &variable, sizeof variable);
+  return found;
 }
 
 }  // namespace
 
-std::uint64_t fingerprint() {
-  static const std::uint64_t at_the_start = compute();
+std::uint64_t image_fingerprint() { return of_objects().image; }
+
+const fingerprints& fingerprint() {
+  static const fingerprints at_the_start = compute();
   return at_the_start;
+}
+
+std::uint64_t fingerprints::all() const {
+  std::uint64_t hash = image;
+  mix(hash, stack_needs, sizeof stack_needs);
+  return hash;
+}
+
+std::string what_differs(const std::uint64_t (&a)[stack_need_count],
+                         const std::uint64_t (&b)[stack_need_count]) {
+  constexpr const char* names[] = {"other libraries", "thread-local variables elsewhere",
+                                   "a processor with other features"};
+  for (std::size_t i = 0; i < stack_need_count; ++i) {
+    if (a[i] != b[i]) return names[i];
+  }
+  return "";
 }
 
 std::uint64_t wire_fingerprint() {

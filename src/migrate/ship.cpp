@@ -287,7 +287,7 @@ long move_activations(int to, via how) {
         format("there is no rank %d to migrate to: this job has ranks 0 to %d", to, job.count - 1));
   }
   if (to == job.me) return runs_there;
-  if (runs_other_program(to)) [[unlikely]] {
+  if (takes_no_stacks(to)) [[unlikely]] {
     ++counts.migrations_refused;
     return stayed;
   }

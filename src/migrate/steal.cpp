@@ -370,7 +370,7 @@ bool serve_at_turn() {
 void tell_that_this_rank_forks() {
   std::atomic_ref(counts.at_forks).fetch_and(~at_fork::first);
   for (int r = 0; r < job.count; ++r) {
-    if (r == job.me || runs_other_program(r) || is_lost(r)) continue;
+    if (r == job.me || takes_no_stacks(r) || is_lost(r)) continue;
     send_reply(r, runtime_message::forks_here, 0, 0, nullptr, 0);
   }
 }

@@ -50,7 +50,7 @@ void send_ask(int to, const thread_ask& a) {
 /// Handles a request for a base that is here and suspended.
 void move_from_here(piece* p, const thread_ask& a) {
   if (a.to == job.me) return answer(a, moved);
-  if (runs_other_program(a.to)) return answer(a, runs_other);
+  if (takes_no_stacks(a.to)) return answer(a, runs_other);
   // If it is about to leave, the request follows it.
   if (p->departs_to != no_rank) return kept_asks.keep(a);
   if (const stay_reason* why = reason_whole_stays(p)) return answer(a, *why);

@@ -56,7 +56,7 @@ long move_self(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
 
 void migrate_self(int to) {
   if (to == job.me) return;
-  if (runs_other_program(to)) refuse(runs_other, to);
+  if (takes_no_stacks(to)) refuse(runs_other, to);
   // Earlier calls may have used up this rank's weight of the finish scope.
   on_dispatch.scopes.gather();
   if (to == job.me) return;
@@ -157,7 +157,7 @@ void load_threads(file_reader& from) {
 }
 
 void migrate_self_by_switch(int to) {
-  if (runs_other_program(to)) refuse(runs_other, to);
+  if (takes_no_stacks(to)) refuse(runs_other, to);
   if (to != job.me) on_dispatch.scopes.gather();
   long word = runs_there;
   if (to != job.me) {

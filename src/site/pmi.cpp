@@ -39,13 +39,13 @@ class by_pmi final : public started_together {
   int number() const override { return number_; }
   int count() const override { return count_; }
 
-  std::vector<std::string> exchange(const std::string& word) override {
+  std::vector<std::string> exchange(const std::string& word,
+                                    const std::vector<int>& wanted) override {
     ++rounds_;
     ask("cmd=put " + space_ + " key=" + key_of(number_) + " value=" + word, "rc");
     ask("cmd=barrier_in", "cmd");
     std::vector<std::string> words;
-    for (int i = 0; i < count_; ++i)
-      words.push_back(ask("cmd=get " + space_ + " key=" + key_of(i), "value"));
+    for (int i : wanted) words.push_back(ask("cmd=get " + space_ + " key=" + key_of(i), "value"));
     return words;
   }
 
@@ -60,14 +60,14 @@ class by_pmi final : public started_together {
     for (std::size_t sent = 0; sent < line.size();) {
       const ssize_t n = send(socket_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
       if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) lose();
+      if (n <= 0) lose(std::strerror(errno));
       sent += static_cast<std::size_t>(n);
     }
     std::string answer = " ";
     for (char c = 0; answer.size() < line_max;) {
       const ssize_t n = read(socket_, &c, 1);
       if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) lose();
+      if (n <= 0) lose(n == 0 ? "it was closed" : std::strerror(errno));
       if (c == '\n') break;
       answer += c;
     }
@@ -80,9 +80,10 @@ class by_pmi final : public started_together {
     return answer.substr(begin, answer.find(' ', begin) - begin);
   }
 
-  [[noreturn]] static void lose() {
-    throw error(std::string("the connection to the launcher has ended (PMI_FD: ") +
-                std::strerror(errno) + ")");
+  [[noreturn]] static void lose(const char* why) {
+    throw error(std::string("the connection to the launcher has ended (PMI_FD: ") + why +
+                "): it is for one program a process, and an earlier one may have used it; "
+                "SOJOURN_SITE=off makes this one a job of its own");
   }
 
   int socket_;

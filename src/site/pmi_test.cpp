@@ -86,7 +86,7 @@ TEST(processes_of_pmi, tell_each_other_words) {
       EXPECT_EQ(own->count(), count);
       for (int round = 0; round < 3; ++round) {
         const std::string text = "word=" + std::to_string(round) + ":/+=" + std::string(900, 'x');
-        const auto words = own->exchange(text + std::to_string(i));
+        const auto words = own->exchange(text + std::to_string(i), {0, 1, 2, 3, 4});
         ASSERT_EQ(words.size(), static_cast<std::size_t>(count));
         for (int from = 0; from < count; ++from)
           right += words[static_cast<std::size_t>(from)] == text + std::to_string(from);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/loaded_libraries.hpp"
 #include "base/printable.hpp"
 #include "site/pmix_types.hpp"
 #include "site/started_together.hpp"
@@ -36,7 +37,8 @@ struct library {
 library load() {
   constexpr const char* remedy =
       "; or start the job by `sojourn run --hosts` or, in an allocation of Slurm, by `sojourn run`";
-  void* const handle = &dlopen == nullptr || &dlsym == nullptr
+  // As with libcrypto (hosts/proof.cpp).
+  void* const handle = is_linked_statically() || &dlopen == nullptr || &dlsym == nullptr
                            ? nullptr
                            : dlopen("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL);  // for its plug-ins
   if (handle == nullptr) {
@@ -83,7 +85,8 @@ class by_pmix final : public started_together {
   int number() const override { return static_cast<int>(self_.number); }
   int count() const override { return count_; }
 
-  std::vector<std::string> exchange(const std::string& word) override {
+  std::vector<std::string> exchange(const std::string& word,
+                                    const std::vector<int>& wanted) override {
     const std::string key = "sojourn." + std::to_string(++rounds_);
     std::string copy = word;
     value own{};
@@ -97,7 +100,7 @@ class by_pmix final : public started_together {
     collects.content.data.flag = true;
     check(pmix_.fence(nullptr, 0, &collects, 1), "PMIx_Fence");
     std::vector<std::string> words;
-    for (int i = 0; i < count_; ++i) {
+    for (int i : wanted) {
       proc of = self_;
       of.number = static_cast<std::uint32_t>(i);
       value* told = get(of, key.c_str());
@@ -136,6 +139,11 @@ class by_pmix final : public started_together {
 std::unique_ptr<started_together> started_by_pmix() {
   if (std::getenv("PMIX_RANK") == nullptr || std::getenv("PMIX_NAMESPACE") == nullptr)
     return nullptr;
+  // The library is not needed to know that.
+  for (const char* count : {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    const char* text = std::getenv(count);
+    if (text != nullptr && std::string_view(text) == "1") return nullptr;
+  }
   auto group = std::make_unique<by_pmix>();
   if (group->count() < 2) return nullptr;
   return group;

@@ -69,14 +69,26 @@ std::optional<allocation> allocated_hosts() {
   allocation given{.hosts = {},
                    .starter = starter,
                    .text = "the allocation of Slurm's job " + printable(variable("SLURM_JOB_ID"))};
+  // One of several tasks: each starts a job of its own, on its host.
+  if (parse_number(variable("SLURM_STEP_NUM_TASKS")).value_or(1) > 1) return std::nullopt;
   const std::vector<std::string> names = names_of(list);
-  const std::vector<int> counts = counts_of(variable("SLURM_TASKS_PER_NODE"));
   const bool is_this = names.size() == 1 && (names.front() == variable("SLURMD_NODENAME") ||
                                              names.front() == host_name());
   if (is_this) return std::nullopt;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    given.hosts.push_back({names[i], i < counts.size() ? counts[i] : 1, true});
-  return given;
+  // In a step, the first says how many tasks the step has.
+  for (const char* name : {"SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"}) {
+    const std::vector<int> counts = counts_of(variable(name));
+    if (counts.size() != names.size()) continue;
+    for (std::size_t i = 0; i < names.size(); ++i)
+      given.hosts.push_back({names[i], counts[i], true});
+    return given;
+  }
+  throw error(
+      given.text + " has " + std::to_string(names.size()) +
+      " hosts, and neither SLURM_TASKS_PER_NODE=" + printable(variable("SLURM_TASKS_PER_NODE")) +
+      " nor SLURM_JOB_CPUS_PER_NODE=" + printable(variable("SLURM_JOB_CPUS_PER_NODE")) +
+      " says how many ranks each may have: name them with --hosts, or give --here to stay "
+      "on this host");
 }
 
 void take_ranks(allocation& given, int ranks) {

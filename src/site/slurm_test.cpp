@@ -63,12 +63,22 @@ TEST_F(an_allocation, gives_fewer_ranks_from_its_first_host_on_and_never_more) {
   EXPECT_EQ(hosts_text(given.hosts), "node1:1");
 }
 
-TEST_F(an_allocation, has_a_rank_a_host_where_the_numbers_of_tasks_are_not_understood) {
-  for (const char* text : {"", "x", "2(x", "2(x3", "0", "2(x0)", "-1", "2(x99999999)", "1,,1"}) {
+TEST_F(an_allocation, of_which_slurm_does_not_say_how_many_tasks_its_hosts_have_is_an_error) {
+  for (const char* text : {"", "x", "2(x", "2(x3", "0", "2(x0)", "-1", "2(x99999999)", "1,,1", "1",
+                           "2000(x4)", "2(x5)"}) {
     setenv("SLURM_TASKS_PER_NODE", text, 1);
-    const allocation given = allocated_hosts().value();
-    EXPECT_EQ(hosts_text(given.hosts), "node1:1,node2:1,node3:1,gpu7:1") << text;
+    EXPECT_THROW(allocated_hosts(), error) << text;
   }
+}
+
+TEST_F(an_allocation, has_as_many_ranks_as_cores_in_a_step_and_none_in_a_step_of_several_tasks) {
+  setenv("SLURM_TASKS_PER_NODE", "1", 1);
+  setenv("SLURM_JOB_CPUS_PER_NODE", "8(x3),4", 1);
+  EXPECT_EQ(hosts_text(allocated_hosts().value().hosts), "node1:8,node2:8,node3:8,gpu7:4");
+  setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+  EXPECT_FALSE(allocated_hosts());
+  unsetenv("SLURM_STEP_NUM_TASKS");
+  unsetenv("SLURM_JOB_CPUS_PER_NODE");
 }
 
 TEST_F(an_allocation, whose_hosts_are_not_told_is_an_error) {

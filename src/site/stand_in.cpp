@@ -5,6 +5,7 @@
 // watches them as the launcher of a job of one host or the agent of a host does; the others sleep
 // until it has ended. So a rank that dies is no process of the launcher that dies, and everything
 // that `sojourn run` does for a job holds here, too. (docs/cluster.md)
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -16,19 +17,27 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <numeric>
 #include <optional>
 #include <set>
+#include <span>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/kernel_files.hpp"
 #include "hosts/addresses.hpp"
 #include "hosts/gathered.hpp"
+#include "hosts/key.hpp"
 #include "job/cores.hpp"
 #include "job/run_rank.hpp"
 #include "job/segment.hpp"
+#include "migrate/fingerprint.hpp"
 #include "site/card.hpp"
-#include "site/key.hpp"
 #include "site/started_together.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/hosts.hpp"
@@ -65,23 +74,79 @@ std::string hash_of(const std::vector<std::string>& words) {
 }
 
 card card_of_this_process(const std::vector<std::string>& command) {
-  const std::string key = hash_of({key_of_host()});
-  return {.host = key,
+  return {.host = hash_of({key_of_host()}),
           .host_name = name_of_host(),
           .process = getpid(),
           .cores = cores_to_text(affinity_cores()),
-          .command = hash_of({command.begin() + 1, command.end()})};
+          .command = hash_of({command.begin() + 1, command.end()}) + '-' +
+                     std::to_string(image_fingerprint())};
 }
 
-/// Ranks, and what they start, are not the launcher's.
+/// Ranks, and what they start, are not the launcher's: what is of one of its processes would be
+/// taken for that of each rank of the host.
 void forget_launcher() {
-  std::vector<std::string> names;
+  std::vector<std::string> names{"SLURM_PROCID", "SLURM_LOCALID", "SLURM_GTIDS"};
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
-    if (text.starts_with("PMIX_") || text.starts_with("PMI_"))
-      names.push_back(text.substr(0, text.find('=')));
+    for (const char* of_launcher : {"PMIX_", "PMI_", "OMPI_COMM_WORLD_", "MPI_LOCAL"}) {
+      if (text.starts_with(of_launcher)) names.push_back(text.substr(0, text.find('=')));
+    }
   }
   for (const std::string& name : names) unsetenv(name.c_str());
+}
+
+/// The nearest process above this one that the launcher has not started: the launcher, or its
+/// daemon. There may be scripts in between. -1 where that is not known.
+int open_launcher() {
+  for (pid_t above = getppid(); above > 1;) {
+    const std::string folder = "/proc/" + std::to_string(above);
+    std::ifstream file(folder + "/environ");
+    const std::string environment{std::istreambuf_iterator<char>(file), {}};
+    const auto has = [&](const std::string& variable) {
+      return ('\0' + environment).find('\0' + variable) != std::string::npos;
+    };
+    if (!has("PMIX_RANK=") && !has("PMI_RANK="))
+      return static_cast<int>(syscall(SYS_pidfd_open, above, 0));
+    std::istringstream parent(read_field(folder + "/status", "PPid"));
+    if (!(parent >> above)) return -1;
+  }
+  return -1;
+}
+
+void ignore_signals() {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE})
+    std::signal(signal, SIG_IGN);
+}
+
+/// Ends this process with SIGTERM when the launcher has ended: then the job ends as it does when
+/// the launcher says so itself. A child does it, which ends with this process.
+void end_with(int launcher) {
+  if (launcher < 0) return;
+  const pid_t self = getpid();
+  if (fork() != 0) {
+    close(launcher);
+    return;
+  }
+  prctl(PR_SET_NAME, "sojourn-watch");
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ignore_signals();
+  // It holds nothing open whose end somebody waits for.
+  const int kept = dup2(launcher, 0);
+  close_range(1, ~0u, 0);
+  pollfd wait{kept, POLLIN, 0};
+  while (getppid() == self && poll(&wait, 1, -1) < 1) {
+  }
+  if (getppid() == self) kill(self, SIGTERM);
+  _exit(0);
+}
+
+/// Rank 0 alone reads what comes: a launcher may wait until all of its processes have taken it.
+void read_nothing() {
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (nothing > 0) {
+    dup2(nothing, 0);
+    close(nothing);
+  }
 }
 
 /// A launcher gives each of its processes cores of its own: the ranks get those of all.
@@ -104,104 +169,212 @@ void take_cores(const std::vector<card>& cards, const host_of_cards& here) {
 
 /// Launchers send signals to all of their processes at once; those that matter are for the one that
 /// stands in for the others.
-int sleep_until_end_of(pid_t leader) {
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
-    std::signal(signal, SIG_IGN);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const auto process = static_cast<int>(syscall(SYS_pidfd_open, leader, 0));
-  if (process < 0) return 0;
-  pollfd wait{process, POLLIN, 0};
-  while (poll(&wait, 1, -1) < 1) {
+int sleep_until_end_of(pid_t leader, int launcher) {
+  ignore_signals();
+  pollfd waits[2] = {{static_cast<int>(syscall(SYS_pidfd_open, leader, 0)), POLLIN, 0},
+                     {launcher, POLLIN, 0}};
+  while (waits[0].fd >= 0 && poll(waits, 2, -1) < 1) {
   }
   return 0;
 }
 
-launch_options options_of(const std::vector<std::string>& command, std::size_t ranks) {
+launch_options options_of(const std::vector<std::string>& command, const std::string& file,
+                          std::size_t ranks) {
   const char* share = std::getenv("SOJOURN_SHARE");
   if (share != nullptr && std::strcmp(share, "on") != 0 && std::strcmp(share, "off") != 0)
     throw error("SOJOURN_SHARE is 'on' or 'off', not '" + printable(share) + "'");
   return {.rank_count = static_cast<int>(ranks),
           .command = command,
+          .file = file,
           .share_heap = share == nullptr || std::strcmp(share, "on") == 0};
 }
 
-/// Returns the exit status of this process.
-int stand_in(std::unique_ptr<started_together> others, const std::vector<std::string>& command) {
-  const auto number = static_cast<std::size_t>(others->number());
-  const bool is_first = number == 0;
+constexpr const char* failed = "!";
+/// Another process has failed, and says why.
+struct failed_elsewhere {};
+
+/// As exchange(), of what `make` returns. When it throws in some processes, they throw that when
+/// all have met, and the others failed_elsewhere: nobody is left waiting.
+template <class Make>
+std::vector<std::string> exchange(started_together& others, Make make,
+                                  const std::vector<int>& wanted) {
+  std::exception_ptr failure;
+  std::string word = failed;
+  try {
+    word = make();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  std::vector<std::string> words = others.exchange(word, wanted);
+  if (failure) std::rethrow_exception(failure);
+  if (std::count(words.begin(), words.end(), failed) != 0) throw failed_elsewhere();
+  return words;
+}
+
+std::vector<int> numbers_to(int count) {
+  std::vector<int> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+/// What the processes have found out together.
+struct meeting {
   std::vector<card> cards;
-  for (const std::string& word : others->exchange(to_text(card_of_this_process(command))))
-    cards.push_back(card_from_text(word));
-  const bool is_one_program = std::all_of(cards.begin(), cards.end(), [&](const card& one) {
-    return one.command == cards.front().command;
-  });
-  if (!is_one_program && is_first)
+  std::vector<host_of_cards> hosts;
+  std::size_t here;  ///< Which of the hosts.
+  // Where there are several:
+  std::optional<gathering> head;  ///< In process 0.
+  starting_line start{};          ///< In the others that stand for a host.
+};
+
+/// Meets the others, as often as needed.
+meeting meet(started_together& others, const std::vector<std::string>& command) {
+  meeting found{};
+  const int number = others.number();
+  for (const std::string& word : exchange(
+           others, [&] { return to_text(card_of_this_process(command)); },
+           numbers_to(others.count())))
+    found.cards.push_back(card_from_text(word));
+  const std::vector<card>& cards = found.cards;
+  if (std::any_of(cards.begin(), cards.end(),
+                  [&](const card& one) { return one.command != cards.front().command; })) {
+    if (number != 0) throw failed_elsewhere();
     throw error(
         "the launcher has started several programs, or one with several arguments: a job of those "
         "is started by `sojourn run -n 1 ./a : -n 3 ./b`");
-  const std::vector<host_of_cards> hosts = hosts_of(cards);
-  const auto here = std::find_if(hosts.begin(), hosts.end(), [&](const host_of_cards& host) {
-    return std::count(host.processes.begin(), host.processes.end(), others->number()) != 0;
-  });
-  const int leader = here->processes.front();
-
-  std::optional<gathering> head;
-  invitation invited;
-  if (hosts.size() > 1) {
-    std::string word = "-";
-    if (is_first) {
-      told_secret told = draw_secret();
-      head.emplace(gathering{told.secret, listen_anywhere()});
-      invited = {std::move(told.word), addresses_of_host()};
-      for (address& a : invited.head) a.set_port(head->door.port);
-      word = to_text(invited);
-    }
-    invited = invitation_from_text(others->exchange(word).front());
   }
-  others.reset();
-  if (number != static_cast<std::size_t>(leader))
-    return sleep_until_end_of(static_cast<pid_t>(cards[static_cast<std::size_t>(leader)].process));
+  found.hosts = hosts_of(cards);
+  const auto here =
+      std::find_if(found.hosts.begin(), found.hosts.end(), [&](const host_of_cards& host) {
+        return std::count(host.processes.begin(), host.processes.end(), number) != 0;
+      });
+  found.here = static_cast<std::size_t>(here - found.hosts.begin());
+  if (found.hosts.size() == 1) return found;
 
-  // The launcher's own process here is the parent. What it leaves when it is killed ends.
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  forget_launcher();
-  take_cores(cards, *here);
-  if (hosts.size() == 1) return launch(plan_launch(options_of(command, cards.size()))).status;
-  if (!is_first) {
-    // A status of its own could make the launcher end the others before they have said why.
-    (void)run_agent({learn_secret(invited.secret), static_cast<std::uint32_t>(here - hosts.begin()),
-                     invited.head});
-    return 0;
+  const auto invite = [&]() -> std::string {
+    if (number != 0) return "-";
+    const told_secret told = draw_secret();
+    found.head.emplace(gathering{told.secret, listen_anywhere()});
+    invitation own{told.word, addresses_of_host()};
+    for (address& a : own.head) a.set_port(found.head->door.port);
+    return to_text(own);
+  };
+  const invitation invited = invitation_from_text(exchange(others, invite, {0}).front());
+  std::vector<int> leaders;
+  for (const host_of_cards& host : found.hosts) leaders.push_back(host.processes.front());
+  // A proof that it is the same secret everywhere.
+  const auto accept = [&]() -> std::string {
+    if (number != here->processes.front()) return "-";
+    if (number != 0)
+      found.start = {.secret = learn_secret(invited.secret),
+                     .host = static_cast<std::uint32_t>(found.here),
+                     .head = invited.head};
+    const std::string text = "sojourn: the secret is known";
+    return to_hex(prove(number == 0 ? found.head->secret : found.start.secret,
+                        std::as_bytes(std::span(text))));
+  };
+  const std::vector<std::string> proofs = exchange(others, accept, leaders);
+  for (std::size_t i = 1; i < proofs.size(); ++i) {
+    if (proofs[i] == proofs.front()) continue;
+    if (number != 0) throw failed_elsewhere();
+    throw error("the secret of the job is another on host " + found.hosts[i].name +
+                " than on host " + found.hosts.front().name + ": give all hosts the key in " +
+                printable(key_file()));
   }
-  hosts_options all{.job = options_of(command, cards.size()), .hosts = {}};
-  for (const host_of_cards& host : hosts)
-    all.hosts.push_back({host.name, static_cast<int>(host.processes.size()), true});
-  all.job.hosts = hosts_text(all.hosts);
-  return launch_with(*head, all).status;
+  return found;
 }
 
-std::vector<std::string> own_command(int argc, char** argv) {
+/// Returns the exit status of this process.
+int stand_in(const meeting& found, int number, const std::vector<std::string>& command,
+             const std::string& file) {
+  const host_of_cards& here = found.hosts[found.here];
+  const int launcher = open_launcher();
+  if (number != 0) read_nothing();
+  if (const int leader = here.processes.front(); number != leader) {
+    const long process = found.cards[static_cast<std::size_t>(leader)].process;
+    return sleep_until_end_of(static_cast<pid_t>(process), launcher);
+  }
+  end_with(launcher);
+  forget_launcher();
+  take_cores(found.cards, here);
+  hosts_options all{.job = options_of(command, file, found.cards.size()), .hosts = {}};
+  if (found.hosts.size() == 1) return launch(plan_launch(all.job)).status;
+  if (number != 0) {
+    // A status of its own could make the launcher end the others before they have said why.
+    (void)run_agent(found.start);
+    return 0;
+  }
+  for (const host_of_cards& host : found.hosts)
+    all.hosts.push_back({host.name, static_cast<int>(host.processes.size()), true});
+  all.job.hosts = hosts_text(all.hosts);
+  return launch_with(*found.head, all).status;
+}
+
+/// Where a process of the launcher's does not come, its own programs perhaps wait for each other,
+/// and this one has been started by one of them.
+void give_up(int) {
+  constexpr char sentence[] =
+      "sojourn: the other processes that the launcher has started have not come within two "
+      "minutes: "
+      "do all run this program? Where a process of the launcher's has started it besides, set "
+      "SOJOURN_SITE=off\n";
+  (void)!write(STDERR_FILENO, sentence, sizeof sentence - 1);
+  _exit(status_not_started);
+}
+
+class limit_of_meeting {
+ public:
+  limit_of_meeting() {
+    if (std::getenv("PMIX_RANK") == nullptr && std::getenv("PMI_RANK") == nullptr) return;
+    before_ = std::signal(SIGALRM, give_up);
+    alarm(patience_s);
+  }
+  ~limit_of_meeting() { end(); }
+  limit_of_meeting(const limit_of_meeting&) = delete;
+  limit_of_meeting& operator=(const limit_of_meeting&) = delete;
+
+  void end() const {
+    if (before_ == SIG_ERR) return;
+    alarm(0);
+    std::signal(SIGALRM, before_);
+  }
+
+ private:
+  static constexpr unsigned patience_s = 120;
+  void (*before_)(int) = SIG_ERR;
+};
+
+std::string own_file() {
   char path[4096];
   const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
-  std::vector<std::string> command(argv, argv + argc);
-  if (command.empty()) command.emplace_back();
-  if (size > 0) command.front().assign(path, static_cast<std::size_t>(size));
-  return command;
+  return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : "";
+}
+
+bool is_off() {
+  const char* site = std::getenv("SOJOURN_SITE");
+  if (site == nullptr || std::strcmp(site, "on") == 0) return false;
+  if (std::strcmp(site, "off") == 0) return true;
+  throw error("SOJOURN_SITE is 'on' or 'off', not '" + printable(site) + "'");
 }
 
 /// Before the constructors of the program, which thus run in ranks alone. (The C library passes
 /// main()'s arguments.)
 [[gnu::constructor(102)]] void become_stand_in(int argc, char** argv, char**) {
-  const char* site = std::getenv("SOJOURN_SITE");
-  if (std::getenv(job_name_variable) != nullptr || std::getenv(rank_variable) != nullptr ||
-      (site != nullptr && std::strcmp(site, "off") == 0))
-    return;
+  if (std::getenv(job_name_variable) != nullptr || std::getenv(rank_variable) != nullptr) return;
   int status = status_not_started;
   try {
+    if (is_off()) return;
+    const limit_of_meeting limit;
     std::unique_ptr<started_together> others = launcher_of_this_process();
     if (others == nullptr) return;
-    status = stand_in(std::move(others), own_command(argc, argv));
-  } catch (const one_of_several&) {  // Another says it.
+    std::vector<std::string> command(argv, argv + argc);
+    if (command.empty()) command.emplace_back("sojourn-program");
+    const meeting found = meet(*others, command);
+    const int number = others->number();
+    others.reset();
+    limit.end();
+    status = stand_in(found, number, command, own_file());
+  } catch (const failed_elsewhere&) {
   } catch (const std::exception& e) {
     std::fprintf(stderr, "sojourn: %s\n", printable(e.what()).c_str());
   }

@@ -38,7 +38,13 @@ std::unique_ptr<started_together> launcher_of_this_process() {
   for (const sign& s : signs) {
     const long count = number_of(s.size);
     if (count < 2 || std::getenv(s.number) == nullptr) continue;
-    if (number_of(s.number) != 0) throw one_of_several();
+    // A sentence for all, and a hint for each.
+    if (number_of(s.number) != 0) {
+      throw error("process " + std::to_string(number_of(s.number)) + " of " +
+                  std::to_string(count) +
+                  " cannot find the others, as that of number 0 says; "
+                  "SOJOURN_SITE=off makes it a job of its own");
+    }
     throw error("this is one of " + std::to_string(count) + " processes that " + s.launcher +
                 " has started, and it gives them no way to find each other: " + s.remedy +
                 ", or start the job by `sojourn run` (docs/cluster.md); for as many jobs of one "

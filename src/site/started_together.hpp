@@ -18,9 +18,11 @@ class started_together {
   virtual int number() const = 0;  ///< Of this process, from 0.
   virtual int count() const = 0;   ///< At least 2.
 
-  /// Tells the others `word`, waits until all have told theirs, and returns them by number. `word`
-  /// has 1 to word_max characters, and none of them is white. Throws sojourn::error.
-  virtual std::vector<std::string> exchange(const std::string& word) = 0;
+  /// Tells the others `word`, waits until all have told theirs, and returns those of the processes
+  /// with the numbers in `wanted`. `word` has 1 to word_max characters, and none of them is white.
+  /// Throws sojourn::error.
+  virtual std::vector<std::string> exchange(const std::string& word,
+                                            const std::vector<int>& wanted) = 0;
 
   static constexpr std::size_t word_max = 1000;
 };
@@ -32,10 +34,8 @@ std::unique_ptr<started_together> started_by_pmix();
 /// By version 1 of PMI's wire protocol, which MPICH's mpiexec.hydra and `srun --mpi=pmi2` have.
 std::unique_ptr<started_together> started_by_pmi();
 
-/// Whichever there is. Throws sojourn::error where this process is the first of several of a
-/// launcher that gives them no way to find each other, for they would be as many jobs of one rank;
-/// in the others it throws one_of_several.
-struct one_of_several {};
+/// Whichever there is. Throws sojourn::error where this process is one of several of a launcher
+/// that gives them no way to find each other, for they would be as many jobs of one rank.
 std::unique_ptr<started_together> launcher_of_this_process();
 
 }  // namespace sojourn::detail

@@ -27,7 +27,7 @@ start() {
   head=$!
 }
 # In the namespace of each host all its processes can be seen.
-runs_on() { "$hosts" exec "$1" sh -c 'tr "\0" " " </proc/[0-9]*/cmdline' 2>/dev/null | grep -q -e "$2"; }
+runs_on() { "$hosts" exec "$1" sh -c 'cat /proc/[0-9]*/cmdline' 2>/dev/null | tr '\0' ' ' | grep -q -e "$2"; }
 nothing_left() { ! runs_on 1 "$waits" && ! runs_on 2 "$waits" && ! runs_on 1 'sojourn agent' && ! runs_on 2 'sojourn agent'; }
 expect_nothing_left() { until_true 10000 nothing_left || fail 'a process is left on a host'; }
 # The named of a loss takes up to 2 s; this machine may be busy with other tests.
@@ -56,6 +56,7 @@ ends() {
     context="$how: "
     start "$waits"
     until_true 20000 lines_in "$out" 4 || fail 'the ranks did not start'
+    if nothing_left; then fail 'its processes are not seen'; fi
     "$hosts" $how 2 || fail "it cannot be done"
     await_end $head
     expect_named
@@ -136,9 +137,10 @@ site() {
   context="$1: "
   with </dev/null
   expect_status 0
+  if grep -q '^sojourn' "$err"; then fail 'something is said on standard error'; fi
   two='rank 0 of 4, first here 0, all 4;rank 1 of 4, first here 0, all 4;'
   two=$two'rank 2 of 4, first here 2, all 4;rank 3 of 4, first here 2, all 4;'
-  [ "$(grep '^rank' "$out" | sort | tr '\n' ';')" = "$two" ] || fail 'the ranks are others'
+  [ "$(sed -n 's/^\(rank.*\), as .*/\1/p' "$out" | sort | tr '\n' ';')" = "$two" ] || fail 'the ranks are others'
   [ "$(grep '^made' "$out" | sort | tr '\n' ' ')" = 'made in 0 made in 1 made in 2 made in 3 ' ] ||
     fail 'what comes before main() has not run once a rank'
   expect_nothing_left
@@ -173,6 +175,7 @@ site() {
     $by "$program" wait >"$out" 2>"$err" </dev/null &
     job=$!
     until_true 20000 are_there || fail 'the ranks did not start'
+    if nothing_left; then fail 'its processes are not seen'; fi
     kill -$signal $job
     case $1$signal in
       # Of srun, it takes two.

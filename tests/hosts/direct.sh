@@ -3,10 +3,11 @@
 # shellcheck disable=SC1091,SC2016,SC2034,SC2154
 # Programs that a launcher of the site starts directly are jobs like those of `sojourn run`: each of its
 # processes stands for one rank. The launcher of this test (pmi_launcher) has two hosts that are this machine.
-# Usage: direct.sh SOJOURN LAUNCHER PROGRAM
+# Usage: direct.sh SOJOURN LAUNCHER PROGRAM OTHER-PROGRAM
 . "$(dirname "$0")/../launcher/lib.sh"
 launcher=$2
 program=$3
+other=$4
 unset SOJOURN_TRUST SOJOURN_SITE
 export SOJOURN_TRUST=key XDG_CONFIG_HOME="$work/home"
 
@@ -26,7 +27,7 @@ start() {
   "$launcher" "$hosts" "$program" "$@" >"$out" 2>"$err" </dev/null &
   job=$!
 }
-expect_ranks() { [ "$(grep '^rank' "$out" | sort | tr '\n' ';')" = "$1" ] || fail "the ranks are others"; }
+expect_ranks() { [ "$(sed -n 's/^\(rank.*\), as .*/\1/p' "$out" | sort | tr '\n' ';')" = "$1" ] || fail "the ranks are others"; }
 expect_nothing_left() { expect_gone "$program"; }
 are_there() { [ "$(grep -c '^rank' "$out")" -eq 4 ]; }
 # The processes of the launcher, in their order; their children are ranks.
@@ -117,16 +118,48 @@ for which in 1 3; do
   expect_nothing_left
 done
 
-context='several programs: '
-status=0
-"$launcher" a,a,b,b "$program" one : "$program" two >"$out" 2>"$err" || status=$?
-expect_status 2
-expect_err '^sojourn: the launcher has started several programs'
+# several PROGRAMS...: as the launcher has them.
+several() {
+  started=$(now_ms)
+  status=0
+  timeout 20 "$launcher" a,a,b,b "$@" >"$out" 2>"$err" </dev/null || status=$?
+  elapsed_ms=$(($(now_ms) - started))
+}
+for programs in "$program one : $program two" "$program : $other" "$other : $program"; do
+  context="$programs: "
+  # shellcheck disable=SC2086  # a list of words
+  several $programs
+  expect_status 2
+  expect_err '^sojourn: the launcher has started several programs'
+  [ "$(wc -l <"$err")" -eq 1 ] || fail 'it is said more than once'
+  expect_faster_than_ms 5000
+  expect_nothing_left
+done
+
+context='a script between the launcher and the program: '
+cat >"$work/script" <<'END'
+"$@"
+status=$?
+exit $status
+END
+: >"$out"
+"$launcher" a,a,b,b sh "$work/script" "$program" wait >"$out" 2>"$err" </dev/null &
+job=$!
+until_true 10000 are_there || fail 'the ranks did not start'
+kill -9 $job
+await_end $job
 expect_nothing_left
+
+context='the name of the program is what the launcher was given: '
+ln -s "$(realpath "$program")" "$work/worker"
+several "$work/worker"
+expect_status 0
+[ "$(grep -c "^rank .* as $work/worker\$" "$out")" -eq 4 ] || fail 'it has another name'
 
 context='hosts that share no home: '
 PMI_LAUNCHER_HOMES=$work/homes on a,a,b,b
 expect_status 2
+expect_faster_than_ms 5000
 expect_err "^sojourn: the key .*homes/b/sojourn/key, is not on this host, and the host of rank 0 has it: "
 expect_nothing_left
 context='hosts with different keys: '
@@ -134,8 +167,8 @@ mkdir -p "$work/homes/b/sojourn"
 head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$work/homes/b/sojourn/key"
 chmod 600 "$work/homes/b/sojourn/key"
 PMI_LAUNCHER_HOMES=$work/homes on a,a,b,b
-[ "$status" -ne 0 ] || fail 'they have become one job'
-expect_err "the head of the job cannot be reached (.*: what listens there does not know the job's secret)"
+expect_status 2
+expect_err '^sojourn: the secret of the job is another on host b than on host a: give all hosts the key in .*/a/sojourn/key$'
 expect_faster_than_ms 5000
 expect_nothing_left
 context='the network is trusted: '
@@ -143,6 +176,21 @@ SOJOURN_TRUST=network PMI_LAUNCHER_HOMES=$work/others on a,a,b,b
 expect_status 0
 expect_ranks "$two"
 [ ! -e "$work/others" ] || fail 'it has made a key'
+
+context='a key that others can read: '
+chmod 644 "$work/homes/a/sojourn/key"
+PMI_LAUNCHER_HOMES=$work/homes on a,a,b,b
+expect_status 2
+expect_faster_than_ms 5000
+expect_one_sentence
+expect_err "^sojourn: the key .* must be a file of this user that no other can read"
+expect_nothing_left
+context='a network that there is not: '
+SOJOURN_NETWORK=203.0.113.0/24 on a,a,b,b
+expect_status 2
+expect_faster_than_ms 5000
+expect_one_sentence
+expect_err 'has no address in the network 203.0.113.0/24'
 
 context='a launcher that is not to be noticed: '
 SOJOURN_SITE=off on a,a,b,b
@@ -158,9 +206,13 @@ expect_err '^sojourn: this is one of 4 processes that srun has started'
 status=0
 SLURM_STEP_NUM_TASKS=4 SLURM_STEP_ID=0 SLURM_PROCID=1 "$program" >"$out" 2>"$err" || status=$?
 expect_status 2
-expect_no_err
+expect_one_sentence
+expect_err '^sojourn: process 1 of 4 cannot find the others'
 
 context='settings: '
+SOJOURN_SITE=no on a
+expect_status 2
+expect_err "^sojourn: SOJOURN_SITE is 'on' or 'off', not 'no'$"
 SOJOURN_SHARE=sometimes on a,a
 expect_status 2
 expect_err "^sojourn: SOJOURN_SHARE is 'on' or 'off', not 'sometimes'$"

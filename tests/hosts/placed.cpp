@@ -28,8 +28,8 @@ int main(int argc, char** argv) {
     using namespace sojourn;
     int first_near = 0;
     while (!is_near(first_near)) ++first_near;
-    std::printf("rank %d of %d, first here %d, all %d\n", rank_me(), rank_count(), first_near,
-                reduce(1, std::plus<>{}));
+    std::printf("rank %d of %d, first here %d, all %d, as %s\n", rank_me(), rank_count(),
+                first_near, reduce(1, std::plus<>{}), argv[0]);
     std::fflush(stdout);
     barrier();
     const bool is_last = rank_me() == rank_count() - 1;

@@ -2,7 +2,8 @@
 // A small launcher with PMI, for tests: starts a program once for each host in a list, as
 // mpiexec.hydra does, but all on this machine, whose processes take themselves for those of several
 // hosts (SOJOURN_TEST_HOST). The first process has the standard input. When a process fails, the
-// others get SIGTERM and, a second later, SIGKILL. Passes on the signals that it gets.
+// others get SIGTERM and, a second later, SIGKILL; not when it has taken leave of PMI before, as
+// with hydra. Passes on the signals that it gets.
 //
 //   pmi_launcher a,a,b,b PROGRAM ARGUMENTS...
 #include <fcntl.h>
@@ -31,6 +32,7 @@ struct process {
   pid_t pid = -1;
   int socket = -1;
   std::string heard = {};
+  bool has_left = false;
 };
 
 void start(process& p, std::size_t number, std::size_t count, char** command) {
@@ -112,6 +114,7 @@ int main(int argc, char** argv) {
       }
       from.heard.append(text, static_cast<std::size_t>(n));
       for (std::size_t end; (end = from.heard.find('\n')) != std::string::npos;) {
+        if (from.heard.starts_with("cmd=finalize")) from.has_left = true;
         for (const auto& answer : server.hear(static_cast<int>(i), from.heard.substr(0, end))) {
           const std::string line = answer.line + '\n';
           (void)send(all[static_cast<std::size_t>(answer.to)].socket, line.data(), line.size(),
@@ -132,7 +135,8 @@ int main(int argc, char** argv) {
       --left;
       const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
       if (code == 0 || kill_at) continue;
-      result = code;
+      if (result == 0) result = code;
+      if (p.has_left && !WIFSIGNALED(status)) continue;
       signal_all(SIGTERM);
       kill_at = clock_type::now() + std::chrono::seconds(1);
     }

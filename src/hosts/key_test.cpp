@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "site/key.hpp"
+#include "hosts/key.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

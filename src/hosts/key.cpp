@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "site/key.hpp"
+#include "hosts/key.hpp"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -15,8 +15,11 @@
 #include <span>
 
 #include "base/printable.hpp"
-#include "site/munge.hpp"
+#include "hosts/munge.hpp"
 #include "sojourn/errors.hpp"
+
+// Weak: a strong reference makes the linker warn about every statically linked program.
+#pragma weak getpwuid
 
 namespace sojourn::detail {
 
@@ -53,11 +56,11 @@ std::string key_file() {
   const char* config = std::getenv("XDG_CONFIG_HOME");
   if (config != nullptr && *config == '/') return std::string(config) + "/sojourn/key";
   const char* home = std::getenv("HOME");
-  if (home == nullptr || *home != '/') {
+  if ((home == nullptr || *home != '/') && &getpwuid != nullptr) {
     const passwd* user = getpwuid(geteuid());
     home = user == nullptr ? nullptr : user->pw_dir;
   }
-  if (home == nullptr)
+  if (home == nullptr || *home != '/')
     throw error("there is no folder for the key of this user's jobs: set HOME, on all hosts");
   return std::string(home) + "/.config/sojourn/key";
 }
@@ -133,7 +136,7 @@ job_secret learn_secret(const std::string& word) {
   }
   throw error(
       "the process of rank 0 tells its secret in a way that this one does not trust: set "
-      "SOJOURN_TRUST alike on all hosts");
+      "SOJOURN_TRUST alike on all hosts (with OpenMPI: mpirun -x SOJOURN_TRUST)");
 }
 
 }  // namespace sojourn::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Libmunge is loaded when it is needed, so no program is linked to it; what it needs of munge.h
 // (version 0.5) is declared here.
-#include "site/munge.hpp"
+#include "hosts/munge.hpp"
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/loaded_libraries.hpp"
 #include "sojourn/errors.hpp"
 
 // Weak: a strong reference to dlopen makes the linker warn about every statically linked program.
@@ -35,7 +36,8 @@ struct library {
 };
 
 std::optional<library> load() {
-  void* const handle = &dlopen == nullptr || &dlsym == nullptr
+  // As with libcrypto (proof.cpp).
+  void* const handle = is_linked_statically() || &dlopen == nullptr || &dlsym == nullptr
                            ? nullptr
                            : dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return std::nullopt;
