@@ -8,6 +8,8 @@
 #   aarch64    scripts/soak_aarch64.sh
 #   package    scripts/soak_package.sh
 #   chaos      200 kills of ranks and launchers
+#   hosts      jobs on several hosts, made of namespaces: all their tests, the launchers of sites among them,
+#              1,000,000 hostile inputs, and 1,000 jobs, or SOJOURN_SOAK_HOSTS, of which something dies or is cut off at a random moment
 #   programs   4,000 random programs (tests/programs), or SOJOURN_SOAK_PROGRAMS, of a seed that is printed
 #   shared     shared memory: random programs of fresh seeds, SOJOURN_SOAK_SHARED [300000] of each kind and
 #              protocol on simulated ranks and a hundredth of it on 1 to 8 real ones under both protections,
@@ -26,7 +28,7 @@
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-all='release debug asan asan-clang release-clang debug-clang valgrind tsan aarch64 package chaos programs shared delay moves fuzz coverage'
+all='release debug asan asan-clang release-clang debug-clang valgrind tsan aarch64 package chaos hosts programs shared delay moves fuzz coverage'
 [ $# -gt 0 ] || eval "set -- $all"
 for part; do
   case " $all " in
@@ -74,6 +76,17 @@ chaos() {
   dev build sojourn_command btree || return 1
   sh "$root/tests/faults/chaos.sh" "$root/build/release/bin/sojourn" \
     "$root/build/release/bin/btree" "${SOJOURN_CHAOS_ROUNDS:-200}"
+}
+
+hosts() {
+  dev build || return 1
+  bin=$root/build/release/bin
+  failed=0
+  ctest --test-dir "$root/build/release" -j 2 --output-on-failure -L '^hosts$' || failed=1
+  SOJOURN_TEST_INPUTS=500000 "$bin/tests/unit_hosts" --gtest_filter='strangers.*' || failed=1
+  sh "$root/tests/hosts/chaos.sh" "$bin/sojourn" "$bin/tests/job_waiting" "${SOJOURN_SOAK_HOSTS:-1000}" ||
+    [ $? -eq 77 ] || failed=1
+  return $failed
 }
 
 # With the heap shared, and not; each rank says what it holds.
@@ -215,6 +228,7 @@ run_part() {
     aarch64) sh "$root/scripts/soak_aarch64.sh" ;;
     package) dev build all benchmarks && sh "$root/scripts/soak_package.sh" ;;
     chaos) chaos ;;
+    hosts) hosts ;;
     programs) programs ;;
     shared) shared ;;
     delay) delay ;;

@@ -90,6 +90,17 @@ std::vector<std::string> shared_application_names();
 void bench_shared(report& result, const installation& here, const settings& chosen,
                   const shared_settings& asked);
 
+/// Where `net` measures.
+struct net_settings {
+  std::vector<std::string> hosts{"a", "b"};
+  std::string agent{};  ///< As --agent of `sojourn run`; empty: both hosts are this machine.
+};
+
+/// Two hosts: calls, migrations, bandwidth, bundled calls and the start of jobs, against plain
+/// sockets and OpenMPI over TCP.
+void bench_net(report& result, const installation& here, const settings& chosen,
+               const net_settings& asked);
+
 /// Random updates and reads of a table, aggregated and not: GUPS and indexgather.
 void bench_gups(report& result, const installation& here, const settings& chosen);
 

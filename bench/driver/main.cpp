@@ -44,7 +44,8 @@ int with_output(int status) {
 }
 
 void run_benchmark(const std::string& name, report& result, const installation& here,
-                   const settings& complete, const shared_settings& of_shared) {
+                   const settings& complete, const shared_settings& of_shared,
+                   const net_settings& of_net) {
   if (name == "ping" || name == "all") bench_ping(result, here, complete);
   if (name == "migrate" || name == "all") bench_migrate(result, here, complete);
   if (name == "calls" || name == "all") bench_calls(result, here, complete);
@@ -63,6 +64,7 @@ void run_benchmark(const std::string& name, report& result, const installation& 
   if (name == "uts" || name == "all") bench_uts(result, here, complete);
   if (name == "phold" || name == "all") bench_phold(result, here, complete);
   if (name == "shared" || name == "all") bench_shared(result, here, complete, of_shared);
+  if (name == "net" || name == "all") bench_net(result, here, complete, of_net);
   if (name == "gups" || name == "all") bench_gups(result, here, complete);
   for (const std::string& application : application_names()) {
     if (name == application || name == "all") {
@@ -95,7 +97,7 @@ void draw(const report& result, const std::vector<std::string>& names, const set
 }
 
 int run_benchmarks(const std::vector<std::string>& names, const settings& chosen,
-                   const shared_settings& of_shared, bool as_json,
+                   const shared_settings& of_shared, const net_settings& of_net, bool as_json,
                    const std::filesystem::path& svg) {
   const installation here;
   settings complete = chosen;
@@ -103,7 +105,8 @@ int run_benchmarks(const std::vector<std::string>& names, const settings& chosen
   report result;
   tell_progress("the distance of the cores");
   machine measured_on(here);
-  for (const std::string& name : names) run_benchmark(name, result, here, complete, of_shared);
+  for (const std::string& name : names)
+    run_benchmark(name, result, here, complete, of_shared, of_net);
   tell_progress("the distance of the cores");
   const nlohmann::json found = measured_on.at_the_end();
   result.add_header("machine", found, measured_on.text());
@@ -130,9 +133,9 @@ int main(int argc, char** argv) {
   bool as_json = false;
   std::filesystem::path svg;
   bench::settings chosen;
-  std::vector<std::string> names{"ping", "migrate",  "calls",       "threads", "hybrid",  "rpc",
-                                 "am",   "onesided", "collectives", "load",    "scaling", "start",
-                                 "uts",  "phold",    "shared",      "gups",    "checked"};
+  std::vector<std::string> names{
+      "ping", "migrate", "calls", "threads", "hybrid", "rpc",    "am",  "onesided", "collectives",
+      "load", "scaling", "start", "uts",     "phold",  "shared", "net", "gups",     "checked"};
   for (const auto& applications : {bench::application_names(), bench::execution_names()}) {
     names.insert(names.end(), applications.begin(), applications.end());
   }
@@ -170,6 +173,13 @@ int main(int argc, char** argv) {
                  "With --paper: how long messages take, as SOJOURN_DELAY has it; '' for no delay")
       ->needs(paper)
       ->capture_default_str();
+  bench::net_settings of_net;
+  app.add_option("--hosts", of_net.hosts, "Of net: two hosts (default: two that are this machine)")
+      ->delimiter(',')
+      ->expected(2);
+  app.add_option("--agent", of_net.agent,
+                 "Of net: what runs a command on a host, as --agent of sojourn run has it")
+      ->needs("--hosts");
   app.failure_message([](const CLI::App*, const CLI::Error& wrong) {
     return sojourn::printable("sojourn bench: " + std::string(wrong.what()) + " (try --help)\n");
   });
@@ -192,7 +202,8 @@ int main(int argc, char** argv) {
   }
   try {
     if (!svg.empty()) bench::check_writable(svg);
-    return bench::with_output(bench::run_benchmarks(asked, chosen, of_shared, as_json, svg));
+    return bench::with_output(
+        bench::run_benchmarks(asked, chosen, of_shared, of_net, as_json, svg));
   } catch (const std::exception& wrong) {
     bench::tell_progress("");
     std::fprintf(stderr, "sojourn bench: %s\n", wrong.what());

@@ -442,6 +442,12 @@ std::mt19937::result_type seed() {
                         : static_cast<std::mt19937::result_type>(std::strtoull(set, nullptr, 10));
 }
 
+/// The soak has more.
+int inputs() {
+  const char* set = std::getenv("SOJOURN_TEST_INPUTS");
+  return set == nullptr ? 10'000 : std::atoi(set);
+}
+
 struct strangers : handshake {
   std::mt19937 random{seed()};
   testing::ScopedTrace trace{__FILE__, __LINE__,
@@ -461,7 +467,7 @@ struct strangers : handshake {
 };
 
 TEST_F(strangers, are_never_accepted) {
-  for (int round = 0; round < 10'000; ++round) {
+  for (int round = 0; round < inputs(); ++round) {
     connection to;
     accepting side(right);
     if (round % 4 == 0) {
@@ -484,7 +490,7 @@ TEST_F(strangers, are_never_accepted) {
 }
 
 TEST_F(strangers, are_never_taken_for_who_was_asked) {
-  for (int round = 0; round < 10'000; ++round) {
+  for (int round = 0; round < inputs(); ++round) {
     connection to;
     asking side(right, purpose::agent, 1, 0);
     ASSERT_EQ(side.go_on(to.asker), progress::waits);

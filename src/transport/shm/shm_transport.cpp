@@ -756,7 +756,11 @@ void shm_transport::wait_among_hosts(bool (*other_work)(), void (*around_sleep)(
   const int looks = spins_for_replies_ ? looks_among_hosts : 1;
   for (int i = 0; i < looks; ++i) {
     carrier.pump(i % looks_at_last_speakers == 0);
-    if (first_due() == 0 || other_work() || now_ns() >= deadline_ns) return;
+    const std::uint64_t now = now_ns();
+    if (first_due() == 0 || other_work() || now >= deadline_ns) {
+      far_->looked_ns = now;  // the next poll need not look again
+      return;
+    }
   }
   tell_writers();
   wake_line& mine = wake_[rank_];
