@@ -87,7 +87,8 @@ struct run_options {
   run_options() {
     app.formatter(std::make_shared<run_formatter>());
     app.footer(examples);
-    text("-n,--ranks", ranks, "N", "Ranks to start, 1 to 1024 [as many as cores allowed]");
+    text("-n,--ranks", ranks, "N",
+         "Ranks to start, 1 to 1024 [as many as cores allowed, or as Slurm has given tasks]");
     flag("--bind", bind, "Give each rank a core of its own, and say so when there are too few");
     flag("--no-bind", no_bind, "Let the kernel place ranks [bound when there are enough cores]");
     flag("--label", label, "Put the rank before each line of output, as in: [2] text");

@@ -11,7 +11,6 @@
 
 #if __has_include(<elfutils/libdw.h>)
 #define SOJOURN_HAS_LIBDW 1
-#include <dlfcn.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
@@ -20,9 +19,6 @@
 #include <cstdlib>
 #include <optional>
 
-// Weak: a strong reference to dlopen makes the linker warn about every statically linked program.
-#pragma weak dlopen
-#pragma weak dlsym
 #endif
 
 namespace sojourn::detail {
@@ -63,41 +59,29 @@ struct libdw {
   decltype(&::dwarf_frame_cfa) frame_cfa;
 };
 
-template <class Function>
-bool find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  return function != nullptr;
-}
-
 const libdw* load() {
-  // A statically linked program may have dlopen, when other parts of the C library bring it in; but
-  // a library that it opens then loads a second C library, and crashes.
-  if (is_linked_statically() || &dlopen == nullptr || &dlsym == nullptr) return nullptr;
-  void* library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return nullptr;
+  const optional_library library("libdw.so.1");
   static libdw f;
   bool complete =
-      find(library, "dwarf_begin", f.begin) && find(library, "dwarf_end", f.end) &&
-      find(library, "dwarf_nextcu", f.nextcu) && find(library, "dwarf_offdie", f.offdie) &&
-      find(library, "dwarf_child", f.child) && find(library, "dwarf_siblingof", f.siblingof) &&
-      find(library, "dwarf_tag", f.tag) && find(library, "dwarf_haspc", f.haspc) &&
-      find(library, "dwarf_diename", f.diename) && find(library, "dwarf_attr", f.attr) &&
-      find(library, "dwarf_attr_integrate", f.attr_integrate) &&
-      find(library, "dwarf_formstring", f.formstring) &&
-      find(library, "dwarf_formudata", f.formudata) &&
-      find(library, "dwarf_formref_die", f.formref_die) &&
-      find(library, "dwarf_aggregate_size", f.aggregate_size) &&
-      find(library, "dwarf_getscopes_die", f.getscopes_die) &&
-      find(library, "dwarf_getsrc_die", f.getsrc_die) &&
-      find(library, "dwarf_linesrc", f.linesrc) && find(library, "dwarf_lineno", f.lineno) &&
-      find(library, "dwarf_getsrcfiles", f.getsrcfiles) &&
-      find(library, "dwarf_filesrc", f.filesrc) &&
-      find(library, "dwarf_getlocation_addr", f.getlocation_addr) &&
-      find(library, "dwarf_getelf", f.getelf) && find(library, "dwarf_getcfi", f.getcfi) &&
-      find(library, "dwarf_getcfi_elf", f.getcfi_elf) &&
-      find(library, "dwarf_cfi_end", f.cfi_end) &&
-      find(library, "dwarf_cfi_addrframe", f.cfi_addrframe) &&
-      find(library, "dwarf_frame_cfa", f.frame_cfa);
+      library.find("dwarf_begin", f.begin) && library.find("dwarf_end", f.end) &&
+      library.find("dwarf_nextcu", f.nextcu) && library.find("dwarf_offdie", f.offdie) &&
+      library.find("dwarf_child", f.child) && library.find("dwarf_siblingof", f.siblingof) &&
+      library.find("dwarf_tag", f.tag) && library.find("dwarf_haspc", f.haspc) &&
+      library.find("dwarf_diename", f.diename) && library.find("dwarf_attr", f.attr) &&
+      library.find("dwarf_attr_integrate", f.attr_integrate) &&
+      library.find("dwarf_formstring", f.formstring) &&
+      library.find("dwarf_formudata", f.formudata) &&
+      library.find("dwarf_formref_die", f.formref_die) &&
+      library.find("dwarf_aggregate_size", f.aggregate_size) &&
+      library.find("dwarf_getscopes_die", f.getscopes_die) &&
+      library.find("dwarf_getsrc_die", f.getsrc_die) && library.find("dwarf_linesrc", f.linesrc) &&
+      library.find("dwarf_lineno", f.lineno) && library.find("dwarf_getsrcfiles", f.getsrcfiles) &&
+      library.find("dwarf_filesrc", f.filesrc) &&
+      library.find("dwarf_getlocation_addr", f.getlocation_addr) &&
+      library.find("dwarf_getelf", f.getelf) && library.find("dwarf_getcfi", f.getcfi) &&
+      library.find("dwarf_getcfi_elf", f.getcfi_elf) && library.find("dwarf_cfi_end", f.cfi_end) &&
+      library.find("dwarf_cfi_addrframe", f.cfi_addrframe) &&
+      library.find("dwarf_frame_cfa", f.frame_cfa);
   return complete ? &f : nullptr;
 }
 

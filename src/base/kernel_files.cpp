@@ -16,6 +16,12 @@ std::optional<long> parse_number(std::string_view text) {
   return value;
 }
 
+std::string own_file() {
+  char path[4096];
+  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
+  return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : "";
+}
+
 std::string host_name() {
   char name[256] = "";
   return gethostname(name, sizeof name - 1) == 0 ? name : "?";

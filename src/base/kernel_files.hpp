@@ -14,6 +14,9 @@ namespace sojourn::detail {
 /// The whole text as a decimal number, or nothing.
 std::optional<long> parse_number(std::string_view text);
 
+/// The path of the executable that this process runs, or "".
+std::string own_file();
+
 /// The name of this host, or "?".
 std::string host_name();
 

@@ -9,6 +9,7 @@
 // Weak: a strong reference makes the linker warn about every statically linked program.
 #pragma weak dlopen
 #pragma weak dlclose
+#pragma weak dlerror
 #pragma weak dlsym
 // A statically linked program has no _DYNAMIC. It may have dlsym, when other parts of the C library
 // bring it in.
@@ -25,6 +26,22 @@ bool is_linked_statically() {
 void* address_for_libraries(const char* name) {
   if (is_linked_statically() || &dlsym == nullptr) return nullptr;
   return dlsym(RTLD_DEFAULT, name);
+}
+
+optional_library::optional_library(const char* name, seen_by whom) {
+  if (is_linked_statically() || &dlopen == nullptr || &dlsym == nullptr) {
+    why_not_ = "a statically linked program cannot load it";
+    return;
+  }
+  handle_ = dlopen(name, RTLD_NOW | (whom == seen_by::its_plugins ? RTLD_GLOBAL : RTLD_LOCAL));
+  if (handle_ != nullptr) return;
+  // The dynamic linker says each thing once, and null if there is nothing to say.
+  const char* why = &dlerror == nullptr ? nullptr : dlerror();
+  why_not_ = why == nullptr ? "the dynamic linker does not say why" : why;
+}
+
+void* optional_library::address_of(const char* name) const {
+  return handle_ == nullptr ? nullptr : dlsym(handle_, name);
 }
 
 bool library_has_its_own(const char* name, const void* ours) {

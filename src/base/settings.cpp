@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <iterator>
+
+#include "base/check.hpp"
+#include "sojourn/errors.hpp"
 
 extern char** environ;
 
@@ -67,6 +71,13 @@ bool is_known(std::string_view name) {
 }
 
 }  // namespace
+
+bool shares_heap() {
+  const char* share = std::getenv("SOJOURN_SHARE");
+  if (share == nullptr || std::string_view(share) == "on") return true;
+  if (std::string_view(share) == "off") return false;
+  throw error(format("SOJOURN_SHARE=%s is neither on nor off", share));
+}
 
 bool is_setting_of_a_run(std::string_view name) {
   return is_among(for_users, name) || is_among(for_tests, name) ||

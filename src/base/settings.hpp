@@ -18,6 +18,9 @@ bool is_near(std::string_view name, std::size_t edits);
 /// of tests, not what the launcher sets for each job, nor what ./dev reads.
 bool is_setting_of_a_run(std::string_view name);
 
+/// What SOJOURN_SHARE says, or true. Throws sojourn::error when that is neither on nor off.
+bool shares_heap();
+
 /// A sentence for each variable of this process's environment that begins with SOJOURN_ and that
 /// nobody reads.
 std::vector<std::string> unknown_settings();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What this host has for jobs on several. Nothing here is needed on one.
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -15,9 +14,6 @@
 #include "hosts/munge.hpp"
 #include "hosts/proof.hpp"
 #include "sojourn/errors.hpp"
-
-// Weak: a strong reference to dlopen makes the linker warn about every statically linked program.
-#pragma weak dlopen
 
 namespace sojourn::detail {
 
@@ -68,8 +64,7 @@ finding check_launchers() {
   for (const char* name : {"ssh", "srun", "mpirun", "mpiexec.hydra"}) {
     if (is_command(name)) add(launchers, name);
   }
-  const bool has_pmix = !is_linked_statically() && &dlopen != nullptr &&
-                        dlopen("libpmix.so.2", RTLD_LAZY | RTLD_LOCAL) != nullptr;
+  const bool has_pmix(optional_library("libpmix.so.2"));
   finding f{"launchers", severity::ok, "", ""};
   f.found = launchers.empty() ? "none: no ssh, srun, mpirun or mpiexec.hydra" : launchers;
   f.found += has_pmix ? "; PMIx by libpmix.so.2" : "; no libpmix.so.2, so `sojourn run` alone";

@@ -82,14 +82,10 @@ std::vector<std::pair<std::string, std::string>> settings_for_ranks() {
   return all;
 }
 
-std::string own_file() {
-  char path[4096];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
-  return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : "sojourn";
-}
-
 std::string command_of(const hosts_options& options) {
-  return options.command.empty() ? own_file() : options.command;
+  if (!options.command.empty()) return options.command;
+  const std::string own = own_file();
+  return own.empty() ? "sojourn" : own;
 }
 
 std::string starting_command(const hosts_options& options, const host_ranks& host) {

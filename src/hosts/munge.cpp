@@ -3,7 +3,6 @@
 // (version 0.5) is declared here.
 #include "hosts/munge.hpp"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -11,10 +10,6 @@
 
 #include "base/loaded_libraries.hpp"
 #include "sojourn/errors.hpp"
-
-// Weak: a strong reference to dlopen makes the linker warn about every statically linked program.
-#pragma weak dlopen
-#pragma weak dlsym
 
 namespace sojourn::detail {
 
@@ -36,23 +31,12 @@ struct library {
 };
 
 std::optional<library> load() {
-  // As with libcrypto (proof.cpp).
-  void* const handle = is_linked_statically() || &dlopen == nullptr || &dlsym == nullptr
-                           ? nullptr
-                           : dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return std::nullopt;
+  const optional_library munge("libmunge.so.2");
   library l{};
-  bool is_whole = true;
-  auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-    is_whole = is_whole && function != nullptr;
-  };
-  find(l.encode, "munge_encode");
-  find(l.decode, "munge_decode");
-  find(l.text_of, "munge_strerror");
-  find(l.create, "munge_ctx_create");
-  find(l.destroy, "munge_ctx_destroy");
-  find(l.set, "munge_ctx_set");
+  const bool is_whole =
+      munge.find("munge_encode", l.encode) && munge.find("munge_decode", l.decode) &&
+      munge.find("munge_strerror", l.text_of) && munge.find("munge_ctx_create", l.create) &&
+      munge.find("munge_ctx_destroy", l.destroy) && munge.find("munge_ctx_set", l.set);
   if (!is_whole) return std::nullopt;
   return l;
 }

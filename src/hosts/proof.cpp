@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hosts/proof.hpp"
 
-#include <dlfcn.h>
 #include <sys/random.h>
 
 #include <cerrno>
@@ -9,11 +8,6 @@
 
 #include "base/loaded_libraries.hpp"
 #include "sojourn/errors.hpp"
-
-// Weak: a strong reference to dlopen makes the linker warn about every statically linked program.
-#pragma weak dlerror
-#pragma weak dlopen
-#pragma weak dlsym
 
 namespace sojourn::detail {
 
@@ -32,29 +26,19 @@ struct libcrypto {
   sha256_function* sha256;
 };
 
-/// The dynamic linker says each thing once, and null if there is nothing to say.
-std::string what_dlerror_says() {
-  const char* text = &dlerror == nullptr ? nullptr : dlerror();
-  return text == nullptr ? "the dynamic linker does not say why" : text;
-}
-
 libcrypto load() {
-  // A statically linked program may have dlopen, when other parts of the C library bring it in; but
-  // a library that it opens then loads a second C library, and crashes.
-  if (is_linked_statically() || &dlopen == nullptr || &dlsym == nullptr) {
+  if (is_linked_statically()) {
     throw error(
         "jobs on several hosts need OpenSSL's libcrypto, which a statically linked program cannot "
         "load; link the program dynamically");
   }
   std::string why;
   for (const char* name : {"libcrypto.so.3", "libcrypto.so.1.1"}) {
-    if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) {
-      const libcrypto found{reinterpret_cast<hmac_function*>(dlsym(library, "HMAC")),
-                            reinterpret_cast<sha256_function*>(dlsym(library, "EVP_sha256"))};
-      if (found.hmac != nullptr && found.sha256 != nullptr) return found;
-    }
+    const optional_library library(name);
+    libcrypto found{};
+    if (library.find("HMAC", found.hmac) && library.find("EVP_sha256", found.sha256)) return found;
     // Of the newer one, which is the one to install.
-    if (why.empty()) why = what_dlerror_says();
+    if (why.empty()) why = library ? "it lacks HMAC" : library.why_not();
   }
   throw error(
       "jobs on several hosts need OpenSSL's libcrypto (libcrypto.so.3), which cannot be loaded: " +

@@ -137,12 +137,7 @@ int join_job() {
   job_fds fds;
   int rank = 0;
   if (rank_text == nullptr || fds_text == nullptr) {
-    const char* share = std::getenv("SOJOURN_SHARE");
-    if (share != nullptr && std::strcmp(share, "on") != 0 && std::strcmp(share, "off") != 0) {
-      throw error(format("SOJOURN_SHARE=%s is neither on nor off", share));
-    }
-    fds = create_job({.share_heap = share == nullptr || std::strcmp(share, "on") == 0,
-                      .cores = cores_to_count_on(allowed_cores())});
+    fds = create_job({.share_heap = shares_heap(), .cores = cores_to_count_on(allowed_cores())});
     self.alone = true;
     for (const std::string& sentence : unknown_settings()) {
       std::fprintf(stderr, "sojourn: %s\n", printable(sentence).c_str());

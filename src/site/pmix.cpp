@@ -2,8 +2,6 @@
 // Libpmix is loaded where a launcher with PMIx has started the process, so no program is linked to
 // it. What it needs of pmix.h is declared here: versions 3 to 5 of the library have it in the same
 // form (pmix_test.cpp compares it with the header, where there is one).
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <cstring>
 
@@ -12,11 +10,6 @@
 #include "site/pmix_types.hpp"
 #include "site/started_together.hpp"
 #include "sojourn/errors.hpp"
-
-// Weak: a strong reference to dlopen makes the linker warn about every statically linked program.
-#pragma weak dlerror
-#pragma weak dlopen
-#pragma weak dlsym
 
 namespace sojourn::detail {
 
@@ -37,32 +30,21 @@ struct library {
 library load() {
   constexpr const char* remedy =
       "; or start the job by `sojourn run --hosts` or, in an allocation of Slurm, by `sojourn run`";
-  // As with libcrypto (hosts/proof.cpp).
-  void* const handle = is_linked_statically() || &dlopen == nullptr || &dlsym == nullptr
-                           ? nullptr
-                           : dlopen("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL);  // for its plug-ins
-  if (handle == nullptr) {
-    const char* why = &dlerror == nullptr ? nullptr : dlerror();
+  const optional_library pmix("libpmix.so.2", optional_library::seen_by::its_plugins);
+  if (!pmix) {
     throw error(
-        std::string("a launcher with PMIx has started this process together with others, and "
-                    "libpmix.so.2, by which they find each other, cannot be loaded (") +
-        (why == nullptr ? "a statically linked program cannot" : why) +
-        "): install libpmix2 on all hosts" + remedy);
+        "a launcher with PMIx has started this process together with others, and libpmix.so.2, by "
+        "which they find each other, cannot be loaded (" +
+        pmix.why_not() + "): install libpmix2 on all hosts" + remedy);
   }
   library l{};
-  auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-    if (function == nullptr)
-      throw error(std::string("libpmix.so.2 has no ") + name +
-                  ": install version 3, 4 or 5 of libpmix" + remedy);
-  };
-  find(l.init, "PMIx_Init");
-  find(l.finalize, "PMIx_Finalize");
-  find(l.put, "PMIx_Put");
-  find(l.commit, "PMIx_Commit");
-  find(l.fence, "PMIx_Fence");
-  find(l.get, "PMIx_Get");
-  find(l.text_of, "PMIx_Error_string");
+  const bool is_whole = pmix.find("PMIx_Init", l.init) && pmix.find("PMIx_Finalize", l.finalize) &&
+                        pmix.find("PMIx_Put", l.put) && pmix.find("PMIx_Commit", l.commit) &&
+                        pmix.find("PMIx_Fence", l.fence) && pmix.find("PMIx_Get", l.get) &&
+                        pmix.find("PMIx_Error_string", l.text_of);
+  if (!is_whole)
+    throw error(std::string("libpmix.so.2 lacks a function: install version 3, 4 or 5 of libpmix") +
+                remedy);
   return l;
 }
 

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "base/kernel_files.hpp"
+#include "base/settings.hpp"
 #include "hosts/addresses.hpp"
 #include "hosts/gathered.hpp"
 #include "hosts/key.hpp"
@@ -39,6 +40,7 @@
 #include "migrate/fingerprint.hpp"
 #include "site/card.hpp"
 #include "site/started_together.hpp"
+#include "sojourn/detail/named.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/hosts.hpp"
 #include "sojourn/launcher.hpp"
@@ -65,11 +67,8 @@ std::string key_of_host() {
 }
 
 std::string hash_of(const std::vector<std::string>& words) {
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const std::string& word : words) {
-    for (const char* c = word.c_str(); c <= word.c_str() + word.size(); ++c)
-      hash = (hash ^ static_cast<unsigned char>(*c)) * 0x100000001b3;
-  }
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const std::string& word : words) hash = mix_key(hash, {word.c_str(), word.size() + 1});
   return std::to_string(hash);
 }
 
@@ -180,13 +179,10 @@ int sleep_until_end_of(pid_t leader, int launcher) {
 
 launch_options options_of(const std::vector<std::string>& command, const std::string& file,
                           std::size_t ranks) {
-  const char* share = std::getenv("SOJOURN_SHARE");
-  if (share != nullptr && std::strcmp(share, "on") != 0 && std::strcmp(share, "off") != 0)
-    throw error("SOJOURN_SHARE is 'on' or 'off', not '" + printable(share) + "'");
   return {.rank_count = static_cast<int>(ranks),
           .command = command,
           .file = file,
-          .share_heap = share == nullptr || std::strcmp(share, "on") == 0};
+          .share_heap = shares_heap()};
 }
 
 constexpr const char* failed = "!";
@@ -343,12 +339,6 @@ class limit_of_meeting {
   static constexpr unsigned patience_s = 120;
   void (*before_)(int) = SIG_ERR;
 };
-
-std::string own_file() {
-  char path[4096];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
-  return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : "";
-}
 
 bool is_off() {
   const char* site = std::getenv("SOJOURN_SITE");

@@ -4,16 +4,9 @@
 # Jobs on two hosts of which something is killed, cut off, pulled or stopped at a random moment, the start
 # included: each job ends soon, says why, and leaves nothing on any host.
 # Usage: chaos.sh SOJOURN PROGRAM-THAT-WAITS ROUNDS [SEED]
-set -u
-tests=$(cd "$(dirname "$0")" && pwd) || exit 1
-hosts=$tests/hosts
-if [ "${HOSTS_ARE_UP-}" != 1 ]; then
-  "$hosts" can || exit
-  HOSTS_ARE_UP=1 exec "$hosts" run 2 sh "$0" "$@"
-fi
-
-. "$tests/../launcher/lib.sh"
+. "$(dirname "$0")/lib.sh"
 waits=$2
+ours=$waits
 rounds=$3
 seed=${4:-${SOJOURN_TEST_SEED:-$(date +%s)}}
 state=$seed
@@ -24,20 +17,12 @@ random() {
   state=$(((state * 1103515245 + 12345) % 2147483648))
   drawn=$((state / 65536 % $1))
 }
-# In the namespace of each host all its processes can be seen. The agent's guard is left out: whether it is
-# there matters only when the agent is killed.
-processes() {
-  "$hosts" exec "$1" sh -c 'for p in /proc/[0-9]*; do
-    case $(cat $p/comm) in sojourn-guard) ;; *) echo "${p#/proc/} $(tr "\0" " " <$p/cmdline)" ;; esac
-  done' 2>/dev/null
-}
-of_job() { processes "$1" | grep -a -e "$waits" -e 'sojourn agent' | grep -a -v 'for p in'; }
-nothing_left() { [ -z "$(of_job 1)" ] && [ -z "$(of_job 2)" ]; }
 has_ended() { ! kill -0 "$head" 2>/dev/null; }
-# The number there of a process of the job on a host, of which one is drawn: a rank or an agent.
+# The number there of a process of the job on a host, of which one is drawn: a rank or an agent, not the agent's
+# guard, which the job can do without.
 one_of() {
   random 4
-  one_of=$(of_job "$1" | awk -v n=$((drawn + 1)) '{ all[NR] = $1 } END { if (NR > 0) print all[(n - 1) % NR + 1] }')
+  one_of=$(of_job "$1" | grep -a -v '^[0-9]* sojourn-guard' | awk -v n=$((drawn + 1)) '{ all[NR] = $1 } END { if (NR > 0) print all[(n - 1) % NR + 1] }')
 }
 worst=$work/worst
 : >"$worst"
@@ -92,7 +77,7 @@ while [ $round -lt "$rounds" ]; do
   esac
   "$hosts" heal 2
   "$hosts" plug 2
-  until_true 15000 nothing_left || fail "something is left: $(of_job 1) $(of_job 2)"
+  expect_nothing_left
 done
 echo "chaos: $rounds jobs ended as they should; milliseconds from the event to the end of \`sojourn run\`:"
 sort "$worst" | awk '{ n[$1]++; if ($2 > most[$1]) most[$1] = $2; sum[$1] += $2 }

@@ -6,16 +6,9 @@
 # Launchers of sites start them, too, where they are installed.
 # Usage: cluster.sh SOJOURN PROGRAM-THAT-WAITS CLAIMS [PROGRAM...]
 # CLAIMS: programs, ends, or site LAUNCHER: openmpi, hydra, pmix, pmi2 or allocation.
-set -u
-tests=$(cd "$(dirname "$0")" && pwd) || exit 1
-hosts=$tests/hosts
-if [ "${HOSTS_ARE_UP-}" != 1 ]; then
-  "$hosts" can || exit
-  HOSTS_ARE_UP=1 exec "$hosts" run 2 sh "$0" "$@"
-fi
-
-. "$tests/../launcher/lib.sh"
+. "$(dirname "$0")/lib.sh"
 waits=$2
+ours=$waits
 claims=$3
 shift 3
 # As ssh does, this brings nothing of this environment to the other host.
@@ -26,10 +19,6 @@ start() {
   "$sojourn" run --hosts host1:2,host2:2 --agent "$starter" "$@" >"$out" 2>"$err" </dev/null &
   head=$!
 }
-# In the namespace of each host all its processes can be seen.
-runs_on() { "$hosts" exec "$1" sh -c 'cat /proc/[0-9]*/cmdline' 2>/dev/null | tr '\0' ' ' | grep -q -e "$2"; }
-nothing_left() { ! runs_on 1 "$waits" && ! runs_on 2 "$waits" && ! runs_on 1 'sojourn agent' && ! runs_on 2 'sojourn agent'; }
-expect_nothing_left() { until_true 10000 nothing_left || fail 'a process is left on a host'; }
 # The named of a loss takes up to 2 s; this machine may be busy with other tests.
 expect_named() {
   expect_status 1
@@ -56,7 +45,7 @@ ends() {
     context="$how: "
     start "$waits"
     until_true 20000 lines_in "$out" 4 || fail 'the ranks did not start'
-    if nothing_left; then fail 'its processes are not seen'; fi
+    expect_job_is_seen
     "$hosts" $how 2 || fail "it cannot be done"
     await_end $head
     expect_named
@@ -132,7 +121,7 @@ site() {
     elapsed_ms=$(($(now_ms) - started))
   }
   are_there() { [ "$(grep -c '^rank' "$out")" -eq 4 ]; }
-  nothing_left() { ! runs_on 1 "$program" && ! runs_on 2 "$program" && ! runs_on 1 'sojourn agent' && ! runs_on 2 'sojourn agent'; }
+  ours=$program
 
   context="$1: "
   with </dev/null
@@ -175,7 +164,7 @@ site() {
     $by "$program" wait >"$out" 2>"$err" </dev/null &
     job=$!
     until_true 20000 are_there || fail 'the ranks did not start'
-    if nothing_left; then fail 'its processes are not seen'; fi
+    expect_job_is_seen
     kill -$signal $job
     case $1$signal in
       # Of srun, it takes two.

@@ -215,4 +215,4 @@ expect_status 2
 expect_err "^sojourn: SOJOURN_SITE is 'on' or 'off', not 'no'$"
 SOJOURN_SHARE=sometimes on a,a
 expect_status 2
-expect_err "^sojourn: SOJOURN_SHARE is 'on' or 'off', not 'sometimes'$"
+expect_err '^sojourn: SOJOURN_SHARE=sometimes is neither on nor off$'
