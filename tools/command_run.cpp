@@ -74,6 +74,7 @@ struct run_options {
   std::string hostfile;
   std::string starter;
   std::string ports;
+  std::string net;
   std::string network;
   bool here = false;
   bool bind = false;
@@ -123,6 +124,8 @@ struct run_options {
          "Listen at these ports alone, one a host and one more here [as the system chooses]");
     text("--network", network, "ADDRESS/BITS",
          "Let hosts connect over this network, such as 10.1.0.0/16 [that which reaches the head]");
+    text("--net", net, "tcp|ucx",
+         "How hosts talk to each other: sockets, or UCX for InfiniBand and RoCE [tcp]");
     flag("--here", here, "Start all ranks on this host, in an allocation of several hosts, too");
     flag("--dry-run", dry_run, "Show what would be started, and start nothing");
   }
@@ -248,6 +251,7 @@ void place_ranks(run_request& request, const run_options& options) {
     throw error("--hosts, --hostfile and --here exclude each other");
   request.ports = options.ports;
   request.network = options.network;
+  request.net = options.net;
   if (!list && !file) {
     // A checkpoint goes on on the host where its files are.
     if (!options.here && request.options.restore.empty()) request.given = allocated_hosts();
@@ -257,7 +261,7 @@ void place_ranks(run_request& request, const run_options& options) {
     }
     // A batch file may have them for allocations of any number of hosts.
     const bool is_allocation = std::getenv("SLURM_JOB_ID") != nullptr;
-    for (const char* option : {"--agent", "--ports", "--network"}) {
+    for (const char* option : {"--agent", "--ports", "--network", "--net"}) {
       if (options.app.count(option) != 0 && !is_allocation)
         throw error(
             fmt::format("{} says how other hosts are reached, and neither --hosts nor --hostfile "
@@ -556,7 +560,8 @@ int run_command(const std::vector<std::string>& words) {
   for (const auto& [setting, value] :
        {std::pair("SOJOURN_BALANCE", &request.balance),
         std::pair("SOJOURN_MAIN_STACK_KIB", &request.main_stack_kib),
-        std::pair("SOJOURN_NETWORK", &request.network), std::pair("SOJOURN_PORTS", &request.ports),
+        std::pair("SOJOURN_NET", &request.net), std::pair("SOJOURN_NETWORK", &request.network),
+        std::pair("SOJOURN_PORTS", &request.ports),
         std::pair("SOJOURN_SHARED_REPORT_JSON", &request.shared_report_json),
         std::pair("SOJOURN_STACK_KIB", &request.fiber_stack_kib)}) {
     if (!value->empty()) setenv(setting, value->c_str(), 1);

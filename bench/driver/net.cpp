@@ -23,6 +23,8 @@ constexpr std::array<std::uint64_t, 2> locals{64, 4096};
 
 constexpr const char* over_tcp = "null RPC over a plain spinning socket's round trip";
 constexpr const char* over_mpi = "64-byte RPC over OpenMPI's round trip over TCP";
+constexpr const char* over_ucx =
+    "null RPC with --net ucx over a round trip of as many bytes by UCX's active messages, over TCP";
 constexpr const char* hop_over = "migration, {} B of locals, over a message of as many bytes";
 constexpr const char* bandwidth =
     "bandwidth of calls over a plain socket's, the worst of 64 KiB to 64 MiB";
@@ -49,6 +51,14 @@ class pair_of_hosts {
         "--watchdog",
         "60",
         here_.program(program)};
+  }
+
+  /// The same over UCX, whose TCP it uses.
+  arguments ucx_job(const std::string& program) const {
+    arguments words = job(program);
+    words.insert(words.end() - 1, {"--net", "ucx"});
+    words.insert(words.begin(), {"env", "UCX_TLS=tcp"});
+    return words;
   }
 
   arguments mpi_job(const std::string& peer, int ranks_a_host = 1) const {
@@ -142,6 +152,23 @@ void measure_round_trips(const contest& c) {
   } else {
     c.result.add_ratio("net", "rpc_over_mpi", over_mpi, 1.0, compare(all, "echo", "mpi"));
   }
+}
+
+void measure_ucx(const contest& c) {
+  tell_progress("net: round trips over UCX");
+  constexpr const char* key = "ucx_rpc_over_ucx_am";
+  constexpr double reach = 1.1;
+  constexpr const char* peer = "peer_ucx_am";
+  const std::string why_not = c.two.are_this_machine() ? c.here.peer_missing(peer, "UCX")
+                                                       : "the peer is two processes of one machine";
+  if (!why_not.empty()) return c.result.add_missing("net", key, over_ucx, reach, why_not);
+  worker ours("bench_ping", c.two.ucx_job("bench_ping"), 1);
+  worker theirs(peer, {"env", "UCX_TLS=tcp", c.here.program(peer), "--cpus", "0,1"}, 1);
+  constexpr std::uint64_t headers = 48;  // of a message, and of what goes at once
+  const samples all = interleave(
+      c.chosen.work.rounds(), {{"null", [&] { return ours.median_of("null", c.plan(0)); }},
+                               {"ucx", [&] { return theirs.median_of("ping", c.plan(headers)); }}});
+  c.result.add_ratio("net", key, over_ucx, reach, compare(all, "null", "ucx"));
 }
 
 void measure_hops(const contest& c) {
@@ -263,6 +290,7 @@ void bench_net(report& result, const installation& here, const settings& chosen,
         "Both hosts are this machine, and TCP goes over its loopback: --hosts and --agent name "
         "others.");
   measure_round_trips(c);
+  measure_ucx(c);
   measure_hops(c);
   measure_bandwidth(c);
   measure_start(c);

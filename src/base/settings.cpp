@@ -24,6 +24,7 @@ constexpr std::string_view for_users[] = {
     "SOJOURN_CORES",
     "SOJOURN_EXECUTION",
     "SOJOURN_MAIN_STACK_KIB",
+    "SOJOURN_NET",
     "SOJOURN_NETWORK",
     "SOJOURN_PORTS",
     "SOJOURN_RANKS_PER_NODE",

@@ -14,6 +14,8 @@
 #include "hosts/munge.hpp"
 #include "hosts/proof.hpp"
 #include "sojourn/errors.hpp"
+#include "transport/link/carriers.hpp"
+#include "transport/link/ucx/ucx_link.hpp"
 
 namespace sojourn::detail {
 
@@ -29,6 +31,18 @@ bool is_command(std::string_view name) {
 }
 
 void add(std::string& list, const std::string& next) { list += (list.empty() ? "" : ", ") + next; }
+
+/// Of --net ucx.
+std::string what_ucx_is_for() {
+  std::string why_not;
+  const std::string version = ucx::version(why_not);
+  const std::string devices = printable(rdma_devices());
+  if (devices.empty())
+    return version.empty() ? "no InfiniBand or RoCE, and no UCX"
+                           : "UCX " + version + ", no InfiniBand or RoCE";
+  return devices + (version.empty() ? " would be used by UCX, but " + why_not
+                                    : " is used with --net ucx (UCX " + version + ")");
+}
 
 }  // namespace
 
@@ -54,7 +68,7 @@ finding check_network() {
     f.found = "this host has no network but itself; optional: jobs on several hosts need one";
     f.remedy = "`ip address` shows its networks";
   } else {
-    f.found = "over TCP; this host is reached at " + networks;
+    f.found = "over TCP; this host is reached at " + networks + "; " + what_ucx_is_for();
   }
   return f;
 }

@@ -36,6 +36,7 @@
 #include "sojourn/clock.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/hosts.hpp"
+#include "transport/link/carriers.hpp"
 
 extern char** environ;
 
@@ -76,7 +77,8 @@ std::vector<std::pair<std::string, std::string>> settings_for_ranks() {
     const bool is_of_one_rank =
         name == rank_variable || name == job_fds_variable || name == job_name_variable;
     if (is_of_one_rank) continue;
-    if (name.rfind("SOJOURN_", 0) == 0 || name == "PATH" || name == "LD_LIBRARY_PATH")
+    if (name.rfind("SOJOURN_", 0) == 0 || name.rfind("UCX_", 0) == 0 || name == "PATH" ||
+        name == "LD_LIBRARY_PATH")
       all.emplace_back(name, text.substr(equals + 1));
   }
   return all;
@@ -211,6 +213,7 @@ head::head(const hosts_options& options, const process_state& state, const gathe
       signal_fd_(signalfd(-1, &state.awaited_signals(), SFD_CLOEXEC | SFD_NONBLOCK)),
       proof_(options.hosts.size()) {
   if (signal_fd_ < 0) throw error(std::string("cannot wait for signals: ") + std::strerror(errno));
+  (void)carrier_of_job();  // that it is wrong is said once, and not by each rank
   // A terminal that becomes another job's just before it is read refuses, and does not stop us.
   sigset_t input;
   sigemptyset(&input);

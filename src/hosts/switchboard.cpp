@@ -10,7 +10,7 @@
 
 #include "base/check.hpp"
 #include "sojourn/errors.hpp"
-#include "transport/link/tcp/agent_channel.hpp"
+#include "transport/link/agent_channel.hpp"
 
 namespace sojourn::detail {
 
@@ -116,17 +116,17 @@ void switchboard::serve() {
 // --- Ranks of this host
 
 void switchboard::hear(int rank, time now) {
-  tcp::rank_to_agent packet;
+  rank_to_agent packet;
   int descriptor = -1;
   bool has_ended = false;
   channel& c = at(rank);
   while (c.of_agent >= 0 &&
-         tcp::take_packet(c.of_agent, &packet, sizeof packet, descriptor, has_ended)) {
+         take_packet(c.of_agent, &packet, sizeof packet, descriptor, has_ended)) {
     if (descriptor >= 0) close(descriptor);
     if (packet.rank < 0 || packet.rank >= ranks_ || is_here(packet.rank)) continue;
     const pair p{rank, packet.rank};
     packet.why[sizeof packet.why - 1] = 0;
-    if (packet.says == tcp::rank_to_agent::wants) {
+    if (packet.says == rank_to_agent::wants) {
       wants(p, now);
     } else {
       troubles_.push_back({p.here, p.there, true, packet.why, now});
@@ -156,10 +156,10 @@ void switchboard::pass(pair p, int socket) {
 void switchboard::pass_on() {
   std::erase_if(unpassed_, [this](const auto& one) {
     const auto& [p, socket] = one;
-    const tcp::agent_to_rank packet{p.there};
+    const agent_to_rank packet{p.there};
     return at(p.here).of_agent < 0 ||
-           tcp::send_packet(at(p.here).of_agent, &packet, sizeof packet, socket) ||
-           errno == EPIPE || errno == ECONNRESET;
+           send_packet(at(p.here).of_agent, &packet, sizeof packet, socket) || errno == EPIPE ||
+           errno == ECONNRESET;
   });
 }
 

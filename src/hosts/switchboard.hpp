@@ -34,7 +34,7 @@ class switchboard final : private doorkeeper::household {
 
   /// Where the agents of other hosts call.
   int port() const { return door_.port(); }
-  /// A rank's end of its channel (transport/link/tcp/agent_channel.hpp), for the rank to inherit.
+  /// A rank's end of its channel (transport/link/agent_channel.hpp), for the rank to inherit.
   int channel_of(int rank) const { return at(rank).of_rank; }
   /// The ranks have been started: they have their ends.
   void close_ends_of_ranks();

@@ -7,7 +7,7 @@
 
 #include <functional>
 
-#include "transport/link/tcp/agent_channel.hpp"
+#include "transport/link/agent_channel.hpp"
 
 using namespace sojourn::detail;
 
@@ -34,18 +34,17 @@ class two_hosts : public ::testing::Test {
   switchboard& board_of(int rank) { return rank < 2 ? a : b; }
 
   void wants(int from, int to) {
-    const tcp::rank_to_agent packet{tcp::rank_to_agent::wants, to, ""};
-    ASSERT_TRUE(tcp::send_packet(board_of(from).channel_of(from), &packet, sizeof packet, -1));
+    const rank_to_agent packet{rank_to_agent::wants, to, ""};
+    ASSERT_TRUE(send_packet(board_of(from).channel_of(from), &packet, sizeof packet, -1));
   }
 
   /// What a rank gets: the socket, by the number of the rank at its other end.
   void take_sockets() {
     for (int r = 0; r < ranks; ++r) {
-      tcp::agent_to_rank packet;
+      agent_to_rank packet;
       int socket = -1;
       bool has_ended = false;
-      while (
-          tcp::take_packet(board_of(r).channel_of(r), &packet, sizeof packet, socket, has_ended)) {
+      while (take_packet(board_of(r).channel_of(r), &packet, sizeof packet, socket, has_ended)) {
         EXPECT_FALSE(got.contains({r, packet.rank})) << "a second connection";
         got[{r, packet.rank}] = socket;
       }
@@ -149,8 +148,8 @@ TEST_F(two_hosts, wait_for_an_answer_as_long_as_it_takes) {
 }
 
 TEST_F(two_hosts, pass_on_what_a_rank_says_of_a_broken_connection) {
-  tcp::rank_to_agent packet{tcp::rank_to_agent::broke, 3, "it was cut"};
-  ASSERT_TRUE(tcp::send_packet(a.channel_of(0), &packet, sizeof packet, -1));
+  rank_to_agent packet{rank_to_agent::broke, 3, "it was cut"};
+  ASSERT_TRUE(send_packet(a.channel_of(0), &packet, sizeof packet, -1));
   std::vector<switchboard::trouble> troubles;
   ASSERT_TRUE(serve_until([&] { return !(troubles = a.take_troubles()).empty(); }));
   EXPECT_TRUE(troubles[0].is_broken);

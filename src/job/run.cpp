@@ -68,7 +68,8 @@
 #include "sojourn/collectives.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/rank.hpp"
-#include "transport/link/tcp/agent_link.hpp"
+#include "transport/link/agent_sockets.hpp"
+#include "transport/link/carriers.hpp"
 
 namespace sojourn::detail {
 
@@ -532,10 +533,12 @@ std::optional<shm::several_hosts> hosts_of_job() {
   const job_segment& s = *self.segment;
   if (!s.has_several_hosts()) return std::nullopt;
   // Never destroyed: a thread of the program may end the process while the worker uses it.
-  static tcp::agent_link& carrier = *new tcp::agent_link(block_of(job.me).channel);
+  static link& links = *make_link(carrier_of_job(), job.me,
+                                  std::make_unique<agent_sockets>(block_of(job.me).channel))
+                            .release();
   return shm::several_hosts{.first_near = static_cast<int>(s.first_here),
                             .near = static_cast<int>(s.ranks_here),
-                            .carrier = &carrier,
+                            .carrier = &links,
                             .bell = block_of(job.me).bell};
 }
 

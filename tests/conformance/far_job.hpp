@@ -12,17 +12,21 @@
 #include <memory>
 #include <memory_resource>
 #include <new>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
+#include "transport/link/socket_link.hpp"
 #include "transport/link/tcp/stream_link.hpp"
+#include "transport/link/ucx/ucx_link.hpp"
 #include "transport/shm/shm_transport.hpp"
 #include "transports.hpp"
 
 namespace conformance {
 
+using sojourn::detail::socket_link;
 using sojourn::detail::shm::several_hosts;
 using sojourn::detail::shm::shm_transport;
-using sojourn::detail::tcp::stream_link;
 
 /// Two hosts; the second has one rank more where their number is odd, and some that do nothing.
 class far_job {
@@ -30,8 +34,15 @@ class far_job {
   static constexpr const char* name = "far";
   static constexpr bool copies_memory = false;
 
-  explicit far_job(int ranks, std::uint32_t last_number = 0, int idle = 0)
-      : ranks_(ranks), all_ranks_(ranks + idle), last_number_(last_number) {
+  /// A link for the rank of that number.
+  using link_maker = std::unique_ptr<socket_link>(int rank);
+  static std::unique_ptr<socket_link> over_tcp(int) {
+    return std::make_unique<sojourn::detail::tcp::stream_link>();
+  }
+
+  explicit far_job(int ranks, std::uint32_t last_number = 0, int idle = 0,
+                   link_maker* new_link = over_tcp)
+      : ranks_(ranks), all_ranks_(ranks + idle), last_number_(last_number), new_link_(new_link) {
     for (const host h : {host{0, ranks / 2}, host{ranks / 2, ranks - ranks / 2 + idle}}) {
       hosts_.push_back(h);
       hosts_.back().bytes = transport_bytes(all_ranks_, h.count);
@@ -64,6 +75,7 @@ class far_job {
   }
   far_job(const far_job&) = delete;
 
+  int ranks() const { return ranks_; }
   void settle() {
     // As often as the sockets take a part of the longest message.
     for (int rounds = 0; rounds < 200; ++rounds) {
@@ -71,7 +83,7 @@ class far_job {
     }
   }
   shm_transport& at(int rank) { return *ends_[static_cast<std::size_t>(rank)].transport; }
-  stream_link& link_of(int rank) { return *ends_[static_cast<std::size_t>(rank)].link; }
+  socket_link& link_of(int rank) { return *ends_[static_cast<std::size_t>(rank)].link; }
   sleepers asleep(int rank) const {
     return sleepers(static_cast<std::byte*>(host_of(rank).memory));
   }
@@ -94,14 +106,14 @@ class far_job {
     void* memory = nullptr;
   };
   struct end {
-    std::unique_ptr<stream_link> link;
+    std::unique_ptr<socket_link> link;
     std::unique_ptr<shm_transport> transport;
   };
   const host& host_of(int rank) const { return hosts_[rank < hosts_[1].first ? 0 : 1]; }
   void make(int rank) {
     const host& h = host_of(rank);
     const auto r = static_cast<std::size_t>(rank);
-    auto link = std::make_unique<stream_link>();
+    auto link = new_link_(rank);
     const several_hosts hosts{h.first, h.count, link.get(), bells_[r],
                               std::pmr::new_delete_resource()};
     ends_[r].transport = std::make_unique<shm_transport>(static_cast<std::byte*>(h.memory), rank,
@@ -120,6 +132,7 @@ class far_job {
   int ranks_;
   int all_ranks_;
   std::uint32_t last_number_;
+  link_maker* new_link_;
   std::vector<host> hosts_;
   std::vector<std::vector<int>> sockets_;  ///< By this rank and the other.
   std::vector<int> bells_;
@@ -138,6 +151,67 @@ class far_job_near_wrap : public far_job {
  public:
   static constexpr const char* name = "far_near_wrap";
   explicit far_job_near_wrap(int ranks) : far_job(ranks, ~std::uint32_t{0} - 5) {}
+};
+
+/// Over UCX, whose TCP both ends use here.
+class ucx_job : public far_job {
+ public:
+  static constexpr const char* name = "far_ucx";
+  static std::unique_ptr<socket_link> over_ucx(int rank) {
+    setenv("UCX_TLS", "tcp", 1);
+    std::string why_not;
+    auto link = sojourn::detail::ucx::make_link(rank, nullptr, why_not);
+    if (link == nullptr) throw std::runtime_error("UCX: " + why_not);
+    return link;
+  }
+  static bool is_here() {
+    std::string why_not;
+    return !sojourn::detail::ucx::version(why_not).empty();
+  }
+  explicit ucx_job(int ranks) : far_job(ranks, 0, 0, over_ucx) { open_ways(); }
+  void attach_again(int rank) {
+    far_job::attach_again(rank);
+    open_ways();
+  }
+
+  /// Until all that has left has come. What the other rank has no room for stays.
+  void settle() {
+    for (int rounds = 0, still = 0; still < 3; ++rounds) {
+      ASSERT_LT(rounds, 100'000) << "what was sent does not come";
+      sojourn::detail::link::parts all;
+      for (int r = 0; r < ranks(); ++r) {
+        link_of(r).pump(true);
+        const auto moved = link_of(r).moved();
+        all.sent += moved.sent;
+        all.came += moved.came;
+      }
+      const bool moves = all.sent != all.came || all.sent != sent_;
+      sent_ = all.sent;
+      still = moves ? 0 : still + 1;
+      if (rounds > 10) usleep(50);
+    }
+  }
+
+ private:
+  /// Sockets between the workers are connected when both ends have taken part for a while.
+  void open_ways() {
+    for (int rounds = 0; rounds < 40; ++rounds) {
+      far_job::settle();
+      usleep(500);
+    }
+  }
+
+  std::uint64_t sent_ = 0;
+};
+
+/// Tests of all jobs; a job that needs what is not installed here is left out.
+template <class Job>
+struct transport_test : testing::Test {
+  void SetUp() override {
+    if constexpr (requires { Job::is_here(); }) {
+      if (!Job::is_here()) GTEST_SKIP() << "UCX is not installed here";
+    }
+  }
 };
 
 }  // namespace conformance

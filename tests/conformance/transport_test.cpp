@@ -14,9 +14,9 @@ using namespace conformance;
 constexpr message_class both_classes[] = {message_class::request, message_class::reply};
 
 template <class Job>
-struct transport_contract : testing::Test {};
+struct transport_contract : transport_test<Job> {};
 using jobs = testing::Types<shm_job, shm_job_near_wrap, shm_job_near_look, far_job,
-                            far_job_of_unequal_hosts, far_job_near_wrap>;
+                            far_job_of_unequal_hosts, far_job_near_wrap, ucx_job>;
 struct job_name {
   template <class Job>
   static std::string GetName(int) {

@@ -23,9 +23,9 @@ using namespace conformance;
 using namespace std::chrono_literals;
 
 template <class Job>
-struct concurrent_transport : testing::Test {};
+struct concurrent_transport : transport_test<Job> {};
 using jobs = testing::Types<shm_job, shm_job_near_wrap, shm_job_near_look, far_job,
-                            far_job_of_unequal_hosts, far_job_near_wrap>;
+                            far_job_of_unequal_hosts, far_job_near_wrap, ucx_job>;
 struct job_name {
   template <class Job>
   static std::string GetName(int) {
@@ -231,6 +231,8 @@ TYPED_TEST(concurrent_transport, every_rank_to_every_other_keeps_its_order) {
 }
 
 TYPED_TEST(concurrent_transport, processes_exchange_messages_and_copy_each_others_memory) {
+  if constexpr (std::is_same_v<TypeParam, ucx_job>)
+    GTEST_SKIP() << "what UCX has made does not outlive fork()";
   TypeParam job(2);
   constexpr std::ptrdiff_t bytes = 3'000'000;
   // What the child found in its memory: its exit status.

@@ -222,6 +222,19 @@ kill -TERM $head
 await_end $head
 expect_status 143
 
+context='another network: '
+on_hosts a:2,b:2 --net smoke "$real"
+expect_status 2
+expect_err '^sojourn run: --net is tcp or ucx, not .smoke.$'
+expect_nothing_left
+context='UCX that cannot be used: '
+mkdir "$work/no_ucx"
+echo 'no library' >"$work/no_ucx/libucp.so.0"
+LD_LIBRARY_PATH="$work/no_ucx" on_hosts a:2,b:2 --net ucx "$real"
+expect_status 2
+expect_err '--net=ucx: UCX cannot be used on this host: .*leave --net and SOJOURN_NET out$'
+expect_nothing_left
+
 context='counts of all ranks: '
 on_hosts a:2,b:2 --stats "$real"
 expect_status 0

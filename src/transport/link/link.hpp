@@ -26,14 +26,30 @@ class link {
   /// Takes in what has come, and sends what can go by now. `thoroughly`: of all ranks; else of
   /// those that have spoken last, which costs less.
   virtual void pump(bool thoroughly) = 0;
+  /// From now on, and until the same with `false`, push() and pump(false) are called by a signal
+  /// handler that has interrupted the program: nothing may be allocated that the program may be
+  /// allocating. A link that cannot do without leaves everything for later.
+  virtual void enter_handler(bool) {}
 
   /// Something that goes to this rank has not left this process yet. Never of a lost rank.
   virtual bool has_unsent(int rank) = 0;
+  /// The process is to end: nothing more will be written to the rings, nor read there. Where
+  /// messages can be lost with the process that has sent them, has_unsent() is true from now on
+  /// until the other rank has them.
+  virtual void end() {}
 
   /// Readable (poll(2)) when pump() would move something, once arm() has said true.
   virtual int descriptor() const = 0;
   /// To be called before a sleep on the descriptor. False when there is something to pump now.
   virtual bool arm() = 0;
+
+  /// How often this end has handed something to the network, and taken something from it, where the
+  /// network keeps such parts whole: when the sums over all ranks are equal, nothing is under way.
+  struct parts {
+    std::uint64_t sent = 0;
+    std::uint64_t came = 0;
+  };
+  virtual parts moved() const { return {}; }
 
   /// A rank to which the connection has ended, each of them once; -1 when there is none. Why, for
   /// people, in `why`.

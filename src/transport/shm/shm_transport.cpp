@@ -238,8 +238,8 @@ void shm_transport::begin() {
 
 void shm_transport::lose(int rank) {
   if (!is_far(rank)) return;
+  far_->carrier.lose(rank);  // first: it may be about to fill what the next line gives back
   far_->at(rank)->lose();
-  far_->carrier.lose(rank);
 }
 
 void shm_transport::finish() {
@@ -254,6 +254,7 @@ void shm_transport::finish() {
   for (int r = 0; r < ranks_; ++r) {
     if (is_far(r) && far_->carrier.has_unsent(r)) far_->carrier.push(r);
   }
+  far_->carrier.end();
   while (unsent()) {
     pollfd on[1] = {{far_->carrier.descriptor(), POLLIN, 0}};
     if (far_->carrier.arm()) sleep_on(on, now_ns() + look_again_ns);
@@ -370,14 +371,22 @@ int shm_transport::poll_replies(bool (*deliver)(arrival&, void*), void* context,
                                 int only) {
   if (passed_over_ != nullptr && only == any_handler) [[unlikely]]
     return deliver_passed_over(deliver, context, most);
-  if (far_ != nullptr) [[unlikely]] {
-    // A signal handler asks for those of one handler: nothing is allocated there.
-    if (only == any_handler) {
-      far_->pump_now_and_then();
-    } else {
-      far_->carrier.pump(false);
-    }
+  if (far_ == nullptr) [[likely]]
+    return take_replies(deliver, context, most, only);
+  if (only == any_handler) {
+    far_->pump_now_and_then();
+    return take_replies(deliver, context, most, only);
   }
+  // A signal handler asks for those of one handler.
+  far_->carrier.enter_handler(true);
+  far_->carrier.pump(false);
+  const int delivered = take_replies(deliver, context, most, only);
+  far_->carrier.enter_handler(false);
+  return delivered;
+}
+
+int shm_transport::take_replies(bool (*deliver)(arrival&, void*), void* context, int most,
+                                int only) {
   int delivered = 0;
   for (int source = 0; source < ranks_; ++source) {
     ring_reader& ring = peers_[source].in[at(message_class::reply)];

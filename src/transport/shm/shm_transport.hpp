@@ -178,6 +178,7 @@ class shm_transport final : public transport {
   void attach_far(const several_hosts& hosts, std::uint32_t last_number);
   void wait_among_hosts(bool (*other_work)(), void (*around_sleep)(bool falls_asleep),
                         std::uint64_t deadline_ns);
+  int take_replies(bool (*deliver)(arrival&, void*), void* context, int most, int only);
   int poll_among_hosts(bool (*deliver)(arrival&, void*), void* context, int most);
   bool anything_here() const;
   bool poll_reply_otherwise(int source, bool (*deliver)(arrival&, void*), void* context);

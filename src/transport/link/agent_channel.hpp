@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace sojourn::detail::tcp {
+namespace sojourn::detail {
 
 struct rank_to_agent {
   enum kind : std::uint32_t {
@@ -30,4 +30,4 @@ bool send_packet(int channel, const void* packet, std::size_t bytes, int descrip
 /// `descriptor`: that came with it, or -1. `has_ended`: the other end has closed the channel.
 bool take_packet(int channel, void* packet, std::size_t bytes, int& descriptor, bool& has_ended);
 
-}  // namespace sojourn::detail::tcp
+}  // namespace sojourn::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/link/tcp/agent_channel.hpp"
+#include "transport/link/agent_channel.hpp"
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace sojourn::detail::tcp {
+namespace sojourn::detail {
 
 bool send_packet(int channel, const void* packet, std::size_t bytes, int descriptor) {
   iovec part{const_cast<void*>(packet), bytes};
@@ -55,4 +55,4 @@ bool take_packet(int channel, void* packet, std::size_t bytes, int& descriptor, 
   return false;
 }
 
-}  // namespace sojourn::detail::tcp
+}  // namespace sojourn::detail

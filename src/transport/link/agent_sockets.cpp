@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/link/agent_sockets.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "base/check.hpp"
+#include "transport/link/agent_channel.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+/// The agent reads whatever is sent to it, and ends its ranks when it ends itself.
+void tell_agent(int channel, const rank_to_agent& packet) {
+  while (!send_packet(channel, &packet, sizeof packet, -1)) {
+    if (errno != EAGAIN) return;
+    pollfd room{channel, POLLOUT, 0};
+    (void)::poll(&room, 1, -1);
+  }
+}
+
+}  // namespace
+
+agent_sockets::~agent_sockets() { close(channel_); }
+
+void agent_sockets::want(int rank) { tell_agent(channel_, {rank_to_agent::wants, rank, ""}); }
+
+bool agent_sockets::take(int& rank, int& socket) {
+  agent_to_rank packet;
+  bool has_ended = false;
+  const bool came = take_packet(channel_, &packet, sizeof packet, socket, has_ended);
+  if (has_ended) die("the agent of this host has ended");
+  if (!came) return false;
+  if (socket < 0) die("the agent of this host has sent what is no connection");
+  rank = packet.rank;
+  return true;
+}
+
+void agent_sockets::tell_broken(int rank, const char* why) {
+  rank_to_agent packet{rank_to_agent::broke, rank, ""};
+  std::snprintf(packet.why, sizeof packet.why, "%s", why);
+  tell_agent(channel_, packet);
+}
+
+}  // namespace sojourn::detail

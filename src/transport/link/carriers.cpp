@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/link/carriers.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/check.hpp"
+#include "base/printable.hpp"
+#include "sojourn/errors.hpp"
+#include "transport/link/tcp/stream_link.hpp"
+#include "transport/link/ucx/ucx_link.hpp"
+
+namespace sojourn::detail {
+
+carrier carrier_of_job() {
+  const char* text = std::getenv("SOJOURN_NET");
+  if (text == nullptr || std::string_view(text) == "tcp") return carrier::tcp;
+  if (std::string_view(text) == "ucx") return carrier::ucx;
+  throw error("--net is tcp or ucx, not '" + printable(text) + "'");
+}
+
+std::unique_ptr<socket_link> make_link(carrier by, int me, std::unique_ptr<socket_source> source) {
+  if (by == carrier::tcp) return std::make_unique<tcp::stream_link>(std::move(source));
+  std::string why_not;
+  auto made = ucx::make_link(me, std::move(source), why_not);
+  if (made == nullptr) {
+    throw error("--net=ucx: UCX cannot be used on this host: " + why_not +
+                "; install it on each host (Debian: libucx0), or leave --net and SOJOURN_NET out");
+  }
+  return made;
+}
+
+std::string rdma_devices() {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& device : std::filesystem::directory_iterator("/sys/class/infiniband", none))
+    names.push_back(device.path().filename().string());
+  std::sort(names.begin(), names.end());
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
+}  // namespace sojourn::detail
