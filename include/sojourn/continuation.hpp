@@ -100,6 +100,7 @@ class continuation {
   template <class... V>
     requires(sizeof...(V) == (std::is_void_v<T> ? 0 : 1))
   void operator()(V&&... value) {
+    detail::check_thread();
     if (!*this) detail::throw_no_reply_left(made_at_);
     // It has replied once the value is made: what its constructor throws leaves the right to reply.
     if (is_ == state::in_place) {
@@ -116,6 +117,7 @@ class continuation {
   }
   /// Answers with an exception: the wait throws `failure`. Otherwise as operator().
   void fail(const std::exception_ptr& failure) {
+    detail::check_thread();
     if (!*this) detail::throw_no_reply_left(made_at_);
     make_ticket();
     is_ = state::empty;

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "sojourn/detail/running.hpp"
+
 namespace sojourn {
 
 namespace detail {
@@ -59,6 +61,7 @@ class stop_source {
   stop_token token() const { return stop_token(id_); }
   /// Asks the holders of tokens to stop; false when it has asked before. Never suspends.
   bool request_stop() {
+    detail::check_thread();
     if (requested_) return false;
     requested_ = true;
     detail::stop_request(id_);

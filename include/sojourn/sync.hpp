@@ -75,6 +75,7 @@ class mutex : private detail::mutex_state {
   /// A fiber may unlock several mutexes in any order. Never suspends.
   /// Errors: sojourn::error when this fiber does not hold it.
   void unlock() {
+    detail::check_thread();
     if (detail::running.mutexes != this || !empty()) [[unlikely]]
       return pass_on();
     detail::running.mutexes = before;
@@ -202,6 +203,7 @@ class semaphore : private detail::waiters {
   }
   /// Takes one unit, or returns false when there is none. Never suspends.
   bool try_acquire() {
+    detail::check_thread();
     if (count_ == 0) return false;
     --count_;
     return true;

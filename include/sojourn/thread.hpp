@@ -39,7 +39,7 @@ enum class thread_refusal : std::uint8_t {
   unknown,            ///< There is no such thread: it was joined or detached, or never existed.
   finished,           ///< It has ended.
   pinned,             ///< It was started with thread_options::pinned.
-  other_program,      ///< The rank runs another program.
+  other_program,      ///< The rank runs another program, or is on a host of another kind.
   holds_lock,         ///< A sojourn::mutex is held in its frames, or a shared::mutex by it.
   handles_exception,  ///< It is in a catch block, or an exception is on its way.
   initialises,        ///< It is initialising a static variable.

@@ -363,8 +363,9 @@ void attach_crash_report(job_segment& of_job, int rank, bool without_launcher) {
   if (!alone) on_exit(note_early_exit, nullptr);
   // A program without a launcher finds the names of functions on this stack, too.
   std::size_t bytes = getauxval(AT_MINSIGSTKSZ) + (std::size_t{alone ? 1024u : 64u} << 10);
+  static void* const memory = std::malloc(bytes);  // kept here for those who look for leaks
   stack_t stack{};
-  stack.ss_sp = std::malloc(bytes);
+  stack.ss_sp = memory;
   stack.ss_size = bytes;
   sigaltstack(&stack, nullptr);
   struct sigaction action{};

@@ -676,6 +676,18 @@ void* worker(void*) {
   return nullptr;
 }
 
+/// Where a stream is closed, the first file that is opened would take its number, and what the
+/// program prints would be written there.
+void open_standard_streams() {
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    // Gets the lowest number that is free, which is this one.
+    if (open("/dev/null", stream == STDIN_FILENO ? O_RDONLY : O_WRONLY) != stream)
+      throw error(format("/dev/null cannot be opened in place of the closed stream %d: %s", stream,
+                         std::strerror(errno)));
+  }
+}
+
 /// First function of the worker thread. Sets the job's stack canary, so that frames from other
 /// ranks pass the check when they return; so it has no canary itself.
 __attribute__((noinline, no_stack_protector)) void* worker_entry(void* argument) {
@@ -696,6 +708,7 @@ int run_rank(int (*body)(void*), void* context) {
   self.body = body;
   self.context = context;
   try {
+    open_standard_streams();
     int heap_fd = join_job();
     attach_checked();
     refuse_sanitizer_of_program_alone();

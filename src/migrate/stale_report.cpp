@@ -149,7 +149,9 @@ bool tell_of_frame(const word_holder& holder, std::uint64_t word, leaves_for whe
   if (!named.insert(function).second) return true;
   const char* may_be_dead =
       holder.what == word_holder::kind::unknown
-          ? "; built with -g, a program is warned only of words that a variable holds"
+          ? "; where its debugging information can be read (-g, neither split nor in a program "
+            "that "
+            "is linked statically), a program is warned only of words that a variable holds"
           : "";
   if (where == leaves_for::a_checkpoint) {
     std::fprintf(

@@ -10,6 +10,7 @@
 #include "memory/address_map.hpp"
 #include "shared/rank_memory.hpp"
 #include "sojourn/collectives.hpp"
+#include "sojourn/detail/running.hpp"
 #include "sojourn/rpc.hpp"
 
 namespace sojourn::shared {
@@ -21,6 +22,7 @@ exhausted::exhausted(const char* what) noexcept { std::snprintf(what_, sizeof wh
 std::size_t capacity() { return memory().capacity(); }
 
 void* allocate(std::size_t bytes, std::size_t align, protocol how) {
+  sojourn::detail::check_thread();
   using sojourn::detail::pages::protocol_kind;
   auto& all = memory();  // first: it refuses where there is no job, and there are no settings
   const auto kind = how == protocol::usual ? sojourn::detail::pages::settings().usual
@@ -35,6 +37,7 @@ void* allocate(std::size_t bytes, std::size_t align, protocol how) {
 
 void free(void* p) {
   if (p == nullptr) return;
+  sojourn::detail::check_thread();
   const auto at = reinterpret_cast<std::uint64_t>(p);
   if (!sojourn::detail::addresses.in_shared(at))
     throw error(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that the program makes itself use Sojourn, in the way the argument says; other_threads.sh
 // reads what is said then.
+#include <sojourn/shared.hpp>
 #include <sojourn/sojourn.hpp>
 
 #include <dlfcn.h>
@@ -28,11 +29,16 @@ struct cell {
 
 void nothing() {}
 
+mutex held;
+
 /// What a thread of the program must not do.
 std::map<std::string, std::function<void()>> refused() {
   static mutex lock;
   static semaphore units(1);
   static latch gate(2);
+  static stop_source stop;
+  static auto wait = make_continuation<int>();
+  static long* shared_words = shared::alloc<long>(10);
   static global_ptr<cell> here = make<cell>(rank_me());
   static global_ptr<cell> there = make<cell>((rank_me() + 1) % rank_count());
   static rank_t other = (rank_me() + 1) % rank_count();
@@ -47,7 +53,15 @@ std::map<std::string, std::function<void()>> refused() {
       {"make_there", [] { (void)make<cell>(other); }},
       {"destroy", [] { destroy(here); }},
       {"lock", [] { lock.lock(); }},
+      {"unlock", [] { held.unlock(); }},
+      {"try_acquire", [] { (void)units.try_acquire(); }},
       {"release", [] { units.release(); }},
+      {"request_stop", [] { stop.request_stop(); }},
+      {"answer", [] { wait.first(1); }},
+      {"fail", [] { wait.first.fail(std::make_exception_ptr(error("no answer"))); }},
+      {"activate", [] { (void)activate([] { return 1; }); }},
+      {"shared_alloc", [] { (void)shared::alloc<long>(10); }},
+      {"shared_free", [] { shared::free(shared_words); }},
       {"count_down", [] { gate.count_down(); }},
       {"spawn", [] { spawn([] {}).join(); }},
       {"sleep", [] { sleep_for(1ms); }},
@@ -101,6 +115,7 @@ int job(const std::string& what) {
       bundles.emplace();
       rpc_ff((rank_me() + 1) % rank_count(), nothing);
     }
+    if (what == "unlock") held.lock();
     barrier();
     std::thread(one->second).join();
     return 3;  // it was not refused

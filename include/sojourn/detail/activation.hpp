@@ -166,6 +166,7 @@ struct marked_frame : mark {
 
 template <mark_kind Kind, class R, class F, class... A>
 [[gnu::always_inline]] inline R call_activation(F&& fn, A&&... arguments) {
+  check_thread();
   marked_frame<R, std::decay_t<F>, std::decay_t<A>...> frame(std::forward<F>(fn),
                                                              std::forward<A>(arguments)...);
   const std::uint64_t returned = frame.run_under(Kind);

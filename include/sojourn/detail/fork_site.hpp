@@ -58,10 +58,13 @@ template <mark_kind Kind, class R, class... A, R (*Plain)(A...)>
 struct child_site<Kind, Plain> {
   using function = R(A...);
 #if SOJOURN_FORK_LINKS
-  [[gnu::naked]] static R counted(A...) {
+  // What compilers add to functions for profiles would use the registers of the arguments.
+  [[gnu::naked, gnu::no_instrument_function, gnu::no_profile_instrument_function]] static R counted(
+      A...) {
     asm("movl %0, %%r11d\n\tjmp sojourn_call_counted" : : "i"(&site));
   }
-  [[gnu::naked]] static R linked(A...) {
+  [[gnu::naked, gnu::no_instrument_function, gnu::no_profile_instrument_function]] static R linked(
+      A...) {
     asm("movl %0, %%r11d\n\tjmp sojourn_call_linked" : : "i"(&site));
   }
 #else

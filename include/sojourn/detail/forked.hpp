@@ -154,6 +154,7 @@ inline void count_marked_fork() {
 /// Begins a child in the way that the closer look chooses.
 template <mark_kind Kind, class R, class F, class... A>
 [[gnu::noinline]] future<R> start_after_look(F fn, A... arguments) {
+  check_thread();
   count_marked_fork();
   const std::uint32_t seen = counts.at_forks & at_fork::seen_by(Kind);
   const child_way way = seen != 0 ? attend_fork(Kind) : child_way::in_place;
