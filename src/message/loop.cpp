@@ -214,10 +214,12 @@ void take_replies_until(bool (*over)(void* context), void* context) {
   }
 }
 
-void take_replies_about_shared_memory() {
+void take_replies_about_shared_memory(interrupted what) {
   const auto half_written = dispatcher.transport->set_aside();
+  dispatcher.transport->enter_handler(what);
   (void)dispatcher.transport->poll_replies(deliver_all, nullptr, messages_a_round,
                                            static_cast<int>(runtime_message::shared_memory));
+  dispatcher.transport->enter_handler(interrupted::nothing);
   dispatcher.transport->take_up(half_written);
 }
 

@@ -37,8 +37,8 @@ void take_replies_until(bool (*over)(void* context), void* context);
 
 /// Delivers some of what has come about shared memory among replies, and leaves the others to the
 /// loop. For a signal handler that has interrupted the program's own code on a fiber's stack; a
-/// request that is half written there stays as it is.
-void take_replies_about_shared_memory();
+/// request that is half written there stays as it is. `what`: nothing where no handler calls it.
+void take_replies_about_shared_memory(interrupted what);
 
 /// How many messages this rank has sent and received, those to itself included, collective ones
 /// not. When none is in flight, the sums of both over the job are equal.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/faults.hpp"
+#include "base/loaded_libraries.hpp"
 #include "base/symbols.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/switch.hpp"
@@ -25,6 +26,8 @@
 #include "sojourn/detail/running.hpp"
 #include "transport/neighbours.hpp"
 
+extern "C" const char __executable_start, etext;  // the linker's
+
 namespace sojourn::detail::pages {
 
 namespace {
@@ -38,6 +41,9 @@ struct code_range {
   std::uint64_t end;
   owner whose;
 };
+std::uint64_t program_begins = 0;
+std::uint64_t program_ends = 0;
+bool program_calls_malloc = false;                           ///< And has none of its own.
 const std::pmr::vector<code_range>* runtime_code = nullptr;  ///< By address; they do not overlap.
 
 /// Functions of the runtime that call the program, and do nothing afterwards but end. (`enter` is
@@ -175,7 +181,17 @@ std::uint64_t interrupted_pc(const void* context) {
 
 }  // namespace
 
+bool is_in_program(const void* context) {
+  const std::uint64_t pc = interrupted_pc(context);
+  return program_calls_malloc && pc - program_begins < program_ends - program_begins;
+}
+
 void prepare_doorbell() {
+  program_begins = reinterpret_cast<std::uint64_t>(&__executable_start);
+  program_ends = reinterpret_cast<std::uint64_t>(&etext);
+  const auto allocator = reinterpret_cast<std::uint64_t>(address_for_libraries("malloc"));
+  program_calls_malloc =
+      allocator != 0 && allocator - program_begins >= program_ends - program_begins;
   const symbol_table program("/proc/self/exe");
   auto* all = new std::pmr::vector<code_range>(runtime_resource());
   program.each([&](const char* name, std::uint64_t begin, std::uint64_t end) {

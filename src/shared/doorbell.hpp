@@ -35,6 +35,10 @@ void prepare_doorbell();
 /// Requires: called in the signal's handler, on the worker thread. `context`: its third argument.
 bool interrupts_user_code(const void* context);
 
+/// Whether the interrupted instruction is one of the program's file, where no memory is allocated
+/// but by the C library's functions. Requires: as interrupts_user_code().
+bool is_in_program(const void* context);
+
 /// Rings at ranks while fibers of this one wait for answers: first after a while, then less and
 /// less often, until nobody waits or all others sleep.
 class ringer {

@@ -515,7 +515,8 @@ void rank_memory::answer_bell(const void* context) {
   went_on_.rang = is_there_again;
   // A page that another rank wants may have been kept until then.
   if (!instruction_waits_) note_ran();
-  take_replies_about_shared_memory();
+  take_replies_about_shared_memory(is_in_program(context) ? interrupted::program
+                                                          : interrupted::library);
   instruction_waits_ = false;
 }
 

@@ -91,7 +91,7 @@ void rank_memory::unlock(std::uint64_t l, bool fair) {
   // and would look at no message for long.
   if (missed_bell_) [[unlikely]] {
     missed_bell_ = false;
-    take_replies_about_shared_memory();
+    take_replies_about_shared_memory(interrupted::nothing);
     refresh_pinned();
   }
 }

@@ -35,6 +35,10 @@ struct arrival {
   const void* message;       ///< Used by the transport only.
 };
 
+/// Whose code a signal handler has interrupted: the program's own, or that of a library which the
+/// program has called.
+enum class interrupted : std::uint8_t { nothing, program, library };
+
 class transport {
  public:
   static constexpr std::uint16_t flag_long = 0x8000;  ///< Used by transports.
@@ -84,6 +88,9 @@ class transport {
   /// over the others: these are delivered by the next poll. Any stack.
   static constexpr int any_handler = -1;
   virtual int poll_replies(bool (*deliver)(arrival&, void*), void* context, int most, int only) = 0;
+  /// poll_replies, for one handler, and what that sends are done by a signal handler from now on,
+  /// until the same with `nothing`.
+  virtual void enter_handler(interrupted what) = 0;
   /// Delivers the next reply from `source` if it arrives within about a round trip and before any
   /// other message; else false. May always return false. Now and then it does so because requests
   /// are here, which wait as long as replies are taken in this way. Any stack.

@@ -106,13 +106,14 @@ class far_job {
     void* memory = nullptr;
   };
   struct end {
-    std::unique_ptr<socket_link> link;
     std::unique_ptr<shm_transport> transport;
+    std::unique_ptr<socket_link> link;  ///< Ends first: it fills the transport's rings.
   };
   const host& host_of(int rank) const { return hosts_[rank < hosts_[1].first ? 0 : 1]; }
   void make(int rank) {
     const host& h = host_of(rank);
     const auto r = static_cast<std::size_t>(rank);
+    ends_[r].link.reset();
     auto link = new_link_(rank);
     const several_hosts hosts{h.first, h.count, link.get(), bells_[r],
                               std::pmr::new_delete_resource()};

@@ -26,10 +26,10 @@ class link {
   /// Takes in what has come, and sends what can go by now. `thoroughly`: of all ranks; else of
   /// those that have spoken last, which costs less.
   virtual void pump(bool thoroughly) = 0;
-  /// From now on, and until the same with `false`, push() and pump(false) are called by a signal
-  /// handler that has interrupted the program: nothing may be allocated that the program may be
-  /// allocating. A link that cannot do without leaves everything for later.
-  virtual void enter_handler(bool) {}
+  /// From now on, and until the same with `nothing`, push() and pump(false) are called by a signal
+  /// handler. Where it has interrupted a library, that may be allocating memory: a link that cannot
+  /// do without leaves everything for later.
+  virtual void enter_handler(interrupted) {}
 
   /// Something that goes to this rank has not left this process yet. Never of a lost rank.
   virtual bool has_unsent(int rank) = 0;

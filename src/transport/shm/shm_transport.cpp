@@ -377,12 +377,12 @@ int shm_transport::poll_replies(bool (*deliver)(arrival&, void*), void* context,
     far_->pump_now_and_then();
     return take_replies(deliver, context, most, only);
   }
-  // A signal handler asks for those of one handler.
-  far_->carrier.enter_handler(true);
   far_->carrier.pump(false);
-  const int delivered = take_replies(deliver, context, most, only);
-  far_->carrier.enter_handler(false);
-  return delivered;
+  return take_replies(deliver, context, most, only);
+}
+
+void shm_transport::enter_handler(interrupted what) {
+  if (far_ != nullptr) far_->carrier.enter_handler(what);
 }
 
 int shm_transport::take_replies(bool (*deliver)(arrival&, void*), void* context, int most,

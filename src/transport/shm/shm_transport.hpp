@@ -133,6 +133,7 @@ class shm_transport final : public transport {
 
   int poll(bool (*deliver)(arrival&, void*), void* context, int most) override;
   int poll_replies(bool (*deliver)(arrival&, void*), void* context, int most, int only) override;
+  void enter_handler(interrupted what) override;
   void prepare(int to, message_class kind) override { peers_[to].out[at(kind)].prepare(); }
   bool spins_for_replies() const override { return spins_for_replies_; }
   void give_core_away() override;

@@ -10,14 +10,17 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <map>
+#include <memory_resource>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "memory/runtime_resource.hpp"
 #include "transport/link/ucx/library.hpp"
 
 namespace sojourn::detail::ucx {
@@ -60,7 +63,8 @@ struct word {
 };
 constexpr std::uint32_t address_bytes_most = 64 << 10;
 
-using byte_vector = std::vector<std::byte>;
+/// What a signal handler may have to keep lies in memory of the runtime.
+using byte_vector = std::pmr::vector<std::byte>;
 
 void append(byte_vector& to, const void* from, std::size_t n) {
   const auto* first = static_cast<const std::byte*>(from);
@@ -69,11 +73,11 @@ void append(byte_vector& to, const void* from, std::size_t n) {
 
 /// A message that has come before it could be taken.
 struct early {
-  byte_vector frames;     ///< What came in its header.
+  byte_vector frames{runtime_resource()};  ///< What came in its header.
   void* data = nullptr;   ///< Its second part, where UCX keeps it, or from where it is fetched.
   std::size_t bytes = 0;  ///< Of the second part.
   bool is_fetched = false;
-  byte_vector copy = {};  ///< Of the second part, where UCX does not keep it.
+  byte_vector copy{runtime_resource()};  ///< Of the second part, where UCX does not keep it.
 };
 
 class ucx_link final : public socket_link {
@@ -87,7 +91,7 @@ class ucx_link final : public socket_link {
   void begin(std::span<far_rank* const> ranks) override;
   void push(int rank) override;
   void pump(bool thoroughly) override;
-  void enter_handler(bool enters) override { in_handler_ = enters; }
+  void enter_handler(interrupted what) override { handler_in_ = what; }
   bool has_unsent(int rank) override;
   void end() override { is_ending_ = true; }
   bool arm() override;
@@ -111,7 +115,7 @@ class ucx_link final : public socket_link {
     std::uint64_t sent = 0;
 
     std::uint64_t came = 0;
-    std::map<std::uint64_t, early> early_ones;
+    std::pmr::map<std::uint64_t, early> early_ones{runtime_resource()};
     bool is_fetching = false;
 
     bool said_bye = false;
@@ -162,7 +166,7 @@ class ucx_link final : public socket_link {
   std::vector<peer> peers_;
   std::vector<peer*> moved_;  ///< Something has come from these, or left: more may go.
   bool some_are_broken_ = false;
-  bool in_handler_ = false;
+  interrupted handler_in_ = interrupted::nothing;
   bool is_ending_ = false;
   unsigned looks_ = 0;  ///< Thorough ones.
 };
@@ -202,8 +206,7 @@ void ucx_link::begin(std::span<far_rank* const> ranks) {
 }
 
 void ucx_link::breaks(peer& p, const char* why) {
-  // Whoever has said that it ends may end.
-  if (p.broken != nullptr || p.is_gone) return;
+  if (p.broken != nullptr) return;
   p.broken = why;
   some_are_broken_ = true;
 }
@@ -240,7 +243,7 @@ void ucx_link::open_way(peer& p, std::span<const std::byte> address) {
     return breaks(p, ucx_.status_string(how));
   }
   p.out = std::make_unique<std::byte[]>(bundle_bytes);
-  push(p.number);
+  note_moved(p);
 }
 
 void ucx_link::on_broken(void* user, ucp_ep_h, ucs_status_t why) {
@@ -250,9 +253,9 @@ void ucx_link::on_broken(void* user, ucp_ep_h, ucs_status_t why) {
 
 void ucx_link::push(int rank) {
   peer& p = at(rank);
-  if (in_handler_) return note_moved(p);
-  if (p.broken != nullptr) return;
+  if (handler_in_ == interrupted::library) return note_moved(p);
   if (p.is_gone) return p.rank->throw_away();
+  if (p.broken != nullptr) return;
   if (p.way == nullptr) {
     if (p.socket < 0 && p.rank->has_outgoing()) want(rank);
     return;
@@ -339,7 +342,7 @@ ucs_status_t ucx_link::on_message(void* user, const void* head, std::size_t head
 ucs_status_t ucx_link::came(peer& p, std::uint64_t number, std::span<const std::byte> frames,
                             void* data, std::size_t data_bytes, std::uint64_t attributes) {
   const bool is_fetched = (attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-  if (number == p.came + 1 && !p.is_fetching && !is_fetched) {
+  if (number == p.came + 1 && !p.is_fetching && !is_fetched && p.way != nullptr) {
     if (take(p, frames, {static_cast<const std::byte*>(data), data_bytes})) ++p.came;
     return UCS_OK;
   }
@@ -387,7 +390,8 @@ bool ucx_link::take(peer& p, std::span<const std::byte> frames, std::span<const 
 }
 
 void ucx_link::take_early(peer& p) {
-  while (!p.is_fetching && p.broken == nullptr && !p.early_ones.empty() &&
+  // Before there is a way, nothing would end what is being fetched (close()).
+  while (p.way != nullptr && !p.is_fetching && p.broken == nullptr && !p.early_ones.empty() &&
          p.early_ones.begin()->first == p.came + 1) {
     early& one = p.early_ones.begin()->second;
     if (one.is_fetched) {
@@ -447,7 +451,7 @@ void ucx_link::let_go(early& one) {
 }
 
 void ucx_link::pump(bool thoroughly) {
-  if (in_handler_) return;
+  if (handler_in_ == interrupted::library) return;
   // Once a message is here, to ask again would only hold it up.
   for (int i = 0; i < progress_a_turn && ucx_.worker_progress(worker_) != 0 && moved_.empty();
        ++i) {
@@ -518,22 +522,27 @@ void ucx_link::heard(std::uint32_t number, std::uint32_t events) {
 
 void ucx_link::hear_words(peer& p) {
   std::array<std::byte, 4096> part;
+  const char* ends = nullptr;  // after what has been said before
   for (;;) {
     const ssize_t n = recv(p.socket, part.data(), part.size(), MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
-    if (n <= 0) return breaks(p, n == 0 ? "the connection was closed" : std::strerror(errno));
+    if (n <= 0) {
+      ends = n == 0 ? "the connection was closed" : std::strerror(errno);
+      break;
+    }
     append(p.heard, part.data(), static_cast<std::size_t>(n));
   }
   word w;
   while (p.broken == nullptr && p.heard.size() >= sizeof w) {
     std::memcpy(&w, p.heard.data(), sizeof w);
     if (w.bytes > address_bytes_most) return breaks(p, "says what is no word of this job's");
-    if (p.heard.size() < sizeof w + w.bytes) return;
+    if (p.heard.size() < sizeof w + w.bytes) break;
     understand(p, w, std::span(p.heard).subspan(sizeof w, w.bytes));
     p.heard.erase(p.heard.begin(),
                   p.heard.begin() + static_cast<std::ptrdiff_t>(sizeof w + w.bytes));
   }
+  if (ends != nullptr) breaks(p, ends);
 }
 
 void ucx_link::understand(peer& p, const word& w, std::span<const std::byte> more) {
@@ -555,8 +564,8 @@ void ucx_link::understand(peer& p, const word& w, std::span<const std::byte> mor
 
 /// Says what is to be said before two ranks part, when it is time.
 void ucx_link::part(peer& p) {
-  if (!is_open(p) || p.way == nullptr) return;
-  if (p.bye != never && p.came >= p.bye && !p.is_gone) {
+  if (!is_open(p) || handler_in_ != interrupted::nothing) return;
+  if (p.bye != never && p.came >= p.bye && !p.is_gone && p.going == nullptr) {
     say(p, word::has_all, {}, 0);
     p.is_gone = true;
     p.rank->throw_away();
@@ -572,8 +581,7 @@ bool ucx_link::has_unsent(int rank) {
   if (p.rank->is_lost()) return false;
   if (!p.to_say.empty() && is_open(p)) return true;
   if (p.is_gone) return false;
-  return p.rank->has_outgoing() || p.going != nullptr ||
-         (is_ending_ && is_open(p) && p.way != nullptr && !p.has_mine);
+  return p.rank->has_outgoing() || p.going != nullptr || (is_ending_ && is_open(p) && !p.has_mine);
 }
 
 void ucx_link::close(peer& p) {
@@ -585,7 +593,8 @@ void ucx_link::close(peer& p) {
     void* const request = ucx_.ep_close_nbx(std::exchange(p.way, nullptr), &how);
     constexpr std::uint64_t most_ns = 2'000'000'000;
     const std::uint64_t since = now_ns();
-    // UCX must not fill room that is given back, nor read what is written anew.
+    // UCX must not fill room that is given back, nor read what is written anew. What it fetches
+    // here has begun after the way was there, and ends with it.
     while ((UCS_PTR_IS_PTR(request) && ucx_.request_check_status(request) == UCS_INPROGRESS) ||
            p.is_fetching || p.going != nullptr) {
       ucx_.worker_progress(worker_);
@@ -603,12 +612,28 @@ void ucx_link::close(peer& p) {
 void ucx_link::end_broken() {
   for (peer& p : peers_) {
     if (p.broken == nullptr || p.socket < 0) continue;
-    note_broken(p.number, p.broken);
+    // Whoever has said that it ends may end.
+    if (!p.is_gone) note_broken(p.number, p.broken);
     close(p);
   }
 }
 
 void ucx_link::lose(int rank) { close(at(rank)); }
+
+/// The thread that UCX starts takes no signals: the program's are for the rank's own.
+class no_signals {
+ public:
+  no_signals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~no_signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  no_signals(const no_signals&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 /// The context of UCX of this process, made anew.
 ucs_status_t make_context(const library& ucx, ucp_context_h& context) {
@@ -624,6 +649,7 @@ std::unique_ptr<socket_link> make_link(int me, std::unique_ptr<socket_source> so
                                        std::string& why_not) {
   const library* ucx = load(why_not);
   if (ucx == nullptr) return nullptr;
+  const no_signals for_its_thread;
   ucp_context_h context = nullptr;
   if (const ucs_status_t how = make_context(*ucx, context); how != UCS_OK) {
     why_not = std::string("ucp_init: ") + ucx->status_string(how);
