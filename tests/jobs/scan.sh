@@ -30,7 +30,7 @@ remedy='on another rank it points nowhere. Pass the data by value, or keep it in
 keeps='^sojourn: rank 0: warning: a frame of `walks::keeps_a_buffer(int, int)` migrates with'
 warns clean 0
 warns buffer 1 \
-  "$keeps \(a word (0x[0-9a-f]*) that looks like\|\`buffer\` (0x[0-9a-f]*),\) a pointer into this rank's private heap; $remedy\(; built with -g, a program is warned only of words that a variable holds\)* $end"
+  "$keeps \(a word (0x[0-9a-f]*) that looks like\|\`buffer\` (0x[0-9a-f]*),\) a pointer into this rank's private heap; $remedy\(; where its debugging information can be read [^;]*, a program is warned only of words that a variable holds\)* $end"
 warns both 2 'a frame of `walks::keeps_a_buffer(int, int)`' 'a frame of `walks::keeps_another(int, int)`'
 warns callee 1 'a frame of `walks::keeps_it_in_its_frame(int, int)`'
 warns thread 1 'a frame of `walks::keeps_it_while_it_is_moved(int)`'
