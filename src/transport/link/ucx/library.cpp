@@ -4,9 +4,11 @@
 #include "transport/link/ucx/library.hpp"
 
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "base/loaded_libraries.hpp"
+#include "transport/link/carriers.hpp"
 
 namespace sojourn::detail::ucx {
 
@@ -34,6 +36,10 @@ std::pair<library, std::string> loaded() {
   library all{};
   // Faults are the runtime's to handle, and reports of crashes the launcher's.
   const set_while_loading no_handlers("UCX_HANDLE_ERRORS", "none");
+  // UCX rewrites functions of the C library to learn which memory is given back. It must, where a
+  // device has been told of that memory; and address sanitizers do not bear it.
+  std::optional<set_while_loading> no_hooks;
+  if (rdma_devices().empty()) no_hooks.emplace("UCX_MEM_EVENTS", "n");
   const optional_library ucp(file);
   if (!ucp) return {all, ucp.why_not()};
   std::string lacks;
