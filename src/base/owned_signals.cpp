@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/owned_signals.hpp"
 
-#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 
 #include "sojourn/detail/asan.hpp"
 
@@ -36,6 +38,11 @@ owned_signal* find(int signal) {
   return nullptr;
 }
 
+/// What sigprocmask() does, also to owned signals.
+int system_mask(int how, const sigset_t* set, sigset_t* before) {
+  return static_cast<int>(syscall(SYS_rt_sigprocmask, how, set, before, _NSIG / 8));
+}
+
 /// sigaction() may be called anywhere, also in a handler that has interrupted another call of it.
 std::atomic_flag in_use;
 class exclusive_use {
@@ -43,13 +50,13 @@ class exclusive_use {
   exclusive_use() {
     sigset_t all;
     sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before_);
+    system_mask(SIG_BLOCK, &all, &before_);
     while (in_use.test_and_set(std::memory_order_acquire)) {
     }
   }
   ~exclusive_use() {
     in_use.clear(std::memory_order_release);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    system_mask(SIG_SETMASK, &before_, nullptr);
   }
   exclusive_use(const exclusive_use&) = delete;
   exclusive_use& operator=(const exclusive_use&) = delete;
@@ -86,7 +93,7 @@ program_action take_program_action(int signal) {
 void call_program_handler(const struct sigaction& how, int signal, siginfo_t* info, void* context) {
   sigset_t blocked = how.sa_mask;
   if ((how.sa_flags & SA_NODEFER) == 0) sigaddset(&blocked, signal);
-  pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+  system_mask(SIG_BLOCK, &blocked, nullptr);
   if ((how.sa_flags & SA_SIGINFO) != 0) return how.sa_sigaction(signal, info, context);
   how.sa_handler(signal);
 }
@@ -101,13 +108,24 @@ void disown_signal(int signal) {
 
 namespace {
 
+/// What the program may block of these.
+sigset_t without_owned(sigset_t set) {
+  for (const owned_signal& s : owned) {
+    if (s.ours) sigdelset(&set, s.number);
+  }
+  return set;
+}
+
 /// What sigaction() does.
 int change_action(int signal, const struct sigaction* action, struct sigaction* before) {
   owned_signal* s = find(signal);
-  if (s == nullptr) return system_sigaction(signal, action, before);
   // Copied outside of the exclusive use: memory of the program may fault.
   struct sigaction wanted{};
   if (action != nullptr) wanted = *action;
+  if (s == nullptr) {
+    wanted.sa_mask = without_owned(wanted.sa_mask);
+    return system_sigaction(signal, action != nullptr ? &wanted : nullptr, before);
+  }
   struct sigaction old{};
   int result = 0;
   {
@@ -130,6 +148,15 @@ sighandler_t change_handler(int signal, sighandler_t handler, int flags) {
   action.sa_flags = flags;
   struct sigaction before;
   return change_action(signal, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
+}
+
+/// What sigprocmask() does.
+int change_mask(int how, const sigset_t* set, sigset_t* before) {
+  if (set == nullptr || how == SIG_UNBLOCK) return system_mask(how, set, before);
+  sigset_t wanted = without_owned(*set);
+  // By these two the threads of the C library reach each other.
+  for (unsigned s : {32u, 33u}) wanted.__val[0] &= ~(std::uint64_t{1} << (s - 1));
+  return system_mask(how, &wanted, before);
 }
 
 }  // namespace
@@ -159,6 +186,18 @@ extern "C" [[gnu::weak]] sighandler_t signal(int number, sighandler_t handler) n
 extern "C" [[gnu::weak]] sighandler_t __sysv_signal(int number, sighandler_t handler) noexcept {
   return sojourn::detail::change_handler(number, handler,
                                          static_cast<int>(SA_RESETHAND) | SA_NODEFER);
+}
+
+extern "C" [[gnu::weak]] int sigprocmask(int how, const sigset_t* set, sigset_t* before) noexcept {
+  return sojourn::detail::change_mask(how, set, before);
+}
+
+extern "C" [[gnu::weak]] int pthread_sigmask(int how, const sigset_t* set,
+                                             sigset_t* before) noexcept {
+  const int unchanged = errno;
+  const int result = sojourn::detail::change_mask(how, set, before) == 0 ? 0 : errno;
+  errno = unchanged;
+  return result;
 }
 
 #endif

@@ -3,8 +3,10 @@
 // which shared memory learns of accesses. The program's calls of sigaction() and signal() for them,
 // and those of the libraries that it loads, come here: what they install is kept, told when they
 // ask for it, and carried out for the signals that are not the runtime's. So a crash handler may be
-// installed at any time, and none has to know of Sojourn. (Under the address sanitizer, which takes
-// these functions for itself, a handler that the program installs later takes the signal over.)
+// installed at any time, and none has to know of Sojourn. Nor can the program block these signals:
+// the system would end the process at an access to shared memory. (Under the address sanitizer,
+// which takes these functions for itself, a handler that the program installs later takes the
+// signal over, and what the program blocks is blocked.)
 #pragma once
 
 #include <signal.h>

@@ -30,6 +30,7 @@
 #include "base/doctor_hint.hpp"
 #include "base/kernel_files.hpp"
 #include "base/loaded_libraries.hpp"
+#include "base/owned_descriptors.hpp"
 #include "base/printable.hpp"
 #include "base/settings.hpp"
 #include "base/symbols.hpp"
@@ -165,7 +166,7 @@ int join_job() {
     // Lines reach the launcher as they are written.
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
   }
-  self.bell = fds.bell;
+  own_descriptor(self.bell = fds.bell);
   self.segment = map_job(fds.segment);
   if (rank < 0 || rank >= static_cast<int>(self.segment->rank_count)) {
     throw error(format("%s=%d is not a rank of this job", rank_variable, rank));
@@ -184,7 +185,9 @@ int join_job() {
   job.near = static_cast<int>(self.segment->ranks_here);
   if (self.segment->has_several_hosts()) {
     for (int r = 0; r < job.count; ++r) {
-      if (self.segment->is_here(r)) close_on_exec(block_of(r).bell);
+      if (!self.segment->is_here(r)) continue;
+      close_on_exec(block_of(r).bell);
+      own_descriptor(block_of(r).bell);
     }
     close_on_exec(block_of(rank).channel);
   }
@@ -221,6 +224,7 @@ void refuse_second_exception_record() {
 /// its rings: whatever it sent or received would be taken from the rank.
 void leave_job_in_child() {
   note_forked_child();
+  disown_descriptors();
   leave_job();
   // Empty rings of its own. (It would take messages that have come from those of the rank.)
   mmap(self.segment, self.segment->segment_bytes, PROT_READ | PROT_WRITE,

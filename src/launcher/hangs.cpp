@@ -422,7 +422,11 @@ std::optional<hang_view> hang_watcher::look(const std::vector<bool>& running) {
       told_waits_.insert({in_it.rank, report.fibers[in_it.number].since});
     }
   }
-  bool tells = !request_->circle_only || !view.circle.empty();
+  // Between the question and the answers all may have gone on to their end.
+  const bool all_finished = std::ranges::all_of(
+      view.ranks, [](const rank_view& r) { return r.condition == rank_condition::finished; });
+  const bool tells =
+      request_->by_hand || (!all_finished && (!request_->circle_only || !view.circle.empty()));
   request_.reset();
   if (!tells) return {};
   return view;

@@ -2,6 +2,7 @@
 #include "shared/fault_frame.hpp"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -12,7 +13,9 @@
 #include <string_view>
 
 #include "base/check.hpp"
+#include "base/faults.hpp"
 #include "memory/address_map.hpp"
+#include "shared/page.hpp"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -143,12 +146,44 @@ void push(void* context, std::uint64_t address, bool store) {
   reg(context, REG_EFL) &= ~static_cast<greg_t>(trap_flag);
 }
 
+/// Whether the handler of a fault finds in a register what the program wrote there last. Valgrind
+/// keeps registers that the program is about to write again to itself, unless it is told not to.
+bool faults_have_registers() {
+  static bool found;
+  constexpr std::uint64_t written = 0x736f6a6f75726e21;
+  void* const page = mmap(nullptr, page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return true;
+  const auto at = reinterpret_cast<std::uint64_t>(page);
+  const fault_handler look = [](const page_fault& fault, void*) {
+    found = value(fault.context, REG_R10) == written;
+    return mprotect(reinterpret_cast<void*>(fault.address), page_bytes, PROT_READ) == 0;
+  };
+  found = true;
+  if (add_fault_range(at, at + page_bytes, look, nullptr)) {
+    asm volatile("mov %[written], %%r10\n\tmov (%[page]), %%rax\n\txor %%r10d, %%r10d"
+                 :
+                 : [written] "r"(written), [page] "r"(page)
+                 : "rax", "r10", "memory", "cc");
+    remove_fault_range(at);
+  }
+  munmap(page, page_bytes);
+  return found;
+}
+
 }  // namespace
 
 void prepare_fault_frames() {
   // The frames of signals that valgrind makes hold no vector registers wider than 128 bits.
   way = chosen_way(under_valgrind() ? way_to_stack::push : way_to_stack::take);
   measure_xsave();
+}
+
+void require_registers_of_faults() {
+  if (!under_valgrind() || faults_have_registers()) return;
+  throw error(
+      "shared memory under valgrind needs --vex-iropt-register-updates=allregs-at-mem-access, "
+      "without which accesses to it find wrong values in registers: add it to valgrind's "
+      "arguments");
 }
 
 std::uint64_t interrupted_sp(const void* context) { return value(context, REG_RSP); }
@@ -204,6 +239,8 @@ void prepare_fault_frames() {
     throw error("SOJOURN_SHARED_FAULTS=take works on x86-64 only: leave the variable out");
   }
 }
+
+void require_registers_of_faults() {}  // the kernel's are complete
 
 std::uint64_t interrupted_sp(const void* context) {
   return static_cast<const ucontext_t*>(context)->uc_mcontext.sp;

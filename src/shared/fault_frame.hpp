@@ -23,6 +23,9 @@ enum class way_to_stack : std::uint8_t { push, take };
 /// Chooses the way: take, where it works, or what SOJOURN_SHARED_FAULTS (push or take) says.
 /// Throws sojourn::error when this processor or the variable does not allow it.
 void prepare_fault_frames();
+/// Throws sojourn::error where faults come with stale registers: under valgrind, unless it has been
+/// told otherwise. Requires: prepare_fault_frames has been called.
+void require_registers_of_faults();
 
 /// The stack pointer of the interrupted code. `context`: the third argument of a signal handler.
 std::uint64_t interrupted_sp(const void* context);

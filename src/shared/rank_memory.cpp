@@ -105,6 +105,7 @@ rank_memory& memory() {
   if (memory_of_rank == nullptr) [[unlikely]] {
     if (!is_in_job()) refuse_outside_job("shared memory");
     if (why_not != nullptr) throw error(*why_not);
+    pages::require_registers_of_faults();
     memory_of_rank = ::new (runtime_memory(sizeof(rank_memory))) rank_memory;
   }
   return *memory_of_rank;

@@ -14,6 +14,7 @@
 
 #include "base/check.hpp"
 #include "base/faults.hpp"
+#include "base/owned_descriptors.hpp"
 #include "shared/mapping.hpp"
 #include "shared/protection.hpp"
 
@@ -43,16 +44,17 @@ class by_userfaultfd final : public protection {
       refuse("the system call",
              errno == EPERM ? "this container's seccomp profile forbids it" : std::strerror(errno));
     }
+    own_descriptor(fd_);
     uffdio_api api{};
     api.api = UFFD_API;
     api.features = UFFD_FEATURE_SIGBUS | UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
                    UFFD_FEATURE_WP_HUGETLBFS_SHMEM | UFFD_FEATURE_PAGEFAULT_FLAG_WP;
     if (ioctl(fd_, UFFDIO_API, &api) != 0) {
-      close(fd_);
+      close_owned(fd_);
       refuse("it lacks features of Linux 6.4", std::strerror(errno));
     }
   }
-  ~by_userfaultfd() override { close(fd_); }
+  ~by_userfaultfd() override { close_owned(fd_); }
   by_userfaultfd(const by_userfaultfd&) = delete;
   by_userfaultfd& operator=(const by_userfaultfd&) = delete;
 

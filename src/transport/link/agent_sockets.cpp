@@ -2,12 +2,12 @@
 #include "transport/link/agent_sockets.hpp"
 
 #include <poll.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 
 #include "base/check.hpp"
+#include "base/owned_descriptors.hpp"
 #include "transport/link/agent_channel.hpp"
 
 namespace sojourn::detail {
@@ -25,7 +25,9 @@ void tell_agent(int channel, const rank_to_agent& packet) {
 
 }  // namespace
 
-agent_sockets::~agent_sockets() { close(channel_); }
+agent_sockets::agent_sockets(int channel) : channel_(channel) { own_descriptor(channel); }
+
+agent_sockets::~agent_sockets() { close_owned(channel_); }
 
 void agent_sockets::want(int rank) { tell_agent(channel_, {rank_to_agent::wants, rank, ""}); }
 
@@ -36,6 +38,7 @@ bool agent_sockets::take(int& rank, int& socket) {
   if (has_ended) die("the agent of this host has ended");
   if (!came) return false;
   if (socket < 0) die("the agent of this host has sent what is no connection");
+  own_descriptor(socket);
   rank = packet.rank;
   return true;
 }

@@ -10,7 +10,7 @@ namespace sojourn::detail {
 class agent_sockets final : public socket_source {
  public:
   /// `channel` leads to the agent (agent_channel.hpp), and is closed with this.
-  explicit agent_sockets(int channel) : channel_(channel) {}
+  explicit agent_sockets(int channel);
   ~agent_sockets() override;
 
   void want(int rank) override;

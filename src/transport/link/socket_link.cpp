@@ -2,22 +2,23 @@
 #include "transport/link/socket_link.hpp"
 
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/owned_descriptors.hpp"
 
 namespace sojourn::detail {
 
 socket_link::socket_link(std::unique_ptr<socket_source> source)
     : source_(std::move(source)), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
   if (epoll_ < 0) throw error(format("epoll_create1: %s", std::strerror(errno)));
+  own_descriptor(epoll_);
 }
 
-socket_link::~socket_link() { close(epoll_); }
+socket_link::~socket_link() { close_owned(epoll_); }
 
 void socket_link::begin(std::span<far_rank* const> ranks) {
   is_wanted_.assign(ranks.size(), false);

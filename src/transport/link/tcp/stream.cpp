@@ -3,12 +3,13 @@
 
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+
+#include "base/owned_descriptors.hpp"
 
 namespace sojourn::detail::tcp {
 
@@ -21,7 +22,7 @@ bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == 
 stream::stream(int socket)
     : socket_(socket), out_(new std::byte[out_bytes]), in_(new std::byte[in_bytes]) {}
 
-stream::~stream() { close(socket_); }
+stream::~stream() { close_owned(socket_); }
 
 /// The first reason is the one to tell.
 bool stream::broken(const char* why) {

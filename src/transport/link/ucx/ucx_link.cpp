@@ -5,7 +5,6 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -20,6 +19,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/owned_descriptors.hpp"
 #include "memory/runtime_resource.hpp"
 #include "transport/link/ucx/library.hpp"
 
@@ -605,7 +605,7 @@ void ucx_link::close(peer& p) {
   for (auto& [number, one] : p.early_ones) let_go(one);
   p.early_ones.clear();
   unwatch(p.socket);
-  ::close(std::exchange(p.socket, -1));
+  close_owned(std::exchange(p.socket, -1));
   p.rank->abandon();
 }
 

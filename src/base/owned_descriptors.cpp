@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/owned_descriptors.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <optional>
+
+// The C library's own names of close() and dup2(). The program's calls do not use them.
+extern "C" int __close(int descriptor);
+extern "C" int __dup2(int from, int to) noexcept;
+
+namespace sojourn::detail {
+
+namespace {
+
+/// A bit for each descriptor, for close() may be called by any thread and in any signal handler.
+/// Those beyond are not owned: few systems allow a process so many.
+constexpr unsigned most = 65'536;
+std::atomic<std::uint64_t> owned[most / 64];
+
+std::uint64_t bit(unsigned descriptor) { return std::uint64_t{1} << (descriptor % 64); }
+
+bool is_owned(unsigned descriptor) {
+  return descriptor < most &&
+         (owned[descriptor / 64].load(std::memory_order_relaxed) & bit(descriptor)) != 0;
+}
+
+/// The first one from `first` to `last`.
+std::optional<unsigned> next_owned(unsigned first, unsigned last) {
+  for (unsigned d = first; d <= last && d < most; ++d) {
+    if (owned[d / 64].load(std::memory_order_relaxed) == 0) {
+      d |= 63;
+    } else if (is_owned(d)) {
+      return d;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void own_descriptor(int descriptor) {
+  const auto d = static_cast<unsigned>(descriptor);
+  if (d < most) owned[d / 64].fetch_or(bit(d), std::memory_order_relaxed);
+}
+
+void close_owned(int descriptor) {
+  const auto d = static_cast<unsigned>(descriptor);
+  if (d < most) owned[d / 64].fetch_and(~bit(d), std::memory_order_relaxed);
+  __close(descriptor);
+}
+
+void disown_descriptors() {
+  for (auto& word : owned) word.store(0, std::memory_order_relaxed);
+}
+
+namespace {
+
+/// What the system call close_range() does. Linux has it since 5.9.
+int close_all(unsigned first, unsigned last, int flags) {
+#ifdef SYS_close_range
+  const long result = syscall(SYS_close_range, first, last, flags);
+  if (result == 0 || errno != ENOSYS || flags != 0) return static_cast<int>(result);
+#endif
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const auto end = static_cast<unsigned>(std::min<rlim_t>(limit.rlim_cur, INT_MAX));
+  for (unsigned d = first; d <= last && d < end; ++d) __close(static_cast<int>(d));
+  return 0;
+}
+
+/// What close_range() does, with those that are owned left out.
+int close_others(unsigned first, unsigned last, int flags) {
+  while (const auto kept = first <= last ? next_owned(first, last) : std::nullopt) {
+    if (*kept > first && close_all(first, *kept - 1, flags) != 0) return -1;
+    if (*kept == last) return 0;
+    first = *kept + 1;
+  }
+  return close_all(first, last, flags);
+}
+
+/// What dup2() and dup3() answer for a number that another thread is just about to use.
+int refuse_to_replace() {
+  errno = EBUSY;
+  return -1;
+}
+
+}  // namespace
+
+}  // namespace sojourn::detail
+
+#if defined(__SANITIZE_THREAD__)
+#define SOJOURN_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SOJOURN_TSAN 1
+#endif
+#endif
+
+// The thread sanitizer follows these functions itself.
+#ifndef SOJOURN_TSAN
+
+// The dynamic linker gives these to libraries, too, because the C library has functions of the same
+// names. Weak: a program may have its own.
+
+extern "C" [[gnu::weak]] int close(int descriptor) {
+  if (!sojourn::detail::is_owned(static_cast<unsigned>(descriptor))) return __close(descriptor);
+  errno = EBADF;
+  return -1;
+}
+
+extern "C" [[gnu::weak]] int close_range(unsigned first, unsigned last, int flags) noexcept {
+  return sojourn::detail::close_others(first, last, flags);
+}
+
+extern "C" [[gnu::weak]] void closefrom(int lowest) noexcept {
+  sojourn::detail::close_others(static_cast<unsigned>(std::max(lowest, 0)), ~0u, 0);
+}
+
+extern "C" [[gnu::weak]] int dup2(int from, int to) noexcept {
+  using namespace sojourn::detail;
+  return is_owned(static_cast<unsigned>(to)) ? refuse_to_replace() : __dup2(from, to);
+}
+
+extern "C" [[gnu::weak]] int dup3(int from, int to, int flags) noexcept {
+  using namespace sojourn::detail;
+  if (is_owned(static_cast<unsigned>(to))) return refuse_to_replace();
+  return static_cast<int>(syscall(SYS_dup3, from, to, flags));
+}
+
+#endif
