@@ -75,6 +75,7 @@ struct run_options {
   std::string starter;
   std::string ports;
   std::string net;
+  bool encrypt = false;
   std::string network;
   bool here = false;
   bool bind = false;
@@ -126,6 +127,7 @@ struct run_options {
          "Let hosts connect over this network, such as 10.1.0.0/16 [that which reaches the head]");
     text("--net", net, "tcp|ucx",
          "How hosts talk to each other: sockets, or UCX for InfiniBand and RoCE [tcp]");
+    flag("--encrypt", encrypt, "Encrypt what hosts send each other, over TCP");
     flag("--here", here, "Start all ranks on this host, in an allocation of several hosts, too");
     flag("--dry-run", dry_run, "Show what would be started, and start nothing");
   }
@@ -252,6 +254,7 @@ void place_ranks(run_request& request, const run_options& options) {
   request.ports = options.ports;
   request.network = options.network;
   request.net = options.net;
+  request.encrypt = options.encrypt;
   if (!list && !file) {
     // A checkpoint goes on on the host where its files are.
     if (!options.here && request.options.restore.empty()) request.given = allocated_hosts();
@@ -261,7 +264,7 @@ void place_ranks(run_request& request, const run_options& options) {
     }
     // A batch file may have them for allocations of any number of hosts.
     const bool is_allocation = std::getenv("SLURM_JOB_ID") != nullptr;
-    for (const char* option : {"--agent", "--ports", "--network", "--net"}) {
+    for (const char* option : {"--agent", "--ports", "--network", "--net", "--encrypt"}) {
       if (options.app.count(option) != 0 && !is_allocation)
         throw error(
             fmt::format("{} says how other hosts are reached, and neither --hosts nor --hostfile "
@@ -556,6 +559,7 @@ int run_command(const std::vector<std::string>& words) {
   // What ranks inherit, and --dry-run shows.
   // Ranks then say which frames could not be given to others.
   if (request.stats) setenv("SOJOURN_STATS", "on", 0);
+  if (request.encrypt) setenv("SOJOURN_ENCRYPT", "on", 1);
   if (request.shared_report) setenv("SOJOURN_SHARED_REPORT", "on", 1);
   for (const auto& [setting, value] :
        {std::pair("SOJOURN_BALANCE", &request.balance),

@@ -26,7 +26,8 @@ struct run_request {
   std::optional<allocation> given = {};  ///< Where the hosts are those of the scheduler.
   std::string ports = {};                ///< As SOJOURN_PORTS, or "".
   std::string net = {};                  ///< As SOJOURN_NET, or "".
-  std::string network = {};              ///< As SOJOURN_NETWORK, or "".
+  bool encrypt = false;
+  std::string network = {};  ///< As SOJOURN_NETWORK, or "".
   bool dry_run = false;
   bool says_ranks = false;  ///< Not as many as cores.
   std::string help;         ///< Not empty: show this and do nothing else.

@@ -25,6 +25,9 @@ constexpr const char* over_tcp = "null RPC over a plain spinning socket's round 
 constexpr const char* over_mpi = "64-byte RPC over OpenMPI's round trip over TCP";
 constexpr const char* over_ucx =
     "null RPC with --net ucx over a round trip of as many bytes by UCX's active messages, over TCP";
+constexpr const char* encrypted = "null RPC with --encrypt over the same without";
+constexpr const char* encrypted_bandwidth =
+    "bandwidth of calls of 1 MiB with --encrypt over the same without";
 constexpr const char* hop_over = "migration, {} B of locals, over a message of as many bytes";
 constexpr const char* bandwidth =
     "bandwidth of calls over a plain socket's, the worst of 64 KiB to 64 MiB";
@@ -51,6 +54,12 @@ class pair_of_hosts {
         "--watchdog",
         "60",
         here_.program(program)};
+  }
+
+  arguments encrypted_job(const std::string& program) const {
+    arguments words = job(program);
+    words.insert(words.end() - 1, "--encrypt");
+    return words;
   }
 
   /// The same over UCX, whose TCP it uses.
@@ -169,6 +178,27 @@ void measure_ucx(const contest& c) {
       c.chosen.work.rounds(), {{"null", [&] { return ours.median_of("null", c.plan(0)); }},
                                {"ucx", [&] { return theirs.median_of("ping", c.plan(headers)); }}});
   c.result.add_ratio("net", key, over_ucx, reach, compare(all, "null", "ucx"));
+}
+
+void measure_encryption(const contest& c) {
+  tell_progress("net: what encryption costs");
+  worker open("bench_ping", c.two.job("bench_ping"), 1);
+  worker sealed("bench_ping", c.two.encrypted_job("bench_ping"), 1);
+  const samples calls = interleave(
+      c.chosen.work.rounds(), {{"open", [&] { return open.median_of("null", c.plan(0)); }},
+                               {"sealed", [&] { return sealed.median_of("null", c.plan(0)); }}});
+  c.result.add_ratio("net", "encrypted_rpc_over_plain", encrypted, 1.2,
+                     compare(calls, "sealed", "open"));
+  worker open_views("bench_rpc", c.two.job("bench_rpc"), 1);
+  worker sealed_views("bench_rpc", c.two.encrypted_job("bench_rpc"), 1);
+  const batch_plan plan{
+      .iterations = c.chosen.work.quick ? 16u : 128u, .repeats = 1, .bytes = 1024 * kibi};
+  const samples views =
+      interleave((c.chosen.work.rounds() + 1) / 2,
+                 {{"open", [&] { return open_views.median_of("rpc_view", plan); }},
+                  {"sealed", [&] { return sealed_views.median_of("rpc_view", plan); }}});
+  c.result.add_rate_ratio("net", "encrypted_bandwidth_over_plain", encrypted_bandwidth, 0.5,
+                          compare(views, "sealed", "open"));
 }
 
 void measure_hops(const contest& c) {
@@ -291,6 +321,7 @@ void bench_net(report& result, const installation& here, const settings& chosen,
         "others.");
   measure_round_trips(c);
   measure_ucx(c);
+  measure_encryption(c);
   measure_hops(c);
   measure_bandwidth(c);
   measure_start(c);

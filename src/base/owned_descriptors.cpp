@@ -62,6 +62,21 @@ void disown_descriptors() {
   for (auto& word : owned) word.store(0, std::memory_order_relaxed);
 }
 
+}  // namespace sojourn::detail
+
+#if defined(__SANITIZE_THREAD__)
+#define SOJOURN_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SOJOURN_TSAN 1
+#endif
+#endif
+
+// The thread sanitizer follows these functions itself.
+#ifndef SOJOURN_TSAN
+
+namespace sojourn::detail {
+
 namespace {
 
 /// What the system call close_range() does. Linux has it since 5.9.
@@ -96,17 +111,6 @@ int refuse_to_replace() {
 }  // namespace
 
 }  // namespace sojourn::detail
-
-#if defined(__SANITIZE_THREAD__)
-#define SOJOURN_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SOJOURN_TSAN 1
-#endif
-#endif
-
-// The thread sanitizer follows these functions itself.
-#ifndef SOJOURN_TSAN
 
 // The dynamic linker gives these to libraries, too, because the C library has functions of the same
 // names. Weak: a program may have its own.

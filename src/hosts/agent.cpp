@@ -34,6 +34,7 @@
 #include "launcher/other_hosts.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/hosts.hpp"
+#include "transport/link/carriers.hpp"
 
 namespace sojourn::detail {
 
@@ -56,9 +57,14 @@ constexpr int times_asked = 8;
 // How often it is looked at whether all ranks of this host sleep.
 constexpr milliseconds looks_at_rest{200};
 
+struct proven_connection {
+  int socket = -1;
+  seal_keys keys = {};
+};
+
 /// Tries all addresses of the head at once, and says who it is at one of them at a time: the head
 /// takes the first connection over which it hears that. Throws sojourn::error.
-int connect_to_head(const starting_line& start) {
+proven_connection connect_to_head(const starting_line& start) {
   struct attempt {
     const address* to;
     int socket;
@@ -84,8 +90,8 @@ int connect_to_head(const starting_line& start) {
     }
   };
   begin(false);
-  int connected = -1;
-  while (connected < 0 && steady_clock::now() - begun < head_patience) {
+  proven_connection connected;
+  while (connected.socket < 0 && steady_clock::now() - begun < head_patience) {
     if (!loopback_tried && (attempts.empty() || steady_clock::now() - begun >= networks_first)) {
       loopback_tried = true;
       begin(true);
@@ -102,7 +108,7 @@ int connect_to_head(const starting_line& start) {
     for (const attempt& a : attempts)
       waits.push_back({a.socket, static_cast<short>(a.is_connected ? POLLIN : POLLOUT), 0});
     (void)poll(waits.data(), waits.size(), 50);
-    for (std::size_t i = 0; i < waits.size() && connected < 0; ++i) {
+    for (std::size_t i = 0; i < waits.size() && connected.socket < 0; ++i) {
       if (attempts[i].socket < 0 || (waits[i].revents == 0 && !attempts[i].is_connected)) continue;
       attempt& a = attempts[i];
       const int reason = a.is_connected ? 0 : connect_failure(a.socket);
@@ -117,7 +123,7 @@ int connect_to_head(const starting_line& start) {
       if (how == progress::waits && a.spoke && steady_clock::now() - *a.spoke > attempt_patience)
         how = progress::refused;
       if (how == progress::done) {
-        connected = std::exchange(a.socket, -1);
+        connected = {std::exchange(a.socket, -1), a.proves.keys()};
       } else if (how == progress::refused) {
         (a.proves.met_stranger() ? met_stranger : may_be_busy) |= reason == 0;
         if (!met_stranger || reason == 0)
@@ -128,8 +134,8 @@ int connect_to_head(const starting_line& start) {
     std::erase_if(attempts, [](const attempt& a) { return a.socket < 0; });
   }
   for (const attempt& a : attempts) close(a.socket);
-  if (connected < 0) throw error("the head of the job cannot be reached (" + why + ")");
-  keep_watch_of(connected);
+  if (connected.socket < 0) throw error("the head of the job cannot be reached (" + why + ")");
+  keep_watch_of(connected.socket);
   return connected;
 }
 
@@ -173,7 +179,7 @@ class agent final : public other_hosts {
       : line_(line),
         plan_(plan),
         clock_ahead_(clock_ahead),
-        board_(secret, plan.here, plan.job.rank_count) {
+        board_(secret, plan.here, plan.job.rank_count, encrypts_job()) {
     for (int i = 0; i < plan.here.count; ++i) {
       bells_.push_back(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
       if (bells_.back() < 0)
@@ -429,7 +435,8 @@ namespace detail {
 
 int run_agent(const starting_line& start) {
   allow_many_files();
-  control_line line(connect_to_head(start));
+  const proven_connection proven = connect_to_head(start);
+  control_line line(proven.socket, proven.keys);
   line.send(control::introduces, record_writer().number(hosts_version()).text(host_name()));
   launch_result result;
   host_plan plan;

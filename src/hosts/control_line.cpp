@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hosts/control_line.hpp"
 
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,7 +22,8 @@ constexpr std::size_t at_once = 64u << 10;
 
 }  // namespace
 
-control_line::control_line(int socket) : socket_(socket) {}
+control_line::control_line(int socket, const seal_keys& keys)
+    : socket_(socket), sealed_(socket, keys) {}
 
 control_line::~control_line() { close(socket_); }
 
@@ -45,13 +45,13 @@ void control_line::send(control kind, const record_writer& fields) {
 
 void control_line::write_some() {
   while (has_unsent()) {
-    const ssize_t n =
-        ::send(socket_, out_.data() + out_at_, out_.size() - out_at_, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const iovec rest{out_.data() + out_at_, out_.size() - out_at_};
+    const ssize_t n = sealed_.send({&rest, 1});
     if (n < 0) {
-      if (errno == EINTR) continue;
+      if (errno == EAGAIN) return;
       // That it is broken is told once what has come before is read.
-      if (errno != EAGAIN) out_.clear(), out_at_ = 0;
-      return;
+      cannot_send_ = true;
+      break;
     }
     out_at_ += static_cast<std::size_t>(n);
   }
@@ -64,10 +64,12 @@ void control_line::read_some() {
   for (;;) {
     const std::size_t have = in_.size();
     in_.resize(have + at_once);
-    const ssize_t n = recv(socket_, in_.data() + have, at_once, MSG_DONTWAIT);
+    const iovec room{in_.data() + have, at_once};
+    const ssize_t n = sealed_.receive({&room, 1});
     in_.resize(have + static_cast<std::size_t>(n > 0 ? n : 0));
     if (n == 0) return end("it was closed");
-    if (n > 0 || errno == EINTR) continue;
+    if (n > 0) continue;
+    if (errno == EBADMSG) return end("what came over it was not what the other end has sent");
     if (errno != EAGAIN) end(std::strerror(errno));
     return;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The connection between the head of a job and the agent of one host: whole messages over a socket
-// whose ends have proved who they are (handshake.hpp). Nothing here waits.
+// whose ends have proved who they are (handshake.hpp), encrypted. Nothing here waits.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string>
 
 #include "hosts/record.hpp"
+#include "transport/link/sealed_socket.hpp"
 
 namespace sojourn::detail {
 
@@ -45,7 +46,7 @@ enum class control : std::uint32_t {
 class control_line {
  public:
   /// Takes over the socket, which does not block.
-  explicit control_line(int socket);
+  control_line(int socket, const seal_keys& keys);
   ~control_line();
   control_line(const control_line&) = delete;
   control_line& operator=(const control_line&) = delete;
@@ -64,7 +65,9 @@ class control_line {
   std::optional<message> next();
 
   int socket() const { return socket_; }
-  bool has_unsent() const { return out_at_ < out_.size(); }
+  bool has_unsent() const {
+    return out_at_ < out_.size() || (!cannot_send_ && sealed_.has_unsent());
+  }
   bool has_ended() const { return has_ended_; }
   /// Why it has: for people.
   const std::string& why() const { return why_; }
@@ -75,6 +78,8 @@ class control_line {
   void read_some();
 
   int socket_;
+  sealed_socket sealed_;
+  bool cannot_send_ = false;
   std::string out_;
   std::size_t out_at_ = 0;
   std::string in_;

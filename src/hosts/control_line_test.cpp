@@ -22,12 +22,14 @@ struct two_ends {
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
   }
   int fds[2];
+  seal_keys one{{1}, {2}};
+  seal_keys other{{2}, {1}};
 };
 
 TEST(control_line, carries_whole_messages_in_order_however_long_they_are) {
   two_ends ends;
-  control_line from(ends.fds[0]);
-  control_line to(ends.fds[1]);
+  control_line from(ends.fds[0], ends.one);
+  control_line to(ends.fds[1], ends.other);
   std::vector<std::string> sent;
   for (std::size_t length : {0u, 1u, 7u, 1000u, 3'000'000u, 5u}) {
     sent.emplace_back(length, static_cast<char>('a' + sent.size()));
@@ -50,9 +52,9 @@ TEST(control_line, carries_whole_messages_in_order_however_long_they_are) {
 
 TEST(control_line, gives_what_has_come_before_its_end) {
   two_ends ends;
-  control_line to(ends.fds[1]);
+  control_line to(ends.fds[1], ends.other);
   {
-    control_line from(ends.fds[0]);
+    control_line from(ends.fds[0], ends.one);
     from.send(control::goodbye);
     from.send(control::stop);
   }
@@ -67,12 +69,25 @@ TEST(control_line, gives_what_has_come_before_its_end) {
 
 TEST(control_line, ends_where_a_message_would_be_longer_than_any) {
   two_ends ends;
-  control_line to(ends.fds[1]);
-  const unsigned char noise[16] = {255, 255, 255, 255, 1, 2, 3};
-  ASSERT_EQ(write(ends.fds[0], noise, sizeof noise), static_cast<ssize_t>(sizeof noise));
+  control_line to(ends.fds[1], ends.other);
+  unsigned char noise[16] = {255, 255, 255, 255, 1, 2, 3};
+  const iovec all{noise, sizeof noise};
+  ASSERT_EQ(sealed_socket(ends.fds[0], ends.one).send({&all, 1}),
+            static_cast<ssize_t>(sizeof noise));
   EXPECT_TRUE(to.move());
   EXPECT_FALSE(to.next());
   EXPECT_TRUE(to.has_ended());
+  close(ends.fds[0]);
+}
+
+TEST(control_line, ends_where_what_comes_is_not_what_was_sent) {
+  two_ends ends;
+  control_line to(ends.fds[1], ends.other);
+  const unsigned char noise[40] = {1, 0, 0, 0, 1, 2, 3};
+  ASSERT_EQ(write(ends.fds[0], noise, sizeof noise), static_cast<ssize_t>(sizeof noise));
+  EXPECT_FALSE(to.move());
+  EXPECT_FALSE(to.next());
+  EXPECT_EQ(to.why(), "what came over it was not what the other end has sent");
   close(ends.fds[0]);
 }
 

@@ -95,8 +95,9 @@ void doorkeeper::go_on(std::uint64_t number) {
   (void)epoll_ctl(epoll_, EPOLL_CTL_DEL, c.socket, nullptr);
   const hello said = c.proves.said();
   const int socket = c.socket;
+  const seal_keys keys = c.proves.keys();
   callers_.erase(found);
-  inside_.has_come(said, socket);
+  inside_.has_come(said, socket, keys);
 }
 
 void doorkeeper::hang_up(std::uint64_t number) {

@@ -28,8 +28,8 @@ class doorkeeper {
     /// Whether somebody may call who says this, and has proved nothing yet. If so, one of the other
     /// two is called later for this caller.
     virtual bool may_come(const hello& said) = 0;
-    /// It has proved it. The socket is the household's now.
-    virtual void has_come(const hello& said, int socket) = 0;
+    /// It has proved it. The socket is the household's now, and `keys` are for what goes over it.
+    virtual void has_come(const hello& said, int socket, const seal_keys& keys) = 0;
     /// It has not, and has gone.
     virtual void has_gone(const hello& said) = 0;
   };

@@ -54,7 +54,7 @@ std::span<std::byte> room_of(T& what) {
   return std::as_writable_bytes(std::span(&what, 1));
 }
 
-/// `side`: 's' for who accepts, 'c' for who asks.
+/// `side`: 's' for who accepts, 'c' for who asks; in capitals, for the key of what that side sends.
 proof prove_as(char side, const job_secret& secret, const hello& said, const nonce& fresh) {
   std::array<std::byte, 1 + sizeof said + sizeof fresh> text;
   text[0] = static_cast<std::byte>(side);
@@ -111,6 +111,10 @@ progress accepting::go_on(int socket) {
   return progress::refused;
 }
 
+seal_keys accepting::keys() const {
+  return {prove_as('S', secret_, hello_, fresh_), prove_as('C', secret_, hello_, fresh_)};
+}
+
 // --- The asking side
 
 asking::asking(const job_secret& secret, purpose what_for, std::uint32_t from, std::uint32_t to)
@@ -119,6 +123,11 @@ asking::asking(const job_secret& secret, purpose what_for, std::uint32_t from, s
   hello_.from = from;
   hello_.to = to;
   hello_.fresh = new_nonce();
+}
+
+seal_keys asking::keys() const {
+  const nonce& fresh = challenge_.fresh;
+  return {prove_as('C', secret_, hello_, fresh), prove_as('S', secret_, hello_, fresh)};
 }
 
 progress asking::refuse(const char* why) {

@@ -9,6 +9,9 @@
 //       answer: HMAC(secret, "c" hello nonce)               ->
 //                                       <-  welcome: 'w'
 //
+// Then both sides can make the same two keys, one for each direction of the connection, of the
+// secret and what has been said (keys()).
+//
 // The letters tell the sides apart, so that nobody passes by sending a proof back to its maker, and
 // each side adds a nonce, so that nobody passes with a recorded one. A proof holds for what the
 // hello asks for and for nothing else.
@@ -25,6 +28,7 @@
 #include <type_traits>
 
 #include "hosts/proof.hpp"
+#include "transport/link/sealed_socket.hpp"
 
 namespace sojourn::detail {
 
@@ -35,7 +39,7 @@ enum class purpose : std::uint32_t {
 
 struct hello {
   static constexpr std::uint64_t right_magic = 0x31304e52554f4a53;  // "SJOURN01" in memory
-  static constexpr std::uint32_t right_version = 1;
+  static constexpr std::uint32_t right_version = 2;
 
   std::uint64_t magic = right_magic;
   std::uint32_t version = right_version;
@@ -75,6 +79,8 @@ class accepting {
   const hello& said() const { return hello_; }
   /// A hello that is in order has come.
   bool may_tell() const { return is_hello_here_; }
+  /// For what comes next. Requires: go_on() has said done. Throws as it does.
+  seal_keys keys() const;
 
  private:
   enum class step : unsigned char { hello, challenge, answer, done, refused };
@@ -100,6 +106,8 @@ class asking {
   /// error; it sends the hello. Never says hello_came. Throws as accepting::go_on does.
   progress go_on(int socket);
 
+  /// For what comes next. Requires: go_on() has said done. Throws as it does.
+  seal_keys keys() const;
   /// Why go_on() said refused: for people. "" if it did not.
   const char* why() const { return why_; }
   /// It said refused because the other side speaks as it should, and does not know the secret.

@@ -166,6 +166,9 @@ TEST_F(handshake, succeeds_when_both_know_the_secret) {
   EXPECT_STREQ(asks.why(), "");
   EXPECT_EQ(take(with.asker), "");
   EXPECT_EQ(take(with.acceptor), "");
+  EXPECT_EQ(asks.keys().out, accepts.keys().in);
+  EXPECT_EQ(asks.keys().in, accepts.keys().out);
+  EXPECT_NE(asks.keys().in, asks.keys().out);
 }
 
 TEST_F(handshake, proves_what_the_protocol_says) {
@@ -278,7 +281,7 @@ TEST_F(handshake, fails_for_a_hello_that_is_not_in_order) {
   hello other_order = good;
   other_order.magic = __builtin_bswap64(good.magic);
   hello other_version = good;
-  other_version.version = 2;
+  other_version.version = 1;
   hello no_purpose = good;
   no_purpose.what_for = purpose{0};
   hello unknown_purpose = good;

@@ -128,7 +128,7 @@ class head final : private doorkeeper::household {
     std::vector<rank_view> waits = {};      ///< Of its ranks, when they were asked for.
   };
   bool may_come(const hello& said) override;
-  void has_come(const hello& said, int socket) override;
+  void has_come(const hello& said, int socket, const seal_keys& keys) override;
   void has_gone(const hello&) override {}
 
   void start(host& h);
@@ -213,7 +213,9 @@ head::head(const hosts_options& options, const process_state& state, const gathe
       signal_fd_(signalfd(-1, &state.awaited_signals(), SFD_CLOEXEC | SFD_NONBLOCK)),
       proof_(options.hosts.size()) {
   if (signal_fd_ < 0) throw error(std::string("cannot wait for signals: ") + std::strerror(errno));
-  (void)carrier_of_job();  // that it is wrong is said once, and not by each rank
+  // That they are wrong is said once, and not by each rank.
+  (void)carrier_of_job();
+  (void)encrypts_job();
   // A terminal that becomes another job's just before it is read refuses, and does not stop us.
   sigset_t input;
   sigemptyset(&input);
@@ -321,14 +323,14 @@ bool head::may_come(const hello& said) {
          !is_ending_;
 }
 
-void head::has_come(const hello& said, int socket) {
+void head::has_come(const hello& said, int socket, const seal_keys& keys) {
   host& h = hosts_[said.from];
   if (!may_come(said)) {
     close(socket);
     return;
   }
   keep_watch_of(socket);
-  h.line = std::make_unique<control_line>(socket);
+  h.line = std::make_unique<control_line>(socket, keys);
   h.is = stage::joined;
   if (!all([](const host& one) { return one.is != stage::starting; })) return;
   slow_at_.reset();

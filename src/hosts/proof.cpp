@@ -6,50 +6,12 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/loaded_libraries.hpp"
+#include "base/libcrypto.hpp"
 #include "sojourn/errors.hpp"
 
 namespace sojourn::detail {
 
 namespace {
-
-// Declared here, not taken from OpenSSL's headers, so that building Sojourn does not need them
-// either. Versions 1.1 and 3 have these two functions in the same form.
-struct digest;
-using hmac_function = unsigned char*(const digest* kind, const void* key, int key_bytes,
-                                     const unsigned char* text, std::size_t text_bytes,
-                                     unsigned char* result, unsigned int* result_bytes);
-using sha256_function = const digest*();
-
-struct libcrypto {
-  hmac_function* hmac;
-  sha256_function* sha256;
-};
-
-libcrypto load() {
-  if (is_linked_statically()) {
-    throw error(
-        "jobs on several hosts need OpenSSL's libcrypto, which a statically linked program cannot "
-        "load; link the program dynamically");
-  }
-  std::string why;
-  for (const char* name : {"libcrypto.so.3", "libcrypto.so.1.1"}) {
-    const optional_library library(name);
-    libcrypto found{};
-    if (library.find("HMAC", found.hmac) && library.find("EVP_sha256", found.sha256)) return found;
-    // Of the newer one, which is the one to install.
-    if (why.empty()) why = library ? "it lacks HMAC" : library.why_not();
-  }
-  throw error(
-      "jobs on several hosts need OpenSSL's libcrypto (libcrypto.so.3), which cannot be loaded: " +
-      why + "; install libssl3");
-}
-
-/// Throws again at each call where it cannot be loaded.
-const libcrypto& library() {
-  static const libcrypto loaded = load();
-  return loaded;
-}
 
 void draw(std::span<unsigned char> bytes) {
   ssize_t n;
@@ -86,12 +48,12 @@ nonce new_nonce() {
 }
 
 proof prove(const job_secret& secret, std::span<const std::byte> text) {
-  const libcrypto& crypto = library();
+  const libcrypto& library = crypto();
   proof result;
   unsigned int bytes = 0;
-  if (crypto.hmac(crypto.sha256(), secret.data(), static_cast<int>(secret.size()),
-                  reinterpret_cast<const unsigned char*>(text.data()), text.size(), result.data(),
-                  &bytes) == nullptr ||
+  if (library.hmac(library.sha256(), secret.data(), static_cast<int>(secret.size()),
+                   reinterpret_cast<const unsigned char*>(text.data()), text.size(), result.data(),
+                   &bytes) == nullptr ||
       bytes != result.size()) {
     throw error(
         "OpenSSL's libcrypto refuses to compute HMAC-SHA256, which jobs on several hosts need; "

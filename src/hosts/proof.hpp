@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How processes of one job on several hosts show each other that they belong to it: each knows a
 // secret that the launcher has drawn, and proves it by HMAC-SHA256 without saying it.
-//
-// The function is that of OpenSSL's libcrypto, which is loaded when the first proof is made. Jobs
-// of one host make none, so nothing is linked to the library, and no host needs it for them.
+// (The function is that of base/libcrypto.hpp.)
 #pragma once
 
 #include <array>

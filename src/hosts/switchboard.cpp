@@ -26,10 +26,11 @@ constexpr milliseconds pass_again{10};
 
 }  // namespace
 
-switchboard::switchboard(const job_secret& secret, ranks_of_host here, int ranks)
+switchboard::switchboard(const job_secret& secret, ranks_of_host here, int ranks, bool seals)
     : secret_(secret),
       here_(here),
       ranks_(ranks),
+      seals_(seals),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       door_(secret, *this),
       channels_(static_cast<std::size_t>(here.count)) {
@@ -144,22 +145,22 @@ void switchboard::wants(pair p, time now) {
 }
 
 /// The rank gets the socket; this process keeps it open, too.
-void switchboard::pass(pair p, int socket) {
+void switchboard::pass(pair p, int socket, const seal_keys& keys) {
   (void)epoll_ctl(epoll_, EPOLL_CTL_DEL, socket, nullptr);
   make_ready_for_ranks(socket);
   passed_[p] = socket;
   wanted_.erase(p);
-  unpassed_.push_back({p, socket});
+  unpassed_.push_back({p, {socket, seals_ ? std::optional(keys) : std::nullopt}});
   pass_on();
 }
 
 void switchboard::pass_on() {
   std::erase_if(unpassed_, [this](const auto& one) {
-    const auto& [p, socket] = one;
-    const agent_to_rank packet{p.there};
+    const auto& [p, made] = one;
+    const agent_to_rank packet{p.there, seals_ ? 1u : 0u, made.keys.value_or(seal_keys{})};
     return at(p.here).of_agent < 0 ||
-           send_packet(at(p.here).of_agent, &packet, sizeof packet, socket) || errno == EPIPE ||
-           errno == ECONNRESET;
+           send_packet(at(p.here).of_agent, &packet, sizeof packet, made.socket) ||
+           errno == EPIPE || errno == ECONNRESET;
   });
 }
 
@@ -202,8 +203,9 @@ void switchboard::go_on(pair p, time now) {
   switch (c.proves->go_on(c.socket)) {
     case progress::done: {
       const int socket = c.socket;
+      const seal_keys keys = c.proves->keys();
       calls_.erase(found);
-      return pass(p, socket);
+      return pass(p, socket, keys);
     }
     case progress::refused:
       return fails(p, c, c.proves->why(), now);
@@ -230,7 +232,7 @@ void switchboard::no_longer_awaited(pair p) {
   if (--awaited_[p] == 0) awaited_.erase(p);
 }
 
-void switchboard::has_come(const hello& said, int socket) {
+void switchboard::has_come(const hello& said, int socket, const seal_keys& keys) {
   const pair of = pair_of(said);
   no_longer_awaited(of);
   if (passed_.contains(of)) {
@@ -241,7 +243,7 @@ void switchboard::has_come(const hello& said, int socket) {
     if (ours->second.socket >= 0) close(ours->second.socket);
     calls_.erase(ours);
   }
-  pass(of, socket);
+  pass(of, socket, keys);
 }
 
 void switchboard::has_gone(const hello& said) {

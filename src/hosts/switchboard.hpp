@@ -18,6 +18,7 @@
 #include "hosts/doorkeeper.hpp"
 #include "hosts/handshake.hpp"
 #include "memory/address_map.hpp"
+#include "transport/link/socket_link.hpp"
 
 namespace sojourn::detail {
 
@@ -26,8 +27,9 @@ class switchboard final : private doorkeeper::household {
   using clock = std::chrono::steady_clock;
   using time = clock::time_point;
 
-  /// `here`: the ranks of this host, of `ranks` in all.
-  switchboard(const job_secret& secret, ranks_of_host here, int ranks);
+  /// `here`: the ranks of this host, of `ranks` in all. `seals`: what they send to those of other
+  /// hosts is encrypted; the same on all hosts.
+  switchboard(const job_secret& secret, ranks_of_host here, int ranks, bool seals);
   ~switchboard() override;
   switchboard(const switchboard&) = delete;
   switchboard& operator=(const switchboard&) = delete;
@@ -94,18 +96,19 @@ class switchboard final : private doorkeeper::household {
   void go_on(pair p, time now);
   void fails(pair p, call& c, const std::string& why, time now);
   bool may_come(const hello& said) override;
-  void has_come(const hello& said, int socket) override;
+  void has_come(const hello& said, int socket, const seal_keys& keys) override;
   void has_gone(const hello& said) override;
   static pair pair_of(const hello& said) {
     return {static_cast<int>(said.to), static_cast<int>(said.from)};
   }
   void no_longer_awaited(pair p);
-  void pass(pair p, int socket);
+  void pass(pair p, int socket, const seal_keys& keys);
   void pass_on();
 
   job_secret secret_;
   ranks_of_host here_;
   int ranks_;
+  bool seals_;
   int epoll_;
   doorkeeper door_;
   std::vector<channel> channels_;
@@ -114,7 +117,7 @@ class switchboard final : private doorkeeper::household {
   std::map<pair, int> awaited_;  ///< A caller for this pair is proving who it is.
   std::map<pair, bool> wanted_;  ///< The rank has asked, and has none yet.
   std::map<pair, int> passed_;   ///< Kept open: a rank that ends must not cut off what it sent.
-  std::vector<std::pair<pair, int>> unpassed_;  ///< The rank's channel is full.
+  std::vector<std::pair<pair, connection>> unpassed_;  ///< The rank's channel is full.
   std::vector<trouble> troubles_;
 };
 

@@ -19,7 +19,10 @@ constexpr int ranks = 4;
 class two_hosts : public ::testing::Test {
  protected:
   two_hosts()
-      : secret(new_secret()), a(secret, {0, 2}, ranks), b(secret, {2, 2}, ranks), boards{&a, &b} {
+      : secret(new_secret()),
+        a(secret, {0, 2}, ranks, true),
+        b(secret, {2, 2}, ranks, true),
+        boards{&a, &b} {
     std::vector<address> where;
     for (int r = 0; r < ranks; ++r) where.push_back(at_port(board_of(r).port()));
     a.learn(where);
@@ -47,6 +50,8 @@ class two_hosts : public ::testing::Test {
       while (take_packet(board_of(r).channel_of(r), &packet, sizeof packet, socket, has_ended)) {
         EXPECT_FALSE(got.contains({r, packet.rank})) << "a second connection";
         got[{r, packet.rank}] = socket;
+        EXPECT_EQ(packet.is_sealed, 1u);
+        keys[{r, packet.rank}] = packet.keys;
       }
     }
   }
@@ -74,6 +79,11 @@ class two_hosts : public ::testing::Test {
     ASSERT_EQ(poll(&wait, 1, 5000), 1);
     ASSERT_EQ(read(of_y, &read_word, 1), 1);
     EXPECT_EQ(read_word, word);
+    const seal_keys& keys_of_x = keys.at({x, y});
+    const seal_keys& keys_of_y = keys.at({y, x});
+    EXPECT_EQ(keys_of_x.out, keys_of_y.in);
+    EXPECT_EQ(keys_of_x.in, keys_of_y.out);
+    EXPECT_NE(keys_of_x.in, keys_of_x.out);
   }
 
   ~two_hosts() override {
@@ -85,6 +95,7 @@ class two_hosts : public ::testing::Test {
   switchboard b;
   switchboard* boards[2];
   std::map<std::pair<int, int>, int> got;
+  std::map<std::pair<int, int>, seal_keys> keys;
 };
 
 TEST_F(two_hosts, connect_a_rank_to_the_one_that_it_asks_for) {

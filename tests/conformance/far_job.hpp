@@ -24,6 +24,8 @@
 
 namespace conformance {
 
+using sojourn::detail::connection;
+using sojourn::detail::seal_key;
 using sojourn::detail::socket_link;
 using sojourn::detail::shm::several_hosts;
 using sojourn::detail::shm::shm_transport;
@@ -41,8 +43,12 @@ class far_job {
   }
 
   explicit far_job(int ranks, std::uint32_t last_number = 0, int idle = 0,
-                   link_maker* new_link = over_tcp)
-      : ranks_(ranks), all_ranks_(ranks + idle), last_number_(last_number), new_link_(new_link) {
+                   link_maker* new_link = over_tcp, bool seals = false)
+      : ranks_(ranks),
+        all_ranks_(ranks + idle),
+        last_number_(last_number),
+        new_link_(new_link),
+        seals_(seals) {
     for (const host h : {host{0, ranks / 2}, host{ranks / 2, ranks - ranks / 2 + idle}}) {
       hosts_.push_back(h);
       hosts_.back().bytes = transport_bytes(all_ranks_, h.count);
@@ -124,16 +130,22 @@ class far_job {
   void begin(int rank) {
     at(rank).begin();
     for (int other = 0; other < ranks_; ++other) {
-      if (is_far(rank, other))
-        link_of(rank).connected(
-            other, dup(sockets_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(other)]));
+      if (!is_far(rank, other)) continue;
+      connection made{
+          dup(sockets_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(other)])};
+      if (seals_) made.keys = {key(rank, other), key(other, rank)};
+      link_of(rank).connected(other, made);
     }
+  }
+  static seal_key key(int from, int to) {
+    return {static_cast<unsigned char>(from), static_cast<unsigned char>(to)};
   }
 
   int ranks_;
   int all_ranks_;
   std::uint32_t last_number_;
   link_maker* new_link_;
+  bool seals_;
   std::vector<host> hosts_;
   std::vector<std::vector<int>> sockets_;  ///< By this rank and the other.
   std::vector<int> bells_;
@@ -152,6 +164,13 @@ class far_job_near_wrap : public far_job {
  public:
   static constexpr const char* name = "far_near_wrap";
   explicit far_job_near_wrap(int ranks) : far_job(ranks, ~std::uint32_t{0} - 5) {}
+};
+
+/// The same with all that goes over the sockets encrypted.
+class far_sealed_job : public far_job {
+ public:
+  static constexpr const char* name = "far_sealed";
+  explicit far_sealed_job(int ranks) : far_job(ranks, 0, 0, over_tcp, true) {}
 };
 
 /// Over UCX, whose TCP both ends use here.

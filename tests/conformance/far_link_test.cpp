@@ -23,7 +23,7 @@ struct rank_of_stranger {
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) != 0) throw std::bad_alloc();
     stranger = ends[0];
     job.link_of(1).lose(0);
-    job.link_of(1).connected(0, ends[1]);
+    job.link_of(1).connected(0, {ends[1]});
   }
   ~rank_of_stranger() { close(stranger); }
 

@@ -16,7 +16,7 @@ constexpr message_class both_classes[] = {message_class::request, message_class:
 template <class Job>
 struct transport_contract : transport_test<Job> {};
 using jobs = testing::Types<shm_job, shm_job_near_wrap, shm_job_near_look, far_job,
-                            far_job_of_unequal_hosts, far_job_near_wrap, ucx_job>;
+                            far_job_of_unequal_hosts, far_job_near_wrap, far_sealed_job, ucx_job>;
 struct job_name {
   template <class Job>
   static std::string GetName(int) {

@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 template <class Job>
 struct concurrent_transport : transport_test<Job> {};
 using jobs = testing::Types<shm_job, shm_job_near_wrap, shm_job_near_look, far_job,
-                            far_job_of_unequal_hosts, far_job_near_wrap, ucx_job>;
+                            far_job_of_unequal_hosts, far_job_near_wrap, far_sealed_job, ucx_job>;
 struct job_name {
   template <class Job>
   static std::string GetName(int) {

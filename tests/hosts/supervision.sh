@@ -235,6 +235,17 @@ expect_status 2
 expect_err '--net=ucx: UCX cannot be used on this host: .*leave --net and SOJOURN_NET out$'
 expect_nothing_left
 
+context='encryption over UCX: '
+on_hosts a:2,b:2 --net ucx --encrypt "$real"
+expect_status 2
+expect_err '^sojourn run: --encrypt is for TCP, and UCX does not encrypt: leave --net=ucx out$'
+expect_nothing_left
+context='encryption of another kind: '
+SOJOURN_ENCRYPT=rot13 on_hosts a:2,b:2 "$real"
+expect_status 2
+expect_err '^sojourn run: SOJOURN_ENCRYPT=rot13 is neither on nor off$'
+expect_nothing_left
+
 context='counts of all ranks: '
 on_hosts a:2,b:2 --stats "$real"
 expect_status 0

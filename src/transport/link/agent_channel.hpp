@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "transport/link/sealed_socket.hpp"
+
 namespace sojourn::detail {
 
 struct rank_to_agent {
@@ -21,6 +23,8 @@ struct rank_to_agent {
 /// With a descriptor: the socket that is connected to `rank`.
 struct agent_to_rank {
   std::int32_t rank;
+  std::uint32_t is_sealed;  ///< What goes over it is encrypted by these keys.
+  seal_keys keys;
 };
 
 /// Sends one such packet, with `descriptor` unless it is -1, without waiting. False, and errno,

@@ -31,15 +31,17 @@ agent_sockets::~agent_sockets() { close_owned(channel_); }
 
 void agent_sockets::want(int rank) { tell_agent(channel_, {rank_to_agent::wants, rank, ""}); }
 
-bool agent_sockets::take(int& rank, int& socket) {
+bool agent_sockets::take(int& rank, connection& made) {
   agent_to_rank packet;
   bool has_ended = false;
-  const bool came = take_packet(channel_, &packet, sizeof packet, socket, has_ended);
+  const bool came = take_packet(channel_, &packet, sizeof packet, made.socket, has_ended);
   if (has_ended) die("the agent of this host has ended");
   if (!came) return false;
-  if (socket < 0) die("the agent of this host has sent what is no connection");
-  own_descriptor(socket);
+  if (made.socket < 0) die("the agent of this host has sent what is no connection");
+  own_descriptor(made.socket);
   rank = packet.rank;
+  made.keys.reset();
+  if (packet.is_sealed != 0) made.keys = packet.keys;
   return true;
 }
 

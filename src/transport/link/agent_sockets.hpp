@@ -15,7 +15,7 @@ class agent_sockets final : public socket_source {
 
   void want(int rank) override;
   int descriptor() const override { return channel_; }
-  bool take(int& rank, int& socket) override;
+  bool take(int& rank, connection& made) override;
   void tell_broken(int rank, const char* why) override;
 
  private:

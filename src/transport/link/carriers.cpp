@@ -23,6 +23,16 @@ carrier carrier_of_job() {
   throw error("--net is tcp or ucx, not '" + printable(text) + "'");
 }
 
+bool encrypts_job() {
+  const char* text = std::getenv("SOJOURN_ENCRYPT");
+  const std::string_view set = text != nullptr ? text : "off";
+  if (set == "off") return false;
+  if (set != "on") throw error("SOJOURN_ENCRYPT=" + printable(text) + " is neither on nor off");
+  if (carrier_of_job() == carrier::ucx)
+    throw error("--encrypt is for TCP, and UCX does not encrypt: leave --net=ucx out");
+  return true;
+}
+
 std::unique_ptr<socket_link> make_link(carrier by, int me, std::unique_ptr<socket_source> source) {
   if (by == carrier::tcp) return std::make_unique<tcp::stream_link>(std::move(source));
   std::string why_not;

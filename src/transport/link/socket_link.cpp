@@ -46,12 +46,12 @@ void socket_link::want(int rank) {
 
 void socket_link::take_connections() {
   int rank = -1;
-  int socket = -1;
-  while (source_->take(rank, socket)) {
+  connection made;
+  while (source_->take(rank, made)) {
     const auto r = static_cast<std::size_t>(rank);
     if (r >= is_wanted_.size()) die("a connection has come that leads to no rank of this job");
     is_wanted_[r] = true;
-    connected(rank, socket);
+    connected(rank, made);
   }
 }
 

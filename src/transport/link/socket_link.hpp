@@ -5,12 +5,20 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "transport/link/link.hpp"
+#include "transport/link/sealed_socket.hpp"
 
 namespace sojourn::detail {
+
+/// A socket that is connected to a rank, and the keys for what goes over it if that is encrypted.
+struct connection {
+  int socket = -1;
+  std::optional<seal_keys> keys = {};
+};
 
 /// Who makes the connections.
 class socket_source {
@@ -21,7 +29,7 @@ class socket_source {
   /// Readable when take() has something.
   virtual int descriptor() const = 0;
   /// A connection to `rank`, which has been wanted here or there. False when there is none now.
-  virtual bool take(int& rank, int& socket) = 0;
+  virtual bool take(int& rank, connection& made) = 0;
   /// The connection to this rank has ended: `why`, for people.
   virtual void tell_broken(int rank, const char* why) = 0;
 };
@@ -32,8 +40,8 @@ class socket_link : public link {
   explicit socket_link(std::unique_ptr<socket_source> source);
   ~socket_link() override;
 
-  /// Takes over a socket that is connected to this rank. Requires: begin() has been called.
-  virtual void connected(int rank, int socket) = 0;
+  /// Takes over a connection to this rank. Requires: begin() has been called.
+  virtual void connected(int rank, const connection& made) = 0;
 
   void begin(std::span<far_rank* const> ranks) override;
   int descriptor() const override { return epoll_; }

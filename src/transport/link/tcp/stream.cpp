@@ -19,8 +19,11 @@ bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == 
 
 }  // namespace
 
-stream::stream(int socket)
-    : socket_(socket), out_(new std::byte[out_bytes]), in_(new std::byte[in_bytes]) {}
+stream::stream(const connection& to)
+    : socket_(to.socket),
+      sealed_(to.keys ? std::make_unique<sealed_socket>(to.socket, *to.keys) : nullptr),
+      out_(new std::byte[out_bytes]),
+      in_(new std::byte[in_bytes]) {}
 
 stream::~stream() { close_owned(socket_); }
 
@@ -28,6 +31,11 @@ stream::~stream() { close_owned(socket_); }
 bool stream::broken(const char* why) {
   if (why_[0] == 0) std::snprintf(why_, sizeof why_, "%s", why);
   return false;
+}
+
+bool stream::broken(int reason) {
+  return broken(reason == EBADMSG ? "what came over it was not what the other rank has sent"
+                                  : std::strerror(reason));
 }
 
 // --- Sending
@@ -62,15 +70,17 @@ bool stream::write_some(far_rank& to) {
   message.msg_iov = parts;
   message.msg_iovlen = payload_left_.empty() ? 1 : 2;
   // Of one part, it costs the kernel less without the list of parts.
-  const ssize_t n = payload_left_.empty() ? ::send(socket_, parts[0].iov_base, parts[0].iov_len,
-                                                   MSG_DONTWAIT | MSG_NOSIGNAL)
-                                          : sendmsg(socket_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  const ssize_t n =
+      sealed_ != nullptr ? sealed_->send({parts, message.msg_iovlen})
+      : payload_left_.empty()
+          ? ::send(socket_, parts[0].iov_base, parts[0].iov_len, MSG_DONTWAIT | MSG_NOSIGNAL)
+          : sendmsg(socket_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (n < 0) {
     if (would_block()) return false;
     takes_no_more_ = true;
     out_at_ = out_end_ = 0;
     payload_left_ = {};
-    return broken(std::strerror(errno));
+    return broken(errno);
   }
   const auto done = static_cast<std::size_t>(n);
   const std::size_t of_buffer = std::min(done, out_end_ - out_at_);
@@ -126,7 +136,9 @@ bool stream::take_frames(far_rank& from) {
 }
 
 bool stream::receive(far_rank& from, bool& moved) {
-  for (std::size_t taken = 0; taken < turn_bytes;) {
+  // What has been decrypted, nothing would wake this rank for later.
+  for (std::size_t taken = 0;
+       taken < turn_bytes || (sealed_ != nullptr && sealed_->has_received());) {
     // First what the message that is coming lacks, where it belongs.
     iovec parts[2] = {{room_left_.data(), room_left_.size()},
                       {in_.get() + in_end_, in_bytes - in_end_}};
@@ -135,11 +147,12 @@ bool stream::receive(far_rank& from, bool& moved) {
     msghdr message{};
     message.msg_iov = first;
     message.msg_iovlen = static_cast<std::size_t>(parts + 2 - first);
-    const ssize_t n = room_left_.empty()
+    const ssize_t n = sealed_ != nullptr ? sealed_->receive({first, message.msg_iovlen})
+                      : room_left_.empty()
                           ? recv(socket_, parts[1].iov_base, parts[1].iov_len, MSG_DONTWAIT)
                           : recvmsg(socket_, &message, MSG_DONTWAIT);
     if (n == 0) return broken("the connection was closed");
-    if (n < 0) return would_block() || broken(std::strerror(errno));
+    if (n < 0) return would_block() || broken(errno);
     moved = true;
     const auto came = static_cast<std::size_t>(n);
     taken += came;

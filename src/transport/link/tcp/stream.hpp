@@ -10,13 +10,14 @@
 #include <string>
 
 #include "transport/far/far_rank.hpp"
+#include "transport/link/socket_link.hpp"
 
 namespace sojourn::detail::tcp {
 
 class stream {
  public:
-  /// Takes over `socket`, which is connected.
-  explicit stream(int socket);
+  /// Takes over the socket.
+  explicit stream(const connection& to);
   ~stream();
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
@@ -25,13 +26,17 @@ class stream {
   /// none for ever, receive() will say so, when what the other end has sent before is taken in.
   void send(far_rank& to);
   /// Frames of this rank, or parts of them, wait until the socket takes more.
-  bool has_unsent() const { return out_at_ != out_end_ || !payload_left_.empty(); }
+  bool has_unsent() const {
+    return out_at_ != out_end_ || !payload_left_.empty() ||
+           (sealed_ != nullptr && !takes_no_more_ && sealed_->has_unsent());
+  }
 
   /// Takes in what has come, until nothing has, or enough for a turn. False when the connection is
   /// broken. `moved`: whether anything had come.
   bool receive(far_rank& from, bool& moved);
 
   int socket() const { return socket_; }
+  bool is_sealed() const { return sealed_ != nullptr; }
   /// Why receive() said false: for people.
   const char* why() const { return why_; }
 
@@ -40,6 +45,7 @@ class stream {
   bool write_some(far_rank& to);
   bool take_frames(far_rank& from);
   bool take_head(far_rank& from);
+  bool broken(int reason);
   bool broken(const char* why);
 
   static constexpr std::size_t out_bytes = 64 << 10;
@@ -50,6 +56,7 @@ class stream {
   static constexpr std::size_t turn_bytes = 1 << 20;
 
   int socket_;
+  std::unique_ptr<sealed_socket> sealed_;  ///< Null when nothing is encrypted.
   std::unique_ptr<std::byte[]> out_;
   std::size_t out_at_ = 0;
   std::size_t out_end_ = 0;

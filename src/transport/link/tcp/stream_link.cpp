@@ -19,8 +19,8 @@ void stream_link::watch_socket(int rank, bool for_room, bool again) {
   at(rank).awaits_room = for_room;
 }
 
-void stream_link::connected(int rank, int socket) {
-  at(rank).connection = std::make_unique<stream>(socket);
+void stream_link::connected(int rank, const connection& made) {
+  at(rank).connection = std::make_unique<stream>(made);
   watch_socket(rank, false, false);
   push(rank);
 }
@@ -29,6 +29,10 @@ void stream_link::push(int rank) {
   peer& p = at(rank);
   if (p.connection == nullptr) {
     if (p.rank->has_outgoing()) want(rank);
+    return;
+  }
+  if (is_left_for_later(p)) {
+    p.is_unpushed = some_are_unpushed_ = true;
     return;
   }
   p.connection->send(*p.rank);
@@ -43,7 +47,7 @@ void stream_link::spoke(int rank) {
 
 void stream_link::receive(int rank) {
   peer& p = at(rank);
-  if (p.connection == nullptr || p.is_broken) return;
+  if (p.connection == nullptr || p.is_broken || is_left_for_later(p)) return;
   bool moved = false;
   if (!p.connection->receive(*p.rank, moved)) {
     p.is_broken = some_are_broken_ = true;
@@ -53,7 +57,15 @@ void stream_link::receive(int rank) {
   if (moved) push(rank);
 }
 
+void stream_link::push_unpushed() {
+  some_are_unpushed_ = false;
+  for (std::size_t r = 0; r < peers_.size(); ++r) {
+    if (std::exchange(peers_[r].is_unpushed, false)) push(static_cast<int>(r));
+  }
+}
+
 void stream_link::pump(bool thoroughly) {
+  if (some_are_unpushed_ && handler_in_ == interrupted::nothing) push_unpushed();
   if (!thoroughly) {  // perhaps in a signal handler: nothing is allocated or freed
     for (int rank : last_speakers_) {
       if (rank != none) receive(rank);

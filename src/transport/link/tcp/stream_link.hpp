@@ -16,13 +16,15 @@ class stream_link final : public socket_link {
   explicit stream_link(std::unique_ptr<socket_source> source = nullptr)
       : socket_link(std::move(source)) {}
 
-  void connected(int rank, int socket) override;
+  void connected(int rank, const connection& made) override;
 
   void begin(std::span<far_rank* const> ranks) override;
   void push(int rank) override;
   void pump(bool thoroughly) override;
+  void enter_handler(interrupted what) override { handler_in_ = what; }
   bool has_unsent(int rank) override;
-  bool arm() override { return true; }  // what has not been looked at keeps the descriptor readable
+  // What has not been looked at keeps the descriptor readable.
+  bool arm() override { return !some_are_unpushed_; }
   void lose(int rank) override;
 
  private:
@@ -31,6 +33,7 @@ class stream_link final : public socket_link {
     std::unique_ptr<stream> connection;
     bool awaits_room = false;  ///< epoll tells when the socket takes more.
     bool is_broken = false;    ///< Its end is met by the next thorough pump.
+    bool is_unpushed = false;  ///< A handler has left it for later.
   };
   peer& at(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
   void watch_socket(int rank, bool for_room, bool again);
@@ -41,7 +44,16 @@ class stream_link final : public socket_link {
   void end_broken();
 
   std::vector<peer> peers_;
+  /// A handler that has interrupted a library, which may be libcrypto, cannot encrypt.
+  bool is_left_for_later(const peer& p) const {
+    return handler_in_ == interrupted::library && p.connection != nullptr &&
+           p.connection->is_sealed();
+  }
+  void push_unpushed();
+
   bool some_are_broken_ = false;
+  bool some_are_unpushed_ = false;
+  interrupted handler_in_ = interrupted::nothing;
   int last_speakers_[2] = {none, none};
   static constexpr int none = -1;
 };

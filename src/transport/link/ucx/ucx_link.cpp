@@ -86,7 +86,7 @@ class ucx_link final : public socket_link {
            std::unique_ptr<socket_source> source);
   ~ucx_link() override;
 
-  void connected(int rank, int socket) override;
+  void connected(int rank, const connection& made) override;
 
   void begin(std::span<far_rank* const> ranks) override;
   void push(int rank) override;
@@ -218,10 +218,10 @@ void ucx_link::note_moved(peer& p) {
 
 // --- What goes
 
-void ucx_link::connected(int rank, int socket) {
+void ucx_link::connected(int rank, const connection& made) {
   peer& p = at(rank);
-  p.socket = socket;
-  watch(socket, static_cast<std::uint32_t>(rank), EPOLLIN);
+  p.socket = made.socket;
+  watch(made.socket, static_cast<std::uint32_t>(rank), EPOLLIN);
   ucp_address_t* mine = nullptr;
   std::size_t length = 0;
   if (ucx_.worker_get_address(worker_, &mine, &length) != UCS_OK)

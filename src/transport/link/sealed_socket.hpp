@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// A connected socket over which everything goes encrypted and signed, by AES-256 in Galois/Counter
+// Mode (OpenSSL's libcrypto): who reads what goes over the network learns how much it is, and no
+// change, repetition or exchange of parts is taken for what was sent.
+//
+// What is sent goes in records: the number of bytes, these bytes encrypted, and a tag that only who
+// has the key can compute. Each direction has a key of its own, and each record's number is its
+// nonce: the two ends count, so it is not sent, and a record elsewhere in their order is refused.
+#pragma once
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/libcrypto.hpp"
+
+namespace sojourn::detail {
+
+using seal_key = std::array<unsigned char, 32>;
+
+/// Of one end of a connection; the other end has them the other way round.
+struct seal_keys {
+  seal_key out{};
+  seal_key in{};
+};
+
+/// One direction of a connection.
+class seal {
+ public:
+  enum class direction : bool { out, in };
+  static constexpr std::size_t head_bytes = 4, tag_bytes = 16;
+  /// Text of a record, at most.
+  static constexpr std::size_t text_most = 32 << 10;
+  static constexpr std::size_t record_most = head_bytes + text_most + tag_bytes;
+  /// Far fewer than would tell something of a key; then the next key is made of it.
+  static constexpr std::uint64_t records_of_a_key = std::uint64_t{1} << 24;
+
+  /// Throws sojourn::error where libcrypto cannot be loaded, or has no such cipher.
+  seal(const seal_key& key, direction which, std::uint64_t records = records_of_a_key);
+
+  /// Begins a record of so many bytes of text.
+  void begin(std::byte* head, std::size_t bytes);
+  /// The next bytes of it, from one form to the other. Both may be at the same place.
+  void go_on(std::byte* to, const std::byte* from, std::size_t bytes);
+  /// `out`: writes the tag. `in`: whether it is right.
+  bool end(std::byte* tag);
+
+ private:
+  void take_next_key();
+
+  struct freed_by_library {
+    void operator()(libcrypto::cipher_state* state) const { crypto().free_state(state); }
+  };
+  const libcrypto& library_;
+  std::unique_ptr<libcrypto::cipher_state, freed_by_library> state_;
+  seal_key key_;
+  bool encrypts_;
+  std::uint64_t records_of_key_;
+  std::uint64_t number_ = 0;
+};
+
+class sealed_socket {
+ public:
+  /// `socket` does not block, and stays the caller's. Throws as seal does.
+  sealed_socket(int socket, const seal_keys& keys);
+
+  /// As sendmsg(2): how many bytes of the parts were taken, 0 if there are none, or -1 and errno:
+  /// none for now (EAGAIN) or for ever. What was taken leaves at once, or with later calls.
+  ssize_t send(std::span<const iovec> parts);
+  /// Something that was taken has not left.
+  bool has_unsent() const { return out_at_ != out_end_; }
+
+  /// As recvmsg(2): how many bytes came, fewer than there is room for only when no more have come;
+  /// 0 at the end; or -1 and errno, EBADMSG for what the other end has not sent.
+  ssize_t receive(std::span<const iovec> parts);
+  /// Something has come that receive() would give without asking the socket.
+  bool has_received() const { return !left_.empty() || has_record(); }
+
+ private:
+  bool flush();
+  std::size_t take_what_is_left(std::span<const iovec> parts);
+  bool has_record() const;
+  bool open_record(std::span<const iovec> parts, std::size_t& skip);
+  void make_room();
+
+  static constexpr std::size_t records_at_once = 4;
+  static constexpr std::size_t buffer_bytes = records_at_once * seal::record_most;
+
+  int socket_;
+  seal out_seal_;
+  seal in_seal_;
+  std::unique_ptr<std::byte[]> out_;
+  std::size_t out_at_ = 0;
+  std::size_t out_end_ = 0;
+  std::unique_ptr<std::byte[]> in_;
+  std::size_t in_at_ = 0;
+  std::size_t in_end_ = 0;
+  std::span<const std::byte>
+      left_;  ///< Text in `in_`, of a record that had more than was asked for.
+  bool is_bad_ = false;
+};
+
+}  // namespace sojourn::detail
