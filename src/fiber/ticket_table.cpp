@@ -104,21 +104,32 @@ void free_ticket(ticket* t) {
 
 namespace {
 
+inline void wake(piece* waiter) {
+  waiter->waits = wait_cause::none;
+  make_ready(waiter, 1);
+}
+
 /// Handles a result that has no reader. True when the ticket is free again; false when the ticket
 /// has to keep the result after all.
 [[gnu::noinline]] bool taken_without_reader(ticket* t, const void* bytes, std::size_t size,
                                             outcome how) {
-  if (t->taken_by == taker::memory) {
+  if (t->taken_by != taker::nobody) {
     landing there;
     std::memcpy(&there, t->small, sizeof there);
     if (how == outcome::value && size == there.bytes) {
-      copy_short(there.into, bytes, size);
+      if (t->taken_by == taker::memory) {
+        copy_short(there.into, bytes, size);
+      } else if (bytes != there.into) {
+        return true;  // another answer is on its way into the place
+      }
+      piece* const waiter = std::exchange(t->waiter, nullptr);
       free_ticket(t);
-      there.landed(there.context);
+      if (waiter != nullptr) wake(waiter);
+      if (there.landed != nullptr) there.landed(there.context);
       return true;
     }
     t->taken_by = taker::asker;
-    there.failed(there.context, t->id);
+    if (there.failed != nullptr) there.failed(there.context, t->id);
     return false;
   }
   if (how == outcome::exception) {
@@ -133,9 +144,7 @@ inline void tell(ticket* t, std::size_t size, outcome how) {
   t->bytes = static_cast<std::uint32_t>(size);
   t->has = how;
   if (t->waiter != nullptr) {
-    t->waiter->waits = wait_cause::none;
-    make_ready(t->waiter, 1);
-    t->waiter = nullptr;
+    wake(std::exchange(t->waiter, nullptr));
   } else if (t->notify != nullptr) {
     // Who has been told reads no more: the result may be asked for from another rank.
     std::exchange(t->notify, nullptr)(t->notify_context);
@@ -182,6 +191,15 @@ void land_result(ticket* t, const landing& there) {
   static_assert(sizeof there <= ticket::inline_bytes);
   std::memcpy(t->small, &there, sizeof there);
   t->taken_by = taker::memory;
+}
+
+std::byte* begin_to_fill(ticket* t, std::size_t bytes) {
+  if (t->taken_by != taker::memory) return nullptr;
+  landing there;
+  std::memcpy(&there, t->small, sizeof there);
+  if (!there.stays || there.bytes != bytes) return nullptr;
+  t->taken_by = taker::filled_memory;
+  return static_cast<std::byte*>(there.into);
 }
 
 namespace {

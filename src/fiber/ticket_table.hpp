@@ -23,18 +23,22 @@ class file_reader;
 enum class outcome : std::uint8_t { none, value, exception, kept, thrown };
 
 /// Who takes a result: whoever asks for the ticket; nobody, so that the ticket is freed when the
-/// result comes; or memory of this rank, as the ticket's `landing` says.
-enum class taker : std::uint8_t { asker, nobody, memory };
+/// result comes; or memory of this rank, as the ticket's `landing` says, which may be being filled.
+enum class taker : std::uint8_t { asker, nobody, memory, filled_memory };
 
 /// Where a result is copied when it comes, without a reader. Lies in the ticket.
 struct landing {
   void* into;
   std::uint64_t bytes;
-  void (*landed)(void* context);  ///< Called once the bytes are there; the ticket is free then.
+  /// Called once the bytes are there; the ticket is free then. Or null.
+  void (*landed)(void* context) = nullptr;
   /// Called instead for an exception, or a result that has not `bytes` bytes: the ticket keeps the
-  /// result, for a reader again.
-  void (*failed)(void* context, ticket_id id);
-  void* context;
+  /// result, for a reader again. Or null.
+  void (*failed)(void* context, ticket_id id) = nullptr;
+  void* context = nullptr;
+  /// The place is there until one of the two would be called, so the bytes may come into it one by
+  /// one.
+  bool stays = false;
 };
 
 struct ticket {
@@ -94,6 +98,9 @@ inline bool ticket_is_open(ticket_id id) { return find_ticket(id) != nullptr; }
 /// When the result of `t` comes, it goes where `there` says. Requires: the result is not here yet,
 /// and nobody waits for it.
 void land_result(ticket* t, const landing& there);
+/// The place for a result of so many bytes that is about to come for `t`, and is to be written
+/// there before it is completed; null when there is none that stays. Once for each ticket.
+std::byte* begin_to_fill(ticket* t, std::size_t bytes);
 
 /// A new ticket, for the answer to a request to rank `asked` (-1: to no request).
 ticket* open_ticket(int asked);

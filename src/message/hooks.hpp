@@ -2,6 +2,7 @@
 // What the floors above do for the dispatcher.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "message/runtime_message.hpp"
@@ -22,11 +23,18 @@ struct scope_wire {
   void (*gather)();
 };
 
-/// Each member is filled in once, by the floor that it belongs to, before main begins. `scopes` and
-/// `tell` are called on any stack, `interrupted` in a signal handler, all others on the scheduler's
-/// stack.
+/// Each member is filled in once, by the floor that it belongs to, before main begins. `scopes`,
+/// `place_of_reply` and `tell` are called on any stack, `interrupted` in a signal handler, all
+/// others on the scheduler's stack.
 struct dispatcher_hooks {
   scope_wire scopes;  ///< rpc
+  /// Where the payload of a long reply belongs that has begun to come (transport::reply_place).
+  /// (rpc)
+  std::byte* (*place_of_reply)(int source, std::uint16_t handler, std::uint16_t flags,
+                               std::uint64_t ticket, std::size_t bytes) =
+      [](int, std::uint16_t, std::uint16_t, std::uint64_t, std::size_t) -> std::byte* {
+    return nullptr;
+  };
   /// A message that lets a fiber go on is about to be sent: sends what must arrive before it. False
   /// when there is no room for that now; of the reply class there always is. Only after
   /// share_memory(). Any stack. (shared)

@@ -87,6 +87,7 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
   void* room = runtime_memory(sizeof(active_transport));
   dispatcher.transport =
       ::new (room) active_transport(transport_memory, rank, ranks, cores, 0, hosts);
+  dispatcher.transport->place_replies(on_dispatch.place_of_reply);
   dispatcher.looks_until_idle =
       dispatcher.transport->spins_for_replies() ? looks_until_idle : looks_until_idle_when_crowded;
   dispatcher.own.attach(rank, dispatcher.transport->payload_max());

@@ -303,14 +303,32 @@ void close_to_other_programs() {
   }
 }
 
-void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket,
-                const void* bytes, std::size_t size) {
+namespace {
+
+void count_reply(int to, runtime_message kind, std::size_t bytes) {
   if (counts_as_traffic(static_cast<std::uint16_t>(kind))) {
     ++dispatcher.moved.sent;
   } else {
     ++dispatcher.moved_collective.sent;
   }
-  if (to != job.me) count_message(kind, size);
+  if (to != job.me) count_message(kind, bytes);
+}
+
+}  // namespace
+
+bool lend_reply(int to, runtime_message kind, ticket_id ticket, const transport::loan& payload) {
+  // Whatever waits goes first, and so does what is told before a fiber goes on.
+  if (dispatcher.peers[static_cast<std::size_t>(to)].replies_waiting != 0 ||
+      !dispatcher.transport->lend(to, message_class::reply, static_cast<std::uint16_t>(kind), 0,
+                                  ticket, payload))
+    return false;
+  count_reply(to, kind, payload.bytes);
+  return true;
+}
+
+void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket,
+                const void* bytes, std::size_t size) {
+  count_reply(to, kind, size);
   peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
   std::byte* room = p.replies_waiting == 0
                         ? dispatcher.transport->reserve(to, message_class::reply, size)

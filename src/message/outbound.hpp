@@ -50,6 +50,9 @@ ticket_id open_answer(int rank);
 /// commit.
 std::byte* try_reserve_bundle(int to, std::size_t bytes);
 void commit_bundle(int to, runtime_message handler, std::uint16_t flags);
+/// As send_reply, of a long payload that is not copied (transport::lend). False, and nothing is
+/// done, where it is to be copied.
+bool lend_reply(int to, runtime_message kind, ticket_id ticket, const transport::loan& payload);
 /// Says whether a bundle of calls for `to` waits: if so, whatever else is sent there first sends
 /// the bundle.
 void hold_back(int to, bool held);

@@ -3,6 +3,7 @@
 // each other's memory, and messages where neither is so, or where a short read is answered sooner.
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <vector>
 
 #include "base/check.hpp"
@@ -10,6 +11,7 @@
 #include "memory/address_map.hpp"
 #include "message/dispatcher.hpp"
 #include "message/message_reader.hpp"
+#include "rpc/read_in_parts.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/owner.hpp"
@@ -78,37 +80,17 @@ void in_turns(std::size_t bytes, std::size_t at_once, Copy copy) {
   }
 }
 
-/// Sends requests for the parts of a copy, a few at a time; take(ticket, offset, bytes) takes the
-/// answer to each.
-template <class Fill, class Take>
-void by_messages(int owner, runtime_message kind, std::uint64_t address, std::size_t bytes,
-                 bool carries_data, Fill fill, Take take) {
-  struct in_flight {
-    ticket_id ticket;
-    std::size_t offset;
-    std::size_t bytes;
-  };
-  std::vector<in_flight> flying;
-  std::size_t next = 0;
-  auto take_first = [&] {
-    in_flight f = flying.front();
-    flying.erase(flying.begin());
-    take(f.ticket, f.offset, f.bytes);
-  };
-  while (next < bytes) {
-    if (flying.size() == in_flight_max) take_first();
-    std::size_t n = std::min(bytes - next, sent_at_once);
-    bulk_request r{address + next, n};
-    std::byte* room = reserve_request(owner, sizeof r + (carries_data ? n : 0));
-    std::memcpy(room, &r, sizeof r);
-    fill(room + sizeof r, next, n);
-    ticket_id ticket = open_answer(owner);
-    if (owner != job.me) ++counts.bulk_messages;
-    commit_message(owner, message_class::request, kind, 0, ticket);
-    flying.push_back({ticket, next, n});
-    next += n;
-  }
-  while (!flying.empty()) take_first();
+/// Asks for a part of a copy, or sends it: `from`, unless that is null. Returns the ticket of the
+/// answer.
+ticket_id send_part(int owner, runtime_message kind, const bulk_request& part,
+                    const std::byte* from) {
+  std::byte* room = reserve_request(owner, sizeof part + (from != nullptr ? part.bytes : 0));
+  std::memcpy(room, &part, sizeof part);
+  if (from != nullptr) std::memcpy(room + sizeof part, from, part.bytes);
+  const ticket_id ticket = open_answer(owner);
+  if (owner != job.me) ++counts.bulk_messages;
+  commit_message(owner, message_class::request, kind, 0, ticket);
+  return ticket;
 }
 
 std::uint32_t* copies_before_asking;  // for each rank
@@ -187,11 +169,10 @@ void bulk_get(std::uint64_t from, void* to, std::size_t bytes) {
     counts.bulk_copies += bytes;
     return;
   }
-  counts.bulk_copies += 3 * bytes;  // into the message, into the ticket, into place
-  by_messages(
-      owner, runtime_message::bulk_get, from, bytes, false,
-      [](std::byte*, std::size_t, std::size_t) {},
-      [&](ticket_id ticket, std::size_t at, std::size_t n) { ticket_take(ticket, into + at, n); });
+  counts.bulk_copies += (1 + parts_in_flight(to).copies()) * bytes;  // the owner's into a message
+  read_in_parts(into, bytes, sent_at_once, [&](std::size_t at, std::size_t n) {
+    return send_part(owner, runtime_message::bulk_get, {from + at, n}, nullptr);
+  });
 }
 
 void bulk_put(const void* from, std::uint64_t to, std::size_t bytes) {
@@ -223,10 +204,19 @@ void bulk_put(const void* from, std::uint64_t to, std::size_t bytes) {
     return;
   }
   counts.bulk_copies += 2 * bytes;  // into the message, into place
-  by_messages(
-      owner, runtime_message::bulk_put, to, bytes, true,
-      [&](std::byte* room, std::size_t at, std::size_t n) { std::memcpy(room, source + at, n); },
-      [](ticket_id ticket, std::size_t, std::size_t) { ticket_take(ticket, nullptr, 0); });
+  std::deque<ticket_id> flying;
+  const auto take_first = [&] {
+    const ticket_id oldest = flying.front();
+    flying.pop_front();
+    ticket_take(oldest, nullptr, 0);
+  };
+  for (std::size_t next = 0; next < bytes;) {
+    if (flying.size() == in_flight_max) take_first();
+    const std::size_t n = std::min(bytes - next, sent_at_once);
+    flying.push_back(send_part(owner, runtime_message::bulk_put, {to + next, n}, source + next));
+    next += n;
+  }
+  while (!flying.empty()) take_first();
 }
 
 }  // namespace sojourn::detail

@@ -17,6 +17,7 @@
 #include "memory/address_map.hpp"
 #include "message/dispatcher.hpp"
 #include "message/message_reader.hpp"
+#include "rpc/read_in_parts.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/detail/wire.hpp"
 #include "sojourn/rank.hpp"
@@ -156,10 +157,15 @@ constexpr int refusals_told_max = 8;
 // Between two parts of a long copy other fibers and messages get their turn.
 constexpr std::size_t copied_at_once = 8u << 20;
 constexpr std::size_t asked_at_once = 128u << 10;
-constexpr std::size_t asked_in_flight = 4;
 
+struct kept_entry {
+  std::unique_ptr<kept_values> values;
+  unsigned lent = 0;       ///< Messages that have not left, and read the values then.
+  bool has_ended = false;  ///< Nobody reads them any more.
+};
 struct keeper {
-  std::unordered_map<std::uint64_t, std::unique_ptr<kept_values>> kept;
+  std::unordered_map<std::uint64_t, kept_entry> kept;
+  std::size_t ended = 0;  ///< Of these, entries that have.
   std::uint64_t last = 0;
   std::size_t bytes = 0;
   std::deque<ticket_id> waiting;
@@ -179,18 +185,36 @@ void tell_refusal(const std::string& what) {
       told == refusals_told_max ? " (further ones are only counted, as messages_refused)" : "");
 }
 
-const kept_values* find_kept(std::uint64_t holder) {
+/// Null when they are not kept (any more).
+kept_entry* find_kept(std::uint64_t holder) {
   auto found = here().kept.find(holder);
-  return found == here().kept.end() ? nullptr : found->second.get();
+  return found == here().kept.end() || found->second.has_ended ? nullptr : &found->second;
 }
 
-/// Null when they were not kept (any more).
+/// Called wherever messages leave, also in a signal handler: what has ended is freed later.
+void part_has_left(void* entry) { --static_cast<kept_entry*>(entry)->lent; }
+
+/// A message may have come before this rank's network says that it has left.
+void free_what_has_ended() {
+  if (here().ended == 0) return;
+  here().ended -= std::erase_if(
+      here().kept, [](const auto& one) { return one.second.has_ended && one.second.lent == 0; });
+}
+
+/// Null when they are not kept (any more), or are still being sent.
 std::unique_ptr<kept_values> end_keeping_here(std::uint64_t holder) {
-  auto found = here().kept.find(holder);
-  if (found == here().kept.end()) return nullptr;
-  std::unique_ptr<kept_values> values = std::move(found->second);
-  here().bytes -= values->total();
-  here().kept.erase(found);
+  free_what_has_ended();
+  kept_entry* const found = find_kept(holder);
+  if (found == nullptr) return nullptr;
+  here().bytes -= found->values->total();
+  std::unique_ptr<kept_values> values;
+  if (found->lent == 0) {
+    values = std::move(found->values);
+    here().kept.erase(holder);
+  } else {
+    found->has_ended = true;
+    ++here().ended;
+  }
   for (; !here().waiting.empty(); here().waiting.pop_front()) {
     if (ticket* t = find_ticket(here().waiting.front())) complete_ticket(t, nullptr, 0);
   }
@@ -220,45 +244,30 @@ void refuse_read(ticket_id ticket, const read_request& r) {
 void on_kept_read(arrival& a, const read_request& r) {
   ticket_id ticket = checked_ticket(a, a.ticket);
   wire().consume(a);
-  const kept_values* kept = find_kept(r.holder);
-  if (kept == nullptr || r.bytes > asked_at_once || !kept->has(r.address, r.bytes)) {
+  kept_entry* const kept = find_kept(r.holder);
+  if (kept == nullptr || r.bytes > asked_at_once || !kept->values->has(r.address, r.bytes)) {
     return refuse_read(ticket, r);
   }
+  ++kept->lent;
+  if (lend_reply(home_of(ticket), runtime_message::result, ticket,
+                 {reinterpret_cast<const std::byte*>(r.address), r.bytes, part_has_left, kept}))
+    return;
+  --kept->lent;
   send_result(ticket, reinterpret_cast<const void*>(r.address), r.bytes);
 }
 
 /// For systems that do not let ranks copy each other's memory.
 void read_by_messages(int home, std::uint64_t holder, std::uint64_t address, std::byte* to,
                       std::size_t bytes) {
-  struct in_flight {
-    ticket_id ticket;
-    std::size_t offset;
-    std::size_t bytes;
-  };
-  std::deque<in_flight> flying;
-  auto take_first = [&] {
-    in_flight f = flying.front();
-    flying.pop_front();
-    ticket_take(f.ticket, to + f.offset, f.bytes);
-  };
-  try {
-    for (std::size_t next = 0; next < bytes;) {
-      if (flying.size() == asked_in_flight) take_first();
-      std::size_t n = std::min(bytes - next, asked_at_once);
-      read_request r{holder, address + next, n};
-      std::byte* room = reserve_request(home, sizeof r);
-      std::memcpy(room, &r, sizeof r);
-      ticket_id ticket = open_answer(home);
-      ++counts.bulk_messages;
-      commit_message(home, message_class::request, runtime_message::kept_read, 0, ticket);
-      flying.push_back({ticket, next, n});
-      next += n;
-    }
-    while (!flying.empty()) take_first();
-  } catch (...) {
-    for (const in_flight& f : flying) ticket_drop(f.ticket);
-    throw;
-  }
+  read_in_parts(to, bytes, asked_at_once, [&](std::size_t offset, std::size_t n) {
+    const read_request r{holder, address + offset, n};
+    std::byte* room = reserve_request(home, sizeof r);
+    std::memcpy(room, &r, sizeof r);
+    const ticket_id ticket = open_answer(home);
+    ++counts.bulk_messages;
+    commit_message(home, message_class::request, runtime_message::kept_read, 0, ticket);
+    return ticket;
+  });
 }
 
 /// `since_turn`: bytes copied since other fibers had their turn.
@@ -266,8 +275,8 @@ void read_kept_block(int home, std::uint64_t holder, std::uint64_t address, void
                      std::size_t bytes, std::size_t& since_turn) {
   auto* into = static_cast<std::byte*>(to);
   if (home == job.me) {
-    const kept_values* kept = find_kept(holder);
-    if (kept == nullptr || !kept->has(address, bytes)) {
+    const kept_entry* kept = find_kept(holder);
+    if (kept == nullptr || !kept->values->has(address, bytes)) {
       malformed("it refers to a block that its sender does not keep");
     }
   }
@@ -298,11 +307,11 @@ void attach_kept() {
 std::uint64_t keep_for_reader(std::unique_ptr<kept_values> values) {
   std::uint64_t holder = ++here().last;
   here().bytes += values->total();
-  here().kept.emplace(holder, std::move(values));
+  here().kept.emplace(holder, kept_entry{std::move(values)});
   return holder;
 }
 
-bool values_are_kept() { return !here().kept.empty(); }
+bool values_are_kept() { return here().kept.size() != here().ended; }
 
 void wait_for_room_to_keep(std::size_t bytes) {
   while (here().bytes != 0 && here().bytes + bytes > kept_at_once_max) {

@@ -143,7 +143,9 @@ void split_get(split_operations*& in, std::uint64_t from, void* to, std::size_t 
   }
   counts.bulk_copies += 2 * bytes;
   ++all.landing;
-  land_result(find_ticket(ticket), {to, bytes, landed, failed_to_land, &all});
+  land_result(
+      find_ticket(ticket),
+      {.into = to, .bytes = bytes, .landed = landed, .failed = failed_to_land, .context = &all});
 }
 
 void split_put(split_operations*& in, const void* from, std::uint64_t to, std::size_t bytes) {

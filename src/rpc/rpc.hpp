@@ -71,6 +71,15 @@ void fail_answers_of(int rank);
 void fail_finishes(int rank);
 void fail_collective();
 
+/// When the result of `id` comes, it is written to `into`, and its bytes may be so one by one: the
+/// place stays until wait_landed() or settle_landing() has returned. Requires: the result is not
+/// here yet; the place lies in memory of this rank that does not travel.
+void land_in_place(ticket_id id, void* into, std::size_t bytes);
+/// Suspends until it has come. Throws what came instead of it; the ticket is free in either case.
+void wait_landed(ticket_id id, std::size_t bytes);
+/// The same, whatever comes.
+void settle_landing(ticket_id id);
+
 /// From now on nobody waits for an answer: continuations among the program's variables are
 /// destroyed at its exit, which is not an error.
 void end_continuations();

@@ -77,6 +77,14 @@ void on_result(arrival& a) {
   wire().consume(a);
 }
 
+/// Where the payload of a reply belongs that has begun to come from another host.
+std::byte* place_of_result(int source, std::uint16_t handler, std::uint16_t flags, ticket_id id,
+                           std::size_t bytes) {
+  if (handler != static_cast<std::uint16_t>(runtime_message::result) || flags != 0) return nullptr;
+  ticket* t = find_ticket(id);
+  return t != nullptr && t->asked == source ? begin_to_fill(t, bytes) : nullptr;
+}
+
 /// The result of `id`, a ticket of this rank, is to go on to `to`, a ticket of another rank.
 struct forwarding {
   ticket_id id;
@@ -182,6 +190,7 @@ void attach_rpc() {
   on_message(runtime_message::result, on_result);
   on_message<ticket_id, on_forward_result>(runtime_message::forward_result);
   on_message(runtime_message::drop_ticket, on_drop_ticket);
+  on_dispatch.place_of_reply = place_of_result;
   on_fiber.dropped.kept = drop_kept_result;
   if (checked()) on_fiber.dropped.exception = name_dropped_exception;
 }
@@ -230,8 +239,10 @@ namespace {
   ticket* t = find_ticket(id);
   if (t == nullptr || t->has != outcome::none || t->asked < 0) return false;
   bool is_here = false;
-  land_result(t, {into, bytes, [](void* here) { *static_cast<bool*>(here) = true; },
-                  [](void*, ticket_id) {}, &is_here});
+  land_result(t, {.into = into,
+                  .bytes = bytes,
+                  .landed = [](void* here) { *static_cast<bool*>(here) = true; },
+                  .context = &is_here});
   while (!is_here && t->has == outcome::none && take_reply_in_place(t->asked)) {
   }
   if (!is_here) t->taken_by = taker::asker;
@@ -253,6 +264,38 @@ namespace {
 }
 
 }  // namespace
+
+void land_in_place(ticket_id id, void* into, std::size_t bytes) {
+  land_result(find_ticket(id), {.into = into, .bytes = bytes, .stays = true});
+}
+
+namespace {
+
+/// Suspends until `id` has landed, and is null then, or has what came instead.
+ticket* wait_for_landing(ticket_id id) {
+  for (;;) {
+    SOJOURN_CHECK(home_of(id) == job.me, "a fiber has left the rank that it reads memory for");
+    ticket* t = find_ticket(id);
+    while (t != nullptr && t->has == outcome::none && take_reply_in_place(t->asked))
+      t = find_ticket(id);
+    if (t == nullptr || t->has != outcome::none) return t;
+    // The fiber may be woken early.
+    wait_for(t);
+  }
+}
+
+}  // namespace
+
+void wait_landed(ticket_id id, std::size_t bytes) {
+  ticket* t = wait_for_landing(id);
+  if (t == nullptr) return;
+  if (is_exception(t->has)) rethrow_and_free(t);
+  refuse_result(t, bytes);
+}
+
+void settle_landing(ticket_id id) {
+  if (wait_for_landing(id) != nullptr) ticket_drop(id);
+}
 
 void ticket_take(ticket_id id, void* into, std::size_t bytes) {
   if (bytes > ticket::inline_bytes && landed_in_place(id, into, bytes)) return;

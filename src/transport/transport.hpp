@@ -61,6 +61,21 @@ class transport {
   /// a long message as well, goes while this rank polls or waits.
   virtual void commit(int to, message_class kind, std::uint16_t handler, std::uint16_t flags,
                       std::uint64_t ticket) = 0;
+  /// A payload that lies elsewhere, and stays as it is there until `returned(context)` is called:
+  /// when it has left, or its receiver is lost. Any stack, also in a signal handler.
+  struct loan {
+    const std::byte* from;
+    std::size_t bytes;
+    void (*returned)(void* context);
+    void* context;
+  };
+  /// Commits a message with this payload, which is not copied. False, and nothing is done, when
+  /// there is no room now, or payloads to that rank are copied anyway. The payload may be returned
+  /// before this returns.
+  virtual bool lend(int, message_class, std::uint16_t /* handler */, std::uint16_t /* flags */,
+                    std::uint64_t /* ticket */, const loan&) {
+    return false;
+  }
   /// Sets a request aside that has been reserved and is not committed: until it is taken up again,
   /// replies can be reserved and committed. Without one it does nothing.
   struct unfinished {
@@ -114,6 +129,15 @@ class transport {
   /// of this rank waits for, and sleepers::wake end the sleep, whenever they come.
   virtual void wait(bool (*other_work)(), void (*around_sleep)(bool falls_asleep) = nullptr,
                     std::uint64_t deadline_ns = never_ns) = 0;
+
+  /// Where the payload of a long reply belongs that begins to come from another host, so that it
+  /// needs no copy: memory that stays until the reply is delivered, with this place as its payload
+  /// however that is aligned, or its source is lost. Null when the transport is to find room. Any
+  /// stack.
+  using reply_place = std::byte*(int source, std::uint16_t handler, std::uint16_t flags,
+                                 std::uint64_t ticket, std::size_t bytes);
+  /// Asks `place` from now on. A transport that has other room need not ask.
+  virtual void place_replies(reply_place*) {}
 
   /// The rank has ended in the middle of the job, and all that came from it has been read: from now
   /// on there is room for whatever goes to it, which nobody reads.

@@ -115,6 +115,106 @@ TEST(far_link, what_came_before_a_connection_ended_arrives_though_this_rank_send
   }
 }
 
+/// A reply that has a place is received there, and no other memory is taken for it.
+template <class Job>
+void reply_comes_where_it_belongs() {
+  static std::vector<std::byte> place;
+  static constexpr std::size_t bytes = 1'000'000;
+  place.assign(bytes + 3, std::byte{0});
+  Job job(2);
+  job.at(1).place_replies([](int source, std::uint16_t handler, std::uint16_t flags,
+                             std::uint64_t ticket, std::size_t length) -> std::byte* {
+    EXPECT_EQ(source, 0);
+    EXPECT_EQ(handler, 5);
+    EXPECT_EQ(flags, 6);
+    EXPECT_EQ(length, bytes);
+    return ticket == 7 ? place.data() + 1 : nullptr;
+  });
+  ASSERT_TRUE(send(job.at(0), 1, message_class::reply, 8, bytes, 5, 6));
+  ASSERT_TRUE(send(job.at(0), 1, message_class::reply, 7, bytes, 5, 6));
+  std::vector<const std::byte*> came;
+  for (int i = 0; i < 10'000 && came.size() < 2; ++i) {
+    job.settle();
+    struct context {
+      sojourn::detail::transport& at;
+      std::vector<const std::byte*>& came;
+    } c{job.at(1), came};
+    job.at(1).poll(
+        [](sojourn::detail::arrival& m, void* p) {
+          auto& to = *static_cast<context*>(p);
+          EXPECT_EQ(m.bytes, bytes);
+          bool is_right = true;
+          for (std::size_t b = 0; b < m.bytes; ++b)
+            is_right &= m.payload[b] == std::byte{byte_of(m.ticket, b)};
+          EXPECT_TRUE(is_right);
+          to.came.push_back(m.payload);
+          to.at.consume(m);
+          return false;
+        },
+        &c, 10);
+  }
+  ASSERT_EQ(came.size(), 2u);
+  EXPECT_NE(came[0], place.data() + 1);
+  EXPECT_EQ(came[1], place.data() + 1);
+  EXPECT_EQ(place.front(), std::byte{0});
+  EXPECT_EQ(place[bytes + 1], std::byte{0});
+}
+
+TEST(far_link, a_long_reply_comes_where_it_belongs) {
+  reply_comes_where_it_belongs<far_job>();
+  reply_comes_where_it_belongs<far_sealed_job>();
+  if (ucx_job::is_here()) reply_comes_where_it_belongs<ucx_job>();
+}
+
+/// A payload that is lent is read where it lies, and returned once: when it has left, or when the
+/// rank that it goes to is lost.
+template <class Job>
+void payloads_are_lent_and_returned() {
+  constexpr std::size_t length = 100'000;
+  constexpr std::uint64_t ticket = 9;
+  std::vector<std::byte> mine(length);
+  for (std::size_t i = 0; i < length; ++i) mine[i] = std::byte{byte_of(ticket, i)};
+  int returned = 0;
+  const sojourn::detail::transport::loan lent{
+      mine.data(), length, [](void* count) { ++*static_cast<int*>(count); }, &returned};
+  Job job(2);
+  // There is room for some that nobody reads.
+  int given = 0;
+  while (given < 100 && job.at(0).lend(1, message_class::reply, 1, 0, ticket, lent)) ++given;
+  EXPECT_GT(given, 4);
+  job.settle();
+  EXPECT_LT(returned, given);
+  int came = 0;
+  for (int i = 0; i < 10'000 && came < given - 2; ++i) {
+    for (const auto& m : poll(job.at(1), 1)) {
+      EXPECT_TRUE(content_is_right(m));
+      EXPECT_EQ(m.bytes.size(), length);
+      ++came;
+    }
+    job.settle();
+  }
+  EXPECT_GE(came, given - 2);
+  EXPECT_GE(returned, came);
+  job.at(0).lose(1);
+  EXPECT_EQ(returned, given);
+  // What is short is copied anyway.
+  EXPECT_FALSE(
+      job.at(0).lend(1, message_class::reply, 1, 0, ticket, {mine.data(), 100, nullptr, nullptr}));
+}
+
+TEST(far_link, payloads_are_lent_and_returned_once) {
+  payloads_are_lent_and_returned<far_job>();
+  payloads_are_lent_and_returned<far_sealed_job>();
+  if (ucx_job::is_here()) payloads_are_lent_and_returned<ucx_job>();
+}
+
+TEST(far_link, payloads_for_ranks_of_the_same_host_are_copied) {
+  far_job job(4);
+  std::vector<std::byte> mine(100'000);
+  EXPECT_FALSE(job.at(0).lend(1, message_class::reply, 1, 0, 1,
+                              {mine.data(), mine.size(), nullptr, nullptr}));
+}
+
 TEST(far_link, a_bell_that_rings_late_costs_one_look) {
   far_job job(2);
   job.ring(1);

@@ -61,6 +61,8 @@ void much_there_and_back() {
       // Checked mode asks the owner first whether there is as much.
       CHECK_EQUAL(used.messages(), sojourn::detail::checked() ? 1 : 0);
     }
+    // Between hosts: into a message there, and from the network into place.
+    if (!is_near(rank_count() - 1)) CHECK_EQUAL(used.bulk_copies, 2 * much);
     other.get();
     CHECK(turns > static_cast<long>(much >> 25));  // one for each 32 MiB at the least
     std::size_t wrong = 0;

@@ -218,8 +218,12 @@ far_rank::incoming far_rank::begin(const far_frame& head) {
   coming_ = message;
   coming_kind_ = static_cast<message_class>(head.kind);
   if (!has_long_payload) return {shm::payload_of(message, bytes), true, nullptr};
-  void* room = memory_->allocate(head.bytes, shm::line);
-  coming_long_ = {static_cast<std::byte*>(room), head.bytes};
+  std::byte* at = nullptr;
+  if (place_ != nullptr && coming_kind_ == message_class::reply)
+    at = place_(source_, head.handler, head.flags, head.ticket, head.bytes);
+  const bool is_placed = at != nullptr;
+  if (!is_placed) at = static_cast<std::byte*>(memory_->allocate(head.bytes, shm::line));
+  coming_long_ = {at, head.bytes, is_placed};
   return {coming_long_.at, true, nullptr};
 }
 
@@ -231,17 +235,17 @@ void far_rank::arrived() {
   w.in.commit(coming_);
   w.came = shm::number_after(w.came);
   coming_ = nullptr;
-  coming_long_ = {nullptr, 0};
+  coming_long_ = {};
 }
 
 void far_rank::abandon() {
   if (coming_long_.at != nullptr) free_payload(coming_long_);
   coming_ = nullptr;
-  coming_long_ = {nullptr, 0};
+  coming_long_ = {};
 }
 
 void far_rank::free_payload(const far_payload& payload) {
-  memory_->deallocate(payload.at, payload.bytes, shm::line);
+  if (!payload.is_placed) memory_->deallocate(payload.at, payload.bytes, shm::line);
 }
 
 void far_rank::lose() {

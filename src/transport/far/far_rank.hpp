@@ -40,6 +40,7 @@ static_assert(sizeof(far_frame) == header_bytes);
 struct far_payload {
   std::byte* at;
   std::uint64_t bytes;
+  bool is_placed;  ///< Where transport::reply_place has said: nothing is given back.
 };
 
 class far_rank {
@@ -76,6 +77,11 @@ class far_rank {
   void attach(shm::ring_writer (&out)[2], shm::ring_reader (&in)[2], bool stamps);
   /// Messages have been read, more than the other rank should be left without knowing of.
   void note_read() { tells_what_was_read_ = true; }
+  /// Of what comes from this rank, whose number is `source`: see transport.hpp.
+  void place_replies(int source, transport::reply_place* place) {
+    source_ = source;
+    place_ = place;
+  }
   /// Gives back the payload of a long message that has come.
   void free_payload(const far_payload& payload);
 
@@ -164,7 +170,9 @@ class far_rank {
   // What begin() has made room for.
   shm::message_header* coming_ = nullptr;
   message_class coming_kind_ = message_class::request;
-  far_payload coming_long_{nullptr, 0};
+  far_payload coming_long_{};
+  int source_ = -1;
+  transport::reply_place* place_ = nullptr;
 };
 
 }  // namespace sojourn::detail

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -116,6 +117,43 @@ TEST(far_rank, a_message_goes_over_whole) {
     EXPECT_EQ(b.read(request), (end::message{77, bytes, true}));
     EXPECT_TRUE(a.long_ones.empty()) << "its memory is not given back";
   }
+}
+
+TEST(far_rank, a_long_reply_comes_where_it_belongs) {
+  static std::vector<std::byte> place;
+  static std::uint64_t asked_for;
+  const auto place_of = [](int source, std::uint16_t, std::uint16_t, std::uint64_t ticket,
+                           std::size_t bytes) -> std::byte* {
+    EXPECT_EQ(source, 3);
+    EXPECT_EQ(bytes, 20'000u);
+    asked_for = ticket;
+    return ticket == 7 ? place.data() + 1 : nullptr;
+  };
+  place.assign(20'002, std::byte{0});
+  end a, b;
+  b.other.place_replies(3, place_of);
+  // Neither requests nor short replies are asked about.
+  ASSERT_TRUE(a.write(request, 7, 20'000) && a.write(reply, 7, 100));
+  EXPECT_EQ(carry(a, b), 2);
+  EXPECT_EQ(asked_for, 0u);
+  EXPECT_EQ(b.read(request), (end::message{7, 20'000, true}));
+  EXPECT_EQ(b.read(reply), (end::message{7, 100, true}));
+  ASSERT_TRUE(a.write(reply, 8, 20'000) && a.write(reply, 7, 20'000));
+  EXPECT_EQ(carry(a, b, 1), 1);
+  EXPECT_EQ(asked_for, 8u);
+  EXPECT_EQ(std::ranges::count(place, std::byte{0}), 20'002);
+  EXPECT_EQ(carry(a, b), 1);
+  EXPECT_EQ(asked_for, 7u);
+  EXPECT_EQ(std::ranges::count(place, std::byte{7}), 20'000);
+  EXPECT_TRUE(place.front() == std::byte{0} && place.back() == std::byte{0});
+  EXPECT_EQ(b.read(reply), (end::message{8, 20'000, true}));
+  EXPECT_EQ(b.read(reply), (end::message{7, 20'000, true}));
+  // What does not come any more is not given back, for it was not taken.
+  ASSERT_TRUE(a.write(reply, 7, 20'000));
+  far_rank::outgoing f;
+  ASSERT_TRUE(a.other.next(f));
+  EXPECT_EQ(b.other.begin(f.head).room, place.data() + 1);
+  b.other.abandon();
 }
 
 TEST(far_rank, requests_that_nobody_reads_hold_up_no_reply_and_take_bounded_memory) {

@@ -79,6 +79,12 @@ struct long_payload {
   }
 };
 
+/// In place of it for what lies in memory of this rank, to a rank of another host: of no blocks.
+struct lent_payload {
+  long_payload lies;
+  transport::loan lent;
+};
+
 }  // namespace
 
 layout::layout(int all, int on_this_host) : ranks(all), near(on_this_host) {
@@ -114,10 +120,18 @@ struct shm_transport::far_ranks final : far_rank::long_messages {
 
   std::span<const std::byte> payload(const message_header& message) const override {
     const auto* lies = reinterpret_cast<const long_payload*>(&message + 1);
+    if (lies->block_count == 0) {
+      const loan& lent = reinterpret_cast<const lent_payload*>(&message + 1)->lent;
+      return {lent.from, lent.bytes};
+    }
     return {of.blocks_of(of.rank_) + lies->first_block * of.layout_.block_bytes, lies->bytes};
   }
   void free(const message_header& message) override {
     const auto* lies = reinterpret_cast<const long_payload*>(&message + 1);
+    if (lies->block_count == 0) {
+      const loan lent = reinterpret_cast<const lent_payload*>(&message + 1)->lent;
+      return lent.returned(lent.context);
+    }
     for (std::uint32_t i = 0; i < lies->block_count; ++i) {
       of.wake_[of.rank_].block_in_use[lies->first_block + i].store(0, std::memory_order_release);
     }
@@ -308,6 +322,18 @@ std::byte* shm_transport::reserve_long(int to, message_class kind, std::size_t b
   return blocks_of(rank_) + static_cast<std::size_t>(first) * layout_.block_bytes;
 }
 
+bool shm_transport::lend(int to, message_class kind, std::uint16_t handler, std::uint16_t flags,
+                         std::uint64_t ticket, const loan& payload) {
+  if (!is_far(to) || header_bytes + payload.bytes <= short_max_) return false;
+  message_header* header = peers_[to].out[at(kind)].reserve(header_bytes + sizeof(lent_payload));
+  if (header == nullptr) return false;
+  reserved_ = header;
+  long_flag_ = flag_long;
+  ::new (static_cast<void*>(header + 1)) lent_payload{{0, 0, payload.bytes}, payload};
+  commit(to, kind, handler, flags, ticket);
+  return true;
+}
+
 bool shm_transport::has_room(int to, message_class kind, std::size_t bytes) const {
   bytes += header_bytes;
   const ring_writer& ring = peers_[to].out[at(kind)];
@@ -379,6 +405,12 @@ int shm_transport::poll_replies(bool (*deliver)(arrival&, void*), void* context,
   }
   far_->carrier.pump(false);
   return take_replies(deliver, context, most, only);
+}
+
+void shm_transport::place_replies(reply_place* place) {
+  for (int r = 0; r < ranks_; ++r) {
+    if (is_far(r)) far_->at(r)->place_replies(r, place);
+  }
 }
 
 void shm_transport::enter_handler(interrupted what) {

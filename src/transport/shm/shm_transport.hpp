@@ -116,6 +116,9 @@ class shm_transport final : public transport {
       wake(to);
   }
 
+  bool lend(int to, message_class kind, std::uint16_t handler, std::uint16_t flags,
+            std::uint64_t ticket, const loan& payload) override;
+
   unfinished set_aside() override {
     const unfinished message{reserved_, long_flag_};
     long_flag_ = 0;
@@ -134,6 +137,7 @@ class shm_transport final : public transport {
   int poll(bool (*deliver)(arrival&, void*), void* context, int most) override;
   int poll_replies(bool (*deliver)(arrival&, void*), void* context, int most, int only) override;
   void enter_handler(interrupted what) override;
+  void place_replies(reply_place* place) override;
   void prepare(int to, message_class kind) override { peers_[to].out[at(kind)].prepare(); }
   bool spins_for_replies() const override { return spins_for_replies_; }
   void give_core_away() override;

@@ -139,11 +139,13 @@ bool stream::receive(far_rank& from, bool& moved) {
   // What has been decrypted, nothing would wake this rank for later.
   for (std::size_t taken = 0;
        taken < turn_bytes || (sealed_ != nullptr && sealed_->has_received());) {
-    // First what the message that is coming lacks, where it belongs.
-    iovec parts[2] = {{room_left_.data(), room_left_.size()},
-                      {in_.get() + in_end_, in_bytes - in_end_}};
+    // First what the message that is coming lacks, where it belongs. Of what follows a long one,
+    // little more than the next head: the payload that it may have is received in place, too.
+    const std::size_t behind = std::min(
+        in_bytes - in_end_, room_left_.size() < in_place_from ? in_bytes : behind_long_bytes);
+    iovec parts[2] = {{room_left_.data(), room_left_.size()}, {in_.get() + in_end_, behind}};
     iovec* const first = room_left_.empty() ? parts + 1 : parts;
-    const std::size_t asked = room_left_.size() + in_bytes - in_end_;
+    const std::size_t asked = room_left_.size() + behind;
     msghdr message{};
     message.msg_iov = first;
     message.msg_iovlen = static_cast<std::size_t>(parts + 2 - first);

@@ -52,6 +52,8 @@ class stream {
   static constexpr std::size_t in_bytes = 256 << 10;
   /// Messages from this length on are not copied into the buffer.
   static constexpr std::size_t in_place_from = 8 << 10;
+  /// How much is taken into the buffer of what comes behind such a message.
+  static constexpr std::size_t behind_long_bytes = 4 << 10;
   /// How much is taken in before others have their turn.
   static constexpr std::size_t turn_bytes = 1 << 20;
 
