@@ -31,8 +31,9 @@ std::string lacks(const optional_library& library, libcrypto& all) {
 libcrypto load() {
   if (is_linked_statically()) {
     throw error(
-        "jobs on several hosts need OpenSSL's libcrypto, which a statically linked program cannot "
-        "load; link the program dynamically");
+        "what hosts of a job say to each other is proven and encrypted by OpenSSL's libcrypto, "
+        "which "
+        "a statically linked program cannot load: link the program dynamically");
   }
   std::string why;
   for (const char* name : {"libcrypto.so.3", "libcrypto.so.1.1"}) {

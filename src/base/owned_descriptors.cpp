@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/owned_descriptors.hpp"
 
-#include <fcntl.h>
+#include <dirent.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <climits>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 
 // The C library's own names of close() and dup2(). The program's calls do not use them.
@@ -26,28 +26,15 @@ namespace {
 constexpr unsigned most = 65'536;
 std::atomic<std::uint64_t> owned[most / 64];
 
+/// Whose they are. Children of fork(), vfork() and the like have others, or copies.
+std::atomic<pid_t> owner;
+
 std::uint64_t bit(unsigned descriptor) { return std::uint64_t{1} << (descriptor % 64); }
-
-bool is_owned(unsigned descriptor) {
-  return descriptor < most &&
-         (owned[descriptor / 64].load(std::memory_order_relaxed) & bit(descriptor)) != 0;
-}
-
-/// The first one from `first` to `last`.
-std::optional<unsigned> next_owned(unsigned first, unsigned last) {
-  for (unsigned d = first; d <= last && d < most; ++d) {
-    if (owned[d / 64].load(std::memory_order_relaxed) == 0) {
-      d |= 63;
-    } else if (is_owned(d)) {
-      return d;
-    }
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 
 void own_descriptor(int descriptor) {
+  owner.store(getpid(), std::memory_order_relaxed);
   const auto d = static_cast<unsigned>(descriptor);
   if (d < most) owned[d / 64].fetch_or(bit(d), std::memory_order_relaxed);
 }
@@ -56,10 +43,6 @@ void close_owned(int descriptor) {
   const auto d = static_cast<unsigned>(descriptor);
   if (d < most) owned[d / 64].fetch_and(~bit(d), std::memory_order_relaxed);
   __close(descriptor);
-}
-
-void disown_descriptors() {
-  for (auto& word : owned) word.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace sojourn::detail
@@ -79,16 +62,50 @@ namespace sojourn::detail {
 
 namespace {
 
+bool is_owned(unsigned descriptor) {
+  return descriptor < most &&
+         (owned[descriptor / 64].load(std::memory_order_relaxed) & bit(descriptor)) != 0 &&
+         getpid() == owner.load(std::memory_order_relaxed);
+}
+
+/// The first one from `first` to `last`.
+std::optional<unsigned> next_owned(unsigned first, unsigned last) {
+  for (unsigned d = first; d <= last && d < most; ++d) {
+    if (owned[d / 64].load(std::memory_order_relaxed) == 0) {
+      d |= 63;
+    } else if (is_owned(d)) {
+      return d;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Where the system has no close_range(), or does not allow it.
+void close_one_by_one(unsigned first, unsigned last) {
+  DIR* const all = opendir("/proc/self/fd");
+  if (all != nullptr) {
+    while (const dirent* entry = readdir(all)) {
+      const auto d = static_cast<unsigned>(std::strtoul(entry->d_name, nullptr, 10));
+      if (entry->d_name[0] != '.' && d >= first && d <= last &&
+          d != static_cast<unsigned>(dirfd(all)))
+        __close(static_cast<int>(d));
+    }
+    closedir(all);
+    return;
+  }
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const auto end = static_cast<unsigned>(std::min<rlim_t>(limit.rlim_cur, most));
+  for (unsigned d = first; d <= last && d < end; ++d) __close(static_cast<int>(d));
+}
+
 /// What the system call close_range() does. Linux has it since 5.9.
 int close_all(unsigned first, unsigned last, int flags) {
 #ifdef SYS_close_range
   const long result = syscall(SYS_close_range, first, last, flags);
-  if (result == 0 || errno != ENOSYS || flags != 0) return static_cast<int>(result);
+  if (result == 0 || flags != 0 || first > last) return static_cast<int>(result);
 #endif
-  rlimit limit{};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  const auto end = static_cast<unsigned>(std::min<rlim_t>(limit.rlim_cur, INT_MAX));
-  for (unsigned d = first; d <= last && d < end; ++d) __close(static_cast<int>(d));
+  close_one_by_one(first, last);
   return 0;
 }
 
@@ -102,9 +119,10 @@ int close_others(unsigned first, unsigned last, int flags) {
   return close_all(first, last, flags);
 }
 
-/// What dup2() and dup3() answer for a number that another thread is just about to use.
+/// What dup2() and dup3() answer for a number that no descriptor can have. (EBUSY would be tried
+/// again.)
 int refuse_to_replace() {
-  errno = EBUSY;
+  errno = EBADF;
   return -1;
 }
 

@@ -7,14 +7,11 @@
 
 namespace sojourn::detail {
 
-/// From now on the program's close(), closefrom() and close_range() leave this descriptor open, and
-/// its dup2() and dup3() do not replace it. For all of a process that fork() makes, none is owned.
+/// From now on this process's close(), closefrom() and close_range() leave this descriptor open,
+/// and its dup2() and dup3() do not replace it. In processes that it makes they do.
 void own_descriptor(int descriptor);
 
 /// Closes a descriptor, owned or not.
 void close_owned(int descriptor);
-
-/// Async-signal-safe.
-void disown_descriptors();
 
 }  // namespace sojourn::detail

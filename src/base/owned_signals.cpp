@@ -116,6 +116,12 @@ sigset_t without_owned(sigset_t set) {
   return set;
 }
 
+/// What its handlers may block: they may be installed long before the signals are owned.
+sigset_t without_any(sigset_t set) {
+  for (const owned_signal& s : owned) sigdelset(&set, s.number);
+  return set;
+}
+
 /// What sigaction() does.
 int change_action(int signal, const struct sigaction* action, struct sigaction* before) {
   owned_signal* s = find(signal);
@@ -123,7 +129,7 @@ int change_action(int signal, const struct sigaction* action, struct sigaction* 
   struct sigaction wanted{};
   if (action != nullptr) wanted = *action;
   if (s == nullptr) {
-    wanted.sa_mask = without_owned(wanted.sa_mask);
+    wanted.sa_mask = without_any(wanted.sa_mask);
     return system_sigaction(signal, action != nullptr ? &wanted : nullptr, before);
   }
   struct sigaction old{};

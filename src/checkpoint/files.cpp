@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "base/check.hpp"
+#include "base/owned_descriptors.hpp"
 #include "base/saved_file.hpp"
 
 namespace sojourn::detail {
@@ -85,6 +86,7 @@ bool lock_checkpoint(const std::string& path, int rank) {
     if (fstat(fd, &mine) == 0 && stat(file.c_str(), &there) == 0 && mine.st_ino == there.st_ino &&
         mine.st_dev == there.st_dev) {
       locks[path] = fd;
+      own_descriptor(fd);
       if (rank == 0) write_holder(fd);
       return true;
     }
@@ -97,7 +99,7 @@ void unlock_checkpoint(const std::string& path) {
   auto found = locks.find(path);
   if (found == locks.end()) return;
   if (access(path.c_str(), F_OK) != 0) unlink((path + ".lock").c_str());
-  close(found->second);
+  close_owned(found->second);
   locks.erase(found);
 }
 

@@ -81,6 +81,8 @@ std::vector<std::pair<std::string, std::string>> settings_for_ranks() {
         name == "LD_LIBRARY_PATH")
       all.emplace_back(name, text.substr(equals + 1));
   }
+  // All must do so, or none, whatever their shells say.
+  if (!encrypts_job()) all.emplace_back("SOJOURN_ENCRYPT", "off");
   return all;
 }
 

@@ -17,6 +17,7 @@
 #include "base/printable.hpp"
 #include "hosts/munge.hpp"
 #include "sojourn/errors.hpp"
+#include "transport/link/carriers.hpp"
 
 // Weak: a strong reference makes the linker warn about every statically linked program.
 #pragma weak getpwuid
@@ -98,7 +99,7 @@ void make_key(const std::string& path) {
       write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
       fsync(file) == 0;
   close(file);
-  const bool is_there = is_written && (link(draft.c_str(), path.c_str()) == 0 || errno == EEXIST);
+  const bool is_there = is_written && (::link(draft.c_str(), path.c_str()) == 0 || errno == EEXIST);
   const int reason = errno;
   unlink(draft.c_str());
   if (!is_there) refuse_file(path, std::string("cannot be written: ") + std::strerror(reason));
@@ -107,6 +108,12 @@ void make_key(const std::string& path) {
 told_secret draw_secret() {
   const trust wanted = wanted_trust();
   const job_secret secret = new_secret();
+  if (wanted == trust::network && encrypts_job()) {
+    throw error(
+        "--encrypt protects nothing where SOJOURN_TRUST=network tells the job's secret to all: "
+        "leave "
+        "one of them out");
+  }
   if (wanted == trust::network) return {secret, std::string(in_the_open) + to_hex(secret)};
   if (wanted == trust::user) {
     if (const auto credential = munge_encode(secret))

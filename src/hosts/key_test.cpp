@@ -96,6 +96,18 @@ TEST_F(a_key, that_is_not_on_this_host_is_told_by_name) {
   EXPECT_FALSE(fs::exists(key_file())) << "only the process of rank 0 makes it";
 }
 
+TEST_F(a_key, that_is_told_to_all_encrypts_nothing) {
+  setenv("SOJOURN_TRUST", "network", 1);
+  setenv("SOJOURN_ENCRYPT", "on", 1);
+  try {
+    (void)draw_secret();
+    ADD_FAILURE() << "it was drawn";
+  } catch (const error& e) {
+    EXPECT_NE(std::string(e.what()).find("--encrypt protects nothing"), std::string::npos);
+  }
+  unsetenv("SOJOURN_ENCRYPT");
+}
+
 TEST_F(a_key, is_not_needed_where_the_user_trusts_the_network) {
   setenv("SOJOURN_TRUST", "network", 1);
   const told_secret told = draw_secret();

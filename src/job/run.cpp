@@ -224,7 +224,6 @@ void refuse_second_exception_record() {
 /// its rings: whatever it sent or received would be taken from the rank.
 void leave_job_in_child() {
   note_forked_child();
-  disown_descriptors();
   leave_job();
   // Empty rings of its own. (It would take messages that have come from those of the rank.)
   mmap(self.segment, self.segment->segment_bytes, PROT_READ | PROT_WRITE,

@@ -11,6 +11,7 @@
 
 #include "base/check.hpp"
 #include "base/doctor_hint.hpp"
+#include "base/owned_descriptors.hpp"
 #include "memory/memory_file.hpp"
 
 namespace sojourn::detail::pages {
@@ -46,11 +47,12 @@ mapping::mapping(protection& protection) : protection_(protection) {
   require_page_size();
   file_ = make_memory_file("sojourn-shared", 0);
   keep_memory_file_long(file_);
+  own_descriptor(file_);
 }
 
 mapping::~mapping() {
   unmap(0, bytes_);
-  close(file_);
+  close_owned(file_);
 }
 
 void mapping::map_view(std::uint64_t at, std::size_t bytes, int allows) {

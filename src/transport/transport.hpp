@@ -132,8 +132,8 @@ class transport {
 
   /// Where the payload of a long reply belongs that begins to come from another host, so that it
   /// needs no copy: memory that stays until the reply is delivered, with this place as its payload
-  /// however that is aligned, or its source is lost. Null when the transport is to find room. Any
-  /// stack.
+  /// however that is aligned, or its source is lost; until then its bytes may be anything. Null
+  /// when the transport is to find room. Any stack.
   using reply_place = std::byte*(int source, std::uint16_t handler, std::uint16_t flags,
                                  std::uint64_t ticket, std::size_t bytes);
   /// Asks `place` from now on. A transport that has other room need not ask.

@@ -94,6 +94,49 @@ TEST(far_link, a_connection_that_ends_is_told_of_once) {
   for (int i = 0; i < 2000; ++i) ASSERT_TRUE(send(r.job.at(1), 0, message_class::request, 1, 1000));
 }
 
+TEST(far_link, what_was_changed_on_its_way_ends_the_connection_behind_what_was_not) {
+  for (const std::size_t changed : {0u, 1u, 2u}) {
+    int ends[2], way[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, way), 0);
+    const sojourn::detail::seal_keys keys{{1}, {2}};
+    far_job job(2);
+    job.link_of(1).lose(0);
+    job.link_of(1).connected(0, {ends[1], sojourn::detail::seal_keys{keys.in, keys.out}});
+    sojourn::detail::sealed_socket stranger(way[0], keys);
+    // Three messages, a record each, which come together.
+    std::vector<std::byte> all;
+    for (std::size_t i = 0; i < 3; ++i) {
+      std::vector<std::byte> message;
+      far_frame head{};
+      head.bytes = 100;
+      head.number = static_cast<std::uint32_t>(i + 1);
+      head.ticket = i + 1;
+      append(message, head);
+      const iovec part{message.data(), message.size()};
+      ASSERT_EQ(stranger.send({&part, 1}), static_cast<ssize_t>(message.size()));
+      std::byte record[1000];
+      const ssize_t n = read(way[1], record, sizeof record);
+      ASSERT_GT(n, 0);
+      if (i == changed) record[n / 2] ^= std::byte{1};
+      all.insert(all.end(), record, record + n);
+    }
+    ASSERT_EQ(write(ends[0], all.data(), all.size()), static_cast<ssize_t>(all.size()));
+    std::size_t came = 0;
+    // As a rank does that is woken once.
+    for (int i = 0; i < 2; ++i) {
+      came += poll(job.at(1)).size();
+      job.link_of(1).pump(true);
+    }
+    came += poll(job.at(1)).size();
+    EXPECT_EQ(came, changed);
+    const char* why = nullptr;
+    EXPECT_EQ(job.link_of(1).next_broken(why), 0);
+    EXPECT_STREQ(why, "what came over it was not what the other rank has sent");
+    for (int s : {ends[0], way[0], way[1]}) close(s);
+  }
+}
+
 TEST(far_link, what_came_before_a_connection_ended_arrives_though_this_rank_sends) {
   for (const int messages : {1, 5, 60}) {
     rank_of_stranger r;

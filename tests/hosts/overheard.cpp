@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank hands to the network of what it sends to a rank of another host: its words as they
-// are (argument `open`), or nothing that could be told from random bytes (`encrypted`).
+// Whether words that a rank sends to a rank of another host are found in what it hands to the
+// network: as they are (argument `open`), or not at all (`encrypted`).
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>

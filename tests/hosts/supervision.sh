@@ -246,6 +246,10 @@ expect_status 2
 expect_err '^sojourn run: SOJOURN_ENCRYPT=rot13 is neither on nor off$'
 expect_nothing_left
 
+context='a host whose shell would encrypt: '
+try run --hosts a:2,b:2 --agent "sh -c 'if [ \$0 = b ]; then export SOJOURN_ENCRYPT=on; fi; exec \"\$@\"'" "$real"
+expect_status 0
+
 context='counts of all ranks: '
 on_hosts a:2,b:2 --stats "$real"
 expect_status 0

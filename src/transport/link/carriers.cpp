@@ -34,7 +34,11 @@ bool encrypts_job() {
 }
 
 std::unique_ptr<socket_link> make_link(carrier by, int me, std::unique_ptr<socket_source> source) {
-  if (by == carrier::tcp) return std::make_unique<tcp::stream_link>(std::move(source));
+  if (by == carrier::tcp) {
+    // That nothing can be encrypted is said before the first connection, which comes in the middle.
+    if (encrypts_job()) (void)seal({}, seal::direction::out);
+    return std::make_unique<tcp::stream_link>(std::move(source));
+  }
   std::string why_not;
   auto made = ucx::make_link(me, std::move(source), why_not);
   if (made == nullptr) {

@@ -162,7 +162,8 @@ bool stream::receive(far_rank& from, bool& moved) {
     room_left_ = room_left_.subspan(in_place);
     in_end_ += came - in_place;
     if (!take_frames(from)) return false;
-    if (came < asked) return true;  // there was no more
+    // There was no more; but behind what has been decrypted there may be what cannot be.
+    if (came < asked && (sealed_ == nullptr || !sealed_->has_received())) return true;
   }
   return true;
 }

@@ -65,7 +65,7 @@ void stream_link::push_unpushed() {
 }
 
 void stream_link::pump(bool thoroughly) {
-  if (some_are_unpushed_ && handler_in_ == interrupted::nothing) push_unpushed();
+  if (some_are_unpushed_ && handler_in_ != interrupted::library) push_unpushed();
   if (!thoroughly) {  // perhaps in a signal handler: nothing is allocated or freed
     for (int rank : last_speakers_) {
       if (rank != none) receive(rank);
