@@ -564,10 +564,14 @@ wait_counts::kind rank_memory::kind_of(const waiters& queue) const {
 void rank_memory::wait_for(waiters& queue, std::uint64_t what, bool rings) {
   const wait_counts::kind kind = kind_of(queue);
   waits_.begin(kind, what, anything_ready(), clock_.ns());
+  leave_to_wait_in(queue, rings);
+  waits_.over(kind, what);
+}
+
+void rank_memory::leave_to_wait_in(waiters& queue, bool rings) {
   if (rings) ringer_.begin_wait();
   (void)wait_in(queue);
   if (rings) ringer_.end_wait();
-  waits_.over(kind, what);
 }
 
 void rank_memory::wake_all(waiters& queue) {

@@ -206,6 +206,11 @@ class rank_memory final : public services {
   void exchange_pages();
   /// `rings`: another rank owes an answer.
   void wait_for(waiters& queue, std::uint64_t what, bool rings);
+  void leave_to_wait_in(waiters& queue, bool rings);
+  /// As wait_for; but first, what it waits for is looked for in place: if it comes from the rank
+  /// `from` within about a round trip, the fiber need not leave its stack. `over()`: it has come.
+  template <class Over>
+  void wait_for(waiters& queue, std::uint64_t what, bool rings, int from, Over over);
   [[noreturn]] void refuse_fiber(const char* what) const;
   void fail_sync_waits();
   struct event_wait;

@@ -10,6 +10,7 @@
 #include "memory/address_map.hpp"
 #include "memory/runtime_resource.hpp"
 #include "memory/stack_slots.hpp"
+#include "message/loop.hpp"
 #include "message/losses.hpp"
 #include "shared/rank_memory.hpp"
 #include "sojourn/errors.hpp"
@@ -48,6 +49,27 @@ int rank_memory::home_of(std::uint64_t object) {
   return static_cast<int>(mixed % static_cast<std::uint64_t>(job.count));
 }
 
+namespace {
+
+int next_rank() { return job.me + 1 < job.count ? job.me + 1 : 0; }
+
+}  // namespace
+
+template <class Over>
+void rank_memory::wait_for(waiters& queue, std::uint64_t what, bool rings, int from, Over over) {
+  if (over()) return;
+  const wait_counts::kind kind = kind_of(queue);
+  waits_.begin(kind, what, anything_ready(), clock_.ns());
+  while (!over() && take_reply_in_place(from)) {
+  }
+  if (over()) {
+    waits_.end(kind, clock_.ns());
+  } else {
+    leave_to_wait_in(queue, rings);
+  }
+  waits_.over(kind, what);
+}
+
 // --- Mutexes
 
 void rank_memory::lock(std::uint64_t l, std::uint64_t code) {
@@ -56,7 +78,8 @@ void rank_memory::lock(std::uint64_t l, std::uint64_t code) {
     throw_mutex_lost(l);
   shared_lock* const mine = new_shared_lock(l, code);
   mine->locked = pages_.take_lock(l, mine) || mine->locked;
-  if (!mine->locked) wait_for(*mine, l, true);
+  const int home = home_of(l);
+  wait_for(*mine, l, true, home != job.me ? home : next_rank(), [mine] { return mine->locked; });
   if (!mine->locked) [[unlikely]] {
     free_shared_lock(mine);
     throw_mutex_lost(l);
@@ -116,7 +139,9 @@ rank_memory::event_wait* rank_memory::begin_to_ask(const event_question& q, wait
 /// it is rung at; while it waits itself, it owes nothing.
 void rank_memory::wait_for_answer(event_wait& w) {
   const event_answer::kind before = w.last.is;
-  wait_for(w.queue, w.queue.object, before == event_answer::kind::asked);
+  const bool is_asked = before == event_answer::kind::asked;
+  wait_for(w.queue, w.queue.object, is_asked, w.queue.home != job.me ? w.queue.home : next_rank(),
+           [&] { return w.last.is != before; });
   running_piece()->runs_frozen = w.last.is == event_answer::kind::waits;
 }
 
@@ -171,7 +196,8 @@ bool rank_memory::barrier() {
   const std::uint64_t before = barriers_left_;
   pages_.arrive(is_guest());
   // At a barrier other ranks owe no answer: they have not arrived.
-  if (barriers_left_ == before) wait_for(at_barrier_, 0, false);
+  wait_for(at_barrier_, 0, false, job.me == 0 ? next_rank() : 0,
+           [&] { return barriers_left_ != before; });
   // Pinned pages are refreshed when a message has come; a departure may need none.
   refresh_pinned();
   if (barriers_left_ == before) [[unlikely]]
