@@ -276,7 +276,8 @@ ticket* wait_for_landing(ticket_id id) {
   for (;;) {
     SOJOURN_CHECK(home_of(id) == job.me, "a fiber has left the rank that it reads memory for");
     ticket* t = find_ticket(id);
-    while (t != nullptr && t->has == outcome::none && take_reply_in_place(t->asked))
+    while (t != nullptr && t->has == outcome::none && t->asked >= 0 &&
+           take_reply_in_place(t->asked))
       t = find_ticket(id);
     if (t == nullptr || t->has != outcome::none) return t;
     // The fiber may be woken early.
