@@ -146,28 +146,47 @@ int send_late_replies(int to) {
   return done;
 }
 
+namespace {
+
+// How many senders to a rank go on before messages are read again.
+constexpr int senders_a_round = 32;
+
+void run_first(std::deque<pending_send>& queue) {
+  const pending_send s = queue.front();
+  queue.pop_front();
+  --dispatcher.waiting_senders;
+  run_now(s);
+}
+
+/// Lets those go on that wait for room to `to`, one after the other, so that each takes its room
+/// before the next is considered. One that comes back to the queue, because it sends more, is the
+/// last: messages are read between those of fibers that send many, but not between those of fibers
+/// that send one each, such as handlers that pass a call on.
+int let_senders_go(int to) {
+  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  int went = 0;
+  for (std::size_t left = p.senders.size(); left > 0 && went < senders_a_round; --left) {
+    if (!sender_may_go(to) || !bundle_is_sent(to) || !sender_may_go(to)) break;
+    --p.senders_waiting;
+    run_first(p.senders);
+    ++went;
+    if (p.senders.size() >= left) break;
+  }
+  return went;
+}
+
+}  // namespace
+
 int let_waiting_go() {
   int done = 0;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(job.count); ++i) {
-    int to = static_cast<int>(i);
-    peer& p = dispatcher.peers[i];
+  for (int to = 0; to < job.count; ++to) {
+    peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
     done += send_late_replies(to);
-    // One sender a round: it fills its room before the next one is considered.
     if (caller_may_go(p) && bundle_is_sent(to)) {
-      pending_send s = p.callers.front();
-      p.callers.pop_front();
-      --dispatcher.waiting_senders;
-      run_now(s);
+      run_first(p.callers);
       ++done;
     }
-    if (sender_may_go(to) && bundle_is_sent(to) && sender_may_go(to)) {
-      pending_send s = p.senders.front();
-      p.senders.pop_front();
-      --p.senders_waiting;
-      --dispatcher.waiting_senders;
-      run_now(s);
-      ++done;
-    }
+    done += let_senders_go(to);
   }
   return done;
 }

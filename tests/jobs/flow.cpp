@@ -82,6 +82,25 @@ void relayed_floods_in_both_directions() {
   CHECK_EQUAL(all, static_cast<long>(starts) * (hops + 1) * rank_count());
 }
 
+/// The sender of short messages may be far ahead of a rank that computes.
+void thousands_of_calls_wait_at_a_rank_that_computes_and_no_fiber() {
+  handled = 0;
+  barrier();
+  if (rank_count() > 1 && rank_count() <= 16 && rank_me() == 0) {
+    constexpr int calls = 14'000;
+    rpc_ff(1, [] {
+      const std::uint64_t until = now_ns() + 20'000'000;
+      while (now_ns() < until) {
+      }
+    });
+    const counters before = counters_now();
+    for (int i = 0; i < calls; ++i) rpc_ff(1, [](int) { ++handled; }, i);
+    CHECK_EQUAL((counters_now() - before).suspensions_for_room, 0u);
+    CHECK_EQUAL(rpc(1, [] { return handled; }).get(), calls);
+  }
+  barrier();
+}
+
 using kilobyte = std::array<std::uint64_t, 128>;
 
 long weigh(const kilobyte& k) {
@@ -352,7 +371,7 @@ void calls_of_several_fibers_begin_in_their_order() {
   calls_begun = calls_begun_early = calls_made = 0;
   barrier();
   constexpr int callers = 3;
-  constexpr int calls = 300;
+  constexpr int calls = 1000;
   constexpr int others = 64;
   if (rank_me() == 0) {
     const counters before = counters_now();
@@ -425,6 +444,8 @@ int main(int argc, char** argv) {
     check::claim("20,000 calls outstanding to every rank", calls_outstanding_to_every_rank);
     check::claim("a flood without replies takes no memory", flood_without_replies);
     check::claim("relayed floods in both directions end", relayed_floods_in_both_directions);
+    check::claim("thousands of calls wait at a rank that computes, and no fiber",
+                 thousands_of_calls_wait_at_a_rank_that_computes_and_no_fiber);
     check::claim("calls within calls while rings are full",
                  calls_within_calls_while_rings_are_full);
     check::claim("back-pressure suspends the fiber, not the rank",
