@@ -66,6 +66,8 @@ const char* name_of(std::uint16_t handler) {
       return "notice that kept values are no longer needed";
     case runtime_message::entry_told:
       return "answer with the entry of a name";
+    case runtime_message::hunger:
+      return "notice of a rank that has nothing to do";
     case runtime_message::forks_here:
       return "notice about forks";
     case runtime_message::shared_memory:

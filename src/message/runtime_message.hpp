@@ -41,7 +41,9 @@ enum class runtime_message : std::uint16_t {
   kept_read,       ///< Asks a rank for a part of the values it keeps (marshalled.hpp).
   kept_ended,      ///< The rank need keep those values no longer.
   entry_told,      ///< The answer to a name: where its function is (rpc/named.cpp).
-  forks_here,      ///< Somebody forks on this rank (migrate/steal.hpp).
+  forks_here,      ///< Somebody forks on this rank, which asks to be told of hunger
+                   ///< (migrate/steal.hpp).
+  hunger,          ///< A rank of another host has nothing to do.
   shared_memory,   ///< About pages, locks and barriers of the shared region (shared/).
   count_
 };
@@ -50,7 +52,8 @@ enum class runtime_message : std::uint16_t {
 constexpr bool is_no_acquire(runtime_message kind) {
   using enum runtime_message;
   return kind == extent_returns || kind == drop_ticket || kind == steal_ask ||
-         kind == steal_nothing || kind == load_told || kind == kept_ended || kind == forks_here;
+         kind == steal_nothing || kind == load_told || kind == kept_ended || kind == forks_here ||
+         kind == hunger;
 }
 
 /// Request handlers of the runtime: the first of the table, so that they have the same numbers in

@@ -220,6 +220,8 @@ const char* described(stays_with what) {
       return "the stack of another fiber";
     case stays_with::thread_heap:
       return "the heap of a thread";
+    case stays_with::heap_of_host:
+      return "the global heap, to which ranks of another host have no plain pointers";
     default:
       return "these frames, of a child that stays";
   }

@@ -19,6 +19,7 @@
 #include "fiber/ticket_table.hpp"
 #include "memory/runtime_resource.hpp"
 #include "message/dispatcher.hpp"
+#include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "migrate/gate.hpp"
 #include "migrate/reading.hpp"
@@ -64,10 +65,18 @@ constexpr std::uint64_t part_of_looks = 16;
 constexpr std::uint64_t pause_max_us = 1000;
 // A child that ran for less was not worth sending. After it, none is given for a while.
 constexpr std::uint64_t worth_giving_us = 10;
+constexpr std::uint64_t worth_giving_over_hosts_us = 100;
+
+/// What a rank knows of another.
+struct forking_rank {
+  bool forks = false;    ///< It has told that it forks.
+  bool is_told = false;  ///< It is of another host, and remembers that this rank is hungry.
+};
 
 struct {
-  bool* forks = nullptr;            // by rank: whether it has told that it forks
-  int forking = 0;                  // number of ranks that have
+  forking_rank* ranks = nullptr;
+  int forking = 0;                  // number of ranks that have told that they fork
+  std::uint64_t worth_giving = 0;   // in ticks()
   bool hungry = false;              // this rank has shown that it is
   bool was_too_small = false;       // was the child that this rank was given last
   pause of_stretches;               // after looks in vain for a stretch that may leave
@@ -88,18 +97,32 @@ constexpr std::uint64_t bit_of(int rank) {
 
 // ---- on the rank that has nothing to do ---------------------------------------------------------
 
+std::uint32_t hunger_shown() {
+  return at_fork::hungry | (state.was_too_small ? at_fork::too_small : 0);
+}
+
+/// Tells a rank of another host.
+void tell_of_hunger(int rank) {
+  if (is_lost(rank) || std::exchange(state.ranks[rank].is_told, true)) return;
+  const std::uint32_t shown = hunger_shown();
+  send_reply(rank, runtime_message::hunger, 0, 0, &shown, sizeof shown);
+}
+
 void show_hunger(bool hungry) {
   // What runs next on this rank does not continue what forked before.
   if (!hungry) std::atomic_ref(counts.at_forks).fetch_or(at_fork::tidy);
   if (hungry == state.hungry || state.forking == 0) return;
   state.hungry = hungry;
   for (int r = 0; r < job.count; ++r) {
-    if (!state.forks[r]) continue;
+    if (!state.ranks[r].forks) continue;
+    if (!near_ranks().include(r)) {
+      if (hungry) tell_of_hunger(r);
+      continue;
+    }
     counts_page& there = near_ranks().counts_of(r);
     if (hungry) {
       hunger_of(job.me, there).fetch_or(bit_of(job.me));
-      std::atomic_ref(there.at_forks)
-          .fetch_or(at_fork::hungry | (state.was_too_small ? at_fork::too_small : 0));
+      std::atomic_ref(there.at_forks).fetch_or(hunger_shown());
     } else {
       hunger_of(job.me, there).fetch_and(~bit_of(job.me));
     }
@@ -108,14 +131,15 @@ void show_hunger(bool hungry) {
 }
 
 void child_ends(std::uint64_t began) {
-  if (began != 0) state.was_too_small = ticks() - began < ticks_of_us(worth_giving_us);
+  if (began != 0) state.was_too_small = ticks() - began < state.worth_giving;
 }
 
 void on_forks_here(arrival& a) {
   const int from = a.source;
   wire().consume(a);
-  if (!near_ranks().include(from)) return;  // hunger is shown in the page of counts
-  state.forking += !std::exchange(state.forks[from], true);
+  forking_rank& rank = state.ranks[from];
+  rank.is_told = false;
+  state.forking += !std::exchange(rank.forks, true);
 }
 
 // ---- on the rank that forks ---------------------------------------------------------------------
@@ -134,16 +158,17 @@ bool may_leave_whole(const piece* p) {
 }
 
 /// The frames of the running piece from `low` up to `older`, or to its end when there is no
-/// `older`.
+/// `older`, which are to leave for the rank `to`.
 leaving_frames frames_of(const piece* p, std::uint64_t low, const boundary& younger,
-                         const boundary& older) {
+                         const boundary& older, int to) {
   const std::uint64_t older_at = older ? older.at : address_of(p->base);
   leaving_frames frames{.low = low,
                         .high = older ? older.end : p->hi,
                         .younger = younger.open,
                         .older = older_at,
                         .older_end = older_at,
-                        .thread_has_heap = p->thread != 0 && has_heap(p)};
+                        .thread_has_heap = p->thread != 0 && has_heap(p),
+                        .to_another_host = !near_ranks().include(to)};
   if (older.open != nullptr) {
     const std::size_t behind = older.open->argument_words() + older.open->unwritten_words();
     frames.older_end += sizeof(mark) + behind * sizeof(std::uint64_t);
@@ -182,9 +207,9 @@ bool belongs_to_full_scope(const piece* p) {
   return p->scope != nullptr && on_dispatch.scopes.available(p->scope) == 0;
 }
 
-/// The oldest stretch that may leave of the running piece, whose youngest byte is at `sp`. Without
-/// such a stretch, `younger` of the result is empty.
-stretch choose(const piece* p, std::uint64_t sp) {
+/// The oldest stretch that may leave of the running piece, whose youngest byte is at `sp`, for the
+/// rank `to`. Without such a stretch, `younger` of the result is empty.
+stretch choose(const piece* p, std::uint64_t sp, int to) {
   static std::vector<stretch> candidates;
   candidates.clear();
   if (running.static_inits != 0 || belongs_to_full_scope(p)) return {};  // nothing may leave
@@ -200,9 +225,19 @@ stretch choose(const piece* p, std::uint64_t sp) {
   }
   for (auto s = candidates.rbegin(); s != candidates.rend(); ++s) {
     if (reason_stretch_stays(s->younger, s->older) != nullptr) continue;
-    if (has_no_word_that_stays(frames_of(p, s->younger.end, s->younger, s->older))) return *s;
+    if (has_no_word_that_stays(frames_of(p, s->younger.end, s->younger, s->older, to))) return *s;
   }
   return {};
+}
+
+void ask_for_hunger(int rank) { send_reply(rank, runtime_message::forks_here, 0, 0, nullptr, 0); }
+
+/// Sends `given` to a hungry rank. True when it has left this rank.
+bool feed(int to, piece* given) {
+  ++counts.steals;
+  const bool has_left = send_whole(given, to);
+  if (!near_ranks().include(to)) ask_for_hunger(to);
+  return has_left;
 }
 
 struct gift {
@@ -213,7 +248,7 @@ struct gift {
 /// Runs below the frames of the fiber, which goes on when this returns.
 long give(std::uint64_t context, std::uint64_t, std::uint64_t sp) {
   gift& g = *reinterpret_cast<gift*>(context);
-  const stretch what = choose(running_piece(), sp);
+  const stretch what = choose(running_piece(), sp, g.to);
   if (!what.younger) return 0;
   g.given = true;
   piece* p = suspend_running(sp);
@@ -222,8 +257,7 @@ long give(std::uint64_t context, std::uint64_t, std::uint64_t sp) {
   piece* given = what.older ? cut(p, what.older) : p;
   piece* runs = cut(given, what.younger);
   const ticket_id result = given->result;
-  ++counts.steals;
-  send_whole(given, g.to);
+  feed(g.to, given);
   if (what.older && is_fork(what.older.kind)) {
     make_ready(p, 1);
   } else if (what.older) {
@@ -255,6 +289,12 @@ void look_again() {
 }
 void has_been_given(int to) { hunger_of(to, counts).fetch_and(~bit_of(to)); }
 
+void on_hunger(arrival& a, const std::uint32_t& shown) {
+  hunger_of(a.source, counts).fetch_or(bit_of(a.source));
+  std::atomic_ref(counts.at_forks).fetch_or(shown & (at_fork::hungry | at_fork::too_small));
+  wire().consume(a);
+}
+
 /// Gives `to` a stretch of the running piece. False when none may leave; the next look then waits
 /// for a while.
 bool give_stretch(int to, std::uint64_t now) {
@@ -277,7 +317,7 @@ bool give_stretch(int to, std::uint64_t now) {
 bool children_may_go(std::uint64_t now) {
   if ((counts.at_forks & at_fork::too_small) != 0) {
     std::atomic_ref(counts.at_forks).fetch_and(~at_fork::too_small);
-    state.of_children.lengthen(ticks_of_us(worth_giving_us), ticks_of_us(pause_max_us), now);
+    state.of_children.lengthen(state.worth_giving, ticks_of_us(pause_max_us), now);
     state.gave_too_small = true;
   }
   return state.of_children.is_over(now);
@@ -305,16 +345,14 @@ service serve(mark_kind kind) {
 
 // ---- A child that leaves, and a fiber that gives its turn ---------------------------------------
 
-bool send_child(piece* child, void* to) {
-  ++counts.steals;
-  return send_whole(child, *static_cast<const int*>(to));
-}
+bool send_child(piece* child, void* to) { return feed(*static_cast<const int*>(to), child); }
 
 /// Runs below the frames of a child that has not begun its function.
 long give_child(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
-  const leaving_frames frames = frames_of(running_piece(), sp, {}, boundary_of(running.youngest));
-  if (frames.high - sp >= read_from_bytes || !has_no_word_that_stays(frames)) return 0;
   int rank = static_cast<int>(to);
+  const leaving_frames frames =
+      frames_of(running_piece(), sp, {}, boundary_of(running.youngest), rank);
+  if (frames.high - sp >= read_from_bytes || !has_no_word_that_stays(frames)) return 0;
   has_been_given(rank);
   look_again();  // now, because the older side does not come back here
   go_on_without_younger(send_child, &rank, sp);
@@ -329,7 +367,7 @@ std::uint64_t child_leaves() {
   if (left != 0) return ticks();
   look_again();
   // What kept this child here will keep the next one, too.
-  state.of_children.lengthen(ticks_of_us(worth_giving_us), ticks_of_us(pause_max_us), ticks());
+  state.of_children.lengthen(state.worth_giving, ticks_of_us(pause_max_us), ticks());
   return 0;
 }
 
@@ -342,12 +380,12 @@ bool may_leave_in_place_of_waiting(const piece* p) {
 }
 
 long give_whole(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
-  const leaving_frames frames = frames_of(running_piece(), sp, {}, {});
+  const int rank = static_cast<int>(to);
+  const leaving_frames frames = frames_of(running_piece(), sp, {}, {}, rank);
   if (frames.high - sp >= read_from_bytes || !has_no_word_that_stays(frames)) return 0;
-  has_been_given(static_cast<int>(to));
+  has_been_given(rank);
   look_again();
-  ++counts.steals;
-  send_whole(suspend_running(sp), static_cast<int>(to));
+  feed(rank, suspend_running(sp));
   abandon_stack();
 }
 
@@ -371,7 +409,7 @@ void tell_that_this_rank_forks() {
   std::atomic_ref(counts.at_forks).fetch_and(~at_fork::first);
   for (int r = 0; r < job.count; ++r) {
     if (r == job.me || takes_no_stacks(r) || is_lost(r)) continue;
-    send_reply(r, runtime_message::forks_here, 0, 0, nullptr, 0);
+    ask_for_hunger(r);
   }
 }
 
@@ -427,9 +465,12 @@ bool is_wanted() {
 void attach_steal() {
   const bool wanted = is_wanted();
   attach_stale_report();
-  state.forks = runtime_array<bool>(static_cast<std::size_t>(job.count));
+  state.ranks = runtime_array<forking_rank>(static_cast<std::size_t>(job.count));
+  state.worth_giving =
+      ticks_of_us(job.near == job.count ? worth_giving_us : worth_giving_over_hosts_us);
   state.random.seed(static_cast<unsigned>(job.me) + 1);
   on_message(runtime_message::forks_here, on_forks_here);
+  on_message<std::uint32_t, on_hunger>(runtime_message::hunger);
   if (!wanted || job.count == 1 || !children_run_in_place()) return;
   on_fiber.fork = fork_hooks{look_at_fork, child_leaves, child_ends, serve_at_turn};
   on_dispatch.when_idle = show_hunger;

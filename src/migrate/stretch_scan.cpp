@@ -135,7 +135,11 @@ class look {
     if (addresses.in_arenas(word)) {
       return frames_.thread_has_heap ? stays_with::thread_heap : stays_with::nothing;
     }
-    if (!addresses.in_stacks(word)) return stays_with::nothing;
+    if (!addresses.in_stacks(word)) {
+      const bool lies_in_heap = word - addresses.heap < addresses.heap_bytes();
+      return lies_in_heap && frames_.to_another_host ? stays_with::heap_of_host
+                                                     : stays_with::nothing;
+    }
     if (word - frames_.low < frames_.high - frames_.low) {
       return in_arguments_ ? stays_with::these_frames : stays_with::nothing;
     }

@@ -38,6 +38,7 @@ struct leaving_frames {
   /// of no use elsewhere.
   const fork_link* link = nullptr;
   bool thread_has_heap;  ///< They belong to a thread with a heap of its own (thread_heap()).
+  bool to_another_host;  ///< Whose ranks do not share their heaps with this one's.
 };
 
 enum class stays_with : std::uint8_t {
@@ -46,6 +47,7 @@ enum class stays_with : std::uint8_t {
   older_frames,    ///< Of the same stack.
   another_stack,
   thread_heap,
+  heap_of_host,  ///< The global heap: what looks like a plain pointer may be a global_ptr.
   these_frames,  ///< An argument of the younger child, which stays while these leave.
 };
 

@@ -822,6 +822,7 @@ void shm_transport::wait_among_hosts(bool (*other_work)(), void (*around_sleep)(
     if (!std::exchange(sleeps, true) && (has_read_all = first == never_ns)) {
       ++counts.sleeps;
       if (around_sleep != nullptr) around_sleep(true);
+      continue;  // a rank that falls asleep may have told others so, which the carrier is to take
     }
     pollfd on[2] = {{carrier.descriptor(), POLLIN, 0}, {far_->bell, POLLIN, 0}};
     sleep_on(on, std::min(first, deadline_ns));
