@@ -51,20 +51,24 @@ struct counters {
   std::uint64_t name_cache_misses = 0;    ///< Calls by name that carried it.
   std::uint64_t bundles_sent = 0;         ///< Messages that held several calls (aggregate.hpp).
   std::uint64_t calls_bundled = 0;        ///< Calls in such messages.
-  std::uint64_t forks = 0;           ///< Children begun: fork, async on a local object, par_for.
-  std::uint64_t forks_blocked = 0;   ///< Children that blocked in their place.
-  std::uint64_t forks_on_heap = 0;   ///< Children that began in their own context.
-  std::uint64_t steals = 0;          ///< Stretches of stack given to ranks without work.
-  std::uint64_t steals_refused = 0;  ///< Stretches not given: they held addresses of this rank.
+  std::uint64_t forks = 0;            ///< Children begun: fork, async on a local object, par_for.
+  std::uint64_t forks_blocked = 0;    ///< Children that blocked in their place.
+  std::uint64_t forks_on_heap = 0;    ///< Children that began in their own context.
+  std::uint64_t steals = 0;           ///< Stretches of stack given to ranks without work.
+  std::uint64_t steals_refused = 0;   ///< Stretches not given: they held addresses of this rank.
+  std::uint64_t shared_messages = 0;  ///< About pages, mutexes and barriers of shared memory.
+  std::uint64_t shared_bytes = 0;
+  std::uint64_t upkeep_messages = 0;  ///< What ranks tell each other for the runtime's own sake.
+  std::uint64_t upkeep_bytes = 0;
 
   /// Messages a program's own calls and migrations sent to other ranks.
   std::uint64_t messages() const { return requests_sent + replies_sent + migrations; }
   std::uint64_t bytes() const { return request_bytes + reply_bytes + migration_bytes; }
 
   static constexpr std::size_t count() { return sizeof(counters) / sizeof(std::uint64_t); }
-  std::array<std::uint64_t, 44> values() const {
-    static_assert(count() == 44);
-    using array = std::array<std::uint64_t, 44>;
+  std::array<std::uint64_t, 48> values() const {
+    static_assert(count() == 48);
+    using array = std::array<std::uint64_t, 48>;
     return __builtin_bit_cast(array, *this);
   }
   counters& operator-=(const counters& before);

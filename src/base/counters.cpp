@@ -66,6 +66,10 @@ constexpr const char* names[] = {
     "forks_on_heap",
     "steals",
     "steals_refused",
+    "shared_messages",
+    "shared_bytes",
+    "upkeep_messages",
+    "upkeep_bytes",
 };
 static_assert(std::size(names) == counters::count());
 

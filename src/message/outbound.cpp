@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "base/copy_short.hpp"
 #include "fiber/block.hpp"
+#include "fiber/ready_queue.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "fiber/wait_clock.hpp"
@@ -26,50 +27,6 @@ namespace {
 // The most unanswered calls of one rank to another: bounds the answers that the other must keep.
 constexpr std::uint32_t unanswered_max = 65536;
 
-void count_other_message(runtime_message kind, std::size_t bytes) {
-  switch (kind) {
-    case runtime_message::piece:
-    case runtime_message::piece_to_read:
-      ++counts.migrations;
-      counts.migration_bytes += bytes;
-      break;
-    case runtime_message::collective:
-    case runtime_message::scope_returns:
-    case runtime_message::scope_failed:
-    case runtime_message::scope_wants:
-      ++counts.collective_messages;
-      counts.collective_bytes += bytes;
-      break;
-    case runtime_message::steal_ask:
-    case runtime_message::steal_nothing:
-    case runtime_message::load_told:
-    case runtime_message::threads_handed:
-      ++counts.balance_messages;
-      counts.balance_bytes += bytes;
-      break;
-    case runtime_message::entry_told:
-      ++counts.replies_sent;
-      counts.reply_bytes += bytes;
-      break;
-    case runtime_message::bulk_put:
-    case runtime_message::bulk_get:
-    case runtime_message::kept_read:
-    case runtime_message::kept_ended:
-      ++counts.bulk_messages;
-      break;
-    default:
-      ++counts.requests_sent;
-      counts.request_bytes += bytes;
-  }
-}
-
-inline void count_message(runtime_message kind, std::size_t payload) {
-  std::size_t bytes = payload + header_bytes;
-  if (kind != runtime_message::result) return count_other_message(kind, bytes);
-  ++counts.replies_sent;
-  counts.reply_bytes += bytes;
-}
-
 /// What must arrive at a rank before the next message has been sent; false when there is no room
 /// for it.
 bool is_told(int to, message_class way) {
@@ -83,16 +40,21 @@ bool has_room(int to, std::size_t bytes) {
                       : dispatcher.transport->has_room(to, message_class::request, bytes);
 }
 
+/// False of a fiber whose frames cannot be brought in place now: it keeps its place in the queue.
+bool can_run(const pending_send& s) { return s.go != wake_sender || !must_not_be_placed(s.waiter); }
+
 /// True when the first sender that waits for room to `to` may go on.
 bool sender_may_go(int to) {
   const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
-  return !p.senders.empty() && has_room(to, p.senders.front().bytes);
+  return !p.senders.empty() && has_room(to, p.senders.front().bytes) && can_run(p.senders.front());
 }
 bool bundle_may_go(int to) {
   return (dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting & peer::has_bundle) != 0 &&
          has_room(to, bundle_bytes(to));
 }
-bool caller_may_go(const peer& p) { return !p.callers.empty() && p.unanswered < unanswered_max; }
+bool caller_may_go(const peer& p) {
+  return !p.callers.empty() && p.unanswered < unanswered_max && can_run(p.callers.front());
+}
 
 /// Sends what was bundled for `to`, which goes before anything else that is sent there; false when
 /// there is no room for it.
@@ -334,6 +296,12 @@ void count_reply(int to, runtime_message kind, std::size_t bytes) {
 }
 
 }  // namespace
+
+void count_message(runtime_message kind, std::size_t payload) {
+  const message_kind& described = description_of(kind);
+  if (described.messages != nullptr) ++(counts.*described.messages);
+  if (described.bytes != nullptr) counts.*described.bytes += payload + header_bytes;
+}
 
 bool lend_reply(int to, runtime_message kind, ticket_id ticket, const transport::loan& payload) {
   // Whatever waits goes first, and so does what is told before a fiber goes on.

@@ -56,6 +56,9 @@ bool lend_reply(int to, runtime_message kind, ticket_id ticket, const transport:
 /// Says whether a bundle of calls for `to` waits: if so, whatever else is sent there first sends
 /// the bundle.
 void hold_back(int to, bool held);
+/// Counts a message of so many bytes to another rank. For those that are sent by commit_message;
+/// replies are counted where they are sent.
+void count_message(runtime_message kind, std::size_t payload);
 /// Publishes what was reserved.
 void commit_message(int to, message_class kind, runtime_message handler, std::uint16_t flags,
                     ticket_id ticket);

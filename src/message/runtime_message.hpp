@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "sojourn/counters.hpp"
 #include "sojourn/detail/ticket.hpp"
 
 namespace sojourn::detail {
@@ -47,6 +48,17 @@ enum class runtime_message : std::uint16_t {
   shared_memory,   ///< About pages, locks and barriers of the shared region (shared/).
   count_
 };
+/// What is said and counted of the messages of a kind.
+struct message_kind {
+  runtime_message kind;
+  const char* name;  ///< As the report of a malformed message calls one.
+  // What counts them, and their bytes (docs/counters.md); null where nothing does.
+  std::uint64_t counters::* messages;
+  std::uint64_t counters::* bytes;
+};
+/// Requires: not count_.
+const message_kind& description_of(runtime_message kind);
+
 /// Whether this message tells the program nothing: no fiber gets a value by it, nor may it rely on
 /// what happened before. So it is no acquire, and needs no news of shared memory before it.
 constexpr bool is_no_acquire(runtime_message kind) {

@@ -179,8 +179,7 @@ void send(std::byte* room, sent* s) {
   room += s->heap.size() * sizeof(page_range);
   std::uint16_t flags = write_tail(s->d, room);
   commit_message(s->d.to, message_class::request, runtime_message::piece_to_read, flags, p->result);
-  ++counts.migrations;
-  counts.migration_bytes += bytes + header_bytes + s->what.bytes;
+  count_message(runtime_message::piece_to_read, bytes + s->what.bytes);
   ticket_on_ready(s->what.done, on_done, s);
 }
 

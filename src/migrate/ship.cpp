@@ -51,8 +51,7 @@ void send_piece(std::byte* room, const departure& d) {
   copy_out(p, room + sizeof header);
   std::uint16_t flags = write_tail(d, room + sizeof header + p->bytes());
   commit_message(d.to, message_class::request, runtime_message::piece, flags, p->result);
-  ++counts.migrations;
-  counts.migration_bytes += bytes + header_bytes;
+  count_message(runtime_message::piece, bytes);
   counts.migration_copies += p->bytes();
 }
 

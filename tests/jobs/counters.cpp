@@ -197,6 +197,28 @@ void a_forked_child_counts_for_itself() {
   barrier();
 }
 
+void messages_about_shared_memory_are_no_requests() {
+  if (rank_count() == 1) return;
+  shared::pointer<int> at;
+  if (rank_me() == 0) at = shared::alloc<int>(1024);
+  at = broadcast(at, 0);
+  shared::barrier();
+  const counters before = counters_now();
+  if (rank_me() == 0) at[0] = 1;
+  shared::barrier();
+  CHECK_EQUAL(at[0], 1);
+  shared::barrier();
+  const counters mine = counters_now() - before;
+  const counters used = reduce(mine, std::plus<>{});
+  CHECK_EQUAL(used.messages() + used.bytes(), 0);
+  CHECK_EQUAL(used.upkeep_messages + used.upkeep_bytes, 0);
+  // All but rank 0 fetch the page, and are answered.
+  const auto least = 2 * static_cast<std::uint64_t>(rank_count() - 1);
+  CHECK(used.shared_messages >= least);
+  CHECK(used.shared_bytes >= used.shared_messages * header);
+  shared::barrier();
+}
+
 void names_and_values_are_in_the_same_order() {
   auto names = counter_names();
   CHECK_EQUAL(names.size(), counters::count());
@@ -228,6 +250,8 @@ int main(int argc, char** argv) {
     check::claim("a migrating access ships no room for the call it is not",
                  a_migrating_access_ships_no_room_for_the_call_it_is_not);
     check::claim("a forked child counts for itself", a_forked_child_counts_for_itself);
+    check::claim("messages about shared memory are no requests",
+                 messages_about_shared_memory_are_no_requests);
     check::claim("names and values are in the same order", names_and_values_are_in_the_same_order);
     return check::verdict();
   });
