@@ -19,7 +19,7 @@ namespace detail {
 /// A pointer to a T in the global heap of any rank of this host, for use in place: the heaps of a
 /// host's ranks lie at the same addresses in all of them. Unlike a T* it travels, as an argument,
 /// as a member of what travels, and with frames, so a child that is given one may run on an idle
-/// rank. The program has to order reads and writes through it, as with threads.
+/// rank of this host. The program has to order reads and writes through it, as with threads.
 ///
 /// Where heaps are not shared (`--share off`), only the rank that owns the memory may use it, and
 /// children that are given one stay (fork).

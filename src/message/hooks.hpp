@@ -44,7 +44,7 @@ struct dispatcher_hooks {
   /// Called around each sleep of this rank (transport::wait). (observe)
   void (*around_sleep)(bool falls_asleep) = [](bool) {};
   /// Called when this rank has had nothing to do for about a microsecond, and when it has something
-  /// to do again. Sends nothing. (migrate)
+  /// to do again. May send messages, also when the rank is about to sleep. (migrate)
   void (*when_idle)(bool idle) = [](bool) {};
   /// Called once a round of the loop, from call_each_round() on; returns how much it did. `idle`:
   /// there was nothing else to do. (migrate)

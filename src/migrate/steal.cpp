@@ -28,6 +28,7 @@
 #include "migrate/stale_report.hpp"
 #include "migrate/stretch_scan.hpp"
 #include "sojourn/errors.hpp"
+#include "sojourn/rank.hpp"
 #include "transport/neighbours.hpp"
 
 namespace sojourn::detail {
@@ -65,7 +66,9 @@ constexpr std::uint64_t part_of_looks = 16;
 constexpr std::uint64_t pause_max_us = 1000;
 // A child that ran for less was not worth sending. After it, none is given for a while.
 constexpr std::uint64_t worth_giving_us = 10;
-constexpr std::uint64_t worth_giving_over_hosts_us = 100;
+// The same of ranks of other hosts. Nor is anything given there for a while after a refusal.
+constexpr std::uint64_t worth_giving_far_us = 100;
+constexpr std::uint64_t pause_far_max_us = 10'000;
 
 /// What a rank knows of another.
 struct forking_rank {
@@ -76,11 +79,12 @@ struct forking_rank {
 struct {
   forking_rank* ranks = nullptr;
   int forking = 0;                  // number of ranks that have told that they fork
-  std::uint64_t worth_giving = 0;   // in ticks()
+  bool far = false;                 // children go to ranks of other hosts, too
   bool hungry = false;              // this rank has shown that it is
   bool was_too_small = false;       // was the child that this rank was given last
   pause of_stretches;               // after looks in vain for a stretch that may leave
   pause of_children;                // after children that were too small
+  pause of_far;                     // of ranks of other hosts, after either
   bool gave_too_small = false;      // the last child that this rank gave was
   std::uint64_t no_look_until = 0;  // no look at all before this time
   std::minstd_rand random;
@@ -115,7 +119,7 @@ void show_hunger(bool hungry) {
   state.hungry = hungry;
   for (int r = 0; r < job.count; ++r) {
     if (!state.ranks[r].forks) continue;
-    if (!near_ranks().include(r)) {
+    if (!is_near(r)) {
       if (hungry) tell_of_hunger(r);
       continue;
     }
@@ -131,7 +135,10 @@ void show_hunger(bool hungry) {
 }
 
 void child_ends(std::uint64_t began) {
-  if (began != 0) state.was_too_small = ticks() - began < state.worth_giving;
+  if (began == 0) return;
+  const bool came_from_far = (began & 1) != 0;
+  state.was_too_small =
+      ticks() - began < ticks_of_us(came_from_far ? worth_giving_far_us : worth_giving_us);
 }
 
 void on_forks_here(arrival& a) {
@@ -168,7 +175,7 @@ leaving_frames frames_of(const piece* p, std::uint64_t low, const boundary& youn
                         .older = older_at,
                         .older_end = older_at,
                         .thread_has_heap = p->thread != 0 && has_heap(p),
-                        .to_another_host = !near_ranks().include(to)};
+                        .to_another_host = !is_near(to)};
   if (older.open != nullptr) {
     const std::size_t behind = older.open->argument_words() + older.open->unwritten_words();
     frames.older_end += sizeof(mark) + behind * sizeof(std::uint64_t);
@@ -225,7 +232,10 @@ stretch choose(const piece* p, std::uint64_t sp, int to) {
   }
   for (auto s = candidates.rbegin(); s != candidates.rend(); ++s) {
     if (reason_stretch_stays(s->younger, s->older) != nullptr) continue;
-    if (has_no_word_that_stays(frames_of(p, s->younger.end, s->younger, s->older, to))) return *s;
+    const leaving_frames frames = frames_of(p, s->younger.end, s->younger, s->older, to);
+    // Of another host: it would have to ask for them, and this rank may not look for long.
+    if (frames.to_another_host && frames.high - frames.low >= read_from_bytes) continue;
+    if (has_no_word_that_stays(frames)) return *s;
   }
   return {};
 }
@@ -236,7 +246,7 @@ void ask_for_hunger(int rank) { send_reply(rank, runtime_message::forks_here, 0,
 bool feed(int to, piece* given) {
   ++counts.steals;
   const bool has_left = send_whole(given, to);
-  if (!near_ranks().include(to)) ask_for_hunger(to);
+  if (!is_near(to)) ask_for_hunger(to);
   return has_left;
 }
 
@@ -267,14 +277,23 @@ long give(std::uint64_t context, std::uint64_t, std::uint64_t sp) {
   return 1;
 }
 
-/// A hungry rank, chosen at random; or no_rank.
+/// A hungry rank of this host, chosen at random; without one, of another host, if it is not too
+/// early for that; or no_rank.
 int someone_hungry() {
   const int first = static_cast<int>(state.random() % static_cast<unsigned>(job.count));
+  int far = no_rank;
   for (int i = 0; i < job.count; ++i) {
     const int r = (first + i) % job.count;
-    if ((hunger_of(r, counts).load() & bit_of(r)) != 0 && !is_lost(r)) return r;
+    if ((hunger_of(r, counts).load() & bit_of(r)) == 0 || is_lost(r)) continue;
+    if (is_near(r)) return r;
+    far = r;
   }
-  return no_rank;
+  return far != no_rank && state.of_far.is_over(ticks()) ? far : no_rank;
+}
+
+/// Gives nothing to ranks of other hosts for a while.
+void pause_far() {
+  state.of_far.lengthen(ticks_of_us(worth_giving_far_us), ticks_of_us(pause_far_max_us), ticks());
 }
 
 /// A hungry rank, or no_rank. Clears `at_fork::hungry` first: a rank that becomes hungry meanwhile
@@ -290,16 +309,21 @@ void look_again() {
 void has_been_given(int to) { hunger_of(to, counts).fetch_and(~bit_of(to)); }
 
 void on_hunger(arrival& a, const std::uint32_t& shown) {
+  if (is_near(a.source) || takes_no_stacks(a.source)) {
+    refuse_arrival(a, "comes from a rank that is not given children so");
+  }
+  if ((shown & at_fork::too_small) != 0) pause_far();
   hunger_of(a.source, counts).fetch_or(bit_of(a.source));
-  std::atomic_ref(counts.at_forks).fetch_or(shown & (at_fork::hungry | at_fork::too_small));
+  look_again();
   wire().consume(a);
 }
 
-/// Gives `to` a stretch of the running piece. False when none may leave; the next look then waits
-/// for a while.
+/// Gives `to` a stretch of the running piece. False when none may leave; the next look for a rank
+/// of this host then waits for a while.
 bool give_stretch(int to, std::uint64_t now) {
   gift g{to, false};
   capture_stack(give, address_of(&g), 0);
+  if (!g.given && !is_near(to)) return false;  // its caller may give something else
   if (!g.given) {
     const std::uint64_t found_nothing = ticks();
     const std::uint64_t most = ticks_of_us(pause_max_us);
@@ -309,7 +333,7 @@ bool give_stretch(int to, std::uint64_t now) {
     return false;
   }
   has_been_given(to);
-  state.of_stretches.end();
+  (is_near(to) ? state.of_stretches : state.of_far).end();
   return true;
 }
 
@@ -317,7 +341,7 @@ bool give_stretch(int to, std::uint64_t now) {
 bool children_may_go(std::uint64_t now) {
   if ((counts.at_forks & at_fork::too_small) != 0) {
     std::atomic_ref(counts.at_forks).fetch_and(~at_fork::too_small);
-    state.of_children.lengthen(state.worth_giving, ticks_of_us(pause_max_us), now);
+    state.of_children.lengthen(ticks_of_us(worth_giving_us), ticks_of_us(pause_max_us), now);
     state.gave_too_small = true;
   }
   return state.of_children.is_over(now);
@@ -337,6 +361,7 @@ service serve(mark_kind kind) {
   const int to = take_hungry();
   if (to == no_rank) return {};
   const bool given = give_stretch(to, now);
+  if (!given && !child_may_go && !is_near(to)) pause_far();
   look_again();
   if (given || !child_may_go || belongs_to_full_scope(running_piece())) return {.looked = true};
   if (!std::exchange(state.gave_too_small, false)) state.of_children.end();
@@ -362,12 +387,17 @@ std::uint64_t child_leaves() {
   if (!younger_may_go()) return 0;
   const int to = take_hungry();
   if (to == no_rank) return 0;
+  const std::uint64_t goes_far = is_near(to) ? 0 : 1;
   const long left = capture_stack(give_child, static_cast<std::uint64_t>(to), 0);
   // From here on this runs on the rank to which the child went.
-  if (left != 0) return ticks();
-  look_again();
+  if (left != 0) return (ticks() & ~std::uint64_t{1}) | goes_far;
   // What kept this child here will keep the next one, too.
-  state.of_children.lengthen(state.worth_giving, ticks_of_us(pause_max_us), ticks());
+  if (goes_far != 0) {
+    pause_far();
+  } else {
+    state.of_children.lengthen(ticks_of_us(worth_giving_us), ticks_of_us(pause_max_us), ticks());
+  }
+  look_again();
   return 0;
 }
 
@@ -397,19 +427,21 @@ bool serve_at_turn() {
   if (p == nullptr || !state.of_stretches.is_over(now)) return false;
   const int to = take_hungry();
   if (to == no_rank) return false;
-  const bool gone = !give_stretch(to, now) && anything_ready() &&
-                    may_leave_in_place_of_waiting(p) &&
+  const bool given = give_stretch(to, now);
+  const bool gone = !given && anything_ready() && may_leave_in_place_of_waiting(p) &&
                     capture_stack(give_whole, static_cast<std::uint64_t>(to), 0) != 0;
   // When the fiber has gone, this runs on another rank, which looks after its own flags.
-  if (!gone) look_again();
-  return gone;
+  if (gone) return true;
+  if (!given && !is_near(to)) pause_far();
+  look_again();
+  return false;
 }
 
 void tell_that_this_rank_forks() {
   std::atomic_ref(counts.at_forks).fetch_and(~at_fork::first);
   for (int r = 0; r < job.count; ++r) {
     if (r == job.me || takes_no_stacks(r) || is_lost(r)) continue;
-    ask_for_hunger(r);
+    if (state.far || is_near(r)) ask_for_hunger(r);
   }
 }
 
@@ -443,35 +475,40 @@ bool look_at_fork(mark_kind kind) {
   if (running_piece() == nullptr) return false;  // a handler that may not wait
   if ((counts.at_forks & (at_fork::first | at_fork::hungry | at_fork::tidy)) == 0) return false;
   if ((counts.at_forks & at_fork::first) != 0) tell_that_this_rank_forks();
+  // This rank has had nothing to do: the pause of ranks of other hosts may be over.
+  if (state.far && (counts.at_forks & at_fork::tidy) != 0) look_again();
   const service done = (counts.at_forks & at_fork::hungry) != 0 ? serve(kind) : service{};
   tidy_stack(done.looked);
   return done.child_goes;
 }
 
-bool is_wanted() {
+/// Which ranks take children of this one.
+enum class takers : std::uint8_t { none, of_host, of_all_hosts };
+
+takers takers_wanted() {
   const char* text = std::getenv("SOJOURN_STEAL");
   if (text == nullptr || *text == 0) {
     // With the address sanitizer frames cannot be searched for addresses of this rank. Checked mode
     // reports the place where each stretch leaves, and a fork names none.
-    return !SOJOURN_ASAN && !checked() && scan_is_enabled();
+    return !SOJOURN_ASAN && !checked() && scan_is_enabled() ? takers::of_host : takers::none;
   }
-  if (std::strcmp(text, "on") == 0) return true;
-  if (std::strcmp(text, "off") == 0) return false;
-  throw error(format("SOJOURN_STEAL=%s is neither on nor off", text));
+  if (std::strcmp(text, "on") == 0) return takers::of_host;
+  if (std::strcmp(text, "hosts") == 0) return takers::of_all_hosts;
+  if (std::strcmp(text, "off") == 0) return takers::none;
+  throw error(format("SOJOURN_STEAL=%s is neither on nor off nor hosts", text));
 }
 
 }  // namespace
 
 void attach_steal() {
-  const bool wanted = is_wanted();
+  const takers wanted = takers_wanted();
+  state.far = wanted == takers::of_all_hosts;
   attach_stale_report();
   state.ranks = runtime_array<forking_rank>(static_cast<std::size_t>(job.count));
-  state.worth_giving =
-      ticks_of_us(job.near == job.count ? worth_giving_us : worth_giving_over_hosts_us);
   state.random.seed(static_cast<unsigned>(job.me) + 1);
   on_message(runtime_message::forks_here, on_forks_here);
   on_message<std::uint32_t, on_hunger>(runtime_message::hunger);
-  if (!wanted || job.count == 1 || !children_run_in_place()) return;
+  if (wanted == takers::none || job.count == 1 || !children_run_in_place()) return;
   on_fiber.fork = fork_hooks{look_at_fork, child_leaves, child_ends, serve_at_turn};
   on_dispatch.when_idle = show_hunger;
   std::atomic_ref(counts.at_forks).fetch_or(at_fork::first | at_fork::tidy);

@@ -10,10 +10,10 @@
 // that it forks, and clears the bits when it has work again. So nobody asks in vain, and nobody is
 // woken to say no.
 //
-// That page is seen by ranks of one host only (transport/neighbours.hpp). A rank of another host is
-// told by a message, once, and remembers it until it has given something, although the hungry rank
-// may have work again meanwhile: if it were told of that as well, ranks that have nothing to do
-// would wake each other for ever.
+// That page is seen by ranks of one host only (transport/neighbours.hpp). With SOJOURN_STEAL=hosts
+// a rank of another host is told by a message, once, and remembers it until it has given something,
+// although the hungry rank may have work again meanwhile: if it were told of that as well, ranks
+// that have nothing to do would wake each other for ever. Ranks of the same host come first.
 #pragma once
 
 namespace sojourn::detail {

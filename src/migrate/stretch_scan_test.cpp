@@ -41,7 +41,8 @@ struct frames {
              .younger = younger,
              .older = high + 256,
              .older_end = high + 256 + sizeof(mark),
-             .thread_has_heap = false};
+             .thread_has_heap = false,
+             .to_another_host = false};
     arguments = reinterpret_cast<std::uint64_t>(younger) + sizeof(mark);
   }
 
@@ -190,6 +191,19 @@ void heaps_of_threads() {
   CLAIM(f.what(addresses.arenas + 4096) == stays_with::thread_heap);
 }
 
+void the_global_heap() {
+  frames f;
+  for (const std::uint64_t word :
+       {addresses.heap, addresses.heap + 4096, addresses.heap + addresses.heap_bytes() - 1}) {
+    f.which.to_another_host = false;
+    CLAIM(f.what(word) == stays_with::nothing);
+    f.which.to_another_host = true;
+    CLAIM(f.what(word) == stays_with::heap_of_host);
+  }
+  CLAIM(f.what(addresses.heap - 1) == stays_with::nothing);
+  CLAIM(f.what(addresses.heap + addresses.heap_bytes()) == stays_with::nothing);
+}
+
 TEST(stretch_scan, private_memory_stays_at_any_byte_and_of_any_alignment) {
   EXPECT_CLAIMS(private_memory_at_any_byte_of_any_alignment);
 }
@@ -208,6 +222,7 @@ TEST(stretch_scan, frames_that_a_child_was_given_addresses_of_stay_with_it) {
   EXPECT_CLAIMS(arguments_of_a_child_that_stays);
 }
 TEST(stretch_scan, of_the_youngest_frames_every_word_counts) { EXPECT_CLAIMS(youngest_frames); }
+TEST(stretch_scan, the_global_heap_keeps_frames_on_their_host) { EXPECT_CLAIMS(the_global_heap); }
 TEST(stretch_scan, the_heap_of_the_thread_stays) { EXPECT_CLAIMS(heaps_of_threads); }
 
 TEST(behind_mark, counts_room_only_behind_arguments_that_are_all_counted) {

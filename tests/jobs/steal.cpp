@@ -32,6 +32,11 @@ bool steals_are_off() {
          (text == nullptr && (sanitized || detail::checked()));
 }
 
+bool hosts_give_to_each_other() {
+  const char* text = std::getenv("SOJOURN_STEAL");
+  return text != nullptr && std::strcmp(text, "hosts") == 0;
+}
+
 long fibonacci(long n) {
   if (n < 2) return n;
   auto older = fork(fibonacci, n - 1);
@@ -463,12 +468,18 @@ void all_ranks_without_work_get_children() {
     const stay here;
     fork(leaf, 0).get();  // now the others know that this rank forks
     sleep_for(std::chrono::milliseconds(2));
-    const auto others = static_cast<std::size_t>(rank_count() - 1);
+    std::size_t others = 0;
+    for (rank_t r = 1; r < rank_count(); ++r) others += is_near(r) || hosts_give_to_each_other();
     const std::uint64_t until = now_ns() + 10'000'000'000;
     std::vector<future<void>> children;
     while (busy.size() < others && now_ns() < until) {
       children.push_back(fork(leaf_until_released, 0));
-      yield();
+      // A rank that looks again for ranks of other hosts does so after it has had nothing to do.
+      if (hosts_give_to_each_other()) {
+        sleep_for(std::chrono::milliseconds(1));
+      } else {
+        yield();
+      }
     }
     for (rank_t r = 1; r < rank_count(); ++r) rpc(r, [] { released = true; }).get();
     for (auto& child : children) child.get();
@@ -483,9 +494,9 @@ void ranks_without_work_leave_each_other_alone() {
   // All have something to do, and fork, and then nothing.
   CHECK_EQUAL(fibonacci(20), serial_fibonacci(20));
   barrier();
-  const std::uint64_t before = counters_now().messages();
+  const std::uint64_t before = counters_now().upkeep_messages;
   sleep_for(std::chrono::milliseconds(200));
-  CHECK(counters_now().messages() - before < 20);
+  CHECK(counters_now().upkeep_messages - before < 20);
   barrier();
 }
 
@@ -543,12 +554,6 @@ int leaf_that_yields(int) {
   room.fill(0);
   asm volatile("" : : "r"(room.data()) : "memory");
 }
-bool all_are_near() {
-  for (rank_t r = 0; r < rank_count(); ++r) {
-    if (!is_near(r)) return false;
-  }
-  return true;
-}
 /// They began when all ranks had something to do; the ones that wait for their turn go when one has
 /// not any more.
 void leaves_that_yield_may_leave() {
@@ -568,7 +573,7 @@ void leaves_that_yield_may_leave() {
     clear_room();
     auto second = fork(leaf_that_yields, 2);
     // A rank of another host that has had nothing to do before is remembered.
-    if (all_are_near()) CHECK_EQUAL((counters_now() - before).steals, 0u);
+    if (!hosts_give_to_each_other()) CHECK_EQUAL((counters_now() - before).steals, 0u);
     for (rank_t r = 1; r < rank_count(); ++r) rpc(r, [] { may_rest = true; }).get();
     const int moved = first.get() + second.get();
     CHECK(moved > 0);

@@ -96,7 +96,7 @@ SHARED_PROTECTION x =x is neither userfaultfd nor mprotect: choose one of these,
 SHARE x .* .*on.* n\?or .*off
 STACK_KIB 1 =1 is not a whole number from 64 to 1048576$
 STATS x =x is neither on nor off$
-STEAL x =x is neither on nor off$
+STEAL x =x is neither on nor off nor hosts$
 VIA x : `x` is not name=rpc or name=migrate, where name is a method such as node::child or a line such as tree.cpp:120$
 END
 context=''

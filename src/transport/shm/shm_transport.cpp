@@ -90,9 +90,9 @@ struct lent_payload {
 layout::layout(int all, int on_this_host) : ranks(all), near(on_this_host) {
   const auto n = static_cast<std::size_t>(near);
   // Two rings for each pair of ranks: all rings together stay within half a GiB of addresses. The
-  // capacity is how far senders may be ahead of a rank before they wait: up to 16 ranks, 16,384
-  // messages of a line each. To wait for room costs a fiber ten times what the message does. Where
-  // ranks keep up, rings begin again and again, and little of them is used.
+  // capacity is how far senders may be ahead of a rank before they wait: up to 16 ranks of a host,
+  // 16,384 messages of a line each. To wait for room costs a fiber ten times what the message does.
+  // Where ranks keep up, rings begin again and again, and little of them is used.
   ring_capacity = 1 << 20;
   while (ring_capacity > (16 << 10) && ring_capacity * 2 * n * n > (std::size_t{512} << 20)) {
     ring_capacity /= 2;
