@@ -6,6 +6,7 @@
 #include <source_location>
 
 #include "sojourn/detail/mark.hpp"
+#include "sojourn/detail/resumed.hpp"
 
 namespace sojourn {
 
@@ -98,13 +99,14 @@ struct access {
 /// What SOJOURN_VIA makes of an access: `method` is the compiler's name of it.
 via override_access(const access& at, const char* method);
 
-/// What move_activations() returns on the rank it has moved to. Compared in its caller, so that it
-/// need not return through a frame of the library.
-inline constexpr long runs_there = 2;
-long move_activations(int to, via how);
+/// resumed::there on the rank it has moved to, else resumed::stayed. Compared in its caller, so
+/// that it need not return through a frame of the library.
+resumed move_activations(int to, via how);
 /// Moves activations of the running fiber to rank `to`, as `how` says; true when this now runs
 /// there. False when they may not move: nothing has happened then. Suspends.
-inline bool migrate_activations(int to, via how) { return move_activations(to, how) == runs_there; }
+inline bool migrate_activations(int to, via how) {
+  return move_activations(to, how) == resumed::there;
+}
 
 }  // namespace detail
 }  // namespace sojourn

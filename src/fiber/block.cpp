@@ -27,7 +27,7 @@ piece* block_below_mark(piece* left) {
   ++counts.forks_blocked;
   piece* younger = cut(left, b, cut_after_walk(b, left->sp, left->links.by_tables));
   younger->has_forks = false;  // this was the youngest
-  make_ready_first(left, 1);
+  make_ready_first(left, resumed::anywhere);
   return younger;
 }
 
@@ -82,7 +82,7 @@ piece* cut_running(piece* p, const boundary& b, std::uint64_t outer, std::uint64
   announce_switch(slots.low(p->slot), slots.high(p->slot));
   if (b.open == nullptr) enter_handler(entry, result);
   void* nowhere;
-  switch_stack(&nowhere, sp, 1);
+  switch_stack(&nowhere, sp, static_cast<long>(resumed::anywhere));
   __builtin_unreachable();
 }
 
@@ -92,7 +92,7 @@ void suspend_older(piece* p, const boundary& b, const handler_entry& entry, tick
   running_fiber = p;
   suspend_running(b.end);
   give_handler_context(p, b, entry, result);
-  make_ready_first(p, 1);
+  make_ready_first(p, resumed::anywhere);
 }
 
 /// go_on_at_fork() at a fork that a link leads to.
@@ -185,7 +185,7 @@ bool stack_is_wanted(const piece* p) {
          slots[p->slot].unguarded || p->departs_to != no_rank;
 }
 
-[[gnu::noinline]] long leave_whole(leave_action action, void* context) {
+[[gnu::noinline]] resumed leave_whole(leave_action action, void* context) {
   return leave(action, context);
 }
 
@@ -242,14 +242,14 @@ std::uint64_t find_youngest_mark() {
 
 // Ends with a jump to sojourn_capture, so that the image of what leaves has no frame of this
 // function.
-long leave_under_mark(leave_action action, void* context) {
+resumed leave_under_mark(leave_action action, void* context) {
   const piece* p = running_piece();
   if (p == nullptr || (!may_have_forks() && !has_marked_fork(p)) || stack_is_wanted(p) ||
       running.mutexes != nullptr || (ready_queue.round_ends && youngest_link(p) == nullptr)) {
     return leave_whole(action, context);
   }
-  return capture_stack(go_on_at_fork, reinterpret_cast<std::uint64_t>(action),
-                       reinterpret_cast<std::uint64_t>(context));
+  return resumed{capture_stack(go_on_at_fork, reinterpret_cast<std::uint64_t>(action),
+                               reinterpret_cast<std::uint64_t>(context))};
 }
 
 bool younger_may_go() {
@@ -287,7 +287,8 @@ void give_turn() {
   ++counts.yields;
   if (at_next_turn.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     at_next_turn.exchange(nullptr)();
-  leave_to_wait([](piece* left, void*) { make_ready_next_round(block(left), 1); }, nullptr);
+  leave_to_wait([](piece* left, void*) { make_ready_next_round(block(left), resumed::anywhere); },
+                nullptr);
 }
 
 void refer_to_caller(referrer& tie) {

@@ -14,8 +14,8 @@ namespace sojourn::detail {
 
 /// Leaves to wait; `action` must call block(). If a mark is open this is not inline: the mark's
 /// older side may then go on directly, without a switch to the scheduler's stack.
-long leave_under_mark(leave_action action, void* context);
-[[gnu::always_inline]] inline long leave_to_wait(leave_action action, void* context) {
+resumed leave_under_mark(leave_action action, void* context);
+[[gnu::always_inline]] inline resumed leave_to_wait(leave_action action, void* context) {
   if (running.youngest != nullptr || may_have_forks()) return leave_under_mark(action, context);
   return leave(action, context);
 }

@@ -98,7 +98,7 @@ void end(const void* object) {
   language_lock* const lock = find(object);
   if (lock == nullptr) return;
   lock->object = nullptr;
-  while (!lock->empty()) make_ready(take_waiter(*lock), woken_here);
+  while (!lock->empty()) make_ready(take_waiter(*lock), resumed::here);
 }
 
 /// What std::call_once leaves in variables of the thread for the function that it has called.

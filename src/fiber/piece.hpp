@@ -18,6 +18,7 @@
 #include "fiber/fp_control.hpp"
 #include "memory/stack_slots.hpp"
 #include "sojourn/detail/mark.hpp"
+#include "sojourn/detail/resumed.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/waiters.hpp"
 
@@ -45,6 +46,7 @@ struct own_links {
   std::uint64_t by_tables = 0;  ///< forks_by_tables()
 };
 
+struct stay_reason;
 struct thread_extra;
 class file_writer;
 class file_reader;
@@ -81,7 +83,8 @@ struct piece : fiber_view, referrer {
   int called_by = no_rank;  ///< Rank whose call the handler of this fiber answers: for reports.
 
   // Its state while suspended; the running piece's is in `running`.
-  long word = 0;  ///< What it is resumed with.
+  resumed word = resumed::not_yet;       ///< What it is told when it goes on.
+  const stay_reason* refused = nullptr;  ///< Why it has stayed, when it is told so: of a thread.
   mark* youngest = nullptr;
   own_links links;
   hold* holds = nullptr;

@@ -23,12 +23,12 @@ struct {
 
 }  // namespace
 
-void make_ready(piece* p, long word) {
+void make_ready(piece* p, resumed word) {
   make_ready_next_round(p, word);
   ready_queue.round_last = p;
 }
 
-void make_ready_first(piece* p, long word) {
+void make_ready_first(piece* p, resumed word) {
   p->word = word;
   p->next_ready = first_ready;
   if (first_ready == nullptr) ready_queue.last = p;

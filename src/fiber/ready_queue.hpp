@@ -23,19 +23,11 @@ struct ready_queue_state {
 };
 extern ready_queue_state ready_queue;
 
-/// The word of a piece whose next statement is correct on any rank: the piece gave its turn, or
-/// looks again for the result that it waited for. A piece with another word runs here before it may
-/// leave.
-inline constexpr long goes_anywhere = 1;
-/// The word of a piece that waited for something that only this rank can provide.
-inline constexpr long woken_here = 4;
-
-/// Queues a suspended piece, behind all that are ready or before them; it resumes with `word` (not
-/// 0).
-void make_ready(piece* p, long word);
-void make_ready_first(piece* p, long word);
+/// Queues a suspended piece, behind all that are ready or before them; it is told `word`.
+void make_ready(piece* p, resumed word);
+void make_ready_first(piece* p, resumed word);
 /// The same as make_ready, but `p` runs in the next round.
-inline void make_ready_next_round(piece* p, long word) {
+inline void make_ready_next_round(piece* p, resumed word) {
   p->word = word;
   p->next_ready = nullptr;
   if (first_ready == nullptr) {

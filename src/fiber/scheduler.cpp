@@ -64,7 +64,7 @@ void record_suspension(piece* p) {
   }
   p->has_forks = may_have_forks();
   p->links = links_of_running();
-  p->word = 0;
+  p->word = resumed::not_yet;
   p->fp = read_fp();
   if (p->fp != scheduler.usual_fp) [[unlikely]]
     write_fp(scheduler.usual_fp);
@@ -134,7 +134,7 @@ inline std::uint64_t end_of_readable_frames(const piece* p) {
   take_up(p);
   ++counts.switches;
   announce_switch(slots.low(p->slot), end_of_readable_frames(p));
-  switch_stack(&sojourn_scheduler_sp, p->sp, p->word);
+  switch_stack(&sojourn_scheduler_sp, p->sp, static_cast<long>(p->word));
   after_leaving();
 }
 

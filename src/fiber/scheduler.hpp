@@ -31,9 +31,9 @@ extern leaving handover;
 /// Ends the program: code that runs in no fiber wants to wait.
 [[noreturn]] void waits_outside_fiber();
 
-/// Suspends the running stack and runs `action`. Returns the word it is resumed with. Inline: every
-/// return between a resumed stack and its user's code is mispredicted.
-[[gnu::always_inline]] inline long leave(leave_action action, void* context) {
+/// Suspends the running stack and runs `action`. Returns what it is told when it goes on. Inline:
+/// every return between a resumed stack and its user's code is mispredicted.
+[[gnu::always_inline]] inline resumed leave(leave_action action, void* context) {
   if (running_fiber == nullptr) [[unlikely]]
     waits_outside_fiber();
   handover.action = action;
@@ -42,7 +42,7 @@ extern leaving handover;
   announce_switch(handover.scheduler_low, handover.scheduler_high);
   long word = switch_stack(&handover.sp, reinterpret_cast<std::uint64_t>(sojourn_scheduler_sp), 1);
   confirm_switch();
-  return word;
+  return resumed{word};
 }
 
 /// Calls fn(a, b, sp) on the running stack, made resumable at `sp`, as sojourn_capture does. A

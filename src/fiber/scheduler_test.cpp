@@ -17,7 +17,7 @@ piece* no_watch() { return nullptr; }
 piece* ready_in(std::uint32_t slot) {
   piece* p = new_piece();
   p->slot = slot;
-  make_ready(p, goes_anywhere);
+  make_ready(p, resumed::anywhere);
   return p;
 }
 
@@ -47,7 +47,7 @@ void shut_out_until_their_slots_were_read() {
   CLAIM(!anything_ready());
   slot_was_read(slot);
   CLAIM((listed(first_ready) == std::vector{first, second}));
-  CLAIM(first->word == goes_anywhere && second->word == goes_anywhere);
+  CLAIM(first->word == resumed::anywhere && second->word == resumed::anywhere);
   CLAIM(listed(first_shut_out) == std::vector{other});
   // Those that are shut out later come behind `other`.
   slots[slot].being_read = 1;

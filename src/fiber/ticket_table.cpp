@@ -106,7 +106,7 @@ namespace {
 
 inline void wake(piece* waiter) {
   waiter->waits = wait_cause::none;
-  make_ready(waiter, 1);
+  make_ready(waiter, resumed::anywhere);
 }
 
 /// Handles a result that has no reader. True when the ticket is free again; false when the ticket
@@ -215,7 +215,7 @@ bool wake_to_stand_by() {
     return false;
   }
   t->waiter->waits = wait_cause::none;
-  make_ready(std::exchange(t->waiter, nullptr), goes_anywhere);
+  make_ready(std::exchange(t->waiter, nullptr), resumed::anywhere);
   stands_by = t->id;
   return true;
 }

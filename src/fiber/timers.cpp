@@ -149,7 +149,7 @@ int wake_due(std::uint64_t now) {
     if (p->waits == wait_cause::ticket) stop_waiting(p);
     p->waits = wait_cause::none;
     if (p->waits_on != nullptr) drop_waiter(p);
-    make_ready(p, woken_by_timer);
+    make_ready(p, resumed::by_timer);
     ++woken;
   }
   return woken;

@@ -18,9 +18,6 @@ class file_reader;
 /// When the next timer is due (now_ns()), or never_ns: all that the rank's loop must look at.
 extern std::uint64_t next_timer_ns;
 
-/// What a piece is resumed with when its time has come.
-inline constexpr long woken_by_timer = 2;
-
 /// To be called by an action: `p`, suspended and without a timer, becomes ready at `deadline_ns`.
 /// Of two timers for the same time, the one that was set first wakes its piece first.
 void set_timer(piece* p, std::uint64_t deadline_ns);

@@ -51,7 +51,7 @@ TEST(timers, one_is_due_at_its_time) {
   EXPECT_EQ(p->waits, wait_cause::timer);
   EXPECT_EQ(wake_due(1000), 1);
   EXPECT_EQ(p->waits, wait_cause::none);
-  EXPECT_EQ(p->word, woken_by_timer);
+  EXPECT_EQ(p->word, resumed::by_timer);
   EXPECT_EQ(take_ready(), std::vector<piece*>{p});
   EXPECT_EQ(next_timer_ns, never_ns);
   free_piece(p);

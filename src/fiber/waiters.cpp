@@ -89,7 +89,7 @@ bool wait_in(waiters& queue, std::uint64_t deadline_ns) {
     waiters* queue;
     std::uint64_t deadline_ns;
   } wanted{&queue, deadline_ns};
-  long word = leave_to_wait(
+  const resumed word = leave_to_wait(
       [](piece* left, void* context) {
         place to = *static_cast<place*>(context);
         piece* waiter = block(left);
@@ -105,7 +105,7 @@ bool wait_in(waiters& queue, std::uint64_t deadline_ns) {
         if (to.deadline_ns != never_ns) set_timer(waiter, to.deadline_ns);
       },
       &wanted);
-  return word != woken_by_timer;
+  return word != resumed::by_timer;
 }
 
 piece* take_waiter(waiters& queue) {
@@ -223,7 +223,7 @@ void mutex::pass_on() {
   under = reinterpret_cast<std::uint64_t>(next->youngest);
   before = next->mutexes;
   next->mutexes = this;
-  detail::make_ready(next, detail::woken_here);
+  detail::make_ready(next, detail::resumed::here);
 }
 
 bool condition_variable::wait_ns(std::unique_lock<mutex>& lock, std::uint64_t deadline_ns) {
@@ -243,14 +243,15 @@ bool condition_variable::wait_ns(std::unique_lock<mutex>& lock, std::uint64_t de
 }
 
 void condition_variable::wake_first() {
-  detail::make_ready(detail::take_waiter(*this), detail::woken_here);
+  detail::make_ready(detail::take_waiter(*this), detail::resumed::here);
 }
 
 bool semaphore::wait(std::uint64_t deadline_ns) { return detail::wait_in(*this, deadline_ns); }
 
 void semaphore::give(std::ptrdiff_t n) {
   if (n < 0) detail::refuse_count(*this, n);
-  for (; n > 0 && !empty(); --n) detail::make_ready(detail::take_waiter(*this), detail::woken_here);
+  for (; n > 0 && !empty(); --n)
+    detail::make_ready(detail::take_waiter(*this), detail::resumed::here);
   count_ += n;
 }
 
@@ -258,7 +259,7 @@ void latch::wait_for_zero() { (void)detail::wait_in(*this); }
 
 void latch::wake_all() {
   // Those woken first may destroy it.
-  while (!empty()) detail::make_ready(detail::take_waiter(*this), detail::woken_here);
+  while (!empty()) detail::make_ready(detail::take_waiter(*this), detail::resumed::here);
 }
 
 }  // namespace sojourn

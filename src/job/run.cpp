@@ -391,7 +391,7 @@ bool rank_is_done() {
   if (self.parked != nullptr && fibers_unfinished() == 1 && dispatcher_idle()) {
     piece* main = self.parked;
     self.parked = nullptr;
-    make_ready(main, 1);
+    make_ready(main, resumed::anywhere);
     return false;
   }
   return self.main_ended && dispatcher_idle();

@@ -12,9 +12,12 @@
 
 #include "fiber/scheduler.hpp"
 #include "memory/runtime_resource.hpp"
-#include "message/dispatcher.hpp"
+#include "message/hooks.hpp"
 #include "message/own_requests.hpp"
+#include "message/runtime_message.hpp"
 #include "sojourn/detail/running.hpp"
+#include "sojourn/detail/wire.hpp"
+#include "transport/active_transport.hpp"
 #include "transport/sleepers.hpp"
 
 namespace sojourn::detail {

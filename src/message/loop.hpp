@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "message/runtime_message.hpp"
 #include "transport/active_transport.hpp"
 
 namespace sojourn::detail {
@@ -40,12 +41,7 @@ void take_replies_until(bool (*over)(void* context), void* context);
 /// request that is half written there stays as it is. `what`: nothing where no handler calls it.
 void take_replies_about_shared_memory(interrupted what);
 
-/// How many messages this rank has sent and received, those to itself included, collective ones
-/// not. When none is in flight, the sums of both over the job are equal.
-struct traffic {
-  std::uint64_t sent;
-  std::uint64_t received;
-};
+/// All but collective messages.
 traffic traffic_so_far();
 /// The same for collective messages.
 traffic collective_traffic_so_far();

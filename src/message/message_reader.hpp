@@ -10,7 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "message/dispatcher.hpp"
+#include "message/inbound.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/ticket.hpp"
 

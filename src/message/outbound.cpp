@@ -15,6 +15,7 @@
 #include "memory/address_map.hpp"
 #include "message/bundles.hpp"
 #include "message/dispatcher_state.hpp"
+#include "message/losses.hpp"
 #include "message/programs.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/errors.hpp"
@@ -67,7 +68,7 @@ bool bundle_is_sent(int to) {
 /// already, which may want it, too.
 void run_now(const pending_send& s) {
   if (s.go != wake_sender) return s.go(s.context);
-  make_ready_first(static_cast<piece*>(s.context), woken_here);
+  make_ready_first(static_cast<piece*>(s.context), resumed::here);
   run_ready(1);
 }
 
@@ -89,7 +90,7 @@ bool sender_can_go() {
   return false;
 }
 
-void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), woken_here); }
+void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), resumed::here); }
 
 int send_late_replies(int to) {
   peer& p = dispatcher.peers[static_cast<std::size_t>(to)];

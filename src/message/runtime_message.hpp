@@ -59,6 +59,13 @@ struct message_kind {
 /// Requires: not count_.
 const message_kind& description_of(runtime_message kind);
 
+/// How many messages a rank has sent and received, those to itself included. When none is in flight,
+/// the sums of both over the job are equal.
+struct traffic {
+  std::uint64_t sent;
+  std::uint64_t received;
+};
+
 /// Whether this message tells the program nothing: no fiber gets a value by it, nor may it rely on
 /// what happened before. So it is no acquire, and needs no news of shared memory before it.
 constexpr bool is_no_acquire(runtime_message kind) {

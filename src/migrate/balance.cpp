@@ -184,8 +184,8 @@ bool may_go(const balance_record& record, int to) {
 }
 
 bool may_go(const piece* p, int to) {
-  // The word `goes_anywhere` also tells that the thread has run here since it came.
-  if (!p->is_thread_base() || p->word != goes_anywhere || p->departs_to != no_rank || p->pinned)
+  // `resumed::anywhere` also tells that the thread has run here since it came.
+  if (!p->is_thread_base() || p->word != resumed::anywhere || p->departs_to != no_rank || p->pinned)
     return false;
   if (slots[p->slot].being_read != 0 || reason_whole_stays(p) != nullptr) return false;
   return may_go(p->extra != nullptr ? p->extra->balance : balance_record{}, to);

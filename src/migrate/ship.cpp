@@ -33,9 +33,6 @@ void (*frames_leave)() = nullptr;
 
 namespace {
 
-// What move_activations returns when nothing moved. On the other rank it returns `runs_there`.
-constexpr long stayed = 3;
-
 std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
 
 std::size_t payload_bytes(const piece* p) {
@@ -142,7 +139,7 @@ long move_pieces(std::uint64_t rank, std::uint64_t how, std::uint64_t sp) {
     ++counts.migrations_refused;
     if (checked()) [[unlikely]]
       name_refusal(left, to);
-    make_ready_first(left, stayed);
+    make_ready_first(left, resumed::stayed);
     abandon_stack();
   }
   const bool caller_waits = end && !is_fork(end.kind);
@@ -160,7 +157,7 @@ long move_pieces(std::uint64_t rank, std::uint64_t how, std::uint64_t sp) {
   if (caller_waits) {
     begin_wait(left, find_ticket(result));
   } else {
-    make_ready_first(left, 1);
+    make_ready_first(left, resumed::anywhere);
   }
   abandon_stack();
 }
@@ -266,7 +263,7 @@ void filled(piece* p, int source, bool announced) {
   if (checked() && slot.open && slot.in_place == p && p->next_in_slot == nullptr) [[unlikely]] {
     slots.close_above(p->slot, p->hi);
   }
-  make_ready(p, runs_there);
+  make_ready(p, resumed::there);
   if (p->is_thread_base()) [[unlikely]]
     base_arrives(p, source, announced);
 }
@@ -280,26 +277,26 @@ void attach_migration() {
   on_message<piece_header, on_piece>(runtime_message::piece);
 }
 
-long move_activations(int to, via how) {
+resumed move_activations(int to, via how) {
   if (to < 0 || to >= job.count) {
     throw error(
         format("there is no rank %d to migrate to: this job has ranks 0 to %d", to, job.count - 1));
   }
-  if (to == job.me) return runs_there;
+  if (to == job.me) return resumed::there;
   if (takes_no_stacks(to)) [[unlikely]] {
     ++counts.migrations_refused;
-    return stayed;
+    return resumed::stayed;
   }
   if (running_piece() == nullptr) [[unlikely]]
     waits_outside_fiber();
   // Earlier calls may have used up this rank's weight of the finish scope.
   if (running_piece()->scope != nullptr) [[unlikely]] {
     on_dispatch.scopes.gather();
-    if (to == job.me) return runs_there;
+    if (to == job.me) return resumed::there;
   }
   wire().prepare(to, message_class::request);
-  return capture_stack(move_pieces, static_cast<std::uint64_t>(to),
-                       std::bit_cast<std::uint64_t>(how));
+  return resumed{capture_stack(move_pieces, static_cast<std::uint64_t>(to),
+                               std::bit_cast<std::uint64_t>(how))};
 }
 
 }  // namespace sojourn::detail

@@ -269,7 +269,7 @@ long give(std::uint64_t context, std::uint64_t, std::uint64_t sp) {
   const ticket_id result = given->result;
   feed(g.to, given);
   if (what.older && is_fork(what.older.kind)) {
-    make_ready(p, 1);
+    make_ready(p, resumed::anywhere);
   } else if (what.older) {
     begin_wait(p, find_ticket(result));
   }

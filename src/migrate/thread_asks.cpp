@@ -54,7 +54,7 @@ void move_from_here(piece* p, const thread_ask& a) {
   // If it is about to leave, the request follows it.
   if (p->departs_to != no_rank) return kept_asks.keep(a);
   if (const stay_reason* why = reason_whole_stays(p)) return answer(a, *why);
-  if (p->word == 0) {
+  if (p->word == resumed::not_yet) {
     if (p->waits == wait_cause::ticket) {
       // It will ask for the result again where it arrives.
       stop_waiting(p);
@@ -63,7 +63,7 @@ void move_from_here(piece* p, const thread_ask& a) {
       return answer(a, waits_here);
     }
     p->waits = wait_cause::none;
-    make_ready(p, goes_anywhere);
+    make_ready(p, resumed::anywhere);
   }
   extra_of(p).asked_to_move = a.answer;
   p->departs_to = a.to;
@@ -159,7 +159,7 @@ bool base_departs_as_asked(piece* p) {
   int to = std::exchange(p->departs_to, no_rank);
   ticket_id asked = std::exchange(p->extra->asked_to_move, 0);
   ticket_id thread = p->thread;
-  if (p->word != goes_anywhere) {
+  if (p->word != resumed::anywhere) {
     // Its next statement may need this rank, for example when it came for an object here. The
     // request is handled again after the thread has run.
     kept_asks.keep({thread, asked, to, false});

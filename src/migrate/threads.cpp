@@ -36,13 +36,13 @@ void is_gone(piece* p) {
   free_extra(p);
 }
 
-/// Sends a thread that moves itself, which is then resumed with `runs_there`. When that is refused,
-/// it is resumed here with the reason's address.
+/// Sends a thread that moves itself, or refuses that.
 void leave_or_stay(piece* left, int to) {
   const stay_reason* refused = reason_whole_stays(left);
   if (refused != nullptr) {
     ++counts.migrations_refused;
-    make_ready_first(left, reinterpret_cast<long>(refused));
+    left->refused = refused;
+    make_ready_first(left, resumed::stayed);
     return;
   }
   base_moves_itself(left, to);
@@ -60,8 +60,8 @@ void migrate_self(int to) {
   // Earlier calls may have used up this rank's weight of the finish scope.
   on_dispatch.scopes.gather();
   if (to == job.me) return;
-  long word = capture_stack(move_self, static_cast<std::uint64_t>(to), 0);
-  if (word != runs_there) refuse(*reinterpret_cast<const stay_reason*>(word), to);
+  const resumed word{capture_stack(move_self, static_cast<std::uint64_t>(to), 0)};
+  if (word == resumed::stayed) refuse(*running_piece()->refused, to);
 }
 
 /// Gives the heap's memory back to the ranks that own it.
@@ -159,13 +159,12 @@ void load_threads(file_reader& from) {
 void migrate_self_by_switch(int to) {
   if (takes_no_stacks(to)) refuse(runs_other, to);
   if (to != job.me) on_dispatch.scopes.gather();
-  long word = runs_there;
+  resumed word = resumed::there;
   if (to != job.me) {
     word = leave(
         [](piece* left, void* context) { leave_or_stay(left, *static_cast<int*>(context)); }, &to);
   }
-  // Read job.me again: this may run on another rank now.
-  if (job.me != to && word != runs_there) refuse(*reinterpret_cast<const stay_reason*>(word), to);
+  if (word == resumed::stayed) refuse(*running_piece()->refused, to);
 }
 
 }  // namespace sojourn::detail

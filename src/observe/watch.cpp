@@ -127,7 +127,7 @@ wait_kind kind_at_shared_object(waits_at at) {
 }
 
 reason local_reason(const piece* p) {
-  if (p->restored && p->word != 0) return {wait_kind::barrier};
+  if (p->restored && p->word != resumed::not_yet) return {wait_kind::barrier};
   if (p->waits_on == nullptr) {
     return {p->timer != 0 ? wait_kind::time : wait_kind::unknown};
   }
@@ -332,19 +332,23 @@ void answer_request() {
   mine.report_given.store(wanted, std::memory_order_release);
 }
 
+// The request for which this rank was interrupted in its dispatcher last.
+std::atomic<std::uint32_t> interrupted_for = 0;
+
 /// A rank may never sleep: it has much to do, or cores are so busy that its next fiber is due
 /// before it can. Then it answers between two rounds. It waits until it is idle, so that a fiber
-/// that is about to give its turn can tell of itself, but for `rounds_before_an_answer` at most.
+/// that is about to give its turn can tell of itself, but for `rounds_before_an_answer` at most,
+/// which do not begin before it was interrupted for this request.
 void answer_between_rounds(bool idle) {
   static std::uint32_t asked = 0;
   static int rounds = 0;
+  if (idle) return answer_request();
   const rank_watch& mine = area.of(job.me);
   std::uint32_t wanted = mine.report_wanted.load();
+  if (interrupted_for.load() != wanted || mine.stack_given.load() == wanted) return;
   if (std::exchange(asked, wanted) != wanted) rounds = 0;
-  if (idle || (++rounds > rounds_before_an_answer && mine.stack_given.load() != wanted)) {
-    return answer_request();
-  }
-  if (rounds <= rounds_before_an_answer) call_next_round();
+  if (++rounds > rounds_before_an_answer) return answer_request();
+  call_next_round();
 }
 
 /// True when this process has threads beside its first and the rank's. New ones can come only from
@@ -395,6 +399,7 @@ void on_interrupt(int, siginfo_t*, void* context) {
     // In its dispatcher the rank is about to answer, or to run a fiber. A fiber that polls then
     // tells of itself when it gives its turn.
     if (!interrupted_fiber(context)) {
+      interrupted_for.store(wanted);
       at_next_turn.store([] { raise(SIGURG); });
       call_next_round();
       errno = saved;

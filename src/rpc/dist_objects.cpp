@@ -53,7 +53,7 @@ std::uint64_t hash_of(std::string_view name) {
 }
 
 void wake_all(waiters& queue) {
-  while (!queue.empty()) make_ready(take_waiter(queue), woken_here);
+  while (!queue.empty()) make_ready(take_waiter(queue), resumed::here);
 }
 
 std::string text_of(const dist_key& key) {

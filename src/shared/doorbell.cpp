@@ -21,7 +21,7 @@
 #include "memory/stack_slots.hpp"
 #include "message/loop.hpp"
 #include "shared/fault_frame.hpp"
-#include "shared/rank_memory.hpp"
+#include "shared/shared_settings.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/detail/running.hpp"
 #include "transport/neighbours.hpp"

@@ -524,8 +524,8 @@ void several_wait() {
   };
   for (int i = 0; i < 20; ++i) begin();
   for (std::size_t i = 0; i < 10; ++i) {
-    make_ready(waiting[i], 1);
-    make_ready(waiting[19 - i], 1);
+    make_ready(waiting[i], resumed::anywhere);
+    make_ready(waiting[19 - i], resumed::anywhere);
     run_ready(2);
   }
   CLAIM(done == 20);

@@ -113,7 +113,7 @@ inline void run(void (*body)()) {
       run_handler([](void*) { rank.between(); }, nullptr, true, nullptr);
     }
     open_page();
-    make_ready(waits, 1);
+    make_ready(waits, resumed::anywhere);
     run_ready(1);
   }
 }

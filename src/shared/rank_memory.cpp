@@ -68,7 +68,6 @@ class memory_or_end final : public std::pmr::memory_resource {
 /// Also where the loop has not handled it yet.
 bool has_lost_rank() { return near_ranks().losses().load(std::memory_order_relaxed) != 0; }
 
-const shared_settings* chosen = nullptr;
 rank_memory* memory_of_rank = nullptr;
 /// Why there is no shared memory on this machine; or null.
 const std::string* why_not = nullptr;
@@ -98,8 +97,6 @@ rank_pages_settings settings_of_pages(page_report* report) {
 }
 
 }  // namespace
-
-const shared_settings& settings() { return *chosen; }
 
 rank_memory& memory() {
   if (memory_of_rank == nullptr) [[unlikely]] {
@@ -577,7 +574,7 @@ void rank_memory::leave_to_wait_in(waiters& queue, bool rings) {
 void rank_memory::wake_all(waiters& queue) {
   if (&queue == &at_barrier_) ++barriers_left_;
   if (!queue.empty()) waits_.end(kind_of(queue), arrived_ns_ != 0 ? arrived_ns_ : clock_.ns());
-  while (!queue.empty()) make_ready(take_waiter(queue), woken_here);
+  while (!queue.empty()) make_ready(take_waiter(queue), resumed::here);
 }
 
 rank_memory::leaving_task::leaving_task(rank_memory& m)
@@ -626,7 +623,7 @@ bool report_shared_memory() {
 }
 
 void attach_shared_memory() {
-  pages::chosen = new pages::shared_settings;
+  pages::read_settings();
   frames_leave = [] { pages::memory().frames_leave(); };
   on_dispatch.tell = [](int to, message_class way) { return pages::memory().tell(to, way); };
   on_message(

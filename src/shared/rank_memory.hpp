@@ -268,8 +268,6 @@ class rank_memory final : public services {
   rank_pages pages_;                                      ///< Last: it uses the others.
 };
 
-/// What the user has set.
-const shared_settings& settings();
 /// That of this rank, which begins now if it has not. Errors: sojourn::error before run(), and
 /// where this machine can have no shared memory.
 rank_memory& memory();

@@ -309,17 +309,17 @@ void rank_memory::arrive_for_absent(std::uint64_t number) {
 void rank_memory::fail_sync_waits() {
   pages_.give_up_locks([](waiter fiber) {
     auto* lock = static_cast<shared_lock*>(fiber);
-    while (!lock->empty()) make_ready(take_waiter(*lock), woken_here);
+    while (!lock->empty()) make_ready(take_waiter(*lock), resumed::here);
   });
   pages_.give_up_events([](waiter fiber) {
     auto* wait = static_cast<event_wait*>(fiber);
     wait->last = {event_answer::kind::lost};
-    while (!wait->queue.empty()) make_ready(take_waiter(wait->queue), woken_here);
+    while (!wait->queue.empty()) make_ready(take_waiter(wait->queue), resumed::here);
   });
   // They see that no barrier was left meanwhile.
   at_local_barrier_count_ = 0;
   for (waiters* queue : {&at_barrier_, &at_local_barrier_})
-    while (!queue->empty()) make_ready(take_waiter(*queue), woken_here);
+    while (!queue->empty()) make_ready(take_waiter(*queue), resumed::here);
 }
 
 void rank_memory::throw_mutex_lost(std::uint64_t l) {

@@ -87,4 +87,11 @@ shared_settings::shared_settings()
       report_text(is_on("SOJOURN_SHARED_REPORT")),
       report_json(file_or_null("SOJOURN_SHARED_REPORT_JSON")) {}
 
+namespace {
+const shared_settings* settings_of_rank = nullptr;
+}
+
+const shared_settings& settings() { return *settings_of_rank; }
+void read_settings() { settings_of_rank = new shared_settings; }
+
 }  // namespace sojourn::detail::pages

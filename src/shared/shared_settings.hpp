@@ -10,7 +10,7 @@
 
 namespace sojourn::detail::pages {
 
-/// Read when the rank starts, so that a wrong value is told at once. Errors: sojourn::error.
+/// Read when the rank starts, so that a wrong value is told at once.
 struct shared_settings {
   shared_settings();
 
@@ -25,5 +25,9 @@ struct shared_settings {
 
   bool wants_report() const { return report_text || report_json != nullptr; }
 };
+/// Those of this rank. Requires: read_settings().
+const shared_settings& settings();
+/// Errors: sojourn::error.
+void read_settings();
 
 }  // namespace sojourn::detail::pages

@@ -236,7 +236,7 @@ void woken_early_they_sleep_on() {
       CHECK(detail::cancel_timer(p));
       CHECK(!detail::cancel_timer(p));
       CHECK(p->waits == detail::wait_cause::none);
-      detail::make_ready(p, 1);
+      detail::make_ready(p, detail::resumed::anywhere);
       ++wakes;
     }
     yield();
