@@ -59,8 +59,8 @@ struct message_kind {
 /// Requires: not count_.
 const message_kind& description_of(runtime_message kind);
 
-/// How many messages a rank has sent and received, those to itself included. When none is in flight,
-/// the sums of both over the job are equal.
+/// How many messages a rank has sent and received, those to itself included. When none is in
+/// flight, the sums of both over the job are equal.
 struct traffic {
   std::uint64_t sent;
   std::uint64_t received;
