@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
@@ -256,10 +258,18 @@ void place_ranks(run_request& request, const run_options& options) {
   request.net = options.net;
   request.encrypt = options.encrypt;
   if (!list && !file) {
-    // A checkpoint goes on on the host where its files are.
-    if (!options.here && request.options.restore.empty()) request.given = allocated_hosts();
-    if (request.given) {
+    // A checkpoint goes on where its files are: on this host, or, if it was written on several, on
+    // those of the allocation, which share a folder, or on the same again.
+    const std::string wrote =
+        request.options.restore.empty() ? "" : checkpoint_hosts(request.options.restore);
+    if (!options.here && (request.options.restore.empty() || !wrote.empty()))
+      request.given = allocated_hosts();
+    if (request.given || (!wrote.empty() && !options.here)) {
       request.options.agent = options.starter;
+      if (!request.given) {
+        request.hosts = parse_hosts(wrote);
+        request.hosts_given_as = "the checkpoint " + request.options.restore;
+      }
       return;
     }
     // A batch file may have them for allocations of any number of hosts.
@@ -277,6 +287,21 @@ void place_ranks(run_request& request, const run_options& options) {
   request.hosts = list ? parse_hosts(options.hosts) : read_hostfile(options.hostfile);
   request.options.agent = options.starter;
   if (file) request.hosts_given_as = "--hostfile " + options.hostfile;
+}
+
+void take_rank_count(run_request& request, const run_options& options) {
+  request.says_ranks = options.app.count("--ranks") != 0;
+  if (request.says_ranks) {
+    request.options.rank_count = parse_rank_count(options.ranks);
+    return;
+  }
+  request.options.rank_count = std::min(cores_allowed(), ranks_max);
+  const std::string& restore = request.options.restore;
+  // On other hosts it may be where this one has no file of that name: then those tell.
+  const bool elsewhere = options.app.count("--hosts") + options.app.count("--hostfile") != 0;
+  if (restore.empty() || (elsewhere && access(restore.c_str(), F_OK) != 0)) return;
+  request.options.rank_count = checkpoint_rank_count(restore);
+  request.says_ranks = true;
 }
 
 /// Reads what stands before a first ':'.
@@ -323,11 +348,8 @@ run_request parse_job(const std::vector<std::string>& words) {
   if (request.options.command.empty()) {
     throw error("no program was given; 'sojourn run --help' shows how");
   }
-  request.says_ranks = options.app.count("--ranks") != 0;
   request.options.restore = options.restore;
-  request.options.rank_count = options.app.count("--ranks") != 0 ? parse_rank_count(options.ranks)
-                               : !options.restore.empty() ? checkpoint_rank_count(options.restore)
-                                                          : std::min(cores_allowed(), ranks_max);
+  take_rank_count(request, options);
   request.options.bind = options.bind      ? binding::wanted
                          : options.no_bind ? binding::off
                                            : binding::automatic;

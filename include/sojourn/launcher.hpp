@@ -126,6 +126,9 @@ int cores_allowed();
 /// one sentence, when there is none of that name.
 int checkpoint_rank_count(const std::string& path);
 
+/// The hosts that wrote it, as parse_hosts() takes them, or "" where it was one. Errors: as above.
+std::string checkpoint_hosts(const std::string& path);
+
 /// Checks the options against this host and says what would be run. Starts nothing.
 /// Errors: `error`, with one sentence, for a bad number of ranks or a program that cannot be run.
 launch_plan plan_launch(launch_options options);

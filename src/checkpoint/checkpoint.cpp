@@ -52,6 +52,7 @@ namespace {
 
 struct {
   std::uint64_t secret = 0;
+  std::string hosts;  // as --hosts takes them
   const piece* main = nullptr;  // while it writes a checkpoint
   bool restored = false;
   bool they_stand = false;  // restored fibers stand still, until main has met a barrier
@@ -226,12 +227,22 @@ std::vector<piece*> fibers_to_save() {
   return list;
 }
 
+std::string own_file(const std::string& path, const checkpoint_set& set) {
+  return rank_file(path, set.generation, static_cast<std::uint64_t>(job.me));
+}
+
+/// One rank of each host tells, in the lock's file, who has the checkpoint.
+bool lock_for_this_rank(const std::string& path) {
+  return lock_checkpoint(path, job.me, job.me == job.first_near);
+}
+
 void save_rank(const std::string& path, const checkpoint_set& set, const root_bytes& root) {
   std::vector<piece*> fibers = fibers_to_save();
-  file_writer to(rank_file(path, set.generation, job.me));
+  file_writer to(own_file(path, set));
   to.put(checkpoint_file::rank);
   to.put(set);
   to.put(job.me);
+  to.put(fingerprint().all());
   std::size_t type_size = std::strlen(root.type);
   to.put(type_size);
   to.bytes(root.type, type_size);
@@ -328,12 +339,11 @@ bool make_plan(plan& p, const std::string& path) {
     throw error(format("no file can have a name of %zu characters", path.size()));
   }
   (void)generation_at(path);  // throws when something else than a checkpoint lies there
-  const bool locked = lock_checkpoint(path, 0);
+  const bool locked = lock_for_this_rank(path);
   path.copy(p.path, sizeof p.path - 1);
   p.set.ranks = static_cast<std::uint64_t>(job.count);
   p.set.generation = generation_at(path) + 1;
   if (getrandom(&p.set.stamp, sizeof p.set.stamp, 0) != sizeof p.set.stamp) p.set.stamp = ticks();
-  p.set.fingerprint = fingerprint().all();
   p.set.secret = self.secret;
   p.set.region_bytes = addresses.bytes;
   p.set.stack_bytes = addresses.stack_bytes;
@@ -359,19 +369,19 @@ failure write_all(const std::string& wanted, const root_bytes& root) {
   std::string path = p.path;
   bool writes = false;
   first = anywhere([&] {
-    if (job.me != 0) locked = lock_checkpoint(path, job.me);
+    if (job.me != 0) locked = lock_for_this_rank(path);
     writes = true;
     save_rank(path, p.set, root);
   });
   if (first.why == checkpoint_refusal::none) {
     first = anywhere([&] {
-      if (job.me == 0) write_set(path, p.set);
+      if (job.me == 0) write_set(path, p.set, self.hosts);
     });
   }
   if (first.why == checkpoint_refusal::none) {
     remove_others(path, p.set.generation, job.me, job.count);
   } else {
-    if (writes) unlink(rank_file(path, p.set.generation, job.me).c_str());
+    if (writes) unlink(own_file(path, p.set).c_str());
     if (locked) unlock_checkpoint(path);
   }
   return first;
@@ -409,7 +419,10 @@ void load_rank(file_reader& from) {
 
 }  // namespace
 
-void attach_checkpoint(std::uint64_t secret) { self.secret = secret; }
+void attach_checkpoint(std::uint64_t secret, const char* hosts) {
+  self.secret = secret;
+  self.hosts = hosts;
+}
 
 void checkpoint_now(const std::string& path, const root_bytes& root) {
   refuse_unless_main();
@@ -439,12 +452,6 @@ void checkpoint_now(const std::string& path, const root_bytes& root) {
 }
 
 void restore_rank(const std::string& path, const checkpoint_set& set) {
-  if (set.fingerprint != fingerprint().all()) {
-    refuse_to_restore(path +
-                          " was written by another program, or with other libraries or on another "
-                          "kind of processor",
-                      "start the same executable that wrote it, not a rebuilt one");
-  }
   if ((set.checked != 0) != checked()) {
     refuse_to_restore(path + (checked() ? " has no records of objects, which checked mode needs"
                                         : " was written in checked mode"),
@@ -452,12 +459,13 @@ void restore_rank(const std::string& path, const checkpoint_set& set) {
   }
   // Locked until this job ends, for it may write its own checkpoints there.
   try {
-    lock_checkpoint(path, job.me);
+    lock_for_this_rank(path);
   } catch (const error& e) {
     throw error(format("cannot restore: %s", e.what()));
   }
   constexpr const char* whole = "all files of a checkpoint must be unchanged";
-  std::string file = rank_file(path, set.generation, job.me);
+  std::string file = own_file(path, set);
+  bool is_of_this_program = false;
   try {
     file_reader from(file);
     if (from.get<checkpoint_file>() != checkpoint_file::rank || from.get<checkpoint_set>() != set) {
@@ -466,9 +474,17 @@ void restore_rank(const std::string& path, const checkpoint_set& set) {
     if (int rank = from.get<int>(); rank != job.me) {
       throw error(format("%s belongs to rank %d", file.c_str(), rank));
     }
-    load_rank(from);
+    // Hosts may differ: each rank's is compared with that of the rank that wrote its file.
+    is_of_this_program = from.get<std::uint64_t>() == fingerprint().all();
+    if (is_of_this_program) load_rank(from);
   } catch (const error& e) {
     refuse_to_restore(e.what(), whole);
+  }
+  if (!is_of_this_program) {
+    refuse_to_restore(path +
+                          " was written by another program, or with other libraries or on another "
+                          "kind of processor",
+                      "start the same executable that wrote it, not a rebuilt one");
   }
   // A job that was killed right after its checkpoint was whole has left the files of the one
   // before.

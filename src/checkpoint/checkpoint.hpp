@@ -26,8 +26,8 @@ struct checkpoint_hooks {
 };
 extern checkpoint_hooks on_checkpoint;
 
-/// `secret`: the job's stack canary, which checkpoints record.
-void attach_checkpoint(std::uint64_t secret);
+/// What checkpoints record: `secret`, the job's stack canary, and its `hosts` as --hosts takes them.
+void attach_checkpoint(std::uint64_t secret, const char* hosts);
 
 /// Brings back what this rank has saved; its fibers stand still until let_restored_go. Requires:
 /// all is attached, and nothing has run. Throws sojourn::error: which file, what is wrong, what to

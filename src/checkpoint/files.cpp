@@ -24,13 +24,12 @@ namespace {
 constexpr const char* which_file = "--restore takes the name that the program gave to checkpoint()";
 
 /// The numbers in `name` when it is PREFIX.GENERATION.RANK.
-bool parse_rank_file(const std::string& name, const std::string& prefix, std::uint64_t& generation,
-                     std::uint64_t& rank) {
+bool parse_rank_file(const std::string& name, const std::string& prefix, named_part& part) {
   if (name.rfind(prefix + '.', 0) != 0) return false;
   const char* end = name.data() + name.size();
-  auto first = std::from_chars(name.data() + prefix.size() + 1, end, generation);
+  auto first = std::from_chars(name.data() + prefix.size() + 1, end, part.generation);
   if (first.ec != std::errc() || first.ptr == end || *first.ptr != '.') return false;
-  auto second = std::from_chars(first.ptr + 1, end, rank);
+  auto second = std::from_chars(first.ptr + 1, end, part.rank);
   return second.ec == std::errc() && second.ptr == end;
 }
 
@@ -39,7 +38,7 @@ bool parse_rank_file(const std::string& name, const std::string& prefix, std::ui
 /// file is closed.
 std::map<std::string, int> locks;
 
-/// Writes who holds the lock, for users of other jobs. Rank 0 does so for the whole job.
+/// Writes who holds the lock, for users of other jobs.
 void write_holder(int fd) {
   char host[128] = "?";
   (void)gethostname(host, sizeof host - 1);
@@ -59,9 +58,46 @@ std::string holder_in(int fd) {
   return holder.empty() ? "" : " (" + holder + ")";
 }
 
+std::size_t folder_end(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? 0 : slash + 1;
+}
+std::string folder_of(const std::string& path) {
+  const std::size_t end = folder_end(path);
+  return end == 0 ? "./" : path.substr(0, end);
+}
+
+struct set_and_hosts {
+  checkpoint_set set;
+  std::string hosts;
+};
+
+set_and_hosts read_both(const std::string& path) try {
+  file_reader from(path);
+  if (from.get<checkpoint_file>() != checkpoint_file::set) {
+    throw error(path + " is one rank's part of a checkpoint");
+  }
+  auto version = from.get<std::uint64_t>();
+  if (version != checkpoint_version) {
+    refuse_to_restore(
+        format("%s was written by another version of Sojourn (its format is %llu, and %llu is "
+               "read here)",
+               path.c_str(), static_cast<unsigned long long>(version),
+               static_cast<unsigned long long>(checkpoint_version)),
+        "use the `sojourn` command that the program was built with");
+  }
+  set_and_hosts both{from.get<checkpoint_set>(), {}};
+  both.hosts.resize(from.get<std::size_t>());
+  from.bytes(both.hosts.data(), both.hosts.size());
+  return both;
+} catch (const error& e) {
+  if (std::strncmp(e.what(), "cannot restore", 14) == 0) throw;
+  refuse_to_restore(e.what(), which_file);
+}
+
 }  // namespace
 
-bool lock_checkpoint(const std::string& path, int rank) {
+bool lock_checkpoint(const std::string& path, int rank, bool signs) {
   if (locks.contains(path)) return false;
   const std::string file = path + ".lock";
   for (int attempt = 0; attempt < 100; ++attempt) {
@@ -87,7 +123,7 @@ bool lock_checkpoint(const std::string& path, int rank) {
         mine.st_dev == there.st_dev) {
       locks[path] = fd;
       own_descriptor(fd);
-      if (rank == 0) write_holder(fd);
+      if (signs) write_holder(fd);
       return true;
     }
     close(fd);
@@ -107,17 +143,19 @@ void refuse_to_restore(const std::string& what, const char* remedy) {
   throw error("cannot restore: " + what + ": " + remedy);
 }
 
-std::string rank_file(const std::string& path, std::uint64_t generation, int rank) {
+std::string rank_file(const std::string& path, std::uint64_t generation, std::uint64_t rank) {
   return path + '.' + std::to_string(generation) + '.' + std::to_string(rank);
 }
 
-void write_set(const std::string& path, const checkpoint_set& set) {
+void write_set(const std::string& path, const checkpoint_set& set, const std::string& hosts) {
   std::string fresh = path + ".new";
   {
     file_writer to(fresh);
     to.put(checkpoint_file::set);
     to.put(checkpoint_version);
     to.put(set);
+    to.put(hosts.size());
+    to.bytes(hosts.data(), hosts.size());
     to.finish();
   }
   // The ranks' files must be on the disk under their names before this file refers to them.
@@ -130,25 +168,9 @@ void write_set(const std::string& path, const checkpoint_set& set) {
   sync_folder_of(path);
 }
 
-checkpoint_set read_set(const std::string& path) try {
-  file_reader from(path);
-  if (from.get<checkpoint_file>() != checkpoint_file::set) {
-    throw error(path + " is one rank's part of a checkpoint");
-  }
-  auto version = from.get<std::uint64_t>();
-  if (version != checkpoint_version) {
-    refuse_to_restore(
-        format("%s was written by another version of Sojourn (its format is %llu, and %llu is "
-               "read here)",
-               path.c_str(), static_cast<unsigned long long>(version),
-               static_cast<unsigned long long>(checkpoint_version)),
-        "use the `sojourn` command that the program was built with");
-  }
-  return from.get<checkpoint_set>();
-} catch (const error& e) {
-  if (std::strncmp(e.what(), "cannot restore", 14) == 0) throw;
-  refuse_to_restore(e.what(), which_file);
-}
+checkpoint_set read_set(const std::string& path) { return read_both(path).set; }
+
+std::string read_hosts(const std::string& path) { return read_both(path).hosts; }
 
 std::uint64_t generation_at(const std::string& path) {
   if (access(path.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return 0;
@@ -161,21 +183,25 @@ std::uint64_t generation_at(const std::string& path) {
   }
 }
 
-void remove_others(const std::string& path, std::uint64_t keep, int rank, int ranks) {
-  std::size_t slash = path.rfind('/');
-  std::string folder = slash == std::string::npos ? "./" : path.substr(0, slash + 1);
-  std::string prefix = slash == std::string::npos ? path : path.substr(slash + 1);
-  DIR* entries = opendir(folder.c_str());
-  if (entries == nullptr) return;
+std::vector<named_part> parts_beside(const std::string& path) {
+  std::vector<named_part> parts;
+  DIR* entries = opendir(folder_of(path).c_str());
+  if (entries == nullptr) return parts;
+  const std::string prefix = path.substr(folder_end(path));
   while (const dirent* entry = readdir(entries)) {
-    std::uint64_t generation;
-    std::uint64_t of;
-    if (!parse_rank_file(entry->d_name, prefix, generation, of)) continue;
-    bool beyond = rank == 0 && of >= static_cast<std::uint64_t>(ranks);
-    bool mine = of == static_cast<std::uint64_t>(rank) && generation != keep;
-    if (beyond || mine) unlink((folder + entry->d_name).c_str());
+    named_part part;
+    if (parse_rank_file(entry->d_name, prefix, part)) parts.push_back(part);
   }
   closedir(entries);
+  return parts;
+}
+
+void remove_others(const std::string& path, std::uint64_t keep, int rank, int ranks) {
+  for (const named_part& part : parts_beside(path)) {
+    const bool beyond = rank == 0 && part.rank >= static_cast<std::uint64_t>(ranks);
+    const bool mine = part.rank == static_cast<std::uint64_t>(rank) && part.generation != keep;
+    if (beyond || mine) unlink(rank_file(path, part.generation, part.rank).c_str());
+  }
 }
 
 }  // namespace sojourn::detail

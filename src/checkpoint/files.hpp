@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace sojourn::detail {
 
@@ -15,7 +16,6 @@ struct checkpoint_set {
   std::uint64_t ranks = 0;
   std::uint64_t generation = 0;
   std::uint64_t stamp = 0;  ///< Random, so that files of two sets are never mixed.
-  std::uint64_t fingerprint = 0;
   std::uint64_t secret = 0;  ///< The stack canary: it lies in saved frames.
   std::uint64_t region_bytes = 0;
   std::uint64_t stack_bytes = 0;
@@ -27,23 +27,36 @@ struct checkpoint_set {
 };
 
 enum class checkpoint_file : std::uint64_t { set = 1, rank = 2 };
-inline constexpr std::uint64_t checkpoint_version = 3;
+inline constexpr std::uint64_t checkpoint_version = 4;
 
-std::string rank_file(const std::string& path, std::uint64_t generation, int rank);
+std::string rank_file(const std::string& path, std::uint64_t generation, std::uint64_t rank);
+
+/// A rank's file, by its name.
+struct named_part {
+  std::uint64_t generation;
+  std::uint64_t rank;
+
+  friend bool operator==(const named_part&, const named_part&) = default;
+};
+/// Those that lie beside `path`, whatever they hold, in no order.
+std::vector<named_part> parts_beside(const std::string& path);
 
 /// Takes this rank's part of the lock on a checkpoint (a byte of `path.lock`) for as long as this
 /// process lives: no other job reads or writes it meanwhile. False when this process has it
 /// already. Throws sojourn::error when another job has it: which one, and what to do. Where files
-/// cannot be locked, or none can be made there, there is no lock.
-bool lock_checkpoint(const std::string& path, int rank);
+/// cannot be locked, or none can be made there, there is no lock. `signs`: this process is the one
+/// that another job's error names; one of each host does so, for each may have a folder of its own.
+bool lock_checkpoint(const std::string& path, int rank, bool signs);
 /// Gives the lock back, after a checkpoint that failed. Removes the lock's file when there is no
 /// earlier checkpoint.
 void unlock_checkpoint(const std::string& path);
 
-/// Replaces `path`. Throws sojourn::error, and then leaves `path` as it was.
-void write_set(const std::string& path, const checkpoint_set& set);
-/// Throws sojourn::error: a sentence that says which file, what is wrong, and what to do.
+/// Replaces `path`. `hosts`: where the ranks ran, as --hosts takes it; "" on one host. Throws
+/// sojourn::error, and then leaves `path` as it was.
+void write_set(const std::string& path, const checkpoint_set& set, const std::string& hosts);
+/// Both throw sojourn::error: a sentence that says which file, what is wrong, and what to do.
 checkpoint_set read_set(const std::string& path);
+std::string read_hosts(const std::string& path);
 /// The generation of the checkpoint at `path`, 0 when there is none. Throws sojourn::error when
 /// something else lies there.
 std::uint64_t generation_at(const std::string& path);

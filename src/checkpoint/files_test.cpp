@@ -48,8 +48,9 @@ TEST_F(checkpoint_files, a_set_is_replaced_in_one_step_and_read_back) {
     set.ranks = 3;
     set.generation = generation;
     set.stamp = 99 + generation;
-    write_set(path, set);
+    write_set(path, set, "a:2,b:1");
     EXPECT_EQ(read_set(path), set);
+    EXPECT_EQ(read_hosts(path), "a:2,b:1");
     EXPECT_EQ(generation_at(path), generation);
     EXPECT_FALSE(is_there(path + ".new"));
   }

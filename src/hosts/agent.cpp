@@ -24,6 +24,7 @@
 #include "base/kernel_files.hpp"
 #include "base/printable.hpp"
 #include "hosts/addresses.hpp"
+#include "hosts/checkpoint_parts.hpp"
 #include "hosts/control_line.hpp"
 #include "hosts/gathered.hpp"
 #include "hosts/handshake.hpp"
@@ -203,6 +204,8 @@ class agent final : public other_hosts {
     job_ = &job;
     job.secret = plan_.canary;
     job.clock_ahead_ns = clock_ahead_;
+    if (const std::string& path = plan_.job.restore; !path.empty())
+      go_on_from(job, path, plan_.restored, clock_ahead_ + plan_.restored_ahead_ns);
     for (int i = 0; i < plan_.here.count; ++i) {
       rank_block& block = job.ranks[plan_.here.first + i];
       block.bell = bells_[static_cast<std::size_t>(i)];
@@ -444,7 +447,15 @@ int run_agent(const starting_line& start) {
   try {
     const std::uint64_t ahead = clock_of_head(line);
     line.send(control::wants_plan);
-    const control_line::message m = wait_for(line);
+    control_line::message m = wait_for(line);
+    if (m.kind == control::seeks) {
+      record_reader where(m.fields);
+      const std::string folder = where.text();
+      record_writer parts;
+      put(parts, parts_here(folder, where.text()));
+      line.send(control::has_parts, parts);
+      m = wait_for(line);
+    }
     if (m.kind != control::plan) return 1;  // the job is over
     record_reader fields(m.fields);
     plan = read_host_plan(fields);

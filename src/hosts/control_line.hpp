@@ -17,6 +17,7 @@ enum class control : std::uint32_t {
   introduces,  ///< The version of what follows, and the name of its host.
   asks_time,   ///< A number, which comes back with the head's clock.
   wants_plan,
+  has_parts,     ///< Answers seeks: what its host has of that checkpoint (checkpoint_parts).
   listens,       ///< Where other agents reach it: address and port.
   arrived,       ///< All its ranks have: what each says of itself (rank_block).
   ends_job,      ///< A rank that failed, or ~0, and the job's exit status.
@@ -32,6 +33,7 @@ enum class control : std::uint32_t {
 
   // From the head.
   time,         ///< The number, and now_ns().
+  seeks,        ///< Folder and name of the checkpoint to go on from: what of it is there?
   plan,         ///< What to run.
   goes_on,      ///< All ranks of the job have arrived: what each says, and where each host listens.
   first,        ///< What ends_job said is why the job ends: nobody else had ended it.

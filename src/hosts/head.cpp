@@ -22,6 +22,7 @@
 #include "base/kernel_files.hpp"
 #include "base/printable.hpp"
 #include "hosts/addresses.hpp"
+#include "hosts/checkpoint_parts.hpp"
 #include "hosts/control_line.hpp"
 #include "hosts/deadlock_proof.hpp"
 #include "hosts/doorkeeper.hpp"
@@ -30,6 +31,7 @@
 #include "hosts/plan_record.hpp"
 #include "hosts/starting_line.hpp"
 #include "launcher/hangs.hpp"
+#include "launcher/launch_here.hpp"
 #include "launcher/output.hpp"
 #include "launcher/process.hpp"
 #include "observe/hang_report.hpp"
@@ -86,6 +88,12 @@ std::vector<std::pair<std::string, std::string>> settings_for_ranks() {
   return all;
 }
 
+/// Where the ranks run, on all hosts.
+std::string own_folder() {
+  char folder[PATH_MAX];
+  return getcwd(folder, sizeof folder) != nullptr ? folder : "/";
+}
+
 std::string command_of(const hosts_options& options) {
   if (!options.command.empty()) return options.command;
   const std::string own = own_file();
@@ -123,6 +131,7 @@ class head final : private doorkeeper::household {
     std::unique_ptr<control_line> line;
     stage is = stage::starting;
     bool has_plan = false;
+    std::optional<checkpoint_parts> has = {};  ///< Of the checkpoint to go on from.
     std::string listens_at = {};
     std::vector<rank_introduction> ranks = {};
     std::vector<std::vector<std::uint64_t>> counters = {};
@@ -143,6 +152,8 @@ class head final : private doorkeeper::household {
   void hear(host& h, const control_line::message& m);
   void feed_input();
   void reap();
+  void send_plan(host& h);
+  void restore();
   void begin_ranks();
   void look_for_absent();
   void look_for_standstill();
@@ -178,6 +189,8 @@ class head final : private doorkeeper::household {
   const gathering* agents_;
   told_secret secret_;
   std::uint64_t canary_;
+  checkpoint_set restored_;
+  std::uint64_t restored_ahead_ns_ = 0;
   doorkeeper door_;
   int signal_fd_;
   std::vector<host> hosts_;
@@ -360,19 +373,15 @@ void head::hear(host& h, const control_line::message& m) {
       const std::uint64_t number = fields.number();
       return h.line->send(control::time, record_writer().number(number).number(now_ns()));
     }
-    case control::wants_plan: {
+    case control::wants_plan:
       if (is_ending_) return h.line->send(control::stop);
-      char folder[PATH_MAX];
-      host_plan plan{.job = options_.job,
-                     .here = {h.first, h.wanted.ranks},
-                     .canary = canary_,
-                     .folder = getcwd(folder, sizeof folder) != nullptr ? folder : "/",
-                     .settings = settings_for_ranks()};
-      h.has_plan = true;
-      record_writer text;
-      put(text, plan);
-      return h.line->send(control::plan, text);
-    }
+      if (options_.job.restore.empty()) return send_plan(h);
+      return h.line->send(control::seeks,
+                          record_writer().text(own_folder()).text(options_.job.restore));
+    case control::has_parts:
+      h.has = read_parts(fields);
+      if (all([](const host& one) { return one.has.has_value(); })) restore();
+      return;
     case control::listens:
       h.listens_at = fields.text();
       return;
@@ -428,6 +437,36 @@ void head::hear(host& h, const control_line::message& m) {
     default:
       return;
   }
+}
+
+void head::send_plan(host& h) {
+  h.has_plan = true;
+  record_writer text;
+  put(text, host_plan{.job = options_.job,
+                      .here = {h.first, h.wanted.ranks},
+                      .canary = canary_,
+                      .folder = own_folder(),
+                      .settings = settings_for_ranks(),
+                      .restored = restored_,
+                      .restored_ahead_ns = restored_ahead_ns_});
+  h.line->send(control::plan, text);
+}
+
+/// All hosts have said what they have of the checkpoint.
+void head::restore() {
+  std::vector<parts_of_host> hosts;
+  for (host& h : hosts_)
+    hosts.push_back({h.wanted.name, {h.first, h.wanted.ranks}, std::move(*h.has)});
+  try {
+    restored_ = set_to_restore(options_.job.restore, hosts);
+    check_restore(options_.job, restored_);
+    check_parts(options_.job.restore, restored_, hosts);
+  } catch (const error& e) {
+    return refuse(e.what());
+  }
+  canary_ = restored_.secret;
+  restored_ahead_ns_ = restored_.now_ns - now_ns();
+  for (host& h : hosts_) send_plan(h);
 }
 
 /// Where the ranks of a host have ended without joining the job, and those of another wait for
@@ -817,8 +856,6 @@ void check(const hosts_options& options) {
                 std::to_string(options.job.rank_count) + "; at most " +
                 std::to_string(rank_count_max) + " are possible");
   }
-  if (!options.job.restore.empty())
-    throw error("--restore works on one host only: leave --hosts out");
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 namespace sojourn::detail {
 
-std::uint64_t hosts_version() { return job_segment_magic * 31 + 1; }
+std::uint64_t hosts_version() { return job_segment_magic * 31 + 2; }
 
 void put(record_writer& to, const host_plan& plan) {
   const launch_options& job = plan.job;
@@ -24,7 +24,10 @@ void put(record_writer& to, const host_plan& plan) {
       .text(job.hosts)
       .text(job.agent)
       .text(job.file)
-      .text(plan.folder);
+      .text(plan.folder)
+      .text(job.restore)
+      .number(plan.restored_ahead_ns)
+      .text({reinterpret_cast<const char*>(&plan.restored), sizeof plan.restored});
   auto words = [&](const std::vector<std::string>& command) {
     to.number(command.size());
     for (const std::string& word : command) to.text(word);
@@ -55,6 +58,11 @@ host_plan read_host_plan(record_reader& from) {
   job.agent = from.text();
   job.file = from.text();
   plan.folder = from.text();
+  job.restore = from.text();
+  plan.restored_ahead_ns = from.number();
+  const std::string restored = from.text();
+  if (restored.size() == sizeof plan.restored)
+    std::memcpy(&plan.restored, restored.data(), sizeof plan.restored);
   auto words = [&] {
     std::vector<std::string> command;
     for (std::uint64_t left = from.number(); left > 0 && from.is_sound(); --left)

@@ -588,7 +588,7 @@ void live() {
   introduce_myself();
   on_checkpoint.shared = {unsaved_shared_memory, gather_shared_memory, save_shared_memory,
                           load_shared_memory};
-  attach_checkpoint(s.secret);
+  attach_checkpoint(s.secret, s.hosts);
   if (s.restore_path[0] != 0) restore_rank(s.restore_path, s.restored);
   wait_for_all();
   attach_programs([](int r) {

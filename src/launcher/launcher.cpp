@@ -88,7 +88,8 @@ class job_memory {
       for (int rank = 0; rank < plan.options.rank_count; ++rank) {
         segment_->ranks[rank].part = static_cast<std::uint32_t>(part_of_rank(plan, rank));
       }
-      if (!plan.options.restore.empty()) go_on_from(plan.options.restore);
+      const std::string& hosts = plan.options.hosts;
+      if (hosts.size() < sizeof segment_->hosts) hosts.copy(segment_->hosts, hosts.size());
     } catch (...) {
       close_fds();
       throw;
@@ -105,14 +106,6 @@ class job_memory {
   job_segment& segment() const { return *segment_; }
 
  private:
-  void go_on_from(const std::string& path) {
-    checkpoint_set set = read_set(path);
-    path.copy(segment_->restore_path, sizeof segment_->restore_path - 1);
-    segment_->restored = set;
-    segment_->secret = set.secret;
-    segment_->clock_ahead_ns = set.now_ns - now_ns();
-  }
-
   void close_fds() const {
     close(fds_.segment);
     if (fds_.heap >= 0) close(fds_.heap);
@@ -135,30 +128,6 @@ std::vector<std::vector<std::uint64_t>> read_counters(const job_segment& job) {
   return of_ranks;
 }
 
-/// Checks what can be checked before any rank runs; the ranks check the rest.
-void check_restore(const launch_options& options) {
-  const std::string& path = options.restore;
-  if (path.size() >= sizeof(job_segment::restore_path))
-    throw error("--restore: the name is too long");
-  checkpoint_set set = read_set(path);
-  auto number = [](std::uint64_t n) { return std::to_string(n); };
-  if (set.ranks != static_cast<std::uint64_t>(options.rank_count)) {
-    refuse_to_restore(path + " was written by " + number(set.ranks) + " ranks, and this job has " +
-                          std::to_string(options.rank_count),
-                      ("run it with -n " + number(set.ranks)).c_str());
-  }
-  address_map map = map_from_environment(options.rank_count);
-  std::uint64_t stack_bytes = map.stack_bytes;
-  if (set.region_bytes != map.bytes || set.stack_bytes != stack_bytes ||
-      set.main_stack_bytes != map.main_stack_bytes) {
-    refuse_to_restore(path + " was written with another size of the region or of stacks",
-                      ("set SOJOURN_REGION_GIB=" + number(set.region_bytes >> 30) +
-                       ", SOJOURN_STACK_KIB=" + number(set.stack_bytes >> 10) +
-                       " and SOJOURN_MAIN_STACK_KIB=" + number(set.main_stack_bytes >> 10))
-                          .c_str());
-  }
-}
-
 std::string hexadecimal_byte(char c) {
   constexpr char digits[] = "0123456789abcdef";
   auto byte = static_cast<unsigned char>(c);
@@ -174,6 +143,8 @@ std::vector<std::string> unknown_settings() { return detail::unknown_settings();
 int checkpoint_rank_count(const std::string& path) {
   return static_cast<int>(read_set(path).ranks);
 }
+
+std::string checkpoint_hosts(const std::string& path) { return read_hosts(path); }
 
 std::string shell_word(const std::string& word) {
   constexpr std::string_view plain =
@@ -241,6 +212,36 @@ launch_plan plan_launch(launch_options options) {
 
 namespace detail {
 
+void check_restore(const launch_options& options, const checkpoint_set& set) {
+  const std::string& path = options.restore;
+  if (path.size() >= sizeof(job_segment::restore_path))
+    throw error("--restore: the name is too long");
+  auto number = [](std::uint64_t n) { return std::to_string(n); };
+  if (set.ranks != static_cast<std::uint64_t>(options.rank_count)) {
+    refuse_to_restore(path + " was written by " + number(set.ranks) + " ranks, and this job has " +
+                          std::to_string(options.rank_count),
+                      ("run it with -n " + number(set.ranks)).c_str());
+  }
+  address_map map = map_from_environment(options.rank_count);
+  std::uint64_t stack_bytes = map.stack_bytes;
+  if (set.region_bytes != map.bytes || set.stack_bytes != stack_bytes ||
+      set.main_stack_bytes != map.main_stack_bytes) {
+    refuse_to_restore(path + " was written with another size of the region or of stacks",
+                      ("set SOJOURN_REGION_GIB=" + number(set.region_bytes >> 30) +
+                       ", SOJOURN_STACK_KIB=" + number(set.stack_bytes >> 10) +
+                       " and SOJOURN_MAIN_STACK_KIB=" + number(set.main_stack_bytes >> 10))
+                          .c_str());
+  }
+}
+
+void go_on_from(job_segment& job, const std::string& path, const checkpoint_set& set,
+                std::uint64_t ahead_ns) {
+  path.copy(job.restore_path, sizeof job.restore_path - 1);
+  job.restored = set;
+  job.secret = set.secret;
+  job.clock_ahead_ns = ahead_ns;
+}
+
 launch_plan plan_on_host(launch_options options, std::optional<ranks_of_host> here) {
   if (!options.parts.empty()) {
     long ranks = 0;
@@ -261,7 +262,8 @@ launch_plan plan_on_host(launch_options options, std::optional<ranks_of_host> he
   }
   if (options.command.empty()) throw error("no program was given");
 
-  if (!options.restore.empty()) check_restore(options);
+  // Where there are several hosts, the head has checked it.
+  if (!options.restore.empty() && !here) check_restore(options, read_set(options.restore));
 
   launch_plan plan;
   if (options.parts.empty()) {
@@ -334,7 +336,12 @@ launch_result launch_here(const launch_plan& plan, other_hosts* elsewhere) {
   // The guard is among them: as long as this process lives, it is not part of the job.
   std::vector<pid_t> strangers = adopted_children({});
   job_memory memory(plan);
-  if (elsewhere != nullptr) elsewhere->prepare(memory.segment());
+  if (elsewhere != nullptr) {
+    elsewhere->prepare(memory.segment());
+  } else if (const std::string& path = plan.options.restore; !path.empty()) {
+    const checkpoint_set set = read_set(path);
+    go_on_from(memory.segment(), path, set, set.now_ns - now_ns());
+  }
   std::vector<started_rank> ranks;
   try {
     ranks = start_ranks(plan, memory.segment(), memory.fds(), state, guard.job_name(), strangers);

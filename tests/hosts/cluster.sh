@@ -5,7 +5,7 @@
 # clock (hosts). Programs are right there, and a host that dies, is cut off or loses its cable is told of.
 # Launchers of sites start them, too, where they are installed.
 # Usage: cluster.sh SOJOURN PROGRAM-THAT-WAITS CLAIMS [PROGRAM...]
-# CLAIMS: programs, ends, or site LAUNCHER: openmpi, hydra, pmix, pmi2 or allocation.
+# CLAIMS: programs, ends, checkpoints PROGRAM (job_checkpoint), or site LAUNCHER: openmpi, hydra, pmix, pmi2 or allocation.
 . "$(dirname "$0")/lib.sh"
 waits=$2
 ours=$waits
@@ -80,6 +80,62 @@ ends() {
   kill -9 $head
   await_end $head
   expect_nothing_left
+}
+
+# Each host has a folder of its own, with the files of its own ranks; that of rank 0 says which they are.
+checkpoints() {
+  program=$1
+  ours=$program
+  state=/var/tmp/checkpoint-over-hosts.$$
+  trap 'rm -rf "$work" "$state"' EXIT
+  beside() { "$hosts" exec "$1" sh -c 'cd /var/tmp && ls | sed -n "s/^${1##*/}//p" | tr "\n" " "' sh "$state"; }
+  expect_parts() {
+    [ "$(beside 1)" = " .$1.0 .$1.1 .lock " ] || fail "host1 has $(beside 1)"
+    [ "$(beside 2)" = ".$1.2 .$1.3 .lock " ] || fail "host2 has $(beside 2)"
+  }
+  goes_on() {
+    "$sojourn" run --agent "$starter" --restore "$state" "$@" "$program" "$state" states >"$out" 2>"$err" </dev/null &
+    await_end $!
+  }
+  refused() {
+    expect_status 2
+    expect_err "cannot restore: $1"
+    expect_nothing_left
+  }
+  wrote='the checkpoint was written with --hosts host1:2,host2:2'
+
+  context='written: '
+  start "$program" "$state" states
+  await_end $head
+  expect_status 0
+  answer=$(grep '^answer' "$out") || fail 'no answer'
+  expect_parts 1
+  context='restored: '
+  goes_on --hosts host1:2,host2:2
+  expect_status 0
+  [ "$(grep '^answer' "$out")" = "$answer" ] || fail 'the answer is another'
+  expect_parts 1
+  context='restored where the head can read which hosts wrote it: '
+  "$hosts" exec 1 cat "$state" >"$state"
+  goes_on
+  expect_status 0
+  [ "$(grep '^answer' "$out")" = "$answer" ] || fail 'the answer is another'
+  expect_parts 1
+  rm "$state"
+
+  context='hosts in another order: '
+  goes_on --hosts host2:2,host1:2
+  refused "$state.1.0 is not on host host2, where rank 0 is to run, but on host host1: $wrote"
+  context='another number of ranks: '
+  goes_on --hosts host1:1,host2:2
+  refused "$state was written by 4 ranks, and this job has 3: run it with -n 4"
+  context='no such checkpoint: '
+  goes_on --hosts host2:2
+  refused "$state cannot be opened (No such file or directory): --restore takes the name"
+  context='a file is missing: '
+  "$hosts" exec 2 rm "$state.1.3"
+  goes_on --hosts host1:2,host2:2
+  refused "$state.1.3 is not on host host2, where rank 3 is to run, nor on another: $wrote"
 }
 
 need() { command -v "$1" >/dev/null || { echo "skipped: there is no $1 (apt-get install $2)"; exit 77; }; }

@@ -113,7 +113,12 @@ what_is_refused() {
   printf 'x' | dd of="$part" bs=1 seek=5000 conv=notrunc 2>/dev/null
   refused "$part is damaged: its checksum does not match its content: $whole" --restore "$state"
   rm "$part"
-  refused "$part cannot be opened (No such file or directory): $whole" --restore "$state"
+  missing="$part cannot be opened (No such file or directory): $whole"
+  # The head of a job on several hosts asks all of them.
+  if [ "${sojourn##*/}" = two_hosts ]; then
+    missing="$part is not on host a, where rank 1 is to run, nor on another: the checkpoint was written with --hosts a:2,b:2"
+  fi
+  refused "$missing" --restore "$state"
   cp "${part%.1}.2" "$part"
   refused "$part belongs to rank 2: $whole" --restore "$state"
   # Of an earlier generation, and of another job.

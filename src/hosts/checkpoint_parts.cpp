@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/checkpoint_parts.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "sojourn/errors.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+bool has(const parts_of_host& host, const named_part& part) {
+  const std::vector<named_part>& files = host.has.files;
+  return std::find(files.begin(), files.end(), part) != files.end();
+}
+
+/// The host whose set counts.
+const parts_of_host* host_of_set(const std::vector<parts_of_host>& hosts) {
+  const auto found = std::find_if(hosts.begin(), hosts.end(),
+                                  [](const parts_of_host& h) { return h.has.set.has_value(); });
+  return found == hosts.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+checkpoint_parts parts_here(const std::string& folder, const std::string& path) {
+  const std::string file = path.front() == '/' ? path : folder + '/' + path;
+  checkpoint_parts parts{.set = {}, .hosts = {}, .refusal = {}, .files = parts_beside(file)};
+  try {
+    parts.set = read_set(file);
+    parts.hosts = read_hosts(file);
+  } catch (const error& e) {
+    parts.refusal = e.what();
+  }
+  return parts;
+}
+
+void put(record_writer& to, const checkpoint_parts& parts) {
+  std::string_view set;
+  if (parts.set) set = {reinterpret_cast<const char*>(&*parts.set), sizeof *parts.set};
+  to.text(set).text(parts.hosts).text(parts.refusal).number(parts.files.size());
+  for (const named_part& part : parts.files) to.number(part.generation).number(part.rank);
+}
+
+checkpoint_parts read_parts(record_reader& from) {
+  checkpoint_parts parts;
+  const std::string set = from.text();
+  if (set.size() == sizeof *parts.set) std::memcpy(&parts.set.emplace(), set.data(), set.size());
+  parts.hosts = from.text();
+  parts.refusal = from.text();
+  for (std::uint64_t left = from.number(); left > 0 && from.is_sound(); --left) {
+    const std::uint64_t generation = from.number();
+    parts.files.push_back({generation, from.number()});
+  }
+  return parts;
+}
+
+checkpoint_set set_to_restore(const std::string& path, const std::vector<parts_of_host>& hosts) {
+  if (const parts_of_host* host = host_of_set(hosts); host != nullptr) return *host->has.set;
+  // A file that is there and damaged tells more than one that is nowhere.
+  const auto tells = std::find_if(hosts.begin(), hosts.end(), [](const parts_of_host& h) {
+    return h.has.refusal.find("No such file") == std::string::npos;
+  });
+  const parts_of_host& named = tells == hosts.end() ? hosts.front() : *tells;
+  throw error("host " + named.name + ": " +
+              (named.has.refusal.empty() ? path + " is not there" : named.has.refusal));
+}
+
+void check_parts(const std::string& path, const checkpoint_set& set,
+                 const std::vector<parts_of_host>& hosts) {
+  for (const parts_of_host& host : hosts) {
+    for (int rank = host.ranks.first; rank < host.ranks.first + host.ranks.count; ++rank) {
+      const named_part part{set.generation, static_cast<std::uint64_t>(rank)};
+      if (has(host, part)) continue;
+      const auto other = std::find_if(hosts.begin(), hosts.end(),
+                                      [&](const parts_of_host& h) { return has(h, part); });
+      const std::string& wrote = host_of_set(hosts)->has.hosts;
+      refuse_to_restore(
+          rank_file(path, part.generation, part.rank) + " is not on host " + host.name +
+              ", where rank " + std::to_string(rank) + " is to run" +
+              (other == hosts.end() ? ", nor on another" : ", but on host " + other->name),
+          wrote.empty() ? "give each host the ranks whose files it has"
+                        : ("the checkpoint was written with --hosts " + wrote).c_str());
+    }
+  }
+}
+
+}  // namespace sojourn::detail

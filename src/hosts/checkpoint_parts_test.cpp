@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/checkpoint_parts.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sojourn/errors.hpp"
+
+using namespace sojourn::detail;
+
+namespace {
+
+checkpoint_set set_of(std::uint64_t generation) {
+  checkpoint_set set;
+  set.ranks = 2;
+  set.generation = generation;
+  return set;
+}
+
+/// Two hosts with a rank each; the set is on the first.
+std::vector<parts_of_host> two_hosts(std::vector<named_part> on_a, std::vector<named_part> on_b) {
+  return {{"a", {0, 1}, {set_of(4), "a:1,b:1", "", std::move(on_a)}},
+          {"b", {1, 1}, {std::nullopt, "", "no set", std::move(on_b)}}};
+}
+
+template <class Step>
+std::string refusal_of(Step step) {
+  try {
+    step();
+  } catch (const sojourn::error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(parts_of_a_checkpoint, may_lie_on_the_host_of_their_rank_or_on_all) {
+  check_parts("f", set_of(4), two_hosts({{4, 0}}, {{3, 1}, {4, 1}}));
+  check_parts("f", set_of(4), two_hosts({{4, 1}, {4, 0}}, {{4, 0}, {4, 1}}));
+}
+
+TEST(parts_of_a_checkpoint, of_an_older_generation_do_not_count) {
+  EXPECT_EQ(refusal_of([] { check_parts("f", set_of(4), two_hosts({{4, 0}}, {{3, 1}})); }),
+            "cannot restore: f.4.1 is not on host b, where rank 1 is to run, nor on another: the "
+            "checkpoint was written with --hosts a:1,b:1");
+}
+
+TEST(parts_of_a_checkpoint, are_named_with_the_host_that_has_them) {
+  auto hosts = two_hosts({{4, 0}, {4, 1}}, {});
+  hosts.front().has.hosts.clear();  // as written on one host
+  EXPECT_EQ(refusal_of([&] { check_parts("f", set_of(4), hosts); }),
+            "cannot restore: f.4.1 is not on host b, where rank 1 is to run, but on host a: give "
+            "each host the ranks whose files it has");
+}
+
+TEST(the_set_of_a_checkpoint, is_that_of_the_host_of_rank_0) {
+  auto hosts = two_hosts({}, {});
+  hosts.back().has.set = set_of(9);  // left over from another job
+  EXPECT_EQ(set_to_restore("f", hosts).generation, 4u);
+  hosts.front().has.set.reset();
+  EXPECT_EQ(set_to_restore("f", hosts).generation, 9u);
+}
+
+TEST(the_set_of_a_checkpoint, is_missed_with_what_tells_most) {
+  auto hosts = two_hosts({}, {});
+  hosts.front().has = {std::nullopt, "", "f cannot be opened (No such file or directory)", {}};
+  hosts.back().has.refusal = "f is damaged";
+  EXPECT_EQ(refusal_of([&] { set_to_restore("f", hosts); }), "host b: f is damaged");
+  hosts.back().has.refusal = hosts.front().has.refusal;
+  EXPECT_EQ(refusal_of([&] { set_to_restore("f", hosts); }),
+            "host a: f cannot be opened (No such file or directory)");
+}
+
+TEST(what_a_host_has, comes_through_a_record_unchanged) {
+  const checkpoint_parts sent{set_of(4), "a:1,b:1", "", {{4, 0}, {3, 1}}};
+  record_writer text;
+  put(text, sent);
+  record_reader from(text.bytes());
+  const checkpoint_parts came = read_parts(from);
+  EXPECT_TRUE(from.is_sound() && from.at_end());
+  EXPECT_EQ(came.set, sent.set);
+  EXPECT_EQ(came.hosts, sent.hosts);
+  EXPECT_EQ(came.files, sent.files);
+}
+
+}  // namespace
