@@ -38,15 +38,17 @@ class application_run {
     return {program, words, {}};
   }
 
+  /// `words` that start it, however. Errors: failure when it cannot be started.
+  application_run(std::string program, arguments words, const environment& extra = {})
+      : program_(std::move(program)),
+        file_((folder_.path() / "figures.json").string()),
+        process_(with_file(std::move(words), file_), extra) {}
+
   /// Waits for the end. Errors: failure when it did not end well.
   nlohmann::json figures();
   double nanoseconds() { return figures().at("seconds").get<double>() * 1e9; }
 
  private:
-  application_run(std::string program, arguments words, const environment& extra)
-      : program_(std::move(program)),
-        file_((folder_.path() / "figures.json").string()),
-        process_(with_file(std::move(words), file_), extra) {}
   static arguments with_file(arguments words, const std::string& file) {
     words.insert(words.end(), {"--json", file});
     return words;

@@ -180,6 +180,10 @@ int main(int argc, char** argv) {
   app.add_option("--agent", of_net.agent,
                  "Of net: what runs a command on a host, as --agent of sojourn run has it")
       ->needs("--hosts");
+  app.add_option("--breaks", of_net.breaks,
+                 "Of net: a command that cuts the second host off, called as COMMAND cut or pull, "
+                 "and mends that, as COMMAND heal or plug; net.detected_s is measured with it")
+      ->needs("--hosts");
   app.failure_message([](const CLI::App*, const CLI::Error& wrong) {
     return sojourn::printable("sojourn bench: " + std::string(wrong.what()) + " (try --help)\n");
   });

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "driver/application_run.hpp"
 #include "driver/benchmarks.hpp"
+#include "driver/two_hosts.hpp"
 
 namespace bench {
 namespace {
@@ -33,83 +35,6 @@ constexpr const char* bandwidth =
     "bandwidth of calls over a plain socket's, the worst of 64 KiB to 64 MiB";
 constexpr const char* bundled = "bundled 8-byte one-way calls over MPI messages packed by hand";
 constexpr const char* start = "a job of 2 hosts x 2 that begins, meets and ends, over mpirun's";
-
-/// Starts what is measured on the two hosts, each on a core of its own.
-class pair_of_hosts {
- public:
-  pair_of_hosts(const installation& here, const net_settings& asked) : here_(here), asked_(asked) {
-    if (asked.hosts.size() != 2) throw failure("net needs two hosts: --hosts A,B");
-  }
-
-  bool are_this_machine() const { return asked_.agent.empty(); }
-
-  arguments job(const std::string& program, int ranks_a_host = 1, bool is_bound = true) const {
-    return {
-        here_.program("sojourn"),
-        "run",
-        "--hosts",
-        fmt::format("{}:{},{}:{}", asked_.hosts[0], ranks_a_host, asked_.hosts[1], ranks_a_host),
-        "--agent",
-        is_bound ? bound_agent() : agent(),
-        "--watchdog",
-        "60",
-        here_.program(program)};
-  }
-
-  arguments encrypted_job(const std::string& program) const {
-    arguments words = job(program);
-    words.insert(words.end() - 1, "--encrypt");
-    return words;
-  }
-
-  /// The same over UCX, whose TCP it uses.
-  arguments ucx_job(const std::string& program) const {
-    arguments words = job(program);
-    words.insert(words.end() - 1, {"--net", "ucx"});
-    words.insert(words.begin(), {"env", "UCX_TLS=tcp"});
-    return words;
-  }
-
-  arguments mpi_job(const std::string& peer, int ranks_a_host = 1) const {
-    arguments words{"mpirun",    "--allow-run-as-root",
-                    "--bind-to", "none",
-                    "--mca",     "pml",
-                    "ob1",       "--mca",
-                    "btl",       "self,tcp"};
-    if (are_this_machine()) {
-      words.insert(words.end(), {"--oversubscribe", "--mca", "btl_tcp_if_include", "lo"});
-    } else {
-      words.insert(words.end(), {"--mca", "plm_rsh_agent", asked_.agent, "-H",
-                                 fmt::format("{}:{},{}:{}", asked_.hosts[0], ranks_a_host,
-                                             asked_.hosts[1], ranks_a_host)});
-    }
-    for (const std::string& word :
-         {std::string("-n"), std::to_string(2 * ranks_a_host), here_.program(peer)})
-      words.push_back(word);
-    return words;
-  }
-
-  /// Words that run a program on one of the hosts.
-  arguments on(std::size_t host, arguments command) const {
-    if (are_this_machine()) return command;
-    std::string line = asked_.agent + ' ' + asked_.hosts[host];
-    for (const std::string& word : command) line += ' ' + word;
-    return {"/bin/sh", "-c", "exec " + line};
-  }
-  std::string name_of_first() const { return are_this_machine() ? "127.0.0.1" : asked_.hosts[0]; }
-
- private:
-  std::string agent() const { return are_this_machine() ? "sh -c 'exec \"$@\"'" : asked_.agent; }
-  /// Two hosts that are one machine would bind their only rank to the same core.
-  std::string bound_agent() const {
-    return fmt::format("sh -c 'core=1; if [ $0 = {} ]; then core=0; fi; {}'", asked_.hosts[0],
-                       are_this_machine() ? "exec taskset -c $core \"$@\""
-                                          : "exec " + asked_.agent + " $0 taskset -c $core \"$@\"");
-  }
-
-  const installation& here_;
-  const net_settings& asked_;
-};
 
 /// A connection of plain sockets between the two.
 class sockets {
@@ -284,6 +209,58 @@ void measure_bandwidth(const contest& c) {
                           compare(all, best, best_of_peer));
 }
 
+/// Whole applications, a rank on each host, beside the same over MPI.
+void measure_applications(const contest& c) {
+  struct row {
+    const char* key;
+    const char* what;
+    const char* program;
+    arguments options;
+    arguments of_sojourn{};
+  };
+  const bool quick = c.chosen.work.quick;
+  const std::array<row, 4> rows{
+      {{"em3d_ghost_over_mpi",
+        "EM3D whose values go one by one, time over MPI",
+        "em3d",
+        {"--variant", "ghost", "--remote", "100", "--steps", quick ? "2" : "10"},
+        {"--form", "rpc"}},
+       {"em3d_bulk_over_mpi",
+        "EM3D whose values go together, time over MPI",
+        "em3d",
+        {"--variant", "bulk", "--remote", "100", "--steps", quick ? "100" : "1000"},
+        {"--form", "rpc"}},
+       {"fft_over_mpi",
+        "FFT of 2^20 points, time over MPI",
+        "fft",
+        {"--log2", "20", "--repeats", quick ? "1" : "5"},
+        {"--form", "rpc"}},
+       {"lu_over_mpi",
+        "LU of 512 x 512 in blocks of 16, time over MPI",
+        "lu",
+        {"--size", "512", "--repeats", quick ? "1" : "5"},
+        {"--form", "rpc", "--exchange", "send"}}}};
+  for (const row& r : rows) {
+    tell_progress(fmt::format("net: {}", r.key));
+    const std::string peer = std::string(r.program) + "_mpi";
+    if (const std::string why = c.here.mpi_missing(peer.c_str()); !why.empty()) {
+      c.result.add_missing("net", r.key, r.what, std::nullopt, why);
+      continue;
+    }
+    const auto run = [&](arguments words, const arguments& options) {
+      words.insert(words.end(), options.begin(), options.end());
+      words.insert(words.end(), r.options.begin(), r.options.end());
+      return application_run(r.program, std::move(words)).nanoseconds();
+    };
+    // Neither is bound: the MPI programs are not, either.
+    const samples all = interleave(
+        (c.chosen.work.rounds() + 2) / 3,
+        {{"ours", [&] { return run(c.two.job(r.program, 1, false), r.of_sojourn); }},
+         {"mpi", [&] { return run(c.two.mpi_job(peer), {}); }}});
+    c.result.add_ratio("net", r.key, r.what, std::nullopt, compare(all, "ours", "mpi"));
+  }
+}
+
 void measure_start(const contest& c) {
   tell_progress("net: jobs that begin and end");
   if (c.mpi == nullptr)
@@ -324,7 +301,9 @@ void bench_net(report& result, const installation& here, const settings& chosen,
   measure_encryption(c);
   measure_hops(c);
   measure_bandwidth(c);
+  measure_applications(c);
   measure_start(c);
+  measure_losses(result, chosen, two, asked.breaks);
 }
 
 }  // namespace bench

@@ -115,18 +115,23 @@ TEST(a_plan, arrives_as_it_was_sent) {
                          .share_heap = false,
                          .hosts = "a:3,b:3",
                          .agent = "rsh",
+                         .restore = "sums",
                          .watchdog_seconds = 0.25,
                          .grace_seconds = 3},
                  .here = {3, 3},
                  .canary = 0x1234,
                  .folder = "/a folder",
-                 .settings = {{"PATH", "/bin"}, {"SOJOURN_VIA", "x=rpc"}}};
+                 .settings = {{"PATH", "/bin"}, {"SOJOURN_VIA", "x=rpc"}},
+                 .restored = {.ranks = 6, .generation = 2},
+                 .restored_ahead_ns = 9};
   record_writer bytes;
   put(bytes, plan);
   record_reader fields(bytes.bytes());
   const host_plan came = read_host_plan(fields);
   EXPECT_TRUE(fields.is_sound() && fields.at_end());
   EXPECT_EQ(came.job.rank_count, 6);
+  EXPECT_EQ(came.restored_ahead_ns, 9u);
+  EXPECT_EQ(came.restored, plan.restored);
   EXPECT_EQ(came.job.command, plan.job.command);
   ASSERT_EQ(came.job.parts.size(), 2u);
   EXPECT_EQ(came.job.parts[1].rank_count, 4);

@@ -293,6 +293,8 @@ killed_at_any_moment() {
       wait $launcher 2>/dev/null || status=$?
       [ $status -ne 2 ] || fail "round $round, kill $kill: it does not start again"
       [ $status -ne 0 ] || break
+      # What is left of a job whose launcher was killed ends by itself, and has the checkpoint until then.
+      until_true 9000 not alive "$state computation" || fail "round $round, kill $kill: ranks are left"
     done
     status=0
     if [ "$kill" -eq 5 ]; then
