@@ -84,6 +84,8 @@ hosts() {
   failed=0
   ctest --test-dir "$root/build/release" -j 2 --output-on-failure -L '^hosts$' || failed=1
   SOJOURN_TEST_INPUTS=500000 "$bin/tests/unit_hosts" --gtest_filter='strangers.*' || failed=1
+  sh "$root/tests/hosts/hostile.sh" "$bin/sojourn" "$bin/tests/hostile" "$bin/tests/job_waiting" 1000000 \
+    "$bin/tests/job_rpc" || failed=1
   sh "$root/tests/hosts/chaos.sh" "$bin/sojourn" "$bin/tests/job_waiting" "${SOJOURN_SOAK_HOSTS:-1000}" ||
     [ $? -eq 77 ] || failed=1
   return $failed

@@ -54,6 +54,7 @@ while [ $round -lt "$rounds" ]; do
       if [ -n "$one_of" ]; then
         "$hosts" exec "${event#kill}" kill -9 "$one_of" 2>/dev/null || true
       else
+        event=term
         kill -TERM $head
       fi
       ;;
