@@ -21,6 +21,17 @@ finding check_job();
 
 inline constexpr const char* as_rank = "--as-rank";
 
+/// The hosts of which somebody wants to know whether they can have a job together.
+struct hosts_to_check {
+  std::string list;                  ///< As --hosts takes it; or
+  std::string file;                  ///< as --hostfile does.
+  std::vector<std::string> further;  ///< Options of `sojourn run` that say how to reach them.
+};
+/// Runs a job with one rank on each. Throws sojourn::error where they are not named as they should.
+std::vector<finding> check_hosts(const hosts_to_check& asked);
+inline constexpr const char* as_rank_of_host = "--as-rank-of-host";
+int be_rank_of_host();
+
 /// What each rank of that job does; its exit status.
 int be_rank();
 

@@ -58,6 +58,7 @@
 #include "migrate/fingerprint.hpp"
 #include "migrate/reading.hpp"
 #include "migrate/ship.hpp"
+#include "migrate/stale_report.hpp"
 #include "migrate/steal.hpp"
 #include "object/records.hpp"
 #include "object/sites.hpp"
@@ -535,6 +536,7 @@ void introduce_myself() {
 std::optional<shm::several_hosts> hosts_of_job() {
   const job_segment& s = *self.segment;
   if (!s.has_several_hosts()) return std::nullopt;
+  if (encrypts_job() || carrier_of_job() == carrier::ucx) distrust_frames_without_debug_info();
   // Never destroyed: a thread of the program may end the process while the worker uses it.
   static link& links = *make_link(carrier_of_job(), job.me,
                                   std::make_unique<agent_sockets>(block_of(job.me).channel))

@@ -91,4 +91,40 @@ inline std::pmr::memory_resource* runtime_resource() {
   return resource;
 }
 
+/// Objects of classes that derive from this are made there by `new`.
+struct in_runtime_memory {
+  static void* operator new(std::size_t bytes) {
+    return runtime_resource()->allocate(bytes, alignof(std::max_align_t));
+  }
+  static void operator delete(void* object, std::size_t bytes) {
+    runtime_resource()->deallocate(object, bytes, alignof(std::max_align_t));
+  }
+};
+
+/// Bytes of a resource, of any value; or none.
+class plain_bytes {
+ public:
+  plain_bytes() = default;
+  plain_bytes(std::pmr::memory_resource* memory, std::size_t size)
+      : memory_(memory), size_(size), first_(static_cast<std::byte*>(memory->allocate(size))) {}
+  plain_bytes(plain_bytes&& from) noexcept
+      : memory_(from.memory_), size_(from.size_), first_(std::exchange(from.first_, nullptr)) {}
+  plain_bytes& operator=(plain_bytes&& from) noexcept {
+    std::swap(memory_, from.memory_);
+    std::swap(size_, from.size_);
+    std::swap(first_, from.first_);
+    return *this;
+  }
+  ~plain_bytes() {
+    if (first_ != nullptr) memory_->deallocate(first_, size_);
+  }
+
+  std::byte* get() const { return first_; }
+
+ private:
+  std::pmr::memory_resource* memory_ = nullptr;
+  std::size_t size_ = 0;
+  std::byte* first_ = nullptr;
+};
+
 }  // namespace sojourn::detail

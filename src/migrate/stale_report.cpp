@@ -31,6 +31,8 @@ namespace {
 // enough after so many.
 constexpr int investigations_max = 2000;
 
+bool are_unknown_distrusted = false;
+
 // glibc keeps freed blocks of up to this size at hand (malloc.c, tcache), and marks them by a key
 // in their second word, which is random in each process.
 constexpr std::uint64_t kept_at_hand_max = 1040;
@@ -144,6 +146,7 @@ std::string described(const word_holder& holder, std::uint64_t word) {
 /// Warns, once a function, of a word that points into the private heap. False when nobody holds it.
 bool tell_of_frame(const word_holder& holder, std::uint64_t word, leaves_for where) {
   if (holder.what == word_holder::kind::nobody) return false;
+  if (holder.what == word_holder::kind::unknown && are_unknown_distrusted) return false;
   static std::set<std::string> named;
   const std::string function = symbolise(holder.in->code);
   if (!named.insert(function).second) return true;
@@ -184,6 +187,8 @@ bool investigate(std::uint64_t address, std::uint64_t hi, std::uint64_t word, bo
 }
 
 }  // namespace
+
+void distrust_frames_without_debug_info() { are_unknown_distrusted = true; }
 
 void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t word, bool older,
                           leaves_for where) {

@@ -5,7 +5,7 @@
 # clock (hosts). Programs are right there, and a host that dies, is cut off or loses its cable is told of.
 # Launchers of sites start them, too, where they are installed.
 # Usage: cluster.sh SOJOURN PROGRAM-THAT-WAITS CLAIMS [PROGRAM...]
-# CLAIMS: programs, ends, checkpoints PROGRAM (job_checkpoint), or site LAUNCHER: openmpi, hydra, pmix, pmi2 or allocation.
+# CLAIMS: programs, ends, slow SLOW-LINK PROGRAM-THAT-HANGS (job_hangs), checkpoints PROGRAM (job_checkpoint), or site LAUNCHER: openmpi, hydra, pmix, pmi2 or allocation.
 . "$(dirname "$0")/lib.sh"
 waits=$2
 ours=$waits
@@ -79,6 +79,38 @@ ends() {
   until_true 20000 lines_in "$out" 4 || fail 'the ranks did not start'
   kill -9 $head
   await_end $head
+  expect_nothing_left
+}
+
+# slow SLOW-LINK JOB_HANGS PROGRAM...: messages to and from host2 take milliseconds, and not always as many.
+slow() {
+  export HOSTS_SLOW_LINK="$1"
+  hangs=$2
+  shift 2
+  "$hosts" delay 2 2 2 || fail 'host2 cannot be slowed down'
+  for program in "$@"; do
+    context="$program, slowly: "
+    start "$program"
+    await_end $head
+    expect_status 0
+    [ ! -s "$err" ] || fail 'something is said on standard error'
+  done
+  "$hosts" delay 2 40 20
+  context='a job that goes on slowly does not hang: '
+  start --watchdog 1 "$waits"
+  sleep 3
+  kill -INT $head
+  await_end $head
+  expect_status 130
+  [ "$(wc -l <"$err")" -le 1 ] || fail 'more is said than that it was ended'
+  expect_nothing_left
+  context='a job that hangs is seen to hang: '
+  start --watchdog 0 "$hangs" circle
+  await_end $head
+  expect_status 1
+  expect_err 'no fiber of any rank can go on, and no message is on its way'
+  expect_faster_than_ms 8000
+  "$hosts" delay 2 0
   expect_nothing_left
 }
 

@@ -256,6 +256,25 @@ expect_status 0
 awk '$1 == "collective_messages" { all = $3 > 0 && $4 > 0 && $5 > 0 && $6 > 0 } END { exit !all }' "$err" ||
   fail 'a rank is missing'
 
+context='the doctor: '
+try doctor --hosts a,b,c --agent "$here"
+expect_status 0
+expect_out '^ok  *host a  *Linux [^ ,]*, [0-9]* cores for jobs$'
+for host in b c; do
+  expect_out "^ok  *host $host  *Linux .*; from a: a call takes [0-9.]* us, long calls carry [0-9]* MB/s, and the clocks agree within [0-9.]* us$"
+done
+expect_out '^ok  *job on 3 hosts  *all hosts reached each other'
+try doctor --hosts=a,b --json --agent "sh -c 'if [ \$0 = b ]; then exit 9; fi; exec \"\$@\"'"
+expect_status 1
+expect_out '"found": "host b cannot be reached, or has no Sojourn: the command that was to start its agent ended with status 9'
+for words in '--agent x' '--hosts' '--hosts a --hostfile b' '--hosts a:'; do
+  # shellcheck disable=SC2086  # several words
+  try doctor $words
+  expect_status 2
+  expect_one_sentence
+done
+expect_nothing_left
+
 context='strangers: '
 start a,b sh -c "$says"
 until_true 10000 lines_in "$out" 2 || fail 'the ranks did not start'

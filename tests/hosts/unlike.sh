@@ -18,6 +18,10 @@ expect_status 0
 expect_err "$warning"
 [ "$(wc -l <"$err")" -eq 1 ] || fail 'it is said more than once'
 
+try doctor --hosts a,b --agent "$differs"
+expect_status 0
+expect_out '^warning  hosts  *ranks 0 and 1 are on hosts that differ: one has other libraries\. Stacks do not go between'
+
 context='ranks of one host with different libraries: '
 try run -n 2 sh -c 'if [ $SOJOURN_RANK = 1 ]; then export LD_PRELOAD='$library'; fi; exec "$0" 2' "$unlike"
 expect_status 2

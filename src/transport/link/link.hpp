@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <span>
 
+#include "memory/runtime_resource.hpp"
 #include "transport/far/far_rank.hpp"
 
 namespace sojourn::detail {
 
-class link {
+/// What links keep is in the runtime's memory: their code runs on the fibers' stacks.
+class link : public in_runtime_memory {
  public:
   link() = default;
   link(const link&) = delete;

@@ -117,12 +117,12 @@ bool seal::end(std::byte* tag) {
 
 // --- The socket
 
-sealed_socket::sealed_socket(int socket, const seal_keys& keys)
+sealed_socket::sealed_socket(int socket, const seal_keys& keys, std::pmr::memory_resource* memory)
     : socket_(socket),
       out_seal_(keys.out, seal::direction::out),
       in_seal_(keys.in, seal::direction::in),
-      out_(new std::byte[buffer_bytes]),
-      in_(new std::byte[buffer_bytes]) {}
+      out_(memory, buffer_bytes),
+      in_(memory, buffer_bytes) {}
 
 /// False, and errno, when something is left.
 bool sealed_socket::flush() {

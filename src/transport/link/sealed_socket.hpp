@@ -18,6 +18,7 @@
 #include <span>
 
 #include "base/libcrypto.hpp"
+#include "memory/runtime_resource.hpp"
 
 namespace sojourn::detail {
 
@@ -66,8 +67,10 @@ class seal {
 
 class sealed_socket {
  public:
-  /// `socket` does not block, and stays the caller's. Throws as seal does.
-  sealed_socket(int socket, const seal_keys& keys);
+  /// `socket` does not block, and stays the caller's. `memory`: for what is on its way. Throws as
+  /// seal does.
+  sealed_socket(int socket, const seal_keys& keys,
+                std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
 
   /// As sendmsg(2): how many bytes of the parts were taken, 0 if there are none, or -1 and errno:
   /// none for now (EAGAIN) or for ever. What was taken leaves at once, or with later calls.
@@ -94,10 +97,10 @@ class sealed_socket {
   int socket_;
   seal out_seal_;
   seal in_seal_;
-  std::unique_ptr<std::byte[]> out_;
+  plain_bytes out_;
   std::size_t out_at_ = 0;
   std::size_t out_end_ = 0;
-  std::unique_ptr<std::byte[]> in_;
+  plain_bytes in_;
   std::size_t in_at_ = 0;
   std::size_t in_end_ = 0;
   std::span<const std::byte>

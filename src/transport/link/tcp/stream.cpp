@@ -21,9 +21,10 @@ bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == 
 
 stream::stream(const connection& to)
     : socket_(to.socket),
-      sealed_(to.keys ? std::make_unique<sealed_socket>(to.socket, *to.keys) : nullptr),
-      out_(new std::byte[out_bytes]),
-      in_(new std::byte[in_bytes]) {}
+      out_(runtime_resource(), out_bytes),
+      in_(runtime_resource(), in_bytes) {
+  if (to.keys) sealed_.emplace(to.socket, *to.keys, runtime_resource());
+}
 
 stream::~stream() { close_owned(socket_); }
 
@@ -71,7 +72,7 @@ bool stream::write_some(far_rank& to) {
   message.msg_iovlen = payload_left_.empty() ? 1 : 2;
   // Of one part, it costs the kernel less without the list of parts.
   const ssize_t n =
-      sealed_ != nullptr ? sealed_->send({parts, message.msg_iovlen})
+      sealed_ ? sealed_->send({parts, message.msg_iovlen})
       : payload_left_.empty()
           ? ::send(socket_, parts[0].iov_base, parts[0].iov_len, MSG_DONTWAIT | MSG_NOSIGNAL)
           : sendmsg(socket_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -138,7 +139,7 @@ bool stream::take_frames(far_rank& from) {
 bool stream::receive(far_rank& from, bool& moved) {
   // What has been decrypted, nothing would wake this rank for later.
   for (std::size_t taken = 0;
-       taken < turn_bytes || (sealed_ != nullptr && sealed_->has_received());) {
+       taken < turn_bytes || (sealed_ && sealed_->has_received());) {
     // First what the message that is coming lacks, where it belongs. Of what follows a long one,
     // little more than the next head: the payload that it may have is received in place, too.
     const std::size_t behind = std::min(
@@ -149,7 +150,7 @@ bool stream::receive(far_rank& from, bool& moved) {
     msghdr message{};
     message.msg_iov = first;
     message.msg_iovlen = static_cast<std::size_t>(parts + 2 - first);
-    const ssize_t n = sealed_ != nullptr ? sealed_->receive({first, message.msg_iovlen})
+    const ssize_t n = sealed_ ? sealed_->receive({first, message.msg_iovlen})
                       : room_left_.empty()
                           ? recv(socket_, parts[1].iov_base, parts[1].iov_len, MSG_DONTWAIT)
                           : recvmsg(socket_, &message, MSG_DONTWAIT);
@@ -163,7 +164,7 @@ bool stream::receive(far_rank& from, bool& moved) {
     in_end_ += came - in_place;
     if (!take_frames(from)) return false;
     // There was no more; but behind what has been decrypted there may be what cannot be.
-    if (came < asked && (sealed_ == nullptr || !sealed_->has_received())) return true;
+    if (came < asked && (!sealed_ || !sealed_->has_received())) return true;
   }
   return true;
 }

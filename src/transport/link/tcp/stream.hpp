@@ -6,7 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string>
 
 #include "transport/far/far_rank.hpp"
@@ -14,7 +14,7 @@
 
 namespace sojourn::detail::tcp {
 
-class stream {
+class stream : public in_runtime_memory {
  public:
   /// Takes over the socket.
   explicit stream(const connection& to);
@@ -28,7 +28,7 @@ class stream {
   /// Frames of this rank, or parts of them, wait until the socket takes more.
   bool has_unsent() const {
     return out_at_ != out_end_ || !payload_left_.empty() ||
-           (sealed_ != nullptr && !takes_no_more_ && sealed_->has_unsent());
+           (sealed_ && !takes_no_more_ && sealed_->has_unsent());
   }
 
   /// Takes in what has come, until nothing has, or enough for a turn. False when the connection is
@@ -36,7 +36,7 @@ class stream {
   bool receive(far_rank& from, bool& moved);
 
   int socket() const { return socket_; }
-  bool is_sealed() const { return sealed_ != nullptr; }
+  bool is_sealed() const { return sealed_.has_value(); }
   /// Why receive() said false: for people.
   const char* why() const { return why_; }
 
@@ -58,13 +58,13 @@ class stream {
   static constexpr std::size_t turn_bytes = 1 << 20;
 
   int socket_;
-  std::unique_ptr<sealed_socket> sealed_;  ///< Null when nothing is encrypted.
-  std::unique_ptr<std::byte[]> out_;
+  std::optional<sealed_socket> sealed_;  ///< None when nothing is encrypted.
+  plain_bytes out_;
   std::size_t out_at_ = 0;
   std::size_t out_end_ = 0;
   std::span<const std::byte> payload_left_;  ///< Of the frame whose head ends the buffer.
 
-  std::unique_ptr<std::byte[]> in_;
+  plain_bytes in_;
   std::size_t in_at_ = 0;
   std::size_t in_end_ = 0;
   std::span<std::byte> room_left_;  ///< Of the message that is coming.

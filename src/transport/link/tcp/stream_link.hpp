@@ -43,7 +43,7 @@ class stream_link final : public socket_link {
   void close(int rank);
   void end_broken();
 
-  std::vector<peer> peers_;
+  std::pmr::vector<peer> peers_{runtime_resource()};
   /// A handler that has interrupted a library, which may be libcrypto, cannot encrypt.
   bool is_left_for_later(const peer& p) const {
     return handler_in_ == interrupted::library && p.connection != nullptr &&

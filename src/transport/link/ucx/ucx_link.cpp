@@ -109,7 +109,7 @@ class ucx_link final : public socket_link {
     byte_vector heard;   ///< What has come over it and is not whole.
 
     ucp_ep_h way = nullptr;
-    std::unique_ptr<std::byte[]> out;  ///< The message that goes.
+    plain_bytes out;           ///< The message that goes.
     void* going = nullptr;             ///< UCX still needs it.
     bool goes_in_place = false;        ///< It needs the ring, too.
     std::uint64_t sent = 0;
@@ -163,8 +163,8 @@ class ucx_link final : public socket_link {
   ucp_context_h context_;
   ucp_worker_h worker_;
   int me_;
-  std::vector<peer> peers_;
-  std::vector<peer*> moved_;  ///< Something has come from these, or left: more may go.
+  std::pmr::vector<peer> peers_{runtime_resource()};
+  std::pmr::vector<peer*> moved_{runtime_resource()};  ///< Something has come from these, or left: more may go.
   bool some_are_broken_ = false;
   interrupted handler_in_ = interrupted::nothing;
   bool is_ending_ = false;
@@ -196,7 +196,7 @@ ucx_link::~ucx_link() {
 
 void ucx_link::begin(std::span<far_rank* const> ranks) {
   socket_link::begin(ranks);
-  peers_ = std::vector<peer>(ranks.size());
+  peers_ = std::pmr::vector<peer>(ranks.size(), runtime_resource());
   moved_.reserve(ranks.size());
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     peers_[r].link = this;
@@ -242,7 +242,7 @@ void ucx_link::open_way(peer& p, std::span<const std::byte> address) {
     p.way = nullptr;
     return breaks(p, ucx_.status_string(how));
   }
-  p.out = std::make_unique<std::byte[]>(bundle_bytes);
+  p.out = plain_bytes(runtime_resource(), bundle_bytes);
   note_moved(p);
 }
 
