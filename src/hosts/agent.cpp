@@ -259,6 +259,10 @@ class agent final : public other_hosts {
     return was_first_;
   }
 
+  void add_told(const told_of_job& told) override { told_ = told; }
+  /// What the ranks of this host have told, once they have ended.
+  const told_of_job& told() const { return told_; }
+
   void tell_loss(int rank) override {
     line_.send(control::loses, record_writer().number(static_cast<std::uint64_t>(rank)));
   }
@@ -407,6 +411,7 @@ class agent final : public other_hosts {
   std::optional<bool> told_standstill_;
   std::optional<watch_area::rest> rested_;     ///< At the last look.
   std::optional<watch_area::rest> told_rest_;  ///< Of which the head knows.
+  told_of_job told_;
   bool is_over_ = false;                       ///< The job has been ended, here or elsewhere.
   std::vector<switchboard::trouble> troubles_;
 };
@@ -475,6 +480,7 @@ int run_agent(const starting_line& start) {
     ended.number(of_rank.size());
     for (std::uint64_t count : of_rank) ended.number(count);
   }
+  put(ended, self ? self->told() : told_of_job{});
   line.send(control::ended, ended);
   if (self) {
     self->wait_for_goodbye();

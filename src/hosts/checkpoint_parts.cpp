@@ -2,7 +2,6 @@
 #include "hosts/checkpoint_parts.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "sojourn/errors.hpp"
 
@@ -37,16 +36,15 @@ checkpoint_parts parts_here(const std::string& folder, const std::string& path) 
 }
 
 void put(record_writer& to, const checkpoint_parts& parts) {
-  std::string_view set;
-  if (parts.set) set = {reinterpret_cast<const char*>(&*parts.set), sizeof *parts.set};
-  to.text(set).text(parts.hosts).text(parts.refusal).number(parts.files.size());
+  to.number(parts.set.has_value());
+  if (parts.set) to.object(*parts.set);
+  to.text(parts.hosts).text(parts.refusal).number(parts.files.size());
   for (const named_part& part : parts.files) to.number(part.generation).number(part.rank);
 }
 
 checkpoint_parts read_parts(record_reader& from) {
   checkpoint_parts parts;
-  const std::string set = from.text();
-  if (set.size() == sizeof *parts.set) std::memcpy(&parts.set.emplace(), set.data(), set.size());
+  if (from.number() != 0) from.object(parts.set.emplace());
   parts.hosts = from.text();
   parts.refusal = from.text();
   for (std::uint64_t left = from.number(); left > 0 && from.is_sound(); --left) {

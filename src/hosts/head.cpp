@@ -204,6 +204,7 @@ class head final : private doorkeeper::household {
   std::optional<hang_view> report_;  ///< That has been asked for.
   std::optional<time_point> report_by_;
 
+  told_of_job told_;
   bool is_ending_ = false;
   bool goodbye_said_ = false;
   int status_ = 0;
@@ -430,6 +431,7 @@ void head::hear(host& h, const control_line::message& m) {
         for (std::uint64_t n = fields.number(); n > 0 && fields.is_sound(); --n)
           of_rank.push_back(fields.number());
       }
+      add(told_, read_told(fields));
       look_for_report();
       if (status != 0) return end_job(status, -1, &h, control::stop, {});
       return look_for_absent();
@@ -828,6 +830,8 @@ launch_result head::run() {
     meet_deadlines();
     if (!goodbye_said_ && all([](const host& h) { return h.is == stage::ended; })) {
       goodbye_said_ = true;
+      if (const std::string text = text_of_unmatched(told_.settings); status_ == 0 && !text.empty())
+        say(text);
       all_ended_at_ = steady_clock::now();
       kill_at_ = all_ended_at_ + goodbye_patience;
       for (host& h : hosts_) {
@@ -839,7 +843,8 @@ launch_result head::run() {
     if (goodbye_said_ && all(starters_gone) && !streams_open() && !output_pending()) break;
   }
   launch_result result{
-      status_, failed_rank_, std::chrono::duration<double>(all_ended_at_ - begun_).count(), {}, {}};
+      status_, failed_rank_, std::chrono::duration<double>(all_ended_at_ - begun_).count(), {},
+      figures_of(told_.forks)};
   for (host& h : hosts_) {
     h.counters.resize(static_cast<std::size_t>(h.wanted.ranks));
     for (auto& of_rank : h.counters) result.counters.push_back(std::move(of_rank));

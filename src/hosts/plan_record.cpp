@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdio>
 #include <cstring>
-#include <type_traits>
 
 namespace sojourn::detail {
 
@@ -27,7 +26,7 @@ void put(record_writer& to, const host_plan& plan) {
       .text(plan.folder)
       .text(job.restore)
       .number(plan.restored_ahead_ns)
-      .text({reinterpret_cast<const char*>(&plan.restored), sizeof plan.restored});
+      .object(plan.restored);
   auto words = [&](const std::vector<std::string>& command) {
     to.number(command.size());
     for (const std::string& word : command) to.text(word);
@@ -60,9 +59,7 @@ host_plan read_host_plan(record_reader& from) {
   plan.folder = from.text();
   job.restore = from.text();
   plan.restored_ahead_ns = from.number();
-  const std::string restored = from.text();
-  if (restored.size() == sizeof plan.restored)
-    std::memcpy(&plan.restored, restored.data(), sizeof plan.restored);
+  from.object(plan.restored);
   auto words = [&] {
     std::vector<std::string> command;
     for (std::uint64_t left = from.number(); left > 0 && from.is_sound(); --left)
@@ -96,14 +93,13 @@ watch_area::rest read_rest(record_reader& from) {
 }
 
 void put(record_writer& to, const rank_view& rank) {
-  static_assert(std::is_trivially_copyable_v<rank_report>);
   to.text(rank.program)
       .text(rank.file)
       .number(static_cast<std::uint64_t>(rank.condition))
       .number(static_cast<std::uint64_t>(rank.pid))
       .number(rank.in_system_call)
       .number(std::bit_cast<std::uint64_t>(rank.quiet_seconds))
-      .text({reinterpret_cast<const char*>(&rank.report), sizeof rank.report});
+      .object(rank.report);
 }
 
 rank_view read_rank_view(record_reader& from) {
@@ -114,10 +110,29 @@ rank_view read_rank_view(record_reader& from) {
   rank.pid = static_cast<std::int64_t>(from.number());
   rank.in_system_call = from.number() != 0;
   rank.quiet_seconds = std::bit_cast<double>(from.number());
-  const std::string report = from.text();
-  if (report.size() == sizeof rank.report)
-    std::memcpy(static_cast<void*>(&rank.report), report.data(), sizeof rank.report);
+  from.object(rank.report);
   return rank;
+}
+
+void put(record_writer& to, const told_of_job& told) {
+  to.number(told.settings.size());
+  for (const setting_use& use : told.settings) to.object(use);
+  to.number(told.forks.size());
+  for (const auto& [site, place] : told.forks) {
+    to.object(site).text(place);
+  }
+}
+
+told_of_job read_told(record_reader& from) {
+  told_of_job told;
+  for (std::uint64_t left = from.number(); left > 0 && from.is_sound(); --left)
+    from.object(told.settings.emplace_back());
+  for (std::uint64_t left = from.number(); left > 0 && from.is_sound(); --left) {
+    told_of_job::fork_place& fork = told.forks.emplace_back();
+    from.object(fork.told);
+    fork.place = from.text();
+  }
+  return told;
 }
 
 void put(record_writer& to, const rank_introduction& rank) {

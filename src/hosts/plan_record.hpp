@@ -9,6 +9,7 @@
 
 #include "hosts/record.hpp"
 #include "job/segment.hpp"
+#include "launcher/told.hpp"
 #include "memory/address_map.hpp"
 #include "observe/hang_view.hpp"
 #include "sojourn/launcher.hpp"
@@ -36,6 +37,9 @@ watch_area::rest read_rest(record_reader& from);
 
 void put(record_writer& to, const rank_view& rank);
 rank_view read_rank_view(record_reader& from);
+
+void put(record_writer& to, const told_of_job& told);
+told_of_job read_told(record_reader& from);
 
 void put(record_writer& to, const rank_introduction& rank);
 rank_introduction read_introduction(record_reader& from);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace sojourn::detail {
 
@@ -20,6 +21,12 @@ class record_writer {
     number(t.size());
     bytes_.append(t);
     return *this;
+  }
+  /// A structure without pointers. Both ends run the same code.
+  template <class T>
+  record_writer& object(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return text({reinterpret_cast<const char*>(&value), sizeof value});
   }
   const std::string& bytes() const { return bytes_; }
 
@@ -47,6 +54,15 @@ class record_reader {
     std::string t(left_.substr(0, size));
     left_.remove_prefix(size);
     return t;
+  }
+  /// False, and `value` is as it was, where there is none of its length.
+  template <class T>
+  bool object(T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    const std::string bytes = text();
+    if (bytes.size() != sizeof value) return false;
+    std::memcpy(static_cast<void*>(&value), bytes.data(), sizeof value);
+    return true;
   }
   bool is_sound() const { return is_sound_; }
   bool at_end() const { return left_.empty(); }

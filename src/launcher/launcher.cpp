@@ -10,7 +10,6 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -26,8 +25,8 @@
 #include "launcher/other_hosts.hpp"
 #include "launcher/process.hpp"
 #include "launcher/supervise.hpp"
+#include "launcher/told.hpp"
 #include "memory/address_map.hpp"
-#include "observe/code_place.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/errors.hpp"
@@ -296,35 +295,6 @@ launch_plan plan_on_host(launch_options options, std::optional<ranks_of_host> he
 
 }  // namespace detail
 
-namespace {
-
-std::vector<fork_figures> read_forks(const job_segment& s, const launch_plan& plan) {
-  // Measured on x86-64 (sojourn bench hybrid): a link, and a walk over a frame of usual length.
-  constexpr std::uint64_t link_instructions = 40;
-  constexpr std::uint64_t frame_instructions = 50;
-  constexpr std::uint64_t frame_bytes = 64;
-  std::map<std::uint32_t, code_places> places;
-  std::vector<fork_figures> all;
-  for (std::uint32_t i = 0; i < std::min<std::size_t>(s.fork_site_count, fork_sites_told_max);
-       ++i) {
-    const fork_site_told& told = s.fork_sites[i];
-    if (told.part >= plan.parts.size()) continue;
-    code_places& known = places.try_emplace(told.part, plan.parts[told.part].program).first->second;
-    const std::vector<code_place> at = known.of(&told.code, 1);
-    all.push_back({.place = at.empty() ? "" : text_of(at.front()),
-                   .forks = told.forks,
-                   .blocked = told.blocked,
-                   .ranks = static_cast<int>(told.ranks),
-                   .linked_ranks = static_cast<int>(told.linked_ranks),
-                   .cost_of_links = told.forks * link_instructions,
-                   .cost_of_walks = told.bytes_cut / frame_bytes * frame_instructions});
-  }
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.forks > b.forks; });
-  return all;
-}
-
-}  // namespace
-
 launch_result launch(const launch_plan& plan) { return detail::launch_here(plan, nullptr); }
 
 namespace detail {
@@ -351,8 +321,10 @@ launch_result launch_here(const launch_plan& plan, other_hosts* elsewhere) {
   supervisor watch(plan, memory.segment(), memory.fds().bell, ranks, state.awaited_signals(),
                    std::move(strangers), guard, elsewhere);
   watch.run();
+  const told_of_job told = told_by(memory.segment(), plan);
+  if (elsewhere != nullptr) elsewhere->add_told(told);
   return {watch.status(), watch.failed_rank(), watch.elapsed_seconds(),
-          read_counters(memory.segment()), read_forks(memory.segment(), plan)};
+          read_counters(memory.segment()), figures_of(told.forks)};
 }
 
 }  // namespace detail

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "job/segment.hpp"
+#include "launcher/told.hpp"
 #include "observe/hang_view.hpp"
 
 namespace sojourn::detail {
@@ -52,6 +53,9 @@ class other_hosts {
 
   /// What this host's ranks wait for, since that was asked for.
   virtual void tell_waits(const hang_view& view) = 0;
+
+  /// All ranks of this host have ended, and have told this before.
+  virtual void add_told(const told_of_job& told) = 0;
 
   /// A rank of this host has ended in the middle of the job.
   virtual void tell_loss(int rank) = 0;

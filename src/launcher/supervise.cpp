@@ -16,7 +16,7 @@
 #include "base/printable.hpp"
 #include "launcher/caller_of_mark.hpp"
 #include "launcher/kernel_kills.hpp"
-#include "object/sites.hpp"
+#include "launcher/told.hpp"
 #include "sojourn/errors.hpp"
 
 namespace sojourn::detail {
@@ -611,21 +611,11 @@ void supervisor::say(const std::string& text) {
   sinks_.back()->put(launcher_writer, "", printable(text), true);
 }
 
-/// A setting that did nothing is a mistake, as a rule.
 void supervisor::tell_of_settings() {
-  // What matched nothing here may have matched on another host.
+  // What matched nothing here may have matched on another host: the head tells.
   if (elsewhere_ != nullptr) return;
-  for (std::size_t i = 0; i < std::min<std::size_t>(job_.use_count, setting_uses_max); ++i) {
-    const setting_use& use = job_.uses[i];
-    if (use.matched != 0) continue;
-    auto text = [](const char* name, std::size_t bytes) {
-      return std::string(name, strnlen(name, bytes));
-    };
-    say("sojourn run: " +
-        unmatched_rule_text(text(use.name, sizeof use.name),
-                            text(use.nearest, sizeof use.nearest)) +
-        "\n");
-  }
+  if (const std::string text = text_of_unmatched(told_by(job_, plan_).settings); !text.empty())
+    say(text);
 }
 
 void supervisor::report_failure() {

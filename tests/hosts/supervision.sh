@@ -256,6 +256,15 @@ expect_status 0
 awk '$1 == "collective_messages" { all = $3 > 0 && $4 > 0 && $5 > 0 && $6 > 0 } END { exit !all }' "$err" ||
   fail 'a rank is missing'
 
+context='settings that nothing matched: '
+SOJOURN_VIA='counter::ad=rpc' on_hosts a:2,b:2 "$real" remote
+expect_status 0
+expect_err '^sojourn run: SOJOURN_VIA: no access to another rank.s objects was to `counter::ad`, as a method or as a line; did you mean `counter::add`?$'
+[ "$(wc -l <"$err")" -eq 1 ] || fail 'more is said'
+SOJOURN_VIA='counter::add=rpc' on_hosts a:2,b:2 "$real" remote
+expect_status 0
+expect_no_err
+
 context='the doctor: '
 try doctor --hosts a,b,c --agent "$here"
 expect_status 0

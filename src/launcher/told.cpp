@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/told.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "object/sites.hpp"
+#include "observe/code_place.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+std::vector<setting_use> settings_of(const job_segment& job) {
+  return {job.uses, job.uses + std::min<std::size_t>(job.use_count, setting_uses_max)};
+}
+
+template <std::size_t size>
+std::string text_in(const char (&room)[size]) {
+  return {room, strnlen(room, size)};
+}
+
+}  // namespace
+
+told_of_job told_by(const job_segment& job, const launch_plan& plan) {
+  told_of_job told{.settings = settings_of(job), .forks = {}};
+  std::map<std::uint32_t, code_places> places;
+  for (std::uint32_t i = 0; i < std::min<std::size_t>(job.fork_site_count, fork_sites_told_max);
+       ++i) {
+    const fork_site_told& site = job.fork_sites[i];
+    if (site.part >= plan.parts.size()) continue;
+    code_places& known = places.try_emplace(site.part, plan.parts[site.part].program).first->second;
+    const std::vector<code_place> at = known.of(&site.code, 1);
+    told.forks.push_back({site, at.empty() ? "" : text_of(at.front())});
+  }
+  return told;
+}
+
+void add(told_of_job& sum, const told_of_job& more) {
+  for (std::size_t i = 0; i < more.settings.size(); ++i) {
+    const setting_use& use = more.settings[i];
+    if (i == sum.settings.size()) {
+      sum.settings.push_back(use);
+      continue;
+    }
+    setting_use& all = sum.settings[i];
+    all.matched |= use.matched;
+    if (use.edits >= all.edits) continue;
+    all.edits = use.edits;
+    std::memcpy(all.nearest, use.nearest, sizeof all.nearest);
+  }
+  for (const told_of_job::fork_place& fork : more.forks) {
+    const fork_site_told& told = fork.told;
+    const auto same = std::find_if(sum.forks.begin(), sum.forks.end(), [&](const auto& one) {
+      return one.told.site == told.site && one.told.part == told.part;
+    });
+    if (same == sum.forks.end()) {
+      sum.forks.push_back(fork);
+      continue;
+    }
+    same->told.forks += told.forks;
+    same->told.blocked += told.blocked;
+    same->told.bytes_cut += told.bytes_cut;
+    same->told.linked_ranks += told.linked_ranks;
+    same->told.ranks += told.ranks;
+  }
+}
+
+std::string text_of_unmatched(const std::vector<setting_use>& settings) {
+  std::string text;
+  for (const setting_use& use : settings) {
+    if (use.matched == 0) {
+      text += "sojourn run: " + unmatched_rule_text(text_in(use.name), text_in(use.nearest)) + "\n";
+    }
+  }
+  return text;
+}
+
+std::vector<fork_figures> figures_of(const std::vector<told_of_job::fork_place>& forks) {
+  // Measured on x86-64 (sojourn bench hybrid): a link, and a walk over a frame of usual length.
+  constexpr std::uint64_t link_instructions = 40;
+  constexpr std::uint64_t frame_instructions = 50;
+  constexpr std::uint64_t frame_bytes = 64;
+  std::vector<fork_figures> all;
+  for (const auto& [told, place] : forks) {
+    all.push_back({.place = place,
+                   .forks = told.forks,
+                   .blocked = told.blocked,
+                   .ranks = static_cast<int>(told.ranks),
+                   .linked_ranks = static_cast<int>(told.linked_ranks),
+                   .cost_of_links = told.forks * link_instructions,
+                   .cost_of_walks = told.bytes_cut / frame_bytes * frame_instructions});
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.forks > b.forks; });
+  return all;
+}
+
+}  // namespace sojourn::detail

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ranks that ended well have told of the whole job: which entries of SOJOURN_VIA matched
+// nothing, and where they forked. In a job on several hosts each agent passes on that of its ranks,
+// and the head adds it up.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "job/segment.hpp"
+#include "sojourn/launcher.hpp"
+
+namespace sojourn::detail {
+
+struct told_of_job {
+  struct fork_place {
+    fork_site_told told;
+    std::string place;  ///< "`search` (uts.cpp:31)"
+  };
+  std::vector<setting_use> settings;  ///< In the order of SOJOURN_VIA.
+  std::vector<fork_place> forks;
+};
+
+/// What ranks of this host have told.
+told_of_job told_by(const job_segment& job, const launch_plan& plan);
+void add(told_of_job& sum, const told_of_job& more);
+
+/// A line for each entry of SOJOURN_VIA that did nothing, which is a mistake, as a rule.
+std::string text_of_unmatched(const std::vector<setting_use>& settings);
+/// The place that forked most comes first.
+std::vector<fork_figures> figures_of(const std::vector<told_of_job::fork_place>& forks);
+
+}  // namespace sojourn::detail
