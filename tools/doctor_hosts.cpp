@@ -134,10 +134,11 @@ std::vector<finding> check_hosts(const hosts_to_check& asked) {
   const std::string which = fmt::format("job on {} hosts", hosts.size());
   if (!o.is_well()) {
     std::string command;
-    for (const std::string& word : words) command += (command.empty() ? "" : " ") + shell_word(word);
-    return {{which, severity::failure, why_it_failed(o),
-             "docs/cluster.md has what to do about each message; to see all that it says: " +
-                 command}};
+    for (const std::string& word : words)
+      command += (command.empty() ? "" : " ") + shell_word(word);
+    return {
+        {which, severity::failure, why_it_failed(o),
+         "docs/cluster.md has what to do about each message; to see all that it says: " + command}};
   }
   words_of_hosts said = read_words(o.text);
   std::vector<finding> findings;
@@ -147,16 +148,17 @@ std::vector<finding> check_hosts(const hosts_to_check& asked) {
     if (rank >= hosts.size()) continue;
     std::string found = fmt::format("Linux {}, {} cores for jobs", f[2], f[3]);
     if (rank > 0) {
-      found += fmt::format("; from {}: a call takes {} us, long calls carry {} MB/s, and the "
-                           "clocks agree within {} us",
-                           hosts.front().name, f[4], f[5], f[6]);
+      found += fmt::format(
+          "; from {}: a call takes {} us, long calls carry {} MB/s, and the "
+          "clocks agree within {} us",
+          hosts.front().name, f[4], f[5], f[6]);
     }
     findings.push_back({"host " + hosts[rank].name, severity::ok, found, ""});
   }
   findings.insert(findings.end(), said.warnings.begin(), said.warnings.end());
-  findings.push_back({which, severity::ok,
-                      fmt::format("all hosts reached each other; it took {:.1f} s", elapsed.count()),
-                      ""});
+  findings.push_back(
+      {which, severity::ok,
+       fmt::format("all hosts reached each other; it took {:.1f} s", elapsed.count()), ""});
   return findings;
 }
 

@@ -94,8 +94,8 @@ void bench_shared(report& result, const installation& here, const settings& chos
 struct net_settings {
   std::vector<std::string> hosts{"a", "b"};
   std::string agent{};  ///< As --agent of `sojourn run`; empty: both hosts are this machine.
-  /// A command that, with the word `cut` or `pull`, cuts the second host off or pulls its cable, and
-  /// with `heal` or `plug` mends that; empty: the time until that is noticed is not measured.
+  /// A command that, with the word `cut` or `pull`, cuts the second host off or pulls its cable,
+  /// and with `heal` or `plug` mends that; empty: the time until that is noticed is not measured.
   std::string breaks{};
 };
 

@@ -97,13 +97,12 @@ void measure_losses(report& result, const settings& chosen, const pair_of_hosts&
   nlohmann::json rows = nlohmann::json::array();
   double longest = 0;
   for (const char* job_is : {"idle", "sending", "computing"}) {
-    for (const auto& [breaking, mending] :
-         {std::pair{"cut", "heal"}, std::pair{"pull", "plug"}}) {
+    for (const auto& [breaking, mending] : {std::pair{"cut", "heal"}, std::pair{"pull", "plug"}}) {
       tell_progress(fmt::format("net: {} while the job is {}", breaking, job_is));
       std::vector<double> seconds;
       for (int round = 0; round < chosen.work.rounds(); ++round)
-        seconds.push_back(seconds_until_named(two, job_is, breaks + ' ' + breaking,
-                                              breaks + ' ' + mending));
+        seconds.push_back(
+            seconds_until_named(two, job_is, breaks + ' ' + breaking, breaks + ' ' + mending));
       const double most = *std::max_element(seconds.begin(), seconds.end());
       longest = std::max(longest, most);
       rows.push_back({{"job", job_is},
@@ -113,8 +112,7 @@ void measure_losses(report& result, const settings& chosen, const pair_of_hosts&
                       {"longest_s", to_thousandths(most)}});
     }
   }
-  result.add_value(
-      {"net", "detected_s", what, longest, reach, "", "", std::nullopt, 0, false});
+  result.add_value({"net", "detected_s", what, longest, reach, "", "", std::nullopt, 0, false});
   result.add_detail("net", "detected", rows);
 }
 

@@ -253,10 +253,10 @@ void measure_applications(const contest& c) {
       return application_run(r.program, std::move(words)).nanoseconds();
     };
     // Neither is bound: the MPI programs are not, either.
-    const samples all = interleave(
-        (c.chosen.work.rounds() + 2) / 3,
-        {{"ours", [&] { return run(c.two.job(r.program, 1, false), r.of_sojourn); }},
-         {"mpi", [&] { return run(c.two.mpi_job(peer), {}); }}});
+    const samples all =
+        interleave((c.chosen.work.rounds() + 2) / 3,
+                   {{"ours", [&] { return run(c.two.job(r.program, 1, false), r.of_sojourn); }},
+                    {"mpi", [&] { return run(c.two.mpi_job(peer), {}); }}});
     c.result.add_ratio("net", r.key, r.what, std::nullopt, compare(all, "ours", "mpi"));
   }
 }

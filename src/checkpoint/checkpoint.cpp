@@ -52,7 +52,7 @@ namespace {
 
 struct {
   std::uint64_t secret = 0;
-  std::string hosts;  // as --hosts takes them
+  std::string hosts;            // as --hosts takes them
   const piece* main = nullptr;  // while it writes a checkpoint
   bool restored = false;
   bool they_stand = false;  // restored fibers stand still, until main has met a barrier

@@ -26,7 +26,8 @@ struct checkpoint_hooks {
 };
 extern checkpoint_hooks on_checkpoint;
 
-/// What checkpoints record: `secret`, the job's stack canary, and its `hosts` as --hosts takes them.
+/// What checkpoints record: `secret`, the job's stack canary, and its `hosts` as --hosts takes
+/// them.
 void attach_checkpoint(std::uint64_t secret, const char* hosts);
 
 /// Brings back what this rank has saved; its fibers stand still until let_restored_go. Requires:

@@ -15,7 +15,7 @@ namespace sojourn::detail {
 struct checkpoint_set {
   std::uint64_t ranks = 0;
   std::uint64_t generation = 0;
-  std::uint64_t stamp = 0;  ///< Random, so that files of two sets are never mixed.
+  std::uint64_t stamp = 0;   ///< Random, so that files of two sets are never mixed.
   std::uint64_t secret = 0;  ///< The stack canary: it lies in saved frames.
   std::uint64_t region_bytes = 0;
   std::uint64_t stack_bytes = 0;

@@ -412,7 +412,7 @@ class agent final : public other_hosts {
   std::optional<watch_area::rest> rested_;     ///< At the last look.
   std::optional<watch_area::rest> told_rest_;  ///< Of which the head knows.
   told_of_job told_;
-  bool is_over_ = false;                       ///< The job has been ended, here or elsewhere.
+  bool is_over_ = false;  ///< The job has been ended, here or elsewhere.
   std::vector<switchboard::trouble> troubles_;
 };
 

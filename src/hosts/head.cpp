@@ -842,9 +842,11 @@ launch_result head::run() {
       close_streams_at_ = steady_clock::now() + pipe_patience;
     if (goodbye_said_ && all(starters_gone) && !streams_open() && !output_pending()) break;
   }
-  launch_result result{
-      status_, failed_rank_, std::chrono::duration<double>(all_ended_at_ - begun_).count(), {},
-      figures_of(told_.forks)};
+  launch_result result{status_,
+                       failed_rank_,
+                       std::chrono::duration<double>(all_ended_at_ - begun_).count(),
+                       {},
+                       figures_of(told_.forks)};
   for (host& h : hosts_) {
     h.counters.resize(static_cast<std::size_t>(h.wanted.ranks));
     for (auto& of_rank : h.counters) result.counters.push_back(std::move(of_rank));

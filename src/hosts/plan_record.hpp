@@ -25,7 +25,7 @@ struct host_plan {
   std::uint64_t canary = 0;  ///< job_segment::secret, the same on all hosts.
   std::string folder;        ///< Where the ranks run.
   std::vector<std::pair<std::string, std::string>> settings;  ///< For their environment.
-  checkpoint_set restored;                ///< Of the checkpoint `job.restore`, where there is one.
+  checkpoint_set restored;              ///< Of the checkpoint `job.restore`, where there is one.
   std::uint64_t restored_ahead_ns = 0;  ///< By so much the job's clock is ahead of the head's.
 };
 

@@ -23,8 +23,8 @@ enum class leaves_for : std::uint8_t { another_rank, a_checkpoint };
 void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t word, bool older,
                           leaves_for where = leaves_for::another_rank);
 
-/// From now on, of frames of which there is no debug information nothing is reported: libraries that
-/// run on the fibers' stacks leave addresses of objects of their own there.
+/// From now on, of frames of which there is no debug information nothing is reported: libraries
+/// that run on the fibers' stacks leave addresses of objects of their own there.
 void distrust_frames_without_debug_info();
 
 /// In checked mode and with SOJOURN_STATS=on: says, once per function, that its frame was not given

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stranger who can reach a port of a job and does not know its secret: calls N times, each time with one of
-// the tricks below, as the seed says. Nothing that it says may be answered by more than a challenge. Ends with
-// status 1 where something was; when it is asked to end (SIGTERM), sooner.
+// A stranger who can reach a port of a job and does not know its secret: calls N times, each time
+// with one of the tricks below, as the seed says. Nothing that it says may be answered by more than
+// a challenge. Ends with status 1 where something was; when it is asked to end (SIGTERM), sooner.
 // Usage: hostile PORT N SEED
 #include <netinet/in.h>
 #include <poll.h>
@@ -60,8 +60,7 @@ class call {
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     is_open_ = connect(socket_, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0;
   }
-  call(call&& from) noexcept
-      : socket_(std::exchange(from.socket_, -1)), is_open_(from.is_open_) {}
+  call(call&& from) noexcept : socket_(std::exchange(from.socket_, -1)), is_open_(from.is_open_) {}
   ~call() {
     if (socket_ < 0) return;
     // Leaves no connection behind in the kernel.
@@ -148,7 +147,8 @@ int main(int argc, char** argv) {
       case 6:  // the other side's own proof
         c.say(last_hello = some_hello());
         challenge = c.hear(challenge_bytes);
-        if (challenge.size() == challenge_bytes) c.say(challenge.substr(challenge_bytes - proof_bytes));
+        if (challenge.size() == challenge_bytes)
+          c.say(challenge.substr(challenge_bytes - proof_bytes));
         break;
       default:  // nothing more
         if (below(2) == 0) c.say(some_hello());

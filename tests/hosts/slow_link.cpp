@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A slow cable: carries frames between a device that is there and a TAP device that it makes, each way in their
-// order, and lets none through before it has been on its way for so long. Ends when it is killed, and the TAP
-// device with it. (The kernel's own netem is not everywhere.)
-// Usage: slow_link DEVICE TAP MICROSECONDS JITTER-MICROSECONDS
+// A slow cable: carries frames between a device that is there and a TAP device that it makes, each
+// way in their order, and lets none through before it has been on its way for so long. Ends when it
+// is killed, and the TAP device with it. (The kernel's own netem is not everywhere.) Usage:
+// slow_link DEVICE TAP MICROSECONDS JITTER-MICROSECONDS
 #include <fcntl.h>
 #include <linux/if_packet.h>
 #include <linux/if_tun.h>
@@ -40,14 +40,15 @@ constexpr std::size_t bytes_most = 64 << 20;
   std::exit(2);
 }
 
-/// Both sides put a virtio_net_hdr before each frame, which says what the devices have left to each other: checksums
-/// that are not there yet, and frames that are to be cut in pieces.
+/// Both sides put a virtio_net_hdr before each frame, which says what the devices have left to each
+/// other: checksums that are not there yet, and frames that are to be cut in pieces.
 int open_device(const char* name) {
   const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, htons(ETH_P_ALL));
   if (fd < 0) refuse("socket");
   const int on = 1;
   if (setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) != 0) refuse("PACKET_VNET_HDR");
-  if (setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on) != 0) refuse("PACKET_IGNORE_OUTGOING");
+  if (setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on) != 0)
+    refuse("PACKET_IGNORE_OUTGOING");
   sockaddr_ll at{};
   at.sll_family = AF_PACKET;
   at.sll_protocol = htons(ETH_P_ALL);
@@ -57,7 +58,8 @@ int open_device(const char* name) {
   packet_mreq all{};
   all.mr_ifindex = at.sll_ifindex;
   all.mr_type = PACKET_MR_PROMISC;
-  if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof all) != 0) refuse("PACKET_MR_PROMISC");
+  if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof all) != 0)
+    refuse("PACKET_MR_PROMISC");
   const int room = 8 << 20;
   (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
   return fd;
@@ -89,7 +91,8 @@ struct direction {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) return std::fputs("slow_link DEVICE TAP MICROSECONDS JITTER-MICROSECONDS\n", stderr), 2;
+  if (argc != 5)
+    return std::fputs("slow_link DEVICE TAP MICROSECONDS JITTER-MICROSECONDS\n", stderr), 2;
   const microseconds delay(std::atol(argv[3]));
   const long jitter_us = std::atol(argv[4]);
   const int device = open_device(argv[1]);
@@ -116,7 +119,9 @@ int main(int argc, char** argv) {
         const auto size = static_cast<std::size_t>(n);
         if (way.bytes + size > bytes_most) continue;
         auto due = clock_type::now() + delay;
-        if (jitter_us > 0) due += microseconds(static_cast<long>(generator() % static_cast<unsigned long>(jitter_us)));
+        if (jitter_us > 0)
+          due +=
+              microseconds(static_cast<long>(generator() % static_cast<unsigned long>(jitter_us)));
         // None passes another.
         if (!way.on_their_way.empty()) due = std::max(due, way.on_their_way.back().due);
         way.on_their_way.push_back({due, {room.data(), room.data() + size}});

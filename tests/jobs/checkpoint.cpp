@@ -85,8 +85,8 @@ void wait_at(const roots& r, rank_t where) {
 long deep(const roots& r, int depth, double scale) {
   std::array<long, 40> numbers;
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<long>(i) * depth;
-  // The compiler could fill it after the wait. Until then it would hold whatever lay there before, perhaps
-  // an address of the runtime's, of which the program would be warned.
+  // The compiler could fill it after the wait. Until then it would hold whatever lay there before,
+  // perhaps an address of the runtime's, of which the program would be warned.
   asm volatile("" : : "r"(numbers.data()) : "memory");
   double before = scale * 1.5;
   long below = 0;

@@ -20,9 +20,7 @@ bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == 
 }  // namespace
 
 stream::stream(const connection& to)
-    : socket_(to.socket),
-      out_(runtime_resource(), out_bytes),
-      in_(runtime_resource(), in_bytes) {
+    : socket_(to.socket), out_(runtime_resource(), out_bytes), in_(runtime_resource(), in_bytes) {
   if (to.keys) sealed_.emplace(to.socket, *to.keys, runtime_resource());
 }
 
@@ -138,8 +136,7 @@ bool stream::take_frames(far_rank& from) {
 
 bool stream::receive(far_rank& from, bool& moved) {
   // What has been decrypted, nothing would wake this rank for later.
-  for (std::size_t taken = 0;
-       taken < turn_bytes || (sealed_ && sealed_->has_received());) {
+  for (std::size_t taken = 0; taken < turn_bytes || (sealed_ && sealed_->has_received());) {
     // First what the message that is coming lacks, where it belongs. Of what follows a long one,
     // little more than the next head: the payload that it may have is received in place, too.
     const std::size_t behind = std::min(

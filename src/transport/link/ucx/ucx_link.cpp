@@ -109,9 +109,9 @@ class ucx_link final : public socket_link {
     byte_vector heard;   ///< What has come over it and is not whole.
 
     ucp_ep_h way = nullptr;
-    plain_bytes out;           ///< The message that goes.
-    void* going = nullptr;             ///< UCX still needs it.
-    bool goes_in_place = false;        ///< It needs the ring, too.
+    plain_bytes out;             ///< The message that goes.
+    void* going = nullptr;       ///< UCX still needs it.
+    bool goes_in_place = false;  ///< It needs the ring, too.
     std::uint64_t sent = 0;
 
     std::uint64_t came = 0;
@@ -164,7 +164,8 @@ class ucx_link final : public socket_link {
   ucp_worker_h worker_;
   int me_;
   std::pmr::vector<peer> peers_{runtime_resource()};
-  std::pmr::vector<peer*> moved_{runtime_resource()};  ///< Something has come from these, or left: more may go.
+  std::pmr::vector<peer*> moved_{
+      runtime_resource()};  ///< Something has come from these, or left: more may go.
   bool some_are_broken_ = false;
   interrupted handler_in_ = interrupted::nothing;
   bool is_ending_ = false;
