@@ -86,6 +86,20 @@ mkdir src/attic
 echo '#include <cstdint>' >src/attic/old.hpp
 expect 1 'src/attic is no floor'
 
+fresh
+echo '#include "base/later.hpp"' >>src/base/clock.hpp
+echo '#include "base/clock.hpp"' >src/base/later.hpp
+expect 1 'src/base: these modules include each other in circles (at most 0 may):'
+fresh
+echo '#include <cstdint>' >src/base/later.hpp
+echo '#include "base/later.hpp"' >>src/base/clock.cpp
+printf '#include "base/later.hpp"\n#include "base/third.hpp"\n' >src/base/later.cpp
+echo '#include "base/clock.hpp"' >src/base/third.hpp
+expect 1 'circles (at most 0 may):'
+fresh
+echo '#include "base/clock.hpp"' >src/base/later.hpp
+expect 0 'none points up'
+
 if [ "$failures" -ne 0 ]; then
   echo "$failures checks failed"
   exit 1

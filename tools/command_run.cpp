@@ -247,6 +247,32 @@ void refuse_values_of_flags(const run_options& options, const std::vector<std::s
   }
 }
 
+/// As many ranks go on as have written it.
+void check_rank_count(const std::string& checkpoint, int ranks) {
+  const int wrote = checkpoint_rank_count(checkpoint);
+  if (ranks == wrote) return;
+  throw error(fmt::format(
+      "cannot restore: {} was written by {} ranks, and this job has {}: run it with -n {}",
+      checkpoint, wrote, ranks, wrote));
+}
+
+/// Gives each host of the allocation as many ranks as it had when the checkpoint was written.
+void take_as_written(allocation& given, const std::string& checkpoint, const std::string& wrote) {
+  const std::vector<host_ranks> before = parse_hosts(wrote);
+  bool fits = given.hosts.size() >= before.size();
+  for (std::size_t i = 0; fits && i < before.size(); ++i)
+    fits = given.hosts[i].ranks >= before[i].ranks;
+  if (!fits) {
+    throw error(
+        fmt::format("cannot restore: {} was written with --hosts {}, and {} has no room for as "
+                    "many ranks on as "
+                    "many hosts: ask for these",
+                    checkpoint, wrote, given.text));
+  }
+  given.hosts.resize(before.size());
+  for (std::size_t i = 0; i < before.size(); ++i) given.hosts[i].ranks = before[i].ranks;
+}
+
 /// Where the ranks are to be, when the command line says so.
 void place_ranks(run_request& request, const run_options& options) {
   const bool list = options.app.count("--hosts") != 0;
@@ -258,18 +284,20 @@ void place_ranks(run_request& request, const run_options& options) {
   request.net = options.net;
   request.encrypt = options.encrypt;
   if (!list && !file) {
-    // A checkpoint goes on where its files are: on this host, or, if it was written on several, on
-    // those of the allocation, which share a folder, or on the same again.
-    const std::string wrote =
-        request.options.restore.empty() ? "" : checkpoint_hosts(request.options.restore);
-    if (!options.here && (request.options.restore.empty() || !wrote.empty()))
-      request.given = allocated_hosts();
-    if (request.given || (!wrote.empty() && !options.here)) {
+    const std::string& restore = request.options.restore;
+    const std::string wrote = restore.empty() ? "" : checkpoint_hosts(restore);
+    // A checkpoint of one host goes on on this one, where its files are.
+    if (!options.here && (restore.empty() || !wrote.empty())) request.given = allocated_hosts();
+    if (request.given) {
       request.options.agent = options.starter;
-      if (!request.given) {
-        request.hosts = parse_hosts(wrote);
-        request.hosts_given_as = "the checkpoint " + request.options.restore;
-      }
+      if (!wrote.empty()) take_as_written(*request.given, restore, wrote);
+      return;
+    }
+    // Outside of an allocation, which is of other hosts now, it goes on on the same again.
+    if (!wrote.empty() && !options.here && std::getenv("SLURM_JOB_ID") == nullptr) {
+      request.options.agent = options.starter;
+      request.hosts = parse_hosts(wrote);
+      if (request.says_ranks) check_rank_count(restore, request.options.rank_count);
       return;
     }
     // A batch file may have them for allocations of any number of hosts.
@@ -290,22 +318,36 @@ void place_ranks(run_request& request, const run_options& options) {
 }
 
 void take_rank_count(run_request& request, const run_options& options) {
+  const std::string& restore = request.options.restore;
+  const bool names_hosts = options.app.count("--hosts") + options.app.count("--hostfile") != 0;
   request.says_ranks = options.app.count("--ranks") != 0;
   if (request.says_ranks) {
     request.options.rank_count = parse_rank_count(options.ranks);
-    return;
+  } else if (!restore.empty() && !names_hosts) {
+    request.options.rank_count = checkpoint_rank_count(restore);
+    request.says_ranks = true;
+  } else {
+    request.options.rank_count = std::min(cores_allowed(), ranks_max);
   }
-  request.options.rank_count = std::min(cores_allowed(), ranks_max);
-  const std::string& restore = request.options.restore;
-  // On other hosts it may be where this one has no file of that name: then those tell.
-  const bool elsewhere = options.app.count("--hosts") + options.app.count("--hostfile") != 0;
-  if (restore.empty() || (elsewhere && access(restore.c_str(), F_OK) != 0)) return;
-  request.options.rank_count = checkpoint_rank_count(restore);
-  request.says_ranks = true;
 }
 
-/// Reads what stands before a first ':'.
-run_request parse_job(const std::vector<std::string>& words) {
+/// Hosts that the user names without numbers of ranks share those of the checkpoint, where it can
+/// be read here; what counts in the end is what the hosts have of it (launch_on_hosts).
+void share_restored_ranks(run_request& request) {
+  const std::string& restore = request.options.restore;
+  const auto counted = [](const host_ranks& host) { return host.counted; };
+  if (restore.empty() || request.hosts.empty() || request.says_ranks ||
+      std::any_of(request.hosts.begin(), request.hosts.end(), counted))
+    return;
+  try {
+    request.options.rank_count = checkpoint_rank_count(restore);
+    request.says_ranks = true;
+  } catch (const error&) {  // it is on the hosts, or nowhere
+  }
+}
+
+/// Reads what stands before a first ':'. `is_all`: nothing follows.
+run_request parse_job(const std::vector<std::string>& words, bool is_all) {
   run_options options;
   // The first word that is neither an option nor an option's value is the program; all words after
   // it are the program's, whatever they look like.
@@ -349,6 +391,8 @@ run_request parse_job(const std::vector<std::string>& words) {
     throw error("no program was given; 'sojourn run --help' shows how");
   }
   request.options.restore = options.restore;
+  if (!options.restore.empty() && !is_all)
+    throw error("--restore is for jobs of one program, and this one has several");
   take_rank_count(request, options);
   request.options.bind = options.bind      ? binding::wanted
                          : options.no_bind ? binding::off
@@ -375,6 +419,7 @@ run_request parse_job(const std::vector<std::string>& words) {
   request.stats_json = options.stats_json;
   request.dry_run = options.dry_run;
   place_ranks(request, options);
+  share_restored_ranks(request);
   return request;
 }
 
@@ -456,12 +501,9 @@ run_request shared_out(run_request request) {
 run_request parse_run(const std::vector<std::string>& all) {
   std::size_t end = 0;
   std::vector<std::string> words = take_part(all, end);
-  run_request request = parse_job(words);
+  run_request request = parse_job(words, end == all.size());
   if (!request.help.empty()) return request;
   if (end == all.size()) return shared_out(std::move(request));
-  if (!request.options.restore.empty()) {
-    throw error("--restore is for jobs of one program, and this one has several");
-  }
   if (!request.says_ranks) {
     throw error(
         fmt::format("each program of a job of several needs its number of ranks (-n), and {} has "

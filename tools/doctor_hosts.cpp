@@ -17,9 +17,14 @@
 namespace sojourn::tools {
 namespace {
 
-constexpr int calls = 200;
+constexpr std::size_t calls_most = 200;
 constexpr std::size_t long_call_bytes = 1 << 20;
-constexpr int long_calls = 8;
+constexpr std::size_t long_calls_most = 8;
+// Distant hosts are measured by fewer calls.
+constexpr std::uint64_t measured_most_ns = 300'000'000;
+// The head gives hosts 30 s to speak, and says then which have not.
+constexpr std::chrono::seconds start_patience{45};
+constexpr std::chrono::seconds patience_a_host{2};
 // What a rank of the job says of one host, before the figures.
 constexpr const char* mark = "of-host";
 
@@ -41,38 +46,51 @@ host_facts facts_here() {
   return facts;
 }
 
+/// At most so often, and no longer than it may take. How often it was.
+template <class Step>
+std::size_t repeat(std::size_t most, Step step) {
+  const std::uint64_t begun = now_ns();
+  std::size_t times = 0;
+  while (times < most && (times == 0 || now_ns() - begun < measured_most_ns)) {
+    step();
+    ++times;
+  }
+  return times;
+}
+
 double median_call_us(rank_t to) {
   std::vector<std::uint64_t> took;
-  for (int i = 0; i < calls; ++i) {
+  repeat(calls_most, [&] {
     const std::uint64_t begun = now_ns();
     rpc(to, [] {}).get();
     took.push_back(now_ns() - begun);
-  }
-  std::nth_element(took.begin(), took.begin() + calls / 2, took.end());
-  return static_cast<double>(took[calls / 2]) * 1e-3;
+  });
+  const auto middle = took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2);
+  std::nth_element(took.begin(), middle, took.end());
+  return static_cast<double>(*middle) * 1e-3;
 }
 
 double megabytes_a_second(rank_t to) {
   const std::vector<char> bytes(long_call_bytes, 'x');
   const std::uint64_t begun = now_ns();
-  for (int i = 0; i < long_calls; ++i)
+  const std::size_t times = repeat(long_calls_most, [&] {
     rpc(to, [](const std::vector<char>& v) { return v.size(); }, bytes).get();
-  return static_cast<double>(long_calls * long_call_bytes) * 1e3 /
-         static_cast<double>(now_ns() - begun);
+  });
+  return static_cast<double>(times * long_call_bytes) * 1e3 / static_cast<double>(now_ns() - begun);
 }
 
 /// That rank's clock and this one's differ by no more, as the quickest of some calls shows.
 double clocks_agree_us(rank_t of) {
   std::uint64_t least = ~std::uint64_t{0};
   double off = 0;
-  for (int i = 0; i < calls; ++i) {
+  repeat(calls_most, [&] {
     const std::uint64_t sent = now_ns();
     const std::uint64_t there = rpc(of, [] { return now_ns(); }).get();
     const std::uint64_t took = now_ns() - sent;
-    if (took >= least) continue;
+    if (took >= least) return;
     least = took;
     off = static_cast<double>(static_cast<std::int64_t>(there - sent - took / 2)) * 1e-3;
-  }
+  });
   return std::abs(off) + static_cast<double>(least) * 0.5e-3;
 }
 
@@ -92,7 +110,7 @@ words_of_hosts read_words(const std::string& text) {
     for (std::string word; words >> word;) all.push_back(word);
     if (!all.empty() && all.front() == mark) {
       said.figures.push_back(all);
-    } else {
+    } else if (line.rfind("sojourn: ", 0) == 0) {  // the runtime; ssh may speak, too
       said.warnings.push_back({"hosts", severity::warning, bare(line),
                                "docs/cluster.md has what to do about each message"});
     }
@@ -129,15 +147,18 @@ std::vector<finding> check_hosts(const hosts_to_check& asked) {
   words.insert(words.end(), asked.further.begin(), asked.further.end());
   words.insert(words.end(), {self, "doctor", as_rank_of_host});
   const auto started = std::chrono::steady_clock::now();
-  const outcome o = run_program(words);
+  const std::chrono::seconds patience =
+      start_patience + patience_a_host * static_cast<int>(hosts.size());
+  const outcome o = run_program(words, patience);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
-  const std::string which = fmt::format("job on {} hosts", hosts.size());
+  const std::string which =
+      fmt::format("job on {} host{}", hosts.size(), hosts.size() == 1 ? "" : "s");
   if (!o.is_well()) {
     std::string command;
     for (const std::string& word : words)
       command += (command.empty() ? "" : " ") + shell_word(word);
     return {
-        {which, severity::failure, why_it_failed(o),
+        {which, severity::failure, why_it_failed(o, patience),
          "docs/cluster.md has what to do about each message; to see all that it says: " + command}};
   }
   words_of_hosts said = read_words(o.text);

@@ -12,6 +12,8 @@ namespace sojourn::tools {
 namespace {
 
 constexpr int ranks = 2;
+// A hundred times what it takes; then something hangs.
+constexpr std::chrono::seconds patience{20};
 
 struct visited {
   int value = 0;
@@ -52,7 +54,8 @@ finding check_job() {
     return f;
   }
   auto started = std::chrono::steady_clock::now();
-  outcome o = run_program({self, "run", "-n", std::to_string(ranks), self, "doctor", as_rank});
+  outcome o =
+      run_program({self, "run", "-n", std::to_string(ranks), self, "doctor", as_rank}, patience);
   std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - started;
   if (o.is_well()) {
     f.level = severity::ok;
@@ -63,7 +66,7 @@ finding check_job() {
   f.remedy =
       fmt::format("remedy the failures above; to see all that it says: {} run -n {} {} doctor {}",
                   self, ranks, self, as_rank);
-  f.found = why_it_failed(o);
+  f.found = why_it_failed(o, patience);
   return f;
 }
 

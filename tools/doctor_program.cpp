@@ -12,12 +12,27 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <sstream>
 #include <string_view>
+#include <thread>
 
 namespace sojourn::tools {
 namespace {
 
-constexpr std::chrono::seconds patience{20};
+constexpr std::string_view speakers[] = {"sojourn run: ", "sojourn: "};
+// What the program gets to end by itself.
+constexpr std::chrono::milliseconds end_patience{5000};
+constexpr std::chrono::milliseconds look_again{20};
+
+/// Waits, and then ends it by force.
+void end_soon(pid_t child, int& status) {
+  kill(child, SIGTERM);
+  const auto until = std::chrono::steady_clock::now() + end_patience;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() > until) kill(child, SIGKILL);
+    std::this_thread::sleep_for(look_again);
+  }
+}
 
 }  // namespace
 
@@ -25,7 +40,7 @@ bool outcome::is_well() const {
   return reason == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-outcome run_program(std::vector<std::string> words) {
+outcome run_program(std::vector<std::string> words, std::chrono::seconds patience) {
   outcome result;
   int output[2];
   if (pipe2(output, O_CLOEXEC) != 0) {
@@ -64,25 +79,37 @@ outcome run_program(std::vector<std::string> words) {
   }
   close(output[0]);
   if (child > 0) {
-    // Its ranks die with it.
-    if (result.hung) kill(child, SIGKILL);
-    while (waitpid(child, &result.status, 0) < 0 && errno == EINTR) {
+    // Its ranks end with it, on other hosts, too, if it has the time.
+    if (result.hung) {
+      end_soon(child, result.status);
+    } else {
+      while (waitpid(child, &result.status, 0) < 0 && errno == EINTR) {
+      }
     }
   }
   return result;
 }
 
-std::string why_it_failed(const outcome& o) {
+std::string why_it_failed(const outcome& o, std::chrono::seconds patience) {
   if (o.reason != 0) return fmt::format("cannot be started: {}", std::strerror(o.reason));
-  if (o.hung) return fmt::format("was not done after {} s", patience.count());
-  if (!o.text.empty()) return bare(o.text.substr(0, o.text.find('\n')));
+  // Others may speak, too: a shell, or ssh with the banner of a host.
+  std::string said;
+  std::istringstream lines(o.text);
+  for (std::string line; said.empty() && std::getline(lines, line);) {
+    if (bare(line) != line) said = bare(line);
+  }
+  if (o.hung)
+    return fmt::format("was not done after {} s{}{}", patience.count(), said.empty() ? "" : ": ",
+                       said);
+  if (!said.empty()) return said;
+  if (!o.text.empty()) return o.text.substr(0, o.text.find('\n'));
   return fmt::format("ended with status {}",
                      WIFEXITED(o.status) ? WEXITSTATUS(o.status) : 128 + WTERMSIG(o.status));
 }
 
 std::string bare(std::string line) {
   line = line.substr(0, line.find("; `sojourn doctor`"));
-  for (std::string_view prefix : {"sojourn run: ", "sojourn: "}) {
+  for (std::string_view prefix : speakers) {
     if (line.rfind(prefix, 0) == 0) return line.substr(prefix.size());
   }
   return line;

@@ -2,6 +2,7 @@
 // A program that the doctor runs, to see what comes of it.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,11 @@ struct outcome {
   bool is_well() const;
 };
 
-/// Runs a program, and ends it after twenty seconds, a hundred times what it takes.
-outcome run_program(std::vector<std::string> words);
+/// Runs a program, and ends it when it takes longer.
+outcome run_program(std::vector<std::string> words, std::chrono::seconds patience);
 
-/// What the program said of it, or how it ended. Requires: it has not ended well.
-std::string why_it_failed(const outcome& o);
+/// What `sojourn run` or a rank said of it first, or how it ended. Requires: it has not ended well.
+std::string why_it_failed(const outcome& o, std::chrono::seconds patience);
 
 /// A line of `sojourn run` without the name of the program that says it, and without the hint at
 /// `sojourn doctor`.

@@ -27,7 +27,7 @@ struct work {
 };
 
 int main(int argc, char** argv) {
-  const char* path = argc > 1 ? argv[1] : "sums";
+  const char* path = argc > 1 ? argv[1] : "sums.state";
   return run(argc, argv, [path] {
     work w;
     if (restored()) {

@@ -126,7 +126,8 @@ int cores_allowed();
 /// one sentence, when there is none of that name.
 int checkpoint_rank_count(const std::string& path);
 
-/// The hosts that wrote it, as parse_hosts() takes them, or "" where it was one. Errors: as above.
+/// The hosts that wrote it, as parse_hosts() takes them, or "" where none were named. Errors: as
+/// above.
 std::string checkpoint_hosts(const std::string& path);
 
 /// Checks the options against this host and says what would be run. Starts nothing.

@@ -51,9 +51,9 @@ checkpoint_hooks on_checkpoint;
 namespace {
 
 struct {
-  std::uint64_t secret = 0;
-  std::string hosts;            // as --hosts takes them
-  const piece* main = nullptr;  // while it writes a checkpoint
+  recorded_job of_job;
+  std::uint64_t restored_from = 0;  // generation
+  const piece* main = nullptr;      // while it writes a checkpoint
   bool restored = false;
   bool they_stand = false;  // restored fibers stand still, until main has met a barrier
   std::string root_type;
@@ -342,9 +342,12 @@ bool make_plan(plan& p, const std::string& path) {
   const bool locked = lock_for_this_rank(path);
   path.copy(p.path, sizeof p.path - 1);
   p.set.ranks = static_cast<std::uint64_t>(job.count);
-  p.set.generation = generation_at(path) + 1;
+  // The set may have come from another host than this one.
+  p.set.generation = std::max(generation_at(path), self.restored_from) + 1;
   if (getrandom(&p.set.stamp, sizeof p.set.stamp, 0) != sizeof p.set.stamp) p.set.stamp = ticks();
-  p.set.secret = self.secret;
+  p.set.secret = self.of_job.secret;
+  p.set.over_ucx = self.of_job.over_ucx;
+  p.set.encrypted = self.of_job.encrypted;
   p.set.region_bytes = addresses.bytes;
   p.set.stack_bytes = addresses.stack_bytes;
   p.set.main_stack_bytes = addresses.main_stack_bytes;
@@ -373,9 +376,15 @@ failure write_all(const std::string& wanted, const root_bytes& root) {
     writes = true;
     save_rank(path, p.set, root);
   });
+  // Each host may have a folder of its own, and there the files of its ranks.
   if (first.why == checkpoint_refusal::none) {
     first = anywhere([&] {
-      if (job.me == 0) write_set(path, p.set, self.hosts);
+      if (job.me == job.first_near) sync_folder_of(path);
+    });
+  }
+  if (first.why == checkpoint_refusal::none) {
+    first = anywhere([&] {
+      if (job.me == 0) write_set(path, p.set, self.of_job.hosts);
     });
   }
   if (first.why == checkpoint_refusal::none) {
@@ -419,10 +428,7 @@ void load_rank(file_reader& from) {
 
 }  // namespace
 
-void attach_checkpoint(std::uint64_t secret, const char* hosts) {
-  self.secret = secret;
-  self.hosts = hosts;
-}
+void attach_checkpoint(recorded_job recorded) { self.of_job = std::move(recorded); }
 
 void checkpoint_now(const std::string& path, const root_bytes& root) {
   refuse_unless_main();
@@ -490,6 +496,7 @@ void restore_rank(const std::string& path, const checkpoint_set& set) {
   // before.
   remove_others(path, set.generation, job.me, job.count);
   self.restored = self.they_stand = true;
+  self.restored_from = set.generation;
   freeze([](const piece* p) { return p->restored; });
   after_next_barrier = let_restored_go;
 }

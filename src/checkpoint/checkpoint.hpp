@@ -26,9 +26,14 @@ struct checkpoint_hooks {
 };
 extern checkpoint_hooks on_checkpoint;
 
-/// What checkpoints record: `secret`, the job's stack canary, and its `hosts` as --hosts takes
-/// them.
-void attach_checkpoint(std::uint64_t secret, const char* hosts);
+/// What checkpoints record of the job.
+struct recorded_job {
+  std::uint64_t secret;  ///< The stack canary.
+  std::string hosts;     ///< As --hosts takes them.
+  bool over_ucx;
+  bool encrypted;
+};
+void attach_checkpoint(recorded_job recorded);
 
 /// Brings back what this rank has saved; its fibers stand still until let_restored_go. Requires:
 /// all is attached, and nothing has run. Throws sojourn::error: which file, what is wrong, what to

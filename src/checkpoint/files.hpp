@@ -22,6 +22,9 @@ struct checkpoint_set {
   std::uint64_t main_stack_bytes = 0;
   std::uint64_t now_ns = 0;
   std::uint64_t checked = 0;  ///< 1: written in checked mode, with its records of objects.
+  // These need libraries in ranks of several hosts, and frames may hold addresses of libraries.
+  std::uint64_t over_ucx = 0;   ///< 1: --net ucx.
+  std::uint64_t encrypted = 0;  ///< 1: --encrypt.
 
   friend bool operator==(const checkpoint_set&, const checkpoint_set&) = default;
 };

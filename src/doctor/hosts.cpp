@@ -14,7 +14,7 @@
 #include "hosts/munge.hpp"
 #include "hosts/proof.hpp"
 #include "sojourn/errors.hpp"
-#include "transport/link/carriers.hpp"
+#include "transport/link/rdma_devices.hpp"
 #include "transport/link/ucx/ucx_link.hpp"
 
 namespace sojourn::detail {

@@ -54,8 +54,9 @@ checkpoint_parts read_parts(record_reader& from) {
   return parts;
 }
 
-checkpoint_set set_to_restore(const std::string& path, const std::vector<parts_of_host>& hosts) {
-  if (const parts_of_host* host = host_of_set(hosts); host != nullptr) return *host->has.set;
+const checkpoint_parts& set_to_restore(const std::string& path,
+                                       const std::vector<parts_of_host>& hosts) {
+  if (const parts_of_host* host = host_of_set(hosts); host != nullptr) return host->has;
   // A file that is there and damaged tells more than one that is nowhere.
   const auto tells = std::find_if(hosts.begin(), hosts.end(), [](const parts_of_host& h) {
     return h.has.refusal.find("No such file") == std::string::npos;

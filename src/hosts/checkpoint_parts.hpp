@@ -34,9 +34,10 @@ struct parts_of_host {
   checkpoint_parts has;
 };
 
-/// What the file `path` says on the host of rank 0, or, where that has none, on another. Requires:
-/// at least one host. Throws sojourn::error where no host has one.
-checkpoint_set set_to_restore(const std::string& path, const std::vector<parts_of_host>& hosts);
+/// The first host with a file `path`: what that says, counts. Requires: there is a host. Throws
+/// sojourn::error where none has one.
+const checkpoint_parts& set_to_restore(const std::string& path,
+                                       const std::vector<parts_of_host>& hosts);
 
 /// Throws sojourn::error unless each host has the files of the ranks that are to run there: which
 /// file is missing where, on which host it is, and what to do. Requires: the set is of as many

@@ -54,9 +54,9 @@ TEST(parts_of_a_checkpoint, are_named_with_the_host_that_has_them) {
 TEST(the_set_of_a_checkpoint, is_that_of_the_host_of_rank_0) {
   auto hosts = two_hosts({}, {});
   hosts.back().has.set = set_of(9);  // left over from another job
-  EXPECT_EQ(set_to_restore("f", hosts).generation, 4u);
+  EXPECT_EQ(set_to_restore("f", hosts).set->generation, 4u);
   hosts.front().has.set.reset();
-  EXPECT_EQ(set_to_restore("f", hosts).generation, 9u);
+  EXPECT_EQ(set_to_restore("f", hosts).set->generation, 9u);
 }
 
 TEST(the_set_of_a_checkpoint, is_missed_with_what_tells_most) {

@@ -219,6 +219,28 @@ class head final : private doorkeeper::household {
   std::optional<time_point> quit_again_until_;
 };
 
+/// Whether each host has as many ranks as when the checkpoint was written.
+bool are_alike(const std::string& wrote, const std::vector<host_ranks>& now) {
+  const std::vector<host_ranks> before =
+      wrote.empty() ? std::vector<host_ranks>{{"", now.front().ranks, true}} : parse_hosts(wrote);
+  return std::equal(before.begin(), before.end(), now.begin(), now.end(),
+                    [](const auto& a, const auto& b) { return a.ranks == b.ranks; });
+}
+
+/// What needs a library that the ranks had, or had not, when they wrote the checkpoint.
+void check_links(const std::string& path, const checkpoint_set& set, bool over_ucx,
+                 bool encrypted) {
+  auto check = [&](bool before, bool now, const char* option) {
+    if (before == now) return;
+    refuse_to_restore(path + " was written with" + (before ? " " : "out ") + option,
+                      (before ? std::string("give ") + option + ", as then"
+                              : std::string("leave ") + option + " out, as then")
+                          .c_str());
+  };
+  check(set.over_ucx != 0, over_ucx, "--net ucx");
+  check(set.encrypted != 0, encrypted, "--encrypt");
+}
+
 head::head(const hosts_options& options, const process_state& state, const gathering* agents)
     : options_(options),
       agents_(agents),
@@ -456,13 +478,18 @@ void head::send_plan(host& h) {
 
 /// All hosts have said what they have of the checkpoint.
 void head::restore() {
+  const std::string& path = options_.job.restore;
   std::vector<parts_of_host> hosts;
   for (host& h : hosts_)
     hosts.push_back({h.wanted.name, {h.first, h.wanted.ranks}, std::move(*h.has)});
   try {
-    restored_ = set_to_restore(options_.job.restore, hosts);
+    const checkpoint_parts& counts = set_to_restore(path, hosts);
+    restored_ = *counts.set;
     check_restore(options_.job, restored_);
-    check_parts(options_.job.restore, restored_, hosts);
+    if (!are_alike(counts.hosts, options_.hosts))
+      refuse_other_hosts(path, counts.hosts, hosts_text(options_.hosts));
+    check_links(path, restored_, carrier_of_job() == carrier::ucx, encrypts_job());
+    check_parts(path, restored_, hosts);
   } catch (const error& e) {
     return refuse(e.what());
   }

@@ -117,7 +117,7 @@ struct job_segment {
   std::uint64_t secret;      ///< Random, never 0: stack canary of the job.
   std::uint64_t segment_bytes;
   std::uint64_t transport_offset;  ///< From the segment's start, a multiple of 4096.
-  char hosts[8192];         ///< As --hosts takes them; empty: one host, or their names are longer.
+  char hosts[272 << 10];    ///< As --hosts takes them, 1024 of the longest names; empty: this host.
   char restore_path[4096];  ///< The checkpoint to go on from; empty: none.
   checkpoint_set restored;  ///< What that checkpoint says.
   std::uint64_t clock_ahead_ns;  ///< Added to now_ns(), so that time goes on from the checkpoint's.

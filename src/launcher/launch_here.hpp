@@ -24,6 +24,10 @@ launch_result launch_here(const launch_plan& plan, other_hosts* elsewhere);
 /// Checks of the checkpoint `options.restore`, whose set is `set`, what can be checked before any
 /// rank runs; the ranks check the rest. Throws sojourn::error.
 void check_restore(const launch_options& options, const checkpoint_set& set);
+/// The runtime's tables lie behind what depends on how many ranks each host has. `wrote`, `now`: as
+/// --hosts takes them.
+[[noreturn]] void refuse_other_hosts(const std::string& path, const std::string& wrote,
+                                     const std::string& now);
 
 /// Writes to the segment from where the ranks go on, and by how much their clock is ahead of this
 /// host's.

@@ -87,8 +87,7 @@ class job_memory {
       for (int rank = 0; rank < plan.options.rank_count; ++rank) {
         segment_->ranks[rank].part = static_cast<std::uint32_t>(part_of_rank(plan, rank));
       }
-      const std::string& hosts = plan.options.hosts;
-      if (hosts.size() < sizeof segment_->hosts) hosts.copy(segment_->hosts, hosts.size());
+      plan.options.hosts.copy(segment_->hosts, sizeof segment_->hosts - 1);
     } catch (...) {
       close_fds();
       throw;
@@ -127,6 +126,12 @@ std::vector<std::vector<std::uint64_t>> read_counters(const job_segment& job) {
   return of_ranks;
 }
 
+/// Of the name of a checkpoint.
+void check_length(const std::string& path) {
+  if (path.size() >= sizeof(job_segment::restore_path))
+    throw error("--restore: the name is too long");
+}
+
 std::string hexadecimal_byte(char c) {
   constexpr char digits[] = "0123456789abcdef";
   auto byte = static_cast<unsigned char>(c);
@@ -140,10 +145,14 @@ std::string printable(const std::string& text) { return detail::printable(text);
 std::vector<std::string> unknown_settings() { return detail::unknown_settings(); }
 
 int checkpoint_rank_count(const std::string& path) {
+  check_length(path);
   return static_cast<int>(read_set(path).ranks);
 }
 
-std::string checkpoint_hosts(const std::string& path) { return read_hosts(path); }
+std::string checkpoint_hosts(const std::string& path) {
+  check_length(path);
+  return read_hosts(path);
+}
 
 std::string shell_word(const std::string& word) {
   constexpr std::string_view plain =
@@ -211,10 +220,17 @@ launch_plan plan_launch(launch_options options) {
 
 namespace detail {
 
+void refuse_other_hosts(const std::string& path, const std::string& wrote, const std::string& now) {
+  auto text = [](const std::string& hosts) {
+    return hosts.find(',') == hosts.npos ? "all ranks on one host" : "--hosts " + hosts;
+  };
+  refuse_to_restore(path + " was written with " + text(wrote) + ", and this job has " + text(now),
+                    "give as many hosts, which may be others, each with as many ranks");
+}
+
 void check_restore(const launch_options& options, const checkpoint_set& set) {
   const std::string& path = options.restore;
-  if (path.size() >= sizeof(job_segment::restore_path))
-    throw error("--restore: the name is too long");
+  check_length(path);
   auto number = [](std::uint64_t n) { return std::to_string(n); };
   if (set.ranks != static_cast<std::uint64_t>(options.rank_count)) {
     refuse_to_restore(path + " was written by " + number(set.ranks) + " ranks, and this job has " +
@@ -262,7 +278,11 @@ launch_plan plan_on_host(launch_options options, std::optional<ranks_of_host> he
   if (options.command.empty()) throw error("no program was given");
 
   // Where there are several hosts, the head has checked it.
-  if (!options.restore.empty() && !here) check_restore(options, read_set(options.restore));
+  if (const std::string& path = options.restore; !path.empty() && !here) {
+    check_restore(options, read_set(path));
+    const std::string wrote = read_hosts(path);
+    if (wrote.find(',') != wrote.npos) refuse_other_hosts(path, wrote, "");
+  }
 
   launch_plan plan;
   if (options.parts.empty()) {

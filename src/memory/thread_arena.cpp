@@ -9,11 +9,14 @@
 #include <type_traits>
 
 #include "base/check.hpp"
-#include "memory/thread_arena_pages.hpp"
+#include "memory/thread_arena_extent.hpp"
 
 namespace sojourn::detail {
 
 using namespace arena;
+
+static_assert(page == thread_arena::page_bytes);
+static_assert(small_bytes_max == thread_arena::small_bytes_max);
 
 namespace {
 

@@ -20,6 +20,10 @@
 
 namespace sojourn::detail {
 
+namespace arena {
+struct extent;
+}
+
 struct page_range {
   std::uint64_t address;
   std::uint64_t bytes;
@@ -90,7 +94,7 @@ class thread_arena final : public std::pmr::memory_resource {
  private:
   static constexpr unsigned class_count = 22;
 
-  struct extent;
+  using extent = arena::extent;
   struct free_block {
     free_block* next;
   };

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory/thread_arena_pages.hpp"
+// Runs of pages of a thread's heap.
+#include <algorithm>
 
 #include "base/check.hpp"
+#include "memory/thread_arena.hpp"
+#include "memory/thread_arena_extent.hpp"
 
 namespace sojourn::detail {
 

@@ -6,7 +6,8 @@
 
 #include "base/check.hpp"
 #include "base/saved_file.hpp"
-#include "memory/thread_arena_pages.hpp"
+#include "memory/thread_arena.hpp"
+#include "memory/thread_arena_extent.hpp"
 
 namespace sojourn::detail {
 

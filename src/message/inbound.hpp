@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "message/message_reader.hpp"
 #include "message/runtime_message.hpp"
 #include "sojourn/detail/wire.hpp"
 #include "transport/transport.hpp"
@@ -13,9 +14,15 @@ namespace sojourn::detail {
 
 using runtime_handler = void (*)(arrival& message);
 /// Sets the handler of messages of a kind, which have at least `least` bytes: a shorter one ends
-/// the rank with a report and never reaches the handler. message_reader.hpp has a form that takes
-/// the type of what such messages begin with.
+/// the rank with a report and never reaches the handler.
 void on_message(runtime_message kind, runtime_handler handler, std::size_t least = 0);
+
+/// Registers a handler that is given the first bytes of a message; `deliver` has checked that they
+/// are there.
+template <class Head, void (*Handle)(arrival&, const Head&)>
+void on_message(runtime_message kind) {
+  on_message(kind, [](arrival& a) { Handle(a, head_of<Head>(a)); }, sizeof(Head));
+}
 
 /// Requires: the dispatcher is not attached yet.
 void on_request(fixed_handler which, request_handler handler, bool may_migrate);

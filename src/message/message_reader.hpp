@@ -10,9 +10,10 @@
 #include <cstring>
 #include <type_traits>
 
-#include "message/inbound.hpp"
+#include "message/runtime_message.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/ticket.hpp"
+#include "transport/transport.hpp"
 
 namespace sojourn::detail {
 
@@ -20,20 +21,13 @@ namespace sojourn::detail {
 [[noreturn, gnu::cold]] void refuse_arrival(const arrival& a, const char* why);
 
 /// The first bytes of a message, of a kind that was registered with at least this length
-/// (on_message).
+/// (on_message in inbound.hpp).
 template <class Head>
 [[gnu::always_inline]] inline Head head_of(const arrival& a) {
   static_assert(std::is_trivially_copyable_v<Head>);
   Head head;
   std::memcpy(static_cast<void*>(&head), a.payload, sizeof head);
   return head;
-}
-
-/// Registers a handler that is given the first bytes of a message; `deliver` has checked that they
-/// are there.
-template <class Head, void (*Handle)(arrival&, const Head&)>
-void on_message(runtime_message kind) {
-  on_message(kind, [](arrival& a) { Handle(a, head_of<Head>(a)); }, sizeof(Head));
 }
 
 /// True for a ticket, a scope or a stop source of a rank of this job.

@@ -15,6 +15,7 @@
 #include "memory/address_map.hpp"
 #include "memory/runtime_resource.hpp"
 #include "message/dispatcher.hpp"
+#include "message/inbound.hpp"
 #include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "migrate/gate.hpp"

@@ -22,6 +22,7 @@
 #include "fiber/user_frames.hpp"
 #include "fiber/watched.hpp"
 #include "memory/stack_slots.hpp"
+#include "migrate/clear_stack.hpp"
 #include "migrate/scan.hpp"
 #include "migrate/stale_report.hpp"
 #include "migrate/stretch_scan.hpp"

@@ -13,6 +13,7 @@
 #include "memory/range_index.hpp"
 #include "memory/thread_arena.hpp"
 #include "message/dispatcher.hpp"
+#include "message/inbound.hpp"
 #include "message/message_reader.hpp"
 #include "migrate/thread_trailer.hpp"
 #include "migrate/threads.hpp"

@@ -13,6 +13,7 @@
 #include "fiber/stack_copy.hpp"
 #include "fiber/ticket_table.hpp"
 #include "message/dispatcher.hpp"
+#include "message/inbound.hpp"
 #include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "migrate/balance.hpp"

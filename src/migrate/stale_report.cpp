@@ -18,6 +18,7 @@
 #include "base/symbols.hpp"
 #include "fiber/switch.hpp"
 #include "fiber/user_frames.hpp"
+#include "migrate/clear_stack.hpp"
 #include "migrate/word_holder.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/running.hpp"

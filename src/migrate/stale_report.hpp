@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "migrate/stretch_scan.hpp"
+#include "migrate/word_that_stays.hpp"
 
 namespace sojourn::detail {
 

@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "fiber/unwind_tables.hpp"
+#include "migrate/word_that_stays.hpp"
 #include "sojourn/detail/mark.hpp"
 
 namespace sojourn::detail {
@@ -41,34 +42,10 @@ struct leaving_frames {
   bool to_another_host;  ///< Whose ranks do not share their heaps with this one's.
 };
 
-enum class stays_with : std::uint8_t {
-  nothing,
-  private_memory,  ///< The C library's heap, libraries, mapped memory.
-  older_frames,    ///< Of the same stack.
-  another_stack,
-  thread_heap,
-  heap_of_host,  ///< The global heap: what looks like a plain pointer may be a global_ptr.
-  these_frames,  ///< An argument of the younger child, which stays while these leave.
-};
-
-struct word_that_stays {
-  stays_with what = stays_with::nothing;
-  std::uint64_t at = 0;  ///< Where the word lies.
-  std::uint64_t word = 0;
-};
-
 /// The first word that keeps the frames here. The younger mark and the room for its result are
 /// passed over, since only the runtime reads them or nothing has been written there yet; its
 /// arguments are not.
 word_that_stays find_word_that_stays(const leaving_frames& frames);
-
-/// Clear the stack below the caller's frame, where nothing is in use. Frames that lie there later
-/// then hold no words of earlier calls in parts that they do not write at once. clear_stack_below()
-/// clears at most `most` bytes; clear_used_stack_below() clears all that was ever used, and costs a
-/// system call.
-void clear_stack_below(std::size_t most);
-inline constexpr std::size_t cleared_after_walk = 64 << 10;  ///< What walking the stack leaves.
-void clear_used_stack_below();
 
 /// True when the kernel has something mapped in the page of `address`. A system call.
 bool is_mapped(std::uint64_t address);

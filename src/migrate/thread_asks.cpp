@@ -10,6 +10,7 @@
 #include "fiber/timers.hpp"
 #include "memory/runtime_resource.hpp"
 #include "message/dispatcher.hpp"
+#include "message/inbound.hpp"
 #include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "migrate/balance.hpp"

@@ -8,6 +8,7 @@
 #include "fiber/ticket_table.hpp"
 #include "memory/runtime_resource.hpp"
 #include "message/dispatcher.hpp"
+#include "message/inbound.hpp"
 #include "message/message_reader.hpp"
 #include "migrate/thread_refusal.hpp"
 

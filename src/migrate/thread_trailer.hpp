@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "fiber/piece.hpp"
-#include "migrate/balance.hpp"
+#include "migrate/balance_record.hpp"
 #include "sojourn/inline_string.hpp"
 
 namespace sojourn::detail {

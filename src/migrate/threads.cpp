@@ -10,6 +10,7 @@
 #include "memory/thread_arena.hpp"
 #include "message/dispatcher.hpp"
 #include "message/programs.hpp"
+#include "migrate/balance.hpp"
 #include "migrate/gate.hpp"
 #include "migrate/ship.hpp"
 #include "migrate/thread_asks.hpp"

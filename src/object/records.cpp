@@ -16,6 +16,7 @@
 #include "base/saved_file.hpp"
 #include "base/symbols.hpp"
 #include "message/dispatcher.hpp"
+#include "message/inbound.hpp"
 #include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "object/sites.hpp"

@@ -87,7 +87,8 @@ void sojourn_barrier_init(sojourn_barrier_t* barrier, long count) { barrier->cou
 void sojourn_barrier_wait(sojourn_barrier_t* barrier, long count) {
   const long all = count != 0 ? count : barrier->count;
   detail::meet(&barrier->place,
-               processes_of(all, "say how many, in BARINIT(b, n) or in BARRIER(b, n)"));
+               processes_of(all, "say how many, in BARINIT(b, n) or in BARRIER(b, n)"),
+               detail::are_all_processes);
 }
 void sojourn_barrier_all(void) {
   // When a process is created meanwhile, those who have met go on before all have.

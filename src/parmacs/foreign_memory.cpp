@@ -6,7 +6,6 @@
 #include "memory/address_map.hpp"
 #include "memory/stack_slots.hpp"
 #include "parmacs/private_heap.hpp"
-#include "parmacs/processes.hpp"
 #include "sojourn/detail/running.hpp"
 
 // The linker makes these.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "parmacs/processes.hpp"
 #include "sojourn/detail/shared_members.hpp"
 #include "sojourn/rpc.hpp"
 #include "sojourn/shared.hpp"
@@ -45,10 +44,10 @@ bool begin_era() {
 
 }  // namespace
 
-void meet(void* barrier, std::uint32_t count) {
+void meet(void* barrier, std::uint32_t count, bool (*are_all)(std::uint32_t count)) {
   // Where not all have met there, some who meet here may be no members of that barrier.
   if (count == everyone_here && shared::detail::barrier_of_members()) return;
-  const bool is_everyone = process_number() == 0 && are_all_processes(count);
+  const bool is_everyone = are_all(count);
   if (is_everyone) said_so = true;
   if (shared::detail::meet(barrier, count, is_everyone ? era : 0) == era) everyone_here = count;
 }

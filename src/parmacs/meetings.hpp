@@ -8,8 +8,9 @@
 namespace sojourn::detail {
 
 /// Returns when `count` processes have called it for this address. Where these are all there are,
-/// it is the barrier of shared memory, at which pages become their only writer's own.
-void meet(void* barrier, std::uint32_t count);
+/// it is the barrier of shared memory, at which pages become their only writer's own. `are_all`
+/// says so to main(), and to nobody else.
+void meet(void* barrier, std::uint32_t count, bool (*are_all)(std::uint32_t count));
 /// A process will be created: barriers of all processes are not known as such any more, and those
 /// who wait in the barrier of shared memory wait for others by address. Requires: called on rank
 /// 0, while no process begins or ends, for one that does not wait itself. Suspends until that is so

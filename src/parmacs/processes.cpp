@@ -243,7 +243,7 @@ void wait_for_processes(long count) {
 }
 
 bool are_all_processes(std::uint32_t count) {
-  if (!here.runs_processes || rank_me() != 0 || count != all.alive + 1) return false;
+  if (!here.runs_processes || process_number() != 0 || count != all.alive + 1) return false;
   if (!all.change.try_acquire()) return false;
   all.change.release();
   return true;

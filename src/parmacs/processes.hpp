@@ -19,8 +19,8 @@ void call_process(process_function function, void* argument);
 void wait_for_processes(long count);
 /// The number of the running process.
 int process_number();
-/// Whether that many run, main() included, and none begins or ends just now. False on other ranks
-/// than the first, which cannot know.
+/// Whether that many run, main() included, and none begins or ends just now. False unless main()
+/// asks: others cannot know.
 bool are_all_processes(std::uint32_t count);
 /// Leaves the running process: its frames are gone.
 [[noreturn]] void end_process(int status);

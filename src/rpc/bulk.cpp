@@ -10,6 +10,7 @@
 #include "fiber/ticket_table.hpp"
 #include "memory/address_map.hpp"
 #include "message/dispatcher.hpp"
+#include "message/inbound.hpp"
 #include "message/message_reader.hpp"
 #include "rpc/read_in_parts.hpp"
 #include "rpc/rpc.hpp"

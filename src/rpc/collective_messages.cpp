@@ -9,6 +9,7 @@
 #include "fiber/ticket_table.hpp"
 #include "memory/address_map.hpp"
 #include "message/dispatcher.hpp"
+#include "message/inbound.hpp"
 #include "message/message_reader.hpp"
 
 namespace sojourn {

@@ -14,6 +14,7 @@
 #include "base/check.hpp"
 #include "memory/address_map.hpp"
 #include "message/dispatcher.hpp"
+#include "message/inbound.hpp"
 #include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "rpc/rpc.hpp"

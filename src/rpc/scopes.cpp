@@ -15,6 +15,7 @@
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "message/dispatcher.hpp"
+#include "message/inbound.hpp"
 #include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "rpc/exceptions.hpp"

@@ -19,6 +19,7 @@
 #include "fiber/ticket_table.hpp"
 #include "fiber/user_frames.hpp"
 #include "message/dispatcher.hpp"
+#include "message/inbound.hpp"
 #include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "rpc/exceptions.hpp"

@@ -8,7 +8,8 @@
 #include <memory_resource>
 #include <vector>
 
-#include "shared/lmw.hpp"
+#include "shared/interval_log.hpp"
+#include "shared/page_entry.hpp"
 #include "shared/rules.hpp"
 
 namespace sojourn::detail::pages {

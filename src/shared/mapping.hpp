@@ -9,21 +9,10 @@
 
 #include "memory/address_map.hpp"
 #include "shared/page.hpp"
+#include "shared/page_views.hpp"
 #include "shared/protection.hpp"
 
 namespace sojourn::detail::pages {
-
-/// A page in the program's view, and in the runtime's. Requires: the region is mapped that far.
-inline std::byte* program_page(page_number page) {
-  return reinterpret_cast<std::byte*>(addresses.shared + page * page_bytes);
-}
-inline std::byte* runtime_page(page_number page) {
-  return program_page(page) + addresses.shared_bytes();
-}
-/// Requires: addresses.in_shared(address).
-inline page_number page_of(std::uint64_t address) {
-  return static_cast<page_number>((address - addresses.shared) / page_bytes);
-}
 
 class mapping {
  public:

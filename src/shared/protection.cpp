@@ -13,7 +13,7 @@
 
 #include "base/check.hpp"
 #include "base/faults.hpp"
-#include "shared/mapping.hpp"
+#include "shared/page_views.hpp"
 #include "sojourn/detail/running.hpp"
 
 namespace sojourn::detail::pages {

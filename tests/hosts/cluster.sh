@@ -158,6 +158,9 @@ checkpoints() {
   context='hosts in another order: '
   goes_on --hosts host2:2,host1:2
   refused "$state.1.0 is not on host host2, where rank 0 is to run, but on host host1: $wrote"
+  context='ranks divided in another way: '
+  goes_on --hosts host1:1,host2:3
+  refused "$state was written with --hosts host1:2,host2:2, and this job has --hosts host1:1,host2:3: give as many"
   context='another number of ranks: '
   goes_on --hosts host1:1,host2:2
   refused "$state was written by 4 ranks, and this job has 3: run it with -n 4"
@@ -168,6 +171,31 @@ checkpoints() {
   "$hosts" exec 2 rm "$state.1.3"
   goes_on --hosts host1:2,host2:2
   refused "$state.1.3 is not on host host2, where rank 3 is to run, nor on another: $wrote"
+  context='killed again and again: '
+  start "$program" "$state-of-computation" computation
+  await_end $head
+  expect_status 0
+  answer=$(grep '^answer' "$out") || fail 'no answer'
+  state=$state-killed
+  start "$program" "$state" computation
+  for kill in 1 2 3; do
+    sleep 0.3
+    kill -9 $head 2>/dev/null || true
+    await_end $head
+    until_true 10000 nothing_left || fail 'a process is left'
+    has_set=$("$hosts" exec 1 sh -c '[ ! -f "$1" ] || echo yes' sh "$state")
+    set --
+    if [ -n "$has_set" ]; then set -- --restore "$state"; fi
+    : >"$out"
+    "$sojourn" run --hosts host1:2,host2:2 --agent "$starter" "$@" "$program" "$state" computation >"$out" 2>"$err" </dev/null &
+    head=$!
+  done
+  await_end $head
+  expect_status 0
+  [ "$(grep '^answer' "$out")" = "$answer" ] || fail 'the answer is another'
+  generation=$(beside 1 | sed -n 's/^.*\.\([0-9]*\)\.0 .*/\1/p')
+  [ "$generation" -gt 1 ] || fail "no second checkpoint: $(beside 1)"
+  expect_parts "$generation"
 }
 
 need() { command -v "$1" >/dev/null || { echo "skipped: there is no $1 (apt-get install $2)"; exit 77; }; }

@@ -14,6 +14,9 @@ first=$((20000 + $$ % 9000))
 here="sh -c 'exec \"\$@\"'"
 echo "hostile: the seed is $seed, the ports are $first to $((first + 2))"
 callers=
+head=
+trap 'kill -KILL $head $callers 2>/dev/null; rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
 # Each writes to a file of its own.
 attack() {
   callers=
@@ -76,6 +79,7 @@ stands() {
   kill -0 "$head" || fail 'the job has ended'
   kill -INT "$head"
   await_end "$head"
+  head=
   expect_status 130
 }
 context='ranks that are connected: '

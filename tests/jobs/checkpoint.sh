@@ -119,6 +119,29 @@ what_is_refused() {
     missing="$part is not on host a, where rank 1 is to run, nor on another: the checkpoint was written with --hosts a:2,b:2"
   fi
   refused "$missing" --restore "$state"
+  cp "$work/kept" "$part"
+  before=${SOJOURN_TEST_HOSTS-}
+  if [ "${sojourn##*/}" = two_hosts ]; then
+    refused "$state was written without --encrypt: leave --encrypt out, as then" --encrypt --restore "$state"
+    alike='give as many hosts, which may be others, each with as many ranks'
+    for hosts in a:1,b:3 a:1,b:1,c:2; do
+      export SOJOURN_TEST_HOSTS=$hosts
+      refused "$state was written with --hosts a:2,b:2, and this job has --hosts $hosts: $alike" --restore "$state"
+    done
+    export SOJOURN_TEST_HOSTS=a:1,b:2
+    refused "$state was written by 4 ranks, and this job has 3: run it with -n 4" --restore "$state"
+    # On other hosts, which have the folder.
+    export SOJOURN_TEST_HOSTS=c,d
+    try run --restore "$state" "$program" "$state" states
+    expect_status 0
+    part=$(find "$work" -name 'state.*.1')
+    cp "$part" "$work/kept"
+    export SOJOURN_TEST_HOSTS=a,b
+    # Back to what the rest expects.
+    try run --restore "$state" "$program" "$state" states
+    expect_status 0
+  fi
+  rm "$part"
   cp "${part%.1}.2" "$part"
   refused "$part belongs to rank 2: $whole" --restore "$state"
   # Of an earlier generation, and of another job.

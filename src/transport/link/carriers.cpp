@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/link/carriers.hpp"
 
-#include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
-#include <vector>
 
 #include "base/check.hpp"
 #include "base/printable.hpp"
@@ -46,17 +42,6 @@ std::unique_ptr<socket_link> make_link(carrier by, int me, std::unique_ptr<socke
                 "; install it on each host (Debian: libucx0), or leave --net and SOJOURN_NET out");
   }
   return made;
-}
-
-std::string rdma_devices() {
-  std::vector<std::string> names;
-  std::error_code none;
-  for (const auto& device : std::filesystem::directory_iterator("/sys/class/infiniband", none))
-    names.push_back(device.path().filename().string());
-  std::sort(names.begin(), names.end());
-  std::string all;
-  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-  return all;
 }
 
 }  // namespace sojourn::detail

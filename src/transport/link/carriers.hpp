@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "transport/link/socket_link.hpp"
 
@@ -20,8 +19,5 @@ bool encrypts_job();
 
 /// A link over it, for the rank of this number. Throws sojourn::error where there can be none.
 std::unique_ptr<socket_link> make_link(carrier by, int me, std::unique_ptr<socket_source> source);
-
-/// The devices of this host that read and write other hosts' memory (InfiniBand, RoCE), by name.
-std::string rdma_devices();
 
 }  // namespace sojourn::detail

@@ -21,7 +21,7 @@ struct connection {
 };
 
 /// Who makes the connections.
-class socket_source {
+class socket_source : public in_runtime_memory {
  public:
   virtual ~socket_source() = default;
   /// There is a message for this rank, and no connection yet.
@@ -68,12 +68,13 @@ class socket_link : public link {
 
   std::unique_ptr<socket_source> source_;
   int epoll_;
-  std::vector<bool> is_wanted_;  ///< By rank: a connection has been asked for, once for all.
+  std::pmr::vector<bool> is_wanted_ = std::pmr::vector<bool>(
+      runtime_resource());  ///< By rank: a connection has been asked for, once for all.
   struct broken {
     int rank;
     std::string why;
   };
-  std::deque<broken> broken_;
+  std::pmr::deque<broken> broken_{runtime_resource()};
   std::string told_why_;  ///< Of the rank that next_broken() named last.
 };
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/loaded_libraries.hpp"
-#include "transport/link/carriers.hpp"
+#include "transport/link/rdma_devices.hpp"
 
 namespace sojourn::detail::ucx {
 
