@@ -2,6 +2,7 @@
 //
 // bench_rpc: one-sided access, as peer_mpi_window has it, to a part that each rank shows the other.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -23,51 +24,45 @@ namespace {
 
 using namespace sojourn;
 
-constexpr std::size_t window_bytes_max = std::size_t{1} << 20;
+constexpr std::size_t window_bytes_least = std::size_t{1} << 20;
+constexpr std::size_t window_bytes_max = std::size_t{64} << 20;
 
-/// A rank's part: a signal, a counter, and bytes.
+/// A rank's part: a signal and a counter, and bytes beside them.
 struct window_part {
   alignas(64) global_atomic<std::uint64_t> signal;
   alignas(64) global_atomic<std::uint64_t> counter;
-  alignas(64) std::array<std::byte, window_bytes_max> bytes;
 };
-/// Both ranks' parts, on both ranks; and the bytes of the user.
-std::array<global_ptr<window_part>, 2> windows;
-std::vector<std::byte> window_buffer;
-
 struct window_places {
+  global_ptr<window_part> part;
   global_ptr<std::byte> bytes;
   global_ptr<global_atomic<std::uint64_t>> signal, counter;
 };
+/// Both ranks' parts, on both ranks, with so many bytes; and the bytes of the user.
 std::array<window_places, 2> places_of_windows;
+std::size_t window_bytes = 0;
+std::vector<std::byte> window_buffer;
 
-void make_windows() {
-  const auto make_here = [] {
-    const auto p = make<window_part>(rank_me());
-    window_part& mine = *p.local();
-    return std::pair(p, window_places{global_ptr<std::byte>(mine.bytes.data()),
-                                      global_ptr(&mine.signal), global_ptr(&mine.counter)});
+void make_windows(std::size_t bytes) {
+  const auto make_here = [](std::size_t room) {
+    const auto part = make<window_part>(rank_me());
+    return window_places{part, make_array<std::byte>(rank_me(), room),
+                         global_ptr(&part.local()->signal), global_ptr(&part.local()->counter)};
   };
-  const auto here = make_here();
-  const auto there = rpc(1, make_here).get();
-  windows = {here.first, there.first};
-  places_of_windows = {here.second, there.second};
+  places_of_windows = {make_here(bytes), rpc(1, make_here, bytes).get()};
+  window_bytes = bytes;
   rpc(
-      1,
-      [](std::array<global_ptr<window_part>, 2> w, std::array<window_places, 2> p) {
-        windows = w;
-        places_of_windows = p;
-      },
-      windows, places_of_windows)
+      1, [](std::array<window_places, 2> both) { places_of_windows = both; }, places_of_windows)
       .get();
 }
 
-window_part& my_window() { return *windows[static_cast<std::size_t>(rank_me())].local(); }
+window_places& my_places() { return places_of_windows[static_cast<std::size_t>(rank_me())]; }
+window_part& my_window() { return *my_places().part.local(); }
+std::byte* my_window_bytes() { return my_places().bytes.local(); }
 
 void prepare_window(std::size_t bytes) {
   window_buffer.assign(bytes, std::byte{0});
   bench::fill_payload(window_buffer.data(), bytes, rank_me());
-  bench::fill_payload(my_window().bytes.data(), bytes, rank_me());
+  bench::fill_payload(my_window_bytes(), bytes, rank_me());
   my_window().signal.store(0);
   my_window().counter.store(0);
 }
@@ -84,7 +79,7 @@ void take_signal(std::uint64_t number, std::vector<std::byte>& in) {
   for (int look = 0; my_window().signal.load() != number;) {
     if (++look % looks == 0) yield();
   }
-  std::memcpy(in.data(), my_window().bytes.data(), in.size());
+  std::memcpy(in.data(), my_window_bytes(), in.size());
   if (!bench::has_number(in.data(), in.size(), number)) {
     throw std::runtime_error("a signal came before what it signals");
   }
@@ -104,7 +99,8 @@ void exchange_signals(std::uint64_t first, std::uint64_t count) {
 
 figures time_window(std::string_view operation, const batch_plan& plan) {
   if (plan.bytes > window_bytes_max) return std::nullopt;
-  if (!windows[0]) make_windows();
+  if (window_bytes < plan.bytes || window_bytes == 0)
+    make_windows(std::max<std::size_t>(plan.bytes, window_bytes_least));
   prepare_window(plan.bytes);
   rpc(1, prepare_window, plan.bytes).get();
   const window_places& there = places_of_windows[1];
@@ -132,8 +128,7 @@ figures time_window(std::string_view operation, const batch_plan& plan) {
   if (operation == "window_put") {
     found = time_each([&] { put(std::span<const std::byte>(window_buffer), there.bytes); });
     auto arrived = rpc(
-        1, [](std::size_t n) { return bench::is_payload(my_window().bytes.data(), n, 0); },
-        plan.bytes);
+        1, [](std::size_t n) { return bench::is_payload(my_window_bytes(), n, 0); }, plan.bytes);
     require(arrived.get(), operation);
   } else if (operation == "window_get") {
     found = time_each([&] { get(there.bytes, std::span<std::byte>(window_buffer)); });

@@ -32,7 +32,7 @@ constexpr const char* encrypted_bandwidth =
     "bandwidth of calls of 1 MiB with --encrypt over the same without";
 constexpr const char* hop_over = "migration, {} B of locals, over a message of as many bytes";
 constexpr const char* bandwidth =
-    "bandwidth of calls over a plain socket's, the worst of 64 KiB to 64 MiB";
+    "bandwidth of calls and gets over a plain socket's, the worst of 64 KiB to 64 MiB";
 constexpr const char* bundled = "bundled 8-byte one-way calls over MPI messages packed by hand";
 constexpr const char* start = "a job of 2 hosts x 2 that begins, meets and ends, over mpirun's";
 
@@ -160,9 +160,10 @@ void measure_bandwidth(const contest& c) {
         interleave((c.chosen.work.rounds() + 1) / 2,
                    {{"call", [&] { return ours.median_of("rpc_view", plan); }},
                     {"one-way", [&] { return ours.median_of("view_stream", plan); }},
+                    {"get", [&] { return ours.median_of("window_get", plan); }},
                     {"there", [&] { return c.tcp.median_of("there", plan); }},
                     {"stream", [&] { return c.tcp.median_of("stream", plan); }}});
-    const std::string mine = quickest(all, {"call", "one-way"});
+    const std::string mine = quickest(all, {"call", "one-way", "get"});
     const std::string theirs = quickest(all, {"there", "stream"});
     const comparison pairs = inverse(compare(all, mine, theirs));
     const auto rate = [&](const std::string& name) {

@@ -38,8 +38,11 @@ std::string what_ucx_is_for() {
   const std::string version = ucx::version(why_not);
   const std::string devices = printable(rdma_devices());
   if (devices.empty())
-    return version.empty() ? "no InfiniBand or RoCE, and no UCX"
-                           : "UCX " + version + ", no InfiniBand or RoCE";
+    return version.empty()
+               ? "no InfiniBand or RoCE, and no UCX"
+               : "UCX " + version +
+                     ", no InfiniBand or RoCE, and over TCP it lets whoever reaches its "
+                     "port write to the ranks' memory";
   return devices + (version.empty() ? " would be used by UCX, but " + why_not
                                     : " is used with --net ucx (UCX " + version + ")");
 }
