@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "launcher/launch_here.hpp"
 #include "sojourn/errors.hpp"
 
 namespace sojourn::detail {
@@ -83,6 +84,28 @@ void check_parts(const std::string& path, const checkpoint_set& set,
                         : ("the checkpoint was written with --hosts " + wrote).c_str());
     }
   }
+}
+
+void check_hosts(const std::string& path, const std::string& wrote,
+                 const std::vector<host_ranks>& now) {
+  const std::vector<host_ranks> before =
+      wrote.empty() ? std::vector<host_ranks>{{"", now.front().ranks, true}} : parse_hosts(wrote);
+  if (!std::equal(before.begin(), before.end(), now.begin(), now.end(),
+                  [](const auto& a, const auto& b) { return a.ranks == b.ranks; }))
+    refuse_other_hosts(path, wrote, hosts_text(now));
+}
+
+void check_links(const std::string& path, const checkpoint_set& set, bool over_ucx,
+                 bool encrypted) {
+  auto check = [&](bool before, bool now, const char* option) {
+    if (before == now) return;
+    refuse_to_restore(path + " was written with" + (before ? " " : "out ") + option,
+                      (before ? std::string("give ") + option + ", as then"
+                              : std::string("leave ") + option + " out, as then")
+                          .c_str());
+  };
+  check(set.over_ucx != 0, over_ucx, "--net ucx");
+  check(set.encrypted != 0, encrypted, "--encrypt");
 }
 
 }  // namespace sojourn::detail

@@ -11,6 +11,7 @@
 #include "checkpoint/files.hpp"
 #include "hosts/record.hpp"
 #include "memory/address_map.hpp"
+#include "sojourn/hosts.hpp"
 
 namespace sojourn::detail {
 
@@ -44,5 +45,14 @@ const checkpoint_parts& set_to_restore(const std::string& path,
 /// ranks as the hosts have.
 void check_parts(const std::string& path, const checkpoint_set& set,
                  const std::vector<parts_of_host>& hosts);
+
+/// Throws sojourn::error unless as many hosts as `wrote` it (as --hosts takes them; "": one) are to
+/// go on, each with as many ranks.
+void check_hosts(const std::string& path, const std::string& wrote,
+                 const std::vector<host_ranks>& now);
+
+/// Throws sojourn::error unless the ranks have the libraries that they had when they wrote it:
+/// those of --net ucx and of --encrypt.
+void check_links(const std::string& path, const checkpoint_set& set, bool over_ucx, bool encrypted);
 
 }  // namespace sojourn::detail

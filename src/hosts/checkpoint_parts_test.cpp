@@ -6,6 +6,7 @@
 #include "sojourn/errors.hpp"
 
 using namespace sojourn::detail;
+using sojourn::host_ranks;
 
 namespace {
 
@@ -67,6 +68,33 @@ TEST(the_set_of_a_checkpoint, is_missed_with_what_tells_most) {
   hosts.back().has.refusal = hosts.front().has.refusal;
   EXPECT_EQ(refusal_of([&] { set_to_restore("f", hosts); }),
             "host a: f cannot be opened (No such file or directory)");
+}
+
+TEST(hosts_that_go_on, may_be_others_with_as_many_ranks_each) {
+  check_hosts("f", "a:2,b:1", {{"c", 2, true}, {"d", 1, true}});
+  check_hosts("f", "", {{"c", 3, true}});
+  for (const std::vector<host_ranks>& other :
+       {std::vector<host_ranks>{{"a", 1, true}, {"b", 2, true}}, {{"a", 3, true}}}) {
+    EXPECT_NE(refusal_of([&] { check_hosts("f", "a:2,b:1", other); })
+                  .find("f was written with "
+                        "--hosts a:2,b:1"),
+              std::string::npos);
+  }
+  EXPECT_NE(refusal_of([] {
+              check_hosts("f", "", {{"a", 2, true}, {"b", 1, true}});
+            }).find("all ranks on one host"),
+            std::string::npos);
+}
+
+TEST(links_of_a_checkpoint, are_those_with_which_it_was_written) {
+  checkpoint_set set = set_of(1);
+  check_links("f", set, false, false);
+  EXPECT_EQ(refusal_of([&] { check_links("f", set, true, false); }),
+            "cannot restore: f was written without --net ucx: leave --net ucx out, as then");
+  set.encrypted = 1;
+  check_links("f", set, false, true);
+  EXPECT_EQ(refusal_of([&] { check_links("f", set, false, false); }),
+            "cannot restore: f was written with --encrypt: give --encrypt, as then");
 }
 
 TEST(what_a_host_has, comes_through_a_record_unchanged) {

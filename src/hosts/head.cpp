@@ -219,28 +219,6 @@ class head final : private doorkeeper::household {
   std::optional<time_point> quit_again_until_;
 };
 
-/// Whether each host has as many ranks as when the checkpoint was written.
-bool are_alike(const std::string& wrote, const std::vector<host_ranks>& now) {
-  const std::vector<host_ranks> before =
-      wrote.empty() ? std::vector<host_ranks>{{"", now.front().ranks, true}} : parse_hosts(wrote);
-  return std::equal(before.begin(), before.end(), now.begin(), now.end(),
-                    [](const auto& a, const auto& b) { return a.ranks == b.ranks; });
-}
-
-/// What needs a library that the ranks had, or had not, when they wrote the checkpoint.
-void check_links(const std::string& path, const checkpoint_set& set, bool over_ucx,
-                 bool encrypted) {
-  auto check = [&](bool before, bool now, const char* option) {
-    if (before == now) return;
-    refuse_to_restore(path + " was written with" + (before ? " " : "out ") + option,
-                      (before ? std::string("give ") + option + ", as then"
-                              : std::string("leave ") + option + " out, as then")
-                          .c_str());
-  };
-  check(set.over_ucx != 0, over_ucx, "--net ucx");
-  check(set.encrypted != 0, encrypted, "--encrypt");
-}
-
 head::head(const hosts_options& options, const process_state& state, const gathering* agents)
     : options_(options),
       agents_(agents),
@@ -403,7 +381,7 @@ void head::hear(host& h, const control_line::message& m) {
                           record_writer().text(own_folder()).text(options_.job.restore));
     case control::has_parts:
       h.has = read_parts(fields);
-      if (all([](const host& one) { return one.has.has_value(); })) restore();
+      if (!is_ending_ && all([](const host& one) { return one.has.has_value(); })) restore();
       return;
     case control::listens:
       h.listens_at = fields.text();
@@ -483,11 +461,10 @@ void head::restore() {
   for (host& h : hosts_)
     hosts.push_back({h.wanted.name, {h.first, h.wanted.ranks}, std::move(*h.has)});
   try {
-    const checkpoint_parts& counts = set_to_restore(path, hosts);
-    restored_ = *counts.set;
+    const checkpoint_parts& chosen = set_to_restore(path, hosts);
+    restored_ = *chosen.set;
     check_restore(options_.job, restored_);
-    if (!are_alike(counts.hosts, options_.hosts))
-      refuse_other_hosts(path, counts.hosts, hosts_text(options_.hosts));
+    check_hosts(path, chosen.hosts, options_.hosts);
     check_links(path, restored_, carrier_of_job() == carrier::ucx, encrypts_job());
     check_parts(path, restored_, hosts);
   } catch (const error& e) {
