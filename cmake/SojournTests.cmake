@@ -246,7 +246,7 @@ function(sojourn_add_unit_tests)
   endforeach()
 
   # In release the sources have -g1, which knows no variables.
-  set_source_files_properties("${PROJECT_SOURCE_DIR}/src/base/debug_info_test.cpp"
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/src/frames/debug_info_test.cpp"
                               PROPERTIES COMPILE_OPTIONS -g SKIP_PRECOMPILE_HEADERS ON)
 
   get_property(app_libraries GLOBAL PROPERTY SOJOURN_APP_LIBRARIES)

@@ -13,7 +13,8 @@
 #      alone. Nothing in src/ includes the umbrella <sojourn/sojourn.hpp>.
 #   3. Public headers include the standard library, the system and other public headers only.
 #   4. apps, bench and tools use public headers only, and not <sojourn/detail/…>.
-#   5. Inside a floor, no modules include each other in a circle; x.hpp and x.cpp are the module x. In some floors
+#   5. src/shared/pages, the rules of shared memory, includes src/base and itself only: it runs without a runtime.
+#   6. Inside a floor, no modules include each other in a circle; x.hpp and x.cpp are the module x. In some floors
 #      they still do: `circles` below says how many modules, which may only become fewer.
 # Unit tests (*_test.cpp) may include whatever they test against.
 set -eu
@@ -40,7 +41,7 @@ for folder in include src apps bench tools; do
 done | LC_ALL=C sort | awk -v show="$show" -v own="$own" '
 BEGIN {
   # The levels, the ground first; floors on one level do not include each other.
-  levels = split("base|memory|fiber transport|message|rpc|object|migrate|observe checkpoint shared|parmacs|job|launcher|hosts|site|doctor", row, "|")
+  levels = split("base|memory|frames|fiber transport|message|rpc|object|migrate|observe checkpoint shared|parmacs|job|launcher|hosts|site|doctor", row, "|")
   for (l = 1; l <= levels; l++) {
     n = split(row[l], names, " ")
     for (i = 1; i <= n; i++) { level[names[i]] = l; order[++floors] = names[i] }
@@ -80,6 +81,8 @@ function check_include(path, quoted,    to, own) {
       complain("write \"" path "\" with its floor, as \"" from "/…/" path "\"")
     if (to == "" || !(from in level)) return
     if (to != from) edge[from " " to]++
+    if (file ~ /^src\/shared\/pages\// && to != "base" && path !~ /^shared\/pages\//)
+      complain("includes \"" path "\": src/shared/pages stands on src/base alone")
     if (to == from && ("src/" path) in exists) note_arrow(module_of(substr(file, 5)), module_of(path))
     if (to != from && level[to] == level[from])
       complain("includes \"" path "\": " from " and " to " do not know each other")

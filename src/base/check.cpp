@@ -8,7 +8,7 @@
 
 #include "base/cut_text.hpp"
 #include "base/printable.hpp"
-#include "base/thrown_frames.hpp"
+#include "frames/thrown_frames.hpp"
 #include "sojourn/detail/running.hpp"
 
 namespace sojourn::detail {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/check.hpp"
-#include "base/symbols.hpp"
+#include "frames/symbols.hpp"
 #include "sojourn/detail/running.hpp"
 
 namespace sojourn::detail {

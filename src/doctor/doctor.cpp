@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sojourn/doctor.hpp"
 
-#include "base/debug_info.hpp"
 #include "doctor/checks.hpp"
+#include "frames/debug_info.hpp"
 
 namespace sojourn {
 

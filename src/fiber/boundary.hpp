@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <typeinfo>
 
-#include "fiber/unwind_tables.hpp"
+#include "frames/unwind_tables.hpp"
 #include "sojourn/detail/mark.hpp"
 #include "sojourn/detail/ticket.hpp"
 

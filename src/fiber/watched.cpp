@@ -8,7 +8,7 @@
 #include "base/check.hpp"
 #include "base/checked.hpp"
 #include "fiber/scheduler.hpp"
-#include "fiber/user_frames.hpp"
+#include "frames/user_frames.hpp"
 #include "memory/address_map.hpp"
 #include "memory/stack_slots.hpp"
 #include "sojourn/detail/checked.hpp"

@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/thrown_frames.hpp"
 #include "checkpoint/files.hpp"
+#include "frames/thrown_frames.hpp"
 #include "observe/wait_report.hpp"
 #include "sojourn/detail/counts.hpp"
 

@@ -9,8 +9,8 @@
 #include <iterator>
 #include <vector>
 
-#include "base/debug_info.hpp"
-#include "base/symbols.hpp"
+#include "frames/debug_info.hpp"
+#include "frames/symbols.hpp"
 
 namespace sojourn::detail {
 namespace {

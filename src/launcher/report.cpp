@@ -7,7 +7,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "base/symbols.hpp"
+#include "frames/symbols.hpp"
 #include "job/stack_text.hpp"
 
 namespace sojourn::detail {

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <map>
 
+#include "frames/code_place.hpp"
 #include "object/sites.hpp"
-#include "observe/code_place.hpp"
 
 namespace sojourn::detail {
 

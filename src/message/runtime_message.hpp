@@ -80,7 +80,7 @@ constexpr bool is_no_acquire(runtime_message kind) {
 enum class fixed_handler : std::uint16_t {
   named_function,  ///< A call of a function by its name (rpc/named.hpp).
   named_method,    ///< The same for a method, whose frames stay.
-  thread_home,     ///< Asks a thread's home (migrate/thread_home.cpp).
+  thread_home,     ///< Asks a thread's home (migrate/thread/thread_home.cpp).
   count_
 };
 constexpr std::uint16_t handler_number(fixed_handler which) {

@@ -14,7 +14,7 @@
 #include "base/check.hpp"
 #include "base/checked.hpp"
 #include "base/saved_file.hpp"
-#include "base/symbols.hpp"
+#include "frames/symbols.hpp"
 #include "message/dispatcher.hpp"
 #include "message/inbound.hpp"
 #include "message/message_reader.hpp"

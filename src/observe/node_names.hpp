@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "observe/code_place.hpp"
+#include "frames/code_place.hpp"
 #include "observe/hang_view.hpp"
 #include "observe/wait_graph.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/check.hpp"
-#include "base/symbols.hpp"
+#include "frames/symbols.hpp"
 #include "rpc/rpc.hpp"
 #include "sojourn/continuation.hpp"
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <exception>
 
-#include "base/thrown_frames.hpp"
+#include "frames/thrown_frames.hpp"
 
 namespace sojourn::detail {
 

@@ -8,9 +8,9 @@
 #include <typeinfo>
 
 #include "base/check.hpp"
-#include "base/symbols.hpp"
 #include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
+#include "frames/symbols.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/thrown.hpp"
 #include "sojourn/errors.hpp"

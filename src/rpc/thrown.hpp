@@ -6,7 +6,7 @@
 #include <exception>
 #include <string>
 
-#include "base/thrown_frames.hpp"
+#include "frames/thrown_frames.hpp"
 
 namespace sojourn::detail {
 

@@ -17,7 +17,7 @@
 #include "fiber/result_memory.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
-#include "fiber/user_frames.hpp"
+#include "frames/user_frames.hpp"
 #include "message/dispatcher.hpp"
 #include "message/inbound.hpp"
 #include "message/message_reader.hpp"

@@ -12,10 +12,10 @@
 
 #include "base/faults.hpp"
 #include "base/loaded_libraries.hpp"
-#include "base/symbols.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/switch.hpp"
 #include "fiber/timers.hpp"
+#include "frames/symbols.hpp"
 #include "memory/address_map.hpp"
 #include "memory/runtime_resource.hpp"
 #include "memory/stack_slots.hpp"

@@ -15,7 +15,7 @@
 #include "base/check.hpp"
 #include "base/faults.hpp"
 #include "memory/address_map.hpp"
-#include "shared/page.hpp"
+#include "shared/pages/page.hpp"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

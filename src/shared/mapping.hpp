@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "memory/address_map.hpp"
-#include "shared/page.hpp"
 #include "shared/page_views.hpp"
+#include "shared/pages/page.hpp"
 #include "shared/protection.hpp"
 
 namespace sojourn::detail::pages {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "memory/address_map.hpp"
-#include "shared/page.hpp"
+#include "shared/pages/page.hpp"
 
 namespace sojourn::detail::pages {
 

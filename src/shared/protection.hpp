@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "shared/page.hpp"
+#include "shared/pages/page.hpp"
 
 namespace sojourn::detail::pages {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "shared/page.hpp"
-#include "shared/page_report.hpp"
+#include "shared/pages/page.hpp"
+#include "shared/pages/page_report.hpp"
 #include "sojourn/shared_counters.hpp"
 
 namespace sojourn::detail::pages {

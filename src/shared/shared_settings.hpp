@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "shared/page.hpp"
+#include "shared/pages/page.hpp"
 #include "shared/protection.hpp"
 
 namespace sojourn::detail::pages {

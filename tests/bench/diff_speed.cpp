@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "common/command_channel.hpp"
-#include "shared/diff.hpp"
+#include "shared/pages/diff.hpp"
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include "message/dispatcher.hpp"
 #include "migrate/ship.hpp"
 #include "rpc/rpc.hpp"
-#include "shared/page_message.hpp"
+#include "shared/pages/page_message.hpp"
 #include "sojourn/detail/running.hpp"
 
 namespace fuzz {

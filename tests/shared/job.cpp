@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "memory/runtime_resource.hpp"
-#include "shared/page_message.hpp"
-#include "shared/rank_pages.hpp"
-#include "shared/rules.hpp"
+#include "shared/pages/page_message.hpp"
+#include "shared/pages/rank_pages.hpp"
+#include "shared/pages/rules.hpp"
 
 namespace simulated {
 

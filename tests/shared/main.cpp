@@ -20,7 +20,7 @@
 #include "job.hpp"
 #include "mutants.hpp"
 #include "program.hpp"
-#include "shared/rules.hpp"
+#include "shared/pages/rules.hpp"
 
 namespace {
 

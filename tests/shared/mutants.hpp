@@ -6,7 +6,7 @@
 #include <span>
 
 #include "program.hpp"
-#include "shared/rules.hpp"
+#include "shared/pages/rules.hpp"
 
 namespace simulated {
 

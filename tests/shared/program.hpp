@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/page.hpp"
+#include "shared/pages/page.hpp"
 
 namespace simulated {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "shared/page_message.hpp"
+#include "shared/pages/page_message.hpp"
 
 namespace simulated {
 

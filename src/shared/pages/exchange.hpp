@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of a rank's shared memory have in common: who they are, the intervals they know,
+// the epoch, and sending.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "shared/pages/interval_log.hpp"
+#include "shared/pages/page_message.hpp"
+#include "shared/pages/page_report.hpp"
+#include "shared/pages/services.hpp"
+#include "sojourn/shared_counters.hpp"
+
+namespace sojourn::detail::pages {
+
+struct exchange {
+  exchange(services& h, int my_rank, int rank_count, std::size_t pages)
+      : host(h),
+        me(my_rank),
+        ranks(rank_count),
+        log(my_rank, rank_count, pages, h.memory()),
+        barrier(log.known(), h.memory()),
+        previous_barrier(log.known(), h.memory()),
+        out(h.memory()) {}
+  virtual ~exchange() = default;
+
+  /// Begins a message in `out`.
+  message_writer& begin(message_head head) {
+    head.epoch = epoch;
+    out.begin(head);
+    return out;
+  }
+  /// Sends what is in `out`. A message to this rank is handled before this returns.
+  void send(int to, std::span<const std::byte> back = {}) {
+    if (to == me) return handle_own(back);
+    count_message(back.size());
+    host.send(to, out.bytes(), back);
+  }
+  /// Ends the open interval of this rank, if pages are open.
+  virtual void close() = 0;
+  /// Sends a rank the notices that it lacks, of intervals that are closed, before what goes there
+  /// next.
+  virtual void tell(int to) = 0;
+  /// Takes in the notices of a message, after closing the open interval if there is any news.
+  /// `like`: what interval_log::write() was given.
+  virtual void learn(page_message_reader& from, std::span<const interval> like) = 0;
+
+  services& host;
+  const int me;
+  const int ranks;
+  interval_log log;
+  /// How many barriers and collections this rank has left.
+  std::uint32_t epoch = 0;
+  /// What all ranks knew behind the last barrier, and the one before that.
+  vector_clock barrier;
+  vector_clock previous_barrier;
+  message_writer out;
+  sojourn::shared::counters own_counts;
+  /// What this rank counts: here, or where the rank has them.
+  sojourn::shared::counters* counts = &own_counts;
+  /// Where a report is wanted: then every barrier collects, so that all diffs meet. Else null.
+  page_report* report = nullptr;
+  std::size_t faults_under_way = 0;
+  std::size_t locks_under_way = 0;
+
+  /// Another request is about to wait for other ranks.
+  void count_overlap() {
+    counts->faults_overlapping += faults_under_way;
+    counts->locks_overlapping += locks_under_way;
+  }
+  /// What is in `out`, with so many more bytes, goes to another rank.
+  void count_message(std::size_t more_bytes);
+
+ protected:
+  virtual void handle_own(std::span<const std::byte> back) = 0;
+};
+
+}  // namespace sojourn::detail::pages

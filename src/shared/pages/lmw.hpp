@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// The protocol `lmw`: lazy release consistency with several writers a page, without a home. A store
+// fault makes a twin of the page. At a release the rank's interval is closed, and what it lists is
+// told with the next lock or barrier. Who acquires closes its copies of these pages. Who then
+// faults on one asks its writers for diffs, which are made only when somebody asks.
+//
+// A page is in one of these states:
+//
+//   none       no copy; the `keeper` is asked for the page
+//   stale      a copy that lacks modifications this rank knows of; the base for diffs
+//   clean      a valid copy, perhaps with the twin of a closed interval whose diff is not made yet
+//   open       stored to in the open interval; there is a twin
+//   sticking   stays open over closes: compared at each, and its twin renewed, until several closes
+//              running have found no change
+//   exclusive  nobody else has a copy: no twin, no diff, no notice. A page becomes so at a barrier
+//              when one rank alone has stored to it, unless its records say that others read it
+//
+// What fibers will want is guessed from what they wanted before. A page whose copy a barrier has
+// made useless *follows*: it is fetched as soon as the barrier is left, or with the page before it;
+// now and then it stays closed when it has come, so that a fault tells whether it is wanted. Pages
+// that this rank alone stored to together are opened for stores together; those that nobody has
+// stored to are found by comparing at the close.
+//
+// Sources: Thitikamol and Keleher, "Per-Node Multi-Threading and Remote Latency", §3.1; Amza, Cox
+// and others, "Adaptive Protocols for Software Distributed Shared Memory" (1999), for exclusive
+// pages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "shared/pages/exchange.hpp"
+#include "shared/pages/page.hpp"
+#include "shared/pages/page_protocol.hpp"
+#include "shared/pages/page_table.hpp"
+
+namespace sojourn::detail::pages {
+
+struct own_notice;
+struct page_writer;
+
+class lmw final : public page_protocol {
+ public:
+  struct settings {
+    bool exclusive = true;    ///< Pages with one writer become exclusive at barriers.
+    bool sticking = true;     ///< Pages stored to in two intervals running stay writable.
+    bool whole_pages = true;  ///< Diffs that are longer than the page are answered with the page.
+    bool claims = true;       ///< An untouched page goes to the first rank that stores to it.
+  };
+  lmw(exchange& x, page_table& table, const settings& s);
+  ~lmw() override;
+
+  void fault(page_number g, bool store, bool again) override;
+  /// Also true where pages are only open.
+  bool has_stores() const override { return !open_.empty(); }
+  int keeper(page_number g) override { return page(g).keeper; }
+  bool is_untouched(page_number g) const override {
+    return !table_[g].lmw.known || table_[g].lmw.fresh;
+  }
+  void restored(page_number g) override { page(g).fresh = false; }
+  void list_stores(interval_pages& out) override;
+  void closed(interval index) override;
+  void learn(const interval_record& r) override;
+
+  bool can_be_pinned(page_number g, access how) override { return page(g).may >= how; }
+  void pinned(page_number g) override;
+  const page_number* lacking_pinned() const override {
+    return lacking_pins_.empty() ? nullptr : &lacking_pins_.back();
+  }
+
+  /// Finds pages that have become exclusive.
+  void departed() override;
+  /// Some copies were dropped that must be fetched before this rank arrives again. Also what is
+  /// pinned: it may be listed by then, and this rank become its keeper.
+  bool must_fetch() const override { return !must_.empty() || !lacking_pins_.empty(); }
+  void fetch_what_must() override;
+  void fetch_ahead() override;
+  bool is_at_ease() const override {
+    return exchange_is_over_ || (pulls_under_way_ == 0 && pulls_due_ == 0);
+  }
+  void end_exchange() override { exchange_is_over_ = true; }
+  /// A collection: keepers fetch what they lack.
+  void begin_collection() override;
+  bool fetches_in_progress() const override;
+  void stop_fetching() override { stopped_ = true; }
+  void end_collection() override;
+  /// Of diffs, twins of closed intervals, notices, and what is known of pages; some of that stays.
+  std::size_t collectable_bytes() const override { return bytes_; }
+
+  void receive(page_message_reader& from, const message_head& head) override;
+  void send_requests() override;
+
+ private:
+  struct one_diff;
+
+  lmw_page& page(page_number g);
+  page_history& history_of(lmw_page& a);
+  std::size_t history_bytes() const;
+  page_writer& writer_of(page_history& h, int rank);
+  page_number number_of(const lmw_page& a) const { return table_.number_of(a); }
+  interval* has(lmw_page& a);
+  void set_may(lmw_page& a, access to) { table_.set_may(a, to); }
+  bool has_own(lmw_page& a);
+  bool is_valid(lmw_page& a);
+  void open(lmw_page& a);
+  void share(lmw_page& a);
+  void share_with_reader(lmw_page& a);
+  void unstick(lmw_page& a);
+  void end_sticking(lmw_page& a);
+  void stick(lmw_page& a);
+  void renew_twin(lmw_page& a);
+  void stick_for_pin(lmw_page& a);
+  void note_lacking(lmw_page& a);
+  void end_lacking(lmw_page& a);
+  void refresh_pinned();
+  void drop_twin(lmw_page& a);
+  void set_twin_of(lmw_page& a, interval closed);
+  own_notice& note_own_diff(lmw_page& a);
+  void make_own_diff(lmw_page& a);
+  void drop_copy(lmw_page& a);
+  void forget_history(lmw_page& a);
+  void note_own(lmw_page& a, interval index);
+  void invalidate(lmw_page& a, const interval_record& r);
+  template <class Visit>
+  void each_listed(std::span<const interval> after, std::span<const interval> up_to, Visit visit);
+
+  bool is_stored_to_with(const lmw_page& a, const lmw_page& b) const;
+  void open_for_stores(lmw_page& a);
+  void list_open(lmw_page& a);
+  void open_with_neighbours(lmw_page& a);
+  void start_fetch(lmw_page& a, bool store);
+  void fetch_with_neighbours(page_number g);
+  bool ask_for_diffs(lmw_page& a, std::uint32_t how);
+  void reply_came(lmw_page& a);
+  std::byte* room_beside(lmw_page& a);
+  void apply_all(lmw_page& a);
+  void end_fetch(lmw_page& a);
+  void end_must(lmw_page& a);
+
+  void serve_page(lmw_page& a, int to);
+  void serve_diffs(lmw_page& a, int to, interval first, interval last,
+                   std::span<const interval> theirs);
+  void take_page(page_message_reader& from, const message_head& head, lmw_page& a);
+  void take_diffs(page_message_reader& from, const message_head& head, lmw_page& a);
+  lmw_page& checked_page(const page_message_reader& from, page_number g);
+  std::uint32_t take_how(page_message_reader& from, const lmw_page& a);
+  void note_reader(lmw_page& a, std::uint32_t how);
+  /// This rank alone has listed it in the epoch that has just ended.
+  bool is_own_of_epoch(const lmw_page& a) const {
+    return a.seen == x_.epoch && !a.several_writers && a.writer == x_.me;
+  }
+
+  /// A page is compared with its twin line by line.
+  static constexpr std::size_t twin_alignment = 64;
+
+  /// Memory that a collection gives back, for the most part: what is known of a page stays as long
+  /// as the page is here.
+  void* allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+    bytes_ += size;
+    return x_.host.memory()->allocate(size, align);
+  }
+  void deallocate(void* block, std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+    bytes_ -= size;
+    x_.host.memory()->deallocate(block, size, align);
+  }
+
+  exchange& x_;
+  page_table& table_;
+  const settings settings_;
+  std::pmr::vector<page_number> open_;      ///< Pages stored to in the open interval, and perhaps
+                                            ///< some that no longer are open.
+  std::pmr::vector<page_number> closing_;   ///< Of these, those in the interval being closed.
+  std::pmr::vector<page_number> sticking_;  ///< And those that stay open.
+  std::pmr::vector<page_number> must_;      ///< As lacking_pins_: see lmw_page::must.
+  std::pmr::vector<page_number> deferred_;
+  /// Pinned pages that are being brought up to date. Some others may lie between them, but not at
+  /// the end: see lmw_page::lacks_pinned.
+  std::pmr::vector<page_number> lacking_pins_;
+  std::pmr::vector<page_number> listed_;  ///< Scratch.
+  std::pmr::vector<page_number> ahead_;   ///< Pages that follow, made useless by the last barrier.
+  std::uint32_t pulls_under_way_ = 0;     ///< Those that are being fetched.
+  std::uint32_t pulls_due_ = 0;           ///< So many others will ask for, as they did before.
+  struct request {
+    int to;
+    page_message what;
+    bool is_waited_for;
+    std::uint32_t how;
+    page_number page;
+    interval first;
+    interval last;
+  };
+  std::pmr::vector<request> requests_;  ///< Of this call, sent at its end.
+  bool exchange_is_over_ = false;       ///< Nobody waits any longer for the pulls of this epoch.
+  std::size_t fetches_ = 0;
+  std::size_t bytes_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace sojourn::detail::pages

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+// How pages and diffs come to a rank under lmw: faults, requests, what others are sent, and what is
+// done with it.
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <tuple>
+
+#include "base/check.hpp"
+#include "shared/pages/diff.hpp"
+#include "shared/pages/lmw.hpp"
+#include "shared/pages/lmw_parts.hpp"
+#include "shared/pages/rules.hpp"
+
+namespace sojourn::detail::pages {
+
+struct lmw::one_diff {
+  const interval_record* of;
+  const std::byte* bytes;
+  std::size_t size;
+};
+
+// --- faults
+
+void lmw::fault(page_number g, bool store, bool /*again*/) {
+  lmw_page& a = page(g);
+  a.wanted |= store ? lmw_page::for_store : lmw_page::for_load;
+  if (a.fetching != lmw_page::fetch_kind::none) {
+    ++x_.counts->faults_joined;
+    return;
+  }
+  if (is_valid(a)) {
+    ++x_.counts->faults_local;
+    return open(a);
+  }
+  ++x_.counts->faults_remote;
+  x_.count_overlap();
+  if (stopped_ && holds(rule::no_fetch_after_done)) {
+    if (!a.deferred) deferred_.push_back(g);
+    a.deferred = true;
+    return;
+  }
+  fetch_with_neighbours(g);
+}
+
+void lmw::fetch_with_neighbours(page_number g) {
+  const lmw_page& a = table_[g].lmw;
+  const bool store = (a.wanted & lmw_page::for_store) != 0;
+  const int keeper = a.keeper;
+  start_fetch(table_[g].lmw, store);
+  const std::uint32_t count = x_.host.fetched_together(g);
+  const std::uint32_t most = x_.host.together_at_most(g);
+  for (std::uint32_t i = 1; i < most; ++i) {
+    lmw_page& b = page(g + i);
+    if (b.fetching != lmw_page::fetch_kind::none || is_valid(b)) continue;
+    if (i < count) {
+      if (b.copy || b.keeper == keeper) start_fetch(b, store);
+    } else if (b.follows) {
+      start_fetch(b, false);
+      b.on_trial = b.brought++ % brings_for_a_trial == 0;
+    } else {
+      return;
+    }
+  }
+}
+
+/// `store`: a page that nobody has touched may be given to this rank as its own.
+void lmw::start_fetch(lmw_page& a, bool store) {
+  SOJOURN_CHECK(a.fetch == nullptr, "page %u is fetched twice", number_of(a));
+  a.fetch = ::new (allocate(sizeof(page_fetch)))
+      page_fetch(static_cast<std::size_t>(x_.ranks), x_.host.memory());
+  ++fetches_;
+  ++x_.faults_under_way;
+  a.missing = 0;
+  if (a.copy) {
+    a.fetching = lmw_page::fetch_kind::diffs;
+    ask_for_diffs(a, is_first | (a.pulled ? is_pull : 0));
+    return;
+  }
+  SOJOURN_CHECK(a.keeper != x_.me, "page %u is kept here, and there is no copy", number_of(a));
+  a.fetching = lmw_page::fetch_kind::page;
+  a.missing = 1;
+  const std::uint32_t how = is_first | (store ? will_be_stored_to : 0) | (a.pulled ? is_pull : 0);
+  requests_.push_back(
+      {a.keeper, page_message::page_request, a.wanted != 0, how, number_of(a), 0, 0});
+}
+
+/// Asks, at once, each rank whose diffs are neither in the copy nor here; false when there is none.
+bool lmw::ask_for_diffs(lmw_page& a, std::uint32_t how) {
+  const interval* in_copy = has(a);
+  const vector_clock& known = x_.log.known();
+  page_fetch& f = *a.fetch;
+  bool any = false;
+  for (const page_writer* w = a.history->writers; w != nullptr; w = w->next) {
+    const auto q = static_cast<std::size_t>(w->rank);
+    interval first = 0;  // that lists the page and is lacking
+    for (const foreign_notice* n = w->newest; n != nullptr && n->index > in_copy[q]; n = n->older)
+      first = n->index;
+    if (first == 0 || (first > f.after[q] && known[q] <= f.up_to[q])) continue;
+    any = true;
+    ++a.missing;
+    requests_.push_back({w->rank, page_message::diff_request, a.wanted != 0, how, number_of(a),
+                         holds(rule::ask_from_first_lacking) ? first : in_copy[q] + 1, known[q]});
+  }
+  return any;
+}
+
+void lmw::send_requests() {
+  if (!lacking_pins_.empty()) refresh_pinned();
+  if (requests_.empty()) return;
+  std::pmr::vector<request> all(x_.host.memory());
+  all.swap(requests_);
+  // What a fiber waits for is asked for last, and so comes last: then the others have come, too,
+  // and are opened together with it. Not stable_sort, which takes memory from malloc.
+  std::sort(all.begin(), all.end(), [](const request& x, const request& y) {
+    return std::tuple(x.to, x.what, x.is_waited_for, x.page) <
+           std::tuple(y.to, y.what, y.is_waited_for, y.page);
+  });
+  for (std::size_t i = 0; i < all.size();) {
+    std::size_t end = i;
+    while (end < all.size() && all[end].to == all[i].to && all[end].what == all[i].what) ++end;
+    message_head head{.what = all[i].what, .rank = static_cast<std::uint16_t>(x_.me)};
+    head.number = static_cast<std::uint32_t>(end - i);
+    message_writer& out = x_.begin(head);
+    for (; i < end; ++i) {
+      const request& r = all[i];
+      out.put(r.page);
+      out.put(r.how);
+      if (r.what == page_message::page_request) continue;
+      out.put(r.first);
+      out.put(r.last);
+      out.put_clock({has(table_[r.page].lmw), static_cast<std::size_t>(x_.ranks)});
+    }
+    x_.send(all[end - 1].to);
+  }
+}
+
+/// All replies to what was asked for are in: perhaps more has come to be known meanwhile.
+void lmw::reply_came(lmw_page& a) {
+  if (--a.missing != 0) return;
+  if (a.outdated || !a.copy) {
+    a.outdated = false;
+    const bool store = (a.wanted & lmw_page::for_store) != 0;
+    end_fetch(a);
+    start_fetch(a, store);
+    return;
+  }
+  const bool nothing_yet =
+      std::all_of(a.fetch->up_to.begin(), a.fetch->up_to.end(), [](interval i) { return i == 0; });
+  if ((holds(rule::fetch_until_nothing_lacks) || nothing_yet) && ask_for_diffs(a, 0)) return;
+  apply_all(a);
+  end_fetch(a);
+  end_must(a);
+  open(a);
+}
+
+/// In whatever order they come: the list is walked once over.
+void lmw::end_must(lmw_page& a) {
+  a.must = false;
+  while (!must_.empty() && !table_[must_.back()].lmw.must) must_.pop_back();
+}
+
+void lmw::end_fetch(lmw_page& a) {
+  for (const page_fetch::kept_diff& d : a.fetch->diffs)
+    if (d.bytes != nullptr) deallocate(d.bytes, d.size);
+  if (a.fetch->whole != nullptr) deallocate(a.fetch->whole, page_bytes);
+  a.fetch->~page_fetch();
+  deallocate(a.fetch, sizeof(page_fetch));
+  a.fetch = nullptr;
+  a.missing = 0;
+  a.fetching = lmw_page::fetch_kind::none;
+  if (a.pulled) --pulls_under_way_;
+  a.pulled = false;
+  --fetches_;
+  --x_.faults_under_way;
+}
+
+std::byte* lmw::room_beside(lmw_page& a) {
+  std::byte*& room = a.fetch->whole;
+  if (room == nullptr) room = static_cast<std::byte*>(allocate(page_bytes));
+  return room;
+}
+
+/// Applies what came, and what this rank did itself and a fetched page lacks, in an order in which
+/// what happened before comes before.
+void lmw::apply_all(lmw_page& a) {
+  interval* in_copy = has(a);
+  std::pmr::vector<one_diff> todo(x_.host.memory());
+  for (const page_fetch::kept_diff& d : a.fetch->diffs)
+    if (d.of->index > in_copy[d.of->owner]) todo.push_back({d.of, d.bytes, d.size});
+  if (holds(rule::apply_own_too))
+    for (const own_notice* n = a.history->newest; n != nullptr && n->index > in_copy[x_.me];
+         n = n->older) {
+      SOJOURN_CHECK(n->made, "the diff of interval %u of page %u was not made", n->index,
+                    number_of(a));
+      todo.push_back({&x_.log.find(x_.me, n->index), n->diff, n->bytes});
+    }
+  std::sort(todo.begin(), todo.end(), [](const one_diff& x, const one_diff& y) {
+    if (!holds(rule::apply_in_order))
+      return std::tuple(x.of->owner, x.of->index) < std::tuple(y.of->owner, y.of->index);
+    return std::tuple(x.of->order, x.of->owner) < std::tuple(y.of->order, y.of->owner);
+  });
+  // Beside a page that is pinned, which is put in place at the end: bytes that nobody has changed
+  // must not change meanwhile, and what is being stored must be left alone.
+  std::byte* const page = x_.host.bytes(number_of(a));
+  const bool beside = is_used_meanwhile(a);
+  std::byte* const before = keeps_stores(a) ? a.twin : page;
+  if (beside && a.fetch->whole == nullptr) std::memcpy(room_beside(a), before, page_bytes);
+  std::byte* const bytes = beside ? a.fetch->whole : page;
+  for (const one_diff& d : todo) {
+    if (d.size != 0) apply_diff(bytes, d.bytes, d.size);
+    ++x_.counts->diffs_applied;
+    x_.counts->diff_bytes_applied += d.size;
+    if (x_.report != nullptr) x_.report->meet(number_of(a), *d.of, {d.bytes, d.size});
+  }
+  if (beside) {
+    auto* changes = static_cast<std::byte*>(allocate(diff_bytes_max));
+    const std::size_t size = make_diff(changes, bytes, before);
+    if (size != 0) apply_diff(page, changes, size);
+    if (before != page) std::memcpy(before, bytes, page_bytes);
+    deallocate(changes, diff_bytes_max);
+  }
+  const vector_clock& known = x_.log.known();
+  for (std::size_t q = 0; q < known.size(); ++q) {
+    const bool all = static_cast<int>(q) == x_.me || holds(rule::fetch_until_nothing_lacks);
+    in_copy[q] = std::max(in_copy[q], all ? known[q] : a.fetch->up_to[q]);
+  }
+}
+
+// --- serving
+
+void lmw::serve_page(lmw_page& a, int to) {
+  a.fresh = false;
+  if (a.exclusive) share_with_reader(a);
+  message_writer& out = x_.begin({.what = page_message::page_reply, .number = number_of(a)});
+  // All own closed modifications are in the page; its open ones are not in the twin.
+  interval* in_copy = has(a);
+  const interval own = in_copy[x_.me];
+  if (has_own(a)) in_copy[x_.me] = x_.log.mine();
+  out.put_clock({in_copy, static_cast<std::size_t>(x_.ranks)});
+  in_copy[x_.me] = own;
+  const std::byte* from = a.fetch != nullptr && a.fetch->whole != nullptr ? a.fetch->whole
+                          : a.open && holds(rule::serve_the_twin)         ? a.twin
+                                                                  : x_.host.bytes(number_of(a));
+  x_.send(to, {from, page_bytes});
+}
+
+void lmw::serve_diffs(lmw_page& a, int to, interval first, interval last,
+                      std::span<const interval> theirs) {
+  std::size_t total = 0;
+  std::uint32_t count = 0;
+  const auto each = [&](auto visit) {
+    if (a.history == nullptr) return;
+    for (own_notice* n = a.history->newest; n != nullptr && n->index >= first; n = n->older)
+      if (n->index <= last) visit(*n);
+  };
+  if (first > a.thrown) {
+    each([&](own_notice& n) {
+      if (!n.made) make_own_diff(a);
+      total += n.bytes;
+      ++count;
+    });
+  }
+  bool has_all = a.copy && has_own(a);
+  for (std::size_t q = 0; q < theirs.size() && has_all && holds(rule::page_has_all); ++q)
+    has_all = static_cast<int>(q) == x_.me || a.exclusive || has(a)[q] >= theirs[q];
+  const bool gone = first <= a.thrown;
+  if (gone || (settings_.whole_pages && has_all && total > page_bytes)) {
+    if (a.copy) return serve_page(a, to);
+    SOJOURN_CHECK(a.keeper != x_.me, "page %u is kept here, and there is no copy", number_of(a));
+    message_writer& out = x_.begin(
+        {.what = page_message::page_request, .rank = static_cast<std::uint16_t>(to), .number = 1});
+    out.put(number_of(a));
+    out.put(is_first);
+    return x_.send(a.keeper);
+  }
+  message_writer& out = x_.begin(
+      {.what = page_message::diff_reply, .number = number_of(a), .first = first, .last = last});
+  out.put(count);
+  each([&](const own_notice& n) {
+    out.put(n.index);
+    out.put(std::uint32_t{n.bytes});
+    out.put_bytes(n.diff, n.bytes);
+  });
+  x_.send(to);
+}
+
+lmw_page& lmw::checked_page(const page_message_reader& from, page_number g) {
+  return page(table_.checked(from, g, protocol_kind::lmw));
+}
+
+std::uint32_t lmw::take_how(page_message_reader& from, const lmw_page& a) {
+  const auto how = from.take<std::uint32_t>();
+  if ((how & is_pull) != 0 && pulls_due_ != 0 && is_own_of_epoch(a)) --pulls_due_;
+  return how;
+}
+
+void lmw::note_reader(lmw_page& a, std::uint32_t how) {
+  if ((how & is_first) != 0 && a.readers != 0xff) ++a.readers;
+}
+
+void lmw::receive(page_message_reader& from, const message_head& head) {
+  switch (head.what) {
+    case page_message::page_request:
+      for (std::uint32_t i = 0; i < head.number; ++i) {
+        lmw_page& a = checked_page(from, from.take<page_number>());
+        const std::uint32_t how = take_how(from, a);
+        if (!a.copy) {
+          from.require(a.keeper != x_.me, "asks for a page that this rank keeps and does not have");
+          message_writer& out =
+              x_.begin({.what = page_message::page_request, .rank = head.rank, .number = 1});
+          out.put(number_of(a));
+          out.put(how & ~is_pull);
+          x_.send(a.keeper);
+        } else if (a.fresh && (how & will_be_stored_to) != 0) {
+          // Given away, without its zeros. Later requests are passed on.
+          a.fresh = a.exclusive = a.copy = false;
+          a.keeper = head.rank;
+          x_.begin({.what = page_message::page_reply, .flag = 1, .number = number_of(a)});
+          x_.send(head.rank);
+        } else {
+          note_reader(a, how);
+          serve_page(a, head.rank);
+        }
+      }
+      return;
+    case page_message::diff_request: {
+      vector_clock theirs(static_cast<std::size_t>(x_.ranks), 0, x_.host.memory());
+      for (std::uint32_t i = 0; i < head.number; ++i) {
+        lmw_page& a = checked_page(from, from.take<page_number>());
+        note_reader(a, take_how(from, a));
+        const auto first = from.take<interval>();
+        const auto last = from.take<interval>();
+        from.take_clock(theirs);
+        x_.log.check_clock(from, theirs);
+        from.require(first != 0 && first <= last, "asks for diffs of no interval");
+        from.require(last <= x_.log.mine(), "asks for diffs of an interval that is not closed");
+        serve_diffs(a, from.from(), first, last, theirs);
+      }
+      return;
+    }
+    case page_message::page_reply: {
+      lmw_page& a = checked_page(from, head.number);
+      from.require(a.missing != 0, "sends a page that was not asked for");
+      return take_page(from, head, a);
+    }
+    case page_message::diff_reply: {
+      lmw_page& a = checked_page(from, head.number);
+      from.require(a.missing != 0, "sends diffs that were not asked for");
+      return take_diffs(from, head, a);
+    }
+    default:
+      from.refuse("is of another protocol");
+  }
+}
+
+void lmw::take_page(page_message_reader& from, const message_head& head, lmw_page& a) {
+  if (head.flag != 0) {
+    from.require(!a.copy && !a.outdated, "gives away a page that is here");
+    a.copy = a.exclusive = true;
+    a.keeper = static_cast<std::uint16_t>(x_.me);
+    end_fetch(a);
+    end_must(a);
+    open(a);
+    return;
+  }
+  if (!a.outdated) {
+    if (a.copy && a.twin != nullptr && !a.open) make_own_diff(a);
+    a.copy = true;
+    history_of(a).may_lack = true;
+    const std::span<interval> in_page(has(a), static_cast<std::size_t>(x_.ranks));
+    from.take_clock(in_page);
+    x_.log.check_clock(from, in_page);
+    for (const own_notice* n = a.history->newest;
+         n != nullptr && n->index > in_page[static_cast<std::size_t>(x_.me)]; n = n->older)
+      from.require(n->made, "is a page without what this rank has stored and still has");
+    if (!holds(rule::apply_own_too)) has(a)[x_.me] = x_.log.mine();
+    std::byte* const to = is_used_meanwhile(a) ? room_beside(a) : x_.host.bytes(number_of(a));
+    std::memcpy(to, from.take_bytes(page_bytes).data(), page_bytes);
+    ++x_.counts->pages_fetched;
+    a.fetching = lmw_page::fetch_kind::diffs;
+  }
+  reply_came(a);
+}
+
+void lmw::take_diffs(page_message_reader& from, const message_head& head, lmw_page& a) {
+  if (!a.outdated) {
+    page_fetch& f = *a.fetch;
+    const auto q = static_cast<std::size_t>(from.from());
+    from.require(head.first > x_.log.collected()[q] && head.first <= head.last &&
+                     head.last <= x_.log.known()[q],
+                 "sends diffs of intervals that are not known");
+    // A second reply of the same rank has all that the first one had.
+    for (page_fetch::kept_diff& d : f.diffs)
+      if (d.of->owner == q && d.bytes != nullptr) deallocate(d.bytes, d.size);
+    std::erase_if(f.diffs, [&](const page_fetch::kept_diff& d) { return d.of->owner == q; });
+    for (auto left = from.take<std::uint32_t>(); left != 0; --left) {
+      const auto index = from.take<interval>();
+      const auto size = from.take<std::uint32_t>();
+      const auto bytes = from.take_bytes(size);
+      from.require(index >= head.first && index <= head.last && size <= diff_bytes_max &&
+                       (size == 0 || is_diff(bytes.data(), size)),
+                   "holds a diff that is none");
+      std::byte* kept = nullptr;
+      if (size != 0) {
+        kept = static_cast<std::byte*>(allocate(size));
+        std::memcpy(kept, bytes.data(), size);
+      }
+      f.diffs.push_back({&x_.log.find(from.from(), index), kept, static_cast<std::uint16_t>(size)});
+    }
+    f.after[q] = head.first - 1;
+    f.up_to[q] = head.last;
+  }
+  reply_came(a);
+}
+
+}  // namespace sojourn::detail::pages

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The protocol `lsw`: lazy release consistency with a single writer a page. Who stores to a page
+// needs its token, which comes with the whole page; the page's home knows who asked for it last, as
+// a lock's manager does. Copies elsewhere stay readable until a notice comes of a later version.
+// The version counts up when an interval is closed in which the page was stored to, and when the
+// page leaves within such an interval.
+// Source: Keleher, "The Relative Importance of Concurrent Writers and Weak Consistency Models"
+// (ICDCS 1996).
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+#include <vector>
+
+#include "shared/pages/exchange.hpp"
+#include "shared/pages/page_protocol.hpp"
+#include "shared/pages/page_table.hpp"
+
+namespace sojourn::detail::pages {
+
+class lsw final : public page_protocol {
+ public:
+  lsw(exchange& x, page_table& table);
+  ~lsw() override;
+
+  void fault(page_number g, bool store, bool again) override;
+  int keeper(page_number g) override { return x_.host.home(g); }
+  void restored(page_number g) override { (void)page(g); }
+  bool is_untouched(page_number g) const override { return !table_[g].lsw.known; }
+  bool stays_until_used() const override { return true; }
+  void used(page_number g) override;
+  void hold(page_number g) override { ++page(g).held; }
+  void let_go(page_number g) override;
+  /// A page that is pinned is this rank's, also for loads: no notice of it comes then.
+  bool can_be_pinned(page_number g, access how) override {
+    return page(g).owns && page(g).may >= how;
+  }
+  access to_pin(access) const override { return access::store; }
+  void pinned(page_number g) override { give(page(g)); }
+
+  bool has_stores() const override { return !open_.empty(); }
+  void list_stores(interval_pages& out) override;
+  void learn(const interval_record& r) override;
+
+  void receive(page_message_reader& from, const message_head& head) override;
+
+ private:
+  lsw_page& page(page_number g);
+  lsw_page& checked_page(const page_message_reader& from, page_number g);
+  std::uint32_t next_version(lsw_page& a);
+  void note_version(lsw_page& a, std::uint32_t version);
+  void provide(lsw_page& a);
+  void give(lsw_page& a);
+  void wait_for_copy(lsw_page& a, std::uint16_t reader);
+  void send_page(lsw_page& a, page_message what, std::uint32_t version, int to);
+  void take_bytes(page_message_reader& from, const message_head& head, lsw_page& a);
+
+  exchange& x_;
+  page_table& table_;
+  std::pmr::vector<page_number> open_;   ///< Pages stored to in the open interval.
+  std::pmr::vector<page_number> stays_;  ///< Scratch: of these, those that stay open.
+};
+
+}  // namespace sojourn::detail::pages

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank knows of a page: an entry of its table, in the shape of the page's protocol. Zeros
+// mean that nothing has happened to the page yet.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "shared/pages/interval_log.hpp"
+#include "shared/pages/page.hpp"
+#include "shared/pages/page_message.hpp"
+
+namespace sojourn::detail::pages {
+
+/// What all protocols keep of a page.
+struct page_state {
+  static constexpr std::uint8_t for_load = 1;
+  static constexpr std::uint8_t for_store = 2;
+
+  access may;           ///< What the state allows.
+  access shown;         ///< What protection allows: the same between two calls of the protocols.
+  bool changes;         ///< In the list of pages whose protection changes.
+  bool known;           ///< What the protocol keeps is valid.
+  std::uint8_t wanted;  ///< for_load, for_store: fibers wait.
+  access pinned;        ///< What pins need: it allows no less, and does not leave.
+};
+
+struct page_history;
+struct page_fetch;
+
+/// See lmw.
+struct lmw_page : page_state {
+  enum class fetch_kind : std::uint8_t { none, page, diffs };
+
+  bool copy;
+  bool exclusive;
+  bool fresh;  ///< At its home: nobody has touched it.
+  bool open;   ///< Stored to in the open interval; there is a twin.
+  bool sticks;
+  bool sticks_for_pin;  ///< Only as long as it is pinned.
+  bool outdated;        ///< What is on its way here is from before a barrier that made it useless.
+  bool must;            ///< To be fetched before the next arrival.
+  bool lacks_pinned;    ///< Pinned, and being brought up to date.
+  bool deferred;        ///< To be asked for when the collection has ended.
+  bool follows;   ///< A barrier has made the copy useless, which was wanted before it: a fault
+                  ///< on the page before this one brings it, too.
+  bool lost;      ///< Notices have made the copy useless, which was open, since a barrier.
+  bool on_trial;  ///< It was so brought, and is left closed: a fault will tell that it is wanted.
+  bool guessed;   ///< Opened before anybody stored to it, and compared at each close.
+  bool is_listed_open;   ///< In the list of pages that may be open.
+  bool pulled;           ///< Being fetched because it follows, as soon as a barrier was left.
+  std::uint8_t readers;  ///< So often others have asked for it since a barrier listed it last.
+  std::uint8_t brought;  ///< How often it was so brought.
+  fetch_kind fetching;
+  std::uint8_t unchanged;  ///< While it sticks or is guessed: closes running that found no change.
+  bool several_writers;    ///< In epoch `seen`.
+  bool has_readers;        ///< In epoch `seen`, as its writer says: it stays shared.
+  std::uint8_t dense;      ///< This rank's last diff of it was longer than dense_diff_bytes: for so
+                           ///< many lists that is believed.
+  std::uint16_t keeper;    ///< Whom to ask for the whole page.
+  std::uint16_t writer;    ///< In epoch `seen`: whose interval there has the greatest order.
+  std::uint16_t missing;   ///< Replies.
+  interval written;        ///< That interval.
+  std::uint32_t seen;      ///< The epoch in which a notice of it was looked at last.
+  interval twin_of;        ///< The closed interval that the twin is from the beginning of.
+  interval listed;         ///< The last interval of this rank that lists it.
+  interval thrown;         ///< This rank's diffs up to here are gone.
+  std::byte* twin;
+  page_history* history;  ///< Null: no rank is known to have listed it since the last collection,
+                          ///< and there is no copy that was ever shared.
+  page_fetch* fetch;
+};
+
+struct waiting_readers;
+
+/// See lsw.
+struct lsw_page : page_state {
+  bool copy;
+  bool owns;
+  bool open;                 ///< Stored to in the open interval, though it may have left since.
+  bool used;                 ///< A fiber has used it since it came: it may leave.
+  bool has_next;             ///< `next` waits for it.
+  std::uint8_t asked;        ///< Requests that are not answered.
+  std::uint16_t held;        ///< Instructions on several pages that hold it.
+  std::uint16_t next;        ///< Whose it will be.
+  std::uint16_t last;        ///< At its home: who asked for it to store last.
+  std::uint32_t version;     ///< Of the copy.
+  std::uint32_t needed;      ///< A version that this rank knows of: an older copy is of no use.
+  std::uint32_t left_with;   ///< The version with which it left in the open interval.
+  waiting_readers* readers;  ///< Ranks that wait for a copy; or null.
+};
+
+struct seq_home;
+
+/// See seq.
+struct seq_page : page_state {
+  access asked;            ///< What this rank has asked home for.
+  bool allowed;            ///< Home allows it.
+  bool has_data;           ///< The bytes are here.
+  bool confirms;           ///< Home waits until the page has been used.
+  bool postponed;          ///< `late` came while the page was held.
+  page_message late;       ///< A forward, or an invalidation.
+  std::uint16_t late_for;  ///< The rank that it names.
+  std::uint16_t held;      ///< Instructions on several pages that hold it.
+  std::uint16_t acknowledged;
+  std::uint16_t acknowledgements;  ///< How many must come, as home says when it allows the access.
+  seq_home* home;  ///< At its home: who has it, and who waits. Null while nobody has asked.
+};
+
+union page_entry {
+  page_state common;
+  lmw_page lmw;
+  lsw_page lsw;
+  seq_page seq;
+};
+static_assert(sizeof(page_entry) <= 96);
+
+}  // namespace sojourn::detail::pages

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shared/pages/rank_pages.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "shared/pages/rules.hpp"
+
+namespace sojourn::detail::pages {
+
+rank_pages::rank_pages(services& h, int my_rank, int rank_count, std::span<page_entry> table,
+                       const rank_pages_settings& s)
+    : exchange(h, my_rank, rank_count, table.size()),
+      settings_(s),
+      table_(h, table),
+      lmw_(*this, table_, s.protocol),
+      lsw_(*this, table_),
+      seq_(*this, table_),
+      protocols_{&lmw_, &lsw_, &seq_},
+      closing_(h.memory()),
+      own_message_(h.memory()),
+      taken_(h.memory()),
+      pins_(h.memory()),
+      locks_(*this),
+      barriers_(*this, *this, s.fan_out),
+      events_(*this, barriers_),
+      news_(*this, barriers_),
+      held_(static_cast<std::size_t>(rank_count), h.memory()),
+      collect_from_(s.collect_bytes) {
+  if (s.counts != nullptr) counts = s.counts;
+  report = s.report;
+}
+
+rank_pages::~rank_pages() = default;
+
+void exchange::count_message(std::size_t more_bytes) {
+  const std::size_t bytes = out.bytes().size() + more_bytes;
+  message_head head;
+  std::memcpy(static_cast<void*>(&head), out.bytes().data(), sizeof head);
+  std::uint64_t* messages = &counts->page_messages;
+  std::uint64_t* of_bytes = &counts->page_message_bytes;
+  switch (head.what) {
+    case page_message::lock_request:
+    case page_message::lock_forward:
+    case page_message::lock_grant:
+      messages = &counts->lock_messages;
+      of_bytes = &counts->lock_message_bytes;
+      break;
+    case page_message::event_question:
+    case page_message::event_answer:
+      messages = &counts->event_messages;
+      of_bytes = &counts->event_message_bytes;
+      break;
+    case page_message::arrival:
+    case page_message::arrive_with_all:
+    case page_message::departure:
+    case page_message::collect_wanted:
+    case page_message::arrive_to_collect:
+    case page_message::collect_done:
+    case page_message::collect_go:
+      messages = &counts->barrier_messages;
+      of_bytes = &counts->barrier_message_bytes;
+      break;
+    case page_message::news:
+      messages = &counts->news_messages;
+      of_bytes = &counts->news_message_bytes;
+      break;
+    default:
+      break;
+  }
+  ++*messages;
+  *of_bytes += bytes;
+}
+
+/// The end of everything that comes from outside: what has become possible happens, and protection
+/// becomes what the states allow.
+void rank_pages::finish() {
+  barriers_.look_again();
+  show();
+  if (held_count_ != 0) handle_held();
+}
+
+void rank_pages::show() {
+  each([](auto& p) { p.send_requests(); });
+  table_.show(faults_under_way != 0);
+}
+
+// --- faults
+
+void rank_pages::fault(page_number page, bool store, waiter fiber, bool again) {
+  if (!again) end_instruction(fiber);
+  if (store) ++counts->faults_store;
+  const bool taken_before = take(page, fiber);
+  protocol_of(page).fault(page, store, taken_before);
+  finish();
+}
+
+void rank_pages::ran(waiter fiber) {
+  if (!keeps_pages_for(fiber)) return;
+  end_instruction(fiber);
+  finish();
+}
+
+void rank_pages::others_do_not_run(waiter but) {
+  for (const auto& [fiber, pages] : taken_) {
+    if (fiber == but) continue;
+    for (const taken_page& t : pages)
+      if (!t.held) protocol_of(t.page).used(t.page);
+  }
+  finish();
+}
+
+void rank_pages::end_instruction(waiter fiber) {
+  auto ended = taken_.extract(fiber);
+  if (ended.empty()) return;
+  for (const taken_page& t : ended.mapped()) give_up(t);
+}
+
+void rank_pages::give_up(taken_page t) {
+  page_protocol& p = protocol_of(t.page);
+  if (t.held) p.let_go(t.page);
+  p.used(t.page);
+}
+
+/// Notes that the fiber's instruction needs the page; whether it was noted before. An instruction
+/// that needs several takes them in ascending order, in whatever order it reaches them: it holds
+/// those below, and gives up those above, for which it faults again. So no two ranks wait for each
+/// other, or take pages from each other for ever.
+bool rank_pages::take(page_number page, waiter fiber) {
+  page_protocol& p = protocol_of(page);
+  const auto at = taken_.find(fiber);
+  if (at == taken_.end()) {
+    if (p.stays_until_used()) taken_[fiber].push_back({page, false});
+    return false;
+  }
+  auto& pages = at->second;
+  const auto goes = [&](const taken_page& t) { return t.page > page && holds(rule::ordered_hold); };
+  for (taken_page& t : pages) {
+    if (t.page == page || t.held || goes(t)) continue;
+    protocol_of(t.page).hold(t.page);
+    t.held = true;
+  }
+  for (const taken_page& t : pages)
+    if (goes(t)) give_up(t);
+  std::erase_if(pages, goes);
+  const auto this_one =
+      std::find_if(pages.begin(), pages.end(), [&](const taken_page& t) { return t.page == page; });
+  const bool before = this_one != pages.end();
+  if (before && this_one->held) {
+    p.let_go(page);
+    this_one->held = false;
+  }
+  if (!before && p.stays_until_used()) pages.push_back({page, false});
+  if (pages.empty()) taken_.erase(at);
+  return before;
+}
+
+// --- pins
+
+bool rank_pages::pin(page_number page, access how) {
+  // Of what it may do, some may not be shown yet: see page_table::show.
+  if (!protocol_of(page).can_be_pinned(page, how) || allowed(page) < how) return false;
+  set_pinned(page, pins_.add(page, how));
+  finish();  // its state may allow more than has been shown
+  return true;
+}
+void rank_pages::unpin(page_number page, access how) {
+  set_pinned(page, pins_.remove(page, how));
+  finish();
+}
+void rank_pages::set_pinned(page_number page, access to) {
+  access& pinned = table_[page].common.pinned;
+  if (pinned == to) return;
+  pinned = to;
+  protocol_of(page).pinned(page);
+}
+const page_number* rank_pages::lacking_pinned() const {
+  if (!pins_.any() || !holds(rule::refresh_pinned)) return nullptr;
+  for (const page_protocol* p : protocols_)
+    if (const page_number* page = p->lacking_pinned()) return page;
+  return nullptr;
+}
+
+// --- locks and barriers
+
+bool rank_pages::take_lock(lock_number l, waiter fiber) {
+  const bool taken = locks_.take(l, fiber);
+  if (!taken) finish();
+  return taken;
+}
+bool rank_pages::try_lock(lock_number l, waiter fiber) { return locks_.try_take(l, fiber); }
+void rank_pages::release_lock(lock_number l, bool fair) {
+  locks_.release(l, fair);
+  finish();
+}
+
+event_answer rank_pages::ask(const event_question& q, waiter fiber) {
+  const event_answer a = events_.ask(q, fiber);
+  finish();
+  return a;
+}
+
+void rank_pages::set_members(std::uint32_t all) {
+  barriers_.set_members(all);
+  finish();
+}
+void rank_pages::fiber_came() {
+  barriers_.came();
+  finish();
+}
+void rank_pages::fiber_went() {
+  barriers_.went();
+  finish();
+}
+void rank_pages::arrive(bool guest) {
+  barriers_.arrive(guest);
+  finish();
+}
+
+// --- intervals and collections
+
+void rank_pages::close() {
+  closing_.clear();
+  each([&](auto& p) { p.list_stores(closing_); });
+  if (closing_.empty()) return;
+  const interval index = log.close(closing_).index;
+  ++counts->intervals;
+  each([&](auto& p) { p.closed(index); });
+}
+
+void rank_pages::learn(page_message_reader& from, std::span<const interval> like) {
+  log.read(
+      from, like,
+      [&] {
+        if (holds(rule::close_before_learning)) close();
+      },
+      [&](const interval_record& r) {
+        each([&](auto& p) { p.learn(r); });
+        news_.knows(from.from(), r.clock(ranks));
+      });
+}
+
+std::span<const std::byte> rank_pages::news_for(int to, way w) {
+  if (any([](const auto& p) { return p.has_stores(); })) {
+    close();
+    show();
+  }
+  if (!news_.any(to, w)) return {};
+  news_.write(to, w);
+  return out.bytes();
+}
+
+void rank_pages::tell(int to) {
+  if (to == me || !news_.any(to, way::replies)) return;
+  news_.write(to, way::replies);
+  send(to);
+  news_.told(to, way::replies);
+}
+
+void rank_pages::departed() {
+  each([](auto& p) { p.departed(); });
+}
+void rank_pages::fetch_ahead() {
+  each([](auto& p) { p.fetch_ahead(); });
+}
+bool rank_pages::is_at_ease() const {
+  return !any([](const auto& p) { return !p.is_at_ease(); });
+}
+void rank_pages::end_exchange() {
+  each([](auto& p) { p.end_exchange(); });
+}
+bool rank_pages::must_fetch() {
+  return any([](const auto& p) { return p.must_fetch(); });
+}
+void rank_pages::fetch_what_must() {
+  each([](auto& p) { p.fetch_what_must(); });
+}
+void rank_pages::begin_collection() {
+  each([](auto& p) { p.begin_collection(); });
+}
+bool rank_pages::fetches_in_progress() {
+  return any([](const auto& p) { return p.fetches_in_progress(); });
+}
+void rank_pages::stop_fetching() {
+  each([](auto& p) { p.stop_fetching(); });
+}
+std::size_t rank_pages::collectable_bytes() const {
+  std::size_t all = log.bytes();
+  each([&](const auto& p) { all += p.collectable_bytes(); });
+  return all;
+}
+
+void rank_pages::end_collection() {
+  if (report != nullptr) report->forget_diffs();
+  each([](auto& p) { p.end_collection(); });
+  log.collect(barrier);
+  // What is there now cannot be given back: collecting again at once would be of no use.
+  const std::size_t room = std::numeric_limits<std::size_t>::max() - settings_.collect_bytes;
+  collect_from_ = settings_.collect_bytes + std::min(room, collectable_bytes());
+}
+
+// --- messages
+
+void rank_pages::handle_own(std::span<const std::byte> back) {
+  // Handling it may send the next one, which finds no room here, and takes its own.
+  std::pmr::vector<std::byte> copy(std::move(own_message_));
+  copy.assign(out.bytes().begin(), out.bytes().end());
+  copy.insert(copy.end(), back.begin(), back.end());
+  handle(me, copy);
+  own_message_ = std::move(copy);
+}
+
+void rank_pages::receive(int from, std::span<const std::byte> bytes) {
+  held_messages& held = held_[static_cast<std::size_t>(from)];
+  const auto head = page_message_reader(host, from, bytes).take<message_head>();
+  news_.heard(from, head.epoch);
+  const bool waits = !held.empty() || (head.epoch > epoch && holds(rule::hold_later_epochs));
+  // What lets this rank leave a barrier is never behind one. (Who passes a departure on may have
+  // left before that by news.)
+  const bool ends_the_wait =
+      head.what == page_message::news || head.what == page_message::departure;
+  if (waits && !ends_the_wait) {
+    held.emplace_back(bytes.begin(), bytes.end());
+    ++held_count_;
+    return;
+  }
+  handle(from, bytes);
+  finish();
+}
+
+void rank_pages::handle_held() {
+  // Handling one may let this rank leave a barrier, and so the next ones go.
+  for (bool again = true; again && held_count_ != 0;) {
+    again = false;
+    for (std::size_t q = 0; q < held_.size(); ++q) {
+      while (!held_[q].empty()) {
+        page_message_reader reader(host, static_cast<int>(q), held_[q].front());
+        if (reader.take<message_head>().epoch > epoch) break;
+        std::pmr::vector<std::byte> bytes = std::move(held_[q].front());
+        held_[q].pop_front();
+        --held_count_;
+        handle(static_cast<int>(q), bytes);
+        barriers_.look_again();
+        show();
+        again = true;
+      }
+    }
+  }
+}
+
+void rank_pages::handle(int from, std::span<const std::byte> bytes) {
+  page_message_reader reader(host, from, bytes);
+  const auto head = reader.take<message_head>();
+  switch (head.what) {
+    case page_message::lock_request:
+    case page_message::lock_forward:
+    case page_message::lock_grant:
+      return locks_.receive(reader, head);
+    case page_message::arrival:
+    case page_message::arrive_with_all:
+    case page_message::departure:
+    case page_message::collect_wanted:
+    case page_message::arrive_to_collect:
+    case page_message::collect_done:
+    case page_message::collect_go:
+      return barriers_.receive(reader, head);
+    case page_message::event_question:
+    case page_message::event_answer:
+      return events_.receive(reader, head);
+    case page_message::news:
+      return news_.receive(reader, head);
+    case page_message::page_request:
+    case page_message::page_reply:
+    case page_message::diff_request:
+    case page_message::diff_reply:
+      reader.require(head.rank < ranks, "names a rank that does not exist");
+      return lmw_.receive(reader, head);
+    case page_message::own_request:
+    case page_message::own_forward:
+    case page_message::own_grant:
+    case page_message::read_request:
+    case page_message::read_forward:
+    case page_message::read_reply:
+      reader.require(head.rank < ranks, "names a rank that does not exist");
+      return lsw_.receive(reader, head);
+    case page_message::ask:
+    case page_message::allow:
+    case page_message::forward_load:
+    case page_message::forward_store:
+    case page_message::invalidate:
+    case page_message::acknowledge:
+    case page_message::data:
+    case page_message::confirm:
+      reader.require(head.rank < ranks, "names a rank that does not exist");
+      return seq_.receive(reader, head);
+    case page_message::count_:
+      break;
+  }
+  reader.refuse("is of no known kind");
+}
+
+}  // namespace sojourn::detail::pages
