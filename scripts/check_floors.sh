@@ -14,8 +14,8 @@
 #   3. Public headers include the standard library, the system and other public headers only.
 #   4. apps, bench and tools use public headers only, and not <sojourn/detail/…>.
 #   5. src/shared/pages, the rules of shared memory, includes src/base and itself only: it runs without a runtime.
-#   6. Inside a floor, no modules include each other in a circle; x.hpp and x.cpp are the module x. In some floors
-#      they still do: `circles` below says how many modules, which may only become fewer.
+#   6. Inside a floor, neither modules nor folders include each other in a circle; x.hpp and x.cpp are the module x.
+#      (A folder and one in it may.)
 # Unit tests (*_test.cpp) may include whatever they test against.
 set -eu
 
@@ -24,7 +24,6 @@ if [ "${1-}" = "--print" ]; then
   show=1
   shift
 fi
-own=$((1 - $#)) # 1: it is this tree
 root=${1-$(dirname "$0")/..}
 if [ ! -d "$root" ]; then
   echo "check_floors: there is no folder $root." >&2
@@ -38,7 +37,7 @@ for folder in include src apps bench tools; do
     find "$folder" -type f \( -name '*.hpp' -o -name '*.cpp' -o -name '*.h' -o -name '*.S' \) \
       ! -name '*_test.cpp'
   fi
-done | LC_ALL=C sort | awk -v show="$show" -v own="$own" '
+done | LC_ALL=C sort | awk -v show="$show" '
 BEGIN {
   # The levels, the ground first; floors on one level do not include each other.
   levels = split("base|memory|frames|fiber transport|message|rpc|object|migrate|observe checkpoint shared|parmacs|job|launcher|hosts|site|doctor", row, "|")
@@ -46,9 +45,6 @@ BEGIN {
     n = split(row[l], names, " ")
     for (i = 1; i <= n; i++) { level[names[i]] = l; order[++floors] = names[i] }
   }
-  circles["fiber"] = 13
-  circles["message"] = 2
-  circles["migrate"] = 5
 }
 
 function complain(text) {
@@ -83,7 +79,10 @@ function check_include(path, quoted,    to, own) {
     if (to != from) edge[from " " to]++
     if (file ~ /^src\/shared\/pages\// && to != "base" && path !~ /^shared\/pages\//)
       complain("includes \"" path "\": src/shared/pages stands on src/base alone")
-    if (to == from && ("src/" path) in exists) note_arrow(module_of(substr(file, 5)), module_of(path))
+    if (to == from && ("src/" path) in exists) {
+      note_arrow(module_of(substr(file, 5)), module_of(path))
+      note_folders(folder_of(substr(file, 5)), folder_of(path))
+    }
     if (to != from && level[to] == level[from])
       complain("includes \"" path "\": " from " and " to " do not know each other")
     else if (level[to] > level[from])
@@ -107,6 +106,17 @@ function module_of(path) {
   return path
 }
 
+# "migrate/scan/" of "migrate/scan/scan.cpp"
+function folder_of(path) {
+  sub(/[^\/]*$/, "", path)
+  return path
+}
+
+# A folder may include what stands beside the folders in it, and be included there.
+function note_folders(a, b) {
+  if (index(a, b) != 1 && index(b, a) != 1) note_arrow(a, b)
+}
+
 function note_arrow(a, b) {
   if (a == b || ((a " " b) in arrow)) return
   arrow[a " " b] = 1
@@ -125,23 +135,15 @@ function leads_to(at, goal, seen,    next_ones, n, i) {
   return 0
 }
 
-function check_circles(    m, part, seen, number, names, i) {
+function check_circles(    m, seen, kind, in_circle) {
   for (m in targets) {
     split("", seen)
     if (!leads_to(m, m, seen)) continue
-    split(m, part, "/")
-    number[part[1]]++
-    names[part[1]] = names[part[1]] " " m
+    kind = m ~ /\/$/ ? "folders" : "modules"
+    in_circle[kind] = in_circle[kind] " " m
   }
-  for (i = 1; i <= floors; i++) {
-    m = order[i]
-    if (number[m] + 0 == circles[m] + 0 || (number[m] + 0 < circles[m] && !own)) continue
-    if (number[m] + 0 < circles[m])
-      printf "check_floors: %d modules of src/%s include each other in circles now: write so in scripts/check_floors.sh\n",
-             number[m], m > "/dev/stderr"
-    else
-      printf "src/%s: these modules include each other in circles (at most %d may):%s\n",
-             m, circles[m], names[m] > "/dev/stderr"
+  for (kind in in_circle) {
+    printf "these %s of src/ include each other in circles:%s\n", kind, in_circle[kind] > "/dev/stderr"
     wrong++
   }
 }

@@ -8,7 +8,6 @@
 
 #include "base/cut_text.hpp"
 #include "base/printable.hpp"
-#include "frames/thrown_frames.hpp"
 #include "sojourn/detail/running.hpp"
 
 namespace sojourn::detail {
@@ -17,7 +16,6 @@ namespace {
 
 char words[512];
 bool reported_elsewhere = false;
-thrown_last thrown;
 
 void say(char* text) {
   make_printable(text);
@@ -33,9 +31,6 @@ void say(char* text) {
 }  // namespace
 
 const char* last_words() { return words; }
-
-void last_words_are_of(const thrown_frames& frames, bool instead) { thrown = {frames, instead}; }
-const thrown_last& thrown_last_words() { return thrown; }
 
 void last_words_are_reported(bool elsewhere) { reported_elsewhere = elsewhere; }
 

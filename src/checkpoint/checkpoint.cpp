@@ -20,7 +20,7 @@
 #include "base/saved_file.hpp"
 #include "fiber/call_below.hpp"
 #include "fiber/scheduler.hpp"
-#include "fiber/ticket_table.hpp"
+#include "fiber/ticket_waits.hpp"
 #include "fiber/timers.hpp"
 #include "memory/address_map.hpp"
 #include "memory/arena_extents.hpp"

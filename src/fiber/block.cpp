@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "fiber/cut.hpp"
+#include "fiber/fork_handler.hpp"
 #include "fiber/fork_links.hpp"
 #include "fiber/language_locks.hpp"
 #include "fiber/spare_stacks.hpp"

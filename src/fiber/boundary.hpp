@@ -5,11 +5,8 @@
 // cut_child; it is found by walking the frames (unwind_tables.hpp).
 #pragma once
 
-#include <unwind.h>
-
 #include <cstddef>
 #include <cstdint>
-#include <typeinfo>
 
 #include "frames/unwind_tables.hpp"
 #include "sojourn/detail/mark.hpp"
@@ -18,6 +15,7 @@
 namespace sojourn::detail {
 
 struct piece;
+struct fork_link;
 
 /// An open mark.
 struct boundary {
@@ -37,8 +35,9 @@ struct boundary {
   explicit operator bool() const { return at != 0; }
 };
 
-/// The boundary of a mark that lies in the older frame.
+/// The boundary of a mark that lies in the older frame, and of the fork that a link leads to.
 boundary boundary_of(mark* m);
+boundary boundary_of(fork_link* link);
 
 /// Goes through the open marks of one piece, the youngest first.
 class boundaries {
@@ -89,29 +88,6 @@ inline boundary youngest_fork(boundaries each) { return go_to_fork(each); }
 /// boundaries::end_of_next where the iteration has come to `b`.
 std::uint64_t end_of_outer(boundaries each, const boundary& b);
 
-/// The type of the object thrown, which lies behind `exception`. Null for an exception rethrown
-/// from a std::exception_ptr, and for one that C++ did not throw.
-const std::type_info* thrown_type(const _Unwind_Exception* exception);
-
-/// The state with which the older side of a mark in the tables goes on in its handler.
-struct handler_entry {
-  std::array<std::uint64_t, preserved_registers> registers;
-  std::uint64_t sp;
-  std::uint64_t landing;
-  std::uint64_t selector;
-  std::uint64_t how_cut = 0;  ///< cut_of_child (fork_links.hpp).
-};
-/// Separates the younger frames from the older ones at `b`, a mark in the tables: afterwards the
-/// younger frames hold no register values of the older side, and return to child_finish.
-handler_entry separate(const boundary& b);
-/// Goes on in that handler at once. `result`: the ticket of the child that was cut off, which the
-/// handler receives in the exception.
-[[noreturn]] void enter_handler(const handler_entry& entry, ticket_id result);
-/// Writes to `to` a context with which the scheduler can do the same later. The context belongs
-/// right below entry.sp.
-inline constexpr std::size_t handler_context_bytes = (preserved_registers + 6) * 8;
-void write_handler_context(void* to, const boundary& b, const handler_entry& entry,
-                           ticket_id result);
 /// True when all bytes of a suspended piece are in place, except perhaps those of such a context.
 bool frames_are_in_place(const piece* p);
 

@@ -2,6 +2,7 @@
 #include "fiber/call_below.hpp"
 
 #include "fiber/switch.hpp"
+#include "frames/walk.hpp"
 
 namespace sojourn::detail {
 
@@ -14,7 +15,7 @@ std::uint64_t word_at(std::uint64_t address) {
 }  // namespace
 
 // Reads what switch_*.S has saved at `sp`.
-call_context caller_of(const piece* p) {
+code_position caller_of(const piece* p) {
   std::uint64_t sp = p->sp;
   const std::uint64_t resume = word_at(sp);
   const auto is = [resume](const char& label) {
@@ -38,7 +39,7 @@ call_context caller_of(const piece* p) {
 }
 
 void call_below(const piece* p, void (*fn)(void*), void* argument) {
-  call_context caller = caller_of(p);
+  const code_position caller = caller_of(p);
   sojourn_call_as_if_from(&caller, fn, argument);
 }
 

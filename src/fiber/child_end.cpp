@@ -6,7 +6,7 @@
 
 #include <exception>
 
-#include "fiber/boundary.hpp"
+#include "fiber/fork_handler.hpp"
 #include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
 #include "sojourn/detail/thrown.hpp"

@@ -71,15 +71,15 @@ bool fork_site::child_was_cut() {
   return true;
 }
 
-const fork_link* link_of(const boundary& b, std::uint64_t sp) {
+const fork_link* link_of(std::uint64_t mark_at, std::uint64_t sp) {
 #if SOJOURN_FORK_LINKS
-  const auto* link = reinterpret_cast<const fork_link*>(b.at) - 1;
+  const auto* link = reinterpret_cast<const fork_link*>(mark_at) - 1;
   const auto* returns_to = reinterpret_cast<const std::uint64_t*>(link) - 1;
   if (reinterpret_cast<std::uint64_t>(returns_to) < sp) return nullptr;
   return *returns_to == reinterpret_cast<std::uint64_t>(sojourn_linked_child_returns) ? link
                                                                                       : nullptr;
 #else
-  (void)b, (void)sp;
+  (void)mark_at, (void)sp;
   return nullptr;
 #endif
 }

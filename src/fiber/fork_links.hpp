@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "fiber/boundary.hpp"
 #include "fiber/piece.hpp"
 #include "sojourn/detail/counts.hpp"
 #include "sojourn/detail/fork_site.hpp"
@@ -85,19 +84,10 @@ void note_cut(cut_of_child how);
 /// The link of the youngest fork of the running piece `p`, when that is known without a walk and is
 /// the youngest mark of all; else null. Requires: called below the frames of `p`.
 fork_link* youngest_link(const piece* p);
-/// The boundary of its fork.
-boundary boundary_of(fork_link* link);
-/// The link of the fork `b`, a mark in the tables, or null when it has none. Requires: the younger
-/// frames, from `sp` on, are in place.
-const fork_link* link_of(const boundary& b, std::uint64_t sp);
-/// The cut_of_child of a child that has blocked and was found by a walk. `by_tables`: the piece's
-/// forks_by_tables() then.
-inline cut_of_child cut_after_walk(const boundary& b, std::uint64_t sp, std::uint64_t by_tables) {
-  const fork_link* link = b.open == nullptr ? link_of(b, sp) : nullptr;
-  const bool in_vain = link != nullptr && link->by_tables() != by_tables;
-  return (b.end - sp) | (in_vain ? link_in_vain : 0);
-}
-/// boundaries::end_of_next for that fork, when that is known without a walk; else 0.
+/// The link of the fork whose mark, in the tables, is at `mark_at`; null when it has none.
+/// Requires: the younger frames, from `sp` on, are in place.
+const fork_link* link_of(std::uint64_t mark_at, std::uint64_t sp);
+/// boundaries::end_of_next for the fork of `link`, when that is known without a walk; else 0.
 std::uint64_t end_of_next(const piece* p, const fork_link* link);
 /// True when it is known that the running piece has no fork in the tables older than that.
 bool is_oldest(const fork_link* link);

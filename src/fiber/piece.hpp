@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pieces: parts of a stack, each with a descriptor that lies off the stack and says where the
-// bytes are. docs/internals/cutting.md tells how they are cut. At an address only one computation
+// bytes are. cut.hpp has how they are cut. At an address only one computation
 // can be in place, all others are images. A piece that runs is in place as a whole, and so are the
 // older frames it refers to. This floor knows nothing of messages.
 //
@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "fiber/boundary.hpp"
 #include "fiber/fp_control.hpp"
 #include "memory/stack_slots.hpp"
 #include "sojourn/detail/mark.hpp"
@@ -23,12 +22,6 @@
 #include "sojourn/detail/waiters.hpp"
 
 namespace sojourn::detail {
-
-/// The control bits of the older side of `b`, while the younger side has `now`. If the mark is in
-/// the tables these are `now`: its handler restores the older side's.
-inline fp_control fp_of_mark(const boundary& b, fp_control now) {
-  return b.open != nullptr ? fp_with_word(b.open->fp, now) : now;
-}
 
 inline constexpr int no_rank = -1;
 
@@ -174,6 +167,8 @@ inline void place(piece* p) {
 /// Makes an image of a piece that is wholly in place but in no slot's list. May be called on any
 /// stack.
 void make_image(piece* p);
+/// Has `p` own room for an image of all its bytes.
+void make_room_for_image(piece* p);
 /// Makes images of everything in place below `hi` in a slot.
 void clear_slot(std::uint32_t slot, std::uint64_t hi);
 /// Copies the bytes of `p`, wherever they are, to `to`.
@@ -184,49 +179,18 @@ std::byte* room_for(piece* p);
 /// Gives `p`, whose bytes arrived at `from`, its bytes there.
 void copy_in(piece* p, const std::byte* from);
 
-/// Cuts the suspended `older` at its open mark `b`: what is younger becomes a new piece whose
-/// result goes to a new ticket, which the mark or the older side's handler receives; so does
-/// `how_cut`, a cut_of_child (fork_links.hpp). Requires: the frames of `older` are in place. Takes
-/// constant time unless `older` has by-reference children, mutexes, or marks that have saved
-/// something.
-piece* cut(piece* older, const boundary& b, std::uint64_t how_cut = 0);
-/// The part of cut() that does not depend on where the state of `older` is kept, in its descriptor
-/// or in `running`: makes the new piece, whose youngest byte is at `sp`, and its ties. `outer`:
-/// end_of_outer, when the younger side refers to the older one. `holds`: before, the youngest hold
-/// of both sides; afterwards, that of the older side.
-piece* divide(piece* older, const boundary& b, std::uint64_t outer, std::uint64_t sp, hold*& holds);
-/// Gives the older side of `b`, a mark in the tables, a context that resumes it in its handler. The
-/// younger frames lie where the context belongs, so the context is made in the image.
-void give_handler_context(piece* older, const boundary& b, const handler_entry& entry,
-                          ticket_id result);
-/// True when the frames that the by-reference `child` uses are younger than its parent's open mark
-/// `b`. (The mark it began under may be gone: the frame that made it may have returned.)
-inline bool refers_below(const referrer* child, const boundary& b) {
-  return child->refers_under <= b.end;
-}
 /// Notes that `child` refers to frames of `parent`, and ends that.
 void add_referrer(piece* parent, referrer* child);
 void drop_referrer(referrer* child);
 /// From now on `to` refers to what `from` referred to.
 void hand_over_referrer(referrer* from, referrer* to);
 
-/// The first mark older than `b` in the chain of `p`, which begins at `youngest`; or null.
-inline mark* older_mark(const piece* p, const boundary& b, mark* youngest) {
-  mark* m = b.open != nullptr ? b.open->outer : youngest;
-  while (m != nullptr && reinterpret_cast<std::uint64_t>(m) <= b.at) m = m->outer;
-  return reinterpret_cast<std::uint64_t>(m) < p->hi ? m : nullptr;
-}
 /// Notes in `p` what the gate must know of its mark `m`, because marks cannot be read in an image.
 inline void note_mark(const mark& m, piece& p) {
   if ((m.events & mark::saved_exceptions) != 0) p.marks_hold_exceptions = true;
   if (method_depth(m) != 0) p.marks_hold_methods = true;
   if (m.kind == mark_kind::fork_pinned) p.has_pinned_fork = true;
 }
-/// How many methods were open where `b` was opened, counted from the next older mark.
-inline std::uint32_t methods_at(const boundary& b) {
-  return b.open != nullptr ? method_depth(*b.open) : 0;
-}
-
 /// Rules broken on purpose, for the tests that show each rule is needed. Zero outside tests.
 struct broken_rules {
   bool evict_before_run;      ///< Place without making images of what lies there.

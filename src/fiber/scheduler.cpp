@@ -8,10 +8,11 @@
 
 #include "base/check.hpp"
 #include "fiber/fork_links.hpp"
+#include "fiber/held_mutexes.hpp"
 #include "fiber/hooks.hpp"
 #include "fiber/spare_stacks.hpp"
 #include "fiber/stack_copy.hpp"
-#include "fiber/waiters.hpp"
+#include "frames/code_owner.hpp"
 #include "memory/runtime_resource.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/tasks.hpp"
@@ -145,7 +146,7 @@ struct entry {
 };
 
 /// Oldest frame of a stack. Its return goes to the scheduler, which then finds no action.
-void enter(void* e) {
+SOJOURN_CALLS_PROGRAM void enter(void* e) {
   confirm_switch();
   entry copy = *static_cast<entry*>(e);
   copy.fn(copy.context);
@@ -289,7 +290,7 @@ namespace {
   return run_on_spare(p, fn, context, pinned, scope, goes_on);
 }
 
-void run_task(void* context) {
+SOJOURN_CALLS_PROGRAM void run_task(void* context) {
   auto* t = static_cast<task*>(context);
   t->run(t);
 }

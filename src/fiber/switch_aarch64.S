@@ -13,7 +13,7 @@
    addresses signed (PAC): the keys differ between processes, and frames travel. SojournFlags.cmake
    compiles all of a program so, and the linker sees that this file asks for neither. */
 
-    .text
+    .section sojourn_calls_program, "ax", %progbits
 
 /* Leaves this stack for another.
      x0  where to save this stack pointer     x1  the other's     x2  the word it receives */

@@ -16,7 +16,7 @@
    the scheduler, which reloads them only on change. */
 
     .intel_syntax noprefix
-    .text
+    .section sojourn_calls_program, "ax", @progbits
 
 /* Leaves this stack for another.
      rdi  where to save this stack pointer     rsi  the other's     rax  the word it receives */

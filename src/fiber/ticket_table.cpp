@@ -11,10 +11,8 @@
 #include "base/copy_short.hpp"
 #include "base/saved_file.hpp"
 #include "fiber/hooks.hpp"
+#include "fiber/ready_queue.hpp"
 #include "fiber/result_memory.hpp"
-#include "fiber/scheduler.hpp"
-#include "fiber/timers.hpp"
-#include "fiber/wait_clock.hpp"
 #include "memory/address_map.hpp"
 #include "sojourn/detail/running.hpp"
 
@@ -200,101 +198,6 @@ std::byte* begin_to_fill(ticket* t, std::size_t bytes) {
   if (!there.stays || there.bytes != bytes) return nullptr;
   t->taken_by = taker::filled_memory;
   return static_cast<std::byte*>(there.into);
-}
-
-namespace {
-// For wake_to_stand_by: the ticket of the last wait that was not woken yet, or 0; and the ticket of
-// the wait that was woken last.
-ticket_id waited_for_last = 0;
-ticket_id stands_by = 0;
-}  // namespace
-
-bool wake_to_stand_by() {
-  ticket* t = find_ticket(std::exchange(waited_for_last, 0));
-  if (t == nullptr || t->waiter == nullptr || t->asked < 0 || !t->waiter->is_in_place()) {
-    return false;
-  }
-  t->waiter->waits = wait_cause::none;
-  make_ready(std::exchange(t->waiter, nullptr), resumed::anywhere);
-  stands_by = t->id;
-  return true;
-}
-
-void begin_wait(piece* left, void* awaited) {
-  auto* t = static_cast<ticket*>(awaited);
-  piece* waiter = t->waiter = block(left);
-  wait_times.begins(waiter);
-  waiter->waits = wait_cause::ticket;
-  waiter->waits_for = t->id;
-  if (waiter->waits_for != stands_by) waited_for_last = waiter->waits_for;
-}
-
-namespace {
-
-void* as_context(ticket_id id) { return reinterpret_cast<void*>(id); }
-ticket_id as_ticket(const void* context) { return reinterpret_cast<ticket_id>(context); }
-
-/// `notify` of a ticket that count_for has seen.
-void one_of_all(void* context) {
-  ticket* all = find_ticket(as_ticket(context));
-  if (all == nullptr) return;
-  const auto missing = reinterpret_cast<std::uintptr_t>(all->notify_context) - 1;
-  all->notify_context = reinterpret_cast<void*>(missing);
-  if (missing == 0) complete_ticket(all, nullptr, 0);
-}
-
-/// `notify` of a ticket that watch_for has seen.
-void first_of_several(void* context) {
-  ticket* first = find_ticket(as_ticket(context));
-  if (first == nullptr) return;
-  if (first->waiter != nullptr) cancel_timer(first->waiter);
-  complete_ticket(first, nullptr, 0);
-}
-
-}  // namespace
-
-void count_for(ticket* t, const ticket* all) {
-  t->notify = one_of_all;
-  t->notify_context = as_context(all->id);
-}
-
-void watch_for(ticket* t, const ticket* first) {
-  t->notify = first_of_several;
-  t->notify_context = as_context(first->id);
-}
-
-void stop_watching(ticket* t) {
-  if (t->notify == first_of_several) t->notify = nullptr;
-}
-
-ticket_id waits_for_several(const ticket& t) {
-  const bool waits = t.notify == one_of_all || t.notify == first_of_several;
-  return waits ? as_ticket(t.notify_context) : 0;
-}
-
-bool has_reader(const ticket& t) {
-  if (t.notify != first_of_several) return t.waiter != nullptr || t.notify != nullptr;
-  // A fiber that was woken to move has left its watch behind.
-  const ticket* first = find_ticket(as_ticket(t.notify_context));
-  return first != nullptr && first->waiter != nullptr;
-}
-
-void wait_for_first(ticket* first, std::uint64_t deadline_ns) {
-  struct wanted {
-    ticket* first;
-    std::uint64_t deadline_ns;
-  } of{first, deadline_ns};
-  leave_to_wait(
-      [](piece* left, void* context) {
-        const wanted copy = *static_cast<wanted*>(context);
-        begin_wait(left, copy.first);
-        set_timer(copy.first->waiter, copy.deadline_ns);
-      },
-      &of);
-}
-
-void stop_waiting(const piece* p) {
-  if (ticket* t = find_ticket(p->waits_for); t != nullptr) t->waiter = nullptr;
 }
 
 void save_tickets(file_writer& to, ticket_id (*sent_on_to)(const ticket& t),

@@ -6,14 +6,8 @@
 
 #include "base/check.hpp"
 #include "base/saved_file.hpp"
-#include "fiber/block.hpp"
-#include "fiber/scheduler.hpp"
-#include "fiber/ticket_table.hpp"
-#include "fiber/wait_clock.hpp"
-#include "fiber/waiters.hpp"
+#include "fiber/piece.hpp"
 #include "memory/address_map.hpp"
-#include "sojourn/clock.hpp"
-#include "sojourn/counters.hpp"
 
 namespace sojourn::detail {
 
@@ -86,12 +80,6 @@ void take_out(std::uint32_t place) {
   note_next();
 }
 
-bool lies_in_frames(const waiters* object) {
-  return addresses.in_stacks(reinterpret_cast<std::uint64_t>(object));
-}
-// How soon to try again to wake a piece that cannot be placed, because other ranks read its slot.
-constexpr std::uint64_t look_again_ns = 100'000;
-
 /// The old array is not given back: all old arrays together are no larger than the last.
 void grow() {
   std::uint32_t capacity = std::max<std::uint32_t>(2 * heap.capacity, 256);
@@ -127,32 +115,15 @@ std::uint64_t timer_of(const piece* p) {
   return p->timer == 0 ? never_ns : heap.at[p->timer].deadline_ns;
 }
 
-int wake_due(std::uint64_t now) {
-  int woken = 0;
-  if (alarm.at_ns <= now) {
-    alarm.at_ns = never_ns;
-    note_next();
-    alarm.ring();
-  }
-  while (heap.count != 0 && heap.at[1].deadline_ns <= now) {
-    piece* p = heap.at[1].who;
-    if (p->waits_on != nullptr && lies_in_frames(p->waits_on)) [[unlikely]] {
-      // The queue it waits in may lie in its own frames, which may have become an image meanwhile.
-      if (must_not_be_placed(p)) {
-        take_out(1);
-        set_timer(p, now + look_again_ns);
-        continue;
-      }
-      place(p);
-    }
-    take_out(1);
-    if (p->waits == wait_cause::ticket) stop_waiting(p);
-    p->waits = wait_cause::none;
-    if (p->waits_on != nullptr) drop_waiter(p);
-    make_ready(p, resumed::by_timer);
-    ++woken;
-  }
-  return woken;
+void ring_if_due(std::uint64_t now) {
+  if (alarm.at_ns > now) return;
+  alarm.at_ns = never_ns;
+  note_next();
+  alarm.ring();
+}
+
+piece* first_due(std::uint64_t now) {
+  return heap.count != 0 && heap.at[1].deadline_ns <= now ? heap.at[1].who : nullptr;
 }
 
 void save_timers(file_writer& to) {
@@ -170,24 +141,5 @@ void load_timers(file_reader& from) {
 }
 
 std::size_t timers_set() { return heap.count; }
-
-void sleep_until_ns(std::uint64_t deadline_ns) {
-  if (now_ns() >= deadline_ns) {
-    give_turn();
-    return;
-  }
-  do {
-    // A fiber that was woken early may be on another rank by now, whose clock is the same.
-    leave_to_wait(
-        [](piece* left, void* context) {
-          std::uint64_t deadline = *static_cast<std::uint64_t*>(context);
-          piece* sleeper = block(left);
-          wait_times.begins(sleeper);
-          sleeper->waits = wait_cause::timer;
-          set_timer(sleeper, deadline);
-        },
-        &deadline_ns);
-  } while (now_ns() < deadline_ns);
-}
 
 }  // namespace sojourn::detail

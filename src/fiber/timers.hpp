@@ -27,12 +27,14 @@ bool cancel_timer(piece* p);
 /// When the timer of `p` is due, or never_ns when it has none.
 std::uint64_t timer_of(const piece* p);
 
-/// Makes all pieces ready whose time is `now` or before; returns how many.
-int wake_due(std::uint64_t now);
+/// The piece whose timer is due first, when that is at `now` or before; else null.
+piece* first_due(std::uint64_t now);
 
-/// Has wake_due() call `ring` once at `at_ns` or later. There is one such alarm in a rank: setting
-/// it again replaces it.
+/// Has wake_due() (sleep.hpp) call `ring` once at `at_ns` or later. There is one such alarm in a
+/// rank: setting it again replaces it.
 void set_alarm(std::uint64_t at_ns, void (*ring)());
+/// Calls it if its time is `now` or before.
+void ring_if_due(std::uint64_t now);
 
 /// Writes all timers; and, in the run that goes on from there, sets them as they were.
 void save_timers(file_writer& to);

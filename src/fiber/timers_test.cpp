@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/timers.hpp"
+#include "fiber/sleep.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,10 +6,10 @@
 
 #include "base/check.hpp"
 #include "fiber/block.hpp"
+#include "fiber/held_mutexes.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/timers.hpp"
 #include "fiber/wait_clock.hpp"
-#include "memory/runtime_resource.hpp"
 #include "sojourn/sync.hpp"
 
 // The linker's names for the bounds of the executable: its variables lie between them.
@@ -59,19 +59,6 @@ namespace {
 unsigned long long number(const void* p) {
   return static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(p));
 }
-
-/// What fibers that have ended have left locked: other fibers of the rank may unlock it.
-mutex_state* of_ended = nullptr;
-
-/// The link to `m` in a list, or null.
-mutex_state** link_to(mutex_state** first, const mutex_state* m) {
-  for (mutex_state** link = first; *link != nullptr; link = &(*link)->before) {
-    if (*link == m) return link;
-  }
-  return nullptr;
-}
-/// In that of what the running fiber holds.
-mutex_state** link_to(const mutex_state* m) { return link_to(&running.mutexes, m); }
 
 /// True when the running fiber would wait for itself if it waited for `m`. If frames older than its
 /// youngest fork hold `m`, it would not: these go on, and may unlock `m`.
@@ -124,53 +111,6 @@ void drop_waiter(piece* p) {
   for (piece* q = queue.first; q != p; q = q->next_ready) before = q;
   (before == nullptr ? queue.first : before->next_ready) = p->next_ready;
   if (queue.last == p) queue.last = before;
-}
-
-shared_lock* new_shared_lock(std::uint64_t object, std::uint64_t code) {
-  return ::new (runtime_resource()->allocate(sizeof(shared_lock))) shared_lock(object, code);
-}
-
-void free_shared_lock(shared_lock* lock) {
-  runtime_resource()->deallocate(lock, sizeof(shared_lock));
-}
-
-void begin_hold(shared_lock* lock) {
-  // What other fibers have unlocked meanwhile.
-  while (running.mutexes != nullptr && !running.mutexes->locked)
-    free_shared_lock(
-        static_cast<shared_lock*>(std::exchange(running.mutexes, running.mutexes->before)));
-  lock->locked = true;
-  lock->under = youngest_mark();
-  lock->before = running.mutexes;
-  running.mutexes = lock;
-}
-
-void end_hold(shared_lock* lock) {
-  lock->locked = false;
-  mutex_state** link = link_to(&running.mutexes, lock);
-  if (link == nullptr) link = link_to(&of_ended, lock);
-  // Else it is in the list of a suspended fiber, which may be out of place.
-  if (link == nullptr) return;
-  *link = lock->before;
-  free_shared_lock(lock);
-}
-
-const mutex_state* held_by_ended() { return of_ended; }
-
-void ended_with_mutexes() {
-  for (mutex_state* m = std::exchange(running.mutexes, nullptr); m != nullptr;) {
-    if (m->kind == waits_at::mutex) {
-      die("a fiber has ended while it held a sojourn::mutex (0x%llx), which nobody can unlock any "
-          "more: unlock it first, or use std::lock_guard",
-          number(m));
-    }
-    auto* lock = static_cast<shared_lock*>(std::exchange(m, m->before));
-    if (!lock->locked) {
-      free_shared_lock(lock);
-    } else {
-      lock->before = std::exchange(of_ended, lock);
-    }
-  }
 }
 
 void destroyed_in_use(const waiters& object) {

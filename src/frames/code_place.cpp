@@ -5,27 +5,13 @@
 #include <string_view>
 #include <utility>
 
-#include "base/checked.hpp"
+#include "frames/code_owner.hpp"
 #include "frames/debug_info.hpp"
+#include "frames/function_name.hpp"
 
 namespace sojourn::detail {
 
 namespace {
-
-bool begins(std::string_view text, std::string_view with) { return text.rfind(with, 0) == 0; }
-
-/// Inlined functions often have no namespace in debug information: those of the runtime are known
-/// by their files.
-bool is_runtime_file(std::string_view file) {
-  constexpr std::string_view here = __FILE__;
-  constexpr std::string_view sources = here.substr(0, here.rfind("frames/"));
-  // Where paths are mapped to relative ones, the folder of the compilation comes first.
-  const std::size_t mapped = file.find("/./");
-  return begins(file, sources) ||
-         (mapped != file.npos && begins(file.substr(mapped + 1), sources)) ||
-         file.find("include/sojourn/") != file.npos || begins(file, "/usr/include/") ||
-         begins(file, "/usr/lib/");
-}
 
 /// True for names that debug information gives to the functions of lambdas; with -g1 those lack the
 /// enclosing function.
@@ -64,89 +50,12 @@ std::vector<source_frame> describe(const std::string& program, const symbol_tabl
   return kept;
 }
 
-constexpr std::string_view operator_call = "operator()";
-
-/// Where the bracket at `open` is closed; text.size() when it is not.
-std::size_t closing(std::string_view text, std::size_t open) {
-  int depth = 0;
-  for (std::size_t i = open; i < text.size(); ++i) {
-    char c = text[i];
-    if (c == '(' || c == '<' || c == '{' || c == '[') ++depth;
-    // "->" in a template argument closes nothing.
-    if (c == ')' || (c == '>' && text[i - 1] != '-') || c == '}' || c == ']') --depth;
-    if (depth == 0) return i;
-  }
-  return text.size();
-}
-
-/// Without template arguments, parameters, result and what follows: "ns::type::name", with a
-/// lambda as "{lambda}".
-std::string plain_name(std::string_view text) {
-  std::string name;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (begins(text.substr(i), "operator") && (name.empty() || name.back() == ':')) {
-      // An operator's name may hold brackets: take all up to the one that opens the parameters.
-      std::size_t end =
-          begins(text.substr(i), operator_call) ? i + operator_call.size() : text.find('(', i + 8);
-      end = std::min(end, text.size());
-      name += text.substr(i, end - i);
-      i = end - 1;
-    } else if (begins(text.substr(i), "(anonymous namespace)")) {
-      name += "(anonymous)";
-      i += std::string_view("(anonymous namespace)").size() - 1;
-    } else if (begins(text.substr(i), "{lambda") || begins(text.substr(i), "<lambda")) {
-      name += "{lambda}";
-      i = closing(text, i);
-    } else if (begins(text.substr(i), "$_")) {
-      // A lambda, as clang names it.
-      name += "{lambda}";
-      i = std::min(text.find_first_not_of("0123456789", i + 2), text.size()) - 1;
-    } else if (text[i] == '<' || text[i] == '[') {
-      i = closing(text, i);
-    } else if (text[i] == '(') {
-      i = closing(text, i);
-      // These are the function's own parameters, unless the name of something inside it follows.
-      std::size_t next = text.find("::", i);
-      if (next == std::string_view::npos) break;
-      std::string_view between = text.substr(i + 1, next - i - 1);
-      if (between.find_first_not_of(" const&") != std::string_view::npos) break;
-      i = next - 1;
-    } else if (text[i] == ' ') {
-      name.clear();  // what stood before was the result
-    } else {
-      name += text[i];
-    }
-  }
-  return name;
-}
-
-std::string without(std::string text, std::string_view part) {
-  for (std::size_t at; (at = text.find(part)) != std::string::npos;) text.erase(at, part.size());
-  return text;
-}
-
 }  // namespace
 
 std::string text_of(const code_place& place) {
   std::string text = "`" + place.function + "`";
   if (place.line > 0) text += " (" + place.file + ":" + std::to_string(place.line) + ")";
   return text;
-}
-
-std::string short_name(const std::string& function) {
-  std::string name = plain_name(function);
-  for (std::string_view runtime : {"sojourn::", "sojourn_", "std::", "__gnu_cxx::", "__", "_Unwind",
-                                   "_start", "start_thread", "clone", "decltype"}) {
-    if (begins(name, runtime)) return "";
-  }
-  constexpr std::string_view lambda = "::{lambda}";
-  if (std::size_t at = name.find(lambda); at != std::string::npos) {
-    std::string outer = without(name.substr(0, at), "(anonymous)::");
-    // The body of run() is shown as main. Other lambdas may stand in it.
-    bool is_body = outer == "main" && name.find(lambda, at + 1) == std::string::npos;
-    return is_body ? outer : "a lambda in " + outer;
-  }
-  return without(name, "(anonymous)::");
 }
 
 code_places::code_places(std::string program) : program_(std::move(program)), symbols_(program_) {}

@@ -20,11 +20,6 @@ struct code_place {
 /// "`lookup` (btree.cpp:12)", or without the line when that is not known.
 std::string text_of(const code_place& place);
 
-/// `function`, demangled, without result, parameters and template arguments; "" for functions of
-/// the runtime, of the standard library and of the C library's start. A lambda is named after the
-/// function it stands in.
-std::string short_name(const std::string& function);
-
 /// The functions of one program, by the addresses on its stacks. Keeps what it has looked up.
 class code_places {
  public:

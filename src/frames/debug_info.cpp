@@ -5,8 +5,8 @@
 #include <memory>
 #include <mutex>
 
-#include "base/checked.hpp"
 #include "base/loaded_libraries.hpp"
+#include "frames/code_owner.hpp"
 #include "frames/symbols.hpp"
 
 #if __has_include(<elfutils/libdw.h>)
@@ -357,7 +357,7 @@ class debug_info {
   bool is_of_library(position& at, std::size_t scope) const {
     while (dw_.tag(&at.scopes[scope]) == DW_TAG_lexical_block && scope > 0) --scope;
     return dw_.tag(&at.scopes[scope]) == DW_TAG_inlined_subroutine &&
-           is_library_function(name_of(at.scopes[scope]));
+           owner_of_name(name_of(at.scopes[scope])) != code_owner::program;
   }
 
   /// The type of a variable or member, without const, volatile, _Atomic and typedefs.

@@ -1,40 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frames/source_place.hpp"
 
-#include <string_view>
 #include <unordered_map>
 
 #include "base/check.hpp"
+#include "frames/code_owner.hpp"
 #include "frames/debug_info.hpp"
+#include "frames/stack_frames.hpp"
 #include "frames/symbols.hpp"
-#include "frames/user_frames.hpp"
 
-// The linker defines these: where the code of the program lies.
-extern "C" const char __executable_start;
-extern "C" const char etext;
-
-namespace sojourn::detail::pages {
+namespace sojourn::detail {
 
 namespace {
-
-bool is_in_executable(std::uint64_t code) {
-  return code >= reinterpret_cast<std::uint64_t>(&__executable_start) &&
-         code < reinterpret_cast<std::uint64_t>(&etext);
-}
-
-/// Of the standard library or the runtime. Templates are named with their result before them.
-bool is_library(const std::string& function) {
-  std::string_view name(function);
-  name = name.substr(0, name.find_first_of("(<"));
-  name = name.substr(name.find_last_of(' ') + 1);
-  return name.starts_with("std::") || name.starts_with("sojourn::") ||
-         name.starts_with("__gnu_cxx::");
-}
 
 /// Of the innermost function there that is the program's own; "" when no line is known.
 std::string line_at(std::uint64_t code) {
   for (const source_frame& f : describe_address("/proc/self/exe", code))
-    if (!is_library(f.function) && f.line != 0)
+    if (owner_of_name(f.function) == code_owner::program && f.line != 0)
       return format("%s:%d", f.file.substr(f.file.find_last_of('/') + 1).c_str(), f.line);
   return "";
 }
@@ -43,14 +25,14 @@ std::string line_at(std::uint64_t code) {
 const std::string& known_line(std::uint64_t code) {
   static std::unordered_map<std::uint64_t, std::string> known;
   const auto [at, is_new] = known.try_emplace(code);
-  if (is_new && is_in_executable(code)) at->second = line_at(code);
+  if (is_new && is_in_program(code)) at->second = line_at(code);
   return at->second;
 }
 
 }  // namespace
 
 std::uint64_t code_in_program(std::uint64_t code, std::uint64_t hi) {
-  if (is_in_executable(code)) return code;
+  if (is_in_program(code)) return code;
   const std::uint64_t caller = calling_code(hi);
   return caller != 0 ? caller : code;
 }
@@ -69,4 +51,4 @@ std::string source_place(std::uint64_t code) {
   return line.empty() ? symbolise(code) : line;
 }
 
-}  // namespace sojourn::detail::pages
+}  // namespace sojourn::detail

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names for places in the program's code, in the report of shared memory.
+// Places in the program's code, as "btree.cpp:12".
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-namespace sojourn::detail::pages {
+namespace sojourn::detail {
 
 /// `code`, where the program's file has it. Else calling_code(hi), or `code`.
 std::uint64_t code_in_program(std::uint64_t code, std::uint64_t hi);
@@ -18,4 +18,4 @@ std::uint64_t calling_code(std::uint64_t hi);
 /// else a function's name. "" of 0. Remembers its answers. Allocates.
 std::string source_place(std::uint64_t code);
 
-}  // namespace sojourn::detail::pages
+}  // namespace sojourn::detail

@@ -7,9 +7,7 @@
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
-#include <unwind.h>
 
 #include <atomic>
 #include <cstdio>
@@ -23,11 +21,11 @@
 #include "base/faults.hpp"
 #include "base/owned_signals.hpp"
 #include "base/printable.hpp"
-#include "fiber/call_below.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
 #include "frames/symbols.hpp"
 #include "frames/thrown_frames.hpp"
+#include "frames/walk.hpp"
 #include "job/stack_text.hpp"
 #include "memory/stack_slots.hpp"
 #include "migrate/scan/checked_scan.hpp"
@@ -63,53 +61,13 @@ std::atomic<bool> worker_ended;
 pthread_t worker;
 pid_t sender_outside;  ///< Process that sent the signal which was passed on to the worker.
 
-struct walk {
-  std::uint64_t fault;  ///< Code that the signal hit; younger frames are the handler's.
-  std::uint64_t stop;   ///< Frames from here on are not on this rank.
-  bool started;
-  bool fault_is_call;  ///< `fault` is the address after a call.
-};
-
-_Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
-  auto* w = static_cast<walk*>(argument);
-  int is_interrupted = 0;
-  std::uint64_t address = _Unwind_GetIPInfo(context, &is_interrupted);
-  if (address == 0) return _URC_END_OF_STACK;
-  if (!w->started && address != w->fault) return _URC_NO_REASON;
-  // The address after a call may belong to the next line or function. A frame that waited for a
-  // page was at no call.
-  const bool is_call = w->started ? is_interrupted == 0 : w->fault_is_call;
-  std::uint64_t code = is_call ? address - 1 : address;
-  w->started = true;
-  if (record->frame_count < crash_frames_max) record->frames[record->frame_count++] = code;
-  record->oldest[record->frames_in_all % crash_oldest_max] = code;
-  if (++record->frames_in_all == crash_walk_max) return _URC_END_OF_STACK;
-  // What is called the canonical frame address here is the younger end of the frame.
-  return w->stop != 0 && _Unwind_GetCFA(context) >= w->stop ? _URC_END_OF_STACK : _URC_NO_REASON;
+/// Adds a frame to the record. `stop`: frames from there on are not on this rank.
+bool note_frame(const walked_frame& frame, void* stop) {
+  if (record->frame_count < crash_frames_max) record->frames[record->frame_count++] = frame.code;
+  record->oldest[record->frames_in_all % crash_oldest_max] = frame.code;
+  return ++record->frames_in_all < crash_walk_max && frame.low < *static_cast<std::uint64_t*>(stop);
 }
-
-void walk_stack(void* w) { _Unwind_Backtrace(visit, w); }
-
-/// What a signal interrupted.
-struct registers {
-  std::uint64_t pc;
-  call_context caller;  ///< When a function has just been called.
-};
-
-registers registers_of(const void* context, bool just_called) {
-  const auto& m = static_cast<const ucontext_t*>(context)->uc_mcontext;
-  registers r{};
-#if defined(__x86_64__)
-  auto value = [&m](int number) { return static_cast<std::uint64_t>(m.gregs[number]); };
-  r.pc = value(REG_RIP);
-  std::uint64_t sp = value(REG_RSP);
-  if (just_called) r.caller = {*reinterpret_cast<std::uint64_t*>(sp), sp + 8, value(REG_RBP)};
-#elif defined(__aarch64__)
-  r.pc = m.pc;
-  if (just_called) r.caller = {m.regs[30], m.sp, m.regs[29]};
-#endif
-  return r;
-}
+constexpr std::uint64_t no_stop = ~std::uint64_t{0};
 
 /// Fills in who began what runs.
 void note_origin() {
@@ -258,10 +216,10 @@ void note_early_exit(int status, void*) {
       "exit(%d) was called in the middle of the job: return from the body of run() instead",
       status);
   note_origin();
-  walk w{0, 0, true, false};
-  if (piece* p = running_piece()) w.stop = p->hi;
+  std::uint64_t stop = no_stop;
+  if (piece* p = running_piece()) stop = p->hi;
   record->written.store(1, std::memory_order_release);
-  _Unwind_Backtrace(visit, &w);
+  walk_frames({}, note_frame, &stop);
 }
 
 /// A signal from outside comes to any thread, as a rule to the first, which only waits for the
@@ -295,13 +253,13 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     bool has_address = info->si_code > 0 && info->si_code != SI_KERNEL;
     record->address =
         has_address ? reinterpret_cast<std::uint64_t>(info->si_addr) : crash_record::no_address;
-    registers at = registers_of(context, false);
+    const code_position at = interrupted_at(context);
     bool calls = signal == SIGSEGV && has_address && record->address == at.pc;
     piece* running = on_worker ? running_piece() : nullptr;
     if (signal == SIGABRT) note_thrown();
     if (on_worker && record->is_of_thrown == 0) note_origin();
-    walk w{at.pc, 0, false, false};
-    if (running != nullptr) w.stop = running->hi - 16;  // checked mode: see frames_below
+    std::uint64_t stop = no_stop;
+    if (running != nullptr) stop = running->hi - 16;  // checked mode: see frames_below
     describe(signal, info, access_of(context) == fault_access::write, running, calls);
     // Stored before the walk, which may fault again. The launcher reads the frames after this
     // process is gone.
@@ -312,12 +270,9 @@ void on_signal(int signal, siginfo_t* info, void* context) {
       // No unwinder can begin where no code is, but the return address is where every call leaves
       // it.
       record->frames[record->frame_count++] = record->oldest[record->frames_in_all++] = at.pc;
-      at = registers_of(context, true);
-      w.fault = at.caller.pc;
-      w.fault_is_call = true;
-      sojourn_call_as_if_from(&at.caller, walk_stack, &w);
+      (void)walk_frames_from(caller_of_interrupted(context), note_frame, &stop);
     } else {
-      walk_stack(&w);
+      walk_frames({at.pc}, note_frame, &stop);
     }
     if (alone) say_alone(signal);
   } else if (expected != thread) {

@@ -39,8 +39,10 @@
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
 #include "fiber/ticket_table.hpp"
+#include "frames/code_owner.hpp"
+#include "frames/function_name.hpp"
+#include "frames/stack_frames.hpp"
 #include "frames/symbols.hpp"
-#include "frames/user_frames.hpp"
 #include "job/cores.hpp"
 #include "job/crash.hpp"
 #include "job/run_rank.hpp"
@@ -56,10 +58,13 @@
 #include "message/programs.hpp"
 #include "migrate/fingerprint.hpp"
 #include "migrate/reading.hpp"
+#include "migrate/scan/scan.hpp"
 #include "migrate/scan/stale_report.hpp"
 #include "migrate/ship.hpp"
 #include "migrate/steal.hpp"
 #include "migrate/thread/balance.hpp"
+#include "migrate/thread/threads.hpp"
+#include "migrate/thread/xthreads.hpp"
 #include "object/records.hpp"
 #include "object/sites.hpp"
 #include "observe/hang_report.hpp"
@@ -373,7 +378,7 @@ void wait_for_quiet() {
 }
 
 /// Catches nothing: the stack of an exception that nobody catches is then there to be reported.
-void main_fiber(void*) {
+SOJOURN_CALLS_PROGRAM void main_fiber(void*) {
   self.status = self.body(self.context);
   if (in_forked_child()) {
     std::fflush(nullptr);
@@ -562,7 +567,12 @@ void live() {
   attach_kept();
   attach_names();
   attach_stop();
-  attach_migration();
+  attach_scan();
+  attach_ship();
+  attach_reading();
+  attach_threads();
+  attach_xthreads();
+  attach_balance();
   attach_shared_memory();
   attach_sites();
   attach_records();

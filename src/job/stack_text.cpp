@@ -9,7 +9,9 @@
 #include <iterator>
 #include <vector>
 
+#include "frames/code_owner.hpp"
 #include "frames/debug_info.hpp"
+#include "frames/function_name.hpp"
 #include "frames/symbols.hpp"
 
 namespace sojourn::detail {
@@ -24,14 +26,9 @@ constexpr const char* in_library = "in a shared library";
 bool is_plumbing(const std::string& function) {
   auto has = [&](const char* part) { return function.find(part) != std::string::npos; };
   auto starts = [&](const char* part) { return function.rfind(part, 0) == 0; };
-  // The template's arguments may name the user's functions, so only what stands before them counts,
-  // which may begin with the type of the result.
-  std::size_t own = function.find("sojourn::");
-  std::size_t arguments = function.find_first_of("<(");
-  return (own != std::string::npos && own < arguments) || starts("sojourn_") ||
-         starts("sojourn::") || has("std::__invoke") || has("std::__apply_impl") ||
-         starts("std::apply<") || has(" std::apply<") || has("::_FUN(") || has("::__invoke(") ||
-         function == "_FUN";
+  return owner_of_name(function) == code_owner::runtime || has("std::__invoke") ||
+         has("std::__apply_impl") || starts("std::apply<") || has(" std::apply<") ||
+         has("::_FUN(") || has("::__invoke(") || function == "_FUN";
 }
 
 /// True for what a failing program calls between the failure and its end.
@@ -41,8 +38,7 @@ bool is_way_out(const std::string& function) {
         "__cxxabiv1::__terminate", "std::terminate", "__cxa_throw", "__cxa_rethrow",
         "__gxx_personality_v0", "__cxa_call_terminate", "_Unwind_", "std::rethrow_exception",
         "note_early_exit", "sojourn::detail::type_of_thrown_past::__do_catch", "note_passing",
-        "get_adjusted_ptr", "child_throws", "sojourn_child_personality", "std::__throw_",
-        "sojourn::detail::(anonymous namespace)::visit"}) {
+        "get_adjusted_ptr", "child_throws", "sojourn_child_personality", "std::__throw_"}) {
     if (function.rfind(name, 0) == 0 ||
         function.rfind(std::string("sojourn::detail::(anonymous namespace)::") + name, 0) == 0) {
       return true;
@@ -99,27 +95,6 @@ std::string frame_text(std::size_t number, std::uint64_t address,
     text += f->inlined && f != shown.back() ? " (inlined)\n" : "\n";
   }
   return text;
-}
-
-/// The callable in the name of a template that runs it: "…callable_request<FN, …>::run(…)".
-std::string callable_in(const std::string& function) {
-  for (const char* start : {"callable_request<", "method_request<", "thread_request<"}) {
-    std::size_t at = function.find(start);
-    if (at == std::string::npos) continue;
-    at += std::strlen(start);
-    int depth = 0;
-    for (std::size_t i = at; i < function.size(); ++i) {
-      char c = function[i];
-      if (depth == 0 && (c == ',' || c == '>')) {
-        std::string name = function.substr(at, i - at);
-        // A type of functions is not the function's name.
-        return name.find("(*)") == std::string::npos ? name : "";
-      }
-      if (c == '<' || c == '(' || c == '{') ++depth;
-      if (c == '>' || c == ')' || c == '}') --depth;
-    }
-  }
-  return "";
 }
 
 std::string rank_text(std::int32_t rank_plus_one) {

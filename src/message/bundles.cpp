@@ -10,8 +10,10 @@
 #include "fiber/block.hpp"
 #include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
+#include "frames/code_owner.hpp"
 #include "memory/address_map.hpp"
 #include "memory/runtime_resource.hpp"
+#include "message/bundle_table.hpp"
 #include "message/dispatcher_state.hpp"
 #include "message/losses.hpp"
 #include "message/outbound.hpp"
@@ -26,7 +28,6 @@ namespace sojourn::detail {
 open_run* open_runs = nullptr;
 unsigned open_run_count = 0;
 opened_bundle opened{};
-std::size_t bundles_waiting = 0;
 
 namespace {
 
@@ -35,42 +36,11 @@ constexpr std::size_t bytes_max = std::size_t{1} << 20;
 // A busy rank reads the clock, to find old bundles, once in this many rounds; a power of two.
 constexpr unsigned looks_at_the_clock = 16;
 
-/// Precedes the payloads of a run: calls of one function, one after the other.
-struct run_header {
-  std::uint32_t handler;
-  std::uint32_t count;
-};
-
 std::vector<const bundled_function*>& functions() {
   static std::vector<const bundled_function*> table;  // filled before main, in any order
   return table;
 }
 
-/// The calls that wait to go to one rank. What inlined code needs of it is in `open`.
-struct bundle {
-  open_run* open = nullptr;
-  std::byte* first = nullptr;
-  std::byte* end = nullptr;  ///< End of the room for runs.
-  std::size_t memory = 0;    ///< Bytes from `first` on.
-  std::byte* run = nullptr;  ///< The header of the last run.
-  scope_ticket weight{};     ///< For the scope that all its calls count in.
-  std::uint64_t since = 0;   ///< now_ns() when its first call was made.
-
-  bool is_empty() const { return open->next == first; }
-  std::size_t bytes() const { return static_cast<std::size_t>(open->next - first); }
-  std::size_t room() const { return static_cast<std::size_t>(end - open->next); }
-  void close_run() {
-    if (open->called == nullptr) return;
-    const auto payloads = static_cast<std::size_t>(open->next - run) - sizeof(run_header);
-    const std::size_t count = payloads / open->called->stride;
-    const run_header header{open->called->handler, static_cast<std::uint32_t>(count)};
-    std::memcpy(run, &header, sizeof header);
-    counts.calls_bundled += header.count;
-    open->called = nullptr;
-  }
-};
-
-bundle* bundles;        // one for each rank
 unsigned bundling = 0;  // how many callers have asked for it
 aggregation chosen;
 
@@ -110,16 +80,11 @@ void make_room(bundle& b) {
   b.end = b.first + b.memory - (b.open->scope != nullptr ? sizeof(scope_ticket) : 0);
 }
 
-/// The bundle has been sent, or is not wanted any more.
-void empty(bundle& b, int to) {
-  b.open->next = b.first;
-  --bundles_waiting;
-  hold_back(to, false);
-  if (b.open->scope != nullptr) on_fiber.scope.left(b.open->scope);
-}
-
 void handle_bundle(request& message);
-const std::uint16_t bundle_handler = register_request_handler(handle_bundle, false);
+const bool has_number = [] {
+  bundle_handler = register_request_handler(handle_bundle, false);
+  return true;
+}();
 
 // Where the bundle that is being run ends, and what runs the calls of its current run.
 const std::byte* bundle_end;
@@ -132,7 +97,7 @@ bundled_handler run_of_calls;
 
 /// Runs calls to the end of the bundle, or until one has blocked and another stack has taken over
 /// the rest.
-void go_through(request& message) {
+SOJOURN_CALLS_PROGRAM void go_through(request& message) {
   const std::uint64_t mine = opened.reader;
   while (opened.next != bundle_end) {
     if (opened.next == opened.run_end) {
@@ -191,8 +156,7 @@ bool begin_bundle(bundle& b, int to, void* scope) {
   make_room(b);
   b.weight = weight;
   b.since = now_ns();
-  ++bundles_waiting;
-  hold_back(to, true);
+  begin_to_hold_back(to);
   return true;
 }
 
@@ -241,42 +205,6 @@ bool is_bundle(request_handler handler) { return handler == handle_bundle; }
 void rest_of_bundle(request& message) {
   ++opened.reader;
   go_through(message);
-}
-
-std::size_t bundle_bytes(int to) {
-  const bundle& b = bundles[to];
-  if (b.is_empty()) return 0;
-  return b.bytes() + (b.open->scope != nullptr ? sizeof(scope_ticket) : 0);
-}
-
-bool try_send_bundle(int to) {
-  if (bundles == nullptr) return true;
-  bundle& b = bundles[to];
-  if (b.is_empty()) return true;
-  if (is_lost(to)) {
-    b.open->called = nullptr;
-    empty(b, to);
-    return true;
-  }
-  std::byte* room = try_reserve_bundle(to, bundle_bytes(to));
-  if (room == nullptr) return false;
-  b.close_run();
-  const bool in_scope = b.open->scope != nullptr;
-  std::memcpy(room, b.first, b.bytes());
-  if (in_scope) std::memcpy(room + b.bytes(), &b.weight, sizeof b.weight);
-  if (to != job.me) {
-    ++counts.requests_sent;
-    counts.request_bytes += bundle_bytes(to) + header_bytes;
-  }
-  ++counts.bundles_sent;
-  commit_bundle(to, static_cast<runtime_message>(bundle_handler),
-                in_scope ? flag_scope : std::uint16_t{0});
-  empty(b, to);
-  return true;
-}
-
-void send_bundle(int to) {
-  while (!try_send_bundle(to)) wait_for_room(to, bundle_bytes(to));
 }
 
 int send_due_bundles(bool idle) {

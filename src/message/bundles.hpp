@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bundles of calls (detail/bundle.hpp), one to each rank, as the dispatcher sees them.
+// Making bundles of calls (detail/bundle.hpp), and running those that arrive.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,9 @@
 
 namespace sojourn::detail {
 
-/// How many bundles hold calls.
-extern std::size_t bundles_waiting;
-
 /// Throws sojourn::error when SOJOURN_AGGREGATE says nothing that is known.
 void attach_bundles();
 
-/// Sends what is bundled for `to`, if anything is. False when there is no room. Any stack.
-bool try_send_bundle(int to);
-/// The same, but suspends until there is room.
-void send_bundle(int to);
-/// Bytes that the bundle for `to` needs; 0 when there is none.
-std::size_t bundle_bytes(int to);
 /// Sends the old bundles, or all when the rank is idle; returns how many. Scheduler's stack.
 int send_due_bundles(bool idle);
 

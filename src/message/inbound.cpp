@@ -7,13 +7,16 @@
 #include <vector>
 
 #include "base/check.hpp"
-#include "base/checked.hpp"
+#include "fiber/held_mutexes.hpp"
 #include "fiber/hooks.hpp"
 #include "fiber/piece.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/waiters.hpp"
-#include "frames/user_frames.hpp"
+#include "frames/code_owner.hpp"
+#include "frames/function_name.hpp"
+#include "frames/stack_frames.hpp"
 #include "memory/address_map.hpp"
+#include "message/bundle_table.hpp"
 #include "message/bundles.hpp"
 #include "message/dispatcher_state.hpp"
 #include "message/message_reader.hpp"
@@ -45,12 +48,12 @@ struct handler_call {
   request message;
 };
 
-void run_user_handler(void* context) {
+SOJOURN_CALLS_PROGRAM void run_user_handler(void* context) {
   auto* call = static_cast<handler_call*>(context);
   call->run(call->message);
 }
 
-void run_rest_of_bundle(void* context) {
+SOJOURN_CALLS_PROGRAM void run_rest_of_bundle(void* context) {
   rest_of_bundle(static_cast<handler_call*>(context)->message);
 }
 

@@ -8,12 +8,13 @@
 #include "base/check.hpp"
 #include "base/copy_short.hpp"
 #include "fiber/block.hpp"
+#include "fiber/hooks.hpp"
 #include "fiber/ready_queue.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "fiber/wait_clock.hpp"
 #include "memory/address_map.hpp"
-#include "message/bundles.hpp"
+#include "message/bundle_table.hpp"
 #include "message/dispatcher_state.hpp"
 #include "message/losses.hpp"
 #include "message/programs.hpp"
@@ -419,22 +420,59 @@ ticket_id open_answer(int rank) {
   return open_ticket(rank)->id;
 }
 
-std::byte* try_reserve_bundle(int to, std::size_t bytes) {
-  return is_told(to, message_class::request) ? reserve_call(to, bytes) : nullptr;
-}
-
-void commit_bundle(int to, runtime_message handler, std::uint16_t flags) {
-  if (to != job.me) return commit_message(to, message_class::request, handler, flags, 0);
-  ++dispatcher.moved.sent;
-  dispatcher.own.commit(static_cast<std::uint16_t>(handler), flags, 0);
-}
-
 void wait_for_room(int to, std::size_t bytes) { suspend_for_room(to, bytes, false); }
 
-void hold_back(int to, bool held) {
-  std::uint32_t& waiting = dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting;
-  waiting = held ? waiting | peer::has_bundle : waiting & ~peer::has_bundle;
-  want_rounds(held);
+void begin_to_hold_back(int to) {
+  ++bundles_waiting;
+  dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting |= peer::has_bundle;
+  want_rounds(true);
+}
+
+namespace {
+
+/// The bundle has been sent, or is not wanted any more.
+void empty(bundle& b, int to) {
+  b.open->next = b.first;
+  --bundles_waiting;
+  dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting &= ~peer::has_bundle;
+  want_rounds(false);
+  if (b.open->scope != nullptr) on_fiber.scope.left(b.open->scope);
+}
+
+}  // namespace
+
+bool try_send_bundle(int to) {
+  if (bundles == nullptr) return true;
+  bundle& b = bundles[to];
+  if (b.is_empty()) return true;
+  if (is_lost(to)) {
+    b.open->called = nullptr;
+    empty(b, to);
+    return true;
+  }
+  const std::size_t bytes = bundle_bytes(to);
+  std::byte* room = is_told(to, message_class::request) ? reserve_call(to, bytes) : nullptr;
+  if (room == nullptr) return false;
+  b.close_run();
+  const bool in_scope = b.open->scope != nullptr;
+  std::memcpy(room, b.first, b.bytes());
+  if (in_scope) std::memcpy(room + b.bytes(), &b.weight, sizeof b.weight);
+  ++counts.bundles_sent;
+  const std::uint16_t flags = in_scope ? flag_scope : std::uint16_t{0};
+  if (to == job.me) {
+    ++dispatcher.moved.sent;
+    dispatcher.own.commit(bundle_handler, flags, 0);
+  } else {
+    ++counts.requests_sent;
+    counts.request_bytes += bytes + header_bytes;
+    commit_message(to, message_class::request, runtime_message{bundle_handler}, flags, 0);
+  }
+  empty(b, to);
+  return true;
+}
+
+void send_bundle(int to) {
+  while (!try_send_bundle(to)) wait_for_room(to, bundle_bytes(to));
 }
 
 void commit_message(int to, message_class kind, runtime_message handler, std::uint16_t flags,

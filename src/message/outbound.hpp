@@ -46,16 +46,16 @@ void wait_for_room(int to, std::size_t bytes);
 /// A new ticket for an answer of `rank`, which counts as outstanding from now on.
 ticket_id open_answer(int rank);
 
-/// Room for a bundle to `to`, which may be this rank, or null when there is none now; and its
-/// commit.
-std::byte* try_reserve_bundle(int to, std::size_t bytes);
-void commit_bundle(int to, runtime_message handler, std::uint16_t flags);
+/// From now on the bundle for `to` holds calls: whatever else is sent there first sends the bundle.
+void begin_to_hold_back(int to);
+/// Sends what is bundled for `to`, if anything is. False when there is no room. Any stack.
+bool try_send_bundle(int to);
+/// The same, but suspends until there is room.
+void send_bundle(int to);
+
 /// As send_reply, of a long payload that is not copied (transport::lend). False, and nothing is
 /// done, where it is to be copied.
 bool lend_reply(int to, runtime_message kind, ticket_id ticket, const transport::loan& payload);
-/// Says whether a bundle of calls for `to` waits: if so, whatever else is sent there first sends
-/// the bundle.
-void hold_back(int to, bool held);
 /// Counts a message of so many bytes to another rank. For those that are sent by commit_message;
 /// replies are counted where they are sent.
 void count_message(runtime_message kind, std::size_t payload);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migrate/gate.hpp"
 
-#include "fiber/boundary.hpp"
+#include "fiber/cut.hpp"
 #include "fiber/scheduler.hpp"
 #include "message/dispatcher.hpp"
 #include "sojourn/detail/waiters.hpp"

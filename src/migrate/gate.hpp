@@ -3,6 +3,7 @@
 // to stay (scan.hpp, stretch_scan.hpp), and a finish scope that must first give more weight.
 #pragma once
 
+#include "fiber/boundary.hpp"
 #include "fiber/piece.hpp"
 #include "sojourn/thread.hpp"
 

@@ -15,7 +15,7 @@
 #include "message/dispatcher.hpp"
 #include "message/inbound.hpp"
 #include "message/message_reader.hpp"
-#include "migrate/thread/threads.hpp"
+#include "migrate/hooks.hpp"
 #include "migrate/thread_trailer.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/tasks.hpp"
@@ -241,7 +241,7 @@ void on_piece_to_read(arrival& a, const head_to_read& head) {
     send_result(what.done, nullptr, 0);
     return filled(p, source);
   }
-  if (p->is_thread_base()) base_announced(p, source);
+  if (p->is_thread_base()) on_migrate.base.announced(p, source);
   // Nothing else may be placed where the parts will come.
   const bool keeps_slot_still = p->in_place_from < p->hi;
   if (keeps_slot_still) ++slots[p->slot].being_read;

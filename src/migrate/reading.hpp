@@ -4,7 +4,7 @@
 // system lets no rank read another's memory, the sender sends them in parts: two copies.
 #pragma once
 
-#include "migrate/ship.hpp"
+#include "migrate/piece_message.hpp"
 
 namespace sojourn::detail {
 

@@ -8,29 +8,27 @@
 
 #include "base/check.hpp"
 #include "fiber/block.hpp"
+#include "fiber/cut.hpp"
 #include "fiber/fork_links.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
-#include "fiber/ticket_table.hpp"
+#include "fiber/ticket_waits.hpp"
 #include "message/dispatcher.hpp"
 #include "message/inbound.hpp"
 #include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "migrate/gate.hpp"
+#include "migrate/hooks.hpp"
+#include "migrate/piece_message.hpp"
 #include "migrate/reading.hpp"
 #include "migrate/scan/checked_scan.hpp"
 #include "migrate/scan/scan.hpp"
-#include "migrate/thread/balance.hpp"
-#include "migrate/thread/threads.hpp"
-#include "migrate/thread/xthreads.hpp"
 #include "migrate/thread_trailer.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/via.hpp"
 
 namespace sojourn::detail {
-
-void (*frames_leave)() = nullptr;
 
 namespace {
 
@@ -68,7 +66,7 @@ void depart_late(void* context) {
 /// left.
 bool depart(piece* p, const mark* end, int to) {
   if (shares_memory()) [[unlikely]]
-    frames_leave();
+    on_migrate.frames_leave();
   departure d{p, to, {}};
   if (p->scope != nullptr) d.scope = on_dispatch.scopes.take(p->scope);
   const bool is_short = p->bytes() < read_from_bytes;
@@ -148,7 +146,7 @@ long move_pieces(std::uint64_t rank, std::uint64_t how, std::uint64_t sp) {
     check_departure(left, end ? end.end : left->hi, caller_waits, end.open, to);
   if (!end) {
     if (left->is_thread_base()) [[unlikely]]
-      base_moves_itself(left, to);
+      on_migrate.base.moves_itself(left, to);
     depart(left, nullptr, to);
     abandon_stack();
   }
@@ -188,95 +186,7 @@ bool send_whole(piece* p, int to) {
   return depart(p, nullptr, to);
 }
 
-piece_header header_of(const piece* p) {
-  return {p->sp, p->base, p->youngest, p->fp, p->returns, p->has_forks, p->called_from};
-}
-
-std::size_t tail_bytes(const piece* p) {
-  std::size_t bytes = 0;
-  if (p->thread != 0) [[unlikely]]
-    bytes += trailer_bytes(p);
-  if (p->scope != nullptr) [[unlikely]]
-    bytes += sizeof(scope_ticket);
-  return bytes;
-}
-
-std::uint16_t write_tail(const departure& d, std::byte* room) {
-  piece* p = d.leaving;
-  std::uint16_t flags = 0;
-  if (p->thread != 0) [[unlikely]] {
-    write_trailer(p, room);
-    room += trailer_bytes(p);
-    flags = flag_thread;
-  }
-  if (p->scope != nullptr) [[unlikely]] {
-    std::memcpy(room, &d.scope, sizeof d.scope);
-    flags |= flag_scope;
-  }
-  return flags;
-}
-
-void read_tail(piece* p, const arrival& a, message_reader& from) {
-  if (a.flags & flag_scope) p->scope = on_dispatch.scopes.give(a, from.take_last<scope_ticket>());
-  if (a.flags & flag_thread) read_trailer(p, a, from);
-}
-
-void describe_arrival(piece* p, const arrival& a, const piece_header& header, std::size_t bytes) {
-  if (!addresses.in_stacks(header.sp)) refuse_arrival(a, "begins outside of all stacks");
-  std::uint32_t slot = slots.index_of(header.sp);
-  if (bytes > slots.high(slot) - header.sp) refuse_arrival(a, "is longer than its stack");
-  if (header.sp - slots.low(slot) < stack_slots::guard_bytes)
-    refuse_arrival(a, "begins in the guard page of its stack");
-  if (header.youngest != nullptr && address_of(header.youngest) - header.sp >= bytes)
-    refuse_arrival(a, "names a mark that is not in it");
-  p->slot = slot;
-  p->sp = header.sp;
-  p->hi = header.sp + bytes;
-  p->base = header.base;
-  p->result = checked_ticket(a, a.ticket);
-  p->youngest = header.youngest;
-  p->links = links_of_arrival();
-  p->fp = header.fp;
-  if (header.returns.bytes > sizeof(std::uint64_t))
-    refuse_arrival(a, "returns more than a register holds");
-  p->returns = header.returns;
-  p->has_forks = header.has_forks;
-  p->called_from = header.called_from;
-}
-
-std::byte* room_for_arrival(piece* p) {
-  if (!checked()) [[likely]]
-    return room_for(p);
-  stack_slot& slot = slots[p->slot];
-  // Frames that end at one place mostly come again and again. The slot then stays closed above
-  // them, instead of being opened and closed each time.
-  bool closed = slot.closed_from_page != 0 && slots.is_closed_above(p->slot, p->hi);
-  if (closed) slot.open = true;
-  std::byte* room = room_for(p);
-  if (closed) slot.open = false;
-  return room;
-}
-
-void filled(piece* p, int source, bool announced) {
-  stack_slot& slot = slots[p->slot];
-  // Checked mode: the callers' part of the stack is inaccessible, so that a frame which refers to
-  // it ends the job and is named.
-  if (checked() && slot.open && slot.in_place == p && p->next_in_slot == nullptr) [[unlikely]] {
-    slots.close_above(p->slot, p->hi);
-  }
-  make_ready(p, resumed::there);
-  if (p->is_thread_base()) [[unlikely]]
-    base_arrives(p, source, announced);
-}
-
-void attach_migration() {
-  attach_scan();
-  attach_threads();
-  attach_xthreads();
-  attach_balance();
-  attach_reading();
-  on_message<piece_header, on_piece>(runtime_message::piece);
-}
+void attach_ship() { on_message<piece_header, on_piece>(runtime_message::piece); }
 
 resumed move_activations(int to, via how) {
   if (to < 0 || to >= job.count) {

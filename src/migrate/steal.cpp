@@ -11,12 +11,13 @@
 
 #include "base/check.hpp"
 #include "fiber/block.hpp"
+#include "fiber/cut.hpp"
 #include "fiber/fork_links.hpp"
 #include "fiber/forks.hpp"
 #include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/stack_copy.hpp"
-#include "fiber/ticket_table.hpp"
+#include "fiber/ticket_waits.hpp"
 #include "memory/runtime_resource.hpp"
 #include "message/dispatcher.hpp"
 #include "message/inbound.hpp"
@@ -189,7 +190,7 @@ leaving_frames frames_of(const piece* p, std::uint64_t low, const boundary& youn
   const bool older_in_tables = older && older.open == nullptr;
   if (older_in_tables) {
     frames.of_older = older.older.registers;
-    frames.link = link_of(older, low);
+    frames.link = link_of(older.at, low);
   }
   if (younger && younger.open == nullptr) {
     for (std::size_t i = 0; i < preserved_registers; ++i) {

@@ -14,6 +14,7 @@
 #include "base/check.hpp"
 #include "base/checked.hpp"
 #include "base/saved_file.hpp"
+#include "frames/function_name.hpp"
 #include "frames/symbols.hpp"
 #include "message/dispatcher.hpp"
 #include "message/inbound.hpp"

@@ -18,11 +18,9 @@ std::size_t walk_suspended(const piece* p, std::uint64_t* frames, std::size_t mo
 bool interrupted_fiber(const void* context);
 
 /// Call addresses of the interrupted code, youngest first; to be called in the handler. Frames from
-/// `stop` on are left out (0: none). Async-signal-safe after prepare_walks().
+/// `stop` on are left out (0: none). Async-signal-safe after prepare_walks()
+/// (frames/walk.hpp).
 std::size_t walk_interrupted(const void* context, std::uint64_t stop, std::uint64_t* frames,
                              std::size_t most);
-
-/// Makes the unwinder allocate now whatever it keeps, so that later walks allocate nothing.
-void prepare_walks();
 
 }  // namespace sojourn::detail

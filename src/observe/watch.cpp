@@ -15,11 +15,13 @@
 #include <vector>
 
 #include "fiber/block.hpp"
+#include "fiber/held_mutexes.hpp"
 #include "fiber/language_locks.hpp"
 #include "fiber/scheduler.hpp"
-#include "fiber/ticket_table.hpp"
+#include "fiber/ticket_waits.hpp"
 #include "fiber/timers.hpp"
 #include "fiber/waiters.hpp"
+#include "frames/walk.hpp"
 #include "message/dispatcher.hpp"
 #include "message/loop.hpp"
 #include "migrate/thread_trailer.hpp"

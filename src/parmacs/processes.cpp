@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "frames/code_owner.hpp"
 #include "parmacs/foreign_memory.hpp"
 #include "parmacs/image.hpp"
 #include "parmacs/meetings.hpp"
@@ -147,8 +148,7 @@ void call_function(const start_order& order) {
                reinterpret_cast<void*>(order.argument));
 }
 
-/// Known by its name, as call_process.
-[[gnu::noinline]] int call_main(main_function main, int argc, char** argv) {
+SOJOURN_CALLS_PROGRAM int call_main(main_function main, int argc, char** argv) {
   const int status = main(argc, argv, environ);
   asm volatile("");  // this frame is there until main has returned
   return status;
@@ -222,7 +222,7 @@ int run_first(int argc, char** argv, main_function main) {
 
 }  // namespace
 
-[[gnu::noinline]] void call_process(process_function function, void* argument) {
+SOJOURN_CALLS_PROGRAM void call_process(process_function function, void* argument) {
   function(argument);
   asm volatile("");
 }

@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "base/check.hpp"
+#include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "memory/address_map.hpp"
 #include "message/dispatcher.hpp"

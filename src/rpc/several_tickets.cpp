@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/check.hpp"
-#include "fiber/ticket_table.hpp"
+#include "fiber/ticket_waits.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/tasks.hpp"

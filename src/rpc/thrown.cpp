@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/thrown.hpp"
 
-#include <unwind.h>
-
 #include <array>
 #include <cstddef>
 #include <typeinfo>
@@ -11,6 +9,7 @@
 #include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
 #include "frames/symbols.hpp"
+#include "frames/walk.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/thrown.hpp"
 #include "sojourn/errors.hpp"
@@ -44,19 +43,6 @@ note passing;
 /// the next one at its address brings its own.
 std::array<note, 16> notes;
 std::size_t next_note = 0;
-
-struct walk {
-  thrown_frames* to;
-  std::uint64_t stop;  ///< Frames from here on are not on this rank.
-};
-
-_Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
-  auto* w = static_cast<walk*>(argument);
-  const std::uint64_t address = _Unwind_GetIP(context);
-  if (address == 0 || w->to->in_all == walk_max) return _URC_END_OF_STACK;
-  w->to->add(address - 1);
-  return w->stop != 0 && _Unwind_GetCFA(context) >= w->stop ? _URC_END_OF_STACK : _URC_NO_REASON;
-}
 
 /// An exception_ptr is the object's address (Itanium C++ ABI, as libstdc++ implements it).
 const void* object_of(const std::exception_ptr& exception) {
@@ -104,8 +90,12 @@ void note_passing(const std::type_info& thrown, void* object) {
   passing.from = {};
   passing.from.rank = job.me;
   const piece* p = running_piece();
-  walk w{&passing.from, p != nullptr ? p->hi - 16 : 0};  // checked mode: see frames_below
-  _Unwind_Backtrace(visit, &w);
+  // Frames from here on are not on this rank. (Checked mode: see frames_below.)
+  const std::uint64_t stop = p != nullptr ? p->hi - 16 : ~std::uint64_t{0};
+  walk_frames({}, [stop](const walked_frame& frame) {
+    passing.from.add(frame.code);
+    return frame.low < stop && passing.from.in_all < walk_max;
+  });
 }
 
 const bool is_told = [] {

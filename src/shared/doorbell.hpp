@@ -12,20 +12,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "base/clock.hpp"
 
 namespace sojourn::detail::pages {
-
-/// Whose code a function is. Others: the program's and that of libraries, and templates of the
-/// public headers that are made for types of the program. Functions of the runtime that call the
-/// program may be below an interrupted function of the program: they expect a page fault at any
-/// instruction of the program, and a page fault does all that a doorbell does.
-enum class owner_of_code : std::uint8_t { others, runtime, calls_program };
-
-/// Tells it by the function's name in the table of symbols.
-owner_of_code whose(std::string_view name);
 
 /// Learns where the runtime's functions lie, from the program's file. Without a table of symbols
 /// there, interrupts_user_code() is never true. Not for signal handlers.
@@ -35,9 +25,9 @@ void prepare_doorbell();
 /// Requires: called in the signal's handler, on the worker thread. `context`: its third argument.
 bool interrupts_user_code(const void* context);
 
-/// Whether the interrupted instruction is one of the program's file, where no memory is allocated
-/// but by the C library's functions. Requires: as interrupts_user_code().
-bool is_in_program(const void* context);
+/// Whether the interrupted instruction is one of the program's file, and no memory is allocated
+/// there but by the C library's functions. Requires: as interrupts_user_code().
+bool is_in_program_without_malloc(const void* context);
 
 /// Rings at ranks while fibers of this one wait for answers: first after a while, then less and
 /// less often, until nobody waits or all others sleep.

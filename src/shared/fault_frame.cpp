@@ -186,8 +186,6 @@ void require_registers_of_faults() {
       "arguments");
 }
 
-std::uint64_t interrupted_sp(const void* context) { return value(context, REG_RSP); }
-std::uint64_t interrupted_code(const void* context) { return value(context, REG_RIP); }
 std::uint64_t interrupted_registers(const void* context) {
   std::uint64_t all = mixed(value(context, REG_RIP), value(context, REG_RSP));
   for (const int number : registers_in_frame) all = mixed(all, value(context, number));
@@ -242,12 +240,6 @@ void prepare_fault_frames() {
 
 void require_registers_of_faults() {}  // the kernel's are complete
 
-std::uint64_t interrupted_sp(const void* context) {
-  return static_cast<const ucontext_t*>(context)->uc_mcontext.sp;
-}
-std::uint64_t interrupted_code(const void* context) {
-  return static_cast<const ucontext_t*>(context)->uc_mcontext.pc;
-}
 std::uint64_t interrupted_registers(const void* context) {
   const auto& now = static_cast<const ucontext_t*>(context)->uc_mcontext;
   std::uint64_t all = mixed(now.pc, now.sp);

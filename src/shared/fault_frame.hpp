@@ -27,11 +27,8 @@ void prepare_fault_frames();
 /// told otherwise. Requires: prepare_fault_frames has been called.
 void require_registers_of_faults();
 
-/// The stack pointer of the interrupted code. `context`: the third argument of a signal handler.
-std::uint64_t interrupted_sp(const void* context);
-/// The address of the interrupted instruction.
-std::uint64_t interrupted_code(const void* context);
 /// A number made of the address of the interrupted instruction and of all general registers.
+/// `context`: the third argument of a signal handler.
 std::uint64_t interrupted_registers(const void* context);
 /// How many bytes below the interrupted code's stack pointer call_on_interrupted_stack() needs, for
 /// what it saves.

@@ -11,6 +11,7 @@
 #include "base/faults.hpp"
 #include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
+#include "frames/interrupted.hpp"
 #include "memory/address_map.hpp"
 #include "shared/fault_frame.hpp"
 #include "sojourn/detail/running.hpp"
@@ -115,7 +116,7 @@ bool can_wait(std::uint64_t address, const void* context) {
     say_last_words("an access to shared memory at an address that was never allocated, or is free");
     return false;
   }
-  const std::uint64_t sp = interrupted_sp(context);
+  const std::uint64_t sp = interrupted_at(context).sp;
   const piece* p = running_piece();
   const std::uint64_t low = p != nullptr ? slots.low(p->slot) + stack_slots::guard_bytes : 0;
   if (p == nullptr || sp < low || sp > slots.high(p->slot)) [[unlikely]] {
@@ -133,7 +134,7 @@ bool can_wait(std::uint64_t address, const void* context) {
 bool on_fault(const page_fault& fault, void*) {
   if (!can_wait(fault.address, fault.context)) return false;
   registers_at_fault = interrupted_registers(fault.context);
-  code_at_fault = interrupted_code(fault.context);
+  code_at_fault = interrupted_at(fault.context).pc;
   // Where the processor does not tell, the access may be a store.
   call_on_interrupted_stack(fault.context, fault.address, fault.access != fault_access::read);
   return true;

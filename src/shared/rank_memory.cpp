@@ -23,7 +23,7 @@
 #include "message/loop.hpp"
 #include "message/losses.hpp"
 #include "message/outbound.hpp"
-#include "migrate/ship.hpp"
+#include "migrate/hooks.hpp"
 #include "shared/fault_frame.hpp"
 #include "shared/page_fault.hpp"
 #include "sojourn/clock.hpp"
@@ -513,8 +513,8 @@ void rank_memory::answer_bell(const void* context) {
   went_on_.rang = is_there_again;
   // A page that another rank wants may have been kept until then.
   if (!instruction_waits_) note_ran();
-  take_replies_about_shared_memory(is_in_program(context) ? interrupted::program
-                                                          : interrupted::library);
+  take_replies_about_shared_memory(is_in_program_without_malloc(context) ? interrupted::program
+                                                                         : interrupted::library);
   instruction_waits_ = false;
 }
 
@@ -624,7 +624,7 @@ bool report_shared_memory() {
 
 void attach_shared_memory() {
   pages::read_settings();
-  frames_leave = [] { pages::memory().frames_leave(); };
+  on_migrate.frames_leave = [] { pages::memory().frames_leave(); };
   on_dispatch.tell = [](int to, message_class way) { return pages::memory().tell(to, way); };
   on_message(
       runtime_message::shared_memory, [](arrival& a) { pages::memory().receive(a); },

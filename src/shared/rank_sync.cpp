@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/check.hpp"
+#include "fiber/held_mutexes.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/waiters.hpp"
 #include "memory/address_map.hpp"

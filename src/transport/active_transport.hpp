@@ -2,7 +2,7 @@
 // The transport of this build's ranks: the only file outside `shm` that says which it is.
 #pragma once
 
-#include "transport/shm/shm_transport.hpp"
+#include "transport/shm_transport.hpp"
 
 namespace sojourn::detail {
 

@@ -19,7 +19,7 @@
 #include "transport/link/socket_link.hpp"
 #include "transport/link/tcp/stream_link.hpp"
 #include "transport/link/ucx/ucx_link.hpp"
-#include "transport/shm/shm_transport.hpp"
+#include "transport/shm_transport.hpp"
 #include "transports.hpp"
 
 namespace conformance {

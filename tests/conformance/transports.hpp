@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "transport/shm/shm_transport.hpp"
+#include "transport/shm_transport.hpp"
 #include "transport/sleepers.hpp"
 #include "transport/transport.hpp"
 

@@ -285,6 +285,65 @@ void a_handler_answers_past_what_its_rank_waits_for() {
   shared::barrier();
 }
 
+/// Computes until rank 0 has got the mutex; returns how many results were wrong.
+int compute_until_told() {
+  int wrong = 0;
+  for (int i = 0; told == 0; i = (i + 1) % 1000) wrong += arithmetic(i);
+  return wrong;
+}
+bool has_begun = false;
+int computed_wrong = -1;
+void compute_and_report() {
+  rpc_ff(0, [] { has_begun = true; });
+  const int wrong = compute_until_told();
+  rpc_ff(0, [](int n) { computed_wrong = n; }, wrong);
+}
+
+/// Wherever the runtime calls the program, the frames of the runtime there let a rank answer.
+void a_rank_answers_wherever_it_calls_the_program() {
+  struct place {
+    const char* name;  // seen in a debugger where the claim hangs
+    void (*compute)(rank_t last);
+  };
+  constexpr place places[] = {
+      {"a call", [](rank_t last) { rpc_ff(last, compute_and_report); }},
+      {"a bundled call",
+       [](rank_t last) {
+         const aggregated bundles;
+         rpc_ff(last, compute_and_report);
+       }},
+      {"a bundled call behind one that has waited",
+       [](rank_t last) {
+         const aggregated bundles;
+         rpc_ff(last, [] { yield(); });
+         rpc_ff(last, compute_and_report);
+       }},
+      {"a thread", [](rank_t last) { spawn_on(last, compute_and_report).detach(); }},
+      {"a continuation", [](rank_t last) {
+         rpc_ff(last, [] {
+           static future<void> done;
+           done = rpc(0, [] { return 0; }).then([](int) { compute_and_report(); });
+         });
+       }}};
+  for (const place& each : places) {
+    long* value = alloc_on(rank_count() - 1, 1);
+    const pid_t computing = last_has_guard(value);
+    if (rank_me() == 0) {
+      has_begun = false;
+      computed_wrong = -1;
+      each.compute(rank_count() - 1);
+      while (!has_begun) yield();
+      guard.lock();
+      CHECK_EQUAL((*value)++, 5);
+      guard.unlock();
+      kill(computing, SIGUSR2);
+      while (computed_wrong == -1) yield();
+      CHECK_EQUAL(computed_wrong, 0);
+    }
+    shared::barrier();
+  }
+}
+
 /// One fiber waits for a page, the other stores to it while calls that it has bundled wait: it lets
 /// no other fiber run, also not the one for which the page has come in between.
 void a_page_that_has_come_for_another_fiber_is_given_up() {
@@ -359,6 +418,8 @@ int main(int argc, char** argv) {
                  a_rank_answers_past_what_it_has_not_read);
     check::claim("a handler answers past what its rank waits for",
                  a_handler_answers_past_what_its_rank_waits_for);
+    check::claim("a rank answers wherever it calls the program",
+                 a_rank_answers_wherever_it_calls_the_program);
     check::claim("a page that has come for another fiber is given up",
                  a_page_that_has_come_for_another_fiber_is_given_up);
     check::claim("all ranks compute and ask", all_ranks_compute_and_ask);

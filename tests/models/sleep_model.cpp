@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a rank falls asleep and is woken (src/transport/shm/shm_transport.cpp: commit, wait, wake;
+// How a rank falls asleep and is woken (src/transport/shm_transport.cpp: commit, wait, wake;
 // src/base/clock.cpp: sleep_on), with the steps that those take and the store buffers of
 // processors: a store becomes visible some time after the instructions behind it have loaded what
 // they load. All orders of steps are gone through.

@@ -15,7 +15,7 @@
 
 #include "memory/address_map.hpp"
 #include "sojourn/detail/counts.hpp"
-#include "transport/shm/shm_transport.hpp"
+#include "transport/shm_transport.hpp"
 
 // Each rank counts for itself; here both are one process, and count in one place.
 // Told by its address: to suppress it by name, the sanitizer would need a program that finds names.

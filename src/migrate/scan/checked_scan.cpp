@@ -18,9 +18,11 @@
 #include "fiber/scheduler.hpp"
 #include "fiber/switch.hpp"
 #include "fiber/watched.hpp"
+#include "frames/code_owner.hpp"
 #include "frames/debug_info.hpp"
+#include "frames/function_name.hpp"
+#include "frames/stack_frames.hpp"
 #include "frames/symbols.hpp"
-#include "frames/user_frames.hpp"
 #include "memory/stack_slots.hpp"
 #include "migrate/scan/clear_stack.hpp"
 #include "migrate/scan/scan.hpp"
@@ -168,7 +170,7 @@ class departure_check {
   std::string activation() {
     std::string name = "?";
     for (const frame& f : frames()) {
-      if (is_users(f.code)) name = function_name(f.code);
+      if (owner_of_code(f.code) == code_owner::program) name = function_name(f.code);
     }
     return name;
   }
@@ -337,7 +339,7 @@ bool describe_caller_access(std::uint64_t address, bool writes, char* text, std:
   std::uint64_t caller = *reinterpret_cast<const std::uint64_t*>(p->hi - 8);
   std::string activation = "?";
   for (const frame& f : frames_below(p->hi)) {
-    if (is_users(f.code)) activation = function_name(f.code);
+    if (owner_of_code(f.code) == code_owner::program) activation = function_name(f.code);
   }
   print_text(text, room,
              "activation `%s` moved to rank %d and %s the frame of its caller `%s` on rank %d",

@@ -15,9 +15,11 @@
 #include "base/check.hpp"
 #include "base/checked.hpp"
 #include "fiber/switch.hpp"
+#include "frames/code_owner.hpp"
 #include "frames/debug_info.hpp"
+#include "frames/function_name.hpp"
+#include "frames/stack_frames.hpp"
 #include "frames/symbols.hpp"
-#include "frames/user_frames.hpp"
 #include "migrate/scan/clear_stack.hpp"
 #include "migrate/scan/word_holder.hpp"
 #include "sojourn/counters.hpp"
@@ -108,7 +110,7 @@ namespace {
 /// The frame of the activation's own function: the oldest that is the program's.
 const frame* activation_in(const std::vector<frame>& frames) {
   for (auto f = frames.rbegin(); f != frames.rend(); ++f) {
-    if (is_users(f->code)) return &*f;
+    if (owner_of_code(f->code) == code_owner::program) return &*f;
   }
   return nullptr;
 }
@@ -252,7 +254,7 @@ void report_refused_steal(const word_that_stays& found, std::uint64_t low, std::
   const std::vector<frame> frames = frames_between(low, hi);
   for (const frame& f : frames) {
     // The frames that called the program's function are the runtime's.
-    if (is_users(f.code)) of = &f;
+    if (owner_of_code(f.code) == code_owner::program) of = &f;
     if (of != nullptr && f.high > found.at) break;
   }
   if (of == nullptr) return;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "frames/code_owner.hpp"
 #include "frames/debug_info.hpp"
 
 namespace sojourn::detail {
@@ -45,7 +46,7 @@ const frame_variable& variable_in_saved(const frame& f, int reg) {
 word_holder holder_in_register(const frame* saver, const frame* end, std::uint64_t word) {
   using enum word_holder::kind;
   for (const frame* f = saver; f != end; ++f) {
-    if (!is_users(f->code)) continue;
+    if (owner_of_code(f->code) != code_owner::program) continue;
     const bool known = knows_variables_at(f->code);
     bool is_in_older = false;
     bool is_own = false;
@@ -72,7 +73,7 @@ word_holder holder_of(const std::vector<frame>& frames, std::uint64_t at, std::u
   // Frames of the runtime hold values of its own, copies of arguments that the function's frame
   // holds, too, and saved registers of older frames; such registers also lie below the youngest
   // frame. So the word counts only as a register of an older frame.
-  if (at >= f->low && is_users(f->code)) {
+  if (at >= f->low && owner_of_code(f->code) == code_owner::program) {
     const frame_variable& v = variable_in_frame(*f, at);
     if (v.is_pointer) return {variable, &*f, at, v.name};
     if (!knows_variables_at(f->code)) return {unknown, &*f, at, {}};

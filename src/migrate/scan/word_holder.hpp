@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "frames/user_frames.hpp"
+#include "frames/stack_frames.hpp"
 
 namespace sojourn::detail {
 

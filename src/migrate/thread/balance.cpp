@@ -19,9 +19,9 @@
 #include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "migrate/gate.hpp"
-#include "migrate/ship.hpp"
+#include "migrate/thread/handovers.hpp"
+#include "migrate/thread/thread_asks.hpp"
 #include "migrate/thread/thread_home.hpp"
-#include "migrate/thread/threads.hpp"
 #include "migrate/thread_trailer.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
@@ -34,12 +34,6 @@ bool threads_wait_to_start = false;
 
 namespace {
 
-// For this time a thread that was handed over does not go back; the time doubles with each
-// handover, which itself takes microseconds. From the fifth handover on, it goes nowhere else
-// during that time either.
-constexpr std::uint64_t first_stay_ns = 50'000;
-constexpr int stay_doublings_max = 10;
-constexpr int handovers_free = 4;
 // How many ranks are asked at the same time, since one of them may compute for long before it
 // answers.
 constexpr int asked_at_once = 4;
@@ -89,20 +83,8 @@ constexpr std::size_t handed_bytes(std::size_t payload) {
   return rounded_up(sizeof(handed_thread)) + rounded_up(payload);
 }
 
-/// How this rank stands with another one.
-struct peer {
-  bool asked = false;         ///< This rank has asked the peer, and has no answer.
-  bool knows = false;         ///< The peer remembers that this rank has nothing to do.
-  bool is_hungry = false;     ///< The peer has asked, and got nothing so far.
-  bool wants_answer = false;  ///< The peer has asked, and was not answered.
-  std::uint32_t given = 0;    ///< Handovers to the peer …
-  std::uint32_t got = 0;      ///< … and from it, counted as messages.
-  int load = 0;               ///< The load that the peer told last.
-};
-
 struct {
   balance_policy policy = balance_policy::none;
-  peer* peers = nullptr;
   std::minstd_rand random;
 
   kept_thread* newest = nullptr;
@@ -116,10 +98,6 @@ struct {
   std::uint32_t moves = 0;
   balance_record balance;
 
-  int asked = 0;       // peers with asked
-  int not_asked = 0;   // other ranks with neither asked nor knows
-  int hungry = 0;      // peers with is_hungry
-  int unanswered = 0;  // peers with wants_answer
   int served_last = 0;
   unsigned rounds = 0;
   unsigned rounds_between_looks = 1;
@@ -160,29 +138,6 @@ bool start_one() {
 }
 
 // --- which threads may go ------------------------------------------------------------------------
-
-void note_handover(balance_record& record) {
-  record.handed_from = static_cast<std::int16_t>(job.me);
-  if (record.handovers != 0xffff) ++record.handovers;
-  ++counts.threads_handed_over;
-}
-
-void note_arrival(balance_record& record) {
-  // A record from the wire may say anything.
-  int doublings = std::clamp(record.handovers - 1, 0, stay_doublings_max);
-  record.stays_until_ns = now_ns() + (first_stay_ns << doublings);
-}
-
-bool may_go(const balance_record& record, int to) {
-  if (record.affinity != no_rank && (record.affinity == job.me || record.affinity != to)) {
-    return false;
-  }
-  if (record.handovers == 0) return true;
-  bool damped = (record.handed_from == to || record.handovers > handovers_free) &&
-                record.affinity != to && now_ns() < record.stays_until_ns;
-  counts.handovers_damped += damped;
-  return !damped;
-}
 
 bool may_go(const piece* p, int to) {
   // `resumed::anywhere` also tells that the thread has run here since it came.
@@ -267,7 +222,7 @@ int give_kept(int to, int most) {
   commit_message(to, message_class::request, runtime_message::threads_handed, 0, 0);
   // Only after the commit, because forget_handed() sends messages.
   for (kept_thread* k : chosen) forget_handed(k, to);
-  ++state.peers[to].given;
+  ++balance_with.of[to].given;
   ++counts.balance_messages;
   counts.balance_bytes += bytes + header_bytes;
   return static_cast<int>(chosen.size());
@@ -291,62 +246,40 @@ int load() {
 
 // --- steal ---------------------------------------------------------------------------------------
 
-/// Notes whether `rank` has nothing to do.
-void set_hungry(int rank, bool hungry) {
-  peer& p = state.peers[rank];
-  state.hungry += hungry - p.is_hungry;
-  p.is_hungry = hungry;
-}
-
-/// Notes whether this rank waits for an answer of `from`, and whether `from` knows it has no work.
-void set_known(int from, bool asked, bool knows) {
-  if (from == job.me) return;
-  peer& p = state.peers[from];
-  state.asked += asked - p.asked;
-  state.not_asked += !(asked || knows) - !(p.asked || p.knows);
-  p.asked = asked;
-  p.knows = knows;
-}
-
-void answer_nothing(int to) {
-  std::uint32_t given = state.peers[to].given;
-  send_reply(to, runtime_message::steal_nothing, 0, 0, &given, sizeof given);
-}
-
 /// Gives ranks that have asked what this rank can spare, and answers the others.
 void serve() {
-  if (state.hungry == 0) [[likely]]
+  if (balance_with.hungry == 0) [[likely]]
     return;
   int given_in_all = 0;
-  bool looks = state.unanswered != 0 || state.kept > 1 ||
+  bool looks = balance_with.unanswered != 0 || state.kept > 1 ||
                (anything_ready() && ++state.rounds % state.rounds_between_looks == 0);
   if (looks && state.policy == balance_policy::steal) {
     int spare = load() / 2;
-    for (int i = 0; i < job.count && spare > 0 && state.hungry != 0; ++i) {
+    for (int i = 0; i < job.count && spare > 0 && balance_with.hungry != 0; ++i) {
       int to = state.served_last = (state.served_last + 1) % job.count;
-      if (!state.peers[to].is_hungry) continue;
+      if (!balance_with.of[to].is_hungry) continue;
       int given = give(to, spare);
       if (given == 0) continue;
       given_in_all += given;
       spare = (2 * spare - given) / 2;
       set_hungry(to, false);
-      state.unanswered -= std::exchange(state.peers[to].wants_answer, false);
+      balance_with.unanswered -= std::exchange(balance_with.of[to].wants_answer, false);
     }
     state.rounds_between_looks =
         given_in_all != 0 ? 1 : std::min(2 * state.rounds_between_looks, rounds_between_looks_max);
   }
-  for (int to = 0; to < job.count && state.unanswered != 0; ++to) {
-    if (!std::exchange(state.peers[to].wants_answer, false)) continue;
-    --state.unanswered;
+  for (int to = 0; to < job.count && balance_with.unanswered != 0; ++to) {
+    if (!std::exchange(balance_with.of[to].wants_answer, false)) continue;
+    --balance_with.unanswered;
     answer_nothing(to);
   }
 }
 
 /// This rank has no work: asks others for some.
 void ask_others() {
-  while (state.not_asked > 0 && state.asked < asked_at_once) {
+  while (balance_with.not_asked > 0 && balance_with.asked < asked_at_once) {
     int rank = static_cast<int>(state.random() % static_cast<unsigned>(job.count));
-    while (rank == job.me || state.peers[rank].asked || state.peers[rank].knows) {
+    while (rank == job.me || balance_with.of[rank].asked || balance_with.of[rank].knows) {
       rank = (rank + 1) % job.count;
     }
     set_known(rank, true, false);
@@ -373,11 +306,11 @@ void diffuse(bool idle) {
   int own = load();
   int degree = static_cast<int>(state.neighbours.size());
   for (int to : state.neighbours) {
-    int more = own - state.peers[to].load;
+    int more = own - balance_with.of[to].load;
     if (more < 2) continue;
     int given = give(to, std::max(1, more / (degree + 1)));
     own -= given;
-    state.peers[to].load += given;
+    balance_with.of[to].load += given;
   }
   tell_load(own);
 }
@@ -409,24 +342,18 @@ int round(bool idle) {
   return 0;
 }
 
-/// `from` handed something over, and by doing so forgot that this rank asked.
-void got_from(int from) {
-  ++state.peers[from].got;
-  set_known(from, false, false);
-}
-
 void on_steal_ask(arrival& a) {
   int from = a.source;
   wire().consume(a);
   set_hungry(from, true);
-  state.unanswered += !std::exchange(state.peers[from].wants_answer, true);
+  balance_with.unanswered += !std::exchange(balance_with.of[from].wants_answer, true);
   call_each_round();
 }
 
 void on_steal_nothing(arrival& a, const std::uint32_t& given) {
   int from = a.source;
   wire().consume(a);
-  peer& p = state.peers[from];
+  balance_peer& p = balance_with.of[from];
   counts.steals_empty += p.asked;
   bool is_old = static_cast<std::int32_t>(p.got - given) > 0;
   set_known(from, false, !is_old);
@@ -435,7 +362,7 @@ void on_steal_nothing(arrival& a, const std::uint32_t& given) {
 void on_load_told(arrival& a, const int& told) {
   // A negative load cannot be, and would overflow where loads are compared.
   if (told < 0) refuse_arrival(a, "is negative");
-  state.peers[a.source].load = told;
+  balance_with.of[a.source].load = told;
   wire().consume(a);
 }
 
@@ -486,8 +413,7 @@ void set_policy(balance_policy policy) {
 }  // namespace
 
 void attach_balance() {
-  state.peers = runtime_array<peer>(static_cast<std::size_t>(job.count));
-  state.not_asked = job.count - 1;
+  attach_handovers();
   state.random.seed(static_cast<unsigned>(job.me) + 1);
   on_message(runtime_message::steal_ask, on_steal_ask);
   on_message<std::uint32_t, on_steal_nothing>(runtime_message::steal_nothing);
@@ -547,24 +473,6 @@ bool thread_started(piece* p, const thread_options& options) {
   if (options.affinity) [[unlikely]]
     extra_of(p).balance.affinity = static_cast<std::int16_t>(options.affinity.where());
   return state.stands_still;
-}
-
-void handover_departs(balance_record& record, int to, bool leaves) {
-  if (leaves) {
-    note_handover(record);
-    record.on_its_way = true;
-    ++state.peers[to].given;
-  } else {
-    // `to` has asked and still waits for a thread.
-    set_hungry(to, true);
-    answer_nothing(to);
-  }
-}
-
-void handover_arrives(balance_record& record, int from) {
-  if (!std::exchange(record.on_its_way, false)) return;
-  note_arrival(record);
-  got_from(from);
 }
 
 }  // namespace sojourn::detail

@@ -35,8 +35,4 @@ bool thread_started(piece* p, const thread_options& options);
 void stand_still(bool on);
 bool threads_are_kept();
 
-/// Load balance chose a started thread to go to `to`: it leaves, or cannot.
-void handover_departs(balance_record& record, int to, bool leaves);
-void handover_arrives(balance_record& record, int from);
-
 }  // namespace sojourn::detail

@@ -6,7 +6,7 @@
 
 #include "base/saved_file.hpp"
 #include "fiber/scheduler.hpp"
-#include "fiber/ticket_table.hpp"
+#include "fiber/ticket_waits.hpp"
 #include "fiber/timers.hpp"
 #include "memory/runtime_resource.hpp"
 #include "message/dispatcher.hpp"
@@ -15,7 +15,7 @@
 #include "message/programs.hpp"
 #include "migrate/gate.hpp"
 #include "migrate/ship.hpp"
-#include "migrate/thread/balance.hpp"
+#include "migrate/thread/handovers.hpp"
 #include "migrate/thread/thread_home.hpp"
 #include "migrate/thread/thread_refusal.hpp"
 #include "migrate/thread_trailer.hpp"
@@ -144,6 +144,8 @@ void handle(const thread_ask& a) {
   kept_asks.keep(a);
   question_home(a.thread);
 }
+
+void ask_on(ticket_id thread) { with_kept(thread, handle); }
 
 void handle_kept_soon(ticket_id thread) {
   struct handling : task {

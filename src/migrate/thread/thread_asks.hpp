@@ -52,6 +52,8 @@ void attach_thread_asks();
 void handle(const thread_ask& a);
 /// The same for the kept ones of a thread, later: when what runs now has left its stack.
 void handle_kept_soon(ticket_id thread);
+/// Passes the requests kept for a thread on to where it is now.
+void ask_on(ticket_id thread);
 /// Hands a request to the thread's home, which may be this rank.
 void ask_home(const thread_ask& a);
 /// Answers a request: the thread has moved as it asks.

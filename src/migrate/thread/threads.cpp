@@ -11,8 +11,10 @@
 #include "message/dispatcher.hpp"
 #include "message/programs.hpp"
 #include "migrate/gate.hpp"
+#include "migrate/hooks.hpp"
 #include "migrate/ship.hpp"
 #include "migrate/thread/balance.hpp"
+#include "migrate/thread/handovers.hpp"
 #include "migrate/thread/thread_asks.hpp"
 #include "migrate/thread/thread_home.hpp"
 #include "migrate/thread/thread_refusal.hpp"
@@ -35,6 +37,22 @@ void is_here(piece* p) {
 void is_gone(piece* p) {
   threads_here.erase(p);
   free_extra(p);
+}
+
+void base_moves_itself(piece* p, int to) {
+  base_departs(p, to);
+  // Answered as if it had gone where it was asked to, and then on at once: a thread that keeps
+  // moving may never stand still to be moved.
+  with_kept(p->thread, answer_moved);
+}
+
+void base_announced(const piece* p, int from) { thread_arrives(p->thread, p->moves, from); }
+
+void base_arrives(piece* p, int from, bool announced) {
+  threads_here.insert(p);
+  if (!announced) thread_arrives(p->thread, p->moves, from);
+  if (p->extra != nullptr) handover_arrives(p->extra->balance, from);
+  with_kept(p->thread, handle);
 }
 
 /// Sends a thread that moves itself, or refuses that.
@@ -96,6 +114,7 @@ void attach_threads() {
   attach_thread_home();
   attach_thread_asks();
   on_fiber.thread = {base_departs_as_asked, is_here, is_gone};
+  on_migrate.base = {base_moves_itself, base_announced, base_arrives};
 }
 
 void thread_begins(ticket_id thread, const thread_options& options) {
@@ -127,24 +146,6 @@ void thread_ends() {
   free_extra(p);
   p->thread = 0;
   with_kept(thread, ask_home);
-}
-
-void ask_on(ticket_id thread) { with_kept(thread, handle); }
-
-void base_moves_itself(piece* p, int to) {
-  base_departs(p, to);
-  // Answered as if it had gone where it was asked to, and then on at once: a thread that keeps
-  // moving may never stand still to be moved.
-  with_kept(p->thread, answer_moved);
-}
-
-void base_announced(const piece* p, int from) { thread_arrives(p->thread, p->moves, from); }
-
-void base_arrives(piece* p, int from, bool announced) {
-  threads_here.insert(p);
-  if (!announced) thread_arrives(p->thread, p->moves, from);
-  if (p->extra != nullptr) handover_arrives(p->extra->balance, from);
-  with_kept(p->thread, handle);
 }
 
 void save_threads(file_writer& to) {

@@ -16,15 +16,6 @@ class file_reader;
 
 void attach_threads();
 
-/// `p`, the base of a thread that ran until now, is about to leave for `to`.
-void base_moves_itself(piece* p, int to);
-/// The base has arrived from `from`. When its bytes come in parts, base_announced() was called with
-/// the first message, because bases that come home must be counted in the order in which they left.
-void base_arrives(piece* p, int from, bool announced);
-void base_announced(const piece* p, int from);
-/// Passes the requests kept for a thread on to where it is now.
-void ask_on(ticket_id thread);
-
 /// Write what this rank knows of threads that are not here to a checkpoint, and read it back in a
 /// job that is restored.
 void save_threads(file_writer& to);

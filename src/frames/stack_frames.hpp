@@ -25,9 +25,6 @@ std::vector<frame> frames_between(std::uint64_t sp, std::uint64_t hi);
 /// DWARF's number of the register in frame::saved[i]; -1 beyond the last.
 int saved_register(std::size_t i);
 
-/// False for code of the runtime or of the standard library. Remembers its answers.
-bool is_users(std::uint64_t code);
-
 /// Code of the youngest frame below `hi` that is the program's own, or the runtime's with a
 /// callable of the program inlined; 0 when there is none.
 std::uint64_t user_code(std::uint64_t hi);

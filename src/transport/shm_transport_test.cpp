@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/shm/shm_transport.hpp"
+#include "transport/shm_transport.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

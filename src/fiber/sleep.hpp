@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waking fibers whose time has come: those that sleep (sojourn/sleep.hpp), and those that wait for
+// something else no longer than until then.
+#pragma once
+
+#include <cstdint>
+
+namespace sojourn::detail {
+
+/// Makes all pieces ready whose timer is due at `now` or before; returns how many.
+int wake_due(std::uint64_t now);
+
+}  // namespace sojourn::detail

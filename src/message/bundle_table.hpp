@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bundles of calls (detail/bundle.hpp) that wait to be sent, one to each rank.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "message/runtime_message.hpp"
+#include "sojourn/counters.hpp"
+#include "sojourn/detail/bundle.hpp"
+
+namespace sojourn::detail {
+
+/// Precedes the payloads of a run: calls of one function, one after the other.
+struct run_header {
+  std::uint32_t handler;
+  std::uint32_t count;
+};
+
+/// The calls that wait to go to one rank. What inlined code needs of it is in `open`.
+struct bundle {
+  open_run* open = nullptr;
+  std::byte* first = nullptr;
+  std::byte* end = nullptr;  ///< End of the room for runs.
+  std::size_t memory = 0;    ///< Bytes from `first` on.
+  std::byte* run = nullptr;  ///< The header of the last run.
+  scope_ticket weight{};     ///< For the scope that all its calls count in.
+  std::uint64_t since = 0;   ///< now_ns() when its first call was made.
+
+  bool is_empty() const { return open->next == first; }
+  std::size_t bytes() const { return static_cast<std::size_t>(open->next - first); }
+  std::size_t room() const { return static_cast<std::size_t>(end - open->next); }
+  /// Writes the header of the last run, which gets no more calls.
+  void close_run() {
+    if (open->called == nullptr) return;
+    const auto payloads = static_cast<std::size_t>(open->next - run) - sizeof(run_header);
+    const std::size_t count = payloads / open->called->stride;
+    const run_header header{open->called->handler, static_cast<std::uint32_t>(count)};
+    std::memcpy(run, &header, sizeof header);
+    counts.calls_bundled += header.count;
+    open->called = nullptr;
+  }
+};
+
+/// Null: this rank has bundled nothing yet.
+extern bundle* bundles;
+/// How many of them hold calls.
+extern std::size_t bundles_waiting;
+/// The number of the handler that runs bundles.
+extern std::uint16_t bundle_handler;
+
+/// Bytes that the bundle for `to` needs in a message; 0 when it is empty.
+std::size_t bundle_bytes(int to);
+
+}  // namespace sojourn::detail
