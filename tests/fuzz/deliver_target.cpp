@@ -17,7 +17,8 @@
 #include "memory/address_map.hpp"
 #include "memory/stack_slots.hpp"
 #include "message/dispatcher.hpp"
-#include "migrate/ship.hpp"
+#include "message/dispatcher_state.hpp"
+#include "migrate/piece_message.hpp"
 #include "rpc/rpc.hpp"
 #include "shared/pages/page_message.hpp"
 #include "sojourn/detail/running.hpp"
@@ -406,11 +407,12 @@ void deliver(const message& given) {
     // What a rank calls on itself goes another way.
     const bool has_flags = flags_in(m) != 0;
     std::byte* room =
-        has_flags ? try_reserve_bundle(job.me, bytes) : begin_request(job.me, bytes, false).payload;
+        has_flags ? dispatcher.own.reserve(bytes) : begin_request(job.me, bytes, false).payload;
     if (room == nullptr) return;
     if (bytes != 0) std::memcpy(room, m.data() + head_bytes, bytes);
     if (has_flags) {
-      commit_bundle(job.me, static_cast<kind>(handler), flags_in(m));
+      ++dispatcher.moved.sent;
+      dispatcher.own.commit(handler, flags_in(m), 0);
     } else {
       commit_request(job.me, handler, ticket_in(m));
     }

@@ -3,7 +3,7 @@
 // clang-format off
 //! status 134
 //! says sojourn run: rank LAST (pid [0-9]*, .*crash_check_failed) was killed by SIGABRT (aborted)
-//! says   check failed at .*ticket_table.hpp:[0-9]*: .*: two fibers wait for the same future: only one may
+//! says   check failed at .*ticket_waits.hpp:[0-9]*: .*: two fibers wait for the same future: only one may
 //! says     .*  faults::wait_too(.*) at .*check_failed.cpp:LINE
 // clang-format on
 #include <sojourn/sojourn.hpp>
