@@ -53,20 +53,22 @@ class lmw final : public page_protocol {
   lmw(exchange& x, page_table& table, const settings& s);
   ~lmw() override;
 
-  void fault(page_number g, bool store, bool again) override;
+  void fault(page_number number, bool store, bool again) override;
   /// Also true where pages are only open.
   bool has_stores() const override { return !open_.empty(); }
-  int keeper(page_number g) override { return page(g).keeper; }
-  bool is_untouched(page_number g) const override {
-    return !table_[g].lmw.known || table_[g].lmw.fresh;
+  int keeper(page_number number) override { return entry_of(number).keeper; }
+  bool is_untouched(page_number number) const override {
+    return !table_[number].lmw.known || table_[number].lmw.fresh;
   }
-  void restored(page_number g) override { page(g).fresh = false; }
+  void restored(page_number number) override { entry_of(number).fresh = false; }
   void list_stores(interval_pages& out) override;
   void closed(interval index) override;
   void learn(const interval_record& r) override;
 
-  bool can_be_pinned(page_number g, access how) override { return page(g).may >= how; }
-  void pinned(page_number g) override;
+  bool can_be_pinned(page_number number, access how) override {
+    return entry_of(number).may >= how;
+  }
+  void pinned(page_number number) override;
   const page_number* lacking_pinned() const override {
     return lacking_pins_.empty() ? nullptr : &lacking_pins_.back();
   }
@@ -96,61 +98,61 @@ class lmw final : public page_protocol {
  private:
   struct one_diff;
 
-  lmw_page& page(page_number g);
-  page_history& history_of(lmw_page& a);
+  lmw_page& entry_of(page_number number);
+  page_history& history_of(lmw_page& page);
   std::size_t history_bytes() const;
   page_writer& writer_of(page_history& h, int rank);
-  page_number number_of(const lmw_page& a) const { return table_.number_of(a); }
-  interval* has(lmw_page& a);
-  void set_may(lmw_page& a, access to) { table_.set_may(a, to); }
-  bool has_own(lmw_page& a);
-  bool is_valid(lmw_page& a);
-  void open(lmw_page& a);
-  void share(lmw_page& a);
-  void share_with_reader(lmw_page& a);
-  void unstick(lmw_page& a);
-  void end_sticking(lmw_page& a);
-  void stick(lmw_page& a);
-  void renew_twin(lmw_page& a);
-  void stick_for_pin(lmw_page& a);
-  void note_lacking(lmw_page& a);
-  void end_lacking(lmw_page& a);
+  page_number number_of(const lmw_page& page) const { return table_.number_of(page); }
+  interval* has(lmw_page& page);
+  void set_may(lmw_page& page, access to) { table_.set_may(page, to); }
+  bool has_own(lmw_page& page);
+  bool is_valid(lmw_page& page);
+  void open(lmw_page& page);
+  void share(lmw_page& page);
+  void share_with_reader(lmw_page& page);
+  void unstick(lmw_page& page);
+  void end_sticking(lmw_page& page);
+  void stick(lmw_page& page);
+  void renew_twin(lmw_page& page);
+  void stick_for_pin(lmw_page& page);
+  void note_lacking(lmw_page& page);
+  void end_lacking(lmw_page& page);
   void refresh_pinned();
-  void drop_twin(lmw_page& a);
-  void set_twin_of(lmw_page& a, interval closed);
-  own_notice& note_own_diff(lmw_page& a);
-  void make_own_diff(lmw_page& a);
-  void drop_copy(lmw_page& a);
-  void forget_history(lmw_page& a);
-  void note_own(lmw_page& a, interval index);
-  void invalidate(lmw_page& a, const interval_record& r);
+  void drop_twin(lmw_page& page);
+  void set_twin_of(lmw_page& page, interval closed);
+  own_notice& note_own_diff(lmw_page& page);
+  void make_own_diff(lmw_page& page);
+  void drop_copy(lmw_page& page);
+  void forget_history(lmw_page& page);
+  void note_own(lmw_page& page, interval index);
+  void invalidate(lmw_page& page, const interval_record& r);
   template <class Visit>
   void each_listed(std::span<const interval> after, std::span<const interval> up_to, Visit visit);
 
-  bool is_stored_to_with(const lmw_page& a, const lmw_page& b) const;
-  void open_for_stores(lmw_page& a);
-  void list_open(lmw_page& a);
-  void open_with_neighbours(lmw_page& a);
-  void start_fetch(lmw_page& a, bool store);
-  void fetch_with_neighbours(page_number g);
-  bool ask_for_diffs(lmw_page& a, std::uint32_t how);
-  void reply_came(lmw_page& a);
-  std::byte* room_beside(lmw_page& a);
-  void apply_all(lmw_page& a);
-  void end_fetch(lmw_page& a);
-  void end_must(lmw_page& a);
+  bool is_stored_to_with(const lmw_page& page, const lmw_page& other) const;
+  void open_for_stores(lmw_page& page);
+  void list_open(lmw_page& page);
+  void open_with_neighbours(lmw_page& page);
+  void start_fetch(lmw_page& page, bool store);
+  void fetch_with_neighbours(page_number number);
+  bool ask_for_diffs(lmw_page& page, std::uint32_t how);
+  void reply_came(lmw_page& page);
+  std::byte* room_beside(lmw_page& page);
+  void apply_all(lmw_page& page);
+  void end_fetch(lmw_page& page);
+  void end_must(lmw_page& page);
 
-  void serve_page(lmw_page& a, int to);
-  void serve_diffs(lmw_page& a, int to, interval first, interval last,
+  void serve_page(lmw_page& page, int to);
+  void serve_diffs(lmw_page& page, int to, interval first, interval last,
                    std::span<const interval> theirs);
-  void take_page(page_message_reader& from, const message_head& head, lmw_page& a);
-  void take_diffs(page_message_reader& from, const message_head& head, lmw_page& a);
-  lmw_page& checked_page(const page_message_reader& from, page_number g);
-  std::uint32_t take_how(page_message_reader& from, const lmw_page& a);
-  void note_reader(lmw_page& a, std::uint32_t how);
+  void take_page(page_message_reader& from, const message_head& head, lmw_page& page);
+  void take_diffs(page_message_reader& from, const message_head& head, lmw_page& page);
+  lmw_page& checked_page(const page_message_reader& from, page_number number);
+  std::uint32_t take_how(page_message_reader& from, const lmw_page& page);
+  void note_reader(lmw_page& page, std::uint32_t how);
   /// This rank alone has listed it in the epoch that has just ended.
-  bool is_own_of_epoch(const lmw_page& a) const {
-    return a.seen == x_.epoch && !a.several_writers && a.writer == x_.me;
+  bool is_own_of_epoch(const lmw_page& page) const {
+    return page.seen == x_.epoch && !page.several_writers && page.writer == x_.me;
   }
 
   /// A page is compared with its twin line by line.

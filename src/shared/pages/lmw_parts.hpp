@@ -54,15 +54,17 @@ inline constexpr std::uint32_t is_first =
 
 /// Others have read it since it was listed last, and a diff spares them much of the page: so it is
 /// not to become exclusive, which would take it from them.
-inline bool will_be_read_again(const lmw_page& a) { return a.readers != 0 && a.dense == 0; }
+inline bool will_be_read_again(const lmw_page& page) {
+  return page.readers != 0 && page.dense == 0;
+}
 
 /// What is stored to the page at any time must stay: it is pinned for that. Unless the page is
 /// exclusive, it has a twin, and sticks.
-inline bool keeps_stores(const lmw_page& a) {
-  return a.pinned == access::store && holds(rule::keep_pinned_stores);
+inline bool keeps_stores(const lmw_page& page) {
+  return page.pinned == access::store && holds(rule::keep_pinned_stores);
 }
-inline bool is_used_meanwhile(const lmw_page& a) {
-  return a.pinned != access::none && holds(rule::keep_pinned_stores);
+inline bool is_used_meanwhile(const lmw_page& page) {
+  return page.pinned != access::none && holds(rule::keep_pinned_stores);
 }
 
 /// A rank that has listed it, with all its notices. They are looked at from the newest on, as far

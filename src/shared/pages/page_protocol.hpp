@@ -24,15 +24,15 @@ class page_protocol {
   /// A fiber needs the page. It is woken (page_table::wake), now or later, and executes its
   /// instruction again. `again`: its last fault was on this page, too, at the same instruction,
   /// which has not run since: what came did not suffice, or has left.
-  virtual void fault(page_number g, bool store, bool again) = 0;
+  virtual void fault(page_number number, bool store, bool again) = 0;
 
   /// The rank that is asked first for a page which is not here.
-  virtual int keeper(page_number g) = 0;
+  virtual int keeper(page_number number) = 0;
 
   /// Whether, as far as its home knows, nobody has touched the page: it is zero.
-  virtual bool is_untouched(page_number g) const = 0;
+  virtual bool is_untouched(page_number number) const = 0;
   /// At its home, before anybody touches it: it has come from a checkpoint, and is not zero.
-  virtual void restored(page_number g) = 0;
+  virtual void restored(page_number number) = 0;
 
   /// Whether a page stays, once it has come, until used() is called. If not, the next three
   /// functions are never called.
@@ -49,7 +49,7 @@ class page_protocol {
 
   /// Whether the page is here in such a way that it can be pinned. If not, a fault that wants
   /// to_pin(how) brings it.
-  virtual bool can_be_pinned(page_number g, access how) = 0;
+  virtual bool can_be_pinned(page_number number, access how) = 0;
   virtual access to_pin(access how) const { return how; }
   /// page_state::pinned has changed. A page that is pinned allows that as long as it is, whatever
   /// comes: lazily consistent copies are brought up to date here, pages with a single writer do not

@@ -184,14 +184,14 @@ const page_number* rank_pages::lacking_pinned() const {
 
 // --- locks and barriers
 
-bool rank_pages::take_lock(lock_number l, waiter fiber) {
-  const bool taken = locks_.take(l, fiber);
+bool rank_pages::take_lock(lock_number lock, waiter fiber) {
+  const bool taken = locks_.take(lock, fiber);
   if (!taken) finish();
   return taken;
 }
-bool rank_pages::try_lock(lock_number l, waiter fiber) { return locks_.try_take(l, fiber); }
-void rank_pages::release_lock(lock_number l, bool fair) {
-  locks_.release(l, fair);
+bool rank_pages::try_lock(lock_number lock, waiter fiber) { return locks_.try_take(lock, fiber); }
+void rank_pages::release_lock(lock_number lock, bool fair) {
+  locks_.release(lock, fair);
   finish();
 }
 

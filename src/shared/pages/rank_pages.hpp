@@ -83,17 +83,17 @@ class rank_pages final : exchange, barrier_hooks {
   access allowed(page_number page) const { return table_[page].common.shown; }
 
   /// See class locks.
-  bool take_lock(lock_number l, waiter fiber);
-  bool try_lock(lock_number l, waiter fiber);
-  void release_lock(lock_number l, bool fair);
-  waiter lock_holder(lock_number l) { return locks_.holder(l); }
-  bool lock_is_here(lock_number l) { return locks_.is_here(l); }
+  bool take_lock(lock_number lock, waiter fiber);
+  bool try_lock(lock_number lock, waiter fiber);
+  void release_lock(lock_number lock, bool fair);
+  waiter lock_holder(lock_number lock) { return locks_.holder(lock); }
+  bool lock_is_here(lock_number lock) { return locks_.is_here(lock); }
   template <class Gone>
   void give_up_locks(Gone gone) {
     locks_.give_up(gone);
   }
   bool any_lock_in_use() const { return locks_.any_in_use(); }
-  bool others_turn(lock_number l, bool fair) { return locks_.others_turn(l, fair); }
+  bool others_turn(lock_number lock, bool fair) { return locks_.others_turn(lock, fair); }
 
   /// See class events.
   event_answer ask(const event_question& q, waiter fiber);
