@@ -13,6 +13,34 @@
 
 namespace sojourn::detail::pages {
 
+namespace {
+
+/// As lmw.hpp draws it.
+constexpr bool may_follow(lmw_state from, lmw_state to) {
+  using enum lmw_state;
+  if (to == none || to == closed) return from != to;
+  switch (from) {
+    case none:
+      return is_exclusive(to);
+    case closed:
+      return to == exclusive || (is_open(to) && to != sticking);
+    case open:
+      return to == sticking || to == sticking_for_pin;
+    case guessed:
+      return to == open || to == sticking_for_pin;
+    case sticking:
+      return false;
+    case sticking_for_pin:
+      return to == open;
+    case exclusive:
+    case untouched:
+      return to == exclusive;
+  }
+  return false;
+}
+
+}  // namespace
+
 lmw::lmw(exchange& x, page_table& table, const settings& s)
     : x_(x),
       table_(table),
@@ -37,10 +65,10 @@ lmw_page& lmw::entry_of(page_number number) {
   page.known = true;
   page.keeper = static_cast<std::uint16_t>(home);
   if (home == x_.me) {
-    page.copy = true;
-    page.exclusive = settings_.exclusive;
-    page.fresh = settings_.claims && page.exclusive;
-    if (!page.exclusive) history_of(page);
+    enter(page, !settings_.exclusive ? lmw_state::closed
+                : settings_.claims   ? lmw_state::untouched
+                                     : lmw_state::exclusive);
+    if (!settings_.exclusive) history_of(page);
   }
   return page;
 }
@@ -68,6 +96,24 @@ interval* lmw::has(lmw_page& page) { return reinterpret_cast<interval*>(&history
 
 // --- protection and states
 
+/// All changes of a page's state. Whatever a state says of the twin must be so before.
+void lmw::enter(lmw_page& page, lmw_state to) {
+  const bool has_twin = page.twin != nullptr;
+  const bool is_twin_right = is_open(to)        ? has_twin && page.twin_of == 0
+                             : is_exclusive(to) ? !has_twin
+                                                : !has_twin || page.twin_of != 0;
+  SOJOURN_CHECK(may_follow(page.state, to) && is_twin_right,
+                "page %u goes from state %d to state %d, with %s twin of interval %u",
+                number_of(page), static_cast<int>(page.state), static_cast<int>(to),
+                has_twin ? "the" : "no", page.twin_of);
+  page.state = to;
+}
+
+/// The page is about to be used, or restored.
+void lmw::touch(lmw_page& page) {
+  if (page.state == lmw_state::untouched) enter(page, lmw_state::exclusive);
+}
+
 /// Whether the copy has this rank's own modifications. It lacks them while a page that was fetched
 /// waits for the diffs of other ranks: those must be applied before this rank's own.
 bool lmw::has_own(lmw_page& page) {
@@ -77,8 +123,8 @@ bool lmw::has_own(lmw_page& page) {
 
 /// Whether the copy has all modifications that this rank knows of.
 bool lmw::is_valid(lmw_page& page) {
-  if (!page.copy) return false;
-  if (page.exclusive || page.history == nullptr) return true;
+  if (!page.has_copy()) return false;
+  if (page.is_exclusive() || page.history == nullptr) return true;
   if (!page.history->may_lack) return true;
   const interval* in_copy = has(page);
   for (const page_writer* w = page.history->writers; w != nullptr; w = w->next)
@@ -92,11 +138,11 @@ void lmw::open(lmw_page& page) {
   if (page.on_trial && page.wanted == 0 && page.pinned == access::none) return;
   page.on_trial = false;
   const access needed = (page.wanted & lmw_page::for_store) != 0 ? access::store : access::load;
-  page.fresh = false;
-  if (page.exclusive) {
+  touch(page);
+  if (page.is_exclusive()) {
     set_may(page, access::store);
   } else if (needed == access::store) {
-    if (!page.open) open_with_neighbours(page);
+    if (!page.is_open()) open_with_neighbours(page);
     set_may(page, access::store);
   } else if (page.may == access::none) {
     set_may(page, access::load);
@@ -105,11 +151,12 @@ void lmw::open(lmw_page& page) {
   if (page.lacks_pinned) end_lacking(page);
 }
 
-void lmw::open_for_stores(lmw_page& page) {
+/// `how`: one of the states in which a page is open.
+void lmw::open_for_stores(lmw_page& page, lmw_state how) {
   if (page.twin != nullptr && holds(rule::diff_an_interval)) make_own_diff(page);
   if (page.twin == nullptr) renew_twin(page);
   set_twin_of(page, 0);
-  page.open = true;
+  enter(page, how);
   page.unchanged = 0;
   list_open(page);
   set_may(page, access::store);
@@ -131,27 +178,26 @@ bool lmw::is_stored_to_with(const lmw_page& page, const lmw_page& other) const {
 /// The pages behind it that this rank stored to together with it are opened, too: a twin costs a
 /// tenth of a fault. Those to which nobody stores this time are closed again with the interval.
 void lmw::open_with_neighbours(lmw_page& page) {
-  open_for_stores(page);
+  open_for_stores(page, lmw_state::open);
   const page_number number = number_of(page);
   const std::uint32_t most = x_.host.together_at_most(number);
   for (std::uint32_t i = 1; i < most; ++i) {
     lmw_page& next = entry_of(number + i);
-    if (next.open) continue;
+    if (next.is_open()) continue;
     // What is pinned allows loads even while it lacks something.
-    if (next.may != access::load || next.exclusive || !is_stored_to_with(page, next) ||
-        !is_valid(next) || next.fetching != lmw_page::fetch_kind::none)
+    if (next.may != access::load || next.is_exclusive() || !is_stored_to_with(page, next) ||
+        !is_valid(next) || next.is_being_fetched())
       return;
-    open_for_stores(next);
-    next.guessed = true;
+    open_for_stores(next, lmw_state::guessed);
   }
 }
 
 /// An exclusive page is so no longer: it is about to be served, or another rank has stored to it.
 void lmw::share(lmw_page& page) {
-  page.exclusive = false;
-  page.fresh = false;
+  enter(page, lmw_state::closed);
   take_later({has(page), static_cast<std::size_t>(x_.ranks)}, x_.log.known());
-  if (page.pinned == access::store && holds(rule::stick_at_share)) return stick_for_pin(page);
+  if (page.pinned == access::store && holds(rule::stick_at_share))
+    return open_for_stores(page, lmw_state::sticking_for_pin);
   if (holds(rule::protect_at_share) && page.may == access::store) set_may(page, access::load);
 }
 
@@ -162,9 +208,7 @@ void lmw::share_with_reader(lmw_page& page) {
                           x_.epoch - page.seen < epochs_of_a_guess &&
                           x_.host.together_at_most(number_of(page)) > 1;
   share(page);
-  if (!will_store || page.open) return;
-  open_for_stores(page);
-  page.guessed = true;
+  if (will_store && !page.is_open()) open_for_stores(page, lmw_state::guessed);
 }
 
 void lmw::renew_twin(lmw_page& page) {
@@ -190,9 +234,8 @@ void lmw::set_twin_of(lmw_page& page, interval closed) {
 /// Makes the diff of a closed interval from its twin, which stays.
 own_notice& lmw::note_own_diff(lmw_page& page) {
   own_notice* n = page.history->newest;
-  SOJOURN_CHECK(
-      page.twin != nullptr && !page.open && n != nullptr && n->index == page.twin_of && !n->made,
-      "the twin of page %u is of interval %u", number_of(page), page.twin_of);
+  SOJOURN_CHECK(page.twin != nullptr && n != nullptr && n->index == page.twin_of && !n->made,
+                "the twin of page %u is of interval %u", number_of(page), page.twin_of);
   std::array<std::byte, diff_bytes_max> scratch;
   const std::size_t size = make_diff(scratch.data(), x_.host.bytes(number_of(page)), page.twin);
   n->made = true;
@@ -221,21 +264,23 @@ void lmw::stick(lmw_page& page) {
   if (n.bytes != 0) apply_diff(page.twin, n.diff, n.bytes);
   ++x_.counts->twins;
   set_twin_of(page, 0);
-  page.open = true;
-  page.sticks = true;
+  if (!page.sticks()) enter(page, lmw_state::sticking);
   page.unchanged = 0;
 }
 
-/// Requires: the interval has just been closed, so there are no open modifications.
+/// The page is no longer compared. Requires: it is equal to its twin, as right after a close.
 void lmw::unstick(lmw_page& page) {
-  if (page.sticks || page.guessed) end_sticking(page);
-}
-
-void lmw::end_sticking(lmw_page& page) {
-  page.sticks = page.sticks_for_pin = page.guessed = page.open = false;
+  if (!page.is_compared()) return;
   page.listed = 0;
   drop_twin(page);
+  end_stores(page);
   set_may(page, access::load);
+}
+
+/// An open page is closed.
+void lmw::end_stores(lmw_page& page) {
+  enter(page, page.useless ? lmw_state::none : lmw_state::closed);
+  page.useless = false;
 }
 
 void lmw::drop_copy(lmw_page& page) {
@@ -243,7 +288,10 @@ void lmw::drop_copy(lmw_page& page) {
     unstick(page);
     if (page.twin != nullptr) make_own_diff(page);
   }
-  page.copy = false;
+  if (page.is_open())
+    page.useless = true;
+  else
+    enter(page, lmw_state::none);
   set_may(page, access::none);
   note_lacking(page);
   if (page.history == nullptr) return;
@@ -265,26 +313,17 @@ void lmw::pinned(page_number number) {
   lmw_page& page = table_[number].lmw;
   if (page.pinned != access::store) {
     // What was stored is listed at the next close in any case.
-    if (page.sticks_for_pin) page.sticks = page.sticks_for_pin = false;
-  } else if (page.open && !page.sticks && holds(rule::pinned_sticks)) {
-    page.sticks = page.sticks_for_pin = true;
+    if (page.state == lmw_state::sticking_for_pin) enter(page, lmw_state::open);
+  } else if (page.is_open() && !page.sticks() && holds(rule::pinned_sticks)) {
+    // A guessed page is compared anyway, and sticks when it has been stored to.
+    if (page.state == lmw_state::open) enter(page, lmw_state::sticking_for_pin);
     page.unchanged = 0;
   }
 }
 
-/// It has been exclusive: what is stored from now on is seen by comparing.
-void lmw::stick_for_pin(lmw_page& page) {
-  renew_twin(page);
-  set_twin_of(page, 0);
-  page.open = page.sticks = page.sticks_for_pin = true;
-  page.unchanged = 0;
-  list_open(page);
-}
-
 /// The copy lacks modifications, or is gone: a pinned one must not.
 void lmw::note_lacking(lmw_page& page) {
-  if (page.pinned == access::none) return;
-  if (page.lacks_pinned) return;
+  if (page.pinned == access::none || page.lacks_pinned) return;
   page.lacks_pinned = true;
   lacking_pins_.push_back(number_of(page));
 }
@@ -298,8 +337,7 @@ void lmw::end_lacking(lmw_page& page) {
 void lmw::refresh_pinned() {
   for (page_number number : lacking_pins_) {
     lmw_page& page = table_[number].lmw;
-    if (!page.lacks_pinned || page.fetching != lmw_page::fetch_kind::none || page.deferred)
-      continue;
+    if (!page.lacks_pinned || page.is_being_fetched() || page.deferred) continue;
     if (stopped_ && holds(rule::no_fetch_after_done)) {
       deferred_.push_back(number);
       page.deferred = true;
@@ -319,7 +357,6 @@ void lmw::note_own(lmw_page& page, interval index) {
   if (page.fetch == nullptr || page.fetch->whole == nullptr) has(page)[x_.me] = index;
   page.listed = index;
   set_twin_of(page, index);
-  page.open = false;
 }
 
 void lmw::list_stores(interval_pages& out) {
@@ -327,18 +364,20 @@ void lmw::list_stores(interval_pages& out) {
   for (page_number number : open_) {
     lmw_page& page = table_[number].lmw;
     page.is_listed_open = false;
-    if (!page.open) continue;
-    // No fault told of stores to these pages: comparing does.
-    if ((page.sticks || page.guessed) && !differs(x_.host.bytes(number), page.twin)) {
+    if (!page.is_open()) continue;
+    if (page.is_compared() && !differs(x_.host.bytes(number), page.twin)) {
       if (page.pinned == access::store || ++page.unchanged < unchanged_closes_max) {
         sticking_.push_back(number);
         page.is_listed_open = true;
       } else {
-        end_sticking(page);
+        unstick(page);
       }
       continue;
     }
-    page.guessed = false;
+    if (page.state == lmw_state::guessed)
+      enter(page, page.pinned == access::store && holds(rule::pinned_sticks)
+                      ? lmw_state::sticking_for_pin
+                      : lmw_state::open);
     closing_.push_back(number);
     if (page.readers != 0 && page.dense != 0) --page.dense;
     const bool has_readers = will_be_read_again(page);
@@ -356,14 +395,15 @@ void lmw::closed(interval index) {
   for (page_number number : closing_) {
     lmw_page& page = table_[number].lmw;
     const bool again =
-        page.sticks || (page.listed != 0 && page.listed + 1 == index) || will_be_read_again(page);
-    const bool sticks = (settings_.sticking && again) || keeps_stores(page);
+        page.sticks() || (page.listed != 0 && page.listed + 1 == index) || will_be_read_again(page);
+    const bool is_pinned = page.pinned == access::store && holds(rule::pinned_sticks);
     note_own(page, index);
-    if (sticks) {
+    if ((settings_.sticking && again) || is_pinned) {
       stick(page);
       list_open(page);
-    } else if (holds(rule::protect_at_close)) {
-      set_may(page, access::load);
+    } else {
+      end_stores(page);
+      if (holds(rule::protect_at_close)) set_may(page, access::load);
     }
   }
   closing_.clear();
@@ -376,12 +416,12 @@ void lmw::learn(const interval_record& r) {
     lmw_page& page = entry_of(number);
     ++x_.counts->notices;
     // Before the notice is noted: an exclusive page has all that was known before.
-    if (page.copy && page.exclusive) share(page);
+    if (page.is_exclusive()) share(page);
     page_writer& w = writer_of(history_of(page), r.owner);
     w.newest = ::new (allocate(sizeof(foreign_notice), alignof(foreign_notice)))
         foreign_notice{w.newest, r.index};
     page.history->may_lack = true;
-    if (page.copy) invalidate(page, r);
+    if (page.has_copy()) invalidate(page, r);
   });
 }
 
@@ -389,9 +429,10 @@ void lmw::invalidate(lmw_page& page, const interval_record& r) {
   if (has(page)[r.owner] >= r.index) return;
   if (!keeps_stores(page)) unstick(page);
   note_lacking(page);
-  if (page.twin != nullptr && !page.open && holds(rule::diff_before_applying)) make_own_diff(page);
+  if (page.twin != nullptr && !page.is_open() && holds(rule::diff_before_applying))
+    make_own_diff(page);
   page.follows = false;  // until a barrier says otherwise
-  page.lost = page.lost || page.may != access::none || page.fetching != lmw_page::fetch_kind::none;
+  page.lost = page.lost || page.may != access::none || page.is_being_fetched();
   set_may(page, access::none);
 }
 

@@ -4,16 +4,38 @@
 // told with the next lock or barrier. Who acquires closes its copies of these pages. Who then
 // faults on one asks its writers for diffs, which are made only when somebody asks.
 //
-// A page is in one of these states:
+// The states of a page (lmw_state); lmw::enter refuses any other change.
 //
-//   none       no copy; the `keeper` is asked for the page
-//   stale      a copy that lacks modifications this rank knows of; the base for diffs
-//   clean      a valid copy, perhaps with the twin of a closed interval whose diff is not made yet
-//   open       stored to in the open interval; there is a twin
-//   sticking   stays open over closes: compared at each, and its twin renewed, until several closes
-//              running have found no change
-//   exclusive  nobody else has a copy: no twin, no diff, no notice. A page becomes so at a barrier
-//              when one rank alone has stored to it, unless its records say that others read it
+//         a page comes         a store faults      stored to in two intervals running
+//   none -------------> closed -------------> open ----------------------------------> sticking
+//    ^                  | ^ ^                  |                                          |
+//    '------------------' | '------------------'  the interval is closed                  |
+//     dropped at a        '---------------------------------------------------------------'
+//     barrier                  no change found for several closes, or a notice comes
+//
+//   closed -> exclusive    at a barrier: this rank alone has stored to the page since the last one
+//   exclusive -> closed    the page is served, or a notice comes; left open if it is still stored
+//   to closed -> guessed      another page is opened, and both were stored to together before
+//   guessed -> open        the close finds a change; without one, guessed -> closed after some time
+//   open -> sticking_for_pin -> open    while the page is pinned for stores
+//   untouched -> exclusive, closed      the page is used first, here or by another rank
+//   untouched -> none -> exclusive      home gives the page away to the first rank that stores to
+//   it
+//
+//   none       no copy: the `keeper` is asked for the page
+//   closed     a copy to which nobody stores, perhaps with the twin of a closed interval whose diff
+//              is not made yet. It is *clean* if it has all modifications that this rank knows of,
+//              else *stale*, and then the base for diffs. lmw::is_valid tells which, from the
+//              notices: so nothing has to be changed when a notice comes or goes
+//   open       stored to in the open interval. This and the next three have a twin
+//   guessed    opened before anybody stored to the page; compared with the twin at each close
+//   sticking   stays open over closes: compared at each, and its twin renewed
+//   sticking_for_pin    the same as long as it is pinned for stores. A barrier or a notice leaves
+//              it open, though stale, or of no use at all (lmw_page::useless): what comes is put in
+//              place beside what is stored meanwhile
+//   exclusive  nobody else has a copy: no twin, no diff, no notice. No page becomes exclusive whose
+//              records say that other ranks read it
+//   untouched  exclusive, at its home, and not used yet: zeros
 //
 // What fibers will want is guessed from what they wanted before. A page whose copy a barrier has
 // made useless *follows*: it is fetched as soon as the barrier is left, or with the page before it;
@@ -58,9 +80,9 @@ class lmw final : public page_protocol {
   bool has_stores() const override { return !open_.empty(); }
   int keeper(page_number number) override { return entry_of(number).keeper; }
   bool is_untouched(page_number number) const override {
-    return !table_[number].lmw.known || table_[number].lmw.fresh;
+    return !table_[number].lmw.known || table_[number].lmw.state == lmw_state::untouched;
   }
-  void restored(page_number number) override { entry_of(number).fresh = false; }
+  void restored(page_number number) override { touch(entry_of(number)); }
   void list_stores(interval_pages& out) override;
   void closed(interval index) override;
   void learn(const interval_record& r) override;
@@ -105,16 +127,17 @@ class lmw final : public page_protocol {
   page_number number_of(const lmw_page& page) const { return table_.number_of(page); }
   interval* has(lmw_page& page);
   void set_may(lmw_page& page, access to) { table_.set_may(page, to); }
+  void enter(lmw_page& page, lmw_state to);
+  void touch(lmw_page& page);
   bool has_own(lmw_page& page);
   bool is_valid(lmw_page& page);
   void open(lmw_page& page);
   void share(lmw_page& page);
   void share_with_reader(lmw_page& page);
   void unstick(lmw_page& page);
-  void end_sticking(lmw_page& page);
   void stick(lmw_page& page);
   void renew_twin(lmw_page& page);
-  void stick_for_pin(lmw_page& page);
+  void end_stores(lmw_page& page);
   void note_lacking(lmw_page& page);
   void end_lacking(lmw_page& page);
   void refresh_pinned();
@@ -130,7 +153,7 @@ class lmw final : public page_protocol {
   void each_listed(std::span<const interval> after, std::span<const interval> up_to, Visit visit);
 
   bool is_stored_to_with(const lmw_page& page, const lmw_page& other) const;
-  void open_for_stores(lmw_page& page);
+  void open_for_stores(lmw_page& page, lmw_state how);
   void list_open(lmw_page& page);
   void open_with_neighbours(lmw_page& page);
   void start_fetch(lmw_page& page, bool store);

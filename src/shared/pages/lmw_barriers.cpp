@@ -54,7 +54,7 @@ void lmw::departed() {
     lmw_page& page = table_[number].lmw;
     const bool has_readers = holds(rule::agree_on_readers) ? page.has_readers : page.readers != 0;
     const bool stays_shared = page.several_writers || has_readers;
-    if (page.copy && (stays_shared ? page.lost && !is_valid(page) : page.writer != x_.me)) {
+    if (page.has_copy() && (stays_shared ? page.lost && !is_valid(page) : page.writer != x_.me)) {
       page.follows = !page.on_trial;
       if (page.follows) ahead_.push_back(number);
     } else if (is_own_of_epoch(page) && x_.host.together_at_most(number) > 1) {
@@ -64,18 +64,18 @@ void lmw::departed() {
     page.on_trial = page.lost = false;
     if (stays_shared || !settings_.exclusive) continue;
     page.keeper = page.writer;
-    const bool fetching = page.fetching != lmw_page::fetch_kind::none;
+    const bool fetching = page.is_being_fetched();
     if (page.writer != x_.me) {
       if (fetching && holds(rule::drop_fetches_in_flight)) page.outdated = true;
-      if (page.copy && holds(rule::drop_at_exclusive)) drop_copy(page);
+      if (page.has_copy() && holds(rule::drop_at_exclusive)) drop_copy(page);
       continue;
     }
-    if (!page.copy) continue;
+    if (!page.has_copy()) continue;
     if ((!is_valid(page) || fetching) && holds(rule::exclusive_only_if_valid)) continue;
     unstick(page);
     if (page.twin != nullptr) drop_twin(page);
     page.thrown = x_.log.mine();
-    page.exclusive = true;
+    enter(page, lmw_state::exclusive);
     set_may(page, access::store);
   }
 }
@@ -83,9 +83,9 @@ void lmw::departed() {
 void lmw::fetch_what_must() {
   for (page_number number : must_) {
     lmw_page& page = table_[number].lmw;
-    if (page.copy)
+    if (page.has_copy())
       page.must = false;
-    else if (page.fetching == lmw_page::fetch_kind::none && !stopped_)
+    else if (!page.is_being_fetched() && !stopped_)
       start_fetch(page, true);
   }
   std::erase_if(must_, [&](page_number number) { return !table_[number].lmw.must; });
@@ -95,8 +95,7 @@ void lmw::fetch_ahead() {
   for (page_number number : ahead_) {
     if (pulls_under_way_ == pulls_max) break;
     lmw_page& page = table_[number].lmw;
-    if (page.fetching != lmw_page::fetch_kind::none || is_valid(page) ||
-        x_.host.together_at_most(number) <= 1)
+    if (page.is_being_fetched() || is_valid(page) || x_.host.together_at_most(number) <= 1)
       continue;
     page.pulled = true;
     ++pulls_under_way_;
@@ -119,10 +118,10 @@ void lmw::begin_collection() {
   for (page_number number : listed_) {
     lmw_page& page = table_[number].lmw;
     page.keeper = page.writer;
-    const bool fetching = page.fetching != lmw_page::fetch_kind::none;
+    const bool fetching = page.is_being_fetched();
     if (page.keeper == x_.me) {
       if (!is_valid(page) && !fetching) start_fetch(page, false);
-    } else if (page.copy && !is_valid(page) && !fetching && holds(rule::drop_at_collection)) {
+    } else if (page.has_copy() && !is_valid(page) && !fetching && holds(rule::drop_at_collection)) {
       drop_copy(page);
     }
   }
@@ -132,7 +131,7 @@ void lmw::begin_collection() {
 /// gone: a program's pages are many, and a rank uses few.
 void lmw::forget_history(lmw_page& page) {
   page_history* const h = page.history;
-  if (page.copy || page.fetch != nullptr || h->newest != nullptr) return;
+  if (page.has_copy() || page.is_being_fetched() || h->newest != nullptr) return;
   for (const page_writer* w = h->writers; w != nullptr; w = w->next)
     if (w->newest != nullptr) return;
   while (page_writer* gone = h->writers) {
@@ -149,7 +148,7 @@ bool lmw::fetches_in_progress() const {
   for (page_number number = 0; number < table_.size(); ++number) {
     const lmw_page& page = table_[number].lmw;
     if (x_.host.protocol_of(number) == protocol_kind::lmw && page.keeper == x_.me &&
-        page.fetching != lmw_page::fetch_kind::none)
+        page.is_being_fetched())
       return true;
   }
   return false;
@@ -162,7 +161,7 @@ void lmw::end_collection() {
   each_listed(x_.log.collected(), up_to, [&](lmw_page& page, const interval_record&, bool) {
     if (page.history == nullptr) return;
     page_history& h = *page.history;
-    if (page.twin != nullptr && !page.open && page.twin_of <= mine) drop_twin(page);
+    if (page.twin != nullptr && !page.is_open() && page.twin_of <= mine) drop_twin(page);
     page.thrown = std::max(page.thrown, mine);
     own_notice** n = &h.newest;
     while (*n != nullptr && (*n)->index > mine) n = &(*n)->older;
@@ -188,7 +187,7 @@ void lmw::end_collection() {
   for (page_number number : later) {
     lmw_page& page = table_[number].lmw;
     page.deferred = false;
-    if (page.fetching != lmw_page::fetch_kind::none) continue;
+    if (page.is_being_fetched()) continue;
     if (is_valid(page))
       open(page);
     else

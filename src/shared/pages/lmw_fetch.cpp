@@ -25,7 +25,7 @@ struct lmw::one_diff {
 void lmw::fault(page_number number, bool store, bool /*again*/) {
   lmw_page& page = entry_of(number);
   page.wanted |= store ? lmw_page::for_store : lmw_page::for_load;
-  if (page.fetching != lmw_page::fetch_kind::none) {
+  if (page.is_being_fetched()) {
     ++x_.counts->faults_joined;
     return;
   }
@@ -52,9 +52,9 @@ void lmw::fetch_with_neighbours(page_number number) {
   const std::uint32_t most = x_.host.together_at_most(number);
   for (std::uint32_t i = 1; i < most; ++i) {
     lmw_page& next = entry_of(number + i);
-    if (next.fetching != lmw_page::fetch_kind::none || is_valid(next)) continue;
+    if (next.is_being_fetched() || is_valid(next)) continue;
     if (i < count) {
-      if (next.copy || next.keeper == keeper) start_fetch(next, store);
+      if (next.has_copy() || next.keeper == keeper) start_fetch(next, store);
     } else if (next.follows) {
       start_fetch(next, false);
       next.on_trial = next.brought++ % brings_for_a_trial == 0;
@@ -72,14 +72,12 @@ void lmw::start_fetch(lmw_page& page, bool store) {
   ++fetches_;
   ++x_.faults_under_way;
   page.missing = 0;
-  if (page.copy) {
-    page.fetching = lmw_page::fetch_kind::diffs;
+  if (page.has_copy()) {
     ask_for_diffs(page, is_first | (page.pulled ? is_pull : 0));
     return;
   }
   SOJOURN_CHECK(page.keeper != x_.me, "page %u is kept here, and there is no copy",
                 number_of(page));
-  page.fetching = lmw_page::fetch_kind::page;
   page.missing = 1;
   const std::uint32_t how =
       is_first | (store ? will_be_stored_to : 0) | (page.pulled ? is_pull : 0);
@@ -141,7 +139,7 @@ void lmw::send_requests() {
 /// All replies to what was asked for are in: perhaps more has come to be known meanwhile.
 void lmw::reply_came(lmw_page& page) {
   if (--page.missing != 0) return;
-  if (page.outdated || !page.copy) {
+  if (page.outdated || !page.has_copy()) {
     page.outdated = false;
     const bool store = (page.wanted & lmw_page::for_store) != 0;
     end_fetch(page);
@@ -171,7 +169,6 @@ void lmw::end_fetch(lmw_page& page) {
   deallocate(page.fetch, sizeof(page_fetch));
   page.fetch = nullptr;
   page.missing = 0;
-  page.fetching = lmw_page::fetch_kind::none;
   if (page.pulled) --pulls_under_way_;
   page.pulled = false;
   --fetches_;
@@ -233,8 +230,7 @@ void lmw::apply_all(lmw_page& page) {
 // --- serving
 
 void lmw::serve_page(lmw_page& page, int to) {
-  page.fresh = false;
-  if (page.exclusive) share_with_reader(page);
+  if (page.is_exclusive()) share_with_reader(page);
   message_writer& out = x_.begin({.what = page_message::page_reply, .number = number_of(page)});
   // All own closed modifications are in the page; its open ones are not in the twin.
   interval* in_copy = has(page);
@@ -243,7 +239,7 @@ void lmw::serve_page(lmw_page& page, int to) {
   out.put_clock({in_copy, static_cast<std::size_t>(x_.ranks)});
   in_copy[x_.me] = own;
   const std::byte* from = page.fetch != nullptr && page.fetch->whole != nullptr ? page.fetch->whole
-                          : page.open && holds(rule::serve_the_twin)
+                          : page.is_open() && holds(rule::serve_the_twin)
                               ? page.twin
                               : x_.host.bytes(number_of(page));
   x_.send(to, {from, page_bytes});
@@ -265,12 +261,12 @@ void lmw::serve_diffs(lmw_page& page, int to, interval first, interval last,
       ++count;
     });
   }
-  bool has_all = page.copy && has_own(page);
+  bool has_all = page.has_copy() && has_own(page);
   for (std::size_t q = 0; q < theirs.size() && has_all && holds(rule::page_has_all); ++q)
-    has_all = static_cast<int>(q) == x_.me || page.exclusive || has(page)[q] >= theirs[q];
+    has_all = static_cast<int>(q) == x_.me || page.is_exclusive() || has(page)[q] >= theirs[q];
   const bool gone = first <= page.thrown;
   if (gone || (settings_.whole_pages && has_all && total > page_bytes)) {
-    if (page.copy) return serve_page(page, to);
+    if (page.has_copy()) return serve_page(page, to);
     SOJOURN_CHECK(page.keeper != x_.me, "page %u is kept here, and there is no copy",
                   number_of(page));
     message_writer& out = x_.begin(
@@ -310,7 +306,7 @@ void lmw::receive(page_message_reader& from, const message_head& head) {
       for (std::uint32_t i = 0; i < head.number; ++i) {
         lmw_page& page = checked_page(from, from.take<page_number>());
         const std::uint32_t how = take_how(from, page);
-        if (!page.copy) {
+        if (!page.has_copy()) {
           from.require(page.keeper != x_.me,
                        "asks for a page that this rank keeps and does not have");
           message_writer& out =
@@ -318,9 +314,9 @@ void lmw::receive(page_message_reader& from, const message_head& head) {
           out.put(number_of(page));
           out.put(how & ~is_pull);
           x_.send(page.keeper);
-        } else if (page.fresh && (how & will_be_stored_to) != 0) {
+        } else if (page.state == lmw_state::untouched && (how & will_be_stored_to) != 0) {
           // Given away, without its zeros. Later requests are passed on.
-          page.fresh = page.exclusive = page.copy = false;
+          enter(page, lmw_state::none);
           page.keeper = head.rank;
           x_.begin({.what = page_message::page_reply, .flag = 1, .number = number_of(page)});
           x_.send(head.rank);
@@ -362,8 +358,8 @@ void lmw::receive(page_message_reader& from, const message_head& head) {
 
 void lmw::take_page(page_message_reader& from, const message_head& head, lmw_page& page) {
   if (head.flag != 0) {
-    from.require(!page.copy && !page.outdated, "gives away a page that is here");
-    page.copy = page.exclusive = true;
+    from.require(page.state == lmw_state::none && !page.outdated, "gives away a page that is here");
+    enter(page, lmw_state::exclusive);
     page.keeper = static_cast<std::uint16_t>(x_.me);
     end_fetch(page);
     end_must(page);
@@ -371,8 +367,9 @@ void lmw::take_page(page_message_reader& from, const message_head& head, lmw_pag
     return;
   }
   if (!page.outdated) {
-    if (page.copy && page.twin != nullptr && !page.open) make_own_diff(page);
-    page.copy = true;
+    if (page.has_copy() && page.twin != nullptr && !page.is_open()) make_own_diff(page);
+    if (page.state == lmw_state::none) enter(page, lmw_state::closed);
+    page.useless = false;
     history_of(page).may_lack = true;
     const std::span<interval> in_page(has(page), static_cast<std::size_t>(x_.ranks));
     from.take_clock(in_page);
@@ -385,7 +382,6 @@ void lmw::take_page(page_message_reader& from, const message_head& head, lmw_pag
         is_used_meanwhile(page) ? room_beside(page) : x_.host.bytes(number_of(page));
     std::memcpy(to, from.take_bytes(page_bytes).data(), page_bytes);
     ++x_.counts->pages_fetched;
-    page.fetching = lmw_page::fetch_kind::diffs;
   }
   reply_came(page);
 }

@@ -28,31 +28,51 @@ struct page_state {
 struct page_history;
 struct page_fetch;
 
+/// The states of a page under lmw, which draws them.
+enum class lmw_state : std::uint8_t {
+  none,
+  closed,
+  open,
+  guessed,
+  sticking,
+  sticking_for_pin,
+  exclusive,
+  untouched
+};
+constexpr bool is_open(lmw_state state) {
+  return state >= lmw_state::open && state <= lmw_state::sticking_for_pin;
+}
+constexpr bool is_exclusive(lmw_state state) { return state >= lmw_state::exclusive; }
+
 /// See lmw.
 struct lmw_page : page_state {
-  enum class fetch_kind : std::uint8_t { none, page, diffs };
+  bool has_copy() const { return state != lmw_state::none && !useless; }
+  bool is_exclusive() const { return pages::is_exclusive(state); }
+  bool is_open() const { return pages::is_open(state); }
+  bool sticks() const {
+    return state == lmw_state::sticking || state == lmw_state::sticking_for_pin;
+  }
+  /// Whether comparing tells, at each close, if the page was stored to. Of other open pages a fault
+  /// has told it.
+  bool is_compared() const { return sticks() || state == lmw_state::guessed; }
+  bool is_being_fetched() const { return fetch != nullptr; }
 
-  bool copy;
-  bool exclusive;
-  bool fresh;  ///< At its home: nobody has touched it.
-  bool open;   ///< Stored to in the open interval; there is a twin.
-  bool sticks;
-  bool sticks_for_pin;  ///< Only as long as it is pinned.
-  bool outdated;        ///< What is on its way here is from before a barrier that made it useless.
-  bool must;            ///< To be fetched before the next arrival.
-  bool lacks_pinned;    ///< Pinned, and being brought up to date.
-  bool deferred;        ///< To be asked for when the collection has ended.
-  bool follows;   ///< A barrier has made the copy useless, which was wanted before it: a fault
-                  ///< on the page before this one brings it, too.
-  bool lost;      ///< Notices have made the copy useless, which was open, since a barrier.
+  lmw_state state;  ///< Changed by lmw::enter alone.
+  bool useless;     ///< A barrier has made the copy useless, and the page is still open because it
+                    ///< is pinned for stores.
+  bool outdated;    ///< What is on its way here is from before a barrier that made it useless.
+  bool must;        ///< To be fetched before the next arrival.
+  bool lacks_pinned;  ///< Pinned, and being brought up to date.
+  bool deferred;      ///< To be asked for when the collection has ended.
+  bool follows;       ///< A barrier has made the copy useless, which was wanted before it: a fault
+                      ///< on the page before this one brings it, too.
+  bool lost;          ///< Notices have made the copy useless, which was open, since a barrier.
   bool on_trial;  ///< It was so brought, and is left closed: a fault will tell that it is wanted.
-  bool guessed;   ///< Opened before anybody stored to it, and compared at each close.
-  bool is_listed_open;   ///< In the list of pages that may be open.
-  bool pulled;           ///< Being fetched because it follows, as soon as a barrier was left.
-  std::uint8_t readers;  ///< So often others have asked for it since a barrier listed it last.
-  std::uint8_t brought;  ///< How often it was so brought.
-  fetch_kind fetching;
-  std::uint8_t unchanged;  ///< While it sticks or is guessed: closes running that found no change.
+  bool is_listed_open;     ///< In the list of pages that may be open.
+  bool pulled;             ///< Being fetched because it follows, as soon as a barrier was left.
+  std::uint8_t readers;    ///< So often others have asked for it since a barrier listed it last.
+  std::uint8_t brought;    ///< How often it was so brought.
+  std::uint8_t unchanged;  ///< While it is compared: closes running that found no change.
   bool several_writers;    ///< In epoch `seen`.
   bool has_readers;        ///< In epoch `seen`, as its writer says: it stays shared.
   std::uint8_t dense;      ///< This rank's last diff of it was longer than dense_diff_bytes: for so
@@ -68,7 +88,7 @@ struct lmw_page : page_state {
   std::byte* twin;
   page_history* history;  ///< Null: no rank is known to have listed it since the last collection,
                           ///< and there is no copy that was ever shared.
-  page_fetch* fetch;
+  page_fetch* fetch;      ///< Null: nothing is being fetched.
 };
 
 struct waiting_readers;
