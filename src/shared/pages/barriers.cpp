@@ -2,6 +2,7 @@
 #include "shared/pages/barriers.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -27,10 +28,12 @@ constexpr std::uint8_t is_incomplete = 8;
 
 }  // namespace
 
-barriers::barriers(exchange& x, barrier_hooks& hooks, int fan_out)
+barriers::barriers(exchange& x, lmw& protocol, int fan_out, std::size_t collect_bytes)
     : x_(x),
-      hooks_(hooks),
+      lmw_(protocol),
       fan_out_(fan_out),
+      collect_bytes_(collect_bytes),
+      collect_from_(collect_bytes),
       told_known_(x.barrier, x.host.memory()),
       arrivals_(x.host.memory()),
       kept_(x.host.memory()),
@@ -47,13 +50,13 @@ void barriers::arrive(bool guest) {
 }
 
 void barriers::look_again() {
-  if (collecting_ == phase::validating && !hooks_.fetches_in_progress()) {
+  if (collecting_ == phase::validating && !lmw_.fetches_in_progress()) {
     collecting_ = phase::done;
-    hooks_.stop_fetching();
+    lmw_.stop_fetching();
     x_.begin({.what = page_message::collect_done});
     x_.send(0);
   }
-  if (collecting_ != phase::none || hooks_.must_fetch()) return;
+  if (collecting_ != phase::none || lmw_.must_fetch()) return;
   if (asked_to_collect_) {
     asked_to_collect_ = false;
     send_arrival(true);
@@ -61,7 +64,7 @@ void barriers::look_again() {
   // The fibers that are here have arrived; a rank without fibers arrives at once.
   const bool news = !told_any_ || arrived_ != told_;
   if (members_ != 0 && arrived_ >= here_ && news) send_arrival(false);
-  if (!wanted_ && hooks_.wants_collection()) ask_for_collection();
+  if (!wanted_ && wants_collection()) ask_for_collection();
 }
 
 void barriers::send_arrival(bool to_collect) {
@@ -74,7 +77,7 @@ void barriers::send_arrival(bool to_collect) {
     head.number = arrived_ - told_;
     told_ = arrived_;
     told_any_ = true;
-    if (hooks_.wants_collection() || x_.report != nullptr) head.flag |= wants_to_collect;
+    if (wants_collection() || x_.report != nullptr) head.flag |= wants_to_collect;
   }
   // The records of other ranks come with their own arrivals, or have come.
   const auto me = static_cast<std::size_t>(x_.me);
@@ -259,15 +262,15 @@ void barriers::depart(page_message_reader& from, const vector_clock& all, std::u
   told_ = 0;
   told_any_ = false;
   told_known_ = x_.barrier;
-  hooks_.departed();
+  lmw_.departed();
   if ((how & collects) != 0) {
     ++x_.counts->collections;
     collecting_ = phase::validating;
-    hooks_.begin_collection();
+    lmw_.begin_collection();
     return;
   }
-  hooks_.fetch_what_must();
-  hooks_.fetch_ahead();
+  lmw_.fetch_what_must();
+  lmw_.fetch_ahead();
   leave();
 }
 
@@ -276,7 +279,12 @@ void barriers::end_collection(page_message_reader& from) {
   collecting_ = phase::none;
   ++x_.epoch;
   last_departure_ = ends_collection;
-  hooks_.end_collection();
+  if (x_.report != nullptr) x_.report->forget_diffs();
+  lmw_.end_collection();
+  x_.log.collect(x_.barrier);
+  // What is there now cannot be given back: collecting again at once would be of no use.
+  const std::size_t room = std::numeric_limits<std::size_t>::max() - collect_bytes_;
+  collect_from_ = collect_bytes_ + std::min(room, collectable_bytes());
   leave();
 }
 

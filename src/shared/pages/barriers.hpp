@@ -15,29 +15,17 @@
 #include <vector>
 
 #include "shared/pages/exchange.hpp"
+#include "shared/pages/lmw.hpp"
 
 namespace sojourn::detail::pages {
 
-/// What barriers ask of the protocols.
-class barrier_hooks {
- public:
-  virtual ~barrier_hooks() = default;
-  /// All notices are taken in, and the epoch is the new one.
-  virtual void departed() = 0;
-  virtual void fetch_ahead() = 0;
-  virtual bool must_fetch() = 0;
-  virtual void fetch_what_must() = 0;
-  virtual void begin_collection() = 0;
-  virtual bool fetches_in_progress() = 0;
-  virtual void stop_fetching() = 0;
-  virtual void end_collection() = 0;
-  virtual bool wants_collection() = 0;
-};
-
 class barriers {
  public:
+  /// `protocol`: the only one for which barriers do more than to exchange notices.
   /// `fan_out`: a rank passes departures on to so many others.
-  barriers(exchange& x, barrier_hooks& hooks, int fan_out);
+  /// `collect_bytes`: what a rank keeps of changes, beyond what the last collection has left,
+  /// begins a collection.
+  barriers(exchange& x, lmw& protocol, int fan_out, std::size_t collect_bytes);
 
   /// How many fibers of the job take part; before the first of them arrives, on all ranks alike.
   /// Afterwards rank 0 alone knows when it changes.
@@ -114,10 +102,15 @@ class barriers {
   void end_collection(page_message_reader& from);
   void leave();
   void ask_for_collection();
+  /// Bytes, some of which a collection would give back.
+  std::size_t collectable_bytes() const { return x_.log.bytes() + lmw_.collectable_bytes(); }
+  bool wants_collection() const { return collectable_bytes() > collect_from_; }
 
   exchange& x_;
-  barrier_hooks& hooks_;
+  lmw& lmw_;
   const int fan_out_;
+  const std::size_t collect_bytes_;
+  std::size_t collect_from_;  ///< More bytes than these begin a collection.
   std::uint32_t members_ = 0;
   std::uint32_t here_ = 0;  ///< So many fibers are expected.
   std::uint32_t guests_arrived_ = 0;

@@ -76,46 +76,60 @@ class lmw final : public page_protocol {
   ~lmw() override;
 
   void fault(page_number number, bool store, bool again) override;
-  /// Also true where pages are only open.
-  bool has_stores() const override { return !open_.empty(); }
   int keeper(page_number number) override { return entry_of(number).keeper; }
   bool is_untouched(page_number number) const override {
     return !table_[number].lmw.known || table_[number].lmw.state == lmw_state::untouched;
   }
   void restored(page_number number) override { touch(entry_of(number)); }
-  void list_stores(interval_pages& out) override;
-  void closed(interval index) override;
-  void learn(const interval_record& r) override;
-
   bool can_be_pinned(page_number number, access how) override {
     return entry_of(number).may >= how;
   }
   void pinned(page_number number) override;
-  const page_number* lacking_pinned() const override {
+  void receive(page_message_reader& from, const message_head& head) override;
+
+  /// Sends the requests of this call together. To be called after any other function here.
+  void send_requests();
+  /// A pinned page that lacks what this rank has acquired, or null. Until there is none, no fiber
+  /// may run: it would not fault there.
+  const page_number* lacking_pinned() const {
     return lacking_pins_.empty() ? nullptr : &lacking_pins_.back();
   }
 
-  /// Finds pages that have become exclusive.
-  void departed() override;
+  // --- Intervals: as lsw
+
+  /// Also true where pages are only open.
+  bool has_stores() const { return !open_.empty(); }
+  void list_stores(interval_pages& out);
+  void learn(const interval_record& r);
+  /// The interval for which pages were listed last has this number.
+  void closed(interval index);
+
+  // --- Barriers and collections
+
+  /// A barrier was left: all notices are taken in, and the epoch is the new one. Finds pages that
+  /// have become exclusive.
+  void departed();
   /// Some copies were dropped that must be fetched before this rank arrives again. Also what is
   /// pinned: it may be listed by then, and this rank become its keeper.
-  bool must_fetch() const override { return !must_.empty() || !lacking_pins_.empty(); }
-  void fetch_what_must() override;
-  void fetch_ahead() override;
-  bool is_at_ease() const override {
+  bool must_fetch() const { return !must_.empty() || !lacking_pins_.empty(); }
+  void fetch_what_must();
+  /// A barrier was left, and no collection comes: fetches what fibers will want again.
+  void fetch_ahead();
+  /// Nothing of what fetch_ahead() fetches is under way, and no other rank is expected to ask for
+  /// such pages of this one.
+  bool is_at_ease() const {
     return exchange_is_over_ || (pulls_under_way_ == 0 && pulls_due_ == 0);
   }
-  void end_exchange() override { exchange_is_over_ = true; }
+  /// From here to the next barrier, is_at_ease().
+  void end_exchange() { exchange_is_over_ = true; }
   /// A collection: keepers fetch what they lack.
-  void begin_collection() override;
-  bool fetches_in_progress() const override;
-  void stop_fetching() override { stopped_ = true; }
-  void end_collection() override;
-  /// Of diffs, twins of closed intervals, notices, and what is known of pages; some of that stays.
-  std::size_t collectable_bytes() const override { return bytes_; }
-
-  void receive(page_message_reader& from, const message_head& head) override;
-  void send_requests() override;
+  void begin_collection();
+  bool fetches_in_progress() const;
+  void stop_fetching() { stopped_ = true; }
+  void end_collection();
+  /// Bytes of diffs, twins of closed intervals, notices, and what is known of pages: a collection
+  /// gives back most of them.
+  std::size_t collectable_bytes() const { return bytes_; }
 
  private:
   struct one_diff;

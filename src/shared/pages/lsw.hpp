@@ -38,11 +38,14 @@ class lsw final : public page_protocol {
   access to_pin(access) const override { return access::store; }
   void pinned(page_number number) override { give(entry_of(number)); }
 
-  bool has_stores() const override { return !open_.empty(); }
-  void list_stores(interval_pages& out) override;
-  void learn(const interval_record& r) override;
-
   void receive(page_message_reader& from, const message_head& head) override;
+
+  /// Whether pages may have been stored to in the open interval.
+  bool has_stores() const { return !open_.empty(); }
+  /// The open interval is being closed: adds the pages that were stored to in it.
+  void list_stores(interval_pages& out);
+  /// An interval of another rank that was not known.
+  void learn(const interval_record& r);
 
  private:
   lsw_page& entry_of(page_number number);

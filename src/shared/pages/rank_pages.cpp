@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "shared/pages/rules.hpp"
 
@@ -12,7 +11,6 @@ namespace sojourn::detail::pages {
 rank_pages::rank_pages(services& h, int my_rank, int rank_count, std::span<page_entry> table,
                        const rank_pages_settings& s)
     : exchange(h, my_rank, rank_count, table.size()),
-      settings_(s),
       table_(h, table),
       lmw_(*this, table_, s.protocol),
       lsw_(*this, table_),
@@ -23,11 +21,10 @@ rank_pages::rank_pages(services& h, int my_rank, int rank_count, std::span<page_
       taken_(h.memory()),
       pins_(h.memory()),
       locks_(*this),
-      barriers_(*this, *this, s.fan_out),
+      barriers_(*this, lmw_, s.fan_out, s.collect_bytes),
       events_(*this, barriers_),
       news_(*this, barriers_),
-      held_(static_cast<std::size_t>(rank_count), h.memory()),
-      collect_from_(s.collect_bytes) {
+      held_(static_cast<std::size_t>(rank_count), h.memory()) {
   if (s.counts != nullptr) counts = s.counts;
   report = s.report;
 }
@@ -82,7 +79,7 @@ void rank_pages::finish() {
 }
 
 void rank_pages::show() {
-  each([](auto& p) { p.send_requests(); });
+  lmw_.send_requests();
   table_.show(faults_under_way != 0);
 }
 
@@ -176,10 +173,7 @@ void rank_pages::set_pinned(page_number page, access to) {
   protocol_of(page).pinned(page);
 }
 const page_number* rank_pages::lacking_pinned() const {
-  if (!pins_.any() || !holds(rule::refresh_pinned)) return nullptr;
-  for (const page_protocol* p : protocols_)
-    if (const page_number* page = p->lacking_pinned()) return page;
-  return nullptr;
+  return pins_.any() && holds(rule::refresh_pinned) ? lmw_.lacking_pinned() : nullptr;
 }
 
 // --- locks and barriers
@@ -218,15 +212,16 @@ void rank_pages::arrive(bool guest) {
   finish();
 }
 
-// --- intervals and collections
+// --- intervals
 
 void rank_pages::close() {
   closing_.clear();
-  each([&](auto& p) { p.list_stores(closing_); });
+  lmw_.list_stores(closing_);
+  lsw_.list_stores(closing_);
   if (closing_.empty()) return;
   const interval index = log.close(closing_).index;
   ++counts->intervals;
-  each([&](auto& p) { p.closed(index); });
+  lmw_.closed(index);
 }
 
 void rank_pages::learn(page_message_reader& from, std::span<const interval> like) {
@@ -236,13 +231,14 @@ void rank_pages::learn(page_message_reader& from, std::span<const interval> like
         if (holds(rule::close_before_learning)) close();
       },
       [&](const interval_record& r) {
-        each([&](auto& p) { p.learn(r); });
+        lmw_.learn(r);
+        lsw_.learn(r);
         news_.knows(from.from(), r.clock(ranks));
       });
 }
 
 std::span<const std::byte> rank_pages::news_for(int to, way w) {
-  if (any([](const auto& p) { return p.has_stores(); })) {
+  if (lmw_.has_stores() || lsw_.has_stores()) {
     close();
     show();
   }
@@ -256,48 +252,6 @@ void rank_pages::tell(int to) {
   news_.write(to, way::replies);
   send(to);
   news_.told(to, way::replies);
-}
-
-void rank_pages::departed() {
-  each([](auto& p) { p.departed(); });
-}
-void rank_pages::fetch_ahead() {
-  each([](auto& p) { p.fetch_ahead(); });
-}
-bool rank_pages::is_at_ease() const {
-  return !any([](const auto& p) { return !p.is_at_ease(); });
-}
-void rank_pages::end_exchange() {
-  each([](auto& p) { p.end_exchange(); });
-}
-bool rank_pages::must_fetch() {
-  return any([](const auto& p) { return p.must_fetch(); });
-}
-void rank_pages::fetch_what_must() {
-  each([](auto& p) { p.fetch_what_must(); });
-}
-void rank_pages::begin_collection() {
-  each([](auto& p) { p.begin_collection(); });
-}
-bool rank_pages::fetches_in_progress() {
-  return any([](const auto& p) { return p.fetches_in_progress(); });
-}
-void rank_pages::stop_fetching() {
-  each([](auto& p) { p.stop_fetching(); });
-}
-std::size_t rank_pages::collectable_bytes() const {
-  std::size_t all = log.bytes();
-  each([&](const auto& p) { all += p.collectable_bytes(); });
-  return all;
-}
-
-void rank_pages::end_collection() {
-  if (report != nullptr) report->forget_diffs();
-  each([](auto& p) { p.end_collection(); });
-  log.collect(barrier);
-  // What is there now cannot be given back: collecting again at once would be of no use.
-  const std::size_t room = std::numeric_limits<std::size_t>::max() - settings_.collect_bytes;
-  collect_from_ = settings_.collect_bytes + std::min(room, collectable_bytes());
 }
 
 // --- messages

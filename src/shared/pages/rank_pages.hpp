@@ -41,7 +41,7 @@ struct rank_pages_settings {
   page_report* report = nullptr;
 };
 
-class rank_pages final : exchange, barrier_hooks {
+class rank_pages final : exchange {
  public:
   /// `table` has a zeroed entry for each page of the region.
   rank_pages(services& host, int me, int ranks, std::span<page_entry> table,
@@ -133,9 +133,9 @@ class rank_pages final : exchange, barrier_hooks {
   }
   std::uint32_t current_epoch() const { return epoch; }
   /// False right after a barrier, as long as this rank and others exchange what they will want.
-  bool is_at_ease() const;
+  bool is_at_ease() const { return lmw_.is_at_ease(); }
   /// From here to the next barrier it is true.
-  void end_exchange();
+  void end_exchange() { lmw_.end_exchange(); }
 
   /// A message has come. Its bytes are no longer needed afterwards.
   void receive(int from, std::span<const std::byte> bytes);
@@ -153,43 +153,14 @@ class rank_pages final : exchange, barrier_hooks {
   void tell(int to) override;
   void learn(page_message_reader& from, std::span<const interval> like) override;
   void handle_own(std::span<const std::byte> back) override;
-  void departed() override;
-  void fetch_ahead() override;
-  bool must_fetch() override;
-  void fetch_what_must() override;
-  void begin_collection() override;
-  bool fetches_in_progress() override;
-  void stop_fetching() override;
-  void end_collection() override;
-  bool wants_collection() override { return collectable_bytes() > collect_from_; }
 
   void handle(int from, std::span<const std::byte> bytes);
   void handle_held();
   void finish();
   void show();
-  std::size_t collectable_bytes() const;
-  /// Calls visit(protocol) for each, with its own type: most do nothing most of the time, and no
-  /// call is made for that.
-  template <class Visit>
-  void each(Visit visit) {
-    visit(lmw_);
-    visit(lsw_);
-    visit(seq_);
+  page_protocol& protocol_of(page_number page) {
+    return *protocols_[static_cast<std::size_t>(host.protocol_of(page))];
   }
-  template <class Visit>
-  void each(Visit visit) const {
-    visit(lmw_);
-    visit(lsw_);
-    visit(seq_);
-  }
-  template <class Is>
-  bool any(Is is) const {
-    return is(lmw_) || is(lsw_) || is(seq_);
-  }
-  page_protocol& protocol(protocol_kind kind) {
-    return *protocols_[static_cast<std::size_t>(kind)];
-  }
-  page_protocol& protocol_of(page_number page) { return protocol(host.protocol_of(page)); }
   bool take(page_number page, waiter fiber);
   void end_instruction(waiter fiber);
   void give_up(taken_page t);
@@ -197,7 +168,6 @@ class rank_pages final : exchange, barrier_hooks {
 
   using held_messages = std::pmr::deque<std::pmr::vector<std::byte>>;
 
-  const rank_pages_settings settings_;
   page_table table_;
   lmw lmw_;
   lsw lsw_;
@@ -214,7 +184,6 @@ class rank_pages final : exchange, barrier_hooks {
   news news_;
   std::pmr::vector<held_messages> held_;  ///< Of each rank, in order.
   std::size_t held_count_ = 0;
-  std::size_t collect_from_;  ///< More bytes than these begin a collection.
 };
 
 }  // namespace sojourn::detail::pages
