@@ -83,11 +83,8 @@ class rank final : public services {
   void wake_locker(waiter fiber) override;
   void wake_barrier() override;
   void answered(waiter fiber, const event_answer& a) override;
-  protocol_kind protocol_of(page_number page) override;
-  int home(page_number page) override;
   int home_of(std::uint64_t object) override;
   std::uint32_t fetched_together(page_number page) override;
-  std::uint32_t together_at_most(page_number page) override { return fetched_together(page); }
   std::pmr::memory_resource* memory() override { return &counted_; }
   void refuse(int from, const char* why) override {
     throw refusal("a message from rank " + std::to_string(from) + " " + why);
@@ -708,7 +705,8 @@ rank::rank(job& j, int my_rank) : me(my_rank), job_(j) {
   allowed.resize(count, access::none);
   table.resize(count);
   rank_pages_settings s;
-  s.protocol = {p.exclusive, p.sticking, p.whole_pages, p.claims};
+  s.protocol = {p.exclusive, p.sticking, p.whole_pages, p.claims,
+                static_cast<std::uint32_t>(p.fetched_together)};
   s.collect_bytes = j.collect_bytes();
   s.fan_out = p.fan_out;
   s.counts = &counts;
@@ -717,7 +715,11 @@ rank::rank(job& j, int my_rank) : me(my_rank), job_(j) {
     s.report = report.get();
     s.protocol.exclusive = s.protocol.whole_pages = s.protocol.claims = false;
   }
-  pages = std::make_unique<rank_pages>(*this, me, p.ranks, table, s);
+  std::pmr::vector<page_layout::part> parts;  // a page each
+  for (int page = 0; page < p.pages; ++page)
+    parts.push_back({static_cast<std::uint16_t>(page % p.ranks), p.protocol_of(page)});
+  pages =
+      std::make_unique<rank_pages>(*this, page_layout(1, std::move(parts)), me, p.ranks, table, s);
 }
 
 void rank::send(int to, std::span<const std::byte> front, std::span<const std::byte> back) {
@@ -747,19 +749,8 @@ void rank::answered(waiter fiber, const event_answer& a) {
 int rank::home_of(std::uint64_t object) {
   return static_cast<int>(object % static_cast<unsigned>(job_.prog().ranks));
 }
-protocol_kind rank::protocol_of(page_number page) {
-  return job_.prog().protocol_of(static_cast<int>(page));
-}
-int rank::home(page_number page) {
-  return static_cast<int>(page % static_cast<unsigned>(job_.prog().ranks));
-}
-std::uint32_t rank::fetched_together(page_number page) {
-  const program& p = job_.prog();
-  std::uint32_t count = 1;
-  while (static_cast<int>(count) < p.fetched_together && static_cast<int>(page + count) < p.pages &&
-         protocol_of(page + count) == protocol_of(page))
-    ++count;
-  return count;
+std::uint32_t rank::fetched_together(page_number) {
+  return static_cast<std::uint32_t>(job_.prog().fetched_together);
 }
 
 }  // namespace

@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "shared/pages/interval_log.hpp"
+#include "shared/pages/page_layout.hpp"
 #include "shared/pages/page_message.hpp"
 #include "shared/pages/page_report.hpp"
 #include "shared/pages/services.hpp"
@@ -16,8 +18,9 @@
 namespace sojourn::detail::pages {
 
 struct exchange {
-  exchange(services& h, int my_rank, int rank_count, std::size_t pages)
+  exchange(services& h, page_layout l, int my_rank, int rank_count, std::size_t pages)
       : host(h),
+        layout(std::move(l)),
         me(my_rank),
         ranks(rank_count),
         log(my_rank, rank_count, pages, h.memory()),
@@ -48,6 +51,7 @@ struct exchange {
   virtual void learn(page_message_reader& from, std::span<const interval> like) = 0;
 
   services& host;
+  const page_layout layout;
   const int me;
   const int ranks;
   interval_log log;

@@ -61,7 +61,7 @@ lmw_page& lmw::entry_of(page_number number) {
   lmw_page& page = table_[number].lmw;
   if (page.known) [[likely]]
     return page;
-  const int home = x_.host.home(number);
+  const int home = x_.layout.home(number);
   page.known = true;
   page.keeper = static_cast<std::uint16_t>(home);
   if (home == x_.me) {
@@ -180,7 +180,7 @@ bool lmw::is_stored_to_with(const lmw_page& page, const lmw_page& other) const {
 void lmw::open_with_neighbours(lmw_page& page) {
   open_for_stores(page, lmw_state::open);
   const page_number number = number_of(page);
-  const std::uint32_t most = x_.host.together_at_most(number);
+  const std::uint32_t most = together_at_most(number);
   for (std::uint32_t i = 1; i < most; ++i) {
     lmw_page& next = entry_of(number + i);
     if (next.is_open()) continue;
@@ -206,7 +206,7 @@ void lmw::share(lmw_page& page) {
 void lmw::share_with_reader(lmw_page& page) {
   const bool will_store = page.may == access::store && page.writer == x_.me && page.seen != 0 &&
                           x_.epoch - page.seen < epochs_of_a_guess &&
-                          x_.host.together_at_most(number_of(page)) > 1;
+                          together_at_most(number_of(page)) > 1;
   share(page);
   if (will_store && !page.is_open()) open_for_stores(page, lmw_state::guessed);
 }
@@ -411,7 +411,7 @@ void lmw::closed(interval index) {
 
 void lmw::learn(const interval_record& r) {
   each_page(r, x_.ranks, [&](page_number number) {
-    if (number >= table_.size() || x_.host.protocol_of(number) != protocol_kind::lmw)
+    if (number >= table_.size() || x_.layout.protocol_of(number) != protocol_kind::lmw)
       x_.host.refuse(r.owner, "lists a page that is none of this protocol");
     lmw_page& page = entry_of(number);
     ++x_.counts->notices;

@@ -71,6 +71,9 @@ class lmw final : public page_protocol {
     bool sticking = true;     ///< Pages stored to in two intervals running stay writable.
     bool whole_pages = true;  ///< Diffs that are longer than the page are answered with the page.
     bool claims = true;       ///< An untouched page goes to the first rank that stores to it.
+    /// At most so many pages a fault brings, or opens for stores, where what happened before says
+    /// that they will be wanted.
+    std::uint32_t together_max = 1;
   };
   lmw(exchange& x, page_table& table, const settings& s);
   ~lmw() override;
@@ -134,6 +137,9 @@ class lmw final : public page_protocol {
  private:
   struct one_diff;
 
+  std::uint32_t together_at_most(page_number number) const {
+    return x_.layout.alike(number, settings_.together_max);
+  }
   lmw_page& entry_of(page_number number);
   page_history& history_of(lmw_page& page);
   std::size_t history_bytes() const;

@@ -40,7 +40,7 @@ void lmw::departed() {
                 } else {
                   page.has_readers = page.has_readers || has_readers;
                   if (page.writer != r.owner) {
-                    if (x_.report != nullptr && x_.host.home(number_of(page)) == x_.me)
+                    if (x_.report != nullptr && x_.layout.home(number_of(page)) == x_.me)
                       x_.report->several_writers(number_of(page), page.writer, r.owner,
                                                  !page.several_writers);
                     page.several_writers = true;
@@ -57,7 +57,7 @@ void lmw::departed() {
     if (page.has_copy() && (stays_shared ? page.lost && !is_valid(page) : page.writer != x_.me)) {
       page.follows = !page.on_trial;
       if (page.follows) ahead_.push_back(number);
-    } else if (is_own_of_epoch(page) && x_.host.together_at_most(number) > 1) {
+    } else if (is_own_of_epoch(page) && together_at_most(number) > 1) {
       pulls_due_ += std::min<std::uint32_t>(page.readers, static_cast<std::uint32_t>(x_.ranks) - 1);
     }
     page.readers = 0;
@@ -95,8 +95,7 @@ void lmw::fetch_ahead() {
   for (page_number number : ahead_) {
     if (pulls_under_way_ == pulls_max) break;
     lmw_page& page = table_[number].lmw;
-    if (page.is_being_fetched() || is_valid(page) || x_.host.together_at_most(number) <= 1)
-      continue;
+    if (page.is_being_fetched() || is_valid(page) || together_at_most(number) <= 1) continue;
     page.pulled = true;
     ++pulls_under_way_;
     start_fetch(page, false);
@@ -147,7 +146,7 @@ bool lmw::fetches_in_progress() const {
   // Else those that the collection itself has begun: of what is kept here.
   for (page_number number = 0; number < table_.size(); ++number) {
     const lmw_page& page = table_[number].lmw;
-    if (x_.host.protocol_of(number) == protocol_kind::lmw && page.keeper == x_.me &&
+    if (x_.layout.protocol_of(number) == protocol_kind::lmw && page.keeper == x_.me &&
         page.is_being_fetched())
       return true;
   }

@@ -48,8 +48,8 @@ void lmw::fetch_with_neighbours(page_number number) {
   const bool store = (page.wanted & lmw_page::for_store) != 0;
   const int keeper = page.keeper;
   start_fetch(table_[number].lmw, store);
-  const std::uint32_t count = x_.host.fetched_together(number);
-  const std::uint32_t most = x_.host.together_at_most(number);
+  const std::uint32_t count = x_.layout.alike(number, x_.host.fetched_together(number));
+  const std::uint32_t most = together_at_most(number);
   for (std::uint32_t i = 1; i < most; ++i) {
     lmw_page& next = entry_of(number + i);
     if (next.is_being_fetched() || is_valid(next)) continue;

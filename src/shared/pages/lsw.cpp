@@ -31,7 +31,7 @@ lsw_page& lsw::entry_of(page_number number) {
   if (page.known) [[likely]]
     return page;
   page.known = true;
-  if (x_.host.home(number) == x_.me) {
+  if (x_.layout.home(number) == x_.me) {
     page.copy = page.owns = page.used = true;
     page.last = static_cast<std::uint16_t>(x_.me);
   }
@@ -80,7 +80,7 @@ void lsw::provide(lsw_page& page) {
   ++x_.faults_under_way;
   x_.begin(
       {.what = store ? page_message::own_request : page_message::read_request, .number = number});
-  x_.send(x_.host.home(number));
+  x_.send(x_.layout.home(number));
 }
 
 void lsw::used(page_number number) {
@@ -137,7 +137,7 @@ void lsw::list_stores(interval_pages& out) {
 
 void lsw::learn(const interval_record& r) {
   for (const page_version& v : r.versions(x_.ranks)) {
-    if (v.page >= table_.size() || x_.host.protocol_of(v.page) != protocol_kind::lsw)
+    if (v.page >= table_.size() || x_.layout.protocol_of(v.page) != protocol_kind::lsw)
       x_.host.refuse(r.owner, "lists a version of a page that has none");
     if (v.version > versions_max)
       x_.host.refuse(r.owner, "lists a page with more versions than there are");
@@ -195,13 +195,13 @@ void lsw::receive(page_message_reader& from, const message_head& head) {
   const auto asker = static_cast<std::uint16_t>(from.from());
   switch (head.what) {
     case page_message::own_request: {
-      from.require(x_.host.home(number) == x_.me, "asks for a page whose home is another rank");
+      from.require(x_.layout.home(number) == x_.me, "asks for a page whose home is another rank");
       const int last = std::exchange(page.last, asker);
       x_.begin({.what = page_message::own_forward, .rank = asker, .number = number});
       return x_.send(last);
     }
     case page_message::read_request:
-      from.require(x_.host.home(number) == x_.me, "asks for a page whose home is another rank");
+      from.require(x_.layout.home(number) == x_.me, "asks for a page whose home is another rank");
       x_.begin({.what = page_message::read_forward, .rank = asker, .number = number});
       return x_.send(page.last);
     case page_message::own_forward:

@@ -24,7 +24,7 @@ class lsw final : public page_protocol {
   ~lsw() override;
 
   void fault(page_number number, bool store, bool again) override;
-  int keeper(page_number number) override { return x_.host.home(number); }
+  int keeper(page_number number) override { return x_.layout.home(number); }
   void restored(page_number number) override { (void)entry_of(number); }
   bool is_untouched(page_number number) const override { return !table_[number].lsw.known; }
   bool stays_until_used() const override { return true; }

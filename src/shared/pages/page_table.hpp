@@ -11,6 +11,7 @@
 
 #include "shared/pages/page.hpp"
 #include "shared/pages/page_entry.hpp"
+#include "shared/pages/page_layout.hpp"
 #include "shared/pages/services.hpp"
 
 namespace sojourn::detail::pages {
@@ -18,8 +19,8 @@ namespace sojourn::detail::pages {
 class page_table {
  public:
   /// `entries` has a zeroed entry for each page of the region.
-  page_table(services& host, std::span<page_entry> entries)
-      : host_(host), entries_(entries), changes_(host.memory()) {}
+  page_table(services& host, const page_layout& layout, std::span<page_entry> entries)
+      : host_(host), layout_(layout), entries_(entries), changes_(host.memory()) {}
 
   page_entry& operator[](page_number number) { return entries_[number]; }
   const page_entry& operator[](page_number number) const { return entries_[number]; }
@@ -32,7 +33,7 @@ class page_table {
   page_number checked(const page_message_reader& from, page_number number,
                       protocol_kind kind) const {
     from.require(number < size(), "names a page that does not exist");
-    from.require(host_.protocol_of(number) == kind, "names a page of another protocol");
+    from.require(layout_.protocol_of(number) == kind, "names a page of another protocol");
     return number;
   }
 
@@ -46,6 +47,7 @@ class page_table {
 
  private:
   services& host_;
+  const page_layout& layout_;
   std::span<page_entry> entries_;
   std::pmr::vector<page_number> changes_;  ///< Pages whose protection changes.
   bool is_urgent_ = false;                 ///< One of them is to be closed, or waited for.

@@ -8,10 +8,10 @@
 
 namespace sojourn::detail::pages {
 
-rank_pages::rank_pages(services& h, int my_rank, int rank_count, std::span<page_entry> table,
-                       const rank_pages_settings& s)
-    : exchange(h, my_rank, rank_count, table.size()),
-      table_(h, table),
+rank_pages::rank_pages(services& h, page_layout l, int my_rank, int rank_count,
+                       std::span<page_entry> table, const rank_pages_settings& s)
+    : exchange(h, std::move(l), my_rank, rank_count, table.size()),
+      table_(h, layout, table),
       lmw_(*this, table_, s.protocol),
       lsw_(*this, table_),
       seq_(*this, table_),

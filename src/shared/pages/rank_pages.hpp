@@ -44,9 +44,10 @@ struct rank_pages_settings {
 class rank_pages final : exchange {
  public:
   /// `table` has a zeroed entry for each page of the region.
-  rank_pages(services& host, int me, int ranks, std::span<page_entry> table,
+  rank_pages(services& host, page_layout layout, int me, int ranks, std::span<page_entry> table,
              const rank_pages_settings& s);
   ~rank_pages() override;
+  using exchange::layout;
 
   /// A fiber has faulted on a page. Either it may go on when this returns, or it waits until
   /// services::wake_page; in both cases it executes its instruction again.
@@ -159,7 +160,7 @@ class rank_pages final : exchange {
   void finish();
   void show();
   page_protocol& protocol_of(page_number page) {
-    return *protocols_[static_cast<std::size_t>(host.protocol_of(page))];
+    return *protocols_[static_cast<std::size_t>(layout.protocol_of(page))];
   }
   bool take(page_number page, waiter fiber);
   void end_instruction(waiter fiber);

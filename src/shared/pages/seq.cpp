@@ -44,7 +44,7 @@ seq_page& seq::entry_of(page_number number) {
   if (page.known) [[likely]]
     return page;
   page.known = true;
-  if (x_.host.home(number) == x_.me) table_.set_may(page, access::store);
+  if (x_.layout.home(number) == x_.me) table_.set_may(page, access::store);
   return page;
 }
 
@@ -88,7 +88,7 @@ void seq::provide(seq_page& page) {
   const auto flags =
       static_cast<std::uint8_t>((store ? to_store : 0) | (page.may != access::none ? has_copy : 0));
   x_.begin({.what = page_message::ask, .flag = flags, .number = table_.number_of(page)});
-  x_.send(x_.host.home(table_.number_of(page)));
+  x_.send(x_.layout.home(table_.number_of(page)));
 }
 
 /// Something has come that was waited for.
@@ -110,7 +110,7 @@ void seq::arrived(seq_page& page) {
 void seq::confirm(seq_page& page) {
   page.confirms = false;
   begin_about(page_message::confirm, page);
-  x_.send(x_.host.home(table_.number_of(page)));
+  x_.send(x_.layout.home(table_.number_of(page)));
 }
 
 void seq::used(page_number number) {
@@ -195,7 +195,7 @@ void seq::receive(page_message_reader& from, const message_head& head) {
   const page_number number = table_.checked(from, head.number, protocol_kind::seq);
   seq_page& page = entry_of(number);
   const bool at_home = head.what == page_message::ask || head.what == page_message::confirm;
-  from.require(!at_home || x_.host.home(number) == x_.me, "is for the home of another page");
+  from.require(!at_home || x_.layout.home(number) == x_.me, "is for the home of another page");
   switch (head.what) {
     case page_message::ask: {
       auto& waiting = home_of(page).waiting;
@@ -213,7 +213,7 @@ void seq::receive(page_message_reader& from, const message_head& head) {
       return serve_next(page);
     case page_message::allow:
       from.require(
-          page.asked != access::none && !page.allowed && from.from() == x_.host.home(number),
+          page.asked != access::none && !page.allowed && from.from() == x_.layout.home(number),
           "allows what nobody asked for");
       from.require(head.first < static_cast<std::uint32_t>(x_.ranks),
                    "names more copies of a page than there are ranks");
@@ -238,7 +238,7 @@ void seq::receive(page_message_reader& from, const message_head& head) {
     case page_message::invalidate:
       from.require(page.may != access::none && !page.postponed, "is for a rank without the page");
       from.require(
-          from.from() == x_.host.home(number) && head.rank < x_.ranks && head.rank != x_.me,
+          from.from() == x_.layout.home(number) && head.rank < x_.ranks && head.rank != x_.me,
           "hands a page on that is not its own");
       if (!stays(page, head.what)) return give(head.what, page, head.rank);
       page.postponed = true;

@@ -19,7 +19,7 @@ class seq final : public page_protocol {
   seq(exchange& x, page_table& table) : x_(x), table_(table) {}
 
   void fault(page_number number, bool store, bool again) override;
-  int keeper(page_number number) override { return x_.host.home(number); }
+  int keeper(page_number number) override { return x_.layout.home(number); }
   void restored(page_number number) override { (void)entry_of(number); }
   bool is_untouched(page_number number) const override { return !table_[number].seq.known; }
   bool stays_until_used() const override { return true; }
