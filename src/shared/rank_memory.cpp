@@ -356,12 +356,13 @@ void rank_memory::end_threads() {
 }
 
 bool rank_memory::tell(int to, message_class c) {
-  const way w = c == message_class::request ? way::requests : way::replies;
+  const bool is_request = c == message_class::request;
+  const auto with = is_request ? ordered_with::requests : ordered_with::replies;
   unsent_news& unsent = unsent_news_[static_cast<std::size_t>(to)];
-  if (w == way::requests && !send_rest(to, unsent)) return false;
-  const auto news = pages_.news_for(to, w);
+  if (is_request && !send_rest(to, unsent)) return false;
+  const auto news = pages_.news_for(to, with);
   if (news.empty()) return true;
-  if (w == way::replies) {
+  if (!is_request) {
     send(to, news, {});
   } else if (length_of_part(news.size()) == news.size()) {
     std::byte* room = wire().reserve(to, c, news.size());
@@ -369,12 +370,12 @@ bool rank_memory::tell(int to, message_class c) {
     std::memcpy(room, news.data(), news.size());
     commit_message(to, c, runtime_message::shared_memory, 0, 0);
   } else {
-    // Whatever else goes this way waits until all of it has been sent.
+    // All other requests to that rank wait until all parts have been sent.
     unsent.bytes.assign(news.begin(), news.end());
-    pages_.news_sent(to, w);
+    pages_.news_sent(to, with);
     return send_rest(to, unsent);
   }
-  pages_.news_sent(to, w);
+  pages_.news_sent(to, with);
   return true;
 }
 

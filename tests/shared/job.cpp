@@ -221,7 +221,7 @@ class job {
   }
   std::vector<thread>& threads() { return threads_; }
   /// The messages of one rank to another, which go one of two ways.
-  std::deque<message>& way_of(way w, int from, int to) {
+  std::deque<message>& way_of(ordered_with w, int from, int to) {
     return ways_[static_cast<std::size_t>((static_cast<int>(w) * p_.ranks + from) * p_.ranks + to)];
   }
   void count_message(std::size_t bytes) {
@@ -283,7 +283,7 @@ class job {
         out.push_back(static_cast<int>(threads_.size()) + t.number);
     for (std::size_t i = 0; i < ways_.size(); ++i) {
       const bool is_request =
-          static_cast<int>(i) / p_.ranks / p_.ranks == static_cast<int>(way::requests);
+          static_cast<int>(i) / p_.ranks / p_.ranks == static_cast<int>(ordered_with::requests);
       const int to = static_cast<int>(i) % p_.ranks;
       if (!ways_[i].empty() && !(is_request && stands_still(to)))
         out.push_back(deliveries() + static_cast<int>(i));
@@ -516,7 +516,7 @@ class job {
   }
   /// What happens on a rank before a fiber that comes from `t` goes on there.
   void send_fiber(thread& t, int to, int which) {
-    const auto w = static_cast<way>(chance_() % ways);
+    const auto w = static_cast<ordered_with>(chance_() % ways);
     auto& messages = way_of(w, t.rank, to);
     const auto news = rank_of(t).pages->news_for(to, w);
     if (!news.empty() && holds(rule::move_with_notices)) {
@@ -727,7 +727,7 @@ void rank::send(int to, std::span<const std::byte> front, std::span<const std::b
   m.bytes.assign(front.begin(), front.end());
   m.bytes.insert(m.bytes.end(), back.begin(), back.end());
   job_.count_message(m.bytes.size());
-  job_.way_of(way::replies, me, to).push_back(std::move(m));
+  job_.way_of(ordered_with::replies, me, to).push_back(std::move(m));
 }
 
 void rank::wake_page(page_number page, access may) {

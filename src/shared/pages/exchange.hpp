@@ -75,10 +75,30 @@ struct exchange {
     counts->locks_overlapping += locks_under_way;
   }
   /// What is in `out`, with so many more bytes, goes to another rank.
-  void count_message(std::size_t more_bytes);
+  void count_message(std::size_t more_bytes) {
+    const std::size_t bytes = out.bytes().size() + more_bytes;
+    switch (out.group()) {
+      case message_group::locks:
+        return count(counts->lock_messages, counts->lock_message_bytes, bytes);
+      case message_group::barriers:
+        return count(counts->barrier_messages, counts->barrier_message_bytes, bytes);
+      case message_group::news:
+        return count(counts->news_messages, counts->news_message_bytes, bytes);
+      case message_group::events:
+        return count(counts->event_messages, counts->event_message_bytes, bytes);
+      default:
+        return count(counts->page_messages, counts->page_message_bytes, bytes);
+    }
+  }
 
  protected:
   virtual void handle_own(std::span<const std::byte> back) = 0;
+
+ private:
+  static void count(std::uint64_t& messages, std::uint64_t& of_bytes, std::size_t bytes) {
+    ++messages;
+    of_bytes += bytes;
+  }
 };
 
 }  // namespace sojourn::detail::pages

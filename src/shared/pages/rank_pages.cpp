@@ -2,7 +2,6 @@
 #include "shared/pages/rank_pages.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "shared/pages/rules.hpp"
 
@@ -30,45 +29,6 @@ rank_pages::rank_pages(services& h, page_layout l, int my_rank, int rank_count,
 }
 
 rank_pages::~rank_pages() = default;
-
-void exchange::count_message(std::size_t more_bytes) {
-  const std::size_t bytes = out.bytes().size() + more_bytes;
-  message_head head;
-  std::memcpy(static_cast<void*>(&head), out.bytes().data(), sizeof head);
-  std::uint64_t* messages = &counts->page_messages;
-  std::uint64_t* of_bytes = &counts->page_message_bytes;
-  switch (head.what) {
-    case page_message::lock_request:
-    case page_message::lock_forward:
-    case page_message::lock_grant:
-      messages = &counts->lock_messages;
-      of_bytes = &counts->lock_message_bytes;
-      break;
-    case page_message::event_question:
-    case page_message::event_answer:
-      messages = &counts->event_messages;
-      of_bytes = &counts->event_message_bytes;
-      break;
-    case page_message::arrival:
-    case page_message::arrive_with_all:
-    case page_message::departure:
-    case page_message::collect_wanted:
-    case page_message::arrive_to_collect:
-    case page_message::collect_done:
-    case page_message::collect_go:
-      messages = &counts->barrier_messages;
-      of_bytes = &counts->barrier_message_bytes;
-      break;
-    case page_message::news:
-      messages = &counts->news_messages;
-      of_bytes = &counts->news_message_bytes;
-      break;
-    default:
-      break;
-  }
-  ++*messages;
-  *of_bytes += bytes;
-}
 
 /// The end of everything that comes from outside: what has become possible happens, and protection
 /// becomes what the states allow.
@@ -237,21 +197,21 @@ void rank_pages::learn(page_message_reader& from, std::span<const interval> like
       });
 }
 
-std::span<const std::byte> rank_pages::news_for(int to, way w) {
+std::span<const std::byte> rank_pages::news_for(int to, ordered_with with) {
   if (lmw_.has_stores() || lsw_.has_stores()) {
     close();
     show();
   }
-  if (!news_.any(to, w)) return {};
-  news_.write(to, w);
+  if (!news_.any(to, with)) return {};
+  news_.write(to, with);
   return out.bytes();
 }
 
 void rank_pages::tell(int to) {
-  if (to == me || !news_.any(to, way::replies)) return;
-  news_.write(to, way::replies);
+  if (to == me || !news_.any(to, ordered_with::replies)) return;
+  news_.write(to, ordered_with::replies);
   send(to);
-  news_.told(to, way::replies);
+  news_.told(to, ordered_with::replies);
 }
 
 // --- messages
@@ -306,49 +266,23 @@ void rank_pages::handle_held() {
 void rank_pages::handle(int from, std::span<const std::byte> bytes) {
   page_message_reader reader(host, from, bytes);
   const auto head = reader.take<message_head>();
-  switch (head.what) {
-    case page_message::lock_request:
-    case page_message::lock_forward:
-    case page_message::lock_grant:
+  reader.require(head.rank < ranks, "names a rank that does not exist");
+  switch (group_of(head.what)) {
+    case message_group::locks:
       return locks_.receive(reader, head);
-    case page_message::arrival:
-    case page_message::arrive_with_all:
-    case page_message::departure:
-    case page_message::collect_wanted:
-    case page_message::arrive_to_collect:
-    case page_message::collect_done:
-    case page_message::collect_go:
+    case message_group::barriers:
       return barriers_.receive(reader, head);
-    case page_message::event_question:
-    case page_message::event_answer:
+    case message_group::events:
       return events_.receive(reader, head);
-    case page_message::news:
+    case message_group::news:
       return news_.receive(reader, head);
-    case page_message::page_request:
-    case page_message::page_reply:
-    case page_message::diff_request:
-    case page_message::diff_reply:
-      reader.require(head.rank < ranks, "names a rank that does not exist");
+    case message_group::lmw:
       return lmw_.receive(reader, head);
-    case page_message::own_request:
-    case page_message::own_forward:
-    case page_message::own_grant:
-    case page_message::read_request:
-    case page_message::read_forward:
-    case page_message::read_reply:
-      reader.require(head.rank < ranks, "names a rank that does not exist");
+    case message_group::lsw:
       return lsw_.receive(reader, head);
-    case page_message::ask:
-    case page_message::allow:
-    case page_message::forward_load:
-    case page_message::forward_store:
-    case page_message::invalidate:
-    case page_message::acknowledge:
-    case page_message::data:
-    case page_message::confirm:
-      reader.require(head.rank < ranks, "names a rank that does not exist");
+    case message_group::seq:
       return seq_.receive(reader, head);
-    case page_message::count_:
+    case message_group::none:
       break;
   }
   reader.refuse("is of no known kind");

@@ -126,11 +126,11 @@ class rank_pages final : exchange {
   /// A message that lets a fiber go on is about to go to a rank: a release here, and an acquire
   /// there. What must be sent that way first, to be handed to receive(); or nothing. Valid until
   /// anything else is called.
-  std::span<const std::byte> news_for(int to, way w);
+  std::span<const std::byte> news_for(int to, ordered_with with);
   /// That was sent.
-  void news_sent(int to, way w) {
+  void news_sent(int to, ordered_with with) {
     count_message(0);
-    news_.told(to, w);
+    news_.told(to, with);
   }
   std::uint32_t current_epoch() const { return epoch; }
   /// False right after a barrier, as long as this rank and others exchange what they will want.
