@@ -17,12 +17,12 @@ namespace {
 constexpr std::uint8_t first_of_rank = 1;
 constexpr std::uint8_t without_fibers = 2;
 constexpr std::uint8_t wants_to_collect = 4;
-/// Only that: no fibers arrive with it. See asks_for_more().
+/// It answers asks_for_more(): no fibers arrive with it.
 constexpr std::uint8_t with_all_records = 8;
 // Flags of a departure.
 constexpr std::uint8_t collects = 1;
 constexpr std::uint8_t only_collects = 2;
-/// Not a departure at all (last_departure()).
+/// In last_departure() alone: the last one was left behind when a collection ended.
 constexpr std::uint8_t ends_collection = 4;
 constexpr std::uint8_t is_incomplete = 8;
 
@@ -101,7 +101,7 @@ void barriers::ask_for_collection() {
 
 void barriers::at_rank_0(page_message_reader& from, const message_head& head) {
   rank_arrival& r = arrivals_[static_cast<std::size_t>(from.from())];
-  // Sent before that rank left to collect: it arrives again, with what it has then.
+  // If it was sent before its rank left to collect, that rank arrives again.
   if (head.epoch != x_.epoch) return;
   const bool has_all = (head.flag & with_all_records) != 0;
   from.require(!has_all || r.asked_for_all, "tells all that it knows without being asked");
@@ -114,7 +114,8 @@ void barriers::at_rank_0(page_message_reader& from, const message_head& head) {
     take_later(covered_, r.knows);
   else
     covered_[sender] = std::max(covered_[sender], r.knows[sender]);
-  // Not before all are here: what is stale on this rank its fibers would fetch again at once.
+  // The records are learned when all ranks are here: now they would make pages stale that fibers
+  // of this rank still use, and would fetch again at once.
   kept_.push_back({from.from(), {from.rest().begin(), from.rest().end(), x_.host.memory()}});
   if (has_all) {
     r.asked_for_all = false;
@@ -194,7 +195,7 @@ void barriers::send_departures(bool to_collect, bool collect) {
   head.flag =
       static_cast<std::uint8_t>((collect ? collects : 0) | (to_collect ? only_collects : 0));
   if (!to_collect && std::exchange(not_all_meet_, false)) head.flag |= is_incomplete;
-  // What a rank is sent is for all of those, too, to whom it passes it on.
+  // A rank is sent what any rank lacks to which it passes this on.
   const auto knows = [&](int rank) -> vector_clock& {
     return arrivals_[static_cast<std::size_t>(rank)].knows;
   };
@@ -212,7 +213,7 @@ void barriers::send_departures(bool to_collect, bool collect) {
   send_to(0);
 }
 
-/// Of this rank; the last one first.
+/// Calls visit(rank) for those to whom this rank passes departures on; the last one first.
 template <class Visit>
 void barriers::each_child(Visit visit) const {
   const std::int64_t first = std::int64_t{x_.me} * fan_out_ + 1;
@@ -257,8 +258,8 @@ void barriers::depart(page_message_reader& from, const vector_clock& all, std::u
     arrived_ = guests_arrived_ = 0;
     was_incomplete_ = (how & is_incomplete) != 0;
   }
-  // Where fibers wait for a barrier of the program, this rank arrives there anew: what it has is
-  // not what it had.
+  // If fibers wait for a barrier of the program, this rank arrives there again: other intervals
+  // may have been closed since.
   told_ = 0;
   told_any_ = false;
   told_known_ = x_.barrier;
@@ -328,7 +329,7 @@ void barriers::receive(page_message_reader& from, const message_head& head) {
       return at_rank_0(from, head);
     case page_message::arrive_with_all: {
       if (head.epoch != x_.epoch) return;
-      // As much as it knew when it arrived, and no more: that is what goes before its intervals.
+      // As much as this rank knew when it arrived, and no more: that happened before its intervals.
       message_writer& out = x_.begin({.what = page_message::arrival, .flag = with_all_records});
       out.put_clock(told_known_, x_.barrier);
       x_.log.write(out, x_.barrier, told_known_, x_.barrier);

@@ -64,7 +64,7 @@ struct exchange {
   sojourn::shared::counters own_counts;
   /// What this rank counts: here, or where the rank has them.
   sojourn::shared::counters* counts = &own_counts;
-  /// Where a report is wanted: then every barrier collects, so that all diffs meet. Else null.
+  /// Null unless a report is wanted: then every barrier collects, so that all diffs meet.
   page_report* report = nullptr;
   std::size_t faults_under_way = 0;
   std::size_t locks_under_way = 0;

@@ -175,8 +175,8 @@ bool lmw::is_stored_to_with(const lmw_page& page, const lmw_page& other) const {
   return is_own(page) && is_own(other) && page.seen == other.seen;
 }
 
-/// The pages behind it that this rank stored to together with it are opened, too: a twin costs a
-/// tenth of a fault. Those to which nobody stores this time are closed again with the interval.
+/// Opens a page for a store, and the pages behind it that this rank stored to together with it: a
+/// twin costs a tenth of a fault. Those to which nobody stores this time are closed again.
 void lmw::open_with_neighbours(lmw_page& page) {
   open_for_stores(page, lmw_state::open);
   const page_number number = number_of(page);
@@ -192,7 +192,7 @@ void lmw::open_with_neighbours(lmw_page& page) {
   }
 }
 
-/// An exclusive page is so no longer: it is about to be served, or another rank has stored to it.
+/// An exclusive page becomes shared: it is about to be served, or another rank has stored to it.
 void lmw::share(lmw_page& page) {
   enter(page, lmw_state::closed);
   take_later({has(page), static_cast<std::size_t>(x_.ranks)}, x_.log.known());
@@ -321,7 +321,7 @@ void lmw::pinned(page_number number) {
   }
 }
 
-/// The copy lacks modifications, or is gone: a pinned one must not.
+/// The copy lacks modifications, or is gone. If the page is pinned, it is brought up to date.
 void lmw::note_lacking(lmw_page& page) {
   if (page.pinned == access::none || page.lacks_pinned) return;
   page.lacks_pinned = true;

@@ -193,7 +193,7 @@ class lmw final : public page_protocol {
   lmw_page& checked_page(const page_message_reader& from, page_number number);
   std::uint32_t take_how(page_message_reader& from, const lmw_page& page);
   void note_reader(lmw_page& page, std::uint32_t how);
-  /// This rank alone has listed it in the epoch that has just ended.
+  /// This rank alone has listed the page in the epoch that has just ended.
   bool is_own_of_epoch(const lmw_page& page) const {
     return page.seen == x_.epoch && !page.several_writers && page.writer == x_.me;
   }
@@ -217,17 +217,17 @@ class lmw final : public page_protocol {
   const settings settings_;
   std::pmr::vector<page_number> open_;      ///< Pages stored to in the open interval, and perhaps
                                             ///< some that no longer are open.
-  std::pmr::vector<page_number> closing_;   ///< Of these, those in the interval being closed.
-  std::pmr::vector<page_number> sticking_;  ///< And those that stay open.
-  std::pmr::vector<page_number> must_;      ///< As lacking_pins_: see lmw_page::must.
+  std::pmr::vector<page_number> closing_;   ///< Of open_, those in the interval being closed.
+  std::pmr::vector<page_number> sticking_;  ///< Of open_, those that stay open.
+  std::pmr::vector<page_number> must_;      ///< See lmw_page::must; in order as lacking_pins_.
   std::pmr::vector<page_number> deferred_;
   /// Pinned pages that are being brought up to date. Some others may lie between them, but not at
   /// the end: see lmw_page::lacks_pinned.
   std::pmr::vector<page_number> lacking_pins_;
   std::pmr::vector<page_number> listed_;  ///< Scratch.
   std::pmr::vector<page_number> ahead_;   ///< Pages that follow, made useless by the last barrier.
-  std::uint32_t pulls_under_way_ = 0;     ///< Those that are being fetched.
-  std::uint32_t pulls_due_ = 0;           ///< So many others will ask for, as they did before.
+  std::uint32_t pulls_under_way_ = 0;     ///< Pages that fetch_ahead() is fetching.
+  std::uint32_t pulls_due_ = 0;  ///< Pages for which others will ask so, as they did before.
   struct request {
     int to;
     page_message what;

@@ -101,7 +101,7 @@ void lmw::fetch_ahead() {
     start_fetch(page, false);
     page.on_trial = page.brought++ % brings_for_a_trial == 0;
   }
-  // Who will not ask for all of its pages at once is not waited for longer than for so many.
+  // No rank asks for more pages at once, so no more requests are waited for.
   pulls_due_ = std::min<std::uint32_t>(pulls_due_, pulls_max);
 }
 
@@ -111,7 +111,7 @@ void lmw::fetch_ahead() {
 void lmw::begin_collection() {
   listed_.clear();
   each_listed(x_.log.collected(), x_.barrier, [&](lmw_page& page, const interval_record& r, bool) {
-    // Once each.
+    // Each page once.
     if (r.owner == page.writer && r.index == page.written) listed_.push_back(number_of(page));
   });
   for (page_number number : listed_) {
@@ -126,8 +126,8 @@ void lmw::begin_collection() {
   }
 }
 
-/// Of a page that is not here nothing need be known but whom to ask for it, once its notices are
-/// gone: a program's pages are many, and a rank uses few.
+/// When a page without a copy has no notices any more, only its keeper need be known. The rest is
+/// given back: a program's pages are many, and a rank uses few.
 void lmw::forget_history(lmw_page& page) {
   page_history* const h = page.history;
   if (page.has_copy() || page.is_being_fetched() || h->newest != nullptr) return;
@@ -143,7 +143,7 @@ void lmw::forget_history(lmw_page& page) {
 
 bool lmw::fetches_in_progress() const {
   if (holds(rule::wait_for_fetches_before_done)) return fetches_ != 0;
-  // Else those that the collection itself has begun: of what is kept here.
+  // With the rule broken, only fetches that the collection has begun, of pages that are kept here.
   for (page_number number = 0; number < table_.size(); ++number) {
     const lmw_page& page = table_[number].lmw;
     if (x_.layout.protocol_of(number) == protocol_kind::lmw && page.keeper == x_.me &&

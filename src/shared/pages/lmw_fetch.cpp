@@ -136,7 +136,7 @@ void lmw::send_requests() {
   }
 }
 
-/// All replies to what was asked for are in: perhaps more has come to be known meanwhile.
+/// When the last reply has come, asks for what has come to be known meanwhile, or applies all.
 void lmw::reply_came(lmw_page& page) {
   if (--page.missing != 0) return;
   if (page.outdated || !page.has_copy()) {
@@ -155,7 +155,7 @@ void lmw::reply_came(lmw_page& page) {
   open(page);
 }
 
-/// In whatever order they come: the list is walked once over.
+/// Pages come in any order: the list loses its last ones when they have come, so each once.
 void lmw::end_must(lmw_page& page) {
   page.must = false;
   while (!must_.empty() && !table_[must_.back()].lmw.must) must_.pop_back();
@@ -315,7 +315,8 @@ void lmw::receive(page_message_reader& from, const message_head& head) {
           out.put(how & ~is_pull);
           x_.send(page.keeper);
         } else if (page.state == lmw_state::untouched && (how & will_be_stored_to) != 0) {
-          // Given away, without its zeros. Later requests are passed on.
+          // The page is given away without its bytes, which are zeros. Later requests are passed
+          // on.
           enter(page, lmw_state::none);
           page.keeper = head.rank;
           x_.begin({.what = page_message::page_reply, .flag = 1, .number = number_of(page)});

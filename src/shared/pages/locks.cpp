@@ -54,7 +54,7 @@ locks::contest& locks::begin_contest(lock_state& state) {
   return *state.wanted;
 }
 
-/// If nobody waits any more.
+/// Ends the contest if nobody waits any more.
 void locks::end_contest(lock_state& state) {
   if (state.wanted == nullptr || state.next >= 0 || !state.wanted->here.empty()) return;
   std::destroy_at(state.wanted);

@@ -60,7 +60,7 @@ class locks {
     explicit contest(std::pmr::memory_resource* memory) : here(memory) {}
     std::pmr::list<waiter> here;
   };
-  // A program may have a million of them, most of which nobody wants.
+  // A program may have a million locks, most of which nobody wants.
   struct lock_state {
     waiter held = nullptr;
     contest* wanted = nullptr;

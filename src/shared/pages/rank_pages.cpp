@@ -116,7 +116,7 @@ bool rank_pages::take(page_number page, waiter fiber) {
 // --- pins
 
 bool rank_pages::pin(page_number page, access how) {
-  // Of what it may do, some may not be shown yet: see page_table::show.
+  // The page's state may allow more than is shown yet: see page_table::show.
   if (!protocol_of(page).can_be_pinned(page, how) || allowed(page) < how) return false;
   set_pinned(page, pins_.add(page, how));
   finish();  // its state may allow more than has been shown

@@ -32,7 +32,7 @@ struct rank_pages_settings {
   /// Requires: room for the twins of any instruction, which a collection takes away; else it might
   /// never run.
   std::size_t collect_bytes = std::size_t{64} << 20;
-  /// So many others a rank passes the departure from a barrier on to: with as few ranks as most
+  /// To how many others a rank passes the departure from a barrier on: with as few ranks as most
   /// jobs have, it comes from rank 0. Requires: at least 1.
   int fan_out = 16;
   /// Where to count; null: nowhere that anybody looks.
@@ -124,7 +124,7 @@ class rank_pages final : exchange {
   bool last_barrier_was_incomplete() const { return barriers_.was_incomplete(); }
 
   /// A message that lets a fiber go on is about to go to a rank: a release here, and an acquire
-  /// there. What must be sent that way first, to be handed to receive(); or nothing. Valid until
+  /// there. Returns what must be sent before it, to be handed to receive(); or nothing. Valid until
   /// anything else is called.
   std::span<const std::byte> news_for(int to, ordered_with with);
   /// That was sent.

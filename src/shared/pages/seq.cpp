@@ -67,7 +67,7 @@ void seq::begin_about(page_message what, const seq_page& page, int rank) {
 void seq::fault(page_number number, bool store, bool again) {
   seq_page& page = entry_of(number);
   page.wanted |= store ? page_state::for_store : page_state::for_load;
-  // The fiber asks for more than came, which home must not wait for it to use.
+  // What came is not enough for the fiber, so home must not wait until the fiber has used it.
   if (again && page.may < (store ? access::store : access::load)) used(number);
   const bool asked = page.asked != access::none;
   provide(page);
