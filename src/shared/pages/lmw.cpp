@@ -18,25 +18,32 @@ namespace {
 /// As lmw.hpp draws it.
 constexpr bool may_follow(lmw_state from, lmw_state to) {
   using enum lmw_state;
-  if (to == none || to == closed) return from != to;
-  switch (from) {
+  switch (to) {
     case none:
-      return is_exclusive(to);
     case closed:
-      return to == exclusive || (is_open(to) && to != sticking);
+      return from != to;
     case open:
-      return to == sticking || to == sticking_for_pin;
+      return from == closed || from == guessed || from == sticking_for_pin;
     case guessed:
-      return to == open || to == sticking_for_pin;
+      return from == closed;
     case sticking:
-      return false;
+      return from == open;
     case sticking_for_pin:
-      return to == open;
+      return from == closed || from == open || from == guessed;
     case exclusive:
+      return from == none || from == closed || is_exclusive(from);
     case untouched:
-      return to == exclusive;
+      return from == none;
   }
   return false;
+}
+
+/// Whether what else is known of the page agrees with this state.
+bool agrees(const lmw_page& page, lmw_state state) {
+  if (page.useless && !is_open(state)) return false;
+  if (page.outdated && !page.is_being_fetched()) return false;
+  if (is_open(state)) return page.twin != nullptr && page.twin_of == 0;
+  return page.twin == nullptr || (page.twin_of != 0 && !is_exclusive(state));
 }
 
 }  // namespace
@@ -96,16 +103,12 @@ interval* lmw::has(lmw_page& page) { return reinterpret_cast<interval*>(&history
 
 // --- protection and states
 
-/// All changes of a page's state. Whatever a state says of the twin must be so before.
+/// Every change of a page's state. Whatever the state says of the twin must be so before.
 void lmw::enter(lmw_page& page, lmw_state to) {
-  const bool has_twin = page.twin != nullptr;
-  const bool is_twin_right = is_open(to)        ? has_twin && page.twin_of == 0
-                             : is_exclusive(to) ? !has_twin
-                                                : !has_twin || page.twin_of != 0;
-  SOJOURN_CHECK(may_follow(page.state, to) && is_twin_right,
-                "page %u goes from state %d to state %d, with %s twin of interval %u",
+  SOJOURN_CHECK(may_follow(page.state, to) && agrees(page, to),
+                "page %u goes from state %d to state %d, with %s twin, of interval %u",
                 number_of(page), static_cast<int>(page.state), static_cast<int>(to),
-                has_twin ? "the" : "no", page.twin_of);
+                page.twin != nullptr ? "a" : "no", page.twin_of);
   page.state = to;
 }
 
@@ -279,8 +282,9 @@ void lmw::unstick(lmw_page& page) {
 
 /// An open page is closed.
 void lmw::end_stores(lmw_page& page) {
-  enter(page, page.useless ? lmw_state::none : lmw_state::closed);
+  const bool keeps_copy = !page.useless;
   page.useless = false;
+  enter(page, keeps_copy ? lmw_state::closed : lmw_state::none);
 }
 
 void lmw::drop_copy(lmw_page& page) {
