@@ -22,7 +22,7 @@ namespace sojourn::detail::pages {
 class barriers {
  public:
   /// `protocol`: the only one for which barriers do more than to exchange notices.
-  /// `fan_out`: a rank passes departures on to so many others.
+  /// `fan_out`: to how many others a rank passes departures on.
   /// `collect_bytes`: what a rank keeps of changes, beyond what the last collection has left,
   /// begins a collection.
   barriers(exchange& x, lmw& protocol, int fan_out, std::size_t collect_bytes);
@@ -38,16 +38,16 @@ class barriers {
     if (here_ != 0) --here_;
   }
 
-  // At rank 0: the number of those who take part changes. While somebody who takes part has not
-  // arrived, nobody leaves: so more may join as long as such a one waits for the answer.
+  // At rank 0: the number of fibers that take part changes. While one of them has not arrived, none
+  // leaves: so more may join as long as a fiber that takes part waits for the answer.
   bool somebody_is_missing() const { return fibers_arrived_ < members_; }
   void joined(std::uint32_t more) {
     members_ += more;
     not_all_meet_ = false;
   }
-  /// One of those who have not arrived never will.
+  /// A fiber that has not arrived never will.
   void left();
-  /// Others arrive for those who have not: see was_incomplete().
+  /// Other fibers arrive for those that have not: see was_incomplete().
   void complete_for_others() { not_all_meet_ = true; }
 
   /// A fiber has arrived: it waits until services::wake_barrier. A guest is at home on another
@@ -56,8 +56,8 @@ class barriers {
   /// How many fibers have arrived here, guests among them.
   std::uint32_t arrived() const { return arrived_; }
   std::uint32_t guests_arrived() const { return guests_arrived_; }
-  /// Of the barrier that was left last, on all ranks alike: not all have met there who took part
-  /// when the one before was left, or when one joined since.
+  /// Of the barrier that was left last, on all ranks alike: not all fibers have met there that took
+  /// part when the barrier before was left, or when one joined since.
   bool was_incomplete() const { return was_incomplete_; }
   /// Arrives at a barrier, or tells rank 0 that this rank fetches nothing any more for a
   /// collection, if either has become possible. Called after everything that may have made it
@@ -128,8 +128,8 @@ class barriers {
 
   // At rank 0.
   std::pmr::vector<rank_arrival> arrivals_;
-  /// Records that came with an arrival. They are learned with those of all other ranks, so none
-  /// comes to be known before what was stored before it.
+  /// Records that came with an arrival. They are learned when all ranks have arrived: so no
+  /// interval comes to be known before those that happened before it.
   struct kept_records {
     int from;
     std::pmr::vector<std::byte> bytes;

@@ -18,9 +18,9 @@
 namespace sojourn::detail::pages {
 
 struct exchange {
-  exchange(services& h, page_layout l, int my_rank, int rank_count, std::size_t pages)
+  exchange(services& h, page_layout of_pages, int my_rank, int rank_count, std::size_t pages)
       : host(h),
-        layout(std::move(l)),
+        layout(std::move(of_pages)),
         me(my_rank),
         ranks(rank_count),
         log(my_rank, rank_count, pages, h.memory()),
@@ -74,31 +74,28 @@ struct exchange {
     counts->faults_overlapping += faults_under_way;
     counts->locks_overlapping += locks_under_way;
   }
-  /// What is in `out`, with so many more bytes, goes to another rank.
+  /// The message in `out`, followed by `more_bytes`, goes to another rank.
   void count_message(std::size_t more_bytes) {
-    const std::size_t bytes = out.bytes().size() + more_bytes;
+    const auto count = [&](std::uint64_t& messages, std::uint64_t& bytes) {
+      ++messages;
+      bytes += out.bytes().size() + more_bytes;
+    };
     switch (out.group()) {
       case message_group::locks:
-        return count(counts->lock_messages, counts->lock_message_bytes, bytes);
+        return count(counts->lock_messages, counts->lock_message_bytes);
       case message_group::barriers:
-        return count(counts->barrier_messages, counts->barrier_message_bytes, bytes);
+        return count(counts->barrier_messages, counts->barrier_message_bytes);
       case message_group::news:
-        return count(counts->news_messages, counts->news_message_bytes, bytes);
+        return count(counts->news_messages, counts->news_message_bytes);
       case message_group::events:
-        return count(counts->event_messages, counts->event_message_bytes, bytes);
+        return count(counts->event_messages, counts->event_message_bytes);
       default:
-        return count(counts->page_messages, counts->page_message_bytes, bytes);
+        return count(counts->page_messages, counts->page_message_bytes);
     }
   }
 
  protected:
   virtual void handle_own(std::span<const std::byte> back) = 0;
-
- private:
-  static void count(std::uint64_t& messages, std::uint64_t& of_bytes, std::size_t bytes) {
-    ++messages;
-    of_bytes += bytes;
-  }
 };
 
 }  // namespace sojourn::detail::pages

@@ -71,8 +71,8 @@ class lmw final : public page_protocol {
     bool sticking = true;     ///< Pages stored to in two intervals running stay writable.
     bool whole_pages = true;  ///< Diffs that are longer than the page are answered with the page.
     bool claims = true;       ///< An untouched page goes to the first rank that stores to it.
-    /// At most so many pages a fault brings, or opens for stores, where what happened before says
-    /// that they will be wanted.
+    /// How many pages, at most, a fault brings or opens for stores, because fibers wanted them when
+    /// they last wanted the first one.
     std::uint32_t together_max = 1;
   };
   lmw(exchange& x, page_table& table, const settings& s);

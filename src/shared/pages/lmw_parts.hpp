@@ -34,8 +34,8 @@ inline constexpr std::uint8_t unchanged_closes_max = 8;
 /// The first time, and once in so many times, that a page is brought with the one before it, a
 /// fault tells whether it is wanted.
 inline constexpr std::uint8_t brings_for_a_trial = 32;
-/// At most so many pages are fetched as soon as a barrier is left; of the others that follow, each
-/// is brought by a fault before it.
+/// At most so many pages are fetched as soon as a barrier is left. Of the others that follow, a
+/// fault on the page before it brings each.
 inline constexpr std::size_t pulls_max = 32;
 /// A longer diff saves little over the page, which its writer need not compare.
 inline constexpr std::size_t dense_diff_bytes = page_bytes / 2;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank tells another with everything that lets a fiber go on there: a call, an answer, a
-// fiber that moves. Such a message is a release where it is sent and an acquire where it arrives,
-// so before it go the write notices that its receiver may lack.
+// What a rank tells another before every message that lets a fiber go on there: a call, an answer,
+// a fiber that moves. Sending such a message is a release and receiving it an acquire, so the write
+// notices that its receiver may lack go before it.
 //
 // A message may come from a rank that has left a barrier which its receiver has not left: the
-// departure is still on its way. The news then say what that departure says, and the receiver
+// departure is still on its way. The news then hold what the departure holds, and the receiver
 // departs by them.
 #pragma once
 
@@ -33,17 +33,17 @@ class news {
   bool any(int to, ordered_with with);
   /// Begins a message in exchange::out with all that `to` may lack.
   void write(int to, ordered_with with);
-  /// That message is on its way.
+  /// What write() has written is on its way.
   void told(int to, ordered_with with);
 
   void receive(page_message_reader& from, const message_head& head);
-  /// Any message of `from` says that it has come so far.
+  /// A message of `from` says that `from` has entered this epoch.
   void heard(int from, std::uint32_t epoch) {
     peer& p = of(from);
     for (std::uint32_t& known : p.epoch) known = std::max(known, epoch);
   }
 
-  /// `rank` knows these intervals: it has told one that came after them.
+  /// `rank` knows these intervals: it has told of one that happened after them.
   void knows(int rank, std::span<const interval> clock) {
     for (vector_clock& told : of(rank).told) take_later(told, clock);
   }

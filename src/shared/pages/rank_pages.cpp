@@ -7,9 +7,9 @@
 
 namespace sojourn::detail::pages {
 
-rank_pages::rank_pages(services& h, page_layout l, int my_rank, int rank_count,
+rank_pages::rank_pages(services& h, page_layout of_pages, int my_rank, int rank_count,
                        std::span<page_entry> table, const rank_pages_settings& s)
-    : exchange(h, std::move(l), my_rank, rank_count, table.size()),
+    : exchange(h, std::move(of_pages), my_rank, rank_count, table.size()),
       table_(h, layout, table),
       lmw_(*this, table_, s.protocol),
       lsw_(*this, table_),

@@ -65,20 +65,19 @@ class rank_pages final : exchange {
   /// runtime other than by a fault, or a doorbell interrupts it at another instruction. Before the
   /// fiber ends or leaves the rank it must be called; where nothing stays, it does nothing.
   void ran(waiter fiber);
-  /// No fiber but one is going to run for a while: pages that have come for others may leave; these
-  /// fault again. To be called until that one runs, for more may come.
+  /// For a while no fiber but `but` runs: pages that have come for other fibers may leave, and
+  /// those fibers fault again. To be called until `but` runs, for more pages may come.
   void others_do_not_run(waiter but);
   /// Whether pages stay here until ran(fiber).
   bool keeps_pages_for(waiter fiber) const { return taken_.contains(fiber); }
-  /// Pins a page, so that it stays here and allows that until unpin() is called as often. False: it
-  /// is not here; fault(), for what to_pin() says, brings it. Whoever pins several pages takes them
-  /// in ascending order: others wait for them.
+  /// Pins a page: it stays here and allows `how` until unpin() is called as often. False: the page
+  /// is not here; fault(), for what to_pin() says, brings it. Whoever pins several pages pins them
+  /// in ascending order, because other ranks may wait for them.
   bool pin(page_number page, access how);
   access to_pin(page_number page, access how) { return protocol_of(page).to_pin(how); }
   void unpin(page_number page, access how);
   bool any_pinned() const { return pins_.any(); }
-  /// A pinned page that lacks what this rank has acquired, or null: no fiber may run until messages
-  /// have ended that.
+  /// See lmw::lacking_pinned.
   const page_number* lacking_pinned() const;
   /// What the program may do with a page now.
   access allowed(page_number page) const { return table_[page].common.shown; }
@@ -127,7 +126,7 @@ class rank_pages final : exchange {
   /// there. Returns what must be sent before it, to be handed to receive(); or nothing. Valid until
   /// anything else is called.
   std::span<const std::byte> news_for(int to, ordered_with with);
-  /// That was sent.
+  /// What news_for() has returned was sent.
   void news_sent(int to, ordered_with with) {
     count_message(0);
     news_.told(to, with);
@@ -135,12 +134,12 @@ class rank_pages final : exchange {
   std::uint32_t current_epoch() const { return epoch; }
   /// False right after a barrier, as long as this rank and others exchange what they will want.
   bool is_at_ease() const { return lmw_.is_at_ease(); }
-  /// From here to the next barrier it is true.
+  /// Until the next barrier, is_at_ease().
   void end_exchange() { lmw_.end_exchange(); }
 
   /// A message has come. Its bytes are no longer needed afterwards.
   void receive(int from, std::span<const std::byte> bytes);
-  /// Messages from behind a barrier that this rank has not left.
+  /// Whether messages have come from behind a barrier that this rank has not left.
   bool holds_messages() const { return held_count_ != 0; }
 
  private:

@@ -45,8 +45,7 @@ class services {
   virtual int home_of(std::uint64_t object) = 0;
   /// How many pages from `page` on, itself included, a fault there should bring, because the
   /// program goes through memory in order; at least 1, and at most lmw::settings::together_max.
-  /// Called once for each such fault. Those that page_layout tells are not alike stay where they
-  /// are.
+  /// Called once for each such fault. It brings only as many as page_layout::alike() says.
   virtual std::uint32_t fetched_together(page_number page) = 0;
 
   /// Memory that never comes from malloc: a doorbell may interrupt the program in the middle of
