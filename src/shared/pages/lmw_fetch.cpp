@@ -254,17 +254,16 @@ void lmw::serve_diffs(lmw_page& page, int to, interval first, interval last,
     for (own_notice* n = page.history->newest; n != nullptr && n->index >= first; n = n->older)
       if (n->index <= last) visit(*n);
   };
-  if (first > page.thrown) {
+  const bool gone = first <= page.thrown;
+  if (!gone)
     each([&](own_notice& n) {
       if (!n.made) make_own_diff(page);
       total += n.bytes;
       ++count;
     });
-  }
   bool has_all = page.has_copy() && has_own(page);
   for (std::size_t q = 0; q < theirs.size() && has_all && holds(rule::page_has_all); ++q)
     has_all = static_cast<int>(q) == x_.me || page.is_exclusive() || has(page)[q] >= theirs[q];
-  const bool gone = first <= page.thrown;
   if (gone || (settings_.whole_pages && has_all && total > page_bytes)) {
     if (page.has_copy()) return serve_page(page, to);
     SOJOURN_CHECK(page.keeper != x_.me, "page %u is kept here, and there is no copy",
