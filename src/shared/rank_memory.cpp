@@ -91,6 +91,7 @@ rank_pages_settings settings_of_pages(page_report* report) {
     // All stores are to be noticed, and all changes to be seen as such.
     s.protocol.exclusive = s.protocol.whole_pages = s.protocol.claims = false;
   }
+  s.protocol.together_max = settings().pages_a_fault;
   s.collect_bytes = settings().collect_bytes;
   s.counts = &counts.shared;
   return s;
@@ -114,7 +115,8 @@ rank_memory::rank_memory()
     : protection_(choose_protection(settings().protected_by)),
       mapping_(*protection_),
       page_count_(mapping::capacity() / page_bytes),
-      pages_of_part_(page_count_ / (static_cast<std::uint64_t>(job.count) * protocol_kinds)),
+      pages_of_part_(static_cast<std::uint32_t>(
+          page_count_ / (static_cast<std::uint64_t>(job.count) * protocol_kinds))),
       streams_(settings().pages_a_fault),
       blocks_{part(protocol_kind::lmw), part(protocol_kind::lsw), part(protocol_kind::seq)},
       page_waits_(runtime_resource()),
@@ -128,7 +130,8 @@ rank_memory::rank_memory()
                   ? std::make_unique<page_report>(job.count, runtime_resource())
                   : nullptr),
       block_notes_(runtime_resource()),
-      pages_(*this, job.me, job.count, entries(page_count_), settings_of_pages(report_.get())) {
+      pages_(*this, page_layout::of_ranks(job.count, pages_of_part_, runtime_resource()), job.me,
+             job.count, entries(page_count_), settings_of_pages(report_.get())) {
   mapping_.grow(mapping::capacity());
   prepare_doorbell();
   pages_.fiber_came();
@@ -183,28 +186,6 @@ void rank_memory::wake_page(page_number page, access allowed) {
     wake_all(at->second);
     page_waits_.erase(at);
   }
-}
-
-// A page's number says all of its allocation that other ranks have to know: each rank has a part
-// of the region, and each protocol a part of that.
-protocol_kind rank_memory::protocol_of(page_number page) {
-  return static_cast<protocol_kind>(page / pages_of_part_ % protocol_kinds);
-}
-
-int rank_memory::home(page_number page) {
-  const std::uint64_t rank = page / pages_of_part_ / protocol_kinds;
-  return static_cast<int>(std::min(rank, static_cast<std::uint64_t>(job.count - 1)));
-}
-
-std::uint32_t rank_memory::fetched_together(page_number page) {
-  return within_part(page, streams_.pages_at(page));
-}
-std::uint32_t rank_memory::together_at_most(page_number page) {
-  return within_part(page, settings().pages_a_fault);
-}
-std::uint32_t rank_memory::within_part(page_number page, std::uint32_t count) const {
-  const std::uint64_t left = pages_of_part_ - page % pages_of_part_;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(count, left));
 }
 
 std::pmr::memory_resource* rank_memory::memory() {
@@ -375,12 +356,13 @@ void rank_memory::end_threads() {
 }
 
 bool rank_memory::tell(int to, message_class c) {
-  const way w = c == message_class::request ? way::requests : way::replies;
+  const bool is_request = c == message_class::request;
+  const auto with = is_request ? ordered_with::requests : ordered_with::replies;
   unsent_news& unsent = unsent_news_[static_cast<std::size_t>(to)];
-  if (w == way::requests && !send_rest(to, unsent)) return false;
-  const auto news = pages_.news_for(to, w);
+  if (is_request && !send_rest(to, unsent)) return false;
+  const auto news = pages_.news_for(to, with);
   if (news.empty()) return true;
-  if (w == way::replies) {
+  if (!is_request) {
     send(to, news, {});
   } else if (length_of_part(news.size()) == news.size()) {
     std::byte* room = wire().reserve(to, c, news.size());
@@ -388,12 +370,12 @@ bool rank_memory::tell(int to, message_class c) {
     std::memcpy(room, news.data(), news.size());
     commit_message(to, c, runtime_message::shared_memory, 0, 0);
   } else {
-    // Whatever else goes this way waits until all of it has been sent.
+    // All other requests to that rank wait until all parts have been sent.
     unsent.bytes.assign(news.begin(), news.end());
-    pages_.news_sent(to, w);
+    pages_.news_sent(to, with);
     return send_rest(to, unsent);
   }
-  pages_.news_sent(to, w);
+  pages_.news_sent(to, with);
   return true;
 }
 
@@ -533,7 +515,7 @@ allocator rank_memory::part(protocol_kind how) const {
 }
 
 allocator& rank_memory::blocks_of(std::uint64_t address) {
-  return blocks_[static_cast<std::size_t>(protocol_of(page_of(address)))];
+  return blocks_[static_cast<std::size_t>(pages_.layout.protocol_of(page_of(address)))];
 }
 
 /// This rank is not where a fault has ended last: so the instruction there has run.

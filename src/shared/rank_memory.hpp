@@ -100,7 +100,7 @@ class rank_memory final : public services {
   /// See shared::name.
   void name(std::uint64_t at, const char* text);
   /// Where an address was allocated.
-  int owner(std::uint64_t address) { return home(page_of(address)); }
+  int owner(std::uint64_t address) { return pages_.layout.home(page_of(address)); }
   /// Whether some rank may have allocated the address. A rank knows of other ranks' allocations
   /// only what messages have told it.
   bool is_allocated(std::uint64_t address);
@@ -155,11 +155,8 @@ class rank_memory final : public services {
     wake_all(at_barrier_);
   }
   void answered(waiter fiber, const event_answer& a) override;
-  protocol_kind protocol_of(page_number page) override;
-  int home(page_number page) override;
   int home_of(std::uint64_t object) override;
-  std::uint32_t fetched_together(page_number page) override;
-  std::uint32_t together_at_most(page_number page) override;
+  std::uint32_t fetched_together(page_number page) override { return streams_.pages_at(page); }
   std::pmr::memory_resource* memory() override;
   void refuse(int, const char* why) override;
 
@@ -190,7 +187,6 @@ class rank_memory final : public services {
   static std::span<page_entry> entries(std::uint64_t count);
   allocator part(protocol_kind how) const;
   allocator& blocks_of(std::uint64_t address);
-  std::uint32_t within_part(page_number page, std::uint32_t count) const;
   [[noreturn]] void refuse_allocation(std::size_t bytes, protocol_kind how) const;
   [[noreturn]] void end_for_want_of(page_number page, access needed);
   [[noreturn]] static void throw_mutex_lost(std::uint64_t l);
@@ -223,7 +219,7 @@ class rank_memory final : public services {
   std::unique_ptr<protection> protection_;
   mapping mapping_;
   const std::uint64_t page_count_;
-  const std::uint64_t pages_of_part_;
+  const std::uint32_t pages_of_part_;
   streams streams_;
   std::array<allocator, protocol_kinds> blocks_;
   std::pmr::unordered_map<std::uint64_t, waiters> page_waits_;  ///< By wait_of.

@@ -44,7 +44,7 @@ void rank_memory::answered(waiter fiber, const event_answer& a) {
 
 // What is free()d is forgotten where it was allocated: so that is where it is kept.
 int rank_memory::home_of(std::uint64_t object) {
-  if (addresses.in_shared(object)) return home(page_of(object));
+  if (addresses.in_shared(object)) return owner(object);
   // Variables that lie next to each other have different homes.
   const std::uint64_t mixed = (object * 0x9e3779b97f4a7c15ull) >> 32;
   return static_cast<int>(mixed % static_cast<std::uint64_t>(job.count));

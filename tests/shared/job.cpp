@@ -83,11 +83,8 @@ class rank final : public services {
   void wake_locker(waiter fiber) override;
   void wake_barrier() override;
   void answered(waiter fiber, const event_answer& a) override;
-  protocol_kind protocol_of(page_number page) override;
-  int home(page_number page) override;
   int home_of(std::uint64_t object) override;
   std::uint32_t fetched_together(page_number page) override;
-  std::uint32_t together_at_most(page_number page) override { return fetched_together(page); }
   std::pmr::memory_resource* memory() override { return &counted_; }
   void refuse(int from, const char* why) override {
     throw refusal("a message from rank " + std::to_string(from) + " " + why);
@@ -224,7 +221,7 @@ class job {
   }
   std::vector<thread>& threads() { return threads_; }
   /// The messages of one rank to another, which go one of two ways.
-  std::deque<message>& way_of(way w, int from, int to) {
+  std::deque<message>& way_of(ordered_with w, int from, int to) {
     return ways_[static_cast<std::size_t>((static_cast<int>(w) * p_.ranks + from) * p_.ranks + to)];
   }
   void count_message(std::size_t bytes) {
@@ -286,7 +283,7 @@ class job {
         out.push_back(static_cast<int>(threads_.size()) + t.number);
     for (std::size_t i = 0; i < ways_.size(); ++i) {
       const bool is_request =
-          static_cast<int>(i) / p_.ranks / p_.ranks == static_cast<int>(way::requests);
+          static_cast<int>(i) / p_.ranks / p_.ranks == static_cast<int>(ordered_with::requests);
       const int to = static_cast<int>(i) % p_.ranks;
       if (!ways_[i].empty() && !(is_request && stands_still(to)))
         out.push_back(deliveries() + static_cast<int>(i));
@@ -519,7 +516,7 @@ class job {
   }
   /// What happens on a rank before a fiber that comes from `t` goes on there.
   void send_fiber(thread& t, int to, int which) {
-    const auto w = static_cast<way>(chance_() % ways);
+    const auto w = static_cast<ordered_with>(chance_() % ways);
     auto& messages = way_of(w, t.rank, to);
     const auto news = rank_of(t).pages->news_for(to, w);
     if (!news.empty() && holds(rule::move_with_notices)) {
@@ -708,7 +705,8 @@ rank::rank(job& j, int my_rank) : me(my_rank), job_(j) {
   allowed.resize(count, access::none);
   table.resize(count);
   rank_pages_settings s;
-  s.protocol = {p.exclusive, p.sticking, p.whole_pages, p.claims};
+  s.protocol = {p.exclusive, p.sticking, p.whole_pages, p.claims,
+                static_cast<std::uint32_t>(p.fetched_together)};
   s.collect_bytes = j.collect_bytes();
   s.fan_out = p.fan_out;
   s.counts = &counts;
@@ -717,7 +715,11 @@ rank::rank(job& j, int my_rank) : me(my_rank), job_(j) {
     s.report = report.get();
     s.protocol.exclusive = s.protocol.whole_pages = s.protocol.claims = false;
   }
-  pages = std::make_unique<rank_pages>(*this, me, p.ranks, table, s);
+  std::pmr::vector<page_layout::part> parts;  // a page each
+  for (int page = 0; page < p.pages; ++page)
+    parts.push_back({static_cast<std::uint16_t>(page % p.ranks), p.protocol_of(page)});
+  pages =
+      std::make_unique<rank_pages>(*this, page_layout(1, std::move(parts)), me, p.ranks, table, s);
 }
 
 void rank::send(int to, std::span<const std::byte> front, std::span<const std::byte> back) {
@@ -725,7 +727,7 @@ void rank::send(int to, std::span<const std::byte> front, std::span<const std::b
   m.bytes.assign(front.begin(), front.end());
   m.bytes.insert(m.bytes.end(), back.begin(), back.end());
   job_.count_message(m.bytes.size());
-  job_.way_of(way::replies, me, to).push_back(std::move(m));
+  job_.way_of(ordered_with::replies, me, to).push_back(std::move(m));
 }
 
 void rank::wake_page(page_number page, access may) {
@@ -747,19 +749,8 @@ void rank::answered(waiter fiber, const event_answer& a) {
 int rank::home_of(std::uint64_t object) {
   return static_cast<int>(object % static_cast<unsigned>(job_.prog().ranks));
 }
-protocol_kind rank::protocol_of(page_number page) {
-  return job_.prog().protocol_of(static_cast<int>(page));
-}
-int rank::home(page_number page) {
-  return static_cast<int>(page % static_cast<unsigned>(job_.prog().ranks));
-}
-std::uint32_t rank::fetched_together(page_number page) {
-  const program& p = job_.prog();
-  std::uint32_t count = 1;
-  while (static_cast<int>(count) < p.fetched_together && static_cast<int>(page + count) < p.pages &&
-         protocol_of(page + count) == protocol_of(page))
-    ++count;
-  return count;
+std::uint32_t rank::fetched_together(page_number) {
+  return static_cast<std::uint32_t>(job_.prog().fetched_together);
 }
 
 }  // namespace

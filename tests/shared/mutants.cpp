@@ -65,7 +65,7 @@ constexpr mutant all[] = {
     {"depart_by_news", depart_by_news, small(seq), 80, 1},
     {"pinned_stays", pinned_stays, pinning(lmw), 65, 1},
     {"refresh_pinned", refresh_pinned, pinning(lmw), 27, 1},
-    {"pinned_sticks", pinned_sticks, pinning(lmw), 109, 1},
+    {"pinned_sticks", pinned_sticks, pinning(lmw), 9, 1},
     {"stick_at_share", stick_at_share, pinning(lmw), 21, 1},
     {"keep_pinned_stores", keep_pinned_stores, pinning(lmw), 21, 1},
     {"pinned_stays", pinned_stays, pinning(lsw), 79, 1},

@@ -2,6 +2,7 @@
 #include "shared/pages/barriers.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -16,21 +17,23 @@ namespace {
 constexpr std::uint8_t first_of_rank = 1;
 constexpr std::uint8_t without_fibers = 2;
 constexpr std::uint8_t wants_to_collect = 4;
-/// Only that: no fibers arrive with it. See asks_for_more().
+/// It answers asks_for_more(): no fibers arrive with it.
 constexpr std::uint8_t with_all_records = 8;
 // Flags of a departure.
 constexpr std::uint8_t collects = 1;
 constexpr std::uint8_t only_collects = 2;
-/// Not a departure at all (last_departure()).
+/// In last_departure() alone: the last one was left behind when a collection ended.
 constexpr std::uint8_t ends_collection = 4;
 constexpr std::uint8_t is_incomplete = 8;
 
 }  // namespace
 
-barriers::barriers(exchange& x, barrier_hooks& hooks, int fan_out)
+barriers::barriers(exchange& x, lmw& protocol, int fan_out, std::size_t collect_bytes)
     : x_(x),
-      hooks_(hooks),
+      lmw_(protocol),
       fan_out_(fan_out),
+      collect_bytes_(collect_bytes),
+      collect_from_(collect_bytes),
       told_known_(x.barrier, x.host.memory()),
       arrivals_(x.host.memory()),
       kept_(x.host.memory()),
@@ -47,13 +50,13 @@ void barriers::arrive(bool guest) {
 }
 
 void barriers::look_again() {
-  if (collecting_ == phase::validating && !hooks_.fetches_in_progress()) {
+  if (collecting_ == phase::validating && !lmw_.fetches_in_progress()) {
     collecting_ = phase::done;
-    hooks_.stop_fetching();
+    lmw_.stop_fetching();
     x_.begin({.what = page_message::collect_done});
     x_.send(0);
   }
-  if (collecting_ != phase::none || hooks_.must_fetch()) return;
+  if (collecting_ != phase::none || lmw_.must_fetch()) return;
   if (asked_to_collect_) {
     asked_to_collect_ = false;
     send_arrival(true);
@@ -61,7 +64,7 @@ void barriers::look_again() {
   // The fibers that are here have arrived; a rank without fibers arrives at once.
   const bool news = !told_any_ || arrived_ != told_;
   if (members_ != 0 && arrived_ >= here_ && news) send_arrival(false);
-  if (!wanted_ && hooks_.wants_collection()) ask_for_collection();
+  if (!wanted_ && wants_collection()) ask_for_collection();
 }
 
 void barriers::send_arrival(bool to_collect) {
@@ -74,7 +77,7 @@ void barriers::send_arrival(bool to_collect) {
     head.number = arrived_ - told_;
     told_ = arrived_;
     told_any_ = true;
-    if (hooks_.wants_collection() || x_.report != nullptr) head.flag |= wants_to_collect;
+    if (wants_collection() || x_.report != nullptr) head.flag |= wants_to_collect;
   }
   // The records of other ranks come with their own arrivals, or have come.
   const auto me = static_cast<std::size_t>(x_.me);
@@ -98,7 +101,7 @@ void barriers::ask_for_collection() {
 
 void barriers::at_rank_0(page_message_reader& from, const message_head& head) {
   rank_arrival& r = arrivals_[static_cast<std::size_t>(from.from())];
-  // Sent before that rank left to collect: it arrives again, with what it has then.
+  // If it was sent before its rank left to collect, that rank arrives again.
   if (head.epoch != x_.epoch) return;
   const bool has_all = (head.flag & with_all_records) != 0;
   from.require(!has_all || r.asked_for_all, "tells all that it knows without being asked");
@@ -111,7 +114,8 @@ void barriers::at_rank_0(page_message_reader& from, const message_head& head) {
     take_later(covered_, r.knows);
   else
     covered_[sender] = std::max(covered_[sender], r.knows[sender]);
-  // Not before all are here: what is stale on this rank its fibers would fetch again at once.
+  // The records are learned when all ranks are here: now they would make pages stale that fibers
+  // of this rank still use, and would fetch again at once.
   kept_.push_back({from.from(), {from.rest().begin(), from.rest().end(), x_.host.memory()}});
   if (has_all) {
     r.asked_for_all = false;
@@ -191,7 +195,7 @@ void barriers::send_departures(bool to_collect, bool collect) {
   head.flag =
       static_cast<std::uint8_t>((collect ? collects : 0) | (to_collect ? only_collects : 0));
   if (!to_collect && std::exchange(not_all_meet_, false)) head.flag |= is_incomplete;
-  // What a rank is sent is for all of those, too, to whom it passes it on.
+  // A rank is sent what any rank lacks to which it passes this on.
   const auto knows = [&](int rank) -> vector_clock& {
     return arrivals_[static_cast<std::size_t>(rank)].knows;
   };
@@ -209,7 +213,7 @@ void barriers::send_departures(bool to_collect, bool collect) {
   send_to(0);
 }
 
-/// Of this rank; the last one first.
+/// Calls visit(rank) for those to whom this rank passes departures on; the last one first.
 template <class Visit>
 void barriers::each_child(Visit visit) const {
   const std::int64_t first = std::int64_t{x_.me} * fan_out_ + 1;
@@ -254,20 +258,20 @@ void barriers::depart(page_message_reader& from, const vector_clock& all, std::u
     arrived_ = guests_arrived_ = 0;
     was_incomplete_ = (how & is_incomplete) != 0;
   }
-  // Where fibers wait for a barrier of the program, this rank arrives there anew: what it has is
-  // not what it had.
+  // If fibers wait for a barrier of the program, this rank arrives there again: other intervals
+  // may have been closed since.
   told_ = 0;
   told_any_ = false;
   told_known_ = x_.barrier;
-  hooks_.departed();
+  lmw_.departed();
   if ((how & collects) != 0) {
     ++x_.counts->collections;
     collecting_ = phase::validating;
-    hooks_.begin_collection();
+    lmw_.begin_collection();
     return;
   }
-  hooks_.fetch_what_must();
-  hooks_.fetch_ahead();
+  lmw_.fetch_what_must();
+  lmw_.fetch_ahead();
   leave();
 }
 
@@ -276,7 +280,12 @@ void barriers::end_collection(page_message_reader& from) {
   collecting_ = phase::none;
   ++x_.epoch;
   last_departure_ = ends_collection;
-  hooks_.end_collection();
+  if (x_.report != nullptr) x_.report->forget_diffs();
+  lmw_.end_collection();
+  x_.log.collect(x_.barrier);
+  // What is there now cannot be given back: collecting again at once would be of no use.
+  const std::size_t room = std::numeric_limits<std::size_t>::max() - collect_bytes_;
+  collect_from_ = collect_bytes_ + std::min(room, collectable_bytes());
   leave();
 }
 
@@ -320,7 +329,7 @@ void barriers::receive(page_message_reader& from, const message_head& head) {
       return at_rank_0(from, head);
     case page_message::arrive_with_all: {
       if (head.epoch != x_.epoch) return;
-      // As much as it knew when it arrived, and no more: that is what goes before its intervals.
+      // As much as this rank knew when it arrived, and no more: that happened before its intervals.
       message_writer& out = x_.begin({.what = page_message::arrival, .flag = with_all_records});
       out.put_clock(told_known_, x_.barrier);
       x_.log.write(out, x_.barrier, told_known_, x_.barrier);

@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "shared/pages/interval_log.hpp"
+#include "shared/pages/page_layout.hpp"
 #include "shared/pages/page_message.hpp"
 #include "shared/pages/page_report.hpp"
 #include "shared/pages/services.hpp"
@@ -16,8 +18,9 @@
 namespace sojourn::detail::pages {
 
 struct exchange {
-  exchange(services& h, int my_rank, int rank_count, std::size_t pages)
+  exchange(services& h, page_layout of_pages, int my_rank, int rank_count, std::size_t pages)
       : host(h),
+        layout(std::move(of_pages)),
         me(my_rank),
         ranks(rank_count),
         log(my_rank, rank_count, pages, h.memory()),
@@ -48,6 +51,7 @@ struct exchange {
   virtual void learn(page_message_reader& from, std::span<const interval> like) = 0;
 
   services& host;
+  const page_layout layout;
   const int me;
   const int ranks;
   interval_log log;
@@ -60,7 +64,7 @@ struct exchange {
   sojourn::shared::counters own_counts;
   /// What this rank counts: here, or where the rank has them.
   sojourn::shared::counters* counts = &own_counts;
-  /// Where a report is wanted: then every barrier collects, so that all diffs meet. Else null.
+  /// Null unless a report is wanted: then every barrier collects, so that all diffs meet.
   page_report* report = nullptr;
   std::size_t faults_under_way = 0;
   std::size_t locks_under_way = 0;
@@ -70,8 +74,25 @@ struct exchange {
     counts->faults_overlapping += faults_under_way;
     counts->locks_overlapping += locks_under_way;
   }
-  /// What is in `out`, with so many more bytes, goes to another rank.
-  void count_message(std::size_t more_bytes);
+  /// The message in `out`, followed by `more_bytes`, goes to another rank.
+  void count_message(std::size_t more_bytes) {
+    const auto count = [&](std::uint64_t& messages, std::uint64_t& bytes) {
+      ++messages;
+      bytes += out.bytes().size() + more_bytes;
+    };
+    switch (out.group()) {
+      case message_group::locks:
+        return count(counts->lock_messages, counts->lock_message_bytes);
+      case message_group::barriers:
+        return count(counts->barrier_messages, counts->barrier_message_bytes);
+      case message_group::news:
+        return count(counts->news_messages, counts->news_message_bytes);
+      case message_group::events:
+        return count(counts->event_messages, counts->event_message_bytes);
+      default:
+        return count(counts->page_messages, counts->page_message_bytes);
+    }
+  }
 
  protected:
   virtual void handle_own(std::span<const std::byte> back) = 0;

@@ -95,7 +95,7 @@ inline void take_later(std::span<interval> to, std::span<const interval> other) 
 
 class interval_log {
  public:
-  /// `pages`: so many there are. `mine`: the last interval of this rank that is gone. Tests begin
+  /// `pages`: how many there are. `mine`: the last interval of this rank that is gone. Tests begin
   /// shortly before the numbers end, which otherwise takes four billion intervals.
   interval_log(int me, int ranks, std::size_t pages, std::pmr::memory_resource* memory,
                interval mine = 0);
@@ -106,9 +106,9 @@ class interval_log {
   /// Up to which interval of each rank this rank knows all.
   const vector_clock& known() const { return known_; }
   interval mine() const { return known_[static_cast<std::size_t>(me_)]; }
-  /// How often that has grown, and one more.
+  /// How often known() has grown, plus one.
   std::uint64_t changes() const { return changes_; }
-  /// Its records; those up to the last collection are gone.
+  /// A record; those up to the last collection are gone.
   const interval_record& find(int owner, interval index) const;
   std::size_t bytes() const { return bytes_; }
 
@@ -119,9 +119,9 @@ class interval_log {
   /// by what differs from the one before it, and the first by what differs from `like`.
   void write(message_writer& to, std::span<const interval> base, std::span<const interval> up_to,
              std::span<const interval> like) const;
-  /// Reads these, with the same `like`, and calls learn(record) for each that was not known, in
-  /// order of each owner's intervals. What they add is known afterwards. `before` is called first
-  /// if there is any.
+  /// Reads what write() has written, with the same `like`, and calls learn(record) for each that
+  /// was not known, in order of each owner's intervals. They are known afterwards. `before` is
+  /// called first if any was not known.
   template <class Before, class Learn>
   void read(page_message_reader& from, std::span<const interval> like, Before before, Learn learn);
 
@@ -175,7 +175,7 @@ void interval_log::read(page_message_reader& from, std::span<const interval> lik
       continue;
     }
     from.require(r->owner != me_, "tells of an interval of this rank that it has not closed");
-    // Each owner's come in order, and begin with what this rank lacks.
+    // Each owner's records come in order, and begin with the first that this rank lacks.
     if (r->index != news[owner] + 1) from.refuse("leaves out an interval");
     if (!any) before();
     any = true;

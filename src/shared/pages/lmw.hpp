@@ -4,16 +4,38 @@
 // told with the next lock or barrier. Who acquires closes its copies of these pages. Who then
 // faults on one asks its writers for diffs, which are made only when somebody asks.
 //
-// A page is in one of these states:
+// The states of a page (lmw_state); lmw::enter refuses any other change.
 //
-//   none       no copy; the `keeper` is asked for the page
-//   stale      a copy that lacks modifications this rank knows of; the base for diffs
-//   clean      a valid copy, perhaps with the twin of a closed interval whose diff is not made yet
-//   open       stored to in the open interval; there is a twin
-//   sticking   stays open over closes: compared at each, and its twin renewed, until several closes
-//              running have found no change
-//   exclusive  nobody else has a copy: no twin, no diff, no notice. A page becomes so at a barrier
-//              when one rank alone has stored to it, unless its records say that others read it
+//         a page comes         a store faults      stored to in two intervals running
+//   none -------------> closed -------------> open ----------------------------------> sticking
+//    ^                  | ^ ^                  |                                          |
+//    '------------------' | '------------------'  the interval is closed                  |
+//     dropped at a        '---------------------------------------------------------------'
+//     barrier                  no change found for several closes, or a notice comes
+//
+//   closed -> exclusive    at a barrier: this rank alone has stored to the page since the last one
+//   exclusive -> closed    the page is served, or a notice comes; left open if it is still stored
+//   to closed -> guessed      another page is opened, and both were stored to together before
+//   guessed -> open        the close finds a change; without one, guessed -> closed after some time
+//   open -> sticking_for_pin -> open    while the page is pinned for stores
+//   untouched -> exclusive, closed      the page is used first, here or by another rank
+//   untouched -> none -> exclusive      home gives the page away to the first rank that stores to
+//   it
+//
+//   none       no copy: the `keeper` is asked for the page
+//   closed     a copy to which nobody stores, perhaps with the twin of a closed interval whose diff
+//              is not made yet. It is *clean* if it has all modifications that this rank knows of,
+//              else *stale*, and then the base for diffs. lmw::is_valid tells which, from the
+//              notices: so nothing has to be changed when a notice comes or goes
+//   open       stored to in the open interval. This and the next three have a twin
+//   guessed    opened before anybody stored to the page; compared with the twin at each close
+//   sticking   stays open over closes: compared at each, and its twin renewed
+//   sticking_for_pin    the same as long as it is pinned for stores. A barrier or a notice leaves
+//              it open, though stale, or of no use at all (lmw_page::useless): what comes is put in
+//              place beside what is stored meanwhile
+//   exclusive  nobody else has a copy: no twin, no diff, no notice. No page becomes exclusive whose
+//              records say that other ranks read it
+//   untouched  exclusive, at its home, and not used yet: zeros
 //
 // What fibers will want is guessed from what they wanted before. A page whose copy a barrier has
 // made useless *follows*: it is fetched as soon as the barrier is left, or with the page before it;
@@ -49,108 +71,131 @@ class lmw final : public page_protocol {
     bool sticking = true;     ///< Pages stored to in two intervals running stay writable.
     bool whole_pages = true;  ///< Diffs that are longer than the page are answered with the page.
     bool claims = true;       ///< An untouched page goes to the first rank that stores to it.
+    /// How many pages, at most, a fault brings or opens for stores, because fibers wanted them when
+    /// they last wanted the first one.
+    std::uint32_t together_max = 1;
   };
   lmw(exchange& x, page_table& table, const settings& s);
   ~lmw() override;
 
-  void fault(page_number g, bool store, bool again) override;
-  /// Also true where pages are only open.
-  bool has_stores() const override { return !open_.empty(); }
-  int keeper(page_number g) override { return page(g).keeper; }
-  bool is_untouched(page_number g) const override {
-    return !table_[g].lmw.known || table_[g].lmw.fresh;
+  void fault(page_number number, bool store, bool again) override;
+  int keeper(page_number number) override { return entry_of(number).keeper; }
+  bool is_untouched(page_number number) const override {
+    return !table_[number].lmw.known || table_[number].lmw.state == lmw_state::untouched;
   }
-  void restored(page_number g) override { page(g).fresh = false; }
-  void list_stores(interval_pages& out) override;
-  void closed(interval index) override;
-  void learn(const interval_record& r) override;
+  void restored(page_number number) override { touch(entry_of(number)); }
+  bool can_be_pinned(page_number number, access how) override {
+    return entry_of(number).may >= how;
+  }
+  void pinned(page_number number) override;
+  void receive(page_message_reader& from, const message_head& head) override;
 
-  bool can_be_pinned(page_number g, access how) override { return page(g).may >= how; }
-  void pinned(page_number g) override;
-  const page_number* lacking_pinned() const override {
+  /// Sends the requests of this call together. To be called after any other function here.
+  void send_requests();
+  /// A pinned page that lacks what this rank has acquired, or null. Until there is none, no fiber
+  /// may run: it would not fault there.
+  const page_number* lacking_pinned() const {
     return lacking_pins_.empty() ? nullptr : &lacking_pins_.back();
   }
 
-  /// Finds pages that have become exclusive.
-  void departed() override;
+  // --- Intervals: as lsw
+
+  /// Also true where pages are only open.
+  bool has_stores() const { return !open_.empty(); }
+  void list_stores(interval_pages& out);
+  void learn(const interval_record& r);
+  /// The interval for which pages were listed last has this number.
+  void closed(interval index);
+
+  // --- Barriers and collections
+
+  /// A barrier was left: all notices are taken in, and the epoch is the new one. Finds pages that
+  /// have become exclusive.
+  void departed();
   /// Some copies were dropped that must be fetched before this rank arrives again. Also what is
   /// pinned: it may be listed by then, and this rank become its keeper.
-  bool must_fetch() const override { return !must_.empty() || !lacking_pins_.empty(); }
-  void fetch_what_must() override;
-  void fetch_ahead() override;
-  bool is_at_ease() const override {
+  bool must_fetch() const { return !must_.empty() || !lacking_pins_.empty(); }
+  void fetch_what_must();
+  /// A barrier was left, and no collection comes: fetches what fibers will want again.
+  void fetch_ahead();
+  /// Nothing of what fetch_ahead() fetches is under way, and no other rank is expected to ask for
+  /// such pages of this one.
+  bool is_at_ease() const {
     return exchange_is_over_ || (pulls_under_way_ == 0 && pulls_due_ == 0);
   }
-  void end_exchange() override { exchange_is_over_ = true; }
+  /// From here to the next barrier, is_at_ease().
+  void end_exchange() { exchange_is_over_ = true; }
   /// A collection: keepers fetch what they lack.
-  void begin_collection() override;
-  bool fetches_in_progress() const override;
-  void stop_fetching() override { stopped_ = true; }
-  void end_collection() override;
-  /// Of diffs, twins of closed intervals, notices, and what is known of pages; some of that stays.
-  std::size_t collectable_bytes() const override { return bytes_; }
-
-  void receive(page_message_reader& from, const message_head& head) override;
-  void send_requests() override;
+  void begin_collection();
+  bool fetches_in_progress() const;
+  void stop_fetching() { stopped_ = true; }
+  void end_collection();
+  /// Bytes of diffs, twins of closed intervals, notices, and what is known of pages: a collection
+  /// gives back most of them.
+  std::size_t collectable_bytes() const { return bytes_; }
 
  private:
   struct one_diff;
 
-  lmw_page& page(page_number g);
-  page_history& history_of(lmw_page& a);
+  std::uint32_t together_at_most(page_number number) const {
+    return x_.layout.alike(number, settings_.together_max);
+  }
+  lmw_page& entry_of(page_number number);
+  page_history& history_of(lmw_page& page);
   std::size_t history_bytes() const;
   page_writer& writer_of(page_history& h, int rank);
-  page_number number_of(const lmw_page& a) const { return table_.number_of(a); }
-  interval* has(lmw_page& a);
-  void set_may(lmw_page& a, access to) { table_.set_may(a, to); }
-  bool has_own(lmw_page& a);
-  bool is_valid(lmw_page& a);
-  void open(lmw_page& a);
-  void share(lmw_page& a);
-  void share_with_reader(lmw_page& a);
-  void unstick(lmw_page& a);
-  void end_sticking(lmw_page& a);
-  void stick(lmw_page& a);
-  void renew_twin(lmw_page& a);
-  void stick_for_pin(lmw_page& a);
-  void note_lacking(lmw_page& a);
-  void end_lacking(lmw_page& a);
+  page_number number_of(const lmw_page& page) const { return table_.number_of(page); }
+  interval* has(lmw_page& page);
+  void set_may(lmw_page& page, access to) { table_.set_may(page, to); }
+  void enter(lmw_page& page, lmw_state to);
+  void touch(lmw_page& page);
+  bool has_own(lmw_page& page);
+  bool is_valid(lmw_page& page);
+  void open(lmw_page& page);
+  void share(lmw_page& page);
+  void share_with_reader(lmw_page& page);
+  void unstick(lmw_page& page);
+  void stick(lmw_page& page);
+  void renew_twin(lmw_page& page);
+  void end_stores(lmw_page& page);
+  void note_lacking(lmw_page& page);
+  void end_lacking(lmw_page& page);
   void refresh_pinned();
-  void drop_twin(lmw_page& a);
-  void set_twin_of(lmw_page& a, interval closed);
-  own_notice& note_own_diff(lmw_page& a);
-  void make_own_diff(lmw_page& a);
-  void drop_copy(lmw_page& a);
-  void forget_history(lmw_page& a);
-  void note_own(lmw_page& a, interval index);
-  void invalidate(lmw_page& a, const interval_record& r);
+  void drop_twin(lmw_page& page);
+  void set_twin_of(lmw_page& page, interval closed);
+  own_notice& note_own_diff(lmw_page& page);
+  void make_own_diff(lmw_page& page);
+  void drop_copy(lmw_page& page);
+  void forget_history(lmw_page& page);
+  void note_own(lmw_page& page, interval index);
+  void invalidate(lmw_page& page, const interval_record& r);
   template <class Visit>
   void each_listed(std::span<const interval> after, std::span<const interval> up_to, Visit visit);
 
-  bool is_stored_to_with(const lmw_page& a, const lmw_page& b) const;
-  void open_for_stores(lmw_page& a);
-  void list_open(lmw_page& a);
-  void open_with_neighbours(lmw_page& a);
-  void start_fetch(lmw_page& a, bool store);
-  void fetch_with_neighbours(page_number g);
-  bool ask_for_diffs(lmw_page& a, std::uint32_t how);
-  void reply_came(lmw_page& a);
-  std::byte* room_beside(lmw_page& a);
-  void apply_all(lmw_page& a);
-  void end_fetch(lmw_page& a);
-  void end_must(lmw_page& a);
+  bool is_stored_to_with(const lmw_page& page, const lmw_page& other) const;
+  void open_for_stores(lmw_page& page, lmw_state how);
+  void list_open(lmw_page& page);
+  void open_with_neighbours(lmw_page& page);
+  void start_fetch(lmw_page& page, bool store);
+  void fetch_with_neighbours(page_number number);
+  bool ask_for_diffs(lmw_page& page, std::uint32_t how);
+  void reply_came(lmw_page& page);
+  std::byte* room_beside(lmw_page& page);
+  void apply_all(lmw_page& page);
+  void end_fetch(lmw_page& page);
+  void end_must(lmw_page& page);
 
-  void serve_page(lmw_page& a, int to);
-  void serve_diffs(lmw_page& a, int to, interval first, interval last,
+  void serve_page(lmw_page& page, int to);
+  void serve_diffs(lmw_page& page, int to, interval first, interval last,
                    std::span<const interval> theirs);
-  void take_page(page_message_reader& from, const message_head& head, lmw_page& a);
-  void take_diffs(page_message_reader& from, const message_head& head, lmw_page& a);
-  lmw_page& checked_page(const page_message_reader& from, page_number g);
-  std::uint32_t take_how(page_message_reader& from, const lmw_page& a);
-  void note_reader(lmw_page& a, std::uint32_t how);
-  /// This rank alone has listed it in the epoch that has just ended.
-  bool is_own_of_epoch(const lmw_page& a) const {
-    return a.seen == x_.epoch && !a.several_writers && a.writer == x_.me;
+  void take_page(page_message_reader& from, const message_head& head, lmw_page& page);
+  void take_diffs(page_message_reader& from, const message_head& head, lmw_page& page);
+  lmw_page& checked_page(const page_message_reader& from, page_number number);
+  std::uint32_t take_how(page_message_reader& from, const lmw_page& page);
+  void note_reader(lmw_page& page, std::uint32_t how);
+  /// This rank alone has listed the page in the epoch that has just ended.
+  bool is_own_of_epoch(const lmw_page& page) const {
+    return page.seen == x_.epoch && !page.several_writers && page.writer == x_.me;
   }
 
   /// A page is compared with its twin line by line.
@@ -172,17 +217,17 @@ class lmw final : public page_protocol {
   const settings settings_;
   std::pmr::vector<page_number> open_;      ///< Pages stored to in the open interval, and perhaps
                                             ///< some that no longer are open.
-  std::pmr::vector<page_number> closing_;   ///< Of these, those in the interval being closed.
-  std::pmr::vector<page_number> sticking_;  ///< And those that stay open.
-  std::pmr::vector<page_number> must_;      ///< As lacking_pins_: see lmw_page::must.
+  std::pmr::vector<page_number> closing_;   ///< Of open_, those in the interval being closed.
+  std::pmr::vector<page_number> sticking_;  ///< Of open_, those that stay open.
+  std::pmr::vector<page_number> must_;      ///< See lmw_page::must; in order as lacking_pins_.
   std::pmr::vector<page_number> deferred_;
   /// Pinned pages that are being brought up to date. Some others may lie between them, but not at
   /// the end: see lmw_page::lacks_pinned.
   std::pmr::vector<page_number> lacking_pins_;
   std::pmr::vector<page_number> listed_;  ///< Scratch.
   std::pmr::vector<page_number> ahead_;   ///< Pages that follow, made useless by the last barrier.
-  std::uint32_t pulls_under_way_ = 0;     ///< Those that are being fetched.
-  std::uint32_t pulls_due_ = 0;           ///< So many others will ask for, as they did before.
+  std::uint32_t pulls_under_way_ = 0;     ///< Pages that fetch_ahead() is fetching.
+  std::uint32_t pulls_due_ = 0;  ///< Pages for which others will ask so, as they did before.
   struct request {
     int to;
     page_message what;

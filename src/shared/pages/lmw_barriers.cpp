@@ -17,8 +17,9 @@ void lmw::each_listed(std::span<const interval> after, std::span<const interval>
   for (std::size_t q = 0; q < up_to.size(); ++q)
     for (interval i = after[q] + 1; i <= up_to[q]; ++i) {
       const interval_record& r = x_.log.find(static_cast<int>(q), i);
-      each_page(r, x_.ranks,
-                [&](page_number g, bool has_readers) { visit(page(g), r, has_readers); });
+      each_page(r, x_.ranks, [&](page_number number, bool has_readers) {
+        visit(entry_of(number), r, has_readers);
+      });
     }
 }
 
@@ -30,78 +31,77 @@ void lmw::departed() {
   pulls_due_ = 0;
   exchange_is_over_ = false;
   each_listed(x_.previous_barrier, x_.barrier,
-              [&](lmw_page& a, const interval_record& r, bool has_readers) {
-                if (a.seen != x_.epoch) {
-                  a.seen = x_.epoch;
-                  a.several_writers = false;
-                  a.has_readers = has_readers;
-                  listed_.push_back(number_of(a));
+              [&](lmw_page& page, const interval_record& r, bool has_readers) {
+                if (page.seen != x_.epoch) {
+                  page.seen = x_.epoch;
+                  page.several_writers = false;
+                  page.has_readers = has_readers;
+                  listed_.push_back(number_of(page));
                 } else {
-                  a.has_readers = a.has_readers || has_readers;
-                  if (a.writer != r.owner) {
-                    if (x_.report != nullptr && x_.host.home(number_of(a)) == x_.me)
-                      x_.report->several_writers(number_of(a), a.writer, r.owner,
-                                                 !a.several_writers);
-                    a.several_writers = true;
+                  page.has_readers = page.has_readers || has_readers;
+                  if (page.writer != r.owner) {
+                    if (x_.report != nullptr && x_.layout.home(number_of(page)) == x_.me)
+                      x_.report->several_writers(number_of(page), page.writer, r.owner,
+                                                 !page.several_writers);
+                    page.several_writers = true;
                   }
-                  if (x_.log.find(a.writer, a.written).order >= r.order) return;
+                  if (x_.log.find(page.writer, page.written).order >= r.order) return;
                 }
-                a.writer = r.owner;
-                a.written = r.index;
+                page.writer = r.owner;
+                page.written = r.index;
               });
-  for (page_number g : listed_) {
-    lmw_page& a = table_[g].lmw;
-    const bool has_readers = holds(rule::agree_on_readers) ? a.has_readers : a.readers != 0;
-    const bool stays_shared = a.several_writers || has_readers;
-    if (a.copy && (stays_shared ? a.lost && !is_valid(a) : a.writer != x_.me)) {
-      a.follows = !a.on_trial;
-      if (a.follows) ahead_.push_back(g);
-    } else if (is_own_of_epoch(a) && x_.host.together_at_most(g) > 1) {
-      pulls_due_ += std::min<std::uint32_t>(a.readers, static_cast<std::uint32_t>(x_.ranks) - 1);
+  for (page_number number : listed_) {
+    lmw_page& page = table_[number].lmw;
+    const bool has_readers = holds(rule::agree_on_readers) ? page.has_readers : page.readers != 0;
+    const bool stays_shared = page.several_writers || has_readers;
+    if (page.has_copy() && (stays_shared ? page.lost && !is_valid(page) : page.writer != x_.me)) {
+      page.follows = !page.on_trial;
+      if (page.follows) ahead_.push_back(number);
+    } else if (is_own_of_epoch(page) && together_at_most(number) > 1) {
+      pulls_due_ += std::min<std::uint32_t>(page.readers, static_cast<std::uint32_t>(x_.ranks) - 1);
     }
-    a.readers = 0;
-    a.on_trial = a.lost = false;
+    page.readers = 0;
+    page.on_trial = page.lost = false;
     if (stays_shared || !settings_.exclusive) continue;
-    a.keeper = a.writer;
-    const bool fetching = a.fetching != lmw_page::fetch_kind::none;
-    if (a.writer != x_.me) {
-      if (fetching && holds(rule::drop_fetches_in_flight)) a.outdated = true;
-      if (a.copy && holds(rule::drop_at_exclusive)) drop_copy(a);
+    page.keeper = page.writer;
+    const bool fetching = page.is_being_fetched();
+    if (page.writer != x_.me) {
+      if (fetching && holds(rule::drop_fetches_in_flight)) page.outdated = true;
+      if (page.has_copy() && holds(rule::drop_at_exclusive)) drop_copy(page);
       continue;
     }
-    if (!a.copy) continue;
-    if ((!is_valid(a) || fetching) && holds(rule::exclusive_only_if_valid)) continue;
-    unstick(a);
-    if (a.twin != nullptr) drop_twin(a);
-    a.thrown = x_.log.mine();
-    a.exclusive = true;
-    set_may(a, access::store);
+    if (!page.has_copy()) continue;
+    if ((!is_valid(page) || fetching) && holds(rule::exclusive_only_if_valid)) continue;
+    unstick(page);
+    if (page.twin != nullptr) drop_twin(page);
+    page.thrown = x_.log.mine();
+    enter(page, lmw_state::exclusive);
+    set_may(page, access::store);
   }
 }
 
 void lmw::fetch_what_must() {
-  for (page_number g : must_) {
-    lmw_page& a = table_[g].lmw;
-    if (a.copy)
-      a.must = false;
-    else if (a.fetching == lmw_page::fetch_kind::none && !stopped_)
-      start_fetch(a, true);
+  for (page_number number : must_) {
+    lmw_page& page = table_[number].lmw;
+    if (page.has_copy())
+      page.must = false;
+    else if (!page.is_being_fetched() && !stopped_)
+      start_fetch(page, true);
   }
-  std::erase_if(must_, [&](page_number g) { return !table_[g].lmw.must; });
+  std::erase_if(must_, [&](page_number number) { return !table_[number].lmw.must; });
 }
 
 void lmw::fetch_ahead() {
-  for (page_number g : ahead_) {
+  for (page_number number : ahead_) {
     if (pulls_under_way_ == pulls_max) break;
-    lmw_page& a = table_[g].lmw;
-    if (a.fetching != lmw_page::fetch_kind::none || is_valid(a) || x_.host.together_at_most(g) <= 1)
-      continue;
-    a.pulled = true;
+    lmw_page& page = table_[number].lmw;
+    if (page.is_being_fetched() || is_valid(page) || together_at_most(number) <= 1) continue;
+    page.pulled = true;
     ++pulls_under_way_;
-    start_fetch(a, false);
-    a.on_trial = a.brought++ % brings_for_a_trial == 0;
+    start_fetch(page, false);
+    page.on_trial = page.brought++ % brings_for_a_trial == 0;
   }
-  // Who will not ask for all of its pages at once is not waited for longer than for so many.
+  // No rank asks for more pages at once, so no more requests are waited for.
   pulls_due_ = std::min<std::uint32_t>(pulls_due_, pulls_max);
 }
 
@@ -110,44 +110,44 @@ void lmw::fetch_ahead() {
 /// since, even if its interval has the greater order.)
 void lmw::begin_collection() {
   listed_.clear();
-  each_listed(x_.log.collected(), x_.barrier, [&](lmw_page& a, const interval_record& r, bool) {
-    // Once each.
-    if (r.owner == a.writer && r.index == a.written) listed_.push_back(number_of(a));
+  each_listed(x_.log.collected(), x_.barrier, [&](lmw_page& page, const interval_record& r, bool) {
+    // Each page once.
+    if (r.owner == page.writer && r.index == page.written) listed_.push_back(number_of(page));
   });
-  for (page_number g : listed_) {
-    lmw_page& a = table_[g].lmw;
-    a.keeper = a.writer;
-    const bool fetching = a.fetching != lmw_page::fetch_kind::none;
-    if (a.keeper == x_.me) {
-      if (!is_valid(a) && !fetching) start_fetch(a, false);
-    } else if (a.copy && !is_valid(a) && !fetching && holds(rule::drop_at_collection)) {
-      drop_copy(a);
+  for (page_number number : listed_) {
+    lmw_page& page = table_[number].lmw;
+    page.keeper = page.writer;
+    const bool fetching = page.is_being_fetched();
+    if (page.keeper == x_.me) {
+      if (!is_valid(page) && !fetching) start_fetch(page, false);
+    } else if (page.has_copy() && !is_valid(page) && !fetching && holds(rule::drop_at_collection)) {
+      drop_copy(page);
     }
   }
 }
 
-/// Of a page that is not here nothing need be known but whom to ask for it, once its notices are
-/// gone: a program's pages are many, and a rank uses few.
-void lmw::forget_history(lmw_page& a) {
-  page_history* const h = a.history;
-  if (a.copy || a.fetch != nullptr || h->newest != nullptr) return;
+/// When a page without a copy has no notices any more, only its keeper need be known. The rest is
+/// given back: a program's pages are many, and a rank uses few.
+void lmw::forget_history(lmw_page& page) {
+  page_history* const h = page.history;
+  if (page.has_copy() || page.is_being_fetched() || h->newest != nullptr) return;
   for (const page_writer* w = h->writers; w != nullptr; w = w->next)
     if (w->newest != nullptr) return;
   while (page_writer* gone = h->writers) {
     h->writers = gone->next;
     deallocate(gone, sizeof *gone, alignof(page_writer));
   }
-  a.history = nullptr;
+  page.history = nullptr;
   deallocate(h, history_bytes(), alignof(page_history));
 }
 
 bool lmw::fetches_in_progress() const {
   if (holds(rule::wait_for_fetches_before_done)) return fetches_ != 0;
-  // Else those that the collection itself has begun: of what is kept here.
-  for (page_number g = 0; g < table_.size(); ++g) {
-    const lmw_page& a = table_[g].lmw;
-    if (x_.host.protocol_of(g) == protocol_kind::lmw && a.keeper == x_.me &&
-        a.fetching != lmw_page::fetch_kind::none)
+  // With the rule broken, only fetches that the collection has begun, of pages that are kept here.
+  for (page_number number = 0; number < table_.size(); ++number) {
+    const lmw_page& page = table_[number].lmw;
+    if (x_.layout.protocol_of(number) == protocol_kind::lmw && page.keeper == x_.me &&
+        page.is_being_fetched())
       return true;
   }
   return false;
@@ -157,11 +157,11 @@ void lmw::end_collection() {
   stopped_ = false;
   const vector_clock& up_to = x_.barrier;
   const interval mine = up_to[static_cast<std::size_t>(x_.me)];
-  each_listed(x_.log.collected(), up_to, [&](lmw_page& a, const interval_record&, bool) {
-    if (a.history == nullptr) return;
-    page_history& h = *a.history;
-    if (a.twin != nullptr && !a.open && a.twin_of <= mine) drop_twin(a);
-    a.thrown = std::max(a.thrown, mine);
+  each_listed(x_.log.collected(), up_to, [&](lmw_page& page, const interval_record&, bool) {
+    if (page.history == nullptr) return;
+    page_history& h = *page.history;
+    if (page.twin != nullptr && !page.is_open() && page.twin_of <= mine) drop_twin(page);
+    page.thrown = std::max(page.thrown, mine);
     own_notice** n = &h.newest;
     while (*n != nullptr && (*n)->index > mine) n = &(*n)->older;
     while (own_notice* gone = *n) {
@@ -178,19 +178,19 @@ void lmw::end_collection() {
         deallocate(gone, sizeof *gone, alignof(foreign_notice));
       }
     }
-    forget_history(a);
+    forget_history(page);
   });
   fetch_what_must();
   std::pmr::vector<page_number> later(deferred_, x_.host.memory());
   deferred_.clear();
-  for (page_number g : later) {
-    lmw_page& a = table_[g].lmw;
-    a.deferred = false;
-    if (a.fetching != lmw_page::fetch_kind::none) continue;
-    if (is_valid(a))
-      open(a);
+  for (page_number number : later) {
+    lmw_page& page = table_[number].lmw;
+    page.deferred = false;
+    if (page.is_being_fetched()) continue;
+    if (is_valid(page))
+      open(page);
     else
-      start_fetch(a, (a.wanted & lmw_page::for_store) != 0);
+      start_fetch(page, (page.wanted & lmw_page::for_store) != 0);
   }
 }
 

@@ -22,42 +22,42 @@ struct lmw::one_diff {
 
 // --- faults
 
-void lmw::fault(page_number g, bool store, bool /*again*/) {
-  lmw_page& a = page(g);
-  a.wanted |= store ? lmw_page::for_store : lmw_page::for_load;
-  if (a.fetching != lmw_page::fetch_kind::none) {
+void lmw::fault(page_number number, bool store, bool /*again*/) {
+  lmw_page& page = entry_of(number);
+  page.wanted |= store ? lmw_page::for_store : lmw_page::for_load;
+  if (page.is_being_fetched()) {
     ++x_.counts->faults_joined;
     return;
   }
-  if (is_valid(a)) {
+  if (is_valid(page)) {
     ++x_.counts->faults_local;
-    return open(a);
+    return open(page);
   }
   ++x_.counts->faults_remote;
   x_.count_overlap();
   if (stopped_ && holds(rule::no_fetch_after_done)) {
-    if (!a.deferred) deferred_.push_back(g);
-    a.deferred = true;
+    if (!page.deferred) deferred_.push_back(number);
+    page.deferred = true;
     return;
   }
-  fetch_with_neighbours(g);
+  fetch_with_neighbours(number);
 }
 
-void lmw::fetch_with_neighbours(page_number g) {
-  const lmw_page& a = table_[g].lmw;
-  const bool store = (a.wanted & lmw_page::for_store) != 0;
-  const int keeper = a.keeper;
-  start_fetch(table_[g].lmw, store);
-  const std::uint32_t count = x_.host.fetched_together(g);
-  const std::uint32_t most = x_.host.together_at_most(g);
+void lmw::fetch_with_neighbours(page_number number) {
+  const lmw_page& page = table_[number].lmw;
+  const bool store = (page.wanted & lmw_page::for_store) != 0;
+  const int keeper = page.keeper;
+  start_fetch(table_[number].lmw, store);
+  const std::uint32_t count = x_.layout.alike(number, x_.host.fetched_together(number));
+  const std::uint32_t most = together_at_most(number);
   for (std::uint32_t i = 1; i < most; ++i) {
-    lmw_page& b = page(g + i);
-    if (b.fetching != lmw_page::fetch_kind::none || is_valid(b)) continue;
+    lmw_page& next = entry_of(number + i);
+    if (next.is_being_fetched() || is_valid(next)) continue;
     if (i < count) {
-      if (b.copy || b.keeper == keeper) start_fetch(b, store);
-    } else if (b.follows) {
-      start_fetch(b, false);
-      b.on_trial = b.brought++ % brings_for_a_trial == 0;
+      if (next.has_copy() || next.keeper == keeper) start_fetch(next, store);
+    } else if (next.follows) {
+      start_fetch(next, false);
+      next.on_trial = next.brought++ % brings_for_a_trial == 0;
     } else {
       return;
     }
@@ -65,41 +65,42 @@ void lmw::fetch_with_neighbours(page_number g) {
 }
 
 /// `store`: a page that nobody has touched may be given to this rank as its own.
-void lmw::start_fetch(lmw_page& a, bool store) {
-  SOJOURN_CHECK(a.fetch == nullptr, "page %u is fetched twice", number_of(a));
-  a.fetch = ::new (allocate(sizeof(page_fetch)))
+void lmw::start_fetch(lmw_page& page, bool store) {
+  SOJOURN_CHECK(page.fetch == nullptr, "page %u is fetched twice", number_of(page));
+  page.fetch = ::new (allocate(sizeof(page_fetch)))
       page_fetch(static_cast<std::size_t>(x_.ranks), x_.host.memory());
   ++fetches_;
   ++x_.faults_under_way;
-  a.missing = 0;
-  if (a.copy) {
-    a.fetching = lmw_page::fetch_kind::diffs;
-    ask_for_diffs(a, is_first | (a.pulled ? is_pull : 0));
+  page.missing = 0;
+  if (page.has_copy()) {
+    ask_for_diffs(page, is_first | (page.pulled ? is_pull : 0));
     return;
   }
-  SOJOURN_CHECK(a.keeper != x_.me, "page %u is kept here, and there is no copy", number_of(a));
-  a.fetching = lmw_page::fetch_kind::page;
-  a.missing = 1;
-  const std::uint32_t how = is_first | (store ? will_be_stored_to : 0) | (a.pulled ? is_pull : 0);
+  SOJOURN_CHECK(page.keeper != x_.me, "page %u is kept here, and there is no copy",
+                number_of(page));
+  page.missing = 1;
+  const std::uint32_t how =
+      is_first | (store ? will_be_stored_to : 0) | (page.pulled ? is_pull : 0);
   requests_.push_back(
-      {a.keeper, page_message::page_request, a.wanted != 0, how, number_of(a), 0, 0});
+      {page.keeper, page_message::page_request, page.wanted != 0, how, number_of(page), 0, 0});
 }
 
 /// Asks, at once, each rank whose diffs are neither in the copy nor here; false when there is none.
-bool lmw::ask_for_diffs(lmw_page& a, std::uint32_t how) {
-  const interval* in_copy = has(a);
+bool lmw::ask_for_diffs(lmw_page& page, std::uint32_t how) {
+  const interval* in_copy = has(page);
   const vector_clock& known = x_.log.known();
-  page_fetch& f = *a.fetch;
+  page_fetch& f = *page.fetch;
   bool any = false;
-  for (const page_writer* w = a.history->writers; w != nullptr; w = w->next) {
+  for (const page_writer* w = page.history->writers; w != nullptr; w = w->next) {
     const auto q = static_cast<std::size_t>(w->rank);
     interval first = 0;  // that lists the page and is lacking
     for (const foreign_notice* n = w->newest; n != nullptr && n->index > in_copy[q]; n = n->older)
       first = n->index;
     if (first == 0 || (first > f.after[q] && known[q] <= f.up_to[q])) continue;
     any = true;
-    ++a.missing;
-    requests_.push_back({w->rank, page_message::diff_request, a.wanted != 0, how, number_of(a),
+    ++page.missing;
+    requests_.push_back({w->rank, page_message::diff_request, page.wanted != 0, how,
+                         number_of(page),
                          holds(rule::ask_from_first_lacking) ? first : in_copy[q] + 1, known[q]});
   }
   return any;
@@ -135,64 +136,63 @@ void lmw::send_requests() {
   }
 }
 
-/// All replies to what was asked for are in: perhaps more has come to be known meanwhile.
-void lmw::reply_came(lmw_page& a) {
-  if (--a.missing != 0) return;
-  if (a.outdated || !a.copy) {
-    a.outdated = false;
-    const bool store = (a.wanted & lmw_page::for_store) != 0;
-    end_fetch(a);
-    start_fetch(a, store);
+/// When the last reply has come, asks for what has come to be known meanwhile, or applies all.
+void lmw::reply_came(lmw_page& page) {
+  if (--page.missing != 0) return;
+  if (page.outdated || !page.has_copy()) {
+    page.outdated = false;
+    const bool store = (page.wanted & lmw_page::for_store) != 0;
+    end_fetch(page);
+    start_fetch(page, store);
     return;
   }
-  const bool nothing_yet =
-      std::all_of(a.fetch->up_to.begin(), a.fetch->up_to.end(), [](interval i) { return i == 0; });
-  if ((holds(rule::fetch_until_nothing_lacks) || nothing_yet) && ask_for_diffs(a, 0)) return;
-  apply_all(a);
-  end_fetch(a);
-  end_must(a);
-  open(a);
+  const bool nothing_yet = std::all_of(page.fetch->up_to.begin(), page.fetch->up_to.end(),
+                                       [](interval i) { return i == 0; });
+  if ((holds(rule::fetch_until_nothing_lacks) || nothing_yet) && ask_for_diffs(page, 0)) return;
+  apply_all(page);
+  end_fetch(page);
+  end_must(page);
+  open(page);
 }
 
-/// In whatever order they come: the list is walked once over.
-void lmw::end_must(lmw_page& a) {
-  a.must = false;
+/// Pages come in any order: the list loses its last ones when they have come, so each once.
+void lmw::end_must(lmw_page& page) {
+  page.must = false;
   while (!must_.empty() && !table_[must_.back()].lmw.must) must_.pop_back();
 }
 
-void lmw::end_fetch(lmw_page& a) {
-  for (const page_fetch::kept_diff& d : a.fetch->diffs)
+void lmw::end_fetch(lmw_page& page) {
+  for (const page_fetch::kept_diff& d : page.fetch->diffs)
     if (d.bytes != nullptr) deallocate(d.bytes, d.size);
-  if (a.fetch->whole != nullptr) deallocate(a.fetch->whole, page_bytes);
-  a.fetch->~page_fetch();
-  deallocate(a.fetch, sizeof(page_fetch));
-  a.fetch = nullptr;
-  a.missing = 0;
-  a.fetching = lmw_page::fetch_kind::none;
-  if (a.pulled) --pulls_under_way_;
-  a.pulled = false;
+  if (page.fetch->whole != nullptr) deallocate(page.fetch->whole, page_bytes);
+  page.fetch->~page_fetch();
+  deallocate(page.fetch, sizeof(page_fetch));
+  page.fetch = nullptr;
+  page.missing = 0;
+  if (page.pulled) --pulls_under_way_;
+  page.pulled = false;
   --fetches_;
   --x_.faults_under_way;
 }
 
-std::byte* lmw::room_beside(lmw_page& a) {
-  std::byte*& room = a.fetch->whole;
+std::byte* lmw::room_beside(lmw_page& page) {
+  std::byte*& room = page.fetch->whole;
   if (room == nullptr) room = static_cast<std::byte*>(allocate(page_bytes));
   return room;
 }
 
 /// Applies what came, and what this rank did itself and a fetched page lacks, in an order in which
 /// what happened before comes before.
-void lmw::apply_all(lmw_page& a) {
-  interval* in_copy = has(a);
+void lmw::apply_all(lmw_page& page) {
+  interval* in_copy = has(page);
   std::pmr::vector<one_diff> todo(x_.host.memory());
-  for (const page_fetch::kept_diff& d : a.fetch->diffs)
+  for (const page_fetch::kept_diff& d : page.fetch->diffs)
     if (d.of->index > in_copy[d.of->owner]) todo.push_back({d.of, d.bytes, d.size});
   if (holds(rule::apply_own_too))
-    for (const own_notice* n = a.history->newest; n != nullptr && n->index > in_copy[x_.me];
+    for (const own_notice* n = page.history->newest; n != nullptr && n->index > in_copy[x_.me];
          n = n->older) {
       SOJOURN_CHECK(n->made, "the diff of interval %u of page %u was not made", n->index,
-                    number_of(a));
+                    number_of(page));
       todo.push_back({&x_.log.find(x_.me, n->index), n->diff, n->bytes});
     }
   std::sort(todo.begin(), todo.end(), [](const one_diff& x, const one_diff& y) {
@@ -202,80 +202,80 @@ void lmw::apply_all(lmw_page& a) {
   });
   // Beside a page that is pinned, which is put in place at the end: bytes that nobody has changed
   // must not change meanwhile, and what is being stored must be left alone.
-  std::byte* const page = x_.host.bytes(number_of(a));
-  const bool beside = is_used_meanwhile(a);
-  std::byte* const before = keeps_stores(a) ? a.twin : page;
-  if (beside && a.fetch->whole == nullptr) std::memcpy(room_beside(a), before, page_bytes);
-  std::byte* const bytes = beside ? a.fetch->whole : page;
+  std::byte* const in_place = x_.host.bytes(number_of(page));
+  const bool beside = is_used_meanwhile(page);
+  std::byte* const before = keeps_stores(page) ? page.twin : in_place;
+  if (beside && page.fetch->whole == nullptr) std::memcpy(room_beside(page), before, page_bytes);
+  std::byte* const bytes = beside ? page.fetch->whole : in_place;
   for (const one_diff& d : todo) {
     if (d.size != 0) apply_diff(bytes, d.bytes, d.size);
     ++x_.counts->diffs_applied;
     x_.counts->diff_bytes_applied += d.size;
-    if (x_.report != nullptr) x_.report->meet(number_of(a), *d.of, {d.bytes, d.size});
+    if (x_.report != nullptr) x_.report->meet(number_of(page), *d.of, {d.bytes, d.size});
   }
   if (beside) {
     auto* changes = static_cast<std::byte*>(allocate(diff_bytes_max));
     const std::size_t size = make_diff(changes, bytes, before);
-    if (size != 0) apply_diff(page, changes, size);
-    if (before != page) std::memcpy(before, bytes, page_bytes);
+    if (size != 0) apply_diff(in_place, changes, size);
+    if (before != in_place) std::memcpy(before, bytes, page_bytes);
     deallocate(changes, diff_bytes_max);
   }
   const vector_clock& known = x_.log.known();
   for (std::size_t q = 0; q < known.size(); ++q) {
     const bool all = static_cast<int>(q) == x_.me || holds(rule::fetch_until_nothing_lacks);
-    in_copy[q] = std::max(in_copy[q], all ? known[q] : a.fetch->up_to[q]);
+    in_copy[q] = std::max(in_copy[q], all ? known[q] : page.fetch->up_to[q]);
   }
 }
 
 // --- serving
 
-void lmw::serve_page(lmw_page& a, int to) {
-  a.fresh = false;
-  if (a.exclusive) share_with_reader(a);
-  message_writer& out = x_.begin({.what = page_message::page_reply, .number = number_of(a)});
+void lmw::serve_page(lmw_page& page, int to) {
+  if (page.is_exclusive()) share_with_reader(page);
+  message_writer& out = x_.begin({.what = page_message::page_reply, .number = number_of(page)});
   // All own closed modifications are in the page; its open ones are not in the twin.
-  interval* in_copy = has(a);
+  interval* in_copy = has(page);
   const interval own = in_copy[x_.me];
-  if (has_own(a)) in_copy[x_.me] = x_.log.mine();
+  if (has_own(page)) in_copy[x_.me] = x_.log.mine();
   out.put_clock({in_copy, static_cast<std::size_t>(x_.ranks)});
   in_copy[x_.me] = own;
-  const std::byte* from = a.fetch != nullptr && a.fetch->whole != nullptr ? a.fetch->whole
-                          : a.open && holds(rule::serve_the_twin)         ? a.twin
-                                                                  : x_.host.bytes(number_of(a));
+  const std::byte* from = page.fetch != nullptr && page.fetch->whole != nullptr ? page.fetch->whole
+                          : page.is_open() && holds(rule::serve_the_twin)
+                              ? page.twin
+                              : x_.host.bytes(number_of(page));
   x_.send(to, {from, page_bytes});
 }
 
-void lmw::serve_diffs(lmw_page& a, int to, interval first, interval last,
+void lmw::serve_diffs(lmw_page& page, int to, interval first, interval last,
                       std::span<const interval> theirs) {
   std::size_t total = 0;
   std::uint32_t count = 0;
   const auto each = [&](auto visit) {
-    if (a.history == nullptr) return;
-    for (own_notice* n = a.history->newest; n != nullptr && n->index >= first; n = n->older)
+    if (page.history == nullptr) return;
+    for (own_notice* n = page.history->newest; n != nullptr && n->index >= first; n = n->older)
       if (n->index <= last) visit(*n);
   };
-  if (first > a.thrown) {
+  const bool gone = first <= page.thrown;
+  if (!gone)
     each([&](own_notice& n) {
-      if (!n.made) make_own_diff(a);
+      if (!n.made) make_own_diff(page);
       total += n.bytes;
       ++count;
     });
-  }
-  bool has_all = a.copy && has_own(a);
+  bool has_all = page.has_copy() && has_own(page);
   for (std::size_t q = 0; q < theirs.size() && has_all && holds(rule::page_has_all); ++q)
-    has_all = static_cast<int>(q) == x_.me || a.exclusive || has(a)[q] >= theirs[q];
-  const bool gone = first <= a.thrown;
+    has_all = static_cast<int>(q) == x_.me || page.is_exclusive() || has(page)[q] >= theirs[q];
   if (gone || (settings_.whole_pages && has_all && total > page_bytes)) {
-    if (a.copy) return serve_page(a, to);
-    SOJOURN_CHECK(a.keeper != x_.me, "page %u is kept here, and there is no copy", number_of(a));
+    if (page.has_copy()) return serve_page(page, to);
+    SOJOURN_CHECK(page.keeper != x_.me, "page %u is kept here, and there is no copy",
+                  number_of(page));
     message_writer& out = x_.begin(
         {.what = page_message::page_request, .rank = static_cast<std::uint16_t>(to), .number = 1});
-    out.put(number_of(a));
+    out.put(number_of(page));
     out.put(is_first);
-    return x_.send(a.keeper);
+    return x_.send(page.keeper);
   }
   message_writer& out = x_.begin(
-      {.what = page_message::diff_reply, .number = number_of(a), .first = first, .last = last});
+      {.what = page_message::diff_reply, .number = number_of(page), .first = first, .last = last});
   out.put(count);
   each([&](const own_notice& n) {
     out.put(n.index);
@@ -285,107 +285,110 @@ void lmw::serve_diffs(lmw_page& a, int to, interval first, interval last,
   x_.send(to);
 }
 
-lmw_page& lmw::checked_page(const page_message_reader& from, page_number g) {
-  return page(table_.checked(from, g, protocol_kind::lmw));
+lmw_page& lmw::checked_page(const page_message_reader& from, page_number number) {
+  return entry_of(table_.checked(from, number, protocol_kind::lmw));
 }
 
-std::uint32_t lmw::take_how(page_message_reader& from, const lmw_page& a) {
+std::uint32_t lmw::take_how(page_message_reader& from, const lmw_page& page) {
   const auto how = from.take<std::uint32_t>();
-  if ((how & is_pull) != 0 && pulls_due_ != 0 && is_own_of_epoch(a)) --pulls_due_;
+  if ((how & is_pull) != 0 && pulls_due_ != 0 && is_own_of_epoch(page)) --pulls_due_;
   return how;
 }
 
-void lmw::note_reader(lmw_page& a, std::uint32_t how) {
-  if ((how & is_first) != 0 && a.readers != 0xff) ++a.readers;
+void lmw::note_reader(lmw_page& page, std::uint32_t how) {
+  if ((how & is_first) != 0 && page.readers != 0xff) ++page.readers;
 }
 
 void lmw::receive(page_message_reader& from, const message_head& head) {
   switch (head.what) {
     case page_message::page_request:
       for (std::uint32_t i = 0; i < head.number; ++i) {
-        lmw_page& a = checked_page(from, from.take<page_number>());
-        const std::uint32_t how = take_how(from, a);
-        if (!a.copy) {
-          from.require(a.keeper != x_.me, "asks for a page that this rank keeps and does not have");
+        lmw_page& page = checked_page(from, from.take<page_number>());
+        const std::uint32_t how = take_how(from, page);
+        if (!page.has_copy()) {
+          from.require(page.keeper != x_.me,
+                       "asks for a page that this rank keeps and does not have");
           message_writer& out =
               x_.begin({.what = page_message::page_request, .rank = head.rank, .number = 1});
-          out.put(number_of(a));
+          out.put(number_of(page));
           out.put(how & ~is_pull);
-          x_.send(a.keeper);
-        } else if (a.fresh && (how & will_be_stored_to) != 0) {
-          // Given away, without its zeros. Later requests are passed on.
-          a.fresh = a.exclusive = a.copy = false;
-          a.keeper = head.rank;
-          x_.begin({.what = page_message::page_reply, .flag = 1, .number = number_of(a)});
+          x_.send(page.keeper);
+        } else if (page.state == lmw_state::untouched && (how & will_be_stored_to) != 0) {
+          // The page is given away without its bytes, which are zeros. Later requests are passed
+          // on.
+          enter(page, lmw_state::none);
+          page.keeper = head.rank;
+          x_.begin({.what = page_message::page_reply, .flag = 1, .number = number_of(page)});
           x_.send(head.rank);
         } else {
-          note_reader(a, how);
-          serve_page(a, head.rank);
+          note_reader(page, how);
+          serve_page(page, head.rank);
         }
       }
       return;
     case page_message::diff_request: {
       vector_clock theirs(static_cast<std::size_t>(x_.ranks), 0, x_.host.memory());
       for (std::uint32_t i = 0; i < head.number; ++i) {
-        lmw_page& a = checked_page(from, from.take<page_number>());
-        note_reader(a, take_how(from, a));
+        lmw_page& page = checked_page(from, from.take<page_number>());
+        note_reader(page, take_how(from, page));
         const auto first = from.take<interval>();
         const auto last = from.take<interval>();
         from.take_clock(theirs);
         x_.log.check_clock(from, theirs);
         from.require(first != 0 && first <= last, "asks for diffs of no interval");
         from.require(last <= x_.log.mine(), "asks for diffs of an interval that is not closed");
-        serve_diffs(a, from.from(), first, last, theirs);
+        serve_diffs(page, from.from(), first, last, theirs);
       }
       return;
     }
     case page_message::page_reply: {
-      lmw_page& a = checked_page(from, head.number);
-      from.require(a.missing != 0, "sends a page that was not asked for");
-      return take_page(from, head, a);
+      lmw_page& page = checked_page(from, head.number);
+      from.require(page.missing != 0, "sends a page that was not asked for");
+      return take_page(from, head, page);
     }
     case page_message::diff_reply: {
-      lmw_page& a = checked_page(from, head.number);
-      from.require(a.missing != 0, "sends diffs that were not asked for");
-      return take_diffs(from, head, a);
+      lmw_page& page = checked_page(from, head.number);
+      from.require(page.missing != 0, "sends diffs that were not asked for");
+      return take_diffs(from, head, page);
     }
     default:
       from.refuse("is of another protocol");
   }
 }
 
-void lmw::take_page(page_message_reader& from, const message_head& head, lmw_page& a) {
+void lmw::take_page(page_message_reader& from, const message_head& head, lmw_page& page) {
   if (head.flag != 0) {
-    from.require(!a.copy && !a.outdated, "gives away a page that is here");
-    a.copy = a.exclusive = true;
-    a.keeper = static_cast<std::uint16_t>(x_.me);
-    end_fetch(a);
-    end_must(a);
-    open(a);
+    from.require(page.state == lmw_state::none && !page.outdated, "gives away a page that is here");
+    enter(page, lmw_state::exclusive);
+    page.keeper = static_cast<std::uint16_t>(x_.me);
+    end_fetch(page);
+    end_must(page);
+    open(page);
     return;
   }
-  if (!a.outdated) {
-    if (a.copy && a.twin != nullptr && !a.open) make_own_diff(a);
-    a.copy = true;
-    history_of(a).may_lack = true;
-    const std::span<interval> in_page(has(a), static_cast<std::size_t>(x_.ranks));
+  if (!page.outdated) {
+    if (page.has_copy() && page.twin != nullptr && !page.is_open()) make_own_diff(page);
+    if (page.state == lmw_state::none) enter(page, lmw_state::closed);
+    page.useless = false;
+    history_of(page).may_lack = true;
+    const std::span<interval> in_page(has(page), static_cast<std::size_t>(x_.ranks));
     from.take_clock(in_page);
     x_.log.check_clock(from, in_page);
-    for (const own_notice* n = a.history->newest;
+    for (const own_notice* n = page.history->newest;
          n != nullptr && n->index > in_page[static_cast<std::size_t>(x_.me)]; n = n->older)
       from.require(n->made, "is a page without what this rank has stored and still has");
-    if (!holds(rule::apply_own_too)) has(a)[x_.me] = x_.log.mine();
-    std::byte* const to = is_used_meanwhile(a) ? room_beside(a) : x_.host.bytes(number_of(a));
+    if (!holds(rule::apply_own_too)) has(page)[x_.me] = x_.log.mine();
+    std::byte* const to =
+        is_used_meanwhile(page) ? room_beside(page) : x_.host.bytes(number_of(page));
     std::memcpy(to, from.take_bytes(page_bytes).data(), page_bytes);
     ++x_.counts->pages_fetched;
-    a.fetching = lmw_page::fetch_kind::diffs;
   }
-  reply_came(a);
+  reply_came(page);
 }
 
-void lmw::take_diffs(page_message_reader& from, const message_head& head, lmw_page& a) {
-  if (!a.outdated) {
-    page_fetch& f = *a.fetch;
+void lmw::take_diffs(page_message_reader& from, const message_head& head, lmw_page& page) {
+  if (!page.outdated) {
+    page_fetch& f = *page.fetch;
     const auto q = static_cast<std::size_t>(from.from());
     from.require(head.first > x_.log.collected()[q] && head.first <= head.last &&
                      head.last <= x_.log.known()[q],
@@ -411,7 +414,7 @@ void lmw::take_diffs(page_message_reader& from, const message_head& head, lmw_pa
     f.after[q] = head.first - 1;
     f.up_to[q] = head.last;
   }
-  reply_came(a);
+  reply_came(page);
 }
 
 }  // namespace sojourn::detail::pages

@@ -26,27 +26,27 @@ class locks {
   ~locks();
 
   /// True: the fiber has the lock. False: it waits; services::wake_locker tells when it has it.
-  bool take(lock_number l, waiter fiber);
+  bool take(lock_number lock, waiter fiber);
   /// True when nobody has it and the token is here: then the caller has it.
-  bool try_take(lock_number l, waiter fiber);
+  bool try_take(lock_number lock, waiter fiber);
   /// `fair`: a rank that waits goes before fibers of this rank.
-  void release(lock_number l, bool fair);
+  void release(lock_number lock, bool fair);
   /// Whether another rank waits and it is its turn now that the lock is released: the first time
   /// when the lock is `fair`, else the 16th that fibers of this rank hand it on.
-  bool others_turn(lock_number l, bool fair);
+  bool others_turn(lock_number lock, bool fair);
   /// Who has the lock on this rank, or null.
-  waiter holder(lock_number l);
+  waiter holder(lock_number lock);
   /// Whether the lock is on this rank, so that no other has to give it.
-  bool is_here(lock_number l) { return of(l).token; }
+  bool is_here(lock_number lock) { return of(lock).token; }
   /// From now on nobody waits for a lock that is not here: calls gone(fiber) for those who do.
   template <class Gone>
   void give_up(Gone gone) {
     given_up_ = true;
-    for (auto& [number, k] : table_) {
-      if (k.token) continue;
-      if (k.wanted == nullptr) continue;
-      for (waiter fiber : k.wanted->here) gone(fiber);
-      k.wanted->here.clear();
+    for (auto& [number, state] : table_) {
+      if (state.token) continue;
+      if (state.wanted == nullptr) continue;
+      for (waiter fiber : state.wanted->here) gone(fiber);
+      state.wanted->here.clear();
     }
   }
   /// Whether a fiber of this rank has a lock, or waits for one.
@@ -60,8 +60,8 @@ class locks {
     explicit contest(std::pmr::memory_resource* memory) : here(memory) {}
     std::pmr::list<waiter> here;
   };
-  // A program may have a million of them, most of which nobody wants.
-  struct lock {
+  // A program may have a million locks, most of which nobody wants.
+  struct lock_state {
     waiter held = nullptr;
     contest* wanted = nullptr;
     int next = -1;                ///< The rank that waits for this one's token.
@@ -71,25 +71,25 @@ class locks {
     bool asked = false;
   };
 
-  lock& of(lock_number l);
-  contest& begin_contest(lock& k);
-  void end_contest(lock& k);
+  lock_state& of(lock_number lock);
+  contest& begin_contest(lock_state& state);
+  void end_contest(lock_state& state);
   std::size_t contest_bytes() const {
     return sizeof(contest) + static_cast<std::size_t>(x_.ranks) * sizeof(interval);
   }
-  std::span<interval> next_knows(lock& k) const {
-    return {reinterpret_cast<interval*>(k.wanted + 1), static_cast<std::size_t>(x_.ranks)};
+  std::span<interval> next_knows(lock_state& state) const {
+    return {reinterpret_cast<interval*>(state.wanted + 1), static_cast<std::size_t>(x_.ranks)};
   }
-  static bool is_wanted_here(const lock& k) {
-    return k.wanted != nullptr && !k.wanted->here.empty();
+  static bool is_wanted_here(const lock_state& state) {
+    return state.wanted != nullptr && !state.wanted->here.empty();
   }
-  int manager(lock_number l) const;
-  void ask(lock_number l, lock& k);
-  void grant(lock_number l, lock& k);
-  void hand_on(lock& k);
+  int manager(lock_number lock) const;
+  void ask(lock_number lock, lock_state& state);
+  void grant(lock_number lock, lock_state& state);
+  void hand_on(lock_state& state);
 
   exchange& x_;
-  std::pmr::unordered_map<lock_number, lock> table_;
+  std::pmr::unordered_map<lock_number, lock_state> table_;
   bool given_up_ = false;
 };
 

@@ -23,37 +23,40 @@ class lsw final : public page_protocol {
   lsw(exchange& x, page_table& table);
   ~lsw() override;
 
-  void fault(page_number g, bool store, bool again) override;
-  int keeper(page_number g) override { return x_.host.home(g); }
-  void restored(page_number g) override { (void)page(g); }
-  bool is_untouched(page_number g) const override { return !table_[g].lsw.known; }
+  void fault(page_number number, bool store, bool again) override;
+  int keeper(page_number number) override { return x_.layout.home(number); }
+  void restored(page_number number) override { (void)entry_of(number); }
+  bool is_untouched(page_number number) const override { return !table_[number].lsw.known; }
   bool stays_until_used() const override { return true; }
-  void used(page_number g) override;
-  void hold(page_number g) override { ++page(g).held; }
-  void let_go(page_number g) override;
+  void used(page_number number) override;
+  void hold(page_number number) override { ++entry_of(number).held; }
+  void let_go(page_number number) override;
   /// A page that is pinned is this rank's, also for loads: no notice of it comes then.
-  bool can_be_pinned(page_number g, access how) override {
-    return page(g).owns && page(g).may >= how;
+  bool can_be_pinned(page_number number, access how) override {
+    return entry_of(number).owns && entry_of(number).may >= how;
   }
   access to_pin(access) const override { return access::store; }
-  void pinned(page_number g) override { give(page(g)); }
-
-  bool has_stores() const override { return !open_.empty(); }
-  void list_stores(interval_pages& out) override;
-  void learn(const interval_record& r) override;
+  void pinned(page_number number) override { give(entry_of(number)); }
 
   void receive(page_message_reader& from, const message_head& head) override;
 
+  /// Whether pages may have been stored to in the open interval.
+  bool has_stores() const { return !open_.empty(); }
+  /// The open interval is being closed: adds the pages that were stored to in it.
+  void list_stores(interval_pages& out);
+  /// An interval of another rank that was not known.
+  void learn(const interval_record& r);
+
  private:
-  lsw_page& page(page_number g);
-  lsw_page& checked_page(const page_message_reader& from, page_number g);
-  std::uint32_t next_version(lsw_page& a);
-  void note_version(lsw_page& a, std::uint32_t version);
-  void provide(lsw_page& a);
-  void give(lsw_page& a);
-  void wait_for_copy(lsw_page& a, std::uint16_t reader);
-  void send_page(lsw_page& a, page_message what, std::uint32_t version, int to);
-  void take_bytes(page_message_reader& from, const message_head& head, lsw_page& a);
+  lsw_page& entry_of(page_number number);
+  lsw_page& checked_page(const page_message_reader& from, page_number number);
+  std::uint32_t next_version(lsw_page& page);
+  void note_version(lsw_page& page, std::uint32_t version);
+  void provide(lsw_page& page);
+  void give(lsw_page& page);
+  void wait_for_copy(lsw_page& page, std::uint16_t reader);
+  void send_page(lsw_page& page, page_message what, std::uint32_t version, int to);
+  void take_bytes(page_message_reader& from, const message_head& head, lsw_page& page);
 
   exchange& x_;
   page_table& table_;

@@ -18,17 +18,17 @@ news::news(exchange& x, barriers& b) : x_(x), barriers_(b), peers_(x.host.memory
 }
 
 /// Whoever has left a barrier knows what all knew there.
-void news::forget_what_all_know(int to, way w) {
-  take_later(of(to).told[static_cast<std::size_t>(w)],
-             may_lag(to, w) ? barriers_.known_to_who_lags() : x_.barrier);
+void news::forget_what_all_know(int to, ordered_with with) {
+  take_later(of(to).told[static_cast<std::size_t>(with)],
+             may_lag(to, with) ? barriers_.known_to_who_lags() : x_.barrier);
 }
 
-bool news::any(int to, way w) {
-  if (may_lag(to, w)) return true;
-  std::uint64_t& lacks_nothing = of(to).lacks_nothing[static_cast<std::size_t>(w)];
+bool news::any(int to, ordered_with with) {
+  if (may_lag(to, with)) return true;
+  std::uint64_t& lacks_nothing = of(to).lacks_nothing[static_cast<std::size_t>(with)];
   if (lacks_nothing == x_.log.changes()) return false;
-  forget_what_all_know(to, w);
-  const vector_clock& told = of(to).told[static_cast<std::size_t>(w)];
+  forget_what_all_know(to, with);
+  const vector_clock& told = of(to).told[static_cast<std::size_t>(with)];
   const vector_clock& known = x_.log.known();
   for (std::size_t q = 0; q < known.size(); ++q)
     if (known[q] > told[q]) return true;
@@ -36,19 +36,19 @@ bool news::any(int to, way w) {
   return false;
 }
 
-void news::write(int to, way w) {
-  forget_what_all_know(to, w);
-  const bool lags = may_lag(to, w);
+void news::write(int to, ordered_with with) {
+  forget_what_all_know(to, with);
+  const bool lags = may_lag(to, with);
   message_writer& out = x_.begin(
       {.what = page_message::news,
        .flag = static_cast<std::uint8_t>(lags ? barriers_.last_departure() | tells_departure : 0)});
   if (lags) out.put_clock(x_.barrier);
-  x_.log.write(out, of(to).told[static_cast<std::size_t>(w)], x_.log.known(),
+  x_.log.write(out, of(to).told[static_cast<std::size_t>(with)], x_.log.known(),
                lags ? std::span<const interval>(x_.barrier) : std::span<const interval>());
 }
 
-void news::told(int to, way w) {
-  const auto i = static_cast<std::size_t>(w);
+void news::told(int to, ordered_with with) {
+  const auto i = static_cast<std::size_t>(with);
   of(to).told[i] = x_.log.known();
   of(to).lacks_nothing[i] = x_.log.changes();
   of(to).epoch[i] = x_.epoch;

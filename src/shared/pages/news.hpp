@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank tells another with everything that lets a fiber go on there: a call, an answer, a
-// fiber that moves. Such a message is a release where it is sent and an acquire where it arrives,
-// so before it go the write notices that its receiver may lack.
+// What a rank tells another before every message that lets a fiber go on there: a call, an answer,
+// a fiber that moves. Sending such a message is a release and receiving it an acquire, so the write
+// notices that its receiver may lack go before it.
 //
 // A message may come from a rank that has left a barrier which its receiver has not left: the
-// departure is still on its way. The news then say what that departure says, and the receiver
+// departure is still on its way. The news then hold what the departure holds, and the receiver
 // departs by them.
 #pragma once
 
@@ -20,8 +20,9 @@
 
 namespace sojourn::detail::pages {
 
-/// Messages from one rank to another go one of two ways, each of which keeps their order.
-enum class way : std::uint8_t { requests, replies };
+/// What news go before: messages from one rank to another keep their order among requests, and
+/// among replies, but not between these.
+enum class ordered_with : std::uint8_t { requests, replies };
 
 class news {
  public:
@@ -29,20 +30,20 @@ class news {
 
   /// Whether `to` may lack anything that this rank knows, as far as closed intervals go, or may not
   /// have left the last barrier.
-  bool any(int to, way w);
-  /// Begins a message in exchange::out that tells it.
-  void write(int to, way w);
-  /// That message is on its way.
-  void told(int to, way w);
+  bool any(int to, ordered_with with);
+  /// Begins a message in exchange::out with all that `to` may lack.
+  void write(int to, ordered_with with);
+  /// What write() has written is on its way.
+  void told(int to, ordered_with with);
 
   void receive(page_message_reader& from, const message_head& head);
-  /// Any message of `from` says that it has come so far.
+  /// A message of `from` says that `from` has entered this epoch.
   void heard(int from, std::uint32_t epoch) {
     peer& p = of(from);
     for (std::uint32_t& known : p.epoch) known = std::max(known, epoch);
   }
 
-  /// `rank` knows these intervals: it has told one that came after them.
+  /// `rank` knows these intervals: it has told of one that happened after them.
   void knows(int rank, std::span<const interval> clock) {
     for (vector_clock& told : of(rank).told) take_later(told, clock);
   }
@@ -51,18 +52,18 @@ class news {
   struct peer {
     explicit peer(std::size_t ranks, std::pmr::memory_resource* memory)
         : told{vector_clock(ranks, 0, memory), vector_clock(ranks, 0, memory)} {}
-    // When it gets a message that goes either way, it has come so far, and knows so much.
+    // When it gets a request (or reply) of this rank, it has entered this epoch, and knows so much.
     std::array<std::uint32_t, 2> epoch{};
     std::array<vector_clock, 2> told;
-    // It lacked nothing when the log had changed so often.
+    // It lacked nothing when interval_log::changes() was this.
     std::array<std::uint64_t, 2> lacks_nothing{};
   };
 
   peer& of(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
-  bool may_lag(int to, way w) const {
-    return peers_[static_cast<std::size_t>(to)].epoch[static_cast<std::size_t>(w)] < x_.epoch;
+  bool may_lag(int to, ordered_with with) const {
+    return peers_[static_cast<std::size_t>(to)].epoch[static_cast<std::size_t>(with)] < x_.epoch;
   }
-  void forget_what_all_know(int to, way w);
+  void forget_what_all_know(int to, ordered_with with);
 
   exchange& x_;
   barriers& barriers_;

@@ -16,6 +16,7 @@
 
 namespace sojourn::detail::pages {
 
+/// Kinds that the same part of a rank's shared memory handles stand together: see group_of.
 enum class page_message : std::uint8_t {
   lock_request,       ///< To the lock's manager. Lock, asker; what the asker knows.
   lock_forward,       ///< To the rank that asked before. The same.
@@ -35,14 +36,14 @@ enum class page_message : std::uint8_t {
   news,               ///< What lets a fiber go on comes next: see class news.
   event_question,  ///< To an object's home: what, its number; object, operands. See class events.
   event_answer,    ///< The question's number, how it ended; the old value.
-  // Of lsw. All name a page.
+  // Of lsw: each names a page.
   own_request,   ///< To its home: the sender wants to store.
   own_forward,   ///< To the rank that asked before. Who asks.
   own_grant,     ///< The page, which is the receiver's now. Its version; its bytes.
   read_request,  ///< To its home: the sender wants a copy.
   read_forward,  ///< To the rank that asked to store last. Who asks.
   read_reply,    ///< A copy. Its version; its bytes.
-  // Of seq. All name a page.
+  // Of seq: each names a page.
   ask,            ///< To its home. Whether the sender stores, and whether it has a copy.
   allow,          ///< How many acknowledgements to wait for; whether data come.
   forward_load,   ///< To the owner: gives a copy to a rank.
@@ -53,6 +54,19 @@ enum class page_message : std::uint8_t {
   confirm,        ///< To its home: the page has been used; the next one may have it.
   count_
 };
+
+/// Which part of a rank's shared memory handles a message.
+enum class message_group : std::uint8_t { locks, barriers, lmw, news, events, lsw, seq, none };
+constexpr message_group group_of(page_message what) {
+  return what <= page_message::lock_grant     ? message_group::locks
+         : what <= page_message::collect_go   ? message_group::barriers
+         : what <= page_message::diff_reply   ? message_group::lmw
+         : what <= page_message::news         ? message_group::news
+         : what <= page_message::event_answer ? message_group::events
+         : what <= page_message::read_reply   ? message_group::lsw
+         : what <= page_message::confirm      ? message_group::seq
+                                              : message_group::none;
+}
 
 struct message_head {
   page_message what;
@@ -74,6 +88,7 @@ class message_writer {
     if (bytes_.capacity() > kept_capacity)
       std::pmr::vector<std::byte>(bytes_.get_allocator()).swap(bytes_);
     bytes_.clear();
+    group_ = group_of(head.what);
     put(head);
   }
   template <class T>
@@ -93,10 +108,12 @@ class message_writer {
   /// Nothing for `like` means zeros.
   void put_clock(std::span<const std::uint32_t> clock, std::span<const std::uint32_t> like);
   std::span<const std::byte> bytes() const { return bytes_; }
+  message_group group() const { return group_; }
 
  private:
   static constexpr std::size_t kept_capacity = std::size_t{1} << 20;
   std::pmr::vector<std::byte> bytes_;
+  message_group group_ = message_group::none;
 };
 
 class page_message_reader {

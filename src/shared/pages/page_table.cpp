@@ -7,26 +7,26 @@
 
 namespace sojourn::detail::pages {
 
-void page_table::set_may(page_state& a, access to) {
-  a.may = holds(rule::pinned_stays) ? std::max(to, a.pinned) : to;
-  is_urgent_ = is_urgent_ || a.may < a.shown;
-  if (a.changes || a.may == a.shown) return;
-  a.changes = true;
-  changes_.push_back(number_of(a));
+void page_table::set_may(page_state& page, access to) {
+  page.may = holds(rule::pinned_stays) ? std::max(to, page.pinned) : to;
+  is_urgent_ = is_urgent_ || page.may < page.shown;
+  if (page.changes || page.may == page.shown) return;
+  page.changes = true;
+  changes_.push_back(number_of(page));
 }
 
-void page_table::wake(page_state& a) {
-  if (a.may == access::none || a.wanted == 0) return;
-  const std::uint8_t met =
-      a.may == access::store ? page_state::for_load | page_state::for_store : page_state::for_load;
-  if ((a.wanted & met) == 0) return;
+void page_table::wake(page_state& page) {
+  if (page.may == access::none || page.wanted == 0) return;
+  const std::uint8_t met = page.may == access::store ? page_state::for_load | page_state::for_store
+                                                     : page_state::for_load;
+  if ((page.wanted & met) == 0) return;
   // Protection may be stricter than the state: then it is opened again.
-  const bool stores = (a.wanted & met & page_state::for_store) != 0;
-  if (!a.changes && a.shown >= (stores ? access::store : access::load))
-    host_.protect({number_of(a), 1}, access::none, a.shown);
-  is_urgent_ = is_urgent_ || a.changes;
-  host_.wake_page(number_of(a), a.may);
-  a.wanted = static_cast<std::uint8_t>(a.wanted & ~met);
+  const bool stores = (page.wanted & met & page_state::for_store) != 0;
+  if (!page.changes && page.shown >= (stores ? access::store : access::load))
+    host_.protect({number_of(page), 1}, access::none, page.shown);
+  is_urgent_ = is_urgent_ || page.changes;
+  host_.wake_page(number_of(page), page.may);
+  page.wanted = static_cast<std::uint8_t>(page.wanted & ~met);
 }
 
 void page_table::show(bool more_comes) {
@@ -40,9 +40,9 @@ void page_table::show(bool more_comes) {
     const access to = entries_[first].common.may;
     std::uint32_t count = 0;
     do {
-      page_state& a = entries_[changes_[i]].common;
-      a.shown = a.may;
-      a.changes = false;
+      page_state& page = entries_[changes_[i]].common;
+      page.shown = page.may;
+      page.changes = false;
       ++count;
       ++i;
     } while (i < changes_.size() && changes_[i] == first + count &&

@@ -11,6 +11,7 @@
 
 #include "shared/pages/page.hpp"
 #include "shared/pages/page_entry.hpp"
+#include "shared/pages/page_layout.hpp"
 #include "shared/pages/services.hpp"
 
 namespace sojourn::detail::pages {
@@ -18,33 +19,35 @@ namespace sojourn::detail::pages {
 class page_table {
  public:
   /// `entries` has a zeroed entry for each page of the region.
-  page_table(services& host, std::span<page_entry> entries)
-      : host_(host), entries_(entries), changes_(host.memory()) {}
+  page_table(services& host, const page_layout& layout, std::span<page_entry> entries)
+      : host_(host), layout_(layout), entries_(entries), changes_(host.memory()) {}
 
-  page_entry& operator[](page_number g) { return entries_[g]; }
-  const page_entry& operator[](page_number g) const { return entries_[g]; }
+  page_entry& operator[](page_number number) { return entries_[number]; }
+  const page_entry& operator[](page_number number) const { return entries_[number]; }
   std::size_t size() const { return entries_.size(); }
-  page_number number_of(const page_state& a) const {
-    return static_cast<page_number>(reinterpret_cast<const page_entry*>(&a) - entries_.data());
+  page_number number_of(const page_state& page) const {
+    return static_cast<page_number>(reinterpret_cast<const page_entry*>(&page) - entries_.data());
   }
 
   /// The number of a page of this protocol that a message names: anything else is refused.
-  page_number checked(const page_message_reader& from, page_number g, protocol_kind kind) const {
-    from.require(g < size(), "names a page that does not exist");
-    from.require(host_.protocol_of(g) == kind, "names a page of another protocol");
-    return g;
+  page_number checked(const page_message_reader& from, page_number number,
+                      protocol_kind kind) const {
+    from.require(number < size(), "names a page that does not exist");
+    from.require(layout_.protocol_of(number) == kind, "names a page of another protocol");
+    return number;
   }
 
   /// What the page allows from now on.
-  void set_may(page_state& a, access to);
+  void set_may(page_state& page, access to);
   /// The fibers that wait for what the page allows go on; `wanted` is what others still wait for.
-  void wake(page_state& a);
+  void wake(page_state& page);
   /// Makes protection what the pages allow. `more_comes`: pages that are only to be opened, and for
   /// which nobody waits, may be left for the next call, and opened together with what comes.
   void show(bool more_comes);
 
  private:
   services& host_;
+  const page_layout& layout_;
   std::span<page_entry> entries_;
   std::pmr::vector<page_number> changes_;  ///< Pages whose protection changes.
   bool is_urgent_ = false;                 ///< One of them is to be closed, or waited for.

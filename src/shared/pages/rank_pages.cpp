@@ -2,18 +2,15 @@
 #include "shared/pages/rank_pages.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <limits>
 
 #include "shared/pages/rules.hpp"
 
 namespace sojourn::detail::pages {
 
-rank_pages::rank_pages(services& h, int my_rank, int rank_count, std::span<page_entry> table,
-                       const rank_pages_settings& s)
-    : exchange(h, my_rank, rank_count, table.size()),
-      settings_(s),
-      table_(h, table),
+rank_pages::rank_pages(services& h, page_layout of_pages, int my_rank, int rank_count,
+                       std::span<page_entry> table, const rank_pages_settings& s)
+    : exchange(h, std::move(of_pages), my_rank, rank_count, table.size()),
+      table_(h, layout, table),
       lmw_(*this, table_, s.protocol),
       lsw_(*this, table_),
       seq_(*this, table_),
@@ -23,55 +20,15 @@ rank_pages::rank_pages(services& h, int my_rank, int rank_count, std::span<page_
       taken_(h.memory()),
       pins_(h.memory()),
       locks_(*this),
-      barriers_(*this, *this, s.fan_out),
+      barriers_(*this, lmw_, s.fan_out, s.collect_bytes),
       events_(*this, barriers_),
       news_(*this, barriers_),
-      held_(static_cast<std::size_t>(rank_count), h.memory()),
-      collect_from_(s.collect_bytes) {
+      held_(static_cast<std::size_t>(rank_count), h.memory()) {
   if (s.counts != nullptr) counts = s.counts;
   report = s.report;
 }
 
 rank_pages::~rank_pages() = default;
-
-void exchange::count_message(std::size_t more_bytes) {
-  const std::size_t bytes = out.bytes().size() + more_bytes;
-  message_head head;
-  std::memcpy(static_cast<void*>(&head), out.bytes().data(), sizeof head);
-  std::uint64_t* messages = &counts->page_messages;
-  std::uint64_t* of_bytes = &counts->page_message_bytes;
-  switch (head.what) {
-    case page_message::lock_request:
-    case page_message::lock_forward:
-    case page_message::lock_grant:
-      messages = &counts->lock_messages;
-      of_bytes = &counts->lock_message_bytes;
-      break;
-    case page_message::event_question:
-    case page_message::event_answer:
-      messages = &counts->event_messages;
-      of_bytes = &counts->event_message_bytes;
-      break;
-    case page_message::arrival:
-    case page_message::arrive_with_all:
-    case page_message::departure:
-    case page_message::collect_wanted:
-    case page_message::arrive_to_collect:
-    case page_message::collect_done:
-    case page_message::collect_go:
-      messages = &counts->barrier_messages;
-      of_bytes = &counts->barrier_message_bytes;
-      break;
-    case page_message::news:
-      messages = &counts->news_messages;
-      of_bytes = &counts->news_message_bytes;
-      break;
-    default:
-      break;
-  }
-  ++*messages;
-  *of_bytes += bytes;
-}
 
 /// The end of everything that comes from outside: what has become possible happens, and protection
 /// becomes what the states allow.
@@ -82,7 +39,7 @@ void rank_pages::finish() {
 }
 
 void rank_pages::show() {
-  each([](auto& p) { p.send_requests(); });
+  lmw_.send_requests();
   table_.show(faults_under_way != 0);
 }
 
@@ -159,7 +116,7 @@ bool rank_pages::take(page_number page, waiter fiber) {
 // --- pins
 
 bool rank_pages::pin(page_number page, access how) {
-  // Of what it may do, some may not be shown yet: see page_table::show.
+  // The page's state may allow more than is shown yet: see page_table::show.
   if (!protocol_of(page).can_be_pinned(page, how) || allowed(page) < how) return false;
   set_pinned(page, pins_.add(page, how));
   finish();  // its state may allow more than has been shown
@@ -176,22 +133,19 @@ void rank_pages::set_pinned(page_number page, access to) {
   protocol_of(page).pinned(page);
 }
 const page_number* rank_pages::lacking_pinned() const {
-  if (!pins_.any() || !holds(rule::refresh_pinned)) return nullptr;
-  for (const page_protocol* p : protocols_)
-    if (const page_number* page = p->lacking_pinned()) return page;
-  return nullptr;
+  return pins_.any() && holds(rule::refresh_pinned) ? lmw_.lacking_pinned() : nullptr;
 }
 
 // --- locks and barriers
 
-bool rank_pages::take_lock(lock_number l, waiter fiber) {
-  const bool taken = locks_.take(l, fiber);
+bool rank_pages::take_lock(lock_number lock, waiter fiber) {
+  const bool taken = locks_.take(lock, fiber);
   if (!taken) finish();
   return taken;
 }
-bool rank_pages::try_lock(lock_number l, waiter fiber) { return locks_.try_take(l, fiber); }
-void rank_pages::release_lock(lock_number l, bool fair) {
-  locks_.release(l, fair);
+bool rank_pages::try_lock(lock_number lock, waiter fiber) { return locks_.try_take(lock, fiber); }
+void rank_pages::release_lock(lock_number lock, bool fair) {
+  locks_.release(lock, fair);
   finish();
 }
 
@@ -218,15 +172,16 @@ void rank_pages::arrive(bool guest) {
   finish();
 }
 
-// --- intervals and collections
+// --- intervals
 
 void rank_pages::close() {
   closing_.clear();
-  each([&](auto& p) { p.list_stores(closing_); });
+  lmw_.list_stores(closing_);
+  lsw_.list_stores(closing_);
   if (closing_.empty()) return;
   const interval index = log.close(closing_).index;
   ++counts->intervals;
-  each([&](auto& p) { p.closed(index); });
+  lmw_.closed(index);
 }
 
 void rank_pages::learn(page_message_reader& from, std::span<const interval> like) {
@@ -236,68 +191,27 @@ void rank_pages::learn(page_message_reader& from, std::span<const interval> like
         if (holds(rule::close_before_learning)) close();
       },
       [&](const interval_record& r) {
-        each([&](auto& p) { p.learn(r); });
+        lmw_.learn(r);
+        lsw_.learn(r);
         news_.knows(from.from(), r.clock(ranks));
       });
 }
 
-std::span<const std::byte> rank_pages::news_for(int to, way w) {
-  if (any([](const auto& p) { return p.has_stores(); })) {
+std::span<const std::byte> rank_pages::news_for(int to, ordered_with with) {
+  if (lmw_.has_stores() || lsw_.has_stores()) {
     close();
     show();
   }
-  if (!news_.any(to, w)) return {};
-  news_.write(to, w);
+  if (!news_.any(to, with)) return {};
+  news_.write(to, with);
   return out.bytes();
 }
 
 void rank_pages::tell(int to) {
-  if (to == me || !news_.any(to, way::replies)) return;
-  news_.write(to, way::replies);
+  if (to == me || !news_.any(to, ordered_with::replies)) return;
+  news_.write(to, ordered_with::replies);
   send(to);
-  news_.told(to, way::replies);
-}
-
-void rank_pages::departed() {
-  each([](auto& p) { p.departed(); });
-}
-void rank_pages::fetch_ahead() {
-  each([](auto& p) { p.fetch_ahead(); });
-}
-bool rank_pages::is_at_ease() const {
-  return !any([](const auto& p) { return !p.is_at_ease(); });
-}
-void rank_pages::end_exchange() {
-  each([](auto& p) { p.end_exchange(); });
-}
-bool rank_pages::must_fetch() {
-  return any([](const auto& p) { return p.must_fetch(); });
-}
-void rank_pages::fetch_what_must() {
-  each([](auto& p) { p.fetch_what_must(); });
-}
-void rank_pages::begin_collection() {
-  each([](auto& p) { p.begin_collection(); });
-}
-bool rank_pages::fetches_in_progress() {
-  return any([](const auto& p) { return p.fetches_in_progress(); });
-}
-void rank_pages::stop_fetching() {
-  each([](auto& p) { p.stop_fetching(); });
-}
-std::size_t rank_pages::collectable_bytes() const {
-  std::size_t all = log.bytes();
-  each([&](const auto& p) { all += p.collectable_bytes(); });
-  return all;
-}
-
-void rank_pages::end_collection() {
-  if (report != nullptr) report->forget_diffs();
-  each([](auto& p) { p.end_collection(); });
-  log.collect(barrier);
-  // What is there now cannot be given back: collecting again at once would be of no use.
-  const std::size_t room = std::numeric_limits<std::size_t>::max() - settings_.collect_bytes;
-  collect_from_ = settings_.collect_bytes + std::min(room, collectable_bytes());
+  news_.told(to, ordered_with::replies);
 }
 
 // --- messages
@@ -352,49 +266,23 @@ void rank_pages::handle_held() {
 void rank_pages::handle(int from, std::span<const std::byte> bytes) {
   page_message_reader reader(host, from, bytes);
   const auto head = reader.take<message_head>();
-  switch (head.what) {
-    case page_message::lock_request:
-    case page_message::lock_forward:
-    case page_message::lock_grant:
+  reader.require(head.rank < ranks, "names a rank that does not exist");
+  switch (group_of(head.what)) {
+    case message_group::locks:
       return locks_.receive(reader, head);
-    case page_message::arrival:
-    case page_message::arrive_with_all:
-    case page_message::departure:
-    case page_message::collect_wanted:
-    case page_message::arrive_to_collect:
-    case page_message::collect_done:
-    case page_message::collect_go:
+    case message_group::barriers:
       return barriers_.receive(reader, head);
-    case page_message::event_question:
-    case page_message::event_answer:
+    case message_group::events:
       return events_.receive(reader, head);
-    case page_message::news:
+    case message_group::news:
       return news_.receive(reader, head);
-    case page_message::page_request:
-    case page_message::page_reply:
-    case page_message::diff_request:
-    case page_message::diff_reply:
-      reader.require(head.rank < ranks, "names a rank that does not exist");
+    case message_group::lmw:
       return lmw_.receive(reader, head);
-    case page_message::own_request:
-    case page_message::own_forward:
-    case page_message::own_grant:
-    case page_message::read_request:
-    case page_message::read_forward:
-    case page_message::read_reply:
-      reader.require(head.rank < ranks, "names a rank that does not exist");
+    case message_group::lsw:
       return lsw_.receive(reader, head);
-    case page_message::ask:
-    case page_message::allow:
-    case page_message::forward_load:
-    case page_message::forward_store:
-    case page_message::invalidate:
-    case page_message::acknowledge:
-    case page_message::data:
-    case page_message::confirm:
-      reader.require(head.rank < ranks, "names a rank that does not exist");
+    case message_group::seq:
       return seq_.receive(reader, head);
-    case page_message::count_:
+    case message_group::none:
       break;
   }
   reader.refuse("is of no known kind");

@@ -32,7 +32,7 @@ struct rank_pages_settings {
   /// Requires: room for the twins of any instruction, which a collection takes away; else it might
   /// never run.
   std::size_t collect_bytes = std::size_t{64} << 20;
-  /// So many others a rank passes the departure from a barrier on to: with as few ranks as most
+  /// To how many others a rank passes the departure from a barrier on: with as few ranks as most
   /// jobs have, it comes from rank 0. Requires: at least 1.
   int fan_out = 16;
   /// Where to count; null: nowhere that anybody looks.
@@ -41,12 +41,13 @@ struct rank_pages_settings {
   page_report* report = nullptr;
 };
 
-class rank_pages final : exchange, barrier_hooks {
+class rank_pages final : exchange {
  public:
   /// `table` has a zeroed entry for each page of the region.
-  rank_pages(services& host, int me, int ranks, std::span<page_entry> table,
+  rank_pages(services& host, page_layout layout, int me, int ranks, std::span<page_entry> table,
              const rank_pages_settings& s);
   ~rank_pages() override;
+  using exchange::layout;
 
   /// A fiber has faulted on a page. Either it may go on when this returns, or it waits until
   /// services::wake_page; in both cases it executes its instruction again.
@@ -64,36 +65,35 @@ class rank_pages final : exchange, barrier_hooks {
   /// runtime other than by a fault, or a doorbell interrupts it at another instruction. Before the
   /// fiber ends or leaves the rank it must be called; where nothing stays, it does nothing.
   void ran(waiter fiber);
-  /// No fiber but one is going to run for a while: pages that have come for others may leave; these
-  /// fault again. To be called until that one runs, for more may come.
+  /// For a while no fiber but `but` runs: pages that have come for other fibers may leave, and
+  /// those fibers fault again. To be called until `but` runs, for more pages may come.
   void others_do_not_run(waiter but);
   /// Whether pages stay here until ran(fiber).
   bool keeps_pages_for(waiter fiber) const { return taken_.contains(fiber); }
-  /// Pins a page, so that it stays here and allows that until unpin() is called as often. False: it
-  /// is not here; fault(), for what to_pin() says, brings it. Whoever pins several pages takes them
-  /// in ascending order: others wait for them.
+  /// Pins a page: it stays here and allows `how` until unpin() is called as often. False: the page
+  /// is not here; fault(), for what to_pin() says, brings it. Whoever pins several pages pins them
+  /// in ascending order, because other ranks may wait for them.
   bool pin(page_number page, access how);
   access to_pin(page_number page, access how) { return protocol_of(page).to_pin(how); }
   void unpin(page_number page, access how);
   bool any_pinned() const { return pins_.any(); }
-  /// A pinned page that lacks what this rank has acquired, or null: no fiber may run until messages
-  /// have ended that.
+  /// See lmw::lacking_pinned.
   const page_number* lacking_pinned() const;
   /// What the program may do with a page now.
   access allowed(page_number page) const { return table_[page].common.shown; }
 
   /// See class locks.
-  bool take_lock(lock_number l, waiter fiber);
-  bool try_lock(lock_number l, waiter fiber);
-  void release_lock(lock_number l, bool fair);
-  waiter lock_holder(lock_number l) { return locks_.holder(l); }
-  bool lock_is_here(lock_number l) { return locks_.is_here(l); }
+  bool take_lock(lock_number lock, waiter fiber);
+  bool try_lock(lock_number lock, waiter fiber);
+  void release_lock(lock_number lock, bool fair);
+  waiter lock_holder(lock_number lock) { return locks_.holder(lock); }
+  bool lock_is_here(lock_number lock) { return locks_.is_here(lock); }
   template <class Gone>
   void give_up_locks(Gone gone) {
     locks_.give_up(gone);
   }
   bool any_lock_in_use() const { return locks_.any_in_use(); }
-  bool others_turn(lock_number l, bool fair) { return locks_.others_turn(l, fair); }
+  bool others_turn(lock_number lock, bool fair) { return locks_.others_turn(lock, fair); }
 
   /// See class events.
   event_answer ask(const event_question& q, waiter fiber);
@@ -123,23 +123,23 @@ class rank_pages final : exchange, barrier_hooks {
   bool last_barrier_was_incomplete() const { return barriers_.was_incomplete(); }
 
   /// A message that lets a fiber go on is about to go to a rank: a release here, and an acquire
-  /// there. What must be sent that way first, to be handed to receive(); or nothing. Valid until
+  /// there. Returns what must be sent before it, to be handed to receive(); or nothing. Valid until
   /// anything else is called.
-  std::span<const std::byte> news_for(int to, way w);
-  /// That was sent.
-  void news_sent(int to, way w) {
+  std::span<const std::byte> news_for(int to, ordered_with with);
+  /// What news_for() has returned was sent.
+  void news_sent(int to, ordered_with with) {
     count_message(0);
-    news_.told(to, w);
+    news_.told(to, with);
   }
   std::uint32_t current_epoch() const { return epoch; }
   /// False right after a barrier, as long as this rank and others exchange what they will want.
-  bool is_at_ease() const;
-  /// From here to the next barrier it is true.
-  void end_exchange();
+  bool is_at_ease() const { return lmw_.is_at_ease(); }
+  /// Until the next barrier, is_at_ease().
+  void end_exchange() { lmw_.end_exchange(); }
 
   /// A message has come. Its bytes are no longer needed afterwards.
   void receive(int from, std::span<const std::byte> bytes);
-  /// Messages from behind a barrier that this rank has not left.
+  /// Whether messages have come from behind a barrier that this rank has not left.
   bool holds_messages() const { return held_count_ != 0; }
 
  private:
@@ -153,43 +153,14 @@ class rank_pages final : exchange, barrier_hooks {
   void tell(int to) override;
   void learn(page_message_reader& from, std::span<const interval> like) override;
   void handle_own(std::span<const std::byte> back) override;
-  void departed() override;
-  void fetch_ahead() override;
-  bool must_fetch() override;
-  void fetch_what_must() override;
-  void begin_collection() override;
-  bool fetches_in_progress() override;
-  void stop_fetching() override;
-  void end_collection() override;
-  bool wants_collection() override { return collectable_bytes() > collect_from_; }
 
   void handle(int from, std::span<const std::byte> bytes);
   void handle_held();
   void finish();
   void show();
-  std::size_t collectable_bytes() const;
-  /// Calls visit(protocol) for each, with its own type: most do nothing most of the time, and no
-  /// call is made for that.
-  template <class Visit>
-  void each(Visit visit) {
-    visit(lmw_);
-    visit(lsw_);
-    visit(seq_);
+  page_protocol& protocol_of(page_number page) {
+    return *protocols_[static_cast<std::size_t>(layout.protocol_of(page))];
   }
-  template <class Visit>
-  void each(Visit visit) const {
-    visit(lmw_);
-    visit(lsw_);
-    visit(seq_);
-  }
-  template <class Is>
-  bool any(Is is) const {
-    return is(lmw_) || is(lsw_) || is(seq_);
-  }
-  page_protocol& protocol(protocol_kind kind) {
-    return *protocols_[static_cast<std::size_t>(kind)];
-  }
-  page_protocol& protocol_of(page_number page) { return protocol(host.protocol_of(page)); }
   bool take(page_number page, waiter fiber);
   void end_instruction(waiter fiber);
   void give_up(taken_page t);
@@ -197,7 +168,6 @@ class rank_pages final : exchange, barrier_hooks {
 
   using held_messages = std::pmr::deque<std::pmr::vector<std::byte>>;
 
-  const rank_pages_settings settings_;
   page_table table_;
   lmw lmw_;
   lsw lsw_;
@@ -214,7 +184,6 @@ class rank_pages final : exchange, barrier_hooks {
   news news_;
   std::pmr::vector<held_messages> held_;  ///< Of each rank, in order.
   std::size_t held_count_ = 0;
-  std::size_t collect_from_;  ///< More bytes than these begin a collection.
 };
 
 }  // namespace sojourn::detail::pages

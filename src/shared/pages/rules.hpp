@@ -34,12 +34,12 @@ enum class rule : std::uint8_t {
   page_has_all,       ///< Diffs are answered with a page only if it has all that the asker has.
   page_has_own,       ///< A page is said to have this rank's modifications only if it has.
   move_with_notices,  ///< A fiber that moves to another rank brings its notices along.
-  ask_for_what_others_know,  ///< What ranks close after their arrival, and others know that arrive
-                             ///< later, is asked for.
+  ask_for_what_others_know,  ///< Intervals that a rank closes after its arrival, and that ranks
+                             ///< know which arrive later, are asked for.
   depart_by_news,       ///< Who is told something from behind a barrier leaves that barrier first.
-  release_at_question,  ///< Who releases to an object tells its home before what is new.
-  acquire_at_answer,    ///< Its home tells those who acquire.
-  close_after_own_release,  ///< Also what fibers of the home itself have stored before.
+  release_at_question,  ///< Who releases to an object first tells its home what is new.
+  acquire_at_answer,    ///< The home of an object tells those who acquire what is new.
+  close_after_own_release,  ///< The home closes its own interval after a release of its own fiber.
   listen_before_unlock,     ///< Who waits for a condition unlocks when the home knows of it.
   join_before_arrival,      ///< Who lets another one take part in the barrier arrives when rank 0
                             ///< knows of it.
@@ -59,7 +59,7 @@ enum class rule : std::uint8_t {
   pinned_stays,    ///< A pinned page allows what was asked for, and does not leave.
   refresh_pinned,  ///< lmw: No fiber runs while a pinned page lacks what is known.
   pinned_sticks,   ///< lmw: A page that is pinned for stores is compared at each close.
-  stick_at_share,  ///< lmw: Also one that was exclusive, from when it is served first.
+  stick_at_share,  ///< lmw: The same for a pinned page that was exclusive, once it is served.
   keep_pinned_stores,  ///< lmw: What comes for a page that is pinned for stores leaves alone what
                        ///< was stored meanwhile.
   pinned_stays_dirty,  ///< lsw: A page that is pinned for stores is listed at each close.

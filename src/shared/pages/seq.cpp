@@ -39,96 +39,98 @@ struct seq_home {
   std::pmr::deque<request> waiting;
 };
 
-seq_page& seq::page(page_number g) {
-  seq_page& a = table_[g].seq;
-  if (a.known) [[likely]]
-    return a;
-  a.known = true;
-  if (x_.host.home(g) == x_.me) table_.set_may(a, access::store);
-  return a;
+seq_page& seq::entry_of(page_number number) {
+  seq_page& page = table_[number].seq;
+  if (page.known) [[likely]]
+    return page;
+  page.known = true;
+  if (x_.layout.home(number) == x_.me) table_.set_may(page, access::store);
+  return page;
 }
 
-seq_home& seq::home_of(seq_page& a) {
-  if (a.home == nullptr) {
+seq_home& seq::home_of(seq_page& page) {
+  if (page.home == nullptr) {
     std::pmr::polymorphic_allocator<> memory(x_.host.memory());
-    a.home = memory.new_object<seq_home>(x_.me, x_.ranks, x_.host.memory());
+    page.home = memory.new_object<seq_home>(x_.me, x_.ranks, x_.host.memory());
   }
-  return *a.home;
+  return *page.home;
 }
 
 /// Begins a message about a page, and perhaps a rank.
-void seq::begin_about(page_message what, const seq_page& a, int rank) {
-  x_.begin({.what = what, .rank = static_cast<std::uint16_t>(rank), .number = table_.number_of(a)});
+void seq::begin_about(page_message what, const seq_page& page, int rank) {
+  x_.begin(
+      {.what = what, .rank = static_cast<std::uint16_t>(rank), .number = table_.number_of(page)});
 }
 
 // --- faults
 
-void seq::fault(page_number g, bool store, bool again) {
-  seq_page& a = page(g);
-  a.wanted |= store ? page_state::for_store : page_state::for_load;
-  // The fiber asks for more than came, which home must not wait for it to use.
-  if (again && a.may < (store ? access::store : access::load)) used(g);
-  const bool asked = a.asked != access::none;
-  provide(a);
-  if (a.asked == access::none)
+void seq::fault(page_number number, bool store, bool again) {
+  seq_page& page = entry_of(number);
+  page.wanted |= store ? page_state::for_store : page_state::for_load;
+  // What came is not enough for the fiber, so home must not wait until the fiber has used it.
+  if (again && page.may < (store ? access::store : access::load)) used(number);
+  const bool asked = page.asked != access::none;
+  provide(page);
+  if (page.asked == access::none)
     ++x_.counts->faults_local;
   else
     ++(asked ? x_.counts->faults_joined : x_.counts->faults_remote);
 }
 
 /// Lets the fibers that wait for the page have what is allowed, and asks for what is not.
-void seq::provide(seq_page& a) {
-  table_.wake(a);
-  if (a.wanted == 0 || (a.asked != access::none && holds(rule::one_fetch_a_page))) return;
-  const bool store = (a.wanted & page_state::for_store) != 0;
-  a.asked = store ? access::store : access::load;
+void seq::provide(seq_page& page) {
+  table_.wake(page);
+  if (page.wanted == 0 || (page.asked != access::none && holds(rule::one_fetch_a_page))) return;
+  const bool store = (page.wanted & page_state::for_store) != 0;
+  page.asked = store ? access::store : access::load;
   x_.count_overlap();
   ++x_.faults_under_way;
   const auto flags =
-      static_cast<std::uint8_t>((store ? to_store : 0) | (a.may != access::none ? has_copy : 0));
-  x_.begin({.what = page_message::ask, .flag = flags, .number = table_.number_of(a)});
-  x_.send(x_.host.home(table_.number_of(a)));
+      static_cast<std::uint8_t>((store ? to_store : 0) | (page.may != access::none ? has_copy : 0));
+  x_.begin({.what = page_message::ask, .flag = flags, .number = table_.number_of(page)});
+  x_.send(x_.layout.home(table_.number_of(page)));
 }
 
 /// Something has come that was waited for.
-void seq::arrived(seq_page& a) {
-  if (!a.allowed || !a.has_data) return;
-  if (a.acknowledged != a.acknowledgements && holds(rule::count_acknowledgements)) return;
-  table_.set_may(a, a.asked);
-  a.asked = access::none;
+void seq::arrived(seq_page& page) {
+  if (!page.allowed || !page.has_data) return;
+  if (page.acknowledged != page.acknowledgements && holds(rule::count_acknowledgements)) return;
+  table_.set_may(page, page.asked);
+  page.asked = access::none;
   --x_.faults_under_way;
-  a.allowed = a.has_data = false;
-  a.acknowledged = static_cast<std::uint16_t>(a.acknowledged - a.acknowledgements);
-  a.acknowledgements = 0;
-  a.confirms = true;
-  table_.wake(a);
-  if (!holds(rule::use_before_leaving)) confirm(a);
-  provide(a);
+  page.allowed = page.has_data = false;
+  page.acknowledged = static_cast<std::uint16_t>(page.acknowledged - page.acknowledgements);
+  page.acknowledgements = 0;
+  page.confirms = true;
+  table_.wake(page);
+  if (!holds(rule::use_before_leaving)) confirm(page);
+  provide(page);
 }
 
-void seq::confirm(seq_page& a) {
-  a.confirms = false;
-  begin_about(page_message::confirm, a);
-  x_.send(x_.host.home(table_.number_of(a)));
+void seq::confirm(seq_page& page) {
+  page.confirms = false;
+  begin_about(page_message::confirm, page);
+  x_.send(x_.layout.home(table_.number_of(page)));
 }
 
-void seq::used(page_number g) {
-  seq_page& a = page(g);
-  if (a.held != 0) return;
-  if (a.confirms) confirm(a);
-  give_late(a);
+void seq::used(page_number number) {
+  seq_page& page = entry_of(number);
+  if (page.held != 0) return;
+  if (page.confirms) confirm(page);
+  give_late(page);
 }
 
-void seq::let_go(page_number g) {
-  seq_page& a = page(g);
-  SOJOURN_CHECK(a.held != 0, "page %u is let go, and nobody holds it", g);
-  a.held = holds(rule::hold_a_thread) ? static_cast<std::uint16_t>(a.held - 1) : std::uint16_t{0};
+void seq::let_go(page_number number) {
+  seq_page& page = entry_of(number);
+  SOJOURN_CHECK(page.held != 0, "page %u is let go, and nobody holds it", number);
+  page.held =
+      holds(rule::hold_a_thread) ? static_cast<std::uint16_t>(page.held - 1) : std::uint16_t{0};
 }
 
 // --- at the page's home
 
-void seq::serve_next(seq_page& a) {
-  seq_home& h = home_of(a);
+void seq::serve_next(seq_page& page) {
+  seq_home& h = home_of(page);
   if (h.busy || h.waiting.empty()) return;
   const request r = h.waiting.front();
   h.waiting.pop_front();
@@ -149,96 +151,99 @@ void seq::serve_next(seq_page& a) {
   h.copies[r.from] = true;
   x_.begin({.what = page_message::allow,
             .flag = store && has,
-            .number = table_.number_of(a),
+            .number = table_.number_of(page),
             .first = static_cast<std::uint32_t>(others.size())});
   x_.send(r.from);
   for (std::uint16_t q : others) {
-    begin_about(page_message::invalidate, a, r.from);
+    begin_about(page_message::invalidate, page, r.from);
     x_.send(q);
   }
   if (store && has) return;
-  begin_about(store ? page_message::forward_store : page_message::forward_load, a, r.from);
+  begin_about(store ? page_message::forward_store : page_message::forward_load, page, r.from);
   x_.send(owner);
 }
 
 // --- messages
 
 /// Whether what home wants must wait: for an instruction, or for pins that it would disturb.
-bool seq::stays(const seq_page& a, page_message what) {
-  if (a.held != 0) return true;
+bool seq::stays(const seq_page& page, page_message what) {
+  if (page.held != 0) return true;
   if (!holds(rule::pinned_stays)) return false;
-  return a.pinned == access::store ||
-         (a.pinned == access::load && what != page_message::forward_load);
+  return page.pinned == access::store ||
+         (page.pinned == access::load && what != page_message::forward_load);
 }
 
-void seq::give_late(seq_page& a) {
-  if (!a.postponed || stays(a, a.late)) return;
-  a.postponed = false;
-  give(a.late, a, a.late_for);
+void seq::give_late(seq_page& page) {
+  if (!page.postponed || stays(page, page.late)) return;
+  page.postponed = false;
+  give(page.late, page, page.late_for);
 }
 
 /// Does what home wants of a rank that has the page.
-void seq::give(page_message what, seq_page& a, int to) {
-  const page_number g = table_.number_of(a);
-  table_.set_may(a, what == page_message::forward_load ? access::load : access::none);
+void seq::give(page_message what, seq_page& page, int to) {
+  const page_number number = table_.number_of(page);
+  table_.set_may(page, what == page_message::forward_load ? access::load : access::none);
   if (what == page_message::invalidate) {
-    begin_about(page_message::acknowledge, a);
+    begin_about(page_message::acknowledge, page);
     return x_.send(to);
   }
-  begin_about(page_message::data, a);
-  x_.send(to, {x_.host.bytes(g), page_bytes});
+  begin_about(page_message::data, page);
+  x_.send(to, {x_.host.bytes(number), page_bytes});
 }
 
 void seq::receive(page_message_reader& from, const message_head& head) {
-  const page_number g = table_.checked(from, head.number, protocol_kind::seq);
-  seq_page& a = page(g);
+  const page_number number = table_.checked(from, head.number, protocol_kind::seq);
+  seq_page& page = entry_of(number);
   const bool at_home = head.what == page_message::ask || head.what == page_message::confirm;
-  from.require(!at_home || x_.host.home(g) == x_.me, "is for the home of another page");
+  from.require(!at_home || x_.layout.home(number) == x_.me, "is for the home of another page");
   switch (head.what) {
     case page_message::ask: {
-      auto& waiting = home_of(a).waiting;
+      auto& waiting = home_of(page).waiting;
       // It may ask for more before it confirms what it has been allowed.
       from.require(std::none_of(waiting.begin(), waiting.end(),
                                 [&](const request& r) { return r.from == from.from(); }),
                    "asks for a page twice");
       waiting.push_back({static_cast<std::uint16_t>(from.from()), head.flag});
-      return serve_next(a);
+      return serve_next(page);
     }
     case page_message::confirm:
-      from.require(home_of(a).busy && home_of(a).served == from.from(),
+      from.require(home_of(page).busy && home_of(page).served == from.from(),
                    "confirms a page that it did not ask for");
-      home_of(a).busy = false;
-      return serve_next(a);
+      home_of(page).busy = false;
+      return serve_next(page);
     case page_message::allow:
-      from.require(a.asked != access::none && !a.allowed && from.from() == x_.host.home(g),
-                   "allows what nobody asked for");
+      from.require(
+          page.asked != access::none && !page.allowed && from.from() == x_.layout.home(number),
+          "allows what nobody asked for");
       from.require(head.first < static_cast<std::uint32_t>(x_.ranks),
                    "names more copies of a page than there are ranks");
-      a.allowed = true;
-      a.acknowledgements = static_cast<std::uint16_t>(head.first);
-      if (head.flag != 0) a.has_data = true;
-      return arrived(a);
+      page.allowed = true;
+      page.acknowledgements = static_cast<std::uint16_t>(head.first);
+      if (head.flag != 0) page.has_data = true;
+      return arrived(page);
     case page_message::data:
-      from.require(a.asked != access::none && !a.has_data, "sends a page that nobody asked for");
-      a.has_data = true;
-      std::memcpy(x_.host.bytes(g), from.take_bytes(page_bytes).data(), page_bytes);
+      from.require(page.asked != access::none && !page.has_data,
+                   "sends a page that nobody asked for");
+      page.has_data = true;
+      std::memcpy(x_.host.bytes(number), from.take_bytes(page_bytes).data(), page_bytes);
       ++x_.counts->pages_fetched;
-      return arrived(a);
+      return arrived(page);
     case page_message::acknowledge:
-      from.require(a.asked == access::store && a.acknowledged + 1 < x_.ranks,
+      from.require(page.asked == access::store && page.acknowledged + 1 < x_.ranks,
                    "gives up a copy of a page that nobody wants to store to");
-      ++a.acknowledged;
-      return arrived(a);
+      ++page.acknowledged;
+      return arrived(page);
     case page_message::forward_load:
     case page_message::forward_store:
     case page_message::invalidate:
-      from.require(a.may != access::none && !a.postponed, "is for a rank without the page");
-      from.require(from.from() == x_.host.home(g) && head.rank < x_.ranks && head.rank != x_.me,
-                   "hands a page on that is not its own");
-      if (!stays(a, head.what)) return give(head.what, a, head.rank);
-      a.postponed = true;
-      a.late = head.what;
-      a.late_for = head.rank;
+      from.require(page.may != access::none && !page.postponed, "is for a rank without the page");
+      from.require(
+          from.from() == x_.layout.home(number) && head.rank < x_.ranks && head.rank != x_.me,
+          "hands a page on that is not its own");
+      if (!stays(page, head.what)) return give(head.what, page, head.rank);
+      page.postponed = true;
+      page.late = head.what;
+      page.late_for = head.rank;
       return;
     default:
       from.refuse("is of another protocol");

@@ -18,30 +18,32 @@ class seq final : public page_protocol {
  public:
   seq(exchange& x, page_table& table) : x_(x), table_(table) {}
 
-  void fault(page_number g, bool store, bool again) override;
-  int keeper(page_number g) override { return x_.host.home(g); }
-  void restored(page_number g) override { (void)page(g); }
-  bool is_untouched(page_number g) const override { return !table_[g].seq.known; }
+  void fault(page_number number, bool store, bool again) override;
+  int keeper(page_number number) override { return x_.layout.home(number); }
+  void restored(page_number number) override { (void)entry_of(number); }
+  bool is_untouched(page_number number) const override { return !table_[number].seq.known; }
   bool stays_until_used() const override { return true; }
-  void used(page_number g) override;
-  void hold(page_number g) override { ++page(g).held; }
-  void let_go(page_number g) override;
-  bool can_be_pinned(page_number g, access how) override { return page(g).may >= how; }
-  void pinned(page_number g) override { give_late(page(g)); }
+  void used(page_number number) override;
+  void hold(page_number number) override { ++entry_of(number).held; }
+  void let_go(page_number number) override;
+  bool can_be_pinned(page_number number, access how) override {
+    return entry_of(number).may >= how;
+  }
+  void pinned(page_number number) override { give_late(entry_of(number)); }
 
   void receive(page_message_reader& from, const message_head& head) override;
 
  private:
-  seq_page& page(page_number g);
-  seq_home& home_of(seq_page& a);
-  void provide(seq_page& a);
-  void arrived(seq_page& a);
-  void confirm(seq_page& a);
-  void serve_next(seq_page& a);
-  static bool stays(const seq_page& a, page_message what);
-  void give(page_message what, seq_page& a, int to);
-  void give_late(seq_page& a);
-  void begin_about(page_message what, const seq_page& a, int rank = 0);
+  seq_page& entry_of(page_number number);
+  seq_home& home_of(seq_page& page);
+  void provide(seq_page& page);
+  void arrived(seq_page& page);
+  void confirm(seq_page& page);
+  void serve_next(seq_page& page);
+  static bool stays(const seq_page& page, page_message what);
+  void give(page_message what, seq_page& page, int to);
+  void give_late(seq_page& page);
+  void begin_about(page_message what, const seq_page& page, int rank = 0);
 
   exchange& x_;
   page_table& table_;

@@ -41,18 +41,12 @@ class services {
   /// What this fiber has asked of an object's home is answered: see class events.
   virtual void answered(waiter fiber, const event_answer& a) = 0;
 
-  /// The protocol of the page's allocation. Always the same, and the same on all ranks.
-  virtual protocol_kind protocol_of(page_number page) = 0;
-  /// The rank where a page lies that nobody has touched.
-  virtual int home(page_number page) = 0;
   /// The rank that keeps the object with this number. The same on all ranks.
   virtual int home_of(std::uint64_t object) = 0;
   /// How many pages from `page` on, itself included, a fault there should bring, because the
-  /// program goes through memory in order; at least 1. Called once for each such fault.
+  /// program goes through memory in order; at least 1, and at most lmw::settings::together_max.
+  /// Called once for each such fault. It brings only as many as page_layout::alike() says.
   virtual std::uint32_t fetched_together(page_number page) = 0;
-  /// How many it may bring, or open for stores, where what happened before says that they will be
-  /// wanted; at least fetched_together(page).
-  virtual std::uint32_t together_at_most(page_number page) = 0;
 
   /// Memory that never comes from malloc: a doorbell may interrupt the program in the middle of
   /// malloc, and what answers the doorbell allocates.
