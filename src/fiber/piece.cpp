@@ -18,10 +18,10 @@ namespace sojourn::detail {
 fiber_hooks on_fiber;
 broken_rules broken{};
 std::size_t pieces_in_use = 0;
+piece* free_pieces = nullptr;
 
 namespace {
 
-piece* free_pieces = nullptr;  // linked by next_ready
 std::uint64_t last_stamp = 0;
 // Images larger than this are not kept with a free descriptor.
 constexpr std::size_t pooled_image_bytes = 8192;
@@ -81,15 +81,15 @@ piece_block* new_block() {
   return fresh;
 }
 
-[[gnu::noinline]] void more_pieces() {
+}  // namespace
+
+void more_pieces() {
   piece_block* fresh = new_block();
   for (piece& p : fresh->pieces) {
     p.next_ready = free_pieces;
     free_pieces = &p;
   }
 }
-
-}  // namespace
 
 void each_piece(void (*visit)(piece* p, void* context), void* context) {
   for (piece_block* block = blocks; block != nullptr; block = block->next) {
@@ -106,16 +106,6 @@ void check_is_on_its_stack(const piece* p) {
       "coroutines), in a fork, an activation or among very many fibers, where its frames have to "
       "be "
       "moved: do that in the body of run(), in a call or in a thread, and beside fewer fibers");
-}
-
-piece* new_piece() {
-  ++pieces_in_use;
-  if (free_pieces == nullptr) [[unlikely]]
-    more_pieces();
-  piece* p = free_pieces;
-  free_pieces = p->next_ready;
-  p->next_ready = nullptr;
-  return p;
 }
 
 void free_piece(piece* p) {

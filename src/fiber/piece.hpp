@@ -112,13 +112,25 @@ struct piece : fiber_view, referrer {
   bool is_in_place() const { return in_place_from == sp; }
 };
 
+/// The pool of cleared descriptors, linked by next_ready.
+extern piece* free_pieces;
+/// Adds some to the empty pool.
+void more_pieces();
+extern std::size_t pieces_in_use;
 /// Takes a cleared descriptor from the pool, and gives one back.
-piece* new_piece();
+inline piece* new_piece() {
+  ++pieces_in_use;
+  if (free_pieces == nullptr) [[unlikely]]
+    more_pieces();
+  piece* p = free_pieces;
+  free_pieces = p->next_ready;
+  p->next_ready = nullptr;
+  return p;
+}
+void free_piece(piece* p);
 /// Ends the rank when the frames of a suspended `p` do not lie on the stack of its slot: they
 /// cannot be copied.
 void check_is_on_its_stack(const piece* p);
-void free_piece(piece* p);
-extern std::size_t pieces_in_use;
 /// Calls visit(p, context) for each descriptor that is not in the pool. For reports: takes time.
 /// Async-signal-safe: descriptors are never given back.
 void each_piece(void (*visit)(piece* p, void* context), void* context);
