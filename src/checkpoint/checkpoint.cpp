@@ -35,7 +35,14 @@
 #include "migrate/thread/threads.hpp"
 #include "migrate/thread_trailer.hpp"
 #include "object/records.hpp"
-#include "rpc/rpc.hpp"
+#include "rpc/collective_messages.hpp"
+#include "rpc/dist_objects.hpp"
+#include "rpc/exceptions.hpp"
+#include "rpc/hooks.hpp"
+#include "rpc/kept_values.hpp"
+#include "rpc/scopes.hpp"
+#include "rpc/stop.hpp"
+#include "rpc/tickets.hpp"
 #include "sojourn/aggregate.hpp"
 #include "sojourn/checkpoint.hpp"
 #include "sojourn/clock.hpp"
@@ -498,12 +505,12 @@ void restore_rank(const std::string& path, const checkpoint_set& set) {
   self.restored = self.they_stand = true;
   self.restored_from = set.generation;
   freeze([](const piece* p) { return p->restored; });
-  after_next_barrier = let_restored_go;
+  on_rpc.after_next_barrier = let_restored_go;
 }
 
 void let_restored_go() {
   if (!std::exchange(self.they_stand, false)) return;
-  after_next_barrier = nullptr;
+  on_rpc.after_next_barrier = nullptr;
   each_piece([](piece* p, void*) { p->restored = false; }, nullptr);
   thaw();
 }

@@ -64,7 +64,17 @@
 #include "object/sites.hpp"
 #include "observe/hang_report.hpp"
 #include "observe/watch.hpp"
-#include "rpc/rpc.hpp"
+#include "rpc/bulk.hpp"
+#include "rpc/collective_messages.hpp"
+#include "rpc/continuations.hpp"
+#include "rpc/dropped_results.hpp"
+#include "rpc/functions.hpp"
+#include "rpc/kept_values.hpp"
+#include "rpc/named.hpp"
+#include "rpc/results.hpp"
+#include "rpc/scopes.hpp"
+#include "rpc/stop.hpp"
+#include "rpc/tickets.hpp"
 #include "shared/rank_memory.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
@@ -555,7 +565,9 @@ void live() {
   attach_tickets();
   attach_forks();
   attach_functions();
-  attach_rpc();
+  attach_results();
+  attach_forwarding();
+  attach_dropped_results();
   attach_collectives();
   attach_scopes();
   attach_bulk();

@@ -5,7 +5,6 @@
 
 #include "message/dispatcher.hpp"
 #include "rpc/exceptions.hpp"
-#include "rpc/rpc.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/thrown.hpp"
 
@@ -64,15 +63,11 @@ bool collective_steps::takes(int member, value_bytes& bytes) {
   if (c == nullptr) return false;
   if (c->failed() && failure_ == nullptr) [[unlikely]] {
     failure_bytes_ = std::move(c->bytes);
-    try {
-      rethrow(failure_bytes_.data(), failure_bytes_.size());
-    } catch (...) {
-      failure_ = std::current_exception();
-    }
+    failure_ = decoded(failure_bytes_.data(), failure_bytes_.size());
   } else {
     bytes = std::move(c->bytes);
   }
-  remove(open_, c);
+  remove_contribution(open_, c);
   return true;
 }
 
@@ -148,7 +143,7 @@ bool collective_steps::meets() {
     if (!std::exchange(sent_, true)) send_to_member(open_, around(me + step, count_), {}, false);
     contribution* c = find_contribution(open_, around(me - step, count_));
     if (c == nullptr) return false;
-    remove(open_, c);
+    remove_contribution(open_, c);
     sent_ = false;
   }
   return true;

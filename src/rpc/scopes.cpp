@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finish scopes: termination by weight. The rank that opened a scope, its home, mints weight; every
-// request and every migrating piece takes some along; a rank gives back what it holds when the last
-// computation of the scope on it has ended. The scope is over when all weight is back and nothing
-// of it runs at home. That costs a message for each rank and burst of calls, not an acknowledgement
-// for each call. (Mattern, Algorithms for distributed termination detection, 1987, credit
-// recovery.)
+#include "rpc/scopes.hpp"
+
 #include <cstring>
 #include <exception>
 #include <unordered_map>
@@ -17,9 +13,7 @@
 #include "message/dispatcher.hpp"
 #include "message/inbound.hpp"
 #include "message/message_reader.hpp"
-#include "message/programs.hpp"
 #include "rpc/exceptions.hpp"
-#include "rpc/rpc.hpp"
 #include "rpc/thrown.hpp"
 #include "sojourn/aggregate.hpp"
 #include "sojourn/errors.hpp"
@@ -155,12 +149,7 @@ std::unordered_map<ticket_id, std::exception_ptr> failures;
 void fail(ticket_id id, const std::exception_ptr& failure) { failures.emplace(id, failure); }
 
 void on_failed(arrival& message) {
-  std::exception_ptr failure;
-  try {
-    rethrow(message.payload, message.bytes);
-  } catch (...) {
-    failure = std::current_exception();
-  }
+  const std::exception_ptr failure = decoded(message.payload, message.bytes);
   ticket_id id = message.ticket;
   wire().consume(message);
   fail(id, failure);
@@ -210,8 +199,7 @@ void one_way_failed(const std::exception_ptr& failure) {
   auto* a = static_cast<account*>(scope);
   if (a->at_home()) return fail(a->id, failure);
   encoded_exception e;
-  encode(failure, e);
-  if (runs_other_program(home_of(a->id))) e.from_size = 0;
+  encode_for(home_of(a->id), failure, e);
   // Goes the same way as the weight that this computation gives back later, and so arrives first.
   send_reply(home_of(a->id), runtime_message::scope_failed, 0, a->id, &e, e.bytes());
 }

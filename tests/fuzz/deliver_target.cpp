@@ -18,7 +18,7 @@
 #include "memory/stack_slots.hpp"
 #include "message/dispatcher.hpp"
 #include "migrate/ship.hpp"
-#include "rpc/rpc.hpp"
+#include "rpc/scopes.hpp"
 #include "shared/pages/page_message.hpp"
 #include "sojourn/detail/running.hpp"
 
