@@ -600,12 +600,13 @@ void live() {
                              return barrier_part{now.members, now.arrived, now.guests};
                            }});
   introduce_myself();
-  on_checkpoint.shared = {unsaved_shared_memory, gather_shared_memory, save_shared_memory,
-                          load_shared_memory};
   attach_checkpoint({.secret = s.secret,
                      .hosts = s.hosts,
                      .over_ucx = s.has_several_hosts() && carrier_of_job() == carrier::ucx,
-                     .encrypted = s.has_several_hosts() && encrypts_job()});
+                     .encrypted = s.has_several_hosts() && encrypts_job()},
+                    {{"shared memory", save_shared_memory, load_shared_memory},
+                     unsaved_shared_memory,
+                     gather_shared_memory});
   if (s.restore_path[0] != 0) restore_rank(s.restore_path, s.restored);
   wait_for_all();
   attach_programs([](int r) {
