@@ -12,6 +12,7 @@
 
 #include "fiber/scheduler.hpp"
 #include "sojourn/detail/collective.hpp"
+#include "sojourn/detail/tasks.hpp"
 
 namespace sojourn::detail {
 
@@ -58,7 +59,10 @@ team_record* find_team(std::uint64_t id);
 /// A lost rank among the members, or no_rank.
 int lost_member(const team_record& t);
 
-struct running_collective;
+/// Runs an operation that no fiber waits in.
+struct collective_task : task {
+  bool is_posted = false;
+};
 
 /// An operation that this rank has begun. Reports of hangs read these at any moment: their memory
 /// is never given back.
@@ -68,7 +72,7 @@ struct open_collective {
   collective what = collective::none;
   int missing = -1;                    ///< The rank whose contribution is needed next.
   ticket_id ticket = 0;                ///< Of the fiber that waits in it, or of its result.
-  running_collective* runs = nullptr;  ///< Not null: no fiber waits in it.
+  collective_task* runs = nullptr;     ///< Not null: no fiber waits in it.
   std::vector<contribution> here;      ///< Not yet taken.
   open_collective* next_of_team = nullptr;
   open_collective* next_free = nullptr;
@@ -156,9 +160,6 @@ inline void remove_contribution(open_collective& o, contribution* c) {
   o.here.pop_back();
 }
 std::string place_of(collective what);
-
-/// Has whoever runs the operation look again (collectives.cpp).
-void look_again(open_collective& o);
 
 // ---- For the floors above ----------------------------------------------------------------------
 

@@ -117,10 +117,10 @@ void do_collective(const collective_plan& plan, collective_values& values, const
 
 /// An operation that no fiber waits in. It is run by its beginner first, and then by a task for
 /// each contribution that it waits for.
-struct running_collective : task {
+struct running_collective : collective_task {
   running_collective(const collective_plan& its_plan, std::unique_ptr<outstanding_collective> its,
                      const team& its_team)
-      : task{&running_collective::run, nullptr},
+      : collective_task{{&running_collective::run, nullptr}},
         among(its_team),
         plan(its_plan),
         work(std::move(its)),
@@ -137,7 +137,6 @@ struct running_collective : task {
   std::unique_ptr<outstanding_collective> work;
   open_collective& open;
   collective_steps steps;
-  bool is_posted = false;
   bool advances = false;
   bool is_over = false;
 };
@@ -184,14 +183,6 @@ ticket_id begin_collective(const collective_plan& plan,
   const ticket_id result = r->open.ticket;
   advance(*r);
   return result;
-}
-
-void look_again(open_collective& o) {
-  if (o.runs != nullptr) {
-    if (!std::exchange(o.runs->is_posted, true)) post_task(o.runs);
-  } else if (o.ticket != 0) {
-    complete_ticket(find_ticket(std::exchange(o.ticket, 0)), nullptr, 0);
-  }
 }
 
 namespace {
