@@ -70,10 +70,10 @@ struct open_collective {
   team_record* among = nullptr;  ///< Null: not open.
   std::uint64_t number = 0;
   collective what = collective::none;
-  int missing = -1;                    ///< The rank whose contribution is needed next.
-  ticket_id ticket = 0;                ///< Of the fiber that waits in it, or of its result.
-  collective_task* runs = nullptr;     ///< Not null: no fiber waits in it.
-  std::vector<contribution> here;      ///< Not yet taken.
+  int missing = -1;                 ///< The rank whose contribution is needed next.
+  ticket_id ticket = 0;             ///< Of the fiber that waits in it, or of its result.
+  collective_task* runs = nullptr;  ///< Not null: no fiber waits in it.
+  std::vector<contribution> here;   ///< Not yet taken.
   open_collective* next_of_team = nullptr;
   open_collective* next_free = nullptr;
   open_collective* next_made = nullptr;  ///< All that were ever made.
