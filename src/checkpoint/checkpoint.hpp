@@ -5,26 +5,19 @@
 #include <cstdint>
 #include <string>
 
-#include "base/saved_file.hpp"
 #include "checkpoint/files.hpp"
+#include "checkpoint/saved_parts.hpp"
 
 namespace sojourn::detail {
 
-/// What shared memory, a floor beside this one, does for checkpoints. Filled in once, before main
-/// begins. (job)
-struct shared_memory_hooks {
+/// What shared memory, a floor beside this one, does for checkpoints.
+struct shared_memory_part : saved_part {
   /// Why it cannot be saved now, or null.
-  const char* (*unsaved)() = []() -> const char* { return nullptr; };
+  const char* (*unsaved)();
   /// Called by main on all ranks, while other fibers stand still: brings what this rank saves here.
   /// Suspends.
-  void (*gather)() = [] {};
-  void (*save)(file_writer& to) = [](file_writer&) {};
-  void (*load)(file_reader& from) = [](file_reader&) {};
+  void (*gather)();
 };
-struct checkpoint_hooks {
-  shared_memory_hooks shared;
-};
-extern checkpoint_hooks on_checkpoint;
 
 /// What checkpoints record of the job.
 struct recorded_job {
@@ -33,7 +26,7 @@ struct recorded_job {
   bool over_ucx;
   bool encrypted;
 };
-void attach_checkpoint(recorded_job recorded);
+void attach_checkpoint(recorded_job recorded, const shared_memory_part& shared_memory);
 
 /// Brings back what this rank has saved; its fibers stand still until let_restored_go. Requires:
 /// all is attached, and nothing has run. Throws sojourn::error: which file, what is wrong, what to

@@ -30,7 +30,7 @@ struct checkpoint_set {
 };
 
 enum class checkpoint_file : std::uint64_t { set = 1, rank = 2 };
-inline constexpr std::uint64_t checkpoint_version = 4;
+inline constexpr std::uint64_t checkpoint_version = 5;
 
 std::string rank_file(const std::string& path, std::uint64_t generation, std::uint64_t rank);
 

@@ -69,7 +69,17 @@
 #include "object/sites.hpp"
 #include "observe/hang_report.hpp"
 #include "observe/watch.hpp"
-#include "rpc/rpc.hpp"
+#include "rpc/bulk.hpp"
+#include "rpc/collective_messages.hpp"
+#include "rpc/continuations.hpp"
+#include "rpc/dropped_results.hpp"
+#include "rpc/functions.hpp"
+#include "rpc/kept_values.hpp"
+#include "rpc/named.hpp"
+#include "rpc/results.hpp"
+#include "rpc/scopes.hpp"
+#include "rpc/stop.hpp"
+#include "rpc/tickets.hpp"
 #include "shared/rank_memory.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
@@ -552,35 +562,20 @@ std::optional<shm::several_hosts> hosts_of_job() {
                             .bell = block_of(job.me).bell};
 }
 
-void live() {
-  job_segment& s = *self.segment;
-  note_job_begins();
+void attach_worker() {
   attach_scheduler(addresses.worker_stack(),
                    addresses.worker_stack() + address_map::worker_stack_bytes);
-  attach_tickets();
-  attach_forks();
-  attach_functions();
-  attach_rpc();
-  attach_collectives();
-  attach_scopes();
-  attach_bulk();
-  attach_kept();
-  attach_names();
-  attach_stop();
-  attach_scan();
-  attach_ship();
-  attach_reading();
-  attach_threads();
-  attach_xthreads();
-  attach_balance();
-  attach_shared_memory();
-  attach_sites();
-  attach_records();
+}
+
+void attach_messages() {
+  job_segment& s = *self.segment;
   const std::optional<shm::several_hosts> hosts = hosts_of_job();
   attach_dispatcher(reinterpret_cast<std::byte*>(&s) + s.transport_offset, job.me, job.count,
                     static_cast<int>(s.cores), hosts ? &*hosts : nullptr);
-  attach_bundles();
-  static const segment_neighbours near(s);
+}
+
+void attach_near_ranks() {
+  static const segment_neighbours near(*self.segment);
   attach_neighbours(near);
   on_dispatch.fail_waits = [](int r) {
     fail_answers_of(r);
@@ -589,32 +584,89 @@ void live() {
     fail_collective();
     fail_shared_memory();  // last: it may end the rank
   };
-  attach_losses();
-  attach_crash_report(s, job.me, self.alone);
-  attach_watch(s.watch(), {!self.alone, [] { return static_cast<const piece*>(self.parked); },
-                           deadlocked, ring, takes_part_in_shared_barrier,
-                           [] {
-                             const auto now = attendance_at_shared_barrier();
-                             return barrier_part{now.members, now.arrived, now.guests};
-                           }});
-  introduce_myself();
-  on_checkpoint.shared = {unsaved_shared_memory, gather_shared_memory, save_shared_memory,
-                          load_shared_memory};
+}
+
+void attach_reports() {
+  attach_crash_report(*self.segment, job.me, self.alone);
+  attach_watch(self.segment->watch(),
+               {!self.alone, [] { return static_cast<const piece*>(self.parked); }, deadlocked,
+                ring, takes_part_in_shared_barrier,
+                [] {
+                  const auto now = attendance_at_shared_barrier();
+                  return barrier_part{now.members, now.arrived, now.guests};
+                }});
+}
+
+void attach_checkpoints() {
+  const job_segment& s = *self.segment;
   attach_checkpoint({.secret = s.secret,
                      .hosts = s.hosts,
                      .over_ucx = s.has_several_hosts() && carrier_of_job() == carrier::ucx,
-                     .encrypted = s.has_several_hosts() && encrypts_job()});
+                     .encrypted = s.has_several_hosts() && encrypts_job()},
+                    {{"shared memory", save_shared_memory, load_shared_memory},
+                     unsaved_shared_memory,
+                     gather_shared_memory});
+}
+
+void restore_if_asked() {
+  const job_segment& s = *self.segment;
   if (s.restore_path[0] != 0) restore_rank(s.restore_path, s.restored);
-  wait_for_all();
+}
+
+void attach_all_programs() {
   attach_programs([](int r) {
     const rank_block& rank = block_of(r);
     fingerprints of_rank{rank.image, {}};
     std::memcpy(of_rank.stack_needs, rank.stack_needs, sizeof rank.stack_needs);
     return rank_program{rank.image, of_rank.all(), rank.program};
   });
-  close_to_other_programs();
-  balance_among_own_program();
-  attach_steal();
+}
+
+/// How a rank comes to life. The order is the same in each process also where no reason is given:
+/// some of these take memory of the runtime, which in a restored job must lie where it lay.
+constexpr void (*first_steps[])() = {
+    note_job_begins,
+    attach_worker,   // before anything runs
+    attach_tickets,  // before anything opens one
+    attach_forks,
+    attach_functions,
+    // These register handlers and hooks, of which the dispatcher makes copies.
+    attach_results,
+    attach_forwarding,
+    attach_dropped_results,
+    attach_collectives,
+    attach_scopes,
+    attach_bulk,
+    attach_kept,
+    attach_names,
+    attach_stop,
+    attach_scan,
+    attach_ship,
+    attach_reading,
+    attach_threads,
+    attach_xthreads,
+    attach_balance,
+    attach_shared_memory,
+    attach_sites,
+    attach_records,
+    attach_messages,
+    attach_bundles,
+    attach_near_ranks,
+    attach_losses,  // asks the neighbours
+    attach_reports,
+    introduce_myself,  // before the others are met, who read it
+    attach_checkpoints,
+    restore_if_asked,  // all handlers are there, and nothing has run
+    wait_for_all,
+    attach_all_programs,  // which all ranks have told of
+    // These ask which ranks run this one's program.
+    close_to_other_programs,
+    balance_among_own_program,
+    attach_steal,
+};
+
+void live() {
+  for (void (*const step)() : first_steps) step();
   self.started = true;
   wire().begin();
   open_posts();

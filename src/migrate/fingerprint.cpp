@@ -15,7 +15,7 @@
 #include "message/dispatcher.hpp"
 #include "migrate/gate.hpp"
 #include "rpc/exceptions.hpp"
-#include "rpc/rpc.hpp"
+#include "sojourn/detail/collective_plan.hpp"
 #include "sojourn/detail/named.hpp"
 #include "sojourn/detail/running.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "rpc/rpc.hpp"
+#include "sojourn/detail/collective_plan.hpp"
 
 namespace sojourn::detail {
 

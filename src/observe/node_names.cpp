@@ -4,7 +4,7 @@
 #include <cstring>
 #include <map>
 
-#include "rpc/rpc.hpp"
+#include "rpc/collective_messages.hpp"
 
 namespace sojourn::detail {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "rpc/rpc.hpp"
+#include "sojourn/detail/collective_plan.hpp"
 
 namespace sojourn::detail {
 

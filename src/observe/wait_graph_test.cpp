@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rpc/rpc.hpp"
+#include "sojourn/detail/collective_plan.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One-sided copies: a memcpy where the heap is shared, one copy by the system where ranks may read
-// each other's memory, and messages where neither is so, or where a short read is answered sooner.
+#include "rpc/bulk.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -13,7 +13,6 @@
 #include "message/inbound.hpp"
 #include "message/message_reader.hpp"
 #include "rpc/read_in_parts.hpp"
-#include "rpc/rpc.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/owner.hpp"
 #include "sojourn/objects.hpp"

@@ -46,6 +46,15 @@ collective operation_of(const arrival& a) {
   return static_cast<collective>(a.flags & contribution::operation_mask);
 }
 
+/// Has whoever runs the operation look again.
+void look_again(open_collective& o) {
+  if (o.runs != nullptr) {
+    if (!std::exchange(o.runs->is_posted, true)) post_task(o.runs);
+  } else if (o.ticket != 0) {
+    complete_ticket(find_ticket(std::exchange(o.ticket, 0)), nullptr, 0);
+  }
+}
+
 void arrive(team_record& among, const arrival& a, byte_span bytes) {
   open_collective* o = find_open(among, a.ticket);
   if (o == nullptr) {

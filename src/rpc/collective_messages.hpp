@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "fiber/scheduler.hpp"
-#include "rpc/rpc.hpp"
 #include "sojourn/detail/collective.hpp"
+#include "sojourn/detail/tasks.hpp"
 
 namespace sojourn::detail {
 
@@ -59,7 +59,10 @@ team_record* find_team(std::uint64_t id);
 /// A lost rank among the members, or no_rank.
 int lost_member(const team_record& t);
 
-struct running_collective;
+/// Runs an operation that no fiber waits in.
+struct collective_task : task {
+  bool is_posted = false;
+};
 
 /// An operation that this rank has begun. Reports of hangs read these at any moment: their memory
 /// is never given back.
@@ -67,10 +70,10 @@ struct open_collective {
   team_record* among = nullptr;  ///< Null: not open.
   std::uint64_t number = 0;
   collective what = collective::none;
-  int missing = -1;                    ///< The rank whose contribution is needed next.
-  ticket_id ticket = 0;                ///< Of the fiber that waits in it, or of its result.
-  running_collective* runs = nullptr;  ///< Not null: no fiber waits in it.
-  std::vector<contribution> here;      ///< Not yet taken.
+  int missing = -1;                 ///< The rank whose contribution is needed next.
+  ticket_id ticket = 0;             ///< Of the fiber that waits in it, or of its result.
+  collective_task* runs = nullptr;  ///< Not null: no fiber waits in it.
+  std::vector<contribution> here;   ///< Not yet taken.
   open_collective* next_of_team = nullptr;
   open_collective* next_free = nullptr;
   open_collective* next_made = nullptr;  ///< All that were ever made.
@@ -117,7 +120,7 @@ inline open_collective& open_next(team_record& among, collective what) {
   return o;
 }
 
-inline void close(open_collective& o) {
+inline void close_operation(open_collective& o) {
   team_record& among = *o.among;
   open_collective** link = &among.first_open;
   open_collective* before = nullptr;
@@ -152,13 +155,33 @@ inline contribution* find_contribution(open_collective& o, int member) {
   o.missing = rank;
   return nullptr;
 }
-inline void remove(open_collective& o, contribution* c) {
+inline void remove_contribution(open_collective& o, contribution* c) {
   if (c != &o.here.back()) *c = std::move(o.here.back());
   o.here.pop_back();
 }
 std::string place_of(collective what);
 
-/// Has whoever runs the operation look again (collectives.cpp).
-void look_again(open_collective& o);
+// ---- For the floors above ----------------------------------------------------------------------
+
+/// Registers the handler of contributions. Before any message arrives.
+void attach_collectives();
+const char* name_of(collective operation);
+/// Makes the next collective operation of all ranks the one that agrees on the end of the program.
+void collectives_end_program();
+/// Suspends until this rank has done its part in all collective operations that it has begun. False
+/// when there was none to wait for.
+bool wait_for_open_collectives();
+/// True when this rank has begun operations that have not ended.
+bool collectives_are_open();
+/// A rank has ended: the operations that it is a member of fail with rank_lost.
+void fail_collective();
+
+/// What the fiber that waits for `ticket` waits for in a collective operation; `none`: it waits for
+/// something else. Reads only what can be read at any moment.
+struct collective_wait {
+  collective operation;
+  int missing;  ///< The rank whose contribution, or answer, is not here.
+};
+collective_wait collective_waiting(ticket_id ticket);
 
 }  // namespace sojourn::detail

@@ -5,35 +5,10 @@
 
 #include "message/dispatcher.hpp"
 #include "rpc/exceptions.hpp"
-#include "rpc/rpc.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/thrown.hpp"
 
 namespace sojourn::detail {
-
-namespace {
-
-// A power of two, so that no step divides.
-constexpr long fan_out = 16;
-
-/// True for places that have children `step` apart.
-bool is_multiple(int place, long step) { return (place & (step - 1)) == 0; }
-
-int parent_of(int place) {
-  long step = fan_out;
-  while (is_multiple(place, step)) step *= fan_out;
-  return static_cast<int>(place & ~(step - 1));
-}
-
-}  // namespace
-
-int collective_steps::children::now(int parent, int count) {
-  for (; step < count && is_multiple(parent, step * fan_out); step *= fan_out, i = 1) {
-    const long child = parent + i * step;
-    if (i < fan_out && child < count) return static_cast<int>(child);
-  }
-  return no_rank;
-}
 
 int collective_steps::real(int place) const {
   return plan_.shape == collective_shape::down ? around(place + plan_.root, count_) : place;
@@ -64,15 +39,11 @@ bool collective_steps::takes(int member, value_bytes& bytes) {
   if (c == nullptr) return false;
   if (c->failed() && failure_ == nullptr) [[unlikely]] {
     failure_bytes_ = std::move(c->bytes);
-    try {
-      rethrow(failure_bytes_.data(), failure_bytes_.size());
-    } catch (...) {
-      failure_ = std::current_exception();
-    }
+    failure_ = decoded(failure_bytes_.data(), failure_bytes_.size());
   } else {
     bytes = std::move(c->bytes);
   }
-  remove(open_, c);
+  remove_contribution(open_, c);
   return true;
 }
 
@@ -103,7 +74,7 @@ bool collective_steps::advance() {
           break;
         }
         child_ = {};
-        if (place_ != 0) send_up(parent_of(place_));
+        if (place_ != 0) send_up(parent_in_tree(place_));
         if (to_root) {
           if (place_ == 0 && plan_.root != 0) send_up(plan_.root);
           phase_ = place_ != 0 && place_ == plan_.root ? phase::root : phase::done;
@@ -115,7 +86,7 @@ bool collective_steps::advance() {
       case phase::root:
       case phase::parent: {
         value_bytes from_above;
-        const int sender = phase_ == phase::root ? 0 : real(parent_of(place_));
+        const int sender = phase_ == phase::root ? 0 : real(parent_in_tree(place_));
         if (!takes(sender, from_above)) return false;
         guarded([&] { values_.take(std::move(from_above)); });
         phase_ = phase_ == phase::root ? phase::done : phase::spread;
@@ -143,12 +114,11 @@ bool collective_steps::advance() {
 
 bool collective_steps::meets() {
   const int me = open_.among->me;
-  for (; step_ < count_; step_ *= 2) {
-    const auto step = static_cast<int>(step_);
-    if (!std::exchange(sent_, true)) send_to_member(open_, around(me + step, count_), {}, false);
-    contribution* c = find_contribution(open_, around(me - step, count_));
+  for (; !meeting_.is_over(count_); meeting_.next()) {
+    if (!std::exchange(sent_, true)) send_to_member(open_, meeting_.told(me, count_), {}, false);
+    contribution* c = find_contribution(open_, meeting_.awaited(me, count_));
     if (c == nullptr) return false;
-    remove(open_, c);
+    remove_contribution(open_, c);
     sent_ = false;
   }
   return true;
@@ -161,7 +131,7 @@ bool collective_steps::exchanges() {
     for (int i = 1; i < count_; ++i) send(around(me + i, count_));
   }
   for (; step_ < count_; ++step_) {
-    const int from = around(me - static_cast<int>(step_), count_);
+    const int from = around(me - step_, count_);
     value_bytes theirs;
     if (!takes(from, theirs)) return false;
     guarded([&] { values_.absorb(from, std::move(theirs)); });

@@ -2,25 +2,15 @@
 // One rank's part in a collective operation, step by step. A step never waits: it stops at the
 // first contribution that is not here. So the same steps serve a fiber that waits in the operation
 // and operations that are under way while no fiber waits in them.
-//
-// Contributions go along a tree of fan-out 16 whose subtrees are ranges of members, so that values
-// are combined in the order of the members. A wide tree suits more ranks than cores: the ranks of a
-// core are scheduled once to go up and once to come down, whatever their number. Where each rank
-// has a core, a barrier has no tree: a rank tells those 1, 2, 4, ... after it, one after the
-// other, and waits for those as far before it (dissemination; Hensgen, Finkel and Manber, 1988). On
-// two ranks both messages are then on their way at once; in a tree one would go up first, and then
-// one down.
 #pragma once
 
 #include <exception>
 
 #include "message/dispatcher.hpp"
 #include "rpc/collective_messages.hpp"
+#include "rpc/collective_tree.hpp"
 
 namespace sojourn::detail {
-
-/// n modulo count, for numbers that are less than one round away.
-inline int around(int n, int count) { return n < 0 ? n + count : n < count ? n : n - count; }
 
 class collective_steps {
  public:
@@ -35,15 +25,6 @@ class collective_steps {
 
  private:
   enum class phase : std::uint8_t { children, root, parent, spread, meet, exchange, done };
-
-  /// The children of a rank in the tree, one after the other.
-  struct children {
-    long step = 1;
-    long i = 1;
-    /// The one that comes now, or no_rank.
-    int now(int parent, int count);
-    void next() { ++i; }
-  };
 
   bool meets();
   bool exchanges();
@@ -61,8 +42,9 @@ class collective_steps {
   int count_;
   int place_;  ///< Of this rank in the tree, whose top is place 0.
   phase phase_ = phase::done;
-  children child_;
-  long step_ = 1;  ///< Of a meeting; or the next member of an exchange.
+  children_in_tree child_;
+  meeting meeting_;
+  int step_ = 1;  ///< Of an exchange.
   bool sent_ = false;
   std::exception_ptr failure_;
   value_bytes failure_bytes_;  ///< As other ranks get it.

@@ -12,13 +12,13 @@
 #include "message/dispatcher.hpp"
 #include "rpc/collective_messages.hpp"
 #include "rpc/collective_steps.hpp"
-#include "rpc/rpc.hpp"
+#include "rpc/hooks.hpp"
 #include "sojourn/detail/tasks.hpp"
 
 namespace sojourn {
 namespace detail {
 
-void (*after_next_barrier)() = nullptr;
+rpc_hooks on_rpc;
 
 void collective_values::absorb(int, value_bytes&&) {}
 byte_span collective_values::up() { return {}; }
@@ -73,7 +73,7 @@ class fiber_in_operation {
   }
   ~fiber_in_operation() {
     open_.among->has_fiber = false;
-    close(open_);
+    close_operation(open_);
   }
   fiber_in_operation(const fiber_in_operation&) = delete;
   fiber_in_operation& operator=(const fiber_in_operation&) = delete;
@@ -94,9 +94,9 @@ void wait_for_missing(open_collective& o) {
 }
 
 void barrier_is_over(const collective_plan& plan, const team& among) {
-  if (after_next_barrier == nullptr || plan.what != collective::barrier) [[likely]]
+  if (on_rpc.after_next_barrier == nullptr || plan.what != collective::barrier) [[likely]]
     return;
-  if (among == team::world()) std::exchange(after_next_barrier, nullptr)();
+  if (among == team::world()) std::exchange(on_rpc.after_next_barrier, nullptr)();
 }
 
 }  // namespace
@@ -117,10 +117,10 @@ void do_collective(const collective_plan& plan, collective_values& values, const
 
 /// An operation that no fiber waits in. It is run by its beginner first, and then by a task for
 /// each contribution that it waits for.
-struct running_collective : task {
+struct running_collective : collective_task {
   running_collective(const collective_plan& its_plan, std::unique_ptr<outstanding_collective> its,
                      const team& its_team)
-      : task{&running_collective::run, nullptr},
+      : collective_task{{&running_collective::run, nullptr}},
         among(its_team),
         plan(its_plan),
         work(std::move(its)),
@@ -137,7 +137,6 @@ struct running_collective : task {
   std::unique_ptr<outstanding_collective> work;
   open_collective& open;
   collective_steps steps;
-  bool is_posted = false;
   bool advances = false;
   bool is_over = false;
 };
@@ -163,7 +162,7 @@ void advance(running_collective& r) {
   const std::exception_ptr failure = done ? r.steps.failure() : loss_of(lost, r.open.what);
   const ticket_id result = r.open.ticket;
   r.is_over = true;
-  close(r.open);
+  close_operation(r.open);
   if (failure == nullptr) barrier_is_over(r.plan, r.among);
   r.work->complete(result, failure);
   if (!r.is_posted) delete &r;
@@ -184,14 +183,6 @@ ticket_id begin_collective(const collective_plan& plan,
   const ticket_id result = r->open.ticket;
   advance(*r);
   return result;
-}
-
-void look_again(open_collective& o) {
-  if (o.runs != nullptr) {
-    if (!std::exchange(o.runs->is_posted, true)) post_task(o.runs);
-  } else if (o.ticket != 0) {
-    complete_ticket(find_ticket(std::exchange(o.ticket, 0)), nullptr, 0);
-  }
 }
 
 namespace {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "rpc/continuations.hpp"
+
 #include "base/check.hpp"
 #include "frames/symbols.hpp"
-#include "rpc/rpc.hpp"
 #include "sojourn/continuation.hpp"
 
 namespace sojourn::detail {

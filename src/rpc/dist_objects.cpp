@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dist_objects of this rank. A key says how many objects were made before under its name, so
-// that each rank knows, without asking, whether one is still to come or has gone.
-#include "sojourn/dist_object.hpp"
+#include "rpc/dist_objects.hpp"
 
 #include <map>
 #include <memory_resource>
@@ -13,9 +11,9 @@
 #include "fiber/scheduler.hpp"
 #include "fiber/waiters.hpp"
 #include "memory/runtime_resource.hpp"
-#include "rpc/rpc.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/waiters.hpp"
+#include "sojourn/dist_object.hpp"
 
 namespace sojourn::detail {
 

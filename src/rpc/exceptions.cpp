@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "message/programs.hpp"
 #include "rpc/thrown.hpp"
 #include "sojourn/detail/archive.hpp"
 #include "sojourn/detail/running.hpp"
@@ -235,6 +236,27 @@ void encode(const std::exception_ptr& exception, encoded_exception& to) {
   if (const thrown_frames* from = thrown_from(exception)) {
     to.from_size = static_cast<std::uint32_t>(from->bytes());
     std::memcpy(to.text + to.bytes_of_text(), from, to.from_size);
+  }
+}
+
+void encode_for(int rank, const std::exception_ptr& exception, encoded_exception& to) {
+  encode(exception, to);
+  if (runs_other_program(rank)) to.from_size = 0;
+}
+
+std::vector<std::byte> encoded(const std::exception_ptr& exception) {
+  encoded_exception e;
+  encode(exception, e);
+  if (several_programs) e.from_size = 0;
+  const auto* bytes = reinterpret_cast<const std::byte*>(&e);
+  return {bytes, bytes + e.bytes()};
+}
+
+std::exception_ptr decoded(const void* bytes, std::size_t size) {
+  try {
+    rethrow(bytes, size);
+  } catch (...) {
+    return std::current_exception();
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <vector>
 
 #include "frames/thrown_frames.hpp"
 
@@ -33,8 +34,14 @@ struct encoded_exception {
 };
 
 void encode(const std::exception_ptr& exception, encoded_exception& to);
+/// The same as `rank` gets it: without the frames when it has other code at their addresses.
+void encode_for(int rank, const std::exception_ptr& exception, encoded_exception& to);
+/// The bytes as any other rank would get them.
+std::vector<std::byte> encoded(const std::exception_ptr& exception);
 /// Throws the exception that `encode` was given, or a remote_exception that describes it. `bytes`
 /// may come from another rank.
 [[noreturn]] void rethrow(const void* bytes, std::size_t size);
+/// What `rethrow` throws.
+std::exception_ptr decoded(const void* bytes, std::size_t size);
 
 }  // namespace sojourn::detail

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the program by index. The linker already builds a sorted table of every function's
-// address for the unwinder (.eh_frame_hdr, Linux Standard Base 5.0, §10.6.2); an index into it is
-// the same in all ranks of one program, needs no registration, and is bounds-checked, so no
-// address from the wire is ever called.
+#include "rpc/functions.hpp"
+
 #include <link.h>
 
 #include <cstdint>
 #include <cstring>
 
 #include "base/check.hpp"
-#include "rpc/rpc.hpp"
 #include "sojourn/detail/wire.hpp"
 
 namespace sojourn::detail {
@@ -27,7 +24,7 @@ std::uint32_t entry_count = 0;
 
 std::uint64_t address_of(std::uint32_t index) {
   return reinterpret_cast<std::uint64_t>(header) +
-         static_cast<std::int64_t>(entries[index].function);
+         static_cast<std::uint64_t>(std::int64_t{entries[index].function});
 }
 
 int find_header(dl_phdr_info* info, std::size_t, void*) {

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls by name. A program's exports are a table; the first call of a name to a rank carries the
-// name and the signature, that rank answers with the entry in its table, and later calls carry the
-// entry. The caller keeps entries by name and rank: another rank may run another program. The
-// receiver bounds-checks an entry and compares its key, which is a hash of name and signature, so
-// that no call reaches a function that was not meant. (MRPC, section 3)
-#include "sojourn/detail/named.hpp"
+#include "rpc/named.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -17,8 +12,8 @@
 #include "message/inbound.hpp"
 #include "message/message_reader.hpp"
 #include "message/programs.hpp"
-#include "rpc/rpc.hpp"
 #include "sojourn/counters.hpp"
+#include "sojourn/detail/named.hpp"
 #include "sojourn/errors.hpp"
 
 namespace sojourn::detail {

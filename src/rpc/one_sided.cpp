@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Split-phase copies between ranks that share no heap. A read is a request whose answer is copied
-// to its place when it comes. Writes have no answers: at the end each rank that was written to is
-// asked one question. It arrives after all writes (messages of a pair keep their order), so that
-// its answer says that they are done.
+// Split-phase copies (sojourn/one_sided.hpp) between ranks that share no heap. A read is a request
+// whose answer is copied to its place when it comes. Writes have no answers: at the end each rank
+// that was written to is asked one question. It arrives after all writes (messages of a pair keep
+// their order), so that its answer says that they are done.
 #include "sojourn/one_sided.hpp"
 #include "sojourn/detail/owner.hpp"
 
@@ -15,7 +15,6 @@
 #include "fiber/ticket_table.hpp"
 #include "memory/address_map.hpp"
 #include "message/dispatcher.hpp"
-#include "rpc/rpc.hpp"
 #include "sojourn/aggregate.hpp"
 #include "sojourn/counters.hpp"
 

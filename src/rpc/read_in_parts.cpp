@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "memory/address_map.hpp"
-#include "rpc/rpc.hpp"
+#include "rpc/tickets.hpp"
 
 namespace sojourn::detail {
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finish scopes: termination by weight. The rank that opened a scope, its home, mints weight; every
-// request and every migrating piece takes some along; a rank gives back what it holds when the last
-// computation of the scope on it has ended. The scope is over when all weight is back and nothing
-// of it runs at home. That costs a message for each rank and burst of calls, not an acknowledgement
-// for each call. (Mattern, Algorithms for distributed termination detection, 1987, credit
-// recovery.)
+#include "rpc/scopes.hpp"
+
 #include <cstring>
 #include <exception>
 #include <unordered_map>
@@ -17,9 +13,8 @@
 #include "message/dispatcher.hpp"
 #include "message/inbound.hpp"
 #include "message/message_reader.hpp"
-#include "message/programs.hpp"
 #include "rpc/exceptions.hpp"
-#include "rpc/rpc.hpp"
+#include "rpc/scope_weight.hpp"
 #include "rpc/thrown.hpp"
 #include "sojourn/aggregate.hpp"
 #include "sojourn/errors.hpp"
@@ -29,32 +24,28 @@ namespace sojourn::detail {
 
 namespace {
 
-// Weight is halved at every step away from home; a rank that runs out of it asks home for more.
-constexpr std::uint64_t minted_at_once = std::uint64_t{1} << 40;
-
 /// This rank's part of a scope. `id` is a ticket at home, completed when the scope is over.
 struct account {
-  ticket_id id;
-  std::uint64_t weight = 0;   ///< Held here, when home is elsewhere.
-  std::uint64_t out = 0;      ///< Minted and not yet back, at home.
-  std::uint64_t running = 0;  ///< Computations of the scope on this rank.
+  explicit account(ticket_id its_id) : id(its_id), weight(home_of(its_id) == job.me) {}
 
-  bool at_home() const { return home_of(id) == job.me; }
+  ticket_id id;
+  scope_weight weight;
+  std::uint64_t running = 0;  ///< Computations of the scope on this rank.
 };
 
 std::unordered_map<ticket_id, account*> accounts;
 
 void settle(account* a) {
   if (a->running > 0) return;
-  if (a->at_home()) {
+  if (a->weight.at_home()) {
     // If the ticket has an exception already, it keeps that.
-    if (ticket* t = find_ticket(a->id); a->out == 0 && t != nullptr) {
+    if (ticket* t = find_ticket(a->id); !a->weight.is_out() && t != nullptr) {
       complete_ticket(t, nullptr, 0);
     }
     return;
   }
-  send_reply(home_of(a->id), runtime_message::scope_returns, 0, a->id, &a->weight,
-             sizeof a->weight);
+  const std::uint64_t all = a->weight.take_all();
+  send_reply(home_of(a->id), runtime_message::scope_returns, 0, a->id, &all, sizeof all);
   accounts.erase(a->id);
   delete a;
 }
@@ -67,59 +58,44 @@ void left(void* scope) {
   settle(a);
 }
 
-std::uint64_t available(void* scope) {
-  auto* a = static_cast<account*>(scope);
-  return a->at_home() ? minted_at_once : a->weight / 2;
-}
+std::uint64_t available(void* scope) { return static_cast<account*>(scope)->weight.available(); }
 
 account* of_running_fiber() { return static_cast<account*>(running_piece()->scope); }
 
 void gather() {
   for (;;) {
     const account* wanting = of_running_fiber();
-    if (wanting == nullptr || wanting->at_home() || wanting->weight >= 2) return;
+    if (wanting == nullptr || !wanting->weight.is_exhausted()) return;
     ticket_id answer = ticket_open();
     send_reply(home_of(wanting->id), runtime_message::scope_wants, 0, wanting->id, &answer,
                sizeof answer);
     std::uint64_t more;
     ticket_take(answer, &more, sizeof more);
     // A thread may have been moved meanwhile, also to the scope's home.
-    account* a = of_running_fiber();
-    if (a->at_home()) {
-      a->out -= more;
-    } else {
-      a->weight += more;
-    }
+    of_running_fiber()->weight.add(more);
   }
 }
 
 scope_ticket take(void* scope) {
   auto* a = static_cast<account*>(scope);
-  if (!a->at_home() && a->weight < 2) {
+  if (a->weight.is_exhausted()) {
     gather();
     a = of_running_fiber();
   }
-  if (a->at_home()) {
-    a->out += minted_at_once;
-    return {a->id, minted_at_once};
-  }
-  std::uint64_t half = a->weight / 2;
-  a->weight -= half;
-  return {a->id, half};
+  return {a->id, a->weight.take()};
 }
 
 account* mine(const arrival& message, ticket_id id) {
   auto found = accounts.find(id);
-  if (found == accounts.end() || !found->second->at_home()) [[unlikely]]
+  if (found == accounts.end() || !found->second->weight.at_home()) [[unlikely]]
     refuse_arrival(message, "names a finish scope that is not open here");
   return found->second;
 }
 
 /// Weight that was minted here comes back.
 void take_back(const arrival& message, account* a, std::uint64_t weight) {
-  if (weight > a->out) [[unlikely]]
+  if (!a->weight.add(weight)) [[unlikely]]
     refuse_arrival(message, "returns more of a finish scope's weight than was given away");
-  a->out -= weight;
 }
 
 void* give(const arrival& message, const scope_ticket& ticket) {
@@ -130,11 +106,12 @@ void* give(const arrival& message, const scope_ticket& ticket) {
     return a;
   }
   account*& a = accounts[checked_ticket(message, ticket.scope)];
-  if (a == nullptr) a = new account{ticket.scope};
-  a->weight += ticket.weight;
+  if (a == nullptr) a = new account(ticket.scope);
+  a->weight.add(ticket.weight);
   ++a->running;
   return a;
 }
+
 void on_returns(arrival& message, const std::uint64_t& weight) {
   account* a = mine(message, message.ticket);
   take_back(message, a, weight);
@@ -146,8 +123,8 @@ void on_wants(arrival& message, const ticket_id& wanted) {
   const ticket_id answer = checked_ticket(message, wanted);
   account* a = mine(message, message.ticket);
   wire().consume(message);
-  a->out += minted_at_once;
-  send_result(answer, &minted_at_once, sizeof minted_at_once);
+  const std::uint64_t more = a->weight.take();
+  send_result(answer, &more, sizeof more);
 }
 
 std::unordered_map<ticket_id, std::exception_ptr> failures;
@@ -155,12 +132,7 @@ std::unordered_map<ticket_id, std::exception_ptr> failures;
 void fail(ticket_id id, const std::exception_ptr& failure) { failures.emplace(id, failure); }
 
 void on_failed(arrival& message) {
-  std::exception_ptr failure;
-  try {
-    rethrow(message.payload, message.bytes);
-  } catch (...) {
-    failure = std::current_exception();
-  }
+  const std::exception_ptr failure = decoded(message.payload, message.bytes);
   ticket_id id = message.ticket;
   wire().consume(message);
   fail(id, failure);
@@ -170,7 +142,7 @@ void on_failed(arrival& message) {
 
 bool is_finish(ticket_id ticket) {
   auto found = accounts.find(ticket);
-  return found != accounts.end() && found->second->at_home();
+  return found != accounts.end() && found->second->weight.at_home();
 }
 
 bool finish_is_open() { return !accounts.empty(); }
@@ -182,9 +154,9 @@ ticket_id finish_of(const void* scope) {
 void fail_finishes(int rank) {
   std::vector<ticket_id> open;
   for (const auto& [id, a] : accounts) {
-    const ticket* t = a->at_home() ? find_ticket(id) : nullptr;
+    const ticket* t = a->weight.at_home() ? find_ticket(id) : nullptr;
     // It is not known which ranks hold the scope's weight.
-    if (t != nullptr && t->has == outcome::none && a->out != 0) open.push_back(id);
+    if (t != nullptr && t->has == outcome::none && a->weight.is_out()) open.push_back(id);
   }
   for (const ticket_id id : open) {
     try {
@@ -208,10 +180,9 @@ void one_way_failed(const std::exception_ptr& failure) {
   void* scope = p != nullptr ? p->scope : nullptr;
   if (scope == nullptr) nobody_takes(failure, "a one-way call (rpc_ff) outside of any finish");
   auto* a = static_cast<account*>(scope);
-  if (a->at_home()) return fail(a->id, failure);
+  if (a->weight.at_home()) return fail(a->id, failure);
   encoded_exception e;
-  encode(failure, e);
-  if (runs_other_program(home_of(a->id))) e.from_size = 0;
+  encode_for(home_of(a->id), failure, e);
   // Goes the same way as the weight that this computation gives back later, and so arrives first.
   send_reply(home_of(a->id), runtime_message::scope_failed, 0, a->id, &e, e.bytes());
 }
@@ -224,7 +195,7 @@ void finish_begin(finish_frame& frame) {
   piece* p = running_piece();
   frame.is_finish = true;
   frame.outer_scope = p->scope;
-  auto* a = new account{ticket_open()};
+  auto* a = new account(ticket_open());
   a->running = 1;
   accounts[a->id] = a;
   frame.scope = a;

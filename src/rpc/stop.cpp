@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stop tokens: the rank of a source knows which ranks have asked about it, and tells each of them
-// once. A ticket would not do: a computation that moves on whenever it asks would never meet the
-// result.
-#include "sojourn/stop_token.hpp"
+#include "rpc/stop.hpp"
 
 #include <cstring>
 #include <memory_resource>
@@ -18,8 +15,8 @@
 #include "message/dispatcher.hpp"
 #include "message/inbound.hpp"
 #include "message/message_reader.hpp"
-#include "rpc/rpc.hpp"
 #include "sojourn/detail/running.hpp"
+#include "sojourn/stop_token.hpp"
 
 namespace sojourn::detail {
 

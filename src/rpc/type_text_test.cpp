@@ -39,7 +39,7 @@ std::string text() {
   return std::string(type_text<T>().view());
 }
 
-TEST(TypeText, SpellsNumbersAsTheyAreDeclared) {
+TEST(type_text, numbers_are_spelt_as_they_are_declared) {
   EXPECT_EQ(text<long>(), "long");
   EXPECT_EQ(text<unsigned long>(), "unsigned long");
   EXPECT_EQ(text<long long>(), "long long");
@@ -54,7 +54,7 @@ TEST(TypeText, SpellsNumbersAsTheyAreDeclared) {
   EXPECT_EQ(text<long double>(), "long double");
 }
 
-TEST(TypeText, SpellsClassesTheSameWhicheverCompiler) {
+TEST(type_text, classes_are_spelt_the_same_whichever_the_compiler) {
   EXPECT_EQ(text<outer::point>(), "outer::point");
   EXPECT_EQ(text<outer::unknown>(), "outer::unknown");
   EXPECT_EQ(text<outer::colour>(), "outer::colour");
@@ -73,7 +73,7 @@ TEST(TypeText, SpellsClassesTheSameWhicheverCompiler) {
   EXPECT_EQ(text<global_ptr<outer::unknown>>(), "sojourn::global_ptr<outer::unknown>");
 }
 
-TEST(TypeText, SpellsQualifiersAndArrays) {
+TEST(type_text, qualifiers_and_arrays_are_spelt) {
   EXPECT_EQ(text<const std::vector<long>&>(), "const std::vector<long>&");
   EXPECT_EQ(text<outer::point&&>(), "outer::point&&");
   EXPECT_EQ(text<long[4]>(), "long[4]");
@@ -86,7 +86,7 @@ struct interface : remote_class<outer::unknown, "thing"> {
   using look = method<"look", outer::point() const>;
 };
 
-TEST(Method, ShowsItsNameAndSignature) {
+TEST(method, shows_its_name_and_signature) {
   EXPECT_EQ(function::name(), "a.function");
   EXPECT_EQ(function::signature(), "long(int, const std::array<unsigned long, 3>&)");
   EXPECT_EQ(interface::create::name(), "thing");
@@ -98,7 +98,7 @@ TEST(Method, ShowsItsNameAndSignature) {
   EXPECT_TRUE((std::is_same_v<interface::destroy, interface::create::destroy>));
 }
 
-TEST(Method, HasTheSameKeyForTheSameNameAndSignatureOnly) {
+TEST(method, has_the_same_key_for_the_same_name_and_signature_only) {
   auto key = []<class M>(M) { return M::named::key; };
   EXPECT_EQ(key(method<"f", void(int)>()), key(method<"f", void(std::int32_t)>()));
   EXPECT_NE(key(method<"f", void(int)>()), key(method<"g", void(int)>()));

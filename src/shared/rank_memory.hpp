@@ -121,7 +121,7 @@ class rank_memory final : public services {
 
   /// Why this cannot be saved now, or null.
   const char* unsaved() const;
-  /// See shared_memory_hooks.
+  /// See shared_memory_part.
   void gather();
   void save(file_writer& to);
   void load(file_reader& from);
@@ -282,7 +282,7 @@ void fail_shared_memory();
 /// See rank_memory. Whether or not this rank has used shared memory.
 bool takes_part_in_shared_barrier(const piece* p);
 pages::barrier_attendance attendance_at_shared_barrier();
-/// See shared_memory_hooks.
+/// See shared_memory_part.
 const char* unsaved_shared_memory();
 void gather_shared_memory();
 void save_shared_memory(file_writer& to);

@@ -19,7 +19,7 @@
 #include "message/dispatcher.hpp"
 #include "message/dispatcher_state.hpp"
 #include "migrate/piece_message.hpp"
-#include "rpc/rpc.hpp"
+#include "rpc/scopes.hpp"
 #include "shared/pages/page_message.hpp"
 #include "sojourn/detail/running.hpp"
 

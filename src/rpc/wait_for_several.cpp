@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One wait for several results: for all of them, or for the first, which may have a time limit. A
-// ticket of this rank stands for the wait; the tickets of the results name it, and it wakes the
-// fiber. The tickets of the results hold no address of the fiber, which may move meanwhile.
+// One wait for several results (detail/ticket.hpp): for all of them, or for the first, which may
+// have a time limit. A ticket of this rank stands for the wait; the tickets of the results name it,
+// and it wakes the fiber. The tickets of the results hold no address of the fiber, which may move
+// meanwhile.
 #include <cstdint>
 
 #include "base/check.hpp"

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finish scopes: termination by weight. The rank that opened a scope, its home, mints weight; every
+// request and every migrating piece takes some along; a rank gives back what it holds when the last
+// computation of the scope on it has ended. The scope is over when all weight is back and nothing
+// of it runs at home. That costs a message for each rank and burst of calls, not an acknowledgement
+// for each call. (Mattern, Algorithms for distributed termination detection, 1987, credit
+// recovery.)
+#pragma once
+
+#include "sojourn/detail/ticket.hpp"
+
+namespace sojourn::detail {
+
+/// Registers the handlers of finish scopes. Before any message arrives.
+void attach_scopes();
+/// True when `ticket` is that of an open finish whose home is this rank.
+bool is_finish(ticket_id ticket);
+/// True when a finish scope has computations or a part of its weight on this rank.
+bool finish_is_open();
+/// The ticket of the finish scope that a piece refers to; 0 for none.
+ticket_id finish_of(const void* scope);
+/// A rank has ended: the finishes of this rank that have sent something anywhere fail with
+/// rank_lost.
+void fail_finishes(int rank);
+
+}  // namespace sojourn::detail
