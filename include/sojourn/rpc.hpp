@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "sojourn/detail/bundle.hpp"
-#include "sojourn/detail/wire.hpp"
+#include "sojourn/detail/request.hpp"
 #include "sojourn/future.hpp"
 #include "sojourn/rank.hpp"
 
@@ -55,18 +55,9 @@ struct checked_call {
       is_captureless<F> && arguments_fit && std::is_invocable_v<F, A...> && result_fits;
   static constexpr bool is_plain_call = (travels<A> && ...);
 
+  using request = request_of<function_target<F, result>, A...>;
   static ticket_id send(rank_t rank, F fn, bool answered, A&... arguments) {
-    travelling_callable<F> callable(fn);
-    if constexpr (is_plain_call) {
-      using plain_call = callable_request<F, result, A...>;
-      using payload = typename plain_call::payload_type;
-      return send_request<plain_call, payload>(rank, answered, [&](void* room) {
-        ::new (room) payload{callable, {std::move(arguments)...}};
-      });
-    } else {
-      return send_marshalled_request<marshalled_call<F, result, A...>>(
-          rank, callable, answered, [] { return ticket_id{0}; }, arguments...);
-    }
+    return request::send(request_way{rank, answered}, travelling_callable<F>(fn), arguments...);
   }
 };
 

@@ -24,7 +24,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "sojourn/detail/wire.hpp"
+#include "sojourn/detail/request.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/global_ptr.hpp"
 #include "sojourn/inline_string.hpp"
@@ -181,61 +181,29 @@ void thread_ends();
 /// it, and the thread checks where it is when it runs again.
 void migrate_self_by_switch(int to);
 
-template <class F, class... A>
-struct thread_request {
-  struct payload_type {
-    thread_options options;  // First: keep_thread looks at it.
-    travelling_callable<F> fn;
-    std::tuple<A...> arguments;
-  };
-
-  static void handle(request& message) {
-    if (message.bytes < sizeof(payload_type)) [[unlikely]]
-      return refuse_request(message, sizeof(payload_type));
-    if (threads_wait_to_start && keep_thread(message)) return;
-    room<payload_type> payload;
-    std::memcpy(static_cast<void*>(&payload.value), message.payload, sizeof(payload_type));
-    ticket_id result = message.ticket;
-    thread_taken(message);
-    thread_begins(result, payload.value.options);
-    send_outcome<void>(
-        result, [&] { std::apply(payload.value.fn.get(), std::move(payload.value.arguments)); });
-    thread_ends();
-  }
-
-  inline static const std::uint16_t handler =
-      register_request_handler(&handle, true, nullptr, sizeof(payload_type));
-};
-
-/// The same with arguments that are marshalled. The thread's oldest frames own them, so it stays on
-/// its rank.
-template <class F, class... A>
-struct marshalled_thread {
+/// The body of a thread. Where its arguments own memory, its oldest frames do, so it stays on its
+/// rank: it is pinned, and keep_thread leaves it.
+template <class F>
+struct thread_target {
   struct head {
-    thread_options options;  // First, and pinned: keep_thread leaves it.
-    travelling_callable<F> fn;
+    thread_options options;  // First: keep_thread looks at it.
+    [[no_unique_address]] travelling_callable<F> fn;
   };
-  static constexpr std::size_t head_room = (sizeof(head) + 15) / 16 * 16;
-  inline static receive_buffers buffers;
+  using result = void;
+  static constexpr bool may_migrate = true;
+  static constexpr bool never_waits = false;
+  static constexpr bool is_registered = true;
+  static constexpr bool may_be_kept = true;
+  static const char* name() { return callable_name<F>(); }
+  static bool keeps(request& message) { return threads_wait_to_start && keep_thread(message); }
+  static void take(request& message) { thread_taken(message); }
 
-  static void handle(request& message) {
-    if (message.bytes < head_room + header_room) [[unlikely]]
-      return refuse_request(message, head_room + header_room);
-    room<head> how;
-    std::memcpy(static_cast<void*>(&how.value), message.payload, sizeof(head));
-    ticket_id result = message.ticket;
-    incoming_values<A...> in(message.payload + head_room, message.bytes - head_room, message.source,
-                             &buffers);
-    thread_taken(message);
-    if (in.abandoned()) [[unlikely]]
-      return send_result(result, nullptr, 0);
-    thread_begins(result, how.value.options);
-    send_outcome<void>(result, [&] { std::apply(how.value.fn.get(), std::move(in.get())); });
+  template <class Arguments>
+  static void run(head& how, ticket_id thread, Arguments& arguments) {
+    thread_begins(thread, how.options);
+    send_outcome<void>(thread, [&] { std::apply(how.fn.get(), std::move(arguments.get())); });
     thread_ends();
   }
-
-  static constexpr bool never_waits = false;
-  inline static const std::uint16_t handler = register_request_handler(&handle, true);
 };
 
 template <class F, class... A>
@@ -254,7 +222,6 @@ struct checked_thread {
       std::is_invocable_v<F, A...>,
       "sojourn: the arguments of this thread do not fit the function, which must take that many "
       "parameters, by value or const&");
-  static constexpr bool is_plain_thread = (travels<A> && ...);
 };
 
 /// The default options. A separate type, so that they are built in the message.
@@ -262,26 +229,38 @@ struct usual_options {
   operator thread_options() const { return {}; }
 };
 
+/// The way of a message that starts a thread.
+struct thread_way : request_way {
+  outgoing begin(std::size_t bytes) const {
+    outgoing out = request_way::begin(bytes);
+    out.ticket = thread_open(to);
+    return out;
+  }
+};
+
+/// Becomes a thread_target<F>::head.
+template <class F, class Options, bool MayMove>
+struct head_of_thread {
+  const Options& options;
+  F fn;
+
+  explicit operator typename thread_target<F>::head() const {
+    if constexpr (MayMove) {
+      return {static_cast<thread_options>(options), travelling_callable<F>(fn)};
+    } else {
+      thread_options pinned = options;
+      pinned.pinned = true;
+      return {pinned, travelling_callable<F>(fn)};
+    }
+  }
+};
+
 template <class Options, class F, class... A>
 thread start_thread(rank_t rank, const Options& options, F fn, A... arguments) {
   check_arguments(rank, arguments...);
-  if constexpr (checked_thread<F, A...>::is_plain_thread) {
-    using start = thread_request<F, A...>;
-    using payload = typename start::payload_type;
-    outgoing out = begin_request(rank, sizeof(payload), false);
-    out.ticket = thread_open(rank);
-    ::new (static_cast<void*>(out.payload)) payload{static_cast<thread_options>(options),
-                                                    travelling_callable<F>(fn),
-                                                    {std::move(arguments)...}};
-    commit_request(rank, start::handler, out.ticket);
-    return thread::of_id(out.ticket);
-  } else {
-    using start = marshalled_thread<F, A...>;
-    typename start::head head{options, travelling_callable<F>(fn)};
-    head.options.pinned = true;
-    return thread::of_id(send_marshalled_request<start>(
-        rank, head, false, [rank] { return thread_open(rank); }, arguments...));
-  }
+  using start = request_of<thread_target<F>, A...>;
+  const head_of_thread<F, Options, start::is_plain> head{options, fn};
+  return thread::of_id(start::send(thread_way{{rank, false}}, head, arguments...));
 }
 
 }  // namespace detail

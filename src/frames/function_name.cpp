@@ -63,9 +63,9 @@ std::string function_name(std::uint64_t code) {
 std::string callable_in(const std::string& function) {
   // run_threads() starts threads of its own, which call the program's.
   for (std::string_view owner :
-       {"sojourn::detail::thread_request<sojourn::shared::run_threads<",
-        "sojourn::detail::thread_request<", "sojourn::detail::callable_request<",
-        "sojourn::detail::method_request<", "sojourn::run<"}) {
+       {"sojourn::detail::thread_target<sojourn::shared::run_threads<",
+        "sojourn::detail::thread_target<", "sojourn::detail::function_target<",
+        "sojourn::detail::method_target<", "sojourn::run<"}) {
     std::size_t at = function.find(owner);
     if (at == std::string::npos) continue;
     std::size_t first = at + owner.size();

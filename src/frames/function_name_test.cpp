@@ -8,14 +8,22 @@ namespace {
 using sojourn::detail::callable_in;
 
 TEST(function_name, a_function_of_the_runtime_tells_which_callable_it_was_instantiated_for) {
-  EXPECT_EQ(callable_in("sojourn::detail::thread_request<main::{lambda(int)#1}, int>::run(void*)"),
-            "main::{lambda(int)#1}");
+  EXPECT_EQ(
+      callable_in(
+          "sojourn::detail::request_of<sojourn::detail::thread_target<main::{lambda(int)#1}>, "
+          "int>::handle(sojourn::detail::request&)"),
+      "main::{lambda(int)#1}");
   EXPECT_EQ(callable_in("int sojourn::run<main::{lambda()#1}>(int, char**, main::{lambda()#1})"),
             "main::{lambda()#1}");
-  EXPECT_EQ(callable_in("sojourn::detail::method_request<(long (cell::*)(long))&cell::add, cell, "
-                        "long>::handle(sojourn::detail::arrival&)"),
-            "cell::add");
-  EXPECT_EQ(callable_in("sojourn::detail::callable_request<void (*)(int), int>::handle()"), "");
+  EXPECT_EQ(
+      callable_in("sojourn::detail::method_target<(long (cell::*)(long))&cell::add, cell, cell, "
+                  "long, false>::run()"),
+      "cell::add");
+  EXPECT_EQ(
+      callable_in(
+          "sojourn::detail::request_of<sojourn::detail::function_target<void (*)(int), void>, "
+          "int>::handle()"),
+      "");
   EXPECT_EQ(callable_in("sojourn::detail::wait_in(sojourn::detail::waiters&)"), "");
   EXPECT_EQ(callable_in("tree::walk(int)"), "");
 }

@@ -9,6 +9,7 @@
 #include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/errors.hpp"
+#include "sojourn/rpc.hpp"
 
 namespace {
 

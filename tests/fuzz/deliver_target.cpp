@@ -46,18 +46,18 @@ long sum(long a, long b) {
   return static_cast<long>(static_cast<unsigned long>(a) + static_cast<unsigned long>(b));
 }
 const auto add = [](long a, long b) { return sum(a, b); };
-using plain_call = callable_request<decltype(add), long, long, long>;
+using plain_call = request_of<function_target<decltype(add), long>, long, long>;
 [[maybe_unused]] const auto join = [](std::string text, std::vector<int> numbers) {
   return static_cast<long>(text.size() + numbers.size());
 };
-using long_call = marshalled_call<decltype(join), long, std::string, std::vector<int>>;
+using long_call = request_of<function_target<decltype(join), long>, std::string, std::vector<int>>;
 const auto body = [](long) {};
-using start = thread_request<decltype(body), long>;
+using start = request_of<thread_target<decltype(body)>, long>;
 struct counter {
   long value = 0;
   long add(long n) { return value += n; }
 };
-using method_call = detail::method<&counter::add>::request<counter>;
+using method_call = detail::method<&counter::add>::request<counter, false>;
 
 // Numbers that programs stumble over, and addresses of each part of the region and of none.
 std::uint64_t odd_number(std::mt19937_64& random) {
@@ -169,7 +169,7 @@ message some_call(std::mt19937_64& random) {
     }
     case 2: {
       message m = begun(start::handler, thread_open(0));
-      put(m, start::payload_type{{}, travelling_callable<decltype(body)>(body), {1L}});
+      put(m, start::payload_type{{{}, travelling_callable<decltype(body)>(body)}, {1L}});
       return m;
     }
     case 3: {
@@ -262,7 +262,7 @@ message some_runtime_message(std::mt19937_64& random) {
     case kind::entry_told:
       return of_words(k, 0, {12345, 0});
     case kind::threads_handed: {
-      const start::payload_type payload{{}, travelling_callable<decltype(body)>(body), {1L}};
+      const start::payload_type payload{{{}, travelling_callable<decltype(body)>(body)}, {1L}};
       // As handed_thread: the thread, a scope with its weight, bytes and moves, source, handler and
       // whether there is a scope, and what load balance knows of it.
       message m = of_words(k, 0, {thread_open(0), 0, 0, sizeof payload});

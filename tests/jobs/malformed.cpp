@@ -23,8 +23,8 @@ long take(std::map<std::string, std::vector<std::string>> values, std::vector<do
   ++runs;
   return static_cast<long>(values.size() + numbers.size());
 }
-using call = marshalled_call<decltype(&take), long, std::map<std::string, std::vector<std::string>>,
-                             std::vector<double>>;
+using call = request_of<function_target<decltype(&take), long>,
+                        std::map<std::string, std::vector<std::string>>, std::vector<double>>;
 
 struct plain {
   long a[4];
@@ -33,7 +33,7 @@ long take_plain(plain p) {
   ++runs;
   return p.a[3];
 }
-using plain_call = callable_request<decltype(&take_plain), long, plain>;
+using plain_call = request_of<function_target<decltype(&take_plain), long>, plain>;
 
 struct counter {
   long value = 0;
@@ -114,13 +114,13 @@ void mutated_messages_are_refused_or_are_values() {
 
 void an_object_outside_of_the_heap_is_refused() {
   int to = next_rank();
-  using add = detail::method<&counter::add>::request<counter>;
+  using add = detail::method<&counter::add>::request<counter, false>;
   add::payload_type payload{reinterpret_cast<counter*>(&runs), {1L}};
   std::vector<std::byte> bytes(sizeof payload);
   std::memcpy(bytes.data(), static_cast<const void*>(&payload), sizeof payload);
   CHECK_THROWS(malformed_message, send(to, add::handler, bytes).get());
 
-  using append = detail::method<&counter::append>::marshalled<counter, false>;
+  using append = detail::method<&counter::append>::request<counter, false>;
   std::string text = "text";
   std::vector<std::byte> message(append::head_room + header_room + measure(text).whole);
   append::head head{&runs};
@@ -161,7 +161,7 @@ class noted_end final : public kept_values {
 
 void a_refused_call_does_not_need_its_values_any_more() {
   int to = next_rank();
-  using append = detail::method<&counter::append>::marshalled<counter, false>;
+  using append = detail::method<&counter::append>::request<counter, false>;
   bool ended = false;
   std::vector<std::byte> message(append::head_room + kept_header_room + 16);
   append::head head{&runs};

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <tuple>
 
-#include "sojourn/detail/wire.hpp"
+#include "sojourn/detail/request.hpp"
 
 namespace sojourn::detail {
 
@@ -55,10 +55,11 @@ std::byte* room_in_new_run(int to, const bundled_function& called);
 /// Calls with longer payloads are sent alone.
 inline constexpr std::size_t bundled_bytes_max = 512;
 
-/// callable_request (wire.hpp) for calls in bundles.
+/// request_of (request.hpp) for calls in bundles.
 template <class F, class R, class... A>
 struct bundled_call {
-  using payload_type = typename callable_request<F, R, A...>::payload_type;
+  using alone = request_of<function_target<F, R>, A...>;
+  using payload_type = typename alone::payload_type;
   static constexpr std::uint32_t stride = (sizeof(payload_type) + 7) / 8 * 8;
   static constexpr bool fits = stride <= bundled_bytes_max && alignof(payload_type) <= 8;
 
@@ -121,10 +122,7 @@ struct bundled_call {
   [[gnu::noinline]] static void add_to_new_run_or_send(int to, travelling_callable<F> callable,
                                                        B... arguments) {
     if (add_to_new_run(to, callable, arguments...)) return;
-    using alone = callable_request<F, R, A...>;
-    send_request<alone, payload_type>(to, false, [&](void* room) {
-      ::new (room) payload_type{callable, {std::move(arguments)...}};
-    });
+    (void)alone::send(request_way{to, false}, callable, arguments...);
   }
 
   inline static const bundled_function called{&run_all, stride};
@@ -152,7 +150,7 @@ struct bundled_call {
       // Before the call: if it blocks, whoever takes over begins after this payload.
       opened.next = next += stride;
       const promise lives;
-      std::apply(payload.value.fn.get(), std::move(payload.value.arguments));
+      std::apply(payload.value.what.get(), std::move(payload.value.arguments));
       if (opened.reader != mine) return;
     }
   }
@@ -174,7 +172,7 @@ struct bundled_call {
       room<payload_type> payload;
       std::memcpy(static_cast<void*>(&payload.value), run.next, sizeof(payload_type));
       run.next += stride;
-      std::apply(payload.value.fn.get().fn, std::move(payload.value.arguments));
+      std::apply(payload.value.what.get().fn, std::move(payload.value.arguments));
     }
   }
 };

@@ -11,7 +11,7 @@
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/access.hpp"
 #include "sojourn/detail/forked.hpp"
-#include "sojourn/detail/wire.hpp"
+#include "sojourn/detail/request.hpp"
 #include "sojourn/future.hpp"
 #include "sojourn/via.hpp"
 
@@ -55,26 +55,23 @@ struct method {
                 "that is not volatile and has no & or &&");
 };
 
-#define SOJOURN_METHOD(QUALIFIERS, IS_CONST)                                                     \
-  template <class C, class R, class... P, bool NoExcept,                                         \
-            R (C::*Method)(P...) QUALIFIERS noexcept(NoExcept)>                                  \
-  struct method<Method> {                                                                        \
-    using object = C;                                                                            \
-    using result = R;                                                                            \
-    using arguments = std::tuple<travelling_parameter<P>...>;                                    \
-    static constexpr bool is_const = IS_CONST;                                                   \
-    static constexpr std::size_t arity = sizeof...(P);                                           \
-    static constexpr bool parameters_travel =                                                    \
-        ((parameter_travels<P> && marshals<travelling_parameter<P>>) && ...);                    \
-    static constexpr bool has_plain_arguments = (travels<travelling_parameter<P>> && ...);       \
-    /* The frames of an access own nothing, so that they may migrate. */                         \
-    static constexpr bool is_plain_access = has_plain_arguments && travels<R>;                   \
-    template <class T>                                                                           \
-    using request = method_request<Method, T, C, R, travelling_parameter<P>...>;                 \
-    template <class T>                                                                           \
-    using checked_request = checked_method_request<Method, T, C, R, travelling_parameter<P>...>; \
-    template <class T, bool Checked>                                                             \
-    using marshalled = marshalled_method<Checked, Method, T, C, R, travelling_parameter<P>...>;  \
+#define SOJOURN_METHOD(QUALIFIERS, IS_CONST)                                               \
+  template <class C, class R, class... P, bool NoExcept,                                   \
+            R (C::*Method)(P...) QUALIFIERS noexcept(NoExcept)>                            \
+  struct method<Method> {                                                                  \
+    using object = C;                                                                      \
+    using result = R;                                                                      \
+    using arguments = std::tuple<travelling_parameter<P>...>;                              \
+    static constexpr bool is_const = IS_CONST;                                             \
+    static constexpr std::size_t arity = sizeof...(P);                                     \
+    static constexpr bool parameters_travel =                                              \
+        ((parameter_travels<P> && marshals<travelling_parameter<P>>) && ...);              \
+    static constexpr bool has_plain_arguments = (travels<travelling_parameter<P>> && ...); \
+    /* The frames of an access own nothing, so that they may migrate. */                   \
+    static constexpr bool is_plain_access = has_plain_arguments && travels<R>;             \
+    template <class T, bool Checked>                                                       \
+    using request =                                                                        \
+        request_of<method_target<Method, T, C, R, Checked>, travelling_parameter<P>...>;   \
   }
 SOJOURN_METHOD(, false);
 SOJOURN_METHOD(const, true);
@@ -85,7 +82,6 @@ struct checked_method {
   using traits = method<Method>;
   using result = typename traits::result;
   using arguments = typename traits::arguments;
-  using request = typename traits::template request<T>;
 
   static_assert(std::is_base_of_v<typename traits::object, std::remove_const_t<T>>,
                 "sojourn: this is not a method of the object that the global_ptr points to");
@@ -139,14 +135,7 @@ struct checked_method {
     ++counts.calls_remote;
     if (checked()) [[unlikely]]
       return send_checked(owner, address, site, a);
-    if constexpr (traits::has_plain_arguments) {
-      using payload = typename request::payload_type;
-      return send_request<request, payload>(
-          owner, true, [&](void* room) { ::new (room) payload{object_at(address), std::move(a)}; });
-    } else {
-      return send_marshalled_tuple<typename traits::template marshalled<T, false>>(
-          owner, {untyped_at(address)}, true, a);
-    }
+    return send_as<false>(owner, {untyped_at(address)}, a);
   }
 
   /// Runs the method under a fork mark: the caller goes on when the method blocks.
@@ -167,16 +156,13 @@ struct checked_method {
   [[gnu::noinline]] static ticket_id send_checked(int owner, std::uint64_t address, code_site site,
                                                   arguments& a) {
     std::apply([&](const auto&... b) { check_arguments(owner, b...); }, a);
-    if constexpr (traits::has_plain_arguments) {
-      using checked_request = typename traits::template checked_request<T>;
-      using payload = typename checked_request::payload_type;
-      return send_request<checked_request, payload>(owner, true, [&](void* room) {
-        ::new (room) payload{site, object_at(address), std::move(a)};
-      });
-    } else {
-      return send_marshalled_tuple<typename traits::template marshalled<T, true>>(
-          owner, {untyped_at(address), site}, true, a);
-    }
+    return send_as<true>(owner, {untyped_at(address), site}, a);
+  }
+
+  template <bool Checked>
+  [[gnu::always_inline]] static ticket_id send_as(int owner, const method_head<Checked>& head,
+                                                  arguments& a) {
+    return traits::template request<T, Checked>::send_tuple(request_way{owner, true}, head, a);
   }
 
   [[gnu::always_inline]] static inline void check(std::uint64_t address, code_site site) {

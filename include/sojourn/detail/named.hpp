@@ -18,9 +18,9 @@
 
 #include "sojourn/detail/checked.hpp"
 #include "sojourn/detail/method.hpp"
+#include "sojourn/detail/request.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/type_text.hpp"
-#include "sojourn/detail/wire.hpp"
 #include "sojourn/travels.hpp"
 
 namespace sojourn::detail {
@@ -217,75 +217,55 @@ struct named {
   }
 };
 
-/// The arguments of a call as they lie in its message.
-template <class... A>
-struct function_arguments {
-  std::tuple<A...> values;
-};
-template <class T, class... A>
-struct method_arguments {
-  T* object;
-  std::tuple<A...> values;
-};
-template <class Named, class = typename Named::arguments>
-struct message_of;
-template <class Named, class... A>
-struct message_of<Named, std::tuple<A...>> {
-  using type =
-      std::conditional_t<Named::signature::is_method,
-                         method_arguments<typename Named::object, A...>, function_arguments<A...>>;
-};
-
-/// What the message has in front of arguments that own memory; message_of is for the others.
+/// What the message has in front of the arguments.
 template <class Named>
 using named_head =
     std::conditional_t<Named::signature::is_method, method_head<false>, travelling_nothing>;
+/// A call by name as its caller sends it. Its handler is found by the entry in front of it.
+template <class Named>
+struct named_target : consumed_target {
+  using head = named_head<Named>;
+  using result = typename Named::result;
+  static constexpr bool is_registered = false;
+  static const char* name() { return Named::method_text(); }
+};
+template <class Target, class Arguments>
+struct request_with;
+template <class Target, class... A>
+struct request_with<Target, std::tuple<A...>> {
+  using type = request_of<Target, A...>;
+};
+template <class Target, class Named>
+using named_request = typename request_with<Target, typename Named::arguments>::type;
+
+template <class Named>
+struct named_way {
+  int to;
+  bool answered;
+
+  outgoing begin(std::size_t bytes) const { return begin_named(Named::stub, to, bytes, answered); }
+  void commit(const outgoing& out, std::uint16_t) const {
+    commit_named(to, Named::signature::is_method, out.ticket);
+  }
+};
 
 template <class Named>
 inline constexpr bool knows_its_values =
-    Named::values == 0 ||
-    std::size_t{Named::values} - 1 == marshalled_request<named_head<Named>>::head_room / 16;
+    Named::values == 0 || std::size_t{Named::values} - 1 == (sizeof(named_head<Named>) > 1 ? 1 : 0);
 
 /// The caller's end: sends a call; returns the ticket of its answer, or 0.
 template <class Named, class... First>
 ticket_id send_named(int to, bool answered, typename Named::arguments values, First... first) {
-  if constexpr (Named::signature::has_plain_arguments) {
-    using message = typename message_of<Named>::type;
-    outgoing out = begin_named(Named::stub, to, sizeof(message), answered);
-    if constexpr (alignof(message) <= 16) {
-      ::new (static_cast<void*>(out.payload)) message{first..., std::move(values)};
-    } else {
-      message m{first..., std::move(values)};
-      std::memcpy(out.payload, static_cast<const void*>(&m), sizeof m);
-    }
-    commit_named(to, Named::signature::is_method, out.ticket);
-    return out.ticket;
-  } else {
-    static_assert(knows_its_values<Named>);
-    const named_head<Named> head{const_cast<void*>(static_cast<const void*>(first))...};
-    return std::apply(
-        [&](auto&... value) {
-          return send_marshalled(
-              marshalled_request<named_head<Named>>::head_room,
-              [&](std::size_t bytes) {
-                outgoing out = begin_named(Named::stub, to, bytes, answered);
-                if constexpr (sizeof...(First) != 0) std::memcpy(out.payload, &head, sizeof head);
-                return out;
-              },
-              [&](const outgoing& out, bool) {
-                commit_named(to, Named::signature::is_method, out.ticket);
-              },
-              value...);
-        },
-        values);
-  }
+  static_assert(knows_its_values<Named>);
+  const named_head<Named> head{const_cast<void*>(static_cast<const void*>(first))...};
+  return named_request<named_target<Named>, Named>::send_tuple(named_way<Named>{to, answered}, head,
+                                                               values);
 }
 
 /// The callee's end, for one implementation.
 template <class Named, class Implementation>
 struct exported {
   using result = typename Named::result;
-  using message = typename message_of<Named>::type;
 
   static Implementation implementation_of(const export_entry& entry) {
     room<Implementation> copy;
@@ -293,59 +273,38 @@ struct exported {
     return copy.value;
   }
 
+  /// Frames of its run() may migrate, unless they hold an object (for a method) or own memory.
+  struct target : named_target<Named> {
+    Implementation implementation;
+    int source;
+
+    template <class Arguments>
+    void run([[maybe_unused]] named_head<Named>& to, ticket_id answer, Arguments& arguments) const {
+      [[maybe_unused]] std::conditional_t<Named::signature::has_plain_arguments, nothing,
+                                          stays_here> stays;
+      if constexpr (Named::signature::is_method) {
+        auto& object = *static_cast<typename Named::object*>(to.object);
+        check_object(object, source);
+        carry_out(implementation, answer, arguments, object);
+      } else {
+        carry_out(implementation, answer, arguments);
+      }
+    }
+  };
+
   /// `bytes`: the part of `m` after its header.
   static void run(const export_entry& entry, request& m, const std::byte* bytes) {
-    if constexpr (Named::signature::has_plain_arguments) {
-      room<message> arguments;
-      std::memcpy(static_cast<void*>(&arguments.value), bytes, sizeof(message));
-      Implementation implementation = implementation_of(entry);
-      ticket_id answer = m.ticket;
-      [[maybe_unused]] int source = m.source;
-      m.consume();
-      const auto values = [&]() -> auto& { return arguments.value.values; };
-      const auto reads = [] { return true; };
-      if constexpr (Named::signature::is_method) {
-        check_object(*arguments.value.object, source);
-        carry_out(implementation, answer, reads, values, *arguments.value.object);
-      } else {
-        carry_out(implementation, answer, reads, values);
-      }
-    } else {
-      request rest = m;
-      rest.payload = bytes;
-      rest.bytes = static_cast<std::uint32_t>(m.bytes - (bytes - m.payload));
-      read_and_run(std::type_identity<typename Named::arguments>{}, entry, rest);
-    }
+    request rest = m;
+    rest.payload = bytes;
+    rest.bytes = static_cast<std::uint32_t>(m.bytes - (bytes - m.payload));
+    named_request<target, Named>::read(rest, target{{}, implementation_of(entry), m.source});
   }
 
-  template <class... A>
-  static void read_and_run(std::type_identity<std::tuple<A...>>, const export_entry& entry,
-                           request& m) {
-    using head = named_head<Named>;
-    using reading = marshalled_request<head, A...>;
-    Implementation implementation = implementation_of(entry);
-    [[maybe_unused]] int source = m.source;
-    reading::handle(m, Named::method_text(),
-                    [&](head& to, typename reading::values& in, ticket_id answer, auto reads) {
-                      stays_here stays;
-                      const auto values = [&]() -> auto& { return in.get(); };
-                      if constexpr (Named::signature::is_method) {
-                        auto& object = *static_cast<typename Named::object*>(to.object);
-                        check_object(object, source);
-                        carry_out(implementation, answer, reads, values, object);
-                      } else {
-                        carry_out(implementation, answer, reads, values);
-                      }
-                    });
-  }
-
-  /// `values()` returns the arguments, which are used while what reads() returns lives. Frames of
-  /// this function may migrate, unless they hold an object (for a method) or own memory.
-  template <class Reads, class Values, class... Object>
-  static void carry_out(Implementation implementation, ticket_id answer, Reads reads, Values values,
+  template <class Arguments, class... Object>
+  static void carry_out(Implementation implementation, ticket_id answer, Arguments& arguments,
                         Object&... object) noexcept {
     run_call<result>(answer, [&]() -> result {
-      [[maybe_unused]] auto reading = reads();
+      [[maybe_unused]] const typename Arguments::reading reading(&arguments);
       return std::apply(
           [&](auto&... a) -> result {
             if constexpr (sizeof...(Object) != 0) {
@@ -356,7 +315,7 @@ struct exported {
               return implementation(std::move(a)...);
             }
           },
-          values());
+          arguments.get());
     });
   }
 
@@ -387,11 +346,7 @@ struct exported {
     entry.key = Named::key;
     entry.run = run;
     entry.stub = &Named::stub;
-    if constexpr (Named::signature::has_plain_arguments) {
-      entry.argument_bytes = sizeof(message);
-    } else {
-      entry.argument_bytes = marshalled_request<named_head<Named>>::head_room + header_room;
-    }
+    entry.argument_bytes = named_request<named_target<Named>, Named>::least();
     entry.is_method = Named::signature::is_method;
     if constexpr (Named::signature::is_method) {
       entry.call_here = pointer_to_call_here(std::type_identity<typename Named::arguments>{});

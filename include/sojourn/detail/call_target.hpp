@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a request calls: a function or a method. (thread.hpp has threads, named.hpp what is exported
+// by name.) A target says
+//
+//   head          what the message holds in front of the arguments
+//   result        what the call returns
+//   may_migrate   the frames of its handler may leave their rank, if no argument owns memory
+//   never_waits   the handler needs no stack of its own
+//   name()        the compiler's name for what is called
+//   is_registered its handler has a number, which messages name
+//   may_be_kept   its messages may be kept for later (register_request_handler)
+//   keeps(message)  the message is kept now: it is consumed, and there is nothing to do
+//   take(message)   frees the message, or what was kept of it
+//   run(head, answer, arguments)   calls it, and sends the outcome to the ticket `answer`.
+//                 `arguments` (request.hpp) are there while a `reading` of them lives.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "sojourn/detail/activation.hpp"
+#include "sojourn/detail/checked.hpp"
+#include "sojourn/detail/owner.hpp"
+#include "sojourn/detail/result.hpp"
+#include "sojourn/detail/thrown.hpp"
+#include "sojourn/detail/wire.hpp"
+#include "sojourn/monitor.hpp"
+#include "sojourn/nonblocking.hpp"
+
+namespace sojourn::detail {
+
+/// A callable without captures in the form in which it travels: nothing, or the index of a
+/// function.
+template <class F, bool IsPointer = is_function_pointer<F>>
+struct travelling_callable {
+  explicit travelling_callable(F) {}
+  F get() const {
+    static_assert(std::is_empty_v<F>);
+    alignas(F) unsigned char storage[sizeof(F)] = {};
+    return *reinterpret_cast<F*>(storage);
+  }
+};
+template <class F>
+struct travelling_callable<F, true> {
+  explicit travelling_callable(F fn) : index(function_index(reinterpret_cast<void (*)()>(fn))) {}
+  F get() const { return reinterpret_cast<F>(function_at(index)); }
+  std::uint32_t index;
+};
+template <class F>
+struct travelling_callable<nonblocking<F>, false> : travelling_callable<F> {
+  explicit travelling_callable(const nonblocking<F>& fn) : travelling_callable<F>(fn.fn) {}
+  nonblocking<F> get() const { return nonblocking<F>(travelling_callable<F>::get()); }
+};
+
+/// Runs `call` and sends its outcome; when nobody waits for it, only an exception is handed on.
+template <class R, class Call>
+void run_call(ticket_id answer, Call&& call) noexcept {
+  if (answer != 0) {
+    send_outcome<R>(answer, call);
+    return;
+  }
+  std::exception_ptr failure;
+  try {
+    call();
+    return;
+  } catch (const thrown_past&) {
+    failure = caught_past();
+  } catch (...) {
+    failure = caught_past();
+  }
+  one_way_failed(failure);
+}
+
+/// A target whose messages are not kept.
+struct consumed_target {
+  static constexpr bool is_registered = true;
+  static constexpr bool may_be_kept = false;
+  static constexpr bool keeps(request&) { return false; }
+  static void take(request& message) { message.consume(); }
+};
+
+template <class F>
+const char* callable_name() {
+  return __PRETTY_FUNCTION__;
+}
+
+template <class F, class R>
+struct function_target : consumed_target {
+  using head = travelling_callable<F>;
+  using result = R;
+  static constexpr bool may_migrate = true;
+  static constexpr bool never_waits = is_nonblocking<F>;
+  static const char* name() { return callable_name<F>(); }
+
+  template <class Arguments>
+  static void run(head& fn, ticket_id answer, Arguments& arguments) {
+    run_call<R>(answer, [&]() -> R {
+      [[maybe_unused]] const typename Arguments::reading reading(&arguments);
+      return std::apply(fn.get(), std::move(arguments.get()));
+    });
+  }
+};
+
+/// Calls `Method` on an object of this rank; C is the class that declares it.
+template <auto Method, class T, class C, class R, class... A>
+[[gnu::always_inline]] inline R call_method(T* object, std::tuple<A...>& arguments) {
+  std::conditional_t<std::is_const_v<T>, const C, C>* as_declared = object;
+  return in_turn(*object, [&]() -> R {
+    [[maybe_unused]] const promise_if<nonblocking_method<Method>> promise;
+    return std::apply([&](A&... a) -> R { return (as_declared->*Method)(std::move(a)...); },
+                      arguments);
+  });
+}
+
+template <auto Method>
+const char* method_name() {
+  return __PRETTY_FUNCTION__;
+}
+
+/// Refuses a call of an object that is not in this rank's heap.
+[[noreturn]] void refuse_object(std::uint64_t address);
+template <class T>
+[[gnu::always_inline]] inline T* object_here(T* object) {
+  auto address = reinterpret_cast<std::uint64_t>(object);
+  if (!is_here(address)) [[unlikely]]
+    refuse_object(address);
+  return object;
+}
+
+/// The object whose method is called. In checked mode its rank checks the object first, and can
+/// tell who asked.
+template <bool Checked>
+struct method_head {
+  void* object;
+};
+template <>
+struct method_head<true> {
+  void* object;
+  code_site site;
+};
+
+/// A method of an object of the receiving rank. The handler's frames hold `this`, so they stay.
+template <auto Method, class T, class C, class R, bool Checked>
+struct method_target : consumed_target {
+  using head = method_head<Checked>;
+  using result = R;
+  static constexpr bool may_migrate = false;
+  /// A call may have to wait for its turn (monitor), whatever the method promises.
+  static constexpr bool never_waits = nonblocking_method<Method> && !std::is_base_of_v<monitor, T>;
+  static const char* name() { return method_name<Method>(); }
+
+  template <class Arguments>
+  static void run(head& to, ticket_id answer, Arguments& arguments) {
+    T* const object = static_cast<T*>(to.object);
+    if constexpr (Checked)
+      check_access(reinterpret_cast<std::uint64_t>(object), kind_of_object<T>(), name(), to.site);
+    send_outcome<R>(answer, [&]() -> R {
+      [[maybe_unused]] const typename Arguments::reading reading(&arguments);
+      if constexpr (!Checked) object_here(object);
+      return call_method<Method, T, C, R>(object, arguments.get());
+    });
+  }
+};
+
+}  // namespace sojourn::detail
