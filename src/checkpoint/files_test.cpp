@@ -43,7 +43,7 @@ class checkpoint_files : public testing::Test {
 
 TEST_F(checkpoint_files, a_set_is_replaced_in_one_step_and_read_back) {
   EXPECT_EQ(generation_at(path), 0u);
-  for (std::uint64_t generation : {1, 2}) {
+  for (std::uint64_t generation : {1u, 2u}) {
     checkpoint_set set;
     set.ranks = 3;
     set.generation = generation;

@@ -22,7 +22,7 @@ struct boundary {
   /// Its address, which identifies it; of two marks of a stack, the higher is the older. 0: no
   /// mark.
   std::uint64_t at = 0;
-  std::uint64_t end = 0;  ///< One past the younger frames.
+  std::uint64_t end = 0;  ///< One past the younger frames; equals `at` for a mark in the tables.
   mark_kind kind = mark_kind::activation;
   mark* open = nullptr;  ///< In the older frame; null when the mark is only in the tables.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the dispatcher share: its state, and what each rank knows of every other. For
-// outbound.cpp, inbound.cpp, loop.cpp and losses.cpp alone.
+// What the files of the dispatcher share: its state, and what each rank knows of every other. Only
+// the sources of this floor include this header.
 #pragma once
 
 #include <atomic>

@@ -93,11 +93,11 @@ class transport {
   virtual bool has_room(int to, message_class kind, std::size_t bytes) const = 0;
 
   /// Calls deliver(message, context) for the messages that have arrived, until `deliver` says to
-  /// stop: at most `most` of each class from each rank in turn, all replies first (so that a
-  /// barrier is left before what others send after it arrives). Where `deliver` stopped, the next
-  /// poll begins with the next rank. When `most` polls one after the other stopped at a reply, the
-  /// next one takes requests first: replies that never cease hold them up no longer. `deliver`
-  /// consumes the message before it returns. Returns how many were delivered.
+  /// stop: at most `most` of each class from each rank in turn, all replies first, so that a
+  /// rank mostly leaves a barrier before it sees what others send after it. Where `deliver`
+  /// stopped, the next poll begins with the next rank. When `most` polls one after the other
+  /// stopped at a reply, the next one takes requests first: replies that never cease hold them up
+  /// no longer. `deliver` consumes the message before it returns. Returns how many were delivered.
   virtual int poll(bool (*deliver)(arrival&, void*), void* context, int most) = 0;
   /// As poll, for replies alone, or for those alone that are for the handler `only`, which pass
   /// over the others: these are delivered by the next poll. Any stack.

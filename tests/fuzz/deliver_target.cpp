@@ -174,7 +174,7 @@ message some_call(std::mt19937_64& random) {
     }
     case 3: {
       message m = begun(method_call::handler, named.ticket);
-      put(m, method_call::payload_type{reinterpret_cast<counter*>(named.object), {1L}});
+      put(m, method_call::payload_type{{named.object}, {1L}});
       return m;
     }
     case 4: {

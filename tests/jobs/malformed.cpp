@@ -115,7 +115,7 @@ void mutated_messages_are_refused_or_are_values() {
 void an_object_outside_of_the_heap_is_refused() {
   int to = next_rank();
   using add = detail::method<&counter::add>::request<counter, false>;
-  add::payload_type payload{reinterpret_cast<counter*>(&runs), {1L}};
+  add::payload_type payload{{&runs}, {1L}};
   std::vector<std::byte> bytes(sizeof payload);
   std::memcpy(bytes.data(), static_cast<const void*>(&payload), sizeof payload);
   CHECK_THROWS(malformed_message, send(to, add::handler, bytes).get());

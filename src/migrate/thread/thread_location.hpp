@@ -5,10 +5,12 @@
 // thread_asks.cpp act upon them.
 //
 //   rank that asks ──▶ rank where it last found the base ──▶ home ──▶ rank where the base should be
-//                                                             ▲                │ is not there
-//                                                             ├── question ────┘ (the request
-//                                                             is kept) └─▶ stale: not on its way;
-//                                                             home again
+//                                                             ▲                │ it is not there:
+//                                                             the │                │ request is
+//                                                             kept ├── question ────┘ │ └── the
+//                                                             request again, where home
+//                                                                 answers that the base is not on
+//                                                                 its way there (stale)
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 // computes. What takes longer is answered twice: first, that the home knows of it.
 //
 // Ordering: who releases tells the home the notices that it lacks before the question, and the home
-// tells whoever acquires those that this rank lacks before the answer (class news; nothing where
+// tells whoever acquires, before the answer, those that the asker lacks (class news; nothing where
 // nothing is new). So the home has met what everybody released there. A lock's manager need not,
 // since its token has been with the releaser. Here the value is at home, so notices from the
 // releaser itself would have to be asked for: a hop more for each atomic, and each waking. What it
