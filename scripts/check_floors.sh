@@ -13,7 +13,8 @@
 #      alone. Nothing in src/ includes the umbrella <sojourn/sojourn.hpp>.
 #   3. Public headers include the standard library, the system and other public headers only.
 #   4. apps, bench and tools use public headers only, and not <sojourn/detail/…>.
-#   5. src/shared/pages, the rules of shared memory, includes src/base and itself only: it runs without a runtime.
+#   5. src/shared/pages, the rules of shared memory, includes src/base, itself and
+#      its counters only: it runs without a runtime.
 #   6. Inside a floor, neither modules nor folders include each other in a circle; x.hpp and x.cpp are the module x.
 #      (A folder and one in it may.)
 # Unit tests (*_test.cpp) may include whatever they test against.
@@ -73,12 +74,13 @@ function check_include(path, quoted,    to, own) {
       if (own in exists && "src/" path != own)
         complain("must include its own header \"" substr(own, 5) "\" first")
     }
-    if (to == "" && quoted && path !~ /\// && path !~ /^sojourn\//)
+    if (quoted && path !~ /^sojourn\// && (to == "" || path ~ /^\./))
       complain("write \"" path "\" with its floor, as \"" from "/…/" path "\"")
+    if (file ~ /^src\/shared\/pages\// && to != "base" && path !~ /^shared\/pages\// && quoted &&
+        path != "sojourn/shared_counters.hpp")
+      complain("includes \"" path "\": src/shared/pages stands on src/base alone")
     if (to == "" || !(from in level)) return
     if (to != from) edge[from " " to]++
-    if (file ~ /^src\/shared\/pages\// && to != "base" && path !~ /^shared\/pages\//)
-      complain("includes \"" path "\": src/shared/pages stands on src/base alone")
     if (to == from && ("src/" path) in exists) {
       note_arrow(module_of(substr(file, 5)), module_of(path))
       note_folders(folder_of(substr(file, 5)), folder_of(path))

@@ -109,6 +109,16 @@ fresh
 mkdir -p src/shared/pages
 echo '#include "fiber/fiber.hpp"' >src/shared/pages/rules.hpp
 expect 1 'src/shared/pages stands on src/base alone'
+for path in shared/memory.hpp ../memory.hpp sojourn/rank.hpp; do
+  fresh
+  mkdir -p src/shared/pages
+  echo '#include <cstdint>' >src/shared/memory.hpp
+  echo "#include \"$path\"" >src/shared/pages/rules.hpp
+  expect 1 "src/shared/pages/rules.hpp:1: includes \"$path\": src/shared/pages stands on src/base alone"
+done
+fresh
+echo '#include "../base/clock.hpp"' >>src/base/clock.cpp
+expect 1 'write "../base/clock.hpp" with its floor'
 
 if [ "$failures" -ne 0 ]; then
   echo "$failures checks failed"

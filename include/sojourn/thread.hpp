@@ -201,7 +201,10 @@ struct thread_target {
   template <class Arguments>
   static void run(head& how, ticket_id thread, Arguments& arguments) {
     thread_begins(thread, how.options);
-    send_outcome<void>(thread, [&] { std::apply(how.fn.get(), std::move(arguments.get())); });
+    send_outcome<void>(thread, [&] {
+      [[maybe_unused]] const typename Arguments::reading reading(&arguments);
+      std::apply(how.fn.get(), std::move(arguments.get()));
+    });
     thread_ends();
   }
 };
@@ -222,6 +225,7 @@ struct checked_thread {
       std::is_invocable_v<F, A...>,
       "sojourn: the arguments of this thread do not fit the function, which must take that many "
       "parameters, by value or const&");
+  using request = request_of<thread_target<F>, A...>;
 };
 
 /// The default options. A separate type, so that they are built in the message.
@@ -258,7 +262,7 @@ struct head_of_thread {
 template <class Options, class F, class... A>
 thread start_thread(rank_t rank, const Options& options, F fn, A... arguments) {
   check_arguments(rank, arguments...);
-  using start = request_of<thread_target<F>, A...>;
+  using start = typename checked_thread<F, A...>::request;
   const head_of_thread<F, Options, start::is_plain> head{options, fn};
   return thread::of_id(start::send(thread_way{{rank, false}}, head, arguments...));
 }

@@ -31,7 +31,23 @@ constexpr std::uint64_t everywhere = ~std::uint64_t{0};
 
 void* at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
-[[gnu::noinline]] void get_image(piece* p, std::size_t bytes) {
+/// Moves the bytes of `p` below `until` from their place to the image.
+void evict(piece* p, std::uint64_t until) {
+  if (p->hi == everywhere) return;
+  until = std::min(until, p->hi);
+  if (p->in_place_from >= until) return;
+  SOJOURN_CHECK(slots[p->slot].being_read == 0,
+                "frames are about to be overwritten that another rank reads");
+  make_room_for_image(p);
+  copy_frames(p->image + (p->in_place_from - p->sp), at(p->in_place_from),
+              until - p->in_place_from);
+  p->in_place_from = until;
+  ++counts.images_out;
+}
+
+}  // namespace
+
+void get_image(piece* p, std::size_t bytes) {
   check_is_on_its_stack(p);
   std::free(p->image);
   // A little more than needed, for the next use of the descriptor. But there are very many pieces
@@ -43,27 +59,6 @@ void* at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
     throw std::bad_alloc();
   }
 }
-
-inline void ensure_image(piece* p) {
-  if (p->image_capacity < p->bytes()) [[unlikely]]
-    get_image(p, p->bytes());
-}
-
-/// Moves the bytes of `p` below `until` from their place to the image.
-void evict(piece* p, std::uint64_t until) {
-  if (p->hi == everywhere) return;
-  until = std::min(until, p->hi);
-  if (p->in_place_from >= until) return;
-  SOJOURN_CHECK(slots[p->slot].being_read == 0,
-                "frames are about to be overwritten that another rank reads");
-  ensure_image(p);
-  copy_frames(p->image + (p->in_place_from - p->sp), at(p->in_place_from),
-              until - p->in_place_from);
-  p->in_place_from = until;
-  ++counts.images_out;
-}
-
-}  // namespace
 
 namespace {
 
@@ -257,13 +252,11 @@ void place_with_images(piece* p) {
 }
 
 void make_image(piece* p) {
-  ensure_image(p);
+  make_room_for_image(p);
   copy_frames(p->image, at(p->sp), p->bytes());
   p->in_place_from = p->hi;
   ++counts.images_out;
 }
-
-void make_room_for_image(piece* p) { ensure_image(p); }
 
 void clear_slot(std::uint32_t index, std::uint64_t hi) {
   slots.check(index);
@@ -293,7 +286,7 @@ std::byte* room_for(piece* p) {
     add_in_place(p);
     return reinterpret_cast<std::byte*>(p->sp);
   }
-  ensure_image(p);
+  make_room_for_image(p);
   p->in_place_from = p->hi;
   return p->image;
 }

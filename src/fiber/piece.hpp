@@ -176,11 +176,16 @@ inline void place(piece* p) {
   }
   place_with_images(p);
 }
+/// Gives `p` memory for an image of so many bytes. Throws std::bad_alloc.
+void get_image(piece* p, std::size_t bytes);
 /// Makes an image of a piece that is wholly in place but in no slot's list. May be called on any
 /// stack.
 void make_image(piece* p);
 /// Has `p` own room for an image of all its bytes.
-void make_room_for_image(piece* p);
+inline void make_room_for_image(piece* p) {
+  if (p->image_capacity < p->bytes()) [[unlikely]]
+    get_image(p, p->bytes());
+}
 /// Makes images of everything in place below `hi` in a slot.
 void clear_slot(std::uint32_t slot, std::uint64_t hi);
 /// Copies the bytes of `p`, wherever they are, to `to`.

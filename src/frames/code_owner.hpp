@@ -7,9 +7,10 @@
 #include <cstdint>
 #include <string_view>
 
-/// Marks a function of the runtime that calls the program and does nothing afterwards but end. It
-/// must be a plain function of a source file. The compiler makes no copy of it, which would lie
-/// elsewhere.
+/// Marks a function of the runtime that calls the program. While the program runs it must be ready
+/// for all that a page fault in the program may do, such as answering other ranks: it keeps nothing
+/// in hand that this would change. It must be a plain function of a source file. The compiler makes
+/// no copy of it, which would lie elsewhere.
 #if defined(__clang__)
 #define SOJOURN_CALLS_PROGRAM __attribute__((noinline, section("sojourn_calls_program")))
 #else

@@ -74,9 +74,9 @@ TEST(code_owner, templates_of_sojourn_with_local_types_of_sojourn_are_the_runtim
 TEST(code_owner, templates_of_sojourn_with_types_of_the_program_may_hold_its_functions) {
   for (const char* symbol :
        {"_ZN7sojourn3runIZ4mainEUlvE_EEiiPPcT_", "_ZN7sojourn10checkpointI4rootEEvRKT_",
-        "_ZN7sojourn6detail16callable_requestIPFvvEvJEE6handleERNS0_7requestE",
-        "_ZN7sojourn6detail14thread_requestIPFvN12_GLOBAL__N_14rootElEJS3_lEE6handleERNS0_"
-        "7requestE"})
+        "_ZN7sojourn6detail10request_ofINS0_13thread_targetIPFvvEEEJEE6handleERNS0_7requestE",
+        "_ZN7sojourn6detail10request_ofINS0_13thread_targetIPFvNS_10global_ptrIN7threads5board"
+        "EEEEEEJS6_EE6handleERNS0_7requestE"})
     EXPECT_EQ(owner_of_symbol(symbol), code_owner::runtime_for_program) << symbol;
 }
 

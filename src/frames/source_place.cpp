@@ -16,7 +16,8 @@ namespace {
 /// Of the innermost function there that is the program's own; "" when no line is known.
 std::string line_at(std::uint64_t code) {
   for (const source_frame& f : describe_address("/proc/self/exe", code))
-    if (f.line != 0 && owner_of_name(f.function) == code_owner::program && !is_runtime_file(f.file))
+    if (f.line != 0 && owner_of_name(f.function) == code_owner::program &&
+        !(f.inlined && is_runtime_file(f.file)))
       return format("%s:%d", f.file.substr(f.file.find_last_of('/') + 1).c_str(), f.line);
   return "";
 }

@@ -26,7 +26,8 @@ static_assert(std::size(saved_registers) <= std::size(frame{}.saved));
 
 /// Frames from the first that begins in [from, hi) to the one that ends at or above `hi`. (Younger
 /// ones are the walker's.)
-std::vector<frame> collect(std::uint64_t from, std::uint64_t hi, std::size_t most) {
+[[gnu::always_inline]] inline std::vector<frame> collect(std::uint64_t from, std::uint64_t hi,
+                                                         std::size_t most) {
   std::vector<frame> frames;
   walk_frames({}, [&](const walked_frame& walked) {
     if (frames.empty() && (walked.low < from || walked.low >= hi)) return true;

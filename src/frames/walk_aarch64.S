@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
-   Starting an unwinder on a stack that does not run; see call_below_x86_64.S. */
+   Starting an unwinder on a stack that does not run; see walk_x86_64.S. */
 
     .text
 

@@ -33,12 +33,26 @@ bool is_plumbing(const std::string& function) {
 
 /// True for what a failing program calls between the failure and its end.
 bool is_way_out(const std::string& function) {
-  for (const char* name :
-       {"sojourn::detail::die(", "sojourn::detail::check_failed(", "on_terminate",
-        "__cxxabiv1::__terminate", "std::terminate", "__cxa_throw", "__cxa_rethrow",
-        "__gxx_personality_v0", "__cxa_call_terminate", "_Unwind_", "std::rethrow_exception",
-        "note_early_exit", "sojourn::detail::type_of_thrown_past::__do_catch", "note_passing",
-        "get_adjusted_ptr", "child_throws", "sojourn_child_personality", "std::__throw_"}) {
+  for (const char* name : {"sojourn::detail::die(",
+                           "sojourn::detail::check_failed(",
+                           "on_terminate",
+                           "__cxxabiv1::__terminate",
+                           "std::terminate",
+                           "__cxa_throw",
+                           "__cxa_rethrow",
+                           "__gxx_personality_v0",
+                           "__cxa_call_terminate",
+                           "_Unwind_",
+                           "std::rethrow_exception",
+                           "note_early_exit",
+                           "sojourn::detail::type_of_thrown_past::__do_catch",
+                           "note_passing",
+                           "get_adjusted_ptr",
+                           "child_throws",
+                           "sojourn_child_personality",
+                           "std::__throw_",
+                           "sojourn::detail::walk_frames",
+                           "on_frame"}) {
     if (function.rfind(name, 0) == 0 ||
         function.rfind(std::string("sojourn::detail::(anonymous namespace)::") + name, 0) == 0) {
       return true;

@@ -47,7 +47,7 @@ struct bundle {
 extern bundle* bundles;
 /// How many of them hold calls.
 extern std::size_t bundles_waiting;
-/// The number of the handler that runs bundles.
+/// The number of the handler that runs bundles. Written once, before main.
 extern std::uint16_t bundle_handler;
 
 /// Bytes that the bundle for `to` needs in a message; 0 when it is empty.

@@ -81,7 +81,7 @@ void make_room(bundle& b) {
 }
 
 void handle_bundle(request& message);
-const bool has_number = [] {
+const bool is_registered = [] {
   bundle_handler = register_request_handler(handle_bundle, false);
   return true;
 }();

@@ -17,7 +17,8 @@ struct base_hooks {
   void (*arrives)(piece* p, int from, bool was_announced) = [](piece*, int, bool) {};
 };
 
-/// Each member is filled in once, by the floor or folder that it belongs to, before main begins.
+/// Each member is filled in once, by the floor or folder that it belongs to, while the rank comes
+/// to life.
 struct migrate_hooks {
   base_hooks base;
   /// Frames are about to leave a rank that shares memory. (shared)

@@ -13,7 +13,7 @@
 
 namespace sojourn::detail {
 
-migrate_hooks on_migrate;
+constinit migrate_hooks on_migrate;
 
 namespace {
 

@@ -11,8 +11,11 @@
 //   may_be_kept   its messages may be kept for later (register_request_handler)
 //   keeps(message)  the message is kept now: it is consumed, and there is nothing to do
 //   take(message)   frees the message, or what was kept of it
-//   run(head, answer, arguments)   calls it, and sends the outcome to the ticket `answer`.
-//                 `arguments` (request.hpp) are there while a `reading` of them lives.
+//   run(head, answer, arguments)   calls it, and sends the outcome to the ticket `answer`. While it
+//                 uses the `arguments` (request.hpp), and no longer, a `reading` of them must live:
+//                 its end frees a message that is read in place.
+//
+// A target without a number (is_registered) is only sent, or only read: it needs what serves that.
 #pragma once
 
 #include <cstddef>
@@ -155,12 +158,14 @@ struct method_target : consumed_target {
 
   template <class Arguments>
   static void run(head& to, ticket_id answer, Arguments& arguments) {
-    T* const object = static_cast<T*>(to.object);
-    if constexpr (Checked)
-      check_access(reinterpret_cast<std::uint64_t>(object), kind_of_object<T>(), name(), to.site);
     send_outcome<R>(answer, [&]() -> R {
       [[maybe_unused]] const typename Arguments::reading reading(&arguments);
-      if constexpr (!Checked) object_here(object);
+      T* const object = static_cast<T*>(to.object);
+      if constexpr (Checked) {
+        check_access(reinterpret_cast<std::uint64_t>(object), kind_of_object<T>(), name(), to.site);
+      } else {
+        object_here(object);
+      }
       return call_method<Method, T, C, R>(object, arguments.get());
     });
   }

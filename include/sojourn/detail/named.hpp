@@ -251,7 +251,8 @@ struct named_way {
 
 template <class Named>
 inline constexpr bool knows_its_values =
-    Named::values == 0 || std::size_t{Named::values} - 1 == (sizeof(named_head<Named>) > 1 ? 1 : 0);
+    Named::values == 0 ||
+    std::size_t{Named::values} - 1 == named_request<named_target<Named>, Named>::head_room / 16;
 
 /// The caller's end: sends a call; returns the ticket of its answer, or 0.
 template <class Named, class... First>

@@ -51,6 +51,7 @@ void one_way_failed(const std::exception_ptr& failure);
 
 /// Refuses a message that is shorter than what it must hold: tells both ends. Consumes the message.
 void refuse_request(request& message, std::size_t needed);
+
 /// Why a handler must not wait.
 enum class promise_of_handler : std::uint8_t {
   view,        ///< It reads its arguments in a message that it has not consumed.

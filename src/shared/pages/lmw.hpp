@@ -14,13 +14,12 @@
 //     barrier                  no change found for several closes, or a notice comes
 //
 //   closed -> exclusive    at a barrier: this rank alone has stored to the page since the last one
-//   exclusive -> closed    the page is served, or a notice comes; left open if it is still stored
-//   to closed -> guessed      another page is opened, and both were stored to together before
+//   exclusive -> closed    the page is served, or a notice comes (open, if it is stored to still)
+//   closed -> guessed      another page is opened, and both were stored to together before
 //   guessed -> open        the close finds a change; without one, guessed -> closed after some time
 //   open -> sticking_for_pin -> open    while the page is pinned for stores
 //   untouched -> exclusive, closed      the page is used first, here or by another rank
-//   untouched -> none -> exclusive      home gives the page away to the first rank that stores to
-//   it
+//   untouched -> none -> exclusive      home gives the page away to a rank that stores to it first
 //
 //   none       no copy: the `keeper` is asked for the page
 //   closed     a copy to which nobody stores, perhaps with the twin of a closed interval whose diff
