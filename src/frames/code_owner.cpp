@@ -145,6 +145,11 @@ code_owner owner_of_symbol(std::string_view symbol) {
 }
 
 code_owner owner_of_name(std::string_view text) {
+  // A name of clang's that the library cannot demangle.
+  if (text.starts_with("_Z")) {
+    const code_owner owner = owner_of_symbol(text);
+    return owner == code_owner::runtime_for_program ? code_owner::runtime : owner;
+  }
   const std::string_view name = text.substr(name_begin(text));
   if (name.starts_with("sojourn::")) return code_owner::runtime;
   if (name.starts_with("std::") || name.starts_with("__gnu_cxx::"))

@@ -94,6 +94,10 @@ TEST(code_owner, a_symbol_and_its_name_as_written_say_the_same_of_all_functions_
   EXPECT_EQ(differ, 0u);
 }
 
+[[gnu::noinline]] std::uint64_t returns_to() {
+  return reinterpret_cast<std::uint64_t>(__builtin_return_address(0));
+}
+
 SOJOURN_CALLS_PROGRAM std::uint64_t call(std::uint64_t (*function)()) {
   const std::uint64_t result = function();
   asm volatile("");
@@ -101,8 +105,7 @@ SOJOURN_CALLS_PROGRAM std::uint64_t call(std::uint64_t (*function)()) {
 }
 
 TEST(code_owner, a_marked_function_is_known_by_its_address_whatever_its_name) {
-  const auto inside =
-      call([] { return reinterpret_cast<std::uint64_t>(__builtin_return_address(0)); });
+  const std::uint64_t inside = call(returns_to) - 1;
   EXPECT_EQ(owner_of_code(inside), code_owner::calls_program);
   EXPECT_NE(owner_of_code(reinterpret_cast<std::uint64_t>(&demangle)), code_owner::calls_program);
 }

@@ -228,13 +228,15 @@ void long_views_one_after_the_other_use_the_same_pages() {
     constexpr std::uint64_t page_bytes = 4096;
     for (const std::size_t bytes : {std::size_t{3} << 20, std::size_t{6} << 20}) {
       words w = words_of(bytes);
+      // The next one is written when the last one has been read: else it depends on how busy the
+      // cores are how many lie in memory at once, each in pages of its own.
       auto send = [&](std::uint64_t calls) {
         for (std::uint64_t i = 0; i < calls; ++i) {
           rpc_ff(
               1, [](view<std::uint64_t> v, std::size_t n) { CHECK(are_right(v, n)); }, view(w),
               bytes);
+          rpc(1, [] {}).get();
         }
-        rpc(1, [] {}).get();
       };
       constexpr std::uint64_t calls = 16;
       send(2 * calls);
