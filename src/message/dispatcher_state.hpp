@@ -47,31 +47,44 @@ struct late_reply {
   std::pmr::vector<std::byte> bytes;
   bool written = true;  ///< False between reserve_reply and commit_reply.
 };
-/// What this rank knows of another. Fibers read the lengths of the queues from counters: if they
-/// asked the queues, addresses of the queues' memory would remain on their stacks, and the scan
-/// would take them for pointers of the program.
+/// What this rank knows of another.
 struct peer {
-  // A bit of senders_waiting, which every call looks at anyhow: the rank runs another program, and
-  // refuses calls without a name.
-  static constexpr std::uint32_t of_other_program = 1u << 31;
-  // Another bit: a bundle of calls waits to go to the rank.
-  static constexpr std::uint32_t has_bundle = 1u << 30;
-  // Another bit: the rank has ended.
-  static constexpr std::uint32_t is_lost = 1u << 29;
-  // Another bit, of all peers: this rank has shared memory (share_memory).
-  static constexpr std::uint32_t shares_memory = 1u << 28;
-  static constexpr std::uint32_t number_of_senders = shares_memory - 1;
-  // The same in replies_waiting, for the same reason.
-  static constexpr std::uint32_t number_of_replies = shares_memory - 1;
+  /// What keeps a message to the rank from being written at once. Bits, because every call looks at
+  /// them, and looks at them alone: fibers do not ask the queues, whose addresses would stay on
+  /// their stacks, and the scan would take them for pointers of the program.
+  using obstacles = std::uint32_t;
+  static constexpr obstacles senders_wait = 1;   ///< `senders` is not empty.
+  static constexpr obstacles replies_wait = 2;   ///< `replies` is not empty.
+  static constexpr obstacles has_bundle = 4;     ///< A bundle of calls waits, and goes first.
+  static constexpr obstacles other_program = 8;  ///< The rank refuses calls without a name.
+  static constexpr obstacles is_lost = 16;       ///< The rank has ended.
+  /// Of all peers: this rank has shared memory, and on_dispatch.tell goes first.
+  static constexpr obstacles shares_memory = 32;
 
+  obstacles before_calls = 0;
+  obstacles before_replies = 0;
   std::uint32_t unanswered = 0;
-  std::uint32_t senders_waiting = 0;
-  std::uint32_t replies_waiting = 0;
   bool is_noted_lost = false;
   std::deque<pending_send> senders;  // wait for room
   std::deque<pending_send> callers;  // wait for answers to earlier calls
   // Not from malloc, for replies about shared memory: see take_replies_about_shared_memory().
   std::pmr::deque<late_reply> replies{runtime_resource()};
+
+  /// To be called when a queue has changed.
+  void note_senders() { note(before_calls, senders_wait, !senders.empty()); }
+  void note_replies() { note(before_replies, replies_wait, !replies.empty()); }
+
+ private:
+  static void note(obstacles& all, obstacles one, bool is_there) {
+    all = is_there ? all | one : all & ~one;
+  }
+};
+/// The request between begin_request and commit_request.
+struct half_written_request {
+  /// Only where something depends on it: in a finish scope, and when this rank has shared memory.
+  bool is_noted = false;
+  scope_ticket weight{};           ///< Of the finish scope.
+  std::byte* weight_at = nullptr;  ///< Where `weight` belongs; null outside of finish scopes.
 };
 /// Functions of other threads (posts.cpp); null in programs that never post.
 struct post_calls {
@@ -106,14 +119,11 @@ struct dispatcher_state {
   int first_lost = no_rank;
   unsigned rounds_with_sleepers = 0;
   bool sleepers_are_due = false;
-  // Between begin_request and commit_request: true of a message in a scope, and when this rank has
-  // shared memory.
-  bool commits_specially = false;
-  scope_ticket request_scope{};
-  std::byte* request_scope_at = nullptr;
+  half_written_request half_written;
   bool refuses_requests = false;  // a function runs that promised not to wait for room either
 };
 extern dispatcher_state dispatcher;
+inline peer& peer_of(int rank) { return dispatcher.peers[static_cast<std::size_t>(rank)]; }
 
 // ---- outbound.cpp -------------------------------------------------------------------------------
 
@@ -162,9 +172,7 @@ void note_losses();
 void meet_losses();
 
 /// is_lost() inline.
-inline bool has_ended(int rank) {
-  return (dispatcher.peers[static_cast<std::size_t>(rank)].senders_waiting & peer::is_lost) != 0;
-}
+inline bool has_ended(int rank) { return (peer_of(rank).before_calls & peer::is_lost) != 0; }
 
 // ---- all ----------------------------------------------------------------------------------------
 

@@ -14,15 +14,15 @@ namespace sojourn::detail {
 void note_losses() {
   dispatcher.losses_noted = dispatcher.losses->load();
   for (int rank = 0; rank < job.count; ++rank)
-    dispatcher.peers[static_cast<std::size_t>(rank)].is_noted_lost = near_ranks().lost(rank);
+    peer_of(rank).is_noted_lost = near_ranks().lost(rank);
 }
 
 void meet_losses() {
   dispatcher.losses_seen = dispatcher.losses_noted;
   for (int rank = 0; rank < job.count; ++rank) {
-    peer& p = dispatcher.peers[static_cast<std::size_t>(rank)];
+    peer& p = peer_of(rank);
     if (!p.is_noted_lost || has_ended(rank)) continue;
-    p.senders_waiting |= peer::is_lost;
+    p.before_calls |= peer::is_lost;
     if (dispatcher.first_lost == no_rank) dispatcher.first_lost = rank;
     // A woken fiber sees for itself that the rank is lost. Messages of the runtime go on waiting
     // for room.
@@ -34,11 +34,11 @@ void meet_losses() {
           continue;
         }
         --dispatcher.waiting_senders;
-        if (queue == &p.senders) --p.senders_waiting;
         s.go(s.context);
       }
       queue->swap(stay);
     }
+    p.note_senders();
     dispatcher.transport->lose(rank);
     on_dispatch.fail_waits(rank);
   }

@@ -32,9 +32,8 @@ constexpr std::uint32_t unanswered_max = 65536;
 /// What must arrive at a rank before the next message has been sent; false when there is no room
 /// for it.
 bool is_told(int to, message_class way) {
-  const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
-  return (p.senders_waiting & peer::shares_memory) == 0 || to == job.me ||
-         on_dispatch.tell(to, way);
+  const peer& p = peer_of(to);
+  return (p.before_calls & peer::shares_memory) == 0 || to == job.me || on_dispatch.tell(to, way);
 }
 
 bool has_room(int to, std::size_t bytes) {
@@ -47,12 +46,11 @@ bool can_run(const pending_send& s) { return s.go != wake_sender || !must_not_be
 
 /// True when the first sender that waits for room to `to` may go on.
 bool sender_may_go(int to) {
-  const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  const peer& p = peer_of(to);
   return !p.senders.empty() && has_room(to, p.senders.front().bytes) && can_run(p.senders.front());
 }
 bool bundle_may_go(int to) {
-  return (dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting & peer::has_bundle) != 0 &&
-         has_room(to, bundle_bytes(to));
+  return (peer_of(to).before_calls & peer::has_bundle) != 0 && has_room(to, bundle_bytes(to));
 }
 bool caller_may_go(const peer& p) {
   return !p.callers.empty() && p.unanswered < unanswered_max && can_run(p.callers.front());
@@ -61,8 +59,7 @@ bool caller_may_go(const peer& p) {
 /// Sends what was bundled for `to`, which goes before anything else that is sent there; false when
 /// there is no room for it.
 bool bundle_is_sent(int to) {
-  return (dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting & peer::has_bundle) == 0 ||
-         try_send_bundle(to);
+  return (peer_of(to).before_calls & peer::has_bundle) == 0 || try_send_bundle(to);
 }
 
 /// There is room, or credit, for what `s` sends. It takes that before the pieces that are ready
@@ -94,7 +91,7 @@ bool sender_can_go() {
 void wake_sender(void* sender) { make_ready(static_cast<piece*>(sender), resumed::here); }
 
 int send_late_replies(int to) {
-  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  peer& p = peer_of(to);
   int done = 0;
   for (; !p.replies.empty() && p.replies.front().written; ++done) {
     late_reply& r = p.replies.front();
@@ -104,7 +101,7 @@ int send_late_replies(int to) {
     dispatcher.transport->commit(to, message_class::reply, static_cast<std::uint16_t>(r.kind),
                                  r.flags, r.ticket);
     p.replies.pop_front();
-    --p.replies_waiting;
+    p.note_replies();
     --dispatcher.waiting_replies;
   }
   return done;
@@ -115,9 +112,11 @@ namespace {
 // How many senders to a rank go on before messages are read again.
 constexpr int senders_a_round = 32;
 
-void run_first(std::deque<pending_send>& queue) {
+/// Of p.senders or p.callers.
+void run_first(peer& p, std::deque<pending_send>& queue) {
   const pending_send s = queue.front();
   queue.pop_front();
+  p.note_senders();
   --dispatcher.waiting_senders;
   run_now(s);
 }
@@ -127,12 +126,11 @@ void run_first(std::deque<pending_send>& queue) {
 /// last: messages are read between those of fibers that send many, but not between those of fibers
 /// that send one each, such as handlers that pass a call on.
 int let_senders_go(int to) {
-  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  peer& p = peer_of(to);
   int went = 0;
   for (std::size_t left = p.senders.size(); left > 0 && went < senders_a_round; --left) {
     if (!sender_may_go(to) || !bundle_is_sent(to) || !sender_may_go(to)) break;
-    --p.senders_waiting;
-    run_first(p.senders);
+    run_first(p, p.senders);
     ++went;
     if (p.senders.size() >= left) break;
   }
@@ -144,10 +142,10 @@ int let_senders_go(int to) {
 int let_waiting_go() {
   int done = 0;
   for (int to = 0; to < job.count; ++to) {
-    peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+    peer& p = peer_of(to);
     done += send_late_replies(to);
     if (caller_may_go(p) && bundle_is_sent(to)) {
-      run_first(p.callers);
+      run_first(p, p.callers);
       ++done;
     }
     done += let_senders_go(to);
@@ -158,14 +156,14 @@ int let_waiting_go() {
 namespace {
 
 void queue_sender(int to, const pending_send& sender) {
-  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  peer& p = peer_of(to);
   if (sender.needs_credit && p.unanswered >= unanswered_max) {
     // These wait in a queue of their own, so that messages without an answer can pass them: the
     // answers that they wait for may depend on such a message.
     p.callers.push_back(sender);
   } else {
     p.senders.push_back(sender);
-    ++p.senders_waiting;
+    p.note_senders();
   }
   ++dispatcher.waiting_senders;
 }
@@ -202,17 +200,16 @@ template <bool SameProgram>
   if (has_ended(to)) throw_rank_lost(to, "a call");
   // Bundled calls, which this fiber may have made, go first. If there were any and nobody waits any
   // more, it is this fiber's turn.
-  const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
-  const bool shares = (p.senders_waiting & peer::shares_memory) != 0;
-  bool my_turn = (p.senders_waiting & (peer::has_bundle | peer::shares_memory)) != 0;
-  if ((p.senders_waiting & peer::has_bundle) != 0) send_bundle(to);
-  my_turn = my_turn && (p.senders_waiting & peer::number_of_senders) == 0;
+  const peer& p = peer_of(to);
+  const bool shares = (p.before_calls & peer::shares_memory) != 0;
+  bool my_turn = (p.before_calls & (peer::has_bundle | peer::shares_memory)) != 0;
+  if ((p.before_calls & peer::has_bundle) != 0) send_bundle(to);
+  my_turn = my_turn && (p.before_calls & peer::senders_wait) == 0;
   for (;; my_turn = true) {
-    if (my_turn &&
-        (!answered || dispatcher.peers[static_cast<std::size_t>(to)].unanswered < unanswered_max) &&
+    if (my_turn && (!answered || peer_of(to).unanswered < unanswered_max) &&
         is_told(to, message_class::request)) {
       if (std::byte* room = reserve_call(to, bytes)) {
-        dispatcher.commits_specially = shares;
+        dispatcher.half_written.is_noted = shares;
         return room;
       }
     }
@@ -224,11 +221,11 @@ template <bool SameProgram>
 /// SameProgram: only to ranks that run this program; else to any rank.
 template <bool SameProgram>
 [[gnu::always_inline]] inline outgoing begin_call(int to, std::size_t bytes, bool answered) {
-  constexpr std::uint32_t closed = SameProgram ? ~std::uint32_t{0} : ~peer::of_other_program;
-  const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+  constexpr peer::obstacles all = ~peer::obstacles{0};
+  constexpr peer::obstacles closed = SameProgram ? all : all & ~peer::other_program;
+  const peer& p = peer_of(to);
   std::byte* room = nullptr;
-  if ((p.senders_waiting & closed) == 0 && (!answered || p.unanswered < unanswered_max))
-      [[likely]] {
+  if ((p.before_calls & closed) == 0 && (!answered || p.unanswered < unanswered_max)) [[likely]] {
     room = reserve_call(to, bytes);
   }
   if (room == nullptr) [[unlikely]]
@@ -240,7 +237,7 @@ template <bool SameProgram>
   if (!answered) return {room, 0};
   // Looked up again: a fiber that has waited may go on in a job restored from a checkpoint, whose
   // tables lie elsewhere.
-  dispatcher.peers[static_cast<std::size_t>(to)].unanswered += to != job.me;  // none to itself
+  peer_of(to).unanswered += to != job.me;  // none to itself
   return {room, open_ticket(to)->id};
 }
 
@@ -250,9 +247,9 @@ template <bool SameProgram>
   const scope_ticket weight = on_dispatch.scopes.take(scope);
   const std::size_t before = (bytes + 7) / 8 * 8;
   const outgoing out = begin_call<SameProgram>(to, before + sizeof(scope_ticket), answered);
-  dispatcher.commits_specially = true;
-  dispatcher.request_scope = weight;
-  dispatcher.request_scope_at = static_cast<std::byte*>(out.payload) + before;
+  dispatcher.half_written.is_noted = true;
+  dispatcher.half_written.weight = weight;
+  dispatcher.half_written.weight_at = static_cast<std::byte*>(out.payload) + before;
   return out;
 }
 
@@ -282,7 +279,7 @@ void leave_job() {
 void close_to_other_programs() {
   for (int r = 0; r < job.count; ++r) {
     if (!runs_other_program(r)) continue;
-    dispatcher.peers[static_cast<std::size_t>(r)].senders_waiting |= peer::of_other_program;
+    peer_of(r).before_calls |= peer::other_program;
   }
 }
 
@@ -307,7 +304,7 @@ void count_message(runtime_message kind, std::size_t payload) {
 
 bool lend_reply(int to, runtime_message kind, ticket_id ticket, const transport::loan& payload) {
   // Whatever waits goes first, and so does what is told before a fiber goes on.
-  if (dispatcher.peers[static_cast<std::size_t>(to)].replies_waiting != 0 ||
+  if (peer_of(to).before_replies != 0 ||
       !dispatcher.transport->lend(to, message_class::reply, static_cast<std::uint16_t>(kind), 0,
                                   ticket, payload))
     return false;
@@ -318,21 +315,21 @@ bool lend_reply(int to, runtime_message kind, ticket_id ticket, const transport:
 void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket,
                 const void* bytes, std::size_t size) {
   count_reply(to, kind, size);
-  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
-  std::byte* room = p.replies_waiting == 0
+  peer& p = peer_of(to);
+  std::byte* room = p.before_replies == 0
                         ? dispatcher.transport->reserve(to, message_class::reply, size)
                         : nullptr;
   if (room == nullptr) [[unlikely]] {
     const auto* first = static_cast<const std::byte*>(bytes);
     std::vector<std::byte> copy;
-    if ((p.replies_waiting & peer::shares_memory) != 0) {
+    if ((p.before_replies & peer::shares_memory) != 0) {
       if (addresses.in_shared(reinterpret_cast<std::uint64_t>(bytes))) {
         // Loading may suspend: not while there is half a message.
         copy.assign(first, first + size);
         first = copy.data();
       }
       if (!is_no_acquire(kind)) (void)is_told(to, message_class::reply);
-      if ((p.replies_waiting & peer::number_of_replies) == 0)
+      if ((p.before_replies & peer::replies_wait) == 0)
         room = dispatcher.transport->reserve(to, message_class::reply, size);
     }
     if (room != nullptr) {
@@ -341,7 +338,7 @@ void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id tic
                                           static_cast<std::uint16_t>(kind), flags, ticket);
     }
     p.replies.push_back({kind, flags, ticket, {first, first + size, runtime_resource()}});
-    ++p.replies_waiting;
+    p.note_replies();
     ++dispatcher.waiting_replies;
     return;
   }
@@ -353,22 +350,21 @@ void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id tic
 std::byte* reserve_reply(int to, runtime_message kind, std::size_t size) {
   ++dispatcher.moved.sent;
   if (to != job.me) count_message(kind, size);
-  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
-  std::byte* room = (p.replies_waiting & peer::number_of_replies) == 0
+  peer& p = peer_of(to);
+  std::byte* room = (p.before_replies & peer::replies_wait) == 0
                         ? dispatcher.transport->reserve(to, message_class::reply, size)
                         : nullptr;
   if (room != nullptr) [[likely]]
     return room;
   p.replies.push_back({kind, 0, 0, std::pmr::vector<std::byte>(size, runtime_resource()), false});
-  ++p.replies_waiting;
+  p.note_replies();
   ++dispatcher.waiting_replies;
   return p.replies.back().bytes.data();
 }
 
 void commit_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket) {
-  peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
-  if ((p.replies_waiting & peer::number_of_replies) != 0 && !p.replies.back().written)
-      [[unlikely]] {
+  peer& p = peer_of(to);
+  if ((p.before_replies & peer::replies_wait) != 0 && !p.replies.back().written) [[unlikely]] {
     late_reply& late = p.replies.back();
     late.flags = flags;
     late.ticket = ticket;
@@ -380,8 +376,8 @@ void commit_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id t
 }
 
 std::byte* try_reserve_request(int to, std::size_t bytes) {
-  const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
-  if ((p.senders_waiting & peer::number_of_senders) != 0 || !bundle_is_sent(to)) return nullptr;
+  const peer& p = peer_of(to);
+  if ((p.before_calls & peer::senders_wait) != 0 || !bundle_is_sent(to)) return nullptr;
   return reserve_in_turn(to, bytes);
 }
 
@@ -411,12 +407,12 @@ std::byte* reserve_request(int to, std::size_t bytes) {
     // This fiber was woken in its turn: senders behind it in the queue do not matter.
     room = reserve_in_turn(to, bytes);
   }
-  dispatcher.commits_specially = shares_memory();
+  dispatcher.half_written.is_noted = shares_memory();
   return room;
 }
 
 ticket_id open_answer(int rank) {
-  dispatcher.peers[static_cast<std::size_t>(rank)].unanswered += rank != job.me;
+  peer_of(rank).unanswered += rank != job.me;
   return open_ticket(rank)->id;
 }
 
@@ -424,7 +420,7 @@ void wait_for_room(int to, std::size_t bytes) { suspend_for_room(to, bytes, fals
 
 void begin_to_hold_back(int to) {
   ++bundles_waiting;
-  dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting |= peer::has_bundle;
+  peer_of(to).before_calls |= peer::has_bundle;
   want_rounds(true);
 }
 
@@ -434,7 +430,7 @@ namespace {
 void empty(bundle& b, int to) {
   b.open->next = b.first;
   --bundles_waiting;
-  dispatcher.peers[static_cast<std::size_t>(to)].senders_waiting &= ~peer::has_bundle;
+  peer_of(to).before_calls &= ~peer::has_bundle;
   want_rounds(false);
   if (b.open->scope != nullptr) on_fiber.scope.left(b.open->scope);
 }
@@ -478,7 +474,7 @@ void send_bundle(int to) {
 void commit_message(int to, message_class kind, runtime_message handler, std::uint16_t flags,
                     ticket_id ticket) {
   ++dispatcher.moved.sent;
-  dispatcher.commits_specially = false;
+  dispatcher.half_written.is_noted = false;
   dispatcher.transport->commit(to, kind, static_cast<std::uint16_t>(handler), flags, ticket);
 }
 
@@ -513,12 +509,13 @@ outgoing begin_fixed_request(int to, std::size_t bytes, bool answered) {
 
 void commit_request(int to, std::uint16_t handler, ticket_id ticket) {
   std::uint16_t flags = 0;
-  if (dispatcher.commits_specially) [[unlikely]] {
-    dispatcher.commits_specially = false;
-    if (dispatcher.request_scope_at != nullptr) {
+  if (dispatcher.half_written.is_noted) [[unlikely]] {
+    dispatcher.half_written.is_noted = false;
+    if (dispatcher.half_written.weight_at != nullptr) {
       flags = flag_scope;
-      std::memcpy(dispatcher.request_scope_at, &dispatcher.request_scope, sizeof(scope_ticket));
-      dispatcher.request_scope_at = nullptr;
+      std::memcpy(dispatcher.half_written.weight_at, &dispatcher.half_written.weight,
+                  sizeof(scope_ticket));
+      dispatcher.half_written.weight_at = nullptr;
     }
   }
   ++dispatcher.moved.sent;
@@ -526,19 +523,13 @@ void commit_request(int to, std::uint16_t handler, ticket_id ticket) {
   dispatcher.transport->commit(to, message_class::request, handler, flags, ticket);
 }
 
-void answered_by(int rank) {
-  dispatcher.peers[static_cast<std::size_t>(rank)].unanswered -= rank != job.me;
-}
+void answered_by(int rank) { peer_of(rank).unanswered -= rank != job.me; }
 
-std::uint32_t unanswered_by(int rank) {
-  return dispatcher.peers[static_cast<std::size_t>(rank)].unanswered;
-}
-void restore_unanswered(int rank, std::uint32_t count) {
-  dispatcher.peers[static_cast<std::size_t>(rank)].unanswered = count;
-}
+std::uint32_t unanswered_by(int rank) { return peer_of(rank).unanswered; }
+void restore_unanswered(int rank, std::uint32_t count) { peer_of(rank).unanswered = count; }
 void wake_callers() {
   for (int to = 0; to < job.count; ++to) {
-    auto& callers = dispatcher.peers[static_cast<std::size_t>(to)].callers;
+    auto& callers = peer_of(to).callers;
     for (; !callers.empty(); callers.pop_front()) {
       --dispatcher.waiting_senders;
       callers.front().go(callers.front().context);
@@ -548,19 +539,19 @@ void wake_callers() {
 
 void share_memory() {
   for (int r = 0; r < job.count; ++r) {
-    peer& p = dispatcher.peers[static_cast<std::size_t>(r)];
-    p.senders_waiting |= peer::shares_memory;
-    p.replies_waiting |= peer::shares_memory;
+    peer& p = peer_of(r);
+    p.before_calls |= peer::shares_memory;
+    p.before_replies |= peer::shares_memory;
   }
   // Whoever is writing a message now touches shared memory for the first time: what he faults for
   // while he writes goes out before it.
   if (dispatcher.transport->is_reserved() || dispatcher.own.is_reserved())
-    dispatcher.commits_specially = true;
+    dispatcher.half_written.is_noted = true;
 }
 bool shares_memory() {
-  return dispatcher.ranks != 0 && (dispatcher.peers[0].senders_waiting & peer::shares_memory) != 0;
+  return dispatcher.ranks != 0 && (dispatcher.peers[0].before_calls & peer::shares_memory) != 0;
 }
-bool is_writing_message() { return dispatcher.commits_specially || bundles_waiting != 0; }
+bool is_writing_message() { return dispatcher.half_written.is_noted || bundles_waiting != 0; }
 
 void want_rounds(bool wanted) {
   // Counts as a sender that waits, so that one number says whether anything holds the rank up.
@@ -569,7 +560,7 @@ void want_rounds(bool wanted) {
 
 void each_waiting_sender(void (*visit)(const piece* waiter, int to, void* context), void* context) {
   for (int to = 0; to < job.count; ++to) {
-    const peer& p = dispatcher.peers[static_cast<std::size_t>(to)];
+    const peer& p = peer_of(to);
     for (const auto* queue : {&p.senders, &p.callers}) {
       for (const pending_send& s : *queue) visit(s.waiter, to, context);
     }
