@@ -112,7 +112,7 @@ void suspend_older(piece* p, const boundary& b, const handler_entry& entry, tick
       has_older = !each.knows_of_none();
     }
   }
-  if (p == spare_stacks.spare) become_fiber(p, handover.called_by);
+  if (p == spare_stacks.spare) become_fiber(p, handover.origin);
   running_fiber = nullptr;
   piece* younger = cut_running(p, b, outer, sp);
   sojourn_fork_links.youngest = std::exchange(link->outer, 0);
@@ -152,7 +152,7 @@ long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp
     act(p, reinterpret_cast<void*>(context));
     abandon_stack();
   }
-  if (p == spare_stacks.spare) become_fiber(p, handover.called_by);
+  if (p == spare_stacks.spare) become_fiber(p, handover.origin);
   running_fiber = nullptr;
   const std::uint64_t outer = is_by_reference(b.kind) ? each.end_of_next() : 0;
   const cut_of_child how = cut_after_walk(b, sp, forks_by_tables());
@@ -264,7 +264,7 @@ bool younger_may_go() {
 void go_on_without_younger(bool (*action)(piece* younger, void* context), void* context,
                            std::uint64_t sp) {
   piece* p = running_piece();
-  if (p == spare_stacks.spare) become_fiber(p, handover.called_by);
+  if (p == spare_stacks.spare) become_fiber(p, handover.origin);
   running_fiber = nullptr;
   const boundary b = boundary_of(running.youngest);
   const std::uint64_t outer = is_by_reference(b.kind) ? end_of_outer(boundaries(p, sp), b) : 0;

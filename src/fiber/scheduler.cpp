@@ -97,7 +97,7 @@ void record_suspension(piece* p) {
     if (spare_stacks.spare == nullptr) spare_stacks.spare = make_spare();
     return;
   }
-  if (p == spare_stacks.spare) become_fiber(p, handover.called_by);
+  if (p == spare_stacks.spare) become_fiber(p, handover.origin);
   record_suspension(p);
   action(p, handover.context);
 }
@@ -216,7 +216,7 @@ piece* suspend_running(std::uint64_t sp) {
     waits_outside_fiber();
   running_fiber = nullptr;
   handover.sp = reinterpret_cast<void*>(sp);
-  if (p == spare_stacks.spare) become_fiber(p, handover.called_by);
+  if (p == spare_stacks.spare) become_fiber(p, handover.origin);
   record_suspension(p);
   return p;
 }
@@ -323,7 +323,7 @@ SOJOURN_CALLS_PROGRAM void run_task(void* context) {
       continue;
     }
     void* scope = t->scope;
-    handover.called_by = no_rank;
+    handover.origin = {};
     const handler_end end = t->refers != nullptr ? run_by_reference(t)
                                                  : run_on_a_spare(run_task, t, true, scope, false);
     if (scope != nullptr && end == handler_end::returned) on_fiber.scope.left(scope);
@@ -333,7 +333,9 @@ SOJOURN_CALLS_PROGRAM void run_task(void* context) {
 
 }  // namespace
 
-handler_end run_handler(void (*fn)(void*), void* context, bool pinned, void* scope, bool goes_on) {
+handler_end run_handler(void (*fn)(void*), void* context, bool pinned, void* scope,
+                        call_origin origin, bool goes_on) {
+  handover.origin = origin;
   return run_on_a_spare(fn, context, pinned, scope, goes_on);
 }
 
@@ -373,7 +375,7 @@ void retire(piece* p) {
 }
 
 int called_by(const piece* p) {
-  return p == spare_stacks.spare ? handover.called_by : p->called_by;
+  return p == spare_stacks.spare ? handover.origin.rank : p->called_by;
 }
 
 namespace {

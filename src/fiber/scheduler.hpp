@@ -22,7 +22,7 @@ struct leaving {
   leave_action action = nullptr;  ///< Null when the stack has ended.
   void* context = nullptr;
   void* sp = nullptr;
-  int called_by = no_rank;          ///< Rank whose call the handler on the spare stack answers.
+  call_origin origin;               ///< Of the handler on the spare stack.
   std::uint64_t scheduler_low = 0;  ///< The scheduler's stack.
   std::uint64_t scheduler_high = 0;
 };
@@ -79,7 +79,7 @@ enum class handler_end : std::uint8_t { returned, fiber_waits, fiber_ended };
 /// Scheduler's stack only. `pinned`: its frames never leave this rank. `goes_on`: if the blocked
 /// fiber is already the next to run, resumes it immediately, once.
 handler_end run_handler(void (*fn)(void*), void* context, bool pinned, void* scope,
-                        bool goes_on = false);
+                        call_origin origin = {}, bool goes_on = false);
 
 /// Runs fn(context) as the rank's main fiber, until it first blocks or ends. Once.
 void run_main(void (*fn)(void*), void* context);

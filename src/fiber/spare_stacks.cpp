@@ -32,9 +32,11 @@ piece* another_spare() {
   return spare_stacks.spare = p;
 }
 
-void become_fiber(piece* p, int called_by) {
+void become_fiber(piece* p, const call_origin& origin) {
   spare_stacks.spare = nullptr;
-  p->called_by = called_by;
+  p->called_by = origin.rank;
+  // A fiber that a blocked handler has become is known by the ticket of its answer.
+  if (origin.rank != no_rank) p->result = origin.answer;
   ++spare_stacks.fibers_resident;
   ++counts.fibers_made;
   on_fiber.made(p);

@@ -33,9 +33,14 @@ piece* another_spare();
   return p;
 }
 
-/// The handler that runs on the spare, `p`, blocks: it is a fiber from now on. `called_by`: the
-/// rank whose call it answers, or no_rank.
-void become_fiber(piece* p, int called_by);
+/// Where the call comes from that a handler answers.
+struct call_origin {
+  int rank = no_rank;    ///< no_rank when a handler answers no call.
+  ticket_id answer = 0;  ///< The ticket of the result there; 0 when none is wanted.
+};
+
+/// The handler that runs on the spare, `p`, blocks: it is a fiber from now on.
+void become_fiber(piece* p, const call_origin& origin);
 
 /// Gives back the slot of a fiber that keeps it and has ended or left this rank.
 inline void release_stack(const piece* p) {

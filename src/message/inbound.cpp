@@ -57,10 +57,6 @@ SOJOURN_CALLS_PROGRAM void run_rest_of_bundle(void* context) {
   rest_of_bundle(static_cast<handler_call*>(context)->message);
 }
 
-// Where the answer of the handler that was entered last goes: a fiber that a blocked handler has
-// become is known by that ticket.
-ticket_id entered_for = 0;
-
 void consume_call(const arrival& a) {
   if (a.source == job.me) return dispatcher.own.consume();
   dispatcher.transport->consume(a);
@@ -97,8 +93,6 @@ void deliver_to_user(arrival& a) {
     return;
   }
   ++counts.handlers_run;
-  entered_for = a.ticket;
-  handover.called_by = a.source;
   const user_handler& handler = dispatcher.handlers[index];
   handler_call call{handler.run,
                     {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket, &a}};
@@ -114,11 +108,13 @@ void deliver_to_user(arrival& a) {
   }
   const bool bundled = is_bundle(handler.run);
   if (handler.promises != nullptr) begin_promise(promise_of_handler::nonblocking, handler.promises);
-  handler_end end = run_handler(run_user_handler, &call, !handler.may_migrate, scope, !bundled);
+  const call_origin origin{a.source, a.ticket};
+  handler_end end =
+      run_handler(run_user_handler, &call, !handler.may_migrate, scope, origin, !bundled);
   if (handler.promises != nullptr) end_promise();
   while (bundled && end == handler_end::fiber_waits) {
     if (scope != nullptr) on_fiber.scope.joined(scope);
-    end = run_handler(run_rest_of_bundle, &call, true, scope);
+    end = run_handler(run_rest_of_bundle, &call, true, scope, origin);
   }
   if (scope != nullptr && end == handler_end::returned) on_fiber.scope.left(scope);
 }
@@ -264,7 +260,6 @@ void attach_inbound() {
   on_fiber.made = [](piece* p) {
     if (promised != nullptr) [[unlikely]]
       promise_was_broken();
-    if (handover.called_by != no_rank) p->result = entered_for;
     if (p->is_thread_base()) on_fiber.thread.here(p);
   };
 }
@@ -282,10 +277,9 @@ bool starts_thread(std::uint16_t handler, std::size_t bytes) {
 
 void run_kept(std::uint16_t handler, const request& message, void* scope) {
   const user_handler& h = dispatcher.handlers[handler - first_user_handler];
-  entered_for = message.ticket;
-  handover.called_by = message.source;
   handler_call call{h.run, message};
-  const handler_end end = run_handler(run_user_handler, &call, !h.may_migrate, scope);
+  const handler_end end =
+      run_handler(run_user_handler, &call, !h.may_migrate, scope, {message.source, message.ticket});
   if (scope != nullptr && end == handler_end::returned) on_fiber.scope.left(scope);
 }
 
