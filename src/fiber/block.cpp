@@ -7,6 +7,7 @@
 #include "fiber/fork_handler.hpp"
 #include "fiber/fork_links.hpp"
 #include "fiber/language_locks.hpp"
+#include "fiber/rules.hpp"
 #include "fiber/spare_stacks.hpp"
 #include "fiber/stack_copy.hpp"
 #include "fiber/watched.hpp"
@@ -56,7 +57,7 @@ piece* cut_running(piece* p, const boundary& b, std::uint64_t outer, std::uint64
   younger->methods = method_depth();
   set_method_depth(methods_at(b));
   if (running.exceptions->caught != nullptr || running.exceptions->uncaught != 0) [[unlikely]] {
-    if (!broken.exceptions_per_piece) {
+    if (is_kept(rule::exceptions_per_piece)) {
       younger->exceptions = std::exchange(*running.exceptions, {});
     }
   }

@@ -6,6 +6,7 @@
 
 #include "fiber/hooks.hpp"
 #include "fiber/language_locks.hpp"
+#include "fiber/rules.hpp"
 #include "fiber/ticket_table.hpp"
 #include "fiber/watched.hpp"
 #include "sojourn/counters.hpp"
@@ -14,7 +15,7 @@ namespace sojourn::detail {
 
 namespace {
 
-/// Names a result by its mark's address, to show that this fails (broken_rules::ticket_per_cut).
+/// Names a result by its mark's address, to show that this fails (rule::ticket_per_cut).
 [[gnu::noinline]] ticket_id ticket_of_mark(const boundary& b) {
   static std::unordered_map<std::uint64_t, ticket_id> names;
   ticket_id& id = names[b.at];
@@ -66,7 +67,7 @@ piece* divide(piece* older, const boundary& b, std::uint64_t outer, std::uint64_
   younger->sp = younger->in_place_from = sp;
   younger->hi = b.end;
   younger->base = reinterpret_cast<const void*>(b.at);
-  younger->result = broken.ticket_per_cut ? ticket_of_mark(b) : open_ticket(-1)->id;
+  younger->result = is_kept(rule::ticket_per_cut) ? open_ticket(-1)->id : ticket_of_mark(b);
   younger->thread = older->thread;
   younger->pinned = b.kind == mark_kind::fork_pinned;
   younger->scope = older->scope;

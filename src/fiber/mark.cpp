@@ -3,6 +3,7 @@
 
 #include "fiber/fp_control.hpp"
 #include "fiber/piece.hpp"
+#include "fiber/rules.hpp"
 #include "fiber/stack_copy.hpp"
 #include "sojourn/detail/running.hpp"
 
@@ -23,7 +24,7 @@ void save_for_caller(mark& m) {
     set_method_depth(0);
     m.events |= mark::saved_methods;
   }
-  if (broken.exceptions_at_marks ||
+  if (!is_kept(rule::exceptions_at_marks) ||
       (running.exceptions->caught == nullptr && running.exceptions->uncaught == 0)) {
     return;
   }

@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "base/saved_file.hpp"
 #include "fiber/hooks.hpp"
+#include "fiber/rules.hpp"
 #include "fiber/stack_copy.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
@@ -16,7 +17,6 @@
 namespace sojourn::detail {
 
 fiber_hooks on_fiber;
-broken_rules broken{};
 std::size_t pieces_in_use = 0;
 piece* free_pieces = nullptr;
 
@@ -215,7 +215,7 @@ void place_with_images(piece* p) {
   p->needed_from = p->sp;
   p->stamp = last_stamp;
   piece* oldest = p;
-  if (!broken.ancestors_in_place) {
+  if (is_kept(rule::ancestors_in_place)) {
     while (oldest->refers_to != nullptr && oldest->refers_to->slot == p->slot) {
       // The parent may have returned from its frames next to the child, so that it begins higher
       // now.
@@ -227,7 +227,8 @@ void place_with_images(piece* p) {
   // All copies out before any copy in.
   for (piece** link = &slot.in_place; *link != nullptr;) {
     piece* q = *link;
-    if (!broken.evict_before_run) evict(q, q->stamp == last_stamp ? q->needed_from : oldest->hi);
+    if (is_kept(rule::evict_before_run))
+      evict(q, q->stamp == last_stamp ? q->needed_from : oldest->hi);
     if (q->in_place_from >= q->hi) {
       *link = q->next_in_slot;
       q->next_in_slot = nullptr;
@@ -248,7 +249,8 @@ void place_with_images(piece* p) {
   }
   // A child on a stack of its own: its caller's frames are in another slot.
   piece* parent = oldest->refers_to;
-  if (parent != nullptr && parent->slot != p->slot && !broken.ancestors_in_place) place(parent);
+  if (parent != nullptr && parent->slot != p->slot && is_kept(rule::ancestors_in_place))
+    place(parent);
 }
 
 void make_image(piece* p) {

@@ -208,16 +208,5 @@ inline void note_mark(const mark& m, piece& p) {
   if (method_depth(m) != 0) p.marks_hold_methods = true;
   if (m.kind == mark_kind::fork_pinned) p.has_pinned_fork = true;
 }
-/// Rules broken on purpose, for the tests that show each rule is needed. Zero outside tests.
-struct broken_rules {
-  bool evict_before_run;      ///< Place without making images of what lies there.
-  bool ancestors_in_place;    ///< Place a by-reference child without its ancestors.
-  bool exceptions_at_marks;   ///< Leave exceptions in flight to the child.
-  bool exceptions_per_piece;  ///< Share exceptions in flight between pieces.
-  bool ticket_per_cut;        ///< Identify results by the mark's address.
-  bool gate;                  ///< Ship pieces with exceptions in flight or held.
-  bool by_reference_stays;    ///< Ship ranges that by-reference children refer to.
-};
-extern broken_rules broken;
 
 }  // namespace sojourn::detail

@@ -10,6 +10,7 @@
 #include "fiber/fork_links.hpp"
 #include "fiber/held_mutexes.hpp"
 #include "fiber/hooks.hpp"
+#include "fiber/rules.hpp"
 #include "fiber/spare_stacks.hpp"
 #include "fiber/stack_copy.hpp"
 #include "frames/code_owner.hpp"
@@ -53,7 +54,7 @@ void record_suspension(piece* p) {
   if (running.mutexes != nullptr) [[unlikely]]
     p->mutexes = std::exchange(running.mutexes, nullptr);
   p->methods = method_depth();
-  if (!broken.exceptions_per_piece) {
+  if (is_kept(rule::exceptions_per_piece)) {
     p->exceptions = *running.exceptions;
     if (p->exceptions.caught != nullptr || p->exceptions.uncaught != 0) [[unlikely]] {
       *running.exceptions = {};
@@ -114,7 +115,7 @@ inline void take_up(piece* p) {
   begin_links(p->links);
   set_method_depth(p->methods);
   if (p->exceptions.caught != nullptr || p->exceptions.uncaught != 0) [[unlikely]] {
-    if (!broken.exceptions_per_piece) *running.exceptions = p->exceptions;
+    if (is_kept(rule::exceptions_per_piece)) *running.exceptions = p->exceptions;
   }
   if (p->fp != scheduler.usual_fp) [[unlikely]]
     write_fp(p->fp);

@@ -2,6 +2,7 @@
 #include "migrate/gate.hpp"
 
 #include "fiber/cut.hpp"
+#include "fiber/rules.hpp"
 #include "fiber/scheduler.hpp"
 #include "message/dispatcher.hpp"
 #include "sojourn/detail/waiters.hpp"
@@ -83,7 +84,7 @@ const stay_reason* reason_beyond_marks(const piece_state& state, const stretch_a
   for (const mutex_state* m = state.mutexes; m != nullptr; m = m->before) {
     if (stretch.has(*m, state.of)) return &holds_mutex;
   }
-  if (!broken.by_reference_stays) {
+  if (is_kept(rule::by_reference_stays)) {
     for (const referrer* child = state.of->referrers; child != nullptr;
          child = child->next_referrer) {
       if (stretch.has_frames_of(child)) return &referred_to;
@@ -123,10 +124,10 @@ bool may_have_pinned_fork(const piece* p) {
 
 const stay_reason* reason_to_stay(const piece* p, const boundary& oldest) {
   const std::uint64_t until = oldest ? oldest.at : p->hi;
-  if (!broken.gate && any(p->exceptions)) return &in_flight;
+  if (any(p->exceptions) && is_kept(rule::gate)) return &in_flight;
   if (p->marks_hold_exceptions || p->has_pinned_fork || p->has_forks) {
     for (boundaries each(p); each && each->at < until; ++each) {
-      if (saved_exceptions(*each) && !broken.gate) return &caller_handles;
+      if (saved_exceptions(*each) && is_kept(rule::gate)) return &caller_handles;
       if (each->kind == mark_kind::fork_pinned) return &fork_of_method;
     }
   }

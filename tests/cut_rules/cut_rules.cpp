@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random programs against a serial evaluation of the same: the rules of cutting stacks and putting
-// them back, all at once. Each rank runs many programs concurrently. With --break RULE one rule is
-// broken on purpose, and the run must fail (broken.sh).
+// them back, all at once. Each rank runs many programs concurrently. With --break RULE, which
+// job_cut_rules_broken takes, one rule is broken on purpose, and the run must fail (broken.sh).
 #include "exceptions.hpp"
 #include "features.hpp"
 
@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fiber/piece.hpp"
+#include "break_rule.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/ticket_table.hpp"
 #include "memory/stack_slots.hpp"
@@ -26,21 +26,10 @@ SOJOURN_EXCEPTION(cut_rules::program_error);
 
 namespace cut_rules {
 
-namespace {
+// Weak: a program that has break_rule.cpp, too, takes the one there.
+[[gnu::weak]] bool break_rule(std::string_view) { return false; }
 
-struct rule {
-  const char* name;
-  bool sojourn::detail::broken_rules::* flag;
-};
-constexpr rule rules[] = {
-    {"evict_before_run", &sojourn::detail::broken_rules::evict_before_run},
-    {"ancestors_in_place", &sojourn::detail::broken_rules::ancestors_in_place},
-    {"exceptions_at_marks", &sojourn::detail::broken_rules::exceptions_at_marks},
-    {"exceptions_per_piece", &sojourn::detail::broken_rules::exceptions_per_piece},
-    {"ticket_per_cut", &sojourn::detail::broken_rules::ticket_per_cut},
-    {"gate", &sojourn::detail::broken_rules::gate},
-    {"by_reference_stays", &sojourn::detail::broken_rules::by_reference_stays},
-};
+namespace {
 
 [[noreturn]] void usage(const char* word) {
   std::fprintf(stderr,
@@ -71,14 +60,7 @@ void parse(int argc, char** argv) {
       settings.limit_s = static_cast<unsigned>(number);
     } else if (name == "--break") {
       settings.broken_rule = text;
-      bool known = false;
-      for (const rule& r : rules) {
-        if (name == "--break" && std::string_view(text) == r.name) {
-          sojourn::detail::broken.*r.flag = true;
-          known = true;
-        }
-      }
-      if (!known) usage(text);
+      if (!break_rule(text)) usage(text);
     } else {
       usage(argv[i]);
     }
