@@ -9,6 +9,7 @@
 #include "base/checked.hpp"
 #include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
+#include "fiber/thrown.hpp"
 #include "fiber/ticket_table.hpp"
 #include "frames/function_name.hpp"
 #include "frames/stack_frames.hpp"
@@ -16,7 +17,6 @@
 #include "message/inbound.hpp"
 #include "message/programs.hpp"
 #include "rpc/exceptions.hpp"
-#include "rpc/thrown.hpp"
 #include "sojourn/detail/marshalled.hpp"
 
 namespace sojourn::detail {

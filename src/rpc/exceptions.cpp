@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "fiber/thrown.hpp"
 #include "message/programs.hpp"
-#include "rpc/thrown.hpp"
 #include "sojourn/detail/archive.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/errors.hpp"

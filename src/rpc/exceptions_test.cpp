@@ -10,8 +10,8 @@
 #include <string>
 #include <system_error>
 
+#include "fiber/thrown.hpp"
 #include "memory/region_test.hpp"
-#include "rpc/thrown.hpp"
 #include "sojourn/detail/archive.hpp"
 #include "sojourn/errors.hpp"
 

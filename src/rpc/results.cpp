@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "fiber/result_memory.hpp"
+#include "fiber/thrown.hpp"
 #include "message/dispatcher.hpp"
 #include "message/inbound.hpp"
 #include "rpc/dropped_results.hpp"
 #include "rpc/exceptions.hpp"
-#include "rpc/thrown.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/marshalled.hpp"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "fiber/thrown.hpp"
 #include "interface.hpp"
-#include "rpc/thrown.hpp"
 
 namespace mpmd {
 namespace {

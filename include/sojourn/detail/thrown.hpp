@@ -10,7 +10,7 @@ namespace sojourn::detail {
 
 /// Nobody throws this. The C++ runtime looks for a handler before it removes any frame, and asks
 /// each `catch` on its way if it fits. A `catch` of a const thrown_past& answers no, and notes the
-/// frames (src/rpc/thrown.cpp, which has the typeinfo). It must stand before a `catch (...)` that
+/// frames (src/fiber/thrown.cpp, which has the typeinfo). It must stand before a `catch (...)` that
 /// calls caught_past().
 class thrown_past {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/thrown.hpp"
+#include "fiber/thrown.hpp"
 
 #include <array>
 #include <cstddef>
