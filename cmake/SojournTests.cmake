@@ -302,7 +302,13 @@ function(sojourn_add_source_tests)
   add_test(NAME floors COMMAND sh "${PROJECT_SOURCE_DIR}/scripts/check_floors.sh" --print
                                "${PROJECT_SOURCE_DIR}")
   add_test(NAME floors.self_test COMMAND sh "${PROJECT_SOURCE_DIR}/scripts/check_floors_test.sh")
+  add_test(NAME floors.calls COMMAND sh "${PROJECT_SOURCE_DIR}/scripts/check_calls.sh" "${PROJECT_BINARY_DIR}"
+                                     "${PROJECT_SOURCE_DIR}")
+  add_test(NAME floors.calls.self_test COMMAND sh "${PROJECT_SOURCE_DIR}/scripts/check_calls_test.sh")
+  set_tests_properties(floors.calls floors.calls.self_test
+                       PROPERTIES ENVIRONMENT "NM=${CMAKE_NM};CXX=${CMAKE_CXX_COMPILER}")
   add_test(NAME dev COMMAND sh "${PROJECT_SOURCE_DIR}/scripts/dev_test.sh")
   add_test(NAME expect_output COMMAND sh "${PROJECT_SOURCE_DIR}/scripts/expect_output_test.sh")
-  set_tests_properties(floors floors.self_test dev expect_output PROPERTIES LABELS "source;quick" TIMEOUT 60)
+  set_tests_properties(floors floors.self_test floors.calls floors.calls.self_test dev expect_output
+                       PROPERTIES LABELS "source;quick" TIMEOUT 60)
 endfunction()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Reads every #include of the tree and fails when one points up a floor, or modules of a floor include each
-# other in a circle, naming what it is about.
+# other in a circle, naming what it is about. check_calls.sh sees calls that climb without an include.
 #
 #   scripts/check_floors.sh [--print] [ROOT]
 #
@@ -25,7 +25,8 @@ if [ "${1-}" = "--print" ]; then
   show=1
   shift
 fi
-root=${1-$(dirname "$0")/..}
+scripts=$(cd "$(dirname "$0")" && pwd)
+root=${1-$scripts/..}
 if [ ! -d "$root" ]; then
   echo "check_floors: there is no folder $root." >&2
   exit 2
@@ -38,13 +39,13 @@ for folder in include src apps bench tools; do
     find "$folder" -type f \( -name '*.hpp' -o -name '*.cpp' -o -name '*.h' -o -name '*.S' \) \
       ! -name '*_test.cpp'
   fi
-done | LC_ALL=C sort | awk -v show="$show" '
+done | LC_ALL=C sort | awk -v show="$show" -v levels_file="$scripts/floors.txt" '
 BEGIN {
-  # The levels, the ground first; floors on one level do not include each other.
-  levels = split("base|memory|frames|fiber transport|message|rpc|object|migrate|observe checkpoint shared|parmacs|job|launcher|hosts|site|doctor", row, "|")
-  for (l = 1; l <= levels; l++) {
-    n = split(row[l], names, " ")
-    for (i = 1; i <= n; i++) { level[names[i]] = l; order[++floors] = names[i] }
+  # A level a line, the ground first; floors on one level do not include each other.
+  while ((getline line < levels_file) > 0) {
+    row[++levels] = line
+    n = split(line, names, " ")
+    for (i = 1; i <= n; i++) { level[names[i]] = levels; order[++floors] = names[i] }
   }
 }
 

@@ -9,6 +9,7 @@
 #include "fiber/fork_handler.hpp"
 #include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
+#include "fiber/thrown.hpp"
 #include "sojourn/detail/thrown.hpp"
 
 namespace sojourn::detail {
@@ -18,13 +19,12 @@ namespace {
 /// Ends the running piece, a child that was cut off its caller and has returned `word` or `real`.
 [[noreturn]] void child_ends_by(std::uint64_t word, std::uint64_t real) {
   const piece* p = running_piece();
-  send_result(p->result, p->returns.is_real ? &real : &word, p->returns.bytes);
+  on_fiber.result.value(p->result, p->returns.is_real ? &real : &word, p->returns.bytes);
   finish_piece();
 }
 
 void child_throws(_Unwind_Exception* exception) {
-  if (const std::type_info* type = thrown_type(exception))
-    on_fiber.child_throws(*type, exception + 1);
+  if (const std::type_info* type = thrown_type(exception)) note_passing(*type, exception + 1);
 }
 
 [[noreturn]] void child_ends_by_exception(void* exception) {
@@ -33,7 +33,7 @@ void child_throws(_Unwind_Exception* exception) {
   {
     const std::exception_ptr thrown = caught_past();
     abi::__cxa_end_catch();
-    send_exception(result, thrown);
+    on_fiber.result.exception(result, thrown);
   }
   finish_piece();
 }

@@ -4,9 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <typeinfo>
+#include <exception>
 
 #include "sojourn/detail/mark.hpp"
+#include "sojourn/detail/ticket.hpp"
 
 namespace sojourn::detail {
 
@@ -40,6 +41,15 @@ struct fork_hooks {
   bool (*gives_turn)() = [] { return false; };
 };
 
+/// Sends what a computation has returned or thrown to its ticket, which may be on another rank.
+/// (rpc)
+struct result_hooks {
+  void (*value)(ticket_id id, const void* bytes, std::size_t size) = [](ticket_id, const void*,
+                                                                        std::size_t) {};
+  void (*exception)(ticket_id id, const std::exception_ptr& exception) =
+      [](ticket_id, const std::exception_ptr&) {};
+};
+
 /// Told of a result that comes for a ticket that was dropped. (rpc)
 struct dropped_hooks {
   /// An exception. `dropped_at`: the code that dropped the ticket, which ticket::notify_context
@@ -55,13 +65,10 @@ struct fiber_hooks {
   scope_hooks scope;
   thread_hooks thread;
   fork_hooks fork;
+  result_hooks result;
   dropped_hooks dropped;
   /// A handler's stack becomes the fiber `p`. (message)
   void (*made)(piece* p) = [](piece*) {};
-  /// An exception leaves a child that was cut off its caller; no frame of the child is gone yet.
-  /// (rpc)
-  void (*child_throws)(const std::type_info& type, void* object) = [](const std::type_info&,
-                                                                      void*) {};
   /// Code that runs in no fiber wants to wait: the program ends after this call. (message)
   void (*waits_outside)() = [] {};
 };

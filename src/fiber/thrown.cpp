@@ -3,10 +3,8 @@
 
 #include <array>
 #include <cstddef>
-#include <typeinfo>
 
 #include "base/check.hpp"
-#include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
 #include "frames/symbols.hpp"
 #include "frames/walk.hpp"
@@ -81,8 +79,6 @@ void keep(const std::exception_ptr& exception, const thrown_frames& from) {
 
 }  // namespace
 
-namespace {
-
 void note_passing(const std::type_info& thrown, void* object) {
   passing.object = nullptr;
   if (thrown.__is_pointer_p()) return;  // `object` is what the pointer points to
@@ -97,13 +93,6 @@ void note_passing(const std::type_info& thrown, void* object) {
     return frame.low < stop && passing.from.in_all < walk_max;
   });
 }
-
-const bool is_told = [] {
-  on_fiber.child_throws = note_passing;
-  return true;
-}();
-
-}  // namespace
 
 bool type_of_thrown_past::__do_catch(const std::type_info* thrown, void** object, unsigned) const {
   note_passing(*thrown, *object);

@@ -5,10 +5,14 @@
 
 #include <exception>
 #include <string>
+#include <typeinfo>
 
 #include "frames/thrown_frames.hpp"
 
 namespace sojourn::detail {
+
+/// Notes the frames that the exception `object` is about to leave. None of them is gone yet.
+void note_passing(const std::type_info& thrown, void* object);
 
 /// Where the exception was thrown, or null: not known. Valid until the next exception.
 const thrown_frames* thrown_from(const std::exception_ptr& exception);

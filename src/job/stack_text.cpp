@@ -46,7 +46,7 @@ bool is_way_out(const std::string& function) {
                            "std::rethrow_exception",
                            "note_early_exit",
                            "sojourn::detail::type_of_thrown_past::__do_catch",
-                           "note_passing",
+                           "sojourn::detail::note_passing(",
                            "get_adjusted_ptr",
                            "child_throws",
                            "sojourn_child_personality",

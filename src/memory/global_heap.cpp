@@ -15,7 +15,6 @@
 #include "memory/address_map.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/detail/running.hpp"
-#include "sojourn/objects.hpp"
 
 namespace sojourn::detail {
 
@@ -239,20 +238,15 @@ void trim_heap() { heap->runs.trim_when_old(); }
 
 std::size_t heap_bytes_in_use() { return heap->in_use; }
 
-void* heap_allocate(std::size_t bytes, std::size_t alignment) {
-  if (bytes > job.my_heap_bytes) {
-    if (job.my_heap_bytes == 0) refuse_outside_job("an object in the global heap");
-    throw std::bad_alloc();
-  }
-  check_thread();
+void* take_from_heap(std::size_t bytes, std::size_t alignment) {
+  if (bytes > job.my_heap_bytes) throw std::bad_alloc();
   void* p = heap->pools.allocate(bytes, alignment);
   heap->in_use += bytes;
   return p;
 }
 
-void heap_free(void* object, std::size_t bytes, std::size_t alignment) {
-  check_thread();
-  heap->pools.deallocate(object, bytes, alignment);
+void give_to_heap(void* memory, std::size_t bytes, std::size_t alignment) {
+  heap->pools.deallocate(memory, bytes, alignment);
   heap->in_use -= bytes;
 }
 

@@ -18,6 +18,10 @@ void save_heap(file_writer& to);
 /// Restores them in the partition of a fresh job. Throws sojourn::error.
 void load_heap(file_reader& from);
 
+/// Memory from this rank's partition, for the fiber that runs. Throws std::bad_alloc.
+void* take_from_heap(std::size_t bytes, std::size_t alignment);
+void give_to_heap(void* memory, std::size_t bytes, std::size_t alignment);
+
 /// Bytes of the partition that are allocated to objects now.
 std::size_t heap_bytes_in_use();
 

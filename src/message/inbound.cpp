@@ -85,10 +85,11 @@ void deliver_to_user(arrival& a) {
       die("more than %zu computations are blocked on this rank, and rank %d sends another call: "
           "start fewer at a time",
           fibers_max, source);
-    send_exception(answer, std::make_exception_ptr(error(format(
-                               "rank %d refuses a call: more than %zu computations are blocked "
-                               "there; start fewer at a time",
-                               job.me, fibers_max))));
+    on_fiber.result.exception(
+        answer, std::make_exception_ptr(
+                    error(format("rank %d refuses a call: more than %zu computations are blocked "
+                                 "there; start fewer at a time",
+                                 job.me, fibers_max))));
     if (scope != nullptr) on_fiber.scope.left(scope);
     return;
   }

@@ -42,10 +42,6 @@ std::uint32_t processes_of(long count, const char* remedy) {
 
 }  // namespace
 
-int sojourn_shared_main(int argc, char** argv, int (*body)(int argc, char** argv)) {
-  return run(argc, argv, [&] { return body(argc, argv); });
-}
-
 int sojourn_rank(void) { return rank_me(); }
 int sojourn_ranks(void) { return rank_count(); }
 

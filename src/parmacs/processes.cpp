@@ -267,15 +267,11 @@ void end_process(int status) {
 }
 
 int run_processes(int argc, char** argv, main_function main) {
-  // Arrays of whole problems lie on the stacks of such programs.
-  setenv("SOJOURN_STACK_KIB", "8192", 0);
-  return run(argc, argv, [&] {
-    program_heap.attach(rank_me(), rank_count());
-    watch_foreign_memory();
-    here.runs_processes = true;
-    here.pid = getpid();
-    return rank_me() == 0 ? run_first(argc, argv, main) : serve();
-  });
+  program_heap.attach(rank_me(), rank_count());
+  watch_foreign_memory();
+  here.runs_processes = true;
+  here.pid = getpid();
+  return rank_me() == 0 ? run_first(argc, argv, main) : serve();
 }
 
 }  // namespace sojourn::detail

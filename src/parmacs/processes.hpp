@@ -28,7 +28,8 @@ bool are_all_processes(std::uint32_t count);
 bool is_forked_child();
 
 using main_function = int (*)(int, char**, char**);
-/// Joins the job and runs `main` as process 0; returns the exit status of this rank.
+/// The body of a rank: runs `main` as process 0 on rank 0, and on the others the processes that are
+/// created there. Returns the exit status of this rank.
 int run_processes(int argc, char** argv, main_function main);
 
 }  // namespace sojourn::detail

@@ -181,10 +181,6 @@ int sojourn_program___asprintf_chk(char** to, int, const char* format, ...) {
 
 [[noreturn]] void sojourn_program__Exit(int status) { sojourn_program__exit(status); }
 
-/// The program's own, and what takes its place (--wrap=main).
-[[gnu::weak]] int __real_main(int argc, char** argv, char** environment);
-int __wrap_main(int argc, char** argv) { return detail::run_processes(argc, argv, __real_main); }
-
 /// A program that is linked statically loads nothing (--wrap=dlopen). The library's own function
 /// would have the linker warn of that.
 void* __wrap_dlopen(const char*, int) { return nullptr; }

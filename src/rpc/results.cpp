@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "fiber/hooks.hpp"
 #include "fiber/result_memory.hpp"
 #include "fiber/thrown.hpp"
 #include "message/dispatcher.hpp"
@@ -64,6 +65,7 @@ std::byte* result_in_message = nullptr;
 void attach_results() {
   on_message(runtime_message::result, on_result);
   on_dispatch.place_of_reply = place_of_result;
+  on_fiber.result = {send_result, send_exception};
 }
 
 void send_result(ticket_id id, const void* bytes, std::size_t size) {

@@ -89,10 +89,6 @@ void attach_xthreads() {
 
 using namespace sojourn;
 
-int xthread_main(int argc, char** argv, int (*body)(int argc, char** argv)) {
-  return run(argc, argv, [&] { return body(argc, argv); });
-}
-
 XTCALL xthread_create_at(xthread_t* xptr, int nid, int pid, void (*function)(void*),
                          const void* argument, size_t bytes) {
   int rank = detail::rank_at(nid, pid);
