@@ -12,7 +12,7 @@ fresh() {
   rm -rf "$scratch/tree"
   mkdir -p "$scratch/tree/src/base" "$scratch/tree/src/fiber" "$scratch/tree/src/transport/shm" \
     "$scratch/tree/src/message" "$scratch/tree/include/sojourn/detail" "$scratch/tree/apps/btree" \
-    "$scratch/tree/tools"
+    "$scratch/tree/bench/common" "$scratch/tree/tools"
   cd "$scratch/tree"
   echo '#include <cstdint>' >src/base/clock.hpp
   printf '#include "base/clock.hpp"\n#include <sojourn/rank.hpp>\n' >src/base/clock.cpp
@@ -78,6 +78,25 @@ expect 1 'include/sojourn/rank.hpp:2: is a public header and includes "base/cloc
 fresh
 echo '#include <sojourn/detail/wire.hpp>' >>apps/btree/main.cpp
 expect 1 'apps/ stands on the public API alone'
+for line in 'auto t = sojourn::detail::ticket_open();' 'using namespace sojourn::detail;' \
+  'sojourn::shared::detail::barrier_here();' 'int x{detail::job.me};' 'using namespace detail;' \
+  'namespace sojourn::detail {'; do
+  for file in apps/btree/main.cpp tools/main.cpp bench/bench_calls.cpp bench/common/other.hpp; do
+    fresh
+    echo "$line" >>"$file"
+    expect 1 'uses a namespace detail of the runtime'
+  done
+done
+fresh
+printf 'namespace detail {\nint cells();\n}\nint x = detail::cells();\n' >>apps/btree/main.cpp
+echo 'throw CLI::detail::error(); // not sojourn::detail' >>tools/main.cpp
+echo 'int y = 3 * details::of(a_detail); add_detail("x");' >>tools/main.cpp
+echo 'int own = sojourn::tools::detail::own();' >>tools/main.cpp
+echo 'auto t = sojourn::detail::ticket_open();' >>bench/common/one_way.hpp
+printf '#include <sojourn/detail/wire.hpp>\nint t = sojourn::detail::job.me;\n' >>bench/common/request_reply.hpp
+expect 0 'none points up'
+printf 'namespace detail {\nint cells();\n}\nint x = sojourn::detail::cells();\n' >>apps/btree/main.cpp
+expect 1 'apps/btree/main.cpp:10: uses a namespace detail of the runtime'
 fresh
 echo '#include "../src/base/clock.hpp"' >>tools/main.cpp
 expect 1 'tools/ stands on the public API alone'
