@@ -31,6 +31,7 @@
 
 #include <sojourn/sojourn.hpp>
 
+#include "common/move_by_switch.hpp"
 #include "common/one_way.hpp"
 #include "common/switches.hpp"
 #include "common/two_ranks.hpp"
@@ -50,7 +51,7 @@ void move_to(rank_t there, way how, volatile unsigned char* locals) {
     bench::touch(buffer.data());
   }
   if (how == way::by_switch) {
-    detail::migrate_self_by_switch(there);
+    bench::move_by_switch(there);
   } else {
     migrate(self(), there);
   }

@@ -52,7 +52,7 @@ BEGIN {
   below_the_api["bench/common/one_way.hpp"] = 1
   below_the_api["bench/common/request_reply.hpp"] = 1
   # It compares the two ways in which the paper moves a thread; programs need one.
-  below_the_api["bench/bench_threads.cpp"] = 1
+  below_the_api["bench/common/move_by_switch.hpp"] = 1
 }
 
 function complain(text) {

@@ -89,11 +89,14 @@ for line in 'auto t = sojourn::detail::ticket_open();' 'using namespace sojourn:
 done
 fresh
 printf 'namespace detail {\nint cells();\n}\nint x = detail::cells();\n' >>apps/btree/main.cpp
-echo 'throw CLI::detail::error(); // not sojourn::detail' >>tools/main.cpp
-echo 'int y = 3 * details::of(a_detail); add_detail("x");' >>tools/main.cpp
-echo 'int own = sojourn::tools::detail::own();' >>tools/main.cpp
-echo 'auto t = sojourn::detail::ticket_open();' >>bench/common/one_way.hpp
-printf '#include <sojourn/detail/wire.hpp>\nint t = sojourn::detail::job.me;\n' >>bench/common/request_reply.hpp
+cat >>tools/main.cpp <<'END'
+throw CLI::detail::error(); // not sojourn::detail
+int y = 3 * details::of(a_detail); add_detail("x");
+int own = sojourn::tools::detail::own();
+END
+for file in one_way request_reply move_by_switch; do
+  printf '#include <sojourn/detail/wire.hpp>\nint t = sojourn::detail::job.me;\n' >>bench/common/$file.hpp
+done
 expect 0 'none points up'
 printf 'namespace detail {\nint cells();\n}\nint x = sojourn::detail::cells();\n' >>apps/btree/main.cpp
 expect 1 'apps/btree/main.cpp:10: uses a namespace detail of the runtime'

@@ -177,9 +177,6 @@ bool keep_thread(request& message);
 /// Frees the room of a thread's message, or of what was kept of it.
 void thread_taken(request& message);
 void thread_ends();
-/// The second approach of the paper: an ordinary switch suspends the thread, the scheduler sends
-/// it, and the thread checks where it is when it runs again.
-void migrate_self_by_switch(int to);
 
 /// The body of a thread. Where its arguments own memory, its oldest frames do, so it stays on its
 /// rank: it is pinned, and keep_thread leaves it.

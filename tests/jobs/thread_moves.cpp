@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "sojourn/detail/migrate_by_switch.hpp"
 #include "threads.hpp"
 
 namespace threads {

@@ -21,6 +21,7 @@
 #include "migrate/thread_table.hpp"
 #include "migrate/thread_trailer.hpp"
 #include "sojourn/counters.hpp"
+#include "sojourn/detail/migrate_by_switch.hpp"
 #include "sojourn/via.hpp"
 
 namespace sojourn::detail {
