@@ -15,7 +15,8 @@
 #   4. apps, bench and tools use the public API only: neither <sojourn/detail/…> nor what its
 #      namespaces detail have. A few headers of the benchmarks may, which are named below.
 #   5. src/shared/pages, the rules of shared memory, includes src/base, itself and
-#      its counters only: it runs without a runtime.
+#      its counters only, and src/object/coherence, the rules of objects, src/base and itself only: they run
+#      without a runtime.
 #   6. Inside a floor, neither modules nor folders include each other in a circle; x.hpp and x.cpp are the module x.
 #      (A folder and one in it may.)
 # Unit tests (*_test.cpp) may include whatever they test against.
@@ -83,6 +84,8 @@ function check_include(path, quoted,    to, own) {
     }
     if (quoted && path !~ /^sojourn\// && (to == "" || path ~ /^\./))
       complain("write \"" path "\" with its floor, as \"" from "/…/" path "\"")
+    if (file ~ /^src\/object\/coherence\// && to != "base" && path !~ /^object\/coherence\// && quoted)
+      complain("includes \"" path "\": src/object/coherence stands on src/base alone")
     if (file ~ /^src\/shared\/pages\// && to != "base" && path !~ /^shared\/pages\// && quoted &&
         path != "sojourn/shared_counters.hpp")
       complain("includes \"" path "\": src/shared/pages stands on src/base alone")

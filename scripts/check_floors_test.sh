@@ -131,6 +131,10 @@ fresh
 mkdir -p src/shared/pages
 echo '#include "fiber/fiber.hpp"' >src/shared/pages/rules.hpp
 expect 1 'src/shared/pages stands on src/base alone'
+fresh
+mkdir -p src/object/coherence
+echo '#include "message/outbound.hpp"' >src/object/coherence/rules.hpp
+expect 1 'src/object/coherence stands on src/base alone'
 for path in shared/memory.hpp ../memory.hpp sojourn/rank.hpp; do
   fresh
   mkdir -p src/shared/pages
