@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The head of a job on several hosts: starts an agent on each, brings their ranks together, passes
 // on what they print, and decides how the job ends. It has no ranks of its own.
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,23 +9,24 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <climits>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <numeric>
 #include <optional>
 
-#include "base/kernel_files.hpp"
 #include "base/printable.hpp"
 #include "hosts/addresses.hpp"
+#include "hosts/agent_starter.hpp"
 #include "hosts/checkpoint_parts.hpp"
 #include "hosts/control_line.hpp"
 #include "hosts/deadlock_proof.hpp"
 #include "hosts/doorkeeper.hpp"
 #include "hosts/gathered.hpp"
+#include "hosts/hang_inquiry.hpp"
+#include "hosts/job_input.hpp"
 #include "hosts/key.hpp"
+#include "hosts/plan_of_job.hpp"
 #include "hosts/plan_record.hpp"
 #include "hosts/starting_line.hpp"
 #include "launcher/hangs.hpp"
@@ -39,8 +38,6 @@
 #include "sojourn/errors.hpp"
 #include "sojourn/hosts.hpp"
 #include "transport/link/carriers.hpp"
-
-extern char** environ;
 
 namespace sojourn::detail {
 
@@ -61,53 +58,20 @@ constexpr milliseconds quit_patience{2000};
 constexpr milliseconds reader_patience{1000};
 // What is still to be written holds the end up: so often it is looked at again.
 constexpr milliseconds look_again{200};
-// An agent gives its ranks at most 10 s to say what they wait for.
-constexpr milliseconds report_patience{12'000};
 // What a starter's descendants write later is not passed on.
 constexpr milliseconds pipe_patience{500};
 
 constexpr int head_writer = 1 << 30;
 
-/// The variables that ranks on all hosts get as they are here.
-std::vector<std::pair<std::string, std::string>> settings_for_ranks() {
-  std::vector<std::pair<std::string, std::string>> all;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const std::size_t equals = text.find('=');
-    if (equals == text.npos) continue;
-    const std::string name = text.substr(0, equals);
-    const bool is_of_one_rank =
-        name == rank_variable || name == job_fds_variable || name == job_name_variable;
-    if (is_of_one_rank) continue;
-    if (name.rfind("SOJOURN_", 0) == 0 || name.rfind("UCX_", 0) == 0 || name == "PATH" ||
-        name == "LD_LIBRARY_PATH")
-      all.emplace_back(name, text.substr(equals + 1));
-  }
-  // All must do so, or none, whatever their shells say.
-  if (!encrypts_job()) all.emplace_back("SOJOURN_ENCRYPT", "off");
-  return all;
-}
-
-/// Where the ranks run, on all hosts.
-std::string own_folder() {
-  char folder[PATH_MAX];
-  return getcwd(folder, sizeof folder) != nullptr ? folder : "/";
-}
-
-std::string command_of(const hosts_options& options) {
-  if (!options.command.empty()) return options.command;
-  const std::string own = own_file();
-  return own.empty() ? "sojourn" : own;
-}
-
-std::string starting_command(const hosts_options& options, const host_ranks& host) {
-  return options.starter + ' ' + shell_word(host.name) + ' ' + shell_word(command_of(options)) +
-         " agent";
-}
-
 std::string ranks_text(int first, int count) {
   return count == 1 ? "rank " + std::to_string(first)
                     : "ranks " + std::to_string(first) + " to " + std::to_string(first + count - 1);
+}
+
+std::vector<int> ranks_of(const std::vector<host_ranks>& hosts) {
+  std::vector<int> all;
+  for (const host_ranks& h : hosts) all.push_back(h.ranks);
+  return all;
 }
 
 class head final : private doorkeeper::household {
@@ -127,7 +91,6 @@ class head final : private doorkeeper::household {
     host_ranks wanted;
     int first;
     pid_t pid = 0;  ///< Of the command that starts the agent there; 0: it has ended.
-    int input = -1;
     std::unique_ptr<control_line> line;
     stage is = stage::starting;
     bool has_plan = false;
@@ -135,33 +98,29 @@ class head final : private doorkeeper::household {
     std::string listens_at = {};
     std::vector<rank_introduction> ranks = {};
     std::vector<std::vector<std::uint64_t>> counters = {};
-    std::optional<bool> stands_still = {};  ///< Whether some of its ranks wait, then.
-    std::vector<rank_view> waits = {};      ///< Of its ranks, when they were asked for.
   };
   bool may_come(const hello& said) override;
   void has_come(const hello& said, int socket, const seal_keys& keys) override;
   void has_gone(const hello&) override {}
 
   void start(host& h);
-  void become_agent(const host& h, pid_t self) const;
   void wait_for_events();
   std::optional<time_point> next_deadline() const;
   void take_signals();
   void meet_deadlines();
   void hear(host& h);
   void hear(host& h, const control_line::message& m);
-  void feed_input();
   void reap();
   void send_plan(host& h);
   void restore();
   void begin_ranks();
   void look_for_absent();
-  void look_for_standstill();
   void hear_rest(const host& h, std::uint64_t question,
                  const std::optional<watch_area::rest>& rest);
   void ask_for_waits(const std::string& why, bool proven);
   void look_for_report();
   void report_waits();
+  rank_condition condition_unless_told(std::size_t number) const;
   void tell_loss(int rank, const host& of);
   void end_output();
   void lose(host& h);
@@ -173,6 +132,9 @@ class head final : private doorkeeper::household {
   void refuse(const std::string& sentence);
   void kill_starters();
   void say(const std::string& text);
+  std::size_t number_of(const host& h) const {
+    return static_cast<std::size_t>(&h - hosts_.data());
+  }
   bool all(bool (*is_so)(const host&)) const {
     return std::all_of(hosts_.begin(), hosts_.end(), is_so);
   }
@@ -188,21 +150,16 @@ class head final : private doorkeeper::household {
   const hosts_options& options_;
   const gathering* agents_;
   told_secret secret_;
-  std::uint64_t canary_;
-  checkpoint_set restored_;
-  std::uint64_t restored_ahead_ns_ = 0;
+  plan_of_job plan_;
   doorkeeper door_;
   int signal_fd_;
   std::vector<host> hosts_;
   std::vector<std::unique_ptr<output_sink>> sinks_;
   std::vector<output_stream> streams_;
-  std::string input_;  ///< What rank 0 is still to read.
-  bool input_open_ = true;
+  job_input input_;
 
   deadlock_proof proof_;
-  bool standstill_told_ = false;
-  std::optional<hang_view> report_;  ///< That has been asked for.
-  std::optional<time_point> report_by_;
+  hang_inquiry hangs_;
 
   told_of_job told_;
   bool is_ending_ = false;
@@ -225,9 +182,12 @@ head::head(const hosts_options& options, const process_state& state, const gathe
       secret_(agents != nullptr      ? told_secret{agents->secret, ""}
               : options.is_overheard ? draw_secret()
                                      : told_secret{new_secret(), ""}),
+      plan_(options),
       door_(secret_.secret, *this, agents != nullptr ? agents->door : listen_anywhere()),
       signal_fd_(signalfd(-1, &state.awaited_signals(), SFD_CLOEXEC | SFD_NONBLOCK)),
-      proof_(options.hosts.size()) {
+      proof_(options.hosts.size()),
+      hangs_(ranks_of(options.hosts),
+             [this](std::size_t number) { return condition_unless_told(number); }) {
   if (signal_fd_ < 0) throw error(std::string("cannot wait for signals: ") + std::strerror(errno));
   // That they are wrong is said once, and not by each rank.
   (void)carrier_of_job();
@@ -237,9 +197,6 @@ head::head(const hosts_options& options, const process_state& state, const gathe
   sigemptyset(&input);
   sigaddset(&input, SIGTTIN);
   pthread_sigmask(SIG_BLOCK, &input, nullptr);
-  const nonce drawn = new_nonce();
-  std::memcpy(&canary_, drawn.data(), sizeof canary_);
-  canary_ = canary_of(canary_);
   sinks_.push_back(std::make_unique<output_sink>(STDOUT_FILENO));
   if (!same_file(STDOUT_FILENO, STDERR_FILENO))
     sinks_.push_back(std::make_unique<output_sink>(STDERR_FILENO));
@@ -254,83 +211,35 @@ head::~head() {
   kill_starters();
   for (host& h : hosts_) {
     if (h.pid != 0) waitpid(h.pid, nullptr, 0);
-    if (h.input >= 0) close(h.input);
   }
   close(signal_fd_);
 }
 
 // --- Starting
 
-/// In a child of this process that has its standard descriptors.
-void head::become_agent(const host& h, pid_t self) const {
-  // Ctrl-C goes to the head, which passes it on. What the head leaves when it is killed ends, and
-  // agents notice that the head has gone.
-  setsid();
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != self) _exit(127);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  std::signal(SIGPIPE, SIG_DFL);
-  if (agents_ == nullptr) {
-    const std::string command = "exec " + starting_command(options_, h.wanted);
-    execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
-    _exit(127);
-  }
-  close_range(3, ~0u, 0);
-  int status = 1;
-  try {
-    status = sojourn::run_agent();
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "sojourn: %s\n", printable(e.what()).c_str());
-  }
-  std::fflush(nullptr);
-  _exit(status);
-}
-
-/// Runs the command that starts the agent on a host, with pipes in place of the three standard
-/// descriptors. Where agents come by themselves, that of the first host is started so.
+/// Where agents come by themselves, that of the first host is started here.
 void head::start(host& h) {
   if (agents_ != nullptr && h.first != 0) return;
-  int ends[3][2];
-  for (int i = 0; i < 3; ++i) {
-    if (pipe2(ends[i], O_CLOEXEC) != 0) {
-      const int reason = errno;
-      while (i-- > 0) close(ends[i][0]), close(ends[i][1]);
-      throw error(std::string("no pipe can be made to an agent: ") + std::strerror(reason));
-    }
-  }
-  const pid_t self = getpid();
-  h.pid = fork();
-  if (h.pid == 0) {
-    dup2(ends[0][0], 0);
-    dup2(ends[1][1], 1);
-    dup2(ends[2][1], 2);
-    become_agent(h, self);
-  }
-  const int reason = errno;
-  close(ends[0][0]);
-  close(ends[1][1]);
-  close(ends[2][1]);
-  h.input = ends[0][1];
-  for (int fd : {ends[0][1], ends[1][0], ends[2][0]}) fcntl(fd, F_SETFL, O_NONBLOCK);
+  const agent_starter started =
+      start_agent(agents_ == nullptr ? starting_command(options_, h.wanted) : "");
+  h.pid = started.pid;
   const int writer = static_cast<int>(streams_.size());
-  streams_.emplace_back(ends[1][0], writer, "", *sinks_.front());
-  streams_.emplace_back(ends[2][0], writer + 1, "", *sinks_.back());
-  if (h.pid < 0) {
-    h.pid = 0;
-    throw error(std::string("no process can be started for an agent: ") + std::strerror(reason));
-  }
+  streams_.emplace_back(started.output, writer, "", *sinks_.front());
+  streams_.emplace_back(started.errors, writer + 1, "", *sinks_.back());
   starting_line line{.secret = secret_.secret,
                      .secret_word = secret_.word,
-                     .host = static_cast<std::uint32_t>(&h - hosts_.data()),
+                     .host = static_cast<std::uint32_t>(number_of(h)),
                      .head = addresses_of_host()};
   for (address& a : line.head) a.set_port(door_.port());
   const std::string text = to_text(line);
   // A pipe takes so much at once. Whoever does not read it will be missed.
-  (void)!write(h.input, text.data(), text.size());
+  (void)!write(started.input, text.data(), text.size());
   // Rank 0 alone reads what follows.
-  if (h.first != 0) close(std::exchange(h.input, -1));
+  if (h.first != 0) {
+    close(started.input);
+  } else {
+    input_.pass_to(started.input);
+  }
 }
 
 bool head::may_come(const hello& said) {
@@ -407,16 +316,17 @@ void head::hear(host& h, const control_line::message& m) {
     case control::moves:
       return hear_rest(h, fields.number(), std::nullopt);
     case control::stands_still:
-      h.stands_still = fields.number() != 0;
-      return look_for_standstill();
-    case control::goes_on_again:
-      h.stands_still.reset();
-      standstill_told_ = false;
+      if (hangs_.hear_standstill(number_of(h), fields.number() != 0))
+        ask_for_waits(standstill_text(options_.job.watchdog_seconds), false);
       return;
-    case control::waits:
-      h.waits.clear();
-      for (int i = 0; i < h.wanted.ranks; ++i) h.waits.push_back(read_rank_view(fields));
+    case control::goes_on_again:
+      return hangs_.hear_going_on(number_of(h));
+    case control::waits: {
+      std::vector<rank_view> ranks;
+      for (int i = 0; i < h.wanted.ranks; ++i) ranks.push_back(read_rank_view(fields));
+      hangs_.hear_waits(number_of(h), std::move(ranks));
       return look_for_report();
+    }
     case control::wants_report:
       return ask_for_waits("a report was asked for", false);
     case control::loses:
@@ -444,34 +354,20 @@ void head::hear(host& h, const control_line::message& m) {
 void head::send_plan(host& h) {
   h.has_plan = true;
   record_writer text;
-  put(text, host_plan{.job = options_.job,
-                      .here = {h.first, h.wanted.ranks},
-                      .canary = canary_,
-                      .folder = own_folder(),
-                      .settings = settings_for_ranks(),
-                      .restored = restored_,
-                      .restored_ahead_ns = restored_ahead_ns_});
+  put(text, plan_.for_host({h.first, h.wanted.ranks}));
   h.line->send(control::plan, text);
 }
 
 /// All hosts have said what they have of the checkpoint.
 void head::restore() {
-  const std::string& path = options_.job.restore;
   std::vector<parts_of_host> hosts;
   for (host& h : hosts_)
     hosts.push_back({h.wanted.name, {h.first, h.wanted.ranks}, std::move(*h.has)});
   try {
-    const checkpoint_parts& chosen = set_to_restore(path, hosts);
-    restored_ = *chosen.set;
-    check_restore(options_.job, restored_);
-    check_hosts(path, chosen.hosts, options_.hosts);
-    check_links(path, restored_, carrier_of_job() == carrier::ucx, encrypts_job());
-    check_parts(path, restored_, hosts);
+    plan_.restore(hosts);
   } catch (const error& e) {
     return refuse(e.what());
   }
-  canary_ = restored_.secret;
-  restored_ahead_ns_ = restored_.now_ns - now_ns();
   for (host& h : hosts_) send_plan(h);
 }
 
@@ -509,8 +405,7 @@ void head::begin_ranks() {
 
 void head::hear_rest(const host& h, std::uint64_t question,
                      const std::optional<watch_area::rest>& rest) {
-  const auto which = static_cast<std::size_t>(&h - hosts_.data());
-  const deadlock_proof::outcome outcome = proof_.hear(which, question, rest);
+  const deadlock_proof::outcome outcome = proof_.hear(number_of(h), question, rest);
   if (outcome.is_proven)
     ask_for_waits("no fiber of any rank can go on, and no message is on its way", true);
   if (outcome.question == 0 || is_ending_) return;
@@ -520,50 +415,31 @@ void head::hear_rest(const host& h, std::uint64_t question,
   }
 }
 
-void head::look_for_standstill() {
-  const bool some_wait = std::any_of(hosts_.begin(), hosts_.end(),
-                                     [](const host& h) { return h.stands_still.value_or(false); });
-  // When nobody waits, each rank computes for itself.
-  if (standstill_told_ || !some_wait ||
-      !all([](const host& h) { return h.is == stage::ended || h.stands_still.has_value(); }))
-    return;
-  standstill_told_ = true;
-  ask_for_waits(standstill_text(options_.job.watchdog_seconds), false);
-}
-
 void head::ask_for_waits(const std::string& why, bool proven) {
-  if (is_ending_) return;
-  const bool is_asked = report_.has_value();
-  if (!is_asked || proven) report_ = hang_view{.why = why, .proven = proven, .ranks = {}};
-  if (is_asked) return;
-  report_by_ = steady_clock::now() + report_patience;
+  if (is_ending_ || !hangs_.begin(why, proven, steady_clock::now())) return;
   for (host& h : hosts_) {
-    h.waits.clear();
     // Others have no ranks yet, and wait for something else.
     if (h.line != nullptr && h.has_plan) h.line->send(control::report);
   }
 }
 
-/// Of a host that has ended, nothing more is to come.
+rank_condition head::condition_unless_told(std::size_t number) const {
+  switch (hosts_[number].is) {
+    case stage::arrived:
+      return rank_condition::silent;
+    case stage::ended:
+      return rank_condition::finished;
+    default:
+      return rank_condition::absent;
+  }
+}
+
 void head::look_for_report() {
-  auto is_complete = [](const host& h) { return h.is == stage::ended || !h.waits.empty(); };
-  if (report_ && all(is_complete)) report_waits();
+  if (hangs_.is_complete()) report_waits();
 }
 
 void head::report_waits() {
-  report_by_.reset();
-  hang_view view = *std::exchange(report_, std::nullopt);
-  for (const host& h : hosts_) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(h.wanted.ranks); ++i) {
-      rank_view rank;
-      if (i < h.waits.size()) rank = h.waits[i];
-      // An agent that has not answered in time has not heard from its ranks either.
-      if (h.waits.empty() && h.is == stage::arrived) rank.condition = rank_condition::silent;
-      if (h.waits.empty() && h.is == stage::ended) rank.condition = rank_condition::finished;
-      make_sound(rank.report, options_.job.rank_count);
-      view.ranks.push_back(std::move(rank));
-    }
-  }
+  const hang_view view = hangs_.end();
   const hang_report report = explain(view, "sojourn run: ");
   say(report.text);
   if (options_.job.on_hang_report) options_.job.on_hang_report(report.json);
@@ -681,24 +557,21 @@ std::optional<time_point> head::next_deadline() const {
     if (t && (!next || *t < *next)) next = t;
   };
   for (const auto& t :
-       {slow_at_, give_up_at_, kill_at_, close_streams_at_, report_by_, drop_output_at_})
+       {slow_at_, give_up_at_, kill_at_, close_streams_at_, hangs_.deadline(), drop_output_at_})
     consider(t);
   consider(door_.next_deadline());
   return next;
 }
-
-/// Not from a terminal that is another job's at the moment.
-bool may_read_input() { return isatty(STDIN_FILENO) == 0 || tcgetpgrp(STDIN_FILENO) == getpgrp(); }
 
 void head::wait_for_events() {
   std::vector<pollfd> waits;
   waits.push_back({signal_fd_, POLLIN, 0});
   waits.push_back({door_.descriptor(), POLLIN, 0});
   // Input is read when rank 0's host has taken what was read before.
-  const bool wants_input = input_open_ && input_.empty() && hosts_.front().line != nullptr;
-  const bool reads = wants_input && may_read_input();
+  const bool wants_input = input_.wants_more() && hosts_.front().line != nullptr;
+  const bool reads = wants_input && input_.may_read();
   waits.push_back({reads ? STDIN_FILENO : -1, POLLIN, 0});
-  waits.push_back({input_.empty() ? -1 : hosts_.front().input, POLLOUT, 0});
+  waits.push_back({input_.waits_to_write(), POLLOUT, 0});
   for (const auto& sink : sinks_)
     waits.push_back({sink->has_pending() ? sink->fd() : -1, POLLOUT, 0});
   for (const host& h : hosts_) {
@@ -722,31 +595,7 @@ void head::wait_for_events() {
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     if (waits[first_stream + i].revents != 0) streams_[i].read_some();
   }
-  if (waits[2].revents != 0) {
-    char buffer[16 << 10];
-    if (!may_read_input()) return;
-    const ssize_t n = read(STDIN_FILENO, buffer, sizeof buffer);
-    if (n > 0) {
-      input_.assign(buffer, static_cast<std::size_t>(n));
-    } else if (n == 0 || (errno != EINTR && errno != EIO)) {
-      input_open_ = false;
-    }
-  }
-}
-
-/// Passes on what was read for rank 0.
-void head::feed_input() {
-  host& first = hosts_.front();
-  if (first.input < 0) return;
-  if (!input_.empty()) {
-    const ssize_t n = write(first.input, input_.data(), input_.size());
-    if (n > 0) input_.erase(0, static_cast<std::size_t>(n));
-    if (n < 0 && errno != EAGAIN && errno != EINTR) {
-      input_.clear();
-      input_open_ = false;
-    }
-  }
-  if (!input_open_ && input_.empty()) close(std::exchange(first.input, -1));
+  if (waits[2].revents != 0) input_.read_some();
 }
 
 void head::take_signals() {
@@ -796,7 +645,7 @@ void head::meet_deadlines() {
   };
   if (due(slow_at_))
     say("sojourn run: the agents of these hosts have not spoken yet: " + waited_for() + "\n");
-  if (due(report_by_)) report_waits();
+  if (hangs_.deadline() && now >= *hangs_.deadline()) report_waits();
   if (due(give_up_at_)) {
     refuse("the job was given up after " + std::to_string(start_patience.count() / 1000) +
            " s, in which the agents of these hosts have not spoken: " + waited_for());
@@ -826,7 +675,7 @@ launch_result head::run() {
     take_signals();
     door_.serve();
     for (host& h : hosts_) hear(h);
-    feed_input();
+    input_.write_some();
     for (auto& sink : sinks_) {
       sink->write_some();
       if (sink->failure() != 0 && sink == sinks_.front()) lose_output(sink->failure());
