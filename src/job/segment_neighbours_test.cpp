@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "transport/shm_transport.hpp"
+#include "transport/shm/layout.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "transport/shm_transport.hpp"
+#include "transport/shm/layout.hpp"
 
 namespace {
 

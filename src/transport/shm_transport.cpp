@@ -87,31 +87,6 @@ struct lent_payload {
 
 }  // namespace
 
-layout::layout(int all, int on_this_host) : ranks(all), near(on_this_host) {
-  const auto n = static_cast<std::size_t>(near);
-  // Two rings for each pair of ranks: all rings together stay within half a GiB of addresses. The
-  // capacity is how far senders may be ahead of a rank before they wait: up to 16 ranks of a host,
-  // 16,384 messages of a line each. To wait for room costs a fiber ten times what the message does.
-  // Where ranks keep up, rings begin again and again, and little of them is used.
-  ring_capacity = 1 << 20;
-  while (ring_capacity > (16 << 10) && ring_capacity * 2 * n * n > (std::size_t{512} << 20)) {
-    ring_capacity /= 2;
-  }
-  ring_stride = ring_capacity + sizeof(ring_memory);
-  block_bytes = 256 << 10;
-}
-
-std::size_t layout::rings_offset() const {
-  return lines_of(static_cast<std::size_t>(ranks) * sizeof(wake_line));
-}
-std::size_t layout::blocks_offset() const {
-  std::size_t n = static_cast<std::size_t>(near);
-  return (rings_offset() + 2 * n * n * ring_stride + 4095) / 4096 * 4096;
-}
-std::size_t layout::total_bytes() const {
-  return blocks_offset() + static_cast<std::size_t>(near) * blocks * block_bytes;
-}
-
 /// What a job of several hosts has besides. Where there is one, poll() and poll_reply() turn to
 /// their second forms, as they do for delays.
 struct shm_transport::far_ranks final : far_rank::long_messages {
@@ -684,23 +659,6 @@ void shm_transport::tell_writers() {
       told |= peers_[source].in[at(kind)].tell();
     }
     if (told) wake_writer(source);
-  }
-}
-
-bool wake_sleeper(wake_line& sleeper) {
-  std::uint32_t how = sleeper.asleep.load();
-  do {
-    if (how == wake_line::awake || how == wake_line::is_far) return false;
-  } while (!sleeper.asleep.compare_exchange_weak(how, wake_line::awake));
-  switch (how) {
-    case wake_line::on_descriptors: {
-      const std::uint64_t once = 1;
-      (void)!write(sleeper.bell.load(), &once, sizeof once);
-      return true;
-    }
-    default:
-      wake_sleeper_on(sleeper.asleep);
-      return true;
   }
 }
 
