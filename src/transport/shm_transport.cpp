@@ -4,17 +4,11 @@
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
-#include <cerrno>
 #include <climits>
-#include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <utility>
 #include <vector>
@@ -66,20 +60,8 @@ void pause_briefly() {
 #endif
 }
 
-// What the ring holds of a long message: where its payload lies.
-struct long_payload {
-  std::uint32_t first_block;
-  std::uint32_t block_count;
-  std::uint64_t bytes;
-
-  bool lies_in_blocks(const layout& all) const {
-    constexpr std::uint32_t there_are = layout::blocks;
-    return first_block < there_are && block_count <= there_are - first_block &&
-           bytes <= std::uint64_t{block_count} * all.block_bytes;
-  }
-};
-
-/// In place of it for what lies in memory of this rank, to a rank of another host: of no blocks.
+/// What the ring holds of what lies in memory of this rank, to a rank of another host: of no
+/// blocks.
 struct lent_payload {
   long_payload lies;
   transport::loan lent;
@@ -107,9 +89,7 @@ struct shm_transport::far_ranks final : far_rank::long_messages {
       const loan lent = reinterpret_cast<const lent_payload*>(&message + 1)->lent;
       return lent.returned(lent.context);
     }
-    for (std::uint32_t i = 0; i < lies->block_count; ++i) {
-      of.wake_[of.rank_].block_in_use[lies->first_block + i].store(0, std::memory_order_release);
-    }
+    free_blocks(of.wake_[of.rank_], *lies);
   }
   far_rank* at(int rank) const { return ranks[static_cast<std::size_t>(rank)]; }
 
@@ -144,12 +124,9 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores,
       yields_(cores >= layout_.near ? yields_with_a_core_each : yields_when_crowded),
       spins_a_yield_(cores >= layout_.near ? spins_a_yield_with_a_core_each : 0),
       spins_for_replies_(cores >= layout_.near),
-      short_max_(std::min<std::size_t>(layout_.ring_capacity / 8, 8 << 10)) {
-  const char* copies = std::getenv("SOJOURN_READ_MEMORY");
-  if (copies != nullptr && std::strcmp(copies, "on") != 0 && std::strcmp(copies, "off") != 0) {
-    throw error(format("SOJOURN_READ_MEMORY=%s is neither on nor off", copies));
-  }
-  memory_refused_ = copies != nullptr && std::strcmp(copies, "off") == 0;
+      short_max_(std::min<std::size_t>(layout_.ring_capacity / 8, 8 << 10)),
+      blocks_(layout_, wake_[rank]),
+      memory_of_(wake_, rank, ranks) {
   peers_ = runtime_array<peer>(static_cast<std::size_t>(ranks));
   const auto n = static_cast<std::size_t>(layout_.near);
   auto ring = [&](std::size_t from, std::size_t to, std::size_t kind) {
@@ -181,15 +158,6 @@ shm_transport::shm_transport(std::byte* memory, int rank, int ranks, int cores,
   if (hosts != nullptr) attach_far(*hosts, last_number);
   membarrier_ = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
   if (!membarrier_) wake_[rank_].needs_fences.store(1);
-  if (getrandom(&own_word_, sizeof own_word_, GRND_NONBLOCK) != sizeof own_word_)
-    own_word_ = now_ns() * 0x9e3779b97f4a7c15u + static_cast<unsigned>(rank_);
-  wake_[rank_].word.store(own_word_);
-  wake_[rank_].word_at.store(reinterpret_cast<std::uint64_t>(&own_word_));
-  wake_[rank_].pid.store(getpid());
-  // Where the system restricts access to other processes' memory: permits the launcher and its
-  // children, the other ranks, to read and write this rank's. Only read_memory and write_memory do
-  // so.
-  if (ranks > 1) prctl(PR_SET_PTRACER, getppid(), 0, 0, 0);
 }
 
 shm_transport::~shm_transport() {
@@ -210,7 +178,7 @@ void shm_transport::attach_far(const several_hosts& hosts, std::uint32_t last_nu
         far_rank(payload_max(), *far_, memory, last_number);
     rank->attach(peers_[r].out, peers_[r].in, delays_ != nullptr);
     far_->ranks[static_cast<std::size_t>(r)] = rank;
-    peers_[r].process = memory_of::another;
+    memory_of_.note_far(r);
     wake_[r].asleep.store(wake_line::is_far);
   }
   wake_[rank_].bell.store(hosts.bell);
@@ -251,27 +219,6 @@ void shm_transport::finish() {
   }
 }
 
-int shm_transport::free_blocks(int count, int begin, int end) const {
-  int run = 0;
-  for (int i = begin; i < end; ++i) {
-    run = wake_[rank_].block_in_use[i].load(std::memory_order_acquire) == 0 ? run + 1 : 0;
-    if (run == count) return i - count + 1;
-  }
-  return -1;
-}
-
-/// Long messages that do not fit into the nearest caches take blocks in turn, from 4 MiB or from as
-/// much as two such messages need: the lines of the last message are still in its reader's caches,
-/// and writing to them at once takes three times as long (1 MiB).
-int shm_transport::find_blocks(std::size_t bytes) const {
-  constexpr std::size_t goes_round_from = 32u << 10;
-  constexpr int round_blocks = 16;
-  int count = static_cast<int>((bytes + layout_.block_bytes - 1) / layout_.block_bytes);
-  const int round_end = std::min(std::max(round_blocks, 2 * count), layout::blocks);
-  int first = bytes < goes_round_from ? -1 : free_blocks(count, next_block_, round_end);
-  return first >= 0 ? first : free_blocks(count, 0, layout_.blocks);
-}
-
 bool shm_transport::is_reserved() const {
   // The next message of that ring is still to be published.
   return std::any_of(peers_, peers_ + ranks_, [this](const peer& p) {
@@ -281,13 +228,9 @@ bool shm_transport::is_reserved() const {
 
 std::byte* shm_transport::reserve_long(int to, message_class kind, std::size_t bytes) {
   message_header* header = peers_[to].out[at(kind)].reserve(header_bytes + sizeof(long_payload));
-  int first = header == nullptr ? -1 : find_blocks(bytes);
+  const int first = header == nullptr ? -1 : blocks_.find(bytes);
   if (first < 0) return nullptr;
-  int count = static_cast<int>((bytes + layout_.block_bytes - 1) / layout_.block_bytes);
-  for (int i = first; i < first + count; ++i) {
-    wake_[rank_].block_in_use[i].store(1, std::memory_order_relaxed);
-  }
-  next_block_ = first + count;
+  const int count = blocks_.take(first, bytes);
   reserved_ = header;
   long_flag_ = flag_long;
   auto* payload = reinterpret_cast<long_payload*>(header + 1);
@@ -313,7 +256,7 @@ bool shm_transport::has_room(int to, message_class kind, std::size_t bytes) cons
   bytes += header_bytes;
   const ring_writer& ring = peers_[to].out[at(kind)];
   if (bytes <= short_max_) return ring.has_room(bytes_in_ring(bytes));
-  return ring.has_room(header_bytes + sizeof(long_payload)) && find_blocks(bytes) >= 0;
+  return ring.has_room(header_bytes + sizeof(long_payload)) && blocks_.find(bytes) >= 0;
 }
 
 int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int most) {
@@ -321,7 +264,7 @@ int shm_transport::poll(bool (*deliver)(arrival&, void*), void* context, int mos
   // Replies first; but a rank to which replies never cease must serve requests, too.
   message_class kind = message_class::reply;
   if (replies_in_a_row_ >= (most & in_order_)) [[unlikely]] {
-    if (passed_over_ != nullptr) return deliver_passed_over(deliver, context, most);
+    if (passed_over_.any()) return deliver_passed_over(deliver, context, most);
     if (far_ != nullptr && replies_in_a_row_ == INT_MAX)
       return poll_among_hosts(deliver, context, most);
     if (delays_ != nullptr) return poll_delayed(deliver, context, most);
@@ -370,7 +313,7 @@ int shm_transport::poll_among_hosts(bool (*deliver)(arrival&, void*), void* cont
 
 int shm_transport::poll_replies(bool (*deliver)(arrival&, void*), void* context, int most,
                                 int only) {
-  if (passed_over_ != nullptr && only == any_handler) [[unlikely]]
+  if (passed_over_.any() && only == any_handler) [[unlikely]]
     return deliver_passed_over(deliver, context, most);
   if (far_ == nullptr) [[likely]]
     return take_replies(deliver, context, most, only);
@@ -415,36 +358,13 @@ int shm_transport::take_replies(bool (*deliver)(arrival&, void*), void* context,
   return delivered;
 }
 
-/// A reply that was taken out of its ring because others behind it were wanted. Its header lies in
-/// front of its payload, as in the ring; that of a long one stays where it is.
-struct alignas(line) shm_transport::passed_over {
-  passed_over* next;
-  arrival message;
-  bool is_long;
-  std::size_t elsewhere;  ///< Bytes of its payload that this rank keeps besides.
-  message_header* header() { return header_at(reinterpret_cast<std::byte*>(this + 1)); }
-  std::size_t bytes() { return sizeof(passed_over) + header()->length(); }
-  std::size_t bytes_in_all() { return bytes() + elsewhere; }
-};
-
-/// False when so much lies there that the ring is to fill, and its writer to wait.
+/// False when so much has been passed over that the ring is to fill, and its writer to wait.
 bool shm_transport::pass_over(const arrival& a) {
-  constexpr std::size_t most_bytes = std::size_t{64} << 20;
-  if (passed_over_bytes_ > most_bytes) return false;
+  if (!passed_over_.has_room()) return false;
   const auto* header = static_cast<const message_header*>(a.message);
+  const bool is_long_from_afar = (header->flags & flag_long) != 0 && is_far(a.source);
   const std::size_t length = header->length();
-  void* room = runtime_resource()->allocate(sizeof(passed_over) + length, alignof(passed_over));
-  auto* kept = ::new (room) passed_over{nullptr, a, (header->flags & flag_long) != 0, 0};
-  const bool is_long_from_afar = kept->is_long && is_far(a.source);
-  if (is_long_from_afar) kept->elsewhere = a.bytes;
-  std::memcpy(static_cast<void*>(kept->header()), header, length);
-  kept->message.message = kept->header();
-  if (!kept->is_long) kept->message.payload = payload_of(kept->header(), length);
-  (passed_over_ == nullptr ? passed_over_ : last_passed_over_->next) = kept;
-  last_passed_over_ = kept;
-  passed_over_bytes_ += kept->bytes_in_all();
-  // poll() and consume() look at such messages where they look at others that are rare.
-  kept->header()->flags |= flag_long;
+  passed_over_.keep(a, is_long_from_afar ? a.bytes : 0);
   in_order_ = 0;
   // Of long ones there is room for few between hosts: their sender is told at once.
   if (peers_[a.source].in[at(a.kind)].consume(length) || is_long_from_afar) wake_writer(a.source);
@@ -453,12 +373,12 @@ bool shm_transport::pass_over(const arrival& a) {
 
 int shm_transport::deliver_passed_over(bool (*deliver)(arrival&, void*), void* context, int most) {
   int delivered = 0;
-  while (passed_over_ != nullptr && delivered < most) {
+  while (passed_over_.any() && delivered < most) {
     ++delivered;
-    arrival a = passed_over_->message;
+    arrival a = passed_over_.first();
     if (deliver(a, context)) break;
   }
-  if (passed_over_ == nullptr) in_order_ = all_bits;
+  if (!passed_over_.any()) in_order_ = all_bits;
   return delivered;
 }
 
@@ -470,7 +390,7 @@ bool shm_transport::requests_arrived() const {
 }
 
 bool shm_transport::poll_reply(int source, bool (*deliver)(arrival&, void*), void* context) {
-  if (passed_over_ != nullptr) [[unlikely]]
+  if (passed_over_.any()) [[unlikely]]
     return false;
   ring_reader& ring = peers_[source].in[at(message_class::reply)];
   for (int i = 0; i < reply_spins_; ++i) {
@@ -607,22 +527,15 @@ void shm_transport::consume(const arrival& a) {
 /// A long message, or one that was passed over.
 void shm_transport::consume_rare(const arrival& a) {
   const auto* header = static_cast<const message_header*>(a.message);
-  const bool was_passed_over = passed_over_ != nullptr && header == passed_over_->header();
-  const bool is_long = !was_passed_over || passed_over_->is_long;
+  const bool was_passed_over = passed_over_.any() && header == passed_over_.first().message;
+  const bool is_long = !was_passed_over || passed_over_.first_is_long();
   if (is_long && is_far(a.source)) {
     far_->at(a.source)->free_payload(*reinterpret_cast<const far_payload*>(header + 1));
   } else if (is_long) {
-    const auto* payload = reinterpret_cast<const long_payload*>(header + 1);
-    std::uint32_t first = payload->first_block;
-    for (std::uint32_t i = 0; i < payload->block_count; ++i) {
-      wake_[a.source].block_in_use[first + i].store(0, std::memory_order_release);
-    }
+    free_blocks(wake_[a.source], *reinterpret_cast<const long_payload*>(header + 1));
   }
   if (was_passed_over) {
-    passed_over* const gone = passed_over_;
-    passed_over_ = gone->next;
-    passed_over_bytes_ -= gone->bytes_in_all();
-    runtime_resource()->deallocate(gone, gone->bytes(), alignof(passed_over));
+    passed_over_.drop_first();
   } else {
     peers_[a.source].in[at(a.kind)].consume(header->length());
   }
@@ -645,7 +558,7 @@ bool shm_transport::anything_arrived() const {
 }
 
 bool shm_transport::anything_here() const {
-  if (passed_over_ != nullptr) return true;
+  if (passed_over_.any()) return true;
   for (const peer* p = peers_; p != peers_ + ranks_; ++p) {
     if (p->in[0].has_message() || p->in[1].has_message()) return true;
   }
@@ -792,56 +705,13 @@ void shm_transport::wait_among_hosts(bool (*other_work)(), void (*around_sleep)(
   if (has_read_all && around_sleep != nullptr) around_sleep(false);
 }
 
-bool shm_transport::reaches_memory_of(int rank) {
-  peer& of = peers_[rank];
-  if (of.process != memory_of::unknown) return of.process == memory_of::the_rank;
-  const wake_line& its = wake_[rank];
-  std::uint64_t word = 0;
-  iovec local{&word, sizeof word};
-  iovec remote{reinterpret_cast<void*>(its.word_at.load()), sizeof word};
-  const ssize_t n = process_vm_readv(its.pid.load(), &local, 1, &remote, 1, 0);
-  // No process has that number here, or one that may not be read, or has nothing at this address.
-  const bool another = (n < 0 && (errno == ESRCH || errno == EFAULT || errno == EPERM)) ||
-                       (n == sizeof word && word != its.word.load());
-  // Whatever else is wrong shows when it is read in earnest.
-  of.process = another ? memory_of::another : memory_of::the_rank;
-  return !another;
-}
-
-bool shm_transport::copy_memory(int rank, std::uint64_t there, void* here, std::size_t bytes,
-                                bool write) {
-  if (memory_refused_ || !reaches_memory_of(rank)) return false;
-  pid_t pid = wake_[rank].pid.load();
-  std::size_t done = 0;
-  while (done < bytes) {
-    iovec local{static_cast<std::byte*>(here) + done, bytes - done};
-    iovec remote{reinterpret_cast<void*>(there + done), bytes - done};
-    ssize_t n = write ? process_vm_writev(pid, &local, 1, &remote, 1, 0)
-                      : process_vm_readv(pid, &local, 1, &remote, 1, 0);
-    if (n <= 0) {
-      // The rank's process is ending, and its memory is gone. A moment later the launcher says that
-      // the rank was lost, and why; a message to that rank waits until then.
-      if (errno == ESRCH) return false;
-      if (done == 0 && (errno == EPERM || errno == ENOSYS)) {
-        memory_refused_ = true;
-        return false;
-      }
-      throw error(format("%s of %zu bytes %s rank %d at 0x%llx failed: %s",
-                         write ? "a put" : "a get", bytes, write ? "to" : "from", rank,
-                         static_cast<unsigned long long>(there), std::strerror(errno)));
-    }
-    done += static_cast<std::size_t>(n);
-  }
-  return true;
-}
-
 bool shm_transport::read_memory(int from, std::uint64_t address, void* to, std::size_t bytes) {
-  return copy_memory(from, address, to, bytes, false);
+  return memory_of_.copy(from, address, to, bytes, false);
 }
 
 bool shm_transport::write_memory(int to, std::uint64_t address, const void* from,
                                  std::size_t bytes) {
-  return copy_memory(to, address, const_cast<void*>(from), bytes, true);
+  return memory_of_.copy(to, address, const_cast<void*>(from), bytes, true);
 }
 
 }  // namespace sojourn::detail::shm

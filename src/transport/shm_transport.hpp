@@ -10,8 +10,11 @@
 #include <atomic>
 #include <memory_resource>
 
+#include "transport/shm/blocks.hpp"
 #include "transport/shm/delays.hpp"
 #include "transport/shm/layout.hpp"
+#include "transport/shm/passed_over.hpp"
+#include "transport/shm/process_memory.hpp"
 #include "transport/shm/ring.hpp"
 #include "transport/shm/yielding.hpp"
 #include "transport/transport.hpp"
@@ -118,12 +121,9 @@ class shm_transport final : public transport {
 
  private:
   /// All that is between this rank and another, by class.
-  /// Whether wake_line::pid names the rank's process here.
-  enum class memory_of : std::uint8_t { unknown, the_rank, another };
   struct peer {
     ring_writer out[2];
     ring_reader in[2];
-    memory_of process = memory_of::unknown;
   };
   static std::size_t at(message_class kind) { return static_cast<std::size_t>(kind); }
   static message_class other(message_class kind) {
@@ -146,13 +146,9 @@ class shm_transport final : public transport {
   bool poll_reply_otherwise(int source, bool (*deliver)(arrival&, void*), void* context);
   arrival arrival_of(const message_header* header, int source, message_class kind);
   std::byte* reserve_long(int to, message_class kind, std::size_t bytes);
-  int find_blocks(std::size_t bytes) const;
-  int free_blocks(int count, int begin, int end) const;
   void wake(int rank);
-  bool reaches_memory_of(int rank);
   void tell_writers();
   bool requests_arrived() const;
-  struct passed_over;
   bool pass_over(const arrival& a);
   int deliver_passed_over(bool (*deliver)(arrival&, void*), void* context, int most);
   void consume_rare(const arrival& a);
@@ -168,7 +164,6 @@ class shm_transport final : public transport {
     return due(source, kind, now_ns) <= now_ns;
   }
   std::uint64_t first_due();
-  bool copy_memory(int rank, std::uint64_t there, void* here, std::size_t bytes, bool write);
 
   layout layout_;
   std::byte* memory_;
@@ -176,7 +171,6 @@ class shm_transport final : public transport {
   int rank_;
   int ranks_;
   int first_near_;
-  int next_block_ = 0;        // where the next long message looks first
   int first_source_ = 0;      // whose turn it is to be polled first
   int replies_in_a_row_ = 0;  // polls that ended with a reply, one after the other
   unsigned replies_in_place_ = 0;
@@ -189,21 +183,19 @@ class shm_transport final : public transport {
   int spins_a_yield_;
   bool fences_ = false;
   bool membarrier_ = false;
-  bool memory_refused_ = false;
-  std::uint64_t own_word_ = 0;  ///< wake_line::word_at of this rank.
   bool spins_for_replies_;
   std::size_t short_max_;
   peer* peers_;                         // one for each rank
   std::uint16_t long_flag_ = 0;         // of the message reserved last
   message_header* reserved_ = nullptr;  // what the next commit publishes
-  // Replies that come before all that lies in the rings.
-  passed_over* passed_over_ = nullptr;
-  passed_over* last_passed_over_ = nullptr;
-  std::size_t passed_over_bytes_ = 0;
+  passed_over passed_over_;
   static constexpr int all_bits = -1;
-  int in_order_ = all_bits;   // no bits while there are some: poll() takes nothing from the rings
+  // No bits while replies have been passed over: poll() takes nothing from the rings.
+  int in_order_ = all_bits;
   delays* delays_ = nullptr;  // of the rings to this rank, and of its own requests
   far_ranks* far_ = nullptr;  // null when all ranks are on this host
+  own_blocks blocks_;
+  process_memory memory_of_;  // of other ranks
 };
 
 }  // namespace sojourn::detail::shm
