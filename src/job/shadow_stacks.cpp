@@ -4,6 +4,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/check.hpp"
+#include "base/doctor_hint.hpp"
+#include "sojourn/errors.hpp"
+
 namespace sojourn::detail {
 
 shadow_stacks shadow_stacks_here() {
@@ -16,6 +20,15 @@ shadow_stacks shadow_stacks_here() {
   }
 #endif
   return shadow_stacks::not_supported;
+}
+
+void refuse_shadow_stacks() {
+  if (shadow_stacks_here() == shadow_stacks::on) {
+    throw error(
+        format("shadow stacks are enabled for this process, and stacks that move cannot have "
+               "them: %s%s",
+               shadow_stacks_remedy, doctor_hint));
+  }
 }
 
 }  // namespace sojourn::detail

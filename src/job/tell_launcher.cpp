@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job/tell_launcher.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "fiber/fork_links.hpp"
+#include "object/sites.hpp"
+#include "sojourn/detail/running.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+/// Lets `write` add to what finished ranks have told. Not when another rank keeps the lock, which
+/// it holds for microseconds: one that died with it must not stop this one.
+template <class Write>
+void add_to_told(job_segment& s, Write write) {
+  for (int tries = 0; s.telling_locked.exchange(1) != 0; ++tries) {
+    if (tries == 1000) return;
+    sched_yield();
+  }
+  write();
+  s.telling_locked.store(0);
+}
+
+/// Adds to the job's segment what the entries of SOJOURN_VIA matched on this rank, so that the
+/// launcher tells of it once.
+void tell_of_settings(job_segment& s) {
+  // A single rank has no access to another one's objects, and the setting may be for larger jobs.
+  if (job.count == 1) return;
+  const std::vector<site_rule_use> uses = site_rule_uses();
+  add_to_told(s, [&] {
+    for (std::size_t i = 0; i < std::min(uses.size(), setting_uses_max); ++i) {
+      setting_use& told = s.uses[i];
+      const site_rule_use& use = uses[i];
+      if (i == s.use_count) {
+        std::snprintf(told.name, sizeof told.name, "%s", std::string(use.name).c_str());
+        told.edits = ~0u;
+        ++s.use_count;
+      }
+      if (use.matched) told.matched = 1;
+      if (!use.nearest.empty() && use.edits < told.edits) {
+        told.edits = static_cast<std::uint32_t>(use.edits);
+        std::snprintf(told.nearest, sizeof told.nearest, "%s", use.nearest.c_str());
+      }
+    }
+  });
+}
+
+/// The same of the places where this rank forked.
+void tell_of_forks(job_segment& s) {
+  const std::vector<fork_site_use> uses = fork_site_uses();
+  if (uses.empty()) return;
+  add_to_told(s, [&] {
+    const std::uint32_t part = s.ranks[job.me].part;
+    for (const fork_site_use& use : uses) {
+      fork_site_told* const end = s.fork_sites + s.fork_site_count;
+      fork_site_told* told = std::find_if(s.fork_sites, end, [&](const fork_site_told& one) {
+        return one.site == use.site && one.part == part;
+      });
+      if (told == end) {
+        if (s.fork_site_count < fork_sites_told_max) {
+          ++s.fork_site_count;
+        } else {
+          told = std::min_element(s.fork_sites, end,
+                                  [](const auto& a, const auto& b) { return a.forks < b.forks; });
+          if (told->forks >= use.forks) continue;
+        }
+        *told = {use.site, use.code, 0, 0, 0, part, 0, 0};
+      }
+      told->forks += use.forks;
+      told->blocked += use.blocked;
+      told->bytes_cut += use.bytes_cut;
+      told->linked_ranks += use.is_linked ? 1 : 0;
+      ++told->ranks;
+    }
+  });
+}
+
+}  // namespace
+
+void tell_launcher(job_segment& segment) {
+  tell_of_settings(segment);
+  tell_of_forks(segment);
+}
+
+}  // namespace sojourn::detail
