@@ -15,7 +15,6 @@
 #include <numeric>
 #include <optional>
 
-#include "base/printable.hpp"
 #include "hosts/addresses.hpp"
 #include "hosts/agent_starter.hpp"
 #include "hosts/checkpoint_parts.hpp"
@@ -33,6 +32,7 @@
 #include "launcher/launch_here.hpp"
 #include "launcher/output.hpp"
 #include "launcher/process.hpp"
+#include "launcher/standard_outputs.hpp"
 #include "observe/hang_report.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/errors.hpp"
@@ -60,8 +60,6 @@ constexpr milliseconds reader_patience{1000};
 constexpr milliseconds look_again{200};
 // What a starter's descendants write later is not passed on.
 constexpr milliseconds pipe_patience{500};
-
-constexpr int head_writer = 1 << 30;
 
 std::string ranks_text(int first, int count) {
   return count == 1 ? "rank " + std::to_string(first)
@@ -122,7 +120,6 @@ class head final : private doorkeeper::household {
   void report_waits();
   rank_condition condition_unless_told(std::size_t number) const;
   void tell_loss(int rank, const host& of);
-  void end_output();
   void lose(host& h);
   void on_starter_end(host& h, int wait_status);
   void lose_output(int reason);
@@ -131,7 +128,7 @@ class head final : private doorkeeper::household {
                const record_writer& fields);
   void refuse(const std::string& sentence);
   void kill_starters();
-  void say(const std::string& text);
+  void say(const std::string& text) { outputs_.say(text); }
   std::size_t number_of(const host& h) const {
     return static_cast<std::size_t>(&h - hosts_.data());
   }
@@ -142,10 +139,6 @@ class head final : private doorkeeper::household {
     return std::any_of(streams_.begin(), streams_.end(),
                        [](const output_stream& s) { return s.is_open(); });
   }
-  bool output_pending() const {
-    return std::any_of(sinks_.begin(), sinks_.end(),
-                       [](const auto& s) { return s->has_pending(); });
-  }
 
   const hosts_options& options_;
   const gathering* agents_;
@@ -154,7 +147,7 @@ class head final : private doorkeeper::household {
   doorkeeper door_;
   int signal_fd_;
   std::vector<host> hosts_;
-  std::vector<std::unique_ptr<output_sink>> sinks_;
+  standard_outputs outputs_;
   std::vector<output_stream> streams_;
   job_input input_;
 
@@ -197,9 +190,6 @@ head::head(const hosts_options& options, const process_state& state, const gathe
   sigemptyset(&input);
   sigaddset(&input, SIGTTIN);
   pthread_sigmask(SIG_BLOCK, &input, nullptr);
-  sinks_.push_back(std::make_unique<output_sink>(STDOUT_FILENO));
-  if (!same_file(STDOUT_FILENO, STDERR_FILENO))
-    sinks_.push_back(std::make_unique<output_sink>(STDERR_FILENO));
   int first = 0;
   for (const host_ranks& wanted : options.hosts) {
     hosts_.push_back({.wanted = wanted, .first = first, .line = nullptr});
@@ -224,8 +214,8 @@ void head::start(host& h) {
       start_agent(agents_ == nullptr ? starting_command(options_, h.wanted) : "");
   h.pid = started.pid;
   const int writer = static_cast<int>(streams_.size());
-  streams_.emplace_back(started.output, writer, "", *sinks_.front());
-  streams_.emplace_back(started.errors, writer + 1, "", *sinks_.back());
+  streams_.emplace_back(started.output, writer, "", outputs_.output());
+  streams_.emplace_back(started.errors, writer + 1, "", outputs_.errors());
   starting_line line{.secret = secret_.secret,
                      .secret_word = secret_.word,
                      .host = static_cast<std::uint32_t>(number_of(h)),
@@ -512,12 +502,6 @@ void head::on_starter_end(host& h, int wait_status) {
          how + ": " + starting_command(options_, h.wanted));
 }
 
-void head::end_output() {
-  for (auto& sink : sinks_) {
-    if (sink->has_pending()) sink->abandon();
-  }
-}
-
 /// As in a job of one host: whoever has read it may have gone on purpose.
 void head::lose_output(int reason) {
   if (is_ending_) return;
@@ -545,10 +529,6 @@ void head::kill_starters() {
   }
 }
 
-void head::say(const std::string& text) {
-  sinks_.back()->put(head_writer, "", printable(text), true);
-}
-
 // --- The loop
 
 std::optional<time_point> head::next_deadline() const {
@@ -572,8 +552,7 @@ void head::wait_for_events() {
   const bool reads = wants_input && input_.may_read();
   waits.push_back({reads ? STDIN_FILENO : -1, POLLIN, 0});
   waits.push_back({input_.waits_to_write(), POLLOUT, 0});
-  for (const auto& sink : sinks_)
-    waits.push_back({sink->has_pending() ? sink->fd() : -1, POLLOUT, 0});
+  outputs_.add_waits(waits);
   for (const host& h : hosts_) {
     const bool is_open = h.line != nullptr && !h.line->has_ended();
     waits.push_back({is_open ? h.line->socket() : -1,
@@ -650,10 +629,10 @@ void head::meet_deadlines() {
     refuse("the job was given up after " + std::to_string(start_patience.count() / 1000) +
            " s, in which the agents of these hosts have not spoken: " + waited_for());
   }
-  if (due(drop_output_at_)) end_output();
+  if (due(drop_output_at_)) outputs_.abandon_pending();
   // What a starter still has to pass on would be lost with it.
-  if (output_pending() && kill_at_ && now >= *kill_at_) kill_at_ = now + look_again;
-  if (output_pending() && close_streams_at_ && now >= *close_streams_at_)
+  if (outputs_.has_pending() && kill_at_ && now >= *kill_at_) kill_at_ = now + look_again;
+  if (outputs_.has_pending() && close_streams_at_ && now >= *close_streams_at_)
     close_streams_at_ = now + look_again;
   if (due(kill_at_)) {
     for (host& h : hosts_) {
@@ -676,10 +655,8 @@ launch_result head::run() {
     door_.serve();
     for (host& h : hosts_) hear(h);
     input_.write_some();
-    for (auto& sink : sinks_) {
-      sink->write_some();
-      if (sink->failure() != 0 && sink == sinks_.front()) lose_output(sink->failure());
-    }
+    outputs_.write_some();
+    if (const int reason = outputs_.output().failure(); reason != 0) lose_output(reason);
     meet_deadlines();
     if (!goodbye_said_ && all([](const host& h) { return h.is == stage::ended; })) {
       goodbye_said_ = true;
@@ -693,7 +670,7 @@ launch_result head::run() {
     }
     if (goodbye_said_ && !close_streams_at_ && all(starters_gone))
       close_streams_at_ = steady_clock::now() + pipe_patience;
-    if (goodbye_said_ && all(starters_gone) && !streams_open() && !output_pending()) break;
+    if (goodbye_said_ && all(starters_gone) && !streams_open() && !outputs_.has_pending()) break;
   }
   launch_result result{status_,
                        failed_rank_,

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "base/kernel_files.hpp"
-#include "base/printable.hpp"
 #include "launcher/caller_of_mark.hpp"
 #include "launcher/kernel_kills.hpp"
 #include "launcher/told.hpp"
@@ -53,8 +52,6 @@ constexpr milliseconds quit_patience{2000};
 
 constexpr std::size_t orphans_named = 8;
 
-constexpr int launcher_writer = 1 << 30;  // Its number as a writer; streams have lower ones.
-
 std::string executable_of(pid_t pid) {
   char path[4096];
   std::string link = "/proc/" + std::to_string(pid) + "/exe";
@@ -88,10 +85,6 @@ supervisor::supervisor(const launch_plan& plan, job_segment& job, int bell,
       kills_for_memory_(kills_for_memory_of_group()),
       started_(clock::now()),
       ended_(started_) {
-  sinks_.push_back(std::make_unique<output_sink>(STDOUT_FILENO));
-  if (!same_file(STDOUT_FILENO, STDERR_FILENO)) {
-    sinks_.push_back(std::make_unique<output_sink>(STDERR_FILENO));
-  }
   const int all = plan.options.rank_count;
   streams_.reserve(static_cast<std::size_t>(all) * 2);
   for (int rank = 0; rank < all; ++rank) {
@@ -102,9 +95,9 @@ supervisor::supervisor(const launch_plan& plan, job_segment& job, int bell,
     ranks_.push_back({started.pid, is_here});
     std::string label = plan.options.label ? '[' + std::to_string(rank) + "] " : "";
     int writer = rank * 2;
-    streams_.push_back({output_stream(started.output, writer, label, *sinks_.front()), started_});
-    streams_.push_back({output_stream(started.errors, writer + 1, label, *sinks_.back()), started_,
-                        is_here && all > 1});
+    streams_.push_back({output_stream(started.output, writer, label, outputs_.output()), started_});
+    streams_.push_back({output_stream(started.errors, writer + 1, label, outputs_.errors()),
+                        started_, is_here && all > 1});
   }
   if (all > 1) look_at_held_at_ = started_ + refusal_look;
   if (signal_fd_ < 0) {
@@ -127,20 +120,15 @@ bool supervisor::streams_open() const {
                      [](const watched_stream& s) { return s.stream.is_open(); });
 }
 
-bool supervisor::output_pending() const {
-  return std::any_of(sinks_.begin(), sinks_.end(), [](const auto& s) { return s->has_pending(); });
-}
-
 void supervisor::run() {
-  while (!all_ended() || end_orphans_at_ || streams_open() || output_pending() || !reported_) {
+  while (!all_ended() || end_orphans_at_ || streams_open() || outputs_.has_pending() ||
+         !reported_) {
     wait_for_events();
     // Signals first: Ctrl-C reaches the ranks as well, and their deaths by it are not failures.
     take_signals();
     if (elsewhere_ != nullptr) elsewhere_->look(*this);
-    for (auto& sink : sinks_) {
-      sink->write_some();
-      if (sink->failure() != 0) on_output_failure(*sink);
-    }
+    outputs_.write_some();
+    if (outputs_.output().failure() != 0) on_output_failure();
     meet_deadlines();
     if (all_ended() && !end_orphans_at_ && !streams_open() && !reported_ && may_report()) {
       if (first_failure_) {
@@ -157,10 +145,7 @@ void supervisor::run() {
 void supervisor::wait_for_events() {
   std::vector<pollfd> waits;
   waits.push_back({signal_fd_, POLLIN, 0});
-  for (auto& sink : sinks_) {
-    // An output without anything to write is left out: its reader may go without being noticed.
-    waits.push_back({sink->has_pending() ? sink->fd() : -1, POLLOUT, 0});
-  }
+  outputs_.add_waits(waits);
   waits.push_back({ending_ == ending::none ? hangs_.bell() : -1, POLLIN, 0});
   std::size_t first_stream = waits.size();
   for (watched_stream& s : streams_) {
@@ -172,7 +157,7 @@ void supervisor::wait_for_events() {
 
   int timeout_ms = -1;
   bool must_report =
-      all_ended() && !end_orphans_at_ && !streams_open() && !output_pending() && may_report();
+      all_ended() && !end_orphans_at_ && !streams_open() && !outputs_.has_pending() && may_report();
   if (must_report) {
     timeout_ms = 0;
   } else if (std::optional<time> deadline = next_deadline()) {
@@ -309,9 +294,7 @@ void supervisor::meet_deadlines() {
   }
   if (due(drop_output_at_)) {
     for (watched_stream& s : streams_) s.stream.finish();
-    for (auto& sink : sinks_) {
-      if (sink->has_pending()) sink->abandon();
-    }
+    outputs_.abandon_pending();
   }
   for (watched_stream& s : streams_) {
     if (s.stream.has_partial_line() && s.stream.sink().is_terminal() &&
@@ -497,17 +480,17 @@ void supervisor::look_at_sender() {
   sender_ = pid > 0 ? caller_of_mark(pid, crash.mark) : 0;
 }
 
-void supervisor::on_output_failure(const output_sink& sink) {
-  // What cannot be written to standard error alone is lost, as any program's would be; there is
-  // nowhere to say so, and the job is worth more than its warnings.
-  if (ending_ != ending::none || &sink != sinks_.front().get()) return;
+/// What cannot be written to standard error alone is lost, as any program's would be; there is
+/// nowhere to say so, and the job is worth more than its warnings.
+void supervisor::on_output_failure() {
+  if (ending_ != ending::none) return;
   ending_ = ending::output_lost;
-  if (sink.failure() == EPIPE) {
+  const int reason = outputs_.output().failure();
+  if (reason == EPIPE) {
     status_ = 128 + SIGPIPE;  // As if SIGPIPE had ended us: whoever reads has gone on purpose.
   } else {
     status_ = 1;
-    say(std::string("sojourn run: cannot write the job's output: ") +
-        std::strerror(sink.failure()) + "\n");
+    say(std::string("sojourn run: cannot write the job's output: ") + std::strerror(reason) + "\n");
   }
   tell_others();
   signal_ranks(SIGTERM);
@@ -605,10 +588,6 @@ void supervisor::end_orphans() {
   say("sojourn run: " + std::to_string(ended.size()) +
       (ended.size() == 1 ? " process that a rank" : " processes that ranks") +
       " had left running ended with the job: " + which + "\n");
-}
-
-void supervisor::say(const std::string& text) {
-  sinks_.back()->put(launcher_writer, "", printable(text), true);
 }
 
 void supervisor::tell_of_settings() {

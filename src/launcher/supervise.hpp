@@ -7,7 +7,6 @@
 #include <array>
 #include <chrono>
 #include <csignal>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "launcher/output.hpp"
 #include "launcher/process.hpp"
 #include "launcher/report.hpp"
+#include "launcher/standard_outputs.hpp"
 #include "sojourn/launcher.hpp"
 
 namespace sojourn::detail {
@@ -82,7 +82,7 @@ class supervisor final : private host_supervision {
   void release_errors(bool all);
   void read_refusal(int rank);
   void check_never_joined();
-  void on_output_failure(const output_sink& sink);
+  void on_output_failure();
   void on_all_ended();
 
   void tell_others();
@@ -92,7 +92,7 @@ class supervisor final : private host_supervision {
   void kill_ranks();
   void end_orphans();
   std::vector<pid_t> not_orphans() const;
-  void say(const std::string& text);
+  void say(const std::string& text) { outputs_.say(text); }
   void tell_of_settings();
   void report_failure();
   std::string death_text() const;
@@ -108,7 +108,6 @@ class supervisor final : private host_supervision {
   const planned_part& part_of(int rank) const { return plan_.parts[part_of_rank(plan_, rank)]; }
   bool all_ended() const { return running_ == 0; }
   bool streams_open() const;
-  bool output_pending() const;
 
   watched_stream& errors_of(std::size_t rank) { return streams_[rank * 2 + 1]; }
 
@@ -121,8 +120,7 @@ class supervisor final : private host_supervision {
   std::vector<rank_process> ranks_;
   int running_;
   int signal_fd_;
-  std::vector<std::unique_ptr<output_sink>>
-      sinks_;                            ///< Standard output, and standard error if apart.
+  standard_outputs outputs_;
   std::vector<watched_stream> streams_;  ///< Two a rank: standard output, standard error.
   std::string refusal_;                  ///< What the first rank that refused to run said.
 
