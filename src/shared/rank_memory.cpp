@@ -25,6 +25,7 @@
 #include "message/outbound.hpp"
 #include "migrate/hooks.hpp"
 #include "shared/fault_frame.hpp"
+#include "shared/memory_or_end.hpp"
 #include "shared/page_fault.hpp"
 #include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
@@ -45,25 +46,6 @@ namespace {
 std::uint64_t wait_of(page_number page, access needed) {
   return 2 * std::uint64_t{page} + (needed == access::store ? 1 : 0);
 }
-
-/// Nothing can be thrown in the middle of a protocol, and nobody could catch it.
-class memory_or_end final : public std::pmr::memory_resource {
-  void* do_allocate(std::size_t bytes, std::size_t align) override {
-    try {
-      return runtime_resource()->allocate(bytes, align);
-    } catch (const std::bad_alloc&) {
-      die("out of memory: the system has none for what shared memory keeps of changes (%zu bytes "
-          "more): give the job more memory, or set SOJOURN_SHARED_DIFFS to a smaller number",
-          bytes);
-    }
-  }
-  void do_deallocate(void* block, std::size_t bytes, std::size_t align) override {
-    runtime_resource()->deallocate(block, bytes, align);
-  }
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
-    return this == &other;
-  }
-};
 
 /// Also where the loop has not handled it yet.
 bool has_lost_rank() { return near_ranks().losses().load(std::memory_order_relaxed) != 0; }
@@ -118,7 +100,9 @@ rank_memory::rank_memory()
       pages_of_part_(static_cast<std::uint32_t>(
           page_count_ / (static_cast<std::uint64_t>(job.count) * protocol_kinds))),
       streams_(settings().pages_a_fault),
-      blocks_{part(protocol_kind::lmw), part(protocol_kind::lsw), part(protocol_kind::seq)},
+      blocks_(addresses.shared +
+                  static_cast<std::uint64_t>(job.me) * protocol_kinds * pages_of_part_ * page_bytes,
+              pages_of_part_ * page_bytes, runtime_resource()),
       page_waits_(runtime_resource()),
       undivided_(runtime_resource()),
       parts_(2 * static_cast<std::size_t>(job.count), runtime_resource()),
@@ -129,7 +113,6 @@ rank_memory::rank_memory()
       report_(settings().wants_report()
                   ? std::make_unique<page_report>(job.count, runtime_resource())
                   : nullptr),
-      block_notes_(runtime_resource()),
       pages_(*this, page_layout::of_ranks(job.count, pages_of_part_, runtime_resource()), job.me,
              job.count, entries(page_count_), settings_of_pages(report_.get())) {
   mapping_.grow(mapping::capacity());
@@ -188,10 +171,7 @@ void rank_memory::wake_page(page_number page, access allowed) {
   }
 }
 
-std::pmr::memory_resource* rank_memory::memory() {
-  static auto* const never_destroyed = new memory_or_end;
-  return never_destroyed;
-}
+std::pmr::memory_resource* rank_memory::memory() { return memory_or_end(); }
 
 void rank_memory::refuse(int from, const char* why) {
   // It may have been held until now.
@@ -293,25 +273,22 @@ void rank_memory::exchange_pages() {
 }
 
 allocator::block rank_memory::allocate(std::size_t bytes, std::size_t align, protocol_kind how) {
-  const allocator::block b = blocks_[static_cast<std::size_t>(how)].allocate(bytes, align);
-  if (b.at == 0) refuse_allocation(bytes, how);
+  const allocator::block b = blocks_.allocate(bytes, align, how);
   if (report_ != nullptr) {
     const piece* here = running_piece();
-    block_notes_.insert_or_assign(
-        b.at, block_note{bytes, here != nullptr ? calling_code(here->hi) : 0, {}});
+    blocks_.note(b.at, bytes, here != nullptr ? calling_code(here->hi) : 0);
   }
   return b;
 }
 
 void rank_memory::name(std::uint64_t at, const char* text) {
-  if (report_ != nullptr) block_notes_[at].name = text;
+  if (report_ != nullptr) blocks_.name(at, text);
 }
 
 report_part rank_memory::part_of_report() const {
   report_part part;
   part.ranks.push_back(counts.shared);
-  for (const auto& [at, b] : block_notes_)
-    part.blocks.push_back({at, b.bytes, std::string(b.name), source_place(b.code)});
+  part.blocks = blocks_.told();
   part.pages.insert(report_->pages().begin(), report_->pages().end());
   for (const auto& [site, times] : report_->sites())
     part.sites.push_back({site.first, times, source_place(site.second)});
@@ -405,27 +382,6 @@ void rank_memory::receive(arrival& a) {
   refresh_pinned();
 }
 
-void rank_memory::refuse_allocation(std::size_t bytes, protocol_kind how) const {
-  static constexpr const char* names[protocol_kinds] = {"lmw", "lsw", "seq"};
-  const allocator& part = blocks_[static_cast<std::size_t>(how)];
-  std::string text = format(
-      "%zu bytes of shared memory are asked for on rank %d: of the %zu KiB that a rank has "
-      "for the protocol %s, %zu are allocated, and %zu are free in one piece; free some, "
-      "let other ranks allocate, too",
-      bytes, job.me, part.capacity() >> 10, names[static_cast<std::size_t>(how)],
-      part.allocated_bytes() >> 10, part.longest_free() >> 10);
-  // A view is a sixteenth of the region, or rather of the power of two below it.
-  std::size_t region = 16 * mapping::capacity();
-  std::size_t room = part.capacity();
-  do {
-    region *= 2;
-    room *= 2;
-  } while (room - part.allocated_bytes() < bytes && region <= address_map::default_bytes / 2);
-  if (room - part.allocated_bytes() >= bytes && region <= address_map::default_bytes)
-    text += format(", or set SOJOURN_REGION_GIB to %zu or more", region >> 30);
-  throw shared::exhausted(text.c_str());
-}
-
 // --- Losses
 
 void rank_memory::fail_waits() {
@@ -506,16 +462,8 @@ std::span<page_entry> rank_memory::entries(std::uint64_t count) {
   return {static_cast<page_entry*>(runtime_memory(count * sizeof(page_entry))), count};
 }
 
-/// What this rank allocates from for a protocol.
-allocator rank_memory::part(protocol_kind how) const {
-  const std::uint64_t number =
-      static_cast<std::uint64_t>(job.me) * protocol_kinds + static_cast<std::uint64_t>(how);
-  return {addresses.shared + number * pages_of_part_ * page_bytes, pages_of_part_ * page_bytes,
-          runtime_resource()};
-}
-
 allocator& rank_memory::blocks_of(std::uint64_t address) {
-  return blocks_[static_cast<std::size_t>(pages_.layout.protocol_of(page_of(address)))];
+  return blocks_.of(pages_.layout.protocol_of(page_of(address)));
 }
 
 /// This rank is not where a fault has ended last: so the instruction there has run.

@@ -3,10 +3,8 @@
 // used: here, or by another rank.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <memory_resource>
 #include <span>
@@ -26,6 +24,7 @@
 #include "shared/pages/services.hpp"
 #include "shared/pages/streams.hpp"
 #include "shared/protection.hpp"
+#include "shared/rank_blocks.hpp"
 #include "shared/shared_report.hpp"
 #include "shared/shared_settings.hpp"
 #include "shared/wait_counts.hpp"
@@ -167,13 +166,6 @@ class rank_memory final : public services {
     bool is_posted = false;
   };
 
-  /// What is known of a block for the report.
-  struct block_note {
-    std::uint64_t bytes = 0;
-    std::uint64_t code = 0;  ///< Of the program, where it was allocated.
-    std::pmr::string name;
-  };
-
   /// News that go before requests, and are sent in parts.
   struct unsent_news {
     using allocator_type = std::pmr::polymorphic_allocator<>;
@@ -185,9 +177,7 @@ class rank_memory final : public services {
   };
 
   static std::span<page_entry> entries(std::uint64_t count);
-  allocator part(protocol_kind how) const;
   allocator& blocks_of(std::uint64_t address);
-  [[noreturn]] void refuse_allocation(std::size_t bytes, protocol_kind how) const;
   [[noreturn]] void end_for_want_of(page_number page, access needed);
   [[noreturn]] static void throw_mutex_lost(std::uint64_t l);
   template <class Visit>
@@ -221,7 +211,7 @@ class rank_memory final : public services {
   const std::uint64_t page_count_;
   const std::uint32_t pages_of_part_;
   streams streams_;
-  std::array<allocator, protocol_kinds> blocks_;
+  rank_blocks blocks_;
   std::pmr::unordered_map<std::uint64_t, waiters> page_waits_;  ///< By wait_of.
   /// The fault that the protocols are being told of, whose fiber does not wait yet.
   struct {
@@ -259,9 +249,8 @@ class rank_memory final : public services {
   const arrival* arriving_ = nullptr;
   std::uint64_t arrived_ns_ = 0;  ///< Its time, while it is handled.
   wait_counts waits_;
-  std::unique_ptr<page_report> report_;                   ///< Where one is wanted.
-  std::pmr::map<std::uint64_t, block_note> block_notes_;  ///< By address.
-  rank_pages pages_;                                      ///< Last: it uses the others.
+  std::unique_ptr<page_report> report_;  ///< Where one is wanted.
+  rank_pages pages_;                     ///< Last: it uses the others.
 };
 
 /// That of this rank, which begins now if it has not. Errors: sojourn::error before run(), and

@@ -47,7 +47,7 @@ const char* rank_memory::unsaved() const {
 template <class Visit>
 void rank_memory::each_page_to_save(Visit visit) {
   const std::uint64_t begin = addresses.shared / page_bytes;
-  for (const allocator& blocks : blocks_)
+  for (const allocator& blocks : blocks_.parts())
     for (const auto& [first, end] : blocks.pages_in_use())
       for (std::uint64_t at = first; at < end; ++at) {
         const auto page = static_cast<page_number>(at - begin);
@@ -62,7 +62,7 @@ void rank_memory::gather() {
 }
 
 void rank_memory::save(file_writer& to) {
-  for (const allocator& blocks : blocks_) blocks.save(to);
+  for (const allocator& blocks : blocks_.parts()) blocks.save(to);
   each_page_to_save([&](page_number page) {
     const std::byte* from = bytes(page);
     if (is_zero(from)) return;
@@ -78,7 +78,7 @@ void rank_memory::save(file_writer& to) {
 }
 
 void rank_memory::load(file_reader& from) {
-  for (allocator& blocks : blocks_) blocks.load(from);
+  for (allocator& blocks : blocks_.parts()) blocks.load(from);
   for (auto page = from.get<std::uint64_t>(); page != no_page; page = from.get<std::uint64_t>()) {
     from.bytes(bytes(static_cast<page_number>(page)), page_bytes);
     pages_.restored(static_cast<page_number>(page));
