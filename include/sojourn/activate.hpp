@@ -14,7 +14,8 @@ namespace sojourn {
 
 namespace detail {
 
-/// What a refused activation returns: fits wherever it is used, so that the compiler says no more.
+/// What a refused activation returns. It converts to any type, so the compiler reports nothing
+/// besides the refusal.
 struct refused {
   template <class T>
   operator T() const;

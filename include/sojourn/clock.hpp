@@ -7,8 +7,8 @@
 namespace sojourn {
 
 namespace detail {
-/// now_ns() is so much ahead of the system's monotonic clock, modulo 2^64. Set before run() runs
-/// main.
+/// By how many nanoseconds now_ns() is ahead of the system's monotonic clock, modulo 2^64. Set
+/// before run() runs main.
 extern std::uint64_t clock_ahead_ns;
 /// A time of now_ns() that never comes.
 inline constexpr std::uint64_t never_ns = ~std::uint64_t{0};

@@ -196,9 +196,9 @@ future<std::vector<T>> all_to_all_async(std::vector<T> values, const team& among
       detail::with_gathered<T>(detail::all_to_all_plan), among, std::move(values));
 }
 
-/// An operation on ranges (vectors, arrays) that combines their elements, each with that at the
-/// same place: reduce(values, elementwise(std::plus<>{})). Errors: sojourn::error when they have
-/// different lengths.
+/// Makes of `op` an operation on ranges (vectors, arrays) that combines the first elements of two
+/// ranges, their second elements, and so on: reduce(values, elementwise(std::plus<>{})). Errors:
+/// sojourn::error when the ranges have different lengths.
 template <class Op>
 struct elementwise_operation {
   [[no_unique_address]] Op op;

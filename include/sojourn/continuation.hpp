@@ -33,10 +33,10 @@ template <class T>
 struct reply_place {
   enum class state : unsigned char { open, replied, dropped, by_ticket, taken };
 
-  continuation<T>* holder = nullptr;  ///< While `open`.
+  continuation<T>* holder = nullptr;  ///< The continuation, while the state is `open`.
   const fiber_view* fiber = running_fiber;
-  /// counts.forks when no fork was open in a younger frame. As long as it stays the same on this
-  /// rank, and the fiber does, none is.
+  /// counts.forks at a moment when no frame younger than this place had an open fork. As long as
+  /// the same fiber runs on this rank and counts.forks has this value, no such frame has one.
   std::uint64_t forks = counts.forks;
   ticket_id ticket = 0;
   state is = state::open;
@@ -102,7 +102,8 @@ class continuation {
   void operator()(V&&... value) {
     detail::check_thread();
     if (!*this) detail::throw_no_reply_left(made_at_);
-    // It has replied once the value is made: what its constructor throws leaves the right to reply.
+    // The continuation is used up only once the value exists: if the constructor of T throws, it
+    // can still be called.
     if (is_ == state::in_place) {
       if constexpr (!std::is_void_v<T>) {
         ::new (static_cast<void*>(&place_->value.value)) T(std::forward<V>(value)...);
@@ -160,8 +161,8 @@ class continuation {
   enum class state : unsigned char { empty, in_place, ticket, sent };
 
   void steal(continuation& other) {
-    // The address of the caller's frame means something to younger frames that cannot leave
-    // without it, and to nobody else.
+    // Only younger frames that cannot leave without the caller's frame may use its address. In any
+    // other place the continuation needs a ticket.
     if (other.is_ == state::in_place && !is_below(*other.place_)) other.make_ticket();
     made_at_ = other.made_at_;
     is_ = std::exchange(other.is_, state::empty);
@@ -172,7 +173,8 @@ class continuation {
       ticket_ = other.ticket_;
     }
   }
-  /// True when this lies in a frame that is younger than that of `p` and cannot be cut off it.
+  /// True when this continuation lies in a frame that is younger than that of `p`, and no mark or
+  /// open fork between the two lets that frame be cut off.
   bool is_below(place& p) const {
     const std::uintptr_t sp = detail::stack_pointer();
     const auto at = reinterpret_cast<std::uintptr_t>(&p);
@@ -200,8 +202,8 @@ class continuation {
   state is_ = state::empty;
 };
 
-/// A continuation that has left the frames of its caller has bytes that mean the same on every
-/// rank; leaving them gives it that form.
+/// The bytes of a continuation mean the same on every rank once it has a ticket, and it gets one
+/// when it leaves the frames of its caller.
 template <class T>
 inline constexpr bool travels<continuation<T>> = true;
 namespace detail {
@@ -218,10 +220,10 @@ template <class T>
 }
 
 /// Calls fn(continuation, arguments…), waits until somebody calls the continuation, and returns the
-/// value that it was called with. If `fn`, or what it calls on this stack, does that, this costs a
-/// call and a return. Suspends: in `fn`, and when there is no answer yet when `fn` returns. What
-/// `fn` throws before the continuation was called is thrown here. Errors: continuation_error when
-/// the continuation was destroyed without an answer.
+/// value that it was called with. If `fn`, or a function that it calls on this stack, calls the
+/// continuation, call_cc costs a call and a return. Suspends: in `fn`, and when there is no answer
+/// yet when `fn` returns. What `fn` throws before the continuation was called is thrown here.
+/// Errors: continuation_error when the continuation was destroyed without an answer.
 template <class F, class... A>
   requires detail::continuation_passing<std::decay_t<F>>::value
 [[gnu::noinline]] auto call_cc(F&& fn, A&&... arguments) ->
@@ -230,8 +232,7 @@ template <class F, class... A>
   using state = typename detail::reply_place<T>::state;
   const auto made_at = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));
   detail::reply_place<T> place;
-  // However this function is left, the value is destroyed, and a reply that nobody waits for any
-  // more is dropped.
+  // Destroys the value however call_cc is left, and drops a reply that nobody waits for any more.
   struct leave_place {
     detail::reply_place<T>& of;
     ~leave_place() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One object on each rank, which find each other without a message: by the order in which they are
-// made, or by a name. Who asks for the object of a rank that has not made its own yet waits there.
+// One object on each rank; the objects find each other without a message, by the order in which
+// they are made, or by a name. A call of the object of a rank that has not made it yet waits on
+// that rank.
 #pragma once
 
 #include <compare>
@@ -31,7 +32,7 @@ namespace detail {
 
 /// Which dist_object: the number-th that a rank makes under a name, from 1 on. 0 stands for none.
 struct dist_key {
-  std::uint64_t name = 0;  ///< A hash of it; 0: without a name.
+  std::uint64_t name = 0;  ///< A hash of the name; 0: no name.
   std::uint64_t number = 0;
   friend constexpr auto operator<=>(const dist_key&, const dist_key&) = default;
 };
@@ -40,21 +41,21 @@ struct dist_key {
 template <class T>
 inline constexpr char dist_type = 0;
 
-/// Errors: sojourn::error when the name is empty.
+/// Returns `name`. Errors: sojourn::error when it is empty.
 std::string_view checked_name(std::string_view name);
-/// The next key under that name; "" for none. Errors: sojourn::error when another name has the same
-/// hash.
+/// The key of the next dist_object of this rank with that name; "": without a name. Errors:
+/// sojourn::error when this rank uses another name with the same hash.
 dist_key begin_dist_object(std::string_view name);
-/// The object of this key is made, and found from now on.
+/// The object of this key is made: calls find it from now on.
 void publish_dist_object(const dist_key& key, void* object, const void* type);
-/// It is no longer found. `object`: null when it was not published. Suspends until no call is in
-/// it.
+/// Calls find the object of this key no longer. `object`: null when it was not published. Suspends
+/// until no call runs in the object.
 void end_dist_object(const dist_key& key, const void* object) noexcept;
 /// Suspends until this rank's object of that key is made.
 void* find_dist_object(const dist_key& key, const void* type);
 bool dist_object_is_here(const dist_key& key);
 
-/// A call is in the object of that key while this lives; its frames stay on this rank.
+/// Lives while a call runs in the object of that key. The frames of the call stay on this rank.
 class dist_use {
  public:
   dist_use(const dist_key& key, const void* type);
@@ -97,7 +98,7 @@ class dist_registration {
 template <class T>
 class dist_id {
  public:
-  /// Names none.
+  /// Names no dist_object.
   dist_id() = default;
 
   /// This rank's object; suspends until it is made. The reference is good until the object is
@@ -195,11 +196,11 @@ class dist_place {
 /// frames, on a heap, in another object; not in frames that migrate. Neither copied nor moved.
 /// Requires: a fiber makes it, inside run().
 ///
-/// Destroying it suspends until the calls have ended that have begun in it: so none of these
-/// destroys it, or waits for whoever does. Calls that come later fail with dist_object_destroyed.
-/// So that none does, ranks that use each other's objects meet, in a barrier for example, before
-/// they destroy them. Errors: one that is destroyed on another rank than it was made on ends the
-/// job. Source: UPC++'s dist_object.
+/// Destroying it suspends until the calls that run in it have ended, so no such call may destroy
+/// it, or wait for a fiber that does. Calls that come later fail with dist_object_destroyed. To
+/// avoid such calls, ranks that use each other's objects meet, in a barrier for example, before
+/// they destroy them. Errors: a dist_object that is destroyed on another rank than it was made on
+/// ends the job. Source: UPC++'s dist_object.
 template <class T>
 class dist_object {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>,

@@ -76,7 +76,7 @@ namespace detail {
 /// How exceptions of one type become bytes and exceptions again.
 struct exception_kind {
   const std::type_info* type;
-  std::size_t bytes;  ///< How many these are; 0: that depends.
+  std::size_t bytes;  ///< How many bytes an exception becomes; 0: their number varies.
   /// Writes at most `room` bytes of the exception in flight, returns how many.
   std::size_t (*encode)(const void* exception, char* bytes, std::size_t room);
   void (*rethrow)(const char* bytes, std::size_t size);

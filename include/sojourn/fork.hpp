@@ -24,7 +24,8 @@ namespace sojourn {
 
 namespace detail {
 
-/// A lambda's bytes may be copied, but what it refers to stays.
+/// True when a value may leave this rank as its bytes, and refers to nothing that stays. (A lambda
+/// with captures may be copied, but what it refers to stays.)
 template <class T>
 inline constexpr bool leaves = travels<T> && !may_have_address<T>;
 
@@ -36,10 +37,11 @@ struct checked_fork {
                 "many parameters, by value or const&");
   using result = typename std::conditional_t<fits, std::invoke_result<F, A...>,
                                              std::type_identity<void>>::type;
-  /// Its frames refer to nothing of this rank, unless by what it calls.
+  /// The child's frames refer to nothing of this rank, except through what the child calls.
   static constexpr bool may_leave =
       is_captureless<F> && (leaves<A> && ...) && fits && leaves<result>;
-  /// They do where ranks share their heaps.
+  /// An argument is a local_ptr or has one, so the child may leave only where ranks share their
+  /// heaps.
   static constexpr bool shares_heap = (uses_shared_heap<A> || ...);
 };
 
@@ -91,7 +93,8 @@ void par_invoke(First&& first, More&&... more) {
 
 namespace detail {
 
-/// A callable as an argument: of this rank, by reference; or anywhere, by value.
+/// A callable as an argument of a child: by reference, for children that stay on this rank; or by
+/// value, for children that may run on any rank.
 template <class F>
 struct carried_here {
   const F& call;
@@ -110,7 +113,7 @@ inline constexpr bool travels<detail::carried_here<F>> = false;
 
 namespace detail {
 
-/// How many are in [first, last). Unsigned: there may be more than the greatest I.
+/// How many numbers are in [first, last). Unsigned, because there may be more than the greatest I.
 template <class I>
 constexpr std::make_unsigned_t<I> count_between(I first, I last) {
   using count = std::make_unsigned_t<I>;

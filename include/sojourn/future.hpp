@@ -140,8 +140,9 @@ class [[nodiscard]] future {
  private:
   friend struct detail::future_access;
 
-  // As wide as it is aligned to: what lies beside it would be of earlier calls, and could keep the
-  // frame that holds the future from being given to an idle rank.
+  // As wide as its alignment, so that the future has no padding. Padding would hold bytes of
+  // earlier calls, and one that looks like an address could keep the frame from going to an idle
+  // rank.
   enum class state : std::uint64_t { empty, value, ticket, child };
   bool has_ticket() const { return state_ >= state::ticket; }
 
@@ -172,7 +173,7 @@ class [[nodiscard]] future {
     return detail::tickets_wait_any(mine, deadline_ns) == 0;
   }
 
-  // Without the address of the future, which then need not lie in memory.
+  // Takes no address of the future, so that the compiler can keep the future in registers.
   [[gnu::noinline]] static T take(state was, detail::ticket_id ticket) {
     check(was);
     return detail::take_value<T>(ticket);
@@ -208,7 +209,7 @@ class [[nodiscard]] future {
   }
 
   union {
-    mutable detail::ticket_id ticket_;  // of this rank once anyone has looked
+    mutable detail::ticket_id ticket_;  // a ticket of this rank once anyone has looked at it
     detail::room<detail::stored<T>> value_;
   };
   state state_ = state::empty;

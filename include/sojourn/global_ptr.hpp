@@ -241,8 +241,8 @@ global_ptr<U> static_pointer_cast(global_ptr<T> p) {
     }
   }
 }
-/// The same address, as that of a U. Requires: there is a U, or what the language lets a U be used
-/// for: the bytes of an object, say.
+/// The same address, as a pointer to U. Requires: a U lies there, or the language lets a U be used
+/// to access what does (the bytes of an object, say).
 template <class U, class T>
 constexpr global_ptr<U> reinterpret_pointer_cast(global_ptr<T> p) {
   static_assert(std::is_const_v<U> || !std::is_const_v<T>,

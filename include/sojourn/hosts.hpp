@@ -25,26 +25,28 @@ std::vector<host_ranks> parse_hosts(const std::string& list);
 std::vector<host_ranks> read_hostfile(const std::string& path);
 /// The same hosts as parse_hosts() reads them, each with its number of ranks.
 std::string hosts_text(const std::vector<host_ranks>& hosts);
-/// Decides how many ranks each host has: without -n (`ranks_given`), as many as the user says of
-/// the host, or one; with it, `ranks` in all, which the hosts' numbers must have as their sum, or,
-/// where no host has one, which all hosts share evenly; hosts without ranks are left out.
-/// `given_as`: how the hosts were given ("--hostfile F"; "": as --hosts), for the error. Requires:
-/// there is a host. Errors: `error`, when the numbers contradict each other.
+/// Decides how many ranks each host has. Without -n (`ranks_given` is false): as many as the user
+/// says for that host, or one. With -n: `ranks` in all. If the user gives numbers for hosts, their
+/// sum must be `ranks` (a host without a number counts as one); if not, all hosts share them
+/// evenly, and hosts that get none are left out. `given_as`: how the hosts were given ("--hostfile
+/// F"; "": as --hosts), for the error. Requires: there is a host. Errors: `error`, when the numbers
+/// contradict each other.
 void share_ranks(std::vector<host_ranks>& hosts, int ranks, bool ranks_given,
                  const std::string& given_as = "");
 
 /// Hosts that the site's scheduler has given to this process.
 struct allocation {
-  std::vector<host_ranks> hosts;  ///< With as many ranks as it has given room for.
-  std::string starter;            ///< As hosts_options has it; …
+  std::vector<host_ranks> hosts;  ///< Each with as many ranks as the allocation has room for there.
+  std::string starter;            ///< As in hosts_options; …
   bool is_overheard = true;       ///< … the same.
   std::string text;               ///< "the allocation of Slurm's job 12"
 };
 
-/// None outside of an allocation of Slurm, and where it is this host alone. Errors: `error`, when
-/// Slurm does not say which hosts they are.
+/// The hosts of the allocation of Slurm in which this process runs; none outside of an allocation,
+/// and when the allocation is this host alone. Errors: `error`, when Slurm does not say which hosts
+/// they are.
 std::optional<allocation> allocated_hosts();
-/// Leaves so many ranks, from the first host on. Errors: `error`, when there is no room for them.
+/// Reduces the allocation to its first `ranks` ranks. Errors: `error`, when it has room for fewer.
 void take_ranks(allocation& given, int ranks);
 
 struct hosts_options {
@@ -52,8 +54,8 @@ struct hosts_options {
   std::vector<host_ranks> hosts;
   /// A command that runs another one on a host, called as `COMMAND HOST sojourn agent`, by a shell.
   std::string starter = "ssh -o BatchMode=yes";
-  /// Others may read what this command passes on, as they cannot with ssh: the job's secret is told
-  /// as it is to processes that srun, mpirun or mpiexec has started (docs/trust.md).
+  /// True when others may read what this command passes on (with ssh they cannot). The agents then
+  /// get the job's secret as processes do that srun, mpirun or mpiexec has started (docs/trust.md).
   bool is_overheard = false;
   /// The `sojourn` command on the other hosts; empty: the path of this process's own file.
   std::string command = {};

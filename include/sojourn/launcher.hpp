@@ -27,8 +27,8 @@ struct launch_part {
 struct launch_options {
   int rank_count = 1;                ///< Of the whole job, 1 to 1024.
   std::vector<std::string> command;  ///< The program, looked up along PATH, and its arguments.
-  /// The file to be executed, where that is another than the command's first word, which the
-  /// program gets as its name; empty: that one.
+  /// The file to be executed, if it is not the one that the first word of `command` names; the
+  /// program gets that word as its name all the same. Empty: the file that the word names.
   std::string file = {};
   /// The programs of a job of several, in the order of their ranks; empty: all ranks run `command`.
   /// plan_launch makes `rank_count` their sum, and `command` the first one's.
@@ -36,8 +36,8 @@ struct launch_options {
   binding bind = binding::automatic;
   bool label = false;      ///< Put "[rank] " before each line that a rank writes.
   bool share_heap = true;  ///< Ranks map each other's objects; otherwise they send messages only.
-  /// The hosts, as --hosts takes them, and what reaches them, as --agent does, for whoever reports
-  /// how to run the job again; empty: this one, and ssh.
+  /// The hosts as --hosts takes them, and the command that reaches them as --agent does: for
+  /// reports, which say how to run the job again. Empty: this host, and ssh.
   std::string hosts = {};
   std::string agent = {};
   /// The checkpoint that the job goes on from, as the program named it; empty: none.
@@ -68,7 +68,7 @@ struct launch_plan {
   int first_here = 0;               ///< The ranks of this host, which follow each other: …
   int ranks_here = 1;               ///< … all, unless the job has several hosts.
   int cores = 1;                    ///< Cores that the job may use here, at least 1.
-  std::vector<int> core_of_rank;    ///< Of this host's, in order. Empty when they are not bound.
+  std::vector<int> core_of_rank;    ///< The core of each rank of this host. Empty: not bound.
   std::string warning;  ///< One sentence about what was asked for and is not possible, or "".
 };
 
@@ -82,8 +82,8 @@ struct fork_figures {
   std::string place;  ///< "`search` (uts.cpp:31)"
   std::uint64_t forks = 0;
   std::uint64_t blocked = 0;
-  int ranks = 0;         ///< So many forked there.
-  int linked_ranks = 0;  ///< On so many its forks were by way of links at the end.
+  int ranks = 0;         ///< How many ranks forked there.
+  int linked_ranks = 0;  ///< How many ranks used links for these forks at the end.
   std::uint64_t cost_of_links = 0;
   std::uint64_t cost_of_walks = 0;
 };
@@ -126,8 +126,8 @@ int cores_allowed();
 /// one sentence, when there is none of that name.
 int checkpoint_rank_count(const std::string& path);
 
-/// The hosts that wrote it, as parse_hosts() takes them, or "" where none were named. Errors: as
-/// above.
+/// The hosts of the job that wrote the checkpoint, as parse_hosts() takes them, or "" when the job
+/// named none. Errors: as checkpoint_rank_count().
 std::string checkpoint_hosts(const std::string& path);
 
 /// Checks the options against this host and says what would be run. Starts nothing.

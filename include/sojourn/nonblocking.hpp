@@ -98,11 +98,12 @@ class scan_allow {
   scan_allow(const scan_allow&) = delete;
   scan_allow& operator=(const scan_allow&) = delete;
 
-  /// What the scan looks for in a frame; no address, and no number that programs compute with.
+  /// The word by which the scan recognises a scan_allow in a frame: no address, and no number that
+  /// programs compute with.
   static constexpr std::uint64_t mark = 0x5ca9'a110'3ed7'feed;
 
  private:
-  // Volatile: written, though nothing in the program reads it.
+  // Volatile, so that the compiler stores it although nothing in the program reads it.
   volatile std::uint64_t mark_;
   [[maybe_unused]] const char* volatile reason_;
 };

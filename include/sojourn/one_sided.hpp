@@ -46,7 +46,7 @@ class global_atomic {
   T load() const { return word().load(); }
   void store(T value) { word().store(value); }
   T exchange(T value) { return word().exchange(value); }
-  /// Returns what was there: `expected` when it is `desired` now.
+  /// Stores `desired` if the word holds `expected`. Returns the value before.
   T compare_exchange(T expected, T desired) {
     word().compare_exchange_strong(expected, desired);
     return expected;
@@ -86,18 +86,18 @@ struct split_operations;
 
 void split_get(split_operations*& in, std::uint64_t from, void* to, std::size_t bytes);
 void split_put(split_operations*& in, const void* from, std::uint64_t to, std::size_t bytes);
-/// A call without a reply went to `rank`.
+/// Notes that a call without a reply was sent to `rank`.
 void split_call(split_operations*& in, rank_t rank);
 void split_wait(split_operations* in);
 void split_end(split_operations* in) noexcept;
 
 }  // namespace detail
 
-/// Counts the split-phase operations of a fiber: an operation that names a `completions` has begun
-/// when it returns, and is complete when wait() has returned. Until then the program does not read
-/// the memory that the operation writes, nor change the memory that it reads. The fiber stays on
-/// its rank while the object lives. Several may be open. When it is used again it allocates
-/// nothing.
+/// Counts the split-phase operations of a fiber. An operation that is given a `completions` has
+/// begun when it returns, and is complete when wait() has returned. Until then the program must not
+/// read the memory that the operation writes, nor change the memory that it reads. The fiber stays
+/// on its rank while the object lives. A fiber may have several at a time. An object that is used
+/// again allocates no memory.
 /// Source: Split-C's split-phase assignment and sync(), the one-sided side of MRPC's comparisons.
 class completions {
  public:
@@ -272,7 +272,7 @@ struct word_load {
   auto operator()(auto& w) const { return w.load(); }
 };
 struct word_store {
-  // What is returned is not used: a call with a reply needs none either.
+  // Returns nothing, so that a call with a reply need not send the value back either.
   void operator()(auto& w, auto v) const { w.store(v); }
 };
 struct word_exchange {
@@ -320,7 +320,7 @@ template <class T>
 T atomic_exchange(global_ptr<global_atomic<T>> p, std::type_identity_t<T> value) {
   return detail::on_word<detail::word_exchange>(p, value);
 }
-/// Returns what was there: `expected` when it is `desired` now.
+/// Stores `desired` if the word holds `expected`. Returns the value before.
 template <class T>
 T atomic_compare_exchange(global_ptr<global_atomic<T>> p, std::type_identity_t<T> expected,
                           std::type_identity_t<T> desired) {

@@ -29,11 +29,12 @@ namespace detail {
 
 /// A function that was handed to this process's rank.
 struct posted_function {
-  /// Calls it or, if not, only destroys it.
+  /// Calls the function if `call` is true; destroys it in any case.
   void (*end)(posted_function* self, bool call);
   posted_function* next = nullptr;
 };
-/// Takes it over, from any thread. Throws sojourn::error when no rank runs here.
+/// Hands the function over to the rank, which then owns it. Called by any thread. Throws
+/// sojourn::error when no rank runs in this process.
 void post_function(posted_function* function);
 
 }  // namespace detail

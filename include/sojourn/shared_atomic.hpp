@@ -21,7 +21,8 @@ enum class word_change : std::uint8_t {
   bit_or,
   bit_xor
 };
-/// The value before. `compare` stores `second` where it was `first`.
+/// Changes the value of the object and returns the value before. `compare` stores `second` if the
+/// value is `first`.
 std::uint64_t change_word(const void* object, std::size_t bytes, word_change what,
                           std::uint64_t first = 0, std::uint64_t second = 0);
 template <class T>
@@ -35,8 +36,8 @@ concept number = std::integral<T> && !std::same_as<T, bool>;
 ///
 /// Its address names it, as in shared_sync.hpp: it lies in shared memory or is a global variable.
 /// Its value is kept by its home, not at this address, and begins with zero bytes. Each operation
-/// suspends, and takes a message to the home and one back, or none on that rank. In a loop that
-/// many fibers run, count in a variable of each, and add the counts at the end.
+/// suspends, and takes a message to the home and one back; on the home itself it takes none. In a
+/// loop that many fibers run, count in a variable of each, and add the counts at the end.
 ///
 /// Errors of all operations: rank_lost when a rank has ended, and another one is the home.
 template <class T>
@@ -57,7 +58,8 @@ class atomic {
   T load() const { return change(detail::word_change::load); }
   void store(T value) { change(detail::word_change::store, word_of(value)); }
   T exchange(T value) { return change(detail::word_change::exchange, word_of(value)); }
-  /// Stores `desired` if the value is `expected`, byte by byte; else loads it there.
+  /// Stores `desired` if the value equals `expected`, byte by byte; otherwise copies the value to
+  /// `expected`.
   bool compare_exchange(T& expected, T desired) {
     const std::uint64_t wanted = word_of(expected);
     const std::uint64_t was = detail::change_word(this, sizeof(T), detail::word_change::compare,
@@ -67,7 +69,7 @@ class atomic {
     return false;
   }
 
-  // They return the value before, and wrap around.
+  // The fetch_ functions return the value before. Additions and subtractions wrap around.
   T fetch_add(T value)
     requires detail::number<T>
   {

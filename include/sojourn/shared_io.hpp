@@ -21,20 +21,21 @@ void end_undivided(const void* scope) noexcept;
 }  // namespace detail
 
 /// While it lives, the pages of [p, p + bytes) are here, and allow loads, or loads and stores: for
-/// system calls, io_uring, MPI, and threads that are not Sojourn's. What others change is brought
-/// up to date before anything that orders it lets a fiber of this rank go on.
+/// system calls, io_uring, MPI, and threads that are not Sojourn's. When a fiber of this rank gets
+/// a lock, leaves a barrier or the like, the stores of other ranks that it may now see are in these
+/// pages before it goes on.
 ///
 /// Pins nest. What lies outside of shared memory needs none, and is ignored. The activation whose
 /// frames hold it stays on its rank.
 ///
 /// Under `lmw` other ranks use the same pages meanwhile. Under `lsw` and `seq` a rank that wants to
 /// store to a pinned page (under `seq` also one that wants to load from a page pinned for stores)
-/// waits until the pin ends: nothing else ends that. So pins are like locks there. Two ranks that
-/// pin the same page take turns; a pin takes its pages in ascending order, and whoever holds
-/// several pins should, too, and should neither wait for other ranks nor touch other such pages.
+/// waits until the pin ends, so pins are like locks there. Two ranks that pin the same page take
+/// turns. A pin takes its pages in ascending order; a fiber that holds several pins should take
+/// them in that order, too, and should neither wait for other ranks nor touch other such pages.
 ///
-/// Suspends while a page is elsewhere. Errors: sojourn::error outside of a fiber, where a page
-/// would have to be waited for.
+/// Suspends while a page is elsewhere. Errors: sojourn::error when code outside of a fiber would
+/// have to wait for a page.
 class pinned {
  public:
   explicit pinned(const volatile void* p, std::size_t bytes, access how = access::loads)
@@ -53,9 +54,10 @@ class pinned {
 };
 
 /// While it lives, an access to shared memory that waits for a page lets no other fiber of the rank
-/// run: for libraries that are left in the middle of something, as printf is, whose lock the other
-/// fibers of the thread would pass. The rank answers questions about shared memory meanwhile, and
-/// nothing else. Whatever else waits (a mutex, a call) lets others run, as always.
+/// run. Use it around calls of libraries that an access may interrupt halfway: printf, for example,
+/// holds a lock that belongs to the thread, and so does not keep out other fibers of that thread.
+/// The rank answers questions about shared memory meanwhile, and does nothing else. Other waits
+/// (for a mutex, a call) let other fibers run, as always.
 class undivided {
  public:
   undivided() { detail::begin_undivided(this); }

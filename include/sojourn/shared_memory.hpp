@@ -63,13 +63,14 @@ class exhausted : public std::bad_alloc {
 };
 
 namespace detail {
-/// The greatest number for what would be greater, which nobody can allocate.
+/// count * each, or the greatest number if the product is greater: no allocation of so many bytes
+/// succeeds.
 constexpr std::size_t bytes_of(std::size_t count, std::size_t each) {
   return count > ~std::size_t{0} / each ? ~std::size_t{0} : count * each;
 }
 }  // namespace detail
 
-/// How many bytes of a protocol can be allocated on each rank.
+/// How many bytes of shared memory each rank can allocate under each protocol.
 std::size_t capacity();
 
 /// Zeroed shared memory, at an address that is valid on all ranks. Blocks of 4 KiB and more begin
@@ -78,14 +79,14 @@ std::size_t capacity();
 /// `align` is a power of two. May suspend. Errors: exhausted, a std::bad_alloc.
 void* allocate(std::size_t bytes, std::size_t align = alignof(std::max_align_t),
                protocol how = protocol::usual);
-/// Gives it back, on whatever rank it was allocated. Null is allowed. Nobody accesses it any more.
-/// Suspends: when it was allocated on another rank, and the way there is full. Errors: what was
-/// never allocated ends the rank that owns the address.
+/// Frees what allocate() returned on any rank. Null is allowed. Requires: nobody accesses the
+/// memory any more. Suspends: when it was allocated on another rank, and the way there is full.
+/// Errors: an address that allocate() has not returned ends the rank that owns it.
 void free(void* p);
 
-/// Calls the block in which `p` lies by this name in the report (`sojourn run --shared-report`),
-/// which knows the line that allocated it in any case. One rank is enough. Does nothing where no
-/// report is wanted. Never suspends.
+/// Gives the block in which `p` lies a name for the report (`sojourn run --shared-report`), which
+/// names the line that allocated the block in any case. It is enough that one rank calls this. Does
+/// nothing if no report is wanted. Never suspends.
 void name(const void* p, const char* text);
 
 /// Shared memory for `count` objects of a type whose zeros are a value.
@@ -98,7 +99,7 @@ T* alloc(std::size_t count = 1, protocol how = protocol::usual) {
 }
 
 /// For containers of std::pmr: what they allocate from it lies in shared memory, and any rank may
-/// give it back. It lives for ever. Errors of its allocate(): exhausted.
+/// free it. The resource lives for ever. Errors of its allocate(): exhausted.
 std::pmr::memory_resource* resource(protocol how = protocol::usual);
 
 /// A pointer to shared memory that travels: as an argument or a result of a call, and in frames

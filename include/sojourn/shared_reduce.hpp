@@ -23,22 +23,22 @@ namespace detail {
 
 /// Where a thread of run_threads() stands among those that begin on its rank.
 struct thread_place {
-  rank_t rank;        ///< Where it began.
-  std::size_t place;  ///< Among these, from 0.
-  std::size_t of;     ///< How many they are; 0 outside of run_threads(), in a main fiber.
+  rank_t rank;        ///< The rank where it began.
+  std::size_t place;  ///< Its number among the threads that began there, from 0.
+  std::size_t of;     ///< How many began there; 0 for a main fiber outside of run_threads().
 };
-/// Of the running one. Suspends where it has moved. Errors: sojourn::error when it takes no part in
-/// barriers.
+/// The place of the running thread. Suspends if the thread has moved. Errors: sojourn::error when
+/// the fiber takes no part in barriers.
 thread_place place_of_thread();
 
-/// What the threads of a rank put together.
+/// A reduction, in which the threads of this rank combine their values.
 struct reduction {
   const void* type;
   std::size_t missing;
   latch over{1};
   std::exception_ptr failure;
 };
-/// The one that threads of this rank are joining, or null.
+/// The reduction that threads of this rank are joining, or null.
 std::shared_ptr<reduction>& open_reduction();
 [[noreturn]] void refuse_types_in_reduction();
 [[noreturn]] void failed_elsewhere();
@@ -50,11 +50,12 @@ template <class T>
 struct reduction_of : reduction {
   explicit reduction_of(std::size_t threads)
       : reduction{&type_of_reduction<T>, threads, latch(1), nullptr}, values(threads) {}
-  std::vector<std::optional<T>> values;  ///< Of each thread.
+  std::vector<std::optional<T>> values;  ///< The values of the threads, by their places.
   std::optional<T> result;
 };
 
-/// A rank whose threads could not combine their values still takes part, without one.
+/// Combines the values of two ranks. A rank whose threads could not combine their values still
+/// takes part, without a value.
 template <class Op>
 struct of_those_there {
   template <class T>
@@ -83,7 +84,7 @@ void combine(reduction_of<T>& all) {
   }
 }
 
-/// On the rank where the thread began.
+/// A thread's part in a reduction. Runs on the rank where the thread began.
 template <class T, class Op>
 T reduce_in_rank(std::size_t place, std::size_t threads, T value) {
   std::shared_ptr<reduction>& open = open_reduction();
@@ -105,12 +106,13 @@ T reduce_in_rank(std::size_t place, std::size_t threads, T value) {
 }  // namespace detail
 
 /// op(op(v0, v1), v2)… over the values of all threads of run_threads(), in the order of their
-/// numbers; returned to each of them. Outside of run_threads(): over those of the main fibers. The
-/// threads of a rank are combined there, and then one sends (sojourn::reduce): no message more than
-/// one thread a rank takes. All of them call it, with the same types and operation, and no other
-/// collective operation of all ranks at the same time. `op` is associative and has no captures,
-/// such as std::plus<>{}; values travel, or are marshalled. It orders as barrier() does. A thread
-/// that has moved takes part where it began, by a call.
+/// numbers; returned to each of them. Outside of run_threads(): over the values of the main fibers.
+/// The values of a rank's threads are combined on that rank, and then one thread sends the result
+/// (sojourn::reduce), so this takes as many messages as with one thread on each rank. All threads
+/// call it, with the same types and operation, and no other collective operation of all ranks at
+/// the same time. `op` is associative and has no captures, such as std::plus<>{}; values travel, or
+/// are marshalled. It orders as barrier() does. A thread that has moved takes part where it began,
+/// by a call.
 ///
 /// Suspends. Errors: what `op` throws, on the rank where it does, and sojourn::error on others;
 /// sojourn::error in fibers that take no part, and when the threads of a rank combine different

@@ -2,11 +2,12 @@
 // What orders accesses to shared memory: the second part of sojourn/shared.hpp, with
 // shared_atomic.hpp.
 //
-// All objects here hold nothing: what names one is its address, which must be the same on all
-// ranks. So it lies in shared memory, or is a global variable; it may be a member of what lies
-// there. Making one does nothing: all are unlocked, clear and empty at first. Flags, condition
-// variables and counted barriers are kept by one rank, their home: that which allocated the memory
-// they lie in, and any one for global variables. A free() of that memory forgets what they were.
+// The objects here hold nothing: an object is named by its address, which must be the same on all
+// ranks. So it lies in shared memory, or is a global variable; it may be a member of another object
+// there. Constructing one does nothing: all are unlocked, clear and empty at first. One rank, the
+// home, keeps each flag, condition variable and counted barrier: the rank that allocated the memory
+// in which the object lies, or any rank for a global variable. If that memory is freed, the states
+// of the objects in it are forgotten.
 #pragma once
 
 #include <cstdint>
@@ -22,23 +23,23 @@ class mutex {
   mutex& operator=(const mutex&) = delete;
 
   /// Suspends while another fiber of the job holds it. What was stored before its last unlock() can
-  /// be loaded from then on. Fibers of this rank that wait come before those of other ranks, but
-  /// each 16th time.
+  /// be loaded from then on. Fibers of this rank that wait come before those of other ranks, except
+  /// that every 16th time another rank comes first.
   /// Errors: rank_lost when a rank has ended, and the mutex is on another one.
   void lock();
   /// Locks it if it is free and was last held on this rank. Never suspends.
   bool try_lock();
-  /// Never suspends. Errors: sojourn::error when no fiber of this rank holds it; after a loss,
-  /// which may have taken it away, nothing happens then.
+  /// Never suspends. Errors: sojourn::error when no fiber of this rank holds it. (After a rank was
+  /// lost, which may have taken the mutex away, nothing happens instead.)
   void unlock();
 
  private:
   [[maybe_unused]] char place_ = 0;
 };
 
-/// A mutex that goes to a rank that waits before fibers of this rank get it again. For sections
-/// that many fibers of each rank enter all the time, where a `mutex` would let those of other ranks
-/// wait for 16 turns; a mutex sends fewer messages.
+/// A mutex that goes to a waiting rank before other fibers of this rank get it again. It is for
+/// sections that many fibers of each rank enter all the time: a `mutex` would let fibers of other
+/// ranks wait for 16 turns. A `mutex` sends fewer messages.
 class fair_mutex : public mutex {
  public:
   void unlock();
@@ -51,22 +52,22 @@ class condition_variable {
   condition_variable(const condition_variable&) = delete;
   condition_variable& operator=(const condition_variable&) = delete;
 
-  /// Unlocks the mutex, waits until notified, and locks it again. Requires: this fiber holds it.
-  /// Who locks it and then notifies is never missed. A fiber may go on without having been
-  /// notified: check the condition again, or use the form with `holds`. Suspends; the mutex stays
-  /// locked until the home knows that this fiber waits. Errors: sojourn::error when no fiber of
-  /// this rank holds the mutex; rank_lost when a rank has ended: the mutex is held then if it is on
-  /// this rank.
+  /// Unlocks the mutex, waits until notified, and locks it again. Requires: this fiber holds it. A
+  /// fiber that locks the mutex after this unlocks it, and then notifies, is never missed. A fiber
+  /// may go on without having been notified: check the condition again, or use the form with
+  /// `holds`. Suspends; the mutex stays locked until the home knows that this fiber waits. Errors:
+  /// sojourn::error when no fiber of this rank holds the mutex; rank_lost when a rank has ended:
+  /// the fiber then still holds the mutex if that is on this rank.
   void wait(mutex& m);
   /// The same until holds().
   template <class Condition>
   void wait(mutex& m, Condition holds) {
     while (!holds()) wait(m);
   }
-  /// Lets the fiber go on that has waited longest, or all; nothing happens where none waits. What
-  /// was stored before is seen by those who lock the mutex later, not by the notification: store
-  /// under the mutex. Suspends until the home knows. Errors: rank_lost when a rank has ended, and
-  /// another one is the home.
+  /// Lets the fiber that has waited longest go on, or all; if none waits, nothing happens. A fiber
+  /// sees what was stored before this call once it locks the mutex, not by being notified: store
+  /// while you hold the mutex. Suspends until the home knows. Errors: rank_lost when a rank has
+  /// ended, and another one is the home.
   void notify_one();
   void notify_all();
 
@@ -74,17 +75,17 @@ class condition_variable {
   [[maybe_unused]] char place_ = 0;
 };
 
-/// A sign that fibers wait for. What was stored before set() can be loaded by who has seen that it
-/// is set. Clear at first.
+/// A sign that fibers wait for. A fiber that has seen the flag set can load what was stored before
+/// set(). Clear at first.
 class flag {
  public:
   flag() = default;
   flag(const flag&) = delete;
   flag& operator=(const flag&) = delete;
 
-  /// Suspends until the home has set it, or cleared it: what happens next, anywhere, sees it so.
-  /// Those who wait go on, however soon it is cleared again. Errors: rank_lost when a rank has
-  /// ended, and another one is the home.
+  /// Suspends until the home has set it, or cleared it: from then on every rank sees the new state.
+  /// Fibers that wait go on when it is set, however soon it is cleared again. Errors: rank_lost
+  /// when a rank has ended, and another one is the home.
   void set();
   void clear();
   /// Returns once it is set. Suspends. Errors: rank_lost when a rank has ended, and it is not set

@@ -43,7 +43,7 @@ void run_thread(int number, Call call) {
   } catch (...) {
     thrown = std::current_exception();
   }
-  // Even after an exception: the others wait for this thread.
+  // Called even after an exception, because the other threads wait for this one in the barrier.
   try {
     barrier();
   } catch (...) {
@@ -56,8 +56,8 @@ void run_thread(int number, Call call) {
 
 /// Runs fn(number, arguments…) in `threads_of_rank` threads of this rank; all ranks call it
 /// together, from their main fibers, with the same number. While a thread waits for a page, a lock
-/// or a barrier, others of its rank run. What was stored before it can be loaded in the threads,
-/// and what they stored afterwards.
+/// or a barrier, other threads of its rank run. What was stored before this call can be loaded in
+/// the threads; what the threads stored can be loaded after it.
 ///
 /// Where `fn` is a function or a callable without captures, and the arguments travel, threads move
 /// like any others: by via::migrate, migrate_to and migrate(), though not while they hold a

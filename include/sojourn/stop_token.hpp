@@ -17,9 +17,10 @@ enum class stop_state : std::uint8_t { none, open, requested, gone };
 stop_id stop_open();
 void stop_request(stop_id id);
 void stop_close(stop_id id);
-/// What this rank knows; the first time it asks the source's rank, which tells it from then on.
+/// The state of the source, as far as this rank knows. The first call asks the source's rank, which
+/// tells this rank of each change from then on.
 stop_state stop_state_here(stop_id id);
-/// Suspends while it is open.
+/// Suspends while the state is `open`.
 stop_state stop_wait(stop_id id);
 
 }  // namespace detail

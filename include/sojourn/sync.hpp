@@ -18,7 +18,7 @@
 namespace sojourn {
 
 namespace detail {
-/// Ends the rank: an object is destroyed that a fiber waits for, or holds.
+/// Ends the rank, because an object is destroyed that a fiber waits for, or holds.
 void destroyed_in_use(const waiters& object);
 [[noreturn]] void refuse_count(const waiters& object, std::ptrdiff_t count);
 }  // namespace detail

@@ -71,7 +71,7 @@ class team {
 };
 
 namespace detail {
-/// Objects that are destroyed after main may still ask for it.
+/// Never destroyed, because objects that are destroyed after main may still ask for the team.
 union never_destroyed_team {
   team all;
   constexpr explicit never_destroyed_team(team_view* record) : all(record) {}

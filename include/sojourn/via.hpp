@@ -20,7 +20,8 @@ class activation {
  private:
   friend class via;
   friend activation this_activation();
-  /// Of its mark, and 1: odd, so that it is not taken for a pointer into frames that stay.
+  /// The address of the activation's mark, plus 1: an odd number is not taken for a pointer into
+  /// frames that stay.
   std::uint64_t odd_address_ = 0;
 };
 
@@ -68,10 +69,10 @@ class via {
   friend constexpr bool operator==(via, via) = default;
 
  private:
-  // One word, so that an access that stays local passes nothing on a stack: in the top 16 bits the
-  // count, below them the address of an activation, and in that address's lowest three bits, which
-  // are 0, the mechanism. (Such an address is one of a mark, of a frame that forked or of the end
-  // of a stack.) With a count above it, the word is not taken for a pointer.
+  // Policy, count and activation in one word, so that an access that stays local passes nothing on
+  // a stack. The top 16 bits are the count. Below them is the address of an activation (of a mark,
+  // of a frame that forked or of the end of a stack), whose lowest three bits are 0 and hold the
+  // mechanism. Because of the count above the address, the word is not taken for a pointer.
   static constexpr unsigned count_shift = 48;
   static constexpr std::uint64_t mechanism_mask = 7;
   static constexpr std::uint64_t address_mask =
@@ -99,8 +100,9 @@ struct access {
 /// What SOJOURN_VIA makes of an access: `method` is the compiler's name of it.
 via override_access(const access& at, const char* method);
 
-/// resumed::there on the rank it has moved to, else resumed::stayed. Compared in its caller, so
-/// that it need not return through a frame of the library.
+/// Returns resumed::there on the rank that it moved to, or else resumed::stayed. Callers compare
+/// the result themselves: so a moved activation goes on directly in its caller, without a return
+/// through a frame of the library.
 resumed move_activations(int to, via how);
 /// Moves activations of the running fiber to rank `to`, as `how` says; true when this now runs
 /// there. False when they may not move: nothing has happened then. Suspends.

@@ -17,14 +17,14 @@
 
 namespace sojourn {
 
-/// Which of no futures is ready.
+/// What touch_any() returns when it is given no futures.
 inline constexpr std::size_t none_of_them = ~std::size_t{0};
 
 /// Suspends until one of them is ready, and returns which: the one that stands first, if several
-/// are. An exception is a result, too. Takes no result. The results are waited for together: the
-/// fiber is woken by the first. Of no futures: `none_of_them`, at once. A call looks at the futures
-/// up to one that is ready, and before it suspends at all. Requires: each is valid(). Suspends:
-/// unless one is ready. Errors: as future::wait().
+/// are. An exception is a result, too. Takes no result. The fiber waits for all of the results at
+/// once and is woken by the first. Given no futures, returns `none_of_them` at once. Looks at the
+/// futures in order, up to one that is ready, and suspends only if none is. Requires: each is
+/// valid(). Suspends: unless one is ready. Errors: as future::wait().
 template <class... T>
 std::size_t touch_any(future<T>&... futures) {
   if constexpr (sizeof...(T) == 0) {
@@ -47,14 +47,14 @@ struct when_any_result {
   Futures futures;  ///< A std::tuple or std::vector. Each is valid().
 };
 
-/// The first of several futures: a future of a when_any_result. It holds the futures, and so goes
-/// with the frames that hold it where they could go; destroying it destroys them. Movable.
+/// The first of several futures: a future of a when_any_result. It owns the futures: it may move
+/// with the frames that hold it if the futures may, and destroying it destroys them. Movable.
 template <class Futures>
 class [[nodiscard]] any_future {
  public:
   using value_type = when_any_result<Futures>;
 
-  /// valid() is false.
+  /// Has no futures: valid() is false.
   any_future() = default;
   explicit any_future(Futures futures) : futures_(std::move(futures)), is_valid_(1) {}
   any_future(any_future&& other) noexcept

@@ -51,16 +51,18 @@ XTCALL xthread_create_at(xthread_t* xptr, int nid, int pid, void (*function)(voi
 /* The thread that runs; NULL in the body of xthread_main. */
 xthread_t xthread_self(void);
 
-/* Moves a thread, which resumes with its next statement: itself, or another, wherever it is. */
+/* Moves a thread, the caller or another, wherever it is. It goes on with its next statement. */
 XTCALL xthread_migrate(xthread_t xptr, int nid, int pid);
 
-/* Waits for its end, once; or has it forgotten when it ends. */
+/* xthread_join waits until a thread has ended; it is called once for each thread. A thread that was
+ * detached is forgotten when it ends: nobody joins it. */
 XTCALL xthread_join(xthread_t xptr);
 XTCALL xthread_detach(xthread_t xptr);
 /* Lets other threads run. */
 void xthread_yield(void);
 
-/* The place of who asks, the nodes of the job, and the processes of a node (0: no such node). */
+/* The caller's node and process, the number of nodes of the job, and the number of processes of a
+ * node (0: no such node). */
 int xthread_nid(void);
 int xthread_pid(void);
 int xthread_nodes(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ground floor: checks, clock, counters, names of addresses. It knows nothing of ranks but
+// The ground floor: checks, clock, counters, names of addresses. All that it knows of ranks is
 // their numbers.
 #pragma once
 
@@ -17,11 +17,12 @@ namespace sojourn::detail {
 /// printf into a std::string: the core has no formatting library.
 [[gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);
 
-/// Ends the process after one sentence on stderr, naming the rank when there are several.
+/// Prints one sentence on stderr, with the rank's number when there are several, and ends the
+/// process.
 [[noreturn, gnu::format(printf, 1, 2)]] void die(const char* format, ...);
 
-/// For a signal handler that leaves a fault to be reported: what the report says of it, in place of
-/// what it would find out itself. Also printed, as by die.
+/// For a signal handler that leaves a fault to be reported: the report says this, and not what it
+/// would find out itself. Also prints it, as die() does.
 [[gnu::format(printf, 1, 2)]] void say_last_words(const char* format, ...);
 
 /// The job has begun, or has ended, for this process.
@@ -29,17 +30,17 @@ void note_job_begins();
 void note_job_ends();
 bool is_in_job();
 bool is_job_over();
-/// Throws an error: `what` (such as "a call") was asked for before run() or after it, or in a
+/// Throws an error: somebody asked for `what` (such as "a call") before run() or after it, or in a
 /// process that the rank has made by fork().
 [[noreturn]] void refuse_outside_job(const char* what);
 
-/// In the child, after fork(): what die() says from now on is printed.
+/// To be called in the child, after fork(): from now on die() prints what it says.
 void note_forked_child();
 bool in_forked_child();
-/// Ends such a child; returns in every other process.
+/// Ends the process if it is such a child; otherwise returns.
 void refuse_wait_of_forked_child();
 
-/// With `elsewhere`, these functions print nothing: what they would say is reported by others.
+/// `elsewhere`: others report the last words, so the functions above do not print them.
 void last_words_are_reported(bool elsewhere);
 
 /// The last words of this process: set by check_failed, die, say_last_words and uncaught
@@ -48,7 +49,7 @@ const char* last_words();
 
 }  // namespace sojourn::detail
 
-/// On in every build. The message (printf style) prints the values and says what to do.
+/// Checked in every build. The message (printf style) should print the values and say what to do.
 #define SOJOURN_CHECK(condition, ...)                                               \
   do {                                                                              \
     if (!(condition)) [[unlikely]]                                                  \

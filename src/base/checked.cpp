@@ -37,7 +37,7 @@ void read_excuses() {
     std::size_t end = rest.find(';');
     std::string_view part = rest.substr(0, end);
     rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-    // The reason's colon is the first that is not half of a "::".
+    // The colon before the reason is the first one that is not half of a "::".
     std::size_t colon = part.find(':');
     while (colon != std::string_view::npos && part.substr(colon, 2) == "::") {
       colon = part.find(':', colon + 2);

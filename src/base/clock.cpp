@@ -81,7 +81,8 @@ struct moment {
   std::uint64_t ns;
 };
 
-/// Both clocks at the same time: of some readings, the one in which the least time passed.
+/// Reads both clocks at the same time: of several readings, takes the one in which the least time
+/// passed.
 moment both_clocks() {
   moment best{};
   std::uint64_t shortest = never_ns;

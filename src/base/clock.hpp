@@ -14,19 +14,19 @@
 
 namespace sojourn::detail {
 
-/// Sleeps while `word` has `value`, at most until now_ns() has reached `deadline_ns`; true when it
-/// has. May also return early. Ends the process when the system refuses.
+/// Sleeps while `word` has `value`, but at most until now_ns() has reached `deadline_ns`; returns
+/// whether it has. May also return early. Ends the process when the system refuses.
 bool sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint64_t deadline_ns);
-/// Wakes one that sleeps on `word`, in this or in another process that shares it.
+/// Wakes one thread that sleeps on `word`, in this process or in another one that shares the word.
 void wake_sleeper_on(std::atomic<std::uint32_t>& word);
 
-/// Sleeps until poll(2) finds something at one of these descriptors, at most until now_ns() has
-/// reached `deadline_ns`; true when it has. May also return early.
+/// Sleeps until poll(2) finds something at one of these descriptors, but at most until now_ns() has
+/// reached `deadline_ns`; returns whether it has. May also return early.
 bool sleep_on(std::span<pollfd> descriptors, std::uint64_t deadline_ns);
 
-/// Nanoseconds since some fixed moment by ticks(), which takes a third of the time that now_ns()
-/// does: for the lengths of what a rank does, not for times. Off by less than a thousandth. Another
-/// core's may be behind: a span may come out negative.
+/// Nanoseconds since some fixed moment, by ticks(), which takes a third of the time of now_ns(). To
+/// measure how long something takes on a rank, not to tell the time. Off by less than a thousandth.
+/// The ticks of another core may be behind, so a difference may come out negative.
 class tick_clock {
  public:
   /// Finds out how long a tick is, which takes 0.2 ms.
@@ -34,7 +34,7 @@ class tick_clock {
   std::uint64_t ns() const {
     return static_cast<std::uint64_t>(static_cast<unsigned_128>(ticks()) * ns_per_tick_ >> 32);
   }
-  /// From an earlier ns() until now.
+  /// The time that has passed since an earlier ns(); 0 if it came out negative.
   std::uint64_t since(std::uint64_t earlier_ns) const {
     const std::uint64_t now = ns();
     return now > earlier_ns ? now - earlier_ns : 0;
@@ -42,12 +42,13 @@ class tick_clock {
 
  private:
   __extension__ using unsigned_128 = unsigned __int128;
-  std::uint64_t ns_per_tick_;  ///< In units of 2^-32.
+  std::uint64_t ns_per_tick_;  ///< Nanoseconds of a tick, in units of 2^-32.
 };
 
-/// While one lives, the process has this clock: it stands still but for advance() and for sleeps,
-/// which end at once and set it to their ends. For tests of one process, in which one thread asks
-/// for the time. std::chrono::steady_clock is not replaced, so sleep for a span. One at a time.
+/// While such an object exists, the process uses its clock instead of the system's. It stands still
+/// except for advance() and for sleeps, which end at once and set it to their deadlines. For tests
+/// in one process, of which only one thread asks for the time. std::chrono::steady_clock is not
+/// replaced, so a test should sleep for a span, not until a time. Only one may exist at a time.
 class test_clock {
  public:
   explicit test_clock(std::uint64_t start_ns);

@@ -53,7 +53,8 @@ TEST(clock, a_sleep_ends_when_its_word_has_changed_or_its_time_has_come) {
 
 TEST(clock, ticks_count_the_same_time_as_the_system) {
   const tick_clock clock;
-  // Stopped for long between the two readings, either clock sees more: the closest of some counts.
+  // If the test is stopped for long between the two readings, one clock sees more time than the
+  // other. So the closest of several tries counts.
   double closest = 1;
   for (int i = 0; i < 20 && closest > 0.01; ++i) {
     const std::uint64_t begin = clock.ns();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies without a function call when there are 8 bytes, as most arguments and results have.
+// Copies without a function call when there are 8 bytes, the length of most arguments and results.
 #pragma once
 
 #include <cstddef>

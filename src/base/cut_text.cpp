@@ -13,14 +13,14 @@ constexpr std::string_view mark = "...";
 
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
-/// Ends a text of which only the first `held` bytes are there. Returns how many it has then.
+/// Puts the mark at the end of a text that was cut after `held` bytes. Returns its new length.
 std::size_t end_with_mark(char* text, std::size_t held) {
   if (held < mark.size()) return held;
   constexpr std::size_t character_max = 4;
   const std::size_t last = held - mark.size();
   std::size_t end = last;
   while (end > 0 && last - end < character_max && continues_character(text[end])) --end;
-  // Bytes that are no characters may be cut anywhere.
+  // If the bytes are no characters, the text may be cut anywhere.
   if (continues_character(text[end])) end = last;
   std::memcpy(text + end, mark.data(), mark.size());
   return end + mark.size();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of any length in rooms that are limited: messages, and what a dying process leaves. Where a
-// text is too long, "..." stands in place of its end, after a whole character (UTF-8).
-// put_text (sojourn/errors.hpp) writes one that is there.
+// Texts of any length in limited room: messages, and what a dying process leaves. If a text is too
+// long, "..." replaces its end, after a whole character (UTF-8). For a text that exists already,
+// use put_text (sojourn/errors.hpp).
 #pragma once
 
 #include <cstdarg>
@@ -11,7 +11,7 @@
 
 namespace sojourn::detail {
 
-/// snprintf: `room` counts the NUL at the end.
+/// As snprintf: `room` includes the NUL at the end.
 [[gnu::format(printf, 3, 4)]] void print_text(char* to, std::size_t room, const char* format, ...);
 [[gnu::format(printf, 3, 0)]] void vprint_text(char* to, std::size_t room, const char* format,
                                                va_list arguments);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of messages that blame this machine or its limits: where the user learns more.
+// The end of messages that blame this machine or its limits: tells the user where to learn more.
 #pragma once
 
 namespace sojourn::detail {

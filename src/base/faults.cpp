@@ -16,13 +16,14 @@ namespace sojourn::detail {
 
 namespace {
 
-/// A place in the table. Faults are looked up while others write: the version is odd meanwhile, and
-/// another one afterwards. A reader that sees this skips the place: a range is accessed only
-/// between its registration and its removal.
+/// An entry of the table. Faults are looked up while other threads write: meanwhile the version is
+/// odd, and afterwards it is another one than before. A reader that sees such a change skips the
+/// entry. It misses nothing, because a range is accessed only between its registration and its
+/// removal.
 struct range {
   std::atomic<std::uint32_t> version;
   std::atomic<std::uint64_t> low;
-  std::atomic<std::uint64_t> high;  ///< As `low`: the place is free.
+  std::atomic<std::uint64_t> high;  ///< Equal to `low`: the entry is free.
   std::atomic<fault_handler> handler;
   std::atomic<void*> data;
 };
@@ -33,7 +34,7 @@ std::mutex writers;
 void write(range& r, std::uint64_t low, std::uint64_t high, fault_handler handler, void* data) {
   const std::uint32_t version = r.version.load(std::memory_order_relaxed);
   r.version.store(version + 1, std::memory_order_relaxed);
-  // Released: none of these is seen without the odd version.
+  // Stored with release: a reader that sees one of these values sees the odd version, too.
   r.low.store(low, std::memory_order_release);
   r.high.store(high, std::memory_order_release);
   r.handler.store(handler, std::memory_order_release);
@@ -41,7 +42,7 @@ void write(range& r, std::uint64_t low, std::uint64_t high, fault_handler handle
   r.version.store(version + 2, std::memory_order_release);
 }
 
-/// Asks the handler of the address, if there is one.
+/// Calls the handler of the address, if there is one. Returns whether it has repaired the fault.
 bool is_mended(const page_fault& fault) {
   for (const range& r : table) {
     const std::uint32_t version = r.version.load(std::memory_order_acquire);
@@ -56,8 +57,8 @@ bool is_mended(const page_fault& fault) {
   return false;
 }
 
-/// True when an access to an address has faulted: not for addresses that no process can have, which
-/// the kernel does not tell, nor for memory that has failed, nor for signals that were sent.
+/// True when an access to an address has faulted. False for addresses that no process can have (the
+/// kernel does not tell them), for memory that has failed, and for signals that were sent.
 bool has_address(int signal, const siginfo_t& info) {
   return signal == SIGSEGV ? info.si_code == SEGV_MAPERR || info.si_code == SEGV_ACCERR
                            : info.si_code == BUS_ADRERR;
@@ -73,7 +74,7 @@ std::atomic<signal_handler> reporter_of_others;
 
 void by_default(int signal, const siginfo_t& info) {
   disown_signal(signal);
-  // An instruction that has faulted does so again; what was sent has to be sent again.
+  // An instruction that has faulted faults again. A signal that was sent must be sent again.
   if (info.si_code <= 0) raise(signal);
 }
 
@@ -83,11 +84,12 @@ void pass_on(int signal, siginfo_t* info, void* context) {
     case program_wants::handles:
       return call_program_handler(program.how, signal, info, context);
     case program_wants::ignores:
-      // What the kernel sends for an instruction cannot be ignored.
+      // A signal that the kernel sends for an instruction cannot be ignored.
       if (info->si_code > 0) by_default(signal, *info);
       return;
     case program_wants::nothing:
-      // It ends the process, or passes on what was sent to the thread that it was meant for.
+      // The reporter ends the process, or passes a signal that was sent to the thread that it was
+      // meant for.
       if (signal_handler reporter = reporter_of_others.load())
         return reporter(signal, info, context);
       return by_default(signal, *info);
@@ -106,7 +108,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   pass_on(signal, info, context);
 }
 
-/// Handles the two signals from now on. `also_of_program`: also where the program has a handler.
+/// Handles the two signals from now on. `also_of_program`: even if the program has a handler.
 void own_signals(bool also_of_program) {
   for (int signal : {SIGSEGV, SIGBUS}) own_signal(signal, on_fault, also_of_program);
 }
@@ -166,7 +168,7 @@ fault_access access_of(const void* context) {
   constexpr greg_t write_bit = 2;
   return (machine.gregs[REG_ERR] & write_bit) != 0 ? fault_access::write : fault_access::read;
 #elif defined(__aarch64__)
-  // Behind the registers are records; that of the exception has the register ESR_EL1.
+  // Records follow the registers; the record of the exception has the register ESR_EL1.
   constexpr std::uint64_t write_bit = 1u << 6;
   const unsigned char* at = machine.__reserved;
   for (_aarch64_ctx head;; at += head.size) {

@@ -19,7 +19,7 @@ using namespace sojourn::detail;
 
 const std::size_t page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 
-/// Pages that allow nothing at first, and whose handler allows what a fault asks for.
+/// Pages that allow no access at first. Their handler allows the access that has faulted.
 class pages {
  public:
   explicit pages(std::size_t count) : bytes_(count * page_bytes) {
@@ -62,14 +62,14 @@ class pages {
   bool registered_ = false;
 };
 
-/// Reports, as the runtime does at last.
+/// Reports a fault that nobody has repaired, as the runtime does.
 void say_and_exit(int signal, siginfo_t*, void*) {
   (void)!write(2, signal == SIGSEGV ? "nobody mends SIGSEGV\n" : "nobody mends SIGBUS\n",
                signal == SIGSEGV ? 21 : 20);
   _exit(3);
 }
 
-// The tests of what ends the process run in a new one each, where no range has been registered yet.
+// Tests of what ends the process run in a new process each, in which no range was registered yet.
 class faults : public testing::Test {
  protected:
   faults() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
@@ -176,7 +176,8 @@ TEST_F(faults, there_is_room_for_so_many_ranges) {
 }
 
 TEST_F(faults, are_mended_while_other_ranges_come_and_go) {
-  // They lie above the other pages, so that one whose end only is still there would hold those.
+  // These lie above the other pages: if the end of one of them were seen without its beginning, its
+  // range would contain the other pages.
   pages brief[3] = {pages(1), pages(1), pages(1)};
   pages p(1);
   ASSERT_TRUE(p.add());
@@ -322,7 +323,7 @@ TEST_F(faults_DeathTest, a_handler_of_the_program_gets_what_no_range_takes) {
   EXPECT_EXIT(fault(), testing::ExitedWithCode(4), "the program's own");
 }
 
-#if !SOJOURN_ASAN  // whose own functions the program calls
+#if !SOJOURN_ASAN  // the program calls functions of that sanitizer
 
 void tells_and_exits(int) {
   (void)!write(2, "the program's own\n", 18);
@@ -399,7 +400,7 @@ TEST_F(faults_DeathTest, a_handler_of_the_program_runs_as_it_asked_to) {
     pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
     if (sigismember(&blocked, SIGUSR1) != 0 || sigismember(&blocked, SIGSEGV) != 0) _exit(0);
     other.allow(PROT_NONE);
-    other[8] = 1;  // it was to be called once
+    other[8] = 1;  // the handler was to be called only once
     _exit(0);
   };
   EXPECT_EXIT(fault_twice(), testing::ExitedWithCode(3), "nobody mends SIGSEGV");

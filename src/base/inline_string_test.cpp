@@ -69,7 +69,7 @@ TEST(inline_string, compares_and_hashes_as_its_text) {
   };
   for (int i = 0; i < 5000; ++i) {
     std::string a = text(), b = text();
-    // What was there before leaves no trace.
+    // Assignments leave no trace of the earlier content.
     inline_string<6> x = "zzzzzz", y;
     x = a;
     y = b;

@@ -10,7 +10,7 @@ namespace sojourn::detail {
 
 namespace {
 
-/// "" when all have been found.
+/// The name of a function that the library lacks; "" when it has all.
 std::string lacks(const optional_library& library, libcrypto& all) {
   std::string missing;
   const auto find = [&](const char* name, auto*& function) {
@@ -41,7 +41,7 @@ libcrypto load() {
     libcrypto found{};
     const std::string missing = library ? lacks(library, found) : "";
     if (library && missing.empty()) return found;
-    // Of the newer one, which is the one to install.
+    // Tells why the newer version cannot be used, because it is the one to install.
     if (why.empty()) why = library ? "it lacks " + missing : library.why_not();
   }
   throw error(

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenSSL's libcrypto, which is loaded when the first of its functions is needed. Jobs of one host
-// need none, so nothing is linked to the library, and no host needs it for them.
+// OpenSSL's libcrypto, which is loaded when one of its functions is first needed. Jobs of one host
+// need none of them, so nothing is linked to the library, and it need not be installed for such
+// jobs.
 #pragma once
 
 #include <cstddef>
 
 namespace sojourn::detail {
 
-/// What is used of it. Declared here, not taken from OpenSSL's headers, so that building Sojourn
-/// does not need them either: versions 1.1 and 3 have these functions in the same form.
+/// The functions that are used. They are declared here, so that OpenSSL's headers are not needed to
+/// build Sojourn. Versions 1.1 and 3 have them in the same form.
 struct libcrypto {
   struct digest;
   struct cipher;
@@ -32,7 +33,7 @@ struct libcrypto {
   static constexpr int set_tag = 0x11;  ///< EVP_CTRL_AEAD_SET_TAG
 };
 
-/// Throws sojourn::error, at each call, where it cannot be loaded.
+/// Throws sojourn::error, at each call, when the library cannot be loaded.
 const libcrypto& crypto();
 
 }  // namespace sojourn::detail

@@ -11,8 +11,8 @@
 #pragma weak dlclose
 #pragma weak dlerror
 #pragma weak dlsym
-// A statically linked program has no _DYNAMIC. It may have dlsym, when other parts of the C library
-// bring it in.
+// A statically linked program has no _DYNAMIC. (It may have dlsym, when other parts of the C
+// library bring it in.)
 #pragma weak _DYNAMIC
 
 namespace sojourn::detail {
@@ -35,7 +35,7 @@ optional_library::optional_library(const char* name, seen_by whom) {
   }
   handle_ = dlopen(name, RTLD_NOW | (whom == seen_by::its_plugins ? RTLD_GLOBAL : RTLD_LOCAL));
   if (handle_ != nullptr) return;
-  // The dynamic linker says each thing once, and null if there is nothing to say.
+  // dlerror() tells each error only once, and returns null when there is none.
   const char* why = &dlerror == nullptr ? nullptr : dlerror();
   why_not_ = why == nullptr ? "the dynamic linker does not say why" : why;
 }
@@ -54,7 +54,7 @@ bool library_has_its_own(const char* name, const void* ours) {
              [](dl_phdr_info* loaded, std::size_t, void* context) {
                const auto& q = *static_cast<const question*>(context);
                if (loaded->dlpi_name == nullptr || *loaded->dlpi_name == '\0') return 0;
-               // It is loaded already; this only gives a handle to ask with.
+               // The library is loaded already; this call only gives a handle for dlsym().
                void* library = dlopen(loaded->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
                if (library == nullptr) return 0;
                const void* found = dlsym(library, q.name);

@@ -176,7 +176,7 @@ namespace {
 
 struct written {
   std::vector<std::byte> room;
-  std::size_t at = 0;  // of the first byte aligned to 16
+  std::size_t at = 0;  // offset of the first byte that is aligned to 16
   std::size_t size = 0;
   const std::byte* bytes() const { return room.data() + at; }
 };

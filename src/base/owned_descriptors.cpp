@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <optional>
 
-// The C library's own names of close() and dup2(). The program's calls do not use them.
+// The C library's own names for close() and dup2(). Calls of the program use other names.
 extern "C" int __close(int descriptor);
 extern "C" int __dup2(int from, int to) noexcept;
 
@@ -21,12 +21,13 @@ namespace sojourn::detail {
 
 namespace {
 
-/// A bit for each descriptor, for close() may be called by any thread and in any signal handler.
-/// Those beyond are not owned: few systems allow a process so many.
+/// A bit for each descriptor, because any thread and any signal handler may call close().
+/// Descriptors beyond this number cannot be owned; few systems allow a process so many.
 constexpr unsigned most = 65'536;
 std::atomic<std::uint64_t> owned[most / 64];
 
-/// Whose they are. Children of fork(), vfork() and the like have others, or copies.
+/// The process to which the owned descriptors belong. Children of fork(), vfork() and the like have
+/// others, or copies.
 std::atomic<pid_t> owner;
 
 std::uint64_t bit(unsigned descriptor) { return std::uint64_t{1} << (descriptor % 64); }
@@ -55,7 +56,7 @@ void close_owned(int descriptor) {
 #endif
 #endif
 
-// The thread sanitizer follows these functions itself.
+// The thread sanitizer replaces these functions itself.
 #ifndef SOJOURN_TSAN
 
 namespace sojourn::detail {
@@ -68,7 +69,7 @@ bool is_owned(unsigned descriptor) {
          getpid() == owner.load(std::memory_order_relaxed);
 }
 
-/// The first one from `first` to `last`.
+/// The first owned descriptor from `first` to `last`.
 std::optional<unsigned> next_owned(unsigned first, unsigned last) {
   for (unsigned d = first; d <= last && d < most; ++d) {
     if (owned[d / 64].load(std::memory_order_relaxed) == 0) {
@@ -80,7 +81,7 @@ std::optional<unsigned> next_owned(unsigned first, unsigned last) {
   return std::nullopt;
 }
 
-/// Where the system has no close_range(), or does not allow it.
+/// Used when the system has no close_range(), or does not allow it.
 void close_one_by_one(unsigned first, unsigned last) {
   DIR* const all = opendir("/proc/self/fd");
   if (all != nullptr) {
@@ -109,7 +110,7 @@ int close_all(unsigned first, unsigned last, int flags) {
   return 0;
 }
 
-/// What close_range() does, with those that are owned left out.
+/// Does what close_range() does, but leaves out owned descriptors.
 int close_others(unsigned first, unsigned last, int flags) {
   while (const auto kept = first <= last ? next_owned(first, last) : std::nullopt) {
     if (*kept > first && close_all(first, *kept - 1, flags) != 0) return -1;
@@ -119,8 +120,8 @@ int close_others(unsigned first, unsigned last, int flags) {
   return close_all(first, last, flags);
 }
 
-/// What dup2() and dup3() answer for a number that no descriptor can have. (EBUSY would be tried
-/// again.)
+/// Fails as dup2() and dup3() do for a number that no descriptor can have. (After EBUSY, programs
+/// would try again.)
 int refuse_to_replace() {
   errno = EBADF;
   return -1;
@@ -130,8 +131,8 @@ int refuse_to_replace() {
 
 }  // namespace sojourn::detail
 
-// The dynamic linker gives these to libraries, too, because the C library has functions of the same
-// names. Weak: a program may have its own.
+// Libraries call these functions, too: the dynamic linker prefers them to those of the C library,
+// which have the same names. They are weak, because a program may define its own.
 
 extern "C" [[gnu::weak]] int close(int descriptor) {
   if (!sojourn::detail::is_owned(static_cast<unsigned>(descriptor))) return __close(descriptor);

@@ -10,7 +10,7 @@
 
 #include "sojourn/detail/asan.hpp"
 
-// The C library's own name of sigaction(). The program's calls do not use it.
+// The C library's own name for sigaction(). Calls of the program use another name.
 extern "C" int __sigaction(int signal, const struct sigaction* action,
                            struct sigaction* before) noexcept;
 
@@ -27,7 +27,7 @@ constexpr auto system_sigaction = __sigaction;
 struct owned_signal {
   const int number;
   bool ours = false;
-  struct sigaction of_program{};  ///< What the program has installed, when it is ours.
+  struct sigaction of_program{};  ///< If it is ours: what the program has installed.
 };
 owned_signal owned[] = {{SIGSEGV}, {SIGBUS}};
 
@@ -38,12 +38,12 @@ owned_signal* find(int signal) {
   return nullptr;
 }
 
-/// What sigprocmask() does, also to owned signals.
+/// Does what sigprocmask() does, for owned signals, too.
 int system_mask(int how, const sigset_t* set, sigset_t* before) {
   return static_cast<int>(syscall(SYS_rt_sigprocmask, how, set, before, _NSIG / 8));
 }
 
-/// sigaction() may be called anywhere, also in a handler that has interrupted another call of it.
+/// sigaction() may be called anywhere, even in a handler that has interrupted another call of it.
 std::atomic_flag in_use;
 class exclusive_use {
  public:
@@ -71,7 +71,7 @@ bool own_signal(int signal, signal_handler handler, bool also_of_program) {
   owned_signal& s = *find(signal);
   struct sigaction ours{};
   ours.sa_sigaction = handler;
-  // Another fault may come before the handler returns, which it need not do.
+  // No signal is blocked, because the handler may fault before it returns, or never return.
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   const exclusive_use alone;
   if (s.ours) return true;
@@ -108,7 +108,7 @@ void disown_signal(int signal) {
 
 namespace {
 
-/// What the program may block of these.
+/// Those signals of `set` that the program may block.
 sigset_t without_owned(sigset_t set) {
   for (const owned_signal& s : owned) {
     if (s.ours) sigdelset(&set, s.number);
@@ -116,16 +116,17 @@ sigset_t without_owned(sigset_t set) {
   return set;
 }
 
-/// What its handlers may block: they may be installed long before the signals are owned.
+/// Those signals of `set` that the program's handlers may block. All that may ever be owned are
+/// left out, because a handler may be installed long before they are owned.
 sigset_t without_any(sigset_t set) {
   for (const owned_signal& s : owned) sigdelset(&set, s.number);
   return set;
 }
 
-/// What sigaction() does.
+/// Does what sigaction() does.
 int change_action(int signal, const struct sigaction* action, struct sigaction* before) {
   owned_signal* s = find(signal);
-  // Copied outside of the exclusive use: memory of the program may fault.
+  // Copied before the exclusive use begins, because an access to memory of the program may fault.
   struct sigaction wanted{};
   if (action != nullptr) wanted = *action;
   if (s == nullptr) {
@@ -147,7 +148,7 @@ int change_action(int signal, const struct sigaction* action, struct sigaction* 
   return result;
 }
 
-/// What signal() does, which takes these flags.
+/// Does what signal() does, with these flags.
 sighandler_t change_handler(int signal, sighandler_t handler, int flags) {
   struct sigaction action{};
   action.sa_handler = handler;
@@ -156,11 +157,11 @@ sighandler_t change_handler(int signal, sighandler_t handler, int flags) {
   return change_action(signal, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
 }
 
-/// What sigprocmask() does.
+/// Does what sigprocmask() does.
 int change_mask(int how, const sigset_t* set, sigset_t* before) {
   if (set == nullptr || how == SIG_UNBLOCK) return system_mask(how, set, before);
   sigset_t wanted = without_owned(*set);
-  // By these two the threads of the C library reach each other.
+  // The threads of the C library reach each other by these two signals.
   for (unsigned s : {32u, 33u}) wanted.__val[0] &= ~(std::uint64_t{1} << (s - 1));
   return system_mask(how, &wanted, before);
 }
@@ -173,8 +174,8 @@ int change_mask(int how, const sigset_t* set, sigset_t* before) {
 
 #if !SOJOURN_ASAN
 
-// The dynamic linker gives these to libraries, too, because the C library has functions of the same
-// names. Weak: a program may have its own.
+// Libraries call these functions, too: the dynamic linker prefers them to those of the C library,
+// which have the same names. They are weak, because a program may define its own.
 
 extern "C" [[gnu::weak]] int sigaction(int number, const struct sigaction* action,
                                        struct sigaction* before) noexcept {
@@ -183,12 +184,12 @@ extern "C" [[gnu::weak]] int sigaction(int number, const struct sigaction* actio
 
 extern "C" [[gnu::weak]] sighandler_t signal(int number, sighandler_t handler) noexcept {
   using namespace sojourn::detail;
-  // For other signals it heeds siginterrupt().
+  // For other signals, signal() must heed siginterrupt(), as ssignal() does.
   if (find(number) == nullptr) return ssignal(number, handler);
   return change_handler(number, handler, SA_RESTART);
 }
 
-/// What signal() is in a C program that asks for System V.
+/// The name of signal() in a C program that asks for System V.
 extern "C" [[gnu::weak]] sighandler_t __sysv_signal(int number, sighandler_t handler) noexcept {
   return sojourn::detail::change_handler(number, handler,
                                          static_cast<int>(SA_RESETHAND) | SA_NODEFER);

@@ -15,8 +15,8 @@ bool is_invisible(unsigned bytes) {
          (bytes >= 0xe281a0 && bytes <= 0xe281af) || bytes == 0xefbbbf;
 }
 
-/// Length of the UTF-8 sequence that `text` begins with; 0 when it begins with none, or with one of
-/// the control characters from U+0080 to U+009F, or an invisible one.
+/// Length of the UTF-8 sequence with which `text` begins; 0 when it begins with none, with one of
+/// the control characters from U+0080 to U+009F, or with an invisible character.
 std::size_t sequence_length(std::string_view text) {
   auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;

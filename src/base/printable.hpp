@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes text that came from outside (arguments, settings, names of files, what a dying process
-// left) fit to be shown: control characters in it would move the cursor of a terminal, or worse.
+// Makes text from outside (arguments, settings, names of files, what a dying process left) fit to
+// be shown: control characters in it would move the cursor of a terminal, or worse.
 #pragma once
 
 #include <string>

@@ -25,7 +25,7 @@ struct trailer {
   std::uint64_t checksum;
 };
 
-/// Each step is invertible, so that a change to any one word changes the sum.
+/// Each step is invertible, so a change of any one word changes the sum.
 std::uint64_t add_to_checksum(std::uint64_t sum, const std::byte* from, std::size_t size) {
   for (; size >= 8; from += 8, size -= 8) {
     std::uint64_t word;
@@ -48,7 +48,7 @@ file_writer::file_writer(std::string path)
       buffer_(buffer_bytes),
       fd_(open(path_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)) {
   if (fd_ < 0) failed("created");
-  // An existing file is overwritten only if it is this user's, and only this user may read it then.
+  // Overwrites an existing file only if it is this user's. Afterwards only this user may read it.
   struct stat status{};
   if (fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
       fchmod(fd_, 0600) != 0 || ftruncate(fd_, 0) != 0) {
@@ -108,7 +108,7 @@ void file_writer::finish() {
 }
 
 file_reader::file_reader(const std::string& path) : path_(path) {
-  // O_NONBLOCK: opening a pipe must not wait for its writer; it is refused below.
+  // O_NONBLOCK, because opening a pipe must not wait for its writer. A pipe is refused below.
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) throw error(format("%s cannot be opened (%s)", path.c_str(), std::strerror(errno)));
   struct stat status{};
@@ -162,7 +162,7 @@ void sync_folder_of(const std::string& path) {
   std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
-  // Some file systems cannot do this; nothing better is possible there.
+  // Some file systems cannot sync a folder; nothing better is possible there.
   (void)!fsync(fd);
   close(fd);
 }

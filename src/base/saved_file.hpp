@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of saved state: values are written in an order and read back in the same one, between a
-// first word that identifies the format and a checksum at the end. The reader checks that the file
+// Files of saved state: values are written in an order and read back in the same order. A word
+// before them identifies the format, and a checksum follows them. The reader checks that the file
 // is whole and undamaged before it gives out the first value, and throws when more is read than was
 // written.
 #pragma once
@@ -46,8 +46,8 @@ class file_writer {
 };
 
 /// Reads a file that file_writer finished. Throws sojourn::error when the file is missing,
-/// incomplete or damaged. The message is only a part of a sentence: the caller knows what to
-/// advise.
+/// incomplete or damaged. The message is only a part of a sentence, because the caller knows what
+/// to advise.
 class file_reader {
  public:
   explicit file_reader(const std::string& path);

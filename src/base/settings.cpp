@@ -39,9 +39,9 @@ constexpr std::string_view for_tests[] = {
     "SOJOURN_SHARED_FAULTS", "SOJOURN_SOAK_MOVES",     "SOJOURN_TEST_HOST"};
 constexpr std::string_view for_tests_prefix = "SOJOURN_TEST_";
 
-/// Set by the launcher for each job, or read by ./dev and its scripts, or of no effect on a job
-/// that `sojourn run` starts: not reported as unknown, and never suggested in place of a misspelt
-/// name.
+/// Variables that the launcher sets for each job, that ./dev and its scripts read, or that have no
+/// effect on a job which `sojourn run` starts. They are not reported as unknown, and never
+/// suggested in place of a misspelt name.
 constexpr std::string_view others[] = {
     "SOJOURN_CMAKE_ARGS", "SOJOURN_DELAY_SEEDS", "SOJOURN_JOB",  "SOJOURN_JOB_FDS",
     "SOJOURN_RANK",       "SOJOURN_RANKS",       "SOJOURN_SITE",

@@ -8,17 +8,18 @@
 
 namespace sojourn::detail {
 
-/// The fewest insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
+/// The least number of insertions, deletions, replacements and swaps of neighbours that turns `a`
+/// into `b`.
 std::size_t edits_between(std::string_view a, std::string_view b);
 
-/// True when `name` may be a misspelling that takes this many edits to correct.
+/// True when `name` may be a misspelt name that takes this many edits to correct.
 bool is_near(std::string_view name, std::size_t edits);
 
-/// True of a variable that changes what a job does when it is run again: users' settings and those
-/// of tests, not what the launcher sets for each job, nor what ./dev reads.
+/// True for a variable that changes what a job does when it is run again: the settings of users and
+/// of tests. False for variables that the launcher sets for each job, or that ./dev reads.
 bool is_setting_of_a_run(std::string_view name);
 
-/// What SOJOURN_SHARE says, or true. Throws sojourn::error when that is neither on nor off.
+/// What SOJOURN_SHARE says, or true. Throws sojourn::error when it says neither on nor off.
 bool shares_heap();
 
 /// A sentence for each variable of this process's environment that begins with SOJOURN_ and that

@@ -140,7 +140,7 @@ struct node_and_steps {
   std::set<int>::iterator at;
   int steps;
 };
-// Its elements are made, and lie nowhere.
+// Its elements are made when they are asked for, and lie nowhere.
 class evens {
  public:
   using value_type = int;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// All ranks meet, their fibers stand still, and what is on its way arrives; then each rank writes
-// its state. Stacks, heaps and the descriptors of fibers come back at the addresses that they had,
-// so no pointer in them is looked at. Anything that would be wrong in another process refuses the
-// whole checkpoint.
+// All ranks meet, their fibers stand still, and messages that are on their way arrive. Then each
+// rank writes its state. Stacks, heaps and the descriptors of fibers come back at the addresses
+// that they had, so no pointer in them needs to be changed. If anything would be wrong in another
+// process, the whole checkpoint is refused.
 #include "checkpoint/checkpoint.hpp"
 
 #include <signal.h>
@@ -40,10 +40,10 @@ namespace {
 struct {
   recorded_job of_job;
   shared_memory_part shared_memory;
-  std::uint64_t restored_from = 0;  // generation
-  const piece* main = nullptr;      // while it writes a checkpoint
+  std::uint64_t restored_from = 0;  // the generation of the checkpoint that this job goes on from
+  const piece* main = nullptr;      // the main fiber, while it writes a checkpoint
   bool restored = false;
-  bool they_stand = false;  // restored fibers stand still, until main has met a barrier
+  bool they_stand = false;  // restored fibers stand still, until main has reached a barrier
   restored_root root;
 } self;
 
@@ -58,7 +58,8 @@ std::string own_file(const std::string& path, const checkpoint_set& set) {
   return rank_file(path, set.generation, static_cast<std::uint64_t>(job.me));
 }
 
-/// One rank of each host tells, in the lock's file, who has the checkpoint.
+/// Locks the checkpoint for this rank. One rank of each host also writes into the lock's file who
+/// has it.
 bool lock_for_this_rank(const std::string& path) {
   return lock_checkpoint(path, job.me, job.me == job.first_near);
 }
@@ -91,7 +92,8 @@ class no_file_size_signal {
   struct sigaction before_;
 };
 
-/// Runs `step` on every rank, and gives all ranks the failure of the first one where it failed.
+/// Runs `step` on every rank. If it fails anywhere, returns on all ranks the failure of the first
+/// rank on which it failed.
 template <class Step>
 failure anywhere(Step step) {
   failure mine{job.me, checkpoint_refusal::none, {}};
@@ -113,8 +115,8 @@ failure anywhere(Step step) {
                 [](failure a, failure b) { return a.why != checkpoint_refusal::none ? a : b; });
 }
 
-/// Returns when no message is in flight, and no fiber but main has run since the ranks met: every
-/// rank's messages are counted twice, and nothing moved in between (Mattern, four-counter method).
+/// Returns when no message is in flight, and no fiber except main has run since the ranks met: all
+/// messages are counted twice, and the counts are the same (Mattern, four-counter method).
 void wait_until_all_arrived() {
   struct sums {
     std::uint64_t sent;
@@ -123,7 +125,7 @@ void wait_until_all_arrived() {
   };
   std::uint64_t before = ~std::uint64_t{0};
   for (;;) {
-    flush();  // calls in bundles are in no file either
+    flush();  // bundled calls would otherwise be in no file
     wake_callers();
     yield();
     traffic t = traffic_so_far();
@@ -142,7 +144,7 @@ struct plan {
   char path[4000];
 };
 
-/// True when this call has locked the path.
+/// Makes the plan. Returns true when this call has locked the path.
 bool make_plan(plan& p, const std::string& path) {
   if (path.empty() || path.size() >= sizeof p.path - 32) {
     throw error(format("no file can have a name of %zu characters", path.size()));
@@ -151,7 +153,7 @@ bool make_plan(plan& p, const std::string& path) {
   const bool locked = lock_for_this_rank(path);
   path.copy(p.path, sizeof p.path - 1);
   p.set.ranks = static_cast<std::uint64_t>(job.count);
-  // The set may have come from another host than this one.
+  // Both are asked, because the restored set may have come from another host, and not lie here.
   p.set.generation = std::max(generation_at(path), self.restored_from) + 1;
   if (getrandom(&p.set.stamp, sizeof p.set.stamp, 0) != sizeof p.set.stamp) p.set.stamp = ticks();
   p.set.secret = self.of_job.secret;
@@ -185,7 +187,8 @@ failure write_all(const std::string& wanted, const root_bytes& root) {
     writes = true;
     save_rank(path, p.set, root);
   });
-  // Each host may have a folder of its own, and there the files of its ranks.
+  // On one rank of each host, because each host may have a folder of its own for the files of its
+  // ranks.
   if (first.why == checkpoint_refusal::none) {
     first = anywhere([&] {
       if (job.me == job.first_near) sync_folder_of(path);
@@ -215,7 +218,7 @@ void attach_checkpoint(recorded_job recorded, const shared_memory_part& shared_m
 void checkpoint_now(const std::string& path, const root_bytes& root) {
   refuse_unless_main();
   refuse_several_programs();
-  // Those that were begun earlier end here: their contributions are in no file.
+  // Operations that were begun earlier end here, because no file holds their contributions.
   wait_for_open_collectives();
   barrier();
   self.main = running_piece();
@@ -245,7 +248,7 @@ void restore_rank(const std::string& path, const checkpoint_set& set) {
                                         : " was written in checked mode"),
                       checked() ? "set SOJOURN_CHECKED=0" : "set SOJOURN_CHECKED=1");
   }
-  // Locked until this job ends, for it may write its own checkpoints there.
+  // Locked until this job ends, because it may write its own checkpoints there.
   try {
     lock_for_this_rank(path);
   } catch (const error& e) {
@@ -262,7 +265,8 @@ void restore_rank(const std::string& path, const checkpoint_set& set) {
     if (int rank = from.get<int>(); rank != job.me) {
       throw error(format("%s belongs to rank %d", file.c_str(), rank));
     }
-    // Hosts may differ: each rank's is compared with that of the rank that wrote its file.
+    // Compared with the rank that wrote this file, and not with other ranks, because hosts may
+    // differ.
     is_of_this_program = from.get<std::uint64_t>() == fingerprint().all();
     if (is_of_this_program) self.root = load_parts_of_rank(from, file, self.shared_memory);
   } catch (const error& e) {
@@ -274,8 +278,8 @@ void restore_rank(const std::string& path, const checkpoint_set& set) {
                           "kind of processor",
                       "start the same executable that wrote it, not a rebuilt one");
   }
-  // A job that was killed right after its checkpoint was whole has left the files of the one
-  // before.
+  // If the earlier job was killed right after its checkpoint was complete, the files of the
+  // checkpoint before it are still there.
   remove_others(path, set.generation, job.me, job.count);
   self.restored = self.they_stand = true;
   self.restored_from = set.generation;

@@ -12,7 +12,7 @@ namespace sojourn::detail {
 
 /// What shared memory, a floor beside this one, does for checkpoints.
 struct shared_memory_part : saved_part {
-  /// Why it cannot be saved now, or null.
+  /// Why shared memory cannot be saved now, or null.
   const char* (*unsaved)();
   /// Called by main on all ranks, while other fibers stand still: brings what this rank saves here.
   /// Suspends.

@@ -38,13 +38,13 @@ bool parse_rank_file(const std::string& name, const std::string& prefix, named_p
 /// file is closed.
 std::map<std::string, int> locks;
 
-/// Writes who holds the lock, for users of other jobs.
+/// Writes into the lock's file who holds the lock, for users of other jobs.
 void write_holder(int fd) {
   char host[128] = "?";
   (void)gethostname(host, sizeof host - 1);
   std::string text =
       format("pid %d, %s, on host %s", static_cast<int>(getpid()), program_invocation_name, host);
-  // May fail: the text only helps whoever is refused.
+  // May fail: the text only helps users whose job is refused.
   if (ftruncate(fd, 0) == 0) (void)!pwrite(fd, text.data(), text.size(), 0);
 }
 

@@ -41,14 +41,15 @@ struct named_part {
 
   friend bool operator==(const named_part&, const named_part&) = default;
 };
-/// Those that lie beside `path`, whatever they hold, in no order.
+/// The files of all ranks and generations that lie beside `path`, whatever they hold, in no order.
 std::vector<named_part> parts_beside(const std::string& path);
 
 /// Takes this rank's part of the lock on a checkpoint (a byte of `path.lock`) for as long as this
-/// process lives: no other job reads or writes it meanwhile. False when this process has it
-/// already. Throws sojourn::error when another job has it: which one, and what to do. Where files
-/// cannot be locked, or none can be made there, there is no lock. `signs`: this process is the one
-/// that another job's error names; one of each host does so, for each may have a folder of its own.
+/// process lives, so that no other job reads or writes the checkpoint meanwhile. Returns false when
+/// this process has it already. Throws sojourn::error when another job has it, and says which job,
+/// and what to do. If files cannot be locked, or none can be made there, there is no lock. `signs`:
+/// this process is the one that another job's error names. One process of each host signs, because
+/// each host may have a folder of its own.
 bool lock_checkpoint(const std::string& path, int rank, bool signs);
 /// Gives the lock back, after a checkpoint that failed. Removes the lock's file when there is no
 /// earlier checkpoint.
@@ -57,15 +58,16 @@ void unlock_checkpoint(const std::string& path);
 /// Replaces `path`. `hosts`: where the ranks ran, as --hosts takes it; "" on one host. Throws
 /// sojourn::error, and then leaves `path` as it was.
 void write_set(const std::string& path, const checkpoint_set& set, const std::string& hosts);
-/// Both throw sojourn::error: a sentence that says which file, what is wrong, and what to do.
+/// Read `path`. Both throw sojourn::error: a sentence that says which file, what is wrong, and what
+/// to do.
 checkpoint_set read_set(const std::string& path);
 std::string read_hosts(const std::string& path);
 /// The generation of the checkpoint at `path`, 0 when there is none. Throws sojourn::error when
 /// something else lies there.
 std::uint64_t generation_at(const std::string& path);
 
-/// Removes the files of `rank` of all generations but `keep`; those of ranks beyond the job's too,
-/// when `rank` is 0.
+/// Removes the files of `rank` of all generations except `keep`. If `rank` is 0, also removes those
+/// of ranks that this job does not have.
 void remove_others(const std::string& path, std::uint64_t keep, int rank, int ranks);
 
 [[noreturn]] void refuse_to_restore(const std::string& what, const char* remedy);

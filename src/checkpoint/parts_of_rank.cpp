@@ -84,15 +84,16 @@ void load_unanswered(file_reader& from) {
 std::vector<saved_part> parts_with(const saved_part& shared_memory) {
   return {
       {"root", save_root, load_root},
-      // Compares first of all where the runtime's tables lie: elsewhere nothing could be used.
+      // First, because its load compares where the runtime's tables lie: if they lie elsewhere,
+      // nothing can be used.
       {"global heap", save_heap, load_heap},
-      // Before all that takes memory of the runtime: descriptors of fibers must come to lie where
-      // they lay. With its fibers come the heaps of threads.
+      // Before all parts that take memory of the runtime, because descriptors of fibers must lie
+      // where they lay. The heaps of threads come with their fibers.
       {"fibers", save_fibers, load_fibers},
       {"memory of threads", save_extents, load_extents},
-      // Behind the fibers: slots that none of them uses are free.
+      // After the fibers: slots that no fiber uses are free.
       {"stack slots", save_slots, load_slots},
-      // Behind the fibers: they are linked by their descriptors.
+      // After the fibers, because ready fibers are linked by their descriptors.
       {"ready fibers", save_ready, load_ready},
       {"timers", save_timers, load_timers},
       {"tickets", save_all_tickets, load_all_tickets},

@@ -14,9 +14,10 @@ struct piece;
 
 [[noreturn]] void refuse_checkpoint(checkpoint_refusal why, const std::string& text);
 
-/// Every rank finds this out by itself, so that none waits for the others.
+/// Each rank finds this out by itself, so that no rank waits for the others.
 void refuse_several_programs();
-/// To be called before anything suspends: at an open fork, older frames of main would then go on.
+/// To be called before anything suspends: if a fork were open, a wait would let older frames of
+/// main go on.
 void refuse_unless_main();
 
 /// The fibers of this rank but `main`, which writes the checkpoint. Refuses it when one of them

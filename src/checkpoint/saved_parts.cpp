@@ -10,7 +10,8 @@ namespace sojourn::detail {
 
 namespace {
 
-/// Filled up with NULs. Of a fixed length, so that none is believed that is not the name's.
+/// A name, filled up with NULs. Its length is fixed, so that no length in a file has to be
+/// believed.
 using written_name = std::array<char, 32>;
 
 written_name name_of(const saved_part& part) {

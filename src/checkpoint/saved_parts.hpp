@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's file, part by part. Each part stands behind its name, so that a part which is read
-// otherwise than it was written is found where it ends.
+// A rank's file, part by part. Each part stands behind its name, so that if a part is read
+// differently than it was written, this is noticed where the part ends.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@ struct saved_part {
 };
 
 void save_parts(file_writer& to, std::span<const saved_part> parts);
-/// Throws sojourn::error also when another part stands in `file` than the one that comes next.
+/// Throws sojourn::error, also when `file` has another part than the one that comes next.
 void load_parts(file_reader& from, const std::string& file, std::span<const saved_part> parts);
 
 }  // namespace sojourn::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this host has for jobs on several. Nothing here is needed on one.
+// What this host has for jobs on several hosts. Jobs on one host need nothing of it.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -32,7 +32,7 @@ bool is_command(std::string_view name) {
 
 void add(std::string& list, const std::string& next) { list += (list.empty() ? "" : ", ") + next; }
 
-/// Of --net ucx.
+/// What --net ucx would use here.
 std::string what_ucx_is_for() {
   std::string why_not;
   const std::string version = ucx::version(why_not);

@@ -47,7 +47,8 @@ finding by_trial(const char* name, attempt_result (*attempt)(), const char* foun
   return {name, when_not, t.reason + "; " + without, remedy};
 }
 
-/// Waits until something can be read from `fd` or its writers have gone; false after a second.
+/// Waits until there is something to read from `fd`, or all writers have closed it. Returns false
+/// after a second.
 bool readable(int fd) {
   pollfd wait{fd, POLLIN, 0};
   return poll(&wait, 1, 1000) > 0;
@@ -59,7 +60,7 @@ attempt_result sleep_on_futex() {
   auto* word = static_cast<std::atomic<std::uint32_t>*>(page);
   word->store(1);
   pid_t waker = fork_helper([&] {
-    // Repeated until somebody was woken: the other process may not sleep yet.
+    // Repeated until somebody was woken, because the other process may not sleep yet.
     for (int i = 0; i < 2000; ++i) {
       if (syscall(SYS_futex, word, FUTEX_WAKE, 1, nullptr, nullptr, 0) != 0) return;
       usleep(1000);

@@ -46,7 +46,8 @@ std::string how_to_raise(const rlimit& limit, const char* option, const char* va
                        name);
 }
 
-/// The map of a small job, as the environment has it; the default one when that is refused.
+/// The map of a small job, as the environment asks for it; the default one when the environment's
+/// is refused.
 address_map map_of_job() {
   try {
     return map_from_environment(fewest_ranks);
@@ -58,7 +59,7 @@ address_map map_of_job() {
 
 rlim_t region_bytes() { return map_of_job().bytes; }
 
-/// Starts as many processes as a job of `ranks` ranks has processes and threads, at once.
+/// Starts, at once, as many processes as a job of `ranks` ranks has processes and threads.
 attempt_result start_processes(int ranks) {
   for (int task = 0; task < 2 * ranks; ++task) {
     // These processes end with the attempt.

@@ -40,10 +40,10 @@ bool can_reserve(const address_map& map) {
   return true;
 }
 
-/// A sentence of the runtime, without its hint at this very check.
+/// A sentence of the runtime, without the hint to run `sojourn doctor`.
 std::string reason_of(const trial& t) { return t.reason.substr(0, t.reason.find(doctor_hint)); }
 
-/// The finding of a trial that must work. `remedy`: what to do when it was tried and does not.
+/// The finding of a trial that must work. `remedy`: what to do when it was tried and does not work.
 finding by_trial(const char* check, attempt_result (*attempt)(), const char* remedy) {
   trial t = try_in_child(attempt);
   if (t.works()) return {check, severity::ok, t.note, ""};
@@ -230,7 +230,7 @@ finding check_mappings() {
     f.found = format("%llu KiB under each stack are guarded, ",
                      static_cast<unsigned long long>(map.guard_width() >> 10));
   } catch (const error&) {
-    // The setting that is wrong has a line of its own.
+    // The wrong setting is reported by a finding of its own.
     f.found = "a guard under each stack, ";
   }
   if (t.note.empty()) {
@@ -260,7 +260,7 @@ finding check_memory() {
     f.found = "unknown: /proc/meminfo is not readable here";
   }
   std::optional<long> limit = control_group_limit("memory.max", "memory", "memory.limit_in_bytes");
-  // The older hierarchy says "no limit" by a number near the largest.
+  // The older hierarchy of control groups writes "no limit" as a number near the largest.
   if (limit && *limit < (1L << 60)) {
     f.found += format("; the control group allows %ld MiB", *limit >> 20);
     free_mib = std::min(free_mib.value_or(*limit >> 20), *limit >> 20);

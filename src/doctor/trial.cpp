@@ -20,7 +20,7 @@ namespace {
 
 constexpr int patience_seconds = 3;
 
-/// What a process says of how it went: reason, a NUL, note.
+/// Writes how the attempt went: reason, a NUL, note.
 void say(int fd, const attempt_result& result) {
   std::string text = result.reason + '\0' + result.note;
   // At most PIPE_BUF bytes, which are written and read at once.
@@ -45,7 +45,7 @@ void say(int fd, const attempt_result& result) {
   _exit(0);
 }
 
-/// The answer, or "" when the process has ended or our patience has, before there was one.
+/// The answer, or "" when the process has ended, or too much time has passed, before it answered.
 std::string read_answer(int fd) {
   pollfd wait{fd, POLLIN, 0};
   int ready;
@@ -56,8 +56,8 @@ std::string read_answer(int fd) {
   return std::string(text, count > 0 ? static_cast<std::size_t>(count) : 0);
 }
 
-/// While this lives, orphans of this process's children become its own children, which it can wait
-/// for.
+/// While this object exists, orphans of this process's children become its own children, for which
+/// it can wait.
 class adopting_orphans {
  public:
   adopting_orphans() {
@@ -90,7 +90,7 @@ trial try_in_child(const std::function<attempt_result()>& attempt) {
     errno = reason;
     return {false, failed("fork").reason, ""};
   }
-  // The child does the same: whoever is first, the group must exist before it is killed.
+  // The child calls this, too: the group must exist before it is killed, whoever is first.
   setpgid(child, child);
   std::string text = read_answer(answer[0]);
   close(answer[0]);

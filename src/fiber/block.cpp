@@ -29,16 +29,16 @@ piece* block_below_mark(piece* left) {
   }
   ++counts.forks_blocked;
   piece* younger = cut(left, b, cut_after_walk(b, left->sp, left->links.by_tables));
-  younger->has_forks = false;  // this was the youngest
+  younger->has_forks = false;  // it was cut at the youngest fork
   make_ready_first(left, resumed::anywhere);
   return younger;
 }
 
 namespace {
 
-/// Cuts the running piece `p`, whose youngest byte is at `sp`, at its youngest fork `b`. Has the
-/// effect of suspending `p`, cut() and taking up the older side, but keeps the older side's state
-/// in `running`, without the detour through its descriptor.
+/// Cuts the running piece `p`, whose youngest byte is at `sp`, at its youngest fork `b`. The effect
+/// is the same as suspending `p`, calling cut() and taking up the older side, but the older side's
+/// state stays in `running`, without a detour through its descriptor.
 piece* cut_running(piece* p, const boundary& b, std::uint64_t outer, std::uint64_t sp) {
   piece* younger = divide(p, b, outer, sp, running.holds);
   mark* const older = older_mark(p, b, running.youngest);
@@ -68,8 +68,8 @@ piece* cut_running(piece* p, const boundary& b, std::uint64_t outer, std::uint64
   return younger;
 }
 
-/// Not inlined: in a caller that never returns, the sanitizer would remember this function's
-/// locals.
+/// Not inlined, because in a caller that never returns the sanitizer would keep its notes of this
+/// function's locals.
 [[gnu::noinline]] void forget_free_frames(const piece* p, std::uint64_t sp) {
   forget_frames(slots.low(p->slot) + stack_slots::guard_bytes, sp);
 }
@@ -89,8 +89,8 @@ piece* cut_running(piece* p, const boundary& b, std::uint64_t outer, std::uint64
   __builtin_unreachable();
 }
 
-/// Suspends what is left of `p`, the running piece, at `b`, a mark in the tables; it is the next to
-/// run after the round.
+/// Suspends what is left of the running piece `p` at `b`, a mark in the tables. It runs first after
+/// this round.
 void suspend_older(piece* p, const boundary& b, const handler_entry& entry, ticket_id result) {
   running_fiber = p;
   suspend_running(b.end);
@@ -98,7 +98,7 @@ void suspend_older(piece* p, const boundary& b, const handler_entry& entry, tick
   make_ready_first(p, resumed::anywhere);
 }
 
-/// go_on_at_fork() at a fork that a link leads to.
+/// The same as go_on_at_fork(), for a fork that a link leads to.
 [[noreturn]] void go_on_at_link(piece* p, fork_link* link, leave_action act, std::uint64_t context,
                                 std::uint64_t sp) {
   const boundary b = boundary_of(link);
@@ -136,7 +136,8 @@ void suspend_older(piece* p, const boundary& b, const handler_entry& entry, tick
 /// Runs below the frames that wait: cuts them off at their youngest fork and resumes the older
 /// side. If there is no fork, or messages are due, the whole piece leaves for the scheduler.
 long go_on_at_fork(std::uint64_t action, std::uint64_t context, std::uint64_t sp) {
-  // One wait in so many goes to the scheduler, which looks for messages: others wait for these.
+  // One wait in so many goes to the scheduler, which looks for messages, because other fibers wait
+  // for these.
   constexpr unsigned once_in = 16;
   static unsigned waits = 0;
   piece* p = running_piece();
@@ -181,8 +182,8 @@ bool has_marked_fork(const piece* p) {
   return false;
 }
 
-/// True when the running piece has to leave its stack: fibers are being frozen, other ranks read
-/// the slot, its canary must be checked, or the piece itself is to move to another rank.
+/// True when the running piece has to leave its stack as a whole: fibers are being frozen, other
+/// ranks read the slot, its canary must be checked, or the piece itself is to move to another rank.
 bool stack_is_wanted(const piece* p) {
   return ready_queue.stands != nullptr || slots[p->slot].being_read != 0 ||
          slots[p->slot].unguarded || p->departs_to != no_rank;
@@ -243,8 +244,8 @@ std::uint64_t find_youngest_mark() {
   return reinterpret_cast<std::uint64_t>(running.youngest);
 }
 
-// Ends with a jump to sojourn_capture, so that the image of what leaves has no frame of this
-// function.
+// Ends with a jump to sojourn_capture, so that the image of the frames that leave contains no frame
+// of this function.
 resumed leave_under_mark(leave_action action, void* context) {
   const piece* p = running_piece();
   if (p == nullptr || (!may_have_forks() && !has_marked_fork(p)) || stack_is_wanted(p) ||
@@ -277,9 +278,9 @@ void go_on_without_younger(bool (*action)(piece* younger, void* context), void* 
 }
 
 bool someone_goes_on_if_blocked() {
-  // In checked mode, something is watched: the wait is then checked where it suspends, so let it.
-  // Asked at every wait whose answer may come in place. Looking for forks in the tables would take
-  // longer than the rest of such a wait.
+  // In checked mode, if something is watched, the answer is true, so that the wait suspends and is
+  // checked there. This is asked at every wait whose answer may come in place, so it looks at links
+  // first: to look for forks in the tables would take longer than the rest of such a wait.
   const piece* p = running_piece();
   const bool may_be_cut = p != nullptr && (may_have_forks() || has_marked_fork(p));
   return running.watched != 0 ||

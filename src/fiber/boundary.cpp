@@ -51,8 +51,8 @@ const void* form_of(const std::type_info& type) {
   return nullptr;
 }
 
-/// Stands for the registers of a resumable context's own frame. No value is needed from there: the
-/// context has saved all registers on the stack.
+/// Stands for the registers of a resumable context's own frame. Their values are of no interest,
+/// because the context has saved all registers on the stack.
 std::uint64_t nobodys = 0;
 
 unwind_tables tables(form_of);
@@ -111,7 +111,8 @@ READS_FRAMES boundaries::boundaries(const piece* p) : hi_(p->hi) {
       }
     }
     walk_ = stack_walk(tables, youngest, hi_);
-    // The call that such a frame forked with is no mark any more: begin with the frame's caller.
+    // In such a frame the call that forked is no mark any more, so the walk begins with the frame's
+    // caller.
     if (in_handler) knows_ = walk_.leave();
   }
   begin(p->youngest, p->has_forks && knows_);
@@ -195,7 +196,7 @@ boundary boundary_of(fork_link* link) {
   b.returns = form.returns;
   b.older.pc = link->pc;
   b.older.sp = b.at;
-  // They lie in the opposite order, but for the first two.
+  // A link has the registers in the opposite order, except for the first two.
   b.older.registers = {&link->registers[4], &link->registers[5], &link->registers[3],
                        &link->registers[2], &link->registers[1], &link->registers[0]};
   b.landing = row.landing;

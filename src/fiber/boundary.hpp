@@ -19,8 +19,8 @@ struct fork_link;
 
 /// An open mark.
 struct boundary {
-  /// Its address, which identifies it; of two marks of a stack, the higher is the older. 0: no
-  /// mark.
+  /// The mark's address, which identifies it. Of two marks of a stack, the one at the higher
+  /// address is the older. 0: no mark.
   std::uint64_t at = 0;
   std::uint64_t end = 0;  ///< One past the younger frames; equals `at` for a mark in the tables.
   mark_kind kind = mark_kind::activation;
@@ -46,12 +46,12 @@ class boundaries {
   /// running piece, made resumable at `sp`.
   explicit boundaries(const piece* p);
   boundaries(const piece* p, std::uint64_t sp);
-  /// Only of those below `hi`.
+  /// The same, but only for the marks below `hi`.
   boundaries(std::uint64_t sp, std::uint64_t hi);
 
   explicit operator bool() const { return static_cast<bool>(now_); }
-  /// True when the iteration has found that there is no older mark. False also when a frame had no
-  /// tables, so that a mark may have been overlooked.
+  /// True when the iteration has found that there is no older mark. False also after a frame
+  /// without tables, because a mark may have been overlooked there.
   bool knows_of_none() const { return is_last_ && knows_; }
   const boundary& operator*() const { return now_; }
   const boundary* operator->() const { return &now_; }
@@ -60,7 +60,7 @@ class boundaries {
     return *this;
   }
   /// Where the frames younger than the next older mark end; the largest address when there is none.
-  /// The iteration can only be asked for its present mark and knows_of_none() afterwards.
+  /// After this call, only the present mark and knows_of_none() may be asked for.
   std::uint64_t end_of_next();
 
  private:
@@ -88,7 +88,8 @@ inline boundary youngest_fork(boundaries each) { return go_to_fork(each); }
 /// boundaries::end_of_next where the iteration has come to `b`.
 std::uint64_t end_of_outer(boundaries each, const boundary& b);
 
-/// True when all bytes of a suspended piece are in place, except perhaps those of such a context.
+/// True when all bytes of a suspended piece are in place, except perhaps those of a context with
+/// which a fork's handler goes on.
 bool frames_are_in_place(const piece* p);
 
 }  // namespace sojourn::detail

@@ -23,8 +23,9 @@ namespace {
   return id;
 }
 
-/// A piece counts in the scope at its base; an open finish counts for what runs inside it. The
-/// older side goes on in the scope it was in at the mark: finishes opened since are the younger's.
+/// Sets the scopes and holds of both parts. A piece counts in the scope that was open at its base;
+/// a finish that is opened later counts for what runs inside it. So the older side goes on in the
+/// scope that was open at the mark, and finishes opened since then belong to the younger part.
 [[gnu::noinline]] void split_holds(piece* older, piece* younger, hold*& holds) {
   younger->holds = holds;
   for (; holds != nullptr && reinterpret_cast<std::uint64_t>(holds) < younger->hi;
@@ -34,7 +35,7 @@ namespace {
   if (reinterpret_cast<std::uint64_t>(holds) >= older->hi) holds = nullptr;
 }
 
-/// By-reference children stay with the part whose frames they refer to.
+/// Leaves each by-reference child with the part whose frames it refers to.
 [[gnu::noinline]] void split_referrers(piece* older, piece* younger, const boundary& b) {
   younger->referrers = older->referrers;
   younger->referrers->referred_by = &younger->referrers;
@@ -47,7 +48,7 @@ namespace {
   if (older->referrers != nullptr) older->referrers->referred_by = &older->referrers;
 }
 
-/// Gives the younger part of what was cut at `b` the mutexes that its frames have locked.
+/// Gives the younger part of a piece that was cut at `b` the mutexes that its frames have locked.
 [[gnu::noinline]] void split_mutexes(piece* older, piece* younger, const boundary& b) {
   mutex_state** links[] = {&older->mutexes, &younger->mutexes};
   for (mutex_state* held = older->mutexes; held != nullptr; held = held->before) {
@@ -127,8 +128,8 @@ piece* cut(piece* older, const boundary& b, std::uint64_t how_cut) {
   younger->methods = std::exchange(older->methods, methods_at(b));
   if (older->marks_hold_methods) [[unlikely]]
     split_marks_in_methods(older, younger, b);
-  // Which side's marks these are is not known: a mark that was cut before is in no chain, but keeps
-  // its exceptions.
+  // Noted for both sides, because nobody knows which side's marks these are: a mark that was cut
+  // before is in no chain, but still has saved exceptions.
   younger->marks_hold_exceptions = older->marks_hold_exceptions;
   younger->has_pinned_fork = older->has_pinned_fork;
   younger->has_forks = older->has_forks;

@@ -12,16 +12,16 @@
 
 namespace sojourn::detail {
 
-/// Cuts the suspended `older` at its open mark `b`: what is younger becomes a new piece whose
-/// result goes to a new ticket, which the mark or the older side's handler receives; so does
-/// `how_cut`, a cut_of_child (fork_links.hpp). Requires: the frames of `older` are in place. Takes
-/// constant time unless `older` has by-reference children, mutexes, or marks that have saved
-/// something.
+/// Cuts the suspended `older` at its open mark `b`. The younger part becomes a new piece, whose
+/// result goes to a new ticket. The mark, or the handler of the older side, receives this ticket,
+/// and the handler also receives `how_cut`, a cut_of_child (fork_links.hpp). Requires: the frames
+/// of `older` are in place. Takes constant time unless `older` has by-reference children, mutexes,
+/// or marks that have saved something.
 piece* cut(piece* older, const boundary& b, std::uint64_t how_cut = 0);
-/// The part of cut() that does not depend on where the state of `older` is kept, in its descriptor
-/// or in `running`: makes the new piece, whose youngest byte is at `sp`, and its ties. `outer`:
-/// end_of_outer, when the younger side refers to the older one. `holds`: before, the youngest hold
-/// of both sides; afterwards, that of the older side.
+/// The part of cut() that is the same for a suspended and for a running piece: makes the new piece,
+/// whose youngest byte is at `sp`, and its ties. `outer`: end_of_outer, when the younger side
+/// refers to the older one. `holds`: on entry the youngest hold of both sides; on return that of
+/// the older side.
 piece* divide(piece* older, const boundary& b, std::uint64_t outer, std::uint64_t sp, hold*& holds);
 /// Gives the older side of `b`, a mark in the tables, a context that resumes it in its handler. The
 /// younger frames lie where the context belongs, so the context is made in the image.
@@ -32,19 +32,20 @@ void give_handler_context(piece* older, const boundary& b, const handler_entry& 
 inline bool refers_below(const referrer* child, const boundary& b) {
   return child->refers_under <= b.end;
 }
-/// The first mark older than `b` in the chain of `p`, which begins at `youngest`; or null.
+/// The first mark older than `b` in the chain of `p`, or null. `youngest`: where the chain begins.
 inline mark* older_mark(const piece* p, const boundary& b, mark* youngest) {
   mark* m = b.open != nullptr ? b.open->outer : youngest;
   while (m != nullptr && reinterpret_cast<std::uint64_t>(m) <= b.at) m = m->outer;
   return reinterpret_cast<std::uint64_t>(m) < p->hi ? m : nullptr;
 }
-/// How many methods were open where `b` was opened, counted from the next older mark.
+/// How many methods were open when `b` was opened, counted from the next older mark.
 inline std::uint32_t methods_at(const boundary& b) {
   return b.open != nullptr ? method_depth(*b.open) : 0;
 }
 
-/// The control bits of the older side of `b`, while the younger side has `now`. If the mark is in
-/// the tables these are `now`: its handler restores the older side's.
+/// The floating-point control bits of the older side of `b`, when those of the younger side are
+/// `now`. If the mark is in the tables, returns `now`: the fork's handler restores the older side's
+/// bits.
 inline fp_control fp_of_mark(const boundary& b, fp_control now) {
   return b.open != nullptr ? fp_with_word(b.open->fp, now) : now;
 }

@@ -55,7 +55,7 @@ exception_record* exception_of_handlers() {
     *r = {};
     r->object = object;
     std::memcpy(&r->unwind.exception_class, class_of_thrown, sizeof r->unwind.exception_class);
-    // Called at the end of each handler: the exception is not freed.
+    // Empty, because the handler calls it at its end and the exception must not be freed.
     r->unwind.exception_cleanup = [](_Unwind_Reason_Code, _Unwind_Exception*) {};
     return r;
   }();

@@ -30,16 +30,16 @@ static_assert(offsetof(fork_sites, latest) == 0 && offsetof(fork_sites, all_coun
 
 namespace {
 
-// A walk takes some 50 instructions for each frame, of about as many bytes, and a link some 40 for
-// each fork: a site goes without links when these have cost about as much as the walk that the last
-// child which blocked has been spared.
+// A walk takes some 50 instructions for each frame, and a frame has about as many bytes; a link
+// takes some 40 for each fork. A site stops using links when they have cost about as much as the
+// walk that the last link has spared.
 constexpr std::uint64_t bytes_a_link = 64;
 constexpr std::uint64_t fewest_links = 4;
-// A link is of no use when forks without one have begun below it. The site tries again when so many
-// more children have blocked.
+// A link is of no use if a fork without a link has begun below it. The site then tries links again
+// when so many more children have blocked.
 constexpr std::uint64_t blocked_until_tried_again = 32;
 
-// Of the child that was cut off last, whose caller's handler is about to begin.
+// How the child was cut off that was cut off last; the handler of its caller is about to begin.
 cut_of_child last_cut = left_for_elsewhere;
 
 /// True when both sides of the fork are frames of `p`, whose oldest frames may be those of a child
@@ -62,7 +62,8 @@ bool fork_site::child_was_cut() {
   bytes_cut += bytes;
   ++blocked;
   if ((how & link_in_vain) != 0) links_from = blocked + blocked_until_tried_again;
-  // A site that has not forked on this rank, but a caller from elsewhere has, is in no list yet.
+  // forked_at is 0 if the site has not forked on this rank and the caller of this child has come
+  // from another rank. Such a site is in no list yet.
   if (SOJOURN_FORK_LINKS == 0 || blocked < links_from || forked_at == 0) {
     links_until = forks;
     return false;
@@ -85,14 +86,15 @@ const fork_link* link_of(std::uint64_t mark_at, std::uint64_t sp) {
 }
 
 void forget_fork_links() {
-  // As if there were a fork without a link: the links that there are match no more.
+  // Counts a fork without a link that does not exist, so that no existing link is taken for the
+  // youngest mark.
   sojourn_fork_links.youngest = 0;
   --sojourn_fork_links.others;
 }
 
 own_links links_of_arrival() {
-  // A number that was used before, in this piece and on any rank, could make a link look younger
-  // than a fork that is open.
+  // A number that nobody has used before: if this piece had used it before, on any rank, a link
+  // could look younger than an open fork.
   constexpr std::uint64_t scatter = 0x9e3779b97f4a7c15u;
   return {0, (ticks() + static_cast<std::uint64_t>(job.me)) * scatter};
 }

@@ -19,14 +19,15 @@ child_way attend_fork(mark_kind kind) {
   if (children_run_in_place()) {
     return on_fiber.fork.forks(kind) ? child_way::elsewhere : child_way::in_place;
   }
-  // Frames that a child refers to must be in place while it runs.
+  // A child that refers to its caller's frames needs them in place while it runs, so the caller
+  // must keep its stack.
   if (is_by_reference(kind) && !running_keeps_its_stack()) return child_way::in_place;
   ++counts.forks_on_heap;
   return child_way::on_heap;
 }
 
 [[gnu::noinline]] void clear_room_for_child() {
-  std::array<std::uint64_t, 128> room;  // more than what looked took
+  std::array<std::uint64_t, 128> room;  // more than the frames of what was called before have taken
   room.fill(0);
   asm volatile("" : : "r"(room.data()) : "memory");
 }
@@ -51,7 +52,8 @@ void attach_forks() {
   if (way == "heap") counts.at_forks |= at_fork::on_heap;
   const char* stats = std::getenv("SOJOURN_STATS");
   sojourn_fork_sites.all_counted = stats != nullptr && std::string_view(stats) == "on" ? 1 : 0;
-  // The frames of a child then begin in a page of their own, which takes a mark in the frame.
+  // In checked mode the frames of a child begin at a page boundary, which needs a mark in the
+  // frame.
   if (checked()) counts.at_forks |= at_fork::marked;
 }
 

@@ -16,8 +16,8 @@ struct fp_control {
 /// The control bits `now`, changed so that their control word (fp_control_word) is `word`.
 inline fp_control fp_with_word(std::uint32_t word, fp_control now) {
 #if defined(__x86_64__)
-  // Only the x87 word was kept. Whatever has changed in it since, masks of exceptions and the
-  // rounding mode, has changed in MXCSR, too.
+  // Only the x87 word was kept. Exception masks and the rounding mode, where they have changed in
+  // that word since, have changed in MXCSR in the same way.
   constexpr std::uint32_t masks = 0x003f, rounding = 0x0c00;
   const std::uint32_t changed = now.x87 ^ (word & 0xffff);
   if (changed == 0) return now;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The context with which the older side of a mark in the tables goes on in its handler, where the
-// scheduler resumes that side later. It lies right below the frame with the handler.
+// The context with which the older side of a mark in the tables goes on in its handler, if the
+// scheduler resumes that side later. It lies right below the frame that has the handler.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@ namespace sojourn::detail {
 
 namespace {
 
-/// What fibers that have ended have left locked: other fibers of the rank may unlock it.
+/// Mutexes that fibers have left locked at their end: other fibers of the rank may unlock them.
 mutex_state* of_ended = nullptr;
 
 }  // namespace
@@ -25,7 +25,7 @@ void free_shared_lock(shared_lock* lock) {
 }
 
 void begin_hold(shared_lock* lock) {
-  // What other fibers have unlocked meanwhile.
+  // Frees the entries of mutexes that other fibers have unlocked meanwhile.
   while (running.mutexes != nullptr && !running.mutexes->locked)
     free_shared_lock(
         static_cast<shared_lock*>(std::exchange(running.mutexes, running.mutexes->before)));
@@ -39,7 +39,8 @@ void end_hold(shared_lock* lock) {
   lock->locked = false;
   mutex_state** link = link_to(&running.mutexes, lock);
   if (link == nullptr) link = link_to(&of_ended, lock);
-  // Else it is in the list of a suspended fiber, which may be out of place.
+  // Otherwise the entry is in the list of a suspended fiber, whose state may be out of place: that
+  // fiber frees it later.
   if (link == nullptr) return;
   *link = lock->before;
   free_shared_lock(lock);

@@ -23,15 +23,15 @@ struct scope_hooks {
 struct thread_hooks {
   /// Sends away a ready piece that `departs_to` another rank. False: the piece runs here after all.
   bool (*departs)(piece* p) = [](piece*) { return false; };
-  /// A thread's base is now a fiber of this rank; and no longer is.
+  /// Called when a thread's base has become a fiber of this rank, and when it no longer is one.
   void (*here)(piece* p) = [](piece*) {};
   void (*gone)(piece* p) = [](piece*) {};
 };
 
 /// Children that leave for ranks that have nothing to do. (migrate)
 struct fork_hooks {
-  /// Called at a fork that looks closer (at_fork), on the stack of the fiber that forks. True when
-  /// the child, which has that kind, is to leave.
+  /// Called at a fork that looks closer (at_fork), on the stack of the fiber that forks. `kind`:
+  /// that of the child's mark. Returns true when the child is to leave.
   bool (*forks)(mark_kind kind) = [](mark_kind) { return false; };
   /// These do the work of leave_as_child() and left_child_ends().
   std::uint64_t (*leaves)() = [] { return std::uint64_t{0}; };
@@ -52,11 +52,11 @@ struct result_hooks {
 
 /// Told of a result that comes for a ticket that was dropped. (rpc)
 struct dropped_hooks {
-  /// An exception. `dropped_at`: the code that dropped the ticket, which ticket::notify_context
-  /// keeps in checked mode.
+  /// The result is an exception. `dropped_at`: the address of the code that dropped the ticket,
+  /// which ticket::notify_context keeps in checked mode.
   void (*exception)(const void* bytes, std::size_t size,
                     std::uint64_t dropped_at) = [](const void*, std::size_t, std::uint64_t) {};
-  /// A result of the kind outcome::kept.
+  /// The result is of the kind outcome::kept.
   void (*kept)(const void* bytes, std::size_t size) = [](const void*, std::size_t) {};
 };
 

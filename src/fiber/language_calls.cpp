@@ -31,7 +31,7 @@ bool on_worker() {
   return addresses.in_stacks(address_of_frame()) ||
          address_of_frame() - addresses.worker_stack() < address_map::worker_stack_bytes;
 }
-/// False also in handlers that never wait.
+/// False in handlers that never wait, too.
 bool in_fiber() { return running_piece() != nullptr && addresses.in_stacks(address_of_frame()); }
 
 const char* text_of(const language_lock& lock) {
@@ -39,15 +39,16 @@ const char* text_of(const language_lock& lock) {
                                      : "the initialisation of a static variable";
 }
 
-/// Whether the running fiber would wait for itself. Frames older than its youngest fork would go on
-/// when it waits, and may finish.
+/// Whether the running fiber would wait for itself. It would not if frames older than its youngest
+/// fork have begun the initialisation: these go on when it waits, and may finish.
 bool is_begun_by_same(const language_lock& lock) {
   if (lock.owner != running_piece()) return false;
   const boundary fork = youngest_open_fork();
   return !fork || lock.frame < fork.at;
 }
 
-/// Returns when no fiber of this rank is in the middle of it. Suspends when one is.
+/// Suspends until no fiber of this rank is initialising the object, or running the function of the
+/// once_flag.
 void wait_for(const void* object) {
   if (!on_worker()) return;
   while (language_lock* const lock = find_lock(object)) {
@@ -95,8 +96,9 @@ struct once_arguments {
   }
 };
 
-// In the word of a pthread_once_t: under way, in the process with this number of forks behind it.
-// The thread that was about it is not in a child of fork(), which begins again.
+// Stands in the word of a pthread_once_t while its function runs, and says in which process: the
+// number of forks behind that process. In a child of fork() the thread that ran the function does
+// not exist, so the child runs the function anew.
 unsigned generation = 0;
 
 void begin_generation() {
@@ -132,8 +134,9 @@ void __wrap___cxa_guard_abort(long long* guard) {
   end(guard);
 }
 
-// In place of the C library's, for the program and the libraries that it loads. (That of the C
-// library cannot be left by an exception in a program that has its own unwinder, -static-libgcc.)
+// Takes the place of the C library's function, for the program and the libraries that it loads. (An
+// exception cannot leave the C library's function in a program that has its own unwinder,
+// -static-libgcc.)
 int pthread_once(pthread_once_t* once, void (*function)()) {
   constexpr int done = 2;  // as in the C library
   const int under_way = static_cast<int>(generation << 2 | 1);
@@ -151,7 +154,7 @@ int pthread_once(pthread_once_t* once, void (*function)()) {
     if (found != under_way && __atomic_compare_exchange_n(once, &found, under_way, false,
                                                           __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
       break;
-    // A thread of the program that is no fiber is about it.
+    // A thread of the program that is no fiber runs the function.
     if (found == under_way)
       syscall(SYS_futex, once, FUTEX_WAIT_PRIVATE, under_way, nullptr, nullptr, 0);
   }

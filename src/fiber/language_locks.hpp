@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks that the language takes: of a function-local static while it is initialised, and of a
-// std::once_flag while its function runs. Fibers of a rank are one thread for the C++ runtime,
-// which would stop it for ever when a second fiber comes while the first one waits. Here the second
-// fiber waits as for any other object of its rank (language_calls.cpp). A migration in the middle
-// is refused (running.static_inits): what is locked would stay so for ever on the rank that the
-// frames leave.
+// Locks that the language takes: for a function-local static while it is initialised, and for a
+// std::once_flag while its function runs. To the C++ runtime all fibers of a rank are one thread,
+// which it would stop for ever if a second fiber came while the first one waits. Here the second
+// fiber waits as for any other object of its rank (language_calls.cpp). Frames that have taken such
+// a lock may not migrate (running.static_inits): the object would stay locked for ever on the rank
+// that they leave.
 #pragma once
 
 #include <array>
@@ -19,22 +19,24 @@ namespace sojourn::detail {
 struct language_lock : waiters {
   constexpr language_lock() : waiters(waits_at::static_variable) {}
   const void* object = nullptr;  ///< Null: nobody uses this entry.
-  const piece* owner = nullptr;  ///< The piece that has the frames which initialise it.
-  std::uint64_t frame = 0;       ///< In these.
+  const piece* owner = nullptr;  ///< The piece whose frames initialise the object.
+  std::uint64_t frame = 0;       ///< An address in these frames.
 };
-/// More at a time are unheard of: those beyond are the C++ runtime's alone, as if there were no
-/// fibers. Nothing is allocated, because the runtime's own statics are initialised with locks, too.
+/// No program has more at a time. Further ones would be left to the C++ runtime alone, as if there
+/// were no fibers. Nothing is allocated, because the runtime's own statics are initialised with
+/// locks, too.
 extern std::array<language_lock, 64> language_locks;
 
-/// The entry of `object`, or null; of null: an entry that is free.
+/// The entry of `object`, or null if there is none. find_lock(nullptr) returns a free entry, or
+/// null.
 language_lock* find_lock(const void* object);
 
-/// The piece with the frames for whose initialisation the queue waits; null for a queue of another
+/// The piece whose initialisation the fibers in this queue wait for; null for a queue of another
 /// kind.
 const piece* initialiser_of(const waiters* queue);
 
-/// Of what `older` initialises, the frames younger than the cut take theirs along, to `younger`;
-/// returns how many these are.
+/// To be called when `older` is cut: gives `younger` the initialisations that its frames have
+/// begun; returns how many these are.
 unsigned divide_initialisations(const piece* older, const piece* younger);
 
 }  // namespace sojourn::detail

@@ -50,8 +50,8 @@ void evict(piece* p, std::uint64_t until) {
 void get_image(piece* p, std::size_t bytes) {
   check_is_on_its_stack(p);
   std::free(p->image);
-  // A little more than needed, for the next use of the descriptor. But there are very many pieces
-  // that share stacks, so these get no byte more.
+  // Allocates a little more than needed, for the next use of the descriptor. But pieces that share
+  // stacks are very many, so these get no byte more.
   p->image_capacity = p->shares_stack ? bytes : std::max<std::size_t>(bytes, 512);
   p->image = static_cast<std::byte*>(std::malloc(p->image_capacity));
   if (p->image == nullptr) {
@@ -89,7 +89,7 @@ void more_pieces() {
 void each_piece(void (*visit)(piece* p, void* context), void* context) {
   for (piece_block* block = blocks; block != nullptr; block = block->next) {
     for (piece& p : block->pieces) {
-      // A watch is no computation.
+      // Leaves out watches, which are no computations.
       if (p.hi != 0 && p.hi != everywhere) visit(&p, context);
     }
   }
@@ -112,8 +112,8 @@ void free_piece(piece* p) {
     image = nullptr;
     capacity = 0;
   }
-  // Cleared now, when nobody waits, and not when it is taken. By its `hi` of 0, each_piece knows
-  // that it is free.
+  // Cleared now, when nobody waits, and not when it is taken. each_piece recognises a free
+  // descriptor by its `hi` of 0.
   *p = piece{};
   p->image = image;
   p->image_capacity = capacity;
@@ -172,7 +172,7 @@ void load_pieces(file_reader& from, void (*more)(piece* p, file_reader& from)) {
 
 piece* new_watch() {
   piece* p = new_piece();
-  --pieces_in_use;  // it never ends, so nobody need wait for it
+  --pieces_in_use;  // a watch never ends, so nobody need wait for its end
   p->hi = everywhere;
   return p;
 }
@@ -217,14 +217,14 @@ void place_with_images(piece* p) {
   piece* oldest = p;
   if (is_kept(rule::ancestors_in_place)) {
     while (oldest->refers_to != nullptr && oldest->refers_to->slot == p->slot) {
-      // The parent may have returned from its frames next to the child, so that it begins higher
-      // now.
+      // The parent may have returned from the frames next to the child, so its frames may begin at
+      // a higher address now.
       oldest->refers_to->needed_from = std::max(oldest->hi, oldest->refers_to->sp);
       oldest = oldest->refers_to;
       oldest->stamp = last_stamp;
     }
   }
-  // All copies out before any copy in.
+  // All pieces are copied out before any is copied in.
   for (piece** link = &slot.in_place; *link != nullptr;) {
     piece* q = *link;
     if (is_kept(rule::evict_before_run))
@@ -247,7 +247,7 @@ void place_with_images(piece* p) {
     enlist(q);
     if (q == oldest) break;
   }
-  // A child on a stack of its own: its caller's frames are in another slot.
+  // If the child has a stack of its own, its caller's frames are in another slot.
   piece* parent = oldest->refers_to;
   if (parent != nullptr && parent->slot != p->slot && is_kept(rule::ancestors_in_place))
     place(parent);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces: parts of a stack, each with a descriptor that lies off the stack and says where the
-// bytes are. cut.hpp has how they are cut. At an address only one computation
-// can be in place, all others are images. A piece that runs is in place as a whole, and so are the
-// older frames it refers to. This floor knows nothing of messages.
+// Pieces: parts of a stack, each with a descriptor that lies off the stack and says where the bytes
+// are. cut.hpp says how they are cut. At an address only one computation can be in place; all
+// others there are images. A piece that runs is in place as a whole, and so are the older frames
+// that it refers to. This floor knows nothing of messages.
 //
 // *Older* frames are the callers, at higher addresses; *younger* ones the callees, at lower.
 //
@@ -25,11 +25,11 @@ namespace sojourn::detail {
 
 inline constexpr int no_rank = -1;
 
-/// What a suspended piece that is not ready waits for. By this the runtime knows whether it may
-/// wake the piece early, to send it to another rank where it waits again.
+/// What a suspended piece that is not ready waits for. It tells the runtime whether it may wake the
+/// piece early, to send it to another rank, where the piece waits again.
 enum class wait_cause : std::uint8_t {
-  none,    ///< It is ready, or waits for what only this rank can tell it.
-  ticket,  ///< A result: `waits_for`.
+  none,    ///< It is ready, or waits for something that only this rank can provide.
+  ticket,  ///< The result of the ticket `waits_for`.
   timer,   ///< A time.
 };
 
@@ -70,14 +70,14 @@ struct piece : fiber_view, referrer {
   std::uint32_t moves = 0;        ///< How often its base has moved.
   int departs_to = no_rank;       ///< It leaves for this rank when its turn comes.
   piece* next_thread = nullptr;   ///< In the table of threads that are here.
-  thread_extra* extra = nullptr;  ///< What few threads have.
+  thread_extra* extra = nullptr;  ///< The thread_extra that few threads have.
   bool is_thread_base() const { return thread != 0 && thread == result; }
 
   int called_by = no_rank;  ///< Rank whose call the handler of this fiber answers: for reports.
 
   // Its state while suspended; the running piece's is in `running`.
   resumed word = resumed::not_yet;       ///< What it is told when it goes on.
-  const stay_reason* refused = nullptr;  ///< Why it has stayed, when it is told so: of a thread.
+  const stay_reason* refused = nullptr;  ///< If it is told `stayed`: why this thread has stayed.
   mark* youngest = nullptr;
   own_links links;
   hold* holds = nullptr;
@@ -85,14 +85,15 @@ struct piece : fiber_view, referrer {
   mutex_state* mutexes = nullptr;  ///< Mutexes that it holds, the latest first.
   unsigned static_inits = 0;
   std::uint32_t methods = 0;           ///< Methods opened since its youngest mark (mark::methods).
-  bool marks_hold_exceptions = false;  ///< An open mark has saved exceptions: seen at suspension.
-  bool marks_hold_methods = false;     ///< Methods were open where a mark was opened: likewise.
-  bool has_pinned_fork = false;        ///< An open mark is a pinned fork's: likewise.
+  bool marks_hold_exceptions = false;  ///< An open mark has saved exceptions. Set at suspension.
+  bool marks_hold_methods =
+      false;                     ///< Methods were open where a mark was opened. Set at suspension.
+  bool has_pinned_fork = false;  ///< An open mark is a pinned fork's. Set at suspension.
   fp_control fp = {};
 
   // Ties.
   referrer* referrers = nullptr;  ///< By-reference children of this piece, the lowest first: those
-                                  ///< that go with the younger side of a cut are in front.
+                                  ///< that go with the younger side of a cut come first.
   piece* next_in_slot = nullptr;  ///< List of stack_slot::in_place.
   piece* next_ready = nullptr;    ///< In the ready queue, or the queue `waits_on`.
   std::byte* image = nullptr;
@@ -114,7 +115,7 @@ struct piece : fiber_view, referrer {
 
 /// The pool of cleared descriptors, linked by next_ready.
 extern piece* free_pieces;
-/// Adds some to the empty pool.
+/// Adds descriptors to the pool, which is empty.
 void more_pieces();
 extern std::size_t pieces_in_use;
 /// Takes a cleared descriptor from the pool, and gives one back.
@@ -136,9 +137,9 @@ void check_is_on_its_stack(const piece* p);
 void each_piece(void (*visit)(piece* p, void* context), void* context);
 
 /// Writes the descriptors of the pieces in `list`, and their bytes; `more` writes what the floor
-/// above has of each. In another run of the program load_pieces brings them back, at the same
-/// addresses, so that whatever refers to one stays right. Throws sojourn::error. Requires: no piece
-/// was made in that run.
+/// above has of each. load_pieces brings the descriptors back in another run of the program, at the
+/// addresses that they had, so that pointers to them stay right. Throws sojourn::error. Requires:
+/// no piece has been made in that run.
 void save_pieces(file_writer& to, const std::vector<piece*>& list,
                  void (*more)(const piece* p, file_writer& to));
 void load_pieces(file_reader& from, void (*more)(piece* p, file_reader& from));
@@ -153,8 +154,8 @@ void enlist(piece* p);
 inline void add_suspended(piece* p) {
   if (slots[p->slot].in_place != p) enlist(p);
 }
-/// Records that bytes of `p` are in place, in a slot that is clear below it, or that none are any
-/// more.
+/// Record that bytes of `p` are in place, in a slot that has nothing below them; and that none are
+/// any more.
 void add_in_place(piece* p);
 void drop_in_place(piece* p);
 
@@ -190,16 +191,16 @@ inline void make_room_for_image(piece* p) {
 void clear_slot(std::uint32_t slot, std::uint64_t hi);
 /// Copies the bytes of `p`, wherever they are, to `to`.
 void copy_out(const piece* p, std::byte* to);
-/// Room for the bytes of `p`, which has none yet: in place when nothing else lies there, else an
+/// Room for the bytes of `p`, a new piece: in place if nothing else lies there, otherwise in an
 /// image.
 std::byte* room_for(piece* p);
-/// Gives `p`, whose bytes arrived at `from`, its bytes there.
+/// Gives `p` its bytes, which have arrived at `from`.
 void copy_in(piece* p, const std::byte* from);
 
 /// Notes that `child` refers to frames of `parent`, and ends that.
 void add_referrer(piece* parent, referrer* child);
 void drop_referrer(referrer* child);
-/// From now on `to` refers to what `from` referred to.
+/// Makes `to` refer, in place of `from`, to the frames that `from` referred to.
 void hand_over_referrer(referrer* from, referrer* to);
 
 /// Notes in `p` what the gate must know of its mark `m`, because marks cannot be read in an image.

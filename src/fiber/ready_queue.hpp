@@ -16,10 +16,11 @@ inline bool anything_ready() { return first_ready != nullptr; }
 
 /// The rest of the state of the queue.
 struct ready_queue_state {
-  piece* last = nullptr;        ///< Of all ready pieces; out of date while there are none.
-  piece* round_last = nullptr;  ///< The last of those that run in this round; null: it is over.
-  bool round_ends = false;      ///< End this round early: messages come first.
-  bool (*stands)(const piece* p) = nullptr;  ///< What freeze() was called with.
+  piece* last = nullptr;  ///< The last of all ready pieces; not valid while there are none.
+  piece* round_last =
+      nullptr;              ///< The last piece that runs in this round; null: the round is over.
+  bool round_ends = false;  ///< The round is to end early, because messages come first.
+  bool (*stands)(const piece* p) = nullptr;  ///< The function that freeze() was called with.
 };
 extern ready_queue_state ready_queue;
 
@@ -38,8 +39,8 @@ inline void make_ready_next_round(piece* p, resumed word) {
   ready_queue.last = p;
 }
 
-/// All pieces that are ready now, and those that become ready meanwhile, except by giving their
-/// turn, run in the round that begins.
+/// Begins a round, in which all pieces run that are ready now or become ready meanwhile, except
+/// those that give their turn.
 inline void begin_round() {
   ready_queue.round_last = first_ready != nullptr ? ready_queue.last : nullptr;
   ready_queue.round_ends = false;
@@ -53,9 +54,9 @@ inline piece* take_ready() {
   return p;
 }
 
-/// True while another rank reads a slot in which place(p) would put frames: that of `p`, or of the
-/// frames that it refers to. The caller of a child that has a stack of its own lies in another
-/// slot.
+/// True while another rank reads a slot in which place(p) would put frames: the slot of `p`, or one
+/// of frames that `p` refers to. (If a child has a stack of its own, the frames of its caller lie
+/// in another slot.)
 inline bool must_not_be_placed(const piece* p) {
   for (; p != nullptr; p = p->refers_to) {
     if (slots[p->slot].being_read != 0) [[unlikely]]
@@ -67,10 +68,11 @@ inline bool must_not_be_placed(const piece* p) {
 extern piece* first_shut_out;
 /// Tasks whose turn came while the frames that they refer to must not be placed.
 extern task_queue shut_out_tasks;
-/// Adds one.
+/// Adds a piece, or a task, to these.
 [[gnu::cold]] void shut_out(piece* p);
 [[gnu::cold]] void shut_out(task* t);
-/// A reader of the slot has finished. After the last one, what waited for that is ready again.
+/// A reader of the slot has finished. After the last reader, the pieces and tasks that were shut
+/// out because of it are ready again.
 void slot_was_read(std::uint32_t slot);
 
 /// From now on a ready piece for which stands(p) is true is set aside instead of run; the pieces
@@ -83,7 +85,8 @@ inline bool is_frozen(const piece* p) {
 }
 /// The first of the pieces set aside, which are linked by next_ready.
 piece* first_standing();
-/// Sets a piece aside; also one from a checkpoint, that was set aside in the earlier run.
+/// Sets a piece aside. Also used for a piece from a checkpoint, which was set aside in the earlier
+/// run.
 [[gnu::cold]] void set_aside(piece* p);
 
 }  // namespace sojourn::detail

@@ -72,7 +72,7 @@ void record_suspension(piece* p) {
     write_fp(scheduler.usual_fp);
 }
 
-/// Back on the scheduler's stack after a stack left.
+/// Runs on the scheduler's stack after a stack has left.
 [[gnu::always_inline]] inline void after_leaving() {
   confirm_switch();
   piece* p = running_piece();
@@ -89,12 +89,13 @@ void record_suspension(piece* p) {
     if (running.mutexes != nullptr) [[unlikely]]
       ended_with_mutexes();
     slots.check(p->slot);
-    // If the computation ended with another rounding mode, nobody else gets it.
+    // Restores the usual rounding mode, so that no other computation gets that of the one that has
+    // ended.
     if (read_fp() != scheduler.usual_fp) [[unlikely]]
       write_fp(scheduler.usual_fp);
     if (p == spare_stacks.spare) return;
     retire(p);
-    // Made now, and not when a message waits for it.
+    // Makes the next spare stack now, so that no message has to wait for it.
     if (spare_stacks.spare == nullptr) spare_stacks.spare = make_spare();
     return;
   }
@@ -122,9 +123,9 @@ inline void take_up(piece* p) {
   running_fiber = p;
 }
 
-/// Where the address sanitizer may read frames of `p` and its callers: it walks the stack whenever
-/// something is allocated. In checked mode the callers of frames that came from another rank are
-/// inaccessible (filled() in migrate/ship.cpp).
+/// The end of the frames, of `p` and its callers, that the address sanitizer may read: it walks the
+/// stack whenever something is allocated. In checked mode the callers of frames that came from
+/// another rank are inaccessible (filled() in migrate/piece_message.hpp).
 inline std::uint64_t end_of_readable_frames(const piece* p) {
   const bool is_closed = SOJOURN_ASAN != 0 && checked() && slots.is_closed_above(p->slot, p->hi);
   return is_closed ? p->hi : slots.high(p->slot);
@@ -146,7 +147,7 @@ struct entry {
   void* context;
 };
 
-/// Oldest frame of a stack. Its return goes to the scheduler, which then finds no action.
+/// The oldest frame of a stack. When it returns, the scheduler goes on, and finds no action.
 SOJOURN_CALLS_PROGRAM void enter(void* e) {
   confirm_switch();
   entry copy = *static_cast<entry*>(e);
@@ -194,7 +195,8 @@ void refuse_other_thread() {
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   const bool on_scheduler_stack =
       here - handover.scheduler_low < handover.scheduler_high - handover.scheduler_low;
-  // Before the rank's thread has begun and after its end there is no rank to be disturbed.
+  // Before the rank's thread has begun, and after its end, no rank exists that another thread could
+  // disturb.
   if (handover.scheduler_high == 0 || on_scheduler_stack || addresses.in_stacks(here)) return;
   if (in_forked_child()) return;
   die("a thread that the program has made itself uses Sojourn, which only the rank's own thread "
@@ -266,13 +268,13 @@ namespace {
   run_on(p, fn, context);
   if (scheduler.begun == nullptr) return handler_end::fiber_ended;
   if (spare_stacks.spare == p) return handler_end::returned;
-  // Resumed here, before the returns to whoever polls: after another stack has run, each return is
-  // mispredicted.
+  // Resumed here, and not after the returns to the code that looks for messages: after another
+  // stack has run, each return is mispredicted.
   if (goes_on && first_ready == p) run_ready(1);
   return handler_end::fiber_waits;
 }
 
-/// For a stack in which other pieces lie, or which has no guard page.
+/// Runs a handler on a stack in which other pieces lie, or which has no guard page.
 [[gnu::noinline]] handler_end run_on_used_spare(piece* p, void (*fn)(void*), void* context,
                                                 bool pinned, void* scope, bool goes_on) {
   std::uint32_t slot = p->slot;
@@ -296,9 +298,9 @@ SOJOURN_CALLS_PROGRAM void run_task(void* context) {
   t->run(t);
 }
 
-/// Runs a task that refers to frames of another fiber: they are brought in place, and stay there
-/// while the task runs (place()). They do not lie in the spare slot: a fiber that has such children
-/// shares its stack with nobody (attend_fork).
+/// Runs a task that refers to frames of another fiber: these are brought in place, and stay there
+/// while the task runs (place()). They do not lie in the spare slot, because a fiber that has such
+/// children shares its stack with nobody (attend_fork).
 [[gnu::noinline]] handler_end run_by_reference(task* t) {
   piece* p = ready_spare();
   SOJOURN_CHECK(t->refers->refers_to->slot != p->slot,
@@ -340,8 +342,8 @@ handler_end run_handler(void (*fn)(void*), void* context, bool pinned, void* sco
   return run_on_a_spare(fn, context, pinned, scope, goes_on);
 }
 
-// In one function: each return on the scheduler's stack is mispredicted after another stack has
-// run.
+// All in one function, because each return on the scheduler's stack is mispredicted after another
+// stack has run.
 int run_what_is_here(int most) {
   int ran = 0;
   for (int tasks = 1; tasks != 0 && ran < most; ran += tasks) {

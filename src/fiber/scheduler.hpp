@@ -45,8 +45,8 @@ extern leaving handover;
   return resumed{word};
 }
 
-/// Calls fn(a, b, sp) on the running stack, made resumable at `sp`, as sojourn_capture does. A
-/// caller that returns the result of this ends with a jump, and needs no return of its own.
+/// Calls fn(a, b, sp) on the running stack, made resumable at `sp`, as sojourn_capture does. If a
+/// function returns the result of this call, it ends with a jump, and needs no return of its own.
 [[gnu::always_inline]] inline long capture_stack(long (*fn)(std::uint64_t, std::uint64_t,
                                                             std::uint64_t sp),
                                                  std::uint64_t a, std::uint64_t b) {
@@ -55,17 +55,17 @@ extern leaving handover;
   return word;
 }
 
-/// Makes the running piece a suspended one whose youngest byte is at `sp`, while code still runs
-/// below it. That code then may do what actions do, and ends with abandon_stack.
+/// Makes the running piece a suspended one whose youngest byte is at `sp`, while the calling code
+/// still runs below it. From then on that code may do what actions do. It ends with abandon_stack.
 piece* suspend_running(std::uint64_t sp);
 /// Leaves the running stack for good.
 [[noreturn]] void abandon_stack();
-/// Instead of abandon_stack: lets `p`, whose youngest frames are still on the running stack, run
-/// again.
+/// Ends such code instead of abandon_stack: resumes `p`, whose youngest frames are still on the
+/// running stack.
 void go_on(piece* p);
 
-/// Runs at most `most` ready pieces, including those that become ready meanwhile, except by giving
-/// their turn. Returns how many it ran. Scheduler's stack only.
+/// Runs at most `most` ready pieces, including those that become ready meanwhile, but not those
+/// that give their turn. Returns how many it ran. Scheduler's stack only.
 int run_ready(int most);
 /// Runs ready pieces and tasks (sojourn/detail/tasks.hpp) in turn, at most `most` of each at a
 /// time, until there are none or it has run `most` in all.
@@ -95,7 +95,7 @@ void retire(piece* p);
 
 /// Requires: called on the worker thread, before anything runs.
 void attach_scheduler(std::uint64_t stack_low, std::uint64_t stack_high);
-/// Nothing runs any more.
+/// To be called when nothing runs any more.
 void detach_scheduler();
 
 }  // namespace sojourn::detail

@@ -27,8 +27,8 @@ std::vector<piece*> listed(piece* first) {
   return all;
 }
 
-/// If such fibers counted as ready, their rank would stay busy, and keep a reader on the same core
-/// from reading.
+/// A fiber that is shut out must not count as ready. Otherwise its rank would stay busy, and keep a
+/// reader on the same core from reading.
 void shut_out_until_their_slots_were_read() {
   map_as(0, 4 * gib, 1);
   slots.attach(0, no_watch);
@@ -80,7 +80,7 @@ void children_shut_out_until_their_callers_slots_were_read() {
   CLAIM(listed(first_shut_out) == std::vector{child});
   CLAIM(shut_out_tasks.first == &t && shut_out_tasks.last == &t);
 
-  // What is read in the child's own slot, or elsewhere, changes nothing for the task.
+  // If a rank reads the child's own slot, or another one, that does not keep the task from running.
   slots[slot].being_read = 1;
   slot_was_read(callers_slot);
   CLAIM(posted.first == &t && shut_out_tasks.first == nullptr);

@@ -27,7 +27,8 @@ int wake_due(std::uint64_t now) {
   ring_if_due(now);
   while (piece* const p = first_due(now)) {
     if (p->waits_on != nullptr && lies_in_frames(p->waits_on)) [[unlikely]] {
-      // The queue it waits in may lie in its own frames, which may have become an image meanwhile.
+      // The queue in which the piece waits may lie in the piece's own frames, which may have become
+      // an image meanwhile.
       if (must_not_be_placed(p)) {
         cancel_timer(p);
         set_timer(p, now + look_again_ns);
@@ -51,7 +52,7 @@ void sleep_until_ns(std::uint64_t deadline_ns) {
     return;
   }
   do {
-    // A fiber that was woken early may be on another rank by now, whose clock is the same.
+    // A fiber that was woken early may be on another rank by now. That rank's clock is the same.
     leave_to_wait(
         [](piece* left, void* context) {
           std::uint64_t deadline = *static_cast<std::uint64_t*>(context);

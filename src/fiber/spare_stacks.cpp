@@ -35,14 +35,14 @@ piece* another_spare() {
 void become_fiber(piece* p, const call_origin& origin) {
   spare_stacks.spare = nullptr;
   p->called_by = origin.rank;
-  // A fiber that a blocked handler has become is known by the ticket of its answer.
+  // The fiber that a blocked handler becomes is known by the ticket of its answer.
   if (origin.rank != no_rank) p->result = origin.answer;
   ++spare_stacks.fibers_resident;
   ++counts.fibers_made;
   on_fiber.made(p);
   if (spare_stacks.fibers_resident > slots.fibers_max() || p->shares_stack) {
-    // There are few stacks left: the next handler runs where this one lies, which then becomes an
-    // image.
+    // There are few stacks left, so the next handler shares this fiber's stack; the fiber's frames
+    // then become an image.
     piece* sharer = new_piece();
     sharer->slot = p->slot;
     sharer->hi = p->hi;
@@ -56,7 +56,8 @@ bool running_keeps_its_stack() {
   const auto* p = static_cast<const piece*>(running_fiber);
   if (p == nullptr || p->hi != slots.high(p->slot)) return false;
   if (slots.is_main(p->slot)) return true;
-  // The spare becomes a fiber when it blocks. One fiber too many would have to share its stack.
+  // The spare becomes a fiber when it blocks. If that were one fiber too many, it would have to
+  // share its stack.
   return p->keeps_slot && !p->shares_stack && slots[p->slot].users == 1 &&
          (p != spare_stacks.spare || spare_stacks.fibers_resident < slots.fibers_max());
 }

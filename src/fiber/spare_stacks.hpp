@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stacks of handlers. One is kept for the next handler, the *spare*: a handler that returns
-// leaves it for the one after it. A handler that blocks keeps the stack and is a fiber from then
-// on, and another stack becomes the spare. With too many such fibers there are few stacks left:
-// then the next handler runs where the last one lies.
+// leaves it for the next one. A handler that blocks keeps the stack and is a fiber from then on,
+// and another stack becomes the spare. If there are too many such fibers, few stacks are left: then
+// the next handler runs on the stack of the last fiber.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace sojourn::detail {
 
 struct spare_stacks_state {
-  piece* spare = nullptr;           ///< For the next handler; it is no fiber. May be null.
+  piece* spare = nullptr;  ///< The stack for the next handler; it is no fiber. May be null.
   std::size_t fibers_resident = 0;  ///< Fibers that keep a slot of this rank (piece::keeps_slot).
 };
 extern spare_stacks_state spare_stacks;
@@ -22,9 +22,9 @@ inline const piece* spare_piece() { return spare_stacks.spare; }
 
 /// A piece on a stack of its own, for a handler.
 piece* make_spare();
-/// Makes the spare one whose slot no other rank reads, and returns it.
+/// Makes a stack the spare whose slot no other rank reads, and returns it.
 piece* another_spare();
-/// What the next handler runs on.
+/// The stack on which the next handler runs.
 [[gnu::always_inline]] inline piece* ready_spare() {
   if (spare_stacks.spare == nullptr) spare_stacks.spare = make_spare();
   piece* p = spare_stacks.spare;
@@ -39,7 +39,7 @@ struct call_origin {
   ticket_id answer = 0;  ///< The ticket of the result there; 0 when none is wanted.
 };
 
-/// The handler that runs on the spare, `p`, blocks: it is a fiber from now on.
+/// To be called when the handler that runs on the spare, `p`, blocks: makes it a fiber.
 void become_fiber(piece* p, const call_origin& origin);
 
 /// Gives back the slot of a fiber that keeps it and has ended or left this rank.
@@ -50,11 +50,11 @@ inline void release_stack(const piece* p) {
 /// Counts a fiber of this rank that came back from a checkpoint.
 inline void restore_resident() { ++spare_stacks.fibers_resident; }
 
-/// True when no other computation can take the place of the running one's frames, whatever the
-/// running one waits for.
+/// True when no other computation can take the place of the frames of the running one, whatever it
+/// waits for.
 bool running_keeps_its_stack();
 
-/// Pieces that are on this rank and have not finished.
+/// How many pieces are on this rank and have not finished.
 inline std::size_t fibers_unfinished() { return pieces_in_use - (spare_stacks.spare != nullptr); }
 
 }  // namespace sojourn::detail

@@ -25,8 +25,8 @@ const type_of_thrown_past asked_in_passing;
 
 namespace {
 
-// Bounds a walk, which for each exception that leaves a child passes the frames of its ancestors,
-// too.
+// Bounds the walk: for each exception that leaves a child, it would otherwise walk through the
+// frames of all ancestors, too.
 constexpr std::uint32_t walk_max = 128;
 
 struct note {
@@ -37,8 +37,8 @@ struct note {
 
 /// About the exception for which a handler is being looked for.
 note passing;
-/// About the exceptions that were caught last. An object that is destroyed leaves its note behind;
-/// the next one at its address brings its own.
+/// About the exceptions that were caught last. When an exception object is destroyed, its note
+/// stays; the next object at its address replaces it.
 std::array<note, 16> notes;
 std::size_t next_note = 0;
 
@@ -47,8 +47,8 @@ const void* object_of(const std::exception_ptr& exception) {
   return *reinterpret_cast<const void* const*>(&exception);
 }
 
-/// True when the object was thrown again as an exception_ptr: the exception that is being handled
-/// then has another header than the object's own.
+/// True when the object was thrown again by way of an exception_ptr: the exception that is being
+/// handled then has another header than the object's own.
 bool was_rethrown(const void* object) {
   const auto before_header = [](const void* of) {
     return static_cast<const char*>(of) - static_cast<const char*>(running.exceptions->caught);
@@ -86,7 +86,7 @@ void note_passing(const std::type_info& thrown, void* object) {
   passing.from = {};
   passing.from.rank = job.me;
   const piece* p = running_piece();
-  // Frames from here on are not on this rank. (Checked mode: see frames_below.)
+  // From here on frames are not on this rank. (Checked mode: see frames_below.)
   const std::uint64_t stop = p != nullptr ? p->hi - 16 : ~std::uint64_t{0};
   walk_frames({}, [stop](const walked_frame& frame) {
     passing.from.add(frame.code);
@@ -105,7 +105,8 @@ std::exception_ptr caught_past() {
   // A foreign exception has no object.
   if (object == nullptr || passing.object != object) return caught;
   passing.object = nullptr;
-  // Where the exception was thrown first says more than where it was thrown again.
+  // If the exception was thrown again, keeps the frames from which it was thrown first, which say
+  // more.
   if (find(caught) == nullptr || !was_rethrown(object)) keep(caught, passing.from);
   return caught;
 }
@@ -140,7 +141,7 @@ void nobody_takes(const std::exception_ptr& exception, const char* left) {
   try {
     std::rethrow_exception(exception);
   } catch (const rank_lost&) {
-    std::terminate();  // without a word: the launcher tells of that rank
+    std::terminate();  // without a report: the launcher reports the lost rank
   } catch (...) {
   }
   std::string where;

@@ -22,11 +22,12 @@ void note_thrown_from(const std::exception_ptr& exception, const thrown_frames& 
 /// "std::out_of_range: no such page", or the type alone if it is not a std::exception.
 std::string text_of(const std::exception_ptr& exception);
 
-/// Ends the job, because nobody else would hear of the exception. `left`: what the exception left.
+/// Ends the job because of an exception that nobody else would hear of. `left`: what the exception
+/// has left, a thread for example.
 [[noreturn]] void nobody_takes(const std::exception_ptr& exception, const char* left);
 
-/// In std::terminate: where an exception was thrown first that was thrown again and is not caught.
-/// Null when it was thrown only once, or nothing is known.
+/// For std::terminate: if the exception that is not caught was thrown again, where it was thrown
+/// first. Null when it was thrown only once, or nothing is known.
 const thrown_frames* rethrown_from(const std::exception_ptr& exception);
 
 }  // namespace sojourn::detail

@@ -118,7 +118,7 @@ inline void wake(piece* waiter) {
       if (t->taken_by == taker::memory) {
         copy_short(there.into, bytes, size);
       } else if (bytes != there.into) {
-        return true;  // another answer is on its way into the place
+        return true;  // it is being written by another answer
       }
       piece* const waiter = std::exchange(t->waiter, nullptr);
       free_ticket(t);
@@ -144,7 +144,8 @@ inline void tell(ticket* t, std::size_t size, outcome how) {
   if (t->waiter != nullptr) {
     wake(std::exchange(t->waiter, nullptr));
   } else if (t->notify != nullptr) {
-    // Who has been told reads no more: the result may be asked for from another rank.
+    // The note is removed: whoever was told is no reader any more, so another rank may ask for the
+    // result.
     std::exchange(t->notify, nullptr)(t->notify_context);
   }
 }
@@ -208,8 +209,8 @@ void save_tickets(file_writer& to, ticket_id (*sent_on_to)(const ticket& t),
   for (std::uint32_t i = 1; i < used; ++i) {
     const ticket& t = tickets.first[i];
     if (t.id != 0 && t.has == outcome::thrown) {
-      // Another process does not have the exception object: it gets the bytes that another rank
-      // would get.
+      // The exception object does not exist in another process. So the checkpoint gets the bytes
+      // that another rank would get.
       const std::vector<std::byte> bytes = encoded(thrown_of(t));
       ticket as_bytes = t;
       as_bytes.has = outcome::exception;
@@ -242,7 +243,8 @@ void load_tickets(file_reader& from, void (*send_on)(ticket_id id, ticket_id to)
     }
     if (!t.is_awaited()) continue;
     const auto sent_on_to = from.get<ticket_id>();
-    if (sent_on_to == 0) continue;  // for one wait for several: it names only a ticket
+    if (sent_on_to == 0)
+      continue;  // waited for among several: its note names only a ticket, and stays right
     t.notify = nullptr;
     send_on(t.id, sent_on_to);
   }

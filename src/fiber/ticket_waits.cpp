@@ -10,8 +10,8 @@
 namespace sojourn::detail {
 
 namespace {
-// For wake_to_stand_by: the ticket of the last wait that was not woken yet, or 0; and the ticket of
-// the wait that was woken last.
+// For wake_to_stand_by. `waited_for_last`: the ticket of the last wait that it has not woken yet,
+// or 0. `stands_by`: the ticket of the wait that it woke last.
 ticket_id waited_for_last = 0;
 ticket_id stands_by = 0;
 }  // namespace
@@ -41,7 +41,7 @@ namespace {
 void* as_context(ticket_id id) { return reinterpret_cast<void*>(id); }
 ticket_id as_ticket(const void* context) { return reinterpret_cast<ticket_id>(context); }
 
-/// `notify` of a ticket that count_for has seen.
+/// `notify` of a ticket that count_for() was called with.
 void one_of_all(void* context) {
   ticket* all = find_ticket(as_ticket(context));
   if (all == nullptr) return;
@@ -50,7 +50,7 @@ void one_of_all(void* context) {
   if (missing == 0) complete_ticket(all, nullptr, 0);
 }
 
-/// `notify` of a ticket that watch_for has seen.
+/// `notify` of a ticket that watch_for() was called with.
 void first_of_several(void* context) {
   ticket* first = find_ticket(as_ticket(context));
   if (first == nullptr) return;
@@ -81,7 +81,7 @@ ticket_id waits_for_several(const ticket& t) {
 
 bool has_reader(const ticket& t) {
   if (t.notify != first_of_several) return t.waiter != nullptr || t.notify != nullptr;
-  // A fiber that was woken to move has left its watch behind.
+  // The note does not count if its fiber was woken to move: the fiber leaves such notes behind.
   const ticket* first = find_ticket(as_ticket(t.notify_context));
   return first != nullptr && first->waiter != nullptr;
 }

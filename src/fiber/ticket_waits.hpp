@@ -28,22 +28,24 @@ void begin_wait(piece* left, void* awaited);
 void count_for(ticket* t, const ticket* all);
 /// Makes `t` one of the results of which the ticket `first` waits for any.
 void watch_for(ticket* t, const ticket* first);
-/// Ends that.
+/// Undoes watch_for().
 void stop_watching(ticket* t);
 /// The ticket that waits for `t` among several, by count_for or watch_for; or 0.
 ticket_id waits_for_several(const ticket& t);
 /// True when somebody waits for `t`, so that nobody else may.
 bool has_reader(const ticket& t);
 
-/// Suspends the running piece until a result is here that `first` waits for, or until
-/// `deadline_ns`. The fiber may be woken early, and be on another rank then.
+/// Suspends the running piece until one of the results is here that `first` waits for, or until
+/// `deadline_ns`. The fiber may be woken before that, and may then be on another rank.
 void wait_for_first(ticket* first, std::uint64_t deadline_ns);
-/// To be called by whoever wakes `p`, which waits for a ticket, for another reason than a result.
+/// Ends the wait of `p` for a ticket, without a result. To be called by whoever wakes `p` for
+/// another reason.
 void stop_waiting(const piece* p);
 
 /// Called when the rank has nothing to do. Makes the fiber ready that was the last to begin to wait
-/// for another rank's answer, so that it goes on waiting on its own stack and sees the answer one
-/// switch of stacks earlier. Does so once for each wait. False when there is no such fiber.
+/// for another rank's answer. So that fiber goes on waiting on its own stack, and sees the answer
+/// one switch of stacks earlier. Does so once for each wait. Returns false when there is no such
+/// fiber.
 bool wake_to_stand_by();
 
 }  // namespace sojourn::detail

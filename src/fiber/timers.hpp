@@ -30,17 +30,17 @@ std::uint64_t timer_of(const piece* p);
 /// The piece whose timer is due first, when that is at `now` or before; else null.
 piece* first_due(std::uint64_t now);
 
-/// Has wake_due() (sleep.hpp) call `ring` once at `at_ns` or later. There is one such alarm in a
-/// rank: setting it again replaces it.
+/// Has wake_due() (sleep.hpp) call `ring` once, at `at_ns` or later. A rank has one such alarm:
+/// setting it again replaces it.
 void set_alarm(std::uint64_t at_ns, void (*ring)());
-/// Calls it if its time is `now` or before.
+/// Rings the alarm if its time is `now` or before.
 void ring_if_due(std::uint64_t now);
 
-/// Writes all timers; and, in the run that goes on from there, sets them as they were.
+/// save_timers writes all timers; load_timers sets them again in the run that goes on from there.
 void save_timers(file_writer& to);
 void load_timers(file_reader& from);
 
-/// Pieces that have a timer.
+/// How many pieces have a timer.
 std::size_t timers_set();
 
 }  // namespace sojourn::detail

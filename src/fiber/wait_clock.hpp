@@ -15,9 +15,9 @@ namespace sojourn::detail {
 
 class wait_clock {
  public:
-  /// `p` begins to wait. Until this round ends, its time is that of an earlier round, plus a
-  /// little. No two waits of a piece have the same time: so reports can tell whether the piece has
-  /// run between them.
+  /// `p` begins to wait. Until this round ends, the time noted for it is that of an earlier round,
+  /// plus a little. No two waits of a piece have the same time, so reports can tell whether the
+  /// piece has run between them.
   void begins(piece* p) {
     p->since = ++latest_;
     if (count_ == pieces_.size()) look();

@@ -60,8 +60,8 @@ unsigned long long number(const void* p) {
   return static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(p));
 }
 
-/// True when the running fiber would wait for itself if it waited for `m`. If frames older than its
-/// youngest fork hold `m`, it would not: these go on, and may unlock `m`.
+/// True when the running fiber would wait for itself if it waited for `m`. It would not if frames
+/// older than its youngest fork hold `m`: these go on, and may unlock `m`.
 bool would_wait_for_itself(const mutex_state* m) {
   const piece* p = running_piece();
   if (p == nullptr || link_to(m) == nullptr) return false;
@@ -114,7 +114,8 @@ void drop_waiter(piece* p) {
 }
 
 void destroyed_in_use(const waiters& object) {
-  // A static variable, which is destroyed at exit: nobody will wait for it any more.
+  // A static variable may be destroyed while it is in use: it is destroyed at exit, when nobody
+  // will wait for it any more.
   if (number(&object) >= number(&__executable_start) && number(&object) < number(&_end)) return;
   if (!object.empty()) {
     die("a sojourn::%s (0x%llx) is destroyed while a fiber waits for it", object_name(object.kind),
@@ -142,7 +143,7 @@ bool mutex::wait_for_turn(std::uint64_t deadline_ns) {
         "unlock it first, or leave out the second lock",
         detail::number(this)));
   }
-  // Whoever unlocks it makes this fiber its holder.
+  // pass_on() makes this fiber the holder when another fiber unlocks the mutex.
   return detail::wait_in(*this, deadline_ns);
 }
 
@@ -173,7 +174,7 @@ bool condition_variable::wait_ns(std::unique_lock<mutex>& lock, std::uint64_t de
         "lock it first");
   }
   mutex& m = *lock.mutex();
-  // The frames that locked it may be older than those that wait.
+  // Kept, because the frames that locked the mutex may be older than the frames that wait.
   const std::uint64_t under = m.under;
   m.unlock();
   bool notified = detail::wait_in(*this, deadline_ns);

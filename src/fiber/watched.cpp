@@ -87,9 +87,9 @@ namespace sojourn::detail {
 
 namespace {
 
-/// The code of the program that is about to lock a mutex, where that is watched. It is looked for
-/// before the mutex is locked, because that walks the stack, and the mutex may be the unwinder's
-/// own (in a program that is linked statically).
+/// The code of the program that is about to lock a mutex, if mutexes are watched. It is found
+/// before the mutex is locked: finding it walks the stack, and the mutex may be the unwinder's own
+/// (in a program that is linked statically).
 struct locking {
   bool is_watched = false;
   std::uint64_t code = 0;
@@ -113,7 +113,8 @@ void unlocked(const void* mutex) {
   if (running.watched != 0 && addresses.in_stacks(here)) unwatch(watched_kind::mutex, mutex);
 }
 
-/// A recursive mutex lets its thread in again, and all fibers of a rank are one thread to it.
+/// True for a recursive mutex, which lets its thread in again: to it, all fibers of a rank are one
+/// thread.
 bool is_recursive(const pthread_mutex_t* mutex) {
 #ifdef __GLIBC__
   return (mutex->__data.__kind & 3) == PTHREAD_MUTEX_RECURSIVE_NP;
@@ -129,7 +130,8 @@ unsigned times_locked(const pthread_mutex_t* mutex) {
 #endif
 }
 
-/// Which piece has locked each first, and a frame of it. More than these go unchecked.
+/// A recursive mutex that is held: the piece that locked it first, and an address in the frame that
+/// did. If more are held than there are entries, the others go unchecked.
 struct held_mutex {
   const pthread_mutex_t* mutex;
   const piece* owner;
@@ -149,7 +151,8 @@ void recursive_locked(pthread_mutex_t* mutex) {
   if (self == nullptr || !addresses.in_stacks(here)) return;
   held_mutex* held = find_recursive(mutex);
   if (times_locked(mutex) == 1) {
-    // An entry that is there was left by an unlock elsewhere, in a library.
+    // If there is an entry already, the mutex was unlocked by code that is not seen here, in a
+    // library.
     if (held == nullptr && (held = find_recursive(nullptr)) != nullptr) ++recursive_mutexes_held;
     if (held != nullptr) *held = {mutex, self, here};
     return;
@@ -170,7 +173,7 @@ void recursive_unlocks(pthread_mutex_t* mutex) {
   }
 }
 
-/// Of a mutex or of a lock for readers and a writer.
+/// Locks a mutex, or a lock for readers and a writer, and watches it.
 template <class Lock>
 [[gnu::always_inline]] inline int lock_watched(int (*how)(Lock*), Lock* what) {
   locking by;

@@ -15,10 +15,11 @@ struct piece;
 /// "waits" or "migrates". Call only when running.watched is not 0.
 void check_watched(std::uint64_t sp, std::uint64_t hi, const char* doing);
 
-/// Recursive mutexes that fibers hold. All fibers of a rank are one thread to such a mutex, which
-/// would let a second one in: that ends the rank, in checked mode and without.
+/// How many recursive mutexes fibers hold. To such a mutex all fibers of a rank are one thread, so
+/// it would let a second fiber in. That ends the rank, in checked mode and without it.
 extern unsigned recursive_mutexes_held;
-/// Of those that `older` holds, the frames younger than the cut take theirs along, to `younger`.
+/// To be called when `older` is cut: gives `younger` the recursive mutexes that its frames have
+/// locked.
 void divide_recursive_mutexes(const piece* older, const piece* younger);
 
 }  // namespace sojourn::detail

@@ -84,10 +84,10 @@ bool names_program(std::string_view arguments) {
   return false;
 }
 
-/// Of a name that is not mangled.
+/// The owner of a function whose name is not mangled.
 code_owner owner_of_c_name(std::string_view name) {
   if (name.starts_with("sojourn_") || name.starts_with("__wrap_")) return code_owner::runtime;
-  // Names that begin so are the implementation's, but for its functions.
+  // Names that begin so are reserved for compilers and libraries.
   if (name.starts_with("__") || name.starts_with("_Unwind_")) return code_owner::library;
   const bool begins_a_stack = name == "_start" || name == "start_thread" || name == "clone";
   return begins_a_stack ? code_owner::library : code_owner::program;
@@ -120,11 +120,13 @@ std::size_t name_begin(std::string_view symbol) {
 
 code_owner owner_of_symbol(std::string_view symbol) {
   if (!symbol.starts_with("_Z")) return owner_of_c_name(symbol);
-  // What works on the runtime's own types is the runtime's, whoever has written it.
+  // A function that works on the runtime's own types counts as the runtime's, whoever has written
+  // it.
   const bool is_about_runtime = symbol.find("7sojourn6detail") != symbol.npos;
   std::size_t name = 2;
-  // A transaction's clone, what sets up a variable of a thread, and what adjusts `this` have the
-  // name of what they are made for behind a prefix.
+  // Some functions are made for others: clones for transactions, functions that set up a variable
+  // of a thread, and functions that adjust `this`. Their names are those of the others behind a
+  // prefix.
   if (symbol.starts_with("_ZGTt")) name = 5;
   if (symbol.starts_with("_ZTW") || symbol.starts_with("_ZTH")) name = 4;
   if (symbol.starts_with("_ZTh") || symbol.starts_with("_ZTv") || symbol.starts_with("_ZTc"))
@@ -133,7 +135,7 @@ code_owner owner_of_symbol(std::string_view symbol) {
   if (at == symbol.npos) return code_owner::program;
   std::string_view rest = symbol.substr(at);
   std::string_view after_first = rest;
-  // Std, Sa, Ss and the like stand for std and what is in it.
+  // St, Sa, Ss and the like stand for std and for names in it.
   if (rest.starts_with("S") || take_part(after_first).starts_with("__"))
     return is_about_runtime ? code_owner::runtime : code_owner::library;
   if (!rest.starts_with("7sojourn")) return code_owner::program;
@@ -145,7 +147,7 @@ code_owner owner_of_symbol(std::string_view symbol) {
 }
 
 code_owner owner_of_name(std::string_view text) {
-  // A name of clang's that the library cannot demangle.
+  // A name that clang has mangled in a way that the library cannot demangle.
   if (text.starts_with("_Z")) {
     const code_owner owner = owner_of_symbol(text);
     return owner == code_owner::runtime_for_program ? code_owner::runtime : owner;
@@ -168,7 +170,7 @@ code_owner owner_of_code(std::uint64_t code) {
 bool is_runtime_file(std::string_view file) {
   constexpr std::string_view here = __FILE__;
   constexpr std::string_view sources = here.substr(0, here.rfind("frames/"));
-  // Where paths are mapped to relative ones, the folder of the compilation comes first.
+  // If the compiler maps paths to relative ones, they stand behind the folder of the compilation.
   const std::size_t mapped = file.find("/./");
   return file.starts_with(sources) ||
          (mapped != file.npos && file.substr(mapped + 1).starts_with(sources)) ||
@@ -185,7 +187,8 @@ struct code_range {
   std::uint64_t end;
   code_owner owner;
 };
-/// The runtime's functions in the program's file, by address; they do not overlap. Null: not known.
+/// The runtime's functions in the program's file, by address, without overlaps. Null: they are not
+/// known.
 const std::pmr::vector<code_range>* runtime_code = nullptr;
 
 }  // namespace
@@ -196,7 +199,8 @@ void learn_code_owners() {
   program.each([&](const char* name, std::uint64_t begin, std::uint64_t end) {
     const code_owner owner = owner_of_symbol(name);
     if (owner != code_owner::runtime) return;
-    if (!all->empty()) begin = std::max(begin, all->back().end);  // another name of it
+    if (!all->empty())
+      begin = std::max(begin, all->back().end);  // one function may have several names
     if (begin < end) all->push_back({begin, end, owner});
   });
   if (!all->empty() && program.fixed_addresses()) runtime_code = all;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose code is this? One answer for reports, for checks and for signal handlers: by the name of
-// the function, as tables of symbols or debug information have it, and by marks on the few
-// functions of the runtime that call the program.
+// Whose code is this? Reports, checks and signal handlers get the same answer. It follows from the
+// name of the function, as tables of symbols or debug information have it, and from marks on the
+// few functions of the runtime that call the program.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
-/// Marks a function of the runtime that calls the program. While the program runs it must be ready
-/// for all that a page fault in the program may do, such as answering other ranks: it keeps nothing
-/// in hand that this would change. It must be a plain function of a source file. The compiler makes
-/// no copy of it, which would lie elsewhere.
+/// Marks a function of the runtime that calls the program. A page fault in the program may do
+/// anything that a call of the runtime may do, such as answering other ranks, so a marked function
+/// must be in the middle of nothing that this would change. It must be a plain function of a source
+/// file. The mark keeps the compiler from making a copy of it, which would lie elsewhere.
 #if defined(__clang__)
 #define SOJOURN_CALLS_PROGRAM __attribute__((noinline, section("sojourn_calls_program")))
 #else
@@ -38,7 +38,7 @@ code_owner owner_of_name(std::string_view name);
 code_owner owner_of_code(std::uint64_t code);
 
 /// True for the files of the runtime and the system's headers. Debug information often gives no
-/// namespace to inlined functions: these are known by their files.
+/// namespace to inlined functions, so these are recognised by their files.
 bool is_runtime_file(std::string_view file);
 
 /// Whether the address is one of the program's file.
@@ -48,7 +48,7 @@ bool is_in_program(std::uint64_t code);
 void learn_code_owners();
 /// False: the program's file has no table of symbols.
 bool knows_code_owners();
-/// By the address; all code outside of the program's file counts as the program's.
+/// The same by the address alone: all code outside of the program's file counts as the program's.
 /// Async-signal-safe. Requires: knows_code_owners().
 code_owner owner_in_signal(std::uint64_t code);
 

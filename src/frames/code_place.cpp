@@ -68,7 +68,8 @@ const std::vector<code_place>& code_places::at(std::uint64_t address) {
     code_place place{short_name(one.function), one.file.substr(one.file.rfind('/') + 1), one.line};
     if (!place.function.empty()) entry->second.push_back(std::move(place));
   }
-  // A function of the runtime has the callable inlined for which it was instantiated.
+  // The compiler may have inlined, into a function of the runtime, the callable for which that
+  // function was instantiated.
   if (!all.empty() && short_name(all.back().function).empty()) {
     std::string name = short_name(callable_in(all.back().function));
     const source_frame& last = all.back();

@@ -444,9 +444,9 @@ class debug_info {
     });
   }
 
-  /// Calls place(operation, bytes) for each place that holds a part of the variable at `pc`;
-  /// `place` returns the offset of the sought byte in that part, if it is there. Returns its offset
-  /// in the whole variable.
+  /// Goes through the places that hold the parts of the variable at `pc`, and calls
+  /// place(operation, bytes) for each. `place` returns the offset of the sought byte in that part,
+  /// if it is there. Returns the byte's offset in the whole variable.
   template <class Place>
   std::optional<std::int64_t> part(Dwarf_Die& variable, std::uint64_t pc, Place place) const {
     Dwarf_Attribute storage;

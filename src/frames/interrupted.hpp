@@ -16,8 +16,8 @@ struct code_position {
 /// The interrupted instruction, which has not been executed.
 code_position interrupted_at(const void* context);
 
-/// Where the function goes on that has just called the interrupted instruction: nothing has been
-/// pushed since.
+/// Where the function goes on that has just called the interrupted instruction. Requires: nothing
+/// was pushed since that call.
 code_position caller_of_interrupted(const void* context);
 
 }  // namespace sojourn::detail

@@ -13,7 +13,8 @@ namespace sojourn::detail {
 
 namespace {
 
-/// Of the innermost function there that is the program's own; "" when no line is known.
+/// The line of the innermost function at `code` that is the program's own; "" when no line is
+/// known.
 std::string line_at(std::uint64_t code) {
   for (const source_frame& f : describe_address("/proc/self/exe", code))
     if (f.line != 0 && owner_of_name(f.function) == code_owner::program &&
@@ -39,8 +40,9 @@ std::uint64_t code_in_program(std::uint64_t code, std::uint64_t hi) {
 }
 
 std::uint64_t calling_code(std::uint64_t hi) {
-  // A function of the program may be inlined into one of the runtime, that which runs main's body
-  // for example: so its line tells whose it is, and its name only where no line is known.
+  // Lines are looked at first: a function of the program may be inlined into one of the runtime,
+  // such as the one that runs main's body, and then only its line shows that it is the program's.
+  // Names are looked at when no line is known.
   for (const frame& f : frames_below(hi, 48))
     if (!known_line(f.code).empty()) return f.code;
   return user_code(hi);

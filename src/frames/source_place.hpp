@@ -7,7 +7,8 @@
 
 namespace sojourn::detail {
 
-/// `code`, where the program's file has it. Else calling_code(hi), or `code`.
+/// Returns `code` if it lies in the program's file; otherwise calling_code(hi), or `code` if that
+/// is 0.
 std::uint64_t code_in_program(std::uint64_t code, std::uint64_t hi);
 
 /// The address of a call in the program's youngest function on the running stack, whose oldest

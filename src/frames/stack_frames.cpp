@@ -24,8 +24,8 @@ constexpr int frame_register = 29;
 #endif
 static_assert(std::size(saved_registers) <= std::size(frame{}.saved));
 
-/// Frames from the first that begins in [from, hi) to the one that ends at or above `hi`. (Younger
-/// ones are the walker's.)
+/// The frames from the first one that begins in [from, hi) to the one that ends at or above `hi`.
+/// (Younger frames are those of the walk itself.)
 [[gnu::always_inline]] inline std::vector<frame> collect(std::uint64_t from, std::uint64_t hi,
                                                          std::size_t most) {
   std::vector<frame> frames;
@@ -57,8 +57,8 @@ std::vector<frame> frames_between(std::uint64_t sp, std::uint64_t hi) {
   std::vector<frame> frames = collect(sp, hi, ~std::size_t{0});
   auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   if (frames.empty() || addresses.in_stacks(here)) return frames;
-  // A stack that was left has no values in registers (switch_*.S): those that the unwinder finds
-  // there are the walker's.
+  // A stack that was left has no values in registers (switch_*.S). The values that the unwinder
+  // finds there are those of the walk itself.
   for (std::size_t i = 0; i < std::size(saved_registers); ++i) {
     if (saved_registers[i] != frame_register) frames.front().saved[i] = 0;
   }

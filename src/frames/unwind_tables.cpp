@@ -401,8 +401,8 @@ void find_handler(const std::uint8_t* table, std::uint64_t function, std::uint64
   }
 }
 
-/// Writes `rules` to `row`. False when something was saved at a place that is not at a constant
-/// distance, or at a distance that a row has no room for.
+/// Writes `rules` to `row`. Returns false when a register was saved at a place that is not at a
+/// constant distance, or when a distance is too long for a row.
 bool fits_row(const unwind_rules& rules, unwind_row& row) {
   using place = register_rule::place;
   if (rules.cfa_expression != nullptr) return false;
@@ -489,8 +489,8 @@ void stack_walk::look_at_saves() {
   std::uint32_t found = 0;
   while (left_count_ > 0) {
     const left_frame each = left_[--left_count_];
-    // Of the frames that saved a register, the oldest has the present frame's value: the first one
-    // that is met here counts.
+    // If several frames saved a register, the oldest of them has the present frame's value. The
+    // oldest is met first here.
     for (std::uint32_t saves = each.row->saves & ~found; saves != 0; saves &= saves - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(saves));
       frame_.registers[i] = each.words + each.row->saved_at[i];
@@ -557,7 +557,8 @@ READS_FRAMES inline bool stack_walk::step(const unwind_row& row) {
   return true;
 }
 
-// Its state is in locals, because the compiler must assume that a store to left_ changes members.
+// Keeps its state in local variables, because the compiler must assume that a store to left_
+// changes members.
 template <bool all>
 READS_FRAMES inline void stack_walk::pass_plain_frames(std::uint64_t until) {
   std::uint64_t pc = frame_.pc;
@@ -599,7 +600,8 @@ bool stack_walk::go(std::uint64_t until) {
 bool stack_walk::leave() { return step<true>(row()); }
 bool stack_walk::go_to_handler(std::uint64_t until) { return go<true>(until); }
 bool stack_walk::go_to_handler_lightly(std::uint64_t until) {
-  left_count_ = 0;  // their saves would replace those of frames that are left now
+  left_count_ = 0;  // forgets these frames: their saves would replace those of frames that are left
+                    // from now on
   return go<false>(until);
 }
 

@@ -36,10 +36,10 @@ struct frame_at_call {
 /// What the tables say of a return address.
 struct unwind_row {
   std::uint64_t pc = 0;
-  /// The row of the caller that such a frame had the last time; never null.
+  /// The row of the caller that the last frame with this row had; never null.
   mutable const unwind_row* caller = nullptr;
-  /// What `wanted` said of the innermost handler of a wanted type around the call; null when there
-  /// is no such handler.
+  /// What `wanted` returned for the type of the innermost wanted handler around the call; null when
+  /// there is no such handler.
   const void* handler = nullptr;
   std::uint64_t landing = 0;    ///< Where that handler begins …
   std::int32_t selector = 0;    ///< … with this in the register that tells handlers apart.
@@ -52,9 +52,10 @@ struct unwind_row {
     offsets,  ///< All saved registers lie at constant distances from the caller's stack pointer.
     expressions
   } how = form::unknown;
-  std::uint32_t saves = 0;      ///< The registers that the frame has saved, a bit each.
-  std::int32_t return_at = -1;  ///< Where its return address lies, in words from that pointer.
-  /// Where the saved registers lie, likewise.
+  std::uint32_t saves = 0;  ///< The registers that the frame has saved, a bit each.
+  std::int32_t return_at =
+      -1;  ///< Where the return address lies, in words from the caller's stack pointer.
+  /// Where the saved registers lie, in words from the caller's stack pointer.
   std::array<std::int16_t, preserved_registers> saved_at{};
   const struct unwind_rules* rules = nullptr;  ///< Of a row of the form `expressions`.
 
@@ -62,17 +63,17 @@ struct unwind_row {
   static constexpr std::size_t base_register = preserved_registers == 6 ? 1 : 10;
 };
 
-/// Reads and keeps rows, in a hash table that grows: every return address that was ever asked for
-/// has its row there. (So no code may be loaded where a library was that has been unloaded.)
+/// Reads rows and keeps them in a hash table that grows: each return address that was ever asked
+/// for has its row there. (So no code may be loaded at addresses of a library that was unloaded.)
 class unwind_tables {
  public:
-  /// `wanted` returns null for types whose handlers do not matter. Rows keep what it returns for
-  /// others.
+  /// `wanted` returns null for types whose handlers do not matter; for other types, rows keep what
+  /// it returns.
   explicit unwind_tables(const void* (*wanted)(const std::type_info& type)) : wanted_(wanted) {}
   unwind_tables(const unwind_tables&) = delete;
   unwind_tables& operator=(const unwind_tables&) = delete;
 
-  /// The row of the return address `pc`. It stays where it is.
+  /// The row of the return address `pc`. Its address never changes.
   const unwind_row& row(std::uint64_t pc) {
     const entry& first = entries_[place_of(pc)];
     if (first.pc == pc && pc != 0) [[likely]]
@@ -80,7 +81,7 @@ class unwind_tables {
     return find(pc);
   }
 
-  /// Stands for rows that are not there: unknown, of the return address 0.
+  /// Stands for a row that does not exist: unknown, of the return address 0.
   const unwind_row* nobody() const { return &nobody_; }
 
  private:
@@ -105,8 +106,9 @@ class unwind_tables {
   std::size_t used_ = 0;
 };
 
-/// A walk from a frame to its callers. Frames mostly save the same few registers again, so a walk
-/// notes which frames it left, and looks at what they saved only when it is asked for registers.
+/// A walk from a frame to its callers. Most frames save the same few registers again. So a walk
+/// only notes which frames it has left, and looks at what they saved when it is asked for
+/// registers.
 class stack_walk {
  public:
   stack_walk() = default;
@@ -125,12 +127,12 @@ class stack_walk {
   /// The present frame. Requires: the last step was not a light one.
   const frame_at_call& frame();
 
-  /// Goes to the caller of the present frame. False, in the same frame, at the end of a stack and
+  /// Goes to the caller of the present frame. Returns false, and stays, at the end of a stack and
   /// where the row is unknown.
   bool leave();
-  /// Goes on to the first frame in whose call a wanted handler is found, the present one included;
-  /// but only as far as stack pointers are below `until`. False when there is none: the walk has
-  /// then come that far, or to a frame that it cannot leave.
+  /// Goes on to the first frame, the present one included, around whose call there is a wanted
+  /// handler, but only while stack pointers are below `until`. Returns false when there is none:
+  /// the walk has then reached `until`, or a frame that it cannot leave.
   bool go_to_handler(std::uint64_t until);
   /// The same, for a walk that will not be asked for its frame any more.
   bool go_to_handler_lightly(std::uint64_t until);
@@ -151,10 +153,11 @@ class stack_walk {
   bool step_by_rules(const unwind_row& row);
   void look_at_saves();
 
-  frame_at_call frame_;  ///< Of registers, the base register is right. For others see left_.
+  frame_at_call
+      frame_;  ///< Only its base register is always right; for the other registers see left_.
   unwind_tables* tables_ = nullptr;
   std::uint64_t end_ = 0;
-  const unwind_row* last_ = nullptr;  ///< Of the frame that was left last.
+  const unwind_row* last_ = nullptr;  ///< The row of the frame that was left last.
   std::size_t left_count_ = 0;
   std::array<left_frame, 8> left_;
 };

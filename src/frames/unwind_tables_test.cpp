@@ -115,7 +115,7 @@ std::mt19937 random_shapes(1);
   frame_at_call frame{here.pc, here.sp, {}};
   for (std::size_t i = 0; i < preserved_registers; ++i) frame.registers[i] = &here.registers[i];
   stack_walk walk(tables, frame, ~std::uint64_t{0});
-  // Among the known frames, begin with that of this function: it was seen in the middle of another
+  // Begins with the frame of this function, which the C++ runtime saw in the middle of another
   // call.
   std::size_t at = 0;
   while (at < known.size() && known[at].sp != frame.sp) ++at;
@@ -125,7 +125,7 @@ std::mt19937 random_shapes(1);
     ASSERT_LT(++at, known.size());
     ++left;
     ASSERT_EQ(walk.sp(), known[at].sp) << "after " << left << " frames";
-    // Not after each: what several frames saved is then looked at together.
+    // Not after each frame, so that the saves of several frames are looked at together.
     if (random_shapes() % 4 == 0) continue;
     const frame_at_call now = walk.frame();
     ASSERT_EQ(now.pc, known[at].pc) << "after " << left << " frames";

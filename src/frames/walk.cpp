@@ -61,7 +61,7 @@ bool walk_frames_from(const code_position& from, frame_visitor visit, void* data
 }
 
 void prepare_walks() {
-  // No frame goes on at this address, so the walk goes through all.
+  // No frame goes on at this address, so the walk goes through all frames.
   walk_frames({1, false}, [](const walked_frame&) { return false; });
 }
 

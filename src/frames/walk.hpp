@@ -34,7 +34,7 @@ struct walk_start {
                          ///< interrupted.
 };
 
-/// False: the walk ends.
+/// Returns false to end the walk.
 using frame_visitor = bool (*)(const walked_frame& frame, void* data);
 
 /// Calls visit(frame, data) for each frame. Async-signal-safe after prepare_walks().
@@ -50,8 +50,8 @@ template <class Visitor>
 
 /// The same for code that a signal may have interrupted between two instructions which the
 /// unwinder's tables do not tell apart, such as those by which an exception leaves the unwinder.
-/// The walk may then follow a word that is no address: it ends there. Requires: start.pc is not 0.
-/// False when the walk ended so.
+/// The walk may then follow a word that is no address; it ends there, and this returns false.
+/// Requires: start.pc is not 0.
 bool walk_frames_carefully(const walk_start& start, frame_visitor visit, void* data);
 
 /// Walks, carefully, a stack that does not run: from the call with which its youngest frame goes on

@@ -62,7 +62,7 @@ constexpr std::uint64_t unit_min = std::uint64_t{64} << 20;
 /// The least bytes of a rank's stacks: room for its main fiber and eight more.
 std::uint64_t stacks_min(const address_map& m) { return (m.main_slots() + 8) << m.slot_shift; }
 
-/// As many as the sets of a second-level TLB.
+/// Stacks are staggered over as many pages as a second-level TLB has sets.
 constexpr std::uint32_t stagger_mask = 127;
 
 bool guards_are_wide(const address_map& m) {
@@ -189,11 +189,11 @@ void map_region(const address_map& map, int rank, int heap_fd, ranks_of_host nea
     obstacle o = why_not_reserved(map, reason);
     throw error(o.what + ": " + o.remedy + doctor_hint);
   }
-  // The memory is a memfd in both cases: its pages are charged when touched, even under strict
-  // overcommit.
+  // The memory is a memfd in both cases, because the pages of one are charged only when they are
+  // touched, even under strict overcommit.
   std::uint64_t partition = std::uint64_t{1} << map.heap_shift;
   std::uint64_t first = map.heap + static_cast<std::uint64_t>(rank) * partition;
-  // A partition of a rank that is not there has no memory: an access to it faults.
+  // The partition of a rank of another host is not mapped: an access to it faults.
   std::uint64_t skipped = heap_fd >= 0 ? static_cast<std::uint64_t>(near.first) * partition : 0;
   std::uint64_t where = heap_fd >= 0 ? map.heap + skipped : first;
   std::uint64_t size =
@@ -204,9 +204,9 @@ void map_region(const address_map& map, int rank, int heap_fd, ranks_of_host nea
     throw error(format("the heap cannot be mapped: %s%s", std::strerror(errno), doctor_hint));
   }
   close(fd);
-  // A core dump would hold all of the mapping, and fill memory with zeros in doing so.
-  // global_heap.cpp includes what is in use of this rank's partition; the other ranks' cores hold
-  // theirs.
+  // Left out of core dumps: a dump would contain all of the mapping, and writing it would fill
+  // memory with zeros. global_heap.cpp includes the used part of this rank's partition; the cores
+  // of other ranks have theirs.
   madvise(reinterpret_cast<void*>(where), size, MADV_DONTDUMP);
   addresses = map;
   private_end = map.program_heap();

@@ -28,13 +28,13 @@ struct address_map {
   static constexpr std::uint64_t default_bytes = 10ull << 40;
   static constexpr std::size_t default_main_stack_bytes = 8u << 20;
   static constexpr std::size_t worker_stack_bytes = 8u << 20;
-  /// So many fibers of a rank keep stacks of their own, where there is room.
+  /// How many fibers of a rank, at most, keep stacks of their own.
   static constexpr std::size_t fibers_most = 1024;
   /// Slots beside those of fibers: for the next handler, and for the fiber that it may become.
   static constexpr std::size_t slots_spare = 4;
-  /// As wide as any frame that is likely: code that is compiled without stack clash protection, as
-  /// that of most libraries is, touches only the far end of a large array, and would step over one
-  /// page. Addresses are reserved for it, not memory.
+  /// Wider than any likely frame. Code that is compiled without stack clash protection, such as
+  /// that of most libraries, touches only the far end of a large array, and would step over a guard
+  /// of one page. The guard takes addresses, not memory.
   static constexpr std::size_t wide_guard_bytes = 1u << 20;
 
   std::uint64_t base = default_base;
@@ -47,11 +47,11 @@ struct address_map {
   unsigned heap_shift = 0;    ///< log2 of the bytes of one rank's heap.
   unsigned arenas_shift = 0;  ///< log2 of the bytes of one rank's arenas.
   unsigned slot_shift = 18;   ///< log2 of the bytes of a stack slot: a wide guard and a stack.
-  std::uint64_t stack_bytes = 256u << 10;  ///< Of a fiber, its guard page included.
+  std::uint64_t stack_bytes = 256u << 10;  ///< Of a fiber's stack, its guard page included.
   std::uint64_t main_stack_bytes = default_main_stack_bytes;
   std::uint64_t shared = 0;  ///< First address of the program's view of shared memory.
-  /// Slot i's stack ends (i & stagger_mask) pages below the slot's end: 0 when slots are so narrow
-  /// that the guard needs all that a stack leaves.
+  /// Slot i's stack ends (i & stagger_mask) pages below the slot's end. 0 when slots are so narrow
+  /// that the guard needs all addresses beside the stack.
   std::uint32_t stagger_mask = 0;
 
   /// Divides a region among ranks. `stack_bytes` is a power of two, `main_stack_bytes` a multiple
@@ -72,7 +72,8 @@ struct address_map {
   std::uint64_t slot_count() const { return unit >> slot_shift; }
   std::uint64_t slots_per_rank() const { return std::uint64_t{1} << (stacks_shift - slot_shift); }
   std::uint64_t slot_bytes() const { return std::uint64_t{1} << slot_shift; }
-  /// What a slot holds beside a fiber's stack, and is guarded like the stack's lowest page.
+  /// How many bytes of a slot lie beside a fiber's stack; they are guarded like the stack's lowest
+  /// page.
   std::uint64_t beyond_guard_page() const { return slot_bytes() - stack_bytes; }
   /// How wide the guard below each fiber's stack is at least.
   std::uint64_t guard_width() const {
@@ -86,7 +87,7 @@ struct address_map {
   std::uint64_t shared_bytes() const { return unit / 2; }
   bool in_stacks(std::uint64_t address) const { return address - stacks < unit; }
   bool in_arenas(std::uint64_t address) const { return address - arenas < unit; }
-  /// Of the program's view, not of the runtime's.
+  /// True for addresses in the program's view of shared memory; false in the runtime's view.
   bool in_shared(std::uint64_t address) const { return address - shared < shared_bytes(); }
   /// The rank in whose partition an address of the stacks lies.
   int stacks_home(std::uint64_t address) const {

@@ -111,8 +111,8 @@ std::uint32_t arena_extents::take_range(std::uint32_t count) {
   if (order <= top_order_) {
     first = heads_[order];
   } else {
-    // No single block is long enough, but several adjoining ones may be. Slow, but better than to
-    // give up.
+    // No single block is long enough, but several adjoining ones may be. Searching for them is
+    // slow, but better than failing.
     std::uint32_t granules = 1u << top_order_;
     for (std::uint32_t i = 0; i < granules && length < count;) {
       if (unsigned o = blocks_[i].order_plus_one; o != 0) {
@@ -241,7 +241,8 @@ void arena_extents::retire(std::uint64_t address, std::uint64_t bytes, std::uint
   std::uint8_t* state = granules_ + first;
   for (std::uint32_t i = 0; i < count; ++i) state[i] &= static_cast<std::uint8_t>(~live);
   if (checked()) {
-    // Whoever stayed on this rank with a pointer into the extent is then caught using it.
+    // Inaccessible, so that code on this rank that still has a pointer into the extent is caught
+    // when it uses it.
     madvise(at(address), touched, MADV_DONTNEED);
     if (mprotect(at(address), std::uint64_t{count} << granule_shift, PROT_NONE) != 0) {
       return;  // the limit on mappings is reached: this extent goes unchecked
@@ -253,7 +254,7 @@ void arena_extents::retire(std::uint64_t address, std::uint64_t bytes, std::uint
     madvise(at(address), touched, MADV_DONTNEED);
     return;
   }
-  // Granules of an extent that was here before may be in the list already.
+  // An extent may have been here before, so some of its granules may be in the list already.
   std::uint32_t end = granule_count(touched);
   for (std::uint32_t i = 0; i < end;) {
     std::uint32_t j = i;
@@ -272,8 +273,8 @@ void arena_extents::keep_warm(std::uint32_t first, std::uint32_t count, std::uin
   while (warm_count_ == warm_ranges_max || warm_bytes_ > warm_bytes_max) cool();
 }
 
-/// Gives back the memory of the older half of the list, with one call for adjoining ranges, but
-/// not that of extents in which threads live again.
+/// Gives back the memory of the older half of the list, with one call for adjoining ranges. Leaves
+/// out extents in which threads live again.
 void arena_extents::cool() {
   std::uint32_t half = (warm_count_ + 1) / 2;
   std::sort(warm_, warm_ + half,

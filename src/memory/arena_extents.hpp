@@ -3,7 +3,7 @@
 // those of its own partition, and backs any that a thread brings along with private memory. The
 // extents do not know what lies in them.
 //
-// The content of memory that a thread leaves behind is worthless, but the memory itself spares the
+// When a thread leaves, the content of its memory is worthless, but the memory itself saves the
 // next thread at these addresses the page faults. So it stays *warm* until there is too much of it.
 #pragma once
 

@@ -25,7 +25,8 @@ namespace {
 constexpr std::size_t page = 4096;
 // Freed runs at least this long give their memory back to the system, sooner or later.
 constexpr std::size_t give_back = 1u << 20;
-// Of their bytes, this many or half of what is in use, whichever is more, are kept for reuse.
+// How many bytes of these runs are kept for reuse: this many, or half of the bytes in use if that
+// is more.
 constexpr std::size_t kept_least = 64u << 20;
 constexpr std::uint64_t kept_ns = 1'000'000'000;
 // A core dump covers at least this much beyond what was used.
@@ -37,8 +38,8 @@ class page_runs final : public std::pmr::memory_resource {
   page_runs(std::uint64_t first, std::uint64_t bytes)
       : first_(first), next_(first), high_(first), dumped_(first), end_(first + bytes) {}
 
-  /// Writes the table of free runs, then each run of pages that hold something, with its
-  /// address and length in front.
+  /// Writes the table of free runs, and then each run of pages that hold something, preceded by its
+  /// address and length.
   void save(file_writer& to) const {
     to.put(next_);
     to.put(by_address_.size());
@@ -160,7 +161,8 @@ class page_runs final : public std::pmr::memory_resource {
     heap_bytes_kept = 0;
   }
 
-  /// Has core dumps of this rank cover what is in use, and more: each extension is a system call.
+  /// Has core dumps of this rank contain what is in use, and some more, because each extension is a
+  /// system call.
   void want_in_cores() {
     std::uint64_t step = std::max<std::uint64_t>(least_dumped, (next_ - first_) / 8);
     std::uint64_t until = next_ + std::min(end_ - next_, step / page * page);

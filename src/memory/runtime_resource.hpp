@@ -16,12 +16,12 @@
 
 namespace sojourn::detail {
 
-/// What the pool asks for: chunks for blocks of all sizes up to some megabytes, which it keeps, and
-/// each longer block by itself. Freed ones are kept by length, in eight steps from a power of two
-/// to the next, for the next block of the same step.
+/// Where the pool gets its memory: chunks for blocks of all sizes up to some megabytes, which the
+/// pool keeps, and a block of its own for each longer request. Freed blocks are kept by length, in
+/// eight steps between two powers of two, and reused for requests of the same step.
 class long_blocks final : public std::pmr::memory_resource {
  public:
-  /// The bytes of a block of its step.
+  /// `bytes`, rounded up to the end of its step.
   static std::size_t whole(std::size_t bytes) {
     const std::size_t step = std::bit_floor(std::max(bytes, least)) / 8;
     return (bytes + step - 1) / step * step;
@@ -46,7 +46,8 @@ class long_blocks final : public std::pmr::memory_resource {
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
     return this == &other;
   }
-  /// `bytes` is a power of two, or so many eighths more.
+  /// The list of free blocks of this length. Requires: `bytes` is a power of two, or some eighths
+  /// more.
   free_block*& first_of(std::size_t bytes) {
     const auto power = static_cast<std::size_t>(std::bit_width(bytes)) - 1;
     return free_[8 * power + (bytes >> (power - 3)) % 8];
@@ -55,17 +56,19 @@ class long_blocks final : public std::pmr::memory_resource {
   std::array<free_block*, 8 * 64> free_ = {};
 };
 
-/// What to ask a pool of the standard library for: libstdc++'s aligns blocks as their own size is
-/// aligned, whatever alignment was asked for, so that size is made a multiple of it.
+/// How many bytes to ask a pool of the standard library for. The pool of libstdc++ aligns a block
+/// only as its size is aligned, whatever alignment was asked for, so the size is made a multiple of
+/// the alignment.
 constexpr std::size_t bytes_for_pool(std::size_t bytes, std::size_t align) {
   return (bytes + align - 1) / align * align;
 }
 
 /// Freed blocks are reused for other containers. Requires: the region is mapped.
 inline std::pmr::memory_resource* runtime_resource() {
-  /// Its frames say that the runtime is at work, where the pool's own do not: a signal handler that
-  /// finds no frame of the runtime may use this memory (shared/doorbell.hpp). So it must not leave
-  /// by a jump.
+  /// Gives the pool's functions a caller that is a function of the runtime: a signal handler that
+  /// finds no frame of the runtime on the stack may use this memory (shared/doorbell.hpp), and must
+  /// not do so in the middle of the pool. So these functions must not end with a jump to the
+  /// pool's.
   class named_pool final : public std::pmr::memory_resource {
    public:
     explicit named_pool(std::pmr::memory_resource* upstream) : pool_(upstream) {}
@@ -85,13 +88,13 @@ inline std::pmr::memory_resource* runtime_resource() {
     }
     std::pmr::unsynchronized_pool_resource pool_;
   };
-  // Never destroyed: other statics may use it until the end.
+  // Never destroyed, because other statics may use it until the end.
   static auto* upstream = new long_blocks;
   static auto* resource = new named_pool(upstream);
   return resource;
 }
 
-/// Objects of classes that derive from this are made there by `new`.
+/// Base of classes whose objects `new` makes in the runtime's memory.
 struct in_runtime_memory {
   static void* operator new(std::size_t bytes) {
     return runtime_resource()->allocate(bytes, alignof(std::max_align_t));
@@ -101,7 +104,7 @@ struct in_runtime_memory {
   }
 };
 
-/// Bytes of a resource, of any value; or none.
+/// Uninitialised bytes of a resource, which are given back at the end; or none.
 class plain_bytes {
  public:
   plain_bytes() = default;

@@ -26,14 +26,15 @@ namespace {
 constexpr std::uint64_t slots_per_chunk = 64;
 constexpr std::uint64_t chunk_bytes_max = std::uint64_t{16} << 20;
 
-/// Free slots beyond this many keep no memory; it is given back in batches of half as many slots.
-/// When stacks are long, fewer slots keep theirs, because each may have been used in whole.
+/// How many free slots keep their memory; that of further ones is given back, in batches of half as
+/// many slots. When stacks are long, fewer slots keep their memory, because each may have been used
+/// in whole.
 std::size_t warm_slots(std::size_t most) {
   constexpr std::uint64_t warm_bytes = std::uint64_t{2} << 30;
   return std::clamp<std::size_t>(warm_bytes / addresses.stack_bytes, 4, most);
 }
-// So many at first; up to so many where fibers come and go in crowds, whose stacks would be given
-// back to the system and taken from it again each time (3 us each).
+// The limit of that number at first, and when fibers come and go in crowds: their stacks would
+// otherwise be given back to the system and taken from it again each time (3 us each).
 constexpr std::size_t warm_at_first = 256;
 constexpr std::size_t warm_in_crowds = 1024;
 
@@ -86,7 +87,8 @@ void stack_slots::open_now(std::uint32_t index) {
     return;
   }
   if (!is_main(index) && !charges_addresses_) {
-    // Opens a whole chunk at once; in a chunk that is open, the slot only lacks its guard page.
+    // Opens a whole chunk at once. If the chunk is open already, the slot lacks only its guard
+    // page.
     std::uint64_t slot_bytes = addresses.slot_bytes();
     std::uint64_t chunk =
         std::max(slot_bytes, std::min(slots_per_chunk * slot_bytes, chunk_bytes_max));
@@ -110,7 +112,8 @@ void stack_slots::open_now(std::uint32_t index) {
   }
   if (mprotect(at(low_address), bytes, PROT_READ | PROT_WRITE) != 0) {
     if (!charges_addresses_) throw std::bad_alloc();
-    // Perhaps there are as many mappings as there may be: several slots at once are one.
+    // The process may have all the mappings that the system allows. Several slots that are opened
+    // together are one mapping.
     charges_addresses_ = false;
     return open_now(index);
   }
@@ -136,13 +139,13 @@ bool stack_slots::guard(std::uint64_t low_address, std::uint64_t high_address) {
     if (madvise(at(low_address), bytes, MADV_GUARD_INSTALL) == 0) return true;
     guards_by_advice_ = false;
   }
-  // This splits the mapping; it fails when the process has as many mappings as it may.
+  // Splits the mapping, so it fails when the process has all the mappings that the system allows.
   return mprotect(at(low_address), bytes, PROT_NONE) == 0;
 }
 
 void stack_slots::guard(std::uint32_t index) {
-  // What lies above a stack is nobody's. Without a guard there, only an index that is too large for
-  // an array of the oldest frame goes unnoticed.
+  // Nothing lies above a stack. If that part has no guard, only one error goes unnoticed: an index
+  // that is too large for an array of the oldest frame.
   if (high(index) < end(index)) guard(high(index), end(index));
   if (guard(begin(index), low(index) + guard_bytes)) return;
   auto* words = reinterpret_cast<std::uint64_t*>(low(index));
@@ -208,15 +211,16 @@ void stack_slots::free_unused() {
 }
 
 void stack_slots::trim() {
-  // The oldest entries are the coldest. Neighbouring slots are trimmed in one call.
+  // The oldest entries have been free the longest. Neighbouring slots are trimmed in one call.
   std::size_t until = free_.size() - warm_slots_;
   std::sort(free_.begin() + static_cast<std::ptrdiff_t>(trimmed_),
             free_.begin() + static_cast<std::ptrdiff_t>(until));
   for (std::size_t i = trimmed_; i < until;) {
     std::size_t j = i;
-    // Not slots in which pieces are in place, nor those with a canary, whose list is never empty.
+    // Leaves out slots in which pieces are in place, and slots with a canary, whose list is never
+    // empty.
     while (j < until && free_[j] == free_[i] + (j - i) && table_[free_[j]].in_place == nullptr) ++j;
-    // What is guarded between them stays so.
+    // The guards between these stacks stay.
     if (j > i) madvise(at(low(free_[i])), high(free_[j - 1]) - low(free_[i]), MADV_DONTNEED);
     i = std::max(j, i + 1);
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stack slots: equal parts of the stacks region, each with a stack at its high end, whose lowest
-// page is a guard page; the rest of the slot, where there are addresses enough, is guarded too, so
+// Stack slots: equal parts of the stacks region. Each has a stack at its high end, whose lowest
+// page is a guard page. If there are enough addresses, the rest of the slot is guarded, too, so
 // that no likely frame steps over the guard. Such slots are staggered: the stack of each ends a
-// page lower in its slot than that of the slot before. Stacks that all ended a multiple of 2 MiB
-// apart would share a few sets of the TLB, and the entries of their page tables a set of the cache.
-// A slot belongs to the rank in whose partition it lies; other ranks open it too when frames of
-// that stack visit them. The first slots of a partition together are the main fiber's, which is
-// larger.
+// page lower in its slot than that of the slot before. (Stacks that all ended a multiple of 2 MiB
+// apart would share a few sets of the TLB, and the entries of their page tables a set of the
+// cache.) A slot belongs to the rank in whose partition it lies. Other ranks open it, too, when
+// frames of that stack visit them. The first slots of a partition together are the slot of the main
+// fiber, which is larger.
 //
 // Kernels before 6.13 lack madvise(MADV_GUARD_INSTALL): there each guard page splits a mapping, and
 // a process may have only vm.max_map_count mappings. A slot beyond that limit is *unguarded*: in
@@ -29,27 +29,27 @@ struct stack_slot {
   std::uint32_t users = 0;    ///< Fibers of this rank whose stack it is (several when shared).
   bool open = false;          ///< It is backed with memory on this rank.
   bool unguarded = false;     ///< It has a canary instead of a guard page.
-  /// How many pieces in place here are being read by other ranks, or sent in parts: until that is
-  /// done, nothing else may be placed in the slot.
+  /// How many pieces in place here are being read by other ranks, or sent in parts. While there are
+  /// any, nothing else may be placed in the slot.
   std::uint16_t being_read = 0;
-  /// Checked mode: the pages from this one on are inaccessible, because they hold the frames of
-  /// callers that are on another rank; 0: no pages are. Such a slot is not `open`, so that whoever
-  /// needs more of it opens it.
+  /// Checked mode: the pages from this one on are inaccessible, because they would hold frames of
+  /// callers that are on another rank; 0: none are. Such a slot does not count as `open`, so that a
+  /// piece that needs more of it opens it.
   std::uint32_t closed_from_page = 0;
 };
 
-/// Whether the system charges all that a process may write, touched or not
+/// Whether the system charges all memory that a process may write to, even if it is never touched
 /// (vm.overcommit_memory=2).
 bool overcommit_is_strict();
 
 class stack_slots {
  public:
-  /// Of the guard page, the lowest part of a stack.
+  /// The length of the guard page, the lowest part of a stack.
   static constexpr std::size_t guard_bytes = 4096;
 
   /// Requires: the region is mapped. `watch` makes the entry that stays first in the list of an
-  /// unguarded slot: whoever finds the list empty, or another entry first, knows without asking
-  /// that the slot has a guard page.
+  /// unguarded slot. So a list that is empty, or begins with another entry, tells that the slot has
+  /// a guard page.
   void attach(int rank, piece* (*watch)(), bool charges_addresses = overcommit_is_strict());
 
   /// Slot of an address in the stacks region; the main fiber's slots count as one.
@@ -60,8 +60,8 @@ class stack_slots {
   }
   stack_slot& operator[](std::uint32_t index) { return table_[index]; }
 
-  /// Lowest address of a slot: the beginning of what is guarded. One past its highest address is
-  /// end(), the beginning of the next.
+  /// The lowest address of a slot, where its guard begins. end() is one past its highest address:
+  /// the beginning of the next slot.
   std::uint64_t begin(std::uint32_t index) const {
     return addresses.stacks + (std::uint64_t{index} << addresses.slot_shift);
   }
@@ -86,7 +86,7 @@ class stack_slots {
   }
 
   /// Makes a slot of another rank inaccessible from `hi`, the start of a page, upwards. Cheap when
-  /// it already is.
+  /// the slot is closed from there already.
   void close_above(std::uint32_t index, std::uint64_t hi);
   /// True when the slot is closed exactly from `hi` upwards: frames that end there can be copied to
   /// it without opening more of it.
@@ -105,7 +105,7 @@ class stack_slots {
   std::uint32_t acquire();
   void release(std::uint32_t index);
 
-  /// This many fibers keep stacks of their own. Further handlers that block share stacks, and their
+  /// How many fibers keep stacks of their own. Further handlers that block share stacks, and their
   /// bytes become images. A partition has a few slots more, for the next handler and for the fiber
   /// that it may become.
   std::size_t fibers_max() const { return fibers_max_; }
@@ -122,14 +122,15 @@ class stack_slots {
       overflowed(index);
   }
 
-  /// How many slots of this rank were ever handed out. With the users of each slot, that is all a
-  /// checkpoint keeps of them.
+  /// How many slots of this rank were ever handed out. A checkpoint keeps this number and the users
+  /// of each slot, and nothing else about slots.
   std::uint32_t handed_out() const { return next_ - first_ - main_slots_; }
-  /// In a fresh job: hands out as many slots, whoever uses them. Throws std::bad_alloc.
+  /// In a fresh job: hands out as many slots as in the earlier one, without users. Throws
+  /// std::bad_alloc.
   void restore(std::uint32_t handed_out);
   /// Counts a fiber that has its stack in the slot.
   void restore_user(std::uint32_t index) { ++table_[index].users; }
-  /// After restore, when all users are counted: the slots without users are free.
+  /// To be called after restore(), when all users are counted: frees the slots without users.
   void free_unused();
 
   /// True when `address` is guarded: a stack overflowed.
@@ -157,8 +158,8 @@ class stack_slots {
   std::size_t trimmed_in_vain_ = 0;  // slots that were trimmed and then used again
   std::size_t trimmed_ = 0;          // free_[0 … trimmed_) hold no memory
   bool guards_by_advice_ = true;
-  /// All that can be written is charged, touched or not: slots are opened one by one, without what
-  /// is guarded.
+  /// The system charges all memory that can be written to, even if it is never touched. So slots
+  /// are opened one by one, without their guards.
   bool charges_addresses_ = false;
   piece* (*watch_)() = nullptr;
 };

@@ -46,7 +46,7 @@ void use(std::uint32_t slot, char value) {
 }
 
 std::size_t resident_pages(std::uint32_t slot) {
-  // Without the guard page, which emulators refuse to say anything about.
+  // Leaves out the guard page, about which emulators refuse to say anything.
   unsigned char pages[slot_bytes / page - 1];
   CLAIM(mincore(at(slots.low(slot)) + page, slot_bytes - page, pages) == 0);
   std::size_t resident = 0;
@@ -159,7 +159,7 @@ TEST(stack_slots, a_mib_below_each_stack_is_guarded_where_there_is_room) {
     std::vector<std::uint32_t> held = acquire(40);  // several chunks
     held.push_back(slots.main_slot());
     is_guarded_between_stacks(held);
-    // And stays so when free slots have given their memory back.
+    // The guards stay when free slots have given their memory back.
     const std::vector<std::uint32_t> many = acquire(1000);
     for (std::uint32_t slot : many) slots.release(slot);
     is_guarded_between_stacks({many.begin(), many.begin() + 20});

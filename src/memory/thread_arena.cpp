@@ -115,7 +115,7 @@ void thread_arena::do_deallocate(void* p, std::size_t bytes, std::size_t alignme
     freed_in(s);
 }
 
-/// Called when the slab has got its first free block, or has no used block any more.
+/// Called when a slab has got its first free block, or when its last used block was freed.
 [[gnu::noinline]] void thread_arena::freed_in(slab* s) {
   slab*& head = with_room_[s->size_class];
   if (!s->has_room) {
@@ -124,15 +124,15 @@ void thread_arena::do_deallocate(void* p, std::size_t bytes, std::size_t alignme
       s->next = nullptr;
       head = s;
     } else {
-      // Behind the first slab, from which most blocks are allocated.
+      // Inserted behind the first slab, from which most blocks are allocated.
       s->previous = head;
       s->next = head->next;
       if (s->next != nullptr) s->next->previous = s;
       head->next = s;
     }
   }
-  // The last slab of a class with room stays even when it is empty: programs free and allocate in
-  // turns.
+  // The last slab of a class with room is kept even when it is empty, because programs free and
+  // allocate in turns.
   if (s->used == 0 && (head != s || s->next != nullptr)) {
     unlink(s);
     free_slab(s);
@@ -156,7 +156,7 @@ void thread_arena::free_slab(slab* s) {
   free_pages(e, s->page, 1);
 }
 
-/// A slab that is empty and was kept is the only one of its class with room.
+/// Frees the empty slabs that were kept. Such a slab is the only one of its class with room.
 void thread_arena::free_empty_slabs() {
   for (slab* s : with_room_) {
     if (s == &no_slab_ || s->used != 0) continue;

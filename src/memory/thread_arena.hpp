@@ -66,15 +66,15 @@ class thread_arena final : public std::pmr::memory_resource {
   /// `extents.give_back(address, bytes)`. Throws std::bad_alloc, before anything has changed.
   static std::vector<page_range> end(thread_arena* arena);
 
-  /// What would have to be sent now. Any use of the arena makes this stale.
+  /// Describes what would have to be sent now. Any use of the arena makes the description stale.
   arena_descriptor describe();
   /// Writes the table that goes with `describe()`: `entries()` ranges.
   void list(page_range* table) const;
   /// Bytes that travel: live blocks, the free space between them, and the arena's own records.
   std::size_t used_pages_bytes() { return describe().bytes; }
 
-  /// What to pass to `leave` once the thread has gone: by then the arena's own records may not be
-  /// read any more.
+  /// The argument for `leave`, to be asked for before the thread goes: afterwards the arena's own
+  /// records may not be read any more.
   std::vector<extent_use> extents_in_use() const;
   /// To be called when the thread has gone and its bytes were copied out: the arena no longer
   /// exists on this rank, which may use the memory otherwise. Reads nothing of the arena.
@@ -100,13 +100,13 @@ class thread_arena final : public std::pmr::memory_resource {
   };
   /// The header of a slab, at the beginning of its page.
   struct slab {
-    free_block* free;    // freed, or carved and not used yet
+    free_block* free;    // free blocks: freed, or carved and not used yet
     slab* next;          // next slab of this class with room
     slab* previous;      // undefined in the first slab of the list
     std::uint32_t page;  // its page's index in the extent
     std::uint8_t size_class;
-    std::uint8_t carved;  // blocks that were ever in `free`; nothing was written after them
-    std::uint8_t used;    // blocks that are allocated
+    std::uint8_t carved;  // how many blocks were ever in `free`; nothing was written behind them
+    std::uint8_t used;    // how many blocks are allocated
     bool has_room;        // it is in the list of its class
   };
 
@@ -132,8 +132,8 @@ class thread_arena final : public std::pmr::memory_resource {
   template <class F>
   void for_each_used_range(F f) const;
 
-  slab* with_room_[class_count];  // `no_slab_` where there is none
-  slab no_slab_;  // always full; a member, so that its address is valid on every rank
+  slab* with_room_[class_count];  // `no_slab_` when no slab of the class has room
+  slab no_slab_;  // counts as full; a member, so that its address is valid on every rank
   extent* first_;
   extent* last_;
   std::uint64_t next_extent_bytes_;

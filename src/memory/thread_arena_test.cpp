@@ -563,7 +563,7 @@ TEST(thread_arena, memory_that_was_left_is_given_back_when_it_becomes_much) {
     for (std::uint32_t i = 0; i < l.descriptor.extents; ++i) {
       if (l.table[i].bytes > mib) CLAIM(resident_pages(l.table[i].address, l.table[i].bytes) == 0);
     }
-    // Small ones do so from time to time, but never those that came back.
+    // Small ones give theirs back from time to time, but never the memory of those that came back.
     std::vector<thread_arena*> arenas;
     std::vector<char*> marks;
     std::vector<luggage> left;

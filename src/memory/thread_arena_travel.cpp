@@ -15,7 +15,8 @@ using namespace arena;
 
 namespace {
 
-// Gaps up to this long between used ranges are copied, too: another range would cost more.
+// Gaps up to this length between used ranges are copied, too, because another range would cost
+// more.
 constexpr std::uint64_t gap_bytes_max = 64;
 
 }  // namespace

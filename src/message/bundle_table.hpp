@@ -25,13 +25,13 @@ struct bundle {
   std::byte* end = nullptr;  ///< End of the room for runs.
   std::size_t memory = 0;    ///< Bytes from `first` on.
   std::byte* run = nullptr;  ///< The header of the last run.
-  scope_ticket weight{};     ///< For the scope that all its calls count in.
+  scope_ticket weight{};     ///< Weight of the scope in which all of its calls count.
   std::uint64_t since = 0;   ///< now_ns() when its first call was made.
 
   bool is_empty() const { return open->next == first; }
   std::size_t bytes() const { return static_cast<std::size_t>(open->next - first); }
   std::size_t room() const { return static_cast<std::size_t>(end - open->next); }
-  /// Writes the header of the last run, which gets no more calls.
+  /// Writes the header of the last run, to which no more calls are added.
   void close_run() {
     if (open->called == nullptr) return;
     const auto payloads = static_cast<std::size_t>(open->next - run) - sizeof(run_header);
@@ -43,9 +43,9 @@ struct bundle {
   }
 };
 
-/// Null: this rank has bundled nothing yet.
+/// Null: this rank has never bundled anything.
 extern bundle* bundles;
-/// How many of them hold calls.
+/// How many of the bundles hold calls.
 extern std::size_t bundles_waiting;
 /// The number of the handler that runs bundles. Written once, before main.
 extern std::uint16_t bundle_handler;

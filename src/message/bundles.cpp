@@ -41,7 +41,7 @@ std::vector<const bundled_function*>& functions() {
   return table;
 }
 
-unsigned bundling = 0;  // how many callers have asked for it
+unsigned bundling = 0;  // how many callers have asked for bundles
 aggregation chosen;
 
 /// Bundles calls as `how` says from now on.
@@ -86,7 +86,7 @@ const bool is_registered = [] {
   return true;
 }();
 
-// Where the bundle that is being run ends, and what runs the calls of its current run.
+// The end of the bundle that is being run, and the function that runs the calls of its current run.
 const std::byte* bundle_end;
 bundled_handler run_of_calls;
 
@@ -140,7 +140,8 @@ bundled_function::bundled_function(bundled_handler runs, std::uint32_t bytes)
 
 namespace {
 
-/// Begins an empty bundle for calls that count in `scope`; false when they have to go alone.
+/// Begins an empty bundle for calls that count in `scope`. Returns false when calls to this rank
+/// have to be sent alone.
 bool begin_bundle(bundle& b, int to, void* scope) {
   if (runs_other_program(to)) return false;
   scope_ticket weight{};
@@ -148,8 +149,9 @@ bool begin_bundle(bundle& b, int to, void* scope) {
     if (on_dispatch.scopes.available(scope) == 0)
       return false;  // a call that has to wait for weight goes alone
     weight = on_dispatch.scopes.take(scope);
-    // The bundle counts as a computation of its scope: so the scope's part on this rank stays, and
-    // its address cannot become another scope's as long as calls are compared with it.
+    // The bundle counts as a computation of its scope, so that the scope's account on this rank
+    // stays. Calls are compared with the account's address, which must not become that of another
+    // scope meanwhile.
     on_fiber.scope.joined(scope);
   }
   b.open->scope = scope;
@@ -178,8 +180,8 @@ std::byte* room_in_new_run(int to, const bundled_function& called) {
     waits_outside_fiber();
   const std::size_t least = sizeof(run_header) + called.stride;
   for (;;) {
-    // Sending suspends. Meanwhile other fibers may fill the bundle, and this thread may be moved:
-    // then `bundles` is another rank's, or there are none.
+    // Looked at again after each send, which suspends: meanwhile other fibers may have filled the
+    // bundle, and this thread may have been moved; then `bundles` is another rank's, or null.
     if (static_cast<unsigned>(to) >= open_run_count ||
         least + sizeof(scope_ticket) > chosen.bytes || is_lost(to)) {
       return nullptr;
@@ -192,10 +194,10 @@ std::byte* room_in_new_run(int to, const bundled_function& called) {
       return begin_run(b, called);
     }
     send_bundle(to);
-    // Polling at sends (MRPC §4.2): of two ranks that only send, the first to find no room would
-    // otherwise run all calls of the other one, which would always find room and run none. Each
-    // turn takes one message, so two for each one sent. A handler takes no turn: waiting would make
-    // it a fiber, and the rank polls anyhow when the handler ends.
+    // Polling at sends (MRPC §4.2). Without it, if two ranks did nothing but send, the first one to
+    // find no room would run all calls of the other one, which would always find room and run none.
+    // Each turn takes one message, so there are two for each one sent. A handler takes no turn:
+    // waiting would make it a fiber, and the rank polls anyhow when the handler ends.
     for (int turn = 0; turn < 2 && running_piece() != spare_piece(); ++turn) give_turn();
   }
 }

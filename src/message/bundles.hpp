@@ -17,7 +17,7 @@ int send_due_bundles(bool idle);
 
 /// True for the handler that runs bundles.
 bool is_bundle(request_handler handler);
-/// After a call of a bundle has blocked: runs the rest of the bundle on another stack.
+/// To be called when a call of a bundle has blocked: runs the rest of the bundle on another stack.
 void rest_of_bundle(request& message);
 
 }  // namespace sojourn::detail

@@ -28,8 +28,9 @@ inline constexpr int messages_a_round = 16;
 struct user_handler {
   request_handler run;
   bool may_migrate;
-  const char* promises = nullptr;  ///< If the handler never waits: the name of what it calls.
-  std::size_t keeps = 0;           ///< If its messages may be kept for later: their least size.
+  const char* promises =
+      nullptr;            ///< If the handler never waits: the compiler's name for what it calls.
+  std::size_t keeps = 0;  ///< If its messages may be kept for later: their least size.
 };
 
 /// A sender that waits for room.
@@ -49,16 +50,18 @@ struct late_reply {
 };
 /// What this rank knows of another.
 struct peer {
-  /// What keeps a message to the rank from being written at once. Bits, because every call looks at
-  /// them, and looks at them alone: fibers do not ask the queues, whose addresses would stay on
-  /// their stacks, and the scan would take them for pointers of the program.
+  /// Reasons why a message to the rank cannot be written at once. They are bits in one word,
+  /// because every call looks at them. It looks at nothing else: if fibers asked the queues,
+  /// addresses of the queues would stay on their stacks, and the scan would take them for pointers
+  /// of the program.
   using obstacles = std::uint32_t;
   static constexpr obstacles senders_wait = 1;   ///< `senders` is not empty.
   static constexpr obstacles replies_wait = 2;   ///< `replies` is not empty.
   static constexpr obstacles has_bundle = 4;     ///< A bundle of calls waits, and goes first.
   static constexpr obstacles other_program = 8;  ///< The rank refuses calls without a name.
   static constexpr obstacles is_lost = 16;       ///< The rank has ended.
-  /// Of all peers: this rank has shared memory, and on_dispatch.tell goes first.
+  /// Set for all peers together: this rank has shared memory, so on_dispatch.tell is called before
+  /// a message.
   static constexpr obstacles shares_memory = 32;
 
   obstacles before_calls = 0;
@@ -67,7 +70,8 @@ struct peer {
   bool is_noted_lost = false;
   std::deque<pending_send> senders;  // wait for room
   std::deque<pending_send> callers;  // wait for answers to earlier calls
-  // Not from malloc, for replies about shared memory: see take_replies_about_shared_memory().
+  // In memory that is not malloc's, because of replies about shared memory: see
+  // take_replies_about_shared_memory().
   std::pmr::deque<late_reply> replies{runtime_resource()};
 
   /// To be called when a queue has changed.
@@ -81,37 +85,40 @@ struct peer {
 };
 /// The request between begin_request and commit_request.
 struct half_written_request {
-  /// Only where something depends on it: in a finish scope, and when this rank has shared memory.
+  /// True only if something depends on it: in a finish scope, and when this rank has shared memory.
   bool is_noted = false;
-  scope_ticket weight{};           ///< Of the finish scope.
+  scope_ticket weight{};           ///< Weight of the finish scope.
   std::byte* weight_at = nullptr;  ///< Where `weight` belongs; null outside of finish scopes.
 };
 /// Functions of other threads (posts.cpp); null in programs that never post.
 struct post_calls {
-  void (*open)() = nullptr;  ///< From now on threads may post.
-  int (*take)() = nullptr;   ///< Makes tasks of what they have posted; returns how many.
-  int (*close)() = nullptr;  ///< No longer; returns how many functions will never run.
+  void (*open)() = nullptr;  ///< Lets threads post from now on.
+  int (*take)() =
+      nullptr;  ///< Makes tasks of the functions that threads have posted; returns how many.
+  int (*close)() =
+      nullptr;  ///< Refuses posts from now on; returns how many posted functions will never run.
 };
 struct dispatcher_state {
   active_transport* transport = nullptr;
   own_requests own;
   peer* peers = nullptr;  // one for each rank
-  int ranks = 0;          // as many; none before run()
+  int ranks = 0;          // how many ranks; 0 before run()
   const user_handler* handlers = nullptr;
   std::size_t handler_count = 0;
   std::size_t waiting_senders = 0;
   std::size_t waiting_replies = 0;
   traffic moved{};
   traffic moved_collective{};
-  // What the loop calls in a round: bits, which signal handlers and other threads set, too.
+  // What the loop is to call in a round: bits, which signal handlers and other threads set, too.
   static constexpr unsigned each_round = 1;
   static constexpr unsigned next_round = 2;
   static constexpr unsigned posts_wait = 4;
   std::atomic<unsigned> round_calls = 0;
   post_calls posts;
-  sleepers bed;                 // to wake this rank from other threads
-  unsigned looks_in_vain = 0;   // since the rank has nothing to do
-  unsigned polling_rounds = 0;  // in a row, in which fibers only gave their turns
+  sleepers bed;  // to wake this rank from other threads
+  unsigned looks_in_vain =
+      0;  // how often the rank has looked for messages since it has nothing to do
+  unsigned polling_rounds = 0;  // how many rounds in a row fibers only gave their turns
   unsigned looks_until_idle = 0;
   const std::atomic<std::uint32_t>* losses = nullptr;  // how many ranks have ended
   std::uint32_t losses_noted = 0;
@@ -120,55 +127,57 @@ struct dispatcher_state {
   unsigned rounds_with_sleepers = 0;
   bool sleepers_are_due = false;
   half_written_request half_written;
-  bool refuses_requests = false;  // a function runs that promised not to wait for room either
+  bool refuses_requests =
+      false;  // a function runs that has promised not to wait, not even for room
 };
 extern dispatcher_state dispatcher;
 inline peer& peer_of(int rank) { return dispatcher.peers[static_cast<std::size_t>(rank)]; }
 
 // ---- outbound.cpp -------------------------------------------------------------------------------
 
-/// Ends the rank: dispatcher.refuses_requests is set.
+/// Ends the rank. Called when a function makes a call while dispatcher.refuses_requests is set.
 [[noreturn]] void refuse_request_of_nonblocking();
 
-/// True when something that waits for room or credit may go on.
+/// True when a sender that waits for room or credit, or a message that waits for room, may go.
 bool sender_can_go();
-/// Sends what has waited, and lets senders go on that have what they waited for; returns how many.
+/// Sends messages that have waited for room, and lets senders go on that have the room or credit
+/// they waited for; returns how many.
 int let_waiting_go();
-/// Sends the replies to a rank that have waited for room, as far as there is room now.
+/// Sends replies to a rank that have waited for room, while there is room.
 int send_late_replies(int to);
 inline int retry_senders() {
   if (dispatcher.waiting_senders == 0 && dispatcher.waiting_replies == 0) [[likely]]
     return 0;
   return let_waiting_go();
 }
-/// pending_send::go of a fiber that waits; `sender` is its piece. All others send messages of the
-/// runtime.
+/// The pending_send::go of a fiber that waits; `sender` is its piece. Any other `go` sends a
+/// message of the runtime.
 void wake_sender(void* sender);
 
 // ---- inbound.cpp --------------------------------------------------------------------------------
 
 /// Fills in the table of handlers, and what fibers tell this floor. Once, before any message.
 void attach_inbound();
-/// Handles a message. True when something has become ready, which then runs before more messages
-/// are looked at.
+/// Handles a message. Returns true when a fiber has become ready, which is to run before more
+/// messages are looked at.
 bool deliver(arrival& a, void*);
-/// The same for polls at which something is ready already, such as a fiber that yields in order to
-/// let messages run.
+/// The same, for polls while a fiber is ready already, such as one that yields in order to let
+/// messages run.
 bool deliver_all(arrival& a, void*);
-/// Delivers as many requests of this rank to itself as a poll takes from another rank.
+/// Delivers requests of this rank to itself, as many as a poll takes from another rank.
 int deliver_own();
 
 // ---- losses.cpp ---------------------------------------------------------------------------------
 
-/// True when a rank has ended of which meet_losses() does not know.
+/// True when a rank has ended for which meet_losses() has not been called.
 inline bool has_new_loss() {
   return dispatcher.losses != nullptr &&
          dispatcher.losses->load(std::memory_order_acquire) != dispatcher.losses_seen;
 }
-/// Notes which ranks have ended. All that these have sent can be polled from now on.
+/// Notes which ranks have ended. All messages of these ranks can be polled from now on.
 void note_losses();
-/// Fails what waits for the ranks that were noted. Requires: what they had sent has been read. (Of
-/// a rank that has ended since it was not.)
+/// Fails what waits for the ranks that note_losses() has noted. Requires: all their messages have
+/// been read. (A rank that has ended since then is left for the next call.)
 void meet_losses();
 
 /// is_lost() inline.

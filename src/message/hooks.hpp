@@ -12,14 +12,15 @@ namespace sojourn::detail {
 struct arrival;
 enum class message_class : std::uint8_t;
 
-/// Finish scopes: weight is taken from a scope for a message, and what a message brought is added
-/// to this rank's part of its scope.
+/// Finish scopes: a message takes weight from its scope along, and the receiver adds that weight to
+/// its own part of the scope.
 struct scope_wire {
-  scope_ticket (*take)(void* scope);        ///< Suspends while this rank has no weight.
-  std::uint64_t (*available)(void* scope);  ///< What take would give without suspending, or 0.
+  scope_ticket (*take)(void* scope);  ///< Suspends while this rank has no weight.
+  std::uint64_t (*available)(
+      void* scope);  ///< How much take() would give without suspending; 0: nothing.
   void* (*give)(const arrival& message, const scope_ticket& ticket);
-  /// Waits until the running fiber's scope, if there is one, has weight to give. Suspends; the
-  /// fiber may be on another rank afterwards.
+  /// Suspends until the running fiber's scope, if it has one, has weight to give. The fiber may be
+  /// on another rank afterwards.
   void (*gather)();
 };
 
@@ -28,18 +29,18 @@ struct scope_wire {
 /// others on the scheduler's stack.
 struct dispatcher_hooks {
   scope_wire scopes;  ///< rpc
-  /// Where the payload of a long reply belongs that has begun to come (transport::reply_place).
+  /// The place for the payload of a long reply, which has begun to come (transport::reply_place).
   /// (rpc)
   std::byte* (*place_of_reply)(int source, std::uint16_t handler, std::uint16_t flags,
                                std::uint64_t ticket, std::size_t bytes) =
       [](int, std::uint16_t, std::uint16_t, std::uint64_t, std::size_t) -> std::byte* {
     return nullptr;
   };
-  /// A message that lets a fiber go on is about to be sent: sends what must arrive before it. False
-  /// when there is no room for that now; of the reply class there always is. Only after
-  /// share_memory(). Any stack. (shared)
+  /// To be called before a message is sent that lets a fiber go on: sends what must arrive before
+  /// it. Returns false when there is no room for that now (never for messages of the reply class).
+  /// Only after share_memory(). Any stack. (shared)
   bool (*tell)(int to, message_class way);
-  /// Fails what waits for a rank that has ended; once for each. (job)
+  /// Fails what waits for a rank that has ended. Called once for each such rank. (job)
   void (*fail_waits)(int rank) = [](int) {};
   /// Called around each sleep of this rank (transport::wait). (observe)
   void (*around_sleep)(bool falls_asleep) = [](bool) {};
@@ -52,7 +53,7 @@ struct dispatcher_hooks {
   /// Called once in this round or the next, after call_next_round(). (observe)
   void (*next_round)(bool idle) = [](bool) {};
   /// Called in the handler of the signal with which other ranks interrupt this one
-  /// (neighbours::interrupt), on the worker thread: anything may have been interrupted. `context`:
+  /// (neighbours::interrupt), on the worker thread. Any code may have been interrupted. `context`:
   /// the handler's third argument. Async-signal-safe. (shared)
   void (*interrupted)(const void* context) = [](const void*) {};
 };

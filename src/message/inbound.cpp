@@ -28,7 +28,8 @@ namespace sojourn::detail {
 
 namespace {
 
-// Blocked computations a rank keeps before it refuses calls (their images alone take a GiB).
+// How many blocked computations a rank keeps before it refuses calls. (The images of so many take a
+// GiB.)
 constexpr std::size_t fibers_max = 2'000'000;
 
 std::vector<user_handler>& user_handlers() {
@@ -97,8 +98,8 @@ void deliver_to_user(arrival& a) {
   const user_handler& handler = dispatcher.handlers[index];
   handler_call call{handler.run,
                     {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket, &a}};
-  // A handler that never waits runs here, on no fiber, unless it needs one: scopes and bundles
-  // belong to fibers, and checked mode tells more about a fiber.
+  // A handler that never waits runs here, outside of any fiber, except if there are scopes or
+  // bundles, which need a fiber, or in checked mode, whose reports say more about a fiber.
   if (handler.promises != nullptr && scope == nullptr && bundles_waiting == 0 && !checked()) {
     begin_promise(promise_of_handler::nonblocking, handler.promises);
     handler.run(call.message);
@@ -173,13 +174,15 @@ std::uint16_t register_request_handler(request_handler handler, bool may_migrate
 
 namespace {
 
-// While handlers run that must not wait, one in the other: the compiler's names for what they call.
-// The innermost counts, but calls are refused while any has promised nonblocking.
+// The handlers that run now and must not wait, one within the other: the compiler's names for what
+// they call. Errors name the innermost. Calls are refused while any of them has promised
+// nonblocking.
 struct open_promise {
   const char* promised = nullptr;
   promise_of_handler promise{};
   bool refuses_requests = false;
-  unsigned open_runs = 0;  // open_run_count before: no call gets into an open bundle unseen
+  unsigned open_runs = 0;  // open_run_count before the promise; it is 0 during the promise, so that
+                           // no call is bundled
 };
 constexpr std::size_t promises_most = 8;
 open_promise promises[promises_most];
@@ -232,7 +235,7 @@ void end_promise() {
 void refuse_request_of_nonblocking() {
   std::string name(name_of_promised());
   if (name.find("(*)") != name.npos) {
-    // A function, of which only the type is known. It is on the stack here.
+    // The name is only the type of a function pointer. The function itself is found on the stack.
     const piece* self = running_piece();
     const std::uint64_t code = user_code(
         self != nullptr ? self->hi : addresses.worker_stack() + address_map::worker_stack_bytes);
@@ -249,7 +252,7 @@ void on_request(fixed_handler which, request_handler handler, bool may_migrate) 
 }
 
 void attach_inbound() {
-  // In memory that the scan ignores, because the address of the copy is left on many stacks.
+  // Copied to memory that the scan ignores, because addresses of the table are left on many stacks.
   const auto& table = user_handlers();
   auto* handlers = runtime_array<user_handler>(table.size() + 1);
   std::copy(table.begin(), table.end(), handlers);

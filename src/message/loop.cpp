@@ -32,19 +32,20 @@ namespace {
 
 // How many ready pieces run between two polls.
 constexpr int pieces_a_round = 32;
-// Polls in vain until a rank counts as idle. When each rank has a core, they take some round trips,
-// so that a rank that waits for an answer is not idle; otherwise they are fewer than a rank makes
-// before it gives its core to others.
+// How often a rank polls in vain before it counts as idle. If each rank has a core, these polls
+// take longer than some round trips, so that a rank that waits for an answer is not idle. If not,
+// they are fewer than the polls a rank makes before it gives its core to others.
 constexpr unsigned looks_until_idle = 512;
 constexpr unsigned looks_until_idle_when_crowded = 16;
-// Rounds in a row in which fibers only gave their turns, until a rank gives its core away. As in
-// waits, what they look for cannot come from a rank that waits for the same core.
+// After so many rounds in a row in which fibers only gave their turns, a rank gives its core away:
+// what the fibers look for cannot come from a rank that waits for the same core.
 constexpr unsigned polling_rounds_most = 16;
-// While fibers sleep and there is work, the clock is read once in this many rounds, or replies
-// taken in place; a power of two.
+// While fibers sleep and there is work, the clock is read once in so many rounds, or replies taken
+// in place; a power of two.
 constexpr unsigned rounds_a_look_at_the_clock = 16;
 
-/// Whoever sleeps counts as idle, however few its looks were: it may have slept without yields.
+/// A rank that falls asleep counts as idle, even if it has polled fewer times than that: it may
+/// sleep without having given its core away before.
 void around_sleep(bool falls_asleep) {
   if (falls_asleep && dispatcher.looks_in_vain < dispatcher.looks_until_idle) {
     dispatcher.looks_in_vain = dispatcher.looks_until_idle;
@@ -65,7 +66,7 @@ bool someone_can_send() {
   return sender_can_go();
 }
 
-/// Reads the clock, but not at every call: true when a sleeper's time has come.
+/// True when the time of a sleeper has come. Does not read the clock at every call.
 [[gnu::noinline]] bool look_for_sleepers() {
   if (++dispatcher.rounds_with_sleepers % rounds_a_look_at_the_clock == 0 &&
       now_ns() >= next_timer_ns) {
@@ -101,7 +102,8 @@ void attach_dispatcher(std::byte* transport_memory, int rank, int ranks, int cor
 
 namespace {
 
-/// Calls what was asked for by call_each_round and call_next_round, and takes what was posted.
+/// Makes the calls that call_each_round() and call_next_round() have asked for, and takes posted
+/// functions.
 int call_in_round(unsigned calls, bool idle) {
   int did = 0;
   if ((calls & dispatcher_state::posts_wait) != 0) {
@@ -109,7 +111,7 @@ int call_in_round(unsigned calls, bool idle) {
     did = dispatcher.posts.take();
   }
   if ((calls & dispatcher_state::next_round) != 0) {
-    // Before the call, which may ask for the next.
+    // Cleared before the call, which may ask for another round.
     dispatcher.round_calls.fetch_and(~dispatcher_state::next_round);
     on_dispatch.next_round(idle);
   }
@@ -117,7 +119,8 @@ int call_in_round(unsigned calls, bool idle) {
   return did;
 }
 
-/// A round is over that did so much, and in which fibers gave so many turns.
+/// To be called at the end of a round. `did`: how much was done in it; `turns`: how often fibers
+/// gave their turns in it.
 inline void note_round(int did, std::uint64_t turns) {
   if (static_cast<std::uint64_t>(did) != turns) {
     dispatcher.polling_rounds = 0;
@@ -135,11 +138,11 @@ void dispatch(bool (*done)()) {
     if (is_loss_noted) [[unlikely]]
       note_losses();
     const std::uint64_t turns_before = counts.yields;
-    // Messages first: they are what this rank has just been waiting for.
+    // Messages come first, because this rank has just been waiting for them.
     int did = dispatcher.transport->poll(anything_ready() ? deliver_all : deliver, nullptr,
                                          messages_a_round);
-    // What the lost ranks have sent is all read. That other fibers are ready is no reason to wait:
-    // one of them may yield until a result of such a rank is here.
+    // All messages of the lost ranks have been read. Not delayed until no fiber is ready: a fiber
+    // may yield until a result of such a rank is here.
     if (is_loss_noted && did == 0) [[unlikely]]
       meet_losses();
     if (!dispatcher.own.empty()) {
@@ -183,7 +186,7 @@ void dispatch_until(bool (*done)()) {
 
 bool take_reply_in_place(int rank) {
   if (anything_ready() || !dispatcher_idle() || someone_goes_on_if_blocked()) return false;
-  // Sleepers whose time has come get their turn, however fast replies come.
+  // Fibers whose time has come get their turn, however fast replies come.
   if (next_timer_ns != never_ns && look_for_sleepers()) [[unlikely]]
     return false;
   return dispatcher.transport->poll_reply(rank, deliver, nullptr);
@@ -197,7 +200,7 @@ void take_replies_until(bool (*over)(void* context), void* context) {
   long sleep_ns = shortest_sleep_ns;
   const int at_first = dispatcher.transport->spins_for_replies() ? 0 : spins;
   for (int in_vain = at_first; !over(context);) {
-    // Perhaps the question that is to be answered waits for room.
+    // The question for whose answer this waits may itself still wait for room.
     for (int to = 0; dispatcher.waiting_replies != 0 && to < job.count; ++to)
       (void)send_late_replies(to);
     if (dispatcher.transport->poll_replies(deliver_all, nullptr, messages_a_round,
@@ -209,7 +212,8 @@ void take_replies_until(bool (*over)(void* context), void* context) {
     } else if (in_vain < spins + yields) {
       sched_yield();
     } else {
-      // transport::wait would return at once where a request has arrived, which must wait.
+      // Not transport::wait, which returns at once if a request has arrived: requests must wait
+      // here.
       const timespec time{0, sleep_ns};
       nanosleep(&time, nullptr);
       sleep_ns = std::min(2 * sleep_ns, longest_sleep_ns);

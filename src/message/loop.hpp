@@ -24,11 +24,12 @@ void dispatch_until(bool (*done)());
 
 /// From now on the loop calls on_dispatch.each_round once a round.
 void call_each_round();
-/// Has on_dispatch.next_round called once, in this round or the next. For signal handlers, too.
+/// Has the loop call on_dispatch.next_round once, in this round or the next. May be called by
+/// signal handlers.
 void call_next_round();
 
-/// Delivers a reply from `rank` on the running stack if nothing else is to be done first on this
-/// rank, so that the fiber that waits for the reply need not be left. True when a reply was
+/// Delivers a reply from `rank` on the running stack, if nothing else has to be done first on this
+/// rank. So the fiber that waits for the reply need not leave its stack. True when a reply was
 /// delivered.
 bool take_reply_in_place(int rank);
 
@@ -36,19 +37,21 @@ bool take_reply_in_place(int rank);
 /// request and no other fiber runs meanwhile.
 void take_replies_until(bool (*over)(void* context), void* context);
 
-/// Delivers some of what has come about shared memory among replies, and leaves the others to the
+/// Delivers some of the replies about shared memory that have come, and leaves other replies to the
 /// loop. For a signal handler that has interrupted the program's own code on a fiber's stack; a
-/// request that is half written there stays as it is. `what`: nothing where no handler calls it.
+/// request that is half written there stays as it is. `what`: what the handler has interrupted;
+/// nothing, if no handler calls this.
 void take_replies_about_shared_memory(interrupted what);
 
-/// All but collective messages.
+/// The messages so far, without those of collective operations.
 traffic traffic_so_far();
 /// The same for collective messages.
 traffic collective_traffic_so_far();
 
 /// Whether this program may post (sojourn/post.hpp).
 bool takes_posts();
-/// From now on other threads may post; and no longer: returns how many functions will never run.
+/// open_posts() lets other threads post from now on. close_posts() ends that, and returns how many
+/// posted functions will never run.
 void open_posts();
 int close_posts();
 

@@ -29,7 +29,7 @@ namespace {
 int cores_given_away = 0;
 }
 
-/// In place of the system's.
+/// Takes the place of the system's function.
 extern "C" int sched_yield() noexcept {
   ++cores_given_away;
   return 0;
@@ -58,8 +58,8 @@ void attach_alone(int cores = 0) {
   };
   on_dispatch.next_round = [](bool) { calls.push_back('n'); };
 }
-/// Goes round once, and once more after each of so many sleeps. They last until a time for which
-/// the test's clock does not wait, and at which nobody is woken.
+/// Goes round once, and once more after each of `sleeps` sleeps. A sleep lasts until a time for
+/// which the test's clock does not wait, and at which no fiber is woken.
 void go_round(int sleeps) {
   calls.clear();
   sleeps_left = sleeps;
@@ -74,7 +74,7 @@ void calls_what_was_asked_for() {
   const test_clock clock(1000);
   go_round(3);
   CLAIM(calls.empty());
-  // Once, however often it was asked for.
+  // Called once, however often a call was asked for.
   call_next_round();
   call_next_round();
   go_round(3);
@@ -85,7 +85,7 @@ void calls_what_was_asked_for() {
   call_next_round();
   go_round(2);
   CLAIM(calls == "neee");
-  // What is called may ask for the next round.
+  // The function that is called may ask for another call in the next round.
   on_dispatch.next_round = [](bool) {
     calls.push_back('n');
     if (calls.size() < 4) call_next_round();
@@ -109,7 +109,7 @@ void sleeps_until_times() {
 
 piece* no_watch() { return nullptr; }
 
-/// Gives a turn so many times, with nobody to take it.
+/// Gives the turn `turns` times, when no other fiber is there to take it.
 void gives_turns(int turns, int cores) {
   attach_alone(cores);
   slots.attach(0, no_watch);

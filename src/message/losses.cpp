@@ -24,8 +24,8 @@ void meet_losses() {
     if (!p.is_noted_lost || has_ended(rank)) continue;
     p.before_calls |= peer::is_lost;
     if (dispatcher.first_lost == no_rank) dispatcher.first_lost = rank;
-    // A woken fiber sees for itself that the rank is lost. Messages of the runtime go on waiting
-    // for room.
+    // Fibers are woken, and see for themselves that the rank is lost. Messages of the runtime go on
+    // waiting for room.
     for (auto* queue : {&p.senders, &p.callers}) {
       std::deque<pending_send> stay;
       for (const pending_send& s : *queue) {

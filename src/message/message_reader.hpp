@@ -34,7 +34,8 @@ template <class Head>
 inline bool is_of_this_job(ticket_id id) { return home_of(id) < job.count; }
 inline bool is_rank(std::int64_t rank) { return rank >= 0 && rank < job.count; }
 
-/// `id`, once it is known that there is a rank to which messages about it can go.
+/// Returns `id` if its home is a rank of this job, to which messages about it can go. Otherwise
+/// refuses the message.
 inline ticket_id checked_ticket(const arrival& a, ticket_id id) {
   if (!is_of_this_job(id)) [[unlikely]]
     refuse_arrival(a, "names a ticket of a rank that does not exist");

@@ -26,11 +26,11 @@ namespace sojourn::detail {
 
 namespace {
 
-// The most unanswered calls of one rank to another: bounds the answers that the other must keep.
+// The most unanswered calls of one rank to another. It bounds the number of answers that the other
+// rank must keep.
 constexpr std::uint32_t unanswered_max = 65536;
 
-/// What must arrive at a rank before the next message has been sent; false when there is no room
-/// for it.
+/// Sends what must arrive at a rank before the next message; false when there is no room for it.
 bool is_told(int to, message_class way) {
   const peer& p = peer_of(to);
   return (p.before_calls & peer::shares_memory) == 0 || to == job.me || on_dispatch.tell(to, way);
@@ -41,7 +41,7 @@ bool has_room(int to, std::size_t bytes) {
                       : dispatcher.transport->has_room(to, message_class::request, bytes);
 }
 
-/// False of a fiber whose frames cannot be brought in place now: it keeps its place in the queue.
+/// False for a fiber whose frames cannot be brought in place now: it keeps its place in the queue.
 bool can_run(const pending_send& s) { return s.go != wake_sender || !must_not_be_placed(s.waiter); }
 
 /// True when the first sender that waits for room to `to` may go on.
@@ -56,14 +56,14 @@ bool caller_may_go(const peer& p) {
   return !p.callers.empty() && p.unanswered < unanswered_max && can_run(p.callers.front());
 }
 
-/// Sends what was bundled for `to`, which goes before anything else that is sent there; false when
-/// there is no room for it.
+/// Sends the calls that were bundled for `to`, which go before anything else that is sent there;
+/// false when there is no room for them.
 bool bundle_is_sent(int to) {
   return (peer_of(to).before_calls & peer::has_bundle) == 0 || try_send_bundle(to);
 }
 
-/// There is room, or credit, for what `s` sends. It takes that before the pieces that are ready
-/// already, which may want it, too.
+/// Runs a sender for whose message there is room, or credit, now: before the pieces that are ready
+/// already, because these may want the same room.
 void run_now(const pending_send& s) {
   if (s.go != wake_sender) return s.go(s.context);
   make_ready_first(static_cast<piece*>(s.context), resumed::here);
@@ -112,7 +112,7 @@ namespace {
 // How many senders to a rank go on before messages are read again.
 constexpr int senders_a_round = 32;
 
-/// Of p.senders or p.callers.
+/// Runs the first sender of p.senders or p.callers.
 void run_first(peer& p, std::deque<pending_send>& queue) {
   const pending_send s = queue.front();
   queue.pop_front();
@@ -121,10 +121,11 @@ void run_first(peer& p, std::deque<pending_send>& queue) {
   run_now(s);
 }
 
-/// Lets those go on that wait for room to `to`, one after the other, so that each takes its room
-/// before the next is considered. One that comes back to the queue, because it sends more, is the
-/// last: messages are read between those of fibers that send many, but not between those of fibers
-/// that send one each, such as handlers that pass a call on.
+/// Runs the senders that wait for room to `to`, one after the other, so that each takes its room
+/// before the next is considered. If a sender comes back to the queue, because it sends more, it is
+/// the last one of this round. So messages are read between those of fibers that send many
+/// messages, but not between those of fibers that send one each, such as handlers that pass a call
+/// on.
 int let_senders_go(int to) {
   peer& p = peer_of(to);
   int went = 0;
@@ -158,8 +159,8 @@ namespace {
 void queue_sender(int to, const pending_send& sender) {
   peer& p = peer_of(to);
   if (sender.needs_credit && p.unanswered >= unanswered_max) {
-    // These wait in a queue of their own, so that messages without an answer can pass them: the
-    // answers that they wait for may depend on such a message.
+    // Senders that need credit wait in a queue of their own, so that messages without an answer can
+    // pass them: the answers that give credit may depend on such a message.
     p.callers.push_back(sender);
   } else {
     p.senders.push_back(sender);
@@ -198,8 +199,8 @@ template <bool SameProgram>
 [[gnu::noinline]] std::byte* reserve_call_when_room(int to, std::size_t bytes, bool answered) {
   if (SameProgram && runs_other_program(to)) refuse_unnamed_call(to);
   if (has_ended(to)) throw_rank_lost(to, "a call");
-  // Bundled calls, which this fiber may have made, go first. If there were any and nobody waits any
-  // more, it is this fiber's turn.
+  // Bundled calls go first, because this fiber may have made them. If there is a bundle and no
+  // sender waits after it has been sent, it is this fiber's turn.
   const peer& p = peer_of(to);
   const bool shares = (p.before_calls & peer::shares_memory) != 0;
   bool my_turn = (p.before_calls & (peer::has_bundle | peer::shares_memory)) != 0;
@@ -218,7 +219,7 @@ template <bool SameProgram>
   }
 }
 
-/// SameProgram: only to ranks that run this program; else to any rank.
+/// `SameProgram`: only ranks that run this program may be called.
 template <bool SameProgram>
 [[gnu::always_inline]] inline outgoing begin_call(int to, std::size_t bytes, bool answered) {
   constexpr peer::obstacles all = ~peer::obstacles{0};
@@ -235,9 +236,9 @@ template <bool SameProgram>
     counts.request_bytes += bytes + header_bytes;
   }
   if (!answered) return {room, 0};
-  // Looked up again: a fiber that has waited may go on in a job restored from a checkpoint, whose
-  // tables lie elsewhere.
-  peer_of(to).unanswered += to != job.me;  // none to itself
+  // The peer is looked up again: if the fiber has waited, it may now be in a job that was restored
+  // from a checkpoint, where the table of peers lies elsewhere.
+  peer_of(to).unanswered += to != job.me;  // own calls are not counted
   return {room, open_ticket(to)->id};
 }
 
@@ -303,7 +304,7 @@ void count_message(runtime_message kind, std::size_t payload) {
 }
 
 bool lend_reply(int to, runtime_message kind, ticket_id ticket, const transport::loan& payload) {
-  // Whatever waits goes first, and so does what is told before a fiber goes on.
+  // Messages that wait go first, and so does what on_dispatch.tell sends.
   if (peer_of(to).before_replies != 0 ||
       !dispatcher.transport->lend(to, message_class::reply, static_cast<std::uint16_t>(kind), 0,
                                   ticket, payload))
@@ -324,7 +325,8 @@ void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id tic
     std::vector<std::byte> copy;
     if ((p.before_replies & peer::shares_memory) != 0) {
       if (addresses.in_shared(reinterpret_cast<std::uint64_t>(bytes))) {
-        // Loading may suspend: not while there is half a message.
+        // Copied now, because loading it may suspend, which is forbidden while a message is half
+        // written.
         copy.assign(first, first + size);
         first = copy.data();
       }
@@ -404,7 +406,7 @@ std::byte* reserve_request(int to, std::size_t bytes) {
   std::byte* room = try_reserve_request(to, bytes);
   while (room == nullptr) {
     suspend_for_room(to, bytes, false);
-    // This fiber was woken in its turn: senders behind it in the queue do not matter.
+    // This fiber was woken because it is its turn: senders behind it in the queue do not count.
     room = reserve_in_turn(to, bytes);
   }
   dispatcher.half_written.is_noted = shares_memory();
@@ -426,7 +428,7 @@ void begin_to_hold_back(int to) {
 
 namespace {
 
-/// The bundle has been sent, or is not wanted any more.
+/// To be called when the bundle has been sent, or is not wanted any more.
 void empty(bundle& b, int to) {
   b.open->next = b.first;
   --bundles_waiting;
@@ -480,7 +482,7 @@ void commit_message(int to, message_class kind, runtime_message handler, std::ui
 
 namespace {
 
-/// SameProgram: only to ranks that run this program; else to any rank.
+/// `SameProgram`: only ranks that run this program may be called.
 template <bool SameProgram>
 [[gnu::always_inline]] inline outgoing begin(int to, std::size_t bytes, bool answered) {
   check_rank(to);
@@ -543,8 +545,8 @@ void share_memory() {
     p.before_calls |= peer::shares_memory;
     p.before_replies |= peer::shares_memory;
   }
-  // Whoever is writing a message now touches shared memory for the first time: what he faults for
-  // while he writes goes out before it.
+  // If a fiber is writing a message now, writing it touches shared memory for the first time.
+  // Messages about the pages that it needs meanwhile go out before that message.
   if (dispatcher.transport->is_reserved() || dispatcher.own.is_reserved())
     dispatcher.half_written.is_noted = true;
 }
@@ -554,7 +556,8 @@ bool shares_memory() {
 bool is_writing_message() { return dispatcher.half_written.is_noted || bundles_waiting != 0; }
 
 void want_rounds(bool wanted) {
-  // Counts as a sender that waits, so that one number says whether anything holds the rank up.
+  // Counted as a sender that waits, so that one number tells whether anything keeps the rank from
+  // being idle.
   dispatcher.waiting_senders += wanted ? 1 : std::size_t(-1);
 }
 

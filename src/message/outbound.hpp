@@ -16,7 +16,7 @@ struct piece;
 /// As begin_request, for a message to a fixed handler: the rank may run any program.
 outgoing begin_fixed_request(int to, std::size_t payload_bytes, bool answered);
 
-/// In a process that this rank has made by fork(): calls are refused from now on.
+/// To be called in a process that this rank has made by fork(): refuses calls from now on.
 void leave_job();
 /// From now on begin_request refuses ranks of other programs. Requires: programs are attached.
 void close_to_other_programs();
@@ -25,8 +25,8 @@ void close_to_other_programs();
 /// message waits in this rank's memory. Any stack.
 void send_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket,
                 const void* bytes, std::size_t size);
-/// The same in two steps: room for its bytes, and sending what was written there. Nothing else is
-/// sent between the two.
+/// send_reply() in two steps: reserve_reply() gives room for the bytes, and commit_reply() sends
+/// what was written there. Nothing else is sent between the two.
 std::byte* reserve_reply(int to, runtime_message kind, std::size_t size);
 void commit_reply(int to, runtime_message kind, std::uint16_t flags, ticket_id ticket);
 
@@ -36,7 +36,7 @@ std::byte* try_reserve_request(int to, std::size_t bytes);
 /// Calls go(context) on the dispatcher once there is room for a request of `bytes`. `waiter` is the
 /// piece that waits meanwhile.
 void when_room(int to, std::size_t bytes, void (*go)(void*), void* context, piece* waiter);
-/// The same when it has become the sender's turn: called by `go` of when_room().
+/// try_reserve_request() for a sender whose turn it is. To be called by `go` of when_room().
 std::byte* reserve_in_turn(int to, std::size_t bytes);
 /// Suspends the running fiber until there is room.
 std::byte* reserve_request(int to, std::size_t bytes);
@@ -46,47 +46,50 @@ void wait_for_room(int to, std::size_t bytes);
 /// A new ticket for an answer of `rank`, which counts as outstanding from now on.
 ticket_id open_answer(int rank);
 
-/// From now on the bundle for `to` holds calls: whatever else is sent there first sends the bundle.
+/// To be called when the bundle for `to` gets its first call: from now on, whatever else is sent
+/// there sends the bundle first.
 void begin_to_hold_back(int to);
 /// Sends what is bundled for `to`, if anything is. False when there is no room. Any stack.
 bool try_send_bundle(int to);
 /// The same, but suspends until there is room.
 void send_bundle(int to);
 
-/// As send_reply, of a long payload that is not copied (transport::lend). False, and nothing is
-/// done, where it is to be copied.
+/// As send_reply, for a long payload that is not copied (transport::lend). Returns false, and does
+/// nothing, if the payload has to be copied.
 bool lend_reply(int to, runtime_message kind, ticket_id ticket, const transport::loan& payload);
-/// Counts a message of so many bytes to another rank. For those that are sent by commit_message;
-/// replies are counted where they are sent.
+/// Counts a message of so many bytes to another rank. To be called for messages that commit_message
+/// sends; replies are counted where they are sent.
 void count_message(runtime_message kind, std::size_t payload);
-/// Publishes what was reserved.
+/// Sends the message for which room was reserved.
 void commit_message(int to, message_class kind, runtime_message handler, std::uint16_t flags,
                     ticket_id ticket);
 
-/// This rank has shared memory from now on. Whatever lets a fiber go on elsewhere is preceded by
-/// what on_dispatch.tell sends.
+/// Says that this rank has shared memory from now on. From then on, what on_dispatch.tell sends
+/// goes before each message that lets a fiber go on elsewhere.
 void share_memory();
 bool shares_memory();
-/// This rank has shared memory, and the running fiber is writing a message: it may wait, but
-/// nothing else may be sent of the request class, nor other fibers run, before it goes on.
+/// True when this rank has shared memory and the running fiber is writing a message. The fiber may
+/// then wait, but until it goes on nothing else of the request class may be sent, and no other
+/// fiber may run.
 bool is_writing_message();
 
-/// While rounds are wanted, this rank is not idle, and a fiber whose calls are answered in place
-/// lets the loop go round. Any stack.
+/// While rounds are wanted, this rank does not count as idle, and a fiber whose calls are answered
+/// in place lets the loop go round. Any stack.
 void want_rounds(bool wanted);
 
 /// `rank` has answered a call, and the room for that answer is free again.
 void answered_by(int rank);
 
-/// How many calls of this rank `rank` has not answered; and sets that number in a restored job.
+/// unanswered_by() says how many calls of this rank `rank` has not answered; restore_unanswered()
+/// sets that number in a restored job.
 std::uint32_t unanswered_by(int rank);
 void restore_unanswered(int rank, std::uint32_t count);
 /// Wakes the fibers that wait until earlier calls are answered; each of them looks again when it
 /// runs.
 void wake_callers();
 
-/// Calls visit(waiter, to, context) for each piece that waits for room to send to rank `to`: a
-/// message of its own, or itself.
+/// Calls visit(waiter, to, context) for each piece that waits for room to rank `to`, to send a
+/// message or to move there.
 void each_waiting_sender(void (*visit)(const piece* waiter, int to, void* context), void* context);
 
 }  // namespace sojourn::detail

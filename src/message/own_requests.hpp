@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of a rank to itself: threads that start here, calls of what turns out to be here. They
-// bypass the transport, which would look for other ranks' messages each time.
+// Requests of a rank to itself: threads that start here, and calls whose object turns out to be
+// here. They bypass the transport, which would look for messages of other ranks each time.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class own_requests {
   }
 
   bool empty() const { return first_ == end_; }
-  /// When the queue has no room for a request, it waits until all before it have been delivered.
+  /// False: the request must wait until all requests before it have been delivered.
   bool has_room(std::size_t bytes) const { return empty() || end_ + need(bytes) <= room_bytes; }
 
   /// Room for a payload, 16-byte aligned; null when there is none now. Valid until commit.
@@ -44,7 +44,7 @@ class own_requests {
     end_ += need(h->bytes);
     is_reserved_ = false;
   }
-  /// True between the two: something is being written.
+  /// True between reserve() and commit().
   bool is_reserved() const { return is_reserved_; }
 
   /// The oldest request. Requires: there is one.

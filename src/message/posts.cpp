@@ -14,7 +14,7 @@ namespace sojourn::detail {
 
 namespace {
 
-// What the list is while it takes nothing.
+// Values of the list while it takes nothing.
 posted_function before_the_body{};
 posted_function after_the_body{};
 // A list, the latest first.
@@ -30,7 +30,7 @@ struct run_posted final : task {
   posted_function* function;
 };
 
-/// Empties the list, which becomes `then`. Returns what it held, the first first.
+/// Takes all functions out of the list, and sets it to `then`. Returns them, the earliest first.
 posted_function* take_all(posted_function* then) {
   posted_function* first = nullptr;
   for (posted_function* f = handed_over.exchange(then); f != nullptr;) {
@@ -80,7 +80,7 @@ void post_function(posted_function* function) {
     function->next = newest;
   } while (!handed_over.compare_exchange_weak(newest, function));
   dispatcher.round_calls.fetch_or(dispatcher_state::posts_wait);
-  // A rank that falls asleep looks for posts once it has become asleep.
+  // Nothing is missed if the rank is falling asleep: it looks for posts once it has become asleep.
   (void)dispatcher.bed.wake(job.me);
 }
 

@@ -22,7 +22,7 @@ constexpr count balance_count{&counters::balance_messages, &counters::balance_by
 constexpr count bulk_count{&counters::bulk_messages, nullptr};
 constexpr count shared_count{&counters::shared_messages, &counters::shared_bytes};
 constexpr count upkeep_count{&counters::upkeep_messages, &counters::upkeep_bytes};
-// The sender of a piece counts the bytes of all its parts.
+// Not counted here, because the sender of a piece counts the bytes of all its parts.
 constexpr count with_its_piece{nullptr, nullptr};
 
 constexpr message_kind row(runtime_message kind, const char* name, count counted) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which messages there are: the runtime's own, whose numbers are the same in all programs of a job,
-// and before users' handlers those of the runtime that run as users' do.
+// Which messages there are. The runtime's own messages have the same numbers in all programs of a
+// job. After them come the numbers of handlers: first the runtime's handlers that run as users'
+// handlers do, then the users'.
 #pragma once
 
 #include <cstdint>
@@ -42,17 +43,18 @@ enum class runtime_message : std::uint16_t {
   kept_read,       ///< Asks a rank for a part of the values it keeps (marshalled.hpp).
   kept_ended,      ///< The rank need keep those values no longer.
   entry_told,      ///< The answer to a name: where its function is (rpc/named.cpp).
-  forks_here,      ///< Somebody forks on this rank, which asks to be told of hunger
+  forks_here,      ///< The sender forks, and asks to be told when the receiver is hungry
                    ///< (migrate/steal.hpp).
-  hunger,          ///< A rank of another host has nothing to do.
+  hunger,          ///< The sender, on another host, has nothing to do.
   shared_memory,   ///< About pages, locks and barriers of the shared region (shared/).
   count_
 };
-/// What is said and counted of the messages of a kind.
+/// The name of a kind of message, and which counters count it.
 struct message_kind {
   runtime_message kind;
-  const char* name;  ///< As the report of a malformed message calls one.
-  // What counts them, and their bytes (docs/counters.md); null where nothing does.
+  const char* name;  ///< As the report of a malformed message calls it.
+  // The counters of these messages and of their bytes (docs/counters.md); null: they are not
+  // counted.
   std::uint64_t counters::* messages;
   std::uint64_t counters::* bytes;
 };
@@ -66,8 +68,9 @@ struct traffic {
   std::uint64_t received;
 };
 
-/// Whether this message tells the program nothing: no fiber gets a value by it, nor may it rely on
-/// what happened before. So it is no acquire, and needs no news of shared memory before it.
+/// True when a message of this kind tells the program nothing: no fiber gets a value by it, or may
+/// rely on what happened before it. So it is no acquire, and needs no news of shared memory before
+/// it.
 constexpr bool is_no_acquire(runtime_message kind) {
   using enum runtime_message;
   return kind == extent_returns || kind == drop_ticket || kind == steal_ask ||
@@ -75,8 +78,8 @@ constexpr bool is_no_acquire(runtime_message kind) {
          kind == hunger;
 }
 
-/// Request handlers of the runtime: the first of the table, so that they have the same numbers in
-/// all programs of a job. They run as users' do.
+/// The request handlers of the runtime. They are the first of the table, so that they have the same
+/// numbers in all programs of a job. They run as users' handlers do.
 enum class fixed_handler : std::uint16_t {
   named_function,  ///< A call of a function by its name (rpc/named.hpp).
   named_method,    ///< The same for a method, whose frames stay.

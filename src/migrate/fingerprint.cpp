@@ -41,9 +41,9 @@ bool is_kernels(const dl_phdr_info& object) {
   return false;
 }
 
-/// Mixes in the notes of an object, which hold its build id: the executable's, which is the first
-/// one, and those of libraries apart. Not those of the kernel's own object (vDSO): it differs
-/// between kernels, and no stack has addresses of it while its fiber waits.
+/// Mixes in the notes of an object, which hold its build id. The executable, which is the first
+/// object, has a hash of its own; the libraries share one. The kernel's own object (vDSO) is left
+/// out: it differs between kernels, and no stack has addresses of it while its fiber waits.
 int mix_notes(dl_phdr_info* object, std::size_t, void* to) {
   auto& found = *static_cast<fingerprints*>(to);
   const bool is_executable = object->dlpi_name == nullptr || object->dlpi_name[0] == 0;
@@ -84,7 +84,7 @@ std::uint64_t processor_features() {
 
 constexpr std::uint64_t basis = 0xcbf29ce484222325u;
 
-/// All but what differs by thread.
+/// Everything except the address of thread-local variables, which differs between threads.
 fingerprints of_objects() {
   fingerprints found{basis, {basis, basis, processor_features()}};
   dl_iterate_phdr(mix_notes, &found);
@@ -129,7 +129,7 @@ std::string what_differs(const std::uint64_t (&a)[stack_need_count],
 
 std::uint64_t wire_fingerprint() {
   std::uint64_t hash = 0xcbf29ce484222325u;
-  // The layout of the region and of the segment has been compared before.
+  // Leaves out the layout of the region and of the segment, which the ranks have compared before.
   std::size_t words[] = {static_cast<std::size_t>(runtime_message::count_),
                          static_cast<std::size_t>(fixed_handler::count_),
                          static_cast<std::size_t>(collective::end_of_program),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranks run the same executable, and so name code by its address; which of those may exchange
-// stacks, too; and which ranks may exchange messages at all. Ranks compare this when the job
-// starts.
+// Fingerprints, which ranks compare when the job starts. They tell which ranks run the same
+// executable, and so may name code by its address; which of these may exchange stacks, too; and
+// which ranks may exchange messages at all.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,10 @@
 
 namespace sojourn::detail {
 
-/// What a stack needs where it goes, beside the executable, each as a number that is equal where
-/// the thing is: the libraries that are loaded at the start, the address of thread-local variables,
-/// and what the processor has, by which libraries choose their functions.
+/// What a stack needs on the rank that it goes to, besides the executable: the same libraries at
+/// the start, thread-local variables at the same address, and the processor features by which
+/// libraries choose their functions. Each need has a number that is equal on ranks where the need
+/// is met.
 enum class stack_need { libraries, thread_locals, processor };
 inline constexpr std::size_t stack_need_count = 3;
 
@@ -20,7 +21,7 @@ struct fingerprints {
   std::uint64_t image;
   std::uint64_t stack_needs[stack_need_count];
 
-  /// All of it as one number.
+  /// All fingerprints combined in one number.
   std::uint64_t all() const;
 };
 
@@ -32,12 +33,13 @@ const fingerprints& fingerprint();
 /// fingerprints::image, from any thread.
 std::uint64_t image_fingerprint();
 
-/// What the first need in which they differ is about: "other libraries"; "" where they do not.
+/// Names the first need in which the two differ, such as "other libraries"; "" when they differ in
+/// none.
 std::string what_differs(const std::uint64_t (&a)[stack_need_count],
                          const std::uint64_t (&b)[stack_need_count]);
 
-/// Fingerprint of what messages between programs consist of: numbers of handlers, and sizes of what
-/// they hold. Equal in all ranks of a job.
+/// A fingerprint of the messages between programs: how many handlers there are, and the sizes of
+/// what messages hold. It must be equal on all ranks of a job.
 std::uint64_t wire_fingerprint();
 
 }  // namespace sojourn::detail

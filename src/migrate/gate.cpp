@@ -29,12 +29,12 @@ constexpr stay_reason refers{thread_refusal::stays, "it refers to frames of its 
 constexpr stay_reason no_weight{thread_refusal::stays,
                                 "the finish that it belongs to must be told first"};
 
-/// Stands for a mark that is not there.
+/// Stands for the end of a piece, where there is no mark.
 const boundary no_mark{};
 
 std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
 
-/// What the gate asks of a piece, which is in the piece's descriptor or, while the piece runs, in
+/// What the gate must know of a piece. It is in the piece's descriptor or, while the piece runs, in
 /// `running`.
 struct piece_state {
   const piece* of;
@@ -50,8 +50,8 @@ piece_state running_now() {
   return {running_piece(), running.holds, running.mutexes, running.static_inits, method_depth()};
 }
 
-/// Frames of one piece between two marks. Without `younger`, from the youngest frame on; without
-/// `older`, up to the end.
+/// The frames of one piece between two marks. If there is no `younger`, they begin with the
+/// youngest frame; if there is no `older`, they extend to the end of the piece.
 struct stretch_at_gate {
   const boundary& younger;
   const boundary& older;
@@ -60,7 +60,7 @@ struct stretch_at_gate {
     return address_of(h) < (older ? older.end : p->hi);
   }
   bool has(const hold* h) const { return !younger || address_of(h) >= younger.end; }
-  /// Locked in these frames, or lying in them.
+  /// True when these frames have locked the mutex, or the mutex lies in them.
   bool has(const mutex_state& m, const piece* p) const {
     const bool is_locked_here =
         (!older || held_below(m, older.at)) && (!younger || !held_below(m, younger.at));
@@ -73,7 +73,8 @@ struct stretch_at_gate {
   }
 };
 
-/// The reasons that can be told without a look at the frames and at the marks between the two.
+/// Checks the reasons that need no look at the frames, nor at the marks between the ends of the
+/// stretch.
 const stay_reason* reason_beyond_marks(const piece_state& state, const stretch_at_gate& stretch) {
   if ((stretch.younger ? methods_at(stretch.younger) : state.methods) != 0) return &in_method;
   for (const hold* h = state.holds; h != nullptr && stretch.is_below_older(h, state.of);
@@ -109,9 +110,10 @@ bool saved_exceptions(const boundary& b) {
   return b.open != nullptr && (b.open->events & mark::saved_exceptions) != 0;
 }
 
-/// Whether a piece has, or may have, a fork whose child must stay. Asked only when `has_forks`.
-/// Forks are looked for in the frames, where these are in place: in a piece that waits, and in one
-/// that has just been suspended to be moved. Any other piece is assumed to have such a fork.
+/// Whether the piece has a fork whose child must stay; true also when that cannot be found out. To
+/// be asked only when `has_forks`. Forks are found by walking the frames, which must be in place
+/// for that. They are in place in most pieces that wait, and in a piece that has just been
+/// suspended to be moved. A piece whose frames are not in place is assumed to have such a fork.
 bool may_have_pinned_fork(const piece* p) {
   if (!frames_are_in_place(p)) return true;
   for (boundaries each(p); each; ++each) {

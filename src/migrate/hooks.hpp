@@ -10,8 +10,8 @@ struct piece;
 struct base_hooks {
   /// `p`, the base of a thread that ran until now, is about to leave for `to`.
   void (*moves_itself)(piece* p, int to) = [](piece*, int) {};
-  /// The first message about a base whose bytes come in parts is here: bases that come home must be
-  /// counted in the order in which they left.
+  /// The first message about a base whose bytes come in parts has come. (Bases that come home are
+  /// counted in the order in which they left, so the rank must not wait for all bytes.)
   void (*announced)(const piece* p, int from) = [](const piece*, int) {};
   /// The base has arrived. `was_announced`: `announced` was called for it.
   void (*arrives)(piece* p, int from, bool was_announced) = [](piece*, int, bool) {};

@@ -72,8 +72,8 @@ inline std::uint16_t write_tail(const departure& d, std::byte* room) {
 /// Takes the tail from the end of a message.
 void read_tail(piece* p, const arrival& a, message_reader& from);
 
-/// Fills in a piece that has arrived, except its bytes and what the tail says. Ends the rank when
-/// these bytes do not belong in a stack.
+/// Fills in the descriptor of a piece that has arrived, except for its bytes and what the tail
+/// says. Ends the rank if a piece of so many bytes does not fit in a stack at that address.
 inline void describe_arrival(piece* p, const arrival& a, const piece_header& header,
                              std::size_t bytes) {
   if (!addresses.in_stacks(header.sp)) [[unlikely]]
@@ -101,8 +101,8 @@ inline void describe_arrival(piece* p, const arrival& a, const piece_header& hea
   p->called_from = header.called_from;
 }
 
-/// Checked mode: the same as room_for. Frames that end at one place mostly come again and again,
-/// so the slot stays closed above them, instead of being opened and closed each time.
+/// The same as room_for, for checked mode. Frames that end at one address mostly arrive there again
+/// and again, so the slot stays closed above them, instead of being opened and closed each time.
 std::byte* room_below_closed_pages(piece* p);
 /// Where the bytes of `p` are to be copied. Call filled() once they are.
 inline std::byte* room_for_arrival(piece* p) {
@@ -114,8 +114,8 @@ inline std::byte* room_for_arrival(piece* p) {
 /// Checked mode: makes the callers' part of the stack inaccessible, so that a frame which refers
 /// to it ends the job and is named.
 void close_above(const piece* p);
-/// The piece is complete: it runs when its turn comes. `announced`: on_migrate.base.announced was
-/// called for it.
+/// The piece is complete, and will run when its turn comes. `announced`: on_migrate.base.announced
+/// was called for it.
 inline void filled(piece* p, int source, bool announced = false) {
   if (checked()) [[unlikely]]
     close_above(p);

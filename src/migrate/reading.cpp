@@ -27,17 +27,17 @@ namespace {
 
 constexpr std::size_t part_bytes_max = 128u << 10;
 
-/// Follows the piece_header; the table of the heap and the tail follow this.
+/// Stands behind the piece_header in a message. The table of the heap and the tail follow.
 struct reading_header {
-  std::uint64_t bytes;        ///< Of the frames.
-  std::uint64_t image;        ///< Where the sender has the youngest `image_bytes` of them; the
+  std::uint64_t bytes;  ///< Of all frames.
+  std::uint64_t image;  ///< Where the sender has the youngest `image_bytes` of these bytes; the
   std::uint64_t image_bytes;  ///< others are in place.
-  ticket_id done;  ///< Answered with nothing when all was read, or with the address where the parts
-                   ///< are to go.
-  arena_descriptor heap;  ///< `arena` is 0 when there is none.
+  ticket_id done;  ///< Gets an empty answer when the receiver has read everything, or the address
+                   ///< to which the sender is to send the parts.
+  arena_descriptor heap;  ///< `arena` is 0 when the piece has no heap.
 };
 
-/// From an address of the sender to one of the receiver.
+/// Bytes that are to be copied from an address of the sender to one of the receiver.
 struct bytes_to_move {
   std::uint64_t from;
   std::uint64_t to;
@@ -52,8 +52,8 @@ struct sent : task {
   bool keeps_slot_still = false;    // its frames are read in place (stack_slot::being_read)
   bool is_over = false;
 };
-/// Extents of heaps that other ranks read here. This rank may hear late that the readers are done:
-/// by then an extent may have been given back to its home, and have come here again with another
+/// The extents of heaps that other ranks read here. A message that a reader is done may come late:
+/// by then the extent may have been given back to its home, and have come here again with another
 /// thread.
 range_index<sent> extents_sent;
 /// A piece whose bytes come in parts.
@@ -62,7 +62,8 @@ struct receiving {
   int source;
   std::uint64_t left;
   std::vector<bytes_to_move> to;  ///< Where this rank wants the bytes.
-  bool keeps_slot_still;          ///< They go to their place (stack_slot::being_read).
+  bool keeps_slot_still;          ///< The bytes go straight to their place in the slot
+                                  ///< (stack_slot::being_read).
 
   bool has_room(std::uint64_t address, std::uint64_t bytes) const {
     return std::any_of(to.begin(), to.end(), [&](const bytes_to_move& s) {
@@ -111,8 +112,8 @@ void forget(sent* s) {
   retire(p);
 }
 
-/// `extent` comes here again, given back or with its thread. So whatever this rank sent in it has
-/// been read, even when the receiver's message about that has not arrived.
+/// `extent` has come here again, given back or with its thread. So the receiver has read what this
+/// rank sent in it, even if its message that says so has not arrived.
 void forget_sent_in(const page_range& extent) {
   while (sent* s = extents_sent.find_overlapping(extent.address, extent.bytes)) forget(s);
 }
@@ -122,7 +123,7 @@ struct part_header {
   std::uint64_t to;
 };
 
-/// Sends the bytes in parts, since the receiver may not read them. Runs in a fiber, because it
+/// Sends the bytes in parts, because the receiver may not read them. Runs in a fiber, because it
 /// waits for room.
 void send_parts(task* self) {
   auto* s = static_cast<sent*>(self);
@@ -198,7 +199,7 @@ struct head_to_read {
 };
 static_assert(sizeof(head_to_read) == sizeof(piece_header) + sizeof(reading_header));
 
-/// False when this rank may not read the memory of `source`.
+/// Returns false when this rank may not read the memory of `source`.
 bool read_all(int source, const std::vector<bytes_to_move>& all) {
   try {
     return std::all_of(all.begin(), all.end(), [source](const bytes_to_move& s) {
@@ -242,7 +243,7 @@ void on_piece_to_read(arrival& a, const head_to_read& head) {
     return filled(p, source);
   }
   if (p->is_thread_base()) on_migrate.base.announced(p, source);
-  // Nothing else may be placed where the parts will come.
+  // Keeps the slot as it is, so that nothing else is placed where the parts will come.
   const bool keeps_slot_still = p->in_place_from < p->hi;
   if (keeps_slot_still) ++slots[p->slot].being_read;
   by_parts[what.done] = {p, source, total_of(all), all, keeps_slot_still};
@@ -314,7 +315,8 @@ void let_read(const departure& d) {
     s->extents = heap->extents_in_use();
     for (const extent_use& e : s->extents) extents_sent.add(e.address, e.bytes, s);
   }
-  // The bytes must stay where the message says they are until the other rank has read them.
+  // Keeps the slot as it is, so that the bytes stay where the message says they are until the other
+  // rank has read them.
   s->keeps_slot_still = image_bytes < p->bytes();
   if (s->keeps_slot_still) ++slots[p->slot].being_read;
   std::size_t bytes = message_bytes(*s);

@@ -10,12 +10,12 @@ namespace sojourn::detail {
 
 void attach_reading();
 
-/// Has the rank `d.to` read the piece, which is suspended and which nothing here refers to any
-/// more.
+/// Has the rank `d.to` read the piece. Requires: the piece is suspended, and nothing here refers to
+/// it any more.
 void let_read(const departure& d);
 
-/// `rank` has ended: pieces whose bytes were still coming from it will not be complete, and whoever
-/// waits for their results gets rank_lost. To be called on the scheduler's stack.
+/// `rank` has ended: pieces whose bytes were still coming from it will never be complete, so the
+/// fibers that wait for their results get rank_lost. To be called on the scheduler's stack.
 void fail_arrivals_from(int rank);
 
 /// True while another rank may still read a heap that left this one, or bytes of a piece are coming

@@ -61,9 +61,9 @@ void depart_late(void* context) {
   delete d;
 }
 
-/// Sends a piece, which is in place, and forgets it here. `end`: the mark at which it ended, when
-/// that is here. The scan only warns, so the message leaves before it. True when the bytes have
-/// left.
+/// Sends a piece, which is in place, and drops its descriptor. `end`: the mark at which the piece
+/// ended, if that mark is on this rank. The scan can only warn, so the message leaves before the
+/// scan. Returns true when the bytes have left.
 bool depart(piece* p, const mark* end, int to) {
   if (shares_memory()) [[unlikely]]
     on_migrate.frames_leave();
@@ -76,7 +76,7 @@ bool depart(piece* p, const mark* end, int to) {
   std::byte* room = goes_now ? try_reserve_request(to, payload_bytes(p)) : nullptr;
   if (room != nullptr) [[likely]]
     send_piece(room, d);
-  // The context of a handler is not in place.
+  // Begins at `in_place_from`, because the context of a fork's handler lies in the image alone.
   scan_frames(p->in_place_from, p->hi, slots.high(p->slot), end);
   if (room != nullptr) [[likely]] {
     retire(p);
@@ -90,7 +90,7 @@ bool depart(piece* p, const mark* end, int to) {
   return false;
 }
 
-/// The older end of what is to move: a mark, or no mark for the whole piece.
+/// The older end of the frames that are to move: a mark, or no mark when the whole piece moves.
 struct chosen_end {
   bool found;
   boundary oldest;
@@ -112,12 +112,14 @@ chosen_end choose(const piece* p, via how) {
       if (at->at == through) return {may_end_at(p, *at), *at};
     }
   }
-  // All that may move: the whole piece, or up to the oldest mark at which it may be cut.
+  // Everything that may move is wanted: the whole piece, or all frames up to the oldest mark at
+  // which it may be cut.
   if (may_end_at(p, {}) && reason_to_stay(p, {}) == nullptr) return {true, {}};
   static std::vector<boundary> ends;
   ends.clear();
   for (boundaries at(p); at; ++at) ends.push_back(*at);
-  // What keeps frames here keeps all that these frames are a part of.
+  // A reason that keeps some frames here also keeps every longer part of the stack that contains
+  // them.
   const auto first_that_stays =
       std::partition_point(ends.begin(), ends.end(),
                            [p](const boundary& end) { return reason_to_stay(p, end) == nullptr; });
@@ -127,8 +129,8 @@ chosen_end choose(const piece* p, via how) {
   return {false, {}};
 }
 
-/// Runs on the same stack, below the frames that move: so the message leaves before the stack is
-/// left.
+/// Runs on the stack of the frames that move, below them, so that the message leaves before the
+/// stack is left.
 long move_pieces(std::uint64_t rank, std::uint64_t how, std::uint64_t sp) {
   int to = static_cast<int>(rank);
   piece* left = suspend_running(sp);

@@ -51,8 +51,9 @@ std::uint64_t ticks_of_us(std::uint64_t us) {
 #endif
 }
 
-/// When to look again after looks in vain. In time, not in forks, because the next fork may come at
-/// once or after a long computation. Doubles from `least` to `most`.
+/// A pause after looks in vain, in time and not in forks, because the next fork may come at once or
+/// after a long computation. Each pause is twice as long as the one before it, from `least` to
+/// `most`.
 struct pause {
   std::uint64_t until = 0;
   std::uint64_t length = 0;
@@ -64,31 +65,33 @@ struct pause {
   }
   void end() { length = 0; }
 };
-// Looks in vain take less than one part of the time in so many.
+// Looks in vain take less than one part in so many of the time.
 constexpr std::uint64_t part_of_looks = 16;
 constexpr std::uint64_t pause_max_us = 1000;
-// A child that ran for less was not worth sending. After it, none is given for a while.
+// A child that ran for less time was not worth sending. After such a child none is given for a
+// while.
 constexpr std::uint64_t worth_giving_us = 10;
-// The same of ranks of other hosts. Nor is anything given there for a while after a refusal.
+// The same for children sent to other hosts. To these, nothing is given for a while after a
+// refusal, either.
 constexpr std::uint64_t worth_giving_far_us = 100;
 constexpr std::uint64_t pause_far_max_us = 10'000;
 
-/// What a rank knows of another.
+/// What this rank knows of another one.
 struct forking_rank {
   bool forks = false;    ///< It has told that it forks.
-  bool is_told = false;  ///< It is of another host, and remembers that this rank is hungry.
+  bool is_told = false;  ///< It is on another host, and remembers that this rank is hungry.
 };
 
 struct {
   forking_rank* ranks = nullptr;
-  int forking = 0;                  // number of ranks that have told that they fork
+  int forking = 0;                  // how many ranks have told that they fork
   bool far = false;                 // children go to ranks of other hosts, too
-  bool hungry = false;              // this rank has shown that it is
-  bool was_too_small = false;       // was the child that this rank was given last
+  bool hungry = false;              // this rank has shown that it is hungry
+  bool was_too_small = false;       // the last child that this rank was given was too small
   pause of_stretches;               // after looks in vain for a stretch that may leave
   pause of_children;                // after children that were too small
-  pause of_far;                     // of ranks of other hosts, after either
-  bool gave_too_small = false;      // the last child that this rank gave was
+  pause of_far;                     // for ranks of other hosts, after either
+  bool gave_too_small = false;      // the last child that this rank gave was too small
   std::uint64_t no_look_until = 0;  // no look at all before this time
   std::minstd_rand random;
 } state;
@@ -154,21 +157,21 @@ void on_forks_here(arrival& a) {
 
 // ---- on the rank that forks ---------------------------------------------------------------------
 
-/// The frames between two marks: older than the fork `younger`, and younger than `older` or,
-/// without it, up to the end of the piece.
+/// The frames between two marks: older than the fork `younger`, and younger than `older`. If there
+/// is no `older`, they extend to the end of the piece.
 struct stretch {
   boundary younger;
   boundary older;
 };
 
-/// True when the running piece may leave up to its oldest frame.
+/// True when the frames that leave may include the oldest one of the running piece.
 bool may_leave_whole(const piece* p) {
   return p->base != nullptr && !p->pinned && !p->by_reference && !p->keeps_slot &&
          !p->is_thread_base();
 }
 
-/// The frames of the running piece from `low` up to `older`, or to its end when there is no
-/// `older`, which are to leave for the rank `to`.
+/// Describes the frames of the running piece, from `low` up to `older` (or to the end of the piece
+/// when there is no `older`), that are to leave for the rank `to`.
 leaving_frames frames_of(const piece* p, std::uint64_t low, const boundary& younger,
                          const boundary& older, int to) {
   const std::uint64_t older_at = older ? older.at : address_of(p->base);
@@ -183,7 +186,8 @@ leaving_frames frames_of(const piece* p, std::uint64_t low, const boundary& youn
     const std::size_t behind = older.open->argument_words() + older.open->unwritten_words();
     frames.older_end += sizeof(mark) + behind * sizeof(std::uint64_t);
   } else if (!older && p->called_from == 0) {
-    // What an absent mark is part of cannot be asked; nobody but the runtime has addresses of it.
+    // The mark is not on this rank, so the size of the frame that it lies in is unknown. (Nobody
+    // but the runtime has addresses of that frame.)
     constexpr std::size_t about_a_frame = 256;
     frames.older_end += sizeof(mark) + about_a_frame;
   }
@@ -195,7 +199,7 @@ leaving_frames frames_of(const piece* p, std::uint64_t low, const boundary& youn
   if (younger && younger.open == nullptr) {
     for (std::size_t i = 0; i < preserved_registers; ++i) {
       const std::uint64_t* const at = younger.older.registers[i];
-      // What these frames have not saved is the older side's still.
+      // A register that these frames have not saved still holds a value of the older side.
       if (!older_in_tables || at != older.older.registers[i]) frames.registers[i] = *at;
     }
   }
@@ -236,7 +240,8 @@ stretch choose(const piece* p, std::uint64_t sp, int to) {
   for (auto s = candidates.rbegin(); s != candidates.rend(); ++s) {
     if (reason_stretch_stays(s->younger, s->older) != nullptr) continue;
     const leaving_frames frames = frames_of(p, s->younger.end, s->younger, s->older, to);
-    // Of another host: it would have to ask for them, and this rank may not look for long.
+    // A rank of another host would ask for such long frames by message, and this rank may compute
+    // for long before it answers.
     if (frames.to_another_host && frames.high - frames.low >= read_from_bytes) continue;
     if (has_no_word_that_stays(frames)) return *s;
   }
@@ -265,8 +270,8 @@ long give(std::uint64_t context, std::uint64_t, std::uint64_t sp) {
   if (!what.younger) return 0;
   g.given = true;
   piece* p = suspend_running(sp);
-  // The older end is cut first: registers that the stretch has not saved are saved in the frames
-  // that run on.
+  // The older end is cut first. If the stretch has not saved some registers of the older side, the
+  // frames that run on here have saved them.
   piece* given = what.older ? cut(p, what.older) : p;
   piece* runs = cut(given, what.younger);
   const ticket_id result = given->result;
@@ -280,8 +285,8 @@ long give(std::uint64_t context, std::uint64_t, std::uint64_t sp) {
   return 1;
 }
 
-/// A hungry rank of this host, chosen at random; without one, of another host, if it is not too
-/// early for that; or no_rank.
+/// A hungry rank of this host, chosen at random. If there is none, one of another host, unless the
+/// pause for these lasts. Else no_rank.
 int someone_hungry() {
   const int first = static_cast<int>(state.random() % static_cast<unsigned>(job.count));
   int far = no_rank;
@@ -299,8 +304,8 @@ void pause_far() {
   state.of_far.lengthen(ticks_of_us(worth_giving_far_us), ticks_of_us(pause_far_max_us), ticks());
 }
 
-/// A hungry rank, or no_rank. Clears `at_fork::hungry` first: a rank that becomes hungry meanwhile
-/// sets it again.
+/// A hungry rank, or no_rank. Clears `at_fork::hungry` before it looks, because a rank that becomes
+/// hungry meanwhile sets the flag again.
 int take_hungry() {
   std::atomic_ref(counts.at_forks).fetch_and(~at_fork::hungry);
   return someone_hungry();
@@ -321,8 +326,8 @@ void on_hunger(arrival& a, const std::uint32_t& shown) {
   wire().consume(a);
 }
 
-/// Gives `to` a stretch of the running piece. False when none may leave; the next look for a rank
-/// of this host then waits for a while.
+/// Gives `to` a stretch of the running piece. Returns false when none may leave; then this rank
+/// does not look for a stretch again for a while, if `to` is of this host.
 bool give_stretch(int to, std::uint64_t now) {
   gift g{to, false};
   capture_stack(give, address_of(&g), 0);
@@ -355,7 +360,8 @@ struct service {
   bool child_goes = false;  ///< The child that is about to begin is to leave.
 };
 
-/// Gives the oldest stretch that may leave to a hungry rank; when there is none, the child itself.
+/// Gives a hungry rank the oldest stretch that may leave. If there is none, says that the child
+/// itself is to leave.
 service serve(mark_kind kind) {
   const std::uint64_t now = ticks();
   const bool child_may_go = kind == mark_kind::fork && children_may_go(now) &&
@@ -382,7 +388,7 @@ long give_child(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
       frames_of(running_piece(), sp, {}, boundary_of(running.youngest), rank);
   if (frames.high - sp >= read_from_bytes || !has_no_word_that_stays(frames)) return 0;
   has_been_given(rank);
-  look_again();  // now, because the older side does not come back here
+  look_again();  // now, because this function does not return to the older side
   go_on_without_younger(send_child, &rank, sp);
 }
 
@@ -392,9 +398,9 @@ std::uint64_t child_leaves() {
   if (to == no_rank) return 0;
   const std::uint64_t goes_far = is_near(to) ? 0 : 1;
   const long left = capture_stack(give_child, static_cast<std::uint64_t>(to), 0);
-  // From here on this runs on the rank to which the child went.
+  // If the child has left, this runs on the rank to which it went.
   if (left != 0) return (ticks() & ~std::uint64_t{1}) | goes_far;
-  // What kept this child here will keep the next one, too.
+  // The reason that kept this child here will most likely keep the next one, too.
   if (goes_far != 0) {
     pause_far();
   } else {
@@ -404,8 +410,8 @@ std::uint64_t child_leaves() {
   return 0;
 }
 
-/// Checks the running piece before it is suspended; all of it would leave. A piece with open marks
-/// has stretches to give instead.
+/// Whether the whole running piece may leave; asked before it is suspended. (A piece with open
+/// marks has stretches to give instead.)
 bool may_leave_in_place_of_waiting(const piece* p) {
   return may_leave_whole(p) && p->departs_to == no_rank && running.watched == 0 &&
          (running.youngest == nullptr || address_of(running.youngest) >= p->hi) &&
@@ -422,8 +428,8 @@ long give_whole(std::uint64_t to, std::uint64_t, std::uint64_t sp) {
   abandon_stack();
 }
 
-/// Gives a hungry rank the oldest stretch that may leave. When there is none, and another fiber can
-/// run here, gives it the fiber that gives its turn.
+/// Gives a hungry rank the oldest stretch that may leave. If there is none, and another fiber can
+/// run here, gives it the fiber that calls this, which was about to give its turn.
 bool serve_at_turn() {
   const piece* p = running_piece();
   const std::uint64_t now = ticks();
@@ -433,7 +439,7 @@ bool serve_at_turn() {
   const bool given = give_stretch(to, now);
   const bool gone = !given && anything_ready() && may_leave_in_place_of_waiting(p) &&
                     capture_stack(give_whole, static_cast<std::uint64_t>(to), 0) != 0;
-  // When the fiber has gone, this runs on another rank, which looks after its own flags.
+  // If the fiber has left, this runs on another rank, which sets its own flags.
   if (gone) return true;
   if (!given && !is_near(to)) pause_far();
   look_again();
@@ -454,9 +460,9 @@ bool begins_a_tree() {
   return !b || b.kind != mark_kind::fork || b.at != youngest_mark();
 }
 
-/// Clears the stack where the frames of a tree of children are about to lie. Dead addresses that
-/// earlier calls, or the look itself, left there would show in words that the frames have not
-/// written yet, and keep the frames here.
+/// Clears the stack where the frames of a tree of children are about to lie. Otherwise dead
+/// addresses that earlier calls, or the search itself, have left there would be in parts of the
+/// frames that are not written yet, and would keep the frames here.
 void tidy_stack(bool looked) {
   constexpr std::size_t of_a_look = 32 << 10;
   constexpr std::uint64_t pause_us = 1000;
@@ -464,7 +470,8 @@ void tidy_stack(bool looked) {
   if ((counts.at_forks & at_fork::tidy) != 0) {
     std::atomic_ref(counts.at_forks).fetch_and(~at_fork::tidy);
   }
-  // Not by another clock: those are calls into the C library, which would leave words of their own.
+  // Not read from another clock, because that would be a call of the C library, which leaves words
+  // of its own.
   const std::uint64_t now = ticks();
   if (now - tidied >= ticks_of_us(pause_us) && begins_a_tree()) {
     tidied = now;
@@ -478,7 +485,8 @@ bool look_at_fork(mark_kind kind) {
   if (running_piece() == nullptr) return false;  // a handler that may not wait
   if ((counts.at_forks & (at_fork::first | at_fork::hungry | at_fork::tidy)) == 0) return false;
   if ((counts.at_forks & at_fork::first) != 0) tell_that_this_rank_forks();
-  // This rank has had nothing to do: the pause of ranks of other hosts may be over.
+  // This rank has just had nothing to do, so much time may have passed: the pause for ranks of
+  // other hosts may be over.
   if (state.far && (counts.at_forks & at_fork::tidy) != 0) look_again();
   const service done = (counts.at_forks & at_fork::hungry) != 0 ? serve(kind) : service{};
   tidy_stack(done.looked);
@@ -491,8 +499,9 @@ enum class takers : std::uint8_t { none, of_host, of_all_hosts };
 takers takers_wanted() {
   const char* text = std::getenv("SOJOURN_STEAL");
   if (text == nullptr || *text == 0) {
-    // With the address sanitizer frames cannot be searched for addresses of this rank. Checked mode
-    // reports the place where each stretch leaves, and a fork names none.
+    // Off with the address sanitizer, because frames cannot be searched for addresses of this rank
+    // then. Off in checked mode, which reports where in the program frames leave, because a fork
+    // names no such place.
     return !SOJOURN_ASAN && !checked() && scan_is_enabled() ? takers::of_host : takers::none;
   }
   if (std::strcmp(text, "on") == 0) return takers::of_host;

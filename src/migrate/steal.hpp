@@ -10,10 +10,11 @@
 // that it forks, and clears the bits when it has work again. So nobody asks in vain, and nobody is
 // woken to say no.
 //
-// That page is seen by ranks of one host only (transport/neighbours.hpp). With SOJOURN_STEAL=hosts
-// a rank of another host is told by a message, once, and remembers it until it has given something,
-// although the hungry rank may have work again meanwhile: if it were told of that as well, ranks
-// that have nothing to do would wake each other for ever. Ranks of the same host come first.
+// Only ranks of one host see that page (transport/neighbours.hpp). With SOJOURN_STEAL=hosts, a
+// hungry rank also tells ranks of other hosts, by one message each. Such a rank remembers it until
+// it has given something, even if the hungry rank has work again meanwhile: if it were told of that
+// as well, ranks that have nothing to do would wake each other for ever. Ranks of the same host
+// come first.
 #pragma once
 
 namespace sojourn::detail {

@@ -8,8 +8,8 @@
 
 namespace sojourn::detail {
 
-/// The bases, by the thread's id. In the runtime's memory, so that its addresses left on stacks are
-/// not taken for pointers of the program.
+/// The bases, by the thread's id. The table lies in the runtime's memory, so that its addresses,
+/// when left on stacks, are not taken for pointers of the program.
 class thread_table {
  public:
   piece* find(ticket_id thread) const {

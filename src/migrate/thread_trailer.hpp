@@ -18,15 +18,15 @@ class thread_arena;
 /// What only some threads have; travels with the base.
 struct thread_extra {
   inline_string<23> name;
-  thread_arena* heap = nullptr;  ///< At an address that is unique in the whole job.
+  thread_arena* heap = nullptr;  ///< At an address that no other heap of the job has.
   ticket_id asked_to_move = 0;   ///< Gets the answer once the base has left; 0: nobody asked.
   balance_record balance;
   thread_extra* next_free = nullptr;
 };
 
-/// What `p`, a part of a thread, has; made when there is none yet.
+/// The thread_extra of `p`, a part of a thread. Made if there is none yet.
 thread_extra& extra_of(piece* p);
-/// Drops it.
+/// Frees the thread_extra of `p`.
 void free_extra(piece* p);
 
 /// Follows the frames of a piece that is part of a thread.

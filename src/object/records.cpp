@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What checked mode knows of the objects of this rank: their type while they live, and who
-// destroyed them for some time after. Kept in private memory, away from what a program may
-// overwrite.
+// What checked mode knows of the objects of this rank: their types while they live, and who has
+// destroyed them, for some time afterwards. It is kept in private memory, away from what a program
+// may overwrite.
 #include "object/records.hpp"
 
 #include <cxxabi.h>
@@ -36,7 +36,8 @@ struct object_record {
   enum { alive, dying, destroyed } state = alive;
   std::size_t alignment = 0;
   code_site destroyer = {};
-  std::uint64_t destroyed_at = 0;  ///< By now_ns(), which is the same clock on all ranks of a host.
+  std::uint64_t destroyed_at =
+      0;  ///< A time of now_ns(), which is the same clock on all ranks of a host.
   bool is_destroyed() const { return state == destroyed; }
 };
 using record_map = std::map<std::uint64_t, object_record>;
@@ -50,8 +51,8 @@ struct {
   std::size_t quarantine_bytes = 0;
 } objects;
 
-/// Objects that were accessed lately, by address. Their records stay where they are, since a map
-/// does not move its nodes.
+/// Objects that were accessed lately, by address. Pointers to their records stay valid, because a
+/// map does not move its nodes.
 struct recent_object {
   std::uint64_t address;
   const object_record* record;
@@ -99,14 +100,14 @@ bool has_base(const std::type_info* made, const std::type_info* as, std::uint64_
   return made->__do_upcast(base, &p) && reinterpret_cast<std::uint64_t>(p) == at;
 }
 
-/// True for bytes, which a program may divide into objects itself.
+/// True for types of bytes, which a program may divide into objects itself.
 bool is_raw(const std::type_info* type) {
   return type != nullptr &&
          (*type == typeid(char) || *type == typeid(unsigned char) || *type == typeid(std::byte));
 }
 
-/// True when an `as` may lie at `address` in the object at `start`: as the object itself, as a
-/// base, or as a part.
+/// True when an object of type `as` may lie at `address`, in the object that begins at `start`: as
+/// that object itself, as its base, or as a part of it.
 bool fits(std::uint64_t start, const object_record& record, std::uint64_t address,
           const object_kind& as) {
   std::uint64_t offset = address - start;
@@ -124,7 +125,7 @@ struct found_object {
   const object_record* record;
 };
 
-/// The object around `address` that was alive at `when`; ends the job when there was none.
+/// The object that contains `address` and was alive at `when`; ends the job when there was none.
 found_object live_object(std::uint64_t address, const char* method, code_site site,
                          std::uint64_t when) {
   auto record = find_record(address);
@@ -165,8 +166,8 @@ number number_of(const std::type_info* type) {
   return number::none;
 }
 
-/// Copies may be of parts of objects, and of bytes: only when both types are numbers must they be
-/// alike.
+/// True when both types are numbers and not alike. Other types may differ in a copy, because parts
+/// of objects, and bytes, may be copied.
 bool is_other_number(const object_kind& made, const object_kind& as) {
   number a = number_of(made.type);
   number b = number_of(as.type);
@@ -256,7 +257,7 @@ void check_copy(std::uint64_t address, std::size_t count, object_kind element, c
   copy c{address, count, element, site, now_ns()};
   const int owner = owner_of(address);
   if (owner == job.me) return look_at_copy(c);
-  // The copy itself refuses an address that is not in the heap.
+  // An address that is not in the heap is refused by the copy itself.
   if (owner == no_owner) return;
   // A type_info is valid in its own program only.
   if (runs_other_program(owner)) c.element.type = nullptr;
@@ -287,7 +288,7 @@ void begin_destroy(std::uint64_t address, std::size_t bytes, object_kind element
     die("%s destroyed the %s at 0x%llx as if its type were %s: the global_ptr has the wrong type",
         who(site).c_str(), name_of(r.element).c_str(), shown, name_of(element).c_str());
   }
-  // An empty array takes a byte.
+  // An empty array counts as one byte.
   if (std::max<std::size_t>(bytes, 1) != r.bytes) {
     die("%s destroyed %zu elements of the array of %zu %s at 0x%llx: destroy_array takes the count "
         "that make_array took",

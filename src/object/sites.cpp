@@ -54,7 +54,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) + 1 - first);
 }
 
-/// The last parts of `full` between `separator`s: as many as `name` has.
+/// The last parts of `full`, which `separator`s divide: as many parts as `name` has.
 std::string_view alike(std::string_view full, std::string_view name, std::string_view separator) {
   std::size_t begin = full.size();
   for (std::size_t at = 0; at != std::string_view::npos;) {

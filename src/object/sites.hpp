@@ -16,9 +16,10 @@ void attach_sites();
 /// One entry of SOJOURN_VIA, and whether it was used.
 struct site_rule_use {
   std::string_view name;
-  bool matched;         ///< An access on this rank matched it.
-  std::string nearest;  ///< Otherwise: the access with the nearest name; "" without one.
-  std::size_t edits;    ///< How many edits away that name is.
+  bool matched;  ///< An access on this rank matched it.
+  std::string
+      nearest;  ///< If not: the name of the access that is nearest to it; "" when there is none.
+  std::size_t edits;  ///< How many edits away that name is.
 };
 
 /// All entries, in their order.

@@ -118,7 +118,7 @@ std::string thread_json(const node_name& name) {
   return name.thread.empty() ? "" : ", \"thread\": " + json_text(name.thread);
 }
 
-/// For whom the fiber waits at an object of shared memory.
+/// Those for whom the fiber waits at an object of shared memory.
 std::string missing_json(const wait_graph& waits, const node_name& name, std::size_t id) {
   const fiber_record& f = *waits.nodes()[id].fiber;
   std::string json;

@@ -16,7 +16,8 @@ constexpr std::size_t fibers_shown = 20;
 constexpr std::size_t places_shown = 3;
 constexpr std::size_t steps_told = 12;
 constexpr std::size_t ranks_told = 8;
-// Shorter waits are not shown: a hang that is noticed at once has no age.
+// Ages of waits are shown from this length on: in a hang that is noticed at once, they would tell
+// nothing.
 constexpr std::uint64_t shown_from_ns = 100'000'000;
 
 /// "thread `sleeper`"
@@ -64,7 +65,8 @@ std::string local_wait(wait_kind kind) {
   }
 }
 
-/// "holds": a mutex.
+/// What the fiber does that another one waits for: it "holds" a mutex, "runs" a function,
+/// "initialises" a variable.
 const char* what_holders_do(wait_kind kind) {
   return kind == wait_kind::mutex ? "holds" : kind == wait_kind::once ? "runs" : "initialises";
 }
@@ -306,8 +308,7 @@ class hang_words {
     return "waits for something unknown";
   }
 
-  /// Says for whom a fiber waits that waits for others at an object of shared memory; "" when
-  /// nobody has told.
+  /// Names those for whom a fiber waits at an object of shared memory; "" when no rank has told.
   std::string who_is_missing(int i) const {
     const fiber_record& f = *waits_.at(i).fiber;
     if (f.kind == wait_kind::shared_mutex) return who_has_mutex(i);
@@ -358,8 +359,8 @@ class hang_words {
     return ", " + name(next, false);
   }
 
-  /// Says which ranks have not joined the job, for nothing begins before all have. "" when all
-  /// have, or none.
+  /// Names the ranks that have not joined the job, because nothing begins before all have. "" when
+  /// all have joined, or none has.
   std::string who_has_not_joined() const {
     std::size_t missing = 0;
     std::string first;

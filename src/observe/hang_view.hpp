@@ -15,9 +15,9 @@ enum class rank_condition {
   waiting,    ///< Sleeps, or has nothing to do: `report` tells of all its fibers.
   computing,  ///< Did not come to its dispatcher: `report` has the stack of what it runs, and its
               ///< other fibers.
-  silent,     ///< It told neither.
-  stopped,    ///< Its process does not run: by SIGSTOP, or a debugger holds it.
-  frozen,     ///< The same: its control group is frozen.
+  silent,     ///< Has not answered: there is no report.
+  stopped,    ///< Its process does not run, because of SIGSTOP or a debugger.
+  frozen,     ///< Its process does not run, because its control group is frozen.
   dying,      ///< Its process is writing a core.
   finished,   ///< Its part of the job is over.
 };

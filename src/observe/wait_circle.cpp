@@ -10,14 +10,14 @@ namespace sojourn::detail {
 
 namespace {
 
-/// When two reports have the same key, the fiber has been in one and the same wait from the first
-/// to the second.
+/// Two reports with the same key tell of the same wait: the fiber has been in it from the first
+/// report to the second.
 using wait_key = std::tuple<int, std::uint64_t, std::uint64_t, ticket_id, ticket_id, ticket_id>;
 wait_key key_of(int rank, const fiber_record& f) {
   return {rank, f.piece, f.since, f.waits_for, f.result, f.scope};
 }
 
-/// True when a report that comes later can tell whether it is still the same wait.
+/// True when a later report can tell whether the fiber is still in the same wait.
 bool is_certain(const fiber_record& f) { return waits_for_a_fiber(f) && f.since != 0; }
 
 template <class Visit>
@@ -33,7 +33,7 @@ void each_fiber(const hang_view& view, Visit visit) {
   }
 }
 
-/// Who waits for whom, as far as it is certain.
+/// Who waits for whom, but only waits that are certain.
 class certain_waits {
  public:
   certain_waits(const hang_view& before, const hang_view& now) {
@@ -96,7 +96,7 @@ class certain_waits {
             if (holder != number.end()) next.push_back(holder->second);
           }
           break;
-        case wait_kind::finish:  // waits for each of these
+        case wait_kind::finish:  // it waits for each fiber of the scope
           for (std::size_t j = 0; j < fibers_.size(); ++j) {
             if (j != i && fibers_[j].record->scope == f.waits_for) next.push_back(j);
           }
@@ -126,7 +126,8 @@ class certain_waits {
     std::size_t looked = 0;  ///< How many of `waits_for` were looked at.
   };
 
-  /// Depth first, without recursion: a chain may have as many steps as there are fibers.
+  /// Searches depth first, without recursion, because a chain may have as many steps as there are
+  /// fibers.
   std::vector<std::size_t> circle_from(std::size_t start) {
     std::vector<std::size_t> way{start};
     fibers_[start].seen = look::on_way;

@@ -59,14 +59,15 @@ wait_graph::wait_graph(const hang_view& view) : view_(view) {
   find_next(true);
   for (const told_fiber& told : view.circle) circle_.push_back(node_of(told));
   for (std::size_t i = 0; i < circle_.size(); ++i) {
-    // A fiber that waits for several: show the wait for the one that is known never to come.
+    // If the fiber waits for several others, shows its wait for the next one in the circle, which
+    // is known never to end.
     nodes_[static_cast<std::size_t>(circle_[i])].next = circle_[(i + 1) % circle_.size()];
   }
   if (!circle_.empty()) circle_.push_back(circle_.front());
 }
 
-/// True for a fiber that takes part in shared::barrier() and is not there, nor waits for one of its
-/// activations that is.
+/// True for a fiber that takes part in shared::barrier(), has not arrived there, and does not wait
+/// for an activation of its own that has arrived.
 bool wait_graph::is_absent(const node& n) const {
   if (n.fiber == nullptr || !n.fiber->takes_part) return false;
   const fiber_record* last = at(follow(static_cast<int>(&n - nodes_.data())).nodes.back()).fiber;
@@ -74,8 +75,9 @@ bool wait_graph::is_absent(const node& n) const {
          (last->takes_part && last != n.fiber);
 }
 
-/// Each rank counts those that began there. When some have arrived on other ranks, only the fibers
-/// themselves tell who is missing; when nobody is, those may be that have told nothing.
+/// Each rank counts the fibers that began there. If some fibers have arrived on other ranks, only
+/// the fibers' own records tell who is missing. If nobody is missing by these, ranks that have told
+/// nothing are listed.
 void wait_graph::find_absent() {
   bool some_moved = false;
   for (const rank_view& rank : view_.ranks) some_moved |= rank.report.barrier.guests != 0;
@@ -130,7 +132,7 @@ std::size_t wait_graph::waiting_with(int i) const {
 
 wait_graph::route wait_graph::follow(int from) const {
   route way{{}, false};
-  // A wait that has a time limit ends, whatever it leads to.
+  // A wait with a time limit ends, whatever it is for.
   const auto ends = [this](int i) { return at(i).fiber != nullptr && has_limit(*at(i).fiber); };
   for (int i = from; i >= 0; i = ends(i) ? -1 : at(i).next) {
     const bool seen = std::find(way.nodes.begin(), way.nodes.end(), i) != way.nodes.end();
@@ -143,7 +145,8 @@ wait_graph::route wait_graph::follow(int from) const {
   return way;
 }
 
-/// True when a chain ends at what may still end its waits: code that runs, or a rank that is held.
+/// True when a chain ends at something that may still end its waits: code that runs, or a rank that
+/// is held.
 bool wait_graph::leads_on(const route& way) const {
   const fiber_record* last = at(way.nodes.back()).fiber;
   if (last == nullptr) return true;
@@ -168,7 +171,7 @@ bool wait_graph::waits_for_its_turn(const node& n) {
 wait_graph::route wait_graph::most_telling() const {
   route best{{}, false};
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    // A fiber that waits only for its turn goes on, as one that runs does.
+    // Leaves out fibers that wait only for their turn: they go on, as one that runs does.
     if (nodes_[i].fiber == nullptr || waits_for_its_turn(nodes_[i])) continue;
     route way = follow(static_cast<int>(i));
     if (best.nodes.empty() || is_better(way, best)) best = std::move(way);

@@ -27,18 +27,18 @@ class wait_graph {
     int next = -1;                        ///< The node it waits for, or -1.
   };
 
-  /// The way along the waits from its first node.
+  /// The waits from its first node on, one leading to the next.
   struct route {
     std::vector<int> nodes;
     bool
         closed;  ///< It ends with a node that it has met before; else nobody knows what comes next.
   };
 
-  /// Who has a shared::mutex.
+  /// Which fiber has a shared::mutex.
   struct holding {
-    int rank = -1;  ///< -1: no rank tells that it has it.
+    int rank = -1;  ///< -1: no rank tells that it has the mutex.
     const held_mutex* mutex = nullptr;
-    int node = -1;  ///< The fiber, if it is told of.
+    int node = -1;  ///< The fiber that has it, if a rank has told of that fiber; else -1.
   };
 
   /// A rank of which fibers that take part in shared::barrier() have not arrived.
@@ -46,7 +46,7 @@ class wait_graph {
     int rank;
     std::uint32_t fibers;
     std::uint32_t members;
-    int node;  ///< What runs there, or the first fiber that has not arrived, or -1.
+    int node;  ///< The code that runs there, or the first fiber that has not arrived, or -1.
   };
 
   /// Requires: `view` outlives the graph.
@@ -56,32 +56,33 @@ class wait_graph {
   const std::vector<node>& nodes() const { return nodes_; }
   const node& at(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
 
-  /// Of the shared::mutex that node `i` waits for.
+  /// Who has the shared::mutex that node `i` waits for.
   holding holding_of(int i) const;
 
-  /// Whom those in shared::barrier() wait for.
+  /// The ranks for whose fibers those in shared::barrier() wait.
   const std::vector<absentee>& absent() const { return absent_; }
 
-  /// How many fibers that are told of wait at the counted barrier of node `i`, itself included.
+  /// How many of the fibers that ranks have told of wait at the counted barrier of node `i`, itself
+  /// included.
   std::size_t waiting_with(int i) const;
 
-  /// Fibers that no rank has told of.
+  /// How many fibers no rank has told of.
   std::size_t untold() const { return untold_; }
 
-  /// The circle that is proven, if there is one; ends with the node that it begins with.
+  /// The proven circle, if there is one. Its first node is also its last.
   const std::vector<int>& proven_circle() const { return circle_; }
 
   route follow(int from) const;
 
-  /// The way that tells most about why the job stands still: the shortest circle or, without any,
-  /// the longest chain. Before its length counts whether a chain leads to code that runs or to a
-  /// rank that stands still, then whether it begins in a body that has not returned. Empty when no
-  /// fiber is known to wait for anything but its turn.
+  /// The route that tells most about why the job stands still: the shortest circle or, without a
+  /// circle, a chain. Chains that lead to code that runs, or to a rank that is held, come first;
+  /// then those that begin in a body that has not returned; then the longest. Empty when no fiber
+  /// is known to wait for anything but its turn.
   route most_telling() const;
   /// True for a fiber that goes on when its rank comes to it, which nothing prevents.
   static bool waits_for_its_turn(const node& n);
 
-  /// The code that runs to which all ways lead, or -1.
+  /// The node of the running code to which all routes lead, or -1.
   int where_all_lead() const;
 
   /// True when no main fiber can go on, because of the proven circle, whatever else runs. A circle
@@ -107,9 +108,9 @@ class wait_graph {
   std::size_t untold_ = 0;
   std::vector<int> circle_;
   std::vector<absentee> absent_;
-  std::vector<int> first_;                 ///< Of each rank: the first of its nodes; and the end.
-  std::map<ticket_id, int> giver_;         ///< Node whose end gives a ticket its result.
-  std::map<ticket_id, ticket_id> source_;  ///< For a ticket, the one whose result it gets.
+  std::vector<int> first_;          ///< By rank: the first of its nodes; one more entry at the end.
+  std::map<ticket_id, int> giver_;  ///< The node whose end gives a ticket its result.
+  std::map<ticket_id, ticket_id> source_;  ///< The ticket whose result a ticket gets.
 };
 
 }  // namespace sojourn::detail

@@ -38,25 +38,25 @@ void make_sound(rank_report& report, int ranks) {
 }
 
 bool watch_area::is_asleep(int rank) const {
-  // A rank that is about to run is not asleep for the transport.
+  // The transport is asked, too: to it, a rank that is about to run is not asleep any more.
   return of(rank).epoch.load() % 2 != 0 && asleep_.is_asleep(rank);
 }
 
 bool watch_area::ask(int rank, std::uint32_t request, bool brief) const {
   if (brief) of(rank).brief_wanted.store(request);
   of(rank).report_wanted.store(request);
-  // A rank that falls asleep is asleep for the transport before it looks for requests, so it misses
-  // none.
+  // A rank that falls asleep misses no request: it looks for requests after it has become asleep
+  // for the transport.
   return asleep_.wake(rank);
 }
 
 void watch_area::wake(int rank) const { (void)asleep_.wake(rank); }
 
 std::optional<watch_area::rest> watch_area::at_rest(int first, int count) const {
-  // A rank that sleeps in both passes, in one epoch, slept in between; it sends nothing then, and
-  // its counts and its time to wake are those of its falling asleep. So all counts are of the
-  // moment between the passes. Epochs only grow: their sum is the same when each is. (No list of
-  // them: a rank that falls asleep allocates nothing.)
+  // A rank that sleeps in both passes, in the same epoch, has slept in between. It sends nothing
+  // meanwhile, and its counts and its time to wake are those from when it fell asleep. So all
+  // counts are right for the moment between the passes. Epochs only grow, so if their sum is the
+  // same, each is. (They are not listed, because a rank that falls asleep allocates nothing.)
   rest all;
   for (int rank = first; rank < first + count; ++rank) {
     if (!is_asleep(rank)) return std::nullopt;

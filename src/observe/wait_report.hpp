@@ -176,27 +176,28 @@ class watch_area {
   bool is_asleep(int rank) const;
   /// True when it sleeps until a fiber's time comes: something will happen then.
   bool sleeps_for_a_time(int rank) const { return is_asleep(rank) && of(rank).wakes_at_ns != 0; }
-  /// Asks a rank for a report: one that sleeps is woken, one that runs answers when it has nothing
-  /// else to do. `brief`: without stacks. True when it slept.
+  /// Asks a rank for a report. A rank that sleeps is woken; one that runs answers when it has
+  /// nothing else to do. `brief`: without stacks. Returns true when the rank slept.
   bool ask(int rank, std::uint32_t request, bool brief = false) const;
   /// Wakes a rank that sleeps, which then looks for what has changed.
   void wake(int rank) const;
 
-  /// Ranks that all sleep at one moment, each as long as its epoch is the same.
+  /// What is known of ranks that all sleep at one moment. Each goes on sleeping while its epoch is
+  /// the same.
   struct rest {
-    std::uint64_t epochs = 0;  ///< Their sum, which grows when one of them wakes.
-    std::uint64_t sent = 0;    ///< By all of them, until they fell asleep.
+    std::uint64_t epochs = 0;  ///< The sum of their epochs, which grows when one of them wakes.
+    std::uint64_t sent = 0;    ///< How many messages all of them had sent when they fell asleep.
     std::uint64_t received = 0;
     friend bool operator==(const rest&, const rest&) = default;
   };
   /// None when one of these ranks does not sleep, or may wake by itself.
   std::optional<rest> at_rest(int first, int count) const;
 
-  /// True when it is proven that nothing will happen in this job any more: every rank sleeps,
-  /// none until a time, no other thread may post, all messages sent were received, and all this was
-  /// so, without a break, at one moment. (Mattern, Algorithms for distributed termination
-  /// detection, 1987: two counts around that moment.) Never with several hosts: there the head of
-  /// the job proves it.
+  /// True when it is proven that nothing will happen in this job any more: at one moment every rank
+  /// slept, none of them until a time, no other thread could post, and all messages that were sent
+  /// had been received. (Mattern, Algorithms for distributed termination detection, 1987: two
+  /// counts around that moment.) Never true with several hosts: there the head of the job proves
+  /// it.
   bool nothing_can_happen() const;
 
  private:

@@ -39,7 +39,7 @@ namespace {
 
 watch_area area;
 watch_hooks hooks;
-// Within so many rounds of the dispatcher a fiber that polls gives its turn.
+// A fiber that polls gives its turn within so many rounds of the dispatcher.
 constexpr int rounds_before_an_answer = 64;
 
 std::uint64_t ticks_at_start;
@@ -53,12 +53,12 @@ struct reason {
   int holder = -1;
   collective operation = collective::none;
   std::uint32_t results = 0;
-  std::uint64_t object = 0;  ///< Of shared memory.
-  int home = -1;             ///< Who keeps it.
+  std::uint64_t object = 0;  ///< An object of shared memory, or 0.
+  int home = -1;             ///< The rank that keeps the object.
 };
 using reasons = std::unordered_map<const piece*, reason>;
 
-/// What one wait for several results is for, by the ticket that stands for the wait.
+/// What is known of one wait for several results; found by the ticket that stands for the wait.
 struct several_results {
   reason one;  ///< Why one of the results is not here.
   std::uint32_t missing = 0;
@@ -93,8 +93,8 @@ void look_at_ticket(const ticket& t, void* context) {
   }
 }
 
-/// A wait for all of several results, or for one alone, is one for each; a wait for the first leads
-/// to none of them for certain.
+/// A wait for all of several results, or for one that alone is missing, is told as a wait for one
+/// of these results. A wait for the first of several leads to none of them for certain.
 void look_into_waits_for_several(collecting& c) {
   for (auto& [p, why] : c.why) {
     const auto found = c.several.find(why.ticket);
@@ -114,7 +114,7 @@ void look_at_piece(piece* p, void* context) {
 
 bool is_main(const piece* p) { return slots.is_main(p->slot) && p->hi == slots.high(p->slot); }
 
-/// The reason for a wait that only fibers of this rank, or the clock, can end.
+/// The kind of a wait at an object of shared memory that has a home.
 wait_kind kind_at_shared_object(waits_at at) {
   switch (at) {
     case waits_at::shared_atomic:
@@ -130,6 +130,7 @@ wait_kind kind_at_shared_object(waits_at at) {
   }
 }
 
+/// The reason for a wait that only fibers of this rank, or the clock, can end.
 reason local_reason(const piece* p) {
   if (p->restored && p->word != resumed::not_yet) return {wait_kind::barrier};
   if (p->waits_on == nullptr) {
@@ -175,7 +176,7 @@ double ns_a_tick() {
   return passed > 0 ? static_cast<double>(now_ns() - ns_at_start) / passed : 0;
 }
 
-/// The interrupted code may be writing the name, so its length is not trusted.
+/// Does not trust the length of the name, because the interrupted code may be writing it.
 void write_name(told_name& told, const piece* p) {
   static_assert(sizeof told == decltype(thread_extra::name)::capacity() + 1);
   std::memset(told, 0, sizeof told);
@@ -184,7 +185,7 @@ void write_name(told_name& told, const piece* p) {
   std::memcpy(told, extra->name.data(), std::min(extra->name.size(), sizeof told - 1));
 }
 
-/// `walks`: tells its frames, too, which must be in place.
+/// `walks`: writes the fiber's frames, too, which must be in place.
 void write_fiber(fiber_record& record, const piece* p, const reason& why, double ns_per_tick,
                  bool walks) {
   record = {};
@@ -215,9 +216,9 @@ void write_fiber(fiber_record& record, const piece* p, const reason& why, double
       static_cast<std::uint8_t>(walk_suspended(p, record.frames, fiber_record::frames_max));
 }
 
-/// The other fibers of an interrupted rank, with the main fiber apart. The code that was
-/// interrupted may be the runtime's: only what stays readable at any moment is read, and nothing is
-/// allocated or moved.
+/// The fibers of an interrupted rank, except the running one; the main fiber is kept apart. The
+/// interrupted code may be the runtime's, so this reads only what can be read at any moment, and
+/// allocates and moves nothing.
 struct others {
   const piece* newest[rank_report::fibers_max];
   std::size_t count;
@@ -231,7 +232,7 @@ void look_at_other(piece* p, void* context) {
     o.main = p;
     return;
   }
-  // The main fiber has the last place.
+  // Leaves the last place to the main fiber.
   std::size_t at = o.count;
   while (at > 0 && o.newest[at - 1]->since < p->since) --at;
   constexpr std::size_t most = rank_report::fibers_max - 1;
@@ -245,7 +246,7 @@ struct list_of_turns {
   const piece* first;  // linked by next_ready
   wait_kind kind;
 };
-/// Pieces that would run if it were their turn.
+/// The lists of pieces that only wait for their turn.
 std::array<list_of_turns, 2> lists_of_turns() {
   return {{{first_ready, wait_kind::ready}, {first_shut_out, wait_kind::being_read}}};
 }
@@ -293,7 +294,7 @@ int holder_of(const waiters* wanted, const others& o) {
   return -1;
 }
 
-/// Tells which shared::mutexes are in a list of what fiber `holder` holds.
+/// Reports the shared::mutexes in `latest`, a list of what the fiber `holder` holds.
 void tell_of_held(rank_report& report, const mutex_state* latest, std::int32_t holder) {
   int most = 1000;
   for (const mutex_state* m = latest; m != nullptr && --most > 0; m = m->before) {
@@ -320,14 +321,15 @@ void write_others(rank_report& report, bool brief) {
                  p->hi <= slots.high(p->slot);
     reason why = reason_of_other(p);
     if (has_holder(why.kind)) why.holder = holder_of(p->waits_on, o);
-    // Mutexes of the rank may lie in the frames of who holds them.
+    // The list can be read only if the piece is in place, because mutexes may lie in the frames of
+    // the fiber that holds them.
     if (p->is_in_place()) tell_of_held(report, p->mutexes, static_cast<std::int32_t>(i));
     write_fiber(report.fibers[report.fiber_count++], p, why, ns_per_tick, whole);
   }
 }
 
-/// Answers a request, if there is one. Called around sleeps, which messages and calls do not pass:
-/// a rank that is asked while it sleeps is woken, and one that runs comes here before it sleeps.
+/// Answers a request for a report, if there is one. Called around sleeps: a rank that is asked
+/// while it sleeps is woken, and one that runs comes here before it sleeps.
 void answer_request() {
   rank_watch& mine = area.of(job.me);
   std::uint32_t wanted = mine.report_wanted.load();
@@ -336,13 +338,13 @@ void answer_request() {
   mine.report_given.store(wanted, std::memory_order_release);
 }
 
-// The request for which this rank was interrupted in its dispatcher last.
+// The number of the last request for which a signal has found this rank in its dispatcher.
 std::atomic<std::uint32_t> interrupted_for = 0;
 
-/// A rank may never sleep: it has much to do, or cores are so busy that its next fiber is due
-/// before it can. Then it answers between two rounds. It waits until it is idle, so that a fiber
-/// that is about to give its turn can tell of itself, but for `rounds_before_an_answer` at most,
-/// which do not begin before it was interrupted for this request.
+/// For a rank that never sleeps, because it has much to do, or because cores are so busy that its
+/// next fiber is due before it can sleep. Such a rank answers between two rounds. It waits until it
+/// is idle, so that a fiber which is about to give its turn can tell of itself, but no longer than
+/// `rounds_before_an_answer` rounds after it was interrupted for this request.
 void answer_between_rounds(bool idle) {
   static std::uint32_t asked = 0;
   static int rounds = 0;
@@ -355,8 +357,8 @@ void answer_between_rounds(bool idle) {
   call_next_round();
 }
 
-/// True when this process has threads beside its first and the rank's. New ones can come only from
-/// these, so while the rank sleeps there are none if there were none.
+/// True when this process has threads other than its first and the rank's. Only these could start
+/// new ones, so if there are none when the rank falls asleep, there are none while it sleeps.
 bool has_more_threads() {
   constexpr int own = 2;
   DIR* const tasks = opendir("/proc/self/task");
@@ -384,14 +386,14 @@ void around_sleep(bool falls_asleep) {
       (takes_posts() && has_more_threads()) || (job.near != job.count && waits_for_room());
   mine.may_be_woken.store(may_be_woken ? 1 : 0, std::memory_order_relaxed);
   mine.epoch.fetch_add(1);
-  // Whoever is the last to fall asleep sees all others asleep.
+  // The last rank to fall asleep sees all others asleep.
   auto ranks = static_cast<std::uint32_t>(area.ranks());
   if (area.all().asleep.fetch_add(1) + 1 == ranks && near_ranks().nothing_can_happen())
     hooks.deadlocked();
 }
 
-/// Tells, for a rank that does not come to its dispatcher, what it runs and what its other fibers
-/// do.
+/// The handler of SIGURG, for a rank that does not come to its dispatcher: tells what code it runs,
+/// and what its other fibers do.
 void on_interrupt(int, siginfo_t*, void* context) {
   int saved = errno;
   on_dispatch.interrupted(context);
@@ -400,8 +402,8 @@ void on_interrupt(int, siginfo_t*, void* context) {
   if (wanted != mine.report_given.load() && wanted != mine.stack_given.load()) {
     rank_report& report = area.report_of(job.me);
     const piece* p = running_piece();
-    // In its dispatcher the rank is about to answer, or to run a fiber. A fiber that polls then
-    // tells of itself when it gives its turn.
+    // The signal has found the dispatcher, which is about to answer, or to run a fiber. If that
+    // fiber polls, it tells of itself when it gives its turn.
     if (!interrupted_fiber(context)) {
       interrupted_for.store(wanted);
       at_next_turn.store([] { raise(SIGURG); });
@@ -413,7 +415,7 @@ void on_interrupt(int, siginfo_t*, void* context) {
     report.stack_count = brief ? 0
                                : static_cast<std::uint32_t>(walk_interrupted(
                                      context, p->hi, report.stack, rank_report::stack_max));
-    // Not yet counted among them: a handler that has not blocked.
+    // Plus 1 for a handler that runs on the spare stack and has not blocked: it is not counted yet.
     report.fibers_alive = static_cast<std::uint32_t>(fibers_unfinished()) + (p == spare_piece());
     report.runs_for = p->result;
     write_name(report.runs_thread, p);
@@ -430,7 +432,8 @@ void on_user_signal(int) {
   errno = saved;
 }
 
-/// Handles `signal`, unless the program has a handler of its own. False then.
+/// Sets a handler for `signal`. Returns false when the program has a handler of its own, which
+/// stays.
 bool handle(int signal, void (*plain)(int), void (*with_context)(int, siginfo_t*, void*)) {
   struct sigaction before;
   if (sigaction(signal, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) return false;
@@ -445,8 +448,8 @@ bool handle(int signal, void (*plain)(int), void (*with_context)(int, siginfo_t*
   return sigaction(signal, &action, nullptr) == 0;
 }
 
-/// Puts the frames of `p` in place, in which mutexes and the object that it waits in may lie. A
-/// piece that another rank reads stays as it is; false when it is not in place.
+/// Puts the frames of `p` in place, because mutexes and the object that it waits for may lie in
+/// them. Leaves a piece that another rank reads as it is. Returns whether `p` is in place.
 bool bring(piece* p) {
   if (must_not_be_placed(p)) return p->is_in_place();
   place(p);
@@ -476,7 +479,8 @@ void write_report(rank_report& report, bool brief) {
     return is_main(a) != is_main(b) ? is_main(b) : a->since > b->since;
   });
   report.fibers_alive = static_cast<std::uint32_t>(c.pieces.size());
-  // The main fiber, which is the last, has a place even when there are more than can be told of.
+  // Leaves a place for the main fiber, the last one, even if there are more fibers than a report
+  // has room for.
   std::vector<piece*> untold;
   if (c.pieces.size() > rank_report::fibers_max) {
     const auto first = c.pieces.begin() + rank_report::fibers_max - 1;
@@ -520,12 +524,13 @@ void attach_watch(const watch_area& memory, const watch_hooks& above) {
   ticks_at_start = ticks();
   ns_at_start = now_ns();
   prepare_walks();
-  // SIGURG is ignored where nobody handles it: a request that comes too early, or to a program that
+  // Without a handler SIGURG is ignored. So a request that comes before this, or to a program that
   // has taken the signal for itself, does no harm.
   area.of(job.me).thread.store(static_cast<std::int32_t>(syscall(SYS_gettid)));
   area.of(job.me).interruptible.store(handle(SIGURG, nullptr, on_interrupt));
   handle(SIGUSR1, on_user_signal, nullptr);
-  // Ctrl-\ reaches the ranks as well; the launcher, which it is meant for, asks them.
+  // Ctrl-\ reaches the ranks, too, but it is meant for the launcher, which then asks them for
+  // reports.
   if (hooks.has_launcher) handle(SIGQUIT, [](int) {}, nullptr);
   on_dispatch.around_sleep = around_sleep;
   on_dispatch.next_round = answer_between_rounds;

@@ -14,7 +14,7 @@ struct watch_hooks {
   bool has_launcher;
   /// The main fiber when its body has returned and it waits for the rank's other fibers, or null.
   const piece* (*parked_main)();
-  /// Nothing can happen in this job any more: says so to whoever explains it. May not return.
+  /// Nothing can happen in this job any more: tells the process that explains it. May not return.
   void (*deadlocked)();
   /// A signal asks for a report. Async-signal-safe.
   void (*asked)();

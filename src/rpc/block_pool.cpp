@@ -12,12 +12,13 @@ namespace sojourn::detail {
 
 namespace {
 
-// Shorter blocks are left to the C library.
+// Shorter blocks come from the C library.
 constexpr std::size_t pooled_from = 256u << 10;
-// A rank keeps at most this much in free blocks, if it has sent or received as much at a time.
+// How many bytes of free blocks a rank keeps at most. It never keeps more than it has sent or
+// received at a time.
 constexpr std::size_t pooled_max = 256u << 20;
-// Beyond this, the system is told that it may take back the memory of free blocks: a call to it for
-// each block, which most programs are spared.
+// For free blocks beyond this, the system is told that it may take back their memory. That is a
+// system call for each block, which most programs do not need.
 constexpr std::size_t pooled_for_good = 64u << 20;
 // Blocks of this size or more lie in large pages: with pages of 4 KiB, the first use of new memory
 // takes longer than a copy into it.
@@ -37,12 +38,13 @@ struct block_pool {
   std::size_t bytes = 0;
 };
 block_pool& pool() {
-  // Never destroyed: buffers of static storage give back their blocks when the process ends.
+  // Never destroyed, because buffers in static storage give back their blocks when the process
+  // ends.
   static block_pool& p = *new block_pool;
   return p;
 }
 
-/// Lets the system take back the block's whole pages; they stay as long as it has others.
+/// Lets the system take back the whole pages of the block, which it does when it has no others.
 void give_back_when_needed(std::byte* memory, std::size_t bytes) {
   constexpr std::uintptr_t page = 4096;
   const auto first = reinterpret_cast<std::uintptr_t>(memory);
@@ -56,7 +58,7 @@ void give_back_when_needed(std::byte* memory, std::size_t bytes) {
 pooled_block::pooled_block(std::size_t bytes) : capacity_(std::max<std::size_t>(bytes, 16)) {
   if (capacity_ >= pooled_from) {
     std::vector<free_block>& free = pool().free;
-    // The smallest free block that is long enough, and not so long that most of it would be wasted.
+    // Takes the smallest free block that is long enough, unless most of it would be wasted.
     auto best = free.end();
     for (auto it = free.begin(); it != free.end(); ++it) {
       if (it->capacity < capacity_ || it->capacity / 2 > capacity_) continue;
@@ -93,7 +95,7 @@ void want_large_pages(void* memory, std::size_t bytes) {
   const auto first = reinterpret_cast<std::uintptr_t>(memory);
   const std::uintptr_t from = (first + large_page - 1) & ~(large_page - 1);
   const std::uintptr_t to = (first + bytes) & ~(large_page - 1);
-  // Where the system has no large pages, small ones do.
+  // Fails if the system has no large pages; then the block has small ones.
   if (bytes >= large_from && from < to) {
     madvise(reinterpret_cast<void*>(from), to - from, MADV_HUGEPAGE);
   }

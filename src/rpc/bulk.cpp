@@ -21,10 +21,11 @@ namespace sojourn::detail {
 
 namespace {
 
-// Between two parts of a long copy other fibers and messages get their turn.
+// After a part of this length of a long copy, other fibers and messages get their turn.
 constexpr std::size_t copied_at_once = 8u << 20;
 constexpr std::size_t sent_at_once = 128u << 10;
-// The system waits for no page of shared memory, so such copies go through memory of this rank.
+// A copy by the system does not wait for pages of shared memory, so copies from and to shared
+// memory go through other memory of this rank, in parts of this length.
 constexpr std::size_t between_at_once = 256u << 10;
 bool is_in_shared_memory(const void* p) {
   return addresses.in_shared(reinterpret_cast<std::uint64_t>(p));
@@ -32,7 +33,7 @@ bool is_in_shared_memory(const void* p) {
 constexpr std::size_t in_flight_max = 4;
 // Up to this many bytes, an answer that comes at once takes less time than a copy by the system.
 constexpr std::size_t asked_for_max = 2048;
-// How many copies by the system are made before an owner that did not answer at once is asked
+// If an owner has not answered at once, so many copies are made by the system before it is asked
 // again.
 constexpr std::uint32_t asked_again_after = 256;
 
@@ -80,7 +81,7 @@ void in_turns(std::size_t bytes, std::size_t at_once, Copy copy) {
   }
 }
 
-/// Asks for a part of a copy, or sends it: `from`, unless that is null. Returns the ticket of the
+/// Sends a part of a copy, from `from`; if that is null, asks for it. Returns the ticket of the
 /// answer.
 ticket_id send_part(int owner, runtime_message kind, const bulk_request& part,
                     const std::byte* from) {
@@ -95,10 +96,11 @@ ticket_id send_part(int owner, runtime_message kind, const bulk_request& part,
 
 std::uint32_t* copies_before_asking;  // for each rank
 
-/// Asks the owner, and waits for about a round trip. False when the answer is not here by then: the
-/// owner computes, has others to answer first or has no core, or this rank has something else to
-/// do. An answer that comes later is dropped. So a read never depends on its owner. A write could
-/// not be taken back in this way, and is always made by the system.
+/// Asks the owner for the bytes, and waits for about a round trip. Returns false when the answer
+/// has not come by then, because the owner computes, has others to answer first or has no core, or
+/// because this rank has something else to do. An answer that comes later is dropped. So a read
+/// never depends on its owner. A write could not be taken back in this way, so the system always
+/// makes it.
 bool get_at_once(int owner, std::uint64_t from, void* to, std::size_t bytes) {
   if (bytes > asked_for_max) return false;
   std::uint32_t& before = copies_before_asking[owner];
@@ -141,7 +143,7 @@ void bad_range(std::uint64_t address, std::size_t bytes) {
 }
 
 void bulk_get(std::uint64_t from, void* to, std::size_t bytes) {
-  if (bytes == 0) return;  // also from nowhere
+  if (bytes == 0) return;  // also if `from` lies in no heap
   int owner = owner_of_bytes(from, bytes);
   auto* into = static_cast<std::byte*>(to);
   counts.bulk_bytes += bytes;
@@ -176,7 +178,7 @@ void bulk_get(std::uint64_t from, void* to, std::size_t bytes) {
 }
 
 void bulk_put(const void* from, std::uint64_t to, std::size_t bytes) {
-  if (bytes == 0) return;  // also to nowhere
+  if (bytes == 0) return;  // also if `to` lies in no heap
   int owner = owner_of_bytes(to, bytes);
   const auto* source = static_cast<const std::byte*>(from);
   counts.bulk_bytes += bytes;

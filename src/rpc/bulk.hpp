@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One-sided copies: a memcpy where the heap is shared, one copy by the system where ranks may read
-// each other's memory, and messages where neither is so, or where a short read is answered sooner.
+// One-sided copies. If the heap is shared, a copy is a memcpy; if ranks may read each other's
+// memory, one copy by the system. Messages are used otherwise, and for short reads that are
+// answered sooner.
 #pragma once
 
 namespace sojourn::detail {

@@ -22,7 +22,7 @@ namespace {
 
 constinit team_record world_record(1);
 constinit team_record* teams = &world_record;
-// Kept messages: for teams that this rank does not know yet.
+// Kept messages for teams that this rank does not know yet.
 std::map<std::uint64_t, std::vector<contribution>> kept_for_teams;
 
 open_collective* find_open(const team_record& among, std::uint64_t number) {
@@ -31,7 +31,8 @@ open_collective* find_open(const team_record& among, std::uint64_t number) {
   return o;
 }
 
-/// Adds a contribution to a list, or to its first parts there.
+/// Adds a contribution to a list, or appends it to the parts of the same contribution that are
+/// there.
 void add(std::vector<contribution>& to, const arrival& a, byte_span bytes) {
   for (contribution& begun : to) {
     if (begun.whole() || begun.number != a.ticket || begun.rank != a.source) continue;
@@ -46,7 +47,7 @@ collective operation_of(const arrival& a) {
   return static_cast<collective>(a.flags & contribution::operation_mask);
 }
 
-/// Has whoever runs the operation look again.
+/// Has the fiber or the task that runs the operation look again.
 void look_again(open_collective& o) {
   if (o.runs != nullptr) {
     if (!std::exchange(o.runs->is_posted, true)) post_task(o.runs);
@@ -58,12 +59,13 @@ void look_again(open_collective& o) {
 void arrive(team_record& among, const arrival& a, byte_span bytes) {
   open_collective* o = find_open(among, a.ticket);
   if (o == nullptr) {
-    // What is left of an operation that failed here is for nobody.
+    // A contribution to an operation that has failed and ended here is dropped.
     if (a.ticket > among.last_number) add(among.kept, a, bytes);
     return;
   }
   add(o->here, a, bytes);
-  // All ranks number their operations alike, so any contribution tells whether they agree.
+  // Operations have the same numbers on all ranks, so any contribution tells whether the ranks
+  // agree.
   if (a.source == o->missing || operation_of(a) != o->what) look_again(*o);
 }
 
@@ -93,7 +95,8 @@ void on_collective(arrival& a) {
 void attach_collectives() {
   world_record.me = job.me;
   world_record.count = job.count;
-  // Never ends. A restored fiber may destroy copies that were counted in another process.
+  // So that the world's team never ends. A restored fiber may destroy copies of it that were
+  // counted in another process.
   world_record.holders = ~std::size_t{0} / 2;
   on_message(runtime_message::collective, on_collective);
 }
@@ -176,13 +179,13 @@ void no_members() { throw error("a collective operation on a team without member
 
 namespace {
 
-/// What a member says of itself when a team is split.
+/// What a member tells the others when a team is split.
 struct chosen {
   int colour;
   int key;
-  int number;  ///< In the team that is split.
+  int number;  ///< The member's number in the team that is split.
   int rank;
-  std::uint64_t id;  ///< The number of the team that it is the first member of.
+  std::uint64_t id;  ///< The number of the new team, if this is its first member.
 };
 
 team make_team(const std::vector<chosen>& members) {
@@ -248,7 +251,7 @@ void fail_collective() {
 }
 
 collective_wait collective_waiting(ticket_id ticket) {
-  int most = 100'000;  // a list that is being changed may have no end
+  int most = 100'000;  // read at any moment: a list that is being changed may have no end
   for (const open_collective* o = in_progress.made; o != nullptr && --most > 0; o = o->next_made) {
     if (o->among == nullptr) continue;
     if (o->ticket == ticket || ticket == in_progress.all_closed) return {o->what, o->missing};
@@ -307,7 +310,8 @@ rank_t team::from_world(rank_t rank) const {
 
 team team::split(int colour, int key) const {
   using namespace detail;
-  // Unique in the job: the rank of the first member, and how many teams that rank has proposed.
+  // An id that is unique in the job: the rank that proposes it, and how many ids that rank has
+  // proposed.
   static std::uint64_t proposed = 0;
   constexpr unsigned bits_of_count = 48;
   const std::uint64_t id = (static_cast<std::uint64_t>(job.me) + 1) << bits_of_count | (++proposed);

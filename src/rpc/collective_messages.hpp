@@ -16,16 +16,17 @@
 
 namespace sojourn::detail {
 
-/// What a rank has sent for an operation. Parts of long ones are put together as they come.
+/// What a rank has sent for an operation. The parts of a long contribution are put together as they
+/// come.
 struct contribution {
-  // Flags of a message: the low bits say of which operation it is.
+  // Flags of the message. Their low bits name the operation.
   static constexpr std::uint16_t operation_mask = 0xff;
   static constexpr std::uint16_t flag_failed = 0x100;
   static constexpr std::uint16_t flag_of_team = 0x200;  ///< The payload begins with the team's id.
   static constexpr std::uint16_t flag_goes_on = 0x400;  ///< The next message has more bytes.
 
   collective what() const { return static_cast<collective>(flags & operation_mask); }
-  /// The bytes are an exception.
+  /// True when the bytes are an exception.
   bool failed() const { return (flags & flag_failed) != 0; }
   bool whole() const { return (flags & flag_goes_on) == 0; }
 
@@ -43,11 +44,11 @@ struct team_record : team_view {
   std::uint64_t id = 0;    ///< The same on all members; 0: all ranks.
   std::vector<int> ranks;  ///< In the order of their numbers; empty for all ranks.
   std::uint64_t last_number = 0;
-  open_collective* first_open = nullptr;  ///< The earliest that this rank takes part in.
+  open_collective* first_open = nullptr;  ///< The earliest operation that this rank takes part in.
   open_collective* last_open = nullptr;
   std::vector<contribution> kept;  ///< Kept messages: for operations that this rank has not begun.
   bool has_fiber = false;          ///< A fiber is in an operation.
-  std::size_t holders = 1;         ///< Copies of the team, and open operations.
+  std::size_t holders = 1;         ///< How many copies of the team and open operations exist.
   team_record* next = nullptr;
 };
 
@@ -64,19 +65,20 @@ struct collective_task : task {
   bool is_posted = false;
 };
 
-/// An operation that this rank has begun. Reports of hangs read these at any moment: their memory
-/// is never given back.
+/// An operation that this rank has begun. Reports of hangs read these at any moment, so their
+/// memory is never given back.
 struct open_collective {
   team_record* among = nullptr;  ///< Null: not open.
   std::uint64_t number = 0;
   collective what = collective::none;
-  int missing = -1;                 ///< The rank whose contribution is needed next.
-  ticket_id ticket = 0;             ///< Of the fiber that waits in it, or of its result.
+  int missing = -1;  ///< The rank whose contribution is needed next.
+  ticket_id ticket =
+      0;  ///< Of the fiber that waits in the operation, or of the operation's result.
   collective_task* runs = nullptr;  ///< Not null: no fiber waits in it.
-  std::vector<contribution> here;   ///< Not yet taken.
+  std::vector<contribution> here;   ///< Contributions that have come and were not taken yet.
   open_collective* next_of_team = nullptr;
   open_collective* next_free = nullptr;
-  open_collective* next_made = nullptr;  ///< All that were ever made.
+  open_collective* next_made = nullptr;  ///< Links all that were ever made.
 };
 
 /// The operations that are open on this rank.
@@ -84,8 +86,9 @@ struct collectives_in_progress {
   open_collective* unused = nullptr;
   open_collective* made = nullptr;
   std::size_t count = 0;
-  ticket_id all_closed = 0;   ///< Of the fiber that waits until none is open; 0: none does.
-  bool program_ends = false;  ///< The next one of all ranks is that which ends the program.
+  ticket_id all_closed =
+      0;  ///< The ticket of the fiber that waits until none is open; 0: no fiber waits.
+  bool program_ends = false;  ///< The next operation of all ranks is the one that ends the program.
 };
 extern collectives_in_progress in_progress;
 
@@ -94,7 +97,7 @@ void take_kept(open_collective& o);
 void all_are_closed();
 
 /// Begins the next operation of a team. Collective operations need a fiber, even in a job of one
-/// rank, where nothing is waited for.
+/// rank, which waits for nothing.
 inline open_collective& open_next(team_record& among, collective what) {
   if (running_piece() == nullptr) [[unlikely]]
     waits_outside_fiber();
@@ -141,10 +144,10 @@ inline void close_operation(open_collective& o) {
 
 /// Sends this rank's contribution to a member. Never suspends.
 void send_to_member(const open_collective& o, int member, byte_span bytes, bool failed);
-/// Ends the job, and says so.
+/// Ends the job, because the ranks are in different operations.
 [[noreturn, gnu::cold]] void disagree(const open_collective& o, const contribution& c);
-/// The contribution of a member if it is here; null otherwise, and o.missing is that rank then.
-/// Ends the job if one came that is of another operation.
+/// The contribution of a member if it is here. Otherwise returns null, and sets o.missing to that
+/// member's rank. Ends the job if a contribution to another operation has come.
 inline contribution* find_contribution(open_collective& o, int member) {
   const int rank = rank_of(*o.among, member);
   for (contribution& c : o.here) {
@@ -168,16 +171,16 @@ void attach_collectives();
 const char* name_of(collective operation);
 /// Makes the next collective operation of all ranks the one that agrees on the end of the program.
 void collectives_end_program();
-/// Suspends until this rank has done its part in all collective operations that it has begun. False
-/// when there was none to wait for.
+/// Suspends until this rank has done its part in all collective operations that it has begun.
+/// Returns false when there was no such operation.
 bool wait_for_open_collectives();
 /// True when this rank has begun operations that have not ended.
 bool collectives_are_open();
 /// A rank has ended: the operations that it is a member of fail with rank_lost.
 void fail_collective();
 
-/// What the fiber that waits for `ticket` waits for in a collective operation; `none`: it waits for
-/// something else. Reads only what can be read at any moment.
+/// What the fiber that waits for `ticket` waits for in a collective operation; `none`: it is in no
+/// collective operation. Can be called at any moment.
 struct collective_wait {
   collective operation;
   int missing;  ///< The rank whose contribution, or answer, is not here.

@@ -19,7 +19,7 @@ void collective_steps::fail(const std::exception_ptr& failure) {
   failure_bytes_ = encoded(failure);
 }
 
-/// Does something with values, unless the operation has failed.
+/// Calls a function of the values, unless the operation has failed.
 template <class Do>
 void collective_steps::guarded(Do what) {
   if (failure_ != nullptr) return;
@@ -127,7 +127,7 @@ bool collective_steps::meets() {
 bool collective_steps::exchanges() {
   const int me = open_.among->me;
   if (!std::exchange(sent_, true)) {
-    // Each begins with the one after it, so that not all send to one at once.
+    // Each rank begins with the rank after it, so that not all send to the same rank at once.
     for (int i = 1; i < count_; ++i) send(around(me + i, count_));
   }
   for (; step_ < count_; ++step_) {

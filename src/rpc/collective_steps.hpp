@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank's part in a collective operation, step by step. A step never waits: it stops at the
-// first contribution that is not here. So the same steps serve a fiber that waits in the operation
-// and operations that are under way while no fiber waits in them.
+// first contribution that has not come. So the same steps serve a fiber that waits in the
+// operation, and operations in which no fiber waits.
 #pragma once
 
 #include <exception>
@@ -16,11 +16,12 @@ class collective_steps {
  public:
   collective_steps(const collective_plan& plan, collective_values& values, open_collective& open);
 
-  /// Does what can be done now. True when this rank's part is done; false when the contribution of
-  /// the rank open.missing is not here. Runs the operations of values, which may suspend.
+  /// Does what can be done now. Returns true when this rank's part is done, and false when the
+  /// contribution of the rank open.missing has not come. Runs the operations on values, which may
+  /// suspend.
   bool advance();
-  /// What ended the operation, here or on another rank; null: it went well. Once advance() was
-  /// true.
+  /// The exception that ended the operation, here or on another rank; null: it went well. Valid
+  /// once advance() has returned true.
   const std::exception_ptr& failure() const { return failure_; }
 
  private:
@@ -40,14 +41,14 @@ class collective_steps {
   collective_values& values_;
   open_collective& open_;
   int count_;
-  int place_;  ///< Of this rank in the tree, whose top is place 0.
+  int place_;  ///< This rank's place in the tree, whose top is place 0.
   phase phase_ = phase::done;
   children_in_tree child_;
   meeting meeting_;
-  int step_ = 1;  ///< Of an exchange.
+  int step_ = 1;  ///< The step of an exchange.
   bool sent_ = false;
   std::exception_ptr failure_;
-  value_bytes failure_bytes_;  ///< As other ranks get it.
+  value_bytes failure_bytes_;  ///< The failure as bytes, as other ranks get it.
 };
 
 inline collective_steps::collective_steps(const collective_plan& plan, collective_values& values,

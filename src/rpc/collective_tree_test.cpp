@@ -78,7 +78,7 @@ TEST(collective_tree, nobody_leaves_a_meeting_before_all_have_come) {
   for (int count = 1; count <= 17; ++count) {
     SCOPED_TRACE(count);
     const auto ranks = static_cast<std::size_t>(count);
-    // Of whom each rank knows that they have come.
+    // By rank: the ranks of which it knows that they have come.
     std::vector<std::set<int>> knows(ranks);
     for (int me = 0; me < count; ++me) knows[static_cast<std::size_t>(me)].insert(me);
     int steps = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who runs the steps of a collective operation: the fiber that waits in it, or tasks, which come
-// with the contributions.
+// Who runs the steps of a collective operation: the fiber that waits in it, or tasks, one whenever
+// a contribution comes.
 #include "sojourn/collectives.hpp"
 
 #include <memory>
@@ -83,7 +83,7 @@ class fiber_in_operation {
   open_collective& open_;
 };
 
-/// Suspends until a contribution may be here that was missing.
+/// Suspends until the missing contribution may have come.
 void wait_for_missing(open_collective& o) {
   if (take_reply_in_place(o.missing)) return;
   if (const int lost = lost_member(*o.among); lost != no_rank) {
@@ -115,8 +115,8 @@ void do_collective(const collective_plan& plan, collective_values& values, const
 
 // ---- Tasks -------------------------------------------------------------------------------------
 
-/// An operation that no fiber waits in. It is run by its beginner first, and then by a task for
-/// each contribution that it waits for.
+/// An operation in which no fiber waits. The fiber that begins it runs its first steps, and a task
+/// runs the next ones whenever a contribution comes for which they wait.
 struct running_collective : collective_task {
   running_collective(const collective_plan& its_plan, std::unique_ptr<outstanding_collective> its,
                      const team& its_team)
@@ -152,7 +152,8 @@ std::exception_ptr loss_of(int rank, collective what) {
 }
 
 void advance(running_collective& r) {
-  // An operation on values that suspends goes on by itself, and then sees what has come meanwhile.
+  // If an operation on values has suspended, its steps go on by themselves, and then see what has
+  // come meanwhile.
   if (std::exchange(r.advances, true)) return;
   const stays_here stays;
   const bool done = r.steps.advance();

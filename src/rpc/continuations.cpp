@@ -9,7 +9,7 @@ namespace sojourn::detail {
 
 namespace {
 std::string maker(std::uint64_t made_at) {
-  // A return address may be the first one after its function.
+  // Minus 1, because a return address may be the first address behind its function.
   return made_at == 0 ? "nobody" : format("`%s`", symbolise(made_at - 1).c_str());
 }
 std::string text_of_dropped(std::uint64_t made_at) {

@@ -4,8 +4,8 @@
 
 namespace sojourn::detail {
 
-/// From now on nobody waits for an answer: continuations among the program's variables are
-/// destroyed at its exit, which is not an error.
+/// To be called when nobody waits for answers any more: continuations among the program's variables
+/// are destroyed at its exit, and that is no error.
 void end_continuations();
 
 }  // namespace sojourn::detail

@@ -22,10 +22,11 @@ namespace {
 struct entry {
   void* object = nullptr;  ///< Null: it is not made yet.
   const void* type = nullptr;
-  std::size_t calls = 0;                   ///< That are in it.
-  bool is_ending = false;                  ///< It is no longer found.
-  waiters asking{waits_at::dist_object};   ///< Until it is made, or will not be.
-  waiters leaving{waits_at::dist_object};  ///< Whoever destroys it, until no call is in it.
+  std::size_t calls = 0;                  ///< How many calls run in the object.
+  bool is_ending = false;                 ///< Calls find the object no longer.
+  waiters asking{waits_at::dist_object};  ///< Fibers that wait until it is made, or never will be.
+  waiters leaving{
+      waits_at::dist_object};  ///< The fiber that destroys it, until no call runs in it.
 };
 
 struct name_count {
@@ -37,7 +38,7 @@ struct registry {
   std::pmr::map<dist_key, entry> entries{runtime_resource()};
   std::pmr::map<std::uint64_t, name_count> names{runtime_resource()};
 };
-/// Never destroyed: objects may be, after the job's end.
+/// Never destroyed, because dist_objects may be destroyed after the job's end.
 registry& all() {
   static auto* made = new (runtime_memory(sizeof(registry))) registry;
   return *made;
@@ -69,7 +70,7 @@ bool was_begun(const dist_key& key) {
   return found != all().names.end() && key.number <= found->second.begun;
 }
 
-/// This rank's entry of an object that is made; suspends until it is.
+/// This rank's entry of an object; suspends until the object is made.
 entry& find(const dist_key& key, const void* type) {
   if (key.number == 0)
     throw error("this dist_id names no dist_object: take it from dist_object::id()");
@@ -112,7 +113,7 @@ dist_key begin_dist_object(std::string_view name) {
                        of.text.c_str(), std::string(name).c_str()));
   }
   const dist_key key{hash, of.begun + 1};
-  (void)all().entries[key];  // where others may already wait
+  (void)all().entries[key];  // calls of other ranks may already wait in it
   ++of.begun;
   return key;
 }
@@ -134,7 +135,7 @@ void end_dist_object(const dist_key& key, const void* object) noexcept {
   entry& e = found->second;
   e.is_ending = true;
   wake_all(e.asking);
-  // Outside of fibers, after the job's end, nothing runs any more.
+  // Outside of fibers this waits for nothing: the job has ended, and nothing runs any more.
   while (e.calls != 0 && running_piece() != nullptr) (void)wait_in(e.leaving);
   all().entries.erase(key);
 }

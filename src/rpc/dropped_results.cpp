@@ -53,7 +53,8 @@ void drop_here(ticket_id id, std::uint64_t dropped_at) {
   free_ticket(t);
 }
 
-/// In checked mode the message holds the address of the code that dropped the future.
+/// A rank asks to drop a ticket. In checked mode the message holds the address of the code that
+/// dropped the future.
 void on_drop_ticket(arrival& a) {
   ticket_id id = a.ticket;
   std::uint64_t dropped_at = 0;

@@ -31,7 +31,7 @@ namespace sojourn::detail {
 
 namespace {
 
-/// What the bytes of an exception from another rank begin with.
+/// The part before the text of an exception that came from another rank.
 template <class Head>
 Head head_of(const char* bytes, std::size_t size) {
   if (size < sizeof(Head)) {
@@ -84,7 +84,7 @@ exception_kind rank_lost_kind() {
           }};
 }
 
-/// This many kinds, the first of the table, are the same in all programs.
+/// The first so many kinds of the table are the same in all programs.
 constexpr std::size_t standard_kinds = 34;
 
 std::vector<exception_kind>& kinds() {
@@ -138,7 +138,8 @@ std::string demangled(const char* name) {
   return status == 0 ? text.get() : name;
 }
 
-/// Longer names of types are cut off, and so arrive as those of other types.
+/// Longer names of types are cut off. An exception of such a type arrives as one of an unknown
+/// type.
 constexpr std::size_t name_max = 368;
 /// Room for the own bytes of a registered type; the text after them may be long.
 constexpr std::size_t bytes_max = 640;
@@ -189,7 +190,7 @@ void encode_object(const std::exception_ptr& exception, encoded_exception& to) {
   std::string what;
   const exception_kind* kind = registered_kind(name);
   if (kind == nullptr && *type == typeid(remote_exception)) {
-    // Thrown on a third rank: keeps the name and the rank from there.
+    // The exception was thrown on a third rank: it keeps the name and the rank from there.
     const auto& e = *static_cast<const remote_exception*>(object);
     to.kind = encoded_exception::by_plain_name;
     to.rank = e.rank();

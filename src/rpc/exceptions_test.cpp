@@ -103,7 +103,7 @@ TEST(exceptions, other_types_arrive_as_a_remote_exception_that_names_them) {
     EXPECT_STREQ(e.what(), "of this program alone");
     EXPECT_EQ(e.rank(), 1);
   });
-  // On the way home over a third rank it keeps them.
+  // An exception that comes home by way of a third rank keeps its name and rank.
   job.me = 0;
   arrives_as<remote_exception>(remote_exception("their::type", "a text", 1),
                                [](const remote_exception& e) {

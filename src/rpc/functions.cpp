@@ -37,7 +37,7 @@ int find_header(dl_phdr_info* info, std::size_t, void*) {
   return 1;
 }
 
-// Recently sent functions; a call site asks for the same one again and again.
+// The functions that were sent lately, because a call site sends the same one again and again.
 struct cached {
   std::uint64_t address;
   std::uint32_t index;

@@ -4,9 +4,9 @@
 
 namespace sojourn::detail {
 
-/// Null where nothing is to be done.
+/// Members are null when nothing is to be done.
 struct rpc_hooks {
-  /// Called once, at the end of this rank's next barrier of all ranks, and null again then.
+  /// Called once, at the end of this rank's next barrier of all ranks; then reset to null.
   /// (checkpoint)
   void (*after_next_barrier)() = nullptr;
 };

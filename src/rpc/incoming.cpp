@@ -48,7 +48,8 @@ std::unique_ptr<receive_buffer> receive_buffers::take() {
 }
 
 void receive_buffers::give_back(std::unique_ptr<receive_buffer> buffer) {
-  // Enough for handlers that take turns; more calls than that at once have buffers of their own.
+  // How many free buffers stay: enough for handlers that take turns. If more calls run at once, the
+  // others have buffers of their own.
   constexpr std::size_t stay_max = 4;
   if (free_.size() == stay_max) return;
   buffer->clear();
@@ -104,7 +105,8 @@ incoming::incoming(const std::byte* message, std::size_t bytes, int source,
     holder_ = place.holder;
     skeleton_at_ = place.address;
     if (bytes_ > marshalled_max) malformed("its values are longer than a message may be");
-    // The values must be out of the message before anything waits.
+    // The values are copied out of the message now, because the message must be consumed before
+    // anything waits.
     if (!buffer_)
       buffer_ = buffers_ != nullptr ? buffers_->take() : std::make_unique<receive_buffer>();
     std::byte* copy = nullptr;
@@ -123,7 +125,7 @@ incoming::incoming(const std::byte* message, std::size_t bytes, int source,
 }
 
 incoming::~incoming() {
-  // The call was refused before its values were read.
+  // True when the call was refused before its values were read.
   if (how_ == marshalled_header::form::kept && holder_ != 0) end();
   if (buffer_ != nullptr && buffers_ != nullptr) buffers_->give_back(std::move(buffer_));
 }
@@ -164,8 +166,8 @@ void incoming::end() {
   how_ = marshalled_header::form::whole;
 }
 
-/// Says at both ends what was wrong with a malformed message. What users' functions throw is passed
-/// on as it is.
+/// Says on both ranks what was wrong with a malformed message. An exception of a user's function is
+/// passed on as it is.
 void incoming::note_failure() {
   std::string what;
   try {

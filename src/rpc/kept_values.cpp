@@ -23,7 +23,8 @@ namespace sojourn::detail {
 kept_values::~kept_values() = default;
 
 std::uint64_t kept_values::keep(const void* first, std::size_t bytes, bool borrowed) {
-  // Pages of shared memory may be elsewhere when the reader copies them, or have been changed.
+  // Shared memory is copied now: when the reader copies it, its pages may be elsewhere, or may have
+  // changed.
   if (borrowed || addresses.in_shared(reinterpret_cast<std::uint64_t>(first))) {
     std::byte* copy = copy_room(bytes);
     std::memcpy(copy, first, bytes);
@@ -53,34 +54,37 @@ bool kept_values::has(std::uint64_t address, std::uint64_t bytes) const {
 
 namespace {
 
-// A rank whose calls would keep more than this for others waits, unless it keeps nothing else.
+// If the values of a rank's calls that it keeps for others would exceed this, the call waits. It
+// does not wait if the rank keeps nothing else.
 constexpr std::size_t kept_at_once_max = 256u << 20;
 
 struct kept_entry {
   std::unique_ptr<kept_values> values;
-  unsigned lent = 0;       ///< Messages that have not left, and read the values then.
-  bool has_ended = false;  ///< Nobody reads them any more.
+  unsigned lent = 0;       ///< How many messages have not left that will be read from the values.
+  bool has_ended = false;  ///< No rank reads the values any more.
 };
 struct keeper {
   std::unordered_map<std::uint64_t, kept_entry> kept;
-  std::size_t ended = 0;  ///< Of these, entries that have.
+  std::size_t ended = 0;  ///< How many entries in `kept` have ended.
   std::uint64_t last = 0;
   std::size_t bytes = 0;
   std::deque<ticket_id> waiting;
 };
 keeper& here() {
-  // Never destroyed: futures of static storage drop their results when the process ends.
+  // Never destroyed, because futures in static storage drop their results when the process ends.
   static keeper& k = *new keeper;
   return k;
 }
 
-/// Null when they are not kept (any more).
+/// Null when the values are not kept, or not any more.
 kept_entry* find_kept(std::uint64_t holder) {
   auto found = here().kept.find(holder);
   return found == here().kept.end() || found->second.has_ended ? nullptr : &found->second;
 }
 
-/// A message may have come before this rank's network says that it has left.
+/// Frees the entries that have ended, except those from whose values a message is being sent. (A
+/// rank may have received such a message, and answered, before this rank's network says that the
+/// message has left.)
 void free_what_has_ended() {
   if (here().ended == 0) return;
   here().ended -= std::erase_if(
@@ -148,11 +152,12 @@ void drop_kept_result(const void* bytes, std::size_t size) {
 
 namespace {
 
-// Between two parts of a long copy other fibers and messages get their turn.
+// After a part of this length of a long copy, other fibers and messages get their turn.
 constexpr std::size_t copied_at_once = 8u << 20;
 constexpr std::size_t asked_at_once = 128u << 10;
 
-/// Called wherever messages leave, also in a signal handler: what has ended is freed later.
+/// Called wherever messages leave, also in a signal handler, so it frees nothing:
+/// free_what_has_ended() does.
 void part_has_left(void* entry) { --static_cast<kept_entry*>(entry)->lent; }
 
 void on_kept_ended(arrival& a) {
@@ -190,7 +195,7 @@ void on_kept_read(arrival& a, const read_request& r) {
   send_result(ticket, reinterpret_cast<const void*>(r.address), r.bytes);
 }
 
-/// For systems that do not let ranks copy each other's memory.
+/// Used when the system does not let ranks copy each other's memory.
 void read_by_messages(int home, std::uint64_t holder, std::uint64_t address, std::byte* to,
                       std::size_t bytes) {
   read_in_parts(to, bytes, asked_at_once, [&](std::size_t offset, std::size_t n) {
@@ -222,7 +227,8 @@ void read_kept_block(int home, std::uint64_t holder, std::uint64_t address, void
   }
   for (std::size_t done = 0; done < bytes;) {
     if (since_turn >= copied_at_once) {
-      // A forged message may have come to a handler that runs in no fiber.
+      // Outside of a fiber nothing can wait. (Only a forged message comes here in a handler that
+      // runs in no fiber.)
       if (running_piece() != nullptr) yield();
       since_turn = 0;
     }

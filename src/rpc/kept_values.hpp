@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that a rank keeps until another has read them (detail/marshalled.hpp), and reading those
-// that others keep.
+// Values that a rank keeps until another rank has read them (detail/marshalled.hpp), and reading
+// values that other ranks keep.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,11 @@ namespace sojourn::detail {
 void attach_kept();
 /// True when this rank keeps values that nobody has read.
 bool values_are_kept();
-/// This rank keeps the values no longer. Null when it did not, or they are still being sent.
+/// Ends keeping the values on this rank, and returns them. Null when this rank did not keep them,
+/// or when they are still being sent.
 std::unique_ptr<kept_values> end_keeping_here(std::uint64_t holder);
-/// Copies bytes that the rank `home` keeps. Suspends; throws malformed_message when they are not
-/// kept there. `since_turn`: bytes copied since other fibers had their turn.
+/// Copies bytes that the rank `home` keeps. Suspends; throws malformed_message when it does not
+/// keep them. `since_turn`: how many bytes were copied since other fibers had their turn.
 void read_kept_block(int home, std::uint64_t holder, std::uint64_t address, void* to,
                      std::size_t bytes, std::size_t& since_turn);
 

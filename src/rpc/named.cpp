@@ -37,7 +37,7 @@ struct {
   name_stub* known[bucket_count] = {};
 } names;
 
-/// What a rank tells about a name: the entry in its table.
+/// What a rank answers to a name: the entry in its table.
 struct told_entry {
   std::uint64_t key;
   std::uint32_t entry;
@@ -61,7 +61,7 @@ void remember(name_stub& stub) {
   stub.is_known = true;
 }
 
-/// Notes where calls of a name to rank `from` go.
+/// Notes where calls of a name go on rank `from`.
 void learn(const told_entry& told, int from) {
   name_stub* stub = find_known(told.key);
   if (stub == nullptr) return;
@@ -77,7 +77,7 @@ void on_entry_told(arrival& a, const told_entry& told) {
   learn(told, from);
 }
 
-/// What a call says of the function that it is for; empty texts when it says nothing.
+/// The name and the signature that a call carries; empty when it carries none.
 struct called_name {
   std::string name;
   std::string signature;
@@ -98,13 +98,13 @@ const export_entry* find_export(std::uint64_t key) {
   return found == end ? nullptr : found;
 }
 
-/// Keys are hashes: where the call carries the texts, these are compared, too.
+/// Keys are hashes, so the texts are compared, too, if the call carries them.
 bool fits(const called_name& called, const export_entry& entry) {
   return called.name.empty() ||
          (called.name == entry.stub->name && called.signature == entry.stub->signature);
 }
 
-/// Why a call by name is refused here.
+/// Why this rank refuses a call by name.
 std::string refusal(const called_name& called, int source) {
   std::string caller = rank_and_program(source);
   std::string here = rank_and_program(job.me);
@@ -136,17 +136,17 @@ void fail_call(ticket_id answer, const std::exception_ptr& failure) {
   one_way_failed(failure);
 }
 
-/// The caller of a call that is refused need not keep its long arguments any more.
+/// Tells the caller of a refused call that it need not keep the call's long arguments any more.
 void let_go_of_values(const request& message, const named_header& header) {
   if (header.values() == 0) return;
   const std::size_t at = sizeof header + header.text_bytes() + 16 * (header.values() - 1);
   if (at > message.bytes) return;
-  // What it refers to is let go of by its end.
+  // The destructor tells the rank that keeps the values to let go of them.
   const incoming unread(message.payload + at, message.bytes - at, -1, nullptr);
 }
 
-/// Finds the function of a call without a valid entry, by the name that the call carries. Null when
-/// there is no such function: then the call has failed.
+/// Finds the function of a call that carries no valid entry, by the name that it carries. Returns
+/// null when there is no such function: the call has then failed.
 [[gnu::noinline]] const export_entry* resolve(request& message, const named_header& header) {
   bool whole = sizeof header + header.text_bytes() <= message.bytes;
   called_name called = whole ? read_text(message, header) : called_name{};
@@ -154,7 +154,7 @@ void let_go_of_values(const request& message, const named_header& header) {
     if (const export_entry* found = find_export(header.key);
         found != nullptr && fits(called, *found)) {
       told_entry told{header.key, static_cast<std::uint32_t>(found - names.exports)};
-      // This rank needs no message to tell itself.
+      // The caller is this rank itself, so no message is needed.
       if (message.source == job.me) {
         learn(told, job.me);
       } else {
@@ -187,7 +187,7 @@ void on_named(request& message) {
   if (message.bytes >= sizeof(named_header)) [[likely]] {
     named_header header;
     std::memcpy(&header, message.payload, sizeof header);
-    // Compares both at once: a call that carries a text has no entry.
+    // One comparison for both members: a call that carries texts has no entry.
     std::uint64_t entry = std::uint64_t{header.text} << 32 | header.entry;
     if (entry < names.export_count) [[likely]] {
       const export_entry& e = names.exports[entry];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls by name. A program's exports are a table; the first call of a name to a rank carries the
+// Calls by name. A program's exports are a table. The first call of a name to a rank carries the
 // name and the signature, that rank answers with the entry in its table, and later calls carry the
-// entry. The caller keeps entries by name and rank: another rank may run another program. The
-// receiver bounds-checks an entry and compares its key, which is a hash of name and signature, so
+// entry. The caller keeps entries by name and rank, because another rank may run another program.
+// The receiver checks that the entry is in its table, and compares the key, which is a hash of name
+// and signature, so that no call reaches the wrong function. (MRPC, section 3)
 // that no call reaches a function that was not meant. (MRPC, section 3)
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Split-phase copies (sojourn/one_sided.hpp) between ranks that share no heap. A read is a request
-// whose answer is copied to its place when it comes. Writes have no answers: at the end each rank
-// that was written to is asked one question. It arrives after all writes (messages of a pair keep
-// their order), so that its answer says that they are done.
+// Split-phase copies (sojourn/one_sided.hpp) between ranks that share no heap. A read is a request;
+// its answer is copied to its place when it comes. Writes are not answered. Instead, wait() asks
+// each rank that was written to one question. Messages between two ranks keep their order, so the
+// question arrives after all writes, and its answer says that they are done.
 #include "sojourn/one_sided.hpp"
 #include "sojourn/detail/owner.hpp"
 
@@ -21,15 +21,15 @@
 namespace sojourn::detail {
 
 struct split_operations {
-  /// A read to a place that only its fiber may write to: on a stack, which may be out of place
-  /// while the fiber waits.
+  /// A read whose bytes only the fiber may put in place, because the place is on a stack, which may
+  /// be out of place while the fiber waits.
   struct waiting_read {
     ticket_id ticket;
     void* to;
     std::size_t bytes;
   };
 
-  std::size_t landing = 0;   ///< Reads on their way to their places.
+  std::size_t landing = 0;   ///< How many reads are on their way to their places.
   ticket_id all_landed = 0;  ///< Completed when no read is on its way any more.
   std::vector<ticket_id> failed;
   std::vector<waiting_read> reads;
@@ -40,9 +40,9 @@ struct split_operations {
 
 namespace {
 
-// Longer ranges are copied at once, by the system where it can.
+// Longer ranges are copied before the call returns, by the system if it can.
 constexpr std::size_t message_bytes_max = 4096;
-// How many reads may be open at a time: bounds the tickets.
+// How many reads may be open at a time. It bounds the number of tickets.
 constexpr std::size_t reads_max = 16384;
 
 std::vector<split_operations*> unused;
@@ -73,7 +73,7 @@ void failed_to_land(void* context, ticket_id id) {
   landed(context);
 }
 
-/// Asks for bytes; for no bytes, in order to be answered.
+/// Asks for bytes. A question for no bytes is asked only for its answer.
 ticket_id ask(rank_t owner, std::uint64_t address, std::size_t bytes) {
   const word_of_range asked{address, bytes};
   std::byte* at = reserve_request(owner, sizeof asked);
@@ -90,7 +90,7 @@ void take_reads(split_operations& all) {
     ticket_take(mine, nullptr, 0);
     all.all_landed = 0;
   }
-  // All reads are taken, even when one fails.
+  // Takes all reads, even if one fails.
   std::exception_ptr failure;
   for (const split_operations::waiting_read& read : all.reads) {
     try {
@@ -133,7 +133,7 @@ void split_get(split_operations*& in, std::uint64_t from, void* to, std::size_t 
   if (all.landing + all.reads.size() >= reads_max) take_reads(all);
   counts.bulk_bytes += bytes;
   const ticket_id ticket = ask(owner, from, bytes);
-  // Where a page of shared memory may be elsewhere, only a fiber can wait for it.
+  // Only a fiber can put bytes on its stack, and only a fiber can wait for a page of shared memory.
   const auto place = reinterpret_cast<std::uint64_t>(to);
   if (addresses.in_stacks(place) || addresses.in_shared(place)) {
     counts.bulk_copies += 3 * bytes;  // into the message, into the ticket, into place
@@ -157,9 +157,9 @@ void split_put(split_operations*& in, const void* from, std::uint64_t to, std::s
   if (open_run_count != 0 && bytes == sizeof(std::uint64_t)) {
     std::uint64_t value;
     std::memcpy(&value, from, sizeof value);
-    // Alone or in a bundle, the write goes the same way as the question that is asked at the end.
+    // Alone or in a bundle, the write goes the same way as the question that wait() asks.
     const nonblocking write([](std::uint64_t address, std::uint64_t v) {
-      // Wherever the program's bytes lie: they need not be aligned.
+      // By memcpy, because the program's bytes need not be aligned.
       std::memcpy(object_here(reinterpret_cast<std::byte*>(address)), &v, sizeof v);
     });
     using call =
@@ -186,8 +186,8 @@ void split_wait(split_operations* in) {
 }
 
 void split_end(split_operations* in) noexcept {
-  // Only wait() reports errors. Both steps are taken: after an error in the first, reads are still
-  // on their way to places here.
+  // Errors are dropped, because only wait() reports them. The second step is made even after an
+  // error in the first, because reads are still on their way to places here.
   for (const auto step : {wait_for_writes, take_reads}) {
     try {
       step(*in);

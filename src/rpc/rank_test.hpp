@@ -22,7 +22,7 @@
 
 namespace sojourn::detail {
 
-/// Calls `then` when the fiber that now runs waits or gives its turn.
+/// Calls `then` when the fiber that now runs waits, or gives its turn.
 template <class Then>
 void later(Then then) {
   struct call final : task {

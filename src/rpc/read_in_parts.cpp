@@ -10,9 +10,9 @@ namespace sojourn::detail {
 
 namespace {
 
-/// Results are received only where memory stays while a fiber waits: its stack may be another's
-/// meanwhile, a thread's memory may go to another rank, and for a page of shared memory only a
-/// fiber can wait.
+/// True when results may be written there while the fiber waits. Not on a stack, where another
+/// fiber's frames may lie meanwhile; not in a thread's heap, which may go to another rank; not in
+/// shared memory, because only a fiber can wait for a page.
 bool stays(const void* place) {
   const auto address = reinterpret_cast<std::uint64_t>(place);
   return !addresses.in_stacks(address) && !addresses.in_arenas(address) &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading memory of another rank by messages, where no rank may read it itself: some parts are
-// asked for ahead, and each is received where it belongs.
+// Reading memory of another rank by messages, when this rank may not read it itself. Several parts
+// are asked for ahead, and each is received where it belongs.
 #pragma once
 
 #include <algorithm>
@@ -13,16 +13,16 @@ namespace sojourn::detail {
 /// Parts that have been asked for and not taken, the oldest first.
 class parts_in_flight {
  public:
-  /// What is read lies from `to` on.
+  /// `to`: where the first byte belongs.
   explicit parts_in_flight(const void* to);
 
   bool are_many() const { return count_ == most; }
   bool are_none() const { return count_ == 0; }
-  /// The result of `ticket` belongs to `to`. Requires: they are not many.
+  /// Adds a part: the result of `ticket` belongs to `to`. Requires: not are_many().
   void add(ticket_id ticket, std::byte* to, std::size_t bytes);
-  /// Suspends until the oldest is there. Throws what came instead of it.
+  /// Suspends until the oldest part is in its place. Throws what came instead of it.
   void take_oldest();
-  /// After an exception: suspends until nothing more is written to where they belong.
+  /// To be called after an exception: suspends until no part will be written to its place any more.
   void settle();
   /// How often each byte is copied on this rank.
   std::size_t copies() const { return land_ ? 1 : 2; }
@@ -42,8 +42,9 @@ class parts_in_flight {
   std::size_t count_ = 0;
 };
 
-/// `ask(offset, n)` sends the question for the n bytes at this offset, and returns the ticket of
-/// the answer. Throws what comes instead of an answer.
+/// Reads `bytes` bytes to `to`, in parts of `at_once` bytes. `ask(offset, n)` sends the question
+/// for the n bytes at this offset, and returns the ticket of the answer. Throws what comes instead
+/// of an answer.
 template <class Ask>
 void read_in_parts(std::byte* to, std::size_t bytes, std::size_t at_once, Ask ask) {
   parts_in_flight flying(to);

@@ -17,8 +17,8 @@ constexpr std::size_t parts = (all_bytes + part_bytes - 1) / part_bytes;
 
 std::byte byte_at(std::size_t i) { return static_cast<std::byte>(i * 7 + i / 256); }
 
-/// Another rank's memory, whose parts come while the reader waits. The part of number `failing`
-/// does not.
+/// Another rank's memory, whose parts come while the reader waits. The part with the number
+/// `failing` does not come.
 struct distant_memory {
   std::size_t failing = parts;
   std::size_t asked = 0;
@@ -50,7 +50,8 @@ bool are_right(const std::byte* read) {
   return true;
 }
 
-/// Where results cannot land, for other frames may come there while the fiber waits.
+/// A place where results cannot land, because frames of other fibers may lie there while the fiber
+/// waits.
 std::byte* on_a_stack() {
   const std::uint32_t slot = slots.acquire();
   return reinterpret_cast<std::byte*>(slots.high(slot) - 2 * all_bytes);
@@ -87,7 +88,7 @@ void fails(std::byte* to) {
   }
   CLAIM(caught == there.failing);
   CLAIM(there.asked < parts);
-  // What still comes finds no place of this reader.
+  // Parts that come later must not be written to the reader's memory.
   std::memset(to, 0, all_bytes);
   while (there.answered != there.asked) sojourn::yield();
   for (std::size_t i = 0; i < all_bytes; ++i) CLAIM(to[i] == std::byte{0});

@@ -49,7 +49,7 @@ void on_result(arrival& a) {
   wire().consume(a);
 }
 
-/// Where the payload of a reply belongs that has begun to come from another host.
+/// The place for the payload of a reply that has begun to come from another host.
 std::byte* place_of_result(int source, std::uint16_t handler, std::uint16_t flags, ticket_id id,
                            std::size_t bytes) {
   if (handler != static_cast<std::uint16_t>(runtime_message::result) || flags != 0) return nullptr;
@@ -57,7 +57,7 @@ std::byte* place_of_result(int source, std::uint16_t handler, std::uint16_t flag
   return t != nullptr && t->asked == source ? begin_to_fill(t, bytes) : nullptr;
 }
 
-/// The last room for a result that is in a message.
+/// The room for a result that begin_result() has last given in a message.
 std::byte* result_in_message = nullptr;
 
 }  // namespace
@@ -75,7 +75,7 @@ void send_result(ticket_id id, const void* bytes, std::size_t size) {
 
 std::byte* begin_result(ticket_id id, std::size_t bytes) {
   if (home_of(id) != job.me) {
-    // Writing a result that lies in shared memory may suspend.
+    // Not in a message, because writing a result that lies in shared memory may suspend.
     if (shares_memory()) return results.take(bytes);
     return result_in_message = reserve_reply(home_of(id), runtime_message::result, bytes);
   }
@@ -107,7 +107,7 @@ void send_exception(ticket_id id, const std::exception_ptr& exception) {
     encode_for(home_of(id), exception, e);
     return send_reply(home_of(id), runtime_message::result, flag_exception, id, &e, e.bytes());
   }
-  // An exception of any type: the object is in this process, as its ticket is.
+  // The exception may be of any type: the object stays in this process, where its ticket is.
   ticket* t = find_ticket(id);
   if (t == nullptr) return;
   answered(t);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's part of the weight of a finish scope. Home mints weight; whatever is sent takes some
-// along, which its receiver holds. A rank gives back all that it holds: when nothing that home has
-// minted is out any more, no computation of the scope is left elsewhere.
+// A rank's part of the weight of a finish scope. The scope's home mints weight. Every message takes
+// some along, which its receiver then holds. A rank gives back all that it holds. When all weight
+// that home has minted is back, no computation of the scope is left on another rank.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,25 @@ namespace sojourn::detail {
 
 class scope_weight {
  public:
-  /// Away from home the weight is halved for each message; a rank that runs out of it asks home for
-  /// more.
+  /// How much home mints for a message. Another rank gives half of its weight to each message; when
+  /// it runs out, it asks home for more.
   static constexpr std::uint64_t minted_at_once = std::uint64_t{1} << 40;
 
   explicit scope_weight(bool at_home) : at_home_(at_home) {}
 
   bool at_home() const { return at_home_; }
-  /// True when there is none to take before home has sent more.
+  /// True when no message can take weight along before home has sent more.
   bool is_exhausted() const { return !at_home_ && amount_ < 2; }
-  /// What the next message takes along; 0 when it is exhausted.
+  /// How much the next message takes along; 0 when is_exhausted().
   std::uint64_t available() const { return at_home_ ? minted_at_once : amount_ / 2; }
-  /// Takes that. Requires: it is not exhausted.
+  /// Takes available(). Requires: not is_exhausted().
   std::uint64_t take() {
     const std::uint64_t taken = available();
     at_home_ ? amount_ += taken : amount_ -= taken;
     return taken;
   }
-  /// Adds what has come. False, and nothing is added, when it is more than home has given away.
+  /// Adds weight that has come. Returns false, and adds nothing, when it is more than home has
+  /// given away.
   bool add(std::uint64_t come) {
     if (!at_home_) {
       amount_ += come;
@@ -38,14 +39,15 @@ class scope_weight {
     amount_ -= come;
     return true;
   }
-  /// At home: other ranks, and messages, have some of it.
+  /// True at home when other ranks, or messages, have weight.
   bool is_out() const { return at_home_ && amount_ != 0; }
-  /// Away from home: all of it, to be given back.
+  /// Takes all weight of a rank that is not the home, to be given back.
   std::uint64_t take_all() { return std::exchange(amount_, 0); }
 
  private:
   bool at_home_;
-  std::uint64_t amount_ = 0;  ///< At home: minted and not yet back. Elsewhere: held here.
+  std::uint64_t amount_ =
+      0;  ///< At home: what was minted and is not back. Elsewhere: what this rank holds.
 };
 
 }  // namespace sojourn::detail

@@ -83,7 +83,7 @@ TEST(scope_weight, tells_home_that_no_computation_is_left_exactly_when_none_is) 
         ASSERT_TRUE(parts[come.to].add(come.weight));
         running[come.to] += come.begins ? 1 : 0;
       } else if (running[rank] != 0 && begun < 300 && random() % 4 != 0) {
-        // What the runtime does by a question to home, when a rank has no weight left.
+        // In the runtime, a rank that has no weight left asks home for it.
         if (parts[rank].is_exhausted()) parts[rank].add(parts[0].take());
         on_the_way.push_back({random() % ranks, parts[rank].take(), true});
         ++begun;

@@ -30,7 +30,7 @@ struct account {
 
   ticket_id id;
   scope_weight weight;
-  std::uint64_t running = 0;  ///< Computations of the scope on this rank.
+  std::uint64_t running = 0;  ///< How many computations of the scope are on this rank.
 };
 
 std::unordered_map<ticket_id, account*> accounts;
@@ -38,7 +38,7 @@ std::unordered_map<ticket_id, account*> accounts;
 void settle(account* a) {
   if (a->running > 0) return;
   if (a->weight.at_home()) {
-    // If the ticket has an exception already, it keeps that.
+    // If the ticket has an exception already, that stays.
     if (ticket* t = find_ticket(a->id); !a->weight.is_out() && t != nullptr) {
       complete_ticket(t, nullptr, 0);
     }
@@ -71,7 +71,7 @@ void gather() {
                sizeof answer);
     std::uint64_t more;
     ticket_take(answer, &more, sizeof more);
-    // A thread may have been moved meanwhile, also to the scope's home.
+    // Looked up again: a thread may have been moved meanwhile, also to the scope's home.
     of_running_fiber()->weight.add(more);
   }
 }
@@ -92,7 +92,7 @@ account* mine(const arrival& message, ticket_id id) {
   return found->second;
 }
 
-/// Weight that was minted here comes back.
+/// Takes back weight that was minted here.
 void take_back(const arrival& message, account* a, std::uint64_t weight) {
   if (!a->weight.add(weight)) [[unlikely]]
     refuse_arrival(message, "returns more of a finish scope's weight than was given away");
@@ -155,7 +155,7 @@ void fail_finishes(int rank) {
   std::vector<ticket_id> open;
   for (const auto& [id, a] : accounts) {
     const ticket* t = a->weight.at_home() ? find_ticket(id) : nullptr;
-    // It is not known which ranks hold the scope's weight.
+    // Fails every scope whose weight is out, because nobody knows which ranks hold it.
     if (t != nullptr && t->has == outcome::none && a->weight.is_out()) open.push_back(id);
   }
   for (const ticket_id id : open) {
@@ -183,7 +183,8 @@ void one_way_failed(const std::exception_ptr& failure) {
   if (a->weight.at_home()) return fail(a->id, failure);
   encoded_exception e;
   encode_for(home_of(a->id), failure, e);
-  // Goes the same way as the weight that this computation gives back later, and so arrives first.
+  // This message goes the same way as the weight that this computation gives back later, and so
+  // arrives before it.
   send_reply(home_of(a->id), runtime_message::scope_failed, 0, a->id, &e, e.bytes());
 }
 
@@ -205,7 +206,8 @@ void finish_begin(finish_frame& frame) {
 void finish_end(finish_frame& frame, const std::exception_ptr& failure) {
   refuse_wait_of_forked_child();
   auto* a = static_cast<account*>(frame.scope);
-  // A fork inside the scope may have been cut, so that another piece runs here now.
+  // Not the piece that opened the scope: a fork inside the scope may have been cut, so another
+  // piece may run here now.
   running_piece()->scope = frame.outer_scope;
   ticket_id id = a->id;
   flush();  // the scope waits for bundled calls, too
@@ -216,7 +218,8 @@ void finish_end(finish_frame& frame, const std::exception_ptr& failure) {
     accounts.erase(id);
     delete a;
   } catch (const rank_lost&) {
-    // The account stays: computations of the scope may still end, and their weight come back.
+    // The account stays, because computations of the scope may still end and send their weight
+    // back.
     inside = std::current_exception();
   }
   running.holds = frame.outer;

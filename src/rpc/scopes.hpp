@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finish scopes: termination by weight. The rank that opened a scope, its home, mints weight; every
-// request and every migrating piece takes some along; a rank gives back what it holds when the last
-// computation of the scope on it has ended. The scope is over when all weight is back and nothing
-// of it runs at home. That costs a message for each rank and burst of calls, not an acknowledgement
-// for each call. (Mattern, Algorithms for distributed termination detection, 1987, credit
-// recovery.)
+// Finish scopes: termination by weight. The rank that opened a scope, its home, mints weight. Every
+// request and every migrating piece takes some along. A rank gives back what it holds when the last
+// computation of the scope on that rank has ended. The scope is over when all weight is back and no
+// computation of it runs at home. That costs one message for each rank and burst of calls, instead
+// of an acknowledgement for each call. (Mattern, Algorithms for distributed termination detection,
+// 1987, credit recovery.)
 #pragma once
 
 #include "sojourn/detail/ticket.hpp"
@@ -19,8 +19,7 @@ bool is_finish(ticket_id ticket);
 bool finish_is_open();
 /// The ticket of the finish scope that a piece refers to; 0 for none.
 ticket_id finish_of(const void* scope);
-/// A rank has ended: the finishes of this rank that have sent something anywhere fail with
-/// rank_lost.
+/// A rank has ended: the finishes of this rank whose weight is out fail with rank_lost.
 void fail_finishes(int rank);
 
 }  // namespace sojourn::detail

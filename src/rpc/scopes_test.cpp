@@ -85,7 +85,7 @@ TEST(scopes, what_leaves_a_one_way_call_is_thrown_by_its_finish) {
 
 void a_loss_ends_those_that_have_sent() {
   with_scopes([] {
-    finish([] { fail_finishes(1); });  // has sent nothing anywhere
+    finish([] { fail_finishes(1); });  // it has sent nothing to any rank
     bool is_lost = false;
     try {
       finish([] {

@@ -22,8 +22,8 @@ namespace sojourn::detail {
 
 namespace {
 
-/// A source that has not requested a stop yet: of this rank, or of another, which was asked about
-/// it.
+/// A source that has not ended, as far as this rank knows: a source of this rank, or one of another
+/// rank that this rank has asked about.
 struct open_source {
   /// On the source's rank: which ranks have asked.
   std::pmr::vector<int> ranks{runtime_resource()};
@@ -31,14 +31,14 @@ struct open_source {
   std::pmr::vector<ticket_id> waiting{runtime_resource()};
 };
 using source_map = std::pmr::unordered_map<stop_id, open_source>;
-/// Made once the region is mapped.
+/// Made at the first call, once the region is mapped.
 source_map& open_sources() {
   static auto* map = new (runtime_memory(sizeof(source_map))) source_map(runtime_resource());
   return *map;
 }
 
-/// How 64 sources ended whose tokens may still be in use: of each, a bit or two is all that is
-/// kept.
+/// How 64 neighbouring sources ended, whose tokens may still be in use: all that is kept of a
+/// source is a bit or two.
 struct settled_sources {
   std::uint64_t requested = 0;
   std::uint64_t gone = 0;
@@ -50,14 +50,14 @@ settled_map& settled() {
 }
 std::uint64_t bit_of(stop_id id) { return std::uint64_t{1} << id % 64; }
 
-/// How a source ended; none: this rank does not know.
+/// How a source ended; `none`: this rank does not know.
 stop_state settled_state(stop_id id) {
   const auto found = settled().find(id / 64);
   if (found != settled().end()) {
     if (found->second.requested & bit_of(id)) return stop_state::requested;
     if (found->second.gone & bit_of(id)) return stop_state::gone;
   }
-  // A rank knows all of its own sources but those that are gone.
+  // A rank knows all of its own sources, except those that are gone.
   return home_of(id) == job.me ? stop_state::gone : stop_state::none;
 }
 
@@ -67,7 +67,7 @@ void tell(int rank, stop_id id, stop_state state) {
   send_reply(rank, runtime_message::stop_told, 0, id, &state, sizeof state);
 }
 
-/// Forgets a source that has ended, but for its bit, and answers the fibers that wait for it.
+/// Forgets a source that has ended, except for its bit, and answers the fibers that wait for it.
 void settle(source_map::iterator source, stop_state state) {
   const stop_id id = source->first;
   const auto waiting = std::move(source->second.waiting);
@@ -88,7 +88,7 @@ void settle_everywhere(stop_id id, stop_state state) {
   settle(found, state);
 }
 
-/// What this rank knows about the source; asks the source's rank when that is nothing.
+/// What this rank knows about the source. If it knows nothing, asks the source's rank.
 stop_state look_up(stop_id id) {
   if (open_sources().contains(id)) return stop_state::open;
   const stop_state state = settled_state(id);

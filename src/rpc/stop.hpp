@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stop tokens: the rank of a source knows which ranks have asked about it, and tells each of them
-// once. A ticket would not do: a computation that moves on whenever it asks would never meet the
-// result.
+// Stop tokens: the rank of a source notes which ranks have asked about it, and tells each of them
+// once. A ticket would not do, because a computation that moves on whenever it asks would never
+// meet the result.
 #pragma once
 
 namespace sojourn::detail {

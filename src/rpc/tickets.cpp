@@ -23,7 +23,8 @@ namespace sojourn::detail {
 
 namespace {
 
-/// The result of `id`, a ticket of this rank, is to go on to `to`, a ticket of another rank.
+/// Says that the result of `id`, a ticket of this rank, is to be sent on to `to`, a ticket of
+/// another rank.
 struct forwarding {
   ticket_id id;
   ticket_id to;
@@ -103,7 +104,7 @@ bool is_exception(outcome how) { return how == outcome::exception || how == outc
   throw malformed_message(format("a result has %u bytes instead of %zu", bytes, expected));
 }
 
-/// Suspends until `id` has its result; `id` is a ticket of this rank then.
+/// Suspends until `id` has its result. Afterwards `id` is a ticket of this rank.
 [[gnu::always_inline]] inline ticket* wait_for_result(ticket_id& id) {
   for (;;) {
     if (home_of(id) != job.me) [[unlikely]]
@@ -113,13 +114,13 @@ bool is_exception(outcome how) { return how == outcome::exception || how == outc
     while (t->has == outcome::none && t->asked >= 0 && take_reply_in_place(t->asked)) {
     }
     if (t->has != outcome::none) return t;
-    // The fiber may be woken early, and be on another rank then.
+    // The fiber may be woken before the result is here, and may then be on another rank.
     wait_for(t);
   }
 }
 
-/// Waits without leaving the stack, so that the result may be copied straight to `into`. True when
-/// it was: then the ticket is free.
+/// Waits without leaving the stack, so that the result may be copied straight to `into`. Returns
+/// true if it was; the ticket is then free.
 [[gnu::noinline]] bool landed_in_place(ticket_id& id, void* into, std::size_t bytes) {
   ticket_adopt(id);
   ticket* t = find_ticket(id);
@@ -145,7 +146,8 @@ bool is_exception(outcome how) { return how == outcome::exception || how == outc
   free_ticket(t);
 }
 
-/// Suspends until `id` has landed, and is null then, or has what came instead.
+/// Suspends until the result of `id` has landed, and returns null; or until something else has come
+/// instead, and returns the ticket that holds it.
 ticket* wait_for_landing(ticket_id id) {
   for (;;) {
     SOJOURN_CHECK(home_of(id) == job.me, "a fiber has left the rank that it reads memory for");
@@ -154,7 +156,7 @@ ticket* wait_for_landing(ticket_id id) {
            take_reply_in_place(t->asked))
       t = find_ticket(id);
     if (t == nullptr || t->has != outcome::none) return t;
-    // The fiber may be woken early.
+    // The fiber may be woken before the result has landed.
     wait_for(t);
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results as whoever reads them sees them, on any rank. A ticket never moves; a fiber that has
-// moved asks the ticket's home to forward the result, once. So each result has one authority, and
-// nothing is chased.
+// Reading results, on any rank. A ticket never moves: a fiber that has moved asks the ticket's
+// home, once, to forward the result. So each result is always known on one rank, and no message
+// runs after another.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,14 @@ void forward_result(ticket_id id, ticket_id to);
 /// The ticket, on another rank, that waits for the result of `t`; 0 when none does.
 ticket_id forwarded_to(const ticket& t);
 
-/// When the result of `id` comes, it is written to `into`, and its bytes may be so one by one: the
-/// place stays until wait_landed() or settle_landing() has returned. Requires: the result is not
-/// here yet; the place lies in memory of this rank that does not travel.
+/// Has the result of `id` written to `into` when it comes, perhaps in parts, until wait_landed() or
+/// settle_landing() has returned. Requires: the result is not here yet; the place lies in memory of
+/// this rank that does not travel.
 void land_in_place(ticket_id id, void* into, std::size_t bytes);
-/// Suspends until it has come. Throws what came instead of it; the ticket is free in either case.
+/// Suspends until the result is in its place. Throws what came instead of it. The ticket is free in
+/// either case.
 void wait_landed(ticket_id id, std::size_t bytes);
-/// The same, whatever comes.
+/// The same, but drops what came instead of the result.
 void settle_landing(ticket_id id);
 
 }  // namespace sojourn::detail

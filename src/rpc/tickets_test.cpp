@@ -31,7 +31,7 @@ T take(ticket_id id) {
   return value;
 }
 void send(ticket_id id, const auto& value) { send_result(id, &value, sizeof value); }
-/// Of a type that no other rank knows.
+/// A type that no other rank knows.
 struct not_travelling {
   int* object;
 };
@@ -205,7 +205,8 @@ TEST(tickets, what_waits_for_an_answer_of_a_lost_rank_or_a_thread_there_fails) {
   EXPECT_CLAIMS(answers_of_a_lost_rank_fail);
 }
 
-/// Results that land are written while the fiber waits, so that the ticket need not hold them.
+/// A result that lands is written to its place while the fiber waits, so that the ticket need not
+/// hold it.
 void results_land() {
   in_a_fiber([] {
     static long_value place;
@@ -272,7 +273,7 @@ void one_wait_for_any() {
     later([&] { send(wanted.ids[1], 1); });
     CLAIM(tickets_wait_any(wanted.range, for_ever) == 1);
     CLAIM(first_ticket_ready(wanted.range) == 1);
-    // None of them is taken or watched any more.
+    // Nobody takes or watches the others any more.
     CLAIM(take<int>(wanted.ids[1]) == 1);
     later([&] { send(wanted.ids[0], 0); });
     CLAIM(take<int>(wanted.ids[0]) == 0);

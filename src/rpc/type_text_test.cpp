@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts of types, which errors show and keys of names are made of, are alike in gcc and clang.
+// The texts of types, which errors show and of which the keys of names are made, are the same in
+// gcc and clang.
 #include "sojourn/detail/type_text.hpp"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One wait for several results (detail/ticket.hpp): for all of them, or for the first, which may
-// have a time limit. A ticket of this rank stands for the wait; the tickets of the results name it,
-// and it wakes the fiber. The tickets of the results hold no address of the fiber, which may move
-// meanwhile.
+// One wait for several results (detail/ticket.hpp): for all of them, or for the first, perhaps with
+// a deadline. A ticket of this rank stands for the wait. The tickets of the results have notes that
+// name it, and it wakes the fiber. The tickets of the results hold no address of the fiber, because
+// it may move meanwhile.
 #include <cstdint>
 
 #include "base/check.hpp"
@@ -16,7 +16,7 @@ namespace sojourn::detail {
 
 namespace {
 
-/// The ticket `id`, which becomes one of this rank. Never suspends.
+/// Makes `id` a ticket of this rank, and returns it. Never suspends.
 ticket* ticket_here(ticket_id& id) {
   ticket_adopt(id);
   ticket* t = find_ticket(id);
@@ -39,17 +39,17 @@ ticket* unread(ticket* t) {
   return t;
 }
 
-/// Nobody waits for `id` any more. A ticket of this rank is freed. The home of another rank's
-/// ticket is told to drop it and is sent an empty result, in case that the true one never comes: a
-/// dropped ticket is freed when a result arrives.
+/// Frees the ticket of a wait that is over. If the fiber has moved, the ticket is on another rank:
+/// that rank is told to drop it, and is also sent an empty result, because a dropped ticket is
+/// freed when a result arrives, and the true one may never come.
 void end_wait(ticket_id id) {
   if (home_of(id) == job.me) return free_ticket(find_ticket(id));
   ticket_drop(id);
   send_result(id, nullptr, 0);
 }
 
-/// The results are no longer watched. Those that other ranks keep are not: they were asked for on
-/// the rank that the fiber has left, and will be on this one.
+/// Ends watching the results whose tickets are on this rank. If the fiber has moved, the tickets
+/// are on the rank that it has left, and the results will be asked for anew on this one.
 void stop_watching_here(const ticket_range& any) {
   for (std::size_t i = 0; i < any.count; ++i) {
     const ticket_id* id = any.at(any.of, i);
@@ -90,7 +90,7 @@ std::size_t tickets_wait_any(const ticket_range& any, std::uint64_t deadline_ns)
     const ticket_id id = first->id;
     each_missing(any, [&](ticket* t) { watch_for(unread(t), first); });
     wait_for_first(first, deadline_ns);
-    // It may have been woken to move, and be on another rank now, where it looks again.
+    // The fiber may have been woken to move. It may be on another rank now, where it looks again.
     is_time = now_ns() >= deadline_ns;
     stop_watching_here(any);
     end_wait(id);

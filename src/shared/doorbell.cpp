@@ -25,7 +25,7 @@ namespace {
 /// The program allocates memory by the C library's functions, and has none of its own.
 bool program_calls_malloc = false;
 
-/// More frames of libraries than the runtime ever calls.
+/// No call of the runtime into libraries is this many frames deep.
 constexpr int frames_of_libraries = 64;
 
 }  // namespace
@@ -50,13 +50,14 @@ bool interrupts_user_code(const void* context) {
     int frames = 0;
     bool is_users = false;
   } seen{p->hi};
-  // Up to the first frame that says whose the code is: one of the runtime, or one that calls the
-  // program, such as the oldest of the piece.
+  // Walks up to the first frame that tells whose code was interrupted: a frame of the runtime, or
+  // one that calls the program, such as the oldest frame of the piece.
   const bool is_whole = walk_frames_carefully(
       {at.pc},
       [](const walked_frame& frame, void* data) {
         auto& s = *static_cast<decltype(seen)*>(data);
-        // Two words may lie between the piece and frames that are elsewhere.
+        // The last frame of the piece: two words may lie between its end and frames that are
+        // elsewhere.
         const bool is_last = frame.low + 16 >= s.hi;
         const code_owner owner = is_last ? code_owner::calls_program : owner_in_signal(frame.code);
         const bool is_runtimes = owner == code_owner::runtime;
@@ -84,14 +85,16 @@ ringer::ringer(const tick_clock& clock)
 }
 
 void ringer::begin_wait() {
-  // Each question is rung for soon, however long other fibers have waited for theirs.
+  // A new question is rung for soon, even if other fibers have waited so long for their answers
+  // that the pauses have become long.
   const bool asks_anew = std::exchange(was_asked_, false) && rang_;
   if (waiting_++ != 0 && is_set_ && !asks_anew) return;
   since_ns_ = clock_.ns();
-  // What has not arrived cannot be answered.
+  // Not before the question can have arrived.
   again_after_ns_ = settings().bell_after_ns + wire().way_ns();
   rang_ = false;
-  // An alarm that is set for a wait that is over looks at the time again.
+  // An alarm that was set for an earlier wait is kept: when it goes off, look() finds that it is
+  // too early, and sets another.
   if (is_set_ && !asks_anew) return;
   is_set_ = true;
   set_alarm(now_ns() + again_after_ns_, on_alarm);
@@ -115,8 +118,9 @@ void ringer::look() {
   if (waited_ns < again_after_ns_ && is_set_) return;
   is_set_ = false;
   if (waited_ns >= again_after_ns_) {
-    // Whoever has been asked may have passed the question on: from the second time on, all ranks
-    // are rung at. If all of them sleep, they have read everything, and nobody has to be told.
+    // The rank that was asked may have passed the question on, so from the second time on this
+    // rings at all ranks. If none of them had to be interrupted, all of them sleep: they have read
+    // everything, and ringing again would be of no use.
     const bool anybody = ring_at(rang_);
     if (rang_ && !anybody) return;
     rang_ = true;

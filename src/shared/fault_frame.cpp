@@ -27,7 +27,7 @@ namespace {
 
 way_to_stack way;
 
-/// What SOJOURN_SHARED_FAULTS says, or `otherwise`.
+/// The way that SOJOURN_SHARED_FAULTS names; `otherwise` if it is not set.
 way_to_stack chosen_way(way_to_stack otherwise) {
   const char* set = std::getenv("SOJOURN_SHARED_FAULTS");
   const std::string_view wanted = set != nullptr ? set : "";
@@ -47,7 +47,8 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
 #if defined(__x86_64__)
 
 extern "C" {
-/// What XSAVE and XRSTOR in page_fault_x86_64.S save: the components, a bit each, and their bytes.
+/// The components that XSAVE and XRSTOR in page_fault_x86_64.S save, a bit for each, and how many
+/// bytes these take.
 std::uint32_t sojourn_xsave_mask;
 std::uint64_t sojourn_xsave_bytes;
 
@@ -57,11 +58,12 @@ extern const char sojourn_page_fault_pushed[];
 
 namespace {
 
-/// Bytes below the stack pointer that code without -mno-red-zone uses: the C library's, for one.
+/// Bytes below the stack pointer that code may use (all but code compiled with -mno-red-zone); the
+/// C library's code does.
 constexpr std::size_t red_zone = 128;
 constexpr std::uint64_t trap_flag = 0x100, resume_flag = 0x10000;
 
-/// What is pushed below the red zone, from the highest address down.
+/// The registers that are pushed below the red zone, from the highest address down.
 constexpr int registers_in_frame[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RBP,
                                       REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10,
                                       REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
@@ -74,8 +76,8 @@ constexpr std::size_t area_alignment = 64;
 constexpr std::uint64_t x87_sse = 3, avx = 4;
 constexpr std::size_t avx_bytes = 256;
 
-/// All components that the processor has enabled for this process, but for the protection keys,
-/// which belong to the thread.
+/// Finds out which components are to be saved: all that the processor has enabled for this process,
+/// except the protection keys, which belong to the thread.
 void measure_xsave() {
   constexpr unsigned leaf = 0xd, osxsave = 1u << 27;
   constexpr std::uint64_t tiles = std::uint64_t{3} << 17, keys = std::uint64_t{1} << 9;
@@ -109,7 +111,7 @@ std::uint64_t value(const void* context, int number) {
       static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[number]);
 }
 
-/// The words at the high end of the frame, which both ways push.
+/// Pushes the words at the high end of the frame, which are the same in both ways.
 std::uint64_t* push_fault(const void* context, std::uint64_t address, bool store) {
   auto* at = reinterpret_cast<std::uint64_t*>(value(context, REG_RSP) - red_zone);
   *--at = value(context, REG_RIP);
@@ -130,7 +132,8 @@ std::uint64_t* push_fault(const void* context, std::uint64_t address, bool store
   std::memcpy(&in_use, area + components_at, sizeof in_use);
   std::memcpy(&kernels_size, area + kernels_size_at, sizeof kernels_size);
   std::size_t bytes = header_end + avx_bytes;
-  // Protection keys, which the kernel always saves, are not among those that are put back.
+  // The rest of the area is copied only if such a component is in use that will be restored. (The
+  // kernel always saves the protection keys, which are not restored.)
   if ((in_use & sojourn_xsave_mask & ~(x87_sse | avx)) != 0) bytes = sojourn_xsave_bytes;
   bytes = std::min<std::size_t>(bytes, kernels_size);
   auto* to = reinterpret_cast<char*>((reinterpret_cast<std::uint64_t>(at) - sojourn_xsave_bytes) &
@@ -146,8 +149,8 @@ void push(void* context, std::uint64_t address, bool store) {
   reg(context, REG_EFL) &= ~static_cast<greg_t>(trap_flag);
 }
 
-/// Whether the handler of a fault finds in a register what the program wrote there last. Valgrind
-/// keeps registers that the program is about to write again to itself, unless it is told not to.
+/// Whether the handler of a fault finds in a register the value that the program wrote there last.
+/// Valgrind does not store a value that the program will overwrite anyway, unless it is told to.
 bool faults_have_registers() {
   static bool found;
   constexpr std::uint64_t written = 0x736f6a6f75726e21;
@@ -221,7 +224,7 @@ const extra_context* find_extra(const ucontext_t& c) {
   }
 }
 
-/// The context and what `extra` says of records behind it.
+/// The bytes of the context, and of the records behind it that `extra` names.
 std::size_t context_bytes(const ucontext_t& c, const extra_context* extra) {
   if (extra == nullptr) return sizeof c;
   return std::max<std::size_t>(sizeof c,
@@ -257,7 +260,7 @@ void call_on_interrupted_stack(void* context, std::uint64_t address, bool store)
   const extra_context* const extra = find_extra(now);
   const auto begin = reinterpret_cast<std::uint64_t>(context);
   const std::size_t bytes = context_bytes(now, extra);
-  // The signal handler's frame, once more, on the interrupted stack.
+  // Copies the frame of the signal handler to the interrupted stack.
   const std::uint64_t to = (now.uc_mcontext.sp - info_bytes - bytes) & ~std::uint64_t{15};
   std::memcpy(reinterpret_cast<void*>(to + info_bytes), context, bytes);
   if (extra != nullptr) {

@@ -60,14 +60,16 @@ void mapping::map_view(std::uint64_t at, std::size_t bytes, int allows) {
   void* const start = pointer(at);
   if (mmap(start, bytes, allows, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file_,
            static_cast<off_t>(offset)) == MAP_FAILED ||
-      // A child that the program makes by fork() would find its parent's pages open.
+      // Not passed on to a child that the program makes by fork(): the child would find the
+      // parent's pages open.
       madvise(start, bytes, MADV_DONTFORK) != 0) {
     throw error(format("%zu MiB of shared memory cannot be mapped: %s%s", bytes >> 20,
                        std::strerror(errno), doctor_hint));
   }
   // A huge page would take memory for pages that are on other ranks.
   madvise(start, bytes, MADV_NOHUGEPAGE);
-  // A core dump would hold all that is mapped, and fill memory with zeros in doing so.
+  // Left out of core dumps: a dump would contain all that is mapped, and writing it would fill
+  // memory with zeros.
   madvise(start, bytes, MADV_DONTDUMP);
 }
 

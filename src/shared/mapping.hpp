@@ -19,7 +19,7 @@ class mapping {
   /// Maps nothing yet. `protection` is told of all pages that are mapped, and outlives this.
   /// Requires: map_region was called. Throws sojourn::error with the reason and the remedy.
   explicit mapping(protection& protection);
-  /// The addresses are only reserved again.
+  /// Unmaps everything; the addresses stay reserved.
   ~mapping();
   mapping(const mapping&) = delete;
   mapping& operator=(const mapping&) = delete;

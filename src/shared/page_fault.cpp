@@ -22,7 +22,7 @@ namespace {
 
 page_fault_hooks hooks;
 pthread_t worker;
-// For sojourn_page_fault, which is called next.
+// Arguments for sojourn_page_fault, which is called next.
 std::uint64_t registers_at_fault;
 std::uint64_t code_at_fault;
 bool is_child_of_fork = false;
@@ -135,12 +135,13 @@ bool on_fault(const page_fault& fault, void*) {
   if (!can_wait(fault.address, fault.context)) return false;
   registers_at_fault = interrupted_registers(fault.context);
   code_at_fault = interrupted_at(fault.context).pc;
-  // Where the processor does not tell, the access may be a store.
+  // If the processor does not tell which it is, the access counts as a store.
   call_on_interrupted_stack(fault.context, fault.address, fault.access != fault_access::read);
   return true;
 }
 
-/// The runtime's view allows everything: there is no memory for the page.
+/// The runtime's view allows every access, so a fault there means that the system has no memory for
+/// the page.
 bool on_fault_of_runtime(const page_fault&, void*) {
   say_last_words(
       "out of memory: the system has no page for shared memory: use less of it, or give the job "
@@ -174,7 +175,7 @@ void detach_page_faults() {
 
 }  // namespace sojourn::detail::pages
 
-// `errno` belongs to the thread, whose other fibers run meanwhile.
+// Saves `errno`: it belongs to the thread, whose other fibers run meanwhile.
 void sojourn_page_fault(std::uint64_t address, bool store) noexcept {
   using namespace sojourn::detail::pages;
   const int saved = errno;

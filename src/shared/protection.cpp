@@ -38,8 +38,9 @@ class by_mprotect final : public protection {
   void cover(page_range range) override { covered_ = std::uint64_t{range.first} + range.count; }
 
   void protect(page_range range, access from, access to) override {
-    // Makes pages that nobody has touched. Where there is no memory for them, this fault tells; in
-    // the program's view it would be taken for one of an access that is not allowed, for ever.
+    // Touches pages that nobody has touched yet, so that the system provides memory for them. If it
+    // has none, this fault in the runtime's view says so. The same fault in the program's view
+    // would look like an access that is not allowed, again and again.
     for (std::uint32_t i = 0; from == access::none && i < range.count; ++i)
       (void)*reinterpret_cast<volatile char*>(runtime_page(range.first + i));
     const std::uint64_t end = std::uint64_t{range.first} + range.count;
@@ -53,8 +54,9 @@ class by_mprotect final : public protection {
                     protection_bits(to)) == 0;
   }
 
-  /// The process has as many mappings as it may: closes the pages around these, which joins their
-  /// mappings into one; ever more of them, until there is room.
+  /// To be called when the process has as many mappings as it may. Closes the pages around the
+  /// range, which joins their mappings into one, and ever more pages until there is room for the
+  /// change.
   void join_and_set(std::uint64_t first, std::uint64_t end, access to) {
     constexpr std::uint64_t least = (2u << 20) / page_bytes;
     for (std::uint64_t span = least; errno == ENOMEM; span *= 2) {

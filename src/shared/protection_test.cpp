@@ -42,7 +42,7 @@ void all_changes_of(protection& by) {
   }
 }
 
-/// What was opened is opened once more, for the same access or another.
+/// Opens pages that are open already, for the same access or another.
 void open_pages_opened_again_by(protection& by) {
   mapping m(by);
   m.grow(64 * page_bytes);
@@ -79,7 +79,7 @@ void pages_that_alternate(protection& by) {
   for (page_number p = 0; p < count; p += 2) by.protect({p, 1}, access::none, access::load);
   bool all_open = true;
   for (page_number p = 0; p < count; p += 2800) {
-    // None is open that should not be.
+    // No page is open that was closed.
     CLAIM(!allows(p, access::store) && !allows(p + 1, access::load));
     if (allows(p, access::load)) continue;
     all_open = false;

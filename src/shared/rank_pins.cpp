@@ -46,20 +46,23 @@ void rank_memory::pin(std::uint64_t address, std::size_t bytes, access how, std:
                    "elsewhere, and nothing can wait there",
                    static_cast<unsigned long long>(address)));
       }
-      // As if an instruction there had faulted.
+      // Fetches the page as if an instruction at its address had faulted.
       const bool store = pages_.to_pin(page, how) == access::store;
       const std::uint64_t at = addresses.shared + std::uint64_t{page} * page_bytes;
       reach(at, store, ~(at + (store ? 1 : 0)), code);
     }
     note_ran();
   }
-  // Where protection is stricter than it need be, loads and stores open the pages.
+  // Loads or stores a byte of each page, because protection may be stricter than the protocol: the
+  // access opens the page. Repeated if opening one page has closed others meanwhile.
   for (std::uint64_t closed = 0; closed != protection_->closed_early();) {
     closed = protection_->closed_early();
     for (page_number page = first; page <= last; ++page) {
       auto* byte = reinterpret_cast<char*>(program_page(page));
       if (how == access::store)
-        __atomic_fetch_or(byte, 0, __ATOMIC_RELAXED);  // changes nothing, whoever stores there
+        __atomic_fetch_or(
+            byte, 0,
+            __ATOMIC_RELAXED);  // a store that changes no value, even if others store to this byte
       else
         (void)*static_cast<volatile char*>(byte);
     }
@@ -73,8 +76,9 @@ void rank_memory::unpin(std::uint64_t address, std::size_t bytes, access how) {
     pages_.unpin(page, how);
 }
 
-/// Notices have come, and no fiber may go on before pinned pages have what they tell of: none would
-/// fault there. Others answer as long as they handle messages; so does this rank meanwhile.
+/// Brings pinned pages up to date after notices have come. No fiber may go on before that, because
+/// an access to a pinned page does not fault. Other ranks answer while they handle messages, and so
+/// does this rank while it waits.
 void rank_memory::refresh_pinned() {
   if (refreshes_pinned_ || pages_.lacking_pinned() == nullptr) return;
   refreshes_pinned_ = true;

@@ -19,8 +19,8 @@
 
 namespace sojourn::detail::pages {
 
-/// A fiber that waits for answers about an object. Not on its stack, which may be out of place
-/// meanwhile.
+/// A fiber that waits for answers about an object. It does not lie on the fiber's stack, because
+/// that may be out of place when an answer comes.
 struct rank_memory::event_wait {
   waiters_for_event queue;
   event_answer last{event_answer::kind::asked};
@@ -37,12 +37,14 @@ void rank_memory::wake_locker(waiter fiber) {
 void rank_memory::answered(waiter fiber, const event_answer& a) {
   auto* wait = static_cast<event_wait*>(fiber);
   wait->last = a;  // perhaps before the fiber waits
-  // A checkpoint saves no answer: the fiber goes on until it waits for something else.
+  // A checkpoint does not save answers, so a fiber that has one runs on, also while fibers are set
+  // aside, until it waits for something else.
   for (piece* p = wait->queue.first; p != nullptr; p = p->next_ready) p->runs_frozen = true;
   wake_all(wait->queue);
 }
 
-// What is free()d is forgotten where it was allocated: so that is where it is kept.
+// An object in shared memory is kept by the rank that allocated that memory, because free() makes
+// that rank forget what it keeps.
 int rank_memory::home_of(std::uint64_t object) {
   if (addresses.in_shared(object)) return owner(object);
   // Variables that lie next to each other have different homes.
@@ -102,7 +104,7 @@ void rank_memory::unlock(std::uint64_t l, bool fair) {
   note_ran();
   auto* const held = static_cast<shared_lock*>(pages_.lock_holder(l));
   if (held == nullptr) {
-    // It may have been lost while this fiber waited for a condition.
+    // The mutex may have been lost while this fiber waited for a condition.
     if (first_lost_rank() != no_rank) return;
     throw error(
         format("a sojourn::shared::mutex (0x%llx) is unlocked on rank %d, where no fiber "
@@ -111,8 +113,9 @@ void rank_memory::unlock(std::uint64_t l, bool fair) {
   }
   pages_.release_lock(l, pages_.others_turn(l, fair));
   end_hold(held);
-  // A rank that only locks and unlocks what is here is mostly in the runtime when it is rung at,
-  // and would look at no message for long.
+  // A rank that keeps locking and unlocking a mutex that it has is mostly in the runtime when
+  // others ring, where the handler of the bell cannot answer. Without this it would not look at
+  // messages for a long time.
   if (missed_bell_) [[unlikely]] {
     missed_bell_ = false;
     take_replies_about_shared_memory(interrupted::nothing);
@@ -131,13 +134,13 @@ rank_memory::event_wait* rank_memory::begin_to_ask(const event_question& q, wait
       event_wait{{kind, q.object, to, q.what == question::arrive ? q.first : 0}};
   const event_answer a = pages_.ask(q, wait);
   refresh_pinned();
-  // Another answer may have come since.
+  // Unless answered() has been called with another answer meanwhile.
   if (wait->last.is == event_answer::kind::asked) wait->last = a;
   return wait;
 }
 
-/// Until an answer comes that is another one than the last. While the home has not answered at all,
-/// it is rung at; while it waits itself, it owes nothing.
+/// Waits for an answer other than the last one. Until the home's first answer, this rank rings at
+/// it. Once the home has answered that the fiber waits, it owes nothing.
 void rank_memory::wait_for_answer(event_wait& w) {
   const event_answer::kind before = w.last.is;
   const bool is_asked = before == event_answer::kind::asked;
@@ -170,12 +173,13 @@ void rank_memory::wait_for_condition(std::uint64_t condition, std::uint64_t l) {
         "a fiber waits in a sojourn::shared::condition_variable (0x%llx) with a mutex "
         "(0x%llx) that no fiber of rank %d holds: lock it first",
         static_cast<unsigned long long>(condition), static_cast<unsigned long long>(l), job.me));
-  // The frames that have locked it may be older than those that wait.
+  // Kept, because the frames that locked the mutex may be older than the frames that wait.
   const std::uint64_t under = held->under;
   const std::uint64_t locked_at = held->locked_at;
   event_wait* wait =
       begin_to_ask({.what = question::listen, .object = condition}, waits_at::shared_condition);
-  // A notification that comes after the unlock must find this fiber: so the home has to know of it.
+  // The home must know of this fiber before the mutex is unlocked, so that no notification after
+  // that misses it.
   while (wait->last.is == event_answer::kind::asked) wait_for_answer(*wait);
   const bool unlocks = wait->last.is != event_answer::kind::lost;
   if (unlocks) unlock(l, false);
@@ -193,22 +197,25 @@ bool rank_memory::barrier() {
   note_ran();
   if (!takes_part()) refuse_fiber("shared::barrier()");
   require_all_ranks("a sojourn::shared::barrier()");
-  // The last one to arrive may let everybody go before this fiber waits.
+  // Read before arriving, because the last arrival may end the barrier at once.
   const std::uint64_t before = barriers_left_;
   pages_.arrive(is_guest());
-  // At a barrier other ranks owe no answer: they have not arrived.
+  // No ringing at a barrier: the ranks that this fiber waits for owe no answer, they have not
+  // arrived.
   wait_for(at_barrier_, 0, false, job.me == 0 ? next_rank() : 0,
            [&] { return barriers_left_ != before; });
-  // Pinned pages are refreshed when a message has come; a departure may need none.
+  // Pinned pages are otherwise refreshed when a message has come; a barrier may be left without
+  // one.
   refresh_pinned();
   if (barriers_left_ == before) [[unlikely]]
     require_all_ranks("a sojourn::shared::barrier()");
   if (!pages_.is_at_ease()) exchange_pages();
-  // Others may have arrived for this fiber at the next one since: see arrive_for_absent().
+  // Since then this rank may have left further barriers, at which others arrived for this fiber:
+  // see arrive_for_absent().
   return (incomplete_ >> (barriers_left_ - before - 1) & 1) == 0;
 }
 
-// The threads of a rank see each other's stores: nothing has to be told.
+// Sends nothing: the threads of a rank see each other's stores.
 void rank_memory::local_barrier() {
   note_ran();
   if (++at_local_barrier_count_ >= of_rank_) {
@@ -317,7 +324,7 @@ void rank_memory::fail_sync_waits() {
     wait->last = {event_answer::kind::lost};
     while (!wait->queue.empty()) make_ready(take_waiter(wait->queue), resumed::here);
   });
-  // They see that no barrier was left meanwhile.
+  // The fibers that are woken see that no barrier was left meanwhile.
   at_local_barrier_count_ = 0;
   for (waiters* queue : {&at_barrier_, &at_local_barrier_})
     while (!queue->empty()) make_ready(take_waiter(*queue), resumed::here);

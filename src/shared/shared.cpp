@@ -60,7 +60,7 @@ class shared_resource final : public std::pmr::memory_resource {
   }
   void do_deallocate(void* p, std::size_t, std::size_t) override { shared::free(p); }
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
-    // Whichever it comes from, free() finds out.
+    // All shared_resources are equal, because free() finds out which protocol a block belongs to.
     return dynamic_cast<const shared_resource*>(&other) != nullptr;
   }
 
@@ -137,7 +137,7 @@ void begin_threads(int of_this_rank) {
     throw error("shared::run_threads() inside of shared::run_threads(): end the first one before");
   shared::barrier();
   memory().begin_threads(std::max(of_this_rank, 0));
-  // Nobody's thread arrives at a barrier before all ranks know whom it waits for.
+  // No thread may arrive at a barrier before all ranks know how many threads take part in it.
   const passed_numbers all =
       reduce(passed_numbers{of_this_rank, of_this_rank, rank_me(), rank_me()},
              [](const passed_numbers& a, const passed_numbers& b) { return both(a, b); });

@@ -15,8 +15,8 @@
 #include "shared/rank_memory.hpp"
 #include "sojourn/shared_io.hpp"
 
-// With --wrap=NAME the linker knows the library's function as __real_NAME, and NAME is the one that
-// calls these: then the former is to be called. Without, there is no __real_NAME.
+// With --wrap=NAME the linker names the library's function __real_NAME, and uses the functions of
+// this file as NAME. So these must call __real_NAME then. Without --wrap there is no __real_NAME.
 #define SOJOURN_LIBRARY(name)                                    \
   extern "C" [[gnu::weak]] decltype(::name) __real_##name;       \
   namespace {                                                    \
@@ -207,8 +207,8 @@ ssize_t sojourn_shared_sendmsg(int fd, const struct msghdr* message, int flags) 
   return library_sendmsg()(fd, &buffers.message(), flags);
 }
 
-// A fault inside of the library would only wait, but a long fread reads past its buffer, by a
-// system call.
+// Pinned, although a fault inside the library would only wait: a long fread does not use the
+// stream's buffer, but has the system read straight to memory, and a system call would fail.
 size_t sojourn_shared_fread(void* to, size_t each, size_t count, FILE* stream) {
   const undivided alone;
   return with_pinned(to, each * count, access::stores,
@@ -223,7 +223,7 @@ char* sojourn_shared_fgets(char* to, int bytes, FILE* stream) {
   const undivided alone;
   return library_fgets()(to, bytes, stream);
 }
-// A long text is written past the buffer, too.
+// A long text, too, is written by the system straight from memory.
 int sojourn_shared_fputs(const char* text, FILE* stream) {
   const undivided alone;
   return with_pinned(text, is_shared(text) ? std::char_traits<char>::length(text) : 0,

@@ -18,7 +18,7 @@ using sojourn::shared::counters;
 
 unsigned long long number(std::uint64_t n) { return n; }
 
-/// Names come from the program, and a part is read line by line.
+/// Names come from the program and may have several lines, but a part is read line by line.
 std::string in_one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < ' ') c = ' ';
@@ -113,7 +113,8 @@ shared_report::shared_report(const std::vector<std::string>& parts, std::uint64_
   join_parts();
   std::sort(all_.blocks.begin(), all_.blocks.end(),
             [](const named_block& a, const named_block& b) { return a.at < b.at; });
-  // Names given on other ranks than the one that has allocated.
+  // An entry without bytes is a name that another rank than the allocating one has given: it goes
+  // to the block that contains the address.
   for (const named_block& n : all_.blocks) {
     if (n.bytes != 0) continue;
     for (named_block& b : all_.blocks)
@@ -161,7 +162,7 @@ void shared_report::read(const std::string& part) {
 
 namespace {
 
-/// Sorts them, and joins those that are alike with join(one, another).
+/// Sorts `all` by key, and joins elements of equal keys by join(one, another).
 template <class T, class Key, class Join>
 void join_alike(std::vector<T>& all, Key key, Join join) {
   std::sort(all.begin(), all.end(), [&](const T& a, const T& b) { return key(a) < key(b); });
@@ -183,7 +184,8 @@ void shared_report::join_parts() {
   join_alike(
       all_.sites, [](const fault_site& s) { return std::tie(s.page, s.where); },
       [](fault_site& one, const fault_site& other) { one.times += other.times; });
-  // The same diffs may have met on several ranks.
+  // Several ranks may have compared the same diffs, so of their counts the greatest is taken, not
+  // the sum.
   join_alike(
       all_.races, [](const race_note& r) { return std::tie(r.page, r.ranks[0], r.ranks[1]); },
       [](race_note& one, const race_note& other) {
@@ -193,7 +195,8 @@ void shared_report::join_parts() {
 }
 
 const named_block* shared_report::block_at(std::uint64_t address) const {
-  // Blocks that were given back may lie below others: the one that begins last.
+  // Blocks that were freed are listed, too, so several may contain the address: takes the one that
+  // begins last.
   const named_block* found = nullptr;
   for (const named_block& b : all_.blocks) {
     if (b.at > address) break;
@@ -215,7 +218,7 @@ std::string shared_report::place_of(page_number page, std::uint32_t offset) cons
 std::vector<page_number> shared_report::worst_first() const {
   std::vector<page_number> pages;
   for (const auto& [page, notes] : all_.pages) pages.push_back(page);
-  // Of pages that are equally bad the first comes first.
+  // Of pages that are equally bad, the one with the lowest number comes first.
   const auto weight = [&](page_number g) {
     const page_notes& p = all_.pages.at(g);
     return std::tuple(p.met_on_a_byte != 0, p.remote, p.shared_epochs, p.loads + p.stores,

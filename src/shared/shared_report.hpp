@@ -30,9 +30,9 @@ struct fault_site {
   std::string where;
 };
 
-/// What one rank, or all of them, know.
+/// What one rank knows, or what all ranks know together.
 struct report_part {
-  std::vector<sojourn::shared::counters> ranks;  ///< Of one or all.
+  std::vector<sojourn::shared::counters> ranks;  ///< Of this one rank, or of all.
   std::vector<named_block> blocks;
   std::map<page_number, page_notes> pages;
   std::vector<fault_site> sites;
@@ -41,13 +41,13 @@ struct report_part {
 
 /// One rank's part as text, for rank 0.
 std::string written(const report_part& part);
-/// All parts, by rank. `first_page`: the address of page 0. Requires: made by written(); what is
-/// not is left out.
+/// The report of all ranks. The parts are in the order of the ranks, made by written(); lines that
+/// cannot be read are left out. `first_page`: the address of page 0.
 class shared_report {
  public:
   shared_report(const std::vector<std::string>& parts, std::uint64_t first_page);
 
-  /// At most so many pages, the worst first.
+  /// Shows at most `pages_shown` pages, the worst first.
   std::string text(std::size_t pages_shown = 20) const;
   std::string json() const;
 

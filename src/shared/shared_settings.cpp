@@ -36,8 +36,9 @@ const char* text_or_null(const char* name) {
   return set != nullptr && *set != 0 ? set : nullptr;
 }
 
-/// A word that says whether, in the place of a file's name, is a mistake. Errors: sojourn::error,
-/// also when rank 0 cannot write the file.
+/// Returns a file's name that SOJOURN_SHARED_REPORT_JSON gives, or null. Errors: sojourn::error
+/// when the name is "on", "off" or a number, which is a mistake, or when rank 0 cannot write the
+/// file.
 const char* file_or_null(const char* name) {
   const char* set = text_or_null(name);
   if (set == nullptr) return nullptr;
@@ -46,7 +47,8 @@ const char* file_or_null(const char* name) {
     throw error(format("%s=%s is not the name of a file: give one, or ./%s for one of that name",
                        name, set, set));
   if (job.me != 0) return set;
-  // Opening a pipe would wait, or end whoever reads it.
+  // Pipes are not opened for a trial: that would wait for a reader, or show the reader the end of
+  // the file.
   struct stat status{};
   const bool is_there = lstat(set, &status) == 0;
   if (is_there && !S_ISREG(status.st_mode)) return set;

@@ -25,7 +25,7 @@ struct shared_settings {
 
   bool wants_report() const { return report_text || report_json != nullptr; }
 };
-/// Those of this rank. Requires: read_settings().
+/// The settings of this rank. Requires: read_settings().
 const shared_settings& settings();
 /// Errors: sojourn::error.
 void read_settings();

@@ -23,7 +23,7 @@ namespace {
 
 std::uint64_t address_of(const void* object) { return reinterpret_cast<std::uint64_t>(object); }
 
-/// An address inside the call of the function in which this is inlined.
+/// An address within the instruction that has called the function into which this is inlined.
 [[gnu::always_inline]] inline std::uint64_t called_at() {
   return address_of(__builtin_return_address(0)) - 1;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Protection by userfaultfd in its SIGBUS mode: an access that a page does not allow raises SIGBUS.
-// All of the program's view allows stores as far as its mapping goes; each page that it lacks, or
-// that is write-protected, is an entry in the page table.
+// The mapping of the program's view allows loads and stores everywhere. A page is closed by having
+// no entry in the page table, and is open for loads only if its entry is write-protected.
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
@@ -38,7 +38,8 @@ class by_userfaultfd final : public protection {
  public:
   by_userfaultfd() {
     if (under_valgrind()) refuse("valgrind", "it does not know this system call");
-    // Without privilege a process may only have its own faults handled, not those of the kernel.
+    // A process without privileges may have only faults of its own code handled, not those of
+    // system calls.
     fd_ = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY));
     if (fd_ < 0) {
       refuse("the system call",
@@ -67,7 +68,8 @@ class by_userfaultfd final : public protection {
     if (ioctl(fd_, UFFDIO_REGISTER, &r) != 0) {
       refuse("pages cannot be registered", std::strerror(errno));
     }
-    // Only now: an access before would have made a page that nobody has opened.
+    // Access is allowed only now that the pages are registered: before, an access would have made a
+    // page.
     if (mprotect(program_page(range.first), range.count * page_bytes, PROT_READ | PROT_WRITE) !=
         0) {
       refuse("pages cannot be opened", std::strerror(errno));
@@ -96,7 +98,8 @@ class by_userfaultfd final : public protection {
         operation, std::strerror(errno));
   }
 
-  /// Enters the pages of the memory, which the runtime's view has already, in the program's view.
+  /// Enters pages in the page table of the program's view. Their memory is in the runtime's view
+  /// already.
   void open(page_range range, access to) {
     while (range.count != 0) {
       uffdio_continue c{};
@@ -136,7 +139,7 @@ class by_userfaultfd final : public protection {
   int fd_;
 };
 
-/// Each change of access, on a page that is mapped only for this.
+/// Tries each change of access on a page that was mapped only for this trial.
 bool works(protection& by) {
   mapping trial(by);
   trial.grow(page_bytes);
@@ -152,7 +155,7 @@ bool works(protection& by) {
          becomes(access::store, access::none, access::load);
 }
 
-/// While a range has a handler, faults can end the attempts of allows().
+/// While it lives, its range has a handler, so that faults can end the attempts of allows().
 struct range_of_trial {
   range_of_trial()
       : added(add_fault_range(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts why fibers of a rank wait for shared memory, whether others could run meanwhile, and for
-// how long none could. What a fiber waits for is named by a number.
+// Counts for what the fibers of a rank wait in shared memory, whether others could run meanwhile,
+// and for how long none could. A number names what a fiber waits for.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,11 @@ class wait_counts {
 
   /// The running fiber is about to wait. `others_ready`: another one can run at once.
   void begin(kind k, std::uint64_t what, bool others_ready, std::uint64_t now);
-  /// It goes on.
+  /// The fiber has what it waited for, and goes on.
   void over(kind k, std::uint64_t what);
   /// Fibers that wait for something of this kind become ready.
   void end(kind k, std::uint64_t now);
-  /// So much of the time in which no fiber was ready is counted elsewhere.
+  /// Leaves out `ns` nanoseconds, in which no fiber was ready, because they are counted elsewhere.
   void pause(std::uint64_t ns) {
     if (idle_) idle_since_ += ns;
   }
@@ -34,10 +34,11 @@ class wait_counts {
   void classify(std::uint64_t what, bool others_ready);
 
   sojourn::shared::counters& counts_;
-  std::pmr::unordered_map<std::uint64_t, std::size_t> waiting_for_;  ///< How many fibers.
+  std::pmr::unordered_map<std::uint64_t, std::size_t>
+      waiting_for_;  ///< How many fibers wait for it.
   std::size_t waiting_ = 0;
-  bool is_alone_ = false;    ///< One fiber waits, and is not in the table, which would cost memory.
-  std::uint64_t alone_ = 0;  ///< What for.
+  bool is_alone_ = false;    ///< Only one fiber waits. It is not in the table, to save the memory.
+  std::uint64_t alone_ = 0;  ///< What that fiber waits for.
   std::size_t at_barrier_ = 0;
   bool idle_ = false;
   std::uint64_t idle_since_ = 0;

@@ -33,7 +33,8 @@ std::string to_text(const card& card) {
   for (const std::string& field :
        {card.host, card.host_name, std::to_string(card.process), card.command, card.cores})
     text += ';' + field;
-  // Of a host with so many ranges of cores, the others of its processes tell some, too.
+  // If the host has so many ranges of cores that they do not fit, cuts some off. The cards of its
+  // other processes tell some, too.
   if (text.size() > started_together::word_max)
     text.resize(text.rfind(',', started_together::word_max));
   return text;

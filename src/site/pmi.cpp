@@ -29,7 +29,7 @@ class by_pmi final : public started_together {
   ~by_pmi() override {
     try {
       ask("cmd=finalize", "cmd");
-    } catch (const error&) {  // The launcher knows that already.
+    } catch (const error&) {  // the launcher notices the closed socket
     }
     close(socket_);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libpmix is loaded where a launcher with PMIx has started the process, so no program is linked to
-// it. What it needs of pmix.h is declared here: versions 3 to 5 of the library have it in the same
-// form (pmix_test.cpp compares it with the header, where there is one).
+// Libpmix is loaded only when a launcher with PMIx has started the process, so no program is linked
+// to it. The parts of pmix.h that are used are declared here: versions 3 to 5 of the library have
+// them in the same form. (If the header is installed, pmix_test.cpp compares them with it.)
 #include <cstdlib>
 #include <cstring>
 
@@ -121,7 +121,7 @@ class by_pmix final : public started_together {
 std::unique_ptr<started_together> started_by_pmix() {
   if (std::getenv("PMIX_RANK") == nullptr || std::getenv("PMIX_NAMESPACE") == nullptr)
     return nullptr;
-  // The library is not needed to know that.
+  // A process that is alone needs no libpmix.
   for (const char* count : {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}) {
     const char* text = std::getenv(count);
     if (text != nullptr && std::string_view(text) == "1") return nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hosts that Slurm has given to a job of its own, by the variables that it sets there.
+// The hosts of a job of Slurm, as told by the variables that Slurm sets in the job.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -18,7 +18,8 @@ namespace {
 
 using namespace detail;
 
-/// One step a host, which may use all that the job has there, beside the other steps of the job.
+/// Starts one step on a host, which may use all that the job has there, beside the other steps of
+/// the job.
 constexpr const char* starter =
     "srun --quiet --nodes=1 --ntasks=1 --overlap --mem=0 --cpu-bind=none --mpi=none --nodelist";
 
@@ -45,7 +46,7 @@ std::vector<std::string> names_of(const std::string& list) {
   return names;
 }
 
-/// "2(x3),1" as 2, 2, 2, 1; empty where it is something else.
+/// "2(x3),1" as 2, 2, 2, 1; empty when the text has another form.
 std::vector<int> counts_of(const std::string& text) {
   std::vector<int> counts;
   std::istringstream parts(text);
@@ -69,13 +70,13 @@ std::optional<allocation> allocated_hosts() {
   allocation given{.hosts = {},
                    .starter = starter,
                    .text = "the allocation of Slurm's job " + printable(variable("SLURM_JOB_ID"))};
-  // One of several tasks: each starts a job of its own, on its host.
+  // This process is one of several tasks: each of them starts a job of its own, on its host.
   if (parse_number(variable("SLURM_STEP_NUM_TASKS")).value_or(1) > 1) return std::nullopt;
   const std::vector<std::string> names = names_of(list);
   const bool is_this = names.size() == 1 && (names.front() == variable("SLURMD_NODENAME") ||
                                              names.front() == host_name());
   if (is_this) return std::nullopt;
-  // In a step, the first says how many tasks the step has.
+  // In a step, the first variable says how many tasks the step has.
   for (const char* name : {"SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"}) {
     const std::vector<int> counts = counts_of(variable(name));
     if (counts.size() != names.size()) continue;

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// With a scontrol of its own, which knows one list.
+/// Has a scontrol of its own, which knows one list.
 class an_allocation : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that srun, mpirun or mpiexec start directly, without `sojourn run`. The launcher's
-// processes become no ranks: before main(), they find each other, and the first of each host stands
-// in for all of that host. It starts as many ranks as the launcher has started processes there, and
-// watches them as the launcher of a job of one host or the agent of a host does; the others sleep
-// until it has ended. So a rank that dies is no process of the launcher that dies, and everything
-// that `sojourn run` does for a job holds here, too. (docs/cluster.md)
+// processes do not become ranks. Before main(), they find each other, and the first process of each
+// host stands in for all processes of that host. It starts as many ranks as the launcher has
+// started processes there, and watches them as the launcher of a job of one host, or the agent of a
+// host, does. The other processes sleep until it has ended. So when a rank dies, no process of the
+// launcher dies, and all that `sojourn run` does for a job is done here, too. (docs/cluster.md)
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -52,14 +52,14 @@ namespace sojourn::detail {
 
 namespace {
 
-/// Tests have hosts that are all this one.
+/// In tests, several hosts are all this one.
 std::string name_of_host() {
   const char* name = std::getenv("SOJOURN_TEST_HOST");
   return name == nullptr ? host_name() : name;
 }
 
-/// Equal where one process can start ranks that see what those of another would, watch them, and
-/// share memory with them.
+/// Equal for two processes if the ranks that they start see each other and share memory, and if
+/// each process can watch the ranks of the other.
 std::string key_of_host() {
   char processes[64] = "";
   (void)!readlink("/proc/self/ns/pid", processes, sizeof processes - 1);
@@ -81,8 +81,8 @@ card card_of_this_process(const std::vector<std::string>& command) {
                      std::to_string(image_fingerprint())};
 }
 
-/// Ranks, and what they start, are not the launcher's: what is of one of its processes would be
-/// taken for that of each rank of the host.
+/// Ranks, and what they start, are not processes of the launcher. They would take the variables of
+/// one process for those of each rank of the host.
 void forget_launcher() {
   std::vector<std::string> names{"SLURM_PROCID", "SLURM_LOCALID", "SLURM_GTIDS"};
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -94,8 +94,8 @@ void forget_launcher() {
   for (const std::string& name : names) unsetenv(name.c_str());
 }
 
-/// The nearest process above this one that the launcher has not started: the launcher, or its
-/// daemon. There may be scripts in between. -1 where that is not known.
+/// Opens the nearest ancestor of this process that the launcher has not started: the launcher
+/// itself, or its daemon. There may be scripts in between. Returns -1 when it is not found.
 int open_launcher() {
   for (pid_t above = getppid(); above > 1;) {
     const std::string folder = "/proc/" + std::to_string(above);
@@ -117,8 +117,8 @@ void ignore_signals() {
     std::signal(signal, SIG_IGN);
 }
 
-/// Ends this process with SIGTERM when the launcher has ended: then the job ends as it does when
-/// the launcher says so itself. A child does it, which ends with this process.
+/// Ends this process with SIGTERM when the launcher has ended, so that the job ends as it does when
+/// the launcher sends the signal itself. This is done by a child, which ends with this process.
 void end_with(int launcher) {
   if (launcher < 0) return;
   const pid_t self = getpid();
@@ -129,7 +129,7 @@ void end_with(int launcher) {
   prctl(PR_SET_NAME, "sojourn-watch");
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   ignore_signals();
-  // It holds nothing open whose end somebody waits for.
+  // The child closes all else, because somebody may wait for the end of what is open.
   const int kept = dup2(launcher, 0);
   close_range(1, ~0u, 0);
   pollfd wait{kept, POLLIN, 0};
@@ -139,7 +139,8 @@ void end_with(int launcher) {
   _exit(0);
 }
 
-/// Rank 0 alone reads what comes: a launcher may wait until all of its processes have taken it.
+/// Replaces the standard input by /dev/null. Only rank 0 reads the input that the launcher gets:
+/// the launcher may wait until all of its processes that have it open have read it.
 void read_nothing() {
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (nothing > 0) {
@@ -148,7 +149,8 @@ void read_nothing() {
   }
 }
 
-/// A launcher gives each of its processes cores of its own: the ranks get those of all.
+/// A launcher gives each of its processes its own cores. The ranks of a host get the cores of all
+/// of its processes.
 void take_cores(const std::vector<card>& cards, const host_of_cards& here) {
   std::set<int> cores;
   for (int process : here.processes) {
@@ -161,13 +163,13 @@ void take_cores(const std::vector<card>& cards, const host_of_cards& here) {
   if (set == nullptr) return;
   CPU_ZERO_S(CPU_ALLOC_SIZE(count), set);
   for (int core : cores) CPU_SET_S(static_cast<std::size_t>(core), CPU_ALLOC_SIZE(count), set);
-  // Where that is refused, the ranks share what this process has.
+  // If this is refused, the ranks share the cores of this process.
   (void)sched_setaffinity(0, CPU_ALLOC_SIZE(count), set);
   CPU_FREE(set);
 }
 
-/// Launchers send signals to all of their processes at once; those that matter are for the one that
-/// stands in for the others.
+/// Ignores signals: launchers send them to all of their processes at once, and the process that
+/// stands in for this one handles them.
 int sleep_until_end_of(pid_t leader, int launcher) {
   ignore_signals();
   pollfd waits[2] = {{static_cast<int>(syscall(SYS_pidfd_open, leader, 0)), POLLIN, 0},
@@ -186,11 +188,12 @@ launch_options options_of(const std::vector<std::string>& command, const std::st
 }
 
 constexpr const char* failed = "!";
-/// Another process has failed, and says why.
+/// Another process has failed, and reports why.
 struct failed_elsewhere {};
 
-/// As exchange(), of what `make` returns. When it throws in some processes, they throw that when
-/// all have met, and the others failed_elsewhere: nobody is left waiting.
+/// As others.exchange(), with the word that `make` returns. If `make` throws in some processes,
+/// these throw the same when all have met, and the others throw failed_elsewhere. So nobody is left
+/// waiting.
 template <class Make>
 std::vector<std::string> exchange(started_together& others, Make make,
                                   const std::vector<int>& wanted) {
@@ -217,13 +220,13 @@ std::vector<int> numbers_to(int count) {
 struct meeting {
   std::vector<card> cards;
   std::vector<host_of_cards> hosts;
-  std::size_t here;  ///< Which of the hosts.
-  // Where there are several:
+  std::size_t here;  ///< The index of this process's host.
+  // If there are several hosts:
   std::optional<gathering> head;  ///< In process 0.
-  starting_line start{};          ///< In the others that stand for a host.
+  starting_line start{};          ///< In the other processes that stand for a host.
 };
 
-/// Meets the others, as often as needed.
+/// Exchanges words with the others, as often as needed.
 meeting meet(started_together& others, const std::vector<std::string>& command) {
   meeting found{};
   const int number = others.number();
@@ -258,7 +261,7 @@ meeting meet(started_together& others, const std::vector<std::string>& command) 
   const invitation invited = invitation_from_text(exchange(others, invite, {0}).front());
   std::vector<int> leaders;
   for (const host_of_cards& host : found.hosts) leaders.push_back(host.processes.front());
-  // A proof that it is the same secret everywhere.
+  // A proof that this host knows the same secret as the others.
   const auto accept = [&]() -> std::string {
     if (number != here->processes.front()) return "-";
     if (number != 0)
@@ -296,7 +299,8 @@ int stand_in(const meeting& found, int number, const std::vector<std::string>& c
   hosts_options all{.job = options_of(command, file, found.cards.size()), .hosts = {}};
   if (found.hosts.size() == 1) return launch(plan_launch(all.job)).status;
   if (number != 0) {
-    // A status of its own could make the launcher end the others before they have said why.
+    // The status of run_agent() is not returned, because it could make the launcher end the others
+    // before they have said why they fail.
     (void)run_agent(found.start);
     return 0;
   }
@@ -306,8 +310,8 @@ int stand_in(const meeting& found, int number, const std::vector<std::string>& c
   return launch_with(*found.head, all).status;
 }
 
-/// Where a process of the launcher's does not come, its own programs perhaps wait for each other,
-/// and this one has been started by one of them.
+/// If the others do not come, perhaps a process of the launcher, which runs another program, has
+/// started this one and waits for it.
 void give_up(int) {
   constexpr char sentence[] =
       "sojourn: the other processes that the launcher has started have not come within two "
@@ -347,8 +351,8 @@ bool is_off() {
   throw error("SOJOURN_SITE is 'on' or 'off', not '" + printable(site) + "'");
 }
 
-/// Before the constructors of the program, which thus run in ranks alone. (The C library passes
-/// main()'s arguments.)
+/// Runs before the constructors of the program, which therefore run only in ranks. (The C library
+/// passes main()'s arguments.)
 [[gnu::constructor(102)]] void become_stand_in(int argc, char** argv, char**) {
   if (std::getenv(job_name_variable) != nullptr || std::getenv(rank_variable) != nullptr) return;
   int status = status_not_started;

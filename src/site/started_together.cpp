@@ -11,8 +11,8 @@ namespace sojourn::detail {
 namespace {
 
 struct sign {
-  const char* size;    ///< A variable that says how many processes there are…
-  const char* number;  ///< … and one that says which of them this is.
+  const char* size;    ///< the variable that says how many processes there are
+  const char* number;  ///< the variable that says which of them this is
   const char* launcher;
   const char* remedy;
 };
@@ -38,7 +38,7 @@ std::unique_ptr<started_together> launcher_of_this_process() {
   for (const sign& s : signs) {
     const long count = number_of(s.size);
     if (count < 2 || std::getenv(s.number) == nullptr) continue;
-    // A sentence for all, and a hint for each.
+    // Process 0 says the whole sentence, for all; each of the others says only a hint.
     if (number_of(s.number) != 0) {
       throw error("process " + std::to_string(number_of(s.number)) + " of " +
                   std::to_string(count) +

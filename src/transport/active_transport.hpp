@@ -6,8 +6,8 @@
 
 namespace sojourn::detail {
 
-/// Named by its final class, so that its short functions are inlined. What is not of the contract
-/// (transport.hpp) is not used.
+/// Named by its final class, so that its short functions are inlined. Only functions of the
+/// contract (transport.hpp) are used.
 using active_transport = shm::shm_transport;
 
 }  // namespace sojourn::detail

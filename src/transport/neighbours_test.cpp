@@ -18,7 +18,7 @@ struct some_neighbours final : neighbours {
 };
 
 TEST(neighbours, are_those_that_were_attached_last) {
-  static const some_neighbours first, second;  // as long as the process
+  static const some_neighbours first, second;  // they live as long as the process
   attach_neighbours(first);
   EXPECT_EQ(&near_ranks(), &first);
   attach_neighbours(second);

@@ -53,7 +53,7 @@ template <class T>
 inline constexpr bool has_address<std::reference_wrapper<T>> = true;
 template <class T>
 inline constexpr bool has_address<std::initializer_list<T>> = true;
-// Iterators that make their elements of what they find at an address.
+// Iterators that make their elements, but from memory whose address they hold.
 template <>
 inline constexpr bool has_address<std::vector<bool>::iterator> = true;
 template <>
@@ -98,8 +98,8 @@ consteval bool takes_address() {
   }
 }
 
-/// True for iterators over elements that lie somewhere, such as the nodes of a set: other than
-/// those that make their elements, they know an address.
+/// True for iterators over elements that lie somewhere in memory, such as the nodes of a set. Such
+/// an iterator holds an address; one that makes its elements may not.
 template <class T>
 concept iterates_over_memory = std::input_or_output_iterator<T> &&
                                (std::is_lvalue_reference_v<std::iter_reference_t<T>> ||
@@ -119,7 +119,7 @@ consteval bool holds_address() {
     return !std::is_function_v<std::remove_pointer_t<T>>;
   } else if constexpr (!std::is_class_v<T> || std::is_empty_v<T> ||
                        !std::is_trivially_copyable_v<T>) {
-    // For values that own memory there are other rules.
+    // Values that own memory are marshalled, by rules of their own.
     return false;
   } else if constexpr (iterates_over_memory<T> || views_memory<T>) {
     return true;

@@ -28,7 +28,8 @@ struct malformed_message : error {
 
 namespace detail {
 
-/// Values may be nested this deep: containers in containers, owners of owners. Each takes stack.
+/// How deep values may be nested: containers in containers, owners of owners. Each level takes
+/// stack.
 inline constexpr int nesting_max = 64;
 /// Contiguous bytes, if at least this many, may stay out of the message, and are copied once, from
 /// where they are to where they shall be.
@@ -60,15 +61,16 @@ constexpr std::size_t block_alignment(std::size_t bytes, std::size_t alignment) 
 /// Keeps blocks that stay out of a message.
 class block_keeper {
  public:
-  /// Returns the address from which the receiver is to read the bytes. `borrowed`: they may be gone
-  /// by then, so they are copied.
+  /// Returns the address from which the receiver is to read the bytes. `borrowed`: the bytes may be
+  /// gone by the time the receiver reads them, so they are copied.
   virtual std::uint64_t keep(const void* first, std::size_t bytes, bool borrowed) = 0;
 
  protected:
   virtual ~block_keeper() = default;
 };
 
-/// Where a reader finds these blocks; it also has room for values that are read in place.
+/// Where a reader finds the blocks that stayed out of a message. It also has room for values that
+/// are read in place.
 class block_source {
  public:
   /// Throws malformed_message when there are no such bytes. Called before memory is allocated for
@@ -157,7 +159,8 @@ class basic_writer {
   }
   void enter() {}
   void leave() {}
-  /// What a user's function passes to the archive may be gone when that function returns.
+  /// Between enter_user() and leave_user() blocks count as borrowed: what a user's function passes
+  /// to the archive may be gone when that function returns.
   void enter_user() { ++user_depth_; }
   void leave_user() { --user_depth_; }
 

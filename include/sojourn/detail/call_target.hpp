@@ -15,7 +15,8 @@
 //                 uses the `arguments` (request.hpp), and no longer, a `reading` of them must live:
 //                 its end frees a message that is read in place.
 //
-// A target without a number (is_registered) is only sent, or only read: it needs what serves that.
+// A target without a number (is_registered) is used at one end only: it needs the members that
+// sending needs, or those that reading needs.
 #pragma once
 
 #include <cstddef>

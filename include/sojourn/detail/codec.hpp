@@ -23,7 +23,8 @@ namespace sojourn::detail {
 template <form F>
 struct form_traits;
 
-/// It limits which counts are believed.
+/// The least bytes that a value of type T takes in a message. A reader believes no count of
+/// elements that would take more bytes than are left.
 template <class T>
 consteval std::size_t least_bytes() {
   return form_traits<form_of<T>()>::template least<T>();

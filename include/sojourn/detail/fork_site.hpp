@@ -27,18 +27,18 @@ void sojourn_call_linked();
 
 namespace sojourn::detail {
 
-/// The part of a site that its child's type does not matter to. Known to switch_x86_64.S.
+/// The part of a site that does not depend on the child's type. switch_x86_64.S knows its layout.
 struct fork_site {
-  std::uint64_t forks = 0;  ///< Those by way of links; with --stats, all.
-  /// From so many forks on the site does without links again; set when a child blocks.
+  std::uint64_t forks = 0;  ///< Forks by way of links; with --stats, all forks.
+  /// When `forks` has reached this number, forks leave no links again; set when a child blocks.
   std::uint64_t links_until = 0;
   std::uint64_t blocked = 0;     ///< Children that have blocked.
-  std::uint64_t bytes_cut = 0;   ///< Of the frames of those.
-  std::uint64_t forked_at = 0;   ///< Where it forked first: a return address.
-  fork_site* next = nullptr;     ///< In the list of all that have forked.
-  std::uint64_t links_from = 2;  ///< From so many blocked children on, forks leave links.
+  std::uint64_t bytes_cut = 0;   ///< How many bytes their frames had.
+  std::uint64_t forked_at = 0;   ///< The return address of the site's first fork.
+  fork_site* next = nullptr;     ///< In the list of all sites that have forked.
+  std::uint64_t links_from = 2;  ///< When so many children have blocked, forks leave links.
 
-  /// A child of the site was cut off. True when its forks go by way of links from now on.
+  /// Notes that a child of the site was cut off. True when the site's forks use links from now on.
   bool child_was_cut();
 };
 
@@ -46,8 +46,8 @@ template <class Function>
 struct fork_site_of : fork_site {
   Function* entry;  ///< What a fork calls.
   Function* plain;  ///< The child's function.
-  /// What a fork calls without links: what counts it; `plain` from the first fork on, unless all
-  /// are counted.
+  /// What a fork without a link calls: at first `counted`, and `plain` from the second fork on,
+  /// unless all forks are counted.
   Function* unlinked;
 };
 
@@ -58,7 +58,8 @@ template <mark_kind Kind, class R, class... A, R (*Plain)(A...)>
 struct child_site<Kind, Plain> {
   using function = R(A...);
 #if SOJOURN_FORK_LINKS
-  // What compilers add to functions for profiles would use the registers of the arguments.
+  // Without the code that compilers add to functions for profiles: it would overwrite the registers
+  // that hold the arguments.
   [[gnu::naked, gnu::no_instrument_function, gnu::no_profile_instrument_function]] static R counted(
       A...) {
     asm("movl %0, %%r11d\n\tjmp sojourn_call_counted" : : "i"(&site));
@@ -74,16 +75,17 @@ struct child_site<Kind, Plain> {
   static inline constinit fork_site_of<function> site{{}, counted, Plain, counted};
 };
 
-/// No link of the running piece is known any more: marks are found by walks.
+/// Forgets the links of the running piece: from now on marks are found by walks.
 void forget_fork_links();
 
 /// What is known of the running piece's links (fiber/fork_links.hpp).
 struct fork_link_state {
-  /// Of the youngest link its negated address: the bytes of frames that may travel hold such words,
-  /// which must not look like addresses in frames that stay. 0: none is known.
+  /// The negated address of the youngest link; 0: none is known. Negated, because frames that may
+  /// travel hold such words, which must not look like addresses of frames that stay.
   std::uint64_t youngest = 0;
-  /// Of counts.forks those that left a link or a mark in a frame, and those of other pieces. The
-  /// rest has been begun by this piece and left its mark in the tables alone.
+  /// How many of the forks in counts.forks left a link or a mark in a frame, or were begun by other
+  /// pieces. The others were begun by this piece, and have their marks in the exception tables
+  /// alone.
   std::uint64_t others = 0;
 };
 

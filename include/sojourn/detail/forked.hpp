@@ -226,13 +226,13 @@ struct called_directly<R, R (*)(P...), A...>
 /// The future of a child that threw in place. Call it in the catch block.
 template <class R>
 [[gnu::noinline, gnu::cold]] future<R> future_of_failure() {
-  forget_fork_links();  // those of frames that were left
+  forget_fork_links();  // the exception has removed the frames in which the links lay
   const ticket_id ticket = ticket_open();
   send_exception(ticket, caught_past());
   return future_access::of_ticket<future<R>>(ticket);
 }
-/// What a fork's handler does when the child was cut off. Besides the floating-point control word,
-/// everything is as it was at the call.
+/// What a fork's handler does when the child was cut off. Only the floating-point control word may
+/// differ from what it was at the call.
 template <class Site, mark_kind Kind, class R>
 [[gnu::noinline, gnu::cold]] future<R> future_after_cut(ticket_id result, std::uint32_t fp) {
   handler_goes_on(fp);
@@ -249,14 +249,14 @@ template <mark_kind Kind, class R, class Site, class... A>
   // Volatile, to be in memory: it takes no register from values that live across the call.
   volatile fp_at_call fp;
   save_fp(fp);
-  // Not before: what copies the arguments may look for open forks.
+  // Counted only now, because code that copies the arguments may look for open forks.
   ++counts.forks;
   try {
 #if SOJOURN_FORK_LINKS
     auto* const& child = Site::site.entry;
 #else
-    // Hides from the compiler which function this is, for it is always the same one. So it is not
-    // inlined, is assumed to throw, and preserves the registers that the ABI names.
+    // Hides from the compiler that this is always the same function. So the compiler does not
+    // inline the call, assumes that it may throw, and preserves the registers that the ABI names.
     auto* child = Site::site.entry;
     asm("" : "+r"(child));
 #endif
@@ -275,7 +275,7 @@ template <mark_kind Kind, class R, class Site, class... A>
   }
 }
 
-/// The child's function where the program's own is known only when it is called: a jump.
+/// The child's function for a function pointer whose value is known only at the call: a jump.
 template <class R, class... P>
 R run_function(P... arguments, R (*fn)(P...)) {
   return fn(arguments...);
@@ -287,9 +287,9 @@ template <mark_kind Kind, class R, class... P, class... A>
       std::forward<A>(arguments)..., fn);
 }
 
-/// A child whose callable and arguments are passed in registers, as words: the caller's frames may
-/// go on without the child, so nothing of the child may lie there. Not as they are, because the
-/// compiler passes some class types in memory.
+/// A child whose callable and arguments are passed in registers, as words: the caller may go on
+/// without the child, so nothing of the child may lie in the caller's frame. They are passed as
+/// words because the compiler passes some class types in memory.
 template <class R, class Words, class F, class... A>
 struct child_of_words;
 template <class R, std::size_t... I, class F, class... A>

@@ -26,10 +26,11 @@
 namespace sojourn::detail {
 
 /// Longer values are not written into the message as a whole. A rank has 16 MiB for its long
-/// messages. For arguments the limit is just above 4 MiB: up to there, two copies in memory that
-/// both ranks have in use anyway take less time than the three of values that were only lent (to
-/// keep them, by the system, into place). For results the limit is lower, because a whole result is
-/// copied once more, into its ticket.
+/// messages. For arguments the limit is just above 4 MiB. Up to there, a whole message is faster:
+/// its two copies, in memory that both ranks have in use anyway, take less time than the three
+/// copies of values that the caller only lends (one to keep them, one by the system, one into
+/// place). For results the limit is lower, because a whole result is copied once more, into its
+/// ticket.
 inline constexpr std::size_t whole_request_max = (4u << 20) + (64u << 10);
 inline constexpr std::size_t whole_max = 512u << 10;
 
@@ -42,7 +43,7 @@ struct marshalled_header {
   };
   form how;
   std::int32_t home;    ///< The rank that keeps the blocks.
-  std::uint64_t bytes;  ///< How many the values take as they are written.
+  std::uint64_t bytes;  ///< How many bytes the values take as they are written.
 };
 struct kept_place {
   std::uint64_t holder;
@@ -310,10 +311,10 @@ std::exception_ptr write_whole(std::byte* message, std::size_t bytes, const T&..
   return nullptr;
 }
 
-/// Set where this rank has begun to use shared memory. A type's `save` may then store to it, which
-/// the receiver is to see: what was stored is told before room for the message is asked for. And it
-/// may load from pages that are not here: meanwhile other fibers run, which they cannot where a
-/// message is half written.
+/// True once this rank has begun to use shared memory. A type's `save` may then store to shared
+/// memory, and the receiver must see these stores: so values are written, and the stores announced,
+/// before room for the message is asked for. `save` may also have to wait for a page: other fibers
+/// run meanwhile, which is forbidden while a message is half written.
 extern bool marshals_apart;
 
 /// Values that are written before there is room for their message.

@@ -52,8 +52,9 @@ consteval fixed_name<A + B> dotted(const fixed_name<A>& a, const fixed_name<B>& 
 struct named_header {
   std::uint64_t key;
   std::uint32_t entry;  ///< Index in the receiver's table, or no_entry.
-  /// 0 with an entry. Else how long the texts are, a multiple of 16, and below that
-  /// name_stub::values: a receiver that refuses the call tells its caller to let go of the values.
+  /// 0 if the message names the entry. Otherwise the length of the two texts (a multiple of 16)
+  /// plus name_stub::values, which a receiver that refuses the call uses: it tells the caller to
+  /// let go of the values.
   std::uint32_t text;
 
   static constexpr std::uint32_t no_entry = ~0u;
@@ -77,8 +78,9 @@ struct name_stub {
   const export_entry* here;  ///< What this program exports under the name, or null.
   name_stub* next;           ///< The next stub of this rank in the same bucket.
   bool is_known;
-  /// Where the arguments of a call have values that the caller may keep for the receiver
-  /// (marshalled_header): their distance in 16 bytes from the arguments' begin, plus 1; else 0.
+  /// Where, among the arguments of a call, the values begin that the caller may keep for the
+  /// receiver (marshalled_header): the distance from the first argument in units of 16 bytes, plus
+  /// 1. 0: there are none.
   std::uint8_t values = 0;
 };
 

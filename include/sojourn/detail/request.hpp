@@ -76,12 +76,12 @@ struct arguments_in_message {
 template <class... A>
 inline receive_buffers buffers_of;
 
-/// The way of a request to a rank.
+/// How a request goes to a rank.
 struct request_way {
   int to;
   bool answered;
 
-  /// Room for a message of so many bytes; and sends it to its handler.
+  /// begin() reserves room for a message of so many bytes; commit() sends it to its handler.
   outgoing begin(std::size_t bytes) const { return begin_request(to, bytes, answered); }
   void commit(const outgoing& out, std::uint16_t handler) const {
     commit_request(to, handler, out.ticket);

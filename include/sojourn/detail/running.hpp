@@ -122,8 +122,8 @@ inline bool has_mark_in_frame_below(const void* variable) {
   return running.youngest != nullptr && reinterpret_cast<std::uintptr_t>(running.youngest) <
                                             reinterpret_cast<std::uintptr_t>(variable);
 }
-/// The same of an open fork whose mark lies in the tables. Walks the frames in between, unless
-/// links tell (fiber/fork_links.hpp).
+/// The same for open forks whose marks lie in the exception tables. Walks the frames in between,
+/// unless links tell (fiber/fork_links.hpp).
 bool has_fork_below(const void* variable);
 
 struct job_view {
@@ -141,7 +141,7 @@ struct job_view {
   /// First address of rank 0's partition; before the job, one that makes every address foreign.
   std::uint64_t heap = std::uint64_t{1} << 63;
   unsigned heap_shift = 63;  ///< log2 of a partition's bytes.
-  bool heap_shared = false;  ///< Those of the other ranks of this host are mapped here.
+  bool heap_shared = false;  ///< The heaps of the other ranks of this host are mapped here.
   bool overrides = false;    ///< SOJOURN_VIA names call sites.
   bool checked = false;      ///< Checked mode is on.
 };

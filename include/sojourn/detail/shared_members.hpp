@@ -23,38 +23,40 @@
 
 namespace sojourn::shared::detail {
 
-/// So many more fibers will take part in shared::barrier(): each of them calls barrier_here() when
-/// it begins. Suspends until rank 0 knows (no message on rank 0). Errors: sojourn::error when the
-/// running fiber does not take part itself, or while shared::run_threads() runs; rank_lost.
+/// Says that so many more fibers will take part in shared::barrier(). Each of them calls
+/// barrier_here() when it begins. Suspends until rank 0 knows (no message on rank 0). Errors:
+/// sojourn::error when the running fiber does not take part itself, or while shared::run_threads()
+/// runs; rank_lost.
 void barrier_join(std::uint32_t fibers = 1);
 
-/// The running fiber is one of those for whom barrier_join() was called. It is a thread (spawn), on
-/// any rank, and has not moved; it may afterwards. Sends nothing, never suspends. Errors:
-/// sojourn::error when the fiber is no thread, takes part already, or while shared::run_threads()
-/// runs.
+/// Says that the running fiber is one of those for whom barrier_join() was called. It is a thread
+/// (spawn), on any rank, and has not moved; it may move afterwards. Sends nothing, never suspends.
+/// Errors: sojourn::error when the fiber is no thread, takes part already, or while
+/// shared::run_threads() runs.
 void barrier_here();
 
-/// The running fiber takes part no longer; others need not wait for it. Also for a main fiber that
-/// will not take part any more. Called where the fiber began. Suspends until rank 0 knows (no
-/// message on rank 0). Errors: sojourn::error when the fiber does not take part, has moved, or
-/// while shared::run_threads() runs; rank_lost.
+/// Says that the running fiber, which may be a main fiber, takes part no longer, so that the others
+/// do not wait for it. Called where the fiber began. Suspends until rank 0 knows (no message on
+/// rank 0). Errors: sojourn::error when the fiber does not take part, has moved, or while
+/// shared::run_threads() runs; rank_lost.
 void barrier_gone();
 
-/// As shared::barrier(). False: not all have met who took part when the barrier before was left, or
-/// when a fiber joined since: one is gone, or barrier_break() has ended this barrier.
+/// As shared::barrier(), but returns false when a fiber was missing at this barrier that took part
+/// when the barrier before was left, or when a fiber joined since: it has called barrier_gone(), or
+/// barrier_break() ended this barrier.
 bool barrier_of_members();
 
 /// Whether fibers that began on this rank wait in the barrier.
 bool barrier_has_waiting();
 
-/// Those who wait in the barrier go on, as if all others had arrived, which it does for them.
+/// Ends the barrier for the fibers that wait in it, by arriving for all others that take part.
 /// Returns when the barrier is left on all ranks; two messages for each. Requires: called on rank
 /// 0; a fiber that takes part has not arrived, nor will before this returns; nobody joins, is gone
 /// or moves meanwhile. Suspends. Errors: rank_lost.
 void barrier_break();
 
-/// As counted_barrier::arrive_and_wait, for the object at `place`; returns the bits that are set in
-/// the word of any of those who met.
+/// Lets fibers meet as counted_barrier::arrive_and_wait does, for the object at `place`. Returns
+/// all the bits that were set in the `word` of any fiber that met.
 std::uint64_t meet(void* place, std::uint32_t fibers, std::uint64_t word);
 
 }  // namespace sojourn::shared::detail

@@ -15,9 +15,10 @@
 
 namespace sojourn::detail {
 
-/// A finish scope counts one computation more.
+/// Makes a finish scope count one more computation.
 void count_in_scope(void* scope);
-/// The running fiber's finish scope, or null; it counts one computation more, which post_task runs.
+/// Returns the running fiber's finish scope, or null. The scope counts one more computation: the
+/// task that is to be posted.
 inline void* join_scope() {
   void* scope = running_fiber != nullptr ? running_fiber->scope : nullptr;
   if (scope != nullptr) count_in_scope(scope);
@@ -91,7 +92,7 @@ inline void post_task(task* t) {
   (posted.first == nullptr ? posted.first : posted.last->next) = t;
   posted.last = t;
 }
-/// The same, before all that were posted so far.
+/// The same, but the task runs before all that were posted so far.
 inline void post_task_first(task* t) {
   t->next = posted.first;
   if (posted.first == nullptr) posted.last = t;

@@ -9,8 +9,8 @@
 
 namespace sojourn::detail {
 
-/// As now_ns() counts: std::chrono::steady_clock is the same clock, but for what a restored job is
-/// ahead or behind. A time beyond its range is never.
+/// A time of std::chrono::steady_clock as now_ns() counts it. The two are one clock, except that
+/// now_ns() is ahead or behind in a restored job. A time beyond its range is never_ns.
 template <class Duration>
 std::uint64_t ns_of(std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
   using std::chrono::duration_cast;

@@ -60,12 +60,14 @@ class departure_check {
         to_destroyed(at, word);
       } else if (addresses.in_stacks(word) && slots.index_of(word) != piece_->slot &&
                  !slots.is_guard(word)) {
-        // A guard page holds no data: a word that points there is the end of a stack, or a number.
+        // Guard pages are left out: they hold no data, so a word that points there is the end of a
+        // stack, or a number.
         stop(at, word, "the stack of another fiber, which stays", remedy());
       }
     }
     // Walking the stack and reading debug information leave addresses of the private heap below the
-    // frames that move. Later frames would carry them along in parts that they have not written.
+    // frames that move. Without this, later frames would lie over them, and carry them along in
+    // parts that they do not write.
     if (!frames_.empty()) clear_stack_below(cleared_after_walk);
   }
 
@@ -122,7 +124,8 @@ class departure_check {
   }
 
   void to_destroyed(std::uint64_t at, std::uint64_t word) {
-    // Accesses through a global_ptr are checked where they are made.
+    // Only if a variable is known to hold it: an access to the object through a global_ptr would be
+    // checked where it is made.
     stop_if_named(at, word, "an object that was destroyed",
                   "set the pointer to null when it destroys the object");
   }
@@ -226,8 +229,8 @@ class departure_check {
         describe(f, at, word, variable).c_str(), into, instead, function.c_str());
   }
 
-  /// Without debug information on variables the word may as well be dead, so this does not end the
-  /// job. Warns once per function.
+  /// Warns, once per function, and does not end the job, because without debug information on
+  /// variables the word may as well be dead.
   void warn_of(const frame& f, std::uint64_t at, std::uint64_t word, const char* into,
                const char* instead) {
     std::string function = function_name(f.code);
@@ -263,7 +266,8 @@ void check_departure(const piece* p, std::uint64_t hi, bool caller_waits, const 
   if (addresses.in_stacks(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)))) {
     return check.run();
   }
-  // This is the scheduler's stack, as when others move a thread: look from below its frames.
+  // On the scheduler's stack, as when others move a thread: the check is made to run as if the
+  // frames had called it.
   call_below(p, [](void* c) { static_cast<departure_check*>(c)->run(); }, &check);
 }
 
@@ -294,7 +298,7 @@ std::string describe_leaving(leaves_as what, int to, const std::string& function
   switch (what) {
     case leaves_as::argument:
       return "`" + function + "` sends " + rank + " an argument" + value;
-    case leaves_as::result:  // what returned it has no frame any more
+    case leaves_as::result:  // the function that returned the value has no frame any more
       return "a call by " + rank + " returns a value" + value;
     case leaves_as::copy:
       return "`" + function + "` writes to the heap of " + rank + " a value" + value;

@@ -24,10 +24,10 @@
 
 namespace sojourn::detail {
 
-/// Ends the job when [p->sp, hi) must not go to rank `to`. `oldest`: the mark at which these frames
-/// end, or null; `caller_waits`: the frames above `hi` wait for what moves. Requires: called below
-/// those frames, on their stack, or, when the whole piece moves, on the scheduler's; the piece is
-/// in place.
+/// Ends the job when the frames [p->sp, hi) must not go to rank `to`. `oldest`: the mark at which
+/// these frames end, or null; `caller_waits`: the frames above `hi` wait for the result of these.
+/// Requires: the piece is in place, and this is called below its frames, on their stack, or, when
+/// the whole piece moves, on the scheduler's stack.
 void check_departure(const piece* p, std::uint64_t hi, bool caller_waits, const mark* oldest,
                      int to);
 
@@ -35,8 +35,8 @@ void check_departure(const piece* p, std::uint64_t hi, bool caller_waits, const 
 /// activation, which migrated without them, writes a sentence that says so and returns true.
 bool describe_caller_access(std::uint64_t address, bool writes, char* text, std::size_t room);
 
-/// Warns, once per function, that it does not migrate and why, when the reason is one that its
-/// author may not have thought of: an exception in flight, a static being initialised.
+/// Warns, once per function, that the function does not migrate, and says why, if its author may
+/// not have thought of the reason: an exception in flight, a static being initialised.
 void name_refusal(const piece* p, int to);
 
 }  // namespace sojourn::detail

@@ -18,8 +18,8 @@ namespace {
 
 /// Clears the stack below the caller's frame.
 [[gnu::noinline]] void clear_bytes_below(std::size_t bytes) {
-  // A signal handler may have its frame below the stack pointer, so the room is taken before it is
-  // cleared.
+  // The room is taken before it is cleared, because a signal handler may run meanwhile, with its
+  // frame below the stack pointer.
   auto* room = static_cast<unsigned char*>(__builtin_alloca(bytes));
   std::memset(room, 0, bytes);
   asm volatile("" : : "r"(room) : "memory");
@@ -42,7 +42,8 @@ void clear_used_stack_below() {
       reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)) & ~(page - 1);
   if (!addresses.in_stacks(here)) return;
   const std::uint64_t bottom = slots.low(slots.index_of(here)) + 2 * stack_slots::guard_bytes;
-  // A stack is used downwards without a gap, so where a page has no memory nothing lies below.
+  // A stack is used from the top down without a gap, so nothing was used below the first page that
+  // has no memory.
   static unsigned char present[2048];
   const std::uint64_t pages = std::min<std::uint64_t>(std::size(present), (here - bottom) / page);
   if (here <= bottom ||

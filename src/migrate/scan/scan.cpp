@@ -41,13 +41,14 @@ constexpr std::uint64_t user_end = std::uint64_t{1} << 48;
 #else
 constexpr std::uint64_t user_end = std::uint64_t{1} << 47;
 #endif
-// Libraries, mapped memory and all heaps of the C library but the first lie at the top of the
-// user's addresses; the first heap lies after the program.
+// The libraries, mapped memory and all heaps of the C library except the first lie at the top of
+// the user's addresses. The first heap lies behind the program.
 std::uint64_t top_low;
 std::uint64_t top_bytes;
 std::uint64_t first_heap_low;
 std::uint64_t first_heap_high;
-// New mappings are made below the lowest one that exists at the start, assumed to stay within this.
+// New mappings are made below the lowest one that exists at the start. They are assumed to need no
+// more room than this.
 constexpr std::uint64_t room_for_mappings = std::uint64_t{64} << 30;
 
 bool is_stale(std::uint64_t word) {
@@ -66,8 +67,9 @@ mapping mappings(std::uint64_t from, std::uint64_t to) {
   return all;
 }
 
-/// Where the first heap begins: not at the end of the program, for the kernel leaves a random gap
-/// of up to a GiB between the two, into which numbers of many programs fall.
+/// Where the first heap begins. The kernel leaves a random gap of up to a GiB behind the program,
+/// and numbers of many programs fall into that gap, so the heap must not be taken to begin right
+/// there.
 std::uint64_t begin_of_first_heap(std::uint64_t heap_end) {
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t behind_program =
@@ -108,7 +110,7 @@ void attach_scan() {
   if (text != nullptr && std::strcmp(text, "on") != 0 && std::strcmp(text, "off") != 0) {
     throw error(format("SOJOURN_SCAN=%s is neither on nor off", text));
   }
-  // The address sanitizer keeps addresses of its own in every frame.
+  // Off with the address sanitizer, which keeps addresses of its own in every frame.
   enabled = text == nullptr ? !SOJOURN_ASAN : std::strcmp(text, "on") == 0;
   scan_is_on = enabled;
   // Checked mode does its own scan, which ends the job (checked_scan.hpp).
@@ -116,8 +118,9 @@ void attach_scan() {
   std::uint64_t region_end = addresses.base + addresses.bytes;
   first_heap_high = reinterpret_cast<std::uint64_t>(sbrk(0));
   first_heap_low = begin_of_first_heap(first_heap_high);
-  // The kernel maps downwards from the first stack, on which the bytes of AT_RANDOM lie. Under
-  // qemu-user and valgrind that stack and the mappings are below the region, and they map upwards.
+  // The kernel maps downwards from the first stack, in which the bytes of AT_RANDOM lie. Under
+  // qemu-user and valgrind that stack and the mappings lie below the region, and new mappings are
+  // made upwards.
   if (getauxval(AT_RANDOM) < addresses.base) {
     mapping below = mappings(first_heap_high, addresses.base);
     top_low = below.low;
@@ -155,7 +158,7 @@ std::size_t find_plain(const std::uint64_t* words, std::size_t count) {
 
 #if defined(__x86_64__)
 
-/// Looks again, exactly, at the suspect lanes of a vector.
+/// The vector code may suspect lanes without reason: looks at them again, exactly.
 READS_FRAMES std::size_t first_stale_lane(const std::uint64_t* words, unsigned lanes,
                                           std::size_t none) {
   for (; lanes != 0; lanes &= lanes - 1) {
@@ -171,7 +174,7 @@ constexpr std::uint64_t bias = std::uint64_t{1} << 63;
 
 constexpr long long as_lane(std::uint64_t x) { return static_cast<long long>(x); }
 
-/// The same constants in every lane, so that a scan begins with loads.
+/// Constants repeated in every lane, so that a scan begins with loads.
 struct range_lanes {
   alignas(32) std::uint64_t heap_add[4], heap_end[4], top_add[4], top_end[4];
 };
@@ -278,8 +281,8 @@ private_memory private_memory_now() {
 
 namespace {
 
-/// Reports a word of frames that end at `hi`. Those of a fiber that others move lie on another
-/// stack than this runs on.
+/// Reports a word of frames that end at `hi`. If others move the fiber, its frames lie on another
+/// stack than this function runs on.
 void report(std::uint64_t address, std::uint64_t hi, std::uint64_t word, bool older) {
   const std::uint32_t slot = slots.index_of(address);
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
@@ -308,7 +311,8 @@ READS_FRAMES void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t 
                               const mark* base) {
   if (!enabled) return;
   if (base != nullptr) {
-    // Frames refer to their callers' frames through their arguments.
+    // Looks at the arguments, because it is through these that frames refer to their callers'
+    // frames.
     const auto* word = reinterpret_cast<const std::uint64_t*>(base + 1);
     for (std::size_t i = 0; i < base->argument_words(); ++i, ++word) {
       if (*word - hi < slot_high - hi && *word % 8 == 0) [[unlikely]] {

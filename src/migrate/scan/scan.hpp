@@ -20,18 +20,19 @@ namespace sojourn::detail {
 /// `count` when none does.
 std::size_t find_stale_pointer(const std::uint64_t* words, std::size_t count);
 
-/// A way to find it, for processors that have `instructions`. The first heap of the C library is
-/// taken to end where it ended at the last call of find_stale_pointer or private_memory_now.
+/// A way to find such a word, for processors that have `instructions`. It takes the first heap of
+/// the C library to end where it ended at the last call of find_stale_pointer or
+/// private_memory_now.
 struct stale_pointer_finder {
   const char* instructions;
   std::size_t (*find)(const std::uint64_t* words, std::size_t count);
 };
-/// Those that this processor can run, the fastest first: find_stale_pointer uses that one.
+/// The ways that this processor can run, the fastest first: find_stale_pointer uses that one.
 std::span<const stale_pointer_finder> stale_pointer_finders();
 
-/// Scans the frames [sp, hi) of a piece, which are in place. `base`: the mark at which they end,
-/// when it is on this rank; then the arguments of its activation are scanned, too. `slot_high`:
-/// where its callers' frames end. Warns once per function. Does nothing when the scan is off or
+/// Scans the frames [sp, hi) of a piece, which are in place. `base`: the mark at which they end, if
+/// it is on this rank; the arguments of its activation are then scanned, too. `slot_high`: where
+/// the frames of their callers end. Warns once per function. Does nothing when the scan is off or
 /// checked mode is on.
 void scan_frames(std::uint64_t sp, std::uint64_t hi, std::uint64_t slot_high, const mark* base);
 

@@ -30,8 +30,8 @@ namespace sojourn::detail {
 
 namespace {
 
-// Each suspect costs microseconds; a program that keeps sending new ones has been looked at often
-// enough after so many.
+// Each investigation takes microseconds. A program that keeps sending new suspect words has been
+// looked at often enough after so many.
 constexpr int investigations_max = 2000;
 
 bool are_unknown_distrusted = false;
@@ -57,9 +57,9 @@ bool read_own_memory(std::uint64_t address, void* to, std::size_t bytes) {
   return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
 }
 
-// Beyond a few of each size, freed objects of up to this size go to lists ("fast bins"), and keep
-// the look of allocated ones but for their first word: the next object of the list, disguised with
-// the word's own address.
+// When the C library has a few freed objects of one size, it puts further ones, of up to this size,
+// in lists ("fast bins"). Such an object looks like an allocated one, except for its first word:
+// the address of the next object of the list, disguised with the word's own address.
 constexpr std::uint64_t in_fast_list_max = 128;
 bool is_in_fast_list(std::uint64_t address, std::uint64_t bytes) {
   std::uint64_t first;
@@ -71,8 +71,8 @@ bool is_in_fast_list(std::uint64_t address, std::uint64_t bytes) {
          (size_of_next & ~std::uint64_t{7}) == bytes;
 }
 
-/// The runtime keeps images of frames in the C library's heap. They begin with the place at which
-/// the frames are resumed.
+/// True for an image of frames, which the runtime keeps in the C library's heap. An image begins
+/// with the address at which the frames are resumed.
 bool is_image_of_frames(std::uint64_t address) {
   std::uint64_t first;
   const auto low = reinterpret_cast<std::uint64_t>(sojourn_switch);
@@ -82,8 +82,8 @@ bool is_image_of_frames(std::uint64_t address) {
 
 }  // namespace
 
-/// Judges by the sizes and flags that the allocator keeps before an object and before the next one.
-/// Freed objects and other memory mostly fail this.
+/// Judges by the sizes and flags that the allocator keeps before each object. Freed objects and
+/// other memory mostly do not have the right ones.
 bool is_allocated_object(std::uint64_t address) {
   constexpr std::uint64_t flags = 7;
   constexpr std::uint64_t previous_in_use = 1;
@@ -93,8 +93,8 @@ bool is_allocated_object(std::uint64_t address) {
   std::uint64_t bytes = size & ~flags;
   if (bytes < 32 || bytes % 16 != 0 || bytes > std::uint64_t{1} << 40) return false;
   if (size & mapped_alone) return bytes % 4096 == 0 && (address - 16) % 4096 == 0;
-  // Freed objects that the C library keeps at hand for this thread differ from allocated ones only
-  // by the key.
+  // A freed object that the C library keeps at hand for this thread differs from an allocated one
+  // only by the key.
   std::uint64_t second;
   if (bytes <= kept_at_hand_max && read_own_memory(address + 8, &second, sizeof second) &&
       second != 0 && second == key_of_freed()) {
@@ -146,7 +146,8 @@ std::string described(const word_holder& holder, std::uint64_t word) {
   }
 }
 
-/// Warns, once a function, of a word that points into the private heap. False when nobody holds it.
+/// Warns, once per function, of a word that points into the private heap. Returns false when nobody
+/// holds the word.
 bool tell_of_frame(const word_holder& holder, std::uint64_t word, leaves_for where) {
   if (holder.what == word_holder::kind::nobody) return false;
   if (holder.what == word_holder::kind::unknown && are_unknown_distrusted) return false;
@@ -195,8 +196,8 @@ void distrust_frames_without_debug_info() { are_unknown_distrusted = true; }
 
 void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t word, bool older,
                           leaves_for where) {
-  // Words stay where they are from one migration to the next, so what was found out about the last
-  // ones is kept.
+  // What was found out about the last words is kept, because the same words are often in the same
+  // places at the next migration.
   struct verdict {
     std::uint64_t key;
     bool is_live;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens with a word that the pointer scan suspects. Most are dead, left by calls that have
-// returned. Of one that a variable holds, or may hold, a warning names the function, once.
+// What happens with a word that the pointer scan suspects. Most such words are dead, left by calls
+// that have returned. If a variable holds the word, or may hold it, a warning names the function,
+// once.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +24,13 @@ enum class leaves_for : std::uint8_t { another_rank, a_checkpoint };
 void report_stale_pointer(std::uint64_t address, std::uint64_t hi, std::uint64_t word, bool older,
                           leaves_for where = leaves_for::another_rank);
 
-/// From now on, of frames of which there is no debug information nothing is reported: libraries
-/// that run on the fibers' stacks leave addresses of objects of their own there.
+/// From now on reports nothing about frames that have no debug information: libraries that run on
+/// the fibers' stacks leave addresses of their own objects there.
 void distrust_frames_without_debug_info();
 
 /// In checked mode and with SOJOURN_STATS=on: says, once per function, that its frame was not given
-/// to an idle rank, and because of which word. The frames are [low, hi). Requires: called below
-/// those frames, on their stack.
+/// to an idle rank, and which word is the reason. The frames are [low, high). Requires: called
+/// below those frames, on their stack.
 void report_refused_steal(const word_that_stays& found, std::uint64_t low, std::uint64_t hi);
 /// Reads SOJOURN_STATS. Throws sojourn::error.
 void attach_stale_report();

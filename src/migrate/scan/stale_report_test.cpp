@@ -14,7 +14,7 @@ namespace {
 
 using namespace sojourn::detail;
 
-// The stacks of fibers are full of the addresses of their images.
+// The stacks of fibers hold the addresses of their images in many places.
 TEST(stale_report, an_image_of_frames_is_no_object_of_the_program) {
 #if SOJOURN_ASAN
   GTEST_SKIP() << "the address sanitizer has an allocator of its own, and reports a look at freed "

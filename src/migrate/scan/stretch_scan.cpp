@@ -30,8 +30,8 @@ namespace sojourn::detail {
 
 namespace {
 
-// The kernel is asked about so many words, at a system call each. After that the list of mappings
-// is read once, which costs as much as some hundred system calls.
+// The kernel is asked, by a system call, about each of the first so many words. After that the list
+// of mappings is read once, which costs as much as some hundred system calls.
 constexpr int asked_one_by_one = 16;
 
 std::uint64_t page_bytes() {
@@ -83,8 +83,8 @@ class look {
   };
 
   word_that_stays find_in(std::initializer_list<range> ranges, std::optional<std::uint64_t> given) {
-    // Most addresses lie at multiples of 8 bytes. Those are looked at first, in an eighth of the
-    // time, because a look that refuses is soon repeated.
+    // Most addresses lie at multiples of 8 bytes. These places are looked at first, in an eighth of
+    // the time, because a search that finds a reason to refuse is soon repeated.
     for (int by = 8; by >= 1; by -= 7) {
       for (const range& r : ranges) {
         in_arguments_ = r.from == given;
@@ -143,18 +143,18 @@ class look {
       return in_arguments_ ? stays_with::these_frames : stays_with::nothing;
     }
     if (word - frames_.older < frames_.older_end - frames_.older) return stays_with::nothing;
-    // The frame pointer of the code that calls below a mark in a frame.
+    // A word of the runtime: code that calls below a mark in a frame saves its frame pointer there.
     const bool has_mark_in_frame = frames_.older_end != frames_.older;
     if (has_mark_in_frame && word - frames_.high <= 4 * sizeof(std::uint64_t)) {
       return stays_with::nothing;
     }
     if (word - slots.low(slot_) < slot_high_ - slots.low(slot_)) {
-      // Older frames have no addresses of younger ones: such words were left by calls that
-      // returned.
+      // An address of younger frames means nothing: frames have no addresses of younger ones, so a
+      // call that has returned has left the word.
       return word < frames_.low ? stays_with::nothing : stays_with::older_frames;
     }
-    // Nothing lies in a guard page, or in a slot that no fiber uses: such words are ends of stacks,
-    // or numbers.
+    // Nothing lies in a guard page, or in a slot that no fiber uses: a word that points there is
+    // the end of a stack, or a number.
     if (slots.is_guard(word) || slots[slots.index_of(word)].users == 0) return stays_with::nothing;
     return stays_with::another_stack;
   }
@@ -182,7 +182,7 @@ class look {
 
 bool is_mapped(std::uint64_t address) {
   unsigned char present;
-  // Every answer but "nothing is mapped there" counts as mapped.
+  // Counts every answer as mapped, except the one that nothing is mapped there.
   return mincore(reinterpret_cast<void*>(address & ~(page_bytes() - 1)), 1, &present) == 0 ||
          errno != ENOMEM;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The look at frames before they are given to an idle rank. The program did not ask for that by
-// `via::migrate`, so a frame leaves only when no word in it can be an address of what stays. Words
-// are read at every byte, since members of packed structures may lie anywhere, and count whatever
-// the alignment of the address, since a `char*` has none. The pointer scan of frames that the
-// program asked to move (scan.hpp) only warns.
+// The search of frames before they are given to an idle rank. The program did not ask for that by
+// `via::migrate`, so a frame leaves only when no word in it can be an address of something that
+// stays. Words are read at every byte, because members of packed structures may lie anywhere. They
+// count whatever the alignment of the address, because a `char*` has none. (The pointer scan of
+// frames that the program asked to move, in scan.hpp, only warns.)
 //
 // When a word looks like an address outside the region, the kernel is asked whether anything is
-// mapped there. A list kept from before would be wrong as soon as the program maps memory, and a
-// comparison with a range would take numbers for addresses.
+// mapped there. A list of mappings from before would be wrong as soon as the program maps memory,
+// and a mere comparison with a range would take numbers for addresses.
 #pragma once
 
 #include <array>
@@ -22,29 +22,31 @@ namespace sojourn::detail {
 
 struct fork_link;
 
-/// Frames of one stack slot, [low, high), that are to leave: the youngest, or those between two
-/// marks.
+/// The frames that are to leave: [low, high) of one stack slot. They are the youngest frames, or
+/// lie between two marks.
 struct leaving_frames {
   std::uint64_t low, high;
-  const mark* younger;  ///< In these frames; the child below it stays, and was given arguments.
-                        ///< Null: there is no child, or its mark is in the tables alone.
-  std::uint64_t older;  ///< Address of the mark at which they end; the mark itself may be absent.
-  std::uint64_t older_end;  ///< Past the older mark, its arguments and its result; `older` when
-                            ///< the mark is in the tables alone.
-  /// Values of theirs in registers that younger frames have saved.
+  const mark*
+      younger;  ///< The mark in these frames below which a child runs that stays, and that was
+                ///< given arguments. Null: there is no child, or its mark is in the tables alone.
+  std::uint64_t
+      older;  ///< The address of the mark at which they end, which may be on another rank.
+  std::uint64_t older_end;  ///< One past the older mark, its arguments and its result; equals
+                            ///< `older` when the mark is in the tables alone.
+  /// Values of these frames in registers, which younger frames have saved.
   std::array<std::uint64_t, preserved_registers> registers{};
-  /// Where they have saved registers of the frames that called them: words that do not leave.
+  /// Where these frames have saved registers of their callers: words that do not leave.
   std::array<std::uint64_t*, preserved_registers> of_older{};
-  /// The link of the fork that they are the child of, if it has one. What it says of that fork is
-  /// of no use elsewhere.
+  /// The link of the fork whose child these frames are, if it has one. Its words about that fork
+  /// are of no use on another rank.
   const fork_link* link = nullptr;
   bool thread_has_heap;  ///< They belong to a thread with a heap of its own (thread_heap()).
-  bool to_another_host;  ///< Whose ranks do not share their heaps with this one's.
+  bool to_another_host;  ///< They go to a host whose ranks do not share this rank's heap.
 };
 
-/// The first word that keeps the frames here. The younger mark and the room for its result are
-/// passed over, since only the runtime reads them or nothing has been written there yet; its
-/// arguments are not.
+/// Finds the first word that keeps the frames here. Passes over the younger mark, which only the
+/// runtime reads, and over the room for its result, where nothing has been written yet. Looks at
+/// the mark's arguments.
 word_that_stays find_word_that_stays(const leaving_frames& frames);
 
 /// True when the kernel has something mapped in the page of `address`. A system call.

@@ -120,7 +120,7 @@ void numbers_between_the_program_and_its_heap() {
   }
   CLAIM(f.what(own.heap_low - 8) == stays_with::nothing);
   if (SOJOURN_ASAN) return;  // it has memory wherever these numbers are
-  // Many numbers that look like addresses, of which none is.
+  // Many numbers that look like addresses; none of them is one.
   auto* words = reinterpret_cast<std::uint64_t*>(f.which.low);
   for (std::uint64_t i = 0; i < 60; ++i) words[i] = own.heap_high + (i << 33) + (1 << 20);
   CLAIM(find_word_that_stays(f.which).what == stays_with::nothing);
@@ -146,7 +146,8 @@ void frames_that_stay() {
 void frames_below_marks_of_both_kinds() {
   frames f;
   CLAIM(f.what(f.which.high + 16) == stays_with::nothing);
-  // No code of the runtime lies between them and their caller: these are the caller's variables.
+  // There is no code of the runtime between the frames and their caller, so the words point to
+  // variables of the caller.
   f.which.older = f.which.older_end = f.which.high;
   for (std::uint64_t word = f.which.high; word < f.which.high + 64; word += 8) {
     CLAIM(f.what(word) == stays_with::older_frames);
@@ -176,7 +177,7 @@ void youngest_frames() {
   frames f;
   f.which.younger = nullptr;
   const auto object = std::make_unique<int>();
-  // Also where a mark and the room for a result would be, which are passed over otherwise.
+  // Looks everywhere, also where a mark and the room for a result would be passed over.
   for (std::uint64_t at = f.which.low; at < f.which.high; at += 8) {
     CLAIM(f.with(address_of(object.get()), at).what == stays_with::private_memory);
     CLAIM(f.with(f.which.low + 100, at).what == stays_with::nothing);

@@ -16,7 +16,8 @@ namespace {
 
 constexpr const char* program = "/proc/self/exe";
 
-// Debug information is searched from its beginning, and the same functions migrate again and again.
+// Kept, because debug information is searched from its beginning, and the same functions migrate
+// again and again.
 bool knows_variables_at(std::uint64_t code) {
   static std::unordered_map<std::uint64_t, bool> known;
   auto [entry, fresh] = known.try_emplace(code, false);
@@ -41,8 +42,9 @@ const frame_variable& variable_in_saved(const frame& f, int reg) {
   return entry->second;
 }
 
-/// The frame between `saver` and the oldest that has the word in a register. A register with the
-/// same value in the next older frame belongs to that one, or to one that is older still.
+/// Finds who holds the word in a register: the frame `saver`, which saved it, or an older one. If
+/// the next older frame finds the same value in the register, the register belongs to that frame,
+/// or to one that is older still.
 word_holder holder_in_register(const frame* saver, const frame* end, std::uint64_t word) {
   using enum word_holder::kind;
   for (const frame* f = saver; f != end; ++f) {
@@ -70,14 +72,14 @@ word_holder holder_of(const std::vector<frame>& frames, std::uint64_t at, std::u
   const auto f =
       std::find_if(frames.begin(), frames.end(), [at](const frame& one) { return at < one.high; });
   if (f == frames.end()) return {};
-  // Frames of the runtime hold values of its own, copies of arguments that the function's frame
-  // holds, too, and saved registers of older frames; such registers also lie below the youngest
-  // frame. So the word counts only as a register of an older frame.
+  // A frame of the runtime holds values of the runtime, copies of arguments that the function's own
+  // frame holds, too, and saved registers of older frames. (Saved registers also lie below the
+  // youngest frame.) So a word there counts only if it is a register of an older frame.
   if (at >= f->low && owner_of_code(f->code) == code_owner::program) {
     const frame_variable& v = variable_in_frame(*f, at);
     if (v.is_pointer) return {variable, &*f, at, v.name};
     if (!knows_variables_at(f->code)) return {unknown, &*f, at, {}};
-    // What no variable holds is dead, or a register that was saved here.
+    // A word that no variable holds is dead, or a register that was saved here.
   }
   return holder_in_register(&*f, frames.data() + frames.size(), word);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who holds a word that lies in frames which leave: most words there that look like addresses are
-// dead, left by calls that have returned. Debug information on variables (-g) tells.
+// Finds out who holds a word in frames that leave. Most words there that look like addresses are
+// dead, left by calls that have returned. Debug information on variables (-g) tells which are not.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,15 @@ struct word_holder {
     nobody     ///< The word is dead, or is the runtime's own.
   };
   kind what = kind::nobody;
-  const frame* in = nullptr;  ///< One of the frames, which is the program's; null: nobody.
-  std::uint64_t at = 0;       ///< Where in that frame; 0 when the word is in a register.
-  std::string variable;       ///< Its name.
+  const frame* in =
+      nullptr;  ///< The frame that holds it, a frame of the program; null: nobody holds it.
+  std::uint64_t at = 0;  ///< Where in that frame; 0 when the word is in a register.
+  std::string variable;  ///< The name of the variable.
 };
 
-/// Who holds the `word` that lies at `at`. `frames`: those that leave, the youngest first; younger
-/// ones may come before them. Remembers what debug information says of a place.
+/// Who holds the `word` that lies at `at`. `frames`: the frames that leave, the youngest first;
+/// frames that are younger still may come before them. Remembers what debug information says of a
+/// place.
 word_holder holder_of(const std::vector<frame>& frames, std::uint64_t at, std::uint64_t word);
 
 }  // namespace sojourn::detail

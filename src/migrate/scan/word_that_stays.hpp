@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A word of frames by which they would lose something if they left.
+// A word that keeps frames on their rank, because it would lose its meaning if they left.
 #pragma once
 
 #include <cstdint>

@@ -34,10 +34,10 @@ bool threads_wait_to_start = false;
 
 namespace {
 
-// How many ranks are asked at the same time, since one of them may compute for long before it
-// answers.
+// How many ranks are asked at the same time. Several, because one of them may compute for long
+// before it answers.
 constexpr int asked_at_once = 4;
-// How many ready pieces a look examines; their order does not tell where to look.
+// How many ready pieces are examined at a time. (Their order does not tell which of them may go.)
 constexpr int ready_looked_at = 256;
 // How many started threads are handed over at a time.
 constexpr int started_at_once = 32;
@@ -93,7 +93,7 @@ struct {
   unsigned starts = 0;
   bool stands_still = false;
   kept_thread* starting = nullptr;
-  // What is known of the thread whose body begins, when it was kept.
+  // What was known of the thread whose body begins now, when it was kept.
   bool was_kept = false;
   std::uint32_t moves = 0;
   balance_record balance;
@@ -140,7 +140,7 @@ bool start_one() {
 // --- which threads may go ------------------------------------------------------------------------
 
 bool may_go(const piece* p, int to) {
-  // `resumed::anywhere` also tells that the thread has run here since it came.
+  // With `resumed::anywhere` the thread has run here since it came.
   if (!p->is_thread_base() || p->word != resumed::anywhere || p->departs_to != no_rank || p->pinned)
     return false;
   if (slots[p->slot].being_read != 0 || reason_whole_stays(p) != nullptr) return false;
@@ -194,9 +194,9 @@ int give_kept(int to, int most) {
   chosen.clear();
   std::size_t bytes = 0;
   int looked = 0;
-  // Each thread that counts in a finish scope takes half of the scope's weight on this rank. Only
-  // threads of one scope are chosen, the oldest's of those that have weight here, so that `weight`
-  // tells when that is used up.
+  // Each thread that counts in a finish scope takes half of the scope's weight on this rank. So
+  // that `weight` tells when the weight is used up, only threads of one scope are chosen: that of
+  // the oldest thread whose scope has weight here.
   void* scope = nullptr;
   std::uint64_t weight = 0;
   for (kept_thread* k = state.oldest;
@@ -217,7 +217,7 @@ int give_kept(int to, int most) {
   }
   if (chosen.empty()) return 0;
   std::byte* room = try_reserve_request(to, bytes);
-  if (room == nullptr) return 0;  // the way to it is full: it has enough to do
+  if (room == nullptr) return 0;  // the way to that rank is full, so it has enough to do
   for (kept_thread* k : chosen) room = write_handed(k, room);
   commit_message(to, message_class::request, runtime_message::threads_handed, 0, 0);
   // Only after the commit, because forget_handed() sends messages.
@@ -233,7 +233,7 @@ int give(int to, int most) {
   return give_started(to, std::min(most, started_at_once));
 }
 
-/// Threads that could run now.
+/// How many threads could run now.
 int load() {
   int n = static_cast<int>(std::min<std::size_t>(state.kept, 1 << 30));
   int looked = 0;
@@ -275,7 +275,7 @@ void serve() {
   }
 }
 
-/// This rank has no work: asks others for some.
+/// Asks other ranks for work. To be called when this rank has none.
 void ask_others() {
   while (balance_with.not_asked > 0 && balance_with.asked < asked_at_once) {
     int rank = static_cast<int>(state.random() % static_cast<unsigned>(job.count));
@@ -360,7 +360,7 @@ void on_steal_nothing(arrival& a, const std::uint32_t& given) {
 }
 
 void on_load_told(arrival& a, const int& told) {
-  // A negative load cannot be, and would overflow where loads are compared.
+  // No rank has a negative load, and it would overflow where loads are compared.
   if (told < 0) refuse_arrival(a, "is negative");
   balance_with.of[a.source].load = told;
   wire().consume(a);
@@ -426,8 +426,8 @@ void attach_balance() {
 void balance_among_own_program() {
   state.neighbours = neighbours_in_hypercube();
   for (int r = 0; r < job.count; ++r) {
-    // Counts as a rank that knows that this one is hungry and has nothing to spare: so it is never
-    // asked.
+    // Noted as a rank that knows that this one is hungry and that has nothing to spare, so that it
+    // is never asked.
     if (takes_no_stacks(r)) set_known(r, false, true);
   }
 }

@@ -5,11 +5,11 @@
 // oldest is handed over first. Only when no thread is kept are started threads handed over: those
 // that are ready, may leave by the gate (gate.hpp), and have run here since they came.
 //
-// A rank without work asks each other rank once. A rank with nothing to spare answers so, remembers
-// who asked, and hands threads over once it can. So nobody asks twice in vain, and a job without
+// A rank without work asks each other rank once. A rank with nothing to spare says so, remembers
+// who asked, and hands threads over once it can. So no rank asks twice in vain, and a job without
 // work sends no messages. Answers and threads are messages of different classes and may overtake
-// each other, so an answer carries the number of handovers made before it: when more have arrived,
-// the answer is out of date, and its sender may be asked again.
+// each other, so an answer carries the number of handovers made before it. If more handovers than
+// that have arrived, the answer is out of date, and its sender may be asked again.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ namespace sojourn::detail {
 
 /// Registers the handlers and reads SOJOURN_BALANCE. Throws sojourn::error.
 void attach_balance();
-/// Hands threads to ranks of this program only. Requires: programs are attached.
+/// From now on threads are handed only to ranks of this rank's program. Requires: programs are
+/// attached.
 void balance_among_own_program();
 
 /// Called when the body of a thread begins: stores in its piece `p` what load balance knows of it.

@@ -16,9 +16,9 @@ balance_peers balance_with;
 
 namespace {
 
-// For this time a thread that was handed over does not go back; the time doubles with each
-// handover, which itself takes microseconds. From the fifth handover on, it goes nowhere else
-// during that time either.
+// A thread that was handed over does not go back for this time, which doubles with each handover.
+// (A handover takes microseconds.) From the fifth handover on, it goes to no other rank during that
+// time, either.
 constexpr std::uint64_t first_stay_ns = 50'000;
 constexpr int stay_doublings_max = 10;
 constexpr int handovers_free = 4;
@@ -62,7 +62,7 @@ void note_handover(balance_record& record) {
 }
 
 void note_arrival(balance_record& record) {
-  // A record from the wire may say anything.
+  // Clamped, because a record from a message may hold any number.
   const int doublings = std::clamp(record.handovers - 1, 0, stay_doublings_max);
   record.stays_until_ns = now_ns() + (first_stay_ns << doublings);
 }
@@ -84,7 +84,7 @@ void handover_departs(balance_record& record, int to, bool leaves) {
     record.on_its_way = true;
     ++balance_with.of[to].given;
   } else {
-    // `to` has asked and still waits for a thread.
+    // `to` waits still for the thread that it has asked for.
     set_hungry(to, true);
     answer_nothing(to);
   }

@@ -31,21 +31,22 @@ extern balance_peers balance_with;
 
 void attach_handovers();
 
-/// Notes whether `rank` has nothing to do.
+/// Notes whether `rank` is hungry: it has nothing to do.
 void set_hungry(int rank, bool hungry);
-/// Notes whether this rank waits for an answer of `from`, and whether `from` knows it has no work.
+/// Notes whether this rank waits for an answer of `from`, and whether `from` knows that this rank
+/// has nothing to do.
 void set_known(int from, bool asked, bool knows);
 void answer_nothing(int to);
-/// `from` handed something over, and by doing so forgot that this rank asked.
+/// Notes that `from` handed something over. By doing so it forgot that this rank had asked.
 void got_from(int from);
 
-/// This rank hands a thread over; and has got one.
+/// Note that this rank hands a thread over, and that it has got one.
 void note_handover(balance_record& record);
 void note_arrival(balance_record& record);
 /// Whether the thread may be handed to `to` now.
 bool may_go(const balance_record& record, int to);
 
-/// Load balance chose a started thread to go to `to`: it leaves, or cannot.
+/// Load balance has chosen a started thread to go to `to`; now the thread leaves, or cannot.
 void handover_departs(balance_record& record, int to, bool leaves);
 void handover_arrives(balance_record& record, int from);
 

@@ -36,7 +36,8 @@ constexpr std::size_t hint_count = 1024;
 hint* hints = nullptr;
 hint& hint_of(ticket_id thread) { return hints[thread % hint_count]; }
 
-/// A rank of another program, where the texts' addresses mean nothing, is sent the whole sentence.
+/// A rank of this program is sent the address of the text; a rank of another program, where that
+/// address means nothing, is sent the whole sentence.
 void answer(const thread_ask& a, const stay_reason& why) {
   if (why.kind != thread_refusal::none && runs_other_program(home_of(a.answer))) {
     return send_exception(a.answer, std::make_exception_ptr(refusal(why, a.to)));
@@ -52,12 +53,12 @@ void send_ask(int to, const thread_ask& a) {
 void move_from_here(piece* p, const thread_ask& a) {
   if (a.to == job.me) return answer(a, moved);
   if (takes_no_stacks(a.to)) return answer(a, runs_other);
-  // If it is about to leave, the request follows it.
+  // The base is about to leave: the request is kept, and then follows it.
   if (p->departs_to != no_rank) return kept_asks.keep(a);
   if (const stay_reason* why = reason_whole_stays(p)) return answer(a, *why);
   if (p->word == resumed::not_yet) {
     if (p->waits == wait_cause::ticket) {
-      // It will ask for the result again where it arrives.
+      // The fiber is woken; where it arrives, it will ask for the result again.
       stop_waiting(p);
       cancel_timer(p);
     } else if (p->waits != wait_cause::timer || !cancel_timer(p)) {
@@ -70,7 +71,7 @@ void move_from_here(piece* p, const thread_ask& a) {
   p->departs_to = a.to;
 }
 
-/// Handles a request at home, which does not have the base.
+/// Handles a request on the thread's home, which does not have the base.
 void act_as_home(const thread_ask& a) {
   const known_thread known = known_here(a.thread);
   switch (home_decides(known, job.me)) {
@@ -136,7 +137,8 @@ void ask_home(const thread_ask& a) {
 void handle(const thread_ask& a) {
   if (piece* p = threads_here.find(a.thread); p != nullptr) {
     if (p != running_piece()) return move_from_here(p, a);
-    // The thread itself took this message, while it waited in place for an answer.
+    // The thread itself took this message, while it waited for an answer without leaving its stack:
+    // the request must wait until it has left.
     kept_asks.keep(a);
     return handle_kept_soon(a.thread);
   }
@@ -163,8 +165,8 @@ bool base_departs_as_asked(piece* p) {
   ticket_id asked = std::exchange(p->extra->asked_to_move, 0);
   ticket_id thread = p->thread;
   if (p->word != resumed::anywhere) {
-    // Its next statement may need this rank, for example when it came for an object here. The
-    // request is handled again after the thread has run.
+    // The thread's next statement may need this rank, for example because the thread came for an
+    // object here. So the request is handled again after the thread has run.
     kept_asks.keep({thread, asked, to, false});
     handle_kept_soon(thread);
     return false;
@@ -196,7 +198,7 @@ void migrate_base(ticket_id thread, int to) {
   } else {
     ask_home(a);
   }
-  stay_reason r;  // Its text lies in the program, at one address in all ranks.
+  stay_reason r;  // Its text lies in the program, at one address on all ranks.
   ticket_take(answer_at, &r, sizeof r);
   if (r.kind != thread_refusal::none) refuse(r, to);
   hint_of(thread) = {thread, to};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that a thread move, made by fibers other than the thread. They go from rank to rank
-// until they find the base (thread_location.hpp says how), and wait where the base is expected.
-// The base is then made ready, and leaves when its turn comes instead of running.
+// Requests that a thread move, made by fibers other than the thread. A request goes from rank to
+// rank until it finds the base (thread_location.hpp says how), or waits on a rank where the base is
+// expected. The base is then made ready, and when its turn comes, it leaves instead of running.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class ask_list {
  public:
   void keep(const thread_ask& a) { asks_.emplace(a.thread, a); }
   bool empty() const { return asks_.empty(); }
-  /// The requests for `thread`, which are kept no longer.
+  /// Removes the requests for `thread` from the list, and returns them.
   std::vector<thread_ask> take(ticket_id thread);
   void save(file_writer& to) const;
   void load(file_reader& from);
@@ -48,9 +48,9 @@ void with_kept(ticket_id thread, Then then) {
 
 void attach_thread_asks();
 
-/// Handles a request that has reached this rank: the base may be here, or not.
+/// Handles a request that has reached this rank, whether the base is here or not.
 void handle(const thread_ask& a);
-/// The same for the kept ones of a thread, later: when what runs now has left its stack.
+/// Handles the kept requests for a thread later, when the piece that runs now has left its stack.
 void handle_kept_soon(ticket_id thread);
 /// Passes the requests kept for a thread on to where it is now.
 void ask_on(ticket_id thread);
@@ -63,8 +63,8 @@ void answer_moved(const thread_ask& a);
 /// thread_error.
 void migrate_base(ticket_id thread, int to);
 
-/// The turn of a ready piece that was asked to move has come. Called on the scheduler's stack.
-/// False when it runs here after all.
+/// To be called on the scheduler's stack when the turn of a ready piece has come that was asked to
+/// move. Returns false when the piece runs here after all.
 bool base_departs_as_asked(piece* p);
 
 }  // namespace sojourn::detail

@@ -18,7 +18,7 @@ namespace {
 
 struct {
   homecomings counted;
-  // What `counted` counts in.
+  // The arrays in which `counted` counts.
   std::span<std::uint32_t> sent;
   std::span<std::uint32_t> come;
 } home;
@@ -144,7 +144,7 @@ void thread_departs(ticket_id thread, std::uint32_t moves, int to) {
   if (its_home == job.me) {
     if (ticket* t = find_ticket(thread)) note(*t, next);
   } else if (to == its_home) {
-    home.counted.base_goes(its_home);  // the arrival of the thread itself tells home
+    home.counted.base_goes(its_home);  // no message: the arrival of the thread itself tells home
   } else {
     send_reply(its_home, runtime_message::thread_moved, 0, thread, &next, sizeof next);
   }

@@ -19,11 +19,11 @@ void attach_thread_home();
 /// What this rank knows of a thread whose home it is.
 known_thread known_here(ticket_id thread);
 
-/// A base leaves this rank for `to`, or comes from `from`; `moves`: how often it has moved then.
-/// Also for a thread that has not started.
+/// A base leaves this rank for `to`, or comes from `from`. `moves`: how often it has moved, this
+/// move included. Also called for a thread that has not started.
 void thread_departs(ticket_id thread, std::uint32_t moves, int to);
 void thread_arrives(ticket_id thread, std::uint32_t moves, int from);
-/// The base `p`, a fiber of this rank, is about to leave for `to`.
+/// To be called when the base `p`, a fiber of this rank, is about to leave for `to`.
 inline void base_departs(piece* p, int to) {
   threads_here.erase(p);
   thread_departs(p->thread, ++p->moves, to);

@@ -21,13 +21,13 @@
 
 namespace sojourn::detail {
 
-/// Where home believes a base to be, or to go; also the message that tells home.
+/// Where home believes a base to be, or to be going; also the message that tells home.
 struct thread_location {
   int at;
-  std::uint32_t moves;  ///< How often the base had moved when it came, or set out, there.
+  std::uint32_t moves;  ///< How often the base had moved when it came to `at`, or set out for it.
 
-  /// The rank that the base left tells home. Such a report may come late: home may know of later
-  /// moves.
+  /// Takes in the report of the rank that the base left. Such a report may come late, when home
+  /// knows of later moves already.
   void told(const thread_location& news) {
     if (news.moves > moves) *this = news;
   }
@@ -43,8 +43,9 @@ struct known_thread {
 enum class step_at_home : std::uint8_t {
   is_unknown,  ///< Answers that there is no such thread …
   has_ended,   ///< … or that it has ended.
-  keeps,       ///< The thread has not started here, or the bytes of its base are still coming.
-  passes_on    ///< To where the base should be.
+  keeps,       ///< Keeps the request: the thread has not started here, or the bytes of its base are
+               ///< coming.
+  passes_on    ///< Passes the request on to the rank where the base should be.
 };
 inline step_at_home home_decides(const known_thread& known, int me) {
   if (known.is == known_thread::none) return step_at_home::is_unknown;
@@ -52,29 +53,30 @@ inline step_at_home home_decides(const known_thread& known, int me) {
   return known.location.at == me ? step_at_home::keeps : step_at_home::passes_on;
 }
 
-/// True when a rank that has got a request for a base which it does not have passes it to home, or
-/// acts as home; false when it keeps the request and asks home a question. `by_hint`: home has not
-/// seen the request yet.
+/// What a rank does with a request for a base that it does not have. True: it passes the request to
+/// home (or, if it is the home, acts as such). False: it keeps the request, and asks home a
+/// question. `by_hint`: home has not seen the request yet.
 inline bool asks_home(bool by_hint, bool is_home) { return by_hint || is_home; }
 
-/// Asks home whether a base is on its way to the rank that asks, which home sent a request to.
+/// The question whether a base is on its way to the rank that asks. It is asked when home has sent
+/// a request to that rank.
 struct location_question {
   ticket_id thread;
   std::uint32_t homecomings;  ///< How many bases the asking rank has ever sent to this home.
 };
-/// The answer, once the question is no longer early: what the asking rank told home before the
-/// question has arrived.
+/// The answer to that question. It is right only when the question is not early: when everything
+/// has arrived that the asking rank had told home before.
 inline bool is_on_its_way(const known_thread& known, int asker) {
   return known.is == known_thread::lives && known.location.at == asker;
 }
 
-/// Counts the bases that go home. The arrival of a base at home is itself the report that it has
-/// left its rank, and may arrive after a question which that rank asked later: bases and questions
-/// are messages of different classes. By the counts, home knows whether it must wait for one before
-/// it answers.
+/// Counts the bases that go home. No separate message reports that such a base has left its rank:
+/// its arrival at home does. But the base may arrive after a question which that rank asked later,
+/// because bases and questions are messages of different classes. By the counts home knows whether
+/// it must wait for a base before it answers.
 class homecomings {
  public:
-  /// For each rank, a number that is 0, or restored from a checkpoint.
+  /// `sent` and `come` have a number for each rank, which is 0 or restored from a checkpoint.
   void attach(std::span<std::uint32_t> sent, std::span<std::uint32_t> come) {
     sent_ = sent;
     come_ = come;
@@ -84,8 +86,9 @@ class homecomings {
   void base_goes(int home) { ++sent_[static_cast<std::size_t>(home)]; }
   std::uint32_t sent_to(int home) const { return sent_[static_cast<std::size_t>(home)]; }
 
-  /// A question has come from rank `from`. True when it is early: when not all bases that the rank
-  /// had sent home before are here. (Bases sent after it may be.) It is then kept.
+  /// A question has come from rank `from`. If it is early, keeps it and returns true. It is early
+  /// while not all bases are here that the rank had sent home before. (Bases sent after the
+  /// question may be here.)
   bool keep_if_early(const location_question& q, int from) {
     if (!is_early(q, from)) return false;
     kept_.push_back({q, from});

@@ -83,7 +83,7 @@ class world {
   int asked() const { return asked_; }
   const std::set<int>& answered() const { return answered_; }
 
-  /// Once nothing is on its way any more.
+  /// To be called once nothing is on its way any more.
   void expect_that_all_is_known() const {
     EXPECT_EQ(static_cast<int>(answered_.size()), asked_);
     for (int r = 0; r < rank_total; ++r) {
@@ -217,7 +217,7 @@ class world {
 
   // The events.
 
-  /// A thread that is somewhere, or -1; and there.
+  /// A thread whose base is on some rank, and that rank; -1 if there is none.
   std::pair<int, int> any_base() {
     std::vector<std::pair<int, int>> all;
     for (int r = 0; r < rank_total; ++r) {
@@ -256,7 +256,8 @@ class world {
     for (const ask& a : take_kept(at, thread)) ask_home(at, a);
   }
 
-  /// The first of a queue arrives, or what was announced is there. False when there is nothing.
+  /// Lets the first message or base of a queue arrive, or completes a base that was announced.
+  /// False when there is nothing.
   bool arrive_one() {
     struct coming {
       int from, to;

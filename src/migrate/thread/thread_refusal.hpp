@@ -19,7 +19,7 @@ inline constexpr stay_reason is_unknown{
 inline constexpr stay_reason runs_other{thread_refusal::other_program,
                                         "the rank runs another program"};
 
-/// For a thread that was to move to `to`.
+/// The error for a thread that was to move to `to`.
 thread_error refusal(const stay_reason& why, int to);
 [[noreturn]] void refuse(const stay_reason& why, int to);
 

@@ -42,8 +42,8 @@ void is_gone(piece* p) {
 
 void base_moves_itself(piece* p, int to) {
   base_departs(p, to);
-  // Answered as if it had gone where it was asked to, and then on at once: a thread that keeps
-  // moving may never stand still to be moved.
+  // Requests to move this thread are answered as if the thread had gone where they asked, and then
+  // here or there by itself: a thread that keeps moving may never stand still to be moved.
   with_kept(p->thread, answer_moved);
 }
 
@@ -56,7 +56,7 @@ void base_arrives(piece* p, int from, bool announced) {
   with_kept(p->thread, handle);
 }
 
-/// Sends a thread that moves itself, or refuses that.
+/// Sends a thread that moves itself, or tells it why it cannot leave.
 void leave_or_stay(piece* left, int to) {
   const stay_reason* refused = reason_whole_stays(left);
   if (refused != nullptr) {
@@ -217,7 +217,7 @@ void migrate(thread t, rank_t to) {
   if (!t) throw thread_error(thread_refusal::unknown, "this thread object names no thread");
   if (t != self()) return detail::migrate_base(t.id(), to);
   const detail::piece* p = detail::running_piece();
-  // It runs on the stack of a handler that is no fiber yet, or is the thread's base.
+  // A handler that is no fiber yet, or the base of a thread: the whole thread is here.
   bool is_base = p->result == 0 || p->is_thread_base();
   if (is_base) return detail::migrate_self(to);
   detail::migrate_base(t.id(), to);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads: fibers whose bases (their oldest frames) may migrate. The job finds a thread by its
-// name, the ticket of its result. What the rest of the runtime tells this floor of them is here;
-// thread_table.hpp has those that are here, thread_location.hpp how others are found,
+// name, the ticket of its result. This header has what the rest of the runtime calls.
+// thread_table.hpp has the threads of this rank, thread_location.hpp how others are found,
 // thread_home.hpp and thread_asks.hpp the messages, thread_trailer.hpp what travels with a thread.
 #pragma once
 

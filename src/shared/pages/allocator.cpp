@@ -36,7 +36,8 @@ allocator::block allocator::allocate(std::uint64_t bytes, std::uint64_t align) {
   const std::uint64_t unit = bytes >= page_bytes ? page_bytes : line;
   bytes = up(bytes, unit);
   align = std::max(align, unit);
-  // A longer alignment than that of the unit has room wherever a block of this length begins.
+  // If `align` is more than `unit`: a free block of this length has room for an aligned block
+  // wherever it begins.
   const std::uint64_t needed = bytes + align - unit;
   const bool of_pages = unit == page_bytes;
   const by_length& suited = of_pages ? by_pages_ : by_bytes_;
@@ -52,7 +53,7 @@ allocator::block allocator::allocate(std::uint64_t bytes, std::uint64_t align) {
     const std::uint64_t begin = std::exchange(fresh_, at + bytes);
     return deal_out(begin, at, bytes, fresh_, false);
   }
-  // At last: the hole before what is new, and some of that.
+  // Last, tries the free block right before `fresh_`, together with new memory behind it.
   if (free_.empty()) return {0, false};
   const auto hole = std::prev(free_.end());
   const auto [begin, length] = *hole;
@@ -63,7 +64,7 @@ allocator::block allocator::allocate(std::uint64_t bytes, std::uint64_t align) {
   return deal_out(begin, at, bytes, fresh_, true);
 }
 
-/// Deals out a part of what begins at `begin` and ends at `end`; the rest of it is free.
+/// Deals out [at, at + bytes) of the range [begin, end), and frees the rest of it.
 allocator::block allocator::deal_out(std::uint64_t begin, std::uint64_t at, std::uint64_t bytes,
                                      std::uint64_t end, bool used_before) {
   if (at != begin) give_back(begin, at - begin);

@@ -126,7 +126,7 @@ TEST(shared_allocator, a_hole_of_whole_pages_is_used_again_among_lines) {
 }
 
 TEST(shared_allocator, many_holes_cost_no_search) {
-  // With a search through all of them this would take minutes.
+  // Takes minutes if each allocation searches all free blocks.
   constexpr std::uint64_t count = 200'000;
   allocator of = part_of(2 * count * page_bytes);
   std::vector<std::uint64_t> all;

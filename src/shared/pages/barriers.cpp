@@ -17,12 +17,12 @@ namespace {
 constexpr std::uint8_t first_of_rank = 1;
 constexpr std::uint8_t without_fibers = 2;
 constexpr std::uint8_t wants_to_collect = 4;
-/// It answers asks_for_more(): no fibers arrive with it.
+/// The arrival answers asks_for_more(): no fibers arrive with it.
 constexpr std::uint8_t with_all_records = 8;
 // Flags of a departure.
 constexpr std::uint8_t collects = 1;
 constexpr std::uint8_t only_collects = 2;
-/// In last_departure() alone: the last one was left behind when a collection ended.
+/// Used in last_departure() alone: this rank entered its epoch by the end of a collection.
 constexpr std::uint8_t ends_collection = 4;
 constexpr std::uint8_t is_incomplete = 8;
 
@@ -61,7 +61,8 @@ void barriers::look_again() {
     asked_to_collect_ = false;
     send_arrival(true);
   }
-  // The fibers that are here have arrived; a rank without fibers arrives at once.
+  // This rank arrives when all fibers that are expected here have arrived; without such fibers, at
+  // once.
   const bool news = !told_any_ || arrived_ != told_;
   if (members_ != 0 && arrived_ >= here_ && news) send_arrival(false);
   if (!wanted_ && wants_collection()) ask_for_collection();
@@ -79,7 +80,8 @@ void barriers::send_arrival(bool to_collect) {
     told_any_ = true;
     if (wants_collection() || x_.report != nullptr) head.flag |= wants_to_collect;
   }
-  // The records of other ranks come with their own arrivals, or have come.
+  // Includes records of this rank alone: those of other ranks come to rank 0 with their own
+  // arrivals.
   const auto me = static_cast<std::size_t>(x_.me);
   const interval own = told_known_[me];
   told_known_ = x_.log.known();
@@ -101,7 +103,8 @@ void barriers::ask_for_collection() {
 
 void barriers::at_rank_0(page_message_reader& from, const message_head& head) {
   rank_arrival& r = arrivals_[static_cast<std::size_t>(from.from())];
-  // If it was sent before its rank left to collect, that rank arrives again.
+  // An arrival from an earlier epoch was sent before its rank left to collect; that rank arrives
+  // again.
   if (head.epoch != x_.epoch) return;
   const bool has_all = (head.flag & with_all_records) != 0;
   from.require(!has_all || r.asked_for_all, "tells all that it knows without being asked");
@@ -114,8 +117,8 @@ void barriers::at_rank_0(page_message_reader& from, const message_head& head) {
     take_later(covered_, r.knows);
   else
     covered_[sender] = std::max(covered_[sender], r.knows[sender]);
-  // The records are learned when all ranks are here: now they would make pages stale that fibers
-  // of this rank still use, and would fetch again at once.
+  // This rank learns the records only when all ranks have arrived. If it did so now, pages would
+  // become stale that its fibers still use, and would fetch again at once.
   kept_.push_back({from.from(), {from.rest().begin(), from.rest().end(), x_.host.memory()}});
   if (has_all) {
     r.asked_for_all = false;
@@ -139,7 +142,7 @@ void barriers::depart_when_all_are_here() {
   if (collection_running_) return;
   const auto all = static_cast<std::uint32_t>(x_.ranks);
   if (collection_asked_) {
-    // A barrier of the program waits until the collection has ended.
+    // The ranks were asked for a collection: a barrier of the program waits until that has ended.
     if (ranks_to_collect_ == all && !asks_for_more()) send_departures(true, true);
     return;
   }
@@ -147,9 +150,9 @@ void barriers::depart_when_all_are_here() {
     send_departures(false, collection_wanted_);
 }
 
-/// A rank that has arrived may go on closing intervals, and others that arrive later know of them.
-/// These are asked for what they know, in that rare case. True when the answers are to be waited
-/// for.
+/// A rank that has arrived may go on closing intervals, and other ranks that arrive later may know
+/// of these. In that rare case rank 0 asks the later ranks for all records that they know. Returns
+/// true while their answers are missing.
 bool barriers::asks_for_more() {
   if (!holds(rule::ask_for_what_others_know)) return false;
   take_later(covered_, x_.log.known());
@@ -182,7 +185,7 @@ void barriers::send_departures(bool to_collect, bool collect) {
   for (rank_arrival& r : arrivals_) r.here = r.to_collect = r.asked_for_all = false;
   collection_asked_ = collection_wanted_ = false;
   collection_running_ = collect;
-  // What all of them know: this rank learns it from their arrivals.
+  // This rank learns what the arrivals of all ranks have told.
   for (const kept_records& k : kept_) {
     page_message_reader records(x_.host, k.from, k.bytes);
     x_.learn(records, x_.barrier);
@@ -195,7 +198,8 @@ void barriers::send_departures(bool to_collect, bool collect) {
   head.flag =
       static_cast<std::uint8_t>((collect ? collects : 0) | (to_collect ? only_collects : 0));
   if (!to_collect && std::exchange(not_all_meet_, false)) head.flag |= is_incomplete;
-  // A rank is sent what any rank lacks to which it passes this on.
+  // A rank passes its departure on, so it is sent all that it or any rank below it in the tree
+  // lacks.
   const auto knows = [&](int rank) -> vector_clock& {
     return arrivals_[static_cast<std::size_t>(rank)].knows;
   };
@@ -213,7 +217,7 @@ void barriers::send_departures(bool to_collect, bool collect) {
   send_to(0);
 }
 
-/// Calls visit(rank) for those to whom this rank passes departures on; the last one first.
+/// Calls visit(rank) for the ranks to which this rank passes departures on, the last one first.
 template <class Visit>
 void barriers::each_child(Visit visit) const {
   const std::int64_t first = std::int64_t{x_.me} * fan_out_ + 1;
@@ -230,7 +234,8 @@ void barriers::check_departure(const page_message_reader& from, const vector_clo
 }
 
 void barriers::departure_came(page_message_reader& from, const message_head& head) {
-  // If this rank has departed early, it knows what comes, and has passed it on.
+  // If this rank has departed early, it knows the content of this departure already, and has passed
+  // it on.
   if (head.epoch != x_.epoch) return;
   if (x_.me != 0)
     each_child([&](int r) {
@@ -245,7 +250,7 @@ void barriers::departure_came(page_message_reader& from, const message_head& hea
   depart(from, all, head.flag);
 }
 
-/// Requires: everything that this rank was told on the way has been learned.
+/// Requires: this rank has learned everything that the message tells.
 void barriers::depart(page_message_reader& from, const vector_clock& all, std::uint8_t how) {
   check_departure(from, all);
   ++x_.epoch;
@@ -258,8 +263,8 @@ void barriers::depart(page_message_reader& from, const vector_clock& all, std::u
     arrived_ = guests_arrived_ = 0;
     was_incomplete_ = (how & is_incomplete) != 0;
   }
-  // If fibers wait for a barrier of the program, this rank arrives there again: other intervals
-  // may have been closed since.
+  // If fibers here wait at a barrier of the program, this rank arrives again, because it may have
+  // closed other intervals since.
   told_ = 0;
   told_any_ = false;
   told_known_ = x_.barrier;
@@ -283,7 +288,7 @@ void barriers::end_collection(page_message_reader& from) {
   if (x_.report != nullptr) x_.report->forget_diffs();
   lmw_.end_collection();
   x_.log.collect(x_.barrier);
-  // What is there now cannot be given back: collecting again at once would be of no use.
+  // What is left now could not be given back, so collecting it again at once would be of no use.
   const std::size_t room = std::numeric_limits<std::size_t>::max() - collect_bytes_;
   collect_from_ = collect_bytes_ + std::min(room, collectable_bytes());
   leave();
@@ -292,8 +297,9 @@ void barriers::end_collection(page_message_reader& from) {
 void barriers::depart_early(page_message_reader& from, const vector_clock& all, std::uint8_t how) {
   if (how == ends_collection) return end_collection(from);
   check_departure(from, all);
-  // The departure comes when this rank looks at messages again, and other ranks wait for it. What
-  // they lack is not known here: they know what all knew behind the last barrier.
+  // The departure itself is handled when this rank looks at messages again, but ranks below it in
+  // the tree wait for it now. This rank does not know what they lack, except that they know what
+  // all ranks knew at the last barrier.
   each_child([&](int r) {
     message_writer& out = x_.begin({.what = page_message::departure, .flag = how});
     out.put_clock(all, x_.barrier);
@@ -329,7 +335,8 @@ void barriers::receive(page_message_reader& from, const message_head& head) {
       return at_rank_0(from, head);
     case page_message::arrive_with_all: {
       if (head.epoch != x_.epoch) return;
-      // As much as this rank knew when it arrived, and no more: that happened before its intervals.
+      // Tells what this rank knew when it arrived, and no more: only that happened before the
+      // intervals that it has told of.
       message_writer& out = x_.begin({.what = page_message::arrival, .flag = with_all_records});
       out.put_clock(told_known_, x_.barrier);
       x_.log.write(out, x_.barrier, told_known_, x_.barrier);
@@ -338,7 +345,7 @@ void barriers::receive(page_message_reader& from, const message_head& head) {
     case page_message::departure:
       return departure_came(from, head);
     case page_message::collect_wanted:
-      // A barrier at which it collects may be under way already.
+      // The ranks may be at a barrier already at which they collect.
       if (collection_running_ || collection_asked_ || head.epoch < x_.epoch) return;
       collection_wanted_ = collection_asked_ = true;
       for (int r = x_.ranks - 1; r >= 0; --r) {

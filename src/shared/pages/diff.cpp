@@ -48,7 +48,7 @@ struct parts {
   const std::byte* values = nullptr;
 };
 
-/// What is_diff() does; inlined, so that each coding counts bits with the instructions it has.
+/// What is_diff() does. Inlined, so that each coding counts bits with the instructions that it has.
 [[gnu::always_inline]] inline bool has_right_length(const std::byte* diff, std::size_t bytes) {
   if (bytes < 8) return bytes == 0;
   const std::size_t lines = ones(load(diff));
@@ -59,12 +59,12 @@ struct parts {
 }
 
 // A coding makes a diff in two passes: the first finds the lines that have changed, and the second
-// looks again at these alone. Many pages have changed in few lines, and then the first pass, which
-// keeps no masks, is nearly all there is to do.
+// looks at these lines again. Many pages have changed in few lines, and then the first pass takes
+// nearly all of the time, so it is kept short: it stores no masks.
 
 // --- plain C++ -----------------------------------------------------------------------------------
 
-/// For each byte of a word that is not 0, its bit.
+/// For each byte of a word that is not 0: sets the bit of that byte.
 std::uint64_t bytes_set(std::uint64_t word) {
   word |= word >> 4;
   word |= word >> 2;
@@ -314,7 +314,7 @@ std::size_t first_coding() { return 0; }
 
 #endif
 
-/// The one that this processor uses.
+/// The coding that this processor uses.
 const diff_coding coding = diff_codings().front();
 
 }  // namespace

@@ -52,8 +52,8 @@ std::size_t changed_bytes(const std::byte* diff, std::size_t bytes);
 std::optional<std::size_t> first_overlap(const std::byte* a, std::size_t a_bytes,
                                          const std::byte* b, std::size_t b_bytes);
 
-/// A way to make, apply and check diffs, for processors that have `instructions`. All make the same
-/// diffs, byte for byte.
+/// A way to make, apply and check diffs, for processors that have `instructions`. All codings make
+/// the same diffs, byte for byte.
 struct diff_coding {
   const char* instructions;
   std::size_t (*make)(std::byte* to, const std::byte* page, const std::byte* twin);
@@ -61,7 +61,7 @@ struct diff_coding {
   bool (*is_diff)(const std::byte* diff, std::size_t bytes);
 };
 
-/// Those that this processor can run, the fastest first: the functions above use that one.
+/// The codings that this processor can run, the fastest first. The functions above use the first.
 std::span<const diff_coding> diff_codings();
 
 }  // namespace sojourn::detail::pages

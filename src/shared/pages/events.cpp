@@ -9,7 +9,8 @@ namespace sojourn::detail::pages {
 
 namespace {
 
-/// Whether what the asker has stored before can be loaded by who acquires later.
+/// Whether a question is a release: a fiber that acquires later can load what the asker has stored
+/// before.
 bool releases(question what) {
   switch (what) {
     case question::store:
@@ -22,7 +23,7 @@ bool releases(question what) {
     case question::arrive:
       return true;
     default:
-      // What is notified of is guarded by a mutex, which orders it.
+      // A notification orders nothing: the mutex does that guards the condition.
       return false;
   }
 }
@@ -57,7 +58,7 @@ std::uint64_t new_value(const event_question& q, std::uint64_t old) {
   }
 }
 
-/// More fibers than any job has.
+/// No job has so many fibers.
 constexpr std::uint64_t most_fibers = 1u << 30;
 
 }  // namespace
@@ -75,7 +76,7 @@ event_answer events::ask(const event_question& q, waiter fiber) {
   const std::uint32_t number = next_number();
   const int to = home(q.object, q.what);
   if (to == x_.me) {
-    // Before anybody is answered: what this fiber has stored may be in the open interval.
+    // Set before any answer goes out, because the open interval may hold stores of this fiber.
     if (releases(q.what)) released_here_ = true;
     ++x_.counts->events_local;
     const event_answer a = serve({x_.me, number, acquires(q.what)}, q);
@@ -160,7 +161,7 @@ event_answer events::serve(const asker& who, const event_question& q) {
   }
 }
 
-/// Answers those who have waited longest.
+/// Answers the `count` fibers that have waited longest.
 void events::wake(kept_object& o, std::size_t count, std::uint64_t value) {
   if (count == 0) return;
   const std::pmr::vector<asker> first(

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomics, flags, condition variables, counted barriers, and who takes part in the barrier: what
-// fibers ask of one rank, the object's home, where the object is a value and those who wait. Every
-// question is answered, also where nothing is to be told: until then the asker rings at a home that
-// computes. What takes longer is answered twice: first, that the home knows of it.
+// Atomics, flags, condition variables, counted barriers, and who takes part in the barrier. Fibers
+// send questions about an object to one rank, its home, which keeps the object's value and the list
+// of fibers that wait. Every question is answered, even if there is nothing to tell, because the
+// asker rings at its home until an answer comes. A question that takes long has two answers: the
+// first says that the home knows of it.
 //
-// Ordering: who releases tells the home the notices that it lacks before the question, and the home
-// tells whoever acquires, before the answer, those that the asker lacks (class news; nothing where
-// nothing is new). So the home has met what everybody released there. A lock's manager need not,
-// since its token has been with the releaser. Here the value is at home, so notices from the
-// releaser itself would have to be asked for: a hop more for each atomic, and each waking. What it
-// costs is that the home takes in notices that its own fibers may not need yet.
+// Ordering: a rank that releases sends the home the notices that it lacks, before the question. The
+// home sends an asker that acquires the notices that it lacks, before the answer (class news;
+// nothing is sent if nothing is new). So the home has all notices of those who released to the
+// object. A lock's manager need not have them, because the lock's token itself has been at the rank
+// that released. Here the value is at the home, so an asker would otherwise have to get notices
+// from the rank that released: one more hop for each operation on an atomic, and for each fiber
+// that is woken. The price is that the home takes in notices that its own fibers may not need yet.
 //
-// The home itself releases late: its open interval is closed when an answer goes out after one of
-// its own fibers has released.
+// Releases by the home's own fibers are late: the home closes its open interval when the next
+// answer goes out.
 #pragma once
 
 #include <cstddef>
@@ -27,26 +29,27 @@
 
 namespace sojourn::detail::pages {
 
-/// Where the program's object lies: the same on all ranks.
+/// The address of the program's object, which is the same on all ranks.
 using object_number = std::uint64_t;
 
 enum class question : std::uint8_t {
-  // About the value, which is 0 at first. All are answered with the old one.
+  // Operations on the value, which is 0 at first. All are answered with the value before.
   load,
   store,
   exchange,
-  compare,  ///< Stores `second` if it is `first`.
+  compare,  ///< Stores `second` if the value is `first`.
   add,
   bit_and,
   bit_or,
   bit_xor,
   await,   ///< Answered when the value is not 0.
-  arrive,  ///< Answered when `first` fibers have arrived, with the bits of `second` of all of them.
-  listen,  ///< Answered when notified.
+  arrive,  ///< Answered when `first` fibers have arrived, with all bits that any of them has set in
+           ///< `second`.
+  listen,  ///< Answered when the object is notified.
   notify_one,
   notify_all,
   join,   ///< `first` more fibers take part in the barrier. Home: rank 0.
-  leave,  ///< One fiber fewer does. Home: rank 0.
+  leave,  ///< One fiber fewer takes part in the barrier. Home: rank 0.
   count_
 };
 
@@ -55,16 +58,16 @@ struct event_question {
   object_number object = 0;
   std::uint64_t first = 0;
   std::uint64_t second = 0;
-  std::uint32_t bytes = 8;  ///< Of the value.
+  std::uint32_t bytes = 8;  ///< The length of the value.
 };
 
 struct event_answer {
   enum class kind : std::uint8_t {
     done,
-    waits,    ///< The home knows of it; another answer comes.
-    refused,  ///< Those that wait for this object have said `value`, and not `first`.
-    asked,    ///< Nothing is known yet.
-    lost,     ///< A rank has ended (give_up()).
+    waits,    ///< The home knows of the question; another answer comes.
+    refused,  ///< Other fibers wait at this barrier for `value` fibers, not for `first`.
+    asked,    ///< No answer has come yet.
+    lost,     ///< A rank has ended (give_up()), so no answer will come.
   };
   kind is;
   std::uint64_t value = 0;
@@ -74,13 +77,14 @@ class events {
  public:
   events(exchange& x, barriers& b);
 
-  /// Either done, refused or given up at once, or the fiber waits: services::answered tells.
+  /// Returns the answer if it is known at once. Otherwise the fiber waits, and services::answered
+  /// brings the answer.
   event_answer ask(const event_question& q, waiter fiber);
   int home(object_number object, question what) const {
     return what == question::join || what == question::leave ? 0 : x_.host.home_of(object);
   }
 
-  /// From now on nobody waits: calls gone(fiber) for those who do.
+  /// Ends all waits, now and in future: calls gone(fiber) for each fiber that waits.
   template <class Gone>
   void give_up(Gone gone) {
     given_up_ = true;
@@ -90,10 +94,12 @@ class events {
   }
   /// Whether a fiber of this rank waits.
   bool any_waits() const { return !asked_.empty(); }
-  /// The objects of this rank at these addresses are gone. False: fibers wait for one.
+  /// Forgets the objects at these addresses, which are gone. Returns false, and forgets nothing, if
+  /// fibers wait for one of them.
   bool forget(object_number begin, object_number end);
 
-  /// For checkpoints: calls visit(object, value) for all that this rank keeps and that are not 0.
+  /// For checkpoints: calls visit(object, value) for each object that this rank keeps and whose
+  /// value is not 0.
   template <class Visit>
   void each_value(Visit visit) const {
     for (const auto& [number, o] : objects_)
@@ -106,13 +112,14 @@ class events {
  private:
   struct asker {
     int rank;
-    std::uint32_t number;  ///< Of its question, on its rank.
+    std::uint32_t number;  ///< The question's number, given by the asking rank.
     bool acquires;
   };
   struct kept_object {
     explicit kept_object(std::pmr::memory_resource* memory) : waiting(memory) {}
     std::uint64_t value = 0;  ///< Of a counted barrier: how many fibers meet.
-    std::uint64_t said = 0;   ///< By those who wait there.
+    std::uint64_t said =
+        0;  ///< All bits that the fibers that wait at this barrier have set in `second`.
     std::pmr::vector<asker> waiting;
   };
 
@@ -128,10 +135,12 @@ class events {
 
   exchange& x_;
   barriers& barriers_;
-  std::pmr::map<object_number, kept_object> objects_;     ///< Whose home is this rank.
-  std::pmr::unordered_map<std::uint32_t, waiter> asked_;  ///< By question.
+  std::pmr::map<object_number, kept_object> objects_;  ///< The objects whose home is this rank.
+  std::pmr::unordered_map<std::uint32_t, waiter>
+      asked_;  ///< The fibers that wait, by the number of their question.
   std::uint32_t last_number_ = 0;
-  bool released_here_ = false;  ///< By a fiber of this rank, since an answer went out last.
+  bool released_here_ =
+      false;  ///< A fiber of this rank has released to an object since the last answer went out.
   bool given_up_ = false;
 };
 

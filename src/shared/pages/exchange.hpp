@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of a rank's shared memory have in common: who they are, the intervals they know,
-// the epoch, and sending.
+// What the parts of a rank's shared memory have in common: the rank's number, the intervals that it
+// knows, the epoch, and sending.
 #pragma once
 
 #include <cstddef>
@@ -43,11 +43,11 @@ struct exchange {
   }
   /// Ends the open interval of this rank, if pages are open.
   virtual void close() = 0;
-  /// Sends a rank the notices that it lacks, of intervals that are closed, before what goes there
-  /// next.
+  /// Sends a rank notices of closed intervals that it lacks. They arrive before the next message to
+  /// it.
   virtual void tell(int to) = 0;
-  /// Takes in the notices of a message, after closing the open interval if there is any news.
-  /// `like`: what interval_log::write() was given.
+  /// Takes in the notices of a message; closes the open interval first, if any notice is new.
+  /// `like`: as it was given to interval_log::write().
   virtual void learn(page_message_reader& from, std::span<const interval> like) = 0;
 
   services& host;
@@ -57,24 +57,25 @@ struct exchange {
   interval_log log;
   /// How many barriers and collections this rank has left.
   std::uint32_t epoch = 0;
-  /// What all ranks knew behind the last barrier, and the one before that.
+  /// What all ranks knew at the last barrier, and at the one before.
   vector_clock barrier;
   vector_clock previous_barrier;
   message_writer out;
   sojourn::shared::counters own_counts;
-  /// What this rank counts: here, or where the rank has them.
+  /// Where this rank counts: in own_counts, or in counters that the rank provides.
   sojourn::shared::counters* counts = &own_counts;
-  /// Null unless a report is wanted: then every barrier collects, so that all diffs meet.
+  /// Null unless a report is wanted. With a report every barrier collects, so that all diffs are
+  /// compared.
   page_report* report = nullptr;
   std::size_t faults_under_way = 0;
   std::size_t locks_under_way = 0;
 
-  /// Another request is about to wait for other ranks.
+  /// Counts the requests that are under way when another request begins to wait for other ranks.
   void count_overlap() {
     counts->faults_overlapping += faults_under_way;
     counts->locks_overlapping += locks_under_way;
   }
-  /// The message in `out`, followed by `more_bytes`, goes to another rank.
+  /// Counts the message in `out`, which goes to another rank, followed by `more_bytes` bytes.
   void count_message(std::size_t more_bytes) {
     const auto count = [&](std::uint64_t& messages, std::uint64_t& bytes) {
       ++messages;

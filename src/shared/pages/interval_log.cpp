@@ -88,7 +88,8 @@ void interval_log::write(message_writer& to, std::span<const interval> base,
   std::uint32_t count = 0;
   const auto each = [&](auto visit) {
     for (std::size_t q = 0; q < of_.size(); ++q)
-      // Whoever is sent this has left the barrier behind which records were collected.
+      // Records up to the last collection are not needed: the receiver has left the barrier at
+      // which they were collected.
       for (interval i = std::max(base[q], collected_[q]); i < up_to[q]; ++i)
         visit(find(static_cast<int>(q), i + 1));
   };
@@ -105,7 +106,8 @@ void interval_log::write(message_writer& to, std::span<const interval> base,
   });
 }
 
-/// Whoever walks through its pages later trusts them.
+/// Refuses a record with impossible pages, because the functions that go through its pages later
+/// check nothing.
 void interval_log::check(const page_message_reader& from, const interval_record& r) const {
   std::size_t listed = 0;
   for (const listed_range& range : r.pages(ranks_)) {
@@ -116,7 +118,7 @@ void interval_log::check(const page_message_reader& from, const interval_record&
   from.require(listed <= pages_, "lists pages twice");
 }
 
-/// `clock`: that of the record before it, and then of this one.
+/// Reads a record. `clock`: the clock of the record before it, which becomes that of this record.
 interval_record* interval_log::read_record(page_message_reader& from, vector_clock& clock) {
   const auto owner = from.take<std::uint16_t>();
   const auto ranges = from.take<std::uint32_t>();

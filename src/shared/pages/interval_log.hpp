@@ -19,26 +19,26 @@
 
 namespace sojourn::detail::pages {
 
-/// The number of an interval of a rank; the first is 1, and 0 is before all.
+/// The number of an interval of a rank. The first has number 1; 0 stands for none.
 using interval = std::uint32_t;
-/// An interval of each rank: all up to these are meant.
+/// For each rank the number of an interval; stands for all intervals up to these.
 using vector_clock = std::pmr::vector<interval>;
 
-/// Pages of protocols that have versions are listed with the new one.
+/// How a page is listed whose protocol has versions: with its new version.
 struct page_version {
   page_number page;
   std::uint32_t version;
 };
 
-/// Of the others, pages in a row are listed together that have readers, or have none.
+/// How other pages are listed: pages in a row, which all have readers or all have none.
 struct listed_range {
   page_number first;
   std::uint32_t count : 31;
-  /// Others read them: they do not become their writer's alone (lmw).
+  /// Other ranks read these pages, so they do not become exclusive (lmw).
   std::uint32_t has_readers : 1;
 };
 
-/// The pages of an interval that is about to be closed.
+/// The pages that are listed for an interval that is about to be closed.
 struct interval_pages {
   explicit interval_pages(std::pmr::memory_resource* memory) : ranges(memory), versions(memory) {}
   bool empty() const { return ranges.empty() && versions.empty(); }
@@ -60,7 +60,7 @@ struct interval_record {
   /// The sum of `clock`: an interval that happened before another has a smaller one.
   std::uint64_t order;
 
-  /// What its owner knew when it closed the interval, itself included.
+  /// What the owner knew when it closed the interval, this interval included.
   std::span<const interval> clock(int ranks) const {
     return {reinterpret_cast<const interval*>(this + 1), static_cast<std::size_t>(ranks)};
   }
@@ -87,7 +87,7 @@ void each_page(const interval_record& r, int ranks, Visit visit) {
   }
 }
 
-/// The greater of each pair.
+/// Raises each number in `to` to the one in `other`, if that is greater.
 inline void take_later(std::span<interval> to, std::span<const interval> other) {
   for (std::size_t i = 0; i < to.size(); ++i)
     if (other[i] > to[i]) to[i] = other[i];
@@ -95,43 +95,45 @@ inline void take_later(std::span<interval> to, std::span<const interval> other) 
 
 class interval_log {
  public:
-  /// `pages`: how many there are. `mine`: the last interval of this rank that is gone. Tests begin
-  /// shortly before the numbers end, which otherwise takes four billion intervals.
+  /// `pages`: how many pages there are. `mine`: the number of this rank's last interval, whose
+  /// record is gone; 0 at first. (Tests begin shortly before the last possible number, because to
+  /// get there takes four billion intervals.)
   interval_log(int me, int ranks, std::size_t pages, std::pmr::memory_resource* memory,
                interval mine = 0);
   interval_log(const interval_log&) = delete;
   interval_log& operator=(const interval_log&) = delete;
   ~interval_log();
 
-  /// Up to which interval of each rank this rank knows all.
+  /// For each rank the last interval such that this rank knows all intervals up to it.
   const vector_clock& known() const { return known_; }
   interval mine() const { return known_[static_cast<std::size_t>(me_)]; }
-  /// How often known() has grown, plus one.
+  /// One more than how often known() has grown.
   std::uint64_t changes() const { return changes_; }
-  /// A record; those up to the last collection are gone.
+  /// The record of an interval. Requires: it is known, and was not collected.
   const interval_record& find(int owner, interval index) const;
   std::size_t bytes() const { return bytes_; }
 
-  /// Closes this rank's next interval. Ends the rank after the last number.
+  /// Closes this rank's next interval. Ends the rank when there are no more numbers.
   const interval_record& close(const interval_pages& pages);
 
-  /// Writes which intervals in `up_to` are not in `base`, and their records. Each tells its clock
-  /// by what differs from the one before it, and the first by what differs from `like`.
+  /// Writes which intervals in `up_to` are not in `base`, and their records. A record's clock is
+  /// written as its differences from the clock of the record before it, and the first one's as its
+  /// differences from `like`.
   void write(message_writer& to, std::span<const interval> base, std::span<const interval> up_to,
              std::span<const interval> like) const;
-  /// Reads what write() has written, with the same `like`, and calls learn(record) for each that
-  /// was not known, in order of each owner's intervals. They are known afterwards. `before` is
-  /// called first if any was not known.
+  /// Reads what write() has written, with the same `like`, and calls learn(record) for each record
+  /// that was not known, for each owner in the order of its intervals. From then on they are known.
+  /// If any record is new, calls `before` first.
   template <class Before, class Learn>
   void read(page_message_reader& from, std::span<const interval> like, Before before, Learn learn);
 
-  /// Refuses a clock of another rank that has intervals which this rank has not closed.
+  /// Refuses a clock of another rank that names intervals which this rank has not closed.
   void check_clock(const page_message_reader& from, std::span<const interval> clock) const {
     from.require(clock[static_cast<std::size_t>(me_)] <= mine(),
                  "tells of an interval of this rank that it has not closed");
   }
 
-  /// Records up to `collected` are needed no longer.
+  /// Frees the records of intervals up to `collected`.
   void collect(std::span<const interval> collected);
   const vector_clock& collected() const { return collected_; }
 
@@ -152,7 +154,7 @@ class interval_log {
   std::pmr::memory_resource* memory_;
   vector_clock known_;
   vector_clock collected_;
-  /// Of each owner: the intervals after those collected, without a gap.
+  /// By owner: the records of its intervals after those that were collected, without a gap.
   std::pmr::vector<std::pmr::deque<interval_record*>> of_;
   std::size_t bytes_ = 0;
   std::uint64_t changes_ = 1;

@@ -15,7 +15,7 @@ namespace sojourn::detail::pages {
 
 namespace {
 
-/// As lmw.hpp draws it.
+/// Whether a page may go from one state to the other: the arrows that lmw.hpp draws.
 constexpr bool may_follow(lmw_state from, lmw_state to) {
   using enum lmw_state;
   switch (to) {
@@ -38,7 +38,7 @@ constexpr bool may_follow(lmw_state from, lmw_state to) {
   return false;
 }
 
-/// Whether what else is known of the page agrees with this state.
+/// Whether the other members of the page may have their values when it is in this state.
 bool agrees(const lmw_page& page, lmw_state state) {
   if (page.useless && !is_open(state)) return false;
   if (page.outdated && !page.is_being_fetched()) return false;
@@ -103,7 +103,7 @@ interval* lmw::has(lmw_page& page) { return reinterpret_cast<interval*>(&history
 
 // --- protection and states
 
-/// Every change of a page's state. Whatever the state says of the twin must be so before.
+/// Changes a page's state; nothing else does. The twin must be as the new state says before.
 void lmw::enter(lmw_page& page, lmw_state to) {
   SOJOURN_CHECK(may_follow(page.state, to) && agrees(page, to),
                 "page %u goes from state %d to state %d, with %s twin, of interval %u",
@@ -112,13 +112,13 @@ void lmw::enter(lmw_page& page, lmw_state to) {
   page.state = to;
 }
 
-/// The page is about to be used, or restored.
+/// To be called when an untouched page is about to be used, or restored.
 void lmw::touch(lmw_page& page) {
   if (page.state == lmw_state::untouched) enter(page, lmw_state::exclusive);
 }
 
-/// Whether the copy has this rank's own modifications. It lacks them while a page that was fetched
-/// waits for the diffs of other ranks: those must be applied before this rank's own.
+/// Whether the copy has this rank's own modifications. It lacks them after the page was fetched,
+/// until other ranks' diffs have come: these must be applied before this rank's own diffs.
 bool lmw::has_own(lmw_page& page) {
   if (page.history == nullptr || page.history->newest == nullptr) return true;
   return has(page)[x_.me] >= page.history->newest->index || !holds(rule::page_has_own);
@@ -170,7 +170,8 @@ void lmw::list_open(lmw_page& page) {
   page.is_listed_open = true;
 }
 
-/// This rank alone stored to both from one barrier to the next, and has stored to neither since.
+/// Whether this rank alone stored to both pages between the same two barriers, and no rank has
+/// stored to either since.
 bool lmw::is_stored_to_with(const lmw_page& page, const lmw_page& other) const {
   const auto is_own = [&](const lmw_page& p) {
     return p.seen != 0 && !p.several_writers && p.writer == x_.me;
@@ -178,8 +179,9 @@ bool lmw::is_stored_to_with(const lmw_page& page, const lmw_page& other) const {
   return is_own(page) && is_own(other) && page.seen == other.seen;
 }
 
-/// Opens a page for a store, and the pages behind it that this rank stored to together with it: a
-/// twin costs a tenth of a fault. Those to which nobody stores this time are closed again.
+/// Opens a page for a store, and with it the pages behind it that this rank stored to together with
+/// it the last time: making a twin takes a tenth of the time of a fault. Pages to which nobody
+/// stores this time are closed again.
 void lmw::open_with_neighbours(lmw_page& page) {
   open_for_stores(page, lmw_state::open);
   const page_number number = number_of(page);
@@ -187,7 +189,8 @@ void lmw::open_with_neighbours(lmw_page& page) {
   for (std::uint32_t i = 1; i < most; ++i) {
     lmw_page& next = entry_of(number + i);
     if (next.is_open()) continue;
-    // What is pinned allows loads even while it lacks something.
+    // is_valid() is asked, too, because a pinned page allows loads even while it lacks
+    // modifications.
     if (next.may != access::load || next.is_exclusive() || !is_stored_to_with(page, next) ||
         !is_valid(next) || next.is_being_fetched())
       return;
@@ -227,14 +230,15 @@ void lmw::drop_twin(lmw_page& page) {
   page.twin = nullptr;
 }
 
-/// A collection gives back twins of closed intervals, and no others.
+/// Sets the interval of the twin, and counts its bytes for collections, which give back the twins
+/// of closed intervals and no others.
 void lmw::set_twin_of(lmw_page& page, interval closed) {
   if (page.twin_of != 0) bytes_ -= page_bytes;
   if (closed != 0) bytes_ += page_bytes;
   page.twin_of = closed;
 }
 
-/// Makes the diff of a closed interval from its twin, which stays.
+/// Makes the diff of a closed interval from its twin, and keeps the twin.
 own_notice& lmw::note_own_diff(lmw_page& page) {
   own_notice* n = page.history->newest;
   SOJOURN_CHECK(page.twin != nullptr && n != nullptr && n->index == page.twin_of && !n->made,
@@ -259,10 +263,11 @@ void lmw::make_own_diff(lmw_page& page) {
   drop_twin(page);
 }
 
-/// After its interval was closed: from now on the page is compared in place of protected.
+/// Leaves the page open when its interval has been closed: from now on it is compared instead of
+/// protected.
 void lmw::stick(lmw_page& page) {
-  // The twin becomes what the diff says, not what the page is by now: the system may be storing to
-  // a page that is pinned.
+  // The new twin is the old one with the diff applied, not a copy of the page: if the page is
+  // pinned, the system may store to it at this moment, and the diff lacks that.
   const own_notice& n = note_own_diff(page);
   if (n.bytes != 0) apply_diff(page.twin, n.diff, n.bytes);
   ++x_.counts->twins;
@@ -271,7 +276,7 @@ void lmw::stick(lmw_page& page) {
   page.unchanged = 0;
 }
 
-/// The page is no longer compared. Requires: it is equal to its twin, as right after a close.
+/// Ends comparing the page. Requires: it is equal to its twin, as right after a close.
 void lmw::unstick(lmw_page& page) {
   if (!page.is_compared()) return;
   page.listed = 0;
@@ -280,7 +285,7 @@ void lmw::unstick(lmw_page& page) {
   set_may(page, access::load);
 }
 
-/// An open page is closed.
+/// Closes an open page. If its copy is useless, the page has none from now on.
 void lmw::end_stores(lmw_page& page) {
   const bool keeps_copy = !page.useless;
   page.useless = false;
@@ -311,21 +316,22 @@ void lmw::drop_copy(lmw_page& page) {
 
 // --- pins
 
-/// A page that is pinned for stores is compared at each close. What its copy lacks is fetched at
-/// once, and put in place beside what is stored meanwhile.
+/// A page that is pinned for stores is compared at each close. Modifications that its copy lacks
+/// are fetched at once, and put in place without touching bytes that are stored to meanwhile.
 void lmw::pinned(page_number number) {
   lmw_page& page = table_[number].lmw;
   if (page.pinned != access::store) {
-    // What was stored is listed at the next close in any case.
+    // The pin has ended. What was stored is listed at the next close in any case.
     if (page.state == lmw_state::sticking_for_pin) enter(page, lmw_state::open);
   } else if (page.is_open() && !page.sticks() && holds(rule::pinned_sticks)) {
-    // A guessed page is compared anyway, and sticks when it has been stored to.
+    // A guessed page is compared anyway, and sticks once a close finds it changed.
     if (page.state == lmw_state::open) enter(page, lmw_state::sticking_for_pin);
     page.unchanged = 0;
   }
 }
 
-/// The copy lacks modifications, or is gone. If the page is pinned, it is brought up to date.
+/// To be called when the copy lacks modifications, or is gone: a pinned page is then brought up to
+/// date.
 void lmw::note_lacking(lmw_page& page) {
   if (page.pinned == access::none || page.lacks_pinned) return;
   page.lacks_pinned = true;
@@ -357,7 +363,8 @@ void lmw::note_own(lmw_page& page, interval index) {
   page_history& h = history_of(page);
   h.newest = ::new (allocate(sizeof(own_notice), alignof(own_notice)))
       own_notice{h.newest, index, false, 0, nullptr};
-  // A page that waits beside this one does not have it, and what it has is noted already.
+  // If a fetched page is kept beside the copy, has(page) describes that one, which lacks this
+  // interval.
   if (page.fetch == nullptr || page.fetch->whole == nullptr) has(page)[x_.me] = index;
   page.listed = index;
   set_twin_of(page, index);
@@ -419,7 +426,8 @@ void lmw::learn(const interval_record& r) {
       x_.host.refuse(r.owner, "lists a page that is none of this protocol");
     lmw_page& page = entry_of(number);
     ++x_.counts->notices;
-    // Before the notice is noted: an exclusive page has all that was known before.
+    // Shared before the notice is added: until now the exclusive page had everything that was
+    // known.
     if (page.is_exclusive()) share(page);
     page_writer& w = writer_of(history_of(page), r.owner);
     w.newest = ::new (allocate(sizeof(foreign_notice), alignof(foreign_notice)))

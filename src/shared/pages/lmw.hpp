@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol `lmw`: lazy release consistency with several writers a page, without a home. A store
-// fault makes a twin of the page. At a release the rank's interval is closed, and what it lists is
-// told with the next lock or barrier. Who acquires closes its copies of these pages. Who then
-// faults on one asks its writers for diffs, which are made only when somebody asks.
+// The protocol `lmw`: lazy release consistency with several writers for each page, and no home. A
+// store fault makes a twin of the page. At a release the rank's interval is closed, and the list of
+// its pages goes out with the next lock or barrier. A rank that acquires closes its copies of these
+// pages. When it faults on one of them, it asks the writers for diffs, which are made only when
+// somebody asks.
 //
 // The states of a page (lmw_state); lmw::enter refuses any other change.
 //
@@ -89,48 +90,51 @@ class lmw final : public page_protocol {
   void pinned(page_number number) override;
   void receive(page_message_reader& from, const message_head& head) override;
 
-  /// Sends the requests of this call together. To be called after any other function here.
+  /// Sends together the requests that were made since the last call. To be called after any other
+  /// function here.
   void send_requests();
-  /// A pinned page that lacks what this rank has acquired, or null. Until there is none, no fiber
-  /// may run: it would not fault there.
+  /// A pinned page that lacks modifications which this rank has acquired, or null. While there is
+  /// one, no fiber may run, because an access to a pinned page does not fault.
   const page_number* lacking_pinned() const {
     return lacking_pins_.empty() ? nullptr : &lacking_pins_.back();
   }
 
   // --- Intervals: as lsw
 
-  /// Also true where pages are only open.
+  /// Whether pages may have been stored to in the open interval; true also if pages are only open.
   bool has_stores() const { return !open_.empty(); }
   void list_stores(interval_pages& out);
   void learn(const interval_record& r);
-  /// The interval for which pages were listed last has this number.
+  /// The interval was closed for which list_stores() has listed pages. `index`: its number.
   void closed(interval index);
 
   // --- Barriers and collections
 
-  /// A barrier was left: all notices are taken in, and the epoch is the new one. Finds pages that
-  /// have become exclusive.
+  /// To be called when a barrier was left, all notices are taken in, and the epoch is the new one.
+  /// Finds the pages that become exclusive.
   void departed();
-  /// Some copies were dropped that must be fetched before this rank arrives again. Also what is
-  /// pinned: it may be listed by then, and this rank become its keeper.
+  /// Whether pages must be fetched before this rank arrives at a barrier again: those whose copies
+  /// were dropped with modifications of this rank, and pinned ones. (A page that is pinned for
+  /// stores may be listed by then, and this rank may become its keeper.)
   bool must_fetch() const { return !must_.empty() || !lacking_pins_.empty(); }
   void fetch_what_must();
-  /// A barrier was left, and no collection comes: fetches what fibers will want again.
+  /// Fetches pages that fibers will want again. To be called when a barrier was left and no
+  /// collection comes.
   void fetch_ahead();
-  /// Nothing of what fetch_ahead() fetches is under way, and no other rank is expected to ask for
-  /// such pages of this one.
+  /// True when no page of fetch_ahead() is under way any more, and no other rank is expected to
+  /// fetch such pages from this rank.
   bool is_at_ease() const {
     return exchange_is_over_ || (pulls_under_way_ == 0 && pulls_due_ == 0);
   }
-  /// From here to the next barrier, is_at_ease().
+  /// Makes is_at_ease() true until the next barrier.
   void end_exchange() { exchange_is_over_ = true; }
-  /// A collection: keepers fetch what they lack.
+  /// Begins a collection: the keepers fetch modifications that their pages lack.
   void begin_collection();
   bool fetches_in_progress() const;
   void stop_fetching() { stopped_ = true; }
   void end_collection();
-  /// Bytes of diffs, twins of closed intervals, notices, and what is known of pages: a collection
-  /// gives back most of them.
+  /// How many bytes diffs, twins of closed intervals, notices and what is known of pages take: a
+  /// collection gives back most of them.
   std::size_t collectable_bytes() const { return bytes_; }
 
  private:
@@ -192,16 +196,16 @@ class lmw final : public page_protocol {
   lmw_page& checked_page(const page_message_reader& from, page_number number);
   std::uint32_t take_how(page_message_reader& from, const lmw_page& page);
   void note_reader(lmw_page& page, std::uint32_t how);
-  /// This rank alone has listed the page in the epoch that has just ended.
+  /// Whether this rank alone has listed the page in the epoch that has just ended.
   bool is_own_of_epoch(const lmw_page& page) const {
     return page.seen == x_.epoch && !page.several_writers && page.writer == x_.me;
   }
 
-  /// A page is compared with its twin line by line.
+  /// The length of a line, because a page is compared with its twin line by line.
   static constexpr std::size_t twin_alignment = 64;
 
-  /// Memory that a collection gives back, for the most part: what is known of a page stays as long
-  /// as the page is here.
+  /// Allocates memory that a collection mostly gives back. (What is known of a page is kept as long
+  /// as the page is here.)
   void* allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
     bytes_ += size;
     return x_.host.memory()->allocate(size, align);
@@ -214,19 +218,22 @@ class lmw final : public page_protocol {
   exchange& x_;
   page_table& table_;
   const settings settings_;
-  std::pmr::vector<page_number> open_;      ///< Pages stored to in the open interval, and perhaps
-                                            ///< some that no longer are open.
-  std::pmr::vector<page_number> closing_;   ///< Of open_, those in the interval being closed.
-  std::pmr::vector<page_number> sticking_;  ///< Of open_, those that stay open.
-  std::pmr::vector<page_number> must_;      ///< See lmw_page::must; in order as lacking_pins_.
+  std::pmr::vector<page_number> open_;  ///< Pages that may have been stored to in the open
+                                        ///< interval; some may have been closed again.
+  std::pmr::vector<page_number>
+      closing_;  ///< The pages of open_ that are listed for the interval that is being closed.
+  std::pmr::vector<page_number> sticking_;  ///< The pages of open_ that stay open.
+  std::pmr::vector<page_number> must_;      ///< See lmw_page::must. In order as lacking_pins_ is.
   std::pmr::vector<page_number> deferred_;
-  /// Pinned pages that are being brought up to date. Some others may lie between them, but not at
-  /// the end: see lmw_page::lacks_pinned.
+  /// Pinned pages that are being brought up to date. Pages that no longer are may lie between them,
+  /// but not at the end: see lmw_page::lacks_pinned.
   std::pmr::vector<page_number> lacking_pins_;
   std::pmr::vector<page_number> listed_;  ///< Scratch.
-  std::pmr::vector<page_number> ahead_;   ///< Pages that follow, made useless by the last barrier.
-  std::uint32_t pulls_under_way_ = 0;     ///< Pages that fetch_ahead() is fetching.
-  std::uint32_t pulls_due_ = 0;  ///< Pages for which others will ask so, as they did before.
+  std::pmr::vector<page_number>
+      ahead_;  ///< Pages that follow, and that the last barrier has made useless.
+  std::uint32_t pulls_under_way_ = 0;  ///< Pages that fetch_ahead() is fetching.
+  std::uint32_t pulls_due_ =
+      0;  ///< How many pages other ranks are expected to fetch from this rank in the same way.
   struct request {
     int to;
     page_message what;
@@ -236,8 +243,9 @@ class lmw final : public page_protocol {
     interval first;
     interval last;
   };
-  std::pmr::vector<request> requests_;  ///< Of this call, sent at its end.
-  bool exchange_is_over_ = false;       ///< Nobody waits any longer for the pulls of this epoch.
+  std::pmr::vector<request> requests_;  ///< Requests that send_requests() will send.
+  bool exchange_is_over_ =
+      false;  ///< Nobody waits any longer for what fetch_ahead() has fetched in this epoch.
   std::size_t fetches_ = 0;
   std::size_t bytes_ = 0;
   bool stopped_ = false;

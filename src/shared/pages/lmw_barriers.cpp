@@ -23,8 +23,8 @@ void lmw::each_listed(std::span<const interval> after, std::span<const interval>
     }
 }
 
-/// A page that one rank alone has listed since the last barrier becomes that rank's. All ranks
-/// decide alike, from the same records.
+/// A page that one rank alone has listed since the last barrier becomes exclusive on that rank. All
+/// ranks decide the same, because they have the same records.
 void lmw::departed() {
   listed_.clear();
   ahead_.clear();
@@ -101,17 +101,18 @@ void lmw::fetch_ahead() {
     start_fetch(page, false);
     page.on_trial = page.brought++ % brings_for_a_trial == 0;
   }
-  // No rank asks for more pages at once, so no more requests are waited for.
+  // No rank fetches more pages ahead than this, so no more such requests are waited for.
   pulls_due_ = std::min<std::uint32_t>(pulls_due_, pulls_max);
 }
 
-/// Each page's keeper is the rank that stored to it last in the last epoch in which anybody did, on
-/// all ranks alike: it has a copy. (One that stored to it before that may have dropped its copy
-/// since, even if its interval has the greater order.)
+/// In a collection a page's keeper is the rank that stored to it last, in the last epoch in which
+/// any rank did. All ranks find the same keeper, and it has a copy. (A rank that stored to the page
+/// in an earlier epoch may have dropped its copy since, even if its interval has the greater
+/// order.)
 void lmw::begin_collection() {
   listed_.clear();
   each_listed(x_.log.collected(), x_.barrier, [&](lmw_page& page, const interval_record& r, bool) {
-    // Each page once.
+    // Lists each page once.
     if (r.owner == page.writer && r.index == page.written) listed_.push_back(number_of(page));
   });
   for (page_number number : listed_) {
@@ -126,8 +127,8 @@ void lmw::begin_collection() {
   }
 }
 
-/// When a page without a copy has no notices any more, only its keeper need be known. The rest is
-/// given back: a program's pages are many, and a rank uses few.
+/// Frees what is known of a page that has neither a copy nor notices here: only its keeper still
+/// matters. A program has many pages, and a rank uses few of them.
 void lmw::forget_history(lmw_page& page) {
   page_history* const h = page.history;
   if (page.has_copy() || page.is_being_fetched() || h->newest != nullptr) return;
@@ -143,7 +144,8 @@ void lmw::forget_history(lmw_page& page) {
 
 bool lmw::fetches_in_progress() const {
   if (holds(rule::wait_for_fetches_before_done)) return fetches_ != 0;
-  // With the rule broken, only fetches that the collection has begun, of pages that are kept here.
+  // For tests that break the rule: counts only fetches of pages that this rank keeps, which are the
+  // collection's own.
   for (page_number number = 0; number < table_.size(); ++number) {
     const lmw_page& page = table_[number].lmw;
     if (x_.layout.protocol_of(number) == protocol_kind::lmw && page.keeper == x_.me &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How pages and diffs come to a rank under lmw: faults, requests, what others are sent, and what is
-// done with it.
+// How pages and diffs come to a rank under lmw: faults, requests, what a rank sends to others, and
+// what it does with what it gets.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -64,7 +64,7 @@ void lmw::fetch_with_neighbours(page_number number) {
   }
 }
 
-/// `store`: a page that nobody has touched may be given to this rank as its own.
+/// `store`: the page will be stored to, so that its home may give it away if nobody has touched it.
 void lmw::start_fetch(lmw_page& page, bool store) {
   SOJOURN_CHECK(page.fetch == nullptr, "page %u is fetched twice", number_of(page));
   page.fetch = ::new (allocate(sizeof(page_fetch)))
@@ -85,7 +85,8 @@ void lmw::start_fetch(lmw_page& page, bool store) {
       {page.keeper, page_message::page_request, page.wanted != 0, how, number_of(page), 0, 0});
 }
 
-/// Asks, at once, each rank whose diffs are neither in the copy nor here; false when there is none.
+/// Asks all ranks at once whose diffs have neither been applied to the copy nor been fetched.
+/// Returns false if there is no such rank.
 bool lmw::ask_for_diffs(lmw_page& page, std::uint32_t how) {
   const interval* in_copy = has(page);
   const vector_clock& known = x_.log.known();
@@ -93,7 +94,7 @@ bool lmw::ask_for_diffs(lmw_page& page, std::uint32_t how) {
   bool any = false;
   for (const page_writer* w = page.history->writers; w != nullptr; w = w->next) {
     const auto q = static_cast<std::size_t>(w->rank);
-    interval first = 0;  // that lists the page and is lacking
+    interval first = 0;  // the first interval that lists the page and that the copy lacks
     for (const foreign_notice* n = w->newest; n != nullptr && n->index > in_copy[q]; n = n->older)
       first = n->index;
     if (first == 0 || (first > f.after[q] && known[q] <= f.up_to[q])) continue;
@@ -111,8 +112,9 @@ void lmw::send_requests() {
   if (requests_.empty()) return;
   std::pmr::vector<request> all(x_.host.memory());
   all.swap(requests_);
-  // What a fiber waits for is asked for last, and so comes last: then the others have come, too,
-  // and are opened together with it. Not stable_sort, which takes memory from malloc.
+  // Pages that fibers wait for are asked for last, so their replies come last, when the other pages
+  // have come, too, and all are opened together. Not sorted by stable_sort, because that takes
+  // memory from malloc.
   std::sort(all.begin(), all.end(), [](const request& x, const request& y) {
     return std::tuple(x.to, x.what, x.is_waited_for, x.page) <
            std::tuple(y.to, y.what, y.is_waited_for, y.page);
@@ -136,7 +138,8 @@ void lmw::send_requests() {
   }
 }
 
-/// When the last reply has come, asks for what has come to be known meanwhile, or applies all.
+/// When the last reply has come, asks for diffs that have become known meanwhile; if there are
+/// none, applies all diffs.
 void lmw::reply_came(lmw_page& page) {
   if (--page.missing != 0) return;
   if (page.outdated || !page.has_copy()) {
@@ -155,7 +158,8 @@ void lmw::reply_came(lmw_page& page) {
   open(page);
 }
 
-/// Pages come in any order: the list loses its last ones when they have come, so each once.
+/// Pages come in any order. Those at the end of the list that have come are removed, so each page
+/// is removed once.
 void lmw::end_must(lmw_page& page) {
   page.must = false;
   while (!must_.empty() && !table_[must_.back()].lmw.must) must_.pop_back();
@@ -181,8 +185,8 @@ std::byte* lmw::room_beside(lmw_page& page) {
   return room;
 }
 
-/// Applies what came, and what this rank did itself and a fetched page lacks, in an order in which
-/// what happened before comes before.
+/// Applies the diffs that have come, and this rank's own diffs that a fetched page lacks, in an
+/// order in which no diff comes before one that happened before it.
 void lmw::apply_all(lmw_page& page) {
   interval* in_copy = has(page);
   std::pmr::vector<one_diff> todo(x_.host.memory());
@@ -200,8 +204,9 @@ void lmw::apply_all(lmw_page& page) {
       return std::tuple(x.of->owner, x.of->index) < std::tuple(y.of->owner, y.of->index);
     return std::tuple(x.of->order, x.of->owner) < std::tuple(y.of->order, y.of->owner);
   });
-  // Beside a page that is pinned, which is put in place at the end: bytes that nobody has changed
-  // must not change meanwhile, and what is being stored must be left alone.
+  // If the page is pinned, the diffs are applied to a copy, and then only the bytes that differ are
+  // put in place. Bytes that nobody has changed must keep their values meanwhile, and bytes that
+  // are being stored to must be left alone.
   std::byte* const in_place = x_.host.bytes(number_of(page));
   const bool beside = is_used_meanwhile(page);
   std::byte* const before = keeps_stores(page) ? page.twin : in_place;
@@ -232,7 +237,8 @@ void lmw::apply_all(lmw_page& page) {
 void lmw::serve_page(lmw_page& page, int to) {
   if (page.is_exclusive()) share_with_reader(page);
   message_writer& out = x_.begin({.what = page_message::page_reply, .number = number_of(page)});
-  // All own closed modifications are in the page; its open ones are not in the twin.
+  // The page that is sent has all modifications of this rank's closed intervals. It has none of the
+  // open interval, because an open page is sent as its twin.
   interval* in_copy = has(page);
   const interval own = in_copy[x_.me];
   if (has_own(page)) in_copy[x_.me] = x_.log.mine();
@@ -314,8 +320,8 @@ void lmw::receive(page_message_reader& from, const message_head& head) {
           out.put(how & ~is_pull);
           x_.send(page.keeper);
         } else if (page.state == lmw_state::untouched && (how & will_be_stored_to) != 0) {
-          // The page is given away without its bytes, which are zeros. Later requests are passed
-          // on.
+          // Gives the page away without its bytes, which are all 0. Later requests for it are
+          // passed on.
           enter(page, lmw_state::none);
           page.keeper = head.rank;
           x_.begin({.what = page_message::page_reply, .flag = 1, .number = number_of(page)});

@@ -14,52 +14,55 @@
 
 namespace sojourn::detail::pages {
 
-/// This rank has listed the page in an interval. The diff is made when somebody asks.
+/// An interval of this rank that lists the page. Its diff is made when another rank asks for it.
 struct own_notice {
   own_notice* older;
   interval index;
   bool made;
   std::uint16_t bytes;
-  std::byte* diff;  ///< Null when it is not made or empty.
+  std::byte* diff;  ///< Null while the diff is not made, and when it is empty.
 };
 
-/// Another rank has listed the page in an interval.
+/// An interval of another rank that lists the page.
 struct foreign_notice {
   foreign_notice* older;
   interval index;
 };
 
-/// After so many closes without a change, comparing has cost what a fault costs.
+/// When so many closes have found no change, comparing has cost as much as a fault.
 inline constexpr std::uint8_t unchanged_closes_max = 8;
-/// The first time, and once in so many times, that a page is brought with the one before it, a
-/// fault tells whether it is wanted.
+/// How often it is tried whether a page that is brought together with the page before it is wanted
+/// at all: the first time, and once in so many times, it stays closed, and a fault shows that it is
+/// wanted.
 inline constexpr std::uint8_t brings_for_a_trial = 32;
-/// At most so many pages are fetched as soon as a barrier is left. Of the others that follow, a
-/// fault on the page before it brings each.
+/// How many pages, at most, are fetched as soon as a barrier is left. The other pages that follow
+/// are each brought by a fault on the page before.
 inline constexpr std::size_t pulls_max = 32;
-/// A longer diff saves little over the page, which its writer need not compare.
+/// Sending a diff longer than this saves little over sending the page, for which the writer need
+/// not compare anything.
 inline constexpr std::size_t dense_diff_bytes = page_bytes / 2;
-/// When a page whose diff was that long has been listed so often, another diff is tried.
+/// After a diff longer than that, the page counts as dense until it has been listed so often.
 inline constexpr std::uint8_t dense_for = 32;
-/// For so many barriers a page that this rank alone has stored to is expected to be stored to
+/// For so many barriers a page to which this rank alone has stored is expected to be stored to
 /// again.
 inline constexpr std::uint32_t epochs_of_a_guess = 2;
 
-// Of a page that is asked for, in a request.
+// Flags in a request, of a page that is asked for.
 inline constexpr std::uint32_t will_be_stored_to =
     1;                                       ///< A page that nobody has touched may be given away.
 inline constexpr std::uint32_t is_pull = 2;  ///< See lmw_page::pulled.
 inline constexpr std::uint32_t is_first =
     4;  ///< Of a fetch; later requests ask for what came to be known meanwhile.
 
-/// Others have read it since it was listed last, and a diff spares them much of the page: so it is
-/// not to become exclusive, which would take it from them.
+/// True when other ranks have read the page since it was listed last, and a diff is much shorter
+/// than the page. The page should not become exclusive then, because the readers would lose their
+/// copies.
 inline bool will_be_read_again(const lmw_page& page) {
   return page.readers != 0 && page.dense == 0;
 }
 
-/// The page is pinned for stores, so whatever is stored to it at any time must stay. Unless the
-/// page is exclusive, it has a twin, and sticks.
+/// True when the page is pinned for stores, so that a store to it at any time must not be lost.
+/// Unless the page is exclusive, it has a twin, and sticks.
 inline bool keeps_stores(const lmw_page& page) {
   return page.pinned == access::store && holds(rule::keep_pinned_stores);
 }
@@ -67,8 +70,8 @@ inline bool is_used_meanwhile(const lmw_page& page) {
   return page.pinned != access::none && holds(rule::keep_pinned_stores);
 }
 
-/// A rank that has listed the page, with all its notices. Only those that the copy lacks are looked
-/// at, from the newest on: there may be thousands of others.
+/// A rank that has listed the page, with its notices. Only those that the copy lacks are looked at,
+/// beginning with the newest, because there may be thousands of others.
 struct page_writer {
   page_writer* next;
   foreign_notice* newest;
@@ -77,11 +80,11 @@ struct page_writer {
 
 struct page_history {
   own_notice* newest = nullptr;
-  page_writer* writers = nullptr;  ///< Other ranks.
-  /// Notices have come, or another copy has, since the copy was known to lack nothing.
+  page_writer* writers = nullptr;  ///< The other ranks that have listed the page.
+  /// False: the copy is known to lack nothing. Set when a notice or another copy comes.
   bool may_lack = false;
 };
-// Behind a page_history lies, for each rank, up to which interval the copy has its modifications.
+// Behind a page_history lies, for each rank, the last interval whose modifications the copy has.
 
 struct page_fetch {
   struct kept_diff {
@@ -91,7 +94,7 @@ struct page_fetch {
   };
   explicit page_fetch(std::size_t ranks, std::pmr::memory_resource* memory)
       : after(ranks, 0, memory), up_to(ranks, 0, memory), diffs(memory) {}
-  // Of each rank, the diffs that have come: of its intervals after `after`, up to `up_to`.
+  // By rank: the diffs of its intervals after `after` and up to `up_to` have come.
   vector_clock after;
   vector_clock up_to;
   std::pmr::vector<kept_diff> diffs;

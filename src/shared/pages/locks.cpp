@@ -12,7 +12,8 @@ namespace sojourn::detail::pages {
 
 namespace {
 
-/// The lock's number is in the head: so a request of two ranks takes one cache line.
+/// The head of a message about a lock. It contains the lock's number, so that a request fits in one
+/// cache line if the job has two ranks.
 message_head head_of(page_message what, lock_number lock, std::uint16_t rank = 0) {
   return {.what = what,
           .rank = rank,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks of the shared region. A lock is a token: a rank that has it and frees it keeps it, so that
-// taking it again sends nothing. Its manager knows who asked last, and forwards the next request to
-// that rank; who gives the token away sends the notices that the asker lacks. Fibers of a rank wait
-// in a queue there, and the rank asks once for all of them.
+// Locks of the shared region. A lock is a token: the rank that has it keeps it after freeing the
+// lock, so that taking the lock again sends nothing. The lock's manager knows which rank asked for
+// it last, and forwards the next request to that rank. The rank that gives the token away sends the
+// asker the notices that it lacks. The fibers of a rank wait in a queue on their rank, which asks
+// once for all of them.
 // Source: Thitikamol and Keleher, §3.1 and §4.1.
 #pragma once
 
@@ -17,7 +18,7 @@
 
 namespace sojourn::detail::pages {
 
-/// Where the program's object lies: the same on all ranks.
+/// The address of the program's object, which is the same on all ranks.
 using lock_number = std::uint64_t;
 
 class locks {
@@ -25,20 +26,21 @@ class locks {
   explicit locks(exchange& x) : x_(x), table_(x.host.memory()) {}
   ~locks();
 
-  /// True: the fiber has the lock. False: it waits; services::wake_locker tells when it has it.
+  /// Returns true if the fiber has the lock now; otherwise it waits until services::wake_locker.
   bool take(lock_number lock, waiter fiber);
-  /// True when nobody has it and the token is here: then the caller has it.
+  /// Takes the lock if nobody holds it and its token is here; returns whether it did.
   bool try_take(lock_number lock, waiter fiber);
-  /// `fair`: a rank that waits goes before fibers of this rank.
+  /// Frees the lock. `fair`: a rank that waits for it gets it before fibers of this rank.
   void release(lock_number lock, bool fair);
-  /// Whether another rank waits and it is its turn now that the lock is released: the first time
-  /// when the lock is `fair`, else the 16th that fibers of this rank hand it on.
+  /// To be asked when the lock is about to be released. True when another rank waits and it is that
+  /// rank's turn: at once if the lock is `fair`, otherwise at the 16th release since it waits.
   bool others_turn(lock_number lock, bool fair);
-  /// Who has the lock on this rank, or null.
+  /// The fiber of this rank that has the lock, or null.
   waiter holder(lock_number lock);
-  /// Whether the lock is on this rank, so that no other has to give it.
+  /// Whether the lock's token is here, so that no other rank has to give it.
   bool is_here(lock_number lock) { return of(lock).token; }
-  /// From now on nobody waits for a lock that is not here: calls gone(fiber) for those who do.
+  /// Ends all waits for locks that are not here, now and in future: calls gone(fiber) for each
+  /// fiber that waits for one.
   template <class Gone>
   void give_up(Gone gone) {
     given_up_ = true;
@@ -55,7 +57,8 @@ class locks {
   void receive(page_message_reader& from, const message_head& head);
 
  private:
-  /// Of a lock that somebody waits for. Behind it lies what the rank `next` knows.
+  /// What is needed only while somebody waits for a lock. Behind it lies what the rank `next`
+  /// knows.
   struct contest {
     explicit contest(std::pmr::memory_resource* memory) : here(memory) {}
     std::pmr::list<waiter> here;
@@ -64,9 +67,10 @@ class locks {
   struct lock_state {
     waiter held = nullptr;
     contest* wanted = nullptr;
-    int next = -1;                ///< The rank that waits for this one's token.
-    int last = -1;                ///< At the manager: who asked last.
-    std::uint16_t handed_on = 0;  ///< So often to fibers of this rank while another waited.
+    int next = -1;  ///< The rank that waits for this one's token.
+    int last = -1;  ///< At the manager: who asked last.
+    std::uint16_t handed_on =
+        0;  ///< How often fibers of this rank got the lock while another rank waited.
     bool token = false;
     bool asked = false;
   };

@@ -12,7 +12,7 @@ namespace sojourn::detail::pages {
 
 namespace {
 
-/// A message with a greater one comes from no rank: counting ends here.
+/// The greatest version. No rank sends a message with a greater one.
 constexpr std::uint32_t versions_max = 4'000'000'000;
 
 }  // namespace
@@ -148,12 +148,12 @@ void lsw::learn(const interval_record& r) {
 
 // --- messages
 
-/// Gives the page to those who wait for it, once it is here and has been used.
+/// Gives the page to the ranks that wait for it, once it is here and a fiber has used it.
 void lsw::give(lsw_page& page) {
   if (!page.owns || page.held != 0) return;
   if (!page.used && holds(rule::use_before_leaving)) return;
   if (waiting_readers* readers = std::exchange(page.readers, nullptr)) {
-    // What is stored after the last closed version belongs to a later one.
+    // A copy bears the last closed version: what was stored since then belongs to a later one.
     const std::uint32_t version = page.version + (page.open && !holds(rule::stamp_closed) ? 1 : 0);
     for (std::uint16_t to : readers->ranks) send_page(page, page_message::read_reply, version, to);
     std::pmr::polymorphic_allocator<>(x_.host.memory()).delete_object(readers);

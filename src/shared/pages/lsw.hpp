@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol `lsw`: lazy release consistency with a single writer a page. Who stores to a page
-// needs its token, which comes with the whole page; the page's home knows who asked for it last, as
-// a lock's manager does. Copies elsewhere stay readable until a notice comes of a later version.
-// The version counts up when an interval is closed in which the page was stored to, and when the
-// page leaves within such an interval.
+// The protocol `lsw`: lazy release consistency with a single writer for each page. A rank that
+// stores to a page needs the page's token, which comes with the whole page. The page's home knows
+// which rank asked for it last, as a lock's manager does. Copies on other ranks stay readable until
+// a notice of a later version comes. The version counts up when an interval is closed in which the
+// page was stored to, and when the page leaves within such an interval.
 // Source: Keleher, "The Relative Importance of Concurrent Writers and Weak Consistency Models"
 // (ICDCS 1996).
 #pragma once
@@ -31,7 +31,7 @@ class lsw final : public page_protocol {
   void used(page_number number) override;
   void hold(page_number number) override { ++entry_of(number).held; }
   void let_go(page_number number) override;
-  /// A page that is pinned is this rank's, also for loads: no notice of it comes then.
+  /// A page is pinned, even for loads, only on the rank that owns it: no notice of it comes there.
   bool can_be_pinned(page_number number, access how) override {
     return entry_of(number).owns && entry_of(number).may >= how;
   }
@@ -44,7 +44,7 @@ class lsw final : public page_protocol {
   bool has_stores() const { return !open_.empty(); }
   /// The open interval is being closed: adds the pages that were stored to in it.
   void list_stores(interval_pages& out);
-  /// An interval of another rank that was not known.
+  /// Takes in an interval of another rank that was not known.
   void learn(const interval_record& r);
 
  private:
@@ -61,7 +61,7 @@ class lsw final : public page_protocol {
   exchange& x_;
   page_table& table_;
   std::pmr::vector<page_number> open_;   ///< Pages stored to in the open interval.
-  std::pmr::vector<page_number> stays_;  ///< Scratch: of these, those that stay open.
+  std::pmr::vector<page_number> stays_;  ///< Scratch: the pages of open_ that stay open.
 };
 
 }  // namespace sojourn::detail::pages

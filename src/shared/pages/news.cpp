@@ -17,7 +17,7 @@ news::news(exchange& x, barriers& b) : x_(x), barriers_(b), peers_(x.host.memory
   for (std::size_t r = 0; r < ranks; ++r) peers_.emplace_back(ranks, x.host.memory());
 }
 
-/// Whoever has left a barrier knows what all knew there.
+/// Notes that a rank which has left a barrier knows what all ranks knew there.
 void news::forget_what_all_know(int to, ordered_with with) {
   take_later(of(to).told[static_cast<std::size_t>(with)],
              may_lag(to, with) ? barriers_.known_to_who_lags() : x_.barrier);

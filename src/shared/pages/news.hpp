@@ -20,30 +20,31 @@
 
 namespace sojourn::detail::pages {
 
-/// What news go before: messages from one rank to another keep their order among requests, and
-/// among replies, but not between these.
+/// What kind of message news go before. Messages from one rank to another keep their order among
+/// requests, and among replies, but a request and a reply may change places.
 enum class ordered_with : std::uint8_t { requests, replies };
 
 class news {
  public:
   news(exchange& x, barriers& b);
 
-  /// Whether `to` may lack anything that this rank knows, as far as closed intervals go, or may not
-  /// have left the last barrier.
+  /// Whether `to` may lack a closed interval that this rank knows, or may not have left the last
+  /// barrier.
   bool any(int to, ordered_with with);
   /// Begins a message in exchange::out with all that `to` may lack.
   void write(int to, ordered_with with);
-  /// What write() has written is on its way.
+  /// Notes that what write() has written is on its way to `to`.
   void told(int to, ordered_with with);
 
   void receive(page_message_reader& from, const message_head& head);
-  /// A message of `from` says that `from` has entered this epoch.
+  /// Notes that `from` has entered this epoch, as a message of it says.
   void heard(int from, std::uint32_t epoch) {
     peer& p = of(from);
     for (std::uint32_t& known : p.epoch) known = std::max(known, epoch);
   }
 
-  /// `rank` knows these intervals: it has told of one that happened after them.
+  /// Notes that `rank` knows these intervals, because it has told of an interval that happened
+  /// after them.
   void knows(int rank, std::span<const interval> clock) {
     for (vector_clock& told : of(rank).told) take_later(told, clock);
   }
@@ -52,10 +53,11 @@ class news {
   struct peer {
     explicit peer(std::size_t ranks, std::pmr::memory_resource* memory)
         : told{vector_clock(ranks, 0, memory), vector_clock(ranks, 0, memory)} {}
-    // When it gets a request (or reply) of this rank, it has entered this epoch, and knows so much.
+    // The epoch that the rank has entered, and what it knows, when it gets this rank's next request
+    // (or reply).
     std::array<std::uint32_t, 2> epoch{};
     std::array<vector_clock, 2> told;
-    // It lacked nothing when interval_log::changes() was this.
+    // The value of interval_log::changes() when the rank lacked nothing.
     std::array<std::uint64_t, 2> lacks_nothing{};
   };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where pages are at home, and which protocol they have: the same on all ranks, so that a page's
-// number says all of its allocation that other ranks have to know.
+// Which rank is home to a page, and which protocol the page has. Both follow from the page's
+// number, the same on all ranks, so other ranks need to know nothing else of its allocation.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class page_layout {
     std::uint16_t home;
     protocol_kind protocol;
   };
-  /// Parts of equal length, one after the other. Pages behind them belong to the last one.
+  /// Parts of equal length, one after the other. Pages behind the last part belong to it, too.
   page_layout(std::uint32_t pages_of_part, std::pmr::vector<part> parts)
       : pages_of_part_(pages_of_part), parts_(std::move(parts)) {}
   /// Each rank has a part for each protocol.
@@ -35,10 +35,10 @@ class page_layout {
   }
 
   protocol_kind protocol_of(page_number page) const { return part_of(page).protocol; }
-  /// The rank where a page lies that nobody has touched.
+  /// The rank that keeps the page while nobody has touched it.
   int home(page_number page) const { return part_of(page).home; }
   std::uint32_t pages_of_part() const { return pages_of_part_; }
-  /// How many pages from `page` on have its protocol; at most `most`.
+  /// How many pages from `page` on have the same protocol as it; at most `most`.
   std::uint32_t alike(page_number page, std::uint32_t most) const {
     std::uint32_t count = pages_of_part_ - page % pages_of_part_;
     for (std::size_t next = page / pages_of_part_ + 1;

@@ -11,9 +11,9 @@ namespace sojourn::detail::pages {
 
 namespace {
 
-/// In place of a number of differences: all of the clock follows, which is shorter.
+/// Stands for the number of differences when the whole clock follows, because that is shorter.
 constexpr std::uint16_t all_of_it = std::numeric_limits<std::uint16_t>::max();
-/// A difference: whose interval, and which it is.
+/// The bytes of a difference: a rank, and the number of an interval.
 constexpr std::size_t difference_bytes = sizeof(std::uint16_t) + sizeof(std::uint32_t);
 
 }  // namespace

@@ -104,8 +104,8 @@ class message_writer {
   void put_clock(std::span<const std::uint32_t> clock) {
     put_bytes(clock.data(), clock.size_bytes());
   }
-  /// The same in fewer bytes, for a reader who has `like`, which is as long: what differs from it.
-  /// Nothing for `like` means zeros.
+  /// Writes a clock in fewer bytes, for a reader that has `like`, a clock of the same length: only
+  /// what differs from it. An empty `like` stands for zeros.
   void put_clock(std::span<const std::uint32_t> clock, std::span<const std::uint32_t> like);
   std::span<const std::byte> bytes() const { return bytes_; }
   message_group group() const { return group_; }
@@ -137,13 +137,13 @@ class page_message_reader {
   void take_clock(std::span<std::uint32_t> to) {
     std::memcpy(to.data(), take_bytes(to.size_bytes()).data(), to.size_bytes());
   }
-  /// What put_clock() has put with the same `like`, which may be `to` itself.
+  /// Reads what put_clock() has written with the same `like`, which may be `to` itself.
   void take_clock(std::span<std::uint32_t> to, std::span<const std::uint32_t> like);
   std::span<const std::byte> rest() const { return left_; }
   int from() const { return from_; }
   [[noreturn]] void refuse(const char* why) const {
     services_.refuse(from_, why);
-    __builtin_unreachable();  // gcc 12 does not believe it of a virtual function.
+    __builtin_unreachable();  // gcc 12 does not know that refuse(), which is virtual, never returns
   }
   void require(bool good, const char* why) const {
     if (!good) [[unlikely]]

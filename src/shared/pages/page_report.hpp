@@ -22,21 +22,23 @@ namespace sojourn::detail::pages {
 struct page_notes {
   std::uint64_t loads = 0;   ///< Faults by loads,
   std::uint64_t stores = 0;  ///< and by stores.
-  std::uint64_t remote = 0;  ///< Of both: those that asked other ranks.
+  std::uint64_t remote = 0;  ///< How many of these asked other ranks.
   std::uint64_t shared_epochs =
       0;                        ///< Times from barrier to barrier in which several ranks stored.
   std::uint64_t met_apart = 0;  ///< Pairs of unordered diffs of two ranks without a common byte,
-  std::uint64_t met_on_a_byte = 0;  ///< and with one.
-  std::uint64_t writers = 0;  ///< Bit r: rank r is one of several; ranks from 63 on share one.
+  std::uint64_t met_on_a_byte = 0;  ///< Pairs of such diffs with a common byte.
+  std::uint64_t writers =
+      0;  ///< Bit r: rank r is one of several writers; ranks from 63 on share a bit.
 
-  /// Adds what another rank has noted. What meets may meet on several ranks: the most counts.
+  /// Adds what another rank has noted. Two diffs may be compared on several ranks, so of those
+  /// counts the greatest is taken, not the sum.
   page_notes& operator+=(const page_notes& other);
 };
 
-/// Two ranks stored to a byte, and nothing ordered them.
+/// A data race: two ranks stored to the same byte, and nothing ordered them.
 struct race_note {
   page_number page;
-  std::uint32_t offset;  ///< Of the first such byte in the page.
+  std::uint32_t offset;  ///< The first such byte in the page.
   int ranks[2];          ///< In ascending order.
   std::uint64_t times;
 };
@@ -50,13 +52,13 @@ class page_report {
 
   /// A fiber has faulted at the instruction `code`. `remote`: other ranks were asked.
   void fault(page_number page, bool store, bool remote, std::uint64_t code);
-  /// These two ranks stored to the page between the same two barriers; `first`: no others are known
-  /// to have. To be told on one rank: the page's home.
+  /// Notes that two ranks stored to the page between the same two barriers. `first`: they are the
+  /// first two ranks known to have. To be called on one rank: the page's home.
   void several_writers(page_number page, int one, int other, bool first);
-  /// This rank has made or fetched the diff of a page and an interval: compares it with all others
-  /// since the last collection that are unordered with it.
+  /// This rank has made or fetched the diff of a page for an interval. Compares it with all other
+  /// diffs since the last collection that are unordered with it.
   void meet(page_number page, const interval_record& of, std::span<const std::byte> diff);
-  /// A collection has ended: every diff up to there has met the others.
+  /// To be called when a collection has ended: all diffs up to then have been compared.
   void forget_diffs() { met_.clear(); }
 
   const auto& pages() const { return pages_; }

@@ -70,7 +70,8 @@ TEST_F(page_report_test, unordered_stores_to_neighbouring_bytes_are_false_sharin
 }
 
 TEST_F(page_report_test, ordered_stores_to_a_byte_are_no_race) {
-  // Rank 1 knew of rank 0's interval. The later one may come to be known first.
+  // Rank 1 knew of rank 0's interval, so the two are ordered, even if this rank learns of the later
+  // one first.
   report.meet(page, interval_of(1, 1, 1).record(), changed_at(70));
   report.meet(page, interval_of(0, 1, 0).record(), changed_at(70));
   EXPECT_TRUE(report.races().empty());

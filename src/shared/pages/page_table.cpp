@@ -20,7 +20,7 @@ void page_table::wake(page_state& page) {
   const std::uint8_t met = page.may == access::store ? page_state::for_load | page_state::for_store
                                                      : page_state::for_load;
   if ((page.wanted & met) == 0) return;
-  // Protection may be stricter than the state: then it is opened again.
+  // Protection may be stricter than the state; then the page is opened again.
   const bool stores = (page.wanted & met & page_state::for_store) != 0;
   if (!page.changes && page.shown >= (stores ? access::store : access::load))
     host_.protect({number_of(page), 1}, access::none, page.shown);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages of a rank, and what the program may do with them. Protocols say at once what a page
-// allows; protection becomes that at the end of a call, for neighbours together.
+// The pages of a rank, and what the program may do with them. A protocol says at once what a page
+// allows. Protection is changed at the end of a call, for neighbouring pages together.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,8 @@ class page_table {
     return static_cast<page_number>(reinterpret_cast<const page_entry*>(&page) - entries_.data());
   }
 
-  /// The number of a page of this protocol that a message names: anything else is refused.
+  /// The number of a page that a message names. Refuses the message if there is no such page, or
+  /// the page has another protocol.
   page_number checked(const page_message_reader& from, page_number number,
                       protocol_kind kind) const {
     from.require(number < size(), "names a page that does not exist");
@@ -37,12 +38,14 @@ class page_table {
     return number;
   }
 
-  /// What the page allows from now on.
+  /// Sets what the page allows from now on.
   void set_may(page_state& page, access to);
-  /// The fibers that wait for what the page allows go on; `wanted` is what others still wait for.
+  /// Wakes the fibers that wait for an access that the page allows. `wanted` is then what the
+  /// others wait for.
   void wake(page_state& page);
-  /// Makes protection what the pages allow. `more_comes`: pages that are only to be opened, and for
-  /// which nobody waits, may be left for the next call, and opened together with what comes.
+  /// Changes protection to what the pages allow. `more_comes`: other pages are on their way; then
+  /// pages that are only to be opened, and for which nobody waits, may be left for the next call,
+  /// to be opened together with those.
   void show(bool more_comes);
 
  private:
@@ -50,7 +53,7 @@ class page_table {
   const page_layout& layout_;
   std::span<page_entry> entries_;
   std::pmr::vector<page_number> changes_;  ///< Pages whose protection changes.
-  bool is_urgent_ = false;                 ///< One of them is to be closed, or waited for.
+  bool is_urgent_ = false;  ///< One of these pages must be closed, or a fiber waits for it.
 };
 
 }  // namespace sojourn::detail::pages

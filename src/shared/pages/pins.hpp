@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pages are pinned, and how often: they stay here, and allow what was asked for, until as
-// many pins have ended. What that means to a page's protocol: page_protocol::pinned.
+// Which pages are pinned, and how often. A pinned page stays here, and allows what was asked for,
+// until as many pins have ended. page_protocol::pinned says what a protocol does about it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ class pins {
  public:
   explicit pins(std::pmr::memory_resource* memory) : counts_(memory) {}
 
-  /// One more, or one fewer. What all pins of the page need together afterwards.
+  /// add() adds a pin of the page, and remove() ends one. Both return the access that its pins need
+  /// together afterwards.
   access add(page_number g, access how) {
     count& c = counts_[g];
     ++(how == access::store ? c.to_store : c.to_load);

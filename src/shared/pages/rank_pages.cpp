@@ -30,8 +30,8 @@ rank_pages::rank_pages(services& h, page_layout of_pages, int my_rank, int rank_
 
 rank_pages::~rank_pages() = default;
 
-/// The end of everything that comes from outside: what has become possible happens, and protection
-/// becomes what the states allow.
+/// To be called at the end of everything that is called from outside: does what has become
+/// possible, and changes protection to what the pages' states allow.
 void rank_pages::finish() {
   barriers_.look_again();
   show();
@@ -80,10 +80,10 @@ void rank_pages::give_up(taken_page t) {
   p.used(t.page);
 }
 
-/// Notes that the fiber's instruction needs the page; whether it was noted before. An instruction
-/// that needs several takes them in ascending order, in whatever order it reaches them: it holds
-/// those below, and gives up those above, for which it faults again. So no two ranks wait for each
-/// other, or take pages from each other for ever.
+/// Notes that the fiber's instruction needs the page; returns whether that was noted before. An
+/// instruction that needs several pages takes them in ascending order, in whatever order it touches
+/// them: it holds the pages below this one, and gives up those above, on which it faults again. So
+/// no two ranks wait for each other, or take pages from each other for ever.
 bool rank_pages::take(page_number page, waiter fiber) {
   page_protocol& p = protocol_of(page);
   const auto at = taken_.find(fiber);
@@ -116,10 +116,11 @@ bool rank_pages::take(page_number page, waiter fiber) {
 // --- pins
 
 bool rank_pages::pin(page_number page, access how) {
-  // The page's state may allow more than is shown yet: see page_table::show.
+  // Both are asked, because a page's state may allow more than its protection does: see
+  // page_table::show.
   if (!protocol_of(page).can_be_pinned(page, how) || allowed(page) < how) return false;
   set_pinned(page, pins_.add(page, how));
-  finish();  // its state may allow more than has been shown
+  finish();  // changes protection
   return true;
 }
 void rank_pages::unpin(page_number page, access how) {
@@ -217,7 +218,8 @@ void rank_pages::tell(int to) {
 // --- messages
 
 void rank_pages::handle_own(std::span<const std::byte> back) {
-  // Handling it may send the next one, which finds no room here, and takes its own.
+  // Handling the message may send another one to this rank: it finds `own_message_` without room,
+  // and allocates.
   std::pmr::vector<std::byte> copy(std::move(own_message_));
   copy.assign(out.bytes().begin(), out.bytes().end());
   copy.insert(copy.end(), back.begin(), back.end());
@@ -230,8 +232,9 @@ void rank_pages::receive(int from, std::span<const std::byte> bytes) {
   const auto head = page_message_reader(host, from, bytes).take<message_head>();
   news_.heard(from, head.epoch);
   const bool waits = !held.empty() || (head.epoch > epoch && holds(rule::hold_later_epochs));
-  // What lets this rank leave a barrier is never behind one. (Who passes a departure on may have
-  // left before that by news.)
+  // The message by which this rank leaves a barrier must not wait for the end of that barrier. (It
+  // may bear a later epoch, if the rank that passes a departure on had left the barrier earlier, by
+  // news.)
   const bool ends_the_wait =
       head.what == page_message::news || head.what == page_message::departure;
   if (waits && !ends_the_wait) {
@@ -244,7 +247,8 @@ void rank_pages::receive(int from, std::span<const std::byte> bytes) {
 }
 
 void rank_pages::handle_held() {
-  // Handling one may let this rank leave a barrier, and so the next ones go.
+  // Repeated, because a message may let this rank leave a barrier, and then further messages can be
+  // handled.
   for (bool again = true; again && held_count_ != 0;) {
     again = false;
     for (std::size_t q = 0; q < held_.size(); ++q) {

@@ -28,16 +28,16 @@ namespace sojourn::detail::pages {
 
 struct rank_pages_settings {
   lmw::settings protocol;
-  /// What a rank keeps of changes, beyond what the last collection has left, begins a collection.
-  /// Requires: room for the twins of any instruction, which a collection takes away; else it might
-  /// never run.
+  /// A rank that keeps so many more bytes of changes than after the last collection begins another
+  /// one. Requires: room for the twins of all pages that one instruction stores to. A collection
+  /// takes these twins away, so with less room the instruction might never run.
   std::size_t collect_bytes = std::size_t{64} << 20;
-  /// To how many others a rank passes the departure from a barrier on: with as few ranks as most
-  /// jobs have, it comes from rank 0. Requires: at least 1.
+  /// To how many other ranks a rank passes on the departure from a barrier. With as few ranks as
+  /// most jobs have, all departures come from rank 0. Requires: at least 1.
   int fan_out = 16;
-  /// Where to count; null: nowhere that anybody looks.
+  /// Where to count; null: in counters that nobody looks at.
   sojourn::shared::counters* counts = nullptr;
-  /// See exchange.
+  /// See exchange::report.
   page_report* report = nullptr;
 };
 
@@ -50,29 +50,32 @@ class rank_pages final : exchange {
   using exchange::layout;
 
   /// A fiber has faulted on a page. Either it may go on when this returns, or it waits until
-  /// services::wake_page; in both cases it executes its instruction again.
-  /// `again`: this instruction of the fiber's has faulted before, and not run since: address and
-  /// general registers are those of the fiber's last fault. (The address alone is that of the next
-  /// round of a loop, too. An instruction with `rep` counts on: what it has done, it has done.)
+  /// services::wake_page; in both cases it executes its instruction again. `again`: this is the
+  /// same instruction as at the fiber's last fault, and it has not run since, because its address
+  /// and all general registers are the same. (The address alone would be the same in the next round
+  /// of a loop. An instruction with a `rep` prefix goes on where it faulted; the part that it has
+  /// done is not done again.)
   void fault(page_number page, bool store, waiter fiber, bool again);
   /// The rank that is asked first for a page which is not here.
   int keeper(page_number page) { return protocol_of(page).keeper(page); }
-  /// See page_protocol.
+  /// See page_protocol::is_untouched and restored.
   bool is_untouched(page_number page) { return protocol_of(page).is_untouched(page); }
   void restored(page_number page) { protocol_of(page).restored(page); }
-  /// The instruction at which the fiber faulted last has run: pages that stayed here for it may
-  /// leave. To be called as soon as the rank sees that the fiber is elsewhere: when it enters the
-  /// runtime other than by a fault, or a doorbell interrupts it at another instruction. Before the
-  /// fiber ends or leaves the rank it must be called; where nothing stays, it does nothing.
+  /// The instruction at which the fiber faulted last has run, so pages that stayed here for it may
+  /// leave. To be called as soon as the rank sees that the fiber has gone on: when it enters the
+  /// runtime other than by a fault, or when a doorbell interrupts it at another instruction. It
+  /// must be called before the fiber ends or leaves the rank. If no page stays for the fiber, it
+  /// does nothing.
   void ran(waiter fiber);
-  /// For a while no fiber but `but` runs: pages that have come for other fibers may leave, and
-  /// those fibers fault again. To be called until `but` runs, for more pages may come.
+  /// For a while no fiber except `but` runs, so pages that have come for other fibers may leave,
+  /// and these fibers will fault again. To be called repeatedly until `but` runs, because more
+  /// pages may come.
   void others_do_not_run(waiter but);
   /// Whether pages stay here until ran(fiber).
   bool keeps_pages_for(waiter fiber) const { return taken_.contains(fiber); }
-  /// Pins a page: it stays here and allows `how` until unpin() is called as often. False: the page
-  /// is not here; fault(), for what to_pin() says, brings it. Whoever pins several pages pins them
-  /// in ascending order, because other ranks may wait for them.
+  /// Pins a page: it stays here and allows `how` until unpin() has been called as often. Returns
+  /// false if the page is not here; a fault() for the access to_pin(page, how) brings it. A caller
+  /// that pins several pages pins them in ascending order, because other ranks may wait for them.
   bool pin(page_number page, access how);
   access to_pin(page_number page, access how) { return protocol_of(page).to_pin(how); }
   void unpin(page_number page, access how);
@@ -122,9 +125,9 @@ class rank_pages final : exchange {
   std::uint32_t guests_arrived() const { return barriers_.guests_arrived(); }
   bool last_barrier_was_incomplete() const { return barriers_.was_incomplete(); }
 
-  /// A message that lets a fiber go on is about to go to a rank: a release here, and an acquire
-  /// there. Returns what must be sent before it, to be handed to receive(); or nothing. Valid until
-  /// anything else is called.
+  /// To be called before a message goes to a rank that lets a fiber go on there: a release here,
+  /// and an acquire there. Returns the bytes of a message that must be sent before it, and that the
+  /// other rank hands to receive(); or nothing. Valid until any other function is called.
   std::span<const std::byte> news_for(int to, ordered_with with);
   /// What news_for() has returned was sent.
   void news_sent(int to, ordered_with with) {
@@ -132,14 +135,14 @@ class rank_pages final : exchange {
     news_.told(to, with);
   }
   std::uint32_t current_epoch() const { return epoch; }
-  /// False right after a barrier, as long as this rank and others exchange what they will want.
+  /// False right after a barrier, while this rank and others exchange pages that they will want.
   bool is_at_ease() const { return lmw_.is_at_ease(); }
-  /// Until the next barrier, is_at_ease().
+  /// Makes is_at_ease() true until the next barrier.
   void end_exchange() { lmw_.end_exchange(); }
 
   /// A message has come. Its bytes are no longer needed afterwards.
   void receive(int from, std::span<const std::byte> bytes);
-  /// Whether messages have come from behind a barrier that this rank has not left.
+  /// Whether messages wait that come from behind a barrier which this rank has not left.
   bool holds_messages() const { return held_count_ != 0; }
 
  private:
@@ -172,17 +175,17 @@ class rank_pages final : exchange {
   lmw lmw_;
   lsw lsw_;
   seq seq_;
-  const std::array<page_protocol*, protocol_kinds> protocols_;  ///< By kind.
+  const std::array<page_protocol*, protocol_kinds> protocols_;  ///< By protocol.
   interval_pages closing_;                                      ///< Scratch.
   std::pmr::vector<std::byte> own_message_;  ///< Room for a message to this rank itself.
-  /// By the fibers whose instructions these are; in ascending order.
+  /// By fiber: the pages that stay for its instruction, in ascending order.
   std::pmr::unordered_map<waiter, std::pmr::vector<taken_page>> taken_;
   pins pins_;
   locks locks_;
   barriers barriers_;
   events events_;
   news news_;
-  std::pmr::vector<held_messages> held_;  ///< Of each rank, in order.
+  std::pmr::vector<held_messages> held_;  ///< By rank: its messages that wait, in order.
   std::size_t held_count_ = 0;
 };
 

@@ -33,9 +33,9 @@ struct seq_home {
     copies[owner] = true;
   }
   std::uint16_t owner;
-  bool busy = false;              ///< Until `served` confirms.
+  bool busy = false;              ///< Until the rank `served` confirms.
   std::uint16_t served = 0;       ///< The rank that was allowed something last.
-  std::pmr::vector<bool> copies;  ///< Of each rank: whether it has one.
+  std::pmr::vector<bool> copies;  ///< By rank: whether it has a copy.
   std::pmr::deque<request> waiting;
 };
 
@@ -67,7 +67,8 @@ void seq::begin_about(page_message what, const seq_page& page, int rank) {
 void seq::fault(page_number number, bool store, bool again) {
   seq_page& page = entry_of(number);
   page.wanted |= store ? page_state::for_store : page_state::for_load;
-  // What came is not enough for the fiber, so home must not wait until the fiber has used it.
+  // The access that came is not enough for the fiber, so the home must not wait until the fiber has
+  // used it.
   if (again && page.may < (store ? access::store : access::load)) used(number);
   const bool asked = page.asked != access::none;
   provide(page);
@@ -77,7 +78,7 @@ void seq::fault(page_number number, bool store, bool again) {
     ++(asked ? x_.counts->faults_joined : x_.counts->faults_remote);
 }
 
-/// Lets the fibers that wait for the page have what is allowed, and asks for what is not.
+/// Wakes the fibers that wait for an access that is allowed, and asks the home for one that is not.
 void seq::provide(seq_page& page) {
   table_.wake(page);
   if (page.wanted == 0 || (page.asked != access::none && holds(rule::one_fetch_a_page))) return;
@@ -91,7 +92,8 @@ void seq::provide(seq_page& page) {
   x_.send(x_.layout.home(table_.number_of(page)));
 }
 
-/// Something has come that was waited for.
+/// To be called when an answer, data or an acknowledgement has come. Allows the access if that was
+/// the last.
 void seq::arrived(seq_page& page) {
   if (!page.allowed || !page.has_data) return;
   if (page.acknowledged != page.acknowledgements && holds(rule::count_acknowledgements)) return;
@@ -140,7 +142,7 @@ void seq::serve_next(seq_page& page) {
   const bool has =
       holds(rule::data_by_copyset_at_home) ? h.copies[r.from] : (r.flags & has_copy) != 0;
   const int owner = h.owner;
-  // The owner's copy goes with the data.
+  // The owner's copy need not be invalidated: it leaves with the data.
   std::pmr::vector<std::uint16_t> others(x_.host.memory());
   if (store) {
     for (std::uint16_t q = 0; q < h.copies.size(); ++q)
@@ -165,7 +167,7 @@ void seq::serve_next(seq_page& page) {
 
 // --- messages
 
-/// Whether what home wants must wait: for an instruction, or for pins that it would disturb.
+/// Whether the home's message must wait, because an instruction holds the page, or a pin needs it.
 bool seq::stays(const seq_page& page, page_message what) {
   if (page.held != 0) return true;
   if (!holds(rule::pinned_stays)) return false;
@@ -179,7 +181,7 @@ void seq::give_late(seq_page& page) {
   give(page.late, page, page.late_for);
 }
 
-/// Does what home wants of a rank that has the page.
+/// Does what the home's message asks of this rank, which has the page.
 void seq::give(page_message what, seq_page& page, int to) {
   const page_number number = table_.number_of(page);
   table_.set_may(page, what == page_message::forward_load ? access::load : access::none);
@@ -199,7 +201,8 @@ void seq::receive(page_message_reader& from, const message_head& head) {
   switch (head.what) {
     case page_message::ask: {
       auto& waiting = home_of(page).waiting;
-      // It may ask for more before it confirms what it has been allowed.
+      // A rank may ask for more before it confirms what it was allowed, but has one request waiting
+      // at most.
       from.require(std::none_of(waiting.begin(), waiting.end(),
                                 [&](const request& r) { return r.from == from.from(); }),
                    "asks for a page twice");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The protocol `seq`: sequentially consistent pages, for programs with data races. A page's home
-// serves one request for it at a time. Either one rank may store to the page, or some may load
-// from it: who wants to store waits until all other copies have gone. The next request is served
-// after an instruction that waited for the page has run.
+// serves one request for it at a time. Either one rank may store to the page, or several may load
+// from it: a rank that wants to store waits until all other copies have gone. The home serves the
+// next request only after the instruction that waited for the page has run.
 // Source: Li and Hudak, "Memory Coherence in Shared Virtual Memory Systems" (TOCS 1989).
 #pragma once
 

@@ -15,7 +15,7 @@ namespace sojourn::detail::pages {
 
 struct event_answer;
 
-/// A fiber that waits in a queue of the protocols', which never look inside.
+/// A fiber that waits in a queue of the protocols, which never look inside it.
 using waiter = void*;
 
 class services {
@@ -38,18 +38,18 @@ class services {
   virtual void wake_locker(waiter fiber) = 0;
   /// The fibers that wait at the barrier go on.
   virtual void wake_barrier() = 0;
-  /// What this fiber has asked of an object's home is answered: see class events.
+  /// The question that this fiber has sent to an object's home is answered: see class events.
   virtual void answered(waiter fiber, const event_answer& a) = 0;
 
   /// The rank that keeps the object with this number. The same on all ranks.
   virtual int home_of(std::uint64_t object) = 0;
-  /// How many pages from `page` on, itself included, a fault there should bring, because the
+  /// How many pages, `page` and those behind it, a fault on `page` should bring, because the
   /// program goes through memory in order; at least 1, and at most lmw::settings::together_max.
-  /// Called once for each such fault. It brings only as many as page_layout::alike() says.
+  /// Called once for each such fault. The fault brings fewer pages if page_layout::alike() says so.
   virtual std::uint32_t fetched_together(page_number page) = 0;
 
   /// Memory that never comes from malloc: a doorbell may interrupt the program in the middle of
-  /// malloc, and what answers the doorbell allocates.
+  /// malloc, and the code that answers it allocates memory.
   virtual std::pmr::memory_resource* memory() = 0;
 
   /// A message is impossible: ends the rank with a report that names its sender.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many pages a fault brings. Programs often go through memory in order: a fault right behind
-// what an earlier one brought doubles what is asked for, and any other asks for one page.
+// the pages that an earlier fault brought asks for twice as many, and any other fault asks for one
+// page.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace sojourn::detail::pages {
 
 class streams {
  public:
-  /// `most`: pages a fault; 1 switches this off.
+  /// `most`: how many pages a fault may bring; 1: always one.
   explicit streams(std::uint32_t most) : most_(most) {}
 
   /// How many pages from `page` on to ask for, at least 1.
@@ -34,11 +35,11 @@ class streams {
 
  private:
   struct stream {
-    page_number next = 0;     ///< The page behind those that were asked for last.
-    std::uint32_t count = 0;  ///< How many these were; 0: no stream.
+    page_number next = 0;     ///< The page behind those that the last fault asked for.
+    std::uint32_t count = 0;  ///< How many pages that fault asked for; 0: no stream.
   };
   const std::uint32_t most_;
-  /// The fibers of a rank go through several arrays at a time.
+  /// Several, because the fibers of a rank may go through several arrays at a time.
   std::array<stream, 16> streams_ = {};
   std::size_t oldest_ = 0;
 };

@@ -20,7 +20,7 @@ std::size_t at(message_class kind) { return static_cast<std::size_t>(kind); }
 
 constexpr std::size_t memory_bytes = sizeof(shm::ring_memory) + far_rank::ring_bytes;
 
-/// Touched only as far as messages use it.
+/// The system provides pages only when messages use them.
 shm::ring_memory* new_ring() {
   void* memory = mmap(nullptr, memory_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -83,7 +83,8 @@ bool far_rank::says_all_that_was_read() const {
   return ways_[0].said == ways_[0].read->read() && ways_[1].said == ways_[1].read->read();
 }
 
-/// The first message of a class, if there is room for it.
+/// Makes the first message of a class the one that goes next. Returns false when there is none, or
+/// no room for it at the other end.
 bool far_rank::give(way& of, message_class kind) {
   const shm::message_header* message = of.out.next();
   if (message == nullptr) return false;
@@ -157,7 +158,7 @@ void far_rank::throw_away() {
 
 // --- What comes
 
-/// False when the other rank says that it has read what it was not sent.
+/// Returns false when the other rank says that it has read messages which were not sent to it.
 bool far_rank::hear(const far_frame& head) {
   for (std::size_t k = 0; k < 2; ++k) {
     way& w = ways_[k];
@@ -181,7 +182,8 @@ const char* far_rank::refuses(const far_frame& head) const {
   return nullptr;
 }
 
-/// With each message that comes, so that the numbers compared are never far from each other.
+/// Removes the long messages that were read. Called for each message that comes, so that the
+/// numbers compared are never far from each other.
 void far_rank::forget_read(way& of) {
   std::uint32_t read = 0;
   while (read < of.long_unread &&

@@ -20,7 +20,7 @@ constexpr std::size_t capacity = far_rank::ring_bytes;
 constexpr std::size_t short_max = far_rank::short_bytes;
 constexpr std::size_t payload_max = 1 << 20;
 
-/// One rank's end of a pair of far ranks, with a transport that knows no more than its rings.
+/// One rank's end of a pair of far ranks. Its transport is no more than the rings.
 struct end : far_rank::long_messages {
   explicit end(std::uint32_t last_number = 0)
       : other(payload_max, *this, std::pmr::new_delete_resource(), last_number) {
@@ -87,7 +87,7 @@ struct end : far_rank::long_messages {
   far_rank other;
 };
 
-/// Carries at most so many frames; how many there were.
+/// Carries at most so many frames; returns how many there were.
 int carry(end& from, end& to, int most = 1 << 30) {
   far_rank::outgoing f;
   int n = 0;
@@ -132,7 +132,7 @@ TEST(far_rank, a_long_reply_comes_where_it_belongs) {
   place.assign(20'002, std::byte{0});
   end a, b;
   b.other.place_replies(3, place_of);
-  // Neither requests nor short replies are asked about.
+  // No place is asked for requests or short replies.
   ASSERT_TRUE(a.write(request, 7, 20'000) && a.write(reply, 7, 100));
   EXPECT_EQ(carry(a, b), 2);
   EXPECT_EQ(asked_for, 0u);
@@ -148,7 +148,7 @@ TEST(far_rank, a_long_reply_comes_where_it_belongs) {
   EXPECT_TRUE(place.front() == std::byte{0} && place.back() == std::byte{0});
   EXPECT_EQ(b.read(reply), (end::message{8, 20'000, true}));
   EXPECT_EQ(b.read(reply), (end::message{7, 20'000, true}));
-  // What does not come any more is not given back, for it was not taken.
+  // The place of a message that stops coming is not given back, because it was not allocated.
   ASSERT_TRUE(a.write(reply, 7, 20'000));
   far_rank::outgoing f;
   ASSERT_TRUE(a.other.next(f));
@@ -172,7 +172,7 @@ TEST(far_rank, requests_that_nobody_reads_hold_up_no_reply_and_take_bounded_memo
     ASSERT_TRUE(a.write(reply, 9, 100));
     EXPECT_EQ(carry(a, b), 1);
     EXPECT_EQ(b.read(reply), (end::message{9, 100, true}));
-    // Read, they make room for the others, without a message the other way.
+    // When these are read, there is room for the others, without a message the other way.
     std::uint64_t got = 0;
     for (int rounds = 0; rounds < 5000 && got < written; ++rounds) {
       while (b.read(request).ticket == got + 1) ++got;
@@ -302,14 +302,14 @@ TEST(far_rank, what_is_read_while_a_frame_is_on_its_way_is_said_afterwards) {
   end a, b;
   ASSERT_TRUE(a.write(request, 1, 500'000));
   far_rank::outgoing f;
-  ASSERT_TRUE(a.other.next(f));  // and the network takes its time
+  ASSERT_TRUE(a.other.next(f));  // the network takes its time
   std::uint64_t written = 0, got = 0;
   while (b.write(request, written + 1, 4000)) ++written;
   carry(b, a);
   while (a.read(request).ticket == got + 1) ++got;
   EXPECT_LT(got, written);
   a.other.sent();
-  // Without it the other rank would not know that there is room again.
+  // Without this frame the other rank would not know that there is room again.
   for (int rounds = 0; rounds < 1000 && got < written; ++rounds) {
     carry(a, b);
     carry(b, a);

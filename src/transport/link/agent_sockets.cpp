@@ -14,7 +14,7 @@ namespace sojourn::detail {
 
 namespace {
 
-/// The agent reads whatever is sent to it, and ends its ranks when it ends itself.
+/// May wait: the agent reads whatever is sent to it, and when it ends, it ends its ranks.
 void tell_agent(int channel, const rank_to_agent& packet) {
   while (!send_packet(channel, &packet, sizeof packet, -1)) {
     if (errno != EAGAIN) return;

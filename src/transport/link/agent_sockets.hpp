@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sockets that the agent of this host connects, when there is a first message for a rank of another
-// host, or one of theirs has one for this rank.
+// Sockets that the agent of this host connects when this rank has its first message for a rank of
+// another host, or such a rank has one for this rank.
 #pragma once
 
 #include "transport/link/socket_link.hpp"
@@ -9,7 +9,7 @@ namespace sojourn::detail {
 
 class agent_sockets final : public socket_source {
  public:
-  /// `channel` leads to the agent (agent_channel.hpp), and is closed with this.
+  /// `channel` leads to the agent (agent_channel.hpp). This object closes it.
   explicit agent_sockets(int channel);
   ~agent_sockets() override;
 

@@ -31,7 +31,8 @@ bool encrypts_job() {
 
 std::unique_ptr<socket_link> make_link(carrier by, int me, std::unique_ptr<socket_source> source) {
   if (by == carrier::tcp) {
-    // That nothing can be encrypted is said before the first connection, which comes in the middle.
+    // If this host cannot encrypt, this throws now, and not at the first connection, in the middle
+    // of the job.
     if (encrypts_job()) (void)seal({}, seal::direction::out);
     return std::make_unique<tcp::stream_link>(std::move(source));
   }

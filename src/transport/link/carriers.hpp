@@ -10,14 +10,14 @@ namespace sojourn::detail {
 
 enum class carrier { tcp, ucx };
 
-/// What SOJOURN_NET says, or tcp. Throws sojourn::error when that is no network.
+/// The network that SOJOURN_NET names, or tcp. Throws sojourn::error when it names none.
 carrier carrier_of_job();
 
-/// Whether what hosts send each other is to be encrypted: what SOJOURN_ENCRYPT says, or false.
-/// Throws sojourn::error when that is neither on nor off, or the carrier does not encrypt.
+/// Whether messages between hosts are to be encrypted: what SOJOURN_ENCRYPT says, or false. Throws
+/// sojourn::error when it says neither on nor off, or the carrier does not encrypt.
 bool encrypts_job();
 
-/// A link over it, for the rank of this number. Throws sojourn::error where there can be none.
+/// A link over this carrier, for the rank `me`. Throws sojourn::error when there can be none.
 std::unique_ptr<socket_link> make_link(carrier by, int me, std::unique_ptr<socket_source> source);
 
 }  // namespace sojourn::detail

@@ -31,7 +31,7 @@ class place {
   explicit place(std::span<const iovec> parts, std::size_t skip = 0) : parts_(parts) {
     while (skip != 0) skip -= next(skip).size();
   }
-  /// Goes on by at most so many bytes, which are these; empty at the end.
+  /// Returns the next bytes, at most `most` of them, and goes past them. Empty at the end.
   std::span<std::byte> next(std::size_t most) {
     while (!parts_.empty() && at_ == parts_.front().iov_len) {
       parts_ = parts_.subspan(1);
@@ -70,7 +70,7 @@ seal::seal(const seal_key& key, direction which, std::uint64_t records)
     throw error(refusal);
 }
 
-/// Nobody who learns a key can decrypt what was sent by an earlier one.
+/// So nobody who learns a key can decrypt what was sent with an earlier one.
 void seal::take_next_key() {
   constexpr unsigned char text[] = "the next key";
   unsigned int bytes = 0;
@@ -124,7 +124,7 @@ sealed_socket::sealed_socket(int socket, const seal_keys& keys, std::pmr::memory
       out_(memory, buffer_bytes),
       in_(memory, buffer_bytes) {}
 
-/// False, and errno, when something is left.
+/// Returns false, with errno, when something is left.
 bool sealed_socket::flush() {
   while (has_unsent()) {
     const ssize_t n =
@@ -159,12 +159,12 @@ ssize_t sealed_socket::send(std::span<const iovec> parts) {
     left -= bytes;
     taken += bytes;
   }
-  // What is left leaves later; of a socket that is broken the next call tells.
+  // The rest leaves with later calls. If the socket is broken, the next call says so.
   (void)flush();
   return static_cast<ssize_t>(taken);
 }
 
-/// A whole record has come, or one that is not what it should be.
+/// True when a whole record has come, or one with a length that no record has.
 bool sealed_socket::has_record() const {
   if (in_end_ - in_at_ < seal::head_bytes) return false;
   std::uint32_t bytes;
@@ -172,9 +172,9 @@ bool sealed_socket::has_record() const {
   return bytes > seal::text_most || in_end_ - in_at_ >= seal::head_bytes + bytes + seal::tag_bytes;
 }
 
-/// Decrypts the next record into the parts from `skip` on, which goes on by as much as they take;
-/// what they do not take is left. False when the other end has not sent it: the parts have changed
-/// then, and `skip` has not.
+/// Decrypts the next record into the parts, from byte `skip` of them on, and adds to `skip` how
+/// much they took. The rest of the text goes to left_. Returns false when the other end has not
+/// sent this record: then the parts have changed, and `skip` has not.
 bool sealed_socket::open_record(std::span<const iovec> parts, std::size_t& skip) {
   std::byte* const head = in_.get() + in_at_;
   std::uint32_t bytes;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A connected socket over which everything goes encrypted and signed, by AES-256 in Galois/Counter
-// Mode (OpenSSL's libcrypto): who reads what goes over the network learns how much it is, and no
-// change, repetition or exchange of parts is taken for what was sent.
+// Mode (OpenSSL's libcrypto). Somebody who reads what goes over the network learns only how much it
+// is. If somebody changes, repeats or exchanges parts of it, the receiver notices.
 //
-// What is sent goes in records: the number of bytes, these bytes encrypted, and a tag that only who
-// has the key can compute. Each direction has a key of its own, and each record's number is its
-// nonce: the two ends count, so it is not sent, and a record elsewhere in their order is refused.
+// Data are sent in records: the number of bytes, these bytes encrypted, and a tag that can be
+// computed only with the key. Each direction has a key of its own. The number of a record is its
+// nonce. Both ends count records, so the number is not sent, and a record in the wrong place is
+// refused.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +25,7 @@ namespace sojourn::detail {
 
 using seal_key = std::array<unsigned char, 32>;
 
-/// Of one end of a connection; the other end has them the other way round.
+/// The keys of one end of a connection; the other end has them the other way round.
 struct seal_keys {
   seal_key out{};
   seal_key in{};
@@ -35,20 +36,21 @@ class seal {
  public:
   enum class direction : bool { out, in };
   static constexpr std::size_t head_bytes = 4, tag_bytes = 16;
-  /// Text of a record, at most.
+  /// The longest text of a record.
   static constexpr std::size_t text_most = 32 << 10;
   static constexpr std::size_t record_most = head_bytes + text_most + tag_bytes;
-  /// Far fewer than would tell something of a key; then the next key is made of it.
+  /// After so many records the next key is made from this one. Far fewer than would reveal
+  /// something about a key.
   static constexpr std::uint64_t records_of_a_key = std::uint64_t{1} << 24;
 
-  /// Throws sojourn::error where libcrypto cannot be loaded, or has no such cipher.
+  /// Throws sojourn::error when libcrypto cannot be loaded, or has no such cipher.
   seal(const seal_key& key, direction which, std::uint64_t records = records_of_a_key);
 
   /// Begins a record of so many bytes of text.
   void begin(std::byte* head, std::size_t bytes);
-  /// The next bytes of it, from one form to the other. Both may be at the same place.
+  /// Encrypts or decrypts the next bytes of the record. `to` and `from` may be the same place.
   void go_on(std::byte* to, const std::byte* from, std::size_t bytes);
-  /// `out`: writes the tag. `in`: whether it is right.
+  /// `out`: writes the tag, and returns true. `in`: returns whether the tag is right.
   bool end(std::byte* tag);
 
  private:
@@ -67,21 +69,23 @@ class seal {
 
 class sealed_socket {
  public:
-  /// `socket` does not block, and stays the caller's. `memory`: for what is on its way. Throws as
-  /// seal does.
+  /// `socket` must not block; the caller closes it. `memory` is used for data on their way. Throws
+  /// as the constructor of seal does.
   sealed_socket(int socket, const seal_keys& keys,
                 std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
 
-  /// As sendmsg(2): how many bytes of the parts were taken, 0 if there are none, or -1 and errno:
-  /// none for now (EAGAIN) or for ever. What was taken leaves at once, or with later calls.
+  /// As sendmsg(2). Returns how many bytes of the parts were taken, or -1, with errno: EAGAIN when
+  /// none are taken now, another one when none will ever be. Bytes that were taken leave at once,
+  /// or with later calls.
   ssize_t send(std::span<const iovec> parts);
-  /// Something that was taken has not left.
+  /// True when bytes that were taken have not left.
   bool has_unsent() const { return out_at_ != out_end_; }
 
-  /// As recvmsg(2): how many bytes came, fewer than there is room for only when no more have come;
-  /// 0 at the end; or -1 and errno, EBADMSG for what the other end has not sent.
+  /// As recvmsg(2). Returns how many bytes came: fewer than there is room for only when no more
+  /// have come; 0 at the end; or -1, with errno, which is EBADMSG for data that the other end has
+  /// not sent.
   ssize_t receive(std::span<const iovec> parts);
-  /// Something has come that receive() would give without asking the socket.
+  /// True when receive() would give something, or find something wrong, without asking the socket.
   bool has_received() const { return !left_.empty() || has_record(); }
 
  private:
@@ -103,8 +107,8 @@ class sealed_socket {
   plain_bytes in_;
   std::size_t in_at_ = 0;
   std::size_t in_end_ = 0;
-  std::span<const std::byte>
-      left_;  ///< Text in `in_`, of a record that had more than was asked for.
+  std::span<const std::byte> left_;  ///< The rest of a record's text, in `in_`, when the record had
+                                     ///< more than was asked for.
   bool is_bad_ = false;
 };
 

@@ -22,7 +22,7 @@ using bytes = std::vector<std::byte>;
 const seal_keys asks{{1, 2, 3}, {4, 5, 6}};
 const seal_keys answers{asks.in, asks.out};
 
-/// Two ends, and whoever sits between them.
+/// Two ends, and somebody between them.
 struct way {
   way() {
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, left), 0);
@@ -62,7 +62,7 @@ ssize_t send_all(sealed_socket& to, const bytes& text) {
   return to.send({&all, 1});
 }
 
-/// What comes, up to so many bytes, and -1 or 0 as receive() ends.
+/// Bytes that came, up to a number of them, and how receive() ended: -1 or 0.
 struct received {
   bytes text;
   ssize_t how;
@@ -119,7 +119,7 @@ TEST(sealed_socket, what_goes_in_comes_out_in_parts_of_all_lengths) {
         continue;
       }
       ASSERT_GT(n, 0);
-      // Fewer only when no more have come.
+      // receive() gives fewer only when no more have come.
       ASSERT_TRUE(n == static_cast<ssize_t>(room.size()) || !to.has_received());
       came.insert(came.end(), room.begin(), room.begin() + n);
       ASSERT_LE(came.size(), gone);
@@ -164,12 +164,12 @@ TEST(sealed_socket, no_bit_can_be_changed) {
     w.pass_on(changed);
     const received r = receive_all(to, text.size());
     EXPECT_TRUE(r.text.empty()) << bit;
-    // A record that is said to be longer is waited for.
+    // If the length was made longer, the rest of the record is waited for.
     EXPECT_TRUE(r.reason == EBADMSG || (r.reason == EAGAIN && bit < 8 * seal::head_bytes)) << bit;
     w.pass_on(bytes(seal::record_most));
     EXPECT_TRUE(receive_all(to, 1).text.empty());
     EXPECT_EQ(errno, EBADMSG) << bit;
-    // And nothing is taken from then on.
+    // From then on nothing is taken.
     EXPECT_TRUE(receive_all(to, 1).text.empty());
   }
 }
@@ -199,7 +199,7 @@ TEST(sealed_socket, records_come_in_their_order_once_and_from_the_other_end_only
   EXPECT_EQ(comes({records[1], records[0]}, 20), bytes{});
   EXPECT_EQ(comes({records[0], records[0]}, 20), a);
   EXPECT_EQ(comes({records[1]}, 10), bytes{});
-  // What this end itself would send, and what another connection's end has.
+  // Records as this end itself would send them, and records of another connection.
   EXPECT_EQ(comes(sealed(answers, {a}), 10), bytes{});
   EXPECT_EQ(comes(sealed({{7}, {8}}, {a}), 10), bytes{});
 }
@@ -240,7 +240,7 @@ TEST(sealed_socket, what_it_has_taken_leaves_when_there_is_room) {
   EXPECT_FALSE(from.has_unsent());
   close(ends[1]);
   EXPECT_GT(send_all(from, text), 0);
-  EXPECT_LT(send_all(from, text), 0);  // that it has not left
+  EXPECT_LT(send_all(from, text), 0);  // says that the text before has not left
   EXPECT_EQ(errno, EPIPE);
   close(ends[0]);
 }
@@ -263,7 +263,7 @@ TEST(seal, goes_on_over_the_ends_of_keys) {
     EXPECT_TRUE(in.end(text + 9)) << i;
     EXPECT_EQ(bytes(text, text + 9), bytes(9, std::byte{0}));
   }
-  // Where only one end takes the next key, nothing is understood.
+  // When only one end takes the next key, nothing is understood.
   seal early(asks.out, seal::direction::out, records),
       late(answers.in, seal::direction::in, 2 * records);
   for (std::uint64_t i = 0; i <= records; ++i) {

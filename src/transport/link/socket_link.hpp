@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A link to whose ranks connected sockets lead. Somebody else makes the connections, and has made
-// sure that the rank of the job is at the other end.
+// A link over sockets that are connected to the ranks. Other code makes the connections, and has
+// made sure that the right rank is at the other end.
 #pragma once
 
 #include <deque>
@@ -14,21 +14,22 @@
 
 namespace sojourn::detail {
 
-/// A socket that is connected to a rank, and the keys for what goes over it if that is encrypted.
+/// A socket that is connected to a rank, and the keys if the connection is encrypted.
 struct connection {
   int socket = -1;
   std::optional<seal_keys> keys = {};
 };
 
-/// Who makes the connections.
+/// Makes the connections.
 class socket_source : public in_runtime_memory {
  public:
   virtual ~socket_source() = default;
-  /// There is a message for this rank, and no connection yet.
+  /// There is a message for this rank, but no connection yet.
   virtual void want(int rank) = 0;
   /// Readable when take() has something.
   virtual int descriptor() const = 0;
-  /// A connection to `rank`, which has been wanted here or there. False when there is none now.
+  /// Gives a connection to `rank`, which this or that rank has wanted. Returns false when there is
+  /// none now.
   virtual bool take(int& rank, connection& made) = 0;
   /// The connection to this rank has ended: `why`, for people.
   virtual void tell_broken(int rank, const char* why) = 0;
@@ -48,12 +49,13 @@ class socket_link : public link {
   int next_broken(const char*& why) override;
 
  protected:
-  /// There is something to send to a rank that is not connected: asks for a connection, once.
+  /// There is something to send to a rank that is not connected: asks for a connection, but only
+  /// once.
   void want(int rank);
   /// To be called by a thorough pump: calls heard() for each descriptor that is ready, and takes
   /// connections that have been made.
   void serve_sockets();
-  /// `events` as of epoll_wait(2), for a descriptor that was watched by this number.
+  /// Called for a descriptor that is watched under this number. `events` as of epoll_wait(2).
   virtual void heard(std::uint32_t number, std::uint32_t events) = 0;
   void watch(int descriptor, std::uint32_t number, std::uint32_t events, bool again = false);
   void unwatch(int descriptor);
@@ -69,13 +71,13 @@ class socket_link : public link {
   std::unique_ptr<socket_source> source_;
   int epoll_;
   std::pmr::vector<bool> is_wanted_ = std::pmr::vector<bool>(
-      runtime_resource());  ///< By rank: a connection has been asked for, once for all.
+      runtime_resource());  ///< By rank: whether a connection has been asked for.
   struct broken {
     int rank;
     std::string why;
   };
   std::pmr::deque<broken> broken_{runtime_resource()};
-  std::string told_why_;  ///< Of the rank that next_broken() named last.
+  std::string told_why_;  ///< Why the connection ended to the rank that next_broken() named last.
 };
 
 }  // namespace sojourn::detail

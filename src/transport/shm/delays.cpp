@@ -14,16 +14,16 @@ namespace sojourn::detail::shm {
 
 namespace {
 
-/// How a ring delays messages in the test mode: one in so many, for at most so long. Each manner
-/// delays a message by some ten microseconds on average, so that programs of many calls come to
-/// their end: longer delays are rarer.
+/// How a ring delays messages in the test mode: one message in `hold_one_in`, for at most
+/// `longest_ns`. In each manner, messages are delayed by some ten microseconds on average, so that
+/// programs of many calls come to their end; long delays are rare.
 struct manner {
   std::uint32_t hold_one_in;
   std::uint32_t longest_ns;
 };
 constexpr manner manners[] = {
     {1, 20'000}, {2, 40'000}, {4, 300'000}, {32, 3'000'000}, {128, 10'000'000}};
-constexpr unsigned magnitudes = 8;  // of delays, each half as long as the one before
+constexpr unsigned magnitudes = 8;  // of delays; each is half as long as the one before
 
 /// A second: a rank whose messages are held longer would look as if it hung.
 constexpr std::uint64_t longest_ns = 1'000'000'000;
@@ -36,7 +36,7 @@ std::uint64_t next_random(std::uint64_t& state) {
   return z ^ z >> 31;
 }
 
-/// The digits that `text` begins with are taken off. False when there are none, or too many.
+/// Takes the digits off with which `text` begins. Returns false when there are none, or too many.
 bool take_number(std::string_view& text, std::uint64_t& to) {
   const auto [read_to, failure] = std::from_chars(text.data(), text.data() + text.size(), to);
   text.remove_prefix(static_cast<std::size_t>(read_to - text.data()));
@@ -116,8 +116,8 @@ std::uint64_t delays::due(std::size_t index, std::uint32_t sent, std::uint64_t n
   r.until_ns = 0;
   if (r.hold_one_in == 0) return 0;
   if (!is_test_mode()) {
-    // A rank that has lost its core since it read the clock may find a message that was sent later.
-    // (Anything much later is a time of long ago, which looks like one to come.)
+    // The rank may have read the clock and then lost its core, so that `sent` is later than its
+    // time. (A time that looks much later is one of long ago: the numbers have begun again since.)
     constexpr std::int32_t ticks_ahead_max = 1'000'000'000 / tick_ns;
     const std::uint64_t ticks = now_ns / tick_ns;
     const auto ahead = static_cast<std::int32_t>(sent - static_cast<std::uint32_t>(ticks));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SOJOURN_DELAY: a rank leaves messages that have arrived in their rings for a while. Within a ring
-// the order stays.
+// SOJOURN_DELAY: a rank leaves messages that have arrived in their rings for a while. The order
+// within a ring stays.
 //
 //   SEED                    a test mode: each ring is held on its own, for random times that follow
 //                           from the seed, so that whatever the contract does not order arrives in
@@ -26,7 +26,7 @@ struct delay_setting {
   std::optional<std::uint64_t> way_ns{};  ///< Nothing: the test mode.
   std::uint64_t jitter_ns = 0;
 
-  /// Nothing when it is not set. Throws sojourn::error.
+  /// Nothing when SOJOURN_DELAY is not set. Throws sojourn::error.
   static std::optional<delay_setting> from_environment();
 };
 
@@ -34,19 +34,19 @@ class delays {
  public:
   struct ring;
   static std::size_t memory_bytes(std::size_t rings);
-  /// For the rings to `rank`: 2r and 2r + 1 are those from rank r, and the last one is what `rank`
-  /// sends to itself without a ring. Requires: `memory` has memory_bytes(rings) bytes.
+  /// `rings`: those to `rank`. Rings 2r and 2r + 1 come from rank r; the last one stands for what
+  /// `rank` sends to itself without a ring. Requires: `memory` has memory_bytes(rings) bytes.
   delays(const delay_setting& by, int rank, std::size_t rings, void* memory);
 
-  /// The time in a message's header, of 32 bits: when it is sent, rounded up.
+  /// The time of sending, as it stands in a message's header: 32 bits, rounded up.
   static std::uint32_t stamp(std::uint64_t now_ns) {
     return static_cast<std::uint32_t>((now_ns + tick_ns - 1) / tick_ns);
   }
 
-  /// From when on the ring's first message, which was sent at `sent`, may be delivered. Requires:
-  /// there is one. In the test mode its delay begins when this is first asked.
+  /// The time from which the ring's first message, which was sent at `sent`, may be delivered.
+  /// Requires: there is one. In the test mode its delay begins at the first call of this.
   std::uint64_t due(std::size_t ring, std::uint32_t sent, std::uint64_t now_ns);
-  /// The ring's first message is delivered: the next one has a delay of its own.
+  /// The ring's first message has been delivered: the next one gets a delay of its own.
   void passed(std::size_t ring);
 
   /// How long the way takes, jitter included; 0 in the test mode.
@@ -57,8 +57,9 @@ class delays {
   std::size_t any(std::size_t below) { return random_() % below; }
 
  private:
-  /// Of the times in headers, which so come again after 274 s. A message that a rank leaves for
-  /// half as long looks as if it were to be sent in a second.
+  /// The unit of times in headers, which therefore repeat after 274 s. A message that a rank leaves
+  /// for more than half of that looks as if it had been sent later than now; it waits for a second
+  /// more.
   static constexpr std::uint64_t tick_ns = 64;
 
   delay_setting by_;
@@ -67,11 +68,11 @@ class delays {
 };
 
 struct delays::ring {
-  std::uint32_t hold_one_in;  // 0: none
+  std::uint32_t hold_one_in;  // 0: it holds no messages
   std::uint32_t longest_ns;
   std::uint64_t random;
   std::uint64_t until_ns;
-  bool looked_at;  // its first message has a delay already
+  bool looked_at;  // whether the first message has a delay already
 };
 
 }  // namespace sojourn::detail::shm

@@ -90,7 +90,7 @@ TEST(delays, a_way_takes_as_long_as_said_from_when_the_message_was_sent) {
   }
 }
 
-// Who looks has read the clock, and then lost its core for a while.
+// The reader has read the clock, and then lost its core for a while.
 TEST(delays, a_message_that_was_sent_since_the_clock_was_read_takes_as_long) {
   delayed_rings d({.way_ns = way}, 1, 5);
   for (const std::uint64_t lost : {64u, 1000u, 5'000'000u, 500'000'000u}) {
@@ -132,7 +132,7 @@ TEST(delays, what_a_rank_sends_to_itself_has_no_way) {
   }
 }
 
-// Times in headers come again after 274 s. Whoever computes for so long holds messages once more.
+// Times in headers repeat after 274 s. A rank that computes for so long holds messages once more.
 TEST(delays, a_message_that_was_left_for_minutes_is_held_for_a_second_more_at_most) {
   delayed_rings d({.way_ns = way}, 1, 5);
   for (std::uint64_t left = 0; left < 600; ++left) {

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ring of messages between two ranks on one host: one writer, one reader.
 //
-// A message takes whole cache lines, header and first payload bytes in the first, so that a small
-// one costs one line transfer. Its header holds its number, by which the reader knows the next
-// message. The reader looks for it in two places: after the last message, and at the ring's start,
-// where the writer begins again whenever it knows that everything has been read. So calls that are
-// answered one after the other use the same few lines again and again, which stay in the
-// first-level caches: a round trip over a ring of 64 KiB takes a third longer than over one line.
+// A message takes whole cache lines. Its header and the first bytes of its payload are in the first
+// line, so that a small message costs one line transfer. Its header holds its number, by which the
+// reader knows the next message. The reader looks for it in two places: after the last message, and
+// at the ring's start, where the writer begins again whenever it knows that everything has been
+// read. So calls that are answered one after the other use the same few lines again and again,
+// which stay in the first-level caches: a round trip over a ring of 64 KiB takes a third longer
+// than over one line.
 //
-// The reader says how much it has read in every message that goes the other way, and, for traffic
-// that has none, in a line of its own, an eighth of the ring at a time. It never writes to the
-// ring's lines, which would cost the writer another transfer.
+// Every message that goes the other way says how much the reader has read. For traffic without
+// messages the other way, the reader also says it in a line of its own, each time that it has read
+// an eighth of the ring. It never writes to the lines of messages, because that would cost the
+// writer another transfer.
 #pragma once
 
 #include <atomic>
@@ -27,7 +29,8 @@ inline constexpr std::size_t line = 64;
 
 /// The shared part, followed by `capacity` bytes. Zeroed memory is an empty ring.
 struct alignas(line) ring_memory {
-  std::atomic<std::uint64_t> consumed;  // bytes the reader has freed, ever; written by it alone
+  std::atomic<std::uint64_t>
+      consumed;  // bytes that the reader has freed, ever; only the reader writes it
   char pad[line - sizeof(std::uint64_t)];
 
   std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
@@ -35,15 +38,15 @@ struct alignas(line) ring_memory {
 
 /// First bytes of every message, at the start of a cache line; the payload follows.
 struct message_header {
-  /// Number of the message in its ring, from 1, modulo 2^32 without 0, in the upper half; length
-  /// in bytes, header included, in the lower. Stored last, with release: it publishes the message.
+  /// Upper half: number of the message in its ring, from 1, modulo 2^32 without 0. Lower half:
+  /// length in bytes, header included. Stored last, with release: this publishes the message.
   std::atomic<std::uint64_t> word;
   std::uint64_t ticket;
   std::uint16_t handler;
   std::uint16_t flags;
   /// How many messages of each class the sender had read from the receiver when it sent this one.
   std::uint32_t heard[2];
-  std::uint32_t sent;  ///< When (delays::stamp), if SOJOURN_DELAY is on.
+  std::uint32_t sent;  ///< The time of sending (delays::stamp), if SOJOURN_DELAY is on.
 
   std::size_t length() const {
     return static_cast<std::uint32_t>(word.load(std::memory_order_relaxed));
@@ -52,13 +55,13 @@ struct message_header {
 static_assert(sizeof(message_header) == header_bytes);
 
 constexpr std::size_t lines_of(std::size_t bytes) { return (bytes + line - 1) / line * line; }
-/// The payload of a message of one or two lines follows the header. That of a longer one begins
-/// with the second line: it takes a while to write, and meanwhile the reader, which looks at the
-/// first line all the time, would take that line away again and again.
+/// The payload of a message of one or two lines follows the header. The payload of a longer message
+/// begins with the second line, because writing it takes a while: the reader looks at the first
+/// line all the time, and would take that line away from the writer again and again.
 constexpr std::size_t payload_offset(std::size_t bytes_in_ring) {
   return bytes_in_ring <= 2 * line ? header_bytes : line;
 }
-/// What a message of `bytes`, header included, takes in a ring.
+/// How many bytes a message of `bytes`, header included, takes in a ring.
 constexpr std::size_t bytes_in_ring(std::size_t bytes) {
   return bytes <= 2 * line ? bytes : bytes + (line - header_bytes);
 }
@@ -111,8 +114,8 @@ class ring_writer {
     return header_at(memory_->data() + at_);
   }
 
-  /// Prefetches lines for the next message, which is likely to be as long as the last. Not for
-  /// short messages: the reader fetches all of their lines again and again.
+  /// Prefetches lines for the next message, which is likely to be as long as the last one. Useless
+  /// for short messages, because the reader fetches all of their lines again and again.
   [[gnu::always_inline]] void prepare() const {
     if (reserved_ <= 2 * lines_prepared_max * line) return;
     const std::byte* next = memory_->data() + (position_ == consumed_seen_ ? 0 : at_);
@@ -126,15 +129,15 @@ class ring_writer {
     position_ += need;
     std::size_t behind = at_ + need;
     if (behind == capacity_) behind = 0;
-    // The reader will look after this message: what it finds there must not look like the next
-    // one.
+    // The reader will look behind this message. What it finds there must not look like the next
+    // message.
     keep_unlike_headers(behind, need);
     header->word.store(static_cast<std::uint64_t>(number_) << 32 | reserved_,
                        std::memory_order_release);
     at_ = behind;
   }
 
-  /// Where the next message is written, or being written.
+  /// Where the next message is written, or is being written.
   const message_header* next() const { return header_at(memory_->data() + at_); }
 
   /// The reader says that it has read all messages up to number `count`.
@@ -151,14 +154,14 @@ class ring_writer {
   }
 
  private:
-  // How many lines at the ring's start are kept track of in `known_`.
+  // For how many lines at the ring's start `known_` has a bit.
   static constexpr std::size_t lines_known = 64;
   static constexpr std::uint32_t numbers_looked_after = 1u << 30;
 
-  // Until the reader sees the message at the start, it looks at `at_`, too. That message must not
-  // cover `at_`, because its payload is written before it is committed. Whatever is written at
-  // `at_` later is written after that commit (make_room); a reader that finds it looks at the start
-  // once more.
+  // Until the reader sees the message at the start, it looks at `at_`, too. The message at the
+  // start must not cover `at_`, because its payload is written before it is committed. Later
+  // messages are written to `at_` only after that commit (make_room); a reader that finds one of
+  // them looks at the start once more.
   bool may_begin_again(std::size_t need) const { return at_ == 0 || need <= at_; }
   void begin_again() {
     watched_ = at_;
@@ -186,9 +189,9 @@ class ring_writer {
     }
     if (at_ < watched_ && watched_ < at_ + need) [[unlikely]]
       std::atomic_thread_fence(std::memory_order_release);
-    // The writer does not begin again: the next message's lines are prefetched one message ahead,
-    // so that stores do not wait for them. Not its first line: the reader looks at that one all the
-    // time.
+    // The writer does not begin again here, so the lines of the next message are prefetched one
+    // message ahead: stores need not wait for them then. Its first line is left out, because the
+    // reader looks at it all the time.
     std::size_t most = need < lines_prepared_max * line ? need : lines_prepared_max * line;
     for (std::size_t ahead = need + line; ahead <= need + most; ahead += line) {
       prefetch_for_writing(memory_->data() + ((at_ + ahead) & (capacity_ - 1)));
@@ -198,8 +201,8 @@ class ring_writer {
   static constexpr std::size_t lines_prepared_max = 16;
 
   /// The first word of a line holds an old message number (never the one that the reader waits
-  /// for), zero, or part of a payload, which may be anything. Lines of the last kind are zeroed
-  /// before the reader looks at them.
+  /// for), zero, or part of a payload, which may be anything. If it is part of a payload, it is
+  /// zeroed before the reader looks at the line.
   [[gnu::always_inline]] void keep_unlike_headers(std::size_t behind, std::size_t need) {
     std::size_t first = at_ / line;
     if (need > line && first < lines_known) {
@@ -216,14 +219,15 @@ class ring_writer {
     if (next < lines_known) known_ |= std::uint64_t{1} << next;
   }
 
-  /// Called long before a number is used again: from then on no line holds its old use.
+  /// Called long before a number is used again: afterwards no line holds the number from its
+  /// earlier use.
   [[gnu::noinline, gnu::cold]] void look_after_old_numbers() {
     known_ = 1;
     message_header* start = header_at(memory_->data());
     auto age =
         number_ - static_cast<std::uint32_t>(start->word.load(std::memory_order_relaxed) >> 32);
     if (age > capacity_ / line)
-      start->word.store(0, std::memory_order_relaxed);  // that message has been read
+      start->word.store(0, std::memory_order_relaxed);  // the message has been read
   }
 
   ring_memory* memory_ = nullptr;
@@ -231,7 +235,7 @@ class ring_writer {
   std::size_t at_ = 0;               // offset of the next message
   std::size_t watched_ = 0;          // where the reader may look besides the start
   std::uint64_t position_ = 0;       // bytes written and skipped, ever
-  std::uint64_t consumed_seen_ = 0;  // how much of that has been read, as far as is known
+  std::uint64_t consumed_seen_ = 0;  // how much of that was read, as far as the writer knows
   std::size_t reserved_ = 0;
   std::uint64_t known_ = ~std::uint64_t{0};  // lines at the start whose first words are not payload
   std::uint32_t number_ = 0;                 // of the last message
@@ -248,17 +252,18 @@ class ring_reader {
     start_ = next_ = header_at(memory->data());
   }
 
-  /// The next message, or null. The same one until it is consumed.
+  /// The next message, or null. It stays the same until it is consumed.
   [[gnu::always_inline]] message_header* next() {
-    // Read once: the compiler would read these members again after each load from shared memory.
+    // Copied to local variables, because the compiler would read the members again after each load
+    // from shared memory.
     message_header* const start = start_;
     message_header* const next = next_;
     const std::uint32_t number = number_;
     if (!has_number(start, number)) {
       if (!has_number(next, number)) [[likely]]
         return nullptr;
-      // What looks like the next message here may be a payload that was written after it: the
-      // message itself has then come to the start.
+      // What looks like the next message at `next` may be a payload that was written after that
+      // message. In this case the message itself is at the start by now.
       if (!has_number(start, number)) [[likely]]
         return next;
     }
@@ -267,14 +272,14 @@ class ring_reader {
   }
 
   [[gnu::always_inline]] bool has_message() const {
-    // Messages are often as long as the last one: as many further lines are prefetched along with
-    // the first line, not one transfer later.
+    // Messages are often as long as the one before. So as many further lines are prefetched
+    // together with the first line, not one transfer later.
     for (std::size_t i = 1; i <= more_lines_; ++i) __builtin_prefetch(more_at_ + i * line);
     const std::uint32_t number = number_;
     return has_number(start_, number) || has_number(next_, number);
   }
 
-  /// Frees the message that next() returned. True when the writer was told.
+  /// Frees the message that next() returned. Returns true when this told the writer.
   [[gnu::always_inline]] bool consume(std::size_t length) {
     std::size_t lines = lines_of(length);
     std::byte* was = reinterpret_cast<std::byte*>(next_);
@@ -295,7 +300,7 @@ class ring_reader {
   /// The number of the last message that was read.
   std::uint32_t read() const { return read_; }
 
-  /// Tells the writer how much this end has read; true when that is news.
+  /// Tells the writer how much this end has read. Returns whether that was news.
   bool tell() {
     if (untold_ == 0) return false;
     untold_ = 0;

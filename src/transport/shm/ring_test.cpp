@@ -20,7 +20,8 @@ using sojourn::detail::shm::ring_memory;
 using sojourn::detail::shm::ring_reader;
 using sojourn::detail::shm::ring_writer;
 
-/// A ring with both ends. A message's ticket says how many came before; its bytes follow from that.
+/// A ring with both ends. The ticket of a message says how many came before it, and determines its
+/// bytes.
 struct ring {
   explicit ring(std::size_t capacity) {
     std::size_t bytes = sizeof(ring_memory) + capacity;
@@ -35,7 +36,7 @@ struct ring {
     return static_cast<unsigned char>(number * 131 + i * 7 + (i >> 8));
   }
 
-  /// `bytes` with the header. False when there is no room.
+  /// `bytes` includes the header. Returns false when there is no room.
   bool send(std::size_t bytes) {
     bool room = writer.has_room(bytes);
     message_header* header = writer.reserve(bytes);
@@ -55,7 +56,7 @@ struct ring {
     return true;
   }
 
-  /// Checks and frees the next message; its length, or 0 when there is none.
+  /// Checks and frees the next message. Returns its length, or 0 when there is none.
   std::size_t receive() {
     bool here = reader.has_message();
     message_header* header = reader.next();
@@ -139,8 +140,8 @@ TEST(ring, a_full_one_refuses_and_takes_again_what_the_reader_freed) {
 TEST(ring, messages_that_are_known_to_be_read_use_the_same_lines_again) {
   ring r(64 * line);
   for (int i = 0; i < 1000; ++i) {
-    // Not longer than what was written since the start: else the writer may not begin again (see
-    // below).
+    // Not longer than what was written since the start, because the writer may not begin again
+    // otherwise (see below).
     std::size_t bytes = 8 * line - static_cast<std::size_t>(i) * 37 % (7 * line);
     if (i % 2 == 0) bytes = 8 * line;
     r.used_start = false;

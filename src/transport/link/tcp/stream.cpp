@@ -26,7 +26,7 @@ stream::stream(const connection& to)
 
 stream::~stream() { close_owned(socket_); }
 
-/// The first reason is the one to tell.
+/// Keeps only the first reason.
 bool stream::broken(const char* why) {
   if (why_[0] == 0) std::snprintf(why_, sizeof why_, "%s", why);
   return false;
@@ -39,7 +39,7 @@ bool stream::broken(int reason) {
 
 // --- Sending
 
-/// Fills the buffer. It ends behind the head of a message that is not copied, if there is one.
+/// Fills the buffer. If there is a message that is not copied, the buffer ends behind its head.
 void stream::gather(far_rank& to) {
   if (!payload_left_.empty()) return;
   if (out_at_ == out_end_) out_at_ = out_end_ = 0;
@@ -59,7 +59,7 @@ void stream::gather(far_rank& to) {
   }
 }
 
-/// False when the socket takes no more for now, or is broken.
+/// Returns false when the socket takes no more for now, or is broken.
 bool stream::write_some(far_rank& to) {
   iovec parts[2] = {
       {out_.get() + out_at_, out_end_ - out_at_},
@@ -68,7 +68,7 @@ bool stream::write_some(far_rank& to) {
   msghdr message{};
   message.msg_iov = parts;
   message.msg_iovlen = payload_left_.empty() ? 1 : 2;
-  // Of one part, it costs the kernel less without the list of parts.
+  // A call without a list of parts costs the kernel less when there is only one part.
   const ssize_t n =
       sealed_ ? sealed_->send({parts, message.msg_iovlen})
       : payload_left_.empty()
@@ -99,7 +99,7 @@ void stream::send(far_rank& to) {
 
 // --- Receiving
 
-/// The head of a frame is here.
+/// Takes the head of a frame, which is in the buffer.
 bool stream::take_head(far_rank& from) {
   far_frame head;
   std::memcpy(&head, in_.get() + in_at_, sizeof head);
@@ -112,7 +112,7 @@ bool stream::take_head(far_rank& from) {
   return true;
 }
 
-/// Takes all frames, and parts of them, out of the buffer.
+/// Takes all frames out of the buffer, also incomplete ones whose head is there.
 bool stream::take_frames(far_rank& from) {
   for (;;) {
     if (is_coming_) {
@@ -135,10 +135,11 @@ bool stream::take_frames(far_rank& from) {
 }
 
 bool stream::receive(far_rank& from, bool& moved) {
-  // What has been decrypted, nothing would wake this rank for later.
+  // Takes all data that were decrypted: the socket would not wake this rank for them later.
   for (std::size_t taken = 0; taken < turn_bytes || (sealed_ && sealed_->has_received());) {
-    // First what the message that is coming lacks, where it belongs. Of what follows a long one,
-    // little more than the next head: the payload that it may have is received in place, too.
+    // First the missing part of the message that is coming, which is received where it belongs.
+    // Behind a long message, takes little more than the next head, so that the payload of the next
+    // message can be received in place, too.
     const std::size_t behind = std::min(
         in_bytes - in_end_, room_left_.size() < in_place_from ? in_bytes : behind_long_bytes);
     iovec parts[2] = {{room_left_.data(), room_left_.size()}, {in_.get() + in_end_, behind}};
@@ -160,7 +161,7 @@ bool stream::receive(far_rank& from, bool& moved) {
     room_left_ = room_left_.subspan(in_place);
     in_end_ += came - in_place;
     if (!take_frames(from)) return false;
-    // There was no more; but behind what has been decrypted there may be what cannot be.
+    // No more had come. But behind data that could be decrypted there may be data that cannot be.
     if (came < asked && (!sealed_ || !sealed_->has_received())) return true;
   }
   return true;

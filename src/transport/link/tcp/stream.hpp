@@ -22,22 +22,22 @@ class stream : public in_runtime_memory {
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
 
-  /// Sends frames of this rank until there are none or the socket takes no more. Where it takes
-  /// none for ever, receive() will say so, when what the other end has sent before is taken in.
+  /// Sends frames of this rank until there are none or the socket takes no more. If the socket will
+  /// never take more, receive() says so, after it has taken in what the other end sent before.
   void send(far_rank& to);
-  /// Frames of this rank, or parts of them, wait until the socket takes more.
+  /// True when frames of this rank, or parts of them, wait until the socket takes more.
   bool has_unsent() const {
     return out_at_ != out_end_ || !payload_left_.empty() ||
            (sealed_ && !takes_no_more_ && sealed_->has_unsent());
   }
 
-  /// Takes in what has come, until nothing has, or enough for a turn. False when the connection is
-  /// broken. `moved`: whether anything had come.
+  /// Takes in what has come, until there is no more, or enough for a turn. Returns false when the
+  /// connection is broken. `moved`: becomes true when anything had come.
   bool receive(far_rank& from, bool& moved);
 
   int socket() const { return socket_; }
   bool is_sealed() const { return sealed_.has_value(); }
-  /// Why receive() said false: for people.
+  /// Why receive() returned false: for people.
   const char* why() const { return why_; }
 
  private:
@@ -52,9 +52,9 @@ class stream : public in_runtime_memory {
   static constexpr std::size_t in_bytes = 256 << 10;
   /// Messages from this length on are not copied into the buffer.
   static constexpr std::size_t in_place_from = 8 << 10;
-  /// How much is taken into the buffer of what comes behind such a message.
+  /// How much of what comes behind such a message is taken into the buffer.
   static constexpr std::size_t behind_long_bytes = 4 << 10;
-  /// How much is taken in before others have their turn.
+  /// How much is taken in before other ranks have their turn.
   static constexpr std::size_t turn_bytes = 1 << 20;
 
   int socket_;
@@ -62,12 +62,13 @@ class stream : public in_runtime_memory {
   plain_bytes out_;
   std::size_t out_at_ = 0;
   std::size_t out_end_ = 0;
-  std::span<const std::byte> payload_left_;  ///< Of the frame whose head ends the buffer.
+  std::span<const std::byte>
+      payload_left_;  ///< The rest of the payload of the frame whose head ends the buffer.
 
   plain_bytes in_;
   std::size_t in_at_ = 0;
   std::size_t in_end_ = 0;
-  std::span<std::byte> room_left_;  ///< Of the message that is coming.
+  std::span<std::byte> room_left_;  ///< Where the rest of the message belongs that is coming.
   bool is_coming_ = false;
   bool takes_no_more_ = false;
   char why_[96] = "";

@@ -53,7 +53,7 @@ void stream_link::receive(int rank) {
     p.is_broken = some_are_broken_ = true;
     return;
   }
-  // What has come may say that there is room for messages that wait.
+  // The received frames may say that there is room for messages that wait.
   if (moved) push(rank);
 }
 
@@ -66,7 +66,7 @@ void stream_link::push_unpushed() {
 
 void stream_link::pump(bool thoroughly) {
   if (some_are_unpushed_ && handler_in_ != interrupted::library) push_unpushed();
-  if (!thoroughly) {  // perhaps in a signal handler: nothing is allocated or freed
+  if (!thoroughly) {  // perhaps in a signal handler, so nothing may be allocated or freed
     for (int rank : last_speakers_) {
       if (rank != none) receive(rank);
     }

@@ -23,7 +23,7 @@ class stream_link final : public socket_link {
   void pump(bool thoroughly) override;
   void enter_handler(interrupted what) override { handler_in_ = what; }
   bool has_unsent(int rank) override;
-  // What has not been looked at keeps the descriptor readable.
+  // Bytes that have not been received yet keep the descriptor readable.
   bool arm() override { return !some_are_unpushed_; }
   void lose(int rank) override;
 
@@ -32,8 +32,8 @@ class stream_link final : public socket_link {
     far_rank* rank = nullptr;
     std::unique_ptr<stream> connection;
     bool awaits_room = false;  ///< epoll tells when the socket takes more.
-    bool is_broken = false;    ///< Its end is met by the next thorough pump.
-    bool is_unpushed = false;  ///< A handler has left it for later.
+    bool is_broken = false;    ///< The next thorough pump ends the connection.
+    bool is_unpushed = false;  ///< A handler has left a push() for later.
   };
   peer& at(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
   void watch_socket(int rank, bool for_room, bool again);

@@ -34,10 +34,11 @@ class set_while_loading {
 
 std::pair<library, std::string> loaded() {
   library all{};
-  // Faults are the runtime's to handle, and reports of crashes the launcher's.
+  // The runtime handles faults, and the launcher reports crashes.
   const set_while_loading no_handlers("UCX_HANDLE_ERRORS", "none");
-  // UCX rewrites functions of the C library to learn which memory is given back. It must, where a
-  // device has been told of that memory; and address sanitizers do not bear it.
+  // UCX can rewrite functions of the C library, to learn which memory is given back. It must do so
+  // when a device has been told of that memory. Otherwise it is told not to, because address
+  // sanitizers do not allow it.
   std::optional<set_while_loading> no_hooks;
   if (rdma_devices().empty()) no_hooks.emplace("UCX_MEM_EVENTS", "n");
   const optional_library ucp(file);

@@ -31,7 +31,8 @@ struct library {
   decltype(&ucs_status_string) status_string;
 };
 
-/// Loads it at the first call. Null, and `why_not`, when it is not here or lacks a function.
+/// Loads UCX at the first call. Returns null, with `why_not`, when it is not installed or lacks a
+/// function.
 const library* load(std::string& why_not);
 
 }  // namespace sojourn::detail::ucx

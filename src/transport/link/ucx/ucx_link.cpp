@@ -27,35 +27,38 @@ namespace sojourn::detail::ucx {
 
 namespace {
 
-// An active message of UCX carries one frame or several. Those that fit together go as copies; a
-// longer one goes from where it lies, and the other rank may fetch it (rendezvous). UCX promises no
-// order between the two, nor among long ones: so they have numbers of their own.
+// An active message of UCX carries one frame or several. Short frames are copied into one message.
+// A long frame is sent from where it lies, and the other rank may fetch it (rendezvous). UCX
+// promises no order between these two kinds, nor among long messages, so all messages have numbers.
 
 struct am_head {
-  std::uint32_t from;  ///< A rank.
+  std::uint32_t from;  ///< The rank that has sent the message.
   std::uint32_t unused;
-  std::uint64_t number;  ///< From 1, of all that this rank has sent to that one.
+  std::uint64_t number;  ///< From 1, counting all messages that this rank has sent to that one.
 };
 constexpr unsigned am_id = 0;
 constexpr std::size_t bundle_bytes = 8 << 10;
-/// A frame with so much payload goes by itself.
+/// A frame with this much payload, or more, goes by itself.
 constexpr std::size_t in_place_from = 4 << 10;
-/// What goes as UCX's header needs no second part. More is copied once more there.
+/// A message up to this length goes as UCX's header and needs no second part. UCX would copy a
+/// longer header once more.
 constexpr std::size_t header_bytes_most = 512;
-/// More than that before its turn no rank sends: the rings at this end have no room for it.
+/// No rank sends more messages than this before their turn, because the rings at this end have no
+/// room for more.
 constexpr std::size_t early_most = 2 * far_rank::ring_bytes / shm::line;
-/// How often UCX is asked in a turn, as long as it has something.
+/// How often UCX is asked in a turn, as long as it has something to do.
 constexpr int progress_a_turn = 64;
 
-/// Sockets have something to say when two ranks meet and when they part.
+/// Sockets are looked at in one of so many thorough pumps: something comes over them only when two
+/// ranks meet and when they part.
 constexpr unsigned looks_a_look_at_sockets = 16;
 
 /// What ranks say to each other over the socket.
 struct word {
   enum kind : std::uint32_t {
-    address,  ///< That of a worker follows.
-    bye,      ///< `number`: of the last message that has been sent.
-    has_all,  ///< All messages that bye speaks of have come.
+    address,  ///< The address of a worker follows.
+    bye,      ///< `number`: that of the last message that was sent.
+    has_all,  ///< All messages have come that `bye` speaks of.
   };
   kind says;
   std::uint32_t bytes;
@@ -63,7 +66,7 @@ struct word {
 };
 constexpr std::uint32_t address_bytes_most = 64 << 10;
 
-/// What a signal handler may have to keep lies in memory of the runtime.
+/// In memory of the runtime, because a signal handler may have to keep something.
 using byte_vector = std::pmr::vector<std::byte>;
 
 void append(byte_vector& to, const void* from, std::size_t n) {
@@ -73,11 +76,11 @@ void append(byte_vector& to, const void* from, std::size_t n) {
 
 /// A message that has come before it could be taken.
 struct early {
-  byte_vector frames{runtime_resource()};  ///< What came in its header.
-  void* data = nullptr;   ///< Its second part, where UCX keeps it, or from where it is fetched.
-  std::size_t bytes = 0;  ///< Of the second part.
+  byte_vector frames{runtime_resource()};  ///< The frames that came in its header.
+  void* data = nullptr;   ///< Its second part, if UCX keeps it, or what UCX needs to fetch it.
+  std::size_t bytes = 0;  ///< Length of the second part.
   bool is_fetched = false;
-  byte_vector copy{runtime_resource()};  ///< Of the second part, where UCX does not keep it.
+  byte_vector copy{runtime_resource()};  ///< The second part, if UCX does not keep it.
 };
 
 class ucx_link final : public socket_link {
@@ -105,13 +108,13 @@ class ucx_link final : public socket_link {
     far_rank* rank = nullptr;
 
     int socket = -1;
-    byte_vector to_say;  ///< What the socket has not taken.
-    byte_vector heard;   ///< What has come over it and is not whole.
+    byte_vector to_say;  ///< Bytes that the socket has not taken.
+    byte_vector heard;   ///< Bytes of a word that has not come in whole.
 
     ucp_ep_h way = nullptr;
-    plain_bytes out;             ///< The message that goes.
-    void* going = nullptr;       ///< UCX still needs it.
-    bool goes_in_place = false;  ///< It needs the ring, too.
+    plain_bytes out;             ///< The message that is being sent.
+    void* going = nullptr;       ///< The request while UCX still needs `out`.
+    bool goes_in_place = false;  ///< UCX needs the payload in the ring, too.
     std::uint64_t sent = 0;
 
     std::uint64_t came = 0;
@@ -119,11 +122,13 @@ class ucx_link final : public socket_link {
     bool is_fetching = false;
 
     bool said_bye = false;
-    bool has_mine = false;  ///< The other rank has all, and has been told that nothing comes.
-    bool is_gone = false;   ///< It has said so itself, and all has come.
+    bool has_mine = false;  ///< The other rank has all messages, and knows that no more come.
+    bool is_gone =
+        false;  ///< The other rank has said that no more come from it, and all have come.
     std::uint64_t bye = never;
-    const char* broken = nullptr;  ///< Why; its end is met by the next thorough pump.
-    bool is_listed = false;        ///< In moved_.
+    const char* broken =
+        nullptr;             ///< Why the connection is broken. The next thorough pump ends it.
+    bool is_listed = false;  ///< It is in moved_.
   };
   static constexpr std::uint64_t never = ~std::uint64_t{0};
   static constexpr std::uint32_t worker_number = ~std::uint32_t{0} - 1;
@@ -165,11 +170,12 @@ class ucx_link final : public socket_link {
   int me_;
   std::pmr::vector<peer> peers_{runtime_resource()};
   std::pmr::vector<peer*> moved_{
-      runtime_resource()};  ///< Something has come from these, or left: more may go.
+      runtime_resource()};  ///< Peers from which something has come, or to which something has
+                            ///< left, so that more may leave now.
   bool some_are_broken_ = false;
   interrupted handler_in_ = interrupted::nothing;
   bool is_ending_ = false;
-  unsigned looks_ = 0;  ///< Thorough ones.
+  unsigned looks_ = 0;  ///< How many thorough pumps there were.
 };
 
 ucx_link::ucx_link(const library& ucx, ucp_context_h context, ucp_worker_h worker, int me,
@@ -265,7 +271,8 @@ void ucx_link::push(int rank) {
   }
 }
 
-/// Sends what the next message has room for. False when there is nothing to send.
+/// Sends one message, of as many frames as it has room for. Returns false when there is nothing to
+/// send.
 bool ucx_link::send_one(peer& p) {
   std::size_t filled = sizeof(am_head);
   std::span<const std::byte> in_place;
@@ -328,7 +335,7 @@ ucs_status_t ucx_link::on_message(void* user, const void* head, std::size_t head
                                   std::size_t data_bytes, const ucp_am_recv_param_t* how) {
   auto& self = *static_cast<ucx_link*>(user);
   am_head said;
-  if (head_bytes < sizeof said) return UCS_OK;  // nobody of this job
+  if (head_bytes < sizeof said) return UCS_OK;  // not from a rank of this job
   std::memcpy(&said, head, sizeof said);
   if (said.from >= self.peers_.size()) return UCS_OK;
   peer& p = self.peers_[said.from];
@@ -363,8 +370,9 @@ ucs_status_t ucx_link::came(peer& p, std::uint64_t number, std::span<const std::
   return UCS_OK;
 }
 
-/// Takes the frames of a message whose turn it is. Each lies wholly in one of its parts, or its
-/// payload is the second. False when the rank must not send such a one.
+/// Takes the frames of a message whose turn it is. Each frame lies wholly in one of the message's
+/// two parts, or its head ends the first part and its payload is the second. Returns false when the
+/// other rank must not send such a message.
 bool ucx_link::take(peer& p, std::span<const std::byte> frames, std::span<const std::byte> data) {
   for (;;) {
     if (frames.empty()) frames = std::exchange(data, {});
@@ -391,7 +399,7 @@ bool ucx_link::take(peer& p, std::span<const std::byte> frames, std::span<const 
 }
 
 void ucx_link::take_early(peer& p) {
-  // Before there is a way, nothing would end what is being fetched (close()).
+  // Begins no fetch before the way is open, because only closing the way ends a fetch (close()).
   while (p.way != nullptr && !p.is_fetching && p.broken == nullptr && !p.early_ones.empty() &&
          p.early_ones.begin()->first == p.came + 1) {
     early& one = p.early_ones.begin()->second;
@@ -453,11 +461,11 @@ void ucx_link::let_go(early& one) {
 
 void ucx_link::pump(bool thoroughly) {
   if (handler_in_ == interrupted::library) return;
-  // Once a message is here, to ask again would only hold it up.
+  // Once a message is here, asking again would only hold it up.
   for (int i = 0; i < progress_a_turn && ucx_.worker_progress(worker_) != 0 && moved_.empty();
        ++i) {
   }
-  // Some may come back on the list while they are served.
+  // Peers may come back on the list while it is gone through.
   for (std::size_t i = 0; i < moved_.size(); ++i) {
     peer& p = *moved_[i];
     p.is_listed = false;
@@ -523,7 +531,7 @@ void ucx_link::heard(std::uint32_t number, std::uint32_t events) {
 
 void ucx_link::hear_words(peer& p) {
   std::array<std::byte, 4096> part;
-  const char* ends = nullptr;  // after what has been said before
+  const char* ends = nullptr;  // reported after the words that came before the end
   for (;;) {
     const ssize_t n = recv(p.socket, part.data(), part.size(), MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
@@ -563,7 +571,7 @@ void ucx_link::understand(peer& p, const word& w, std::span<const std::byte> mor
   breaks(p, "says what is no word of this job's");
 }
 
-/// Says what is to be said before two ranks part, when it is time.
+/// Says what two ranks say to each other before they part, if it is time.
 void ucx_link::part(peer& p) {
   if (!is_open(p) || handler_in_ != interrupted::nothing) return;
   if (p.bye != never && p.came >= p.bye && !p.is_gone && p.going == nullptr) {
@@ -594,8 +602,9 @@ void ucx_link::close(peer& p) {
     void* const request = ucx_.ep_close_nbx(std::exchange(p.way, nullptr), &how);
     constexpr std::uint64_t most_ns = 2'000'000'000;
     const std::uint64_t since = now_ns();
-    // UCX must not fill room that is given back, nor read what is written anew. What it fetches
-    // here has begun after the way was there, and ends with it.
+    // UCX must not write to room that was given back, nor read a buffer that is used again. So this
+    // waits until all is over. Each fetch has begun after the way was opened, so it ends when the
+    // way is closed.
     while ((UCS_PTR_IS_PTR(request) && ucx_.request_check_status(request) == UCS_INPROGRESS) ||
            p.is_fetching || p.going != nullptr) {
       ucx_.worker_progress(worker_);
@@ -613,7 +622,7 @@ void ucx_link::close(peer& p) {
 void ucx_link::end_broken() {
   for (peer& p : peers_) {
     if (p.broken == nullptr || p.socket < 0) continue;
-    // Whoever has said that it ends may end.
+    // A rank that has said that it ends is not reported.
     if (!p.is_gone) note_broken(p.number, p.broken);
     close(p);
   }
@@ -621,7 +630,8 @@ void ucx_link::end_broken() {
 
 void ucx_link::lose(int rank) { close(at(rank)); }
 
-/// The thread that UCX starts takes no signals: the program's are for the rank's own.
+/// Blocks all signals while UCX starts its thread, which inherits this: the program's signals are
+/// for the rank's own threads.
 class no_signals {
  public:
   no_signals() {
@@ -636,7 +646,7 @@ class no_signals {
   sigset_t before_;
 };
 
-/// The context of UCX of this process, made anew.
+/// Makes the context of UCX for this process.
 ucs_status_t make_context(const library& ucx, ucp_context_h& context) {
   ucp_params_t wants{};
   wants.field_mask = UCP_PARAM_FIELD_FEATURES;
