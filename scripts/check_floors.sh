@@ -87,7 +87,7 @@ function check_include(path, quoted,    to, own) {
     if (file ~ /^src\/object\/coherence\// && to != "base" && path !~ /^object\/coherence\// && quoted)
       complain("includes \"" path "\": src/object/coherence stands on src/base alone")
     if (file ~ /^src\/shared\/pages\// && to != "base" && path !~ /^shared\/pages\// && quoted &&
-        path != "sojourn/shared_counters.hpp")
+        path != "sojourn/shared/counters.hpp")
       complain("includes \"" path "\": src/shared/pages stands on src/base alone")
     if (to == "" || !(from in level)) return
     if (to != from) edge[from " " to]++

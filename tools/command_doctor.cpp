@@ -8,8 +8,8 @@
 #include <compiled_json.hpp>
 
 #include "doctor_parts.hpp"
-#include "sojourn/doctor.hpp"
 #include "sojourn/errors.hpp"
+#include "sojourn/jobs/doctor.hpp"
 #include "words.hpp"
 
 #ifndef SOJOURN_VERSION

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "sojourn/hosts.hpp"
-#include "sojourn/launcher.hpp"
+#include "sojourn/jobs/hosts.hpp"
+#include "sojourn/jobs/launcher.hpp"
 
 namespace sojourn::tools {
 

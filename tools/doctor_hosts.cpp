@@ -11,7 +11,7 @@
 
 #include "doctor_parts.hpp"
 #include "doctor_program.hpp"
-#include "sojourn/hosts.hpp"
+#include "sojourn/jobs/hosts.hpp"
 #include "sojourn/sojourn.hpp"
 
 namespace sojourn::tools {

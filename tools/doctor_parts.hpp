@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sojourn/doctor.hpp"
+#include "sojourn/jobs/doctor.hpp"
 
 namespace sojourn::tools {
 

@@ -18,7 +18,7 @@
 #include "command_doctor.hpp"
 #include "command_new.hpp"
 #include "command_run.hpp"
-#include "sojourn/hosts.hpp"
+#include "sojourn/jobs/hosts.hpp"
 #include "words.hpp"
 
 #ifndef SOJOURN_VERSION

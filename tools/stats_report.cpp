@@ -20,7 +20,7 @@
 
 #include "sojourn/counters.hpp"
 #include "sojourn/errors.hpp"
-#include "sojourn/shared_counters.hpp"
+#include "sojourn/shared/counters.hpp"
 
 namespace sojourn::tools {
 namespace {

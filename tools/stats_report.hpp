@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "sojourn/launcher.hpp"
+#include "sojourn/jobs/launcher.hpp"
 
 namespace sojourn::tools {
 

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "sojourn/launcher.hpp"
+#include "sojourn/jobs/launcher.hpp"
 
 namespace sojourn::tools {
 namespace {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <sojourn/launcher.hpp>
+#include <sojourn/jobs/launcher.hpp>
 #include <sojourn/sojourn.hpp>
 
 #include <cmath>

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
-#include <sojourn/launcher.hpp>
+#include <sojourn/jobs/launcher.hpp>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -5,9 +5,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "sojourn/calls/travels.hpp"
 #include "sojourn/detail/activation.hpp"
 #include "sojourn/rank.hpp"
-#include "sojourn/travels.hpp"
 #include "sojourn/via.hpp"
 
 namespace sojourn {

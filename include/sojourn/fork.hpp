@@ -15,10 +15,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "sojourn/calls/travels.hpp"
 #include "sojourn/detail/addresses.hpp"
 #include "sojourn/detail/forked.hpp"
 #include "sojourn/local_ptr.hpp"
-#include "sojourn/travels.hpp"
 
 namespace sojourn {
 

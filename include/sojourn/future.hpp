@@ -26,7 +26,7 @@
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/tasks.hpp"
 #include "sojourn/errors.hpp"
-#include "sojourn/sleep.hpp"
+#include "sojourn/waiting/sleep.hpp"
 
 namespace sojourn {
 

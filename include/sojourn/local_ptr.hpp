@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sojourn/calls/travels.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/global_ptr.hpp"
-#include "sojourn/travels.hpp"
 
 namespace sojourn {
 

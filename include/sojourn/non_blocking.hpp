@@ -2,4 +2,4 @@
 // The name of nonblocking.hpp until version 0.2.
 #pragma once
 
-#include "sojourn/nonblocking.hpp"
+#include "sojourn/calls/nonblocking.hpp"

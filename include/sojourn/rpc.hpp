@@ -39,7 +39,7 @@ struct checked_call {
   static_assert(
       arguments_fit,
       "sojourn: an argument of this call cannot travel: it holds a pointer or a reference, "
-      "or is of a class without `serialize`; sojourn/marshal.hpp lists what can");
+      "or is of a class without `serialize`; sojourn/calls/marshal.hpp lists what can");
   static_assert(std::is_invocable_v<F, A...>,
                 "sojourn: the arguments of this call do not fit the function, which must take that "
                 "many parameters, by value or const&");
@@ -50,7 +50,7 @@ struct checked_call {
   static_assert(
       result_fits,
       "sojourn: the result of this call cannot travel: it holds a pointer, a reference or a "
-      "view, or is of a class without `serialize`; sojourn/marshal.hpp lists what can");
+      "view, or is of a class without `serialize`; sojourn/calls/marshal.hpp lists what can");
   static constexpr bool good =
       is_captureless<F> && arguments_fit && std::is_invocable_v<F, A...> && result_fits;
   static constexpr bool is_plain_call = (travels<A> && ...);

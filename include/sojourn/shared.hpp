@@ -9,9 +9,9 @@
 // Per-Node Multi-Threading and Remote Latency (CVM).
 #pragma once
 
-#include "sojourn/shared_atomic.hpp"
-#include "sojourn/shared_io.hpp"
-#include "sojourn/shared_memory.hpp"
-#include "sojourn/shared_reduce.hpp"
-#include "sojourn/shared_sync.hpp"
-#include "sojourn/shared_threads.hpp"
+#include "sojourn/shared/atomic.hpp"
+#include "sojourn/shared/io.hpp"
+#include "sojourn/shared/memory.hpp"
+#include "sojourn/shared/reduce.hpp"
+#include "sojourn/shared/sync.hpp"
+#include "sojourn/shared/threads.hpp"

@@ -3,13 +3,10 @@
 // access (`via::rpc`, `via::migrate`) changes what it costs and never what it means.
 #pragma once
 
+// What a first program needs: ranks, objects and global pointers, calls and activations, futures,
+// children in place, and operations of all ranks.
 #include "sojourn/activate.hpp"
-#include "sojourn/aggregate.hpp"
-#include "sojourn/balance.hpp"
-#include "sojourn/checkpoint.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
-#include "sojourn/continuation.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/dist_object.hpp"
 #include "sojourn/errors.hpp"
@@ -17,22 +14,38 @@
 #include "sojourn/fork.hpp"
 #include "sojourn/future.hpp"
 #include "sojourn/global_ptr.hpp"
-#include "sojourn/inline_string.hpp"
 #include "sojourn/local_ptr.hpp"
-#include "sojourn/monitor.hpp"
-#include "sojourn/mpmd.hpp"
-#include "sojourn/nonblocking.hpp"
 #include "sojourn/objects.hpp"
 #include "sojourn/one_sided.hpp"
-#include "sojourn/post.hpp"
 #include "sojourn/rank.hpp"
 #include "sojourn/rpc.hpp"
-#include "sojourn/shared.hpp"
-#include "sojourn/shared_counters.hpp"
-#include "sojourn/sleep.hpp"
-#include "sojourn/stop_token.hpp"
-#include "sojourn/sync.hpp"
-#include "sojourn/thread.hpp"
-#include "sojourn/travels.hpp"
+#include "sojourn/team.hpp"
 #include "sojourn/via.hpp"
-#include "sojourn/when_any.hpp"
+
+// More about calls: what travels with them, many small ones, calls of other programs.
+#include "sojourn/calls/aggregate.hpp"
+#include "sojourn/calls/continuation.hpp"
+#include "sojourn/calls/inline_string.hpp"
+#include "sojourn/calls/mpmd.hpp"
+#include "sojourn/calls/nonblocking.hpp"
+#include "sojourn/calls/travels.hpp"
+
+// Waiting: for fibers of the same rank, for a time, for other threads.
+#include "sojourn/waiting/clock.hpp"
+#include "sojourn/waiting/monitor.hpp"
+#include "sojourn/waiting/post.hpp"
+#include "sojourn/waiting/sleep.hpp"
+#include "sojourn/waiting/stop_token.hpp"
+#include "sojourn/waiting/sync.hpp"
+#include "sojourn/waiting/when_any.hpp"
+
+// Threads that move, and load balance.
+#include "sojourn/threads/balance.hpp"
+#include "sojourn/threads/thread.hpp"
+
+// Shared memory.
+#include "sojourn/shared.hpp"
+#include "sojourn/shared/counters.hpp"
+
+// Jobs. (launcher.hpp, hosts.hpp and doctor.hpp are for programs that start jobs.)
+#include "sojourn/jobs/checkpoint.hpp"

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <span>
 
-#include "sojourn/clock.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn::detail {
 

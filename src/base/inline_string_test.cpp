@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sojourn/inline_string.hpp"
+#include "sojourn/calls/inline_string.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <unordered_set>
 
-#include "sojourn/travels.hpp"
+#include "sojourn/calls/travels.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sojourn/marshal.hpp"
+#include "sojourn/calls/marshal.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sojourn/shared_counters.hpp"
+#include "sojourn/shared/counters.hpp"
 
 #include <iterator>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sojourn/travels.hpp"
+#include "sojourn/calls/travels.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,9 +19,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sojourn/calls/view.hpp"
 #include "sojourn/global_ptr.hpp"
 #include "sojourn/local_ptr.hpp"
-#include "sojourn/view.hpp"
 
 namespace {
 

@@ -26,12 +26,12 @@
 #include "migrate/thread/balance.hpp"
 #include "rpc/collective_messages.hpp"
 #include "rpc/hooks.hpp"
-#include "sojourn/aggregate.hpp"
-#include "sojourn/checkpoint.hpp"
-#include "sojourn/clock.hpp"
+#include "sojourn/calls/aggregate.hpp"
 #include "sojourn/collectives.hpp"
+#include "sojourn/jobs/checkpoint.hpp"
 #include "sojourn/rank.hpp"
 #include "sojourn/rpc.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn::detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the start of a rank needs of checkpoints; the rest is sojourn/checkpoint.hpp.
+// What the start of a rank needs of checkpoints; the rest is sojourn/jobs/checkpoint.hpp.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "checkpoint/saved_parts.hpp"
-#include "sojourn/checkpoint.hpp"
+#include "sojourn/jobs/checkpoint.hpp"
 
 namespace sojourn::detail {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sojourn/checkpoint.hpp"
+#include "sojourn/jobs/checkpoint.hpp"
 
 namespace sojourn::detail {
 

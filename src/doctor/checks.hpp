@@ -5,7 +5,7 @@
 #include <string>
 
 #include "doctor/trial.hpp"
-#include "sojourn/doctor.hpp"
+#include "sojourn/jobs/doctor.hpp"
 
 namespace sojourn::detail {
 

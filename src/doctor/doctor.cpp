@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sojourn/doctor.hpp"
+#include "sojourn/jobs/doctor.hpp"
 
 #include "doctor/checks.hpp"
 #include "frames/debug_info.hpp"

@@ -17,7 +17,7 @@
 #include "launcher/process.hpp"
 #include "memory/address_map.hpp"
 #include "memory/stack_slots.hpp"
-#include "sojourn/launcher.hpp"
+#include "sojourn/jobs/launcher.hpp"
 
 namespace sojourn::detail {
 namespace {

@@ -11,8 +11,8 @@
 #include "fiber/hooks.hpp"
 #include "fiber/rules.hpp"
 #include "fiber/stack_copy.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn::detail {
 

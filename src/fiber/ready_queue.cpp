@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "sojourn/clock.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn::detail {
 

@@ -8,7 +8,7 @@
 #include "fiber/wait_clock.hpp"
 #include "fiber/waiters.hpp"
 #include "memory/address_map.hpp"
-#include "sojourn/clock.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn::detail {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waking fibers whose time has come: those that sleep (sojourn/sleep.hpp), and those that wait for
-// something else until that time at the latest.
+// Waking fibers whose time has come: those that sleep (sojourn/waiting/sleep.hpp), and those that
+// wait for something else until that time at the latest.
 #pragma once
 
 #include <cstdint>

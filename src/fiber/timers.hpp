@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sojourn/sleep.hpp"
+#include "sojourn/waiting/sleep.hpp"
 
 namespace sojourn::detail {
 

@@ -11,7 +11,7 @@
 
 #include "base/clock.hpp"
 #include "fiber/scheduler.hpp"
-#include "sojourn/sync.hpp"
+#include "sojourn/waiting/sync.hpp"
 
 namespace {
 

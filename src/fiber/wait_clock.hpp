@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "fiber/piece.hpp"
-#include "sojourn/clock.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn::detail {
 

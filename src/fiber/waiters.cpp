@@ -10,7 +10,7 @@
 #include "fiber/scheduler.hpp"
 #include "fiber/timers.hpp"
 #include "fiber/wait_clock.hpp"
-#include "sojourn/sync.hpp"
+#include "sojourn/waiting/sync.hpp"
 
 // The linker's names for the bounds of the executable: its variables lie between them.
 extern "C" const char __executable_start;

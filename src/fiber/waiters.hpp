@@ -6,7 +6,7 @@
 
 #include "fiber/piece.hpp"
 #include "sojourn/detail/waiters.hpp"
-#include "sojourn/sleep.hpp"
+#include "sojourn/waiting/sleep.hpp"
 
 namespace sojourn::detail {
 

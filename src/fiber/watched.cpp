@@ -12,8 +12,8 @@
 #include "frames/stack_frames.hpp"
 #include "memory/address_map.hpp"
 #include "memory/stack_slots.hpp"
+#include "sojourn/calls/nonblocking.hpp"
 #include "sojourn/detail/checked.hpp"
-#include "sojourn/nonblocking.hpp"
 
 namespace sojourn::detail {
 

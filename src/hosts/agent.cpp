@@ -34,7 +34,7 @@
 #include "launcher/launch_here.hpp"
 #include "launcher/other_hosts.hpp"
 #include "sojourn/errors.hpp"
-#include "sojourn/hosts.hpp"
+#include "sojourn/jobs/hosts.hpp"
 #include "transport/link/carriers.hpp"
 
 namespace sojourn::detail {

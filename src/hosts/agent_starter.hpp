@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "sojourn/hosts.hpp"
+#include "sojourn/jobs/hosts.hpp"
 
 namespace sojourn::detail {
 

@@ -11,7 +11,7 @@
 #include "checkpoint/files.hpp"
 #include "hosts/record.hpp"
 #include "memory/address_map.hpp"
-#include "sojourn/hosts.hpp"
+#include "sojourn/jobs/hosts.hpp"
 
 namespace sojourn::detail {
 

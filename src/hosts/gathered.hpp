@@ -6,7 +6,7 @@
 #include "hosts/addresses.hpp"
 #include "hosts/proof.hpp"
 #include "hosts/starting_line.hpp"
-#include "sojourn/hosts.hpp"
+#include "sojourn/jobs/hosts.hpp"
 
 namespace sojourn::detail {
 

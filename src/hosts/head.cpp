@@ -34,9 +34,9 @@
 #include "launcher/process.hpp"
 #include "launcher/standard_outputs.hpp"
 #include "observe/hang_report.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/errors.hpp"
-#include "sojourn/hosts.hpp"
+#include "sojourn/jobs/hosts.hpp"
+#include "sojourn/waiting/clock.hpp"
 #include "transport/link/carriers.hpp"
 
 namespace sojourn::detail {

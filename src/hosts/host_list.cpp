@@ -15,7 +15,7 @@
 #include "base/kernel_files.hpp"
 #include "base/printable.hpp"
 #include "sojourn/errors.hpp"
-#include "sojourn/hosts.hpp"
+#include "sojourn/jobs/hosts.hpp"
 
 namespace sojourn::detail {
 

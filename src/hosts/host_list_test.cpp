@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "sojourn/errors.hpp"
-#include "sojourn/hosts.hpp"
+#include "sojourn/jobs/hosts.hpp"
 
 namespace sojourn {
 

@@ -9,7 +9,7 @@
 
 #include "hosts/proof.hpp"
 #include "launcher/launch_here.hpp"
-#include "sojourn/clock.hpp"
+#include "sojourn/waiting/clock.hpp"
 #include "transport/link/carriers.hpp"
 
 extern char** environ;

@@ -9,7 +9,7 @@
 
 #include "hosts/checkpoint_parts.hpp"
 #include "hosts/plan_record.hpp"
-#include "sojourn/hosts.hpp"
+#include "sojourn/jobs/hosts.hpp"
 
 namespace sojourn::detail {
 

@@ -12,7 +12,7 @@
 #include "launcher/told.hpp"
 #include "memory/address_map.hpp"
 #include "observe/hang_view.hpp"
-#include "sojourn/launcher.hpp"
+#include "sojourn/jobs/launcher.hpp"
 
 namespace sojourn::detail {
 

@@ -52,10 +52,10 @@
 #include "rpc/collective_messages.hpp"
 #include "rpc/continuations.hpp"
 #include "shared/rank_memory.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/rank.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn::detail {
 

@@ -9,7 +9,7 @@
 #include "checkpoint/files.hpp"
 #include "job/segment.hpp"
 #include "memory/address_map.hpp"
-#include "sojourn/launcher.hpp"
+#include "sojourn/jobs/launcher.hpp"
 
 namespace sojourn::detail {
 

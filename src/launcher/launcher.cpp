@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sojourn/launcher.hpp"
+#include "sojourn/jobs/launcher.hpp"
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -27,9 +27,9 @@
 #include "launcher/supervise.hpp"
 #include "launcher/told.hpp"
 #include "memory/address_map.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/errors.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "job/segment.hpp"
-#include "sojourn/launcher.hpp"
+#include "sojourn/jobs/launcher.hpp"
 
 namespace sojourn::detail {
 

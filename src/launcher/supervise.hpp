@@ -19,7 +19,7 @@
 #include "launcher/process.hpp"
 #include "launcher/report.hpp"
 #include "launcher/standard_outputs.hpp"
-#include "sojourn/launcher.hpp"
+#include "sojourn/jobs/launcher.hpp"
 
 namespace sojourn::detail {
 

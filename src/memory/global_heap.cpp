@@ -13,8 +13,8 @@
 #include "base/check.hpp"
 #include "base/saved_file.hpp"
 #include "memory/address_map.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/detail/running.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn::detail {
 

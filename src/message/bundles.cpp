@@ -18,10 +18,10 @@
 #include "message/losses.hpp"
 #include "message/outbound.hpp"
 #include "message/programs.hpp"
-#include "sojourn/aggregate.hpp"
-#include "sojourn/clock.hpp"
+#include "sojourn/calls/aggregate.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/errors.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn::detail {
 

@@ -19,9 +19,9 @@
 #include "message/bundle_table.hpp"
 #include "message/bundles.hpp"
 #include "message/dispatcher_state.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/detail/tasks.hpp"
 #include "sojourn/rank.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn::detail {
 

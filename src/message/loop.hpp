@@ -48,7 +48,7 @@ traffic traffic_so_far();
 /// The same for collective messages.
 traffic collective_traffic_so_far();
 
-/// Whether this program may post (sojourn/post.hpp).
+/// Whether this program may post (sojourn/waiting/post.hpp).
 bool takes_posts();
 /// open_posts() lets other threads post from now on. close_posts() ends that, and returns how many
 /// posted functions will never run.

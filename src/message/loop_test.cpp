@@ -20,8 +20,8 @@
 #include "message/losses.hpp"
 #include "sojourn/detail/tasks.hpp"
 #include "sojourn/errors.hpp"
-#include "sojourn/post.hpp"
-#include "sojourn/thread.hpp"
+#include "sojourn/threads/thread.hpp"
+#include "sojourn/waiting/post.hpp"
 #include "transport/neighbours.hpp"
 #include "transport/sleepers.hpp"
 

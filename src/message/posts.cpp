@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that other threads hand over to this rank (sojourn/post.hpp). The linker takes this
-// file only for programs that do so.
+// Functions that other threads hand over to this rank (sojourn/waiting/post.hpp). The linker takes
+// this file only for programs that do so.
 #include <atomic>
 #include <utility>
 
@@ -8,7 +8,7 @@
 #include "message/dispatcher_state.hpp"
 #include "sojourn/detail/tasks.hpp"
 #include "sojourn/errors.hpp"
-#include "sojourn/post.hpp"
+#include "sojourn/waiting/post.hpp"
 
 namespace sojourn::detail {
 

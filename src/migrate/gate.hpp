@@ -5,7 +5,7 @@
 
 #include "fiber/boundary.hpp"
 #include "fiber/piece.hpp"
-#include "sojourn/thread.hpp"
+#include "sojourn/threads/thread.hpp"
 
 namespace sojourn::detail {
 

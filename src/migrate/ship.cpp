@@ -24,9 +24,9 @@
 #include "migrate/scan/checked_scan.hpp"
 #include "migrate/scan/scan.hpp"
 #include "migrate/thread_trailer.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/via.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn::detail {
 

@@ -7,7 +7,7 @@
 
 #include "fiber/piece.hpp"
 #include "migrate/balance_record.hpp"
-#include "sojourn/inline_string.hpp"
+#include "sojourn/calls/inline_string.hpp"
 
 namespace sojourn::detail {
 

@@ -21,10 +21,10 @@
 #include "message/message_reader.hpp"
 #include "message/programs.hpp"
 #include "object/sites.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/detail/checked.hpp"
 #include "sojourn/detail/owner.hpp"
 #include "sojourn/objects.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn::detail {
 

@@ -29,8 +29,8 @@
 #include "rpc/collective_messages.hpp"
 #include "rpc/scopes.hpp"
 #include "rpc/tickets.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/detail/collective_plan.hpp"
+#include "sojourn/waiting/clock.hpp"
 #include "transport/neighbours.hpp"
 
 namespace sojourn::detail {

@@ -21,8 +21,8 @@
 #include "parmacs/private_heap.hpp"
 #include "sojourn/detail/shared_members.hpp"
 #include "sojourn/rpc.hpp"
-#include "sojourn/sync.hpp"
-#include "sojourn/thread.hpp"
+#include "sojourn/threads/thread.hpp"
+#include "sojourn/waiting/sync.hpp"
 
 extern "C" char** environ;
 

@@ -16,7 +16,7 @@
 #include "parmacs/private_heap.hpp"
 #include "parmacs/processes.hpp"
 #include "sojourn/detail/running.hpp"
-#include "sojourn/shared_memory.hpp"
+#include "sojourn/shared/memory.hpp"
 
 using namespace sojourn;
 using detail::program_heap;

@@ -3,7 +3,7 @@
 
 #include "base/check.hpp"
 #include "frames/symbols.hpp"
-#include "sojourn/continuation.hpp"
+#include "sojourn/calls/continuation.hpp"
 
 namespace sojourn::detail {
 

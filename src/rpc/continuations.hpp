@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Continuations (sojourn/continuation.hpp) that are destroyed without a reply.
+// Continuations (sojourn/calls/continuation.hpp) that are destroyed without a reply.
 #pragma once
 
 namespace sojourn::detail {

@@ -15,7 +15,7 @@
 #include "fiber/ticket_table.hpp"
 #include "memory/address_map.hpp"
 #include "message/dispatcher.hpp"
-#include "sojourn/aggregate.hpp"
+#include "sojourn/calls/aggregate.hpp"
 #include "sojourn/counters.hpp"
 
 namespace sojourn::detail {

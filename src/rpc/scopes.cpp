@@ -16,7 +16,7 @@
 #include "message/message_reader.hpp"
 #include "rpc/exceptions.hpp"
 #include "rpc/scope_weight.hpp"
-#include "sojourn/aggregate.hpp"
+#include "sojourn/calls/aggregate.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/finish.hpp"
 

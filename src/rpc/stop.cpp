@@ -16,7 +16,7 @@
 #include "message/inbound.hpp"
 #include "message/message_reader.hpp"
 #include "sojourn/detail/running.hpp"
-#include "sojourn/stop_token.hpp"
+#include "sojourn/waiting/stop_token.hpp"
 
 namespace sojourn::detail {
 

@@ -7,7 +7,7 @@
 
 #include "base/saved_file.hpp"
 #include "rpc/rank_test.hpp"
-#include "sojourn/stop_token.hpp"
+#include "sojourn/waiting/stop_token.hpp"
 
 namespace {
 

@@ -6,10 +6,10 @@
 #include <cstring>
 
 #include "rpc/rank_test.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/rpc.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "sojourn/mpmd.hpp"
+#include "sojourn/calls/mpmd.hpp"
 
 namespace outer {
 struct point {

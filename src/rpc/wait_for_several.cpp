@@ -7,10 +7,10 @@
 
 #include "base/check.hpp"
 #include "fiber/ticket_waits.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/tasks.hpp"
 #include "sojourn/detail/ticket.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn::detail {
 

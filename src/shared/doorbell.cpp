@@ -14,8 +14,8 @@
 #include "memory/stack_slots.hpp"
 #include "message/loop.hpp"
 #include "shared/shared_settings.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/detail/running.hpp"
+#include "sojourn/waiting/clock.hpp"
 #include "transport/neighbours.hpp"
 
 namespace sojourn::detail::pages {

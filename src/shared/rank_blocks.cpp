@@ -6,7 +6,7 @@
 #include "memory/address_map.hpp"
 #include "shared/mapping.hpp"
 #include "sojourn/detail/running.hpp"
-#include "sojourn/shared_memory.hpp"
+#include "sojourn/shared/memory.hpp"
 
 namespace sojourn::detail::pages {
 

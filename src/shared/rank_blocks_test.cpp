@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "sojourn/shared_memory.hpp"
+#include "sojourn/shared/memory.hpp"
 
 using namespace sojourn::detail::pages;
 

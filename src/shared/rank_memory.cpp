@@ -27,13 +27,13 @@
 #include "shared/fault_frame.hpp"
 #include "shared/memory_or_end.hpp"
 #include "shared/page_fault.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
 #include "sojourn/detail/counts.hpp"
 #include "sojourn/detail/marshalled.hpp"
 #include "sojourn/errors.hpp"
-#include "sojourn/shared_memory.hpp"
-#include "sojourn/thread.hpp"
+#include "sojourn/shared/memory.hpp"
+#include "sojourn/threads/thread.hpp"
+#include "sojourn/waiting/clock.hpp"
 #include "transport/neighbours.hpp"
 
 namespace sojourn::detail {

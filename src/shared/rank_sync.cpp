@@ -15,7 +15,7 @@
 #include "message/losses.hpp"
 #include "shared/rank_memory.hpp"
 #include "sojourn/errors.hpp"
-#include "sojourn/thread.hpp"
+#include "sojourn/threads/thread.hpp"
 
 namespace sojourn::detail::pages {
 

@@ -13,7 +13,7 @@
 
 #include "memory/address_map.hpp"
 #include "shared/rank_memory.hpp"
-#include "sojourn/shared_io.hpp"
+#include "sojourn/shared/io.hpp"
 
 // With --wrap=NAME the linker names the library's function __real_NAME, and uses the functions of
 // this file as NAME. So these must call __real_NAME then. Without --wrap there is no __real_NAME.

@@ -11,7 +11,7 @@
 
 #include "shared/pages/page.hpp"
 #include "shared/pages/page_report.hpp"
-#include "sojourn/shared_counters.hpp"
+#include "sojourn/shared/counters.hpp"
 
 namespace sojourn::detail::pages {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs call of sojourn/shared_sync.hpp, shared_atomic.hpp and shared_reduce.hpp.
+// What programs call of sojourn/shared/sync.hpp, shared/atomic.hpp and shared/reduce.hpp.
 #include <exception>
 #include <memory>
 #include <vector>

@@ -8,7 +8,7 @@
 #include <memory_resource>
 #include <unordered_map>
 
-#include "sojourn/shared_counters.hpp"
+#include "sojourn/shared/counters.hpp"
 
 namespace sojourn::detail::pages {
 

@@ -9,8 +9,8 @@
 #include "base/kernel_files.hpp"
 #include "base/printable.hpp"
 #include "sojourn/errors.hpp"
-#include "sojourn/hosts.hpp"
-#include "sojourn/launcher.hpp"
+#include "sojourn/jobs/hosts.hpp"
+#include "sojourn/jobs/launcher.hpp"
 
 namespace sojourn {
 

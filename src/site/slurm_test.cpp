@@ -9,7 +9,7 @@
 
 #include "base/kernel_files.hpp"
 #include "sojourn/errors.hpp"
-#include "sojourn/hosts.hpp"
+#include "sojourn/jobs/hosts.hpp"
 
 namespace sojourn {
 namespace {

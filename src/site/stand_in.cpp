@@ -42,8 +42,8 @@
 #include "site/started_together.hpp"
 #include "sojourn/detail/named.hpp"
 #include "sojourn/errors.hpp"
-#include "sojourn/hosts.hpp"
-#include "sojourn/launcher.hpp"
+#include "sojourn/jobs/hosts.hpp"
+#include "sojourn/jobs/launcher.hpp"
 #include "sojourn/rank.hpp"
 
 extern char** environ;

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sojourn/clock.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn::detail {
 

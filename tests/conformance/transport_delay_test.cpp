@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
-#include "sojourn/clock.hpp"
+#include "sojourn/waiting/clock.hpp"
 #include "transports.hpp"
 
 namespace {

@@ -13,8 +13,8 @@
 
 #include "base/clock.hpp"
 #include "far_job.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/errors.hpp"
+#include "sojourn/waiting/clock.hpp"
 #include "transports.hpp"
 
 namespace {

@@ -20,11 +20,12 @@ for document in README.md docs/*.md; do
     failures=$((failures + 1))
 done
 
-for header in include/sojourn/*.hpp; do
+for header in include/sojourn/*.hpp include/sojourn/*/*.hpp; do
   needed=0
-  case ${header##*/} in
-    rpc.hpp | future.hpp | global_ptr.hpp | objects.hpp | fork.hpp | finish.hpp | thread.hpp | collectives.hpp | \
-      one_sided.hpp | shared_memory.hpp) needed=1 ;;
+  case ${header#include/sojourn/} in
+    detail/*) continue ;;
+    rpc.hpp | future.hpp | global_ptr.hpp | objects.hpp | fork.hpp | finish.hpp | threads/thread.hpp | \
+      collectives.hpp | one_sided.hpp | shared/memory.hpp) needed=1 ;;
   esac
   awk -v needed="$needed" -f "$here/check_header.awk" "$header" || failures=$((failures + 1))
 done

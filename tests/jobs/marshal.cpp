@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls whose arguments and results own memory: of each kind and size, by each way to call.
-#include "sojourn/marshal.hpp"
+#include "sojourn/calls/marshal.hpp"
 
 #include <algorithm>
 #include <deque>

@@ -9,10 +9,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "sojourn/calls/nonblocking.hpp"
 #include "sojourn/detail/mark.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/thrown.hpp"
-#include "sojourn/nonblocking.hpp"
 
 namespace sojourn::detail {
 

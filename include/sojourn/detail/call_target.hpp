@@ -26,14 +26,14 @@
 #include <type_traits>
 #include <utility>
 
+#include "sojourn/calls/nonblocking.hpp"
 #include "sojourn/detail/activation.hpp"
 #include "sojourn/detail/checked.hpp"
 #include "sojourn/detail/owner.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/thrown.hpp"
 #include "sojourn/detail/wire.hpp"
-#include "sojourn/monitor.hpp"
-#include "sojourn/nonblocking.hpp"
+#include "sojourn/waiting/monitor.hpp"
 
 namespace sojourn::detail {
 

@@ -35,8 +35,9 @@ inline constexpr std::size_t least = least_bytes<T>() == 0 ? 1 : least_bytes<T>(
 template <class T>
 consteval form checked_form() {
   constexpr form f = form_of<T>();
-  static_assert(f != form::none,
-                "sojourn: a value of this type cannot be marshalled: see sojourn/marshal.hpp");
+  static_assert(
+      f != form::none,
+      "sojourn: a value of this type cannot be marshalled: see sojourn/calls/marshal.hpp");
   return f;
 }
 

@@ -14,13 +14,13 @@
 #include <utility>
 #include <vector>
 
+#include "sojourn/calls/marshal.hpp"
+#include "sojourn/calls/travels.hpp"
 #include "sojourn/detail/collective_plan.hpp"
 #include "sojourn/detail/leaving.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/future.hpp"
-#include "sojourn/marshal.hpp"
 #include "sojourn/team.hpp"
-#include "sojourn/travels.hpp"
 
 namespace sojourn::detail {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "sojourn/counters.hpp"
-#include "sojourn/shared_counters.hpp"
+#include "sojourn/shared/counters.hpp"
 
 namespace sojourn::detail {
 

@@ -16,12 +16,12 @@
 #include <variant>
 #include <vector>
 
+#include "sojourn/calls/travels.hpp"
+#include "sojourn/calls/view.hpp"
 #include "sojourn/detail/archive.hpp"
 #include "sojourn/detail/cereal.hpp"
 #include "sojourn/detail/fields.hpp"
 #include "sojourn/detail/is_a.hpp"
-#include "sojourn/travels.hpp"
-#include "sojourn/view.hpp"
 
 namespace sojourn::detail {
 

@@ -16,12 +16,12 @@
 #include <utility>
 #include <vector>
 
+#include "sojourn/calls/marshal.hpp"
+#include "sojourn/calls/nonblocking.hpp"
 #include "sojourn/detail/codec.hpp"
 #include "sojourn/detail/counts.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/ticket.hpp"
-#include "sojourn/marshal.hpp"
-#include "sojourn/nonblocking.hpp"
 
 namespace sojourn::detail {
 

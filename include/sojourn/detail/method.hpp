@@ -90,10 +90,10 @@ struct checked_method {
                 "global_ptr<const T>");
   static_assert(traits::parameters_travel,
                 "sojourn: a parameter of this method cannot travel: take values or const& of types "
-                "that sojourn/marshal.hpp lists: no pointers, no shared_ptr");
+                "that sojourn/calls/marshal.hpp lists: no pointers, no shared_ptr");
   static_assert(is_result<result>,
                 "sojourn: the result of this method cannot travel: return a value of a type that "
-                "sojourn/marshal.hpp lists: no pointer, no reference, no view");
+                "sojourn/calls/marshal.hpp lists: no pointer, no reference, no view");
   static_assert(sizeof...(A) != traits::arity || std::is_constructible_v<arguments, A...>,
                 "sojourn: the arguments of this access do not fit the method's parameters");
   static_assert(sizeof...(A) == traits::arity,

@@ -16,12 +16,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "sojourn/calls/travels.hpp"
 #include "sojourn/detail/checked.hpp"
 #include "sojourn/detail/method.hpp"
 #include "sojourn/detail/request.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/type_text.hpp"
-#include "sojourn/travels.hpp"
 
 namespace sojourn::detail {
 

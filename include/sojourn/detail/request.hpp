@@ -12,13 +12,13 @@
 #include <type_traits>
 #include <utility>
 
+#include "sojourn/calls/nonblocking.hpp"
+#include "sojourn/calls/travels.hpp"
 #include "sojourn/detail/call_target.hpp"
 #include "sojourn/detail/leaving.hpp"
 #include "sojourn/detail/marshalled.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/wire.hpp"
-#include "sojourn/nonblocking.hpp"
-#include "sojourn/travels.hpp"
 
 namespace sojourn::detail {
 

@@ -11,11 +11,11 @@
 #include <type_traits>
 #include <utility>
 
+#include "sojourn/calls/travels.hpp"
 #include "sojourn/detail/leaving.hpp"
 #include "sojourn/detail/marshalled.hpp"
 #include "sojourn/detail/thrown.hpp"
 #include "sojourn/detail/ticket.hpp"
-#include "sojourn/travels.hpp"
 
 namespace sojourn::detail {
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "sojourn/clock.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn::detail {
 

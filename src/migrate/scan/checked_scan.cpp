@@ -29,11 +29,11 @@
 #include "migrate/scan/stale_report.hpp"
 #include "migrate/scan/stretch_scan.hpp"
 #include "migrate/scan/word_holder.hpp"
+#include "sojourn/calls/nonblocking.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/checked.hpp"
 #include "sojourn/detail/owner.hpp"
 #include "sojourn/detail/running.hpp"
-#include "sojourn/nonblocking.hpp"
 
 namespace sojourn::detail {
 

@@ -23,10 +23,10 @@
 #include "migrate/thread/thread_asks.hpp"
 #include "migrate/thread/thread_home.hpp"
 #include "migrate/thread_trailer.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/collectives.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/rank.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn::detail {
 

@@ -16,8 +16,8 @@
 
 #include "fiber/piece.hpp"
 #include "migrate/balance_record.hpp"
-#include "sojourn/balance.hpp"
-#include "sojourn/thread.hpp"
+#include "sojourn/threads/balance.hpp"
+#include "sojourn/threads/thread.hpp"
 
 namespace sojourn::detail {
 

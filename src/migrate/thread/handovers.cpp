@@ -6,9 +6,9 @@
 
 #include "memory/runtime_resource.hpp"
 #include "message/outbound.hpp"
-#include "sojourn/clock.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/running.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn::detail {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "migrate/gate.hpp"
-#include "sojourn/thread.hpp"
+#include "sojourn/threads/thread.hpp"
 
 namespace sojourn::detail {
 

@@ -7,7 +7,7 @@
 
 #include "base/check.hpp"
 #include "sojourn/errors.hpp"
-#include "sojourn/thread.hpp"
+#include "sojourn/threads/thread.hpp"
 #include "sojourn/xthreads.h"
 
 namespace sojourn::detail {

@@ -13,7 +13,7 @@
 #include "shared/pages/page_message.hpp"
 #include "shared/pages/page_report.hpp"
 #include "shared/pages/services.hpp"
-#include "sojourn/shared_counters.hpp"
+#include "sojourn/shared/counters.hpp"
 
 namespace sojourn::detail::pages {
 

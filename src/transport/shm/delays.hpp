@@ -16,7 +16,7 @@
 #include <optional>
 #include <random>
 
-#include "sojourn/clock.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn::detail::shm {
 

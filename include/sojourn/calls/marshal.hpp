@@ -2,9 +2,9 @@
 // Which values may be arguments and results of remote calls.
 #pragma once
 
+#include "sojourn/calls/travels.hpp"
+#include "sojourn/calls/view.hpp"
 #include "sojourn/detail/codec.hpp"
-#include "sojourn/travels.hpp"
-#include "sojourn/view.hpp"
 
 namespace sojourn {
 

@@ -13,7 +13,7 @@
 
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/waiters.hpp"
-#include "sojourn/sleep.hpp"
+#include "sojourn/waiting/sleep.hpp"
 
 namespace sojourn {
 

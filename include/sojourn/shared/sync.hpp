@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What orders accesses to shared memory: the second part of sojourn/shared.hpp, with
-// shared_atomic.hpp.
+// shared/atomic.hpp.
 //
 // The objects here hold nothing: an object is named by its address, which must be the same on all
 // ranks. So it lies in shared memory, or is a global variable; it may be a member of another object

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "sojourn/future.hpp"
-#include "sojourn/sleep.hpp"
+#include "sojourn/waiting/sleep.hpp"
 
 namespace sojourn {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <typeinfo>
 
+#include "sojourn/calls/travels.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/errors.hpp"
-#include "sojourn/travels.hpp"
 
 namespace sojourn {
 

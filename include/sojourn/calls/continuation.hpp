@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sojourn/calls/travels.hpp"
 #include "sojourn/detail/registers.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/running.hpp"
@@ -16,7 +17,6 @@
 #include "sojourn/future.hpp"
 #include "sojourn/global_ptr.hpp"
 #include "sojourn/rpc.hpp"
-#include "sojourn/travels.hpp"
 
 namespace sojourn {
 

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "sojourn/sync.hpp"
+#include "sojourn/waiting/sync.hpp"
 
 namespace sojourn {
 

@@ -15,7 +15,7 @@
 #include "sojourn/collectives.hpp"
 #include "sojourn/rank.hpp"
 #include "sojourn/rpc.hpp"
-#include "sojourn/sync.hpp"
+#include "sojourn/waiting/sync.hpp"
 
 namespace sojourn::shared {
 

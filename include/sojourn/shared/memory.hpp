@@ -30,7 +30,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "sojourn/travels.hpp"
+#include "sojourn/calls/travels.hpp"
 
 namespace sojourn::shared {
 

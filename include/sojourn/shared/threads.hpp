@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "sojourn/calls/travels.hpp"
 #include "sojourn/rank.hpp"
-#include "sojourn/shared_sync.hpp"
-#include "sojourn/thread.hpp"
-#include "sojourn/travels.hpp"
+#include "sojourn/shared/sync.hpp"
+#include "sojourn/threads/thread.hpp"
 
 namespace sojourn::shared {
 

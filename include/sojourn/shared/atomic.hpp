@@ -34,7 +34,7 @@ concept number = std::integral<T> && !std::same_as<T, bool>;
 /// loads a value can load what was stored before it was stored. The atomics of global_ptr do not
 /// order.)
 ///
-/// Its address names it, as in shared_sync.hpp: it lies in shared memory or is a global variable.
+/// Its address names it, as in shared/sync.hpp: it lies in shared memory or is a global variable.
 /// Its value is kept by its home, not at this address, and begins with zero bytes. Each operation
 /// suspends, and takes a message to the home and one back; on the home itself it takes none. In a
 /// loop that many fibers run, count in a variable of each, and add the counts at the end.

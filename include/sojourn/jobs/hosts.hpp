@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sojourn/launcher.hpp"
+#include "sojourn/jobs/launcher.hpp"
 
 namespace sojourn {
 

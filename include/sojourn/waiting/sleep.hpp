@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstdint>
 
-#include "sojourn/clock.hpp"
 #include "sojourn/detail/times.hpp"
+#include "sojourn/waiting/clock.hpp"
 
 namespace sojourn {
 

@@ -24,10 +24,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "sojourn/calls/inline_string.hpp"
 #include "sojourn/detail/request.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/global_ptr.hpp"
-#include "sojourn/inline_string.hpp"
 #include "sojourn/rank.hpp"
 #include "sojourn/rpc.hpp"
 
@@ -214,7 +214,7 @@ struct checked_thread {
   static_assert(
       (marshals<A> && ...),
       "sojourn: an argument of this thread cannot travel: it holds a pointer or a reference, "
-      "or is of a class without `serialize`; sojourn/marshal.hpp lists what can");
+      "or is of a class without `serialize`; sojourn/calls/marshal.hpp lists what can");
   static_assert(!(is_a<A, view> || ...),
                 "sojourn: a thread may wait, so its arguments are not read in the message: pass a "
                 "std::span<const T> or std::string_view in place of a view");

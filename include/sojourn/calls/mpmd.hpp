@@ -36,10 +36,10 @@ struct method {
 
   static_assert(detail::signature_of<Signature>::parameters_travel,
                 "sojourn: a parameter of this method cannot travel: take values or const& of types "
-                "that sojourn/marshal.hpp lists: no pointers, no shared_ptr");
+                "that sojourn/calls/marshal.hpp lists: no pointers, no shared_ptr");
   static_assert(detail::is_result<result>,
                 "sojourn: the result of this method cannot travel: return a value of a type that "
-                "sojourn/marshal.hpp lists: no pointer, no reference, no view");
+                "sojourn/calls/marshal.hpp lists: no pointer, no reference, no view");
 
   static constexpr std::string_view name() { return Name.view(); }
   /// The signature as errors show it; the same whichever compiler built the program.

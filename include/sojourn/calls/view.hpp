@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "sojourn/travels.hpp"
+#include "sojourn/calls/travels.hpp"
 
 namespace sojourn {
 
