@@ -23,7 +23,7 @@ done
 for header in include/sojourn/*.hpp include/sojourn/*/*.hpp; do
   needed=0
   case ${header#include/sojourn/} in
-    detail/*) continue ;;
+    detail/* | "*/*.hpp") continue ;;
     rpc.hpp | future.hpp | global_ptr.hpp | objects.hpp | fork.hpp | finish.hpp | threads/thread.hpp | \
       collectives.hpp | one_sided.hpp | shared/memory.hpp) needed=1 ;;
   esac
