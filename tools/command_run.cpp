@@ -66,6 +66,7 @@ struct run_options {
   std::string share;
   std::string stats_json;
   std::string balance;
+  std::string cache_bytes;
   std::string stack_main;
   std::string stack_fiber;
   std::string watchdog;
@@ -106,6 +107,8 @@ struct run_options {
     text("--share", share, "on|off", "Map objects between ranks, or send messages only [on]");
     text("--balance", balance, "POLICY",
          "Hand ready threads to idle ranks: none, steal or diffuse [none]");
+    text("--cache-bytes", cache_bytes, "SIZE",
+         "Memory of each rank for copies of objects of other ranks, at most 1024G [64M]");
     text("--stack-main", stack_main, "SIZE",
          "Room for the stack of each rank's main fiber, 64K to 1G; addresses, not memory [8M]");
     text("--stack-fiber", stack_fiber, "SIZE",
@@ -193,6 +196,19 @@ std::string parse_balance(const std::string& text) {
     if (text == policy) return text;
   }
   throw error("--balance is 'none', 'steal' or 'diffuse', not '" + text + "'");
+}
+
+/// A number of bytes, or one with K, M or G, as the environment has it.
+std::string parse_cache_bytes(const std::string& text) {
+  std::uint64_t size = 0;
+  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), size);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  constexpr std::string_view units = "KMG";
+  const std::size_t which = unit.empty() ? 0 : units.find(unit.front()) + 1;
+  const bool is_size = failure == std::errc() && unit.size() <= 1 && which <= units.size();
+  if (!is_size || size > (std::uint64_t{1} << 40) >> 10 * which)
+    throw error("--cache-bytes takes a size of at most 1024G, such as 256M, not '" + text + "'");
+  return text;
 }
 
 /// "64K", "200M" or "1G", in KiB, as the environment has it. `is_fiber`: a power of two.
@@ -400,6 +416,8 @@ run_request parse_job(const std::vector<std::string>& words, bool is_all) {
   request.options.label = options.label;
   request.options.share_heap = share_wanted(options.share);
   if (options.app.count("--balance") != 0) request.balance = parse_balance(options.balance);
+  if (options.app.count("--cache-bytes") != 0)
+    request.cache_bytes = parse_cache_bytes(options.cache_bytes);
   if (options.app.count("--stack-main") != 0) {
     request.main_stack_kib = parse_stack("--stack-main", false, options.stack_main);
   }
@@ -627,6 +645,7 @@ int run_command(const std::vector<std::string>& words) {
   if (request.shared_report) setenv("SOJOURN_SHARED_REPORT", "on", 1);
   for (const auto& [setting, value] :
        {std::pair("SOJOURN_BALANCE", &request.balance),
+        std::pair("SOJOURN_CACHE_BYTES", &request.cache_bytes),
         std::pair("SOJOURN_MAIN_STACK_KIB", &request.main_stack_kib),
         std::pair("SOJOURN_NET", &request.net), std::pair("SOJOURN_NETWORK", &request.network),
         std::pair("SOJOURN_PORTS", &request.ports),

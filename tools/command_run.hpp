@@ -19,6 +19,7 @@ struct run_request {
   std::string stats_json;       ///< File, or "".
   std::string report;           ///< The same.
   std::string balance;          ///< The policy of load balance, or "": the environment says which.
+  std::string cache_bytes;      ///< As SOJOURN_CACHE_BYTES, or "".
   std::string main_stack_kib;   ///< Or "", the same.
   std::string fiber_stack_kib;  ///< The same.
   std::vector<host_ranks> hosts;         ///< Empty: this one.

@@ -58,6 +58,13 @@ struct counters {
   std::uint64_t steals_refused = 0;   ///< Stretches not given: they held addresses of this rank.
   std::uint64_t shared_messages = 0;  ///< About pages, mutexes and barriers of shared memory.
   std::uint64_t shared_bytes = 0;
+  std::uint64_t cache_hits = 0;         ///< Accesses that ran on a copy which was here.
+  std::uint64_t cache_misses = 0;       ///< Accesses via::cache for which a copy was not here.
+  std::uint64_t copies_given = 0;       ///< Copies of objects of this rank.
+  std::uint64_t copies_taken_back = 0;  ///< Copies given up because a method changes the object.
+  std::uint64_t copies_evicted = 0;     ///< Copies that made room for others.
+  std::uint64_t copy_messages = 0;      ///< About copies, but for the calls that ask for them.
+  std::uint64_t copy_bytes = 0;
   std::uint64_t upkeep_messages = 0;  ///< What ranks tell each other for the runtime's own sake.
   std::uint64_t upkeep_bytes = 0;
 
@@ -66,9 +73,9 @@ struct counters {
   std::uint64_t bytes() const { return request_bytes + reply_bytes + migration_bytes; }
 
   static constexpr std::size_t count() { return sizeof(counters) / sizeof(std::uint64_t); }
-  std::array<std::uint64_t, 48> values() const {
-    static_assert(count() == 48);
-    using array = std::array<std::uint64_t, 48>;
+  std::array<std::uint64_t, 55> values() const {
+    static_assert(count() == 55);
+    using array = std::array<std::uint64_t, 55>;
     return __builtin_bit_cast(array, *this);
   }
   counters& operator-=(const counters& before);

@@ -19,6 +19,7 @@
 
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/addresses.hpp"
+#include "sojourn/detail/copies.hpp"
 #include "sojourn/detail/method.hpp"
 #include "sojourn/detail/wire.hpp"
 #include "sojourn/future.hpp"
@@ -44,7 +45,7 @@ class global_ptr {
   constexpr global_ptr() = default;
   constexpr global_ptr(std::nullptr_t) {}
   /// Points to an object that lies in this rank's global heap, such as `this` in a method.
-  explicit global_ptr(T* local) : address_(reinterpret_cast<std::uint64_t>(local)) {}
+  explicit global_ptr(T* local) : address_(detail::original_of(local)) {}
   constexpr operator global_ptr<const T>() const
     requires(!std::is_const_v<T>)
   {
@@ -126,6 +127,14 @@ class global_ptr {
     using method = detail::checked_method<Method, T, A...>;
     if (detail::is_quick(address_)) [[likely]] {
       return method::invoke(local(), std::forward<A>(arguments)...);
+    }
+    if constexpr (method::is_cacheable) {
+      if (how.how.how() == via::mechanism::cache && !detail::job.overrides) {
+        if (detail::copy_block* const copy = detail::copy_at_hand(address_, sizeof(T))) {
+          ++detail::counts.cache_hits;
+          return method::invoke_on_copy(copy, std::forward<A>(arguments)...);
+        }
+      }
     }
     return detail::perform<method>(address_, how,
                                    typename method::arguments(std::forward<A>(arguments)...));

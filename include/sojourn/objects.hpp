@@ -53,12 +53,14 @@ global_ptr<T> make_here(A... arguments) {
 }
 template <class T>
 void destroy_here(global_ptr<T> p) {
+  if (job.has_copied) give_up_copies(p.address(), sizeof(T));
   p.local()->~T();
   heap_free(const_cast<std::remove_cv_t<T>*>(p.local()), sizeof(T), alignof(T));
 }
 /// In checked mode: names a second destroy and a wrong type, and keeps the memory for a while.
 template <class T>
 void destroy_checked_here(global_ptr<T> p, std::size_t bytes, code_site site) {
+  if (job.has_copied) give_up_copies(p.address(), bytes);
   begin_destroy(p.address(), bytes, kind_of_object<T>(), site);
   for (std::size_t i = bytes / sizeof(T); i > 0; --i) p.local()[i - 1].~T();
   end_destroy(p.address(), alignof(T));
@@ -101,6 +103,7 @@ global_ptr<T> make_array_here(std::size_t count) {
 }
 template <class T>
 void destroy_array_here(global_ptr<T> p, std::size_t count) {
+  if (job.has_copied) give_up_copies(p.address(), count * sizeof(T));
   for (std::size_t i = count; i > 0; --i) p.local()[i - 1].~T();
   std::size_t bytes = count * sizeof(T);
   heap_free(const_cast<std::remove_cv_t<T>*>(p.local()), bytes == 0 ? 1 : bytes, alignof(T));

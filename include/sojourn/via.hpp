@@ -38,7 +38,7 @@ inline activation this_activation() {
 /// How an access to a remote object is made. It changes what the access costs, never what it means.
 class via {
  public:
-  enum class mechanism : std::uint8_t { rpc, migrate };
+  enum class mechanism : std::uint8_t { rpc, migrate, cache };
 
   /// Run the method at the owner and reply.
   static const via rpc;
@@ -46,6 +46,11 @@ class via {
   /// activation may not move (the rank's main fiber, a capturing lambda, a `stay`, an exception in
   /// flight) the access is an rpc.
   static const via migrate;
+  /// Run a const method here, on a copy of the object that is as the object is. The copy comes with
+  /// the first such access and stays until a method changes the object, which waits until all
+  /// copies are given up. Any other method, and any method of an object that does not travel as
+  /// bytes (sojourn::travels), is called at the owner. (docs/copies.md)
+  static const via cache;
 
   /// This policy, but moving the `count` youngest activations together. Requires: count >= 1.
   constexpr via activations(unsigned count) const {
@@ -86,6 +91,7 @@ class via {
 
 inline constexpr via via::rpc{via::mechanism::rpc};
 inline constexpr via via::migrate{via::mechanism::migrate};
+inline constexpr via via::cache{via::mechanism::cache};
 
 namespace detail {
 

@@ -68,6 +68,13 @@ constexpr const char* names[] = {
     "steals_refused",
     "shared_messages",
     "shared_bytes",
+    "cache_hits",
+    "cache_misses",
+    "copies_given",
+    "copies_taken_back",
+    "copies_evicted",
+    "copy_messages",
+    "copy_bytes",
     "upkeep_messages",
     "upkeep_bytes",
 };

@@ -18,7 +18,8 @@ namespace {
 /// compares this list with what the sources read.
 constexpr std::string_view for_users[] = {
     "SOJOURN_AGGREGATE",     "SOJOURN_ALLOW",
-    "SOJOURN_BALANCE",       "SOJOURN_CHECKED",
+    "SOJOURN_BALANCE",       "SOJOURN_CACHE_BYTES",
+    "SOJOURN_CHECKED",
     "SOJOURN_CORES",         "SOJOURN_ENCRYPT",
     "SOJOURN_EXECUTION",     "SOJOURN_MAIN_STACK_KIB",
     "SOJOURN_NET",           "SOJOURN_NETWORK",

@@ -91,6 +91,11 @@ void refuse_unless_saved(const piece* p, bool is_awaited_or_ready) {
     because(handles_exception, "waits in a catch block, and the exception is not saved");
   }
   if (p->static_inits != 0) because(initialises, "is initialising a static variable");
+  if (p->holds != nullptr && p->holds->what == hold::kind::copy) {
+    because(stays,
+            "is in a const method on a copy of an object of another rank (via::cache): wait for it "
+            "first");
+  }
   if (p->holds != nullptr)
     because(stays, "has a `stay`: it uses something that only its process has");
   for (const mutex_state* m = p->mutexes; m != nullptr; m = m->before) {

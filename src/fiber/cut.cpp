@@ -30,7 +30,7 @@ namespace {
   younger->holds = holds;
   for (; holds != nullptr && reinterpret_cast<std::uint64_t>(holds) < younger->hi;
        holds = holds->outer) {
-    if (holds->is_finish) older->scope = holds->outer_scope;
+    if (holds->what == hold::kind::finish) older->scope = holds->of;
   }
   if (reinterpret_cast<std::uint64_t>(holds) >= older->hi) holds = nullptr;
 }

@@ -28,6 +28,15 @@ struct thread_hooks {
   void (*gone)(piece* p) = [](piece*) {};
 };
 
+/// Copies of objects, in which methods may be suspended. (object)
+struct copy_hooks {
+  /// There is such a copy that is no longer as the object is.
+  bool any_is_old = false;
+  /// Makes the copies in which methods of `p` are suspended, a ready piece, as their objects are.
+  /// True when that takes time: `p` becomes ready again afterwards.
+  bool (*refresh)(piece* p) = [](piece*) { return false; };
+};
+
 /// Children that leave for ranks that have nothing to do. (migrate)
 struct fork_hooks {
   /// Called at a fork that looks closer (at_fork), on the stack of the fiber that forks. `kind`:
@@ -64,6 +73,7 @@ struct dropped_hooks {
 struct fiber_hooks {
   scope_hooks scope;
   thread_hooks thread;
+  copy_hooks copies;
   fork_hooks fork;
   result_hooks result;
   dropped_hooks dropped;

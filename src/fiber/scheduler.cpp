@@ -244,6 +244,9 @@ namespace {
       set_aside(p);
     } else if (must_not_be_placed(p)) [[unlikely]] {
       shut_out(p);
+    } else if (on_fiber.copies.any_is_old && p->holds != nullptr && on_fiber.copies.refresh(p))
+        [[unlikely]] {
+      // It becomes ready again.
     } else if (p->departs_to == no_rank || !on_fiber.thread.departs(p)) [[likely]] {
       resume(p);
     }

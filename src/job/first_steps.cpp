@@ -27,6 +27,7 @@
 #include "migrate/thread/balance.hpp"
 #include "migrate/thread/threads.hpp"
 #include "migrate/thread/xthreads.hpp"
+#include "object/copies.hpp"
 #include "object/records.hpp"
 #include "object/sites.hpp"
 #include "observe/watch.hpp"
@@ -83,6 +84,7 @@ void attach_near_ranks() {
   attach_neighbours(near);
   on_dispatch.fail_waits = [](int r) {
     fail_answers_of(r);
+    fail_copies_of(r);
     fail_arrivals_from(r);
     fail_finishes(r);
     fail_collective();
@@ -154,6 +156,7 @@ constexpr void (*first_steps[])() = {
     attach_shared_memory,
     attach_sites,
     attach_records,
+    attach_copies,
     attach_messages,
     attach_bundles,
     attach_near_ranks,

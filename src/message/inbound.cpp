@@ -58,6 +58,8 @@ SOJOURN_CALLS_PROGRAM void run_rest_of_bundle(void* context) {
   rest_of_bundle(static_cast<handler_call*>(context)->message);
 }
 
+bool all_handlers_may_wait = false;
+
 void consume_call(const arrival& a) {
   if (a.source == job.me) return dispatcher.own.consume();
   dispatcher.transport->consume(a);
@@ -100,7 +102,8 @@ void deliver_to_user(arrival& a) {
                     {a.payload, static_cast<std::uint32_t>(a.bytes), a.source, a.ticket, &a}};
   // A handler that never waits runs here, outside of any fiber, except if there are scopes or
   // bundles, which need a fiber, or in checked mode, whose reports say more about a fiber.
-  if (handler.promises != nullptr && scope == nullptr && bundles_waiting == 0 && !checked()) {
+  const bool promises = handler.promises != nullptr && !all_handlers_may_wait;
+  if (promises && scope == nullptr && bundles_waiting == 0 && !checked()) {
     begin_promise(promise_of_handler::nonblocking, handler.promises);
     handler.run(call.message);
     if (running.mutexes != nullptr) [[unlikely]]
@@ -109,11 +112,11 @@ void deliver_to_user(arrival& a) {
     return;
   }
   const bool bundled = is_bundle(handler.run);
-  if (handler.promises != nullptr) begin_promise(promise_of_handler::nonblocking, handler.promises);
+  if (promises) begin_promise(promise_of_handler::nonblocking, handler.promises);
   const call_origin origin{a.source, a.ticket};
   handler_end end =
       run_handler(run_user_handler, &call, !handler.may_migrate, scope, origin, !bundled);
-  if (handler.promises != nullptr) end_promise();
+  if (promises) end_promise();
   while (bundled && end == handler_end::fiber_waits) {
     if (scope != nullptr) on_fiber.scope.joined(scope);
     end = run_handler(run_rest_of_bundle, &call, true, scope, origin);
@@ -277,6 +280,18 @@ bool starts_thread(std::uint16_t handler, std::size_t bytes) {
   if (index >= dispatcher.handler_count) return false;
   const std::size_t keeps = dispatcher.handlers[index].keeps;
   return keeps != 0 && bytes >= keeps;
+}
+
+void let_all_handlers_wait(bool yes) { all_handlers_may_wait = yes; }
+
+void run_contained(std::uint16_t handler, request& message) {
+  const std::size_t index = std::size_t{handler} - first_user_handler;
+  if (index >= dispatcher.handler_count)
+    die("a message from rank %d holds a call of handler %zu, and this program has only %zu: it "
+        "does "
+        "not come from this program",
+        message.source, index, dispatcher.handler_count);
+  dispatcher.handlers[index].run(message);
 }
 
 void run_kept(std::uint16_t handler, const request& message, void* scope) {

@@ -31,6 +31,12 @@ void on_request(fixed_handler which, request_handler handler, bool may_migrate);
 std::uint16_t handler_of(const request& message);
 /// True when messages of `bytes` bytes to `handler` start threads (thread.hpp).
 bool starts_thread(std::uint16_t handler, std::size_t bytes);
+/// Runs, in the handler of a message, the handler of one that came in it.
+void run_contained(std::uint16_t handler, request& message);
+/// From now on handlers that never wait have stacks of their own all the same: methods that change
+/// an object may have to wait for its copies.
+void let_all_handlers_wait(bool yes);
+
 /// Runs a handler on a kept message, as if it had just arrived; the handler must not call
 /// consume(). Takes over the caller's count in `scope`; releases it when the handler ends.
 /// Scheduler's stack.

@@ -391,7 +391,7 @@ std::byte* reserve_in_turn(int to, std::size_t bytes) {
 
 void when_room(int to, std::size_t bytes, void (*go)(void*), void* context, piece* waiter) {
   ++counts.suspensions_for_room;
-  wait_times.begins(waiter);
+  if (waiter != nullptr) wait_times.begins(waiter);
   queue_sender(to, {bytes, go, context, false, waiter});
 }
 
@@ -565,7 +565,9 @@ void each_waiting_sender(void (*visit)(const piece* waiter, int to, void* contex
   for (int to = 0; to < job.count; ++to) {
     const peer& p = peer_of(to);
     for (const auto* queue : {&p.senders, &p.callers}) {
-      for (const pending_send& s : *queue) visit(s.waiter, to, context);
+      for (const pending_send& s : *queue) {
+        if (s.waiter != nullptr) visit(s.waiter, to, context);
+      }
     }
   }
 }

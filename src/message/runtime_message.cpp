@@ -21,6 +21,7 @@ constexpr count collective_count{&counters::collective_messages, &counters::coll
 constexpr count balance_count{&counters::balance_messages, &counters::balance_bytes};
 constexpr count bulk_count{&counters::bulk_messages, nullptr};
 constexpr count shared_count{&counters::shared_messages, &counters::shared_bytes};
+constexpr count copies_count{&counters::copy_messages, &counters::copy_bytes};
 constexpr count upkeep_count{&counters::upkeep_messages, &counters::upkeep_bytes};
 // Not counted here, because the sender of a piece counts the bytes of all its parts.
 constexpr count with_its_piece{nullptr, nullptr};
@@ -58,6 +59,7 @@ constexpr std::array kinds{
     row(entry_told, "answer with the entry of a name", replies_count),
     row(forks_here, "notice about forks", upkeep_count),
     row(hunger, "notice of a rank that has nothing to do", upkeep_count),
+    row(object_copies, "message about copies of an object", copies_count),
     row(shared_memory, "message about shared memory", shared_count),
 };
 

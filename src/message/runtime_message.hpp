@@ -46,6 +46,7 @@ enum class runtime_message : std::uint16_t {
   forks_here,      ///< The sender forks, and asks to be told when the receiver is hungry
                    ///< (migrate/steal.hpp).
   hunger,          ///< The sender, on another host, has nothing to do.
+  object_copies,   ///< About copies of objects (object/copies.cpp).
   shared_memory,   ///< About pages, locks and barriers of the shared region (shared/).
   count_
 };
@@ -83,6 +84,7 @@ constexpr bool is_no_acquire(runtime_message kind) {
 enum class fixed_handler : std::uint16_t {
   named_function,  ///< A call of a function by its name (rpc/named.hpp).
   named_method,    ///< The same for a method, whose frames stay.
+  copy_or_call,    ///< Asks for a copy of an object, or else for the result of a call (object/).
   thread_home,     ///< Asks a thread's home (migrate/thread/thread_home.cpp).
   count_
 };

@@ -2,6 +2,7 @@
 #include "object/sites.hpp"
 
 #include <cstdlib>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -46,6 +47,13 @@ struct site_hash {
 };
 
 std::unordered_map<site, int, site_hash> known;
+
+std::optional<via::mechanism> mechanism_named(std::string_view word) {
+  if (word == "rpc") return via::mechanism::rpc;
+  if (word == "migrate") return via::mechanism::migrate;
+  if (word == "cache") return via::mechanism::cache;
+  return std::nullopt;
+}
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view blanks = " \t\n";
@@ -107,14 +115,14 @@ void attach_sites() {
     std::size_t equals = part.rfind('=');
     std::string_view how = equals == std::string_view::npos ? "" : trimmed(part.substr(equals + 1));
     std::string_view name = trimmed(part.substr(0, equals == std::string_view::npos ? 0 : equals));
-    if (name.empty() || (how != "rpc" && how != "migrate")) {
+    const std::optional<via::mechanism> mechanism = mechanism_named(how);
+    if (name.empty() || !mechanism) {
       throw error(
-          format("SOJOURN_VIA: `%.*s` is not name=rpc or name=migrate, where name is a "
+          format("SOJOURN_VIA: `%.*s` is not name=rpc, name=migrate or name=cache, where name is a "
                  "method such as node::child or a line such as tree.cpp:120",
                  static_cast<int>(part.size()), part.data()));
     }
-    rules.push_back(
-        {std::string(name), how == "rpc" ? via::mechanism::rpc : via::mechanism::migrate, false});
+    rules.push_back({std::string(name), *mechanism, false});
   }
   job.overrides = !rules.empty();
 }
@@ -153,7 +161,15 @@ via override_access(const access& at, const char* method) {
   if (entry->second < 0) return at.how;
   via::mechanism how = rules[static_cast<std::size_t>(entry->second)].how;
   if (how == at.how.how()) return at.how;
-  return how == via::mechanism::rpc ? via::rpc : via::migrate;
+  switch (how) {
+    case via::mechanism::rpc:
+      return via::rpc;
+    case via::mechanism::migrate:
+      return via::migrate;
+    case via::mechanism::cache:
+      return via::cache;
+  }
+  return at.how;
 }
 
 void bad_access(std::uint64_t address, const char* method) {

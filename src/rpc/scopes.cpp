@@ -194,8 +194,8 @@ void finish_begin(finish_frame& frame) {
   frame.outer = running.holds;
   running.holds = &frame;
   piece* p = running_piece();
-  frame.is_finish = true;
-  frame.outer_scope = p->scope;
+  frame.what = hold::kind::finish;
+  frame.of = p->scope;
   auto* a = new account(ticket_open());
   a->running = 1;
   accounts[a->id] = a;
@@ -208,7 +208,7 @@ void finish_end(finish_frame& frame, const std::exception_ptr& failure) {
   auto* a = static_cast<account*>(frame.scope);
   // Not the piece that opened the scope: a fork inside the scope may have been cut, so another
   // piece may run here now.
-  running_piece()->scope = frame.outer_scope;
+  running_piece()->scope = frame.of;
   ticket_id id = a->id;
   flush();  // the scope waits for bundled calls, too
   left(a);

@@ -50,7 +50,10 @@ struct object {
     sleep_long();
     return n;
   }
+  long bump() { return ++n; }
+  long get() const { return n; }
 };
+global_ptr<object> of_rank_0;
 
 char state_of(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
@@ -155,6 +158,22 @@ void wait(std::string_view how, global_ptr<object> there) {
     while (!f.ready()) yield();
     f.get();
   }
+  if (how == "copies") {
+    // Some have a copy when the owner dies, others wait for one or change the object.
+    for (long seen = 0;;) {
+      seen = there.call<&object::bump>();
+      if (there.call<&object::get>(via::cache) < seen) std::printf("an old copy\n");
+    }
+  }
+  if (how == "copy_holder") {
+    // The victim has a copy, which it cannot give up when it is dead.
+    for (long i = 0; i < 200; ++i) {
+      const long seen = of_rank_0.call<&object::bump>();
+      if (of_rank_0.call<&object::get>(via::cache) < seen) std::printf("an old copy\n");
+      if (i % 2 == 0) sleep_for(std::chrono::milliseconds(1));
+    }
+    rpc(victim, [] {}).get();
+  }
   if (how == "dist_object") {
     // The victim has none yet, so what asks for it waits there.
     const dist_object<int> here(dist_name{"of others"}, 1);
@@ -232,6 +251,7 @@ int main(int argc, char** argv) {
     if (how == "slowly") std::signal(SIGUSR2, [](int) { std::abort(); });
     const auto there =
         broadcast(rank_me() == victim ? make<object>(victim) : global_ptr<object>(), victim);
+    of_rank_0 = broadcast(rank_me() == 0 ? make<object>(0) : global_ptr<object>(), 0);
     if (how == "team") part = team::world().split(rank_me() > victim);
     barrier();
     if (rank_me() == victim) {
@@ -244,6 +264,12 @@ int main(int argc, char** argv) {
       }
       if (how.ends_with("_gone")) end_before_it_is_used(how);
       if (how == "slowly") die_slowly();
+      if (how == "copy_holder") {
+        for (int i = 0; i < 40; ++i) {
+          (void)of_rank_0.call<&object::get>(via::cache);
+          sleep_for(std::chrono::milliseconds(1));
+        }
+      }
       die_later();
     }
     if (uncaught) wait(how, there);

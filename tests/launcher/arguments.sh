@@ -31,6 +31,9 @@ refused 'no option --fast' run --fast hostname
 refused 'no option -x' run -x hostname
 refused "'on' or 'off', not 'maybe'" run --share maybe hostname
 refused "'none', 'steal' or 'diffuse', not 'fair'" run --balance fair hostname
+for size in '' much 5T 1M5 -1 2000G; do
+  refused "--cache-bytes takes a size of at most 1024G, such as 256M, not '$size'" run --cache-bytes "$size" hostname
+done
 refused 'exclude each other' run --bind --no-bind hostname
 for flag in bind no-bind label stats dry-run; do
   refused "--$flag takes no value" run --$flag=x hostname

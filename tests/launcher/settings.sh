@@ -64,7 +64,7 @@ if grep -q SOJOURN_VIA: "$err"; then fail 'a failed job is told of its settings'
 for entry in counter::add counter::add= =rpc counter::add=fork 'counter::add=rpc,,' 'counter::add rpc'; do
   with "SOJOURN_VIA=$entry" "$sojourn" run -n 2 "$real" remote
   expect_status 2
-  expect_err 'is not name=rpc or name=migrate'
+  expect_err 'is not name=rpc, name=migrate or name=cache'
 done
 
 # A value that means nothing is refused, by the command or by the ranks; alone, too.
@@ -81,6 +81,7 @@ done <<'END'
 AGGREGATE x =x is neither on nor off$
 ALLOW x : `x` is not function:reason (several are separated by ;)$
 BALANCE x =x is neither none, steal nor diffuse$
+CACHE_BYTES x =x is no number of bytes, such as 67108864 or 64M$
 CHECKED maybe =maybe is neither 1 nor 0$
 CORES x =x is not a number of cores from 1 to 1024$
 CORES 0 =0 is not a number of cores from 1 to 1024$
@@ -97,7 +98,7 @@ SHARE x .* .*on.* n\?or .*off
 STACK_KIB 1 =1 is not a whole number from 64 to 1048576$
 STATS x =x is neither on nor off$
 STEAL x =x is neither on nor off nor hosts$
-VIA x : `x` is not name=rpc or name=migrate, where name is a method such as node::child or a line such as tree.cpp:120$
+VIA x : `x` is not name=rpc, name=migrate or name=cache, where name is a method such as node::child or a line such as tree.cpp:120$
 END
 context=''
 

@@ -6,6 +6,7 @@
 
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/checked.hpp"
+#include "sojourn/detail/copies.hpp"
 #include "sojourn/detail/marshalled.hpp"
 #include "sojourn/detail/owner.hpp"
 #include "sojourn/detail/result.hpp"
@@ -20,6 +21,10 @@ namespace sojourn::detail {
 //   name()               the compiler's name of what is called
 //   run_here(address, site, arguments)       calls it on this rank, which owns the object
 //   send(owner, address, site, arguments)    sends the call; returns the ticket of its result
+//   is_cacheable         a const method of an object whose copies can be used; then also
+//   object_bytes         how long the object is
+//   run_on(copy, arguments)                  calls it on a copy
+//   send_by(way, address, site, arguments)   sends the call on this way (request.hpp)
 // `site` is for checked mode: where in the program, and on which rank, the access was made.
 
 /// Sends the call and waits for its result. A function of its own, so that the frame of perform(),
@@ -49,6 +54,28 @@ template <class Call>
   }
 }
 
+/// Runs a const method on a copy of the object, if one is here or can be had; otherwise it is run
+/// at the owner.
+template <class Call>
+[[gnu::noinline]] typename Call::result call_on_copy(int owner, std::uint64_t address,
+                                                     code_site site, typename Call::arguments& a) {
+  using result = typename Call::result;
+  using then = asks_for_copy::then;
+  stays_here stays;
+  asks_for_copy asks(owner, address, Call::object_bytes);
+  ticket_id ticket = 0;
+  then next = asks.start();
+  if (next == then::send) {
+    ticket = Call::send_by(asks, address, site, a);
+    next = asks.wait(ticket);
+  } else if (next == then::wait) {
+    next = asks.wait(0);
+  }
+  if (next == then::on_copy) return Call::run_on(asks.copy(), a);
+  if (ticket == 0) ticket = Call::send(owner, address, site, a);
+  return take_value<result>(ticket);
+}
+
 /// Makes an access whose object may be on any rank. Suspends; migrates, if `how` says so.
 template <class Call>
 [[gnu::noinline]] typename Call::result perform(std::uint64_t address, access how,
@@ -60,6 +87,10 @@ template <class Call>
   // In two statements, because this may be another rank after the move; and the whole site would
   // travel with this frame.
   const int made_on = job.me;
+  if constexpr (Call::is_cacheable) {
+    if (chosen.how() == via::mechanism::cache && owner != made_on)
+      return call_on_copy<Call>(owner, address, site_of(__builtin_return_address(0)), a);
+  }
   if (owner != made_on && !moves_to<Call>(owner, chosen)) {
     return call_by_message<Call>(owner, address, site_of(__builtin_return_address(0)), a);
   }

@@ -29,6 +29,7 @@
 #include "sojourn/calls/nonblocking.hpp"
 #include "sojourn/detail/activation.hpp"
 #include "sojourn/detail/checked.hpp"
+#include "sojourn/detail/copies.hpp"
 #include "sojourn/detail/owner.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/thrown.hpp"
@@ -109,10 +110,21 @@ struct function_target : consumed_target {
   }
 };
 
+/// Calls call(), which may change the object, an object of this rank, unless it is const.
+template <class T, class Call>
+[[gnu::always_inline]] inline decltype(auto) change_in_turn(T& object, Call&& call) {
+  method_guard guard;
+  [[maybe_unused]] const change_of<T> changes(&object, sizeof(T));
+  return in_turn(object, std::forward<Call>(call));
+}
+
 /// Calls `Method` on an object of this rank; C is the class that declares it.
 template <auto Method, class T, class C, class R, class... A>
 [[gnu::always_inline]] inline R call_method(T* object, std::tuple<A...>& arguments) {
+  method_guard guard;
+  keep_address(object);
   std::conditional_t<std::is_const_v<T>, const C, C>* as_declared = object;
+  [[maybe_unused]] const change_by<decltype(Method), T> changes(object, sizeof(T));
   return in_turn(*object, [&]() -> R {
     [[maybe_unused]] const promise_if<nonblocking_method<Method>> promise;
     return std::apply([&](A&... a) -> R { return (as_declared->*Method)(std::move(a)...); },

@@ -102,6 +102,7 @@ struct checked_method {
   template <class... B>
   [[gnu::always_inline]] static inline result invoke(T* object, B&&... b) {
     method_guard guard;
+    keep_address(object);
     return in_turn(*object, [&]() -> result {
       [[maybe_unused]] const promise_if<nonblocking_method<Method>> promise;
       return (as_object(object)->*Method)(std::forward<B>(b)...);
@@ -109,6 +110,10 @@ struct checked_method {
   }
 
   static constexpr bool is_plain = traits::is_plain_access;
+  static constexpr bool is_cacheable = traits::is_const && traits::is_plain_access &&
+                                       is_copied_by_bytes<std::remove_const_t<T>> &&
+                                       !std::is_base_of_v<monitor, T>;
+  static constexpr std::size_t object_bytes = sizeof(T);
   static const char* name() { return method_name<Method>(); }
 
   /// Starts a call that is not a plain one: of an object of another rank, or, in checked mode, of
@@ -119,7 +124,8 @@ struct checked_method {
     if (owner != job.me)
       return future_access::of_ticket<future<result>>(send(owner, address, site, a));
     check(address, site);
-    return std::apply([&](auto&... b) { return fork(object_at(address), std::move(b)...); }, a);
+    return std::apply([&](auto&... b) { return fork<true>(object_at(address), std::move(b)...); },
+                      a);
   }
 
   // The parts of perform() (access.hpp).
@@ -127,42 +133,63 @@ struct checked_method {
   [[gnu::always_inline]] static inline result run_here(std::uint64_t address, code_site site,
                                                        arguments& a) {
     check(address, site);
+    [[maybe_unused]] const change_by<decltype(Method), T> changes(untyped_at(address), sizeof(T));
     return std::apply(
         [&](auto&... b) -> result { return invoke(object_at(address), std::move(b)...); }, a);
   }
-
-  static ticket_id send(int owner, std::uint64_t address, code_site site, arguments& a) {
-    ++counts.calls_remote;
-    if (checked()) [[unlikely]]
-      return send_checked(owner, address, site, a);
-    return send_as<false>(owner, {untyped_at(address)}, a);
+  template <class... B>
+  [[gnu::always_inline]] static inline result invoke_on_copy(copy_block* copy, B&&... b) {
+    const use_of_copy use(copy);
+    return invoke(static_cast<T*>(copy->object()), std::forward<B>(b)...);
+  }
+  static result run_on(copy_block* copy, arguments& a) {
+    return std::apply([&](auto&... b) -> result { return invoke_on_copy(copy, std::move(b)...); },
+                      a);
   }
 
-  /// Runs the method under a fork mark: the caller goes on when the method blocks.
-  template <class... B>
+  static ticket_id send(int owner, std::uint64_t address, code_site site, arguments& a) {
+    return send_by(request_way{owner, true}, address, site, a);
+  }
+  template <class Way>
+  static ticket_id send_by(const Way& way, std::uint64_t address, code_site site, arguments& a) {
+    ++counts.calls_remote;
+    if (checked()) [[unlikely]]
+      return send_checked(way, address, site, a);
+    return send_as<false>(way, {untyped_at(address)}, a);
+  }
+
+  /// Runs the method under a fork mark: the caller goes on when the method blocks. `MayHaveCopies`:
+  /// the object may have copies elsewhere (copies.hpp).
+  template <bool MayHaveCopies = false, class... B>
   static future<result> fork(T* object, B&&... b) {
-    return fork_with(static_cast<arguments*>(nullptr), object, std::forward<B>(b)...);
+    return fork_with<MayHaveCopies>(static_cast<arguments*>(nullptr), object,
+                                    std::forward<B>(b)...);
   }
 
  private:
-  template <class... P, class... B>
+  template <bool MayHaveCopies, class... P, class... B>
   [[gnu::always_inline]] static inline future<result> fork_with(std::tuple<P...>*, T* object,
                                                                 B&&... b) {
-    auto body = [](T* o, auto... c) -> result { return invoke(o, std::move(c)...); };
+    auto body = [](T* o, auto... c) -> result {
+      [[maybe_unused]] const std::conditional_t<MayHaveCopies, change_by<decltype(Method), T>,
+                                                no_change> changes(o, sizeof(T));
+      return invoke(o, std::move(c)...);
+    };
     return call_forked<mark_kind::fork_pinned, result>(body, object,
                                                        outlive<P>(std::forward<B>(b))...);
   }
 
-  [[gnu::noinline]] static ticket_id send_checked(int owner, std::uint64_t address, code_site site,
-                                                  arguments& a) {
-    std::apply([&](const auto&... b) { check_arguments(owner, b...); }, a);
-    return send_as<true>(owner, {untyped_at(address), site}, a);
+  template <class Way>
+  [[gnu::noinline]] static ticket_id send_checked(const Way& way, std::uint64_t address,
+                                                  code_site site, arguments& a) {
+    std::apply([&](const auto&... b) { check_arguments(way.to, b...); }, a);
+    return send_as<true>(way, {untyped_at(address), site}, a);
   }
 
-  template <bool Checked>
-  [[gnu::always_inline]] static ticket_id send_as(int owner, const method_head<Checked>& head,
+  template <bool Checked, class Way>
+  [[gnu::always_inline]] static ticket_id send_as(const Way& way, const method_head<Checked>& head,
                                                   arguments& a) {
-    return traits::template request<T, Checked>::send_tuple(request_way{owner, true}, head, a);
+    return traits::template request<T, Checked>::send_tuple(way, head, a);
   }
 
   [[gnu::always_inline]] static inline void check(std::uint64_t address, code_site site) {

@@ -311,7 +311,7 @@ struct exported {
       return std::apply(
           [&](auto&... a) -> result {
             if constexpr (sizeof...(Object) != 0) {
-              return in_turn(object..., [&]() -> result {
+              return change_in_turn(object..., [&]() -> result {
                 return std::invoke(implementation, object..., std::move(a)...);
               });
             } else {
@@ -333,7 +333,7 @@ struct exported {
   template <class T, class... A>
   static result call_here(const export_entry& entry, T& object, A&&... a) {
     check_object(object, job.me);
-    return in_turn(object, [&]() -> result {
+    return change_in_turn(object, [&]() -> result {
       return std::invoke(implementation_of(entry), object, std::forward<A>(a)...);
     });
   }
@@ -380,6 +380,7 @@ struct named_access {
                 "sojourn: the arguments of this access do not fit the method's parameters");
 
   static constexpr bool is_plain = named::signature::is_plain_access;
+  static constexpr bool is_cacheable = false;
   static const char* name() { return named::method_text(); }
 
   /// Also an object of this rank is called by a message: the method runs later.

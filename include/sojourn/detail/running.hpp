@@ -28,11 +28,17 @@ struct exception_globals {
   unsigned uncaught;
 };
 
-/// Something in a frame that must not leave its rank: a `stay`, an open `finish`.
+/// Something in a frame that must not leave its rank: a `stay`, an open `finish`, a method on a
+/// copy.
 struct hold {
+  enum class kind : std::uint8_t {
+    stay,
+    finish,  ///< `of` is the scope around it.
+    copy     ///< A method runs on a copy of an object (copies.hpp), the copy_block `of`.
+  };
   hold* outer;
-  bool is_finish = false;  ///< It is an open finish; `outer_scope` is the scope around it.
-  void* outer_scope = nullptr;
+  kind what = kind::stay;
+  void* of = nullptr;
 };
 
 struct running_state {
@@ -144,6 +150,10 @@ struct job_view {
   bool heap_shared = false;  ///< The heaps of the other ranks of this host are mapped here.
   bool overrides = false;    ///< SOJOURN_VIA names call sites.
   bool checked = false;      ///< Checked mode is on.
+  /// Objects of this rank may have copies elsewhere (copies.hpp): quick_heap_bytes is 0 then.
+  bool has_copied = false;
+  std::uint64_t copies = 0;  ///< First address of the copies that are here.
+  std::uint64_t copies_bytes = 0;
 };
 extern job_view job;
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <unordered_map>
 #include <vector>
 
@@ -53,7 +52,7 @@ struct entry {
   bool is_lost = false;
 
   /// What waits here for the object, in the order in which it came.
-  std::deque<message> held;
+  std::vector<message> held;
 
   bool is_promised() const { return promised != 0; }
 };
@@ -64,7 +63,7 @@ struct directory {
   int moves_to = nobody;  ///< Somebody: an order is not carried out yet.
   bool is_destroyed = false;
   bool is_lost = false;
-  std::deque<message> queue;  ///< What waits for the end of the move.
+  std::vector<message> queue;  ///< What waits for the end of the move.
 };
 
 /// All that a rank knows of objects that have copies, move or have moved.

@@ -170,13 +170,13 @@ void rank_objects::go_on(object_id object) {
   // A call that has run may have changed everything.
   if (entry& now = at(object); now.has == holds::object && !now.held.empty()) {
     const message m = now.held.front();
-    now.held.pop_front();
+    now.held.erase(now.held.begin());
     serve(object, now, m);
   }
   if (const auto d = known_.directories.find(object);
       d != known_.directories.end() && d->second.moves_to == nobody && !d->second.queue.empty()) {
     const message m = d->second.queue.front();
-    d->second.queue.pop_front();
+    d->second.queue.erase(d->second.queue.begin());
     home_serve(m);
   }
   if (can_go_on(object)) by_.go_on_later(object);

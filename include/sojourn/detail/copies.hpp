@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of objects of other ranks, on which const methods run here (via::cache), and what the
+// owner of an object does before a method changes an object that has copies. The protocol behind it
+// is src/object/coherence.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "sojourn/calls/travels.hpp"
+#include "sojourn/detail/running.hpp"
+#include "sojourn/detail/wire.hpp"
+
+namespace sojourn::detail {
+
+/// A copy, which lies behind this header.
+struct alignas(16) copy_block {
+  std::uint64_t address;  ///< Of the object.
+  std::uint32_t bytes;
+  bool is_good;       ///< It is as the object is.
+  copy_block* older;  ///< In the list of good ones, in the order in which they came.
+  copy_block* newer;
+
+  void* object() { return this + 1; }
+};
+
+/// The place where a good copy is looked for first.
+struct copy_place {
+  std::uint64_t address = ~std::uint64_t{0};  ///< Of no object: there is no copy.
+  copy_block* block = nullptr;
+};
+struct copy_places {
+  copy_place* places;
+  unsigned shift;  ///< 64 less the logarithm of how many there are.
+};
+extern copy_places copies;
+
+[[gnu::always_inline]] inline copy_place& place_of_copy(std::uint64_t address) {
+  return copies.places[(address * 0x9e3779b97f4a7c15u) >> copies.shift];
+}
+/// A good copy of the object, or null: then there may be one elsewhere (find_copy).
+[[gnu::always_inline]] inline copy_block* copy_at_hand(std::uint64_t address, std::size_t bytes) {
+  const copy_place& place = place_of_copy(address);
+  return place.address == address && place.block->bytes == bytes ? place.block : nullptr;
+}
+
+/// Lives while a method runs on a copy. The copy stays as long; and when the method goes on that
+/// was suspended, the copy is first made as the object is (fiber_hooks::copies).
+class use_of_copy : private hold {
+ public:
+  [[gnu::always_inline]] explicit use_of_copy(copy_block* block)
+      : hold{running.holds, kind::copy, block} {
+    running.holds = this;
+  }
+  [[gnu::always_inline]] ~use_of_copy() { running.holds = outer; }
+  use_of_copy(const use_of_copy&) = delete;
+  use_of_copy& operator=(const use_of_copy&) = delete;
+};
+
+/// A call that wants a copy of an object of another rank, in the frame of the fiber that makes it.
+class asks_for_copy {
+ public:
+  /// How the call goes on. (The runtime's part of it is in src/object/copies.cpp.)
+  enum class then : std::uint8_t {
+    on_copy,   ///< On copy().
+    send,      ///< It is sent by begin() and commit(), and then waits.
+    wait,      ///< Another call has asked for the same copy.
+    by_result  ///< It is made as an rpc.
+  };
+
+  asks_for_copy(int owner, std::uint64_t address, std::size_t bytes)
+      : to(owner), address_(address), bytes_(bytes) {}
+  ~asks_for_copy();
+  asks_for_copy(const asks_for_copy&) = delete;
+  asks_for_copy& operator=(const asks_for_copy&) = delete;
+
+  /// Errors: rank_lost.
+  then start();
+  /// As request_way (request.hpp) has them.
+  outgoing begin(std::size_t payload_bytes) const;
+  void commit(const outgoing& out, std::uint16_t handler) const;
+  /// Suspends until the copy is here, or the result of the call that `ticket` is for; by_result
+  /// says that the result is there to be taken. 0: the call was not sent; by_result then says that
+  /// it is to be sent. Errors: rank_lost.
+  then wait(ticket_id ticket);
+
+  copy_block* copy() const { return copy_; }
+
+  const int to;
+
+ private:
+  friend class copies_of_rank;
+  std::uint64_t address_;
+  std::size_t bytes_;
+  std::uint64_t number_ = 0;
+  bool is_open_ = false;
+  copy_block* copy_ = nullptr;
+};
+
+/// The object whose bytes are copied here, for an address in a copy; any other address as it is.
+std::uint64_t find_original(std::uint64_t address);
+[[gnu::always_inline]] inline std::uint64_t original_of(const volatile void* object) {
+  const auto address = reinterpret_cast<std::uint64_t>(object);
+  if (address - job.copies < job.copies_bytes) [[unlikely]]
+    return find_original(address);
+  return address;
+}
+
+/// Copies of these objects can be made and used: by bytes.
+template <class T>
+inline constexpr bool is_copied_by_bytes = travels<T> && sizeof(T) <= 65536 && alignof(T) <= 16;
+
+/// Makes the compiler keep the object's address as such, where a method that suspends needs it
+/// later, so that it is found in the method's frames: no copies are given of an object in which a
+/// method is suspended that nobody has noted. Takes no instruction.
+template <class T>
+[[gnu::always_inline]] inline void keep_address(T*& object) {
+  asm("" : "+r"(object));
+}
+
+/// To be called by a fiber of the owner before a method changes an object of so many bytes that may
+/// have copies. Suspends until all copies have been given up. True when end_change() is to be
+/// called after the method, because no copies may be given meanwhile.
+bool begin_change(std::uint64_t address, std::size_t bytes);
+void end_change(std::uint64_t address);
+/// The object is about to be destroyed: nobody has copies of it any more when this returns.
+/// Suspends.
+void give_up_copies(std::uint64_t address, std::size_t bytes);
+
+/// Lives while a method runs that changes the object, which is here.
+class object_change {
+ public:
+  [[gnu::always_inline]] object_change(const volatile void* object, std::size_t bytes) {
+    if (!job.has_copied) return;
+    const auto address = reinterpret_cast<std::uint64_t>(object);
+    if (begin_change(address, bytes)) of_ = address;
+  }
+  [[gnu::always_inline]] ~object_change() {
+    if (of_ != 0) [[unlikely]]
+      end_change(of_);
+  }
+  object_change(const object_change&) = delete;
+  object_change& operator=(const object_change&) = delete;
+
+ private:
+  std::uint64_t of_ = 0;
+};
+struct no_change {
+  no_change(const volatile void*, std::size_t) {}
+};
+/// A change of a T; of a const T, and of one that has no copies, there is none.
+template <class T>
+using change_of =
+    std::conditional_t<std::is_const_v<T> || !is_copied_by_bytes<std::remove_const_t<T>>, no_change,
+                       object_change>;
+template <class Method>
+inline constexpr bool is_const_method = false;
+template <class R, class C, class... P, bool NoExcept>
+inline constexpr bool is_const_method<R (C::*)(P...) const noexcept(NoExcept)> = true;
+/// A change of a T by a method of type Method.
+template <class Method, class T>
+using change_by = std::conditional_t<is_const_method<Method>, no_change, change_of<T>>;
+
+}  // namespace sojourn::detail

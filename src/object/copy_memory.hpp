@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of copies of objects that are here, and how the copy of an object is found.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <memory_resource>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "sojourn/detail/copies.hpp"
+
+namespace sojourn::detail {
+
+/// A range of addresses that takes memory only as far as it is used.
+class address_range {
+ public:
+  explicit address_range(std::size_t bytes);
+  ~address_range();
+  address_range(const address_range&) = delete;
+  address_range& operator=(const address_range&) = delete;
+  std::byte* first() const { return first_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* first_;
+  std::size_t bytes_;
+};
+
+class copy_memory {
+ public:
+  /// Good copies and their headers are to take at most `most` bytes.
+  explicit copy_memory(std::size_t most);
+  ~copy_memory();
+  copy_memory(const copy_memory&) = delete;
+  copy_memory& operator=(const copy_memory&) = delete;
+
+  /// Room for the copy of an object, which is not good yet; null when there is none.
+  copy_block* take(std::uint64_t address, std::size_t bytes);
+  /// Gives room back that never was a good copy.
+  void give_back(copy_block* block);
+
+  /// The bytes of the object are in `block`: it is found from now on.
+  void make_good(copy_block* block);
+  /// The good copy of an object, or null.
+  copy_block* find(std::uint64_t address);
+  /// The copy is not as the object is any more. It stays until free_old().
+  void make_old(copy_block* block);
+  std::size_t old_ones() const { return old_.size(); }
+  /// Frees the old copies but those in `used`.
+  void free_old(std::span<const copy_block* const> used);
+
+  /// Good copies take more than they should: those that came first should be evicted.
+  bool is_over() const { return good_bytes_ > most_; }
+  /// The good copy that came first, or null; and the one that came after it.
+  copy_block* oldest() const { return oldest_; }
+
+  /// The object, or the part of one, whose copy lies at `address`.
+  std::uint64_t original(std::uint64_t address) const;
+
+  std::uint64_t first_address() const { return reinterpret_cast<std::uint64_t>(range_.first()); }
+  std::size_t address_bytes() const { return range_.bytes(); }
+
+ private:
+  void free(copy_block* block);
+  void place(copy_block* block);
+  void grow_places();
+
+  std::size_t most_;
+  std::size_t good_bytes_ = 0;
+  address_range range_;
+  std::pmr::monotonic_buffer_resource upstream_;
+  std::pmr::unsynchronized_pool_resource pool_;
+  std::unordered_map<std::uint64_t, copy_block*> good_;
+  std::map<std::uint64_t, copy_block*> by_place_;  ///< All blocks, by their own addresses.
+  copy_block* oldest_ = nullptr;
+  copy_block* newest_ = nullptr;
+  std::vector<copy_block*> old_;
+  std::unique_ptr<copy_place[]> places_;
+  std::size_t place_count_ = 0;
+};
+
+}  // namespace sojourn::detail
