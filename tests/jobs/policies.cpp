@@ -55,12 +55,15 @@ via policy(int index, activation outer) {
       return via::migrate.activations(2);
     case 3:
       return via::migrate.all();
+    case 5:
+      return via::cache;
     default:
       return via::migrate.through(outer);
   }
 }
-constexpr int policies = 5;
-const char* const policy_names[policies] = {"rpc", "migrate", "migrate 2", "all", "through"};
+constexpr int policies = 6;
+const char* const policy_names[policies] = {"rpc", "migrate", "migrate 2",
+                                            "all", "through", "cache"};
 
 std::uint64_t node::ask(int how_index, int depth) {
   if (depth == 0) return key;
@@ -171,7 +174,9 @@ void every_policy_finds_the_same() {
   for (int i = 1; i < policies; ++i) {
     outcome o = run_under(i);
     if (o.sums != expected.sums) check::fail(__FILE__, __LINE__, policy_names[i], "other results");
-    CHECK_EQUAL(o.used.migrations > 0, rank_count() > 1);
+    const bool copies = policy(i, {}) == via::cache;
+    CHECK_EQUAL(o.used.migrations > 0, rank_count() > 1 && !copies);
+    CHECK_EQUAL(o.used.copies_given > 0, rank_count() > 1 && copies);
   }
 }
 

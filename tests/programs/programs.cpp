@@ -102,6 +102,7 @@ enum class way : unsigned {
   stored,      ///< Through an array, by copies that return futures.
   everywhere,  ///< By an object that each rank has.
   everywhere_by_id,
+  copied,  ///< Stored in an object anywhere, whose copies here are read until the value is there.
   count_
 };
 constexpr std::array<const char*, static_cast<std::size_t>(way::count_)> names{
@@ -122,7 +123,8 @@ constexpr std::array<const char*, static_cast<std::size_t>(way::count_)> names{
     "bundled",       "many",
     "any_of_two",    "timed",
     "atomic",        "stored",
-    "everywhere",    "everywhere_by_id"};
+    "everywhere",    "everywhere_by_id",
+    "copied"};
 
 // Of this rank, which all have alike.
 std::array<bool, names.size()> left_out{};
@@ -219,6 +221,15 @@ void store_node(global_ptr<place::slot> to, u64 h, int depth) {
   rpc_ff(rank_of(h), store_node, to.where(), h, depth);
   while (!to.is_filled()) yield();
   return to.take();
+}
+[[gnu::noinline]] u64 through_copies(u64 h, int depth) {
+  const auto there = make<place::slot>(rank_of(h, of_detail));
+  rpc_ff(rank_of(h), store_node, there, h, depth);
+  while (there.call<&place::slot::times>(via::cache) == 0) yield();
+  if (there.call<&place::slot::times>(via::cache) != 1) fail("a value was stored more than once");
+  const u64 value = there.call<&place::slot::get>(via::cache);
+  destroy(there);
+  return value;
 }
 [[gnu::noinline]] u64 by_bundle(u64 h, int depth) {
   const aggregated here({.bytes = 256u << pick(h, of_detail, 6)});
@@ -591,6 +602,8 @@ u64 sequential(u64 h, int depth) {
       return through_a_word(h, depth);
     case way::stored:
       return through_an_array(h, depth);
+    case way::copied:
+      return through_copies(h, depth);
     case way::everywhere:
       return offices->on(rank_of(h)).call<&office::run>(h, depth);
     case way::everywhere_by_id:
