@@ -204,8 +204,9 @@ std::string parse_cache_bytes(const std::string& text) {
   auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), size);
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   constexpr std::string_view units = "KMG";
-  const std::size_t which = unit.empty() ? 0 : units.find(unit.front()) + 1;
-  const bool is_size = failure == std::errc() && unit.size() <= 1 && which <= units.size();
+  const bool has_unit = unit.size() == 1 && units.find(unit.front()) != units.npos;
+  const std::size_t which = has_unit ? units.find(unit.front()) + 1 : 0;
+  const bool is_size = failure == std::errc() && (unit.empty() || has_unit);
   if (!is_size || size > (std::uint64_t{1} << 40) >> 10 * which)
     throw error("--cache-bytes takes a size of at most 1024G, such as 256M, not '" + text + "'");
   return text;

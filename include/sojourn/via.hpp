@@ -49,7 +49,7 @@ class via {
   /// Run a const method here, on a copy of the object that is as the object is. The copy comes with
   /// the first such access and stays until a method changes the object, which waits until all
   /// copies are given up. Any other method, and any method of an object that does not travel as
-  /// bytes (sojourn::travels), is called at the owner. (docs/copies.md)
+  /// bytes (sojourn::travels), is called at the owner. (docs/policies.md)
   static const via cache;
 
   /// This policy, but moving the `count` youngest activations together. Requires: count >= 1.

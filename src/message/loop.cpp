@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "fiber/block.hpp"
 #include "fiber/forks.hpp"
+#include "fiber/hooks.hpp"
 #include "fiber/scheduler.hpp"
 #include "fiber/sleep.hpp"
 #include "fiber/ticket_waits.hpp"
@@ -186,6 +187,9 @@ void dispatch_until(bool (*done)()) {
 
 bool take_reply_in_place(int rank) {
   if (anything_ready() || !dispatcher_idle() || someone_goes_on_if_blocked()) return false;
+  // The copies in which its methods run are made new when it goes on.
+  if (on_fiber.copies.any_is_old && running.holds != nullptr) [[unlikely]]
+    return false;
   // Fibers whose time has come get their turn, however fast replies come.
   if (next_timer_ns != never_ns && look_for_sleepers()) [[unlikely]]
     return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "object/copied_objects.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <iterator>
 
@@ -32,6 +33,22 @@ copied_object& copied_objects::add(std::uint64_t address, std::size_t bytes) {
 
 void copied_objects::remove(std::uint64_t address) { all_.erase(address); }
 
+void copied_objects::begin_change_of(std::uint64_t address, std::size_t bytes) {
+  changing_.push_back({address, bytes});
+}
+
+void copied_objects::end_change_of(std::uint64_t address, std::size_t bytes) {
+  // Mostly the one that began last.
+  const auto known = std::find(changing_.rbegin(), changing_.rend(), range{address, bytes});
+  if (known != changing_.rend()) changing_.erase(std::next(known).base());
+}
+
+bool copied_objects::is_changed_with(std::uint64_t address, std::size_t bytes) const {
+  return std::any_of(changing_.begin(), changing_.end(), [&](const range& r) {
+    return address < r.address + r.bytes && r.address < address + bytes;
+  });
+}
+
 namespace {
 
 constexpr std::size_t most_bytes = 1u << 20;  // of frames: some 100 us
@@ -57,7 +74,9 @@ struct search {
 }  // namespace
 
 bool may_be_in_use(std::uint64_t address, std::size_t bytes) {
-  search s{address, bytes, 0, false};
+  // An object of which this is a part mostly begins near by.
+  constexpr std::uint64_t before = 1024;
+  search s{address - before, bytes + before, 0, false};
   each_piece(
       [](piece* p, void* context) {
         auto& looks = *static_cast<search*>(context);

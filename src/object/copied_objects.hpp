@@ -14,6 +14,7 @@ struct copied_object {
   std::uint64_t address;
   std::uint64_t bytes;
   unsigned changing = 0;         ///< Methods in progress that change it, suspended ones included.
+  bool is_checked = false;       ///< Checked mode: a call of it has been checked.
   unsigned changes_in_vain = 0;  ///< Since a copy was given out last: changes that found none.
 };
 
@@ -25,15 +26,27 @@ class copied_objects {
   std::vector<copied_object*> overlapping(std::uint64_t address, std::size_t bytes);
   copied_object& add(std::uint64_t address, std::size_t bytes);
   void remove(std::uint64_t address);
-  void clear() { all_.clear(); }
+
+  /// A method changes something else than one of these objects: a whole that one is a part of, or a
+  /// part.
+  void begin_change_of(std::uint64_t address, std::size_t bytes);
+  void end_change_of(std::uint64_t address, std::size_t bytes);
+  /// Such a method is in progress, and shares a byte with the range.
+  bool is_changed_with(std::uint64_t address, std::size_t bytes) const;
 
  private:
+  struct range {
+    std::uint64_t address;
+    std::size_t bytes;
+    friend bool operator==(const range&, const range&) = default;
+  };
   std::map<std::uint64_t, copied_object> all_;  // none overlaps another
+  std::vector<range> changing_;
 };
 
 /// Whether a suspended fiber of this rank may be in a method of an object in this range: it is in a
-/// method, and an address in the range lies in its frames. True also when there are too many frames
-/// to look through.
+/// method, and an address in the range, or little before it, lies in its frames: the object may be
+/// a part of the one whose method it is. True also when there are too many frames to look through.
 bool may_be_in_use(std::uint64_t address, std::size_t bytes);
 
 }  // namespace sojourn::detail

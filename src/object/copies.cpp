@@ -98,7 +98,7 @@ class copies_of_rank final : public coherence::services, in_runtime_memory {
   asks_for_copy::then wait(asks_for_copy& asks, ticket_id ticket);
   void end(asks_for_copy& asks);
   bool begin_change(std::uint64_t address, std::size_t bytes);
-  void end_change(std::uint64_t address);
+  void end_change(std::uint64_t address, std::size_t bytes);
   void give_up_copies(std::uint64_t address, std::size_t bytes);
   void serve_copy_or_call(request& m);
 
@@ -145,7 +145,8 @@ class copies_of_rank final : public coherence::services, in_runtime_memory {
   call_name new_name() { return {job.me, ++calls_}; }
   copy_memory& memory();
   void send_request(int to, const copies_message& m);
-  bool may_change_now(copied_object& object);
+  bool may_change_now(std::uint64_t address);
+  void take_copies_back(const std::vector<copied_object*>& which);
   void note_copied(bool any);
   void forget_if_settled(copied_object* object);
   void bring(copy_block* block, const std::byte* bytes);
@@ -183,7 +184,9 @@ hold hold_of(const piece* p, const hold* at) {
 std::vector<const copy_block*> copies_in_use() {
   std::vector<const copy_block*> used;
   if (running_piece() != nullptr) {
-    for (const hold* h = running.holds; h != nullptr; h = h->outer) {
+    const std::uint64_t end = running_piece()->hi;
+    for (const hold* h = running.holds; h != nullptr && reinterpret_cast<std::uint64_t>(h) < end;
+         h = h->outer) {
       if (h->what == hold::kind::copy) used.push_back(static_cast<const copy_block*>(h->of));
     }
   }
@@ -229,7 +232,12 @@ void on_copies_message(arrival& a, const copies_message& m) {
 
 copy_memory& copies_of_rank::memory() {
   if (memory_ == nullptr) {
-    memory_ = std::make_unique<copy_memory>(most_);
+    try {
+      memory_ = std::make_unique<copy_memory>(most_);
+    } catch (const std::bad_alloc&) {
+      // Few addresses are left (ulimit -v): there is room for few copies.
+      memory_ = std::make_unique<copy_memory>(0);
+    }
     job.copies = memory_->first_address();
     job.copies_bytes = memory_->address_bytes();
   }
@@ -300,6 +308,7 @@ asks_for_copy::then copies_of_rank::wait(asks_for_copy& asks, ticket_id ticket) 
     case woken::on_copy:
       rules().begin(asks.address_);
       asks.copy_ = memory().find(asks.address_);
+      if (asks.copy_ == nullptr && is_lost(asks.to)) throw_rank_lost(asks.to, "a call");
       SOJOURN_CHECK(asks.copy_ != nullptr, "a copy has gone before its first use");
       if (asks.copy_->bytes == asks.bytes_) return then::on_copy;
       return then::by_result;
@@ -368,6 +377,7 @@ void copies_of_rank::serve_copy_or_call(request& m) {
   bool may_have_copy = is_here(head.address, head.bytes) && head.bytes != 0;
   if (object == nullptr && may_have_copy) {
     may_have_copy = copied_.overlapping(head.address, head.bytes).empty() &&
+                    !copied_.is_changed_with(head.address, head.bytes) &&
                     !may_be_in_use(head.address, head.bytes);
     if (may_have_copy) {
       object = &copied_.add(head.address, head.bytes);
@@ -375,6 +385,9 @@ void copies_of_rank::serve_copy_or_call(request& m) {
     }
   }
   if (object == nullptr || object->bytes != head.bytes) return run_contained(head.handler, inner);
+  // Checked mode: the first call of an object runs here, where the object is checked.
+  if (checked() && !std::exchange(object->is_checked, true))
+    return run_contained(head.handler, inner);
   runs_call_ = false;
   rules().arrive(m.source,
                  {.what = coherence::kind::copy,
@@ -390,14 +403,14 @@ void copies_of_rank::run(std::uint64_t, const coherence::call&) { runs_call_ = t
 
 coherence::in_progress copies_of_rank::methods_in(std::uint64_t object) const {
   copied_object* const known = const_cast<copied_objects&>(copied_).find(object);
-  const bool changes = known != nullptr && known->changing != 0;
+  const bool changes = known != nullptr && (known->changing != 0 ||
+                                            copied_.is_changed_with(known->address, known->bytes));
   return changes ? coherence::in_progress::writing : coherence::in_progress::nothing;
 }
 
-/// Suspends until no rank has a copy.
-bool copies_of_rank::may_change_now(copied_object& object) {
+/// Suspends until no rank has a copy of the object. False when none had.
+bool copies_of_rank::may_change_now(std::uint64_t address) {
   stays_here stays;
-  const std::uint64_t address = object.address;
   const call_name name = new_name();
   const bool had_copies = known_.entries.contains(address);
   if (rules().access(address, {name, true, nullptr}, coherence::ask::to_run) ==
@@ -414,26 +427,38 @@ bool copies_of_rank::may_change_now(copied_object& object) {
 
 bool copies_of_rank::begin_change(std::uint64_t address, std::size_t bytes) {
   const std::vector<copied_object*> touched = copied_.overlapping(address, bytes);
-  if (touched.empty()) return false;
-  if (touched.size() > 1 || touched[0]->address != address || touched[0]->bytes != bytes) {
-    // Not one of the objects that were copied, but something around or inside them: they are
-    // copied anew afterwards.
-    give_up_copies(address, bytes);
-    return false;
+  if (touched.size() == 1 && touched[0]->address == address && touched[0]->bytes == bytes) {
+    // Noted first: no copies are given while a change is in progress.
+    ++touched[0]->changing;
+    const bool had_copies = may_change_now(address);
+    if (copied_object* const object = copied_.find(address))
+      object->changes_in_vain = had_copies ? 0 : object->changes_in_vain + 1;
+    return true;
   }
-  copied_object* const object = touched[0];
-  // Noted first: no copies are given while a change is in progress.
-  ++object->changing;
-  const bool had_copies = may_change_now(*object);
-  object->changes_in_vain = had_copies ? 0 : object->changes_in_vain + 1;
+  // No object that was ever copied, or a whole that such an object is a part of, or a part.
+  copied_.begin_change_of(address, bytes);
+  take_copies_back(touched);
   return true;
 }
 
-void copies_of_rank::end_change(std::uint64_t address) {
+void copies_of_rank::end_change(std::uint64_t address, std::size_t bytes) {
   copied_object* const object = copied_.find(address);
-  if (object == nullptr) return;  // it began before a checkpoint from which this job was restored
+  if (object == nullptr || object->bytes != bytes || object->changing == 0)
+    return copied_.end_change_of(address, bytes);
   --object->changing;
   forget_if_settled(object);
+}
+
+/// Suspends until no rank has copies of these objects, which are looked up again after each wait.
+void copies_of_rank::take_copies_back(const std::vector<copied_object*>& which) {
+  std::vector<std::uint64_t> where;
+  for (const copied_object* object : which) where.push_back(object->address);
+  for (const std::uint64_t address : where) {
+    if (copied_.find(address) == nullptr) continue;  // destroyed meanwhile
+    ++copied_.find(address)->changing;
+    (void)may_change_now(address);
+    if (copied_object* const object = copied_.find(address)) --object->changing;
+  }
 }
 
 /// An object that is changed again and again, while nobody copies it, is a usual one again.
@@ -447,19 +472,12 @@ void copies_of_rank::forget_if_settled(copied_object* object) {
 }
 
 void copies_of_rank::give_up_copies(std::uint64_t address, std::size_t bytes) {
-  for (;;) {
-    const std::vector<copied_object*> touched = copied_.overlapping(address, bytes);
-    if (touched.empty()) break;
-    copied_object* const object = touched[0];
-    ++object->changing;
-    (void)may_change_now(*object);
-    --object->changing;
-    if (object->changing == 0) {
-      copied_.remove(object->address);
-    } else {
-      // Methods are suspended in it, which have begun to change it.
-      break;
-    }
+  copied_.begin_change_of(address, bytes);
+  take_copies_back(copied_.overlapping(address, bytes));
+  copied_.end_change_of(address, bytes);
+  for (const copied_object* object : copied_.overlapping(address, bytes)) {
+    // Methods that are still suspended in a destroyed object find nothing to end.
+    copied_.remove(object->address);
   }
   note_copied(!copied_.empty());
 }
@@ -467,7 +485,7 @@ void copies_of_rank::give_up_copies(std::uint64_t address, std::size_t bytes) {
 bool begin_change(std::uint64_t address, std::size_t bytes) {
   return here->begin_change(address, bytes);
 }
-void end_change(std::uint64_t address) { here->end_change(address); }
+void end_change(std::uint64_t address, std::size_t bytes) { here->end_change(address, bytes); }
 void give_up_copies(std::uint64_t address, std::size_t bytes) {
   here->give_up_copies(address, bytes);
 }
@@ -498,13 +516,14 @@ void copies_of_rank::send_request(int to, const copies_message& m) {
 void copies_of_rank::send(int to, const message& m) {
   using coherence::kind;
   const copied_object* const object = copied_.find(m.object);
-  copies_message told{m.what,
-                      m.how,
-                      0,
-                      m.about.name.rank,
-                      m.about.name.number,
-                      m.object,
-                      object != nullptr ? object->bytes : asked_bytes_};
+  copies_message told{
+      m.what,
+      m.how,
+      0,
+      m.about.name.rank,
+      m.about.name.number,
+      m.object,
+      m.what == coherence::kind::bytes || object == nullptr ? asked_bytes_ : object->bytes};
   switch (m.what) {
     case kind::copy:
       return;  // asks_for_copy sends it, with the call that it is about
@@ -601,7 +620,7 @@ void copies_of_rank::refuse(const message& m, const char* why) {
 // ---- Methods that were suspended on copies ------------------------------------------------------
 
 bool copies_of_rank::refresh(piece* p) {
-  if (refreshed_.erase(p) != 0) return false;
+  const bool is_refreshed = refreshed_.erase(p) != 0;
   unsigned awaited = 0;
   std::vector<copy_block*> seen;
   for (const hold* h = p->holds; h != nullptr && reinterpret_cast<std::uint64_t>(h) < p->hi;) {
@@ -611,10 +630,13 @@ bool copies_of_rank::refresh(piece* p) {
     auto* const block = static_cast<copy_block*>(read.of);
     if (block->is_good || std::find(seen.begin(), seen.end(), block) != seen.end()) continue;
     seen.push_back(block);
-    if (copy_block* const good = memory_->find(block->address)) {
-      if (good->bytes == block->bytes) bring(block, static_cast<std::byte*>(good->object()));
+    // Also after a refresh: another fiber may have had a newer copy since.
+    if (copy_block* const good = memory_->find(block->address);
+        good != nullptr && good->bytes >= block->bytes) {
+      bring(block, static_cast<std::byte*>(good->object()));
       continue;
     }
+    if (is_refreshed) continue;
     const call_name name = new_name();
     refreshing_[name.number] = {p, block};
     asked_bytes_ = block->bytes;

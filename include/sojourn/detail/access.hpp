@@ -22,6 +22,7 @@ namespace sojourn::detail {
 //   run_here(address, site, arguments)       calls it on this rank, which owns the object
 //   send(owner, address, site, arguments)    sends the call; returns the ticket of its result
 //   is_cacheable         a const method of an object whose copies can be used; then also
+//   is_never_copied()    no copies are made of such objects all the same
 //   object_bytes         how long the object is
 //   run_on(copy, arguments)                  calls it on a copy
 //   send_by(way, address, site, arguments)   sends the call on this way (request.hpp)
@@ -88,7 +89,7 @@ template <class Call>
   // travel with this frame.
   const int made_on = job.me;
   if constexpr (Call::is_cacheable) {
-    if (chosen.how() == via::mechanism::cache && owner != made_on)
+    if (chosen.how() == via::mechanism::cache && owner != made_on && !Call::is_never_copied())
       return call_on_copy<Call>(owner, address, site_of(__builtin_return_address(0)), a);
   }
   if (owner != made_on && !moves_to<Call>(owner, chosen)) {

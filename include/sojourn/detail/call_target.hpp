@@ -110,21 +110,12 @@ struct function_target : consumed_target {
   }
 };
 
-/// Calls call(), which may change the object, an object of this rank, unless it is const.
-template <class T, class Call>
-[[gnu::always_inline]] inline decltype(auto) change_in_turn(T& object, Call&& call) {
-  method_guard guard;
-  [[maybe_unused]] const change_of<T> changes(&object, sizeof(T));
-  return in_turn(object, std::forward<Call>(call));
-}
-
 /// Calls `Method` on an object of this rank; C is the class that declares it.
 template <auto Method, class T, class C, class R, class... A>
 [[gnu::always_inline]] inline R call_method(T* object, std::tuple<A...>& arguments) {
-  method_guard guard;
+  const handled_method_guard guard;
   keep_address(object);
   std::conditional_t<std::is_const_v<T>, const C, C>* as_declared = object;
-  [[maybe_unused]] const change_by<decltype(Method), T> changes(object, sizeof(T));
   return in_turn(*object, [&]() -> R {
     [[maybe_unused]] const promise_if<nonblocking_method<Method>> promise;
     return std::apply([&](A&... a) -> R { return (as_declared->*Method)(std::move(a)...); },
@@ -167,6 +158,10 @@ struct method_target : consumed_target {
   static constexpr bool may_migrate = false;
   /// A call may have to wait for its turn (monitor), whatever the method promises.
   static constexpr bool never_waits = nonblocking_method<Method> && !std::is_base_of_v<monitor, T>;
+  /// It may have to wait for copies of the object, and cannot.
+  static void note_promise() {
+    if constexpr (!is_const_method<decltype(Method)>) changed_without_waiting<T> = true;
+  }
   static const char* name() { return method_name<Method>(); }
 
   template <class Arguments>
@@ -179,6 +174,7 @@ struct method_target : consumed_target {
       } else {
         object_here(object);
       }
+      [[maybe_unused]] const change_by<decltype(Method), T> changes(object, sizeof(T));
       return call_method<Method, T, C, R>(object, arguments.get());
     });
   }

@@ -107,6 +107,11 @@ std::uint64_t find_original(std::uint64_t address);
   return address;
 }
 
+/// A method that changes a T has promised not to wait, or reads its arguments in a message. It
+/// could not wait for copies to be given up, so no copies are made. The same on all ranks.
+template <class T>
+inline bool changed_without_waiting = false;
+
 /// Copies of these objects can be made and used: by bytes.
 template <class T>
 inline constexpr bool is_copied_by_bytes = travels<T> && sizeof(T) <= 65536 && alignof(T) <= 16;
@@ -123,7 +128,7 @@ template <class T>
 /// have copies. Suspends until all copies have been given up. True when end_change() is to be
 /// called after the method, because no copies may be given meanwhile.
 bool begin_change(std::uint64_t address, std::size_t bytes);
-void end_change(std::uint64_t address);
+void end_change(std::uint64_t address, std::size_t bytes);
 /// The object is about to be destroyed: nobody has copies of it any more when this returns.
 /// Suspends.
 void give_up_copies(std::uint64_t address, std::size_t bytes);
@@ -134,26 +139,34 @@ class object_change {
   [[gnu::always_inline]] object_change(const volatile void* object, std::size_t bytes) {
     if (!job.has_copied) return;
     const auto address = reinterpret_cast<std::uint64_t>(object);
-    if (begin_change(address, bytes)) of_ = address;
+    if (!begin_change(address, bytes)) return;
+    of_ = address;
+    bytes_ = bytes;
   }
   [[gnu::always_inline]] ~object_change() {
     if (of_ != 0) [[unlikely]]
-      end_change(of_);
+      end_change(of_, bytes_);
   }
   object_change(const object_change&) = delete;
   object_change& operator=(const object_change&) = delete;
 
  private:
   std::uint64_t of_ = 0;
+  std::size_t bytes_ = 0;
 };
 struct no_change {
   no_change(const volatile void*, std::size_t) {}
 };
-/// A change of a T; of a const T, and of one that has no copies, there is none.
+/// A change of a T, which may have copies, or parts of which may; of a const T there is none.
 template <class T>
-using change_of =
-    std::conditional_t<std::is_const_v<T> || !is_copied_by_bytes<std::remove_const_t<T>>, no_change,
-                       object_change>;
+using change_of = std::conditional_t<std::is_const_v<T>, no_change, object_change>;
+/// The same for the object of a call, if it is one of a method.
+template <class... Object>
+struct changes_of {};
+template <class T>
+struct changes_of<T> : change_of<T> {
+  explicit changes_of(T& object) : change_of<T>(&object, sizeof(T)) {}
+};
 template <class Method>
 inline constexpr bool is_const_method = false;
 template <class R, class C, class... P, bool NoExcept>

@@ -113,6 +113,7 @@ struct checked_method {
   static constexpr bool is_cacheable = traits::is_const && traits::is_plain_access &&
                                        is_copied_by_bytes<std::remove_const_t<T>> &&
                                        !std::is_base_of_v<monitor, T>;
+  static bool is_never_copied() { return changed_without_waiting<std::remove_const_t<T>>; }
   static constexpr std::size_t object_bytes = sizeof(T);
   static const char* name() { return method_name<Method>(); }
 
@@ -124,8 +125,7 @@ struct checked_method {
     if (owner != job.me)
       return future_access::of_ticket<future<result>>(send(owner, address, site, a));
     check(address, site);
-    return std::apply([&](auto&... b) { return fork<true>(object_at(address), std::move(b)...); },
-                      a);
+    return std::apply([&](auto&... b) { return fork(object_at(address), std::move(b)...); }, a);
   }
 
   // The parts of perform() (access.hpp).
@@ -158,21 +158,28 @@ struct checked_method {
     return send_as<false>(way, {untyped_at(address)}, a);
   }
 
-  /// Runs the method under a fork mark: the caller goes on when the method blocks. `MayHaveCopies`:
-  /// the object may have copies elsewhere (copies.hpp).
-  template <bool MayHaveCopies = false, class... B>
+  /// Runs the method under a fork mark: the caller goes on when the method blocks.
+  template <class... B>
   static future<result> fork(T* object, B&&... b) {
-    return fork_with<MayHaveCopies>(static_cast<arguments*>(nullptr), object,
-                                    std::forward<B>(b)...);
+    return fork_with(static_cast<arguments*>(nullptr), object, std::forward<B>(b)...);
   }
 
  private:
-  template <bool MayHaveCopies, class... P, class... B>
+  template <class... B>
+  [[gnu::noinline]] static result invoke_as_change(T* object, B... b) {
+    [[maybe_unused]] const change_by<decltype(Method), T> changes(object, sizeof(T));
+    return invoke(object, std::move(b)...);
+  }
+
+  template <class... P, class... B>
   [[gnu::always_inline]] static inline future<result> fork_with(std::tuple<P...>*, T* object,
                                                                 B&&... b) {
     auto body = [](T* o, auto... c) -> result {
-      [[maybe_unused]] const std::conditional_t<MayHaveCopies, change_by<decltype(Method), T>,
-                                                no_change> changes(o, sizeof(T));
+      if constexpr (!traits::is_const) {
+        // Asked when it begins: a child need not begin at once.
+        if (job.has_copied) [[unlikely]]
+          return invoke_as_change(o, std::move(c)...);
+      }
       return invoke(o, std::move(c)...);
     };
     return call_forked<mark_kind::fork_pinned, result>(body, object,

@@ -308,10 +308,12 @@ struct exported {
                         Object&... object) noexcept {
     run_call<result>(answer, [&]() -> result {
       [[maybe_unused]] const typename Arguments::reading reading(&arguments);
+      [[maybe_unused]] const changes_of<Object...> changes(object...);
       return std::apply(
           [&](auto&... a) -> result {
             if constexpr (sizeof...(Object) != 0) {
-              return change_in_turn(object..., [&]() -> result {
+              const handled_method_guard guard;
+              return in_turn(object..., [&]() -> result {
                 return std::invoke(implementation, object..., std::move(a)...);
               });
             } else {
@@ -333,7 +335,8 @@ struct exported {
   template <class T, class... A>
   static result call_here(const export_entry& entry, T& object, A&&... a) {
     check_object(object, job.me);
-    return change_in_turn(object, [&]() -> result {
+    [[maybe_unused]] const changes_of<T> changes(object);
+    return in_turn(object, [&]() -> result {
       return std::invoke(implementation_of(entry), object, std::forward<A>(a)...);
     });
   }

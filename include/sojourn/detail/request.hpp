@@ -158,9 +158,14 @@ struct request_of {
     }
   }
 
-  inline static const std::uint16_t handler = register_request_handler(
-      &handle, Target::may_migrate&& is_plain, Target::never_waits ? Target::name() : nullptr,
-      Target::may_be_kept&& is_plain ? least() : 0);
+  inline static const std::uint16_t handler = [] {
+    if constexpr (reads_in_place || Target::never_waits) {
+      if constexpr (requires { Target::note_promise(); }) Target::note_promise();
+    }
+    return register_request_handler(&handle, Target::may_migrate && is_plain,
+                                    Target::never_waits ? Target::name() : nullptr,
+                                    Target::may_be_kept && is_plain ? least() : 0);
+  }();
 
  private:
   /// A function that never waits has a handler that never waits, except when the sender kept long

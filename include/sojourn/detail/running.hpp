@@ -75,6 +75,13 @@ struct method_guard {
   method_guard(const method_guard&) = delete;
   method_guard& operator=(const method_guard&) = delete;
 };
+/// The same for a method that a handler calls, which counts as no local call.
+struct handled_method_guard {
+  [[gnu::always_inline]] handled_method_guard() { ++counts.methods; }
+  [[gnu::always_inline]] ~handled_method_guard() { --counts.methods; }
+  handled_method_guard(const handled_method_guard&) = delete;
+  handled_method_guard& operator=(const handled_method_guard&) = delete;
+};
 inline std::uint32_t method_depth() {
   return static_cast<std::uint32_t>(counts.methods & method_guard::depth_mask);
 }

@@ -155,7 +155,14 @@ void rank_objects::note_end_of(int rank) {
       }
     }
     const bool home_ended = by_.home_of(object) == rank;
-    if (home_ended) e.held.clear();
+    if (home_ended) {
+      e.held.clear();
+      // Nobody would ever take the copy back; and an access must find out that the object is lost.
+      if (e.has == holds::copy) {
+        e.has = holds::nothing;
+        by_.forget_copy(object);
+      }
+    }
     std::vector<call_sent> ends;
     std::erase_if(e.sent, [&](const call_sent& s) {
       const bool is_over = s.to != me_ && (home_ended || s.to == rank);

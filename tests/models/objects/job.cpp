@@ -94,7 +94,9 @@ class step final {
     const bool has_object = r.has_object(f.object);
     if (!has_object && !r.has_copy(f.object)) {
       if (s_.ended == nobody) return fail(8, "a section runs where the object is not");
-      return complete(i);
+      const object_id object = f.object;
+      complete(i);
+      return r.begin(object);
     }
     if (has_object) {
       section(f.rank, i, true);
