@@ -55,6 +55,7 @@ piece* cut_running(piece* p, const boundary& b, std::uint64_t outer, std::uint64
     divide_recursive_mutexes(p, younger);
   younger->links = links_of_running();
   younger->methods = method_depth();
+  methods_were_suspended |= younger->methods;
   set_method_depth(methods_at(b));
   if (running.exceptions->caught != nullptr || running.exceptions->uncaught != 0) [[unlikely]] {
     if (is_kept(rule::exceptions_per_piece)) {

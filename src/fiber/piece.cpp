@@ -86,6 +86,8 @@ void more_pieces() {
   }
 }
 
+std::uint32_t methods_were_suspended = 1;  // a restored job begins with such pieces
+
 void each_piece(void (*visit)(piece* p, void* context), void* context) {
   for (piece_block* block = blocks; block != nullptr; block = block->next) {
     for (piece& p : block->pieces) {

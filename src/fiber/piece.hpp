@@ -203,10 +203,17 @@ void drop_referrer(referrer* child);
 /// Makes `to` refer, in place of `from`, to the frames that `from` referred to.
 void hand_over_referrer(referrer* from, referrer* to);
 
+/// Not 0 when a piece may be suspended in a method: set by every such piece, and cleared by whoever
+/// has looked and found none.
+extern std::uint32_t methods_were_suspended;
+
 /// Notes in `p` what the gate must know of its mark `m`, because marks cannot be read in an image.
 inline void note_mark(const mark& m, piece& p) {
   if ((m.events & mark::saved_exceptions) != 0) p.marks_hold_exceptions = true;
-  if (method_depth(m) != 0) p.marks_hold_methods = true;
+  if (const std::uint32_t methods = method_depth(m); methods != 0) {
+    p.marks_hold_methods = true;
+    methods_were_suspended = methods;
+  }
   if (m.kind == mark_kind::fork_pinned) p.has_pinned_fork = true;
 }
 

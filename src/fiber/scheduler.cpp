@@ -54,6 +54,7 @@ void record_suspension(piece* p) {
   if (running.mutexes != nullptr) [[unlikely]]
     p->mutexes = std::exchange(running.mutexes, nullptr);
   p->methods = method_depth();
+  methods_were_suspended |= p->methods;
   if (is_kept(rule::exceptions_per_piece)) {
     p->exceptions = *running.exceptions;
     if (p->exceptions.caught != nullptr || p->exceptions.uncaught != 0) [[unlikely]] {

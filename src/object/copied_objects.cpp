@@ -2,6 +2,7 @@
 #include "object/copied_objects.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 
 #include "fiber/piece.hpp"
@@ -9,28 +10,112 @@
 
 namespace sojourn::detail {
 
-copied_object* copied_objects::find(std::uint64_t address) {
-  const auto known = all_.find(address);
-  return known == all_.end() ? nullptr : &known->second;
+/// An object in a region, of which it has a byte or more.
+struct region_of_copies {
+  std::uint64_t number;
+  copied_object* object;
+  region_of_copies* next;  ///< With the same place.
+};
+
+namespace {
+
+constexpr unsigned shift_of_two_places = 63;
+region_of_copies* no_regions[2] = {};
+constexpr std::size_t first_places = 256;
+
+unsigned shift_of(std::size_t places) {
+  return 64 - static_cast<unsigned>(std::countr_zero(places));
 }
 
-std::vector<copied_object*> copied_objects::overlapping(std::uint64_t address, std::size_t bytes) {
-  std::vector<copied_object*> found;
-  auto each = all_.upper_bound(address);
-  if (each != all_.begin()) {
-    const auto before = std::prev(each);
-    if (address - before->first < before->second.bytes) found.push_back(&before->second);
+bool shares_a_byte(const copied_object& o, std::uint64_t address, std::size_t bytes) {
+  return address < o.address + o.bytes && o.address < address + bytes;
+}
+
+}  // namespace
+
+region_places regions_with_copies{no_regions, shift_of_two_places};
+
+copied_objects::copied_objects()
+    : place_count_(first_places), places_(std::make_unique<region_of_copies*[]>(first_places)) {
+  regions_with_copies = {places_.get(), shift_of(place_count_)};
+}
+
+copied_objects::~copied_objects() {
+  for (std::size_t i = 0; i < place_count_; ++i) {
+    while (places_[i] != nullptr) delete std::exchange(places_[i], places_[i]->next);
   }
-  for (; each != all_.end() && each->first - address < bytes; ++each)
-    found.push_back(&each->second);
+  regions_with_copies = {no_regions, shift_of_two_places};
+}
+
+/// Visits the objects that share a byte with the range, until a visit returns true.
+template <class Visit>
+bool copied_objects::any_overlapping(std::uint64_t address, std::size_t bytes, Visit visit) const {
+  if (bytes == 0 || all_.size() == 0) return false;
+  const std::uint64_t first = region_of(address), last = region_of(address + bytes - 1);
+  for (std::uint64_t number = first; number <= last; ++number) {
+    for (const region_of_copies* r = first_in_region(number); r != nullptr; r = r->next) {
+      if (r->number != number || !shares_a_byte(*r->object, address, bytes)) continue;
+      // An object in several regions counts in the first one that the range has.
+      if (std::max(region_of(r->object->address), first) == number && visit(*r->object))
+        return true;
+    }
+  }
+  return false;
+}
+
+std::vector<copied_object*> copied_objects::overlapping(std::uint64_t address,
+                                                        std::size_t bytes) const {
+  std::vector<copied_object*> found;
+  any_overlapping(address, bytes, [&](copied_object& o) {
+    found.push_back(&o);
+    return false;
+  });
   return found;
 }
 
-copied_object& copied_objects::add(std::uint64_t address, std::size_t bytes) {
-  return all_.emplace(address, copied_object{address, bytes}).first->second;
+bool copied_objects::overlaps(std::uint64_t address, std::size_t bytes) const {
+  return any_overlapping(address, bytes, [](copied_object&) { return true; });
 }
 
-void copied_objects::remove(std::uint64_t address) { all_.erase(address); }
+copied_object& copied_objects::add(std::uint64_t address, std::size_t bytes) {
+  copied_object& added = all_.find_or_add(address).first;
+  added = {address, bytes};
+  for (std::uint64_t number = region_of(address); number <= region_of(address + bytes - 1);
+       ++number) {
+    if (++region_count_ > place_count_ / 2) use_more_places();
+    enter(new region_of_copies{number, &added, nullptr});
+  }
+  return added;
+}
+
+void copied_objects::enter(region_of_copies* entered) {
+  region_of_copies*& first = first_in_region(entered->number);
+  entered->next = first;
+  first = entered;
+}
+
+void copied_objects::use_more_places() {
+  const std::size_t old_count = place_count_;
+  place_count_ *= 4;
+  auto old = std::exchange(places_, std::make_unique<region_of_copies*[]>(place_count_));
+  regions_with_copies = {places_.get(), shift_of(place_count_)};
+  for (std::size_t i = 0; i < old_count; ++i) {
+    for (region_of_copies* r = old[i]; r != nullptr;) enter(std::exchange(r, r->next));
+  }
+}
+
+void copied_objects::remove(std::uint64_t address) {
+  copied_object* const gone = all_.find(address);
+  if (gone == nullptr) return;
+  for (std::uint64_t number = region_of(address); number <= region_of(address + gone->bytes - 1);
+       ++number) {
+    region_of_copies** at = &first_in_region(number);
+    while ((*at)->object != gone || (*at)->number != number) at = &(*at)->next;
+    delete std::exchange(*at, (*at)->next);
+    --region_count_;
+  }
+  all_.erase(address);
+}
 
 void copied_objects::begin_change_of(std::uint64_t address, std::size_t bytes) {
   changing_.push_back({address, bytes});
@@ -72,15 +157,19 @@ struct search {
 }  // namespace
 
 bool may_be_in_use(std::uint64_t address, std::size_t bytes) {
+  if (methods_were_suspended == 0) return false;
   // An object of which this is a part mostly begins near by.
   constexpr std::uint64_t before = 1024;
   search s{address - before, bytes + before, 0, false};
+  methods_were_suspended = 0;
   each_piece(
       [](piece* p, void* context) {
         auto& looks = *static_cast<search*>(context);
-        if (looks.found || p == running_piece() || p == spare_piece()) return;
+        if (p == running_piece() || p == spare_piece()) return;
         // Other fibers have the address in a global_ptr, at most.
         if (p->methods == 0 && !p->marks_hold_methods) return;
+        methods_were_suspended = 1;
+        if (looks.found) return;
         if (p->image != nullptr && p->in_place_from > p->sp)
           looks.look(p->image, p->in_place_from - p->sp);
         if (p->in_place_from < p->hi)

@@ -5,8 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <vector>
+
+#include "object/coherence/object_table.hpp"
+#include "sojourn/detail/copies.hpp"
 
 namespace sojourn::detail {
 
@@ -18,12 +21,20 @@ struct copied_object {
   unsigned changes_in_vain = 0;  ///< Since a copy was given out last: changes that found none.
 };
 
+/// There is one at a time, because accesses look at its regions (regions_with_copies).
 class copied_objects {
  public:
-  bool empty() const { return all_.empty(); }
-  copied_object* find(std::uint64_t address);
+  copied_objects();
+  ~copied_objects();
+  copied_objects(const copied_objects&) = delete;
+  copied_objects& operator=(const copied_objects&) = delete;
+
+  bool empty() const { return all_.size() == 0; }
+  copied_object* find(std::uint64_t address) { return all_.find(address); }
   /// Those that share a byte with the range.
-  std::vector<copied_object*> overlapping(std::uint64_t address, std::size_t bytes);
+  std::vector<copied_object*> overlapping(std::uint64_t address, std::size_t bytes) const;
+  bool overlaps(std::uint64_t address, std::size_t bytes) const;
+  /// Requires: it overlaps none.
   copied_object& add(std::uint64_t address, std::size_t bytes);
   void remove(std::uint64_t address);
 
@@ -40,8 +51,16 @@ class copied_objects {
     std::size_t bytes;
     friend bool operator==(const range&, const range&) = default;
   };
-  std::map<std::uint64_t, copied_object> all_;  // none overlaps another
+  template <class Visit>
+  bool any_overlapping(std::uint64_t address, std::size_t bytes, Visit visit) const;
+  void enter(region_of_copies* entered);
+  void use_more_places();
+
+  coherence::object_table<copied_object> all_;  // none overlaps another
   std::vector<range> changing_;
+  std::size_t region_count_ = 0;
+  std::size_t place_count_;
+  std::unique_ptr<region_of_copies*[]> places_;
 };
 
 /// Whether a suspended fiber of this rank may be in a method of an object in this range: it is in a

@@ -25,6 +25,7 @@
 #include "object/coherence/rank_objects.hpp"
 #include "object/copied_objects.hpp"
 #include "object/copy_memory.hpp"
+#include "object/waiting_calls.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/copies.hpp"
 #include "sojourn/detail/marshalled.hpp"
@@ -125,13 +126,6 @@ class copies_of_rank final : public coherence::services, in_runtime_memory {
   void refuse(const message& m, const char* why) override;
 
  private:
-  /// A call that asks for a copy, or a change that waits for copies to be given up. Not in the
-  /// frame of its fiber, which may not be in its place while the fiber waits.
-  struct waiting_call {
-    ticket_id ticket = 0;        ///< It waits for this.
-    int told = -1;               ///< Not negative: a woken.
-    copy_block* room = nullptr;  ///< For the copy that it asks for.
-  };
   /// A ready piece whose copies are being made as their objects are.
   struct refreshing {
     piece* of;
@@ -142,7 +136,6 @@ class copies_of_rank final : public coherence::services, in_runtime_memory {
   };
 
   coherence::rank_objects rules() { return {known_, *this, job.me}; }
-  call_name new_name() { return {job.me, ++calls_}; }
   copy_memory& memory();
   void send_request(int to, const copies_message& m);
   bool may_change_now(std::uint64_t address);
@@ -155,15 +148,16 @@ class copies_of_rank final : public coherence::services, in_runtime_memory {
   copied_objects copied_;
   std::size_t most_;
   std::unique_ptr<copy_memory> memory_;
-  std::uint64_t calls_ = 0;
-  std::unordered_map<std::uint64_t, waiting_call> waiting_;
+  waiting_calls waiting_;
+  std::uint64_t next_refreshing_ = std::uint64_t{1} << 63;  ///< Not a number of waiting_.
   std::unordered_map<std::uint64_t, refreshing> refreshing_;
   std::unordered_map<piece*, unsigned> refreshes_;  ///< How many of its copies are awaited.
   std::unordered_set<piece*> refreshed_;
   std::unordered_set<std::uint64_t> later_;
   const std::byte* arriving_ = nullptr;  ///< The bytes of the message that is being looked at.
   std::size_t arriving_bytes_ = 0;
-  std::uint64_t asked_bytes_ = 0;  ///< By a message, or by a method that goes on.
+  std::uint64_t asked_bytes_ = 0;   ///< By a message, or by a method that goes on.
+  std::vector<std::byte> leaving_;  ///< The message that is being sent.
   bool runs_call_ = false;
 };
 
@@ -267,26 +261,26 @@ asks_for_copy::then copies_of_rank::start(asks_for_copy& asks) {
   if (copies_here.is_over()) return then::by_result;
   copy_block* const room = copies_here.take(asks.address_, asks.bytes_);
   if (room == nullptr) return then::by_result;
-  asks.number_ = ++calls_;
+  asks.number_ = waiting_.open();
   const coherence::call c{{job.me, asks.number_}, false, nullptr};
   switch (rules().access(asks.address_, c, coherence::ask::for_copy)) {
     case coherence::next::lost:
       copies_here.give_back(room);
+      waiting_.close(asks.number_);
       throw_rank_lost(asks.to, "a call");
     case coherence::next::run_on_copy:
     case coherence::next::run_on_object:
       copies_here.give_back(room);
+      waiting_.close(asks.number_);
       return then::by_result;
     case coherence::next::wait:
       break;
   }
-  waiting_call& waits = waiting_[asks.number_];
-  const auto known = known_.entries.find(asks.address_);
-  const bool asks_itself =
-      known != known_.entries.end() && known->second.asks_for_copy.number == asks.number_;
+  const coherence::entry* const known = known_.entries.find(asks.address_);
+  const bool asks_itself = known != nullptr && known->asks_for_copy.number == asks.number_;
   asks.is_open_ = true;
   if (asks_itself) {
-    waits.room = room;
+    waiting_.find(asks.number_)->room = room;
     return then::send;
   }
   copies_here.give_back(room);
@@ -296,11 +290,11 @@ asks_for_copy::then copies_of_rank::start(asks_for_copy& asks) {
 asks_for_copy::then copies_of_rank::wait(asks_for_copy& asks, ticket_id ticket) {
   using then = asks_for_copy::then;
   if (ticket == 0) ticket = ticket_open();
-  if (waiting_call& waits = waiting_[asks.number_]; waits.told < 0) {
+  if (waiting_call& waits = *waiting_.find(asks.number_); waits.told < 0) {
     waits.ticket = ticket;
     ticket_wait(ticket);
   }
-  const int told = waiting_[asks.number_].told;
+  const int told = waiting_.find(asks.number_)->told;
   end(asks);
   if (told < 0) return then::by_result;  // the result of the call itself has come
   ticket_drop(ticket);
@@ -344,9 +338,7 @@ void asks_for_copy::commit(const outgoing& out, std::uint16_t handler) const {
 /// The call waits no more, or has never been sent.
 void copies_of_rank::end(asks_for_copy& asks) {
   asks.is_open_ = false;
-  const auto known = waiting_.find(asks.number_);
-  const waiting_call was = known->second;
-  waiting_.erase(known);
+  const waiting_call was = waiting_.close(asks.number_);
   if (was.room != nullptr) memory().give_back(was.room);
   if (was.told < 0) rules().ended(asks.address_, {job.me, asks.number_});
 }
@@ -376,7 +368,7 @@ void copies_of_rank::serve_copy_or_call(request& m) {
   copied_object* object = copied_.find(head.address);
   bool may_have_copy = is_here(head.address, head.bytes) && head.bytes != 0;
   if (object == nullptr && may_have_copy) {
-    may_have_copy = copied_.overlapping(head.address, head.bytes).empty() &&
+    may_have_copy = !copied_.overlaps(head.address, head.bytes) &&
                     !copied_.is_changed_with(head.address, head.bytes) &&
                     !may_be_in_use(head.address, head.bytes);
     if (may_have_copy) {
@@ -410,26 +402,28 @@ coherence::in_progress copies_of_rank::methods_in(std::uint64_t object) const {
 
 /// Suspends until no rank has a copy of the object. False when none had.
 bool copies_of_rank::may_change_now(std::uint64_t address) {
+  if (rules().is_quiet(address)) return false;
   stays_here stays;
-  const call_name name = new_name();
-  const bool had_copies = known_.entries.contains(address);
+  const call_name name{job.me, waiting_.open()};
   if (rules().access(address, {name, true, nullptr}, coherence::ask::to_run) ==
-      coherence::next::run_on_object)
-    return had_copies;
+      coherence::next::run_on_object) {
+    waiting_.close(name.number);
+    return true;
+  }
   ticket_id ticket = ticket_open();
-  waiting_[name.number].ticket = ticket;
+  waiting_.find(name.number)->ticket = ticket;
   ticket_wait(ticket);
-  waiting_.erase(name.number);
+  waiting_.close(name.number);
   ticket_drop(ticket);
   rules().begin(address);
   return true;
 }
 
 bool copies_of_rank::begin_change(std::uint64_t address, std::size_t bytes) {
-  const std::vector<copied_object*> touched = copied_.overlapping(address, bytes);
-  if (touched.size() == 1 && touched[0]->address == address && touched[0]->bytes == bytes) {
+  if (copied_object* const whole = copied_.find(address);
+      whole != nullptr && whole->bytes == bytes) {
     // Noted first: no copies are given while a change is in progress.
-    ++touched[0]->changing;
+    ++whole->changing;
     const bool had_copies = may_change_now(address);
     if (copied_object* const object = copied_.find(address))
       object->changes_in_vain = had_copies ? 0 : object->changes_in_vain + 1;
@@ -437,7 +431,7 @@ bool copies_of_rank::begin_change(std::uint64_t address, std::size_t bytes) {
   }
   // No object that was ever copied, or a whole that such an object is a part of, or a part.
   copied_.begin_change_of(address, bytes);
-  take_copies_back(touched);
+  take_copies_back(copied_.overlapping(address, bytes));
   return true;
 }
 
@@ -465,7 +459,7 @@ void copies_of_rank::take_copies_back(const std::vector<copied_object*>& which) 
 void copies_of_rank::forget_if_settled(copied_object* object) {
   constexpr unsigned enough = 8;
   if (object->changing != 0 || object->changes_in_vain < enough ||
-      known_.entries.contains(object->address))
+      known_.entries.find(object->address) != nullptr)
     return;
   copied_.remove(object->address);
   note_copied(!copied_.empty());
@@ -535,10 +529,12 @@ void copies_of_rank::send(int to, const message& m) {
     case kind::bytes: {
       if (m.what == kind::grant) ++counts.copies_given;
       if (!is_here(m.object, told.bytes)) told.bytes = 0;
-      std::pmr::vector<std::byte> whole(sizeof told + told.bytes, runtime_resource());
-      std::memcpy(whole.data(), &told, sizeof told);
-      std::memcpy(whole.data() + sizeof told, reinterpret_cast<const void*>(m.object), told.bytes);
-      return send_reply(to, runtime_message::object_copies, 0, 0, whole.data(), whole.size());
+      leaving_.resize(std::max(leaving_.size(), sizeof told + told.bytes));
+      std::memcpy(leaving_.data(), &told, sizeof told);
+      std::memcpy(leaving_.data() + sizeof told, reinterpret_cast<const void*>(m.object),
+                  told.bytes);
+      return send_reply(to, runtime_message::object_copies, 0, 0, leaving_.data(),
+                        sizeof told + told.bytes);
     }
     default:
       return send_reply(to, runtime_message::object_copies, 0, 0, &told, sizeof told);
@@ -581,9 +577,9 @@ void copies_of_rank::wake(std::uint64_t object, const call_name& c, woken how) {
     }
     return;
   }
-  const auto known = waiting_.find(c.number);
-  if (known == waiting_.end()) return;
-  waiting_call& waits = known->second;
+  waiting_call* const known = waiting_.find(c.number);
+  if (known == nullptr) return;
+  waiting_call& waits = *known;
   if (how == woken::on_copy && memory().find(object) == nullptr) {
     copy_block* const block = std::exchange(waits.room, nullptr);
     if (block == nullptr || block->bytes != arriving_bytes_)
@@ -637,7 +633,7 @@ bool copies_of_rank::refresh(piece* p) {
       continue;
     }
     if (is_refreshed) continue;
-    const call_name name = new_name();
+    const call_name name{job.me, next_refreshing_++};
     refreshing_[name.number] = {p, block};
     asked_bytes_ = block->bytes;
     if (rules().resume_on_copy(block->address, {name, false, nullptr})) {

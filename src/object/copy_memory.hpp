@@ -4,31 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <memory_resource>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
+#include "object/copy_rooms.hpp"
 #include "sojourn/detail/copies.hpp"
 
 namespace sojourn::detail {
-
-/// A range of addresses that takes memory only as far as it is used.
-class address_range {
- public:
-  explicit address_range(std::size_t bytes);
-  ~address_range();
-  address_range(const address_range&) = delete;
-  address_range& operator=(const address_range&) = delete;
-  std::byte* first() const { return first_; }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  std::byte* first_;
-  std::size_t bytes_;
-};
 
 class copy_memory {
  public:
@@ -61,26 +44,24 @@ class copy_memory {
   /// The object, or the part of one, whose copy lies at `address`.
   std::uint64_t original(std::uint64_t address) const;
 
-  std::uint64_t first_address() const { return reinterpret_cast<std::uint64_t>(range_.first()); }
-  std::size_t address_bytes() const { return range_.bytes(); }
+  std::uint64_t first_address() const { return rooms_.first_address(); }
+  std::size_t address_bytes() const { return rooms_.address_bytes(); }
 
  private:
   void free(copy_block* block);
-  void place(copy_block* block);
-  void grow_places();
+  void put_first(copy_block* block);
+  void take_out(copy_block* block);
+  void use_more_places();
 
   std::size_t most_;
   std::size_t good_bytes_ = 0;
-  address_range range_;
-  std::pmr::monotonic_buffer_resource upstream_;
-  std::pmr::unsynchronized_pool_resource pool_;
-  std::unordered_map<std::uint64_t, copy_block*> good_;
-  std::map<std::uint64_t, copy_block*> by_place_;  ///< All blocks, by their own addresses.
+  std::size_t good_count_ = 0;
+  copy_rooms rooms_;
   copy_block* oldest_ = nullptr;
   copy_block* newest_ = nullptr;
   std::vector<copy_block*> old_;
-  std::unique_ptr<copy_place[]> places_;
-  std::size_t place_count_ = 0;
+  std::size_t place_count_;
+  std::unique_ptr<copy_block*[]> places_;
 };
 
 }  // namespace sojourn::detail

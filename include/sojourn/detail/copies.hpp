@@ -21,28 +21,28 @@ struct alignas(16) copy_block {
   bool is_good;       ///< It is as the object is.
   copy_block* older;  ///< In the list of good ones, in the order in which they came.
   copy_block* newer;
+  copy_block* next;  ///< Of good ones with the same place.
 
   void* object() { return this + 1; }
 };
+/// Stands for a copy where there is none. It has no bytes, so no object is taken for it.
+extern copy_block no_copy;
+inline constexpr std::size_t longest_copy = 65536;
 
-/// The place where a good copy is looked for first.
-struct copy_place {
-  std::uint64_t address = ~std::uint64_t{0};  ///< Of no object: there is no copy.
-  copy_block* block = nullptr;
-};
+/// The good copies, by the addresses of their objects.
 struct copy_places {
-  copy_place* places;
+  copy_block** places;
   unsigned shift;  ///< 64 less the logarithm of how many there are.
 };
 extern copy_places copies;
 
-[[gnu::always_inline]] inline copy_place& place_of_copy(std::uint64_t address) {
+[[gnu::always_inline]] inline copy_block*& place_of_copy(std::uint64_t address) {
   return copies.places[(address * 0x9e3779b97f4a7c15u) >> copies.shift];
 }
-/// A good copy of the object, or null: then there may be one elsewhere (find_copy).
+/// A good copy of the object, or null: then there may be one behind another (copy_memory::find).
 [[gnu::always_inline]] inline copy_block* copy_at_hand(std::uint64_t address, std::size_t bytes) {
-  const copy_place& place = place_of_copy(address);
-  return place.address == address && place.block->bytes == bytes ? place.block : nullptr;
+  copy_block* const first = place_of_copy(address);
+  return first->address == address && first->bytes == bytes ? first : nullptr;
 }
 
 /// Lives while a method runs on a copy. The copy stays as long; and when the method goes on that
@@ -114,7 +114,8 @@ inline bool changed_without_waiting = false;
 
 /// Copies of these objects can be made and used: by bytes.
 template <class T>
-inline constexpr bool is_copied_by_bytes = travels<T> && sizeof(T) <= 65536 && alignof(T) <= 16;
+inline constexpr bool is_copied_by_bytes =
+    travels<T> && sizeof(T) <= longest_copy && alignof(T) <= 16;
 
 /// Makes the compiler keep the object's address as such, where a method that suspends needs it
 /// later, so that it is found in the method's frames: no copies are given of an object in which a
@@ -122,6 +123,33 @@ inline constexpr bool is_copied_by_bytes = travels<T> && sizeof(T) <= 65536 && a
 template <class T>
 [[gnu::always_inline]] inline void keep_address(T*& object) {
   asm("" : "+r"(object));
+}
+
+// Objects of this rank of which other ranks may have copies are noted by the regions in which they
+// lie. Most accesses find nothing in theirs.
+struct region_of_copies;
+struct region_places {
+  region_of_copies** places;
+  unsigned shift;  ///< 64 less the logarithm of how many there are.
+};
+extern region_places regions_with_copies;
+
+inline constexpr std::uint64_t region_of(std::uint64_t address) { return address >> 8; }
+[[gnu::always_inline]] inline region_of_copies*& first_in_region(std::uint64_t number) {
+  return regions_with_copies.places[(number * 0x9e3779b97f4a7c15u) >> regions_with_copies.shift];
+}
+/// Nobody has a copy of an object that shares a byte with this one. False also when it is not
+/// certain.
+[[gnu::always_inline]] inline bool has_no_copies_near(std::uint64_t address, std::size_t bytes) {
+  // Changes of long objects are noted always: one of their parts may be copied meanwhile, and then
+  // may_be_in_use() looks for objects that begin little before it.
+  constexpr std::size_t longest = 1024;
+  if (bytes > longest) return false;
+  for (std::uint64_t number = region_of(address); number <= region_of(address + bytes - 1);
+       ++number) {
+    if (first_in_region(number) != nullptr) return false;
+  }
+  return true;
 }
 
 /// To be called by a fiber of the owner before a method changes an object of so many bytes that may
@@ -139,7 +167,7 @@ class object_change {
   [[gnu::always_inline]] object_change(const volatile void* object, std::size_t bytes) {
     if (!job.has_copied) return;
     const auto address = reinterpret_cast<std::uint64_t>(object);
-    if (!begin_change(address, bytes)) return;
+    if (has_no_copies_near(address, bytes) || !begin_change(address, bytes)) return;
     of_ = address;
     bytes_ = bytes;
   }

@@ -7,7 +7,15 @@
 
 namespace sojourn::detail::coherence {
 
+bool rank_objects::is_quiet(object_id object) const {
+  const entry* const e = known_.entries.find(object);
+  if (e == nullptr) return is_usual_here(object);
+  return e->has == holds::object && e->copies.empty() && e->writers.empty() &&
+         e->unacknowledged.empty() && !e->has_order();
+}
+
 next rank_objects::access(object_id object, const call& c, ask how) {
+  if (is_quiet(object)) return next::run_on_object;
   if (home_has_ended(object)) return next::lost;
   entry& e = at(object);
   if (e.is_lost) return next::lost;
@@ -111,7 +119,7 @@ void rank_objects::note_sent(entry& e, const call_name& c, int to, bool refreshe
 }
 
 void rank_objects::forget_sent(entry& e, const call_name& c) {
-  std::erase_if(e.sent, [&](const call_sent& s) { return s.name == c; });
+  e.sent.remove_if([&](const call_sent& s) { return s.name == c; });
 }
 
 /// The call does not wait for another rank any more.
@@ -142,14 +150,13 @@ void rank_objects::promise(object_id object, entry& e, const call_name& c, woken
 bool rank_objects::must_hold_invalidation(const entry& e) const {
   if (e.promised != 0 && is_kept(rule::use_copy_first)) return true;
   if (!is_kept(rule::hold_for_that_grant_alone)) return static_cast<bool>(e.asks_for_copy);
-  return is_kept(rule::hold_for_its_grant) && e.asks_for_copy &&
-         e.asks_for_copy == e.invalidation.about.name;
+  return is_kept(rule::hold_for_its_grant) && e.asks_for_copy && e.asks_for_copy == e.invalidated;
 }
 
 void rank_objects::give_copy_up(object_id object, entry& e) {
   const int owner = e.is_invalidated_by;
   e.is_invalidated_by = nobody;
-  e.invalidation = {};
+  e.invalidated = {};
   if (e.has == holds::copy) {
     e.has = holds::nothing;
     by_.forget_copy(object);

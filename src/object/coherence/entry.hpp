@@ -3,10 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
+#include "object/coherence/few.hpp"
 #include "object/coherence/message.hpp"
+#include "object/coherence/object_table.hpp"
 
 namespace sojourn::detail::coherence {
 
@@ -34,19 +35,19 @@ struct entry {
   unsigned promised = 0;
 
   // Of a rank that has the object.
-  std::vector<copy_given> copies;
+  few<copy_given> copies;
   std::vector<int> unacknowledged;  ///< Ranks that were asked to give up their copies.
   std::vector<call> writers;        ///< They wait for that.
-  message order;                    ///< hand or kill, if `has_order`.
-  bool has_order = false;
+  std::vector<message> order;       ///< None, or a hand or kill that is not carried out yet.
 
   // Of a rank that accesses it.
   call_name asks_for_copy;
   call_name asks_for_object;
   std::vector<call_name> joined;  ///< Calls that wait for the copy, too.
-  std::vector<call_sent> sent;
-  message invalidation;  ///< Cannot be obeyed yet, if `is_invalidated_by` is somebody.
+  few<call_sent> sent;
+  /// If somebody, a copy is to be given up, and cannot be yet: the one that was for this call.
   int is_invalidated_by = nobody;
+  call_name invalidated;
   /// Home asks whether the object came from this rank, which has ended.
   int is_asked_about = nobody;
   bool is_lost = false;
@@ -54,7 +55,7 @@ struct entry {
   /// What waits here for the object, in the order in which it came.
   std::vector<message> held;
 
-  bool is_promised() const { return promised != 0; }
+  bool has_order() const { return !order.empty(); }
 };
 
 /// What home knows of one object.
@@ -68,8 +69,8 @@ struct directory {
 
 /// All that a rank knows of objects that have copies, move or have moved.
 struct known_objects {
-  std::unordered_map<object_id, entry> entries;
-  std::unordered_map<object_id, directory> directories;  ///< Of objects that were made here.
+  object_table<entry> entries;
+  object_table<directory> directories;  ///< Of objects that were made here.
 };
 
 }  // namespace sojourn::detail::coherence

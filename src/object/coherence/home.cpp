@@ -119,7 +119,7 @@ void rank_objects::hear_of_loss(object_id object) {
   e.is_lost = true;
   e.held.clear();
   e.is_invalidated_by = nobody;
-  e.invalidation = {};
+  e.invalidated = {};
   if (e.has == holds::copy && e.promised == 0) {
     e.has = holds::nothing;
     by_.forget_copy(object);
@@ -130,20 +130,20 @@ void rank_objects::hear_of_loss(object_id object) {
 
 void rank_objects::note_end_of(int rank) {
   std::vector<object_id> all;
-  for (const auto& [object, e] : known_.entries) all.push_back(object);
-  for (const auto& [object, d] : known_.directories) {
-    if (!known_.entries.contains(object)) all.push_back(object);
-  }
+  known_.entries.each([&](object_id object, const entry&) { all.push_back(object); });
+  known_.directories.each([&](object_id object, const directory&) {
+    if (known_.entries.find(object) == nullptr) all.push_back(object);
+  });
   for (const object_id object : all) {
     entry& e = at(object);
     if (is_kept(rule::dead_give_up)) std::erase(e.unacknowledged, rank);
-    std::erase_if(e.copies, [&](const copy_given& c) { return c.rank == rank; });
+    e.copies.remove_if([&](const copy_given& c) { return c.rank == rank; });
     if (e.is_invalidated_by == rank) {
       e.is_invalidated_by = nobody;
-      e.invalidation = {};
+      e.invalidated = {};
     }
-    if (const auto known = known_.directories.find(object); known != known_.directories.end()) {
-      const directory& d = known->second;
+    if (const directory* const known = known_.directories.find(object)) {
+      const directory& d = *known;
       if (d.owner == rank && !d.is_destroyed && !d.is_lost) {
         const bool comes_here = d.moves_to == me_;  // what the owner had sent is here
         if (d.moves_to == nobody || d.moves_to == rank || comes_here ||
@@ -164,7 +164,7 @@ void rank_objects::note_end_of(int rank) {
       }
     }
     std::vector<call_sent> ends;
-    std::erase_if(e.sent, [&](const call_sent& s) {
+    e.sent.remove_if([&](const call_sent& s) {
       const bool is_over = s.to != me_ && (home_ended || s.to == rank);
       if (is_over) ends.push_back(s);
       return is_over;

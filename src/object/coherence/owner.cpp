@@ -13,7 +13,7 @@ namespace sojourn::detail::coherence {
 bool rank_objects::begins(object_id object, entry& e, const call& c, may_defer defer,
                           std::uint8_t hops) {
   if (!c.writes) return true;
-  if (e.has_order && defer == may_defer::yes && is_kept(rule::writes_behind_orders)) {
+  if (e.has_order() && defer == may_defer::yes && is_kept(rule::writes_behind_orders)) {
     message m{.what = kind::run, .object = object, .about = c};
     m.hops = hops;
     if (c.name.rank == me_) note_sent(e, c.name, by_.home_of(object));
@@ -71,20 +71,19 @@ void rank_objects::serve_copy(object_id object, entry& e, const message& m) {
     wake_joined(object, e, woken::again);
     return run(object, e, c);
   }
-  const bool write_waits = !e.writers.empty() || !e.unacknowledged.empty() || e.has_order;
+  const bool write_waits = !e.writers.empty() || !e.unacknowledged.empty() || e.has_order();
   if ((write_waits && is_kept(rule::no_copy_before_write)) || e.promised != 0 ||
       (by_.methods_in(object) == in_progress::writing && is_kept(rule::no_copy_in_write)))
     return run(object, e, c);
-  std::erase_if(e.copies, [&](const copy_given& given) { return given.rank == asker; });
+  e.copies.remove_if([&](const copy_given& given) { return given.rank == asker; });
   e.copies.push_back({asker, c.name});
   by_.send(asker, {.what = kind::grant, .object = object, .about = {.name = c.name}});
 }
 
 void rank_objects::serve_order(object_id object, entry& e, const message& m) {
-  if (e.has_order) return by_.refuse(m, "is an order behind one that is not carried out");
+  if (e.has_order()) return by_.refuse(m, "is an order behind one that is not carried out");
   if (m.about.name.rank == me_ && is_awaited(e, m.about.name)) note_sent(e, m.about.name, me_);
-  e.order = m;
-  e.has_order = true;
+  e.order = {m};
   if (may_carry_out(e)) carry_out(object, e);
 }
 
@@ -96,7 +95,7 @@ void rank_objects::invalidate(object_id object, entry& e, int all_but) {
   if (!is_kept(rule::invalidate_all) && !e.unacknowledged.empty()) {
     const int forgotten = e.unacknowledged.back();
     e.unacknowledged.pop_back();
-    std::erase_if(e.copies, [&](const copy_given& c) { return c.rank == forgotten; });
+    e.copies.remove_if([&](const copy_given& c) { return c.rank == forgotten; });
   }
   for (const copy_given& c : e.copies) {
     if (c.rank == all_but) continue;
@@ -108,7 +107,7 @@ void rank_objects::invalidate(object_id object, entry& e, int all_but) {
 bool rank_objects::may_carry_out(const entry& e) const {
   if (e.has != holds::object || !e.unacknowledged.empty()) return false;
   return !e.writers.empty() ||
-         (e.has_order && (e.promised == 0 || !is_kept(rule::use_object_first)));
+         (e.has_order() && (e.promised == 0 || !is_kept(rule::use_object_first)));
 }
 
 void rank_objects::carry_out(object_id object, entry& e) {
@@ -120,7 +119,7 @@ void rank_objects::carry_out(object_id object, entry& e) {
   }
   if (by_.methods_in(object) != in_progress::nothing && is_kept(rule::refuse_during_methods))
     return refuse_order(object, e);
-  const int spared = e.order.what == kind::kill ? nobody : e.order.rank;
+  const int spared = e.order.front().what == kind::kill ? nobody : e.order.front().rank;
   const bool others_have_copies = std::any_of(
       e.copies.begin(), e.copies.end(), [&](const copy_given& c) { return c.rank != spared; });
   if (others_have_copies && is_kept(rule::move_takes_copies_back))
@@ -130,9 +129,8 @@ void rank_objects::carry_out(object_id object, entry& e) {
 }
 
 void rank_objects::hand_over(object_id object, entry& e) {
-  const message order = e.order;
-  e.order = {};
-  e.has_order = false;
+  const message order = e.order.front();
+  e.order.clear();
   e.has = holds::nothing;
   e.copies.clear();
   if (order.what == kind::kill) {
@@ -162,11 +160,10 @@ void rank_objects::hand_over(object_id object, entry& e) {
 
 /// The order is not carried out. The call that came with it runs here.
 void rank_objects::refuse_order(object_id object, entry& e) {
-  const message order = e.order;
-  e.order = {};
-  e.has_order = false;
+  const message order = e.order.front();
+  e.order.clear();
   if (!is_kept(rule::refused_move_keeps_copy))
-    std::erase_if(e.copies, [&](const copy_given& c) { return c.rank == order.rank; });
+    e.copies.remove_if([&](const copy_given& c) { return c.rank == order.rank; });
   if (is_home(object)) {
     home_told(object, outcome::refused);
   } else {

@@ -6,58 +6,48 @@
 namespace sojourn::detail::coherence {
 
 entry& rank_objects::at(object_id object) {
-  const auto [where, is_new] = known_.entries.try_emplace(object);
-  if (is_new && is_home(object)) {
-    const auto d = known_.directories.find(object);
-    if (d == known_.directories.end() || (d->second.owner == me_ && !d->second.is_destroyed))
-      where->second.has = holds::object;
-  }
-  return where->second;
+  const auto [e, is_new] = known_.entries.find_or_add(object);
+  if (is_new && is_usual_here(object)) e.has = holds::object;
+  return e;
 }
 
-const entry* rank_objects::find(object_id object) const {
-  const auto where = known_.entries.find(object);
-  return where == known_.entries.end() ? nullptr : &where->second;
+/// The object was made here, and is here unless more is known of it.
+bool rank_objects::is_usual_here(object_id object) const {
+  if (!is_home(object)) return false;
+  const directory* const d = known_.directories.find(object);
+  return d == nullptr || (d->owner == me_ && !d->is_destroyed);
 }
 
 directory& rank_objects::directory_of(object_id object) {
-  const auto [where, is_new] = known_.directories.try_emplace(object);
-  if (is_new) where->second.owner = me_;
-  return where->second;
+  const auto [d, is_new] = known_.directories.find_or_add(object);
+  if (is_new) d.owner = me_;
+  return d;
 }
 
 void rank_objects::tidy(object_id object) {
-  const auto d = known_.directories.find(object);
-  bool is_usual = is_home(object);
-  if (d != known_.directories.end()) {
-    const directory& known = d->second;
-    if (known.owner == me_ && known.moves_to == nobody && !known.is_destroyed && !known.is_lost &&
-        known.queue.empty()) {
-      known_.directories.erase(d);
-    } else {
-      is_usual = is_usual && known.owner == me_ && !known.is_destroyed;
-    }
-  }
-  const auto where = known_.entries.find(object);
-  if (where == known_.entries.end()) return;
-  const entry& e = where->second;
+  if (const directory* const d = known_.directories.find(object);
+      d != nullptr && d->owner == me_ && d->moves_to == nobody && !d->is_destroyed && !d->is_lost &&
+      d->queue.empty())
+    known_.directories.erase(object);
+  const entry* const known = known_.entries.find(object);
+  if (known == nullptr) return;
+  const entry& e = *known;
   const bool is_idle = e.promised == 0 && e.copies.empty() && e.unacknowledged.empty() &&
-                       e.writers.empty() && !e.has_order && !e.asks_for_copy &&
+                       e.writers.empty() && !e.has_order() && !e.asks_for_copy &&
                        !e.asks_for_object && e.joined.empty() && e.sent.empty() &&
                        e.is_invalidated_by == nobody && e.is_asked_about == nobody && !e.is_lost &&
                        e.held.empty();
-  if (is_idle && e.has == (is_usual ? holds::object : holds::nothing)) known_.entries.erase(where);
+  if (is_idle && e.has == (is_usual_here(object) ? holds::object : holds::nothing))
+    known_.entries.erase(object);
 }
 
 bool rank_objects::has_object(object_id object) const {
-  if (const entry* e = find(object)) return e->has == holds::object;
-  if (!is_home(object)) return false;
-  const auto d = known_.directories.find(object);
-  return d == known_.directories.end() || (d->second.owner == me_ && !d->second.is_destroyed);
+  if (const entry* e = known_.entries.find(object)) return e->has == holds::object;
+  return is_usual_here(object);
 }
 
 bool rank_objects::has_copy(object_id object) const {
-  const entry* e = find(object);
+  const entry* e = known_.entries.find(object);
   return e != nullptr && e->has == holds::copy;
 }
 
@@ -97,13 +87,13 @@ void rank_objects::arrive(int from, const message& m) {
     case kind::invalidate:
       if (e.has == holds::object || e.is_invalidated_by != nobody)
         return by_.refuse(m, "takes back a copy that cannot be here");
-      e.invalidation = m;
+      e.invalidated = m.about.name;
       e.is_invalidated_by = from;
       if (!must_hold_invalidation(e)) give_copy_up(object, e);
       break;
     case kind::acknowledged:
       std::erase(e.unacknowledged, from);
-      std::erase_if(e.copies, [&](const copy_given& c) { return c.rank == from; });
+      e.copies.remove_if([&](const copy_given& c) { return c.rank == from; });
       if (can_go_on(object)) by_.go_on_later(object);
       break;
     case kind::moved:
@@ -146,14 +136,14 @@ void rank_objects::arrive(int from, const message& m) {
 }
 
 bool rank_objects::can_go_on(object_id object) const {
-  if (const entry* e = find(object)) {
+  if (const entry* e = known_.entries.find(object)) {
     if (may_carry_out(*e) || (e->has == holds::object && !e->held.empty())) return true;
     if (e->is_invalidated_by != nobody && !must_hold_invalidation(*e)) return true;
     // Only then has all arrived that the rank sent.
     if (e->is_asked_about != nobody && by_.has_ended(e->is_asked_about)) return true;
   }
-  const auto d = known_.directories.find(object);
-  return d != known_.directories.end() && d->second.moves_to == nobody && !d->second.queue.empty();
+  const directory* const d = known_.directories.find(object);
+  return d != nullptr && d->moves_to == nobody && !d->queue.empty();
 }
 
 void rank_objects::go_on(object_id object) {
@@ -173,10 +163,10 @@ void rank_objects::go_on(object_id object) {
     now.held.erase(now.held.begin());
     serve(object, now, m);
   }
-  if (const auto d = known_.directories.find(object);
-      d != known_.directories.end() && d->second.moves_to == nobody && !d->second.queue.empty()) {
-    const message m = d->second.queue.front();
-    d->second.queue.erase(d->second.queue.begin());
+  if (directory* const d = known_.directories.find(object);
+      d != nullptr && d->moves_to == nobody && !d->queue.empty()) {
+    const message m = d->queue.front();
+    d->queue.erase(d->queue.begin());
     home_serve(m);
   }
   if (can_go_on(object)) by_.go_on_later(object);

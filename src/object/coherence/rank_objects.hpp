@@ -48,6 +48,9 @@ class rank_objects {
 
   /// A call begins. When it waits, it ends by ended(), or is woken.
   next access(object_id object, const call& c, ask how);
+  /// The object is here, nobody has a copy of it, and nothing waits for it: access() would say
+  /// run_on_object, and change nothing.
+  bool is_quiet(object_id object) const;
   /// It was woken with on_object or on_copy, and runs its first section now.
   void begin(object_id object);
   /// Its result has come.
@@ -80,7 +83,7 @@ class rank_objects {
   bool is_home(object_id object) const { return by_.home_of(object) == me_; }
   bool home_has_ended(object_id object) const { return by_.has_ended(by_.home_of(object)); }
   entry& at(object_id object);
-  const entry* find(object_id object) const;
+  bool is_usual_here(object_id object) const;
   directory& directory_of(object_id object);
   /// Forgets what is as if nobody had ever asked for the object.
   void tidy(object_id object);

@@ -297,9 +297,8 @@ class step final {
   void bring(int to, const envelope& e) {
     held_bytes& here = s_.bytes[at(to)][static_cast<std::size_t>(e.m.object)];
     if (e.m.what == kind::object) here.object = e.version;
-    const auto known = s_.ranks[at(to)].entries.find(e.m.object);
-    if (e.m.what == kind::grant && known != s_.ranks[at(to)].entries.end() &&
-        known->second.asks_for_copy == e.m.about.name)
+    const entry* const known = s_.ranks[at(to)].entries.find(e.m.object);
+    if (e.m.what == kind::grant && known != nullptr && known->asks_for_copy == e.m.about.name)
       here.copy = e.version;
   }
 
@@ -336,13 +335,13 @@ class step final {
     }
   }
   bool grant_is_on_its_way(int o, int to) {
-    const auto known = s_.ranks[at(to)].entries.find(static_cast<object_id>(o));
-    if (known == s_.ranks[at(to)].entries.end()) return false;
+    const entry* const known = s_.ranks[at(to)].entries.find(static_cast<object_id>(o));
+    if (known == nullptr) return false;
     for (int k = 0; k < 2; ++k) {
       for (int from = 0; from < c_.ranks; ++from) {
         for (const envelope& e : channel(k, from, to)) {
           if (e.m.what == kind::grant && e.m.object == static_cast<object_id>(o) &&
-              e.m.about.name == known->second.asks_for_copy)
+              e.m.about.name == known->asks_for_copy)
             return true;
         }
       }
@@ -530,10 +529,10 @@ void job::successors(const State& s, std::vector<explore::successor<job>>& out) 
           });
         }
       }
-      const auto known =
+      const entry* const known =
           s.ranks[static_cast<std::size_t>(rank)].entries.find(static_cast<object_id>(o));
-      if (known == s.ranks[static_cast<std::size_t>(rank)].entries.end()) continue;
-      const entry& e = known->second;
+      if (known == nullptr) continue;
+      const entry& e = *known;
       if (e.has == holds::copy && e.promised == 0 && e.is_invalidated_by == nobody &&
           s.evictions > 0)
         with(62, label(12, 0, rank, 0, o), nobody, [&](step& t) { t.evict(rank, o); });
@@ -562,15 +561,17 @@ bool job::is_final(const State& s) const {
   }
   for (int rank = 0; rank < c_.ranks; ++rank) {
     if (rank == s.ended) continue;
-    for (const auto& [object, e] : s.ranks[static_cast<std::size_t>(rank)].entries) {
-      if (!e.unacknowledged.empty() || e.has_order || e.is_invalidated_by != nobody ||
-          !e.writers.empty() || e.promised != 0 || !e.joined.empty())
-        return false;
-      if (c_.may_end == nobody && (!e.held.empty() || !e.sent.empty())) return false;
-    }
-    for (const auto& [object, d] : s.ranks[static_cast<std::size_t>(rank)].directories) {
-      if (c_.may_end == nobody && (d.moves_to != nobody || !d.queue.empty())) return false;
-    }
+    const known_objects& known = s.ranks[static_cast<std::size_t>(rank)];
+    bool waits = false;
+    known.entries.each([&](object_id, const entry& e) {
+      waits = waits || !e.unacknowledged.empty() || e.has_order() ||
+              e.is_invalidated_by != nobody || !e.writers.empty() || e.promised != 0 ||
+              !e.joined.empty() || (c_.may_end == nobody && (!e.held.empty() || !e.sent.empty()));
+    });
+    known.directories.each([&](object_id, const directory& d) {
+      waits = waits || (c_.may_end == nobody && (d.moves_to != nobody || !d.queue.empty()));
+    });
+    if (waits) return false;
   }
   return true;
 }
@@ -605,10 +606,10 @@ explore::fingerprint job::fingerprint_of(const State& s) const {
       const held_bytes& b = s.bytes[static_cast<std::size_t>(rank)][static_cast<std::size_t>(o)];
       put(b.object);
       put(b.copy);
-      const auto where = known.entries.find(static_cast<object_id>(o));
-      put(where != known.entries.end());
-      if (where != known.entries.end()) {
-        const entry& e = where->second;
+      const entry* const where = known.entries.find(static_cast<object_id>(o));
+      put(where != nullptr);
+      if (where != nullptr) {
+        const entry& e = *where;
         put(static_cast<unsigned>(e.has) | (e.is_asked_about != nobody ? 4u : 0u) |
             (e.is_lost ? 8u : 0u));
         put(e.promised);
@@ -621,8 +622,8 @@ explore::fingerprint job::fingerprint_of(const State& s) const {
         for (const int r : e.unacknowledged) put(r);
         put(e.writers.size());
         for (const call& c : e.writers) put_name(c.name);
-        put(e.has_order);
-        if (e.has_order) put_message(e.order);
+        put(e.has_order());
+        if (e.has_order()) put_message(e.order.front());
         put_name(e.asks_for_copy);
         put_name(e.asks_for_object);
         put(e.joined.size());
@@ -633,15 +634,15 @@ explore::fingerprint job::fingerprint_of(const State& s) const {
           put(c_.may_end == nobody ? 0 : c.to + 1);
         }
         put(e.is_invalidated_by + 1);
-        if (e.is_invalidated_by != nobody) put_message(e.invalidation);
+        if (e.is_invalidated_by != nobody) put_name(e.invalidated);
         put(e.held.size());
         for (const message& m : e.held) put_message(m);
       }
       put(s.go_on[static_cast<std::size_t>(rank * c_.objects + o)]);
-      const auto home = known.directories.find(static_cast<object_id>(o));
-      put(home != known.directories.end());
-      if (home == known.directories.end()) continue;
-      const directory& d = home->second;
+      const directory* const home = known.directories.find(static_cast<object_id>(o));
+      put(home != nullptr);
+      if (home == nullptr) continue;
+      const directory& d = *home;
       put(d.owner);
       put(d.moves_to + 1);
       put((d.is_destroyed ? 1u : 0u) | (d.is_lost ? 2u : 0u));
@@ -678,20 +679,20 @@ std::string job::show(const State& s) const {
     text += line;
   }
   for (std::size_t rank = 0; rank < s.ranks.size(); ++rank) {
-    for (const auto& [object, e] : s.ranks[rank].entries) {
+    s.ranks[rank].entries.each([&](object_id object, const entry& e) {
       std::snprintf(line, sizeof line,
                     "\n    rank %zu, object %d: has %d, promised %u, %zu copies, %zu to give up, "
                     "%zu writers, order %d, %zu held, %zu sent, %zu joined, invalidated by %d",
                     rank, static_cast<int>(object), static_cast<int>(e.has), e.promised,
-                    e.copies.size(), e.unacknowledged.size(), e.writers.size(), e.has_order,
+                    e.copies.size(), e.unacknowledged.size(), e.writers.size(), e.has_order(),
                     e.held.size(), e.sent.size(), e.joined.size(), e.is_invalidated_by);
       text += line;
-    }
-    for (const auto& [object, d] : s.ranks[rank].directories) {
+    });
+    s.ranks[rank].directories.each([&](object_id object, const directory& d) {
       std::snprintf(line, sizeof line, "\n    home of %d: owner %d, moves to %d, %zu in the queue",
                     static_cast<int>(object), d.owner, d.moves_to, d.queue.size());
       text += line;
-    }
+    });
   }
   return text;
 }
